@@ -1,0 +1,23 @@
+// Which implementation does the work. Each lane has three behind one interface: cuda, cpu and reference.
+#pragma once
+
+#include <string>
+
+namespace smallbatch {
+
+enum class BackendKind {
+  cuda,      ///< production on GPUs
+  cpu,       ///< production without one: SIMD across systems or points, all threads
+  reference  ///< Eigen in double precision, plain and slow: the referee
+};
+
+struct Backend {
+  BackendKind kind = BackendKind::cpu;
+  int device = 0;        ///< CUDA device index (cuda)
+  unsigned threads = 0;  ///< worker threads (cpu, reference); 0: one per core
+};
+
+/// "cuda:0", "cpu", "reference".
+std::string backend_name(const Backend& backend);
+
+}  // namespace smallbatch

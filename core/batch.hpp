@@ -1,0 +1,160 @@
+// The plain structs that flow from file to lane to verification to file. No behaviour beyond their own sizes.
+//
+// A *batch* is a view (pointers; host or device as the callee says). A *block* owns a piece of a set on the host: what
+// io fills, a lane solves or evaluates, verification judges and io writes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace smallbatch {
+
+enum class ScalarType { float32, float64 };
+
+template <class T>
+inline constexpr ScalarType scalar_type_of = sizeof(T) == 4 ? ScalarType::float32 : ScalarType::float64;
+
+// ---- lane 1: A x = b for many small symmetric positive definite systems ------------------------------------------
+
+/// The largest n a solver accepts.
+inline constexpr int max_system_size = 32;
+
+/// How one matrix lies in memory. dense: n*n numbers, both triangles filled. packed_lower: n(n+1)/2 numbers, the lower
+/// triangle row by row: (0,0), (1,0), (1,1), (2,0), ...
+enum class Storage { dense, packed_lower };
+
+/// The shape that all systems of a set share.
+struct SpdShape {
+  int n = 0;
+  int nrhs = 1;  ///< right-hand sides per system; 0 asks for the inverse of A instead of a solution
+  Storage storage = Storage::dense;
+
+  [[nodiscard]] bool wants_inverse() const { return nrhs == 0; }
+  [[nodiscard]] std::int64_t matrix_size() const {
+    return storage == Storage::dense ? std::int64_t{n} * n : std::int64_t{n} * (n + 1) / 2;
+  }
+  [[nodiscard]] std::int64_t rhs_size() const { return std::int64_t{n} * nrhs; }
+  /// Numbers in one solution: n*nrhs, or n*n (dense) for the inverse.
+  [[nodiscard]] std::int64_t solution_size() const { return std::int64_t{n} * (nrhs == 0 ? n : nrhs); }
+};
+
+/// Status of one system. 0: solved. k > 0: the k-th pivot (counted from 1) is not positive, so A is not positive
+/// definite (LAPACK's meaning). Negative: the input or the result cannot be used, as below; input is judged in this
+/// order, before any pivot. Where the status is not 0, x and the backward error are NaN.
+inline constexpr std::int32_t info_matrix_not_finite = -1;    ///< A holds a NaN or an infinity, in either triangle
+inline constexpr std::int32_t info_matrix_not_symmetric = -2; ///< |a_ij - a_ji| > n eps sqrt(|a_ii a_jj|) somewhere
+inline constexpr std::int32_t info_rhs_not_finite = -3;       ///< b holds a NaN or an infinity
+inline constexpr std::int32_t info_result_not_finite = -4;    ///< all pivots were positive, but x overflowed
+
+/// One line for people: "solved", "pivot 3 is not positive", "A is not symmetric", ...
+std::string describe_spd_info(std::int32_t info);
+
+/// Input of a solver. Arrays are stacked with the batch first: a (count, matrix_size), b (count, n, nrhs) with the
+/// right-hand side index fastest; b is ignored (may be null) when the inverse is asked for.
+template <class T>
+struct SpdBatch {
+  SpdShape shape;
+  std::int64_t count = 0;
+  const T* a = nullptr;
+  const T* b = nullptr;
+};
+
+/// Output of a solver: x (count, n, nrhs), or (count, n, n) for the inverse; info (count); backward_error (count).
+template <class T>
+struct SpdSolution {
+  T* x = nullptr;
+  std::int32_t* info = nullptr;
+  T* backward_error = nullptr;
+};
+
+/// Systems [first, first + count) of a set, with room for their solutions.
+template <class T>
+struct SpdBlock {
+  SpdShape shape;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  std::vector<T> a, b, x, backward_error;
+  std::vector<std::int32_t> info;
+
+  /// Sizes every array for `systems` systems of shape `s`.
+  void resize(const SpdShape& s, std::int64_t systems) {
+    shape = s;
+    count = systems;
+    const auto c = static_cast<std::size_t>(systems);
+    a.resize(c * static_cast<std::size_t>(s.matrix_size()));
+    b.resize(c * static_cast<std::size_t>(s.rhs_size()));
+    x.resize(c * static_cast<std::size_t>(s.solution_size()));
+    backward_error.resize(c);
+    info.resize(c);
+  }
+  [[nodiscard]] SpdBatch<T> batch() const { return {shape, count, a.data(), b.data()}; }
+  [[nodiscard]] SpdSolution<T> solution() { return {x.data(), info.data(), backward_error.data()}; }
+};
+
+// ---- lane 2: potentials of point charges on lattices ---------------------------------------------------------------
+
+/// Points per axis. Values lie with x fastest: index = (z * ny + y) * nx + x.
+struct LatticeShape {
+  std::int64_t nx = 0, ny = 0, nz = 0;
+  [[nodiscard]] std::int64_t plane_points() const { return nx * ny; }
+  [[nodiscard]] std::int64_t points() const { return nx * ny * nz; }
+};
+
+/// Status of one potential problem. 0: evaluated. k > 0: evaluated, and k charges that are not zero lie on a lattice
+/// point (the singularity policy decided the values there). Negative: V of the whole problem is NaN, because:
+inline constexpr std::int32_t info_charges_not_finite = -1;    ///< a position or a charge is a NaN or an infinity
+inline constexpr std::int32_t info_charges_out_of_range = -2;  ///< beyond what single precision arithmetic can hold
+
+std::string describe_potential_info(std::int32_t info);
+
+/// What V is at a lattice point that holds a charge: an infinity with the sign of the net charge there (no net charge
+/// contributes nothing), or the potential of all the other charges.
+enum class Singular { infinite, skip };
+
+/// Charges of `count` problems: problem p has charges offset[p] .. offset[p+1]-1. position (total,3) in angstrom,
+/// charge (total) in units of e. offset[0] need not be 0: it indexes position and charge as given.
+struct ChargeBatch {
+  std::int64_t count = 0;
+  const std::int64_t* offset = nullptr;
+  const double* position = nullptr;
+  const double* charge = nullptr;
+};
+
+/// One lattice per problem, all of one shape: point (i,j,k) of problem p lies at origin[p] + (i,j,k) * spacing[p],
+/// angstrom. Only the xy-planes first_plane .. first_plane + plane_count - 1 of each lattice are asked for.
+struct LatticeBatch {
+  LatticeShape shape;
+  const double* origin = nullptr;   ///< (count, 3)
+  const double* spacing = nullptr;  ///< (count, 3), each > 0
+  std::int64_t first_plane = 0;
+  std::int64_t plane_count = 0;
+};
+
+/// Output: potential (count, plane_count, ny, nx); info (count).
+template <class T>
+struct PotentialResult {
+  T* potential = nullptr;
+  std::int32_t* info = nullptr;
+};
+
+/// Problems [first, first + count) of a set, planes [first_plane, first_plane + plane_count) of each, with room for
+/// the values.
+template <class T>
+struct PotentialBlock {
+  LatticeShape shape;
+  std::int64_t first = 0, count = 0;
+  std::int64_t first_plane = 0, plane_count = 0;
+  std::vector<std::int64_t> offset;
+  std::vector<double> position, charge, origin, spacing;
+  std::vector<T> potential;
+  std::vector<std::int32_t> info;
+
+  [[nodiscard]] ChargeBatch charges() const { return {count, offset.data(), position.data(), charge.data()}; }
+  [[nodiscard]] LatticeBatch lattice() const {
+    return {shape, origin.data(), spacing.data(), first_plane, plane_count};
+  }
+  [[nodiscard]] PotentialResult<T> result() { return {potential.data(), info.data()}; }
+};
+
+}  // namespace smallbatch

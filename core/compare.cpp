@@ -1,0 +1,48 @@
+#include "core/compare.hpp"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace smallbatch {
+
+bool within(double error, double bound) { return std::isfinite(bound) && error <= bound; }
+
+double error_over_bound(double got, double expected, double bound) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (got == expected) return 0;  // also the same infinity; never a NaN
+  if (!std::isfinite(got) || !std::isfinite(expected)) return infinity;
+  if (!(bound > 0) || !std::isfinite(bound)) return infinity;
+  return std::abs(got - expected) / bound;
+}
+
+void Comparison::add(double error_over_its_bound, std::int64_t index) {
+  ++compared;
+  if (!within(error_over_its_bound, 1.0)) ++disagreeing;
+  // A NaN counts as the worst there is.
+  const double value = std::isnan(error_over_its_bound) ? std::numeric_limits<double>::infinity() : error_over_its_bound;
+  if (worst_index < 0 || value > worst) {
+    worst = value;
+    worst_index = index;
+  }
+}
+
+void Comparison::merge(const Comparison& other) {
+  compared += other.compared;
+  disagreeing += other.disagreeing;
+  if (other.worst_index >= 0 && (worst_index < 0 || other.worst > worst)) {
+    worst = other.worst;
+    worst_index = other.worst_index;
+  }
+}
+
+Comparison compare(std::span<const double> got, std::span<const double> expected, std::span<const double> bound) {
+  if (got.size() != expected.size() || got.size() != bound.size())
+    throw std::invalid_argument("compare: got, expected and bound differ in length");
+  Comparison result;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    result.add(error_over_bound(got[i], expected[i], bound[i]), static_cast<std::int64_t>(i));
+  return result;
+}
+
+}  // namespace smallbatch

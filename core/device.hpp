@@ -1,0 +1,27 @@
+// Which GPUs there are. No CUDA header is needed to ask; a build without CUDA answers that there are none.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace smallbatch {
+
+struct DeviceInfo {
+  int index = 0;
+  std::string name;
+  int multiprocessors = 0;
+  int compute_capability_major = 0, compute_capability_minor = 0;
+  std::int64_t memory_bytes = 0, free_bytes = 0;
+  std::string runtime_version, driver_version;  ///< "13.0"
+};
+
+struct DeviceList {
+  std::vector<DeviceInfo> devices;
+  std::string why_none;  ///< a sentence, when the list is empty
+};
+
+/// Never throws for the lack of a GPU or a driver.
+DeviceList cuda_devices();
+
+}  // namespace smallbatch

@@ -1,0 +1,74 @@
+#include "core/device_cuda.hpp"
+
+#include <string>
+
+#include "core/device.hpp"
+#include "core/error.hpp"
+
+namespace smallbatch {
+
+namespace {
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+}  // namespace
+
+void check(cudaError_t status, std::source_location where) {
+  if (status == cudaSuccess) return;
+  (void)cudaGetLastError();  // a non-sticky error must not surface again at the next call
+  const std::string why = std::string(cudaGetErrorString(status)) + ", at " + where.file_name() + ":" +
+                          std::to_string(where.line());
+  if (status == cudaErrorMemoryAllocation)
+    throw Error(ErrorKind::out_of_memory,
+                "the GPU's memory does not suffice (" + why + "). Use a smaller --block-mib or free the GPU.");
+  throw Error(ErrorKind::internal, "a CUDA call failed (" + why + "). Run again; if it fails again, check the GPU.");
+}
+
+DeviceList cuda_devices() {
+  DeviceList list;
+  int count = 0;
+  if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
+    (void)cudaGetLastError();
+    list.why_none = cudaGetErrorString(status);
+    return list;
+  }
+  if (count == 0) list.why_none = "the driver reports no GPU";
+  int runtime = 0, driver = 0;
+  check(cudaRuntimeGetVersion(&runtime));
+  check(cudaDriverGetVersion(&driver));
+  for (int index = 0; index < count; ++index) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, index));
+    const DeviceGuard guard(index);
+    std::size_t free_bytes = 0, total_bytes = 0;
+    check(cudaMemGetInfo(&free_bytes, &total_bytes));
+    list.devices.push_back({index, properties.name, properties.multiProcessorCount, properties.major,
+                            properties.minor, static_cast<std::int64_t>(total_bytes),
+                            static_cast<std::int64_t>(free_bytes), version_text(runtime), version_text(driver)});
+  }
+  return list;
+}
+
+DeviceGuard::DeviceGuard(int device) {
+  check(cudaGetDevice(&previous_));
+  check(cudaSetDevice(device));
+}
+DeviceGuard::~DeviceGuard() { (void)cudaSetDevice(previous_); }
+
+Stream::Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+Stream::~Stream() { (void)cudaStreamDestroy(stream_); }
+void Stream::synchronize() const { check(cudaStreamSynchronize(stream_)); }
+
+DeviceMemory::~DeviceMemory() { (void)cudaFree(data_); }
+void* DeviceMemory::reserve_bytes(std::size_t bytes) {
+  if (bytes > capacity_) {
+    (void)cudaFree(data_);
+    data_ = nullptr;
+    capacity_ = 0;
+    check(cudaMalloc(&data_, bytes));
+    capacity_ = bytes;
+  }
+  return data_;
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,63 @@
+// RAII handles of the CUDA runtime: device, stream, device memory. For *_cuda.cpp plans and benchmarks.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <source_location>
+#include <utility>
+
+namespace smallbatch {
+
+/// Throws Error (out_of_memory for a failed allocation, internal otherwise) naming the call's place.
+void check(cudaError_t status, std::source_location where = std::source_location::current());
+
+/// Makes `device` the calling thread's device for this object's lifetime, then restores the previous one.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(int device);
+  ~DeviceGuard();
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+ private:
+  int previous_ = 0;
+};
+
+/// A non-blocking stream of the current device.
+class Stream {
+ public:
+  Stream();
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+  void synchronize() const;
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+/// Bytes on the current device. Grows, never shrinks; growing forgets the content.
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  ~DeviceMemory();
+  DeviceMemory(DeviceMemory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), capacity_(std::exchange(other.capacity_, 0)) {}
+  DeviceMemory& operator=(DeviceMemory&&) = delete;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  /// Room for `count` values of T, aligned as cudaMalloc aligns (256 bytes).
+  template <class T>
+  T* reserve(std::size_t count) {
+    return static_cast<T*>(reserve_bytes(count * sizeof(T)));
+  }
+
+ private:
+  void* reserve_bytes(std::size_t bytes);
+  void* data_ = nullptr;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace smallbatch

@@ -1,0 +1,32 @@
+// Errors that stop a run. Numerical failure is not one of them: that is a status per system (core/batch.hpp).
+//
+// Every message reads "problem (why). What to do." and names the file, the dataset and the index it is about.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace smallbatch {
+
+/// What kind of thing went wrong; the command maps each kind to one documented exit code.
+enum class ErrorKind {
+  usage,          ///< the call itself makes no sense
+  bad_input,      ///< a file was read and its content cannot be used
+  missing_file,   ///< a file that should be read is not there or may not be read
+  no_device,      ///< a device asked for by name cannot be used
+  out_of_memory,  ///< host or device memory does not suffice
+  output,         ///< the output exists, its folder is not writable, or the disk is full
+  interrupted,    ///< the user stopped the run
+  internal        ///< a bug or a broken machine
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  [[nodiscard]] ErrorKind kind() const noexcept { return kind_; }
+
+ private:
+  ErrorKind kind_;
+};
+
+}  // namespace smallbatch

@@ -1,0 +1,42 @@
+#include "core/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace smallbatch {
+
+unsigned hardware_threads() { return std::max(1U, std::thread::hardware_concurrency()); }
+
+void parallel_for(std::int64_t count, std::int64_t grain, unsigned threads,
+                  const std::function<void(std::int64_t, std::int64_t)>& body) {
+  if (count <= 0) return;
+  grain = std::max<std::int64_t>(1, grain);
+  const std::int64_t pieces = (count + grain - 1) / grain;
+  if (threads == 0) threads = hardware_threads();
+  const auto workers = static_cast<unsigned>(std::min<std::int64_t>(threads, pieces));
+
+  std::atomic<std::int64_t> next{0};
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  auto work = [&] {
+    try {
+      for (std::int64_t piece = next++; piece < pieces; piece = next++)
+        body(piece * grain, std::min(count, (piece + 1) * grain));
+    } catch (...) {
+      next = pieces;
+      const std::lock_guard lock(failure_mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  std::vector<std::jthread> helpers;
+  for (unsigned t = 1; t < workers; ++t) helpers.emplace_back(work);
+  work();
+  helpers.clear();  // joins
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,36 @@
+// Physical constants (CODATA 2018; e and k are exact in the SI of 2019) and the units of the potential.
+//
+// Inside, lengths are in angstrom and charges in units of e, so a bare sum of q/r is in e/angstrom.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace smallbatch {
+
+inline constexpr double elementary_charge_coulomb = 1.602176634e-19;
+inline constexpr double vacuum_permittivity_farad_per_metre = 8.8541878128e-12;
+inline constexpr double boltzmann_joule_per_kelvin = 1.380649e-23;
+inline constexpr double avogadro_per_mole = 6.02214076e23;
+inline constexpr double bohr_angstrom = 0.529177210903;
+inline constexpr double joule_per_kilocalorie = 4184.0;
+inline constexpr double default_temperature_kelvin = 298.15;
+
+/// Units in which V can be written. The factor turns e/angstrom into the unit.
+enum class PotentialUnit { volt, kt_per_e, kcal_per_mol_e, e_per_angstrom };
+
+/// e/angstrom -> unit. The temperature (kelvin) matters for kT/e alone.
+double potential_unit_factor(PotentialUnit unit, double temperature_kelvin = default_temperature_kelvin);
+
+/// "volt", "kT/e", "kcal/mol/e", "e/angstrom".
+std::string potential_unit_name(PotentialUnit unit);
+std::optional<PotentialUnit> parse_potential_unit(std::string_view name);
+
+/// Factor that turns a length in the named unit into angstrom: "angstrom", "nm", "bohr", "pm", "m".
+std::optional<double> length_unit_in_angstrom(std::string_view name);
+
+/// Factor that turns a charge in the named unit into units of e: "e", "C".
+std::optional<double> charge_unit_in_e(std::string_view name);
+
+}  // namespace smallbatch

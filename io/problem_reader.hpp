@@ -1,0 +1,43 @@
+// Reads problem files (io/FORMAT.md).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/sets.hpp"
+
+namespace smallbatch {
+
+/// Opening reads and checks everything but the numbers: format version, names, ranks, types, shapes, offsets, units,
+/// that every dataset is whole, and that nothing leads out of the file. Throws Error: missing_file where the file cannot
+/// be opened for reading, bad_input for everything else, in one sentence that names file, dataset and index, what was
+/// expected and what was found, and what to do.
+class ProblemReader {
+ public:
+  explicit ProblemReader(const std::string& path);
+  ~ProblemReader();
+  ProblemReader(ProblemReader&&) noexcept;
+  ProblemReader& operator=(ProblemReader&&) = delete;
+
+  [[nodiscard]] const std::string& path() const;
+  [[nodiscard]] const std::vector<SolveSet>& solve_sets() const;
+  [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const;
+  /// Sentences for the user's log: a newer minor version, datasets that are not used, ...
+  [[nodiscard]] const std::vector<std::string>& warnings() const;
+
+  /// Systems [first, first + count) of the set into block.a and block.b; the block is resized. T is the set's type.
+  template <class T>
+  void read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
+
+  /// Problems [first, first + count): charges, offset (from 0), origin and spacing, in angstrom and e. Sets shape, first
+  /// and count; planes and results are the caller's.
+  template <class T>
+  void read(const PotentialSet& set, std::int64_t first, std::int64_t count, PotentialBlock<T>& block) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace smallbatch

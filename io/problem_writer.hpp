@@ -1,0 +1,45 @@
+// Writes problem files (io/FORMAT.md), in pieces of any size.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "io/sets.hpp"
+
+namespace smallbatch {
+
+/// Writes to a temporary file beside `path`; commit() flushes it to the disk and renames it. Without a commit nothing is
+/// left behind. Throws Error(output) where the target exists and overwrite is false, its folder is not writable, or the
+/// disk is full; the first failed write is remembered and every later call throws it again.
+class ProblemWriter {
+ public:
+  ProblemWriter(const std::string& path, bool overwrite);
+  ~ProblemWriter();
+  ProblemWriter(ProblemWriter&&) noexcept;
+  ProblemWriter& operator=(ProblemWriter&&) = delete;
+
+  /// Creates the set's datasets at their full size.
+  void add(const SolveSet& set);
+  /// Writes block.a and block.b as systems [block.first, block.first + block.count).
+  template <class T>
+  void write(const SolveSet& set, const SpdBlock<T>& block);
+
+  /// Creates the set, writes offset, origin, spacing and attributes.
+  void add(const PotentialSet& set);
+  /// Charges [first_charge, first_charge + charge.size()) of the set; position is (.., 3), angstrom and e. Stored as the
+  /// set's type.
+  void write_charges(const PotentialSet& set, std::int64_t first_charge, std::span<const double> position,
+                     std::span<const double> charge);
+
+  /// A fixed-length string attribute of /provenance: how the file was made.
+  void provenance(const std::string& key, const std::string& value);
+
+  void commit();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace smallbatch

@@ -1,0 +1,42 @@
+// Reads result files back: for verifying again, for exporting, for looking.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/sets.hpp"
+
+namespace smallbatch {
+
+/// Opening checks the file as ProblemReader does. The sets it lists are what the results hold (offset is empty, and
+/// PotentialSet::type is V's type).
+class ResultReader {
+ public:
+  explicit ResultReader(const std::string& path);
+  ~ResultReader();
+  ResultReader(ResultReader&&) noexcept;
+  ResultReader& operator=(ResultReader&&) = delete;
+
+  [[nodiscard]] const std::vector<SolveSet>& solve_sets() const;
+  [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const;
+
+  /// x (or the inverse), info and backward_error of systems [first, first + count) into a block of that many systems.
+  template <class T>
+  void read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
+  /// V and info of problems [block.first, .. + block.count), planes [block.first_plane, .. + block.plane_count).
+  template <class T>
+  void read(const PotentialSet& set, PotentialBlock<T>& block) const;
+  /// V of one problem's planes, as double whatever its type in the file.
+  [[nodiscard]] std::vector<double> read_potential(const PotentialSet& set, std::int64_t problem,
+                                                   std::int64_t first_plane, std::int64_t plane_count) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// True where the file is a result file (it holds /provenance with the attribute `kind` = "results").
+bool is_result_file(const std::string& path);
+
+}  // namespace smallbatch

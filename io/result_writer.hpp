@@ -1,0 +1,65 @@
+// Writes result files (io/FORMAT.md): answers, verdicts and provenance; lattices open in ParaView too (VTKHDF).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "io/sets.hpp"
+
+namespace smallbatch {
+
+/// What verification says of a system or a potential problem.
+enum class Verdict : std::int8_t {
+  not_checked = 0,
+  agreed = 1,     ///< the referee gives the same answer within the bound, or also finds that there is none
+  disagreed = 2,  ///< wrong
+};
+
+/// Totals of one set's verification, stored as attributes.
+struct VerificationSummary {
+  std::string criterion;  ///< the rule, in words and a formula
+  std::int64_t checked = 0, agreed = 0, disagreed = 0;
+  double worst_error_over_bound = 0;
+  std::int64_t worst_index = -1;
+};
+
+/// A temporary file beside `path` until commit(); see ProblemWriter for what is thrown and what is left behind.
+class ResultWriter {
+ public:
+  ResultWriter(const std::string& path, bool overwrite);
+  ~ResultWriter();
+  ResultWriter(ResultWriter&&) noexcept;
+  ResultWriter& operator=(ResultWriter&&) = delete;
+
+  /// Creates /solve/<name>/{x or inverse, info, backward_error} at full size.
+  void add(const SolveSet& set);
+  template <class T>
+  void write(const SolveSet& set, const SpdBlock<T>& block);
+
+  /// Creates /potential/<name>/{V, info, origin, spacing} at full size, V of type `type`. The first set added is also
+  /// what /VTKHDF shows.
+  void add(const PotentialSet& set, ScalarType type);
+  /// Planes [first_plane, first_plane + plane_count) of problems [first, first + count), and their info.
+  template <class T>
+  void write(const PotentialSet& set, const PotentialBlock<T>& block);
+
+  /// /verification/<lane>/<set>/{verdict, error_over_bound} for problems first, first + 1, ...; lane is "solve" or
+  /// "potential".
+  void write_verdicts(const std::string& lane, const std::string& set, std::int64_t batch, std::int64_t first,
+                      std::span<const Verdict> verdict, std::span<const float> error_over_bound);
+  void write_summary(const std::string& lane, const std::string& set, const VerificationSummary& summary);
+
+  /// Attributes of /provenance.
+  void provenance(const std::string& key, const std::string& value);
+  void provenance(const std::string& key, double value);
+
+  void commit();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace smallbatch
