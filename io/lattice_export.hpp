@@ -19,22 +19,37 @@ struct LatticeMap {
 };
 
 // All write to a temporary file and rename it; they throw Error(output) where the target exists and overwrite is false,
-// or cannot be written.
+// or cannot be written, and Error(usage) where map.values is not of the map's shape.
 
-/// OpenDX scalar field, z fastest, as APBS writes it.
-void write_opendx(const std::string& path, const LatticeMap& map, bool overwrite);
+/// The largest magnitude in an OpenDX or cube file. Their readers know no infinity (V at a charge), and most keep
+/// single precision: beyond this, and for an infinity, the file holds this value with the sign of V. Magnitudes below
+/// 1e-99, whose exponents not every reader takes, are written as 0.
+inline constexpr double largest_exported_value = 1e30;
 
-/// Gaussian cube, bohr, z fastest; the atoms are the problem's charges (atomic number 0 where unknown, charge given).
-void write_cube(const std::string& path, const LatticeMap& map, std::span<const double> position,
-                std::span<const double> charge, bool overwrite);
+/// OpenDX scalar field, z fastest, as APBS writes it, with nine digits (a float comes back exactly). Returns how many
+/// values were limited. A NaN has no form in the file: Error(bad_input), naming the point.
+std::int64_t write_opendx(const std::string& path, const LatticeMap& map, bool overwrite);
 
-/// What a slice picture shows, for the caller to tell: blue is negative, red positive, white zero.
+/// Gaussian cube, bohr, z fastest, six digits as the format fixes; values stay in the map's unit, which the title names
+/// in the first line. The atoms are the problem's charges: position (n,3) in angstrom and charge (n), atomic number 0.
+/// Returns how many values were limited; NaN as above.
+std::int64_t write_cube(const std::string& path, const LatticeMap& map, std::span<const double> position,
+                        std::span<const double> charge, bool overwrite);
+
+/// What a slice picture shows, for the caller to tell: blue is negative, red positive, white zero, grey not a number.
+/// Beyond the limit, and for infinities, the colour is full.
 struct SlicePicture {
   double lowest = 0, highest = 0;  ///< of the slice's finite values
-  double colour_limit = 0;         ///< |V| at full colour: the 98th percentile, so that one near charge does not rule
+  /// |V| at full colour: the 98th percentile of the finite values, so that one near charge does not rule; their largest
+  /// where that percentile is 0.
+  double colour_limit = 0;
 };
 
-/// A PNG of the plane `index` across `axis` (0 x, 1 y, 2 z), at least 512 pixels wide, with a colour bar.
+/// A PNG of the plane `index` across `axis` (0 x, 1 y, 2 z), at least 512 pixels wide, with a colour bar at its right
+/// from -colour_limit (bottom) to colour_limit (top), ticks at the ends, halves and 0. Every lattice point is a block
+/// of pixels in the proportion of the spacings, unless that would make the picture higher than 4096 pixels. The first
+/// of the other two axes runs to the right, the second upwards. Title, axis, index and colour limit are text chunks.
+/// Throws Error(usage) for an axis or an index that the lattice lacks.
 SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int axis, std::int64_t index,
                              bool overwrite);
 

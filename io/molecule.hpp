@@ -16,8 +16,4 @@ struct Molecule {
 /// line.
 Molecule read_pqr(const std::string& path);
 
-/// All frames of an H5MD 1.1 particles group (/particles/<group>), each a molecule; units are converted. An empty
-/// `group` takes the only one there is. Throws Error naming file and dataset.
-std::vector<Molecule> read_h5md(const std::string& path, const std::string& group);
-
 }  // namespace smallbatch

@@ -10,9 +10,11 @@
 namespace smallbatch {
 
 /// Opening reads and checks everything but the numbers: format version, names, ranks, types, shapes, offsets, units,
-/// that every dataset is whole, and that nothing leads out of the file. Throws Error: missing_file where the file cannot
-/// be opened for reading, bad_input for everything else, in one sentence that names file, dataset and index, what was
-/// expected and what was found, and what to do.
+/// that every dataset is whole, and that nothing leads out of the file. Throws Error: missing_file where the file
+/// cannot be opened for reading, bad_input for everything else, in one sentence that names file, dataset and index,
+/// what was expected and what was found, and what to do.
+///
+/// HDF5 allows one call at a time in a process: threads that use readers and writers, also different ones, take turns.
 class ProblemReader {
  public:
   explicit ProblemReader(const std::string& path);
@@ -30,8 +32,8 @@ class ProblemReader {
   template <class T>
   void read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
 
-  /// Problems [first, first + count): charges, offset (from 0), origin and spacing, in angstrom and e. Sets shape, first
-  /// and count; planes and results are the caller's.
+  /// Problems [first, first + count): charges, offset (from 0), origin and spacing, in angstrom and e. Sets shape,
+  /// first and count; planes and results are the caller's.
   template <class T>
   void read(const PotentialSet& set, std::int64_t first, std::int64_t count, PotentialBlock<T>& block) const;
 

@@ -9,9 +9,9 @@
 
 namespace smallbatch {
 
-/// Writes to a temporary file beside `path`; commit() flushes it to the disk and renames it. Without a commit nothing is
-/// left behind. Throws Error(output) where the target exists and overwrite is false, its folder is not writable, or the
-/// disk is full; the first failed write is remembered and every later call throws it again.
+/// Writes to a temporary file beside `path`; commit() flushes it to the disk and renames it. Without a commit nothing
+/// is left behind. Throws Error(output) where the target exists and overwrite is false, its folder is not writable, or
+/// the disk is full; the first failed write is remembered and every later call throws it again.
 class ProblemWriter {
  public:
   ProblemWriter(const std::string& path, bool overwrite);
@@ -27,8 +27,8 @@ class ProblemWriter {
 
   /// Creates the set, writes offset, origin, spacing and attributes.
   void add(const PotentialSet& set);
-  /// Charges [first_charge, first_charge + charge.size()) of the set; position is (.., 3), angstrom and e. Stored as the
-  /// set's type.
+  /// Charges [first_charge, first_charge + charge.size()) of the set; position is (.., 3), angstrom and e. Stored as
+  /// the set's type.
   void write_charges(const PotentialSet& set, std::int64_t first_charge, std::span<const double> position,
                      std::span<const double> charge);
 

@@ -36,7 +36,8 @@ class ResultReader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// True where the file is a result file (it holds /provenance with the attribute `kind` = "results").
+/// True where the file is a result file (it holds /provenance with the attribute `kind` = "results"). Throws Error
+/// where it cannot be opened, as the readers do.
 bool is_result_file(const std::string& path);
 
 }  // namespace smallbatch

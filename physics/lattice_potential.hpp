@@ -25,6 +25,10 @@ struct PotentialOptions {
 /// decides. A charge of zero contributes nothing anywhere.
 inline constexpr double singular_distance_in_spacings = 1e-6;
 
+/// Charges on one lattice point have no net charge where |sum q| is at most this fraction of sum |q|: what is left is
+/// the rounding of the sum, and its sign means nothing.
+inline constexpr double net_charge_tolerance = 0x1p-40;
+
 /// Evaluates batches that lie in host memory. An object owns its device memory and stream; use it from one thread at a
 /// time.
 ///

@@ -1,0 +1,18 @@
+// --device: from what was asked for to a backend that exists.
+#pragma once
+
+#include "app/options.hpp"
+#include "core/backend.hpp"
+
+namespace smallbatch {
+
+struct DeviceChoice {
+  Backend backend;
+  std::string description;  ///< "NVIDIA H200 (cuda:0, ...)" or "16 CPU threads"
+  std::string note;         ///< why `auto` took the CPU; empty otherwise
+};
+
+/// auto: the first GPU, or else the CPU. Throws Error(no_device) where a GPU was asked for by name and is not there.
+DeviceChoice choose_device(const DeviceRequest& request, unsigned threads);
+
+}  // namespace smallbatch

@@ -1,0 +1,86 @@
+#include <sstream>
+
+#include "app/commands.hpp"
+#include "core/error.hpp"
+#include "io/lattice_export.hpp"
+#include "io/problem_reader.hpp"
+#include "io/result_reader.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+/// The set that was named, or the only one.
+const PotentialSet& choose_set(const std::vector<PotentialSet>& sets, const std::string& name, const std::string& path) {
+  std::string names;
+  for (const PotentialSet& set : sets) {
+    if (set.name == name) return set;
+    names += (names.empty() ? "" : ", ") + set.name;
+  }
+  if (sets.empty())
+    throw Error(ErrorKind::bad_input, path + " holds no potential maps (only /potential sets can be exported). "
+                                             "Name a result file of such a set.");
+  if (name.empty() && sets.size() == 1) return sets[0];
+  throw Error(ErrorKind::usage, (name.empty() ? "several potential sets are in " + path
+                                              : path + " holds no potential set '" + name + "'") +
+                                    " (it holds " + names + "). Name one with --set.");
+}
+
+[[noreturn]] void refuse_index(const std::string& what, std::int64_t found, std::int64_t count) {
+  throw Error(ErrorKind::usage, what + " " + std::to_string(found) + " does not exist (there are " +
+                                    std::to_string(count) + "). Take one from 0 to " + std::to_string(count - 1) + ".");
+}
+
+}  // namespace
+
+std::string export_map(const ExportOptions& options) {
+  const ResultReader results(options.results);
+  const PotentialSet& set = choose_set(results.potential_sets(), options.set, options.results);
+  if (options.index < 0 || options.index >= set.batch) refuse_index("--index", options.index, set.batch);
+
+  const auto first = static_cast<std::size_t>(3 * options.index);
+  LatticeMap map;
+  map.shape = set.shape;
+  for (std::size_t a = 0; a < 3; ++a) {
+    map.origin[a] = set.origin[first + a];
+    map.spacing[a] = set.spacing[first + a];
+  }
+  map.title = "smallbatch potential/" + set.name + " problem " + std::to_string(options.index) + ", " +
+              potential_unit_name(set.output_unit);
+  const std::vector<double> values = results.read_potential(set, options.index, 0, set.shape.nz);
+  map.values = values;
+
+  std::ostringstream text;
+  text << options.output << ": " << map.title << ", " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz << " points";
+  if (ends_with(options.output, ".dx")) {
+    write_opendx(options.output, map, options.overwrite);
+  } else if (ends_with(options.output, ".cube")) {
+    PotentialBlock<double> charges;
+    if (!options.problems.empty()) {
+      const ProblemReader problems(options.problems);
+      const PotentialSet& source = choose_set(problems.potential_sets(), set.name, options.problems);
+      if (options.index >= source.batch) refuse_index("--index", options.index, source.batch);
+      problems.read(source, options.index, 1, charges);
+    }
+    write_cube(options.output, map, charges.position, charges.charge, options.overwrite);
+  } else if (ends_with(options.output, ".png")) {
+    const std::array<std::int64_t, 3> sizes{set.shape.nx, set.shape.ny, set.shape.nz};
+    const std::int64_t count = sizes[static_cast<std::size_t>(options.axis)];
+    const std::int64_t slice = options.slice.value_or(count / 2);
+    if (slice < 0 || slice >= count) refuse_index("--slice", slice, count);
+    const SlicePicture picture = write_png_slice(options.output, map, options.axis, slice, options.overwrite);
+    text << "; slice " << slice << " across " << "xyz"[options.axis] << ", values from " << picture.lowest << " to "
+         << picture.highest << ", full blue at " << -picture.colour_limit << ", full red at " << picture.colour_limit;
+  } else {
+    throw Error(ErrorKind::usage, "cannot tell the format of '" + options.output +
+                                      "' (known endings are .dx, .cube and .png). Use one of them.");
+  }
+  text << "\n";
+  return text.str();
+}
+
+}  // namespace smallbatch

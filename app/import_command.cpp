@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <sstream>
+
+#include "app/commands.hpp"
+#include "app/interruption.hpp"
+#include "app/version.hpp"
+#include "core/error.hpp"
+#include "io/h5md.hpp"
+#include "io/molecule.hpp"
+#include "io/problem_writer.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+using Vector = std::array<double, 3>;
+
+/// Smallest box around points.
+struct Box {
+  Vector low{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
+             std::numeric_limits<double>::infinity()};
+  Vector high{-low[0], -low[1], -low[2]};
+  void add(const std::vector<double>& position) {
+    for (std::size_t i = 0; i < position.size(); ++i) {
+      low[i % 3] = std::min(low[i % 3], position[i]);
+      high[i % 3] = std::max(high[i % 3], position[i]);
+    }
+  }
+  void add(const Box& other) {
+    for (std::size_t a = 0; a < 3; ++a) {
+      low[a] = std::min(low[a], other.low[a]);
+      high[a] = std::max(high[a], other.high[a]);
+    }
+  }
+  [[nodiscard]] double centre(std::size_t a) const { return high[a] >= low[a] ? (low[a] + high[a]) / 2 : 0; }
+  [[nodiscard]] double extent(std::size_t a) const { return high[a] >= low[a] ? high[a] - low[a] : 0; }
+};
+
+/// Problems one after the other, whatever they come from.
+class Source {
+ public:
+  explicit Source(const ImportOptions& options) : inputs_(options.inputs) {
+    if (is_hdf5(inputs_[0])) {
+      if (inputs_.size() > 1)
+        throw Error(ErrorKind::usage, "import takes one H5MD file, or PQR files (" + inputs_[0] + " and " +
+                                          std::to_string(inputs_.size() - 1) + " more were given). Import them one by one.");
+      trajectory_ = std::make_unique<H5mdReader>(inputs_[0], options.group);
+    }
+  }
+  [[nodiscard]] std::int64_t size() const {
+    return trajectory_ ? trajectory_->frames() : static_cast<std::int64_t>(inputs_.size());
+  }
+  [[nodiscard]] Molecule read(std::int64_t p) const {
+    return trajectory_ ? trajectory_->read(p) : read_pqr(inputs_[static_cast<std::size_t>(p)]);
+  }
+
+ private:
+  std::vector<std::string> inputs_;
+  std::unique_ptr<H5mdReader> trajectory_;
+};
+
+/// Lays the lattice over a box: the spacing or the shape that was asked for, 65 points an axis where neither was.
+void place_lattice(const ImportOptions& options, const std::vector<Box>& boxes, PotentialSet& set) {
+  Vector extent{};  // the largest that a lattice must cover
+  for (const Box& box : boxes)
+    for (std::size_t a = 0; a < 3; ++a)
+      extent[a] = std::max(extent[a], box.extent(a) + 2 * options.margin);
+
+  std::array<std::int64_t, 3> shape{65, 65, 65};
+  if (options.shape) shape = *options.shape;
+  else if (options.spacing)
+    for (std::size_t a = 0; a < 3; ++a) shape[a] = static_cast<std::int64_t>(std::ceil(extent[a] / *options.spacing)) + 1;
+  set.shape = {shape[0], shape[1], shape[2]};
+
+  for (const Box& box : boxes) {
+    for (std::size_t a = 0; a < 3; ++a) {
+      const double steps = static_cast<double>(shape[a] - 1);
+      const double spacing = options.spacing ? *options.spacing : steps > 0 && extent[a] > 0 ? extent[a] / steps : 1.0;
+      set.spacing.push_back(spacing);
+      set.origin.push_back(options.origin ? (*options.origin)[a] : box.centre(a) - steps * spacing / 2);
+    }
+  }
+}
+
+}  // namespace
+
+std::string import_charges(const ImportOptions& options, const std::string& command_line) {
+  const Source source(options);
+  PotentialSet set;
+  set.name = options.set;
+  set.batch = source.size();
+  set.output_unit = options.unit;
+  set.temperature = options.temperature;
+  set.offset.push_back(0);
+  std::vector<Box> boxes(static_cast<std::size_t>(set.batch));
+  double total_charge = 0;
+  for (std::int64_t p = 0; p < set.batch; ++p) {  // a first pass for the sizes, so that memory holds one problem
+    stop_if_interrupted();
+    const Molecule molecule = source.read(p);
+    boxes[static_cast<std::size_t>(p)].add(molecule.position);
+    set.offset.push_back(set.offset.back() + static_cast<std::int64_t>(molecule.charge.size()));
+    for (const double q : molecule.charge) total_charge += q;
+  }
+  if (options.placement == LatticePlacement::common) {
+    Box all;
+    for (const Box& box : boxes) all.add(box);
+    boxes.assign(boxes.size(), all);
+  }
+  place_lattice(options, boxes, set);
+
+  ProblemWriter writer(options.output, options.overwrite);
+  writer.add(set);
+  for (std::int64_t p = 0; p < set.batch; ++p) {
+    stop_if_interrupted();
+    const Molecule molecule = source.read(p);
+    writer.write_charges(set, set.offset[static_cast<std::size_t>(p)], molecule.position, molecule.charge);
+  }
+  writer.provenance("program", std::string("smallbatch ") + version_text);
+  writer.provenance("command_line", command_line);
+  writer.commit();
+
+  std::ostringstream text;
+  text << options.output << ": potential/" << set.name << ", " << set.batch << (set.batch == 1 ? " problem, " : " problems, ")
+       << set.charges() << " charges (sum " << total_charge << " e), lattice " << set.shape.nx << "x" << set.shape.ny << "x"
+       << set.shape.nz;
+  if (set.batch > 0)
+    text << " with spacing " << set.spacing[0] << ", " << set.spacing[1] << ", " << set.spacing[2] << " angstrom";
+  text << "\n";
+  return text.str();
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "app/blocks.hpp"
+#include "app/commands.hpp"
+#include "app/report.hpp"
+#include "app/verification.hpp"
+#include "core/units.hpp"
+#include "io/problem_reader.hpp"
+#include "io/result_reader.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// What running a problem file needs, with run's default options.
+struct Needs {
+  std::int64_t result_bytes = 0, host_bytes = 0;
+  double systems = 0, pairs = 0;
+};
+
+Json set_json(const SolveSet& set) {
+  return {{"lane", "solve"},
+          {"name", set.name},
+          {"shape", start_outcome(set).shape},
+          {"batch", set.batch},
+          {"n", set.shape.n},
+          {"nrhs", set.shape.nrhs},
+          {"storage", set.shape.storage == Storage::dense ? "dense" : "packed_lower"},
+          {"type", set.type == ScalarType::float32 ? "float32" : "float64"}};
+}
+
+Json set_json(const PotentialSet& set) {
+  Json json = {{"lane", "potential"},
+               {"name", set.name},
+               {"shape", start_outcome(set, ScalarType::float32).shape},
+               {"batch", set.batch},
+               {"lattice", {set.shape.nx, set.shape.ny, set.shape.nz}},
+               {"output_unit", potential_unit_name(set.output_unit)}};
+  if (!set.offset.empty()) json["charges"] = set.charges();
+  if (!set.particles.empty()) json["particles"] = set.particles;
+  return json;
+}
+
+std::string problem_info(const InfoOptions& options) {
+  const ProblemReader reader(options.file);
+  const RunOptions defaults;
+  const std::int64_t block_bytes = defaults.block_mib << 20;
+  Needs needs;
+  Json sets = Json::array();
+  std::ostringstream text;
+  text << options.file << ": a problem file\n";
+  for (const SolveSet& set : reader.solve_sets()) {
+    needs.result_bytes += result_bytes(set);
+    needs.systems += static_cast<double>(set.batch);
+    for (const SystemRange& range : cut_into_blocks(set, block_bytes))
+      needs.host_bytes = std::max(needs.host_bytes, 3 * range.count * bytes_per_system(set));
+    sets.push_back(set_json(set));
+    text << "  solve/" << set.name << ": " << start_outcome(set).shape << "\n";
+  }
+  for (const PotentialSet& set : reader.potential_sets()) {
+    needs.result_bytes += result_bytes(set, defaults.precision);
+    needs.pairs += pairs(set);
+    needs.host_bytes = std::max(needs.host_bytes, 3 * std::min(block_bytes, result_bytes(set, defaults.precision)));
+    sets.push_back(set_json(set));
+    text << "  potential/" << set.name << ": " << start_outcome(set, defaults.precision).shape << ", V in "
+         << potential_unit_name(set.output_unit);
+    if (!set.particles.empty()) text << ", charges from /particles/" << set.particles;
+    text << "\n";
+  }
+  for (const std::string& warning : reader.warnings()) text << "  note: " << warning << "\n";
+  text << "  running it needs " << bytes_text(static_cast<double>(needs.result_bytes)) << " of disk and about "
+       << bytes_text(static_cast<double>(needs.host_bytes)) << " of memory, for " << needs.systems << " systems and "
+       << needs.pairs << " pairs of charge and lattice point\n";
+  if (!options.json) return text.str();
+  return Json{{"file", options.file},
+              {"kind", "problems"},
+              {"sets", sets},
+              {"warnings", reader.warnings()},
+              {"needs",
+               {{"result_bytes", needs.result_bytes},
+                {"memory_bytes", needs.host_bytes},
+                {"systems", needs.systems},
+                {"pairs", needs.pairs}}}}
+             .dump(2) +
+         "\n";
+}
+
+std::string result_info(const InfoOptions& options) {
+  const ResultReader reader(options.file);
+  Json sets = Json::array();
+  std::ostringstream text;
+  text << options.file << ": a result file";
+  for (const char* key : {"program", "created", "device"})
+    if (const std::string value = reader.provenance(key); !value.empty()) text << ", " << value;
+  text << "\n";
+  auto add = [&](Json json, const std::string& lane, const std::string& name) {
+    const VerificationSummary v = reader.verification(lane, name);
+    text << "  " << lane << "/" << name << ": " << json["shape"].get<std::string>() << "; verified: " << v.agreed
+         << " agree, " << v.disagreed << " disagree\n";
+    json["verification"] = {{"criterion", v.criterion},
+                            {"checked", v.checked},
+                            {"agreed", v.agreed},
+                            {"disagreed", v.disagreed},
+                            {"worst_error_over_bound", v.worst_error_over_bound},
+                            {"worst_index", v.worst_index}};
+    sets.push_back(std::move(json));
+  };
+  for (const SolveSet& set : reader.solve_sets()) add(set_json(set), "solve", set.name);
+  for (const PotentialSet& set : reader.potential_sets()) add(set_json(set), "potential", set.name);
+  if (!options.json) return text.str();
+  return Json{{"file", options.file}, {"kind", "results"}, {"sets", sets}}.dump(2) + "\n";
+}
+
+}  // namespace
+
+std::string info(const InfoOptions& options) {
+  return is_result_file(options.file) ? result_info(options) : problem_info(options);
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,65 @@
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <new>
+
+#include "app/commands.hpp"
+#include "app/exit_codes.hpp"
+#include "app/interruption.hpp"
+#include "app/logging.hpp"
+#include "app/options.hpp"
+#include "app/report.hpp"
+#include "core/error.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+ExitCode print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) == EOF || std::fflush(stdout) == EOF)
+    throw Error(ErrorKind::output, "the summary could not be written to stdout (closed or full). Redirect it elsewhere.");
+  return ExitCode::verified;
+}
+
+ExitCode print(const RunReport& report, bool json) {
+  print(json ? report_json(report) : report_text(report));
+  return report.all_right() ? ExitCode::verified : ExitCode::not_all_right;
+}
+
+struct Execute {
+  const std::string& command_line;
+  ExitCode operator()(const PrintText& o) const { return print(o.text); }
+  ExitCode operator()(const RunOptions& o) const { return print(run(o, command_line), o.json); }
+  ExitCode operator()(const InfoOptions& o) const { return print(info(o)); }
+  ExitCode operator()(const VerifyOptions& o) const { return print(verify(o), o.json); }
+  ExitCode operator()(const GenerateSpdOptions& o) const { return print(generate(o, command_line)); }
+  ExitCode operator()(const GenerateChargesOptions& o) const { return print(generate(o, command_line)); }
+  ExitCode operator()(const ImportOptions& o) const { return print(import_charges(o, command_line)); }
+  ExitCode operator()(const ExportOptions& o) const { return print(export_map(o)); }
+};
+
+ExitCode run_command(int argc, const char* const* argv) {
+  try {
+    set_up_logging(Verbosity::normal);
+    const Invocation call = parse_options(argc, argv);
+    set_up_logging(call.verbosity);
+    catch_interruptions();
+    return std::visit(Execute{call.command_line}, call.command);
+  } catch (const Error& error) {
+    spdlog::error("{}", error.what());
+    return exit_code_of(error.kind());
+  } catch (const std::bad_alloc&) {
+    spdlog::error("the memory does not suffice (allocation failed). Use a smaller --block-mib or a larger machine.");
+    return ExitCode::out_of_memory;
+  } catch (const std::exception& error) {
+    spdlog::error("something went wrong that should not ({}). Please report it with the command and the file.",
+                  error.what());
+    return ExitCode::internal;
+  }
+}
+
+}  // namespace
+
+}  // namespace smallbatch
+
+int main(int argc, char** argv) { return static_cast<int>(smallbatch::run_command(argc, argv)); }

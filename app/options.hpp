@@ -1,0 +1,123 @@
+// What the user asked for, as plain structs. The defaults here are the ones the help shows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/batch.hpp"
+#include "core/units.hpp"
+#include "physics/charge_sets.hpp"
+#include "solvers/spd_families.hpp"
+
+namespace smallbatch {
+
+struct DeviceRequest {
+  enum class Kind { automatic, cpu, cuda, reference };
+  Kind kind = Kind::automatic;
+  int index = 0;  ///< of the GPU, with cuda
+};
+
+/// How much of the answers the referee checks.
+struct VerifyMode {
+  enum class Kind { all, sample, none };
+  Kind kind = Kind::all;
+  std::int64_t sample = 0;  ///< systems, or lattice points, per set; evenly spread
+};
+
+enum class Verbosity { quiet, normal, verbose };
+
+struct RunOptions {
+  std::string problems, results;
+  DeviceRequest device;
+  VerifyMode verify;
+  Singular singular = Singular::infinite;
+  ScalarType precision = ScalarType::float32;  ///< of the potentials' arithmetic and of V
+  unsigned threads = 0;
+  std::int64_t block_mib = 64;
+  bool overwrite = false, json = false;
+};
+
+struct InfoOptions {
+  std::string file;
+  bool json = false;
+};
+
+struct VerifyOptions {
+  std::string problems, results;
+  VerifyMode mode;
+  unsigned threads = 0;
+  std::int64_t block_mib = 64;
+  bool json = false;
+};
+
+struct GenerateSpdOptions {
+  std::string output, set = "systems";
+  std::int64_t batch = 1024;
+  SpdShape shape{32, 1, Storage::dense};
+  ScalarType type = ScalarType::float32;
+  SpdFamily family{};
+  double condition = 100;
+  std::uint64_t seed = 1;
+  bool overwrite = false;
+};
+
+struct GenerateChargesOptions {
+  std::string output, set = "charges";
+  std::int64_t batch = 1, charges = 1000;
+  LatticeShape shape{64, 64, 64};
+  double spacing = 0.5;  ///< angstrom
+  PotentialUnit unit = PotentialUnit::volt;
+  std::uint64_t seed = 1;
+  bool overwrite = false;
+};
+
+/// How lattices are laid around imported charges.
+enum class LatticePlacement {
+  common,  ///< one lattice around all problems
+  each     ///< one around each, all of one shape
+};
+
+struct ImportOptions {
+  std::vector<std::string> inputs;
+  std::string output, set = "molecules";
+  std::string group;  ///< H5MD particles group; empty: the only one
+  std::optional<std::array<std::int64_t, 3>> shape;
+  std::optional<double> spacing;                ///< angstrom
+  std::optional<std::array<double, 3>> origin;  ///< angstrom
+  double margin = 5;                            ///< angstrom
+  LatticePlacement placement = LatticePlacement::common;
+  PotentialUnit unit = PotentialUnit::volt;
+  double temperature = default_temperature_kelvin;
+  bool overwrite = false;
+};
+
+struct ExportOptions {
+  std::string results, output, set;  ///< an empty set means the only one
+  std::string problems;              ///< for the atoms of a cube file
+  std::int64_t index = 0;
+  int axis = 2;                       ///< of a picture: 0 x, 1 y, 2 z
+  std::optional<std::int64_t> slice;  ///< of a picture; the middle by default
+  bool overwrite = false;
+};
+
+/// Nothing to do but to print this on stdout: help or version.
+struct PrintText {
+  std::string text;
+};
+
+struct Invocation {
+  std::variant<PrintText, RunOptions, InfoOptions, VerifyOptions, GenerateSpdOptions, GenerateChargesOptions,
+               ImportOptions, ExportOptions>
+      command;
+  Verbosity verbosity = Verbosity::normal;
+  std::string command_line;  ///< as typed, for provenance
+};
+
+/// Throws Error(usage) with a sentence that says what to type instead.
+Invocation parse_options(int argc, const char* const* argv);
+
+}  // namespace smallbatch

@@ -1,0 +1,220 @@
+#include "app/pipeline.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <future>
+
+#include "app/blocks.hpp"
+#include "app/device_choice.hpp"
+#include "app/interruption.hpp"
+#include "app/logging.hpp"
+#include "app/version.hpp"
+#include "core/error.hpp"
+#include "io/problem_reader.hpp"
+#include "io/result_writer.hpp"
+#include "physics/lattice_potential.hpp"
+#include "solvers/spd_solver.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Adds the time that `work` takes to `seconds`.
+template <class Work>
+void timed(double& seconds, Work&& work) {
+  const auto start = Clock::now();
+  work();
+  seconds += std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// What is done with the blocks of one set. Read and write happen on the calling thread (HDF5 wants one thread);
+/// compute and verify on threads of their own, each for one block at a time.
+template <class Block>
+struct Stages {
+  std::function<void(std::int64_t, Block&)> read, compute, verify, write;
+};
+
+/// While block k is computed, block k+1 is read and block k-1 is verified and written: three blocks in memory.
+template <class Block>
+void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageSeconds& seconds) {
+  std::array<Block, 3> ring;
+  auto slot = [&](std::int64_t k) -> Block& { return ring[static_cast<std::size_t>(k % 3)]; };
+  for (std::int64_t k = -1; k <= blocks; ++k) {
+    stop_if_interrupted();
+    std::future<void> computing, verifying;  // their destructors wait, so the ring outlives both
+    const bool compute = k >= 0 && k < blocks, finish = k >= 1;
+    if (compute)
+      computing = std::async(std::launch::async, [&, k] { timed(seconds.compute, [&] { stages.compute(k, slot(k)); }); });
+    if (finish)
+      verifying =
+          std::async(std::launch::async, [&, k] { timed(seconds.verify, [&] { stages.verify(k - 1, slot(k - 1)); }); });
+    if (k + 1 < blocks) timed(seconds.read, [&] { stages.read(k + 1, slot(k + 1)); });
+    if (finish) {
+      verifying.get();
+      timed(seconds.write, [&] { stages.write(k - 1, slot(k - 1)); });
+    }
+    if (compute) computing.get();
+  }
+}
+
+/// Everything that the blocks of a run share.
+struct Run {
+  const RunOptions& options;
+  const ProblemReader& reader;
+  ResultWriter& writer;
+  SpdSolver& solver;
+  LatticePotential& potential;
+  StageSeconds& seconds;
+};
+
+template <class T>
+SetOutcome run_set(const Run& run, const SolveSet& set) {
+  SetOutcome outcome = start_outcome(set);
+  const auto blocks = cut_into_blocks(set, run.options.block_mib << 20);
+  Progress progress("solve/" + set.name, static_cast<double>(set.batch));
+  Verdicts verdicts;
+
+  Stages<SpdBlock<T>> stages;
+  stages.read = [&](std::int64_t k, SpdBlock<T>& block) {
+    const SystemRange& range = blocks[static_cast<std::size_t>(k)];
+    run.reader.read(set, range.first, range.count, block);
+  };
+  stages.compute = [&](std::int64_t, SpdBlock<T>& block) {
+    timed(outcome.compute_seconds, [&] { run.solver.solve(block.batch(), block.solution()); });
+  };
+  stages.verify = [&](std::int64_t, const SpdBlock<T>& block) {
+    verdicts = verify(set, block, run.options.verify, run.options.threads);
+  };
+  stages.write = [&](std::int64_t, const SpdBlock<T>& block) {
+    run.writer.write(set, block);
+    run.writer.write_verdicts(outcome.lane, set.name, set.batch, block.first, verdicts.verdict,
+                              verdicts.error_over_bound);
+    outcome.count_status(block.info);
+    outcome.count_verdicts(block.first, verdicts);
+    progress.advance(static_cast<double>(block.count));
+  };
+  stream_blocks(static_cast<std::int64_t>(blocks.size()), stages, run.seconds);
+  outcome.work = static_cast<double>(set.batch);
+  return outcome;
+}
+
+template <class T>
+SetOutcome run_set(const Run& run, const PotentialSet& set) {
+  SetOutcome outcome = start_outcome(set, scalar_type_of<T>);
+  const bool on_gpu = run.potential.description().rfind("cuda", 0) == 0;
+  const auto blocks = cut_into_blocks(set, scalar_type_of<T>, run.options.block_mib << 20, on_gpu ? 1e12 : 4e9);
+  const PotentialOptions options{run.options.singular, set.unit_factor()};
+  Progress progress("potential/" + set.name, pairs(set));
+  Verdicts verdicts, of_set(set.batch);  // a problem's planes may lie in several blocks
+
+  Stages<PotentialBlock<T>> stages;
+  stages.read = [&](std::int64_t k, PotentialBlock<T>& block) {
+    const PlaneRange& range = blocks[static_cast<std::size_t>(k)];
+    run.reader.read(set, range.first, range.count, block);
+    block.first_plane = range.first_plane;
+    block.plane_count = range.plane_count;
+    block.potential.resize(static_cast<std::size_t>(range.count * range.plane_count * set.shape.plane_points()));
+    block.info.resize(static_cast<std::size_t>(range.count));
+  };
+  stages.compute = [&](std::int64_t, PotentialBlock<T>& block) {
+    timed(outcome.compute_seconds,
+          [&] { run.potential.evaluate(block.charges(), block.lattice(), options, block.result()); });
+  };
+  stages.verify = [&](std::int64_t, const PotentialBlock<T>& block) {
+    verdicts = verify(set, block, options, run.options.verify, run.options.threads, outcome.points_checked);
+  };
+  stages.write = [&](std::int64_t, const PotentialBlock<T>& block) {
+    run.writer.write(set, block);
+    of_set.merge(block.first, verdicts);
+    if (block.first_plane == 0) outcome.count_status(block.info);
+    progress.advance(static_cast<double>(block.charge.size()) * static_cast<double>(block.plane_count) *
+                     static_cast<double>(set.shape.plane_points()));
+  };
+  stream_blocks(static_cast<std::int64_t>(blocks.size()), stages, run.seconds);
+  run.writer.write_verdicts(outcome.lane, set.name, set.batch, 0, of_set.verdict, of_set.error_over_bound);
+  outcome.count_verdicts(0, of_set);
+  outcome.work = pairs(set);
+  return outcome;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text.data(), length};
+}
+
+}  // namespace
+
+bool RunReport::all_right() const {
+  for (const SetOutcome& set : sets)
+    if (!set.all_right()) return false;
+  return true;
+}
+
+std::string verify_mode_name(const VerifyMode& mode) {
+  switch (mode.kind) {
+    case VerifyMode::Kind::all: return "all";
+    case VerifyMode::Kind::sample: return "sample=" + std::to_string(mode.sample);
+    case VerifyMode::Kind::none: break;
+  }
+  return "none";
+}
+
+RunReport run(const RunOptions& options, const std::string& command_line) {
+  const auto start = Clock::now();
+  RunReport report;
+  report.problems = options.problems;
+  report.results = options.results;
+  report.verify_mode = verify_mode_name(options.verify);
+
+  const ProblemReader reader(options.problems);
+  for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
+  const DeviceChoice device = choose_device(options.device, options.threads);
+  if (!device.note.empty()) spdlog::info("no GPU is used ({})", device.note);
+  spdlog::info("computing on {}", device.description);
+  const auto solver = make_spd_solver(device.backend);
+  const auto potential = make_lattice_potential(device.backend);
+  report.device = device.description;
+  report.solver = solver->description();
+  report.potential = potential->description();
+
+  ResultWriter writer(options.results, options.overwrite);
+  for (const SolveSet& set : reader.solve_sets()) writer.add(set);
+  for (const PotentialSet& set : reader.potential_sets()) writer.add(set, options.precision);
+
+  const Run all{options, reader, writer, *solver, *potential, report.seconds};
+  for (const SolveSet& set : reader.solve_sets())
+    report.sets.push_back(set.type == ScalarType::float32 ? run_set<float>(all, set) : run_set<double>(all, set));
+  for (const PotentialSet& set : reader.potential_sets())
+    report.sets.push_back(options.precision == ScalarType::float32 ? run_set<float>(all, set)
+                                                                   : run_set<double>(all, set));
+
+  for (const SetOutcome& set : report.sets) writer.write_summary(set.lane, set.name, set.verification);
+  writer.provenance("program", std::string("smallbatch ") + version_text);
+  writer.provenance("commit", commit_text);
+  writer.provenance("command_line", command_line);
+  writer.provenance("problems", options.problems);
+  writer.provenance("created", utc_now());
+  writer.provenance("device", report.device);
+  writer.provenance("solver", report.solver);
+  writer.provenance("potential", report.potential);
+  writer.provenance("verify", report.verify_mode);
+  writer.provenance("singular", options.singular == Singular::infinite ? "inf" : "skip");
+  writer.provenance("read_seconds", report.seconds.read);
+  writer.provenance("compute_seconds", report.seconds.compute);
+  writer.provenance("verify_seconds", report.seconds.verify);
+  writer.provenance("write_seconds", report.seconds.write);
+  timed(report.seconds.write, [&] { writer.commit(); });
+  report.seconds.total = std::chrono::duration<double>(Clock::now() - start).count();
+  return report;
+}
+
+}  // namespace smallbatch

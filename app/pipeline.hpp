@@ -1,0 +1,33 @@
+// The main job: problems.h5 -> read -> solve or evaluate -> verify -> results.h5, block by block.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/options.hpp"
+#include "app/verification.hpp"
+
+namespace smallbatch {
+
+/// Where the time went, in seconds. The stages overlap, so they add up to more than the whole.
+struct StageSeconds {
+  double read = 0, compute = 0, verify = 0, write = 0, total = 0;
+};
+
+/// What `run` and `verify` have to say.
+struct RunReport {
+  std::string problems, results;
+  std::string device, solver, potential;  ///< what computed; empty for `verify`
+  std::vector<SetOutcome> sets;
+  StageSeconds seconds;
+  std::string verify_mode;  ///< "all", "sample=N" or "none"
+
+  [[nodiscard]] bool all_right() const;
+};
+
+std::string verify_mode_name(const VerifyMode& mode);
+
+/// Runs every set of options.problems and writes options.results, which appears only when it is whole.
+RunReport run(const RunOptions& options, const std::string& command_line);
+
+}  // namespace smallbatch

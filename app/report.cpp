@@ -1,0 +1,128 @@
+#include "app/report.hpp"
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace smallbatch {
+
+namespace {
+
+std::string number(const char* format, double value) {
+  std::array<char, 64> text{};
+  const int length = std::snprintf(text.data(), text.size(), format, value);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+std::string describe_status(const SetOutcome& set, std::int32_t status) {
+  return set.lane == "solve" ? describe_spd_info(status) : describe_potential_info(status);
+}
+
+std::string verdict_text(const SetOutcome& set) {
+  const VerificationSummary& v = set.verification;
+  if (v.checked == 0) return set.batch == 0 ? "nothing to verify" : "not verified";
+  std::string text = std::to_string(v.agreed) + " of " + std::to_string(set.batch) + " agree with the referee";
+  if (set.lane == "potential") text += " at " + std::to_string(set.points_checked) + " points";
+  if (v.disagreed > 0) text += ", " + std::to_string(v.disagreed) + " DISAGREE";
+  return text + "; largest error " + number("%.3g", v.worst_error_over_bound) + " of the bound (at index " +
+         std::to_string(v.worst_index) + ")";
+}
+
+}  // namespace
+
+std::string bytes_text(double bytes) {
+  if (bytes >= 1e9) return number("%.3g GB", bytes / 1e9);
+  if (bytes >= 1e6) return number("%.3g MB", bytes / 1e6);
+  if (bytes >= 1e3) return number("%.3g kB", bytes / 1e3);
+  return number("%.0f bytes", bytes);
+}
+
+std::string seconds_text(double seconds) {
+  return seconds >= 100 ? number("%.0f s", seconds) : seconds >= 0.1 ? number("%.2f s", seconds) : number("%.2g ms", seconds * 1e3);
+}
+
+std::string rate_text(double per_second, const std::string& unit) {
+  if (per_second >= 1e12) return number("%.3g", per_second / 1e12) + " trillion " + unit + "/s";
+  if (per_second >= 1e9) return number("%.3g", per_second / 1e9) + " billion " + unit + "/s";
+  if (per_second >= 1e6) return number("%.3g", per_second / 1e6) + " million " + unit + "/s";
+  return number("%.3g", per_second) + " " + unit + "/s";
+}
+
+std::string report_text(const RunReport& report) {
+  std::ostringstream text;
+  for (const SetOutcome& set : report.sets) {
+    text << set.lane << "/" << set.name << ": " << set.shape << "\n";
+    if (!report.device.empty() && set.compute_seconds > 0)
+      text << "  computed in " << seconds_text(set.compute_seconds) << ", "
+           << rate_text(set.work / set.compute_seconds, set.lane == "solve" ? "systems" : "pairs") << " ("
+           << (set.lane == "solve" ? report.solver : report.potential) << ")\n";
+    const std::int64_t failed = set.failed_count();
+    text << "  " << (set.batch - failed) << (set.lane == "solve" ? " solved" : " evaluated") << ", " << failed
+         << " failed\n";
+    for (const auto& [status, count] : set.failed)
+      text << "    " << count << " with status " << status << ": " << describe_status(set, status) << "\n";
+    if (set.on_lattice_points > 0) text << "    " << set.on_lattice_points << " charges lie on lattice points\n";
+    text << "  " << verdict_text(set) << "\n";
+  }
+  if (!report.device.empty()) {
+    const StageSeconds& s = report.seconds;
+    text << "device: " << report.device << "\n"
+         << "time: " << seconds_text(s.total) << " (overlapping: read " << seconds_text(s.read) << ", compute "
+         << seconds_text(s.compute) << ", verify " << seconds_text(s.verify) << ", write " << seconds_text(s.write)
+         << ")\n"
+         << "results: " << report.results << "\n";
+  }
+  return text.str();
+}
+
+std::string report_json(const RunReport& report) {
+  nlohmann::ordered_json sets = nlohmann::ordered_json::array();
+  for (const SetOutcome& set : report.sets) {
+    nlohmann::ordered_json failed = nlohmann::ordered_json::array();
+    for (const auto& [status, count] : set.failed)
+      failed.push_back({{"status", status}, {"meaning", describe_status(set, status)}, {"count", count}});
+    const VerificationSummary& v = set.verification;
+    nlohmann::ordered_json entry = {
+        {"lane", set.lane},
+        {"name", set.name},
+        {"shape", set.shape},
+        {"batch", set.batch},
+        {"failed", failed},
+        {"verification",
+         {{"criterion", v.criterion},
+          {"checked", v.checked},
+          {"agreed", v.agreed},
+          {"disagreed", v.disagreed},
+          {"worst_index", v.worst_index},
+          // JSON has no infinity: null says that the worst error has no number.
+          {"worst_error_over_bound", v.worst_error_over_bound}}}};
+    if (set.lane == "potential") {
+      entry["charges_on_lattice_points"] = set.on_lattice_points;
+      entry["verification"]["points_checked"] = set.points_checked;
+    }
+    if (!report.device.empty()) {
+      entry["compute_seconds"] = set.compute_seconds;
+      entry[set.lane == "solve" ? "systems" : "pairs"] = set.work;
+    }
+    sets.push_back(std::move(entry));
+  }
+  nlohmann::ordered_json json = {{"all_right", report.all_right()},
+                                 {"problems", report.problems},
+                                 {"results", report.results},
+                                 {"verify", report.verify_mode},
+                                 {"sets", sets}};
+  if (!report.device.empty()) {
+    json["device"] = report.device;
+    json["solver"] = report.solver;
+    json["potential"] = report.potential;
+    json["seconds"] = {{"total", report.seconds.total},
+                       {"read", report.seconds.read},
+                       {"compute", report.seconds.compute},
+                       {"verify", report.seconds.verify},
+                       {"write", report.seconds.write}};
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,213 @@
+#include "app/verification.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <sstream>
+
+#include "core/compare.hpp"
+#include "core/parallel.hpp"
+#include "solvers/spd_referee.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Which of the indices [first, last) out of [0, total) the mode selects; sample=N selects floor(i total / N), i < N.
+class Selection {
+ public:
+  Selection(const VerifyMode& mode, std::int64_t total, std::int64_t first, std::int64_t last)
+      : all_(mode.kind == VerifyMode::Kind::all || (mode.kind == VerifyMode::Kind::sample && mode.sample >= total)),
+        first_(first),
+        last_(last) {
+    if (all_ || mode.kind == VerifyMode::Kind::none || total == 0) return;
+    const double step = static_cast<double>(total) / static_cast<double>(mode.sample);
+    auto index_of = [&](std::int64_t i) { return static_cast<std::int64_t>(static_cast<double>(i) * step); };
+    auto i = std::max<std::int64_t>(0, static_cast<std::int64_t>(static_cast<double>(first) / step) - 1);
+    for (; i < mode.sample && index_of(i) < last; ++i)
+      if (index_of(i) >= first) chosen_.push_back(index_of(i));
+  }
+  [[nodiscard]] std::int64_t size() const { return all_ ? last_ - first_ : static_cast<std::int64_t>(chosen_.size()); }
+  [[nodiscard]] std::int64_t operator[](std::int64_t i) const {
+    return all_ ? first_ + i : chosen_[static_cast<std::size_t>(i)];
+  }
+
+ private:
+  bool all_;
+  std::int64_t first_, last_;
+  std::vector<std::int64_t> chosen_;
+};
+
+/// Error over bound of one system, by the rule at the top of verification.hpp.
+template <class T>
+double judge(const SolveSet& set, const SpdBlock<T>& block, std::int64_t i) {
+  const SpdShape& shape = set.shape;
+  const T* x = block.x.data() + i * shape.solution_size();
+  const std::int32_t info = block.info[static_cast<std::size_t>(i)];
+  const SpdJudgement judgement = judge_spd_solution(shape, block.a.data() + i * shape.matrix_size(),
+                                                    block.b.data() + i * shape.rhs_size(), x, info);
+  if (!same_status(info, judgement, scalar_type_of<T>, shape.n)) return infinity;
+  // A system without an answer must not look as if it had one.
+  if (info != 0) return std::all_of(x, x + shape.solution_size(), [](T v) { return std::isnan(v); }) ? 0 : infinity;
+  const double worst = std::max(error_over_bound(judgement.residual_ratio, 0, ratio_limit),
+                                error_over_bound(judgement.forward_ratio, 0, ratio_limit));
+  return worst;
+}
+
+std::string shape_words(const SolveSet& set) {
+  std::ostringstream text;
+  text << set.batch << (set.shape.storage == Storage::dense ? " dense " : " packed ") << set.shape.n << "x" << set.shape.n
+       << (set.type == ScalarType::float32 ? " float32" : " float64");
+  if (set.shape.wants_inverse()) {
+    text << ", inverse";
+  } else {
+    text << ", " << set.shape.nrhs << (set.shape.nrhs == 1 ? " right-hand side" : " right-hand sides");
+  }
+  return text.str();
+}
+
+std::string shape_words(const PotentialSet& set) {
+  std::ostringstream text;
+  text << set.batch << (set.batch == 1 ? " lattice " : " lattices ") << set.shape.nx << "x" << set.shape.ny << "x"
+       << set.shape.nz << ", " << set.charges() << (set.charges() == 1 ? " charge" : " charges");
+  return text.str();
+}
+
+}  // namespace
+
+void Verdicts::add(std::int64_t index, double error_over_its_bound) {
+  const auto i = static_cast<std::size_t>(index);
+  if (!within(error_over_its_bound, 1)) verdict[i] = Verdict::disagreed;
+  else if (verdict[i] == Verdict::not_checked) verdict[i] = Verdict::agreed;
+  const double error = std::isnan(error_over_its_bound) ? infinity : error_over_its_bound;
+  error_over_bound[i] = std::max(error_over_bound[i], static_cast<float>(error));
+}
+
+void Verdicts::merge(std::int64_t first, const Verdicts& part) {
+  for (std::size_t k = 0; k < part.verdict.size(); ++k) {
+    if (part.verdict[k] == Verdict::not_checked) continue;
+    const auto i = static_cast<std::size_t>(first) + k;
+    verdict[i] = std::max(verdict[i], part.verdict[k]);
+    error_over_bound[i] = std::max(error_over_bound[i], part.error_over_bound[k]);
+  }
+}
+
+std::int64_t SetOutcome::failed_count() const {
+  std::int64_t total = 0;
+  for (const auto& [status, number] : failed) total += number;
+  return total;
+}
+
+void SetOutcome::count_status(std::span<const std::int32_t> info) {
+  for (const std::int32_t status : info) {
+    if (status == 0) continue;
+    if (lane == "potential" && status > 0) on_lattice_points += status;
+    else ++failed[status];
+  }
+}
+
+void SetOutcome::count_verdicts(std::int64_t first, const Verdicts& verdicts) {
+  for (std::size_t i = 0; i < verdicts.verdict.size(); ++i) {
+    if (verdicts.verdict[i] == Verdict::not_checked) continue;
+    ++verification.checked;
+    ++(verdicts.verdict[i] == Verdict::agreed ? verification.agreed : verification.disagreed);
+    const double error = verdicts.error_over_bound[i];
+    if (verification.worst_index < 0 || error > verification.worst_error_over_bound) {
+      verification.worst_error_over_bound = error;
+      verification.worst_index = first + static_cast<std::int64_t>(i);
+    }
+  }
+}
+
+SetOutcome start_outcome(const SolveSet& set) {
+  SetOutcome outcome;
+  outcome.lane = "solve";
+  outcome.name = set.name;
+  outcome.shape = shape_words(set);
+  outcome.batch = set.batch;
+  const std::string u = set.type == ScalarType::float32 ? "2^-24" : "2^-53";
+  outcome.verification.criterion =
+      set.shape.wants_inverse()
+          ? "same status as Eigen LLT in higher precision; ||I - A X||_1 / (n ||A||_1 ||X||_1 u) <= 30; "
+            "||X - X*|| rcond / (||X*|| u) <= 30; u = " + u
+          : "same status as Eigen LLT in higher precision; ||b - A x||_1 / (||A||_1 ||x||_1 u) <= 30; "
+            "||x - x*||_inf rcond / (||x*||_inf u) <= 30; u = " + u;
+  return outcome;
+}
+
+SetOutcome start_outcome(const PotentialSet& set, ScalarType precision) {
+  SetOutcome outcome;
+  outcome.lane = "potential";
+  outcome.name = set.name;
+  outcome.shape = shape_words(set);
+  outcome.batch = set.batch;
+  outcome.verification.criterion =
+      std::string("|V - V*| <= f sum_i |q_i|/r_i ") +
+      (precision == ScalarType::float32 ? "(2^-22 + 2^-23 L/r_i)" : "(2^-51 + 2^-52 L/r_i)") +
+      " against direct summation with Eigen in double precision";
+  return outcome;
+}
+
+template <class T>
+Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, const VerifyMode& mode, unsigned threads) {
+  Verdicts verdicts(block.count);
+  const Selection selected(mode, set.batch, block.first, block.first + block.count);
+  parallel_for(selected.size(), 64, threads, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::int64_t system = selected[i] - block.first;
+      verdicts.add(system, judge(set, block, system));
+    }
+  });
+  return verdicts;
+}
+
+template <class T>
+Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const PotentialOptions& options,
+                const VerifyMode& mode, unsigned threads, std::int64_t& points_checked) {
+  Verdicts verdicts(block.count);
+  std::mutex verdicts_mutex;
+  // The block's values are one run of the set's points, counted problem after problem.
+  const std::int64_t per_problem = set.shape.points();
+  const std::int64_t first_point = block.first * per_problem + block.first_plane * set.shape.plane_points();
+  const Selection selected(mode, set.batch * per_problem, first_point,
+                           first_point + static_cast<std::int64_t>(block.potential.size()));
+  const ScalarType precision = scalar_type_of<T>;
+
+  parallel_for(selected.size(), 1024, threads, [&](std::int64_t first, std::int64_t last) {
+    std::vector<std::int64_t> points;
+    std::vector<ReferencePotential> expected;
+    while (first < last) {  // one problem at a time
+      const std::int64_t problem = selected[first] / per_problem;
+      const std::int64_t begin = first;
+      points.clear();
+      for (; first < last && selected[first] / per_problem == problem; ++first)
+        points.push_back(selected[first] - problem * per_problem);
+      expected.resize(points.size());
+      reference_potential(block.charges(), block.lattice(), problem - block.first, options, precision, points, expected);
+      const bool answered = block.info[static_cast<std::size_t>(problem - block.first)] >= 0;
+      double worst = 0;
+      for (std::int64_t i = begin; i < first; ++i) {
+        const double got = static_cast<double>(block.potential[static_cast<std::size_t>(selected[i] - first_point)]);
+        const ReferencePotential& reference = expected[static_cast<std::size_t>(i - begin)];
+        const bool both_refuse = !answered && std::isnan(got) && std::isnan(reference.potential);
+        worst = std::max(worst, both_refuse ? 0 : error_over_bound(got, reference.potential, reference.bound));
+      }
+      const std::lock_guard lock(verdicts_mutex);
+      verdicts.add(problem - block.first, worst);
+    }
+  });
+  points_checked += selected.size();
+  return verdicts;
+}
+
+template Verdicts verify(const SolveSet&, const SpdBlock<float>&, const VerifyMode&, unsigned);
+template Verdicts verify(const SolveSet&, const SpdBlock<double>&, const VerifyMode&, unsigned);
+template Verdicts verify(const PotentialSet&, const PotentialBlock<float>&, const PotentialOptions&, const VerifyMode&,
+                         unsigned, std::int64_t&);
+template Verdicts verify(const PotentialSet&, const PotentialBlock<double>&, const PotentialOptions&, const VerifyMode&,
+                         unsigned, std::int64_t&);
+
+}  // namespace smallbatch

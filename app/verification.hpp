@@ -1,0 +1,69 @@
+// Judges answers with Eigen in double precision. The rules:
+//
+// solve: the backend's status is the referee's, and for a solved system LAPACK's ratios stay below 30 (dpot02 for the
+//   residual, dpot03 for an inverse, dget04 for the error against Eigen's solution times the reciprocal condition).
+// potential: the status is the referee's, and at every checked point
+//   |V - V_ref| <= f sum_i |q_i|/r_i (2^-22 + 2^-23 L/r_i)   (2^-51 and 2^-52 for V in double precision).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/options.hpp"
+#include "io/result_writer.hpp"
+#include "io/sets.hpp"
+#include "physics/lattice_potential.hpp"
+
+namespace smallbatch {
+
+/// LAPACK's limit for its test ratios.
+inline constexpr double ratio_limit = 30;
+
+/// Verdicts of consecutive systems or problems.
+struct Verdicts {
+  std::vector<Verdict> verdict;
+  std::vector<float> error_over_bound;  ///< above 1 is a disagreement; 0 where nothing was checked
+
+  explicit Verdicts(std::int64_t count = 0)
+      : verdict(static_cast<std::size_t>(count), Verdict::not_checked),
+        error_over_bound(static_cast<std::size_t>(count), 0.0F) {}
+  /// The worse of what is there and what a check of (a part of) problem `index` found.
+  void add(std::int64_t index, double error_over_its_bound);
+  /// Adds what checking problems first, first + 1, ... found.
+  void merge(std::int64_t first, const Verdicts& part);
+};
+
+/// What became of one set: the counts that `run` and `verify` report.
+struct SetOutcome {
+  std::string lane, name, shape;  ///< lane: "solve" or "potential"; shape in words
+  std::int64_t batch = 0;
+  std::map<std::int32_t, std::int64_t> failed;  ///< systems or problems by status, where there is no answer
+  std::int64_t on_lattice_points = 0;           ///< charges that the singularity policy decided about
+  VerificationSummary verification;
+  std::int64_t points_checked = 0;  ///< potential sets: lattice points compared
+  double compute_seconds = 0;
+  double work = 0;  ///< systems, or pairs of charge and point
+
+  [[nodiscard]] std::int64_t failed_count() const;
+  [[nodiscard]] bool all_right() const { return failed_count() == 0 && verification.disagreed == 0; }
+  void count_status(std::span<const std::int32_t> info);
+  void count_verdicts(std::int64_t first, const Verdicts& verdicts);
+};
+
+SetOutcome start_outcome(const SolveSet& set);
+SetOutcome start_outcome(const PotentialSet& set, ScalarType precision);
+
+/// Judges the systems of a block that `mode` selects (sample: N of the set's batch, evenly spread).
+template <class T>
+Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, const VerifyMode& mode, unsigned threads);
+
+/// Judges the points of a block that `mode` selects (sample: N of all the set's lattice points, evenly spread); a
+/// problem without one among them stays unchecked. Adds the number of points to `points_checked`.
+template <class T>
+Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const PotentialOptions& options,
+                const VerifyMode& mode, unsigned threads, std::int64_t& points_checked);
+
+}  // namespace smallbatch

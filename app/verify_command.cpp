@@ -1,0 +1,112 @@
+#include <chrono>
+
+#include "app/blocks.hpp"
+#include "app/commands.hpp"
+#include "app/interruption.hpp"
+#include "app/logging.hpp"
+#include "app/verification.hpp"
+#include "core/error.hpp"
+#include "io/problem_reader.hpp"
+#include "io/result_reader.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+struct Files {
+  const VerifyOptions& options;
+  const ProblemReader& problems;
+  const ResultReader& results;
+};
+
+template <class Set>
+const Set& find_set(const std::vector<Set>& sets, const std::string& lane, const std::string& name,
+                    const std::string& path) {
+  for (const Set& set : sets)
+    if (set.name == name) return set;
+  throw Error(ErrorKind::bad_input, path + " holds no results for /" + lane + "/" + name +
+                                        " (the problem file has that set). Run the problem file again.");
+}
+
+void expect_same(bool same, const std::string& what, const Files& files) {
+  if (same) return;
+  throw Error(ErrorKind::bad_input, what + " in " + files.options.results + " has another shape than in " +
+                                        files.options.problems +
+                                        " (these results are of other problems). Name the file they were made from.");
+}
+
+template <class T>
+SetOutcome verify_set(const Files& files, const SolveSet& set) {
+  SetOutcome outcome = start_outcome(set);
+  const auto blocks = cut_into_blocks(set, files.options.block_mib << 20);
+  Progress progress("verify solve/" + set.name, static_cast<double>(set.batch));
+  SpdBlock<T> block;
+  for (const SystemRange& range : blocks) {
+    stop_if_interrupted();
+    files.problems.read(set, range.first, range.count, block);
+    files.results.read(set, range.first, range.count, block);
+    outcome.count_status(block.info);
+    outcome.count_verdicts(block.first, verify(set, block, files.options.mode, files.options.threads));
+    progress.advance(static_cast<double>(range.count));
+  }
+  return outcome;
+}
+
+template <class T>
+SetOutcome verify_set(const Files& files, const PotentialSet& set, const PotentialSet& results_set) {
+  SetOutcome outcome = start_outcome(set, scalar_type_of<T>);
+  const PotentialOptions options{
+      files.results.provenance("singular") == "skip" ? Singular::skip : Singular::infinite, set.unit_factor()};
+  const auto blocks = cut_into_blocks(set, scalar_type_of<T>, files.options.block_mib << 20, 4e9);
+  Progress progress("verify potential/" + set.name, pairs(set));
+  Verdicts of_set(set.batch);
+  PotentialBlock<T> block;
+  for (const PlaneRange& range : blocks) {
+    stop_if_interrupted();
+    files.problems.read(set, range.first, range.count, block);
+    block.first_plane = range.first_plane;
+    block.plane_count = range.plane_count;
+    files.results.read(results_set, block);
+    if (block.first_plane == 0) outcome.count_status(block.info);
+    of_set.merge(block.first,
+                 verify(set, block, options, files.options.mode, files.options.threads, outcome.points_checked));
+    progress.advance(static_cast<double>(block.charge.size()) * static_cast<double>(block.plane_count) *
+                     static_cast<double>(set.shape.plane_points()));
+  }
+  outcome.count_verdicts(0, of_set);
+  return outcome;
+}
+
+}  // namespace
+
+RunReport verify(const VerifyOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const ProblemReader problems(options.problems);
+  const ResultReader results(options.results);
+  const Files files{options, problems, results};
+
+  RunReport report;
+  report.problems = options.problems;
+  report.results = options.results;
+  report.verify_mode = verify_mode_name(options.mode);
+  for (const SolveSet& set : problems.solve_sets()) {
+    const SolveSet& found = find_set(results.solve_sets(), "solve", set.name, options.results);
+    expect_same(found.batch == set.batch && found.type == set.type && found.shape.n == set.shape.n &&
+                    found.shape.nrhs == set.shape.nrhs && found.rhs_is_vector == set.rhs_is_vector,
+                "/solve/" + set.name, files);
+    report.sets.push_back(set.type == ScalarType::float32 ? verify_set<float>(files, set)
+                                                          : verify_set<double>(files, set));
+  }
+  for (const PotentialSet& set : problems.potential_sets()) {
+    const PotentialSet& found = find_set(results.potential_sets(), "potential", set.name, options.results);
+    expect_same(found.batch == set.batch && found.shape.nx == set.shape.nx && found.shape.ny == set.shape.ny &&
+                    found.shape.nz == set.shape.nz && found.output_unit == set.output_unit,
+                "/potential/" + set.name, files);
+    report.sets.push_back(found.type == ScalarType::float32 ? verify_set<float>(files, set, found)
+                                                            : verify_set<double>(files, set, found));
+  }
+  report.seconds.total = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+}  // namespace smallbatch

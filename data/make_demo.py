@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Writes demo.h5, the problem file of scripts/demo: one set for each of the two lanes.
+
+/solve/kriging: 128 systems of 32, single precision, lower triangles. Each is one patch of a map: 32 stations at random
+places in the unit square measure a smooth landscape f(x, y), with noise. Interpolation by a Gaussian process (kriging)
+needs the weights w of (K + s^2 I) w = z, where K_ij = (1 + d) exp(-d), d = sqrt(3) |r_i - r_j| / 0.5, is the Matern 3/2
+covariance of two stations, s = 0.2 the noise and z what the stations measured. The condition numbers lie between 350 and
+500.
+
+/potential/water: the charges of water_cluster.pqr on a lattice of 48 x 48 x 48 points, 0.35 angstrom apart, centred on
+the cluster; in volt.
+
+Needs numpy and h5py. Usage: make_demo.py [OUTPUT]; the seed is fixed.
+"""
+import pathlib
+import sys
+
+import h5py
+import numpy as np
+
+HERE = pathlib.Path(__file__).parent
+PATCHES, STATIONS, LENGTH, NOISE = 128, 32, 0.5, 0.2
+
+
+def landscape(x, y):
+    return np.sin(3 * x + 1) * np.cos(4 * y) + x * y
+
+
+def kriging():
+    """A (PATCHES, 528), the lower triangles row by row, and b (PATCHES, 32)."""
+    random = np.random.Generator(np.random.PCG64(2026))
+    place = random.random((PATCHES, STATIONS, 2))
+    distance = np.sqrt(((place[:, :, None] - place[:, None]) ** 2).sum(-1)) * np.sqrt(3) / LENGTH
+    covariance = (1 + distance) * np.exp(-distance) + NOISE**2 * np.eye(STATIONS)
+    # Noise from sums of uniform numbers: the stream of uniforms is the same in every version of numpy.
+    noise = NOISE * (random.random((PATCHES, STATIONS, 12)).sum(-1) - 6)
+    measured = landscape(place[..., 0], place[..., 1]) + noise
+    rows, columns = np.tril_indices(STATIONS)
+    return covariance[:, rows, columns].astype("f4"), measured.astype("f4")
+
+
+def water():
+    """Positions (60, 3) and charges (60)."""
+    lines = (HERE / "water_cluster.pqr").read_text().splitlines()
+    numbers = np.array([line.split()[-5:] for line in lines if line.startswith("ATOM")], dtype="f8")
+    return numbers[:, :3], numbers[:, 3]
+
+
+def main():
+    output = sys.argv[1] if len(sys.argv) > 1 else HERE / "demo.h5"
+    with h5py.File(output, "w", libver=("v110", "v110")) as file:
+        file.attrs["smallbatch_format"] = np.array([1, 0], "i4")
+
+        a, b = kriging()
+        solve = file.create_group("solve/kriging")
+        solve.create_dataset("A", data=a, track_times=False)
+        solve.create_dataset("b", data=b, track_times=False)
+
+        position, charge = water()
+        potential = file.create_group("potential/water")
+        potential.create_dataset("position", data=position, track_times=False)
+        potential.create_dataset("charge", data=charge, track_times=False)
+        points, spacing = 48, 0.35
+        potential.create_dataset("origin", data=np.full(3, -spacing * (points - 1) / 2), track_times=False)
+        potential.create_dataset("spacing", data=np.full(3, spacing), track_times=False)
+        potential.attrs["shape"] = np.full(3, points, "i8")
+        potential.attrs["output_unit"] = np.bytes_("volt")
+
+
+if __name__ == "__main__":
+    main()

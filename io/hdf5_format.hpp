@@ -1,0 +1,48 @@
+// What problem and result files have in common: the version, the lattice's attributes, the names. Private to io/.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/hdf5_input.hpp"
+#include "io/hdf5_output.hpp"
+#include "io/sets.hpp"
+
+namespace smallbatch {
+
+inline constexpr std::int64_t format_major = 1, format_minor = 0;
+
+inline std::string solve_path(const std::string& set) { return "/solve/" + set; }
+inline std::string potential_path(const std::string& set) { return "/potential/" + set; }
+
+inline ScalarType scalar_type(ElementType type) {
+  return type == ElementType::float32 ? ScalarType::float32 : ScalarType::float64;
+}
+inline ElementType element_type(ScalarType type) {
+  return type == ScalarType::float32 ? ElementType::float32 : ElementType::float64;
+}
+
+/// Refuses a file without a version or with a newer major one; a newer minor one is a warning.
+void check_format(const InputFile& file, std::vector<std::string>& warnings);
+
+bool is_result_file(const InputFile& file);
+
+/// Throws where the dataset has another shape.
+void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape);
+
+/// Reads shape, output_unit and temperature.
+void read_lattice_attributes(const InputFile& file, PotentialSet& set);
+
+/// Origin and spacing as (batch, 3) in angstrom; a unit of their own wins over `unit_in_angstrom`.
+void read_lattice_places(const InputFile& file, PotentialSet& set, double unit_in_angstrom);
+
+/// Writes shape, output_unit, temperature, origin and spacing.
+void write_lattice(Hdf5Output& file, const PotentialSet& set);
+
+/// Throws Error(usage) where T is not the set's type, naming both.
+void expect_type(ScalarType asked, ScalarType stored, const std::string& set);
+
+/// Throws Error(usage) where [first, first + count) is not within the set's batch.
+void expect_range(std::int64_t first, std::int64_t count, std::int64_t batch, const std::string& set);
+
+}  // namespace smallbatch

@@ -1,0 +1,81 @@
+// HDF5 identifiers that close themselves, and HDF5's error stack kept quiet and read for its text. Private to io/*.cpp.
+//
+// The HDF5 of the Linux distributions is not built for threads: all calls of one process, over all readers and writers,
+// come from one thread at a time. The caller's threads take turns.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace smallbatch {
+
+/// Owns one identifier; `closer` is H5Dclose, H5Sclose, ... Invalid (negative) identifiers are kept and not closed.
+class Hdf5Handle {
+ public:
+  Hdf5Handle() = default;
+  Hdf5Handle(hid_t id, herr_t (*closer)(hid_t)) : id_(id), close_(closer) {}
+  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+  Hdf5Handle(const Hdf5Handle&) = delete;
+  Hdf5Handle& operator=(const Hdf5Handle&) = delete;
+  ~Hdf5Handle() { close(); }
+
+  [[nodiscard]] hid_t get() const { return id_; }
+  [[nodiscard]] bool valid() const { return id_ >= 0; }
+  /// False where closing failed.
+  bool close() { return id_ < 0 || close_(std::exchange(id_, -1)) >= 0; }
+
+ private:
+  hid_t id_ = -1;
+  herr_t (*close_)(hid_t) = nullptr;
+};
+
+/// While it lives, HDF5 prints nothing; then the previous setting is back. Every entry into HDF5 opens with one.
+class QuietHdf5 {
+ public:
+  QuietHdf5() {
+    H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
+  ~QuietHdf5() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+  QuietHdf5(const QuietHdf5&) = delete;
+  QuietHdf5& operator=(const QuietHdf5&) = delete;
+
+ private:
+  H5E_auto2_t function_ = nullptr;
+  void* data_ = nullptr;
+};
+
+/// What HDF5 says of the call that just failed: the innermost entry of its error stack ("" where there is none).
+inline std::string hdf5_error_text() {
+  std::string text;
+  H5Ewalk2(
+      H5E_DEFAULT, H5E_WALK_UPWARD,
+      [](unsigned, const H5E_error2_t* entry, void* data) -> herr_t {
+        auto& found = *static_cast<std::string*>(data);
+        if (found.empty() && entry->desc) found = entry->desc;
+        return 0;
+      },
+      &text);
+  return text;
+}
+
+/// HDF5's name of T in memory.
+template <class T>
+hid_t native_type() {
+  if constexpr (std::is_same_v<T, float>) return H5T_NATIVE_FLOAT;
+  if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
+  if constexpr (std::is_same_v<T, std::int8_t>) return H5T_NATIVE_INT8;
+  if constexpr (std::is_same_v<T, std::int32_t>) return H5T_NATIVE_INT32;
+  if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,84 @@
+// An HDF5 file from a stranger, opened read-only and believed in nothing. Private to io/.
+//
+// What is refused, by name: links that are not hard (soft, external, user-defined), external storage, virtual datasets,
+// filters other than shuffle, deflate and fletcher32, variable-length data in datasets, datasets that were never
+// written, and datasets that declare more bytes than the file can hold. A declared size is compared with the stored
+// bytes before anybody allocates memory for it.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace smallbatch {
+
+enum class ElementType { int8, int32, int64, float32, float64, other };
+
+struct DatasetInfo {
+  std::vector<std::int64_t> shape;
+  ElementType type = ElementType::other;
+  std::string type_name;  ///< for messages: "float32", "uint8", "string", ...
+
+  [[nodiscard]] bool is_float() const { return type == ElementType::float32 || type == ElementType::float64; }
+};
+
+/// Indices [first, first + count) of one axis.
+struct IndexRange {
+  std::int64_t first = 0, count = 0;
+};
+
+enum class ObjectKind { none, group, dataset, other };
+
+/// "(3, 4)"
+std::string shape_text(const std::vector<std::int64_t>& shape);
+
+/// `text` fit for a message: quoted, control characters replaced, cut after 64 bytes.
+std::string quoted(const std::string& text);
+
+class InputFile {
+ public:
+  /// Throws Error: missing_file where the file cannot be opened for reading, bad_input where it is no whole HDF5 file.
+  explicit InputFile(const std::string& path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  [[nodiscard]] const std::string& path() const;
+  /// Error(bad_input): "cannot use <object> of <file> (<why>). <remedy>".
+  [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const;
+
+  /// What lies at an absolute path ("/solve/a/A"); every link on the way must be hard.
+  [[nodiscard]] ObjectKind kind(const std::string& object) const;
+  /// The names in a group, sorted. Empty where the group does not exist.
+  [[nodiscard]] std::vector<std::string> members(const std::string& group) const;
+
+  /// Opens and checks a dataset, once. The reference lives as long as the file.
+  [[nodiscard]] const DatasetInfo& dataset(const std::string& object) const;
+  /// The same, and it must hold float32 or float64.
+  [[nodiscard]] const DatasetInfo& float_dataset(const std::string& object) const;
+
+  /// Elements of `object`: the given ranges of its first axes, all of the others, converted to T (float, double,
+  /// int8, int32 or int64).
+  template <class T>
+  void read(const std::string& object, std::initializer_list<IndexRange> leading, T* values) const;
+
+  /// Attributes; nothing where there is none by that name. The wrong type or size is an error.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> integers(const std::string& object,
+                                                                  const std::string& attribute) const;
+  [[nodiscard]] std::optional<double> number(const std::string& object, const std::string& attribute) const;
+  /// Fixed or variable length, ASCII or UTF-8, at most 4096 bytes, at most 64 strings.
+  [[nodiscard]] std::optional<std::vector<std::string>> strings(const std::string& object,
+                                                                const std::string& attribute) const;
+  [[nodiscard]] std::optional<std::string> string(const std::string& object, const std::string& attribute) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace smallbatch

@@ -1,0 +1,322 @@
+#include "io/hdf5_output.hpp"
+
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "io/hdf5_handles.hpp"
+#include "io/output_file.hpp"
+
+namespace smallbatch {
+namespace {
+
+hid_t file_type(ElementType type) {
+  switch (type) {
+    case ElementType::int8:
+      return H5T_STD_I8LE;
+    case ElementType::int32:
+      return H5T_STD_I32LE;
+    case ElementType::int64:
+      return H5T_STD_I64LE;
+    case ElementType::float32:
+      return H5T_IEEE_F32LE;
+    case ElementType::float64:
+      return H5T_IEEE_F64LE;
+    case ElementType::other:
+      break;
+  }
+  throw Error(ErrorKind::internal, "a dataset was asked for with a type that cannot be written. Please report this.");
+}
+
+/// The system's error number in HDF5's error text ("... errno = 28, ..."), 0 where it names none.
+int system_error_in(const std::string& hdf5_text) {
+  const std::string mark = "errno = ";
+  const std::size_t at = hdf5_text.find(mark);
+  return at == std::string::npos ? 0 : std::atoi(hdf5_text.c_str() + at + mark.size());
+}
+
+struct OpenDataset {
+  Hdf5Handle handle;
+  std::vector<std::int64_t> shape;
+  std::int64_t unwritten = 0;  ///< elements
+  std::int64_t element_bytes = 0;
+};
+
+}  // namespace
+
+struct Hdf5Output::Impl {
+  OutputFile target;
+  Hdf5Handle file;
+  std::map<std::string, OpenDataset> datasets;
+  std::int64_t pending_bytes = 0;  ///< declared, not yet written
+  std::optional<Error> failure;
+
+  Impl(const std::string& path, bool overwrite) : target(path, overwrite) {}
+
+  void throw_latched() const {
+    if (failure) throw Error(*failure);
+  }
+  /// Keeps the failure of the HDF5 call that was just made, and throws it.
+  [[noreturn]] void fail() {
+    const std::string text = hdf5_error_text();
+    const int system_error = system_error_in(text);
+    fail(system_error ? output_error(target.path(), system_error)
+                      : Error(ErrorKind::output, "cannot write " + target.path() + " (HDF5: " + text +
+                                                     "). Check the disk and try again."));
+  }
+  [[noreturn]] void fail(Error error) {
+    failure = std::move(error);
+    throw Error(*failure);
+  }
+  template <class Result>
+  Result check(Result result) {
+    if (result < 0) fail();
+    return result;
+  }
+  Hdf5Handle own(hid_t id, herr_t (*close)(hid_t)) { return {check(id), close}; }
+
+  Hdf5Handle creates_parents() {
+    Hdf5Handle list = own(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+    check(H5Pset_create_intermediate_group(list.get(), 1));
+    return list;
+  }
+
+  /// Refuses before the first byte what the disk cannot hold.
+  void reserve(const std::string& dataset, const std::vector<std::int64_t>& shape, std::int64_t element_bytes) {
+    std::int64_t bytes = element_bytes;
+    for (const std::int64_t length : shape) {
+      if (length < 0 || __builtin_mul_overflow(bytes, length, &bytes)) {
+        fail(Error(ErrorKind::output, "cannot write " + dataset + " of " + target.path() + " (shape " +
+                                          shape_text(shape) + " has more bytes than a file can). Make it smaller."));
+      }
+    }
+    std::int64_t needed = 0;
+    if (__builtin_add_overflow(pending_bytes, bytes, &needed)) needed = INT64_MAX;
+    struct statvfs disk {};
+    if (::statvfs(target.temporary_path().c_str(), &disk) == 0) {
+      std::int64_t free_bytes = 0;
+      if (__builtin_mul_overflow(static_cast<std::int64_t>(disk.f_bavail), static_cast<std::int64_t>(disk.f_frsize),
+                                 &free_bytes)) {
+        free_bytes = INT64_MAX;
+      }
+      if (needed > free_bytes) {
+        fail(Error(ErrorKind::output, "cannot write " + target.path() + " (disk full: needed " +
+                                          std::to_string(needed) + " bytes, free " + std::to_string(free_bytes) +
+                                          " bytes). Free some space or write to another disk."));
+      }
+    }
+    pending_bytes = needed;
+  }
+
+  void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
+              std::optional<double> fill) {
+    const QuietHdf5 quiet;
+    throw_latched();
+    const hid_t stored_type = file_type(type);
+    const auto element_bytes = static_cast<std::int64_t>(H5Tget_size(stored_type));
+    reserve(dataset, shape, element_bytes);
+    const Hdf5Handle creation = own(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    check(H5Pset_layout(creation.get(), H5D_CONTIGUOUS));
+    check(H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY));
+    check(H5Pset_fill_time(creation.get(), fill ? H5D_FILL_TIME_ALLOC : H5D_FILL_TIME_NEVER));
+    if (fill) check(H5Pset_fill_value(creation.get(), H5T_NATIVE_DOUBLE, &*fill));
+    const std::vector<hsize_t> dims(shape.begin(), shape.end());
+    const Hdf5Handle space = own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
+    const Hdf5Handle parents = creates_parents();
+    OpenDataset created;
+    created.handle = own(
+        H5Dcreate2(file.get(), dataset.c_str(), stored_type, space.get(), parents.get(), creation.get(), H5P_DEFAULT),
+        H5Dclose);
+    created.shape = shape;
+    created.element_bytes = element_bytes;
+    created.unwritten = fill ? 0 : 1;
+    if (!fill) {
+      for (const std::int64_t length : shape) created.unwritten *= length;
+    } else {
+      pending_bytes -=
+          std::min<std::int64_t>(pending_bytes, static_cast<std::int64_t>(H5Dget_storage_size(created.handle.get())));
+    }
+    datasets.emplace(dataset, std::move(created));
+  }
+
+  void store_attribute(const std::string& object, const std::string& name, hid_t stored_type, hid_t memory_type,
+                       std::optional<std::size_t> length, const void* values) {
+    const QuietHdf5 quiet;
+    throw_latched();
+    if (check(H5Aexists_by_name(file.get(), object.c_str(), name.c_str(), H5P_DEFAULT)) > 0) {
+      check(H5Adelete_by_name(file.get(), object.c_str(), name.c_str(), H5P_DEFAULT));
+    }
+    const hsize_t dim = length.value_or(1);
+    const Hdf5Handle space = own(length ? H5Screate_simple(1, &dim, nullptr) : H5Screate(H5S_SCALAR), H5Sclose);
+    const Hdf5Handle attribute = own(H5Acreate_by_name(file.get(), object.c_str(), name.c_str(), stored_type,
+                                                       space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                                     H5Aclose);
+    check(H5Awrite(attribute.get(), memory_type, values));
+  }
+
+  /// The file as the next program will see it: everything there, nothing unwritten.
+  void read_back() const {
+    try {
+      const InputFile written(target.temporary_path());
+      for (const auto& [name, dataset] : datasets) {
+        if (written.dataset(name).shape != dataset.shape) throw written.error(name, "wrong shape", "");
+      }
+    } catch (const Error& error) {
+      throw Error(ErrorKind::output, "cannot write " + target.path() + " (reading it back failed: " + error.what() +
+                                         "). Check the disk and try again.");
+    }
+  }
+};
+
+Hdf5Output::Hdf5Output(const std::string& path, bool overwrite, const std::string& kind)
+    : impl_(std::make_unique<Impl>(path, overwrite)) {
+  {
+    const QuietHdf5 quiet;
+    const Hdf5Handle access = impl_->own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    impl_->check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110));
+    impl_->check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_SEMI));
+    impl_->file = impl_->own(
+        H5Fcreate(impl_->target.temporary_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
+  }
+  attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 0});
+  create_group("/provenance");
+  attribute("/provenance", "kind", kind);
+}
+
+Hdf5Output::~Hdf5Output() {
+  const QuietHdf5 quiet;
+  impl_.reset();
+}
+
+const std::string& Hdf5Output::path() const { return impl_->target.path(); }
+
+void Hdf5Output::create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape) {
+  impl_->create(dataset, type, shape, std::nullopt);
+}
+
+void Hdf5Output::create_filled(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
+                               double fill) {
+  impl_->create(dataset, type, shape, fill);
+}
+
+bool Hdf5Output::exists(const std::string& object) const { return impl_->datasets.contains(object); }
+
+void Hdf5Output::create_group(const std::string& group) {
+  const QuietHdf5 quiet;
+  impl_->throw_latched();
+  const Hdf5Handle parents = impl_->creates_parents();
+  const Hdf5Handle created =
+      impl_->own(H5Gcreate2(impl_->file.get(), group.c_str(), parents.get(), H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+}
+
+template <class T>
+void Hdf5Output::write(const std::string& dataset, std::initializer_list<IndexRange> leading, const T* values) {
+  const QuietHdf5 quiet;
+  impl_->throw_latched();
+  const auto found = impl_->datasets.find(dataset);
+  if (found == impl_->datasets.end()) {
+    throw Error(ErrorKind::usage,
+                dataset + " of " + path() + " was not added before it was written. Add its set first.");
+  }
+  OpenDataset& opened = found->second;
+  std::vector<hsize_t> start(opened.shape.size(), 0), count(opened.shape.begin(), opened.shape.end());
+  if (leading.size() > start.size()) throw Error(ErrorKind::internal, dataset + " has fewer axes than were written.");
+  std::size_t axis = 0;
+  for (const auto& [first, length] : leading) {
+    if (first < 0 || length < 0 || first > opened.shape[axis] || length > opened.shape[axis] - first) {
+      throw Error(ErrorKind::usage, "cannot write [" + std::to_string(first) + ", " + std::to_string(first) + " + " +
+                                        std::to_string(length) + ") of " + dataset + " of " + path() + " (it has " +
+                                        std::to_string(opened.shape[axis]) + "). Write what was declared.");
+    }
+    start[axis] = static_cast<hsize_t>(first);
+    count[axis] = static_cast<hsize_t>(length);
+    ++axis;
+  }
+  if (std::ranges::find(count, hsize_t{0}) != count.end()) return;
+  const Hdf5Handle file_space = impl_->own(H5Dget_space(opened.handle.get()), H5Sclose);
+  const Hdf5Handle memory_space =
+      impl_->own(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
+  impl_->check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr));
+  impl_->check(
+      H5Dwrite(opened.handle.get(), native_type<T>(), memory_space.get(), file_space.get(), H5P_DEFAULT, values));
+  std::int64_t written = 1;
+  for (const hsize_t length : count) written *= static_cast<std::int64_t>(length);
+  if (opened.unwritten > 0) impl_->pending_bytes -= written * opened.element_bytes;
+  opened.unwritten -= std::min(written, opened.unwritten);
+}
+
+template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const float*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const double*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const std::int8_t*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const std::int32_t*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const std::int64_t*);
+
+void Hdf5Output::attribute(const std::string& object, const std::string& name, const std::string& value) {
+  const QuietHdf5 quiet;
+  const Hdf5Handle type = impl_->own(H5Tcopy(H5T_C_S1), H5Tclose);
+  impl_->check(H5Tset_size(type.get(), std::max<std::size_t>(1, value.size())));
+  impl_->check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
+  const bool ascii = std::ranges::all_of(value, [](unsigned char c) { return c < 128; });
+  impl_->check(H5Tset_cset(type.get(), ascii ? H5T_CSET_ASCII : H5T_CSET_UTF8));
+  impl_->store_attribute(object, name, type.get(), type.get(), std::nullopt, value.c_str());
+}
+
+void Hdf5Output::attribute(const std::string& object, const std::string& name, double value) {
+  impl_->store_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, std::nullopt, &value);
+}
+
+void Hdf5Output::attribute(const std::string& object, const std::string& name, std::int64_t value) {
+  impl_->store_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, std::nullopt, &value);
+}
+
+void Hdf5Output::attribute(const std::string& object, const std::string& name, const std::vector<double>& values) {
+  impl_->store_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.size(), values.data());
+}
+
+void Hdf5Output::attribute(const std::string& object, const std::string& name,
+                           const std::vector<std::int32_t>& values) {
+  impl_->store_attribute(object, name, H5T_STD_I32LE, H5T_NATIVE_INT32, values.size(), values.data());
+}
+
+void Hdf5Output::attribute(const std::string& object, const std::string& name,
+                           const std::vector<std::int64_t>& values) {
+  impl_->store_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, values.size(), values.data());
+}
+
+void Hdf5Output::link(const std::string& dataset, const std::string& name) {
+  const QuietHdf5 quiet;
+  impl_->throw_latched();
+  const Hdf5Handle parents = impl_->creates_parents();
+  impl_->check(
+      H5Lcreate_hard(impl_->file.get(), dataset.c_str(), H5L_SAME_LOC, name.c_str(), parents.get(), H5P_DEFAULT));
+}
+
+void Hdf5Output::commit() {
+  const QuietHdf5 quiet;
+  impl_->throw_latched();
+  for (const auto& [name, dataset] : impl_->datasets) {
+    if (dataset.unwritten > 0) {
+      impl_->fail(Error(ErrorKind::internal, "cannot finish " + path() + " (" + std::to_string(dataset.unwritten) +
+                                                 " elements of " + name + " were never written). Please report this."));
+    }
+  }
+  impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
+  for (auto& [name, dataset] : impl_->datasets) {
+    if (!dataset.handle.close()) impl_->fail();
+  }
+  if (!impl_->file.close()) impl_->fail();
+  try {
+    impl_->read_back();
+    impl_->target.commit();
+  } catch (const Error& error) {
+    impl_->fail(error);
+  }
+}
+
+}  // namespace smallbatch

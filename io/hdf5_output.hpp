@@ -1,0 +1,58 @@
+// An HDF5 file that appears whole or not at all. Private to io/.
+//
+// Metadata carry checksums (file format v110), datasets are contiguous and allocated when they are created, strings
+// have a fixed length. HDF5 reports a full disk once and then claims success, so the first failure is kept and thrown
+// again by every later call; commit() never renames after one.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/hdf5_input.hpp"
+
+namespace smallbatch {
+
+class Hdf5Output {
+ public:
+  /// `kind`, "problems" or "results", is what /provenance says of the file. Throws Error(output).
+  Hdf5Output(const std::string& path, bool overwrite, const std::string& kind);
+  ~Hdf5Output();
+  Hdf5Output(const Hdf5Output&) = delete;
+  Hdf5Output& operator=(const Hdf5Output&) = delete;
+
+  [[nodiscard]] const std::string& path() const;
+
+  /// A dataset whose every element will be written before commit().
+  void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape);
+  /// A dataset that may stay unwritten in part: those elements are `fill` (0 or NaN).
+  void create_filled(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape, double fill);
+  [[nodiscard]] bool exists(const std::string& object) const;
+  void create_group(const std::string& group);
+
+  /// Writes the given ranges of the first axes, all of the others; T as in InputFile::read. No element twice.
+  template <class T>
+  void write(const std::string& dataset, std::initializer_list<IndexRange> leading, const T* values);
+
+  /// Attributes of a group or dataset that exists; one by that name is replaced.
+  void attribute(const std::string& object, const std::string& name, const std::string& value);
+  void attribute(const std::string& object, const std::string& name, double value);
+  void attribute(const std::string& object, const std::string& name, std::int64_t value);
+  void attribute(const std::string& object, const std::string& name, const std::vector<double>& values);
+  void attribute(const std::string& object, const std::string& name, const std::vector<std::int32_t>& values);
+  void attribute(const std::string& object, const std::string& name, const std::vector<std::int64_t>& values);
+
+  /// A second name (hard link) for a dataset; the groups on the way are created.
+  void link(const std::string& dataset, const std::string& name);
+
+  /// Flushes, closes, reads the file's structure back, and lets it appear under its name.
+  void commit();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace smallbatch

@@ -1,0 +1,140 @@
+// PQR: one ATOM or HETATM line per charge, fields separated by spaces:
+//     record serial name residue [chain] number x y z charge radius
+// The chain is optional, so the fields are counted from the end. The writers in use align them in the columns of PDB
+// files, where wide numbers run into each other or a field stays empty. Guessing then would give a wrong molecule
+// without a word, so a line must have all its fields, each a plain number where a number belongs.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "io/molecule.hpp"
+
+namespace smallbatch {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\v\f";
+constexpr std::array<const char*, 5> number_names{"x", "y", "z", "charge", "radius"};
+constexpr std::string_view line_form = "record serial name residue [chain] number x y z charge radius";
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> fields;
+  for (std::size_t begin = text.find_first_not_of(blanks); begin != std::string_view::npos;) {
+    const std::size_t end = std::min(text.find_first_of(blanks, begin), text.size());
+    fields.push_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(blanks, end);
+  }
+  return fields;
+}
+
+/// What follows the record's name in an ATOM or HETATM line, else nothing. The serial number may touch the name, as in
+/// HETATM10000.
+std::string_view after_record_name(std::string_view line) {
+  for (const std::string_view name : {"ATOM", "HETATM"}) {
+    if (!line.starts_with(name)) continue;
+    const std::string_view rest = line.substr(name.size());
+    if (!rest.empty() && (blanks.find(rest[0]) != std::string_view::npos || (rest[0] >= '0' && rest[0] <= '9'))) {
+      return rest;
+    }
+  }
+  return {};
+}
+
+/// Quoted for a message: control characters and bytes beyond ASCII as '?', long text cut.
+std::string quoted(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text.substr(0, 40)) result += c >= ' ' && c <= '~' ? c : '?';
+  return result + (text.size() > 40 ? "...'" : "'");
+}
+
+class PqrReader {
+ public:
+  explicit PqrReader(const std::string& path) : path_(path) {}
+
+  Molecule read() {
+    errno = 0;
+    std::ifstream file(path_, std::ios::binary);
+    if (!file) {
+      throw Error(ErrorKind::missing_file, "cannot read " + path_ + " (" + std::strerror(errno) + "). Check the name.");
+    }
+    if (std::filesystem::is_directory(path_)) {
+      throw Error(ErrorKind::missing_file, "cannot read " + path_ + " (it is a folder). Give the name of a PQR file.");
+    }
+    int models = 0;
+    std::string line;
+    while (std::getline(file, line)) {
+      ++line_number_;
+      if (line.starts_with("MODEL") && ++models == 2) {
+        fail("a second MODEL begins here, and charges of several models would overlap. Keep one model in the file");
+      }
+      if (const std::string_view rest = after_record_name(line); !rest.empty()) read_atom(split(rest));
+    }
+    if (file.bad()) {
+      throw Error(ErrorKind::bad_input,
+                  "reading " + path_ + " failed after line " + std::to_string(line_number_) + ". Check the disk.");
+    }
+    if (molecule_.charge.empty()) {
+      throw Error(ErrorKind::bad_input, path_ +
+                                            " holds no charges (expected lines that begin with ATOM or HETATM, found " +
+                                            std::to_string(line_number_) + " lines without). Give a PQR file.");
+    }
+    return std::move(molecule_);
+  }
+
+ private:
+  void read_atom(const std::vector<std::string_view>& fields) {
+    // Without the record's name: serial name residue [chain] number, then the five numbers.
+    if (fields.size() < 9) {
+      fail("expected at least 10 fields (" + std::string(line_form) + "), found " + std::to_string(fields.size() + 1) +
+           " (one is missing, or two columns touch). Separate all fields by spaces");
+    }
+    const std::size_t first = fields.size() - number_names.size();
+    std::array<double, 5> number{};
+    for (std::size_t i = 0; i < number.size(); ++i) number[i] = parse_number(fields[first + i], number_names[i]);
+    if (const std::string_view residue = fields[first - 1];
+        residue.find_first_of("0123456789") == std::string_view::npos) {
+      fail("expected a residue number before x, found " + quoted(residue) +
+           " (a field is missing: the line must read " + std::string(line_form) + "). Complete the line");
+    }
+    if (number[4] < 0) {
+      fail("expected a radius that is not negative in the last field, found " + quoted(fields.back()) +
+           " (a field may be missing). Complete the line");
+    }
+    molecule_.position.insert(molecule_.position.end(), number.begin(), number.begin() + 3);
+    molecule_.charge.push_back(number[3]);
+  }
+
+  double parse_number(std::string_view field, const char* name) const {
+    std::string_view digits = field;
+    if (digits.size() > 1 && digits[0] == '+' && digits[1] != '-') digits.remove_prefix(1);
+    double value = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto [stop, failure] = std::from_chars(digits.data(), end, value);
+    if (failure != std::errc{} || stop != end || !std::isfinite(value)) {
+      fail("expected a finite number for " + std::string(name) + ", found " + quoted(field) +
+           (stop != digits.data() && stop != end ? " (two columns may touch). Separate the fields by spaces"
+                                                 : ". Correct the line"));
+    }
+    return value;
+  }
+
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw Error(ErrorKind::bad_input, path_ + ", line " + std::to_string(line_number_) + ": " + problem + ".");
+  }
+
+  const std::string& path_;
+  std::int64_t line_number_ = 0;
+  Molecule molecule_;
+};
+
+}  // namespace
+
+Molecule read_pqr(const std::string& path) { return PqrReader(path).read(); }
+
+}  // namespace smallbatch

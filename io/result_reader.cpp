@@ -1,0 +1,134 @@
+#include "io/result_reader.hpp"
+
+#include "io/hdf5_format.hpp"
+#include "io/hdf5_input.hpp"
+
+namespace smallbatch {
+
+struct ResultReader::Impl {
+  explicit Impl(const std::string& path) : file(path) {}
+
+  InputFile file;
+  std::vector<SolveSet> solve_sets;
+  std::vector<PotentialSet> potential_sets;
+
+  void expect_type_name(const std::string& dataset, const std::string& expected) const {
+    const DatasetInfo& info = file.dataset(dataset);
+    if (info.type_name != expected) {
+      throw file.error(dataset, "expected " + expected + ", found " + info.type_name, "Write the results anew.");
+    }
+  }
+
+  [[nodiscard]] SolveSet open_solve_set(const std::string& name) const {
+    const std::string group = solve_path(name);
+    SolveSet set;
+    set.name = name;
+    const bool inverse = file.kind(group + "/inverse") != ObjectKind::none;
+    const std::string answer = group + (inverse ? "/inverse" : "/x");
+    const DatasetInfo& info = file.float_dataset(answer);
+    set.type = scalar_type(info.type);
+    const auto& shape = info.shape;
+    const bool fits = inverse ? shape.size() == 3 && shape[1] == shape[2]
+                              : shape.size() == 2 || (shape.size() == 3 && shape[2] >= 1 && shape[2] <= INT32_MAX / 32);
+    if (!fits || shape[1] < 1 || shape[1] > max_system_size) {
+      throw file.error(answer,
+                       std::string("expected shape ") + (inverse ? "(batch, n, n)" : "(batch, n[, nrhs])") +
+                           " with 1 <= n <= 32, found " + shape_text(shape),
+                       "Write the results anew.");
+    }
+    set.batch = shape[0];
+    set.shape.n = static_cast<int>(shape[1]);
+    set.rhs_is_vector = shape.size() == 2;
+    set.shape.nrhs = inverse ? 0 : set.rhs_is_vector ? 1 : static_cast<int>(shape[2]);
+    expect_type_name(group + "/info", "int32");
+    expect_shape(file, group + "/info", {set.batch});
+    expect_type_name(group + "/backward_error", info.type_name);
+    expect_shape(file, group + "/backward_error", {set.batch});
+    return set;
+  }
+
+  [[nodiscard]] PotentialSet open_potential_set(const std::string& name) const {
+    const std::string group = potential_path(name);
+    PotentialSet set;
+    set.name = name;
+    read_lattice_attributes(file, set);
+    const DatasetInfo& info = file.float_dataset(group + "/V");
+    set.type = scalar_type(info.type);
+    set.batch = info.shape.empty() ? 0 : info.shape[0];
+    expect_shape(file, group + "/V", {set.batch, set.shape.nz, set.shape.ny, set.shape.nx});
+    expect_type_name(group + "/info", "int32");
+    expect_shape(file, group + "/info", {set.batch});
+    read_lattice_places(file, set, 1);
+    return set;
+  }
+
+  void open() {
+    std::vector<std::string> warnings;
+    check_format(file, warnings);
+    if (!smallbatch::is_result_file(file)) {
+      throw Error(ErrorKind::bad_input, "cannot use " + file.path() +
+                                            " (it is not a results file: /provenance has no kind \"results\"). Give a "
+                                            "file that smallbatch run wrote.");
+    }
+    for (const std::string& name : file.members("/solve")) solve_sets.push_back(open_solve_set(name));
+    for (const std::string& name : file.members("/potential")) potential_sets.push_back(open_potential_set(name));
+  }
+};
+
+ResultReader::ResultReader(const std::string& path) : impl_(std::make_unique<Impl>(path)) { impl_->open(); }
+ResultReader::~ResultReader() = default;
+ResultReader::ResultReader(ResultReader&&) noexcept = default;
+
+const std::vector<SolveSet>& ResultReader::solve_sets() const { return impl_->solve_sets; }
+const std::vector<PotentialSet>& ResultReader::potential_sets() const { return impl_->potential_sets; }
+
+template <class T>
+void ResultReader::read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const {
+  expect_type(scalar_type_of<T>, set.type, set.name);
+  expect_range(first, count, set.batch, set.name);
+  const std::string group = solve_path(set.name);
+  // The block keeps the shape that the caller gave it: results do not say how A was stored.
+  block.first = first;
+  block.count = count;
+  block.x.resize(static_cast<std::size_t>(count * set.shape.solution_size()));
+  block.info.resize(static_cast<std::size_t>(count));
+  block.backward_error.resize(static_cast<std::size_t>(count));
+  impl_->file.read(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {{first, count}}, block.x.data());
+  impl_->file.read(group + "/info", {{first, count}}, block.info.data());
+  impl_->file.read(group + "/backward_error", {{first, count}}, block.backward_error.data());
+}
+
+template <class T>
+void ResultReader::read(const PotentialSet& set, PotentialBlock<T>& block) const {
+  expect_type(scalar_type_of<T>, set.type, set.name);
+  expect_range(block.first, block.count, set.batch, set.name);
+  expect_range(block.first_plane, block.plane_count, set.shape.nz, set.name);
+  const std::string group = potential_path(set.name);
+  const IndexRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
+  block.shape = set.shape;
+  block.potential.resize(static_cast<std::size_t>(block.count * block.plane_count * set.shape.plane_points()));
+  block.info.resize(static_cast<std::size_t>(block.count));
+  impl_->file.read(group + "/V", {problems, planes}, block.potential.data());
+  impl_->file.read(group + "/info", {problems}, block.info.data());
+}
+
+std::vector<double> ResultReader::read_potential(const PotentialSet& set, std::int64_t problem,
+                                                 std::int64_t first_plane, std::int64_t plane_count) const {
+  expect_range(problem, 1, set.batch, set.name);
+  expect_range(first_plane, plane_count, set.shape.nz, set.name);
+  std::vector<double> values(static_cast<std::size_t>(plane_count * set.shape.plane_points()));
+  impl_->file.read(potential_path(set.name) + "/V", {{problem, 1}, {first_plane, plane_count}}, values.data());
+  return values;
+}
+
+template void ResultReader::read(const SolveSet&, std::int64_t, std::int64_t, SpdBlock<float>&) const;
+template void ResultReader::read(const SolveSet&, std::int64_t, std::int64_t, SpdBlock<double>&) const;
+template void ResultReader::read(const PotentialSet&, PotentialBlock<float>&) const;
+template void ResultReader::read(const PotentialSet&, PotentialBlock<double>&) const;
+
+bool is_result_file(const std::string& path) {
+  const InputFile file(path);
+  return is_result_file(file);
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,149 @@
+// Answers mirror the names of the problems. The first lattice set is also a VTKHDF time series of ImageData: the same
+// bytes under a second name, one time step per problem, so that ParaView opens the file as it is.
+#include "io/result_writer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "io/hdf5_format.hpp"
+#include "io/hdf5_output.hpp"
+
+namespace smallbatch {
+namespace {
+
+bool all_alike(const std::vector<double>& triples) {
+  for (std::size_t i = 3; i < triples.size(); ++i)
+    if (triples[i] != triples[i - 3]) return false;
+  return true;
+}
+
+std::vector<double> first_triple(const std::vector<double>& triples) { return {triples.begin(), triples.begin() + 3}; }
+
+/// /VTKHDF, version 2.0: https://docs.vtk.org/en/latest/vtk_file_formats/vtkhdf_file_format. A time series has one
+/// geometry, so problems on different lattices show the first alone.
+void write_vtkhdf(Hdf5Output& file, const PotentialSet& set) {
+  const std::int64_t steps = all_alike(set.origin) && all_alike(set.spacing) ? set.batch : 1;
+  const std::string vtk = "/VTKHDF";
+  file.create_group(vtk);
+  file.attribute(vtk, "Version", std::vector<std::int64_t>{2, 0});
+  file.attribute(vtk, "Type", std::string("ImageData"));
+  file.attribute(vtk, "WholeExtent",
+                 std::vector<std::int64_t>{0, set.shape.nx - 1, 0, set.shape.ny - 1, 0, set.shape.nz - 1});
+  file.attribute(vtk, "Origin", first_triple(set.origin));
+  file.attribute(vtk, "Spacing", first_triple(set.spacing));
+  file.attribute(vtk, "Direction", std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1});
+  file.link(potential_path(set.name) + "/V", vtk + "/PointData/V");
+
+  std::vector<double> times(static_cast<std::size_t>(steps));
+  std::vector<std::int64_t> offsets(times.size());
+  for (std::size_t step = 0; step < times.size(); ++step) {
+    times[step] = static_cast<double>(step);
+    offsets[step] = static_cast<std::int64_t>(step);
+  }
+  file.create(vtk + "/Steps/Values", ElementType::float64, {steps});
+  file.write(vtk + "/Steps/Values", {}, times.data());
+  file.create(vtk + "/Steps/PointDataOffsets/V", ElementType::int64, {steps});
+  file.write(vtk + "/Steps/PointDataOffsets/V", {}, offsets.data());
+  file.attribute(vtk + "/Steps", "NSteps", steps);
+}
+
+}  // namespace
+
+struct ResultWriter::Impl {
+  Hdf5Output file;
+  bool has_vtkhdf = false;
+};
+
+ResultWriter::ResultWriter(const std::string& path, bool overwrite)
+    : impl_(new Impl{Hdf5Output(path, overwrite, "results"), false}) {}
+ResultWriter::~ResultWriter() = default;
+ResultWriter::ResultWriter(ResultWriter&&) noexcept = default;
+
+void ResultWriter::add(const SolveSet& set) {
+  const std::string group = solve_path(set.name);
+  const ElementType type = element_type(set.type);
+  const std::int64_t n = set.shape.n;
+  if (set.shape.wants_inverse()) {
+    impl_->file.create(group + "/inverse", type, {set.batch, n, n});
+  } else if (set.rhs_is_vector) {
+    impl_->file.create(group + "/x", type, {set.batch, n});
+  } else {
+    impl_->file.create(group + "/x", type, {set.batch, n, set.shape.nrhs});
+  }
+  impl_->file.create(group + "/info", ElementType::int32, {set.batch});
+  impl_->file.create(group + "/backward_error", type, {set.batch});
+}
+
+template <class T>
+void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
+  const std::string group = solve_path(set.name);
+  const IndexRange systems{block.first, block.count};
+  impl_->file.write(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {systems}, block.x.data());
+  impl_->file.write(group + "/info", {systems}, block.info.data());
+  impl_->file.write(group + "/backward_error", {systems}, block.backward_error.data());
+}
+
+void ResultWriter::add(const PotentialSet& set, ScalarType type) {
+  const std::string group = potential_path(set.name);
+  impl_->file.create(group + "/V", element_type(type), {set.batch, set.shape.nz, set.shape.ny, set.shape.nx});
+  impl_->file.attribute(group + "/V", "unit", potential_unit_name(set.output_unit));
+  impl_->file.create_filled(group + "/info", ElementType::int32, {set.batch}, 0);
+  write_lattice(impl_->file, set);
+  if (!impl_->has_vtkhdf && set.batch > 0) {
+    write_vtkhdf(impl_->file, set);
+    impl_->has_vtkhdf = true;
+  }
+}
+
+template <class T>
+void ResultWriter::write(const PotentialSet& set, const PotentialBlock<T>& block) {
+  const std::string group = potential_path(set.name);
+  const IndexRange problems{block.first, block.count};
+  impl_->file.write(group + "/V", {problems, {block.first_plane, block.plane_count}}, block.potential.data());
+  impl_->file.write(group + "/info", {problems}, block.info.data());
+}
+
+void ResultWriter::write_verdicts(const std::string& lane, const std::string& set, std::int64_t batch,
+                                  std::int64_t first, std::span<const Verdict> verdict,
+                                  std::span<const float> error_over_bound) {
+  const std::string group = "/verification/" + lane + "/" + set;
+  if (!impl_->file.exists(group + "/verdict")) {
+    impl_->file.create_filled(group + "/verdict", ElementType::int8, {batch},
+                              static_cast<double>(Verdict::not_checked));
+    impl_->file.create_filled(group + "/error_over_bound", ElementType::float32, {batch},
+                              std::numeric_limits<double>::quiet_NaN());
+  }
+  const IndexRange problems{first, static_cast<std::int64_t>(verdict.size())};
+  impl_->file.write(group + "/verdict", {problems}, reinterpret_cast<const std::int8_t*>(verdict.data()));
+  impl_->file.write(group + "/error_over_bound", {problems}, error_over_bound.data());
+}
+
+void ResultWriter::write_summary(const std::string& lane, const std::string& set, const VerificationSummary& summary) {
+  const std::string group = "/verification/" + lane + "/" + set;
+  if (!impl_->file.exists(group + "/verdict")) impl_->file.create_group(group);
+  impl_->file.attribute(group, "criterion", summary.criterion);
+  impl_->file.attribute(group, "checked", summary.checked);
+  impl_->file.attribute(group, "agreed", summary.agreed);
+  impl_->file.attribute(group, "disagreed", summary.disagreed);
+  impl_->file.attribute(group, "worst_error_over_bound", summary.worst_error_over_bound);
+  impl_->file.attribute(group, "worst_index", summary.worst_index);
+}
+
+template void ResultWriter::write(const SolveSet&, const SpdBlock<float>&);
+template void ResultWriter::write(const SolveSet&, const SpdBlock<double>&);
+template void ResultWriter::write(const PotentialSet&, const PotentialBlock<float>&);
+template void ResultWriter::write(const PotentialSet&, const PotentialBlock<double>&);
+
+void ResultWriter::provenance(const std::string& key, const std::string& value) {
+  impl_->file.attribute("/provenance", key, value);
+}
+
+void ResultWriter::provenance(const std::string& key, double value) {
+  impl_->file.attribute("/provenance", key, value);
+}
+
+void ResultWriter::commit() { impl_->file.commit(); }
+
+}  // namespace smallbatch

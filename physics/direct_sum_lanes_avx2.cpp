@@ -1,0 +1,25 @@
+// AVX2 and FMA. Single precision takes the hardware's 12-bit estimate y of 1/sqrt(a) and one third-order step: with
+// e = 1 - a y^2, 1/sqrt(a) = y (1 + e/2 + 3/8 e^2 + O(e^3)), |e| < 2^-10.4, so what is left is below 2^-32.
+#include <immintrin.h>
+
+#include "physics/direct_sum_lanes_body.hpp"
+
+namespace smallbatch {
+
+namespace {
+struct Avx2Lanes {
+  using Float = __m256;
+  using Double = __m256d;
+  static constexpr int float_vectors = 2;
+  static Float inverse_sqrt(Float r2) {
+    const Float y = _mm256_rsqrt_ps(r2);
+    const Float e = 1.0F - (r2 * y) * y;
+    return y + (y * e) * (0.5F + 0.375F * e);
+  }
+  static Double inverse_sqrt(Double r2) { return 1.0 / _mm256_sqrt_pd(r2); }
+};
+}  // namespace
+
+constinit const DirectSumLanes direct_sum_lanes_avx2 = lanes_of<Avx2Lanes>("avx2");
+
+}  // namespace smallbatch

@@ -1,0 +1,24 @@
+// Vectors of 16 bytes (SSE2, NEON, or whatever the compiler makes of them); correctly rounded roots and quotients.
+#include "physics/direct_sum_lanes_body.hpp"
+
+namespace smallbatch {
+
+namespace {
+struct BaselineLanes {
+  typedef float Float __attribute__((vector_size(16)));
+  typedef double Double __attribute__((vector_size(16)));
+  static constexpr int float_vectors = 2;
+  static Float inverse_sqrt(Float r2) {
+    for (int lane = 0; lane < 4; ++lane) r2[lane] = __builtin_sqrtf(r2[lane]);
+    return 1.0F / r2;
+  }
+  static Double inverse_sqrt(Double r2) {
+    for (int lane = 0; lane < 2; ++lane) r2[lane] = __builtin_sqrt(r2[lane]);
+    return 1.0 / r2;
+  }
+};
+}  // namespace
+
+constinit const DirectSumLanes direct_sum_lanes_baseline = lanes_of<BaselineLanes>("baseline");
+
+}  // namespace smallbatch

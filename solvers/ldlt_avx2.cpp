@@ -1,0 +1,7 @@
+#include "solvers/ldlt_lanes.hpp"
+
+namespace smallbatch {
+
+constinit const LdltKernels ldlt_avx2 = {"avx2", {8, &solve_in_lanes<float, 8>}, {4, &solve_in_lanes<double, 4>}};
+
+}  // namespace smallbatch

@@ -1,0 +1,221 @@
+#include "solvers/spd_families.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "solvers/spd_solver_backends.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+/// The stream of one system: splitmix64 (Steele, Lea, Flood 2014), whose state is a counter.
+class Random {
+ public:
+  Random(std::uint64_t seed, std::uint64_t system) : counter_(mix(mix(seed) ^ (system * 0xd1342543de82ef95ULL))) {}
+  std::uint64_t bits() { return mix(counter_ += 0x9e3779b97f4a7c15ULL); }
+  /// In [0, 1), a multiple of 2^-53.
+  double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
+  double symmetric() { return 2 * uniform() - 1; }
+  /// Normal, by Marsaglia's polar method.
+  double normal() {
+    for (;;) {
+      const double u = symmetric(), v = symmetric(), s = u * u + v * v;
+      if (s > 0 && s < 1) return u * std::sqrt(-2 * std::log(s) / s);
+    }
+  }
+
+ private:
+  static std::uint64_t mix(std::uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+  }
+  std::uint64_t counter_;
+};
+
+using Row = std::array<double, max_system_size>;
+using Square = std::array<Row, max_system_size>;
+
+/// A = Q diag(eigenvalues) Q^T: reflections of growing size are applied from both sides, as LAPACK's DLAGSY does.
+void random_orthogonal_similarity(Random& random, int n, const Row& eigenvalues, Square& a) {
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) a[i][j] = i == j ? eigenvalues[i] : 0;
+  for (int top = n - 2; top >= 0; --top) {
+    // u spans rows top .. n-1; H = I - u u^T * 2 / (u^T u) maps a normal vector to the first axis.
+    Row u{}, y{};
+    double square = 0;
+    for (int i = top; i < n; ++i) {
+      u[i] = random.normal();
+      square += u[i] * u[i];
+    }
+    const double head = u[top];
+    u[top] += std::copysign(std::sqrt(square), head);
+    const double tau = 2 / (square - head * head + u[top] * u[top]);
+    double dot = 0;
+    for (int i = top; i < n; ++i) {
+      for (int j = top; j < n; ++j) y[i] += a[i][j] * u[j];
+      y[i] *= tau;
+      dot += y[i] * u[i];
+    }
+    for (int i = top; i < n; ++i) y[i] -= tau / 2 * dot * u[i];
+    for (int i = top; i < n; ++i)
+      for (int j = top; j < n; ++j) a[i][j] -= u[i] * y[j] + y[i] * u[j];
+  }
+}
+
+/// Eigenvalue i of n, by the modes of DLATMS.
+double eigenvalue(SpdFamily mode, int i, int n, double condition, Random& random) {
+  const double position = n == 1 ? 0 : static_cast<double>(i) / (n - 1);
+  switch (mode) {
+    case SpdFamily::random_one_small: return i == n - 1 && n > 1 ? 1 / condition : 1;
+    case SpdFamily::random_one_large: return i == 0 ? 1 : 1 / condition;
+    case SpdFamily::random_arithmetic: return 1 - position * (1 - 1 / condition);
+    case SpdFamily::random_log_uniform: return std::pow(condition, -random.uniform());
+    default: return std::pow(condition, -position);
+  }
+}
+
+void random_spectrum(SpdFamily mode, int n, double condition, Random& random, Square& a) {
+  Row eigenvalues{};
+  for (int i = 0; i < n; ++i) eigenvalues[i] = eigenvalue(mode, i, n, condition, random);
+  random_orthogonal_similarity(random, n, eigenvalues, a);
+}
+
+/// Element (i,j), counted from 1, of the matrices that have a formula.
+double formula(SpdFamily family, int i, int j, double condition) {
+  const double low = std::min(i, j), high = std::max(i, j);
+  switch (family) {
+    case SpdFamily::lehmer: return low / high;
+    case SpdFamily::min_ij: return low;
+    case SpdFamily::moler: return i == j ? i : low - 2;
+    case SpdFamily::kac_murdock_szego:
+      return std::pow((std::sqrt(condition) - 1) / (std::sqrt(condition) + 1), high - low);
+    default: return 1.0 / (i + j - 1) + (i == j ? std::numbers::pi / condition : 0);  // shifted_hilbert
+  }
+}
+
+void fill_matrix(SpdFamily family, int n, double condition, Random& random, Square& a) {
+  switch (family) {
+    case SpdFamily::random:
+    case SpdFamily::random_one_small:
+    case SpdFamily::random_one_large:
+    case SpdFamily::random_arithmetic:
+    case SpdFamily::random_log_uniform: random_spectrum(family, n, condition, random, a); break;
+    case SpdFamily::gram: {
+      Square g;
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j) g[i][j] = random.symmetric();
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j <= i; ++j) {
+          double sum = 0;
+          for (int k = 0; k < n; ++k) sum += g[i][k] * g[j][k];
+          a[i][j] = sum / n + (i == j ? 1 : 0);
+        }
+      break;
+    }
+    case SpdFamily::gaussian_kernel: {
+      constexpr double length = 0.2;
+      Row p{};
+      for (int i = 0; i < n; ++i) p[i] = random.uniform();
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j <= i; ++j)
+          a[i][j] = std::exp(-(p[i] - p[j]) * (p[i] - p[j]) / (2 * length * length)) + (i == j ? n / condition : 0);
+      break;
+    }
+    case SpdFamily::graded:
+      random_spectrum(SpdFamily::random, n, 10, random, a);
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j) a[i][j] *= n == 1 ? 1 : std::pow(condition, -0.5 * (i + j) / (n - 1));
+      break;
+    default:
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j <= i; ++j) a[i][j] = formula(family, i + 1, j + 1, condition);
+  }
+}
+
+template <class T>
+void generate_one(SpdFamily family, const SpdShape& shape, double condition, Random random, T* a, T* b) {
+  const int n = shape.n;
+  Square matrix;
+  fill_matrix(family, n, condition, random, matrix);
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j <= i; ++j) {
+      const T value = static_cast<T>(matrix[i][j]);
+      matrix[i][j] = matrix[j][i] = value;
+      if (shape.storage == Storage::packed_lower)
+        a[i * (i + 1) / 2 + j] = value;
+      else
+        a[i * n + j] = a[j * n + i] = value;
+    }
+  for (int c = 0; c < shape.nrhs; ++c) {
+    Row x{};
+    for (int i = 0; i < n; ++i) x[i] = random.symmetric();
+    for (int i = 0; i < n; ++i) {
+      double sum = 0;
+      for (int j = 0; j < n; ++j) sum += matrix[i][j] * x[j];
+      b[i * shape.nrhs + c] = static_cast<T>(sum);
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<SpdFamilyDescription>& spd_families() {
+  using enum SpdFamily;
+  static const std::vector<SpdFamilyDescription> families{
+      {random, "random", "Q diag(w) Q^T with random Q, eigenvalues w geometric from 1 to 1/condition"},
+      {random_one_small, "random_one_small", "the same with one eigenvalue 1/condition and the others 1"},
+      {random_one_large, "random_one_large", "the same with one eigenvalue 1 and the others 1/condition"},
+      {random_arithmetic, "random_arithmetic", "the same with eigenvalues evenly spaced from 1 to 1/condition"},
+      {random_log_uniform, "random_log_uniform", "the same with random eigenvalues, log-uniform in [1/condition, 1]"},
+      {gram, "gram", "G G^T / n + I with random G; well-conditioned whatever condition says"},
+      {gaussian_kernel, "gaussian_kernel", "Gaussian kernel of random points, shifted to at most condition + 1"},
+      {lehmer, "lehmer", "min(i,j) / max(i,j); condition is ignored"},
+      {min_ij, "min_ij", "min(i,j); condition is ignored"},
+      {moler, "moler", "min(i,j) - 2 with i on the diagonal; condition is ignored and grows as 4^n"},
+      {kac_murdock_szego, "kac_murdock_szego", "r^|i-j| with r such that large n tend to condition"},
+      {shifted_hilbert, "shifted_hilbert", "1/(i+j-1) plus pi/condition on the diagonal; at most condition + 1"},
+      {graded, "graded", "D R D, R random with condition 10, squared scales D^2 from 1 to 1/condition"},
+  };
+  return families;
+}
+
+std::string_view spd_family_name(SpdFamily family) {
+  for (const SpdFamilyDescription& entry : spd_families())
+    if (entry.family == family) return entry.name;
+  return "unknown";
+}
+
+std::optional<SpdFamily> parse_spd_family(std::string_view name) {
+  for (const SpdFamilyDescription& entry : spd_families())
+    if (entry.name == name) return entry.family;
+  return std::nullopt;
+}
+
+template <class T>
+void generate_spd(SpdFamily family, const SpdShape& shape, double condition, std::uint64_t seed, std::int64_t first,
+                  std::int64_t count, T* a, T* b) {
+  check_spd_batch(shape, count);
+  if (!(condition >= 1) || !std::isfinite(condition))
+    throw Error(ErrorKind::usage, "no matrix has the condition number " + std::to_string(condition) +
+                                      " (it is at least 1). Give a number from 1 to about 1e7 for float32 or 1e15 for "
+                                      "float64.");
+  constexpr std::int64_t grain = 256;
+  parallel_for(count, grain, 0, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k)
+      generate_one(family, shape, condition, Random(seed, static_cast<std::uint64_t>(first + k)),
+                   a + k * shape.matrix_size(), shape.wants_inverse() ? nullptr : b + k * shape.rhs_size());
+  });
+}
+
+template void generate_spd(SpdFamily, const SpdShape&, double, std::uint64_t, std::int64_t, std::int64_t, float*,
+                           float*);
+template void generate_spd(SpdFamily, const SpdShape&, double, std::uint64_t, std::int64_t, std::int64_t, double*,
+                           double*);
+
+}  // namespace smallbatch

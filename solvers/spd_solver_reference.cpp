@@ -1,0 +1,279 @@
+// The referee: Eigen's LLT in double precision, one system after another, as a backend and as a judge.
+//
+// Input is inspected here first, because Eigen's LLT reports success for NaN, infinities and asymmetric matrices. Every
+// system is scaled by powers of two to numbers near 1 (exact), so that products of norms stay in range. Residuals are
+// computed in double precision for float input and in long double for double input.
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "core/parallel.hpp"
+#include "solvers/spd_referee.hpp"
+#include "solvers/spd_solver_backends.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+
+/// Matrices of N x N, or of any size up to max_system_size for N = Eigen::Dynamic; on the stack either way.
+template <class Scalar, int N>
+using Matrix = Eigen::Matrix<Scalar, N, N, Eigen::ColMajor, N == Eigen::Dynamic ? max_system_size : N,
+                             N == Eigen::Dynamic ? max_system_size : N>;
+template <class Scalar, int N>
+using Column = Eigen::Matrix<Scalar, N, 1, Eigen::ColMajor, N == Eigen::Dynamic ? max_system_size : N, 1>;
+
+/// The precision in which residuals of T are computed.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
+
+/// The exponent that brings the largest magnitude of `values` next to 1; 0 where there is none.
+template <class Derived>
+int exponent_of(const Eigen::DenseBase<Derived>& values) {
+  const double largest = static_cast<double>(values.derived().cwiseAbs().maxCoeff());
+  return largest > 0 && std::isfinite(largest) ? std::ilogb(largest) : 0;
+}
+template <class Derived>
+auto scaled(const Eigen::DenseBase<Derived>& values, int exponent) {
+  using Scalar = typename Derived::Scalar;
+  return values.derived().unaryExpr([exponent](Scalar v) { return std::ldexp(v, exponent); }).eval();
+}
+template <class Derived>
+double norm1(const Eigen::MatrixBase<Derived>& m) {
+  return static_cast<double>(m.cwiseAbs().colwise().sum().maxCoeff());
+}
+
+/// One system as the referee sees it: the stored matrix, scaled to numbers near 1, and its factorization.
+template <class T, int N>
+class RefereeSystem {
+ public:
+  RefereeSystem(const SpdShape& shape, const T* a, const T* b) : shape_(shape), b_(b), matrix_(shape.n, shape.n) {
+    const int n = shape.n;
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) {
+        const int row = std::max(i, j), column = std::min(i, j);
+        matrix_(i, j) = shape.storage == Storage::dense ? a[i * n + j] : a[row * (row + 1) / 2 + column];
+      }
+    info_ = inspect();
+    if (info_ != 0) return;
+    exponent_ = exponent_of(matrix_);
+    matrix_ = scaled(matrix_, -exponent_);
+    llt_.compute(matrix_);
+    if (llt_.info() != Eigen::Success) info_ = first_failing_block();
+  }
+
+  [[nodiscard]] std::int32_t info() const { return info_; }
+  [[nodiscard]] int columns() const { return shape_.wants_inverse() ? shape_.n : shape_.nrhs; }
+
+  /// Column c of the solution times 2^(solution_exponent()), refined with wide residuals.
+  Column<Wide<T>, N> solve(int c) const {
+    const Column<Wide<T>, N> rhs = scaled_rhs(c);
+    Column<Wide<T>, N> x = llt_.solve(rhs.template cast<double>().eval()).template cast<Wide<T>>();
+    constexpr int refinements = 2;
+    for (int step = 0; step < refinements; ++step) {
+      const Column<Wide<T>, N> r = rhs - matrix_.template cast<Wide<T>>() * x;
+      x += llt_.solve(r.template cast<double>().eval()).template cast<Wide<T>>();
+    }
+    return x;
+  }
+  /// x as it is in memory = solve(c) * 2^(solution_exponent(c)).
+  [[nodiscard]] int solution_exponent(int c) const { return rhs_exponent(c) - exponent_; }
+
+  /// ||b - A x||_1 / (||A||_1 ||x||_1), largest over the right-hand sides, or ||I - A X||_1 / (||A||_1 ||X||_1).
+  double backward_error(const T* x) const {
+    const int n = shape_.n;
+    const double norm_a = norm1(matrix_);
+    double worst = 0;
+    Matrix<double, N> inverse;
+    int inverse_exponent = 0;
+    if (shape_.wants_inverse()) {
+      inverse = Eigen::Map<const Eigen::Matrix<T, N, N, Eigen::RowMajor>>(x, n, n).template cast<double>();
+      if (!inverse.allFinite()) return nan_value;
+      inverse_exponent = exponent_of(inverse);
+    }
+    for (int c = 0; c < columns(); ++c) {
+      Column<double, N> stored = Eigen::Map<const Column<T, N>, 0, Eigen::InnerStride<>>(
+                                     x + c, n, 1, Eigen::InnerStride<>(columns()))
+                                     .template cast<double>();
+      if (!stored.allFinite()) return nan_value;
+      const int x_exponent = shape_.wants_inverse() ? inverse_exponent : exponent_of(stored);
+      stored = scaled(stored, -x_exponent);
+      // rhs 2^(-exponent of A - exponent of x), from the already scaled right-hand side
+      const Column<Wide<T>, N> right = scaled(scaled_rhs(c), rhs_exponent(c) - exponent_ - x_exponent);
+      const Column<Wide<T>, N> r =
+          right - (matrix_.template cast<Wide<T>>() * stored.template cast<Wide<T>>()).eval();
+      const double residual = static_cast<double>(r.cwiseAbs().sum());
+      if (residual == 0) continue;
+      const double error = shape_.wants_inverse() ? residual : residual / (norm_a * stored.cwiseAbs().sum());
+      if (!(error <= worst)) worst = error;
+    }
+    return shape_.wants_inverse() && worst > 0 ? worst / (norm_a * norm1(scaled(inverse, -inverse_exponent))) : worst;
+  }
+
+  /// max over columns of ||x - x*||_inf / ||x*||_inf.
+  double forward_error(const T* x) const {
+    const int n = shape_.n;
+    double worst = 0;
+    for (int c = 0; c < columns(); ++c) {
+      const Column<Wide<T>, N> expected = solve(c);
+      const Column<Wide<T>, N> stored = Eigen::Map<const Column<T, N>, 0, Eigen::InnerStride<>>(
+                                            x + c, n, 1, Eigen::InnerStride<>(columns()))
+                                            .template cast<Wide<T>>();
+      if (!stored.allFinite()) return nan_value;
+      const Column<Wide<T>, N> difference = scaled(stored, -solution_exponent(c)) - expected;
+      const double error = static_cast<double>(difference.cwiseAbs().maxCoeff());
+      if (error == 0) continue;
+      const double relative = error / static_cast<double>(expected.cwiseAbs().maxCoeff());
+      if (!(relative <= worst)) worst = relative;
+    }
+    return worst;
+  }
+
+  [[nodiscard]] double rcond() const {
+    const Matrix<double, N> inverse = llt_.solve(Matrix<double, N>::Identity(shape_.n, shape_.n));
+    return 1 / (norm1(matrix_) * norm1(inverse));
+  }
+
+  /// Smallest over largest eigenvalue of the leading k x k block with its diagonal scaled to 1.
+  [[nodiscard]] double scaled_block_rcond(int k) const {
+    Eigen::MatrixXd block = matrix_.topLeftCorner(k, k);
+    if (!(block.diagonal().minCoeff() > 0)) return block.diagonal().minCoeff() < 0 ? -1 : 0;
+    const Eigen::VectorXd d = block.diagonal().cwiseSqrt().cwiseInverse();
+    block = d.asDiagonal() * block * d.asDiagonal();
+    const Eigen::VectorXd eigenvalues =
+        Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(block, Eigen::EigenvaluesOnly).eigenvalues();
+    return eigenvalues(0) / eigenvalues(k - 1);
+  }
+
+ private:
+  std::int32_t inspect() const {
+    const int n = shape_.n;
+    if (!matrix_.allFinite()) return info_matrix_not_finite;
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < i; ++j) {
+        const double bound = n * static_cast<double>(std::numeric_limits<T>::epsilon()) *
+                             std::sqrt(std::abs(matrix_(i, i))) * std::sqrt(std::abs(matrix_(j, j)));
+        if (std::abs(matrix_(i, j) - matrix_(j, i)) > bound) return info_matrix_not_symmetric;
+      }
+    for (int e = 0; e < n * shape_.nrhs; ++e)
+      if (!std::isfinite(b_[e])) return info_rhs_not_finite;
+    return 0;
+  }
+
+  /// The smallest leading block that LLT cannot factor: its last pivot is the first that is not positive.
+  std::int32_t first_failing_block() const {
+    for (int k = 1; k < shape_.n; ++k)
+      if (Eigen::LLT<Eigen::MatrixXd>(matrix_.topLeftCorner(k, k)).info() != Eigen::Success) return k;
+    return shape_.n;
+  }
+
+  Column<Wide<T>, N> stored_rhs(int c) const {
+    Column<Wide<T>, N> rhs(shape_.n);
+    for (int i = 0; i < shape_.n; ++i)
+      rhs(i) = shape_.wants_inverse() ? (i == c ? 1 : 0) : b_[i * shape_.nrhs + c];
+    return rhs;
+  }
+  [[nodiscard]] int rhs_exponent(int c) const { return exponent_of(stored_rhs(c)); }
+  Column<Wide<T>, N> scaled_rhs(int c) const { return scaled(stored_rhs(c), -rhs_exponent(c)); }
+
+  SpdShape shape_;
+  const T* b_;
+  Matrix<double, N> matrix_;  // A * 2^-exponent_ once inspected
+  int exponent_ = 0;
+  Eigen::LLT<Matrix<double, N>> llt_;
+  std::int32_t info_ = 0;
+};
+
+template <class T, int N>
+void solve_one(const SpdShape& shape, const T* a, const T* b, T* x, std::int32_t& info, T& backward_error) {
+  const RefereeSystem<T, N> system(shape, a, b);
+  info = system.info();
+  const int columns = system.columns();
+  for (int c = 0; c < columns && info == 0; ++c) {
+    const Column<Wide<T>, N> solution = scaled(system.solve(c), system.solution_exponent(c));
+    for (int i = 0; i < shape.n; ++i) {
+      x[i * columns + c] = static_cast<T>(solution(i));
+      if (!std::isfinite(x[i * columns + c])) info = info_result_not_finite;
+    }
+  }
+  if (info == 0) {
+    backward_error = static_cast<T>(system.backward_error(x));
+  } else {
+    std::fill(x, x + shape.solution_size(), static_cast<T>(nan_value));
+    backward_error = static_cast<T>(nan_value);
+  }
+}
+
+template <class T, int N>
+SpdJudgement judge_one(const SpdShape& shape, const T* a, const T* b, const T* x, std::int32_t info) {
+  const RefereeSystem<T, N> system(shape, a, b);
+  constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+  SpdJudgement judgement{system.info(), nan_value, nan_value, 0};
+  if (judgement.info < 0) return judgement;
+  if (judgement.info == 0) judgement.rcond = system.rcond();
+  if (info == 0) {
+    judgement.residual_ratio = system.backward_error(x) / (shape.wants_inverse() ? shape.n * u : u);
+    if (judgement.info == 0)
+      judgement.forward_ratio = system.forward_error(x) * judgement.rcond / u;
+    else
+      judgement.forward_ratio = std::isnan(judgement.residual_ratio) ? nan_value : 0;
+  }
+  if (info >= 0 && info <= shape.n && info != judgement.info) {
+    const int earlier = info == 0 || judgement.info == 0 ? std::max(info, judgement.info) : std::min(info, judgement.info);
+    judgement.rcond = system.scaled_block_rcond(earlier);
+  }
+  return judgement;
+}
+
+class ReferenceSpdSolver final : public SpdSolver {
+ public:
+  explicit ReferenceSpdSolver(unsigned threads) : threads_(threads) {}
+  void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) override { run(batch, solution); }
+  void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) override { run(batch, solution); }
+  [[nodiscard]] std::string description() const override { return "reference eigen llt"; }
+
+ private:
+  template <class T>
+  void run(const SpdBatch<T>& batch, const SpdSolution<T>& solution) const {
+    check_spd_batch(batch.shape, batch.count);
+    const SpdShape& shape = batch.shape;
+    constexpr std::int64_t grain = 64;
+    parallel_for(batch.count, grain, threads_, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t k = first; k < last; ++k)
+        solve_one<T, Eigen::Dynamic>(shape, batch.a + k * shape.matrix_size(),
+                                     shape.wants_inverse() ? nullptr : batch.b + k * shape.rhs_size(),
+                                     solution.x + k * shape.solution_size(), solution.info[k],
+                                     solution.backward_error[k]);
+    });
+  }
+  unsigned threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<SpdSolver> make_reference_spd_solver(unsigned threads) {
+  return std::make_unique<ReferenceSpdSolver>(threads);
+}
+
+template <class T>
+SpdJudgement judge_spd_solution(const SpdShape& shape, const T* a, const T* b, const T* x, std::int32_t info) {
+  if (shape.n == max_system_size) return judge_one<T, max_system_size>(shape, a, b, x, info);
+  return judge_one<T, Eigen::Dynamic>(shape, a, b, x, info);
+}
+
+template SpdJudgement judge_spd_solution(const SpdShape&, const float*, const float*, const float*, std::int32_t);
+template SpdJudgement judge_spd_solution(const SpdShape&, const double*, const double*, const double*, std::int32_t);
+
+bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, ScalarType type, int n) {
+  if (backend_info == judgement.info) return true;
+  if (backend_info < 0 || backend_info > n || judgement.info < 0) return false;
+  const double u = type == ScalarType::float32 ? 0x1p-24 : 0x1p-53;
+  return std::abs(judgement.rcond) < n * u;
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,218 @@
+"""What the command refuses: each with one sentence, its exit code, and no output file left behind."""
+
+import os
+import resource
+import signal
+import subprocess
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.problems import add_potential, add_solve, open_problem_file
+
+
+def refuse(smallbatch, tmp_path, code, *words, problem="p.h5", arguments=()):
+    before = set(os.listdir(tmp_path))
+    done = smallbatch("run", problem, "-o", "r.h5", *arguments, expect=code)
+    assert done.stdout == ""
+    sentence = done.stderr.strip().splitlines()[-1]
+    for word in words:
+        assert word in sentence, f"'{word}' is not in: {sentence}"
+    assert set(os.listdir(tmp_path)) == before, "something was left behind"
+    return sentence
+
+
+def replace(group, name, data):
+    del group[name]
+    group[name] = data
+
+
+def edit_solve(change, **options):
+    def make(path):
+        with open_problem_file(path) as file:
+            add_solve(file, **options)
+            change(file, file["solve/systems"])
+    return make
+
+
+def edit_potential(change, **options):
+    def make(path):
+        with open_problem_file(path) as file:
+            change(file, add_potential(file, **options))
+    return make
+
+
+def set_attribute(name, value):
+    return lambda file, group: group.attrs.__setitem__(name, value)
+
+
+BAD_FILES = {
+    "no A": (edit_solve(lambda f, g: g.__delitem__("A")), ["/solve/systems", "A"]),
+    "A of rank 4": (edit_solve(lambda f, g: replace(g, "A", np.ones((2, 3, 4, 4), np.float32))), ["/solve/systems/A"]),
+    "A not square": (edit_solve(lambda f, g: replace(g, "A", np.ones((5, 8, 7), np.float32))), ["/solve/systems/A"]),
+    "A of integers": (edit_solve(lambda f, g: replace(g, "A", np.ones((5, 8, 8), np.int32))),
+                      ["/solve/systems/A", "float32 or float64"]),
+    "A of half precision": (edit_solve(lambda f, g: replace(g, "A", np.ones((5, 8, 8), np.float16))),
+                            ["/solve/systems/A", "float32 or float64"]),
+    "A too large": (edit_solve(lambda f, g: None, n=33), ["/solve/systems/A", "33", "32"]),
+    "A packed, not triangular": (edit_solve(lambda f, g: replace(g, "A", np.ones((5, 35), np.float32))),
+                                 ["/solve/systems/A", "35"]),
+    "b of another batch": (edit_solve(lambda f, g: replace(g, "b", np.ones((4, 8), np.float32))),
+                           ["/solve/systems/b", "4", "5"]),
+    "b of another n": (edit_solve(lambda f, g: replace(g, "b", np.ones((5, 9), np.float32))),
+                       ["/solve/systems/b", "9", "8"]),
+    "b of another type": (edit_solve(lambda f, g: replace(g, "b", np.ones((5, 8), np.float64))),
+                          ["/solve/systems/b", "float32", "float64"]),
+    "b of rank 4": (edit_solve(lambda f, g: replace(g, "b", np.ones((5, 8, 1, 1), np.float32))), ["/solve/systems/b"]),
+    "A is a group": (edit_solve(lambda f, g: (g.__delitem__("A"), g.create_group("A"))), ["/solve/systems/A"]),
+    "A behind an external link": (edit_solve(lambda f, g: (g.__delitem__("A"), g.__setitem__(
+        "A", h5py.ExternalLink("other.h5", "/A")))), ["/solve/systems/A", "link"]),
+    "no charge": (edit_potential(lambda f, g: g.__delitem__("charge")), ["/potential/charges", "charge"]),
+    "no position": (edit_potential(lambda f, g: g.__delitem__("position")), ["/potential/charges", "position"]),
+    "no origin": (edit_potential(lambda f, g: g.__delitem__("origin")), ["/potential/charges", "origin"]),
+    "no shape": (edit_potential(lambda f, g: g.attrs.__delitem__("shape")), ["/potential/charges", "shape"]),
+    "position of two columns": (edit_potential(lambda f, g: replace(g, "position", np.ones((1, 2)))),
+                                ["/potential/charges/position"]),
+    "fewer charges than positions": (edit_potential(lambda f, g: replace(g, "position", np.ones((2, 3)))),
+                                     ["/potential/charges", "1", "2"]),
+    "offset not monotone": (edit_potential(lambda f, g: None, position=np.ones((4, 3)), charge=np.ones(4),
+                                           offset=[0, 3, 2, 4], origin=np.zeros((3, 3)), spacing=np.ones((3, 3))),
+                            ["/potential/charges/offset", "2"]),
+    "offset beyond the charges": (edit_potential(lambda f, g: None, offset=[0, 7]), ["/potential/charges/offset", "7"]),
+    "offset not from 0": (edit_potential(lambda f, g: None, offset=[1, 1]), ["/potential/charges/offset"]),
+    "spacing of 0": (edit_potential(lambda f, g: None, spacing=(1, 0, 1)), ["/potential/charges/spacing"]),
+    "spacing NaN": (edit_potential(lambda f, g: None, spacing=(1, np.nan, 1)), ["/potential/charges/spacing"]),
+    "origin infinite": (edit_potential(lambda f, g: None, origin=(0, np.inf, 0)), ["/potential/charges/origin"]),
+    "shape of 0": (edit_potential(set_attribute("shape", np.array([4, 0, 4]))), ["/potential/charges", "shape", "0"]),
+    "shape negative": (edit_potential(set_attribute("shape", np.array([4, -4, 4]))), ["shape", "-4"]),
+    "shape overflows": (edit_potential(set_attribute("shape", np.array([2**31, 2**31, 2**31], np.int64))),
+                        ["/potential/charges", "shape"]),
+    "shape of two": (edit_potential(set_attribute("shape", np.array([4, 4]))), ["/potential/charges", "shape"]),
+    "unknown output unit": (edit_potential(set_attribute("output_unit", np.bytes_("furlong"))), ["furlong", "volt"]),
+    "unknown length unit": (edit_potential(lambda f, g: g["position"].attrs.__setitem__("unit", np.bytes_("furlong"))),
+                            ["furlong", "angstrom"]),
+    "particles that are not there": (edit_potential(set_attribute("particles", np.bytes_("water"))), ["water"]),
+    "no sets": (lambda path: open_problem_file(path).close(), ["/solve", "/potential"]),
+    "no format version": (edit_solve(lambda f, g: f.attrs.__delitem__("smallbatch_format")), ["smallbatch_format"]),
+    "a newer major version": (edit_solve(lambda f, g: f.attrs.__setitem__("smallbatch_format",
+                                                                          np.array([2, 0], np.int32))), ["2.0", "1."]),
+    "no HDF5": (lambda path: path.write_text("not HDF5\n"), ["HDF5"]),
+    "empty": (lambda path: path.write_bytes(b""), ["HDF5"]),
+    "a folder": (lambda path: path.mkdir(), []),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_file(smallbatch, tmp_path, name):
+    make, words = BAD_FILES[name]
+    make(tmp_path / "p.h5")
+    sentence = refuse(smallbatch, tmp_path, 3, "p.h5", *words)
+    # problem (why). What to do.
+    assert "(" in sentence and ")" in sentence and sentence.endswith("."), sentence
+
+
+def test_a_newer_minor_version_warns(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+        file.attrs["smallbatch_format"] = np.array([1, 7], np.int32)
+    assert "1.7" in smallbatch("run", "p.h5", "-o", "r.h5").stderr
+
+
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 0.999])
+def test_truncated_file(smallbatch, tmp_path, part):
+    with open_problem_file(tmp_path / "whole.h5") as file:
+        add_solve(file, batch=100)
+    whole = (tmp_path / "whole.h5").read_bytes()
+    (tmp_path / "p.h5").write_bytes(whole[: int(part * len(whole))])
+    refuse(smallbatch, tmp_path, 3, "p.h5")
+
+
+def test_declared_bytes_that_are_not_there(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        group = file.create_group("solve/systems")
+        group.create_dataset("A", (2**40, 32, 32), np.float64, chunks=(64, 32, 32))  # nothing is written
+    refuse(smallbatch, tmp_path, 3, "/solve/systems/A")
+
+
+def test_missing_file(smallbatch, tmp_path):
+    refuse(smallbatch, tmp_path, 4, "nowhere.h5", problem="nowhere.h5")
+    smallbatch("info", "nowhere.h5", expect=4)
+    smallbatch("import", "nowhere.pqr", "-o", "p.h5", expect=4)
+
+
+def test_output_exists(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    (tmp_path / "r.h5").write_text("precious")
+    refuse(smallbatch, tmp_path, 7, "r.h5", "--overwrite")
+    assert (tmp_path / "r.h5").read_text() == "precious"
+    smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite")
+    with h5py.File(tmp_path / "r.h5") as file:
+        assert "solve/systems/x" in file
+
+
+def test_output_folder_is_not_there(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    done = smallbatch("run", "p.h5", "-o", "nowhere/r.h5", expect=7)
+    assert "nowhere" in done.stderr
+
+
+@pytest.mark.parametrize("limit", [2_000, 30_000, 200_000])
+def test_disk_full(smallbatch, tmp_path, limit):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=2000, n=32)
+    before = set(os.listdir(tmp_path))
+    done = smallbatch("run", "p.h5", "-o", "r.h5", expect=7,
+                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    assert "disk" in done.stderr and "r.h5" in done.stderr
+    assert set(os.listdir(tmp_path)) == before
+
+
+def test_no_gpu_by_that_name(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    refuse(smallbatch, tmp_path, 5, "cuda:97", "--device", arguments=("--device", "cuda:97"))
+
+
+def test_out_of_memory(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_potential(file, shape=(40000, 40000, 1))  # one plane is the smallest piece: 6.4 GB
+    before = set(os.listdir(tmp_path))
+    limit = 3 << 30
+    done = smallbatch("run", "p.h5", "-o", "r.h5", "--device", "cpu", "--threads", 1, expect=6,
+                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    assert "memory" in done.stderr
+    assert set(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize("arguments", [
+    [], ["frobnicate"], ["run"], ["run", "p.h5"], ["run", "p.h5", "-o", "r.h5", "--device", "tpu"],
+    ["run", "p.h5", "-o", "r.h5", "--device", "cuda:x"], ["run", "p.h5", "-o", "r.h5", "--verify", "sample=0"],
+    ["run", "p.h5", "-o", "r.h5", "--verify", "some"], ["run", "p.h5", "-o", "r.h5", "--block-mib", "0"],
+    ["run", "p.h5", "-o", "r.h5", "--singular", "maybe"], ["generate", "spd", "-o", "p.h5", "--n", "33"],
+    ["generate", "spd", "-o", "p.h5", "--family", "nice"], ["generate", "charges", "-o", "p.h5", "--shape", "1,2"],
+    ["generate", "charges", "-o", "p.h5", "--spacing", "-1"], ["import", "x.pqr", "-o", "p.h5", "--unit", "furlong"],
+])
+def test_usage(smallbatch, tmp_path, arguments):
+    done = smallbatch(*arguments, expect=2)
+    assert done.stdout == "" and "--help" in done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+def test_interrupted(smallbatch, tmp_path):
+    """SIGTERM while the run works: exit code 130, nothing left behind."""
+    rng = np.random.default_rng(1)
+    with open_problem_file(tmp_path / "p.h5") as file:  # work for minutes, in many blocks
+        add_potential(file, position=rng.uniform(0, 60, (20000, 3)), charge=np.ones(20000), shape=(300, 300, 500))
+    before = set(os.listdir(tmp_path))
+    process = subprocess.Popen([smallbatch.program, "run", "p.h5", "-o", "r.h5", "--device", "cpu", "--verify", "none"],
+                               cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    while set(os.listdir(tmp_path)) == before:  # until the temporary file shows that it is at work
+        assert process.poll() is None
+        os.sched_yield()
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=200)
+    assert process.returncode == 130 and "stopped" in errors
+    assert set(os.listdir(tmp_path)) == before

@@ -1,0 +1,238 @@
+"""The main job as a user runs it: problem files by h5py in, result files by h5py out, compared with NumPy."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.problems import add_potential, add_solve, direct_sum, open_problem_file
+
+U = {np.float32: 2.0**-24, np.float64: 2.0**-53}
+
+
+def lapack_ratio(a, x, b, u):
+    """max over systems and right-hand sides of ||b - A x||_1 / (||A||_1 ||x||_1 u)"""
+    a, x, b = (v.astype(np.longdouble) for v in (a, x, b))
+    residual = np.abs(b - np.einsum("sij,sjr->sir", a, x)).sum(1)
+    norm = np.abs(a).sum(1).max(1)[:, None] * np.abs(x).sum(1)
+    return (residual / norm / u).max()
+
+
+@pytest.mark.parametrize("store_packed", [False, True])
+@pytest.mark.parametrize("nrhs", [None, 1, 4])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 13, 32])
+def test_solves_agree_with_numpy(smallbatch, tmp_path, n, dtype, nrhs, store_packed):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        a, b, _ = add_solve(file, batch=40, n=n, dtype=dtype, nrhs=nrhs, store_packed=store_packed)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with h5py.File(tmp_path / "r.h5") as file:
+        result = file["solve/systems"]
+        x = result["x"][...]
+        assert x.shape == b.shape and x.dtype == dtype
+        assert not result["info"][...].any()
+        ratio = lapack_ratio(a, x.reshape(40, n, -1), b.reshape(40, n, -1), U[dtype])
+        assert ratio < 30
+        # The stored backward error is that ratio's, in units of 1.
+        assert result["backward_error"][...].max() / U[dtype] == pytest.approx(float(ratio), rel=1e-3, abs=0.01)
+        assert (file["verification/solve/systems/verdict"][...] == 1).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_without_b_the_inverse_is_written(smallbatch, tmp_path, dtype):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        a, _, _ = add_solve(file, batch=9, n=17, dtype=dtype, nrhs="inverse")
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with h5py.File(tmp_path / "r.h5") as file:
+        inverse = file["solve/systems/inverse"][...]
+        assert "x" not in file["solve/systems"]
+    np.testing.assert_allclose(inverse, np.linalg.inv(a.astype(np.float64)), rtol=0, atol=100 * U[dtype])
+
+
+def test_failed_systems_get_a_status_and_leave_their_neighbours_alone(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "good.h5") as file:
+        add_solve(file, batch=12, n=8)
+    with open_problem_file(tmp_path / "bad.h5") as file:
+        add_solve(file, batch=12, n=8)
+        a = file["solve/systems/A"]
+        a[1, 2, 2] = -5  # the third pivot is not positive
+        a[3, 0, 7] = np.nan  # in the upper triangle
+        a[5, 6, 1] = np.inf
+        a[7, 4, 2] += 0.5  # not symmetric
+        file["solve/systems/b"][9, 3] = np.nan
+    smallbatch("run", "good.h5", "-o", "good_r.h5")
+    done = smallbatch("run", "bad.h5", "-o", "bad_r.h5", "--json", expect=1)
+    with h5py.File(tmp_path / "good_r.h5") as good, h5py.File(tmp_path / "bad_r.h5") as bad:
+        info = bad["solve/systems/info"][...]
+        assert info.tolist() == [0, 3, 0, -1, 0, -1, 0, -2, 0, -3, 0, 0]
+        x, expected = bad["solve/systems/x"][...], good["solve/systems/x"][...]
+        assert np.isnan(x[info != 0]).all()
+        assert np.array_equal(x[info == 0].view(np.int32), expected[info == 0].view(np.int32))
+        assert np.isnan(bad["solve/systems/backward_error"][...][info != 0]).all()
+        assert (bad["verification/solve/systems/verdict"][...] == 1).all()  # the referee refuses the same ones
+    summary = json.loads(done.stdout)
+    assert summary["all_right"] is False
+    assert {f["status"]: f["count"] for f in summary["sets"][0]["failed"]} == {3: 1, -1: 2, -2: 1, -3: 1}
+
+
+@pytest.mark.parametrize("precision,bound", [("single", 2e-6), ("double", 1e-14)])
+def test_potentials_agree_with_numpy(smallbatch, tmp_path, precision, bound):
+    rng = np.random.default_rng(3)
+    counts = [3, 0, 1, 300, 17]  # ragged, one without charges
+    offset = np.concatenate([[0], np.cumsum(counts)])
+    position = rng.uniform(0, 10, (offset[-1], 3))
+    charge = rng.uniform(-1, 1, offset[-1])
+    origin = rng.uniform(-1, 1, (5, 3))
+    spacing = rng.uniform(0.3, 0.9, (5, 3))
+    shape = (11, 7, 5)
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_potential(file, position=position, charge=charge, offset=offset, shape=shape, origin=origin, spacing=spacing)
+    smallbatch("run", "p.h5", "-o", "r.h5", "--precision", precision)
+    with h5py.File(tmp_path / "r.h5") as file:
+        v = file["potential/charges/V"][...]
+        assert v.dtype == (np.float32 if precision == "single" else np.float64)
+        assert (file["verification/potential/charges/verdict"][...] == 1).all()
+    assert v.shape == (5, 5, 7, 11)
+    for p in range(5):
+        part = slice(offset[p], offset[p + 1])
+        expected = direct_sum(position[part], charge[part], shape, origin[p], spacing[p])
+        scale = direct_sum(position[part], abs(charge[part]), shape, origin[p], spacing[p])
+        assert (abs(v[p] - expected) <= bound * scale).all()
+
+
+@pytest.mark.parametrize("unit,factor", [("volt", 14.3996454784), ("kcal/mol/e", 332.06371), ("kT/e", 560.45932),
+                                         ("e/angstrom", 1.0)])
+def test_units(smallbatch, tmp_path, unit, factor):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_potential(file, position=[(0, 0, 0)], charge=[1], shape=(1, 1, 1), origin=(3, 0, 4), output_unit=unit)
+        add_potential(file, name="nm", position=[(0, 0, 0)], charge=[1], shape=(1, 1, 1), origin=(0.3, 0, 0.4),
+                      output_unit=unit)["position"].attrs["unit"] = "nm"
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with h5py.File(tmp_path / "r.h5") as file:
+        assert file["potential/charges/V"][0, 0, 0, 0] == pytest.approx(factor / 5, rel=2e-7)
+        assert file["potential/nm/V"][0, 0, 0, 0] == pytest.approx(factor / 5, rel=2e-7)
+
+
+def test_a_charge_on_a_lattice_point_follows_the_policy(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_potential(file, position=[(1, 1, 0), (2, 1, 0), (3, 2, 1)], charge=[1, -2, 0], shape=(4, 3, 2))
+    smallbatch("run", "p.h5", "-o", "inf.h5")
+    smallbatch("run", "p.h5", "-o", "skip.h5", "--singular", "skip")
+    with h5py.File(tmp_path / "inf.h5") as file:
+        v = file["potential/charges/V"][0]
+        assert file["potential/charges/info"][0] == 2
+        assert v[0, 1, 1] == np.inf and v[0, 1, 2] == -np.inf
+        assert np.isfinite(v).sum() == v.size - 2  # the zero charge contributes nothing, not even a NaN
+    with h5py.File(tmp_path / "skip.h5") as file:
+        v = file["potential/charges/V"][0]
+        assert v[0, 1, 1] == pytest.approx(14.3996454784 * -2, rel=1e-6)
+        assert v[0, 1, 2] == pytest.approx(14.3996454784, rel=1e-6)
+    smallbatch("verify", "p.h5", "skip.h5")
+
+
+def test_bad_charges_spoil_their_problem_alone(smallbatch, tmp_path):
+    position = np.array([(0.5, 0, 0), (0.25, 0, 0), (0.5, 0, 0)])
+    position[1, 2] = np.nan
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_potential(file, position=position, charge=[1, 1, 1], offset=[0, 1, 2, 3], origin=np.zeros((3, 3)),
+                      spacing=np.ones((3, 3)))
+    smallbatch("run", "p.h5", "-o", "r.h5", expect=1)
+    with h5py.File(tmp_path / "r.h5") as file:
+        v = file["potential/charges/V"][...]
+        assert file["potential/charges/info"][...].tolist() == [0, -1, 0]
+        assert np.isnan(v[1]).all() and np.isfinite(v[[0, 2]]).all()
+        assert np.array_equal(v[0], v[2])
+
+
+def test_small_blocks_give_the_same_file(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=700, n=32, dtype=np.float64, nrhs=2)
+        rng = np.random.default_rng(1)
+        add_potential(file, position=rng.uniform(0, 8, (50, 3)), charge=rng.uniform(-1, 1, 50), shape=(120, 110, 50),
+                      spacing=(0.1, 0.1, 0.1))
+    smallbatch("run", "p.h5", "-o", "one.h5", "--verify", "sample=50")
+    smallbatch("run", "p.h5", "-o", "many.h5", "--block-mib", 1, "--verify", "sample=50")
+    with h5py.File(tmp_path / "one.h5") as one, h5py.File(tmp_path / "many.h5") as many:
+        for name in ["solve/systems/x", "solve/systems/info", "solve/systems/backward_error", "potential/charges/V"]:
+            assert np.array_equal(one[name][...], many[name][...])
+
+
+def test_sampled_verification_checks_as_many_as_asked(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=1001, n=4)
+        add_potential(file, shape=(20, 20, 20))
+    done = smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "sample=100", "--json")
+    systems, charges = (s["verification"] for s in json.loads(done.stdout)["sets"])
+    assert systems["checked"] == systems["agreed"] == 100
+    assert charges["points_checked"] == 100 and charges["checked"] == 1
+    with h5py.File(tmp_path / "r.h5") as file:
+        verdict = file["verification/solve/systems/verdict"][...]
+        assert (verdict == 1).sum() == 100 and (verdict == 0).sum() == 901
+    done = smallbatch("run", "p.h5", "-o", "r2.h5", "--verify", "none", "--json")
+    assert all(s["verification"]["checked"] == 0 for s in json.loads(done.stdout)["sets"])
+
+
+@pytest.mark.parametrize("spoil", ["flip", "nan", "swap", "status", "V", "V_nan"])
+def test_verify_finds_wrong_results(smallbatch, tmp_path, spoil):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=6, n=5)
+        add_potential(file, shape=(6, 5, 4), position=[(0.3, 0.4, 0.5), (2.2, 1.1, 1.7)], charge=[1, -0.5])
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    smallbatch("verify", "p.h5", "r.h5")
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        x, v = file["solve/systems/x"], file["potential/charges/V"]
+        if spoil == "flip":
+            x[4, 2] = -x[4, 2]
+        elif spoil == "nan":
+            x[4, 2] = np.nan
+        elif spoil == "swap":
+            x[4, 1:3] = x[4, 1:3][::-1]
+        elif spoil == "status":
+            file["solve/systems/info"][4] = 2
+        elif spoil == "V":
+            v[0, 2, 3, 1] *= 1.0001
+        else:
+            v[0, 2, 3, 1] = np.nan
+    done = smallbatch("verify", "p.h5", "r.h5", "--json", expect=1)
+    sets = json.loads(done.stdout)["sets"]
+    assert [s["verification"]["disagreed"] for s in sets] == ([0, 1] if spoil.startswith("V") else [1, 0])
+    assert "DISAGREE" in smallbatch("verify", "p.h5", "r.h5", expect=1).stdout
+
+
+def test_one_lattice_larger_than_a_block_is_verified_as_one_problem(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_potential(file, shape=(128, 128, 40), spacing=(0.1, 0.1, 0.1), origin=(1, 1, 1))
+    done = smallbatch("run", "p.h5", "-o", "r.h5", "--block-mib", 1, "--json")
+    verification = json.loads(done.stdout)["sets"][0]["verification"]
+    assert verification["checked"] == verification["agreed"] == 1
+    assert verification["points_checked"] == 128 * 128 * 40
+
+
+def test_an_empty_batch_is_no_error(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=0, n=4)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with h5py.File(tmp_path / "r.h5") as file:
+        assert file["solve/systems/x"].shape == (0, 4)
+
+
+def test_results_tell_where_they_come_from(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    smallbatch("run", "p.h5", "-o", "r.h5", "--device", "cpu")
+    with h5py.File(tmp_path / "r.h5") as file:
+        note = {key: value for key, value in file["provenance"].attrs.items()}
+    assert note["kind"] == b"results" and note["problems"] == b"p.h5" and note["verify"] == b"all"
+    assert b"run p.h5 -o r.h5 --device cpu" in note["command_line"]
+    assert b"ldlt" in note["solver"] and note["program"].startswith(b"smallbatch ")
+
+
+def test_stdout_holds_data_alone(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    done = smallbatch("run", "p.h5", "-o", "r.h5", "--json")
+    json.loads(done.stdout)
+    assert "\033" not in done.stdout + done.stderr  # no colours where there is no terminal
+    quiet = smallbatch("-q", "run", "p.h5", "-o", "r2.h5")
+    assert quiet.stderr == "" and "agree with the referee" in quiet.stdout

@@ -1,0 +1,36 @@
+// The three implementations, for tests that run over all of them. Without a GPU the cuda ones skip, and say so.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "core/backend.hpp"
+#include "core/device.hpp"
+
+namespace smallbatch::testing {
+
+inline const auto all_backends = ::testing::Values(BackendKind::reference, BackendKind::cpu, BackendKind::cuda);
+
+inline std::string backend_test_name(const ::testing::TestParamInfo<BackendKind>& info) {
+  switch (info.param) {
+    case BackendKind::reference: return "reference";
+    case BackendKind::cpu: return "cpu";
+    case BackendKind::cuda: return "cuda";
+  }
+  return "unknown";
+}
+
+/// Fixture with the backend under test in `backend_`.
+class BackendTest : public ::testing::TestWithParam<BackendKind> {
+ protected:
+  void SetUp() override {
+    backend_.kind = GetParam();
+    if (backend_.kind != BackendKind::cuda) return;
+    const DeviceList list = cuda_devices();
+    if (list.devices.empty()) GTEST_SKIP() << "no GPU: " << list.why_none;
+  }
+  Backend backend_;
+};
+
+}  // namespace smallbatch::testing

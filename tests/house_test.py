@@ -1,0 +1,88 @@
+"""The house rules, read from the source: who may include whom, and which door each third party has."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ["core", "solvers", "physics", "io", "app", "bench", "tests"]
+MAY_INCLUDE = {
+    "core": {"core"},
+    "solvers": {"core", "solvers"},
+    "physics": {"core", "physics"},
+    "io": {"core", "io"},
+    "app": {"core", "solvers", "physics", "io", "app"},
+    "bench": {"core", "solvers", "physics", "bench"},
+    "tests": set(ROOMS),
+}
+# Third party -> the files of the product that may include it (regular expressions of whole paths).
+DOORS = {
+    r"hdf5\.h": r"io/.*\.cpp|io/hdf5_\w+\.hpp|tests/io/.*",
+    r"CLI/.*": r"app/options\.cpp",
+    r"Eigen/.*": r".*_reference\.cpp|tests/.*",
+    r"cuda_runtime(_api)?\.h": r"core/device_cuda\.[hc]pp|.*_cuda\.[hc]pp|.*\.cuh?|bench/.*",
+    r"png\.h": r"io/.*\.cpp",
+    r"spdlog/.*": r"app/.*",
+    r"nlohmann/.*": r"app/.*|bench/.*|tests/.*",
+}
+
+
+def sources():
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*")):
+            if path.suffix in {".hpp", ".cpp", ".cu", ".cuh"}:
+                yield path.relative_to(ROOT).as_posix(), path.read_text()
+
+
+def includes(text):
+    return re.findall(r'^\s*#\s*include\s+([<"])([^">]+)[">]', text, re.M)
+
+
+FILES = list(sources())
+
+
+def test_there_is_something_to_read():
+    assert {name.split("/")[0] for name, _ in FILES} >= set(ROOMS) - {"bench"}
+    assert len(FILES) > 40
+
+
+@pytest.mark.parametrize("name,text", FILES, ids=[name for name, _ in FILES])
+def test_includes_keep_the_rules(name, text):
+    room = name.split("/")[0]
+    for quote, target in includes(text):
+        other = target.split("/")[0]
+        if quote == '"':
+            assert other in ROOMS, f'{name} includes "{target}", which is not written from the root'
+            assert other in MAY_INCLUDE[room], f"{name} includes {target}: {room} may not know {other}"
+        for third_party, door in DOORS.items():
+            if re.fullmatch(third_party, target):
+                assert re.fullmatch(door, name), f"{name} includes {target}, whose door is {door}"
+
+
+@pytest.mark.parametrize("name,text", FILES, ids=[name for name, _ in FILES])
+def test_kernels_are_launched_in_cu_files_alone(name, text):
+    code = re.sub(r"//[^\n]*", "", text)
+    assert "<<<" not in code or name.endswith(".cu")
+
+
+@pytest.mark.parametrize("name,text", FILES, ids=[name for name, _ in FILES])
+def test_library_rooms_stay_silent(name, text):
+    if name.split("/")[0] not in {"core", "solvers", "physics", "io"}:
+        return
+    code = re.sub(r"//[^\n]*", "", text)
+    for word in [r"\bprintf\s*\(", r"\bstd::cout\b", r"\bstd::cerr\b", r"\bgetenv\s*\(", r"\bexit\s*\(", r"\babort\s*\("]:
+        assert not re.search(word, code), f"{name} uses {word}"
+
+
+def test_no_backend_is_chosen_by_the_preprocessor():
+    for name, text in FILES:
+        if name.startswith("tests/"):
+            continue
+        for line in re.findall(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*$", text, re.M):
+            assert not re.search(r"CUDA|NVCC|AVX|BACKEND", line), f"{name}: {line.strip()}"
+
+
+def test_tests_mirror_the_rooms():
+    for room in ["core", "solvers", "physics", "io", "app"]:
+        assert list((ROOT / "tests" / room).glob("*_test.*")), f"tests/{room} is empty"

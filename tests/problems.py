@@ -1,0 +1,62 @@
+"""Problem files for the tests, written with h5py alone, as io/FORMAT.md describes them."""
+
+import h5py
+import numpy as np
+
+
+def spd(rng, batch, n, dtype):
+    """Well-conditioned symmetric positive definite matrices, exactly symmetric."""
+    g = rng.uniform(-1, 1, (batch, n, n))
+    a = (g @ g.transpose(0, 2, 1) / n + np.eye(n)).astype(dtype)
+    return np.tril(a) + np.tril(a, -1).transpose(0, 2, 1)
+
+
+def packed(a):
+    rows, columns = np.tril_indices(a.shape[-1])
+    return np.ascontiguousarray(a[:, rows, columns])
+
+
+def open_problem_file(path):
+    file = h5py.File(path, "w", libver=("v110", "v110"))
+    file.attrs["smallbatch_format"] = np.array([1, 0], np.int32)
+    return file
+
+
+def add_solve(file, name="systems", batch=5, n=8, dtype=np.float32, nrhs=None, store_packed=False, seed=1):
+    """A set with a chosen solution; returns (A, b, x)."""
+    rng = np.random.default_rng(seed)
+    a = spd(rng, batch, n, dtype)
+    group = file.create_group(f"solve/{name}")
+    group["A"] = packed(a) if store_packed else a
+    if nrhs == "inverse":
+        return a, None, None
+    x = rng.uniform(-1, 1, (batch, n, nrhs or 1))
+    b = (a.astype(np.float64) @ x).astype(dtype)
+    group["b"] = b if nrhs else b[:, :, 0]
+    return a, group["b"][...], x if nrhs else x[:, :, 0]
+
+
+def add_potential(file, name="charges", position=((0.25, 0, 0),), charge=(1.0,), offset=None, shape=(4, 3, 2),
+                  origin=(0, 0, 0), spacing=(1, 1, 1), **attributes):
+    group = file.create_group(f"potential/{name}")
+    group["position"] = np.asarray(position, np.float64).reshape(-1, 3)
+    group["charge"] = np.asarray(charge, np.float64)
+    if offset is not None:
+        group["offset"] = np.asarray(offset, np.int64)
+    group["origin"] = np.asarray(origin, np.float64)
+    group["spacing"] = np.asarray(spacing, np.float64)
+    group.attrs["shape"] = np.asarray(shape, np.int32)
+    for key, value in attributes.items():
+        group.attrs[key] = np.bytes_(value) if isinstance(value, str) else value
+    return group
+
+
+def direct_sum(position, charge, shape, origin, spacing, volt=14.3996454784):
+    """V at every lattice point, (nz, ny, nx), in long double."""
+    nx, ny, nz = shape
+    z, y, x = np.meshgrid(*(origin[a] + spacing[a] * np.arange(shape[a], dtype=np.longdouble) for a in (2, 1, 0)),
+                          indexing="ij")
+    v = np.zeros((nz, ny, nx), np.longdouble)
+    for (px, py, pz), q in zip(position, charge):
+        v += q / np.sqrt((x - px) ** 2 + (y - py) ** 2 + (z - pz) ** 2)
+    return volt * v
