@@ -54,10 +54,11 @@ std::string export_map(const ExportOptions& options) {
   const std::vector<double> values = results.read_potential(set, options.index, 0, set.shape.nz);
   map.values = values;
 
+  std::int64_t limited = 0;
   std::ostringstream text;
   text << options.output << ": " << map.title << ", " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz << " points";
   if (ends_with(options.output, ".dx")) {
-    write_opendx(options.output, map, options.overwrite);
+    limited = write_opendx(options.output, map, options.overwrite);
   } else if (ends_with(options.output, ".cube")) {
     PotentialBlock<double> charges;
     if (!options.problems.empty()) {
@@ -66,7 +67,7 @@ std::string export_map(const ExportOptions& options) {
       if (options.index >= source.batch) refuse_index("--index", options.index, source.batch);
       problems.read(source, options.index, 1, charges);
     }
-    write_cube(options.output, map, charges.position, charges.charge, options.overwrite);
+    limited = write_cube(options.output, map, charges.position, charges.charge, options.overwrite);
   } else if (ends_with(options.output, ".png")) {
     const std::array<std::int64_t, 3> sizes{set.shape.nx, set.shape.ny, set.shape.nz};
     const std::int64_t count = sizes[static_cast<std::size_t>(options.axis)];
@@ -79,6 +80,7 @@ std::string export_map(const ExportOptions& options) {
     throw Error(ErrorKind::usage, "cannot tell the format of '" + options.output +
                                       "' (known endings are .dx, .cube and .png). Use one of them.");
   }
+  if (limited > 0) text << "; " << limited << " infinite or huge values are written as +-" << largest_exported_value;
   text << "\n";
   return text.str();
 }

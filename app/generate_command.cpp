@@ -63,9 +63,10 @@ std::string generate(const GenerateChargesOptions& options, const std::string& c
   set.batch = options.batch;
   set.shape = options.shape;
   set.output_unit = options.unit;
-  const std::array<double, 3> box{static_cast<double>(set.shape.nx) * options.spacing,
-                                  static_cast<double>(set.shape.ny) * options.spacing,
-                                  static_cast<double>(set.shape.nz) * options.spacing};
+  RandomCharges wanted;  // in the box that the lattice spans
+  wanted.count = options.charges;
+  wanted.edges = {static_cast<double>(set.shape.nx) * options.spacing, static_cast<double>(set.shape.ny) * options.spacing,
+                  static_cast<double>(set.shape.nz) * options.spacing};
   for (std::int64_t p = 0; p <= set.batch; ++p) set.offset.push_back(p * options.charges);
   for (std::int64_t p = 0; p < set.batch; ++p) {
     set.origin.insert(set.origin.end(), {0, 0, 0});
@@ -74,11 +75,10 @@ std::string generate(const GenerateChargesOptions& options, const std::string& c
   ProblemWriter writer(options.output, options.overwrite);
   writer.add(set);
   Progress progress("generate", static_cast<double>(set.charges()));
-  std::vector<double> position, charge;
   for (std::int64_t p = 0; p < set.batch; ++p) {
     stop_if_interrupted();
-    random_charges(options.seed, p, options.charges, box, position, charge);
-    writer.write_charges(set, set.offset[static_cast<std::size_t>(p)], position, charge);
+    const ChargeSet made = random_charges(options.seed, p, wanted);
+    writer.write_charges(set, set.offset[static_cast<std::size_t>(p)], made.position, made.charge);
     progress.advance(static_cast<double>(options.charges));
   }
   note_origin(writer, command_line);

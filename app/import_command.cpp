@@ -1,5 +1,8 @@
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <sstream>
@@ -39,6 +42,13 @@ struct Box {
   [[nodiscard]] double extent(std::size_t a) const { return high[a] >= low[a] ? high[a] - low[a] : 0; }
 };
 
+/// True where the file starts with HDF5's signature.
+bool is_hdf5(const std::string& path) {
+  std::array<char, 8> start{};
+  std::ifstream(path, std::ios::binary).read(start.data(), start.size());
+  return std::string_view(start.data(), start.size()) == "\x89HDF\r\n\x1a\n";
+}
+
 /// Problems one after the other, whatever they come from.
 class Source {
  public:
@@ -48,6 +58,7 @@ class Source {
         throw Error(ErrorKind::usage, "import takes one H5MD file, or PQR files (" + inputs_[0] + " and " +
                                           std::to_string(inputs_.size() - 1) + " more were given). Import them one by one.");
       trajectory_ = std::make_unique<H5mdReader>(inputs_[0], options.group);
+      for (const std::string& warning : trajectory_->warnings()) spdlog::warn("{}", warning);
     }
   }
   [[nodiscard]] std::int64_t size() const {

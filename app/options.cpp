@@ -165,7 +165,7 @@ Invocation parse_options(int argc, const char* const* argv) {
   CLI::App* spd_app = generate_app->add_subcommand("spd", "Symmetric positive definite systems of a chosen family");
   std::string families = "Families:";
   std::vector<std::string> family_names;
-  for (const auto& family : spd_family_list()) {
+  for (const auto& family : spd_families()) {
     families += "\n  " + std::string(family.name) + "  " + std::string(family.description);
     family_names.emplace_back(family.name);
   }
@@ -247,7 +247,9 @@ Invocation parse_options(int argc, const char* const* argv) {
   } catch (const CLI::Success& wanted) {  // --help, --version
     std::ostringstream text, unused;
     app.exit(wanted, text, unused);
-    call.command = PrintText{text.str()};
+    std::string shown = text.str();
+    if (shown.empty() || shown.back() != '\n') shown += '\n';
+    call.command = PrintText{shown};
     return call;
   } catch (const CLI::ParseError& problem) {
     throw Error(ErrorKind::usage, std::string(problem.what()) + ". See smallbatch --help.");

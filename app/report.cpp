@@ -46,6 +46,7 @@ std::string rate_text(double per_second, const std::string& unit) {
   if (per_second >= 1e12) return number("%.3g", per_second / 1e12) + " trillion " + unit + "/s";
   if (per_second >= 1e9) return number("%.3g", per_second / 1e9) + " billion " + unit + "/s";
   if (per_second >= 1e6) return number("%.3g", per_second / 1e6) + " million " + unit + "/s";
+  if (per_second >= 1e3) return number("%.3g", per_second / 1e3) + " thousand " + unit + "/s";
   return number("%.3g", per_second) + " " + unit + "/s";
 }
 

@@ -52,8 +52,8 @@ double judge(const SolveSet& set, const SpdBlock<T>& block, std::int64_t i) {
   if (!same_status(info, judgement, scalar_type_of<T>, shape.n)) return infinity;
   // A system without an answer must not look as if it had one.
   if (info != 0) return std::all_of(x, x + shape.solution_size(), [](T v) { return std::isnan(v); }) ? 0 : infinity;
-  const double worst = std::max(error_over_bound(judgement.residual_ratio, 0, ratio_limit),
-                                error_over_bound(judgement.forward_ratio, 0, ratio_limit));
+  const double worst = std::max(error_over_bound(judgement.residual_ratio, 0, spd_ratio_limit),
+                                error_over_bound(judgement.forward_ratio, 0, spd_ratio_limit));
   return worst;
 }
 

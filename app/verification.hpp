@@ -19,9 +19,6 @@
 
 namespace smallbatch {
 
-/// LAPACK's limit for its test ratios.
-inline constexpr double ratio_limit = 30;
-
 /// Verdicts of consecutive systems or problems.
 struct Verdicts {
   std::vector<Verdict> verdict;

@@ -29,7 +29,9 @@ DeviceList cuda_devices() {
   int count = 0;
   if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
     (void)cudaGetLastError();
-    list.why_none = cudaGetErrorString(status);
+    list.why_none = status == cudaErrorInsufficientDriver ? "no NVIDIA driver, or one too old for CUDA " +
+                                                                version_text(CUDART_VERSION)
+                                                          : cudaGetErrorString(status);
     return list;
   }
   if (count == 0) list.why_none = "the driver reports no GPU";

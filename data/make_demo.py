@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Writes demo.h5, the problem file of scripts/demo: one set for each of the two lanes.
 
-/solve/kriging: 128 systems of 32, single precision, lower triangles. Each is one patch of a map: 32 stations at random
-places in the unit square measure a smooth landscape f(x, y), with noise. Interpolation by a Gaussian process (kriging)
-needs the weights w of (K + s^2 I) w = z, where K_ij = (1 + d) exp(-d), d = sqrt(3) |r_i - r_j| / 0.5, is the Matern 3/2
-covariance of two stations, s = 0.2 the noise and z what the stations measured. The condition numbers lie between 350 and
-500.
+/solve/kriging: 128 systems of 32, single precision, lower triangles. Each is one patch of a map: 32 stations at
+random places in the unit square measure a smooth landscape f(x, y), with noise. Interpolation by a Gaussian process
+(kriging) needs the weights w of (K + s^2 I) w = z, where K_ij = (1 + d) exp(-d), d = sqrt(3) |r_i - r_j| / 0.5, is
+the Matern 3/2 covariance of two stations, s = 0.2 the noise and z what the stations measured. The condition numbers
+lie between 350 and 500.
 
-/potential/water: the charges of water_cluster.pqr on a lattice of 48 x 48 x 48 points, 0.35 angstrom apart, centred on
-the cluster; in volt.
+/potential/water: the charges of water_cluster.pqr on a lattice of 48 x 48 x 48 points, 0.35 angstrom apart, centred
+on the cluster; in volt.
 
 Needs numpy and h5py. Usage: make_demo.py [OUTPUT]; the seed is fixed.
 """

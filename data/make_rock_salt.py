@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Writes rock_salt.pqr: a cube of 9 x 9 x 9 ions of NaCl with Evjen's weights.
 
-Sodium (+1) and chloride (-1) alternate on a cubic lattice, 2.8201 angstrom from neighbour to neighbour (rock salt at room
-temperature); the ion at the origin is Na. Ions in a face count 1/2, in an edge 1/4, in a corner 1/8 (H. M. Evjen, Phys. Rev.
-39, 675 (1932)): what a cell of the crystal holds of them. So the cube is neutral, and the potential of all the other ions
-at its centre, -1.74772 e / 2.8201 angstrom = -8.924 V, is that of the infinite crystal (-1.74756, Madelung's constant)
-within 1e-4. The radii are Shannon's for six neighbours.
+Sodium (+1) and chloride (-1) alternate on a cubic lattice, 2.8201 angstrom from neighbour to neighbour (rock salt at
+room temperature); the ion at the origin is Na. Ions in a face count 1/2, in an edge 1/4, in a corner 1/8 (H. M.
+Evjen, Phys. Rev. 39, 675 (1932)): what a cell of the crystal holds of them. So the cube is neutral, and the potential
+of all the other ions at its centre, -1.74772 e / 2.8201 angstrom = -8.924 V, is that of the infinite crystal
+(-1.74756, Madelung's constant) within 1e-4. The radii are Shannon's for six neighbours.
 
 Usage: make_rock_salt.py [OUTPUT]; the output is the same every time.
 """
@@ -25,7 +25,8 @@ def main():
         name, radius = ("NA", 1.02) if sodium else ("CL", 1.81)
         charge = (1 if sodium else -1) / 2 ** sum(abs(c) == HALF for c in place)
         x, y, z = (c * SPACING for c in place)
-        lines.append(f"HETATM{len(lines):5d} {name:<4} {name:<3}  {len(lines):4d}    {x:9.4f} {y:9.4f} {z:9.4f} {charge:7.3f} {radius:7.4f}")
+        lines.append(f"HETATM{len(lines):5d} {name:<4} {name:<3}  {len(lines):4d}    "
+                     f"{x:9.4f} {y:9.4f} {z:9.4f} {charge:7.3f} {radius:7.4f}")
     output.write_text("\n".join(lines + ["END", ""]))
 
 

@@ -12,7 +12,7 @@ std::string only_group(const InputFile& file) {
   const auto groups = file.members("/particles");
   if (groups.size() == 1) return groups.front();
   std::string found = groups.empty() ? "found none" : "found";
-  for (const std::string& name : groups) found += " " + quoted(name);
+  for (const std::string& name : groups) found.append(" ").append(quoted(name));
   throw file.error("/particles", "expected one group of particles, " + found,
                    groups.empty() ? "Give an H5MD file with charges." : "Name the group to use.");
 }

@@ -297,6 +297,26 @@ void Hdf5Output::link(const std::string& dataset, const std::string& name) {
       H5Lcreate_hard(impl_->file.get(), dataset.c_str(), H5L_SAME_LOC, name.c_str(), parents.get(), H5P_DEFAULT));
 }
 
+void Hdf5Output::show_first(const std::string& dataset, const std::string& name) {
+  const QuietHdf5 quiet;
+  impl_->throw_latched();
+  const OpenDataset& source = impl_->datasets.at(dataset);
+  const std::vector<hsize_t> all(source.shape.begin(), source.shape.end()), start(all.size(), 0);
+  std::vector<hsize_t> first = all;
+  first.front() = 1;
+  const int rank = static_cast<int>(all.size());
+  const Hdf5Handle selection = impl_->own(H5Screate_simple(rank, all.data(), nullptr), H5Sclose);
+  impl_->check(H5Sselect_hyperslab(selection.get(), H5S_SELECT_SET, start.data(), nullptr, first.data(), nullptr));
+  const Hdf5Handle space = impl_->own(H5Screate_simple(rank - 1, all.data() + 1, nullptr), H5Sclose);
+  const Hdf5Handle type = impl_->own(H5Dget_type(source.handle.get()), H5Tclose);
+  const Hdf5Handle creation = impl_->own(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  impl_->check(H5Pset_virtual(creation.get(), space.get(), ".", dataset.c_str(), selection.get()));
+  const Hdf5Handle parents = impl_->creates_parents();
+  const Hdf5Handle created = impl_->own(
+      H5Dcreate2(impl_->file.get(), name.c_str(), type.get(), space.get(), parents.get(), creation.get(), H5P_DEFAULT),
+      H5Dclose);
+}
+
 void Hdf5Output::commit() {
   const QuietHdf5 quiet;
   impl_->throw_latched();

@@ -46,6 +46,8 @@ class Hdf5Output {
 
   /// A second name (hard link) for a dataset; the groups on the way are created.
   void link(const std::string& dataset, const std::string& name);
+  /// A virtual dataset that shows dataset[0], one rank lower, without a copy.
+  void show_first(const std::string& dataset, const std::string& name);
 
   /// Flushes, closes, reads the file's structure back, and lets it appear under its name.
   void commit();

@@ -20,7 +20,7 @@ std::string number(double value, int decimals, std::chars_format format) {
 
 std::string scientific(double value, int decimals) { return number(value, decimals, std::chars_format::scientific); }
 
-std::string right_aligned(std::string text, std::size_t width) {
+std::string right_aligned(const std::string& text, std::size_t width) {
   return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
 }
 

@@ -7,10 +7,10 @@
 #include <png.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <csetjmp>
-#include <limits>
 #include <vector>
 
 #include "core/error.hpp"
@@ -36,7 +36,6 @@ constexpr std::array<Colour, 6> negative_scale{
 
 /// t from -1 to 1.
 Colour scale_colour(double t) {
-  if (std::isnan(t)) return grey;
   const auto& scale = t < 0 ? negative_scale : positive_scale;
   const double step = std::abs(t) * static_cast<double>(scale.size() - 1);
   const auto below = std::min(static_cast<std::size_t>(step), scale.size() - 2);
@@ -118,8 +117,9 @@ Image draw(const Plane& plane, double limit) {
   constexpr std::int64_t gap = 14, bar_width = 26, tick = 6, margin = 8;
   const std::int64_t cell_width = (least_width + plane.columns - 1) / plane.columns;
   const double wanted_height = static_cast<double>(cell_width) * plane.row_spacing / plane.column_spacing;
+  const std::int64_t greatest_cell_height = std::max<std::int64_t>(greatest_height / plane.rows, 1);
   const std::int64_t cell_height =
-      std::llround(std::clamp(wanted_height, 1.0, std::max(1.0, static_cast<double>(greatest_height / plane.rows))));
+      std::llround(std::clamp(wanted_height, 1.0, static_cast<double>(greatest_cell_height)));
   const std::int64_t map_width = plane.columns * cell_width, height = plane.rows * cell_height;
   const std::int64_t bar_left = map_width + gap, bar_right = bar_left + bar_width;
 

@@ -121,6 +121,27 @@ std::vector<double> ResultReader::read_potential(const PotentialSet& set, std::i
   return values;
 }
 
+VerificationSummary ResultReader::verification(const std::string& lane, const std::string& set) const {
+  const std::string group = "/verification/" + lane + "/" + set;
+  VerificationSummary summary;
+  if (impl_->file.kind(group) == ObjectKind::none) return summary;
+  auto integer = [&](const char* name) {
+    const auto values = impl_->file.integers(group, name);
+    return values && values->size() == 1 ? values->front() : 0;
+  };
+  summary.criterion = impl_->file.string(group, "criterion").value_or("");
+  summary.checked = integer("checked");
+  summary.agreed = integer("agreed");
+  summary.disagreed = integer("disagreed");
+  summary.worst_index = integer("worst_index");
+  summary.worst_error_over_bound = impl_->file.number(group, "worst_error_over_bound").value_or(0);
+  return summary;
+}
+
+std::string ResultReader::provenance(const std::string& key) const {
+  return impl_->file.string("/provenance", key).value_or("");
+}
+
 template void ResultReader::read(const SolveSet&, std::int64_t, std::int64_t, SpdBlock<float>&) const;
 template void ResultReader::read(const SolveSet&, std::int64_t, std::int64_t, SpdBlock<double>&) const;
 template void ResultReader::read(const PotentialSet&, PotentialBlock<float>&) const;

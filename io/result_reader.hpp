@@ -31,6 +31,11 @@ class ResultReader {
   [[nodiscard]] std::vector<double> read_potential(const PotentialSet& set, std::int64_t problem,
                                                    std::int64_t first_plane, std::int64_t plane_count) const;
 
+  /// What the writer was told about a set's verification; nothing was checked where the file has no such thing.
+  [[nodiscard]] VerificationSummary verification(const std::string& lane, const std::string& set) const;
+  /// An attribute of /provenance that is a string; empty where there is none.
+  [[nodiscard]] std::string provenance(const std::string& key) const;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

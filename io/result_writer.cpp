@@ -1,5 +1,5 @@
-// Answers mirror the names of the problems. The first lattice set is also a VTKHDF time series of ImageData: the same
-// bytes under a second name, one time step per problem, so that ParaView opens the file as it is.
+// Answers mirror the names of the problems. The first lattice set is also VTKHDF ImageData: the same bytes under a
+// second name, one time step per problem, so that ParaView opens the file as it is.
 #include "io/result_writer.hpp"
 
 #include <algorithm>
@@ -21,32 +21,36 @@ bool all_alike(const std::vector<double>& triples) {
 
 std::vector<double> first_triple(const std::vector<double>& triples) { return {triples.begin(), triples.begin() + 3}; }
 
-/// /VTKHDF, version 2.0: https://docs.vtk.org/en/latest/vtk_file_formats/vtkhdf_file_format. A time series has one
-/// geometry, so problems on different lattices show the first alone.
+/// /VTKHDF as https://docs.vtk.org/en/latest/vtk_file_formats/vtkhdf_file_format has it: a time series where there are
+/// several problems on one lattice, else the first problem alone, because a series has one geometry (and VTK takes a
+/// series of one step for a static image, whose array has no time axis).
 void write_vtkhdf(Hdf5Output& file, const PotentialSet& set) {
-  const std::int64_t steps = all_alike(set.origin) && all_alike(set.spacing) ? set.batch : 1;
-  const std::string vtk = "/VTKHDF";
+  const std::string vtk = "/VTKHDF", values = potential_path(set.name) + "/V";
+  const bool is_series = set.batch > 1 && all_alike(set.origin) && all_alike(set.spacing);
   file.create_group(vtk);
-  file.attribute(vtk, "Version", std::vector<std::int64_t>{2, 0});
+  file.attribute(vtk, "Version", std::vector<std::int64_t>{is_series ? 2 : 1, 0});
   file.attribute(vtk, "Type", std::string("ImageData"));
   file.attribute(vtk, "WholeExtent",
                  std::vector<std::int64_t>{0, set.shape.nx - 1, 0, set.shape.ny - 1, 0, set.shape.nz - 1});
   file.attribute(vtk, "Origin", first_triple(set.origin));
   file.attribute(vtk, "Spacing", first_triple(set.spacing));
   file.attribute(vtk, "Direction", std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1});
-  file.link(potential_path(set.name) + "/V", vtk + "/PointData/V");
-
-  std::vector<double> times(static_cast<std::size_t>(steps));
+  if (!is_series) {
+    file.show_first(values, vtk + "/PointData/V");
+    return;
+  }
+  file.link(values, vtk + "/PointData/V");
+  std::vector<double> times(static_cast<std::size_t>(set.batch));
   std::vector<std::int64_t> offsets(times.size());
   for (std::size_t step = 0; step < times.size(); ++step) {
     times[step] = static_cast<double>(step);
     offsets[step] = static_cast<std::int64_t>(step);
   }
-  file.create(vtk + "/Steps/Values", ElementType::float64, {steps});
+  file.create(vtk + "/Steps/Values", ElementType::float64, {set.batch});
   file.write(vtk + "/Steps/Values", {}, times.data());
-  file.create(vtk + "/Steps/PointDataOffsets/V", ElementType::int64, {steps});
+  file.create(vtk + "/Steps/PointDataOffsets/V", ElementType::int64, {set.batch});
   file.write(vtk + "/Steps/PointDataOffsets/V", {}, offsets.data());
-  file.attribute(vtk + "/Steps", "NSteps", steps);
+  file.attribute(vtk + "/Steps", "NSteps", set.batch);
 }
 
 }  // namespace

@@ -10,21 +10,6 @@
 
 namespace smallbatch {
 
-/// What verification says of a system or a potential problem.
-enum class Verdict : std::int8_t {
-  not_checked = 0,
-  agreed = 1,     ///< the referee gives the same answer within the bound, or also finds that there is none
-  disagreed = 2,  ///< wrong
-};
-
-/// Totals of one set's verification, stored as attributes.
-struct VerificationSummary {
-  std::string criterion;  ///< the rule, in words and a formula
-  std::int64_t checked = 0, agreed = 0, disagreed = 0;
-  double worst_error_over_bound = 0;
-  std::int64_t worst_index = -1;
-};
-
 /// A temporary file beside `path` until commit(); see ProblemWriter for what is thrown and what is left behind.
 class ResultWriter {
  public:

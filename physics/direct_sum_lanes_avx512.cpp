@@ -11,12 +11,13 @@ struct Avx512Lanes {
   using Float = __m512;
   using Double = __m512d;
   static constexpr int float_vectors = 4;
+  // (The forms without a mask make GCC 12 warn of an uninitialised variable in its own header.)
   static Float inverse_sqrt(Float r2) {
-    const Float y = _mm512_rsqrt14_ps(r2);
+    const Float y = _mm512_maskz_rsqrt14_ps(0xffff, r2);
     const Float e = 1.0F - (r2 * y) * y;
     return y + (y * e) * 0.5F;
   }
-  static Double inverse_sqrt(Double r2) { return 1.0 / _mm512_sqrt_pd(r2); }
+  static Double inverse_sqrt(Double r2) { return 1.0 / _mm512_maskz_sqrt_pd(0xff, r2); }
 };
 }  // namespace
 

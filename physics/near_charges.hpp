@@ -69,7 +69,7 @@ constexpr std::int64_t nearest_index(double coordinate, double spacing, std::int
 /// What the charges on a point make of its potential. `others`: sum of q/r over all other charges, in the unit asked
 /// for; `net` and `magnitude`: sums of q and |q| over those on the point.
 constexpr double apply_singularity(Singular policy, double others, double net, double magnitude) {
-  const bool balanced = !(net > net_charge_tolerance * magnitude) && !(-net > net_charge_tolerance * magnitude);
+  const bool balanced = (net < 0 ? -net : net) <= net_charge_tolerance * magnitude;
   if (policy == Singular::skip || balanced) return others;
   return net > 0 ? __builtin_huge_val() : -__builtin_huge_val();
 }

@@ -2,6 +2,7 @@
 
 namespace smallbatch {
 
-constinit const LdltKernels ldlt_baseline = {"baseline", {4, &solve_in_lanes<float, 4>}, {2, &solve_in_lanes<double, 2>}};
+constinit const LdltKernels ldlt_baseline = {
+    "baseline", {4, &solve_in_lanes<float, 4>}, {2, &solve_in_lanes<double, 2>}};
 
 }  // namespace smallbatch

@@ -10,8 +10,8 @@
 // so it changes no bit of any result that would not have left the range of T.
 //
 // This file is compiled once per instruction set with that set's flags. Everything in it therefore has internal linkage
-// and it calls no inline function from elsewhere: the linker keeps one copy of those for the whole program, and it could
-// be one that the processor cannot run.
+// and it calls no inline function from elsewhere: the linker keeps one copy of those for the whole program, and it
+// could be one that the processor cannot run.
 #pragma once
 
 #include <cstdint>
@@ -147,13 +147,13 @@ struct Group {
   }
 
   // ---- one group ---------------------------------------------------------------------------------------------------
-  int n, columns;     // columns of x: nrhs, or n for the inverse
+  int n, columns;  // columns of x: nrhs, or n for the inverse
   bool packed, inverse;
-  Vector* a;          // matrix_size: A as stored
-  Vector* l;          // n(n+1)/2: A, then L below the diagonal and 1/d on it
-  Vector* b;          // n * nrhs
-  Vector* x;          // n * columns
-  Mask* rhs_shift;    // nrhs: t, the exponents by which right-hand sides were scaled
+  Vector* a;                   // matrix_size: A as stored
+  Vector* l;                   // n(n+1)/2: A, then L below the diagonal and 1/d on it
+  Vector* b;                   // n * nrhs
+  Vector* x;                   // n * columns
+  Mask* rhs_shift;             // nrhs: t, the exponents by which right-hand sides were scaled
   Mask half[max_system_size];  // exponents of D'
   Mask status;
 

@@ -72,11 +72,16 @@ void random_orthogonal_similarity(Random& random, int n, const Row& eigenvalues,
 double eigenvalue(SpdFamily mode, int i, int n, double condition, Random& random) {
   const double position = n == 1 ? 0 : static_cast<double>(i) / (n - 1);
   switch (mode) {
-    case SpdFamily::random_one_small: return i == n - 1 && n > 1 ? 1 / condition : 1;
-    case SpdFamily::random_one_large: return i == 0 ? 1 : 1 / condition;
-    case SpdFamily::random_arithmetic: return 1 - position * (1 - 1 / condition);
-    case SpdFamily::random_log_uniform: return std::pow(condition, -random.uniform());
-    default: return std::pow(condition, -position);
+    case SpdFamily::random_one_small:
+      return i == n - 1 && n > 1 ? 1 / condition : 1;
+    case SpdFamily::random_one_large:
+      return i == 0 ? 1 : 1 / condition;
+    case SpdFamily::random_arithmetic:
+      return 1 - position * (1 - 1 / condition);
+    case SpdFamily::random_log_uniform:
+      return std::pow(condition, -random.uniform());
+    default:
+      return std::pow(condition, -position);
   }
 }
 
@@ -90,12 +95,16 @@ void random_spectrum(SpdFamily mode, int n, double condition, Random& random, Sq
 double formula(SpdFamily family, int i, int j, double condition) {
   const double low = std::min(i, j), high = std::max(i, j);
   switch (family) {
-    case SpdFamily::lehmer: return low / high;
-    case SpdFamily::min_ij: return low;
-    case SpdFamily::moler: return i == j ? i : low - 2;
+    case SpdFamily::lehmer:
+      return low / high;
+    case SpdFamily::min_ij:
+      return low;
+    case SpdFamily::moler:
+      return i == j ? i : low - 2;
     case SpdFamily::kac_murdock_szego:
       return std::pow((std::sqrt(condition) - 1) / (std::sqrt(condition) + 1), high - low);
-    default: return 1.0 / (i + j - 1) + (i == j ? std::numbers::pi / condition : 0);  // shifted_hilbert
+    default:
+      return 1.0 / (i + j - 1) + (i == j ? std::numbers::pi / condition : 0);  // shifted_hilbert
   }
 }
 
@@ -105,7 +114,9 @@ void fill_matrix(SpdFamily family, int n, double condition, Random& random, Squa
     case SpdFamily::random_one_small:
     case SpdFamily::random_one_large:
     case SpdFamily::random_arithmetic:
-    case SpdFamily::random_log_uniform: random_spectrum(family, n, condition, random, a); break;
+    case SpdFamily::random_log_uniform:
+      random_spectrum(family, n, condition, random, a);
+      break;
     case SpdFamily::gram: {
       Square g;
       for (int i = 0; i < n; ++i)

@@ -10,7 +10,8 @@ namespace smallbatch {
 
 /// u is the unit roundoff of T: 2^-24 for float, 2^-53 for double. LAPACK accepts ratios below 30.
 struct SpdJudgement {
-  /// The referee's own status of the system, from its own inspection and Eigen's LLT in double precision.
+  /// The referee's own status of the system, from its own inspection and Eigen's LLT in double precision;
+  /// info_result_not_finite only where the backend says so too.
   std::int32_t info = 0;
   /// max over right-hand sides of ||b - A x||_1 / (||A||_1 ||x||_1 u)   (dpot02)
   /// ||I - A X||_1 / (n ||A||_1 ||X||_1 u)                              (dpot03, inverse)

@@ -7,9 +7,12 @@ namespace smallbatch {
 
 std::unique_ptr<SpdSolver> make_spd_solver(const Backend& backend) {
   switch (backend.kind) {
-    case BackendKind::cuda: return make_cuda_spd_solver(backend.device);
-    case BackendKind::cpu: return make_cpu_spd_solver(backend.threads, usable_ldlt_kernels().front());
-    case BackendKind::reference: return make_reference_spd_solver(backend.threads);
+    case BackendKind::cuda:
+      return make_cuda_spd_solver(backend.device);
+    case BackendKind::cpu:
+      return make_cpu_spd_solver(backend.threads, usable_ldlt_kernels().front());
+    case BackendKind::reference:
+      return make_reference_spd_solver(backend.threads);
   }
   throw Error(ErrorKind::usage, "there is no such solver backend. Use cuda, cpu or reference.");
 }

@@ -19,7 +19,8 @@ namespace smallbatch {
 /// time.
 ///
 /// Per system: `info` as core/batch.hpp defines it, and the normwise backward error
-///     max over right-hand sides of  ||b - A x||_1 / (||A||_1 ||x||_1)            (solution; LAPACK's dpot02 without /eps)
+///     max over right-hand sides of  ||b - A x||_1 / (||A||_1 ||x||_1)            (solution; LAPACK's dpot02 without
+///     /eps)
 ///     ||I - A X||_1 / (||A||_1 ||X||_1)                                          (inverse; dpot03 without /(n eps))
 /// with the residual computed in double precision, 0 where the residual is 0. Dimensionless: compare it with
 /// 30 * 2^-24 (float32) or 30 * 2^-53 (float64).

@@ -22,7 +22,7 @@ std::size_t ldlt_workspace_size(int n, int nrhs, bool packed, int lanes) {
 namespace {
 
 struct AlignedDelete {
-  void operator()(void* memory) const noexcept { ::operator delete(memory, std::align_val_t{ldlt_alignment}); }
+  void operator()(void* memory) const noexcept { ::operator delete (memory, std::align_val_t{ldlt_alignment}); }
 };
 
 class CpuSpdSolver final : public SpdSolver {
@@ -47,11 +47,11 @@ class CpuSpdSolver final : public SpdSolver {
     constexpr std::int64_t groups_per_piece = 16;
     parallel_for(batch.count, groups_per_piece * kernel.lanes, threads_, [&](std::int64_t first, std::int64_t last) {
       const std::unique_ptr<void, AlignedDelete> workspace(
-          ::operator new(workspace_size * sizeof(T), std::align_val_t{ldlt_alignment}));
+          ::operator new (workspace_size * sizeof(T), std::align_val_t{ldlt_alignment}));
       kernel.solve({shape.n, shape.nrhs, packed, last - first, batch.a + first * shape.matrix_size(),
                     shape.wants_inverse() ? nullptr : batch.b + first * shape.rhs_size(),
-                    solution.x + first * shape.solution_size(), solution.info + first,
-                    solution.backward_error + first, static_cast<T*>(workspace.get())});
+                    solution.x + first * shape.solution_size(), solution.info + first, solution.backward_error + first,
+                    static_cast<T*>(workspace.get())});
     });
   }
 

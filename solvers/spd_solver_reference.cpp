@@ -97,16 +97,15 @@ class RefereeSystem {
       inverse_exponent = exponent_of(inverse);
     }
     for (int c = 0; c < columns(); ++c) {
-      Column<double, N> stored = Eigen::Map<const Column<T, N>, 0, Eigen::InnerStride<>>(
-                                     x + c, n, 1, Eigen::InnerStride<>(columns()))
-                                     .template cast<double>();
+      Column<double, N> stored =
+          Eigen::Map<const Column<T, N>, 0, Eigen::InnerStride<>>(x + c, n, 1, Eigen::InnerStride<>(columns()))
+              .template cast<double>();
       if (!stored.allFinite()) return nan_value;
       const int x_exponent = shape_.wants_inverse() ? inverse_exponent : exponent_of(stored);
       stored = scaled(stored, -x_exponent);
       // rhs 2^(-exponent of A - exponent of x), from the already scaled right-hand side
       const Column<Wide<T>, N> right = scaled(scaled_rhs(c), rhs_exponent(c) - exponent_ - x_exponent);
-      const Column<Wide<T>, N> r =
-          right - (matrix_.template cast<Wide<T>>() * stored.template cast<Wide<T>>()).eval();
+      const Column<Wide<T>, N> r = right - (matrix_.template cast<Wide<T>>() * stored.template cast<Wide<T>>()).eval();
       const double residual = static_cast<double>(r.cwiseAbs().sum());
       if (residual == 0) continue;
       const double error = shape_.wants_inverse() ? residual : residual / (norm_a * stored.cwiseAbs().sum());
@@ -121,9 +120,9 @@ class RefereeSystem {
     double worst = 0;
     for (int c = 0; c < columns(); ++c) {
       const Column<Wide<T>, N> expected = solve(c);
-      const Column<Wide<T>, N> stored = Eigen::Map<const Column<T, N>, 0, Eigen::InnerStride<>>(
-                                            x + c, n, 1, Eigen::InnerStride<>(columns()))
-                                            .template cast<Wide<T>>();
+      const Column<Wide<T>, N> stored =
+          Eigen::Map<const Column<T, N>, 0, Eigen::InnerStride<>>(x + c, n, 1, Eigen::InnerStride<>(columns()))
+              .template cast<Wide<T>>();
       if (!stored.allFinite()) return nan_value;
       const Column<Wide<T>, N> difference = scaled(stored, -solution_exponent(c)) - expected;
       const double error = static_cast<double>(difference.cwiseAbs().maxCoeff());
@@ -132,6 +131,14 @@ class RefereeSystem {
       if (!(relative <= worst)) worst = relative;
     }
     return worst;
+  }
+
+  /// Whether some solution leaves the range of T.
+  [[nodiscard]] bool overflows() const {
+    for (int c = 0; c < columns(); ++c)
+      for (const Wide<T> value : scaled(solve(c), solution_exponent(c)))
+        if (!std::isfinite(static_cast<T>(value))) return true;
+    return false;
   }
 
   [[nodiscard]] double rcond() const {
@@ -174,8 +181,7 @@ class RefereeSystem {
 
   Column<Wide<T>, N> stored_rhs(int c) const {
     Column<Wide<T>, N> rhs(shape_.n);
-    for (int i = 0; i < shape_.n; ++i)
-      rhs(i) = shape_.wants_inverse() ? (i == c ? 1 : 0) : b_[i * shape_.nrhs + c];
+    for (int i = 0; i < shape_.n; ++i) rhs(i) = shape_.wants_inverse() ? (i == c ? 1 : 0) : b_[i * shape_.nrhs + c];
     return rhs;
   }
   [[nodiscard]] int rhs_exponent(int c) const { return exponent_of(stored_rhs(c)); }
@@ -194,12 +200,10 @@ void solve_one(const SpdShape& shape, const T* a, const T* b, T* x, std::int32_t
   const RefereeSystem<T, N> system(shape, a, b);
   info = system.info();
   const int columns = system.columns();
+  if (info == 0 && system.overflows()) info = info_result_not_finite;
   for (int c = 0; c < columns && info == 0; ++c) {
     const Column<Wide<T>, N> solution = scaled(system.solve(c), system.solution_exponent(c));
-    for (int i = 0; i < shape.n; ++i) {
-      x[i * columns + c] = static_cast<T>(solution(i));
-      if (!std::isfinite(x[i * columns + c])) info = info_result_not_finite;
-    }
+    for (int i = 0; i < shape.n; ++i) x[i * columns + c] = static_cast<T>(solution(i));
   }
   if (info == 0) {
     backward_error = static_cast<T>(system.backward_error(x));
@@ -216,6 +220,7 @@ SpdJudgement judge_one(const SpdShape& shape, const T* a, const T* b, const T* x
   SpdJudgement judgement{system.info(), nan_value, nan_value, 0};
   if (judgement.info < 0) return judgement;
   if (judgement.info == 0) judgement.rcond = system.rcond();
+  if (judgement.info == 0 && info == info_result_not_finite && system.overflows()) judgement.info = info;
   if (info == 0) {
     judgement.residual_ratio = system.backward_error(x) / (shape.wants_inverse() ? shape.n * u : u);
     if (judgement.info == 0)
@@ -224,7 +229,8 @@ SpdJudgement judge_one(const SpdShape& shape, const T* a, const T* b, const T* x
       judgement.forward_ratio = std::isnan(judgement.residual_ratio) ? nan_value : 0;
   }
   if (info >= 0 && info <= shape.n && info != judgement.info) {
-    const int earlier = info == 0 || judgement.info == 0 ? std::max(info, judgement.info) : std::min(info, judgement.info);
+    const int earlier =
+        info == 0 || judgement.info == 0 ? std::max(info, judgement.info) : std::min(info, judgement.info);
     judgement.rcond = system.scaled_block_rcond(earlier);
   }
   return judgement;
@@ -245,10 +251,9 @@ class ReferenceSpdSolver final : public SpdSolver {
     constexpr std::int64_t grain = 64;
     parallel_for(batch.count, grain, threads_, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t k = first; k < last; ++k)
-        solve_one<T, Eigen::Dynamic>(shape, batch.a + k * shape.matrix_size(),
-                                     shape.wants_inverse() ? nullptr : batch.b + k * shape.rhs_size(),
-                                     solution.x + k * shape.solution_size(), solution.info[k],
-                                     solution.backward_error[k]);
+        solve_one<T, Eigen::Dynamic>(
+            shape, batch.a + k * shape.matrix_size(), shape.wants_inverse() ? nullptr : batch.b + k * shape.rhs_size(),
+            solution.x + k * shape.solution_size(), solution.info[k], solution.backward_error[k]);
     });
   }
   unsigned threads_;

@@ -415,6 +415,9 @@ TEST_F(LatticeExport, slice_of_few_values_or_none_still_has_a_limit) {
   EXPECT_EQ(write_png_slice(file("b.png"), example.map, 2, 0, false).colour_limit, 0);
   const Picture picture = read_png(file("b.png"));
   EXPECT_EQ(picture.at(1, picture.height - 2), white);
+  std::fill(example.values.begin(), example.values.end(), nan);
+  EXPECT_EQ(write_png_slice(file("c.png"), example.map, 2, 0, false).colour_limit, 0);
+  EXPECT_TRUE(is_grey(read_png(file("c.png")).at(300, 100)));
   EXPECT_TRUE(is_red(picture.at(300, 100)));
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <locale>
+#include <numbers>
 #include <numeric>
 
 #include "core/error.hpp"
@@ -157,7 +158,7 @@ TEST(PqrData, the_water_cluster_is_twenty_tip3p_molecules_in_a_cage) {
     EXPECT_NEAR(distance(water, o, o + 1), 0.9572, 2e-4);
     EXPECT_NEAR(distance(water, o, o + 2), 0.9572, 2e-4);
     // The law of cosines: |HH| = 2 r sin(104.52 deg / 2).
-    EXPECT_NEAR(distance(water, o + 1, o + 2), 2 * 0.9572 * std::sin(104.52 / 2 * M_PI / 180), 2e-4);
+    EXPECT_NEAR(distance(water, o + 1, o + 2), 2 * 0.9572 * std::sin(104.52 / 2 * std::numbers::pi / 180), 2e-4);
     for (std::size_t other = 0; other < o; other += 3) {
       EXPECT_GT(distance(water, o, other), 2.7);
       neighbours += distance(water, o, other) < 2.8;

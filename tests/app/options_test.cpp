@@ -1,0 +1,86 @@
+#include "app/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include "app/exit_codes.hpp"
+
+namespace smallbatch {
+namespace {
+
+template <class... Words>
+Invocation parse(Words... words) {
+  const char* const argv[] = {"smallbatch", words...};
+  return parse_options(1 + sizeof...(words), argv);
+}
+
+TEST(Options, RunDefaults) {
+  const auto run = std::get<RunOptions>(parse("run", "p.h5", "-o", "r.h5").command);
+  EXPECT_EQ(run.problems, "p.h5");
+  EXPECT_EQ(run.results, "r.h5");
+  EXPECT_EQ(run.device.kind, DeviceRequest::Kind::automatic);
+  EXPECT_EQ(run.verify.kind, VerifyMode::Kind::all);
+  EXPECT_EQ(run.singular, Singular::infinite);
+  EXPECT_FALSE(run.overwrite);
+}
+
+TEST(Options, RunChoices) {
+  const auto call = parse("-q", "run", "p.h5", "-o", "r.h5", "--device", "cuda:3", "--verify", "sample=42", "--singular",
+                          "skip", "--precision", "double", "--overwrite");
+  const auto run = std::get<RunOptions>(call.command);
+  EXPECT_EQ(run.device.kind, DeviceRequest::Kind::cuda);
+  EXPECT_EQ(run.device.index, 3);
+  EXPECT_EQ(run.verify.kind, VerifyMode::Kind::sample);
+  EXPECT_EQ(run.verify.sample, 42);
+  EXPECT_EQ(run.singular, Singular::skip);
+  EXPECT_EQ(run.precision, ScalarType::float64);
+  EXPECT_TRUE(run.overwrite);
+  EXPECT_EQ(call.verbosity, Verbosity::quiet);
+}
+
+TEST(Options, GenerateAndImport) {
+  const auto spd = std::get<GenerateSpdOptions>(
+      parse("generate", "spd", "-o", "p.h5", "--storage", "packed", "--type", "float64", "--nrhs", "0").command);
+  EXPECT_EQ(spd.shape.storage, Storage::packed_lower);
+  EXPECT_EQ(spd.type, ScalarType::float64);
+  EXPECT_TRUE(spd.shape.wants_inverse());
+  const auto charges = std::get<GenerateChargesOptions>(parse("generate", "charges", "-o", "p.h5", "--shape", "7").command);
+  EXPECT_EQ(charges.shape.nz, 7);
+  const auto import = std::get<ImportOptions>(
+      parse("import", "a.pqr", "b.pqr", "-o", "p.h5", "--origin", "-1,2.5,0", "--unit", "kT/e").command);
+  EXPECT_EQ(import.inputs.size(), 2U);
+  EXPECT_EQ((*import.origin)[1], 2.5);
+  EXPECT_EQ(import.unit, PotentialUnit::kt_per_e);
+}
+
+TEST(Options, HelpShowsLiveDefaultsAndExitCodes) {
+  const auto text = std::get<PrintText>(parse("run", "--help").command).text;
+  EXPECT_NE(text.find("--block-mib"), std::string::npos);
+  EXPECT_NE(text.find("64"), std::string::npos);
+  EXPECT_NE(text.find("Verification"), std::string::npos);
+  EXPECT_NE(std::get<PrintText>(parse("--help").command).text.find("Exit codes"), std::string::npos);
+  EXPECT_EQ(std::get<PrintText>(parse("--version").command).text.rfind("smallbatch ", 0), 0U);
+}
+
+TEST(Options, NonsenseIsAUsageError) {
+  try {
+    parse("run", "p.h5", "-o", "r.h5", "--device", "quantum");
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::usage);
+    EXPECT_NE(std::string(error.what()).find("quantum"), std::string::npos);
+  }
+}
+
+TEST(ExitCodes, AreTheDocumentedOnes) {
+  EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::usage)), 2);
+  EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::bad_input)), 3);
+  EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::missing_file)), 4);
+  EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::no_device)), 5);
+  EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::out_of_memory)), 6);
+  EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::output)), 7);
+  EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::internal)), 70);
+  EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::interrupted)), 130);
+}
+
+}  // namespace
+}  // namespace smallbatch

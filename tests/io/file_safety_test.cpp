@@ -1,0 +1,220 @@
+// An output appears whole or not at all, and never in place of a file that nobody asked to replace.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "hdf5_file.hpp"
+#include "io/output_file.hpp"
+#include "io/problem_reader.hpp"
+#include "io/problem_writer.hpp"
+#include "io/result_writer.hpp"
+
+namespace smallbatch {
+namespace {
+
+using testing::expect_error;
+
+using FileSafety = testing::FileTest;
+
+const SolveSet small_set{"s", ScalarType::float32, {4, 1, Storage::dense}, true, 3};
+
+void write_small_set(ProblemWriter& writer) {
+  SpdBlock<float> block;
+  block.resize(small_set.shape, small_set.batch);
+  writer.add(small_set);
+  writer.write(small_set, block);
+}
+
+TEST_F(FileSafety, nothing_is_left_without_a_commit) {
+  {
+    ProblemWriter writer(path("p.h5"), false);
+    write_small_set(writer);
+    EXPECT_EQ(files_in_folder(), 1U);
+    EXPECT_FALSE(std::filesystem::exists(path("p.h5")));
+  }
+  EXPECT_EQ(files_in_folder(), 0U);
+}
+
+TEST_F(FileSafety, a_commit_leaves_the_file_alone) {
+  ProblemWriter writer(path("p.h5"), false);
+  write_small_set(writer);
+  writer.commit();
+  EXPECT_EQ(files_in_folder(), 1U);
+  EXPECT_EQ(ProblemReader(path("p.h5")).solve_sets().size(), 1U);
+}
+
+TEST_F(FileSafety, an_existing_file_is_replaced_only_on_demand) {
+  testing::write_bytes(path("p.h5"), {'o', 'l', 'd'});
+  expect_error(ErrorKind::output, {"p.h5", "exists already"}, [&] { ProblemWriter{path("p.h5"), false}; });
+  expect_error(ErrorKind::output, {"p.h5", "exists already"}, [&] { ResultWriter{path("p.h5"), false}; });
+  {
+    ProblemWriter writer(path("p.h5"), true);
+    write_small_set(writer);
+    EXPECT_EQ(testing::file_bytes(path("p.h5")), (std::vector<char>{'o', 'l', 'd'}));
+    writer.commit();
+  }
+  EXPECT_EQ(ProblemReader(path("p.h5")).solve_sets().size(), 1U);
+  EXPECT_EQ(files_in_folder(), 1U);
+}
+
+TEST_F(FileSafety, a_file_that_appears_meanwhile_is_not_replaced) {
+  {
+    OutputFile output(path("o.txt"), false);
+    testing::write_bytes(output.temporary_path(), {'n', 'e', 'w'});
+    testing::write_bytes(path("o.txt"), {'o', 'l', 'd'});
+    expect_error(ErrorKind::output, {"o.txt", "exists already"}, [&] { output.commit(); });
+  }
+  EXPECT_EQ(testing::file_bytes(path("o.txt")), (std::vector<char>{'o', 'l', 'd'}));
+  EXPECT_EQ(files_in_folder(), 1U);
+}
+
+TEST_F(FileSafety, a_link_keeps_pointing_to_the_replaced_file) {
+  testing::write_bytes(path("real.txt"), {'o', 'l', 'd'});
+  std::filesystem::create_symlink("real.txt", path("link.txt"));
+  OutputFile output(path("link.txt"), true);
+  testing::write_bytes(output.temporary_path(), {'n', 'e', 'w'});
+  output.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link.txt")));
+  EXPECT_EQ(testing::file_bytes(path("real.txt")), (std::vector<char>{'n', 'e', 'w'}));
+}
+
+TEST_F(FileSafety, places_that_cannot_be_written) {
+  expect_error(ErrorKind::output, {"no/p.h5", "folder does not exist"}, [&] { ProblemWriter{path("no/p.h5"), false}; });
+  expect_error(ErrorKind::output, {"a folder"}, [&] { ProblemWriter{folder_.string(), true}; });
+  expect_error(ErrorKind::output, {"/dev/null", "no regular file"}, [&] { ProblemWriter{"/dev/null", true}; });
+  expect_error(ErrorKind::usage, {"no name"}, [&] { ProblemWriter{"", true}; });
+}
+
+TEST_F(FileSafety, a_disk_too_small_is_refused_before_the_first_byte) {
+  ProblemWriter writer(path("p.h5"), false);
+  SolveSet huge = small_set;
+  huge.shape.n = 32;
+  huge.batch = std::int64_t{1} << 46;  // 2^58 bytes
+  expect_error(ErrorKind::output, {"p.h5", "disk full", "needed 288230376151711744 bytes", "free "},
+               [&] { writer.add(huge); });
+  huge.batch = std::int64_t{1} << 52;
+  ResultWriter results(path("r.h5"), false);
+  expect_error(ErrorKind::output, {"r.h5", "/solve/s/x", "more bytes than a file can"}, [&] {
+    huge.shape.nrhs = 32;
+    huge.rhs_is_vector = false;
+    results.add(huge);
+  });
+}
+
+TEST_F(FileSafety, declared_sets_share_the_free_space) {
+  // Each would fit alone; together they are four times what is free.
+  const auto free_bytes = static_cast<std::int64_t>(std::filesystem::space(folder_).available);
+  ProblemWriter writer(path("p.h5"), false);
+  SolveSet half = small_set;
+  half.batch = free_bytes / 2 / 80;  // 16 + 4 floats per system
+  writer.add(half);
+  SolveSet more = half;
+  more.name = "t";
+  more.batch = half.batch * 2 - half.batch / 2;
+  expect_error(ErrorKind::output, {"p.h5", "needed ", "free "}, [&] { writer.add(more); });
+}
+
+/// Files may not grow above a limit, as on a full disk, while this lives.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    handler_ = ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+  sighandler_t handler_ = SIG_DFL;
+};
+
+TEST_F(FileSafety, a_disk_that_fills_up_leaves_nothing_and_is_remembered) {
+  SolveSet set = small_set;
+  set.batch = 40'000;  // 2.6 MB
+  testing::write_bytes(path("old.h5"), {'o', 'l', 'd'});
+  for (const std::string name : {"new.h5", "old.h5"}) {
+    const FileSizeLimit limit(1 << 20);
+    ProblemWriter writer(path(name), true);
+    writer.add(set);
+    SpdBlock<float> block;
+    block.resize(set.shape, 10'000);
+    int failures = 0;
+    for (std::int64_t first = 0; first < set.batch; first += 10'000) {
+      block.first = first;
+      try {
+        writer.write(set, block);
+      } catch (const Error& error) {
+        ++failures;
+        EXPECT_EQ(error.kind(), ErrorKind::output);
+        EXPECT_NE(std::string(error.what()).find("disk full"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+      }
+    }
+    EXPECT_GE(failures, 2);
+    expect_error(ErrorKind::output, {name, "disk full"}, [&] { writer.provenance("key", "value"); });
+    expect_error(ErrorKind::output, {name, "disk full"}, [&] { writer.commit(); });
+  }
+  EXPECT_EQ(files_in_folder(), 1U);
+  EXPECT_EQ(testing::file_bytes(path("old.h5")), (std::vector<char>{'o', 'l', 'd'}));
+}
+
+TEST_F(FileSafety, a_disk_that_fills_up_at_the_very_end_leaves_nothing) {
+  {
+    ProblemWriter writer(path("p.h5"), false);
+    write_small_set(writer);
+    const FileSizeLimit limit(100);  // the metadata do not fit
+    expect_error(ErrorKind::output, {"p.h5", "disk full"}, [&] { writer.commit(); });
+  }
+  EXPECT_EQ(files_in_folder(), 0U);
+  // The library is still usable afterwards.
+  ProblemWriter writer(path("p.h5"), false);
+  write_small_set(writer);
+  writer.commit();
+  EXPECT_EQ(ProblemReader(path("p.h5")).solve_sets().size(), 1U);
+}
+
+TEST_F(FileSafety, what_was_declared_and_never_written_cannot_be_committed) {
+  {
+    ProblemWriter writer(path("p.h5"), false);
+    writer.add(small_set);
+    SpdBlock<float> block;
+    block.resize(small_set.shape, 2);
+    writer.write(small_set, block);
+    expect_error(ErrorKind::internal, {"/solve/s/A", "16 elements"}, [&] { writer.commit(); });
+  }
+  EXPECT_EQ(files_in_folder(), 0U);
+}
+
+TEST_F(FileSafety, writing_outside_of_a_set_is_refused) {
+  ProblemWriter writer(path("p.h5"), false);
+  SpdBlock<float> block;
+  block.resize(small_set.shape, 2);
+  expect_error(ErrorKind::usage, {"/solve/s/A", "not added"}, [&] { writer.write(small_set, block); });
+  writer.add(small_set);
+  block.first = 2;
+  expect_error(ErrorKind::usage, {"/solve/s/A", "[2, 2 + 2)", "it has 3"}, [&] { writer.write(small_set, block); });
+}
+
+TEST_F(FileSafety, system_errors_are_put_into_words) {
+  for (const auto& [code, words] :
+       {std::pair{ENOSPC, "disk full"}, std::pair{EDQUOT, "disk full"}, std::pair{EFBIG, "disk full"},
+        std::pair{ENOENT, "folder does not exist"}, std::pair{EACCES, "ermission"}}) {
+    expect_error(ErrorKind::output, {"out.h5", words}, [c = code] { throw output_error("out.h5", c); });
+  }
+}
+
+}  // namespace
+}  // namespace smallbatch

@@ -1,0 +1,565 @@
+// Files that must be refused: each with the sentence that says where, what was expected and what was found.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <hdf5.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "hdf5_file.hpp"
+#include "io/hdf5_quiet.hpp"
+#include "io/problem_reader.hpp"
+#include "io/result_reader.hpp"
+
+namespace smallbatch {
+namespace {
+
+using testing::counted;
+using testing::expect_error;
+using testing::RawHdf5;
+
+/// A change to the good problem file, and what the refusal must say beside the file's name.
+struct Refusal {
+  const char* name;
+  std::function<void(RawHdf5&)> change;
+  std::vector<std::string> says;
+};
+
+/// Puts another dataset of numbers in place of one.
+template <class T>
+auto replace(const std::string& path, const testing::Shape& shape, const std::vector<T>& values,
+             hid_t (*stored)() = nullptr) {
+  return [=](RawHdf5& file) {
+    file.remove(path);
+    file.dataset(path, shape, values, stored ? stored() : H5I_INVALID_HID);
+  };
+}
+
+auto remove(const std::string& path) {
+  return [=](RawHdf5& file) { file.remove(path); };
+}
+
+auto set_shape(const std::vector<std::int64_t>& shape) {
+  return [=](RawHdf5& file) { file.attribute("/potential/p", "shape", shape); };
+}
+
+/// Declares without ever writing, in the given layout.
+auto declare(const std::string& path, const testing::Shape& shape, const std::vector<hsize_t>& chunk, bool deflate) {
+  return [=](RawHdf5& file) {
+    file.remove(path);
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    if (!chunk.empty()) H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data());
+    if (deflate) H5Pset_deflate(creation, 1);
+    const hid_t created = file.declare(path, shape, H5T_IEEE_F32LE, creation);
+    if (!chunk.empty()) {  // one chunk of many
+      const std::vector<char> bytes(64, 1);
+      const std::vector<hsize_t> at(chunk.size(), 0);
+      EXPECT_GE(H5Dwrite_chunk(created, H5P_DEFAULT, 0, at.data(), bytes.size(), bytes.data()), 0);
+    }
+    H5Pclose(creation);
+  };
+}
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+const std::vector<Refusal>& refusals() {
+  static const std::vector<Refusal> all{
+      // The format.
+      {"version_missing", [](RawHdf5& f) { f.remove_attribute("/", "smallbatch_format"); }, {"smallbatch_format"}},
+      {"version_newer_major",
+       [](RawHdf5& f) {
+         f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{2, 3});
+       },
+       {"version 1", "version 2.3"}},
+      {"version_zero",
+       [](RawHdf5& f) {
+         f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{0, 1});
+       },
+       {"(0, 1)"}},
+      {"version_of_one_number",
+       [](RawHdf5& f) { f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1}); },
+       {"smallbatch_format", "(1)"}},
+      {"version_as_float",
+       [](RawHdf5& f) {
+         f.attribute("/", "smallbatch_format", std::vector<double>{1, 0});
+       },
+       {"expected integers", "float64"}},
+      {"no_sets", [](RawHdf5& f) { f.remove("/solve/s"), f.remove("/potential/p"); }, {"no problem set"}},
+      {"dataset_in_place_of_a_set",
+       [](RawHdf5& f) {
+         f.dataset("/solve/loose", {2}, std::vector<float>{1, 2});
+       },
+       {"/solve/loose", "expected a group"}},
+      {"dataset_in_place_of_a_lane",
+       [](RawHdf5& f) {
+         f.remove("/solve"), f.dataset("/solve", {2}, std::vector<float>{1, 2});
+       },
+       {"/solve", "expected a group"}},
+
+      // Solve sets.
+      {"a_missing", remove("/solve/s/A"), {"/solve/s", "no dataset \"A\""}},
+      {"a_is_a_group",
+       [](RawHdf5& f) { f.remove("/solve/s/A"), f.group("/solve/s/A"); },
+       {"/solve/s/A", "expected a dataset", "a group"}},
+      {"a_is_a_named_type",
+       [](RawHdf5& f) {
+         f.remove("/solve/s/A");
+         H5Tcommit2(f.id(), "/solve/s/A", H5Tcopy(H5T_IEEE_F32LE), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+       },
+       {"/solve/s/A", "expected a dataset"}},
+      {"a_of_rank_1", replace("/solve/s/A", {12}, counted<float>(12)), {"/solve/s/A", "(batch, n, n)", "(12)"}},
+      {"a_of_rank_4", replace("/solve/s/A", {3, 2, 2, 1}, counted<float>(12)), {"/solve/s/A", "(3, 2, 2, 1)"}},
+      {"a_not_square", replace("/solve/s/A", {3, 2, 3}, counted<float>(18)), {"/solve/s/A", "(3, 2, 3)"}},
+      {"a_not_triangular", replace("/solve/s/A", {3, 4}, counted<float>(12)), {"/solve/s/A", "n(n+1)/2", "(3, 4)"}},
+      {"a_too_large", replace("/solve/s/A", {1, 33, 33}, counted<float>(33 * 33)), {"<= 32", "(1, 33, 33)"}},
+      {"a_packed_too_large", replace("/solve/s/A", {1, 561}, counted<float>(561)), {"<= 32", "(1, 561)"}},
+      {"a_of_size_0", replace("/solve/s/A", {3, 0, 0}, std::vector<float>{}), {"1 <= n", "(3, 0, 0)"}},
+      {"a_of_int32",
+       replace("/solve/s/A", {3, 2, 2}, counted<std::int32_t>(12)),
+       {"/solve/s/A", "expected float32 or float64", "found int32"}},
+      {"a_of_uint8",
+       replace("/solve/s/A", {3, 2, 2}, counted<std::int32_t>(12), [] { return H5T_STD_U8LE; }),
+       {"/solve/s/A", "found uint8"}},
+      {"a_of_float16",
+       replace("/solve/s/A", {3, 2, 2}, counted<float>(12),
+               [] {
+                 const hid_t half = H5Tcopy(H5T_IEEE_F32LE);
+                 H5Tset_fields(half, 15, 10, 5, 0, 10);
+                 H5Tset_size(half, 2);
+                 H5Tset_ebias(half, 15);
+                 return half;
+               }),
+       {"/solve/s/A", "expected float32 or float64", "found float16"}},
+      {"a_of_vax_float",
+       replace("/solve/s/A", {3, 2, 2}, counted<float>(12), [] { return H5Tcopy(H5T_VAX_F32); }),
+       {"/solve/s/A", "not IEEE"}},
+      {"a_of_variable_strings",
+       [](RawHdf5& f) {
+         f.remove("/solve/s/A");
+         const hid_t type = H5Tcopy(H5T_C_S1);
+         H5Tset_size(type, H5T_VARIABLE);
+         f.declare("/solve/s/A", {3, 2, 2}, type);
+       },
+       {"/solve/s/A", "found variable-length string"}},
+      {"a_of_variable_sequences",
+       [](RawHdf5& f) {
+         f.remove("/solve/s/A");
+         f.declare("/solve/s/A", {3, 2, 2}, H5Tvlen_create(H5T_IEEE_F32LE));
+       },
+       {"/solve/s/A", "found variable-length data"}},
+      {"a_without_data",
+       [](RawHdf5& f) {
+         f.remove("/solve/s/A");
+         H5Dcreate2(f.id(), "/solve/s/A", H5T_IEEE_F32LE, H5Screate(H5S_NULL), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+       },
+       {"/solve/s/A", "no data"}},
+      {"b_of_another_type",
+       replace("/solve/s/b", {3, 2}, counted<double>(6)),
+       {"/solve/s/b", "expected float32", "found float64"}},
+      {"b_of_another_batch",
+       replace("/solve/s/b", {4, 2}, counted<float>(8)),
+       {"/solve/s/b", "expected shape (3, 2)", "found (4, 2)"}},
+      {"b_of_another_n", replace("/solve/s/b", {3, 1, 2}, counted<float>(6)), {"/solve/s/b", "found (3, 1, 2)"}},
+      {"b_without_columns", replace("/solve/s/b", {3, 2, 0}, std::vector<float>{}), {"/solve/s/b", "(3, 2, 0)"}},
+      {"b_of_rank_1", replace("/solve/s/b", {6}, counted<float>(6)), {"/solve/s/b", "found (6)"}},
+      {"b_with_too_many_columns",
+       [](RawHdf5& f) {  // an empty batch: its declared shape costs no bytes, but its row length overflows an int
+         f.remove("/solve/s/A"), f.remove("/solve/s/b");
+         f.declare("/solve/s/A", {0, 2, 2}, H5T_IEEE_F32LE);
+         f.declare("/solve/s/b", {0, 2, hsize_t{1} << 31}, H5T_IEEE_F32LE);
+       },
+       {"/solve/s/b", "(0, 2, 2147483648)"}},
+
+      // Potential sets.
+      {"position_missing", remove("/potential/p/position"), {"/potential/p", "no dataset \"position\""}},
+      {"charge_missing", remove("/potential/p/charge"), {"/potential/p", "no dataset \"charge\""}},
+      {"origin_missing", remove("/potential/p/origin"), {"/potential/p", "no dataset \"origin\""}},
+      {"spacing_missing", remove("/potential/p/spacing"), {"/potential/p", "no dataset \"spacing\""}},
+      {"position_of_four_columns",
+       replace("/potential/p/position", {3, 4}, counted<double>(12)),
+       {"/potential/p/position", "(charges, 3)", "(3, 4)"}},
+      {"position_of_integers",
+       replace("/potential/p/position", {4, 3}, counted<std::int64_t>(12)),
+       {"/potential/p/position", "expected float32 or float64", "found int64"}},
+      {"charge_of_another_length",
+       replace("/potential/p/charge", {5}, counted<double>(5)),
+       {"/potential/p/charge", "expected shape (4)", "found (5)"}},
+      {"charge_of_another_type",
+       replace("/potential/p/charge", {4}, counted<float>(4)),
+       {"/potential/p/charge", "expected float64", "found float32"}},
+      {"offset_of_floats",
+       replace("/potential/p/offset", {3}, std::vector<double>{0, 1, 4}),
+       {"/potential/p/offset", "expected int32 or int64", "found float64"}},
+      {"offset_of_uint64",
+       replace("/potential/p/offset", {3}, std::vector<std::int64_t>{0, 1, 4}, [] { return H5T_STD_U64LE; }),
+       {"/potential/p/offset", "found uint64"}},
+      {"offset_of_rank_2",
+       replace("/potential/p/offset", {3, 1}, std::vector<std::int64_t>{0, 1, 4}),
+       {"/potential/p/offset", "(batch + 1)", "(3, 1)"}},
+      {"offset_empty",
+       replace("/potential/p/offset", {0}, std::vector<std::int64_t>{}),
+       {"/potential/p/offset", "(0)"}},
+      {"offset_not_from_0",
+       replace("/potential/p/offset", {3}, std::vector<std::int64_t>{1, 2, 4}),
+       {"/potential/p/offset", "[0] is 1", "expected 0"}},
+      {"offset_falls",
+       replace("/potential/p/offset", {3}, std::vector<std::int32_t>{0, 5, 4}),
+       {"/potential/p/offset", "[2] is 4", "expected at least 5"}},
+      {"offset_ends_early",
+       replace("/potential/p/offset", {3}, std::vector<std::int64_t>{0, 1, 3}),
+       {"/potential/p/offset", "[2] is 3", "expected the number of charges, 4"}},
+      {"offset_ends_late",
+       replace("/potential/p/offset", {3}, std::vector<std::int64_t>{0, 1, 5}),
+       {"/potential/p/offset", "[2] is 5", "expected the number of charges, 4"}},
+      {"origin_of_another_batch",
+       replace("/potential/p/origin", {3, 3}, counted<double>(9)),
+       {"/potential/p/origin", "(3) or (2, 3)", "found (3, 3)"}},
+      {"origin_nan",
+       replace("/potential/p/origin", {2, 3}, std::vector<double>{0, 0, 0, 0, nan, 0}),
+       {"/potential/p/origin[1, 1]", "finite", "nan"}},
+      {"spacing_zero",
+       replace("/potential/p/spacing", {2, 3}, std::vector<double>{1, 1, 1, 1, 1, 0}),
+       {"/potential/p/spacing[1, 2]", "above 0"}},
+      {"spacing_negative",
+       replace("/potential/p/spacing", {3}, std::vector<double>{1, -1, 1}),
+       {"/potential/p/spacing[0, 1]", "above 0", "-1"}},
+      {"spacing_nan",
+       replace("/potential/p/spacing", {3}, std::vector<double>{nan, 1, 1}),
+       {"/potential/p/spacing[0, 0]"}},
+      {"spacing_infinite",
+       replace("/potential/p/spacing", {3}, std::vector<double>{1, 1, infinity}),
+       {"/potential/p/spacing[0, 2]", "inf"}},
+      {"shape_missing",
+       [](RawHdf5& f) { f.remove_attribute("/potential/p", "shape"); },
+       {"/potential/p", "no attribute shape"}},
+      {"shape_of_two", set_shape({4, 4}), {"/potential/p@shape", "three positive integers", "(4, 4)"}},
+      {"shape_with_a_zero", set_shape({4, 0, 4}), {"/potential/p@shape", "(4, 0, 4)"}},
+      {"shape_negative", set_shape({4, -2, -2}), {"/potential/p@shape", "(4, -2, -2)"}},
+      {"shape_overflows", set_shape({4294967296, 4294967296, 4}), {"/potential/p@shape", "product"}},
+      {"shape_times_batch_overflows",
+       set_shape({std::int64_t{1} << 30, std::int64_t{1} << 29, 1}),
+       {"/potential/p@shape", "2 problems"}},
+      {"shape_of_floats",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p", "shape", std::vector<double>{4, 4, 4});
+       },
+       {"/potential/p@shape", "expected integers", "float64"}},
+      {"length_unit_unknown",
+       [](RawHdf5& f) { f.attribute("/potential/p/position", "unit", "parsec"); },
+       {"/potential/p/position@unit", "angstrom, nm, pm, bohr, m", "\"parsec\""}},
+      {"charge_unit_unknown",
+       [](RawHdf5& f) { f.attribute("/potential/p/charge", "unit", "mC"); },
+       {"/potential/p/charge@unit", "e, C", "\"mC\""}},
+      {"output_unit_unknown",
+       [](RawHdf5& f) { f.attribute("/potential/p", "output_unit", "hartree/e"); },
+       {"/potential/p@output_unit", "volt, kT/e, kcal/mol/e, e/angstrom", "\"hartree/e\""}},
+      {"output_unit_is_a_number",
+       [](RawHdf5& f) { f.attribute("/potential/p", "output_unit", std::vector<double>{1}); },
+       {"/potential/p@output_unit", "expected a string", "float64"}},
+      {"unit_too_long",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p/position", "unit", std::string(5000, 'x'), RawHdf5::Text::variable_ascii);
+       },
+       {"/potential/p/position@unit", "4096"}},
+      {"temperature_zero",
+       [](RawHdf5& f) { f.attribute("/potential/p", "temperature", std::vector<double>{0}); },
+       {"/potential/p@temperature", "above 0"}},
+      {"temperature_nan",
+       [](RawHdf5& f) { f.attribute("/potential/p", "temperature", std::vector<double>{nan}); },
+       {"/potential/p@temperature", "nan"}},
+      {"temperature_of_two",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p", "temperature", std::vector<double>{1, 2});
+       },
+       {"/potential/p@temperature", "one number"}},
+      {"particles_unknown",
+       [](RawHdf5& f) {
+         for (const char* name : {"position", "charge", "offset"}) f.remove(std::string("/potential/p/") + name);
+         f.attribute("/potential/p", "particles", "water");
+       },
+       {"/particles", "\"water\""}},
+      {"particles_and_positions",
+       [](RawHdf5& f) { f.attribute("/potential/p", "particles", "water"); },
+       {"/potential/p/position", "particles"}},
+      {"particles_leads_elsewhere",
+       [](RawHdf5& f) {
+         for (const char* name : {"position", "charge", "offset"}) f.remove(std::string("/potential/p/") + name);
+         f.attribute("/potential/p", "particles", "../solve");
+       },
+       {"/particles", "../solve"}},
+
+      // What leads out of the file, or is not in it.
+      {"soft_link",
+       [](RawHdf5& f) {
+         f.remove("/solve/s/b");
+         H5Lcreate_soft("/solve/s/A", f.id(), "/solve/s/b", H5P_DEFAULT, H5P_DEFAULT);
+       },
+       {"/solve/s/b", "a soft link"}},
+      {"soft_link_to_a_set",
+       [](RawHdf5& f) { H5Lcreate_soft("/solve/s", f.id(), "/solve/t", H5P_DEFAULT, H5P_DEFAULT); },
+       {"/solve/t", "a soft link"}},
+      {"soft_link_to_a_lane",
+       [](RawHdf5& f) {
+         f.remove("/solve");
+         H5Lcreate_soft("/potential", f.id(), "/solve", H5P_DEFAULT, H5P_DEFAULT);
+       },
+       {"/solve", "a soft link"}},
+      {"dangling_soft_link",
+       [](RawHdf5& f) {
+         f.remove("/solve/s/A");
+         H5Lcreate_soft("/nowhere", f.id(), "/solve/s/A", H5P_DEFAULT, H5P_DEFAULT);
+       },
+       {"/solve/s/A", "a soft link"}},
+      {"external_link",
+       [](RawHdf5& f) {
+         f.remove("/solve/s/A");
+         H5Lcreate_external("/etc/other.h5", "/A", f.id(), "/solve/s/A", H5P_DEFAULT, H5P_DEFAULT);
+       },
+       {"/solve/s/A", "an external link"}},
+      {"user_defined_link",
+       [](RawHdf5& f) {
+         const auto never = [](const char*, hid_t, const void*, std::size_t, hid_t, hid_t) -> hid_t { return -1; };
+         const H5L_class_t kind{H5L_LINK_CLASS_T_VERS,
+                                static_cast<H5L_type_t>(200),
+                                "test",
+                                nullptr,
+                                nullptr,
+                                nullptr,
+                                never,
+                                nullptr,
+                                nullptr};
+         H5Lregister(&kind);
+         EXPECT_GE(H5Lcreate_ud(f.id(), "/solve/t", static_cast<H5L_type_t>(200), nullptr, 0, H5P_DEFAULT, H5P_DEFAULT),
+                   0);
+         H5Lunregister(static_cast<H5L_type_t>(200));
+       },
+       {"/solve/t", "a user-defined link"}},
+      {"external_storage",
+       [](RawHdf5& f) {
+         f.remove("/solve/s/A");
+         const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+         H5Pset_external(creation, "/etc/passwd", 0, 48);
+         f.declare("/solve/s/A", {3, 2, 2}, H5T_IEEE_F32LE, creation);
+       },
+       {"/solve/s/A", "external file"}},
+      {"virtual_dataset",
+       [](RawHdf5& f) {
+         f.remove("/solve/s/A");
+         const std::array<hsize_t, 3> dims{3, 2, 2};
+         const hid_t space = H5Screate_simple(3, dims.data(), nullptr), creation = H5Pcreate(H5P_DATASET_CREATE);
+         H5Pset_virtual(creation, space, "other.h5", "/A", space);
+         f.declare("/solve/s/A", {3, 2, 2}, H5T_IEEE_F32LE, creation);
+       },
+       {"/solve/s/A", "virtual dataset"}},
+      {"filter_unknown",
+       [](RawHdf5& f) {
+         f.remove("/solve/s/A");
+         const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+         const std::array<hsize_t, 3> chunk{3, 2, 2};
+         H5Pset_chunk(creation, 3, chunk.data());
+         H5Pset_filter(creation, H5Z_FILTER_SCALEOFFSET, H5Z_FLAG_OPTIONAL, 0, nullptr);
+         f.dataset("/solve/s/A", {3, 2, 2}, counted<float>(12), H5I_INVALID_HID, creation);
+       },
+       {"/solve/s/A", "filter 6", "shuffle, deflate"}},
+      {"contiguous_never_written", declare("/solve/s/A", {3, 2, 2}, {}, false), {"/solve/s/A", "never written"}},
+      {"contiguous_of_9e15_bytes",
+       declare("/solve/s/A", {hsize_t{1} << 49, 2, 2}, {}, false),
+       {"/solve/s/A", "9007199254740992 bytes"}},
+      {"chunked_of_9e15_bytes",
+       declare("/solve/s/A", {hsize_t{1} << 49, 2, 2}, {4, 2, 2}, false),
+       {"/solve/s/A", "9007199254740992 bytes", "the file has"}},
+      {"deflated_of_9e15_bytes",
+       declare("/solve/s/A", {hsize_t{1} << 49, 2, 2}, {hsize_t{1} << 26, 2, 2}, true),
+       {"/solve/s/A", "9007199254740992 bytes", "the file has"}},
+      {"one_deflated_chunk_of_a_gigabyte",
+       declare("/solve/s/A", {hsize_t{1} << 26, 2, 2}, {hsize_t{1} << 26, 2, 2}, true),
+       {"/solve/s/A", "1073741824 bytes", "64 stored"}},
+      {"chunks_missing", declare("/solve/s/A", {8, 2, 2}, {4, 2, 2}, true), {"/solve/s/A", "2 chunks", "found 1"}},
+      {"declared_bytes_overflow",
+       declare("/solve/s/A", {hsize_t{1} << 61, 2, 2}, {1024, 2, 2}, false),
+       {"/solve/s/A", "more than 2^64"}},
+  };
+  return all;
+}
+
+class RefusedProblem : public testing::FileTest, public ::testing::WithParamInterface<std::size_t> {};
+
+TEST_P(RefusedProblem, says_where_and_why) {
+  const Refusal& refusal = refusals()[GetParam()];
+  const std::string file = path("problems.h5");
+  testing::write_good_problems(file);
+  { const ProblemReader good(file); }
+  {
+    RawHdf5 raw(file, RawHdf5::Mode::change);
+    refusal.change(raw);
+  }
+  std::vector<std::string> pieces = refusal.says;
+  pieces.push_back("problems.h5");
+  pieces.push_back("). ");  // problem (why). What to do.
+  ::testing::internal::CaptureStderr();
+  expect_error(ErrorKind::bad_input, pieces, [&] { ProblemReader{file}; });
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(all, RefusedProblem, ::testing::Range(std::size_t{0}, refusals().size()),
+                         [](const auto& test) { return std::string(refusals()[test.param].name); });
+
+using RefusedFile = testing::FileTest;
+
+TEST_F(RefusedFile, missing_folder_and_special_files) {
+  expect_error(ErrorKind::missing_file, {"absent.h5", "no such file"}, [&] { ProblemReader{path("absent.h5")}; });
+  expect_error(ErrorKind::missing_file, {folder_.string(), "a folder"}, [&] { ProblemReader{folder_.string()}; });
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  expect_error(ErrorKind::missing_file, {"pipe", "no regular file"}, [&] { ProblemReader{path("pipe")}; });
+}
+
+TEST_F(RefusedFile, no_permission) {
+  testing::write_good_problems(path("p.h5"));
+  ASSERT_EQ(::chmod(path("p.h5").c_str(), 0), 0);
+  ASSERT_EQ(::chmod(folder_.c_str(), 0755), 0);
+  const uid_t user = ::geteuid();
+  if (user == 0) {
+    ASSERT_EQ(::seteuid(65534), 0);  // root may read anything
+  }
+  expect_error(ErrorKind::missing_file, {"p.h5", "ermission"}, [&] { ProblemReader{path("p.h5")}; });
+  ASSERT_EQ(::seteuid(user), 0);
+}
+
+TEST_F(RefusedFile, empty_and_foreign) {
+  testing::write_bytes(path("empty.h5"), {});
+  expect_error(ErrorKind::bad_input, {"empty.h5", "empty"}, [&] { ProblemReader{path("empty.h5")}; });
+  testing::write_bytes(path("text.h5"), std::vector<char>(5000, 'x'));
+  expect_error(ErrorKind::bad_input, {"text.h5", "not an HDF5 file"}, [&] { ProblemReader{path("text.h5")}; });
+}
+
+TEST_F(RefusedFile, truncated_anywhere) {
+  for (const auto mode : {RawHdf5::Mode::create, RawHdf5::Mode::create_v110}) {
+    testing::write_good_problems(path("p.h5"), mode);
+    const auto bytes = testing::file_bytes(path("p.h5"));
+    for (std::size_t length : {std::size_t{1}, std::size_t{8}, std::size_t{47}, std::size_t{96}, bytes.size() / 4,
+                               bytes.size() / 2, bytes.size() - 100, bytes.size() - 1}) {
+      testing::write_bytes(path("cut.h5"), {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)});
+      expect_error(ErrorKind::bad_input,
+                   {"cut.h5", length < 8     ? "not an HDF5 file"
+                              : length > 200 ? "truncated"
+                                             : "("},
+                   [&] { ProblemReader{path("cut.h5")}; });
+    }
+  }
+}
+
+TEST_F(RefusedFile, one_that_is_being_written) {
+  testing::write_good_problems(path("p.h5"));
+  const int file = ::open(path("p.h5").c_str(), O_RDWR);
+  ASSERT_EQ(::flock(file, LOCK_EX), 0);  // as HDF5 does when it opens for writing
+  expect_error(ErrorKind::bad_input, {"p.h5", "open for writing", "Wait"}, [&] { ProblemReader{path("p.h5")}; });
+  ::close(file);
+  { const ProblemReader free_again(path("p.h5")); }
+}
+
+TEST_F(RefusedFile, one_whose_writer_was_killed) {
+  testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create_v110);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RawHdf5 writer(path("p.h5"), RawHdf5::Mode::change);
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  expect_error(ErrorKind::bad_input, {"p.h5", "did not close it"}, [&] { ProblemReader{path("p.h5")}; });
+}
+
+/// A problem file for results and the other way round.
+TEST_F(RefusedFile, problems_and_results_are_told_apart) {
+  testing::write_good_problems(path("p.h5"));
+  EXPECT_FALSE(is_result_file(path("p.h5")));
+  expect_error(ErrorKind::bad_input, {"p.h5", "not a results file"}, [&] { ResultReader{path("p.h5")}; });
+  {
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    file.group("/provenance");
+    file.attribute("/provenance", "kind", "results");
+  }
+  EXPECT_TRUE(is_result_file(path("p.h5")));
+  expect_error(ErrorKind::bad_input, {"p.h5", "results file, expected problems"}, [&] { ProblemReader{path("p.h5")}; });
+  expect_error(ErrorKind::missing_file, {"absent.h5"}, [&] { (void)is_result_file(path("absent.h5")); });
+}
+
+TEST_F(RefusedFile, hdf5_errors_of_the_caller_are_left_as_they_were) {
+  H5E_auto2_t before = nullptr, after = nullptr;
+  void *data_before = nullptr, *data_after = nullptr;
+  H5Eget_auto2(H5E_DEFAULT, &before, &data_before);
+  ASSERT_NE(before, nullptr);
+  testing::write_bytes(path("text.h5"), std::vector<char>(5000, 'x'));
+  EXPECT_THROW(ProblemReader{path("text.h5")}, Error);
+  H5Eget_auto2(H5E_DEFAULT, &after, &data_after);
+  EXPECT_EQ(before, after);
+}
+
+/// Reads everything that a file offers.
+void read_all(const std::string& path) {
+  const ProblemReader reader(path);
+  for (const SolveSet& set : reader.solve_sets()) {
+    SpdBlock<float> f;
+    SpdBlock<double> d;
+    if (set.type == ScalarType::float32) reader.read(set, 0, set.batch, f);
+    if (set.type == ScalarType::float64) reader.read(set, 0, set.batch, d);
+  }
+  for (const PotentialSet& set : reader.potential_sets()) {
+    PotentialBlock<double> block;
+    reader.read(set, 0, set.batch, block);
+  }
+}
+
+/// Flipped bytes are refused, or lie where nothing declares anything: never a crash, never another exception, and no
+/// message without the file's name.
+TEST_F(RefusedFile, flipped_bytes_are_survived) {
+  testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create_v110);
+  const auto good = testing::file_bytes(path("p.h5"));
+  std::uint64_t state = 20240607;
+  const auto random = [&state] {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::size_t>(state >> 33);
+  };
+  int refused = 0;
+  for (int trial = 0; trial < 600; ++trial) {
+    auto bytes = good;
+    for (std::size_t flips = 1 + random() % 4; flips > 0; --flips) {
+      bytes[random() % bytes.size()] ^= static_cast<char>(1 + random() % 255);
+    }
+    testing::write_bytes(path("flipped.h5"), bytes);
+    try {
+      read_all(path("flipped.h5"));
+    } catch (const Error& error) {
+      ++refused;
+      EXPECT_NE(std::string(error.what()).find("flipped.h5"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_GT(refused, 100);
+}
+
+/// HDF5 1.10 leaks what it could not decode and prints that it cannot close itself.
+TEST_F(RefusedFile, a_silenced_process_ends_without_a_word) {
+  testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create_v110);
+  auto bytes = testing::file_bytes(path("p.h5"));
+  for (std::size_t i = 48; i < 200; ++i) bytes[i] ^= 0x55;  // the root group's header
+  testing::write_bytes(path("p.h5"), bytes);
+  const auto refused = [&] {
+    silence_hdf5();
+    EXPECT_THROW(ProblemReader{path("p.h5")}, Error);
+    std::exit(0);
+  };
+  EXPECT_EXIT(refused(), ::testing::ExitedWithCode(0), "^$");
+}
+
+}  // namespace
+}  // namespace smallbatch

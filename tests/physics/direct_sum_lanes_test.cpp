@@ -1,0 +1,58 @@
+// Every instruction set that this machine runs, through the CPU's plan, against the direct sum in long double.
+#include "physics/direct_sum_lanes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "physics/lattice_potential_backends.hpp"
+#include "tests/physics/lattice_cases.hpp"
+
+namespace smallbatch::testing {
+namespace {
+
+TEST(DirectSumLanes, BaselineIsLastAndNamesDiffer) {
+  const auto supported = supported_direct_sum_lanes();
+  ASSERT_FALSE(supported.empty());
+  EXPECT_STREQ(supported.back()->name, "baseline");
+  std::set<std::string> names;
+  for (const DirectSumLanes* const lanes : supported) names.insert(lanes->name);
+  EXPECT_EQ(names.size(), supported.size());
+}
+
+TEST(DirectSumLanes, EachKeepsTheBound) {
+  const LatticeShape shape{13, 11, 9};
+  Problem problem = random_problem(5, 777, 11);
+  problem.add(problem.origin[0] + 3, problem.origin[1] + 2, problem.origin[2] + 1, 1);
+  problem.add(problem.origin[0] + 5 + 1e-5, problem.origin[1] + 2, problem.origin[2] + 1, 1);
+  for (const DirectSumLanes* const lanes : supported_direct_sum_lanes()) {
+    const auto potential = make_lattice_potential_cpu(1, *lanes);
+    EXPECT_EQ(potential->description(), std::string("cpu direct sum ") + lanes->name);
+    for_both_precisions([&](auto zero) {
+      using T = decltype(zero);
+      for (const Singular policy : {Singular::infinite, Singular::skip}) {
+        const auto answer = evaluate<T>(*potential, shape, {problem}, {policy, 1});
+        EXPECT_EQ(answer.info[0], 1);
+        const Comparison found = compare_with_truth(answer, problem, shape, {policy, 1});
+        EXPECT_TRUE(found.agree()) << lanes->name << " worst " << found.worst << " at " << found.worst_index;
+      }
+    });
+  }
+}
+
+TEST(DirectSumLanes, EachWritesItsOwnPointsOnly) {
+  const float zero = 0, one = 1;
+  const SingleCharges charges{1, &zero, &zero, &zero, &one};
+  for (const DirectSumLanes* const lanes : supported_direct_sum_lanes()) {
+    SinglePoints points{};
+    points.count = points_per_call;
+    for (int i = 0; i < points_per_call; ++i) points.x[i] = static_cast<float>(i + 1);
+    double totals[points_per_call];
+    lanes->sum_single(charges, points, totals);
+    for (int i = 0; i < points_per_call; ++i) EXPECT_NEAR(totals[i] * (i + 1), 1, 0x1p-22) << lanes->name << ' ' << i;
+  }
+}
+
+}  // namespace
+}  // namespace smallbatch::testing

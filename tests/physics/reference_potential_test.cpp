@@ -1,0 +1,151 @@
+// The referee's answers at chosen points, its bound, and that it tells wrong answers from right ones.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <numeric>
+
+#include "core/compare.hpp"
+#include "core/parallel.hpp"
+#include "tests/physics/lattice_cases.hpp"
+
+namespace smallbatch::testing {
+namespace {
+
+const LatticeShape shape{15, 12, 10};
+
+Problem tricky_problem() {
+  Problem problem = random_problem(5, 1000, 12, false);
+  problem.spacing = {1.1, 0.7, 1.3};
+  problem.add(problem.origin[0] + 3 * 1.1, problem.origin[1] + 2 * 0.7, problem.origin[2] + 1.3, -1);  // on a point
+  problem.add(problem.origin[0] + 1.1 + 1e-5, problem.origin[1], problem.origin[2], 2);                // near one
+  problem.add(problem.origin[0], problem.origin[1], problem.origin[2], 0);
+  return problem;
+}
+
+std::vector<std::int64_t> all_points() {
+  std::vector<std::int64_t> points(static_cast<std::size_t>(shape.points()));
+  std::iota(points.begin(), points.end(), std::int64_t{0});
+  return points;
+}
+
+std::vector<ReferencePotential> ask(const Problem& problem, const PotentialOptions& options, ScalarType precision) {
+  const Batch batch(shape, {random_problem(1, 10, 5), problem});
+  const std::vector<std::int64_t> points = all_points();
+  std::vector<ReferencePotential> answer(points.size());
+  reference_potential(batch.charges(), batch.lattice(), 1, options, precision, points, answer);
+  return answer;
+}
+
+template <class T>
+void expect_true_potential_and_bound(Singular policy) {
+  const Problem problem = tricky_problem();
+  const PotentialOptions options{policy, 14.4};
+  const auto answer = ask(problem, options, scalar_type_of<T>);
+  const long double largest = extent(problem, shape);
+  for (std::int64_t point = 0; point < shape.points(); ++point) {
+    const Truth expected = truth<T>(problem, shape, point, options, largest);
+    // A third of the double precision bound, to be fit to judge it.
+    const double allowed = truth<double>(problem, shape, point, options, 0).bound / 3;
+    EXPECT_TRUE(within(error_over_bound(answer[point].potential, expected.potential, allowed), 1))
+        << point << ' ' << answer[point].potential << ' ' << expected.potential;
+    EXPECT_NEAR(answer[point].bound, expected.bound, 1e-9 * expected.bound) << point;
+  }
+}
+
+TEST(ReferencePotential, IsTrueAndKnowsTheBound) {
+  for (const Singular policy : {Singular::infinite, Singular::skip}) {
+    expect_true_potential_and_bound<float>(policy);
+    expect_true_potential_and_bound<double>(policy);
+  }
+}
+
+TEST(ReferencePotential, OneChargeByHand) {
+  Problem problem;  // at distance 5 of point (0,0,0), L = 5: 2/5 (2^-22 + 2^-23)
+  problem.add(3, 4, 0, -2);
+  const Batch batch({1, 1, 1}, {problem});
+  const std::vector<std::int64_t> points{0};
+  std::vector<ReferencePotential> answer(1);
+  reference_potential(batch.charges(), batch.lattice(), 0, {}, ScalarType::float32, points, answer);
+  EXPECT_DOUBLE_EQ(answer[0].potential, -0.4);
+  EXPECT_DOUBLE_EQ(answer[0].bound, 0.4 * 1.5 * 0x1p-22);
+  reference_potential(batch.charges(), batch.lattice(), 0, {}, ScalarType::float64, points, answer);
+  EXPECT_DOUBLE_EQ(answer[0].bound, 0.4 * 1.5 * 0x1p-51);
+}
+
+TEST(ReferencePotential, KeepsDigitsWhenEverythingIsFarFromZero) {
+  Problem problem;
+  problem.origin = {1e6 + 0.1, -1e6 / 3, 7e5};
+  problem.spacing = {0.1, 0.3, 0.7};
+  for (int i = 0; i < 300; ++i) problem.add(1e6 + 0.01 * i, -1e6 / 3 + 0.02 * i, 7e5 + 0.03 * i, 1 + i % 3);
+  const auto answer = ask(problem, {}, ScalarType::float64);
+  for (std::int64_t point = 0; point < shape.points(); ++point) {
+    const Truth expected = truth<double>(problem, shape, point, {}, 0);
+    EXPECT_TRUE(within(error_over_bound(answer[point].potential, expected.potential, expected.bound), 0.5)) << point;
+  }
+}
+
+TEST(ReferencePotential, BadChargesGiveNan) {
+  for (const double bad : {static_cast<double>(NAN), std::numeric_limits<double>::infinity(), 1e16}) {
+    Problem problem = tricky_problem();
+    problem.position[10] = bad;
+    for (const auto& value : ask(problem, {}, ScalarType::float32)) EXPECT_TRUE(std::isnan(value.potential));
+  }
+}
+
+TEST(ReferencePotential, NoChargesGiveZeroAndAllowNothingElse) {
+  for (const auto& value : ask(Problem{}, {}, ScalarType::float32)) {
+    EXPECT_EQ(value.potential, 0);
+    EXPECT_EQ(value.bound, 0);
+  }
+}
+
+TEST(ReferencePotential, ManyThreadsMayAskAtOnce) {
+  const Batch batch(shape, {tricky_problem()});
+  const std::vector<std::int64_t> points = all_points();
+  const auto answer = [&] {
+    std::vector<ReferencePotential> out(points.size());
+    reference_potential(batch.charges(), batch.lattice(), 0, {}, ScalarType::float32, points, out);
+    return out;
+  };
+  const auto expected = answer();
+  std::vector<std::vector<ReferencePotential>> answers(8);
+  parallel_for(8, 1, 4, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) answers[i] = answer();
+  });
+  for (const auto& got : answers)
+    for (std::size_t i = 0; i < points.size(); ++i) EXPECT_EQ(got[i].potential, expected[i].potential);
+}
+
+TEST(ReferencePotential, CatchesWrongAnswers) {
+  const auto reference = ask(tricky_problem(), {}, ScalarType::float32);
+  std::vector<double> expected, bound;
+  for (const auto& value : reference) {
+    expected.push_back(value.potential);
+    bound.push_back(value.bound);
+  }
+  const auto disagreeing = [&](const std::vector<double>& got) { return compare(got, expected, bound).disagreeing; };
+  EXPECT_EQ(disagreeing(expected), 0);
+  auto wrong = expected;
+  wrong[100] = -wrong[100];
+  EXPECT_EQ(disagreeing(wrong), 1);
+  wrong = expected;
+  wrong[100] = NAN;
+  wrong[101] = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(disagreeing(wrong), 2);
+  wrong = expected;
+  std::swap(wrong[200], wrong[1200]);
+  EXPECT_EQ(disagreeing(wrong), 2);
+  wrong = expected;
+  wrong[7] += 2 * bound[7];
+  EXPECT_EQ(disagreeing(wrong), 1);
+  const std::size_t on_charge = (1 * 12 + 2) * 15 + 3;
+  ASSERT_EQ(expected[on_charge], -std::numeric_limits<double>::infinity());
+  wrong = expected;
+  wrong[on_charge] = -1e30;
+  EXPECT_EQ(disagreeing(wrong), 1);
+  wrong[on_charge] = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(disagreeing(wrong), 1);
+}
+
+}  // namespace
+}  // namespace smallbatch::testing
