@@ -10,6 +10,7 @@
 #include "app/options.hpp"
 #include "app/report.hpp"
 #include "core/error.hpp"
+#include "io/hdf5_quiet.hpp"
 
 namespace smallbatch {
 
@@ -40,6 +41,7 @@ struct Execute {
 
 ExitCode run_command(int argc, const char* const* argv) {
   try {
+    silence_hdf5();
     set_up_logging(Verbosity::normal);
     const Invocation call = parse_options(argc, argv);
     set_up_logging(call.verbosity);

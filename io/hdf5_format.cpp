@@ -125,6 +125,12 @@ void read_lattice_places(const InputFile& file, PotentialSet& set, double unit_i
 
 void write_lattice(Hdf5Output& file, const PotentialSet& set) {
   const std::string group = potential_path(set.name);
+  const auto numbers = static_cast<std::size_t>(set.batch) * 3;
+  if (set.origin.size() != numbers || set.spacing.size() != numbers) {
+    throw Error(ErrorKind::usage,
+                "set " + quoted(set.name) + " has " + std::to_string(set.batch) +
+                    " problems (but not as many origins and spacings). Give one of each per problem.");
+  }
   file.attribute(group, "shape", std::vector<std::int64_t>{set.shape.nx, set.shape.ny, set.shape.nz});
   file.attribute(group, "output_unit", potential_unit_name(set.output_unit));
   file.attribute(group, "temperature", set.temperature);

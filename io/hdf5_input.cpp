@@ -26,6 +26,12 @@ constexpr std::size_t chunk_cache_bytes = std::size_t{32} << 20;
 
 const std::string damaged = "The file is damaged: copy it again or write it anew.";
 
+/// What to do about HDF5's own complaint. An unknown version is, as a rule, a newer library's.
+std::string remedy_for(const std::string& hdf5_text) {
+  if (hdf5_text.find("version") == std::string::npos) return damaged;
+  return "Write it with libver=(\"v110\", \"v110\"), which every HDF5 from 1.10 on reads; else the file is damaged.";
+}
+
 ElementType element_type(hid_t type) {
   const std::array<std::pair<hid_t, ElementType>, 10> known{{{H5T_IEEE_F32LE, ElementType::float32},
                                                              {H5T_IEEE_F32BE, ElementType::float32},
@@ -120,7 +126,7 @@ std::string open_failure(const std::string& hdf5_text) {
   if (hdf5_text.find("unable to lock file") != std::string::npos) {
     return "another program has it open for writing). Wait for it to end.";
   }
-  return "HDF5 cannot open it: " + hdf5_text + "). " + damaged;
+  return "HDF5 cannot open it: " + hdf5_text + "). " + remedy_for(hdf5_text);
 }
 
 /// Frees what H5Aread allocated for variable-length strings.
@@ -172,7 +178,8 @@ struct InputFile::Impl {
     return {ErrorKind::bad_input, "cannot use " + object + " of " + path + " (" + why + "). " + remedy};
   }
   [[nodiscard]] Error damage(const std::string& object) const {
-    return error(object, "HDF5: " + hdf5_error_text(), damaged);
+    const std::string text = hdf5_error_text();
+    return error(object, "HDF5: " + text, remedy_for(text));
   }
 
   void check_hard_link(const std::string& link_path) const {

@@ -1,15 +1,15 @@
+// Creates, reserves, writes; every HDF5 call is checked, and so is what the file driver met below it.
 #include "io/hdf5_output.hpp"
 
 #include <sys/statvfs.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "io/hdf5_file_driver.hpp"
 #include "io/hdf5_handles.hpp"
 #include "io/output_file.hpp"
 
@@ -34,13 +34,6 @@ hid_t file_type(ElementType type) {
   throw Error(ErrorKind::internal, "a dataset was asked for with a type that cannot be written. Please report this.");
 }
 
-/// The system's error number in HDF5's error text ("... errno = 28, ..."), 0 where it names none.
-int system_error_in(const std::string& hdf5_text) {
-  const std::string mark = "errno = ";
-  const std::size_t at = hdf5_text.find(mark);
-  return at == std::string::npos ? 0 : std::atoi(hdf5_text.c_str() + at + mark.size());
-}
-
 struct OpenDataset {
   Hdf5Handle handle;
   std::vector<std::int64_t> shape;
@@ -52,6 +45,8 @@ struct OpenDataset {
 
 struct Hdf5Output::Impl {
   OutputFile target;
+  FileFailure file_failure;
+  Hdf5Handle driver;
   Hdf5Handle file;
   std::map<std::string, OpenDataset> datasets;
   std::int64_t pending_bytes = 0;  ///< declared, not yet written
@@ -64,11 +59,10 @@ struct Hdf5Output::Impl {
   }
   /// Keeps the failure of the HDF5 call that was just made, and throws it.
   [[noreturn]] void fail() {
-    const std::string text = hdf5_error_text();
-    const int system_error = system_error_in(text);
-    fail(system_error ? output_error(target.path(), system_error)
-                      : Error(ErrorKind::output, "cannot write " + target.path() + " (HDF5: " + text +
-                                                     "). Check the disk and try again."));
+    fail(file_failure.system_error
+             ? output_error(target.path(), file_failure.system_error)
+             : Error(ErrorKind::output, "cannot write " + target.path() + " (HDF5: " + hdf5_error_text() +
+                                            "). Check the disk and try again."));
   }
   [[noreturn]] void fail(Error error) {
     failure = std::move(error);
@@ -76,7 +70,7 @@ struct Hdf5Output::Impl {
   }
   template <class Result>
   Result check(Result result) {
-    if (result < 0) fail();
+    if (result < 0 || file_failure.system_error) fail();
     return result;
   }
   Hdf5Handle own(hid_t id, herr_t (*close)(hid_t)) { return {check(id), close}; }
@@ -180,7 +174,9 @@ Hdf5Output::Hdf5Output(const std::string& path, bool overwrite, const std::strin
     const QuietHdf5 quiet;
     const Hdf5Handle access = impl_->own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     impl_->check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110));
-    impl_->check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_SEMI));
+    impl_->check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG));
+    impl_->driver = use_file_driver(access.get(), &impl_->file_failure);
+    impl_->check(impl_->driver.get());
     impl_->file = impl_->own(
         H5Fcreate(impl_->target.temporary_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   }
@@ -328,9 +324,9 @@ void Hdf5Output::commit() {
   }
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   for (auto& [name, dataset] : impl_->datasets) {
-    if (!dataset.handle.close()) impl_->fail();
+    if (!dataset.handle.close() || impl_->file_failure.system_error) impl_->fail();
   }
-  if (!impl_->file.close()) impl_->fail();
+  if (!impl_->file.close() || impl_->file_failure.system_error) impl_->fail();
   try {
     impl_->read_back();
     impl_->target.commit();

@@ -14,7 +14,9 @@
 //
 // Systems whose numbers are far from 1 are scaled by powers of two, D A D y = 2^t D b, x = 2^-t D y. That is exact, so
 // it changes no bit of any result that would not have left the range of T; multiply-adds are written as fma and
-// reciprocals are rounded correctly for the same reason.
+// reciprocals are rounded correctly for the same reason. The inspection marks these systems. Two kernels share the
+// elimination: the fast one loads whole aligned matrices straight into registers and scales nothing, the general one
+// takes all the rest through shared memory.
 #include <algorithm>
 
 #include "solvers/gauss_jordan.cuh"
@@ -38,7 +40,11 @@ struct Arguments {
   std::int64_t count, matrix_size, rhs_size, solution_size;
   int n, nrhs;
   bool packed;
+  bool only_marked;  ///< the general kernel leaves all but the systems marked for scaling to the fast one
 };
+
+/// Stands in info between inspection and elimination for a system that is to be scaled.
+constexpr std::int32_t marked_for_scaling = INT32_MAX;
 
 template <class T>
 struct Traits;
@@ -166,17 +172,25 @@ __global__ void __launch_bounds__(warps_per_block* warp_lanes) inspect_kernel(Ar
       for (int i = 0; i < args.n; ++i)
         asymmetric |= abs(matrix[i][lane] - matrix[lane][i]) > bound * sqrt(abs(matrix[i][i]));
     }
+    bool far = false;  // from 1
+    if (active && lane < args.n)
+      far = matrix[lane][lane] > 0 && abs(exponent_of(matrix[lane][lane])) > Traits<T>::diagonal_window;
     bool bad_rhs = false;
-    for (std::int64_t e = lane; active && e < args.rhs_size; e += N)
-      bad_rhs |= not_finite(args.b[system * args.rhs_size + e]);
+    for (std::int64_t e = lane; active && e < args.rhs_size; e += N) {
+      const T value = args.b[system * args.rhs_size + e];
+      bad_rhs |= not_finite(value);
+      far |= value != 0 && abs(exponent_of(value)) > Traits<T>::rhs_window;
+    }
 
     const bool any_bad_matrix = any_of_group<N>(bad_matrix);
     const bool any_asymmetric = any_of_group<N>(asymmetric);
     const bool any_bad_rhs = any_of_group<N>(bad_rhs);
+    const bool any_far = any_of_group<N>(far);
     if (active && lane == 0)
       args.info[system] = any_bad_matrix   ? info_matrix_not_finite
                           : any_asymmetric ? info_matrix_not_symmetric
                           : any_bad_rhs    ? info_rhs_not_finite
+                          : any_far        ? marked_for_scaling
                                            : 0;
     __syncwarp();  // every lane has read the staged matrix before the next system overwrites it
   }
@@ -265,88 +279,68 @@ struct alignas(sizeof(T) * Count) Vector {
   T value[Count];
 };
 
-/// What the lanes of one system share: column k of A for the step under way and column k + 1 for the next, each with
-/// the pivot row's R <= 4 right-hand sides behind it; and the exponents of D and 2^t, if the system is scaled. The
-/// sizes put the systems of a warp into different banks.
-template <class T, int N>
-struct alignas(16) SharedSystem {
+/// What the lanes of one system publish: column k of A for the step under way and column k + 1 for the next, and with
+/// each of them one element of R right-hand sides per lane, of which the pivot row's lane holds the one that counts.
+/// The size puts the systems of a warp into different banks.
+template <class T, int N, int Lanes, int R>
+struct alignas(16) Published {
   T column[2][N + 4];
-  int half[N];
-  int shift[4];
+  T rhs[2][R][Lanes];
 };
 
-/// Rows row .. row + Rows - 1 of the padded matrix, as columns: a[i][u] = A(i, row + u). Vectors: dense, n = N, and
-/// every matrix aligned to 16 bytes. Where the lane's system is not to be solved, whatever comes of the numbers is
-/// ignored.
-template <bool Vectors, class T, int N, int Rows>
-__device__ __forceinline__ void load_rows(const Arguments<T>& args, const T* matrix, bool active, int row,
-                                          T (&a)[N][Rows]) {
+/// What the general kernel needs besides: the padded and scaled matrix, and the exponents of D and 2^t.
+template <class T, int N>
+struct alignas(16) Staging {
+  T matrix[N][N + 4];
+  int half[N];
+};
+
+/// The exponents of D, which bring the diagonal next to 1, into staging.half.
+template <class T, int N>
+__device__ void find_matrix_scale(const Arguments<T>& args, const T* matrix, bool active, int lane, int lanes,
+                                  Staging<T, N>& staging) {
+  for (int i = lane; i < N; i += lanes) {
+    T diagonal = 1;
+    if (active && i < args.n) diagonal = matrix[args.packed ? i * (i + 1) / 2 + i : i * (args.n + 1)];
+    staging.half[i] = diagonal > 0 ? -(exponent_of(diagonal) >> 1) : 0;
+  }
+}
+
+/// D A D, padded with identity rows, into staging.matrix; the identity where the lane's system is not to be solved.
+template <class T, int N>
+__device__ void stage_scaled_matrix(const Arguments<T>& args, const T* matrix, bool active, int lane, int lanes,
+                                    Staging<T, N>& staging) {
+  for (int i = 0; i < N; ++i)
+    for (int j = lane; j < N; j += lanes) {
+      const int high = max(i, j), low = min(i, j);
+      T value = i == j ? T(1) : T(0);
+      if (active && high < args.n)
+        value = matrix[args.packed ? high * (high + 1) / 2 + low : i * args.n + j] * power_of_two<T>(staging.half[i]) *
+                power_of_two<T>(staging.half[j]);
+      staging.matrix[i][j] = value;
+    }
+}
+
+/// The exponent t of one right-hand side: 0 unless D b lies far from 1. The whole warp calls.
+template <class T, int N, int Rows>
+__device__ int find_rhs_scale(int row, const Staging<T, N>& staging, const T (&b)[Rows]) {
+  constexpr int lowest = -4 * Traits<T>::exponent_bias;
+  int top = lowest;
+#pragma unroll
+  for (int u = 0; u < Rows; ++u)
+    if (b[u] != 0) top = max(top, exponent_of(b[u]) + staging.half[row + u]);
+  top = max_of_group<N / Rows>(top);
+  return top != lowest && abs(top) > Traits<T>::rhs_window ? -top : 0;
+}
+
+/// Rows row .. row + Rows - 1 of a matrix whose rows are `stride` apart, as columns: a[i][u] = A(i, row + u).
+template <class T, int N, int Rows>
+__device__ __forceinline__ void load_rows(const T* matrix, int stride, int row, T (&a)[N][Rows]) {
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    if constexpr (Vectors) {
-      Vector<T, Rows> loaded{};
-      if (active) loaded = *reinterpret_cast<const Vector<T, Rows>*>(matrix + i * N + row);
+    const auto loaded = *reinterpret_cast<const Vector<T, Rows>*>(matrix + i * stride + row);
 #pragma unroll
-      for (int u = 0; u < Rows; ++u) a[i][u] = loaded.value[u];
-    } else {
-#pragma unroll
-      for (int u = 0; u < Rows; ++u) {
-        const int j = row + u, high = max(i, j), low = min(i, j);
-        a[i][u] = i == j ? T(1) : T(0);
-        if (active && high < args.n) a[i][u] = matrix[args.packed ? high * (high + 1) / 2 + low : i * args.n + j];
-      }
-    }
-  }
-}
-
-/// The exponents of D into shared.half: 0 unless some diagonal element of the system lies far from 1. Whether any
-/// system of the warp has an exponent that is not 0.
-template <class T, int N, int Rows>
-__device__ __forceinline__ bool find_matrix_scale(const Arguments<T>& args, const T* matrix, bool active, int row,
-                                                  SharedSystem<T, N>& shared) {
-  int half[Rows];
-  bool outside = false;
-#pragma unroll
-  for (int u = 0; u < Rows; ++u) {
-    const int i = row + u;
-    const bool in_matrix = active && i < args.n;
-    const T diagonal = in_matrix ? matrix[args.packed ? i * (i + 1) / 2 + i : i * (args.n + 1)] : T(1);
-    half[u] = diagonal > 0 ? -(exponent_of(diagonal) >> 1) : 0;
-    outside |= diagonal > 0 && abs(exponent_of(diagonal)) > Traits<T>::diagonal_window;
-  }
-  outside = any_of_group<N / Rows>(outside);
-#pragma unroll
-  for (int u = 0; u < Rows; ++u) shared.half[row + u] = outside ? half[u] : 0;
-  return __any_sync(whole_warp, outside);
-}
-
-/// A <- D A D for the lane's rows.
-template <class T, int N, int Rows>
-__device__ __forceinline__ void scale_rows(int row, const SharedSystem<T, N>& shared, T (&a)[N][Rows]) {
-  __syncwarp();  // the exponents of all rows are there
-#pragma unroll
-  for (int i = 0; i < N; ++i)
-#pragma unroll
-    for (int u = 0; u < Rows; ++u)
-      a[i][u] = a[i][u] * power_of_two<T>(shared.half[i]) * power_of_two<T>(shared.half[row + u]);
-}
-
-/// b <- 2^t D b, where t is 0 unless D b lies far from 1; t into shared.shift. For warps with a scaled system; an exact
-/// multiplication by 1 for its other systems.
-template <class T, int N, int Rows, int R>
-__device__ __forceinline__ void scale_rhs(int row, SharedSystem<T, N>& shared, T (&b)[R][Rows]) {
-  constexpr int lowest = -4 * Traits<T>::exponent_bias;
-#pragma unroll
-  for (int r = 0; r < R; ++r) {
-    int top = lowest;
-#pragma unroll
-    for (int u = 0; u < Rows; ++u)
-      if (b[r][u] != 0) top = max(top, exponent_of(b[r][u]) + shared.half[row + u]);
-    top = max_of_group<N / Rows>(top);
-    const int shift = top != lowest && abs(top) > Traits<T>::rhs_window ? -top : 0;
-    if (row == 0) shared.shift[r] = shift;  // read after the elimination's barriers
-#pragma unroll
-    for (int u = 0; u < Rows; ++u) b[r][u] = scale(b[r][u], shared.half[row + u] + shift);
+    for (int u = 0; u < Rows; ++u) a[i][u] = loaded.value[u];
   }
 }
 
@@ -376,185 +370,205 @@ __device__ __forceinline__ void update_columns(const T (&published)[N + 4], cons
   }
 }
 
-/// Blocks per multiprocessor that the registers must suffice for.
-template <int N, bool Vectors, int R>
-constexpr int min_blocks = N == 32   ? (Vectors&& R == 1 ? 3 : 2)
-                           : N == 16 ? (Vectors&& R == 1 ? 5 : 3)
-                                     : 5;
+/// The elimination of one system by the lanes that share it. `b` becomes x up to the division by the pivots, whose
+/// reciprocals go to `diagonal`. Notes a pivot that is not positive in `outcome`, which is the same in all these lanes.
+template <class T, int N, int Rows, int R>
+__device__ __forceinline__ void eliminate(int lane, Published<T, N, N / Rows, R>& published, int& outcome,
+                                          T (&a)[N][Rows], T (&b)[R][Rows], T (&diagonal)[Rows]) {
+  const int row = lane * Rows;
+  publish<T, N, Rows>(a[0], row, published.column[0]);
+#pragma unroll
+  for (int r = 0; r < R; ++r) published.rhs[0][r][lane] = b[r][0];
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    const T(&current)[N + 4] = published.column[k % 2];
+    __syncwarp();  // column k is complete; and the reads of column k - 1 are over, whose place column k + 1 takes
+    const T pivot = current[k];
+    if (!(pivot > 0) && outcome == 0) outcome = k + 1;
+    const T pivot_reciprocal = reciprocal(pivot);
+    T factor[Rows];
+#pragma unroll
+    for (int u = 0; u < Rows; ++u) {
+      const bool is_pivot_row = u == k % Rows && lane == k / Rows;
+      if (is_pivot_row) diagonal[u] = pivot_reciprocal;
+      factor[u] = is_pivot_row ? T(0) : -a[k][u] * pivot_reciprocal;
+    }
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+      const T pivot_b = published.rhs[k % 2][r][k / Rows];
+#pragma unroll
+      for (int u = 0; u < Rows; ++u) b[r][u] = fma(factor[u], pivot_b, b[r][u]);
+    }
+    if (k + 1 < N) {
+      const T ahead = current[k + 1];
+#pragma unroll
+      for (int u = 0; u < Rows; ++u) a[k + 1][u] = fma(factor[u], ahead, a[k + 1][u]);
+      publish<T, N, Rows>(a[k + 1], row, published.column[(k + 1) % 2]);
+#pragma unroll
+      for (int r = 0; r < R; ++r) published.rhs[(k + 1) % 2][r][lane] = b[r][(k + 1) % Rows];
+    }
+    update_columns<T, N, Rows>(current, factor, k + 2, k, k + 1, a);
+  }
+}
 
-template <class T, int N, bool Vectors, int R>
-__global__ void __launch_bounds__(warps_per_block* warp_lanes, min_blocks<N, Vectors, R>)
-    solve_kernel(Arguments<T> args) {
-  constexpr int rows = Traits<T>::rows_per_lane, lanes = N / rows, systems = warp_lanes / lanes;
-  static_assert(R <= 4, "the right-hand sides of the pivot row share the 4 spare numbers of a published column");
-  __shared__ SharedSystem<T, N> shared_systems[warps_per_block][systems];
-  const int lane = threadIdx.x % lanes, group = threadIdx.x % warp_lanes / lanes, row = lane * rows;
-  SharedSystem<T, N>& shared = shared_systems[threadIdx.x / warp_lanes][group];
+/// The symmetric sweep of one system by the lanes that share it: `a` becomes -A^-1; `outcome` as in eliminate().
+template <class T, int N, int Rows>
+__device__ __forceinline__ void sweep(int lane, Published<T, N, N / Rows, 1>& published, int& outcome,
+                                      T (&a)[N][Rows]) {
+  const int row = lane * Rows;
+  publish<T, N, Rows>(a[0], row, published.column[0]);
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    const T(&current)[N + 4] = published.column[k % 2];
+    __syncwarp();  // column k is complete; and the reads of column k - 1 are over, whose place column k + 1 takes
+    const T pivot = current[k];
+    if (!(pivot > 0) && outcome == 0) outcome = k + 1;
+    const T pivot_reciprocal = reciprocal(pivot);
+    T factor[Rows];
+#pragma unroll
+    for (int u = 0; u < Rows; ++u) factor[u] = -a[k][u] * pivot_reciprocal;
+    // The pivot row becomes a_kj / p: start from 0 with the factor 1/p.
+    if (lane == k / Rows) {
+      factor[k % Rows] = pivot_reciprocal;
+#pragma unroll
+      for (int j = 0; j < N; ++j) a[j][k % Rows] = 0;
+    }
+    if (k + 1 < N) {
+      const T ahead = current[k + 1];
+#pragma unroll
+      for (int u = 0; u < Rows; ++u) a[k + 1][u] = fma(factor[u], ahead, a[k + 1][u]);
+      publish<T, N, Rows>(a[k + 1], row, published.column[(k + 1) % 2]);
+    }
+    // The pivot column becomes a_ik / p = -f_i, and -1/p on the diagonal: the same expression for both.
+#pragma unroll
+    for (int u = 0; u < Rows; ++u) a[k][u] = -factor[u];
+    update_columns<T, N, Rows>(current, factor, 0, k, k + 1, a);
+  }
+}
 
-  for (std::int64_t first = first_warp_in_grid() * systems; first < args.count; first += warps_in_grid() * systems) {
-    const std::int64_t system = first + group;
-    const std::int32_t status = system < args.count ? args.info[system] : info_matrix_not_finite;
-    const bool active = status == 0;
-    const T* matrix = args.a + system * args.matrix_size;
-    int failed = 0;  // the first pivot, counted from 1, that is not positive; the same in all lanes of a system
+/// Who a lane is, and which kernel it runs in.
+template <class T, int N, bool Fast>
+struct Layout {
+  static constexpr int rows = Traits<T>::rows_per_lane;  // per lane
+  static constexpr int lanes = N / rows;                 // per system
+  static constexpr int systems = warp_lanes / lanes;     // per warp
+  static constexpr int warps = Fast ? warps_per_block : 1;
+  static constexpr int threads = warps * warp_lanes;
+};
+
+/// What becomes of a system in a kernel: the first pivot, counted from 1, that is not positive, 0 while there is none,
+/// or one of these. (One number that lives through the elimination instead of several: registers are what this kernel
+/// is short of.)
+constexpr int bad_input = -1;  // its solution is NaN
+constexpr int not_mine = -2;   // past the end, or solved by the other kernel
+
+template <bool Fast, class T>
+__device__ int first_outcome(const Arguments<T>& args, std::int64_t system) {
+  if (system >= args.count) return not_mine;
+  const std::int32_t status = args.info[system];
+  if (status == marked_for_scaling) return Fast ? not_mine : 0;
+  if (args.only_marked) return not_mine;
+  return status == 0 ? 0 : bad_input;
+}
+
+template <class T, int N, bool Fast, int R>
+__global__ void __launch_bounds__(Layout<T, N, Fast>::threads) solve_kernel(Arguments<T> args) {
+  using L = Layout<T, N, Fast>;
+  __shared__ Published<T, N, L::lanes, R> all_published[L::warps][L::systems];
+  __shared__ Staging<T, Fast ? 1 : N> all_staging[Fast ? 1 : L::systems];
+  const int lane = threadIdx.x % L::lanes, group = threadIdx.x % warp_lanes / L::lanes, row = lane * L::rows;
+  auto& published = all_published[threadIdx.x / warp_lanes][group];
+  auto& staging = all_staging[Fast ? 0 : group];
+
+  const int n = Fast ? N : args.n, nrhs = R == 1 ? 1 : args.nrhs;
+  const unsigned tasks = static_cast<unsigned>((args.count + L::systems - 1) / L::systems);  // one per warp and turn
+  for (unsigned task = blockIdx.x * L::warps + threadIdx.x / warp_lanes; task < tasks; task += gridDim.x * L::warps) {
+    const std::int64_t system = static_cast<std::int64_t>(task) * L::systems + group;
+    int outcome = first_outcome<Fast>(args, system);
+    if (__all_sync(whole_warp, outcome == not_mine)) continue;
+    // Systems that are not solved here run on the last one's matrix, which nobody looks at.
+    const T* matrix = args.a + (system < args.count ? system : args.count - 1) * args.matrix_size;
 
     // Right-hand sides beyond R repeat the elimination.
-    for (int chunk = 0; chunk < args.nrhs; chunk += R) {
-      T b[R][rows];
-      bool scaled = find_matrix_scale<T, N, rows>(args, matrix, active, row, shared);
+    for (int chunk = 0; chunk < nrhs; chunk += R) {
+      T a[N][L::rows], b[R][L::rows], diagonal[L::rows];
+      int shift[R];
 #pragma unroll
       for (int r = 0; r < R; ++r)
 #pragma unroll
-        for (int u = 0; u < rows; ++u) {
+        for (int u = 0; u < L::rows; ++u) {
           b[r][u] = 0;
-          if (active && row + u < args.n && chunk + r < args.nrhs)
-            b[r][u] = args.b[system * args.rhs_size + static_cast<std::int64_t>(row + u) * args.nrhs + chunk + r];
-          scaled |= b[r][u] != 0 && abs(exponent_of(b[r][u])) > Traits<T>::rhs_window;
+          if (outcome >= 0 && row + u < n && chunk + r < nrhs)
+            b[r][u] = args.b[system * args.rhs_size + static_cast<std::int64_t>(row + u) * nrhs + chunk + r];
         }
-      scaled = __any_sync(whole_warp, scaled);
-      if (scaled) scale_rhs<T, N, rows, R>(row, shared, b);
-      T a[N][rows], diagonal[rows];  // diagonal: the reciprocal of the row's own pivot
-      load_rows<Vectors, T, N, rows>(args, matrix, active, row, a);
-      if (scaled) scale_rows<T, N, rows>(row, shared, a);
-
-      publish<T, N, rows>(a[0], row, shared.column[0]);
-      if (lane == 0)
-#pragma unroll
-        for (int r = 0; r < R; ++r) shared.column[0][N + r] = b[r][0];
-#pragma unroll
-      for (int k = 0; k < N; ++k) {
-        const T(&current)[N + 4] = shared.column[k % 2];
-        T(&next)[N + 4] = shared.column[(k + 1) % 2];
-        __syncwarp();  // column k is complete; and the reads of column k - 1 are over, whose place column k + 1 takes
-        const T pivot = current[k];
-        if (!(pivot > 0) && failed == 0) failed = k + 1;
-        const T pivot_reciprocal = reciprocal(pivot);
-        T factor[rows];
-#pragma unroll
-        for (int u = 0; u < rows; ++u) {
-          const bool is_pivot_row = u == k % rows && lane == k / rows;
-          if (is_pivot_row) diagonal[u] = pivot_reciprocal;
-          factor[u] = is_pivot_row ? T(0) : -a[k][u] * pivot_reciprocal;
-        }
+      if constexpr (Fast) {
+        load_rows<T, N, L::rows>(matrix, N, row, a);
+      } else {
+        __syncwarp();  // the staging of the system before has been read
+        find_matrix_scale<T, N>(args, matrix, outcome >= 0, lane, L::lanes, staging);
+        __syncwarp();  // the exponents of all rows are there
+        stage_scaled_matrix<T, N>(args, matrix, outcome >= 0, lane, L::lanes, staging);
 #pragma unroll
         for (int r = 0; r < R; ++r) {
-          const T pivot_b = current[N + r];
+          shift[r] = find_rhs_scale<T, N, L::rows>(row, staging, b[r]);
 #pragma unroll
-          for (int u = 0; u < rows; ++u) b[r][u] = fma(factor[u], pivot_b, b[r][u]);
+          for (int u = 0; u < L::rows; ++u) b[r][u] = scale(b[r][u], staging.half[row + u] + shift[r]);
         }
-        if (k + 1 < N) {
-          const T ahead = current[k + 1];
-#pragma unroll
-          for (int u = 0; u < rows; ++u) a[k + 1][u] = fma(factor[u], ahead, a[k + 1][u]);
-          publish<T, N, rows>(a[k + 1], row, next);
-          if (lane == (k + 1) / rows)
-#pragma unroll
-            for (int r = 0; r < R; ++r) next[N + r] = b[r][(k + 1) % rows];
-        }
-        update_columns<T, N, rows>(current, factor, k + 2, k, k + 1, a);
+        __syncwarp();  // the matrix is complete
+        load_rows<T, N, L::rows>(&staging.matrix[0][0], N + 4, row, a);
       }
+
+      eliminate<T, N, L::rows, R>(lane, published, outcome, a, b, diagonal);
 
 #pragma unroll
       for (int r = 0; r < R; ++r)
 #pragma unroll
-        for (int u = 0; u < rows; ++u) {
-          if (system >= args.count || row + u >= args.n || chunk + r >= args.nrhs) continue;
+        for (int u = 0; u < L::rows; ++u) {
+          if (outcome == not_mine || row + u >= n || chunk + r >= nrhs) continue;
           T value = b[r][u] * diagonal[u];
-          if (scaled) value = scale(value, shared.half[row + u] - shared.shift[r]);
-          if (!active || failed != 0) value = not_a_number<T>();
-          args.x[system * args.solution_size + static_cast<std::int64_t>(row + u) * args.nrhs + chunk + r] = value;
+          if constexpr (!Fast) value = scale(value, staging.half[row + u] - shift[r]);
+          if (outcome != 0) value = not_a_number<T>();
+          args.x[system * args.solution_size + static_cast<std::int64_t>(row + u) * nrhs + chunk + r] = value;
         }
     }
-    if (active && failed != 0 && lane == 0) args.info[system] = failed;
+    if (lane == 0 && (outcome > 0 || (!Fast && outcome == 0))) args.info[system] = outcome;
   }
 }
 
-template <class T, int N, bool Vectors>
-__global__ void __launch_bounds__(warps_per_block* warp_lanes, min_blocks<N, Vectors, 1>)
-    inverse_kernel(Arguments<T> args) {
-  constexpr int rows = Traits<T>::rows_per_lane, lanes = N / rows, systems = warp_lanes / lanes;
-  __shared__ SharedSystem<T, N> shared_systems[warps_per_block][systems];
-  const int lane = threadIdx.x % lanes, group = threadIdx.x % warp_lanes / lanes, row = lane * rows;
-  SharedSystem<T, N>& shared = shared_systems[threadIdx.x / warp_lanes][group];
+template <class T, int N>
+__global__ void __launch_bounds__(Layout<T, N, false>::threads) inverse_kernel(Arguments<T> args) {
+  using L = Layout<T, N, false>;
+  __shared__ Published<T, N, L::lanes, 1> all_published[L::systems];
+  __shared__ Staging<T, N> all_staging[L::systems];  // of A, then of -A^-1
+  const int lane = threadIdx.x % L::lanes, group = threadIdx.x / L::lanes, row = lane * L::rows;
+  auto& staging = all_staging[group];
 
-  for (std::int64_t first = first_warp_in_grid() * systems; first < args.count; first += warps_in_grid() * systems) {
-    const std::int64_t system = first + group;
-    const std::int32_t status = system < args.count ? args.info[system] : info_matrix_not_finite;
-    const bool active = status == 0;
+  const unsigned tasks = static_cast<unsigned>((args.count + L::systems - 1) / L::systems);  // one per warp and turn
+  for (unsigned task = blockIdx.x; task < tasks; task += gridDim.x) {
+    const std::int64_t system = static_cast<std::int64_t>(task) * L::systems + group;
+    int outcome = first_outcome<false>(args, system);
     const T* matrix = args.a + system * args.matrix_size;
-    int failed = 0;
-    const bool scaled = find_matrix_scale<T, N, rows>(args, matrix, active, row, shared);
-    T a[N][rows];
-    load_rows<Vectors, T, N, rows>(args, matrix, active, row, a);
-    if (scaled) scale_rows<T, N, rows>(row, shared, a);
+    find_matrix_scale<T, N>(args, matrix, outcome == 0, lane, L::lanes, staging);
+    __syncwarp();  // the exponents of all rows are there
+    stage_scaled_matrix<T, N>(args, matrix, outcome == 0, lane, L::lanes, staging);
+    __syncwarp();  // the matrix is complete
+    T a[N][L::rows];
+    load_rows<T, N, L::rows>(&staging.matrix[0][0], N + 4, row, a);
 
-    publish<T, N, rows>(a[0], row, shared.column[0]);
-#pragma unroll
-    for (int k = 0; k < N; ++k) {
-      const T(&current)[N + 4] = shared.column[k % 2];
-      __syncwarp();  // column k is complete; and the reads of column k - 1 are over, whose place column k + 1 takes
-      const T pivot = current[k];
-      if (!(pivot > 0) && failed == 0) failed = k + 1;
-      const T pivot_reciprocal = reciprocal(pivot);
-      const bool has_pivot_row = lane == k / rows;
-      T factor[rows];
-#pragma unroll
-      for (int u = 0; u < rows; ++u) factor[u] = -a[k][u] * pivot_reciprocal;
-      // The pivot row becomes a_kj / p: start from 0 with the factor 1/p.
-      if (has_pivot_row) {
-        factor[k % rows] = pivot_reciprocal;
-#pragma unroll
-        for (int j = 0; j < N; ++j) a[j][k % rows] = 0;
-      }
-      if (k + 1 < N) {
-        const T ahead = current[k + 1];
-#pragma unroll
-        for (int u = 0; u < rows; ++u) a[k + 1][u] = fma(factor[u], ahead, a[k + 1][u]);
-        publish<T, N, rows>(a[k + 1], row, shared.column[(k + 1) % 2]);
-      }
-      // The pivot column becomes a_ik / p = -f_i, and -1/p on the diagonal: the same expression for both.
-#pragma unroll
-      for (int u = 0; u < rows; ++u) a[k][u] = -factor[u];
-      update_columns<T, N, rows>(current, factor, 0, k, k + 1, a);
-    }
+    sweep<T, N, L::rows>(lane, all_published[group], outcome, a);
 
-    // The matrix is -A^-1 of the scaled A. Lower triangle to both triangles: the inverse is exactly symmetric.
-    T* inverse = args.x + system * args.solution_size;
 #pragma unroll
-    for (int j = 0; j < N; ++j) {
-#pragma unroll
-      for (int u = 0; u < rows; ++u) {
-        const int i = row + u;
-        if (system >= args.count || i >= args.n || j > i) continue;
-        T value = -a[j][u];
-        if (scaled) value = scale(value, shared.half[i] + shared.half[j]);
-        if (!active || failed != 0) value = not_a_number<T>();
-        inverse[i * args.n + j] = value;
-        inverse[j * args.n + i] = value;
+    for (int j = 0; j < N; ++j) publish<T, N, L::rows>(a[j], row, staging.matrix[j]);
+    __syncwarp();  // -A^-1 is complete
+    for (int i = 0; outcome != not_mine && i < args.n; ++i)
+      for (int j = lane; j < args.n; j += L::lanes) {
+        // Both triangles from one: the inverse is exactly symmetric.
+        const T value = scale(-staging.matrix[max(i, j)][min(i, j)], staging.half[i] + staging.half[j]);
+        args.x[system * args.solution_size + i * args.n + j] = outcome == 0 ? value : not_a_number<T>();
       }
-    }
-    if (active && failed != 0 && lane == 0) args.info[system] = failed;
+    if (lane == 0 && outcome >= 0) args.info[system] = outcome;
+    __syncwarp();  // -A^-1 has been read before the next system is staged
   }
-}
-
-template <class T>
-Arguments<T> arguments(const SpdBatch<T>& batch, const SpdSolution<T>& solution, int padded) {
-  const SpdShape& shape = batch.shape;
-  const bool dense = shape.storage == Storage::dense;
-  const bool aligned = reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0;
-  return {batch.a,
-          batch.b,
-          solution.x,
-          solution.info,
-          solution.backward_error,
-          batch.count,
-          shape.matrix_size(),
-          shape.rhs_size(),
-          shape.solution_size(),
-          shape.n,
-          shape.nrhs,
-          !dense,
-          dense && shape.n == padded && aligned};
 }
 
 template <class T>
@@ -569,25 +583,24 @@ Kernel<T> pick(int n, Kernel<T> kernel8, Kernel<T> kernel16, Kernel<T> kernel32)
   return padded_size(n) == 8 ? kernel8 : padded_size(n) == 16 ? kernel16 : kernel32;
 }
 
-template <class T, bool Vectors>
-Kernel<T> pick_gauss_jordan(int n, int nrhs) {
-  if (nrhs == 0)
-    return pick<T>(n, inverse_kernel<T, 8, Vectors>, inverse_kernel<T, 16, Vectors>, inverse_kernel<T, 32, Vectors>);
+template <class T, bool Fast>
+Kernel<T> pick_solve(int n, int nrhs) {
   if (nrhs == 1)
-    return pick<T>(n, solve_kernel<T, 8, Vectors, 1>, solve_kernel<T, 16, Vectors, 1>, solve_kernel<T, 32, Vectors, 1>);
-  return pick<T>(n, solve_kernel<T, 8, Vectors, 4>, solve_kernel<T, 16, Vectors, 4>, solve_kernel<T, 32, Vectors, 4>);
+    return pick<T>(n, solve_kernel<T, 8, Fast, 1>, solve_kernel<T, 16, Fast, 1>, solve_kernel<T, 32, Fast, 1>);
+  return pick<T>(n, solve_kernel<T, 8, Fast, 4>, solve_kernel<T, 16, Fast, 4>, solve_kernel<T, 32, Fast, 4>);
 }
 
 template <class T>
-cudaError_t launch(Kernel<T> kernel, int rows_per_lane, const SpdBatch<T>& batch, const SpdSolution<T>& solution,
-                   cudaStream_t stream) {
+cudaError_t launch(Kernel<T> kernel, int rows_per_lane, int warps, bool only_marked, const SpdBatch<T>& batch,
+                   const SpdSolution<T>& solution, cudaStream_t stream) {
   if (batch.count == 0) return cudaSuccess;
   const SpdShape& shape = batch.shape;
-  const std::int64_t systems_per_block = warps_per_block * warp_lanes / (padded_size(shape.n) / rows_per_lane);
+  const std::int64_t systems_per_block = warps * warp_lanes / (padded_size(shape.n) / rows_per_lane);
   const std::int64_t blocks = std::min(max_blocks, (batch.count + systems_per_block - 1) / systems_per_block);
-  kernel<<<static_cast<unsigned>(blocks), warps_per_block * warp_lanes, 0, stream>>>(
+  kernel<<<static_cast<unsigned>(blocks), warps * warp_lanes, 0, stream>>>(
       {batch.a, batch.b, solution.x, solution.info, solution.backward_error, batch.count, shape.matrix_size(),
-       shape.rhs_size(), shape.solution_size(), shape.n, shape.nrhs, shape.storage == Storage::packed_lower});
+       shape.rhs_size(), shape.solution_size(), shape.n, shape.nrhs, shape.storage == Storage::packed_lower,
+       only_marked});
   return cudaGetLastError();
 }
 
@@ -596,24 +609,32 @@ cudaError_t launch(Kernel<T> kernel, int rows_per_lane, const SpdBatch<T>& batch
 template <class T>
 cudaError_t launch_spd_inspect(const SpdBatch<T>& batch, std::int32_t* info, cudaStream_t stream) {
   const Kernel<T> kernel = pick<T>(batch.shape.n, inspect_kernel<T, 8>, inspect_kernel<T, 16>, inspect_kernel<T, 32>);
-  return launch<T>(kernel, 1, batch, {nullptr, info, nullptr}, stream);
+  return launch<T>(kernel, 1, warps_per_block, false, batch, {nullptr, info, nullptr}, stream);
 }
 
 template <class T>
 cudaError_t launch_spd_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream) {
   const SpdShape& shape = batch.shape;
-  const bool vectors = shape.storage == Storage::dense && shape.n == padded_size(shape.n) &&
-                       reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0;
-  const Kernel<T> kernel =
-      vectors ? pick_gauss_jordan<T, true>(shape.n, shape.nrhs) : pick_gauss_jordan<T, false>(shape.n, shape.nrhs);
-  return launch<T>(kernel, Traits<T>::rows_per_lane, batch, solution, stream);
+  constexpr int rows = Traits<T>::rows_per_lane;
+  if (shape.wants_inverse()) {
+    const Kernel<T> kernel = pick<T>(shape.n, inverse_kernel<T, 8>, inverse_kernel<T, 16>, inverse_kernel<T, 32>);
+    return launch<T>(kernel, rows, 1, false, batch, solution, stream);
+  }
+  const bool fast = shape.storage == Storage::dense && shape.n == padded_size(shape.n) &&
+                    reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0;
+  if (fast) {
+    const Kernel<T> kernel = pick_solve<T, true>(shape.n, shape.nrhs);
+    const cudaError_t status = launch<T>(kernel, rows, warps_per_block, false, batch, solution, stream);
+    if (status != cudaSuccess) return status;
+  }
+  return launch<T>(pick_solve<T, false>(shape.n, shape.nrhs), rows, 1, fast, batch, solution, stream);
 }
 
 template <class T>
 cudaError_t launch_spd_backward_error(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream) {
   const Kernel<T> kernel =
       pick<T>(batch.shape.n, backward_error_kernel<T, 8>, backward_error_kernel<T, 16>, backward_error_kernel<T, 32>);
-  return launch<T>(kernel, 1, batch, solution, stream);
+  return launch<T>(kernel, 1, warps_per_block, false, batch, solution, stream);
 }
 
 template <class T>

@@ -19,12 +19,13 @@ namespace smallbatch {
 template <class T>
 cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
 
-/// Step 1. info = 0, or the negative status of input that cannot be used.
+/// Step 1. info = 0, the negative status of input that cannot be used, or a mark for step 2 that the system needs
+/// scaling.
 template <class T>
 cudaError_t launch_spd_inspect(const SpdBatch<T>& batch, std::int32_t* info, cudaStream_t stream);
 
-/// Step 2. Solves, or inverts, every system whose info is 0; info = k where the k-th pivot is not positive. x is NaN
-/// where info is not 0 at the end. Uses solution.x and solution.info.
+/// Step 2. Solves, or inverts, every system whose info is 0 or that mark; info = 0 after that, or k where the k-th
+/// pivot is not positive. x is NaN where info is not 0 at the end. Uses solution.x and solution.info.
 template <class T>
 cudaError_t launch_spd_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
 

@@ -51,12 +51,30 @@ def add_potential(file, name="charges", position=((0.25, 0, 0),), charge=(1.0,),
     return group
 
 
-def direct_sum(position, charge, shape, origin, spacing, volt=14.3996454784):
-    """V at every lattice point, (nz, ny, nx), in long double."""
-    nx, ny, nz = shape
+VOLT = np.longdouble("14.39964547842567")  # one e at one angstrom
+
+
+def distances(position, shape, origin, spacing):
+    """From each charge to every lattice point, (nz, ny, nx), in long double."""
     z, y, x = np.meshgrid(*(origin[a] + spacing[a] * np.arange(shape[a], dtype=np.longdouble) for a in (2, 1, 0)),
                           indexing="ij")
-    v = np.zeros((nz, ny, nx), np.longdouble)
-    for (px, py, pz), q in zip(position, charge):
-        v += q / np.sqrt((x - px) ** 2 + (y - py) ** 2 + (z - pz) ** 2)
-    return volt * v
+    for px, py, pz in position:
+        yield np.sqrt((x - px) ** 2 + (y - py) ** 2 + (z - pz) ** 2)
+
+
+def direct_sum(position, charge, shape, origin, spacing):
+    """V at every lattice point in volts, (nz, ny, nx), in long double."""
+    v = np.zeros(shape[::-1], np.longdouble)
+    for r, q in zip(distances(position, shape, origin, spacing), charge):
+        v += q / r
+    return VOLT * v
+
+
+def potential_bound(position, charge, shape, origin, spacing, u):
+    """The stated bound, f sum |q|/r (2 u + u L/r), L the largest extent of lattice and charges from the origin."""
+    corners = np.concatenate([np.reshape(position, (-1, 3)) - origin, [(np.array(shape) - 1) * spacing]])
+    extent = np.linalg.norm(corners, axis=1).max()
+    bound = np.zeros(shape[::-1], np.longdouble)
+    for r, q in zip(distances(position, shape, origin, spacing), charge):
+        bound += abs(q) / r * (2 * u + u * extent / r)
+    return VOLT * bound

@@ -47,6 +47,11 @@ def set_attribute(name, value):
     return lambda file, group: group.attrs.__setitem__(name, value)
 
 
+def point_to_water(file, group):
+    del group["position"], group["charge"]
+    group.attrs["particles"] = np.bytes_("water")
+
+
 BAD_FILES = {
     "no A": (edit_solve(lambda f, g: g.__delitem__("A")), ["/solve/systems", "A"]),
     "A of rank 4": (edit_solve(lambda f, g: replace(g, "A", np.ones((2, 3, 4, 4), np.float32))), ["/solve/systems/A"]),
@@ -92,14 +97,15 @@ BAD_FILES = {
     "unknown output unit": (edit_potential(set_attribute("output_unit", np.bytes_("furlong"))), ["furlong", "volt"]),
     "unknown length unit": (edit_potential(lambda f, g: g["position"].attrs.__setitem__("unit", np.bytes_("furlong"))),
                             ["furlong", "angstrom"]),
-    "particles that are not there": (edit_potential(set_attribute("particles", np.bytes_("water"))), ["water"]),
+    "particles that are not there": (edit_potential(point_to_water), ["/particles", "water"]),
+    "charges and particles": (edit_potential(set_attribute("particles", np.bytes_("water"))),
+                              ["/potential/charges/position", "particles"]),
     "no sets": (lambda path: open_problem_file(path).close(), ["/solve", "/potential"]),
     "no format version": (edit_solve(lambda f, g: f.attrs.__delitem__("smallbatch_format")), ["smallbatch_format"]),
     "a newer major version": (edit_solve(lambda f, g: f.attrs.__setitem__("smallbatch_format",
                                                                           np.array([2, 0], np.int32))), ["2.0", "1."]),
     "no HDF5": (lambda path: path.write_text("not HDF5\n"), ["HDF5"]),
-    "empty": (lambda path: path.write_bytes(b""), ["HDF5"]),
-    "a folder": (lambda path: path.mkdir(), []),
+    "empty": (lambda path: path.write_bytes(b""), ["empty"]),
 }
 
 
@@ -138,6 +144,8 @@ def test_declared_bytes_that_are_not_there(smallbatch, tmp_path):
 def test_missing_file(smallbatch, tmp_path):
     refuse(smallbatch, tmp_path, 4, "nowhere.h5", problem="nowhere.h5")
     smallbatch("info", "nowhere.h5", expect=4)
+    (tmp_path / "folder").mkdir()
+    refuse(smallbatch, tmp_path, 4, "folder", problem="folder")
     smallbatch("import", "nowhere.pqr", "-o", "p.h5", expect=4)
 
 

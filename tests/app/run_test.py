@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import add_potential, add_solve, direct_sum, open_problem_file
+from tests.problems import add_potential, add_solve, direct_sum, open_problem_file, potential_bound
 
 U = {np.float32: 2.0**-24, np.float64: 2.0**-53}
 
@@ -35,7 +35,7 @@ def test_solves_agree_with_numpy(smallbatch, tmp_path, n, dtype, nrhs, store_pac
         ratio = lapack_ratio(a, x.reshape(40, n, -1), b.reshape(40, n, -1), U[dtype])
         assert ratio < 30
         # The stored backward error is that ratio's, in units of 1.
-        assert result["backward_error"][...].max() / U[dtype] == pytest.approx(float(ratio), rel=1e-3, abs=0.01)
+        assert result["backward_error"][...].max() / U[dtype] == pytest.approx(float(ratio), rel=1e-3, abs=0.01 if dtype == np.float32 else 1)
         assert (file["verification/solve/systems/verdict"][...] == 1).all()
 
 
@@ -76,8 +76,8 @@ def test_failed_systems_get_a_status_and_leave_their_neighbours_alone(smallbatch
     assert {f["status"]: f["count"] for f in summary["sets"][0]["failed"]} == {3: 1, -1: 2, -2: 1, -3: 1}
 
 
-@pytest.mark.parametrize("precision,bound", [("single", 2e-6), ("double", 1e-14)])
-def test_potentials_agree_with_numpy(smallbatch, tmp_path, precision, bound):
+@pytest.mark.parametrize("precision,u", [("single", 2.0**-23), ("double", 2.0**-52)])
+def test_potentials_agree_with_numpy(smallbatch, tmp_path, precision, u):
     rng = np.random.default_rng(3)
     counts = [3, 0, 1, 300, 17]  # ragged, one without charges
     offset = np.concatenate([[0], np.cumsum(counts)])
@@ -97,8 +97,8 @@ def test_potentials_agree_with_numpy(smallbatch, tmp_path, precision, bound):
     for p in range(5):
         part = slice(offset[p], offset[p + 1])
         expected = direct_sum(position[part], charge[part], shape, origin[p], spacing[p])
-        scale = direct_sum(position[part], abs(charge[part]), shape, origin[p], spacing[p])
-        assert (abs(v[p] - expected) <= bound * scale).all()
+        bound = potential_bound(position[part], charge[part], shape, origin[p], spacing[p], u)
+        assert (abs(v[p] - expected) <= bound).all()
 
 
 @pytest.mark.parametrize("unit,factor", [("volt", 14.3996454784), ("kcal/mol/e", 332.06371), ("kT/e", 560.45932),

@@ -208,6 +208,22 @@ TEST_F(FileSafety, writing_outside_of_a_set_is_refused) {
   expect_error(ErrorKind::usage, {"/solve/s/A", "[2, 2 + 2)", "it has 3"}, [&] { writer.write(small_set, block); });
 }
 
+TEST_F(FileSafety, sets_that_contradict_themselves_are_refused) {
+  ProblemWriter writer(path("p.h5"), false);
+  PotentialSet set;
+  set.name = "p";
+  set.batch = 2;
+  set.shape = {2, 2, 2};
+  set.offset = {0, 1};
+  expect_error(ErrorKind::usage, {"\"p\"", "2 problems and 2 offsets"}, [&] { writer.add(set); });
+  set.offset = {0, 1, 2};
+  set.origin.resize(6);
+  set.spacing.resize(3, 1);
+  expect_error(ErrorKind::usage, {"\"p\"", "origins and spacings"}, [&] { writer.add(set); });
+  const std::vector<double> position(5), charge(2);
+  expect_error(ErrorKind::usage, {"\"p\"", "5 coordinates"}, [&] { writer.write_charges(set, 0, position, charge); });
+}
+
 TEST_F(FileSafety, system_errors_are_put_into_words) {
   for (const auto& [code, words] :
        {std::pair{ENOSPC, "disk full"}, std::pair{EDQUOT, "disk full"}, std::pair{EFBIG, "disk full"},

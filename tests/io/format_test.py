@@ -1,0 +1,235 @@
+"""FORMAT.md is a contract: its examples run as they stand, and the command takes what they write.
+
+SMALLBATCH_BIN names the command.
+"""
+import contextlib
+import os
+import pathlib
+import re
+import subprocess
+
+import h5py
+import numpy as np
+import pytest
+
+FORMAT = pathlib.Path(__file__).resolve().parents[2] / "io" / "FORMAT.md"
+VOLT = 14.3996454784  # one e at one angstrom
+KT_PER_E = 8.617333262e-5  # volt per kelvin
+
+
+def code_blocks():
+    """(writing, reading): the Python blocks before and after the heading "Opening results"."""
+    before, after = FORMAT.read_text().split("## Opening results")
+    return [re.findall(r"```python\n(.*?)```", text, re.DOTALL) for text in (before, after)]
+
+
+def run_blocks(blocks, names):
+    for block in blocks:
+        exec(compile(block, str(FORMAT), "exec"), names)
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """The folder after the examples of the page: problems written, solved, results opened; and their variables."""
+    writing, reading = code_blocks()
+    assert len(writing) == 3 and len(reading) == 3
+    folder = tmp_path_factory.mktemp("format")
+    names = {}
+    with contextlib.chdir(folder):
+        run_blocks(writing, names)
+        done = subprocess.run(
+            [os.environ["SMALLBATCH_BIN"], "run", "problems.h5", "-o", "results.h5"], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        run_blocks(reading, names)
+    return folder, names
+
+
+def test_solutions_are_numpys(example):
+    folder, names = example
+    with h5py.File(folder / "results.h5") as file:
+        assert file["solve/dense/x"].dtype == np.float32
+        expected = np.linalg.solve(names["a"].astype("float32").astype("float64"), names["b"].astype("float32"))
+        assert np.allclose(file["solve/dense/x"][:], expected, rtol=1e-3, atol=1e-5)
+        expected = np.linalg.solve(names["a"], names["b"][:, :, :1])[:, :, 0]
+        assert file["solve/packed/x"].dtype == np.float64
+        assert np.allclose(file["solve/packed/x"][:], expected, rtol=1e-10, atol=1e-12)
+        assert np.allclose(file["solve/inverse/inverse"][:], np.linalg.inv(names["a"][:10]), rtol=1e-10, atol=1e-12)
+        for name in ("dense", "packed", "inverse"):
+            assert not file[f"solve/{name}/info"][:].any()
+            assert (file[f"verification/solve/{name}/verdict"][:] == 1).all()
+    assert names["solved"].all() and names["agreed"].all()
+
+
+def coulomb(position, charge, origin, spacing, shape):
+    """V in volts on the lattice (nz, ny, nx), all lengths in angstrom."""
+    x, y, z = (origin[axis] + spacing[axis] * np.arange(shape[axis]) for axis in range(3))
+    total = np.zeros(shape[::-1])
+    for (px, py, pz), q in zip(position, charge):
+        r = np.sqrt((x[None, None, :] - px) ** 2 + (y[None, :, None] - py) ** 2 + (z[:, None, None] - pz) ** 2)
+        total += q / r
+    return VOLT * total
+
+
+def test_potentials_are_coulombs_sum_in_the_unit_asked_for(example):
+    folder, names = example
+    with h5py.File(folder / "problems.h5") as problems, h5py.File(folder / "results.h5") as results:
+        pair = problems["potential/pair"]
+        offset = pair["offset"][:]
+        assert names["unit"] == "kT/e"
+        for problem in range(2):
+            charges = slice(offset[problem], offset[problem + 1])
+            expected = coulomb(
+                10 * pair["position"][charges],
+                pair["charge"][charges],
+                10 * pair["origin"][:],
+                10 * pair["spacing"][problem],
+                pair.attrs["shape"],
+            ) / (KT_PER_E * 310)
+            found = results["potential/pair/V"][problem]
+            assert np.allclose(found, expected, rtol=1e-4, atol=1e-3)
+
+
+def test_frames_of_h5md_are_the_batch(example):
+    folder, _ = example
+    with h5py.File(folder / "problems.h5") as problems, h5py.File(folder / "results.h5") as results:
+        ions = problems["particles/ions"]
+        found = results["potential/trajectory/V"][:]
+        assert found.shape == (3, 8, 8, 8)
+        for frame in range(3):
+            expected = coulomb(ions["position/value"][frame], ions["charge"][:], [-7] * 3, [2] * 3, (8, 8, 8))
+            assert np.allclose(found[frame], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_every_dataset_of_the_results_is_documented(example):
+    folder, _ = example
+    text = FORMAT.read_text()
+    with h5py.File(folder / "results.h5") as file:
+        undocumented = []
+        file.visititems(
+            lambda name, item: None
+            if not isinstance(item, h5py.Dataset) or name.startswith("VTKHDF") or f"`{name.split('/')[-1]}`" in text
+            else undocumented.append(name)
+        )
+        for group in ("potential/pair", "verification/solve/dense"):
+            undocumented += [f"{group}@{name}" for name in file[group].attrs if f"`{name}`" not in text]
+    assert undocumented == []
+
+
+def test_every_dataset_opens_in_xarray(example):
+    xarray = pytest.importorskip("xarray")
+    folder, _ = example
+    with h5py.File(folder / "results.h5") as file:
+        for lane in ("solve", "potential"):
+            for name in file[lane]:
+                group = f"{lane}/{name}"
+                with xarray.open_dataset(
+                    folder / "results.h5", group=group, engine="h5netcdf", phony_dims="sort"
+                ) as opened:
+                    assert set(opened.data_vars) == set(file[group])
+                    for dataset in file[group]:
+                        assert np.array_equal(opened[dataset].values, file[group][dataset][:], equal_nan=True)
+
+
+# ---- ParaView's reader ------------------------------------------------------------------------------------------------
+
+
+def vtk_frames(path):
+    """(dimensions, origin, spacing, values per time step) as VTK reads them."""
+    from vtkmodules.util.numpy_support import vtk_to_numpy
+    from vtkmodules.vtkIOHDF import vtkHDFReader
+
+    reader = vtkHDFReader()
+    reader.SetFileName(str(path))
+    assert reader.CanReadFile(str(path))
+    reader.Update()
+    frames = []
+    for step in range(max(1, reader.GetNumberOfSteps())):
+        reader.UpdateTimeStep(float(step))
+        image = reader.GetOutput()
+        frames.append(vtk_to_numpy(image.GetPointData().GetArray("V")).copy())
+    return image.GetDimensions(), image.GetOrigin(), image.GetSpacing(), frames
+
+
+def run_lattices(folder, batch, alike):
+    """Solves `batch` problems of one charge each, on one lattice or on several."""
+    origin = np.tile([-2.0, -1.0, 0.5], (batch, 1))
+    if not alike:
+        origin += np.arange(batch)[:, None]
+    with h5py.File(folder / "in.h5", "w", libver=("v110", "v110")) as file:
+        file.attrs["smallbatch_format"] = np.array([1, 0], "int32")
+        group = file.create_group("potential/map")
+        group.attrs["shape"] = (5, 4, 3)
+        group["position"] = np.linspace(0.1, 0.9, 3 * batch).reshape(batch, 3)
+        group["charge"] = np.arange(1.0, batch + 1)
+        group["offset"] = np.arange(batch + 1)
+        group["origin"] = origin
+        group["spacing"] = np.array([1.0, 0.5, 0.25])
+    done = subprocess.run(
+        [os.environ["SMALLBATCH_BIN"], "run", folder / "in.h5", "-o", folder / "out.h5"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    with h5py.File(folder / "out.h5") as file:
+        return file["potential/map/V"][:]
+
+
+@pytest.mark.parametrize("batch, alike", [(3, True), (3, False), (1, True)])
+def test_vtk_opens_the_lattices(tmp_path, batch, alike):
+    pytest.importorskip("vtkmodules")
+    values = run_lattices(tmp_path, batch, alike)
+    dimensions, origin, spacing, frames = vtk_frames(tmp_path / "out.h5")
+    assert dimensions == (5, 4, 3)
+    assert origin == (-2.0, -1.0, 0.5)
+    assert spacing == (1.0, 0.5, 0.25)
+    assert len(frames) == (batch if alike else 1)
+    for frame, expected in zip(frames, values):
+        assert np.array_equal(frame.reshape(3, 4, 5), expected)
+
+
+# ---- what h5py users do -------------------------------------------------------------------------------------------------
+
+
+def info(path):
+    return subprocess.run([os.environ["SMALLBATCH_BIN"], "info", str(path)], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"libver": ("v110", "v110")}, {"libver": ("earliest", "v110")}, {"userblock_size": 512}],
+    ids=["default", "v110", "earliest", "user block"],
+)
+def test_files_of_h5py_are_read(tmp_path, options):
+    path = tmp_path / "in.h5"
+    with h5py.File(path, "w", **options) as file:
+        file.attrs["smallbatch_format"] = np.array([1, 0], "int32")
+        file.create_dataset("solve/plain/A", data=np.eye(3)[None])
+        file.create_dataset(
+            "solve/gzip/A", data=np.tile(np.eye(3, dtype=">f4"), (99, 1, 1)), compression="gzip", shuffle=True,
+            fletcher32=True, maxshape=(None, 3, 3),
+        )
+    done = info(path)
+    assert done.returncode == 0, done.stderr
+    assert "plain" in done.stdout and "gzip" in done.stdout
+
+
+def test_structures_newer_than_the_library_are_refused_with_the_remedy(tmp_path):
+    path = tmp_path / "in.h5"
+    with h5py.File(path, "w", libver=("v110", "v110")) as file:
+        file.attrs["smallbatch_format"] = np.array([1, 0], "int32")
+        file["solve/s/A"] = np.ones((9, 1, 1))
+    content = bytearray(path.read_bytes())
+    content[8] = 9  # the superblock's version
+    path.write_bytes(content)
+    done = info(path)
+    assert done.returncode != 0
+    assert str(path) in done.stderr and "version" in done.stderr and 'libver=("v110", "v110")' in done.stderr
+
+
+def test_lzf_is_refused_by_name(tmp_path):
+    path = tmp_path / "in.h5"
+    with h5py.File(path, "w") as file:
+        file.attrs["smallbatch_format"] = np.array([1, 0], "int32")
+        file.create_dataset("solve/s/A", data=np.ones((9, 1, 1)), compression="lzf")
+    done = info(path)
+    assert done.returncode != 0
+    assert "/solve/s/A" in done.stderr and "lzf" in done.stderr and str(path) in done.stderr
