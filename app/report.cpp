@@ -63,7 +63,7 @@ std::string report_text(const RunReport& report) {
          << " failed\n";
     for (const auto& [status, count] : set.failed)
       text << "    " << count << " with status " << status << ": " << describe_status(set, status) << "\n";
-    if (set.on_lattice_points > 0) text << "    " << set.on_lattice_points << " charges lie on lattice points\n";
+    if (set.on_lattice_points > 0) text << "    charges on lattice points: " << set.on_lattice_points << "\n";
     text << "  " << verdict_text(set) << "\n";
   }
   if (!report.device.empty()) {

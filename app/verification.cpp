@@ -80,18 +80,15 @@ std::string shape_words(const PotentialSet& set) {
 
 void Verdicts::add(std::int64_t index, double error_over_its_bound) {
   const auto i = static_cast<std::size_t>(index);
-  if (!within(error_over_its_bound, 1)) verdict[i] = Verdict::disagreed;
-  else if (verdict[i] == Verdict::not_checked) verdict[i] = Verdict::agreed;
+  verdict[i] = std::max(verdict[i], within(error_over_its_bound, 1) ? Verdict::agreed : Verdict::disagreed);
   const double error = std::isnan(error_over_its_bound) ? infinity : error_over_its_bound;
-  error_over_bound[i] = std::max(error_over_bound[i], static_cast<float>(error));
+  // fmax ignores the NaN that says "not checked yet"
+  error_over_bound[i] = std::fmax(error_over_bound[i], static_cast<float>(error));
 }
 
 void Verdicts::merge(std::int64_t first, const Verdicts& part) {
   for (std::size_t k = 0; k < part.verdict.size(); ++k) {
-    if (part.verdict[k] == Verdict::not_checked) continue;
-    const auto i = static_cast<std::size_t>(first) + k;
-    verdict[i] = std::max(verdict[i], part.verdict[k]);
-    error_over_bound[i] = std::max(error_over_bound[i], part.error_over_bound[k]);
+    if (part.verdict[k] != Verdict::not_checked) add(first + static_cast<std::int64_t>(k), part.error_over_bound[k]);
   }
 }
 

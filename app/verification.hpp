@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -22,14 +23,14 @@ namespace smallbatch {
 /// Verdicts of consecutive systems or problems.
 struct Verdicts {
   std::vector<Verdict> verdict;
-  std::vector<float> error_over_bound;  ///< above 1 is a disagreement; 0 where nothing was checked
+  std::vector<float> error_over_bound;  ///< above 1 is a disagreement; NaN where nothing was checked
 
   explicit Verdicts(std::int64_t count = 0)
       : verdict(static_cast<std::size_t>(count), Verdict::not_checked),
-        error_over_bound(static_cast<std::size_t>(count), 0.0F) {}
-  /// The worse of what is there and what a check of (a part of) problem `index` found.
+        error_over_bound(static_cast<std::size_t>(count), std::numeric_limits<float>::quiet_NaN()) {}
+  /// Keeps the worse of what is there and what a check of (a part of) problem `index` found.
   void add(std::int64_t index, double error_over_its_bound);
-  /// Adds what checking problems first, first + 1, ... found.
+  /// Adds what checks of problems first, first + 1, ... found.
   void merge(std::int64_t first, const Verdicts& part);
 };
 

@@ -11,6 +11,8 @@
 #include <iterator>
 #include <new>
 
+#include "io/hdf5_handles.hpp"
+
 namespace smallbatch {
 namespace {
 
@@ -133,10 +135,13 @@ H5FD_class_t driver_class() {
 
 }  // namespace
 
-Hdf5Handle use_file_driver(hid_t access, FileFailure* failure) {
+std::int64_t use_file_driver(std::int64_t access, FileFailure* failure) {
   static const H5FD_class_t driver = driver_class();  // HDF5 keeps the pointer
-  Hdf5Handle registered(H5FDregister(&driver), H5FDunregister);
-  if (registered.valid() && H5Pset_driver(access, registered.get(), &failure) < 0) registered.close();
+  const hid_t registered = H5FDregister(&driver);
+  if (registered >= 0 && H5Pset_driver(access, registered, &failure) < 0) {
+    H5FDunregister(registered);
+    return -1;
+  }
   return registered;
 }
 

@@ -175,8 +175,7 @@ Hdf5Output::Hdf5Output(const std::string& path, bool overwrite, const std::strin
     const Hdf5Handle access = impl_->own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     impl_->check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110));
     impl_->check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG));
-    impl_->driver = use_file_driver(access.get(), &impl_->file_failure);
-    impl_->check(impl_->driver.get());
+    impl_->driver = impl_->own(use_file_driver(access.get(), &impl_->file_failure), H5FDunregister);
     impl_->file = impl_->own(
         H5Fcreate(impl_->target.temporary_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   }

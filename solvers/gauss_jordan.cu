@@ -50,14 +50,15 @@ template <class T>
 struct Traits;
 template <>
 struct Traits<float> {
-  static constexpr int rows_per_lane = 4;
+  // What fits into the registers of a lane, in the fast, the general and the inverse kernel.
+  static constexpr int fast_rows = 4, fast_rhs = 4, general_rows = 4, general_rhs = 4, inverse_rows = 4;
   static constexpr int exponent_bias = 127;
   static constexpr int diagonal_window = 20, rhs_window = 40;  // exponents that need no scaling
   static constexpr float eps = 0x1p-23F;
 };
 template <>
 struct Traits<double> {
-  static constexpr int rows_per_lane = 2;
+  static constexpr int fast_rows = 2, fast_rhs = 2, general_rows = 1, general_rhs = 4, inverse_rows = 2;
   static constexpr int exponent_bias = 1023;
   static constexpr int diagonal_window = 150, rhs_window = 300;
   static constexpr double eps = 0x1p-52;
@@ -207,7 +208,7 @@ __device__ int normalizing_exponent(T v) {
 }
 
 template <class T, int N>
-__global__ void __launch_bounds__(warps_per_block* warp_lanes) backward_error_kernel(Arguments<T> args) {
+__global__ void __launch_bounds__(warps_per_block* warp_lanes, 6) backward_error_kernel(Arguments<T> args) {
   constexpr int systems = warp_lanes / N;
   __shared__ T staged[warps_per_block][systems][N][N + 1];  // as in inspect_kernel
   const int lane = threadIdx.x % N, group = threadIdx.x % warp_lanes / N;
@@ -239,7 +240,7 @@ __global__ void __launch_bounds__(warps_per_block* warp_lanes) backward_error_ke
     for (int i = 0; has_row && i < args.n; ++i) column_sum += abs(static_cast<double>(matrix[i][lane]) * a_factor);
     const double norm_a = max_of_group<N>(column_sum);
 
-    double worst = 0, worst_residual = 0, norm_inverse = 0;
+    double worst = 0, worst_residual = 0, norm_x = 0;
     for (int c = 0; c < columns; ++c) {
       const T own_x = has_row ? x[lane * static_cast<std::int64_t>(columns) + c] : T(0);
       const T largest = inverse ? largest_x : max_of_group<N>(abs(own_x));
@@ -252,13 +253,13 @@ __global__ void __launch_bounds__(warps_per_block* warp_lanes) backward_error_ke
         const double x_j = __shfl_sync(whole_warp, scaled_x, j, N);
         if (has_row) sum = fma(-static_cast<double>(matrix[lane][j]) * a_factor, x_j, sum);
       }
-      const double residual = sum_of_group<N>(has_row ? abs(sum) : 0.0);
-      const double norm_x = sum_of_group<N>(abs(scaled_x));
-      worst = max(worst, residual == 0 ? 0.0 : residual / (norm_a * norm_x));
-      worst_residual = max(worst_residual, residual);
-      norm_inverse = max(norm_inverse, norm_x);
+      const double column_residual = sum_of_group<N>(has_row ? abs(sum) : 0.0);
+      const double column_norm = sum_of_group<N>(abs(scaled_x));
+      norm_x = max(inverse ? norm_x : 0.0, column_norm);
+      worst_residual = max(inverse ? worst_residual : 0.0, column_residual);
+      if (inverse && c + 1 < columns) continue;  // an inverse is judged by the norms of the whole matrix
+      worst = max(worst, worst_residual == 0 ? 0.0 : worst_residual / (norm_a * norm_x));
     }
-    if (inverse) worst = worst_residual == 0 ? 0.0 : worst_residual / (norm_a * norm_inverse);
 
     if (active && bad)
       for (int c = 0; lane < args.n && c < columns; ++c)
@@ -288,17 +289,20 @@ struct alignas(16) Published {
   T rhs[2][R][Lanes];
 };
 
-/// What the general kernel needs besides: the padded and scaled matrix, and the exponents of D and 2^t.
-template <class T, int N>
+/// What the general kernels need besides: the padded and scaled matrix, the scaled right-hand sides and later x, and
+/// the exponents of D and 2^t.
+template <class T, int N, int R>
 struct alignas(16) Staging {
   T matrix[N][N + 4];
+  T rhs[R][N];
   int half[N];
+  int shift[R];
 };
 
 /// The exponents of D, which bring the diagonal next to 1, into staging.half.
-template <class T, int N>
+template <class T, int N, int R>
 __device__ void find_matrix_scale(const Arguments<T>& args, const T* matrix, bool active, int lane, int lanes,
-                                  Staging<T, N>& staging) {
+                                  Staging<T, N, R>& staging) {
   for (int i = lane; i < N; i += lanes) {
     T diagonal = 1;
     if (active && i < args.n) diagonal = matrix[args.packed ? i * (i + 1) / 2 + i : i * (args.n + 1)];
@@ -307,9 +311,9 @@ __device__ void find_matrix_scale(const Arguments<T>& args, const T* matrix, boo
 }
 
 /// D A D, padded with identity rows, into staging.matrix; the identity where the lane's system is not to be solved.
-template <class T, int N>
+template <class T, int N, int R>
 __device__ void stage_scaled_matrix(const Arguments<T>& args, const T* matrix, bool active, int lane, int lanes,
-                                    Staging<T, N>& staging) {
+                                    Staging<T, N, R>& staging) {
   for (int i = 0; i < N; ++i)
     for (int j = lane; j < N; j += lanes) {
       const int high = max(i, j), low = min(i, j);
@@ -321,16 +325,26 @@ __device__ void stage_scaled_matrix(const Arguments<T>& args, const T* matrix, b
     }
 }
 
-/// The exponent t of one right-hand side: 0 unless D b lies far from 1. The whole warp calls.
-template <class T, int N, int Rows>
-__device__ int find_rhs_scale(int row, const Staging<T, N>& staging, const T (&b)[Rows]) {
+/// 2^t D b for the right-hand sides first .. first + R - 1 into staging.rhs, 0 where there is none; t is 0 unless D b
+/// lies far from 1. The whole warp calls, `Lanes` lanes per system.
+template <int Lanes, class T, int N, int R>
+__device__ void stage_scaled_rhs(const Arguments<T>& args, std::int64_t system, bool active, int first, int lane,
+                                 Staging<T, N, R>& staging) {
   constexpr int lowest = -4 * Traits<T>::exponent_bias;
-  int top = lowest;
-#pragma unroll
-  for (int u = 0; u < Rows; ++u)
-    if (b[u] != 0) top = max(top, exponent_of(b[u]) + staging.half[row + u]);
-  top = max_of_group<N / Rows>(top);
-  return top != lowest && abs(top) > Traits<T>::rhs_window ? -top : 0;
+  for (int r = 0; r < R; ++r) {
+    int top = lowest;
+    for (int i = lane; i < N; i += Lanes) {
+      T value = 0;
+      if (active && i < args.n && first + r < args.nrhs)
+        value = args.b[system * args.rhs_size + static_cast<std::int64_t>(i) * args.nrhs + first + r];
+      if (value != 0) top = max(top, exponent_of(value) + staging.half[i]);
+      staging.rhs[r][i] = value;
+    }
+    top = max_of_group<Lanes>(top);
+    const int shift = top != lowest && abs(top) > Traits<T>::rhs_window ? -top : 0;
+    if (lane == 0) staging.shift[r] = shift;
+    for (int i = lane; i < N; i += Lanes) staging.rhs[r][i] = scale(staging.rhs[r][i], staging.half[i] + shift);
+  }
 }
 
 /// Rows row .. row + Rows - 1 of a matrix whose rows are `stride` apart, as columns: a[i][u] = A(i, row + u).
@@ -446,15 +460,19 @@ __device__ __forceinline__ void sweep(int lane, Published<T, N, N / Rows, 1>& pu
   }
 }
 
-/// Who a lane is, and which kernel it runs in.
-template <class T, int N, bool Fast>
+/// How a kernel spreads systems over lanes.
+template <int N, int Rows, int Warps>
 struct Layout {
-  static constexpr int rows = Traits<T>::rows_per_lane;  // per lane
-  static constexpr int lanes = N / rows;                 // per system
-  static constexpr int systems = warp_lanes / lanes;     // per warp
-  static constexpr int warps = Fast ? warps_per_block : 1;
+  static constexpr int rows = Rows;                   // per lane
+  static constexpr int lanes = N / rows;              // per system
+  static constexpr int systems = warp_lanes / lanes;  // per warp
+  static constexpr int warps = Warps;                 // per block
   static constexpr int threads = warps * warp_lanes;
 };
+template <class T, int N, bool Fast>
+using SolveLayout = Layout<N, Fast ? Traits<T>::fast_rows : Traits<T>::general_rows, Fast ? warps_per_block : 1>;
+template <class T, int N>
+using InverseLayout = Layout<N, Traits<T>::inverse_rows, 1>;
 
 /// What becomes of a system in a kernel: the first pivot, counted from 1, that is not positive, 0 while there is none,
 /// or one of these. (One number that lives through the elimination instead of several: registers are what this kernel
@@ -472,10 +490,10 @@ __device__ int first_outcome(const Arguments<T>& args, std::int64_t system) {
 }
 
 template <class T, int N, bool Fast, int R>
-__global__ void __launch_bounds__(Layout<T, N, Fast>::threads) solve_kernel(Arguments<T> args) {
-  using L = Layout<T, N, Fast>;
+__global__ void __launch_bounds__(SolveLayout<T, N, Fast>::threads) solve_kernel(Arguments<T> args) {
+  using L = SolveLayout<T, N, Fast>;
   __shared__ Published<T, N, L::lanes, R> all_published[L::warps][L::systems];
-  __shared__ Staging<T, Fast ? 1 : N> all_staging[Fast ? 1 : L::systems];
+  __shared__ Staging<T, Fast ? 1 : N, R> all_staging[Fast ? 1 : L::systems];
   const int lane = threadIdx.x % L::lanes, group = threadIdx.x % warp_lanes / L::lanes, row = lane * L::rows;
   auto& published = all_published[threadIdx.x / warp_lanes][group];
   auto& staging = all_staging[Fast ? 0 : group];
@@ -490,56 +508,61 @@ __global__ void __launch_bounds__(Layout<T, N, Fast>::threads) solve_kernel(Argu
     const T* matrix = args.a + (system < args.count ? system : args.count - 1) * args.matrix_size;
 
     // Right-hand sides beyond R repeat the elimination.
-    for (int chunk = 0; chunk < nrhs; chunk += R) {
+    for (int first = 0; first < nrhs; first += R) {
       T a[N][L::rows], b[R][L::rows], diagonal[L::rows];
-      int shift[R];
-#pragma unroll
-      for (int r = 0; r < R; ++r)
-#pragma unroll
-        for (int u = 0; u < L::rows; ++u) {
-          b[r][u] = 0;
-          if (outcome >= 0 && row + u < n && chunk + r < nrhs)
-            b[r][u] = args.b[system * args.rhs_size + static_cast<std::int64_t>(row + u) * nrhs + chunk + r];
-        }
       if constexpr (Fast) {
         load_rows<T, N, L::rows>(matrix, N, row, a);
+#pragma unroll
+        for (int r = 0; r < R; ++r)
+#pragma unroll
+          for (int u = 0; u < L::rows; ++u) {
+            b[r][u] = 0;
+            if (outcome >= 0 && first + r < nrhs)
+              b[r][u] = args.b[system * args.rhs_size + static_cast<std::int64_t>(row + u) * nrhs + first + r];
+          }
       } else {
-        __syncwarp();  // the staging of the system before has been read
-        find_matrix_scale<T, N>(args, matrix, outcome >= 0, lane, L::lanes, staging);
+        find_matrix_scale<T, N, R>(args, matrix, outcome >= 0, lane, L::lanes, staging);
         __syncwarp();  // the exponents of all rows are there
-        stage_scaled_matrix<T, N>(args, matrix, outcome >= 0, lane, L::lanes, staging);
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-          shift[r] = find_rhs_scale<T, N, L::rows>(row, staging, b[r]);
-#pragma unroll
-          for (int u = 0; u < L::rows; ++u) b[r][u] = scale(b[r][u], staging.half[row + u] + shift[r]);
-        }
-        __syncwarp();  // the matrix is complete
+        stage_scaled_matrix<T, N, R>(args, matrix, outcome >= 0, lane, L::lanes, staging);
+        stage_scaled_rhs<L::lanes, T, N, R>(args, system, outcome >= 0, first, lane, staging);
+        __syncwarp();  // the matrix and the right-hand sides are complete
         load_rows<T, N, L::rows>(&staging.matrix[0][0], N + 4, row, a);
+        load_rows<T, R, L::rows>(&staging.rhs[0][0], N, row, b);
       }
 
       eliminate<T, N, L::rows, R>(lane, published, outcome, a, b, diagonal);
 
+      if constexpr (Fast) {
 #pragma unroll
-      for (int r = 0; r < R; ++r)
+        for (int r = 0; r < R; ++r)
 #pragma unroll
-        for (int u = 0; u < L::rows; ++u) {
-          if (outcome == not_mine || row + u >= n || chunk + r >= nrhs) continue;
-          T value = b[r][u] * diagonal[u];
-          if constexpr (!Fast) value = scale(value, staging.half[row + u] - shift[r]);
-          if (outcome != 0) value = not_a_number<T>();
-          args.x[system * args.solution_size + static_cast<std::int64_t>(row + u) * nrhs + chunk + r] = value;
-        }
+          for (int u = 0; u < L::rows; ++u)
+            if (outcome != not_mine && first + r < nrhs)
+              args.x[system * args.solution_size + static_cast<std::int64_t>(row + u) * nrhs + first + r] =
+                  outcome == 0 ? b[r][u] * diagonal[u] : not_a_number<T>();
+      } else {
+#pragma unroll
+        for (int r = 0; r < R; ++r)
+#pragma unroll
+          for (int u = 0; u < L::rows; ++u) staging.rhs[r][row + u] = b[r][u] * diagonal[u];
+        __syncwarp();  // x is complete
+#pragma unroll 1       // registers
+        for (int r = 0; r < R && outcome != not_mine && first + r < nrhs; ++r)
+          for (int i = lane; i < n; i += L::lanes)
+            args.x[system * args.solution_size + static_cast<std::int64_t>(i) * nrhs + first + r] =
+                outcome == 0 ? scale(staging.rhs[r][i], staging.half[i] - staging.shift[r]) : not_a_number<T>();
+        __syncwarp();  // x and the exponents have been read before the next are staged
+      }
     }
     if (lane == 0 && (outcome > 0 || (!Fast && outcome == 0))) args.info[system] = outcome;
   }
 }
 
 template <class T, int N>
-__global__ void __launch_bounds__(Layout<T, N, false>::threads) inverse_kernel(Arguments<T> args) {
-  using L = Layout<T, N, false>;
+__global__ void __launch_bounds__(InverseLayout<T, N>::threads) inverse_kernel(Arguments<T> args) {
+  using L = InverseLayout<T, N>;
   __shared__ Published<T, N, L::lanes, 1> all_published[L::systems];
-  __shared__ Staging<T, N> all_staging[L::systems];  // of A, then of -A^-1
+  __shared__ Staging<T, N, 1> all_staging[L::systems];  // of A, then of -A^-1
   const int lane = threadIdx.x % L::lanes, group = threadIdx.x / L::lanes, row = lane * L::rows;
   auto& staging = all_staging[group];
 
@@ -548,9 +571,9 @@ __global__ void __launch_bounds__(Layout<T, N, false>::threads) inverse_kernel(A
     const std::int64_t system = static_cast<std::int64_t>(task) * L::systems + group;
     int outcome = first_outcome<false>(args, system);
     const T* matrix = args.a + system * args.matrix_size;
-    find_matrix_scale<T, N>(args, matrix, outcome == 0, lane, L::lanes, staging);
+    find_matrix_scale<T, N, 1>(args, matrix, outcome == 0, lane, L::lanes, staging);
     __syncwarp();  // the exponents of all rows are there
-    stage_scaled_matrix<T, N>(args, matrix, outcome == 0, lane, L::lanes, staging);
+    stage_scaled_matrix<T, N, 1>(args, matrix, outcome == 0, lane, L::lanes, staging);
     __syncwarp();  // the matrix is complete
     T a[N][L::rows];
     load_rows<T, N, L::rows>(&staging.matrix[0][0], N + 4, row, a);
@@ -587,7 +610,8 @@ template <class T, bool Fast>
 Kernel<T> pick_solve(int n, int nrhs) {
   if (nrhs == 1)
     return pick<T>(n, solve_kernel<T, 8, Fast, 1>, solve_kernel<T, 16, Fast, 1>, solve_kernel<T, 32, Fast, 1>);
-  return pick<T>(n, solve_kernel<T, 8, Fast, 4>, solve_kernel<T, 16, Fast, 4>, solve_kernel<T, 32, Fast, 4>);
+  constexpr int R = Fast ? Traits<T>::fast_rhs : Traits<T>::general_rhs;
+  return pick<T>(n, solve_kernel<T, 8, Fast, R>, solve_kernel<T, 16, Fast, R>, solve_kernel<T, 32, Fast, R>);
 }
 
 template <class T>
@@ -615,19 +639,19 @@ cudaError_t launch_spd_inspect(const SpdBatch<T>& batch, std::int32_t* info, cud
 template <class T>
 cudaError_t launch_spd_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream) {
   const SpdShape& shape = batch.shape;
-  constexpr int rows = Traits<T>::rows_per_lane;
   if (shape.wants_inverse()) {
     const Kernel<T> kernel = pick<T>(shape.n, inverse_kernel<T, 8>, inverse_kernel<T, 16>, inverse_kernel<T, 32>);
-    return launch<T>(kernel, rows, 1, false, batch, solution, stream);
+    return launch<T>(kernel, Traits<T>::inverse_rows, 1, false, batch, solution, stream);
   }
   const bool fast = shape.storage == Storage::dense && shape.n == padded_size(shape.n) &&
                     reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0;
   if (fast) {
     const Kernel<T> kernel = pick_solve<T, true>(shape.n, shape.nrhs);
-    const cudaError_t status = launch<T>(kernel, rows, warps_per_block, false, batch, solution, stream);
+    const cudaError_t status = launch<T>(kernel, Traits<T>::fast_rows, warps_per_block, false, batch, solution, stream);
     if (status != cudaSuccess) return status;
   }
-  return launch<T>(pick_solve<T, false>(shape.n, shape.nrhs), rows, 1, fast, batch, solution, stream);
+  return launch<T>(pick_solve<T, false>(shape.n, shape.nrhs), Traits<T>::general_rows, 1, fast, batch, solution,
+                   stream);
 }
 
 template <class T>

@@ -169,6 +169,7 @@ def test_sampled_verification_checks_as_many_as_asked(smallbatch, tmp_path):
     with h5py.File(tmp_path / "r.h5") as file:
         verdict = file["verification/solve/systems/verdict"][...]
         assert (verdict == 1).sum() == 100 and (verdict == 0).sum() == 901
+        assert np.array_equal(np.isnan(file["verification/solve/systems/error_over_bound"][...]), verdict == 0)
     done = smallbatch("run", "p.h5", "-o", "r2.h5", "--verify", "none", "--json")
     assert all(s["verification"]["checked"] == 0 for s in json.loads(done.stdout)["sets"])
 

@@ -7,10 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <string>
@@ -450,13 +451,37 @@ TEST_F(RefusedFile, truncated_anywhere) {
     for (std::size_t length : {std::size_t{1}, std::size_t{8}, std::size_t{47}, std::size_t{96}, bytes.size() / 4,
                                bytes.size() / 2, bytes.size() - 100, bytes.size() - 1}) {
       testing::write_bytes(path("cut.h5"), {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)});
+      ::testing::internal::CaptureStderr();
       expect_error(ErrorKind::bad_input,
                    {"cut.h5", length < 8     ? "not an HDF5 file"
                               : length > 200 ? "truncated"
                                              : "("},
                    [&] { ProblemReader{path("cut.h5")}; });
+      EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
     }
   }
+}
+
+/// The header says that the numbers lie where the file has ended.
+TEST_F(RefusedFile, data_beyond_the_end) {
+  testing::write_good_problems(path("p.h5"));  // without checksums, which would tell
+  std::uint64_t address = 0;
+  {
+    const RawHdf5 raw(path("p.h5"), RawHdf5::Mode::read);
+    address = H5Dget_offset(H5Dopen2(raw.id(), "/solve/s/A", H5P_DEFAULT));
+  }
+  auto bytes = testing::file_bytes(path("p.h5"));
+  const std::uint64_t beyond = bytes.size() - 47;  // A has 48 bytes
+  std::array<char, 8> old_bytes{}, new_bytes{};
+  std::memcpy(old_bytes.data(), &address, 8);
+  std::memcpy(new_bytes.data(), &beyond, 8);
+  const auto found = std::search(bytes.begin(), bytes.end(), old_bytes.begin(), old_bytes.end());
+  ASSERT_NE(found, bytes.end());
+  std::copy(new_bytes.begin(), new_bytes.end(), found);
+  testing::write_bytes(path("p.h5"), bytes);
+  expect_error(ErrorKind::bad_input,
+               {"p.h5", "/solve/s/A", "declares 48 bytes", "the file has " + std::to_string(bytes.size()) + " bytes"},
+               [&] { ProblemReader{path("p.h5")}; });
 }
 
 TEST_F(RefusedFile, one_that_is_being_written) {
