@@ -3,11 +3,11 @@
 // prepare: a thread per charge shifts it to its lattice's origin in double precision, judges it, and notes it in a list
 //   when a lattice point lies so near that the sum below cannot be trusted there (near_charges.hpp).
 // sum: a thread sums 4 x 2 points of one xy-plane, in registers: dx^2 serves two points and dy^2 + dz^2 four, so that
-//   a pair costs the root, a multiply-add and an addition, with a seventh of the rest; the special-function unit is the limit.
-//   A thread's points are a quarter of nx apart in x and half of ny apart in y, so neighbouring threads store neighbouring
-//   points and a lattice of any shape wastes little. A block's 128 threads read the charges through shared memory, 256
-//   at a time; all lanes read the same charge, a broadcast.
-//   Terms and partial sums of 32 charges are in T; totals are double (float), or compensated (double).
+//   a pair costs the root, a multiply-add and an addition, with a seventh of the rest; the special-function unit is the
+//   limit. A thread's points are a quarter of nx apart in x and half of ny apart in y, so neighbouring threads store
+//   neighbouring points and a lattice of any shape wastes little. A block's 128 threads read the charges through shared
+//   memory, 256 at a time; all lanes read the same charge, a broadcast. Terms and partial sums of 32 charges are in T;
+//   totals are double (float), or compensated (double).
 // repair: a block per noted charge sums the points near it again, in double precision over all charges of the problem,
 //   with displacements from the original coordinates, and applies the singularity policy. Two charges near one point
 //   make two blocks write the same bits there: every sum has one fixed order.
@@ -172,8 +172,8 @@ class Total<double> {
   double sum_ = 0, lost_ = 0;
 };
 
-/// How the points of a lattice are dealt to threads: cell (cx, cy, plane) has the points x = cx + i * x, y = cy + j * y,
-/// i < 4, j < 2, where these are below nx and ny.
+/// How the points of a lattice are dealt to threads: cell (cx, cy, plane) has the points x = cx + i * x, y = cy + j *
+/// y, i < 4, j < 2, where these are below nx and ny.
 struct Cells {
   std::int64_t x, y, blocks_per_problem, blocks;
 };
@@ -320,8 +320,8 @@ __device__ void repair_point(const ChargeBatch& charges, const LatticeBatch& lat
   sums = sum_over_block(sums);
   if (threadIdx.x != 0) return;
   const std::int64_t plane = problem * lattice.plane_count + index[2] - lattice.first_plane;
-  result.potential[(plane * lattice.shape.ny + index[1]) * lattice.shape.nx + index[0]] = static_cast<T>(
-      apply_singularity(options.singular, options.unit_factor * sums.others, sums.net, sums.magnitude));
+  result.potential[(plane * lattice.shape.ny + index[1]) * lattice.shape.nx + index[0]] =
+      static_cast<T>(apply_singularity(options.singular, options.unit_factor * sums.others, sums.net, sums.magnitude));
 }
 
 template <class T>
@@ -364,7 +364,8 @@ cudaError_t direct_sum(const ChargeBatch& charges, std::int64_t charge_count, co
   constexpr int prepare_threads = 256;
   constexpr std::int64_t most_repair_blocks = 4096;
   const auto bytes = static_cast<std::size_t>(charges.count) * sizeof(ProblemStatus);
-  if (const cudaError_t status = cudaMemsetAsync(scratch.status, 0, bytes, stream); status != cudaSuccess) return status;
+  if (const cudaError_t status = cudaMemsetAsync(scratch.status, 0, bytes, stream); status != cudaSuccess)
+    return status;
   if (charge_count > 0) {
     if (const cudaError_t status = cudaMemsetAsync(scratch.near_count, 0, sizeof(*scratch.near_count), stream);
         status != cudaSuccess)

@@ -18,16 +18,16 @@ struct alignas(16) ShiftedCharge {
 
 /// What the charges of one problem say about it.
 struct ProblemStatus {
-  std::uint32_t faults;     ///< bit 0: a number is not finite; bit 1: a number is out of range
+  std::uint32_t faults;    ///< bit 0: a number is not finite; bit 1: a number is out of range
   std::int32_t on_points;  ///< charges, not zero, that lie on a lattice point
 };
 
 /// Scratch in device memory, given by the caller; nothing in it outlives the call.
 template <class T>
 struct DirectSumScratch {
-  ShiftedCharge<T>* charges = nullptr;      ///< (charge_count)
-  ProblemStatus* status = nullptr;          ///< (count)
-  std::int64_t* near_charges = nullptr;     ///< (charge_count)
+  ShiftedCharge<T>* charges = nullptr;       ///< (charge_count)
+  ProblemStatus* status = nullptr;           ///< (count)
+  std::int64_t* near_charges = nullptr;      ///< (charge_count)
   unsigned long long* near_count = nullptr;  ///< (1)
 };
 

@@ -41,16 +41,18 @@ void check_lattice_call(const ChargeBatch& charges, const LatticeBatch& lattice)
     for (std::int64_t axis = 0; axis < 3; ++axis) {
       const double spacing = lattice.spacing[3 * p + axis], origin = lattice.origin[3 * p + axis];
       if (!(spacing > 0) || !std::isfinite(spacing))
-        refuse("the spacing of " + problem + " cannot be used", std::to_string(spacing) + " on axis " + std::to_string(axis),
+        refuse("the spacing of " + problem + " cannot be used",
+               std::to_string(spacing) + " on axis " + std::to_string(axis),
                "Give a positive, finite spacing in angstrom.");
       if (!std::isfinite(origin))
-        refuse("the origin of " + problem + " cannot be used", std::to_string(origin) + " on axis " + std::to_string(axis),
-               "Give a finite origin in angstrom.");
+        refuse("the origin of " + problem + " cannot be used",
+               std::to_string(origin) + " on axis " + std::to_string(axis), "Give a finite origin in angstrom.");
     }
     if (charges.offset[p] < 0 || charges.offset[p + 1] < charges.offset[p])
-      refuse("the charges of " + problem + " cannot be found",
-             "they would run from " + std::to_string(charges.offset[p]) + " to " + std::to_string(charges.offset[p + 1]),
-             "Give offsets that start at 0 or above and never decrease.");
+      refuse(
+          "the charges of " + problem + " cannot be found",
+          "they would run from " + std::to_string(charges.offset[p]) + " to " + std::to_string(charges.offset[p + 1]),
+          "Give offsets that start at 0 or above and never decrease.");
   }
 }
 

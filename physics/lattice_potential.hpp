@@ -64,9 +64,9 @@ struct ReferencePotential {
   double bound = 0;      ///< f sum_i |q_i|/r_i (2^-22 + 2^-23 L/r_i), or with 2^-51 and 2^-52
 };
 
-/// Problem `problem` of the batch at the lattice points `points` (indices (z * ny + y) * nx + x into the whole lattice).
-/// `precision` says whose bound. Written with Eigen in double precision; shares nothing with what it judges. Where the
-/// problem's info is negative, potential is NaN.
+/// Problem `problem` of the batch at the lattice points `points` (indices (z * ny + y) * nx + x into the whole
+/// lattice). `precision` says whose bound. Written with Eigen in double precision; shares nothing with what it judges.
+/// Where the problem's info is negative, potential is NaN.
 void reference_potential(const ChargeBatch& charges, const LatticeBatch& lattice, std::int64_t problem,
                          const PotentialOptions& options, ScalarType precision, std::span<const std::int64_t> points,
                          std::span<ReferencePotential> out);

@@ -50,8 +50,8 @@ struct Placement {
 /// A problem's charges without those of zero, relative to the lattice's origin.
 struct PreparedProblem {
   std::int32_t info = 0;
-  std::vector<float> single[4];         ///< x, y, z, q
-  std::vector<double> exact[7];         ///< x, y, z, their low parts, q; empty where nothing needs them
+  std::vector<float> single[4];           ///< x, y, z, q
+  std::vector<double> exact[7];           ///< x, y, z, their low parts, q; empty where nothing needs them
   std::vector<std::int64_t> near_points;  ///< of the planes asked for, ascending; single precision only
 
   [[nodiscard]] SingleCharges single_charges() const {
@@ -59,8 +59,14 @@ struct PreparedProblem {
             single[3].data()};
   }
   [[nodiscard]] DoubleCharges double_charges() const {
-    return {static_cast<std::int64_t>(exact[6].size()), exact[0].data(), exact[1].data(), exact[2].data(),
-            exact[3].data(), exact[4].data(), exact[5].data(), exact[6].data()};
+    return {static_cast<std::int64_t>(exact[6].size()),
+            exact[0].data(),
+            exact[1].data(),
+            exact[2].data(),
+            exact[3].data(),
+            exact[4].data(),
+            exact[5].data(),
+            exact[6].data()};
   }
 };
 
@@ -219,8 +225,9 @@ class CpuLatticePotential final : public LatticePotential {
     }
     const auto near_first = std::lower_bound(problem.near_points.begin(), problem.near_points.end(), first);
     const auto near_last = std::lower_bound(near_first, problem.near_points.end(), last);
-    sum_in_double(problem, place, lattice, options, near_last - near_first, [&](std::int64_t i) { return near_first[i]; },
-                  potential);
+    sum_in_double(
+        problem, place, lattice, options, near_last - near_first, [&](std::int64_t i) { return near_first[i]; },
+        potential);
   }
 
   void sum_points(const PreparedProblem& problem, const Placement& place, const LatticeBatch& lattice,
@@ -229,8 +236,8 @@ class CpuLatticePotential final : public LatticePotential {
       std::fill(potential + first, potential + last, std::numeric_limits<double>::quiet_NaN());
       return;
     }
-    sum_in_double(problem, place, lattice, options, last - first, [first](std::int64_t i) { return first + i; },
-                  potential);
+    sum_in_double(
+        problem, place, lattice, options, last - first, [first](std::int64_t i) { return first + i; }, potential);
   }
 
   /// The points point_at(0) .. point_at(count - 1), wholly in double precision.
@@ -252,8 +259,8 @@ class CpuLatticePotential final : public LatticePotential {
       }
       lanes_.sum_double(problem.double_charges(), points, place.singular_distance(), sums);
       for (int i = 0; i < points.count; ++i)
-        potential[point_at(begin + i)] = static_cast<T>(apply_singularity(
-            options.singular, options.unit_factor * sums.others[i], sums.net[i], sums.magnitude[i]));
+        potential[point_at(begin + i)] = static_cast<T>(
+            apply_singularity(options.singular, options.unit_factor * sums.others[i], sums.net[i], sums.magnitude[i]));
     }
   }
 

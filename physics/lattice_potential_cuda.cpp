@@ -29,9 +29,7 @@ class CudaLatticePotential final : public LatticePotential {
                 const PotentialResult<double>& result) override {
     run(charges, lattice, options, result);
   }
-  [[nodiscard]] std::string description() const override {
-    return "cuda:" + std::to_string(device_) + " direct sum";
-  }
+  [[nodiscard]] std::string description() const override { return "cuda:" + std::to_string(device_) + " direct sum"; }
 
  private:
   template <class T>
@@ -56,8 +54,9 @@ class CudaLatticePotential final : public LatticePotential {
     device_lattice.origin = copy_in(origin_, lattice.origin, 3 * problems);
     device_lattice.spacing = copy_in(spacing_, lattice.spacing, 3 * problems);
     const PotentialResult<T> device_result{potential_.reserve<T>(values), info_.reserve<std::int32_t>(problems)};
-    const DirectSumScratch<T> scratch{shifted_.reserve<ShiftedCharge<T>>(total), status_.reserve<ProblemStatus>(problems),
-                                      near_.reserve<std::int64_t>(total), near_count_.reserve<unsigned long long>(1)};
+    const DirectSumScratch<T> scratch{shifted_.reserve<ShiftedCharge<T>>(total),
+                                      status_.reserve<ProblemStatus>(problems), near_.reserve<std::int64_t>(total),
+                                      near_count_.reserve<unsigned long long>(1)};
     check(direct_sum(device_charges, charge_count, device_lattice, options, device_result, scratch, stream_->get()));
     check(cudaMemcpyAsync(result.potential, device_result.potential, values * sizeof(T), cudaMemcpyDeviceToHost,
                           stream_->get()));
@@ -87,8 +86,8 @@ std::unique_ptr<LatticePotential> make_lattice_potential_cuda(int device) {
   const DeviceList list = cuda_devices();
   const std::string name = "GPU " + std::to_string(device);
   if (list.devices.empty())
-    throw Error(ErrorKind::no_device,
-                name + " cannot be used (" + list.why_none + "). Use --device cpu, or check the driver with nvidia-smi.");
+    throw Error(ErrorKind::no_device, name + " cannot be used (" + list.why_none +
+                                          "). Use --device cpu, or check the driver with nvidia-smi.");
   if (device < 0 || static_cast<std::size_t>(device) >= list.devices.size())
     throw Error(ErrorKind::no_device, name + " cannot be used (this machine has " +
                                           std::to_string(list.devices.size()) + "). Name one counted from 0.");

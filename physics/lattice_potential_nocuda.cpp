@@ -5,9 +5,10 @@
 namespace smallbatch {
 
 std::unique_ptr<LatticePotential> make_lattice_potential_cuda(int device) {
-  throw Error(ErrorKind::no_device, "GPU " + std::to_string(device) +
-                                        " cannot be used (this build has no CUDA). Use --device cpu, or install the CUDA "
-                                        "toolkit and configure again with -DSMALLBATCH_CUDA=ON.");
+  throw Error(ErrorKind::no_device,
+              "GPU " + std::to_string(device) +
+                  " cannot be used (this build has no CUDA). Use --device cpu, or install the CUDA "
+                  "toolkit and configure again with -DSMALLBATCH_CUDA=ON.");
 }
 
 }  // namespace smallbatch

@@ -1,5 +1,5 @@
-// The referee: V = f sum_i q_i / |s_i - p| over Eigen arrays in double precision, one point at a time, vectors along the
-// charges. It shares no arithmetic and no decision with the implementations that it judges: its own status, its own
+// The referee: V = f sum_i q_i / |s_i - p| over Eigen arrays in double precision, one point at a time, vectors along
+// the charges. It shares no arithmetic and no decision with the implementations that it judges: its own status, its own
 // idea of a charge on a lattice point, its own sums.
 //
 // It must be clearly more accurate than the double precision bound that it checks (relative errors of 4 u, u = 2^-53):
@@ -40,8 +40,8 @@ class CompensatedSum {
 /// One problem of a batch, ready to be evaluated anywhere on its lattice.
 class Referee {
  public:
-  Referee(const ChargeBatch& charges, const LatticeBatch& lattice, std::int64_t problem, const PotentialOptions& options,
-          ScalarType precision)
+  Referee(const ChargeBatch& charges, const LatticeBatch& lattice, std::int64_t problem,
+          const PotentialOptions& options, ScalarType precision)
       : shape_(lattice.shape), options_(options), precision_(precision) {
     const std::int64_t first = charges.offset[problem], count = charges.offset[problem + 1] - first;
     const Eigen::Map<const Eigen::Array3Xd> position(charges.position + 3 * first, 3, count);
@@ -179,8 +179,8 @@ class ReferenceLatticePotential final : public LatticePotential {
       parallel_for(lattice.plane_count * shape.ny, 1, threads_, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t row = first; row < last; ++row)
           for (std::int64_t x = 0; x < shape.nx; ++x)
-            potential[row * shape.nx + x] = static_cast<T>(
-                referee.at(x, row % shape.ny, lattice.first_plane + row / shape.ny).potential);
+            potential[row * shape.nx + x] =
+                static_cast<T>(referee.at(x, row % shape.ny, lattice.first_plane + row / shape.ny).potential);
       });
     }
   }

@@ -2,15 +2,15 @@
 // the referee has its own. (nvcc compiles these functions for the device through --expt-relaxed-constexpr.)
 //
 // Let u = 2^-24 (float) or 2^-53 (double), s a charge and p a lattice point, both relative to the lattice's origin and
-// each rounded to T. The rounding moves them by at most u|s| and u|p|, so the distance r is wrong by d <= u (|s| + |p|),
-// and q/r by |q| d / (r (r - d)). The bound allows |q| 2u L / r^2 for that, with L >= |s| and L >= |p|: enough, to first
-// order in d/r. The higher orders stay harmless as long as d/r is small: for r >= 2^8 u |s|, and so
-// |p| <= |s| (1 + 2^8 u), d/r is below 2^-6.99, 0.8 % of what is allowed. (The rest of the arithmetic is
-// relative to q/r, a few u, and so close to a charge L/r dwarfs it.) Hence the radius |s| 2^8 u around every charge: the
-// points within it are summed again in double precision. It depends on the charge's own distance from the origin, so
-// one charge far away does not widen the others'. A lattice point is that close only where it shares most leading
-// digits with the charge: for a lattice of 256 points per axis the radius is under 1 % of a spacing, and it
-// reaches a neighbouring point only where an axis has more than some 2^15 points.
+// each rounded to T. The rounding moves them by at most u|s| and u|p|, so the distance r is wrong by d <= u (|s| +
+// |p|), and q/r by |q| d / (r (r - d)). The bound allows |q| 2u L / r^2 for that, with L >= |s| and L >= |p|: enough,
+// to first order in d/r. The higher orders stay harmless as long as d/r is small: for r >= 2^8 u |s|, and so |p| <= |s|
+// (1 + 2^8 u), d/r is below 2^-6.99, 0.8 % of what is allowed. (The rest of the arithmetic is relative to q/r, a few u,
+// and so close to a charge L/r dwarfs it.) Hence the radius |s| 2^8 u around every charge: the points within it are
+// summed again in double precision. It depends on the charge's own distance from the origin, so one charge far away
+// does not widen the others'. A lattice point is that close only where it shares most leading digits with the charge:
+// for a lattice of 256 points per axis the radius is under 1 % of a spacing, and it reaches a neighbouring point only
+// where an axis has more than some 2^15 points.
 //
 // Two more radii are folded in: where the singularity policy decides (twice that distance, so that rounding in the
 // search cannot lose a point), and where r*r would leave T's normal numbers.

@@ -61,7 +61,7 @@ class RefereeSystem {
       }
     info_ = inspect();
     if (info_ != 0) return;
-    exponent_ = exponent_of(matrix_);
+    exponent_ = exponent_of(matrix_) / 2 * 2;  // even: the square roots of the pivots see a power of two, too
     matrix_ = scaled(matrix_, -exponent_);
     llt_.compute(matrix_);
     if (llt_.info() != Eigen::Success) info_ = first_failing_block();

@@ -22,7 +22,7 @@ DOORS = {
     r"CLI/.*": r"app/options\.cpp",
     r"Eigen/.*": r".*_reference\.cpp|tests/.*",
     r"cuda_runtime(_api)?\.h": r"core/device_cuda\.[hc]pp|.*_cuda\.[hc]pp|.*\.cuh?|bench/.*",
-    r"png\.h": r"io/.*\.cpp",
+    r"png\.h": r"io/.*\.cpp|tests/io/.*",
     r"spdlog/.*": r"app/.*",
     r"nlohmann/.*": r"app/.*|bench/.*|tests/.*",
 }

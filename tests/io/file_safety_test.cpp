@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "hdf5_file.hpp"
+#include "tests/io/hdf5_file.hpp"
 #include "io/output_file.hpp"
 #include "io/problem_reader.hpp"
 #include "io/problem_writer.hpp"

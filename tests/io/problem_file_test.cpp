@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "hdf5_file.hpp"
+#include "tests/io/hdf5_file.hpp"
 #include "io/h5md.hpp"
 #include "io/problem_reader.hpp"
 #include "io/problem_writer.hpp"

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "hdf5_file.hpp"
+#include "tests/io/hdf5_file.hpp"
 #include "io/hdf5_quiet.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"

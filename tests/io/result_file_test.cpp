@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "hdf5_file.hpp"
+#include "tests/io/hdf5_file.hpp"
 #include "io/result_reader.hpp"
 #include "io/result_writer.hpp"
 

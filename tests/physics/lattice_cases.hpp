@@ -68,7 +68,8 @@ Answer<T> evaluate(LatticePotential& backend, const Batch& batch, const Potentia
                    std::int64_t first_plane, std::int64_t plane_count) {
   const ChargeBatch charges = batch.charges();
   Answer<T> answer;
-  answer.potential.assign(static_cast<std::size_t>(charges.count * plane_count * batch.shape.plane_points()), T{-12345});
+  answer.potential.assign(static_cast<std::size_t>(charges.count * plane_count * batch.shape.plane_points()),
+                          T{-12345});
   answer.info.assign(static_cast<std::size_t>(charges.count), -99);
   backend.evaluate(charges, batch.lattice(first_plane, plane_count), options,
                    PotentialResult<T>{answer.potential.data(), answer.info.data()});

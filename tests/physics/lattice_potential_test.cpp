@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <numbers>
+#include <source_location>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -34,20 +35,18 @@ class LatticePotentialTest : public BackendTest {
 
 INSTANTIATE_TEST_SUITE_P(Backends, LatticePotentialTest, all_backends, backend_test_name);
 
-#define SMALLBATCH_EXPECT_AGREES(comparison)                                                              \
-  do {                                                                                                    \
-    const Comparison found = (comparison);                                                                \
-    EXPECT_GT(found.compared, 0);                                                                         \
-    EXPECT_TRUE(found.agree()) << found.disagreeing << " of " << found.compared << ", worst " << found.worst \
-                               << " at " << found.worst_index;                                            \
-  } while (false)
+void expect_agrees(const Comparison& found, std::source_location where = std::source_location::current()) {
+  EXPECT_GT(found.compared, 0);
+  EXPECT_TRUE(found.agree()) << found.disagreeing << " of " << found.compared << ", worst " << found.worst << " at "
+                             << found.worst_index << ", line " << where.line();
+}
 
 TEST_P(LatticePotentialTest, SingleChargeAtPythagoreanDistances) {
   struct Place {
     std::int64_t x, y, z;
     double r;
   };
-  const Place places[] = {{3, 4, 0, 5}, {1, 2, 2, 3}, {2, 3, 6, 7},   {0, 0, 8, 8},
+  const Place places[] = {{3, 4, 0, 5}, {1, 2, 2, 3}, {2, 3, 6, 7},  {0, 0, 8, 8},
                           {4, 4, 7, 9}, {1, 4, 8, 9}, {6, 6, 7, 11}, {8, 9, 12, 17}};
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
@@ -151,7 +150,7 @@ TEST_P(LatticePotentialTest, EveryPointWithinTheBound) {
       const PotentialOptions options{Singular::infinite, 332.06371};
       const auto answer = evaluate<T>(*potential_, shape, {problem}, options);
       const Comparison found = compare_with_truth(answer, problem, shape, options);
-      SMALLBATCH_EXPECT_AGREES(found);
+      expect_agrees(found);
       EXPECT_LT(found.worst, neutral ? 0.8 : 0.6);
       EXPECT_EQ(answer.info[0], 0);
     });
@@ -168,17 +167,18 @@ TEST_P(LatticePotentialTest, ManyChargesOfOneSignFarFromTheLattice) {
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
     const auto answer = evaluate<T>(*potential_, shape, {problem});
-    SMALLBATCH_EXPECT_AGREES(compare_with_truth(answer, problem, shape));
+    expect_agrees(compare_with_truth(answer, problem, shape));
   });
 }
 
 TEST_P(LatticePotentialTest, AnyShape) {
-  for (const LatticeShape shape : {LatticeShape{1, 1, 1}, {5, 3, 2}, {1, 1, 40}, {1, 37, 1}, {33, 17, 3}, {65, 65, 65}}) {
+  for (const LatticeShape shape :
+       {LatticeShape{1, 1, 1}, {5, 3, 2}, {1, 1, 40}, {1, 37, 1}, {33, 17, 3}, {65, 65, 65}}) {
     const Problem problem = random_problem(11, shape.points() > 100000 ? 5 : 70, 9);
     for_both_precisions([&](auto zero) {
       using T = decltype(zero);
       const auto answer = evaluate<T>(*potential_, shape, {problem});
-      SMALLBATCH_EXPECT_AGREES(compare_with_truth(answer, problem, shape));
+      expect_agrees(compare_with_truth(answer, problem, shape));
     });
   }
 }
@@ -200,9 +200,10 @@ TEST_P(LatticePotentialTest, ScalesAndAddsUp) {
       const T va = values[point], vb = values[shape.points() + point];
       EXPECT_EQ(values[2 * shape.points() + point], -4 * va);
       const Truth expected = truth<T>(both, shape, point, {}, extent(both, shape));
-      sums.add(error_over_bound(values[3 * shape.points() + point], static_cast<double>(va) + vb, expected.bound), point);
+      sums.add(error_over_bound(values[3 * shape.points() + point], static_cast<double>(va) + vb, expected.bound),
+               point);
     }
-    SMALLBATCH_EXPECT_AGREES(sums);
+    expect_agrees(sums);
   });
 }
 
@@ -218,7 +219,7 @@ TEST_P(LatticePotentialTest, TranslationLosesNothing) {
     const auto a = evaluate<T>(*potential_, shape, {here});
     const auto b = evaluate<T>(*potential_, shape, {there});
     EXPECT_TRUE(same_bits(a.potential, b.potential));
-    SMALLBATCH_EXPECT_AGREES(compare_with_truth(b, there, shape));
+    expect_agrees(compare_with_truth(b, there, shape));
   });
 }
 
@@ -241,8 +242,7 @@ TEST_P(LatticePotentialTest, SplitsAndBatchesDoNotChangeBits) {
       const auto single = evaluate<T>(*potential_, shape, {problems[p]});
       singles.insert(singles.end(), single.potential.begin(), single.potential.end());
       EXPECT_EQ(single.info[0], whole.info[p]) << p;
-      SMALLBATCH_EXPECT_AGREES(
-          compare_with_truth(whole, problems[p], shape, {}, static_cast<std::int64_t>(p)));
+      expect_agrees(compare_with_truth(whole, problems[p], shape, {}, static_cast<std::int64_t>(p)));
     }
     EXPECT_TRUE(same_bits(whole.potential, singles));
 
@@ -276,7 +276,7 @@ TEST_P(LatticePotentialTest, ZeroChargeOnAPointContributesNothing) {
     for (const Singular policy : {Singular::infinite, Singular::skip}) {
       const auto a = evaluate<T>(*potential_, shape, {without}, {policy, 1});
       const auto b = evaluate<T>(*potential_, shape, {with}, {policy, 1});
-      SMALLBATCH_EXPECT_AGREES(compare_with_truth(b, with, shape, {policy, 1}));
+      expect_agrees(compare_with_truth(b, with, shape, {policy, 1}));
       EXPECT_EQ(b.info[0], 0);
       EXPECT_TRUE(same_bits(a.potential, b.potential));
     }
@@ -289,16 +289,16 @@ TEST_P(LatticePotentialTest, ChargesOnPointsFollowThePolicy) {
   const auto put = [&](double x, double y, double z, double q) {
     problem.add(problem.origin[0] + x, problem.origin[1] + y, problem.origin[2] + z, q);
   };
-  put(4, 3, 2, 0.5);     // +
-  put(8, 7, 6, -1e-9);   // -, in the last corner
-  put(1, 1, 1, 0.25);    // cancel
+  put(4, 3, 2, 0.5);    // +
+  put(8, 7, 6, -1e-9);  // -, in the last corner
+  put(1, 1, 1, 0.25);   // cancel
   put(1, 1, 1, -0.25);
-  put(2, 2, 2, 0.1);     // cancel, but for rounding
+  put(2, 2, 2, 0.1);  // cancel, but for rounding
   put(2, 2, 2, 0.2);
   put(2, 2, 2, -0.3);
-  put(5, 5, 5, -2);      // net -1
+  put(5, 5, 5, -2);  // net -1
   put(5, 5, 5, 1);
-  put(3, 3, -1, 7);      // on no point: the lattice begins at 0
+  put(3, 3, -1, 7);  // on no point: the lattice begins at 0
   const auto at = [&](int x, int y, int z) { return static_cast<std::size_t>((z * 8 + y) * 9 + x); };
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
@@ -309,12 +309,12 @@ TEST_P(LatticePotentialTest, ChargesOnPointsFollowThePolicy) {
     EXPECT_EQ(marked.potential[at(5, 5, 5)], static_cast<T>(-infinity));
     EXPECT_TRUE(std::isfinite(marked.potential[at(1, 1, 1)]));
     EXPECT_TRUE(std::isfinite(marked.potential[at(2, 2, 2)]));
-    SMALLBATCH_EXPECT_AGREES(compare_with_truth(marked, problem, shape, {Singular::infinite, 2}));
+    expect_agrees(compare_with_truth(marked, problem, shape, {Singular::infinite, 2}));
 
     const auto skipped = evaluate<T>(*potential_, shape, {problem}, {Singular::skip, 2});
     EXPECT_EQ(skipped.info[0], 9);
     for (const T value : skipped.potential) EXPECT_TRUE(std::isfinite(value));
-    SMALLBATCH_EXPECT_AGREES(compare_with_truth(skipped, problem, shape, {Singular::skip, 2}));
+    expect_agrees(compare_with_truth(skipped, problem, shape, {Singular::skip, 2}));
   });
 }
 
@@ -331,7 +331,7 @@ TEST_P(LatticePotentialTest, ChargesCloseToPoints) {
       for (const Singular policy : {Singular::infinite, Singular::skip}) {
         const auto answer = evaluate<T>(*potential_, shape, {problem}, {policy, 1});
         EXPECT_EQ(answer.info[0], distance < 1e-6 ? 4 : 0) << distance;
-        SMALLBATCH_EXPECT_AGREES(compare_with_truth(answer, problem, shape, {policy, 1}));
+        expect_agrees(compare_with_truth(answer, problem, shape, {policy, 1}));
       }
     });
   }
@@ -349,7 +349,7 @@ TEST_P(LatticePotentialTest, LongLatticeWhereSinglePrecisionBlursNeighbours) {
     using T = decltype(zero);
     const auto answer = evaluate<T>(*potential_, shape, {problem});
     EXPECT_EQ(answer.info[0], 2);  // the first charge is on the first point
-    SMALLBATCH_EXPECT_AGREES(compare_with_truth(answer, problem, shape));
+    expect_agrees(compare_with_truth(answer, problem, shape));
   });
 }
 
@@ -358,11 +358,12 @@ TEST_P(LatticePotentialTest, UnevenSpacings) {
   Problem problem = random_problem(81, 100, 3);
   problem.spacing = {1e-3, 0.5, 20};
   for (int i = 0; i < 20; ++i)
-    problem.add(problem.origin[0] + 1e-3 * i * 9.7, problem.origin[1] + 0.5 * (i % 6), problem.origin[2] + 20 * (i % 5), 1);
+    problem.add(problem.origin[0] + 1e-3 * i * 9.7, problem.origin[1] + 0.5 * (i % 6), problem.origin[2] + 20 * (i % 5),
+                1);
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
     const auto answer = evaluate<T>(*potential_, shape, {problem});
-    SMALLBATCH_EXPECT_AGREES(compare_with_truth(answer, problem, shape));
+    expect_agrees(compare_with_truth(answer, problem, shape));
   });
 }
 
@@ -377,7 +378,7 @@ TEST_P(LatticePotentialTest, TinyLattice) {
     using T = decltype(zero);
     const auto answer = evaluate<T>(*potential_, shape, {problem});
     EXPECT_EQ(answer.info[0], 1);
-    SMALLBATCH_EXPECT_AGREES(compare_with_truth(answer, problem, shape));
+    expect_agrees(compare_with_truth(answer, problem, shape));
   });
 }
 
@@ -391,13 +392,13 @@ TEST_P(LatticePotentialTest, OneFarChargeDoesNotSpoilTheOthers) {
     using T = decltype(zero);
     const auto a = evaluate<T>(*potential_, shape, {near});
     const auto b = evaluate<T>(*potential_, shape, {both});
-    SMALLBATCH_EXPECT_AGREES(compare_with_truth(b, both, shape));
+    expect_agrees(compare_with_truth(b, both, shape));
     Comparison found;
     for (std::int64_t point = 0; point < shape.points(); ++point) {
       const Truth alone = truth<T>(near, shape, point, {}, extent(near, shape));
       found.add(error_over_bound(b.potential[point], alone.potential, alone.bound + 1e-8), point);
     }
-    SMALLBATCH_EXPECT_AGREES(found);
+    expect_agrees(found);
     EXPECT_EQ(b.info[0], 0);
   });
 }
@@ -429,8 +430,7 @@ TEST_P(LatticePotentialTest, BadChargesAreAStatusAndLeaveNeighboursAlone) {
       } else if (p == 1 || p == 7) {
         EXPECT_TRUE(same_bits(values, alone.potential)) << p;
       } else {
-        SMALLBATCH_EXPECT_AGREES(
-            compare_with_truth(answer, problems[p], shape, {}, static_cast<std::int64_t>(p)));
+        expect_agrees(compare_with_truth(answer, problems[p], shape, {}, static_cast<std::int64_t>(p)));
       }
     }
   });
@@ -443,7 +443,7 @@ TEST_P(LatticePotentialTest, LatticeOutOfRangeOfSinglePrecision) {
   EXPECT_EQ(evaluate<float>(*potential_, {3, 1, 1}, {problem}).info[0], info_charges_out_of_range);
   const auto answer = evaluate<double>(*potential_, {3, 1, 1}, {problem});
   EXPECT_EQ(answer.info[0], 0);
-  SMALLBATCH_EXPECT_AGREES(compare_with_truth(answer, problem, {3, 1, 1}));
+  expect_agrees(compare_with_truth(answer, problem, {3, 1, 1}));
 }
 
 TEST_P(LatticePotentialTest, NothingToDo) {
@@ -488,9 +488,9 @@ TEST_P(LatticePotentialTest, CallsThatMakeNoSenseAreRefused) {
   batch.offset[1] = 9;
   std::vector<double> values(16);
   std::vector<std::int32_t> info(2);
-  EXPECT_THROW(potential_->evaluate(batch.charges(), batch.lattice(), {},
-                                    PotentialResult<double>{values.data(), info.data()}),
-               Error);
+  EXPECT_THROW(
+      potential_->evaluate(batch.charges(), batch.lattice(), {}, PotentialResult<double>{values.data(), info.data()}),
+      Error);
 }
 
 TEST_P(LatticePotentialTest, SaysWhatRuns) {
