@@ -57,6 +57,13 @@ double judge(const SolveSet& set, const SpdBlock<T>& block, std::int64_t i) {
   return worst;
 }
 
+/// Error over bound of one value. A problem without an answer has NaN everywhere, for the referee as for the backend.
+double judge(bool answered, double got, const ReferencePotential& reference) {
+  if (answered == std::isnan(reference.potential)) return infinity;
+  if (!answered) return std::isnan(got) ? 0 : infinity;
+  return error_over_bound(got, reference.potential, reference.bound);
+}
+
 std::string shape_words(const SolveSet& set) {
   std::ostringstream text;
   text << set.batch << (set.shape.storage == Storage::dense ? " dense " : " packed ") << set.shape.n << "x" << set.shape.n
@@ -189,8 +196,7 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
       for (std::int64_t i = begin; i < first; ++i) {
         const double got = static_cast<double>(block.potential[static_cast<std::size_t>(selected[i] - first_point)]);
         const ReferencePotential& reference = expected[static_cast<std::size_t>(i - begin)];
-        const bool both_refuse = !answered && std::isnan(got) && std::isnan(reference.potential);
-        worst = std::max(worst, both_refuse ? 0 : error_over_bound(got, reference.potential, reference.bound));
+        worst = std::max(worst, judge(answered, got, reference));
       }
       const std::lock_guard lock(verdicts_mutex);
       verdicts.add(problem - block.first, worst);

@@ -13,8 +13,8 @@
 //   make two blocks write the same bits there: every sum has one fixed order.
 #include "core/grid_stride.hpp"
 #include "physics/direct_sum.cuh"
-#include "physics/direct_sum_lanes.hpp"
 #include "physics/near_charges.hpp"
+#include "physics/partial_sums.hpp"
 
 namespace smallbatch {
 
@@ -91,6 +91,13 @@ __device__ void near_box(const Placement& place, const ShiftedCoordinate (&s)[3]
     box[axis] = near_indices(s[axis].shifted, place.spacing[axis], place.points[axis], radius);
 }
 
+/// A charge that adds nothing anywhere: zero, and where no lattice point is, so that 1/r is finite.
+template <class T>
+__device__ ShiftedCharge<T> no_charge() {
+  constexpr T far = static_cast<T>(-4 * largest_input<T>);
+  return {far, far, far, T{0}};
+}
+
 /// One charge: status, shifted copy, and whether it is noted for repair.
 template <class T>
 __device__ void prepare_charge(const ChargeBatch& charges, const LatticeBatch& lattice,
@@ -114,9 +121,7 @@ __device__ void prepare_charge(const ChargeBatch& charges, const LatticeBatch& l
     return;  // the problem's values are NaN: its charges are not read
   }
   if (q == 0) {
-    // A zero charge is moved to where no lattice point is, so that it adds 0 times a finite number everywhere.
-    constexpr T far = static_cast<T>(-4 * largest_input<T>);
-    scratch.charges[index] = {far, far, far, T{0}};
+    scratch.charges[index] = no_charge<T>();
     return;
   }
   scratch.charges[index] = {static_cast<T>(s[0].shifted), static_cast<T>(s[1].shifted), static_cast<T>(s[2].shifted),
@@ -187,6 +192,31 @@ Cells cells_of(const LatticeBatch& lattice, std::int64_t problems) {
   return cells;
 }
 
+/// Adds the terms of one group of charges in shared memory to the partial sums.
+template <class T>
+__device__ void add_group(const ShiftedCharge<T>* charges, const T (&x)[points_in_x], const T (&y)[points_in_y], T z,
+                          T (&partial)[points_in_y][points_in_x]) {
+  T sum[points_in_y][points_in_x] = {};
+#pragma unroll
+  for (int k = 0; k < charges_per_group; ++k) {
+    const ShiftedCharge<T> charge = charges[k];
+    const T dz = z - charge.z, dz2 = dz * dz;
+    T dx2[points_in_x];
+#pragma unroll
+    for (int i = 0; i < points_in_x; ++i) dx2[i] = (x[i] - charge.x) * (x[i] - charge.x);
+#pragma unroll
+    for (int j = 0; j < points_in_y; ++j) {
+      const T dy = y[j] - charge.y, dyz2 = dy * dy + dz2;
+#pragma unroll
+      for (int i = 0; i < points_in_x; ++i) sum[j][i] += charge.q * inverse_sqrt(dx2[i] + dyz2);
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < points_in_y; ++j)
+#pragma unroll
+    for (int i = 0; i < points_in_x; ++i) partial[j][i] += sum[j][i];
+}
+
 template <class T>
 __device__ void sum_points(const ChargeBatch& charges, const LatticeBatch& lattice, const Cells& cells, double factor,
                            const PotentialResult<T>& result, const DirectSumScratch<T>& scratch, std::int64_t block) {
@@ -214,27 +244,17 @@ __device__ void sum_points(const ChargeBatch& charges, const LatticeBatch& latti
   const std::int64_t last = status.faults == 0 ? charges.offset[problem + 1] - charges.offset[0] : first;
   for (std::int64_t begin = first; begin < last; begin += charges_in_shared_memory) {
     const int loaded = static_cast<int>(min(static_cast<std::int64_t>(charges_in_shared_memory), last - begin));
+    const int padded = (loaded + charges_per_group - 1) / charges_per_group * charges_per_group;
     __syncthreads();  // the charges before these have been read by all
-    for (int i = threadIdx.x; i < loaded; i += sum_threads) shared_charges[i] = scratch.charges[begin + i];
+    for (int i = threadIdx.x; i < padded; i += sum_threads)
+      shared_charges[i] = i < loaded ? scratch.charges[begin + i] : no_charge<T>();
     __syncthreads();  // these are there
 
-    for (int part = 0; part < loaded; part += charges_per_partial_sum) {
+    for (int part = 0; part < padded; part += charges_per_partial_sum) {
       T partial[points_in_y][points_in_x] = {};
-      const int end = min(part + charges_per_partial_sum, loaded);
-#pragma unroll 4
-      for (int k = part; k < end; ++k) {
-        const ShiftedCharge<T> charge = shared_charges[k];
-        const T dz = z - charge.z, dz2 = dz * dz;
-        T dx2[points_in_x];
-#pragma unroll
-        for (int i = 0; i < points_in_x; ++i) dx2[i] = (x[i] - charge.x) * (x[i] - charge.x);
-#pragma unroll
-        for (int j = 0; j < points_in_y; ++j) {
-          const T dy = y[j] - charge.y, dyz2 = dy * dy + dz2;
-#pragma unroll
-          for (int i = 0; i < points_in_x; ++i) partial[j][i] += charge.q * inverse_sqrt(dx2[i] + dyz2);
-        }
-      }
+      const int end = min(part + charges_per_partial_sum, padded);
+      for (int group = part; group < end; group += charges_per_group)
+        add_group(shared_charges + group, x, y, z, partial);
 #pragma unroll
       for (int j = 0; j < points_in_y; ++j)
 #pragma unroll

@@ -42,17 +42,13 @@ struct DoubleSums {
 /// One instruction set. Points from `count` up to the next full vector are computed too, from whatever lies there.
 struct DirectSumLanes {
   const char* name;  ///< "avx2"
-  /// Single precision terms, partial sums of charges_per_partial_sum, totals in double precision. A charge on or very
+  /// Single precision terms and partial sums (partial_sums.hpp), totals in double precision. A charge on or very
   /// near a point makes that total meaningless.
   void (*sum_single)(const SingleCharges& charges, const SinglePoints& points, double* totals);
   /// Double precision throughout, totals compensated. A charge nearer than singular_distance is on the point.
   void (*sum_double)(const DoubleCharges& charges, const DoublePoints& points, double singular_distance,
                      DoubleSums& sums);
 };
-
-/// Charges per partial sum in working precision: the rounding errors of a running sum grow with its length, and for
-/// charges of one sign 32 keeps them to a third of the 2^-22 (2^-51) that the bound leaves, where 256 would use it all.
-inline constexpr int charges_per_partial_sum = 32;
 
 extern const DirectSumLanes direct_sum_lanes_baseline;  ///< runs everywhere
 extern const DirectSumLanes direct_sum_lanes_avx2;      ///< x86-64 with AVX2 and FMA

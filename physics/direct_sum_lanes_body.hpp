@@ -9,6 +9,7 @@
 #pragma once
 
 #include "physics/direct_sum_lanes.hpp"
+#include "physics/partial_sums.hpp"
 
 namespace smallbatch {
 namespace {
@@ -22,6 +23,10 @@ Vector load(const T* from) {
 template <class Vector, class T>
 void store(T* to, Vector v) {
   __builtin_memcpy(to, &v, sizeof(v));
+}
+
+std::int64_t end_of(std::int64_t begin, std::int64_t length, std::int64_t most) {
+  return most - begin < length ? most : begin + length;
 }
 
 // Several vectors of points at a time reuse each charge and hide the latency of the square root.
@@ -40,14 +45,18 @@ void sum_single(const SingleCharges& charges, const SinglePoints& points, double
     }
     double total[width * vectors] = {};
     for (std::int64_t begin = 0; begin < charges.count; begin += charges_per_partial_sum) {
-      const std::int64_t left = charges.count - begin;
-      const std::int64_t end = begin + (left < charges_per_partial_sum ? left : charges_per_partial_sum);
+      const std::int64_t end = end_of(begin, charges_per_partial_sum, charges.count);
       Float partial[vectors] = {};
-      for (std::int64_t i = begin; i < end; ++i) {
-        for (int v = 0; v < vectors; ++v) {
-          const Float dx = x[v] - charges.x[i], dy = y[v] - charges.y[i], dz = z[v] - charges.z[i];
-          partial[v] += charges.q[i] * Lanes::inverse_sqrt(dx * dx + (dy * dy + dz * dz));
+      for (std::int64_t group_begin = begin; group_begin < end; group_begin += charges_per_group) {
+        const std::int64_t group_end = end_of(group_begin, charges_per_group, end);
+        Float group[vectors] = {};
+        for (std::int64_t i = group_begin; i < group_end; ++i) {
+          for (int v = 0; v < vectors; ++v) {
+            const Float dx = x[v] - charges.x[i], dy = y[v] - charges.y[i], dz = z[v] - charges.z[i];
+            group[v] += charges.q[i] * Lanes::inverse_sqrt(dx * dx + (dy * dy + dz * dz));
+          }
         }
+        for (int v = 0; v < vectors; ++v) partial[v] += group[v];
       }
       for (int v = 0; v < vectors; ++v)
         for (int lane = 0; lane < width; ++lane) total[v * width + lane] += static_cast<double>(partial[v][lane]);
@@ -67,9 +76,8 @@ void sum_double(const DoubleCharges& charges, const DoublePoints& points, double
     const Double y = load<Double>(points.y + first), y_low = load<Double>(points.y_low + first);
     const Double z = load<Double>(points.z + first), z_low = load<Double>(points.z_low + first);
     Double total = {}, total_low = {}, net = {}, magnitude = {};
-    for (std::int64_t begin = 0; begin < charges.count; begin += charges_per_partial_sum) {
-      const std::int64_t left = charges.count - begin;
-      const std::int64_t end = begin + (left < charges_per_partial_sum ? left : charges_per_partial_sum);
+    for (std::int64_t begin = 0; begin < charges.count; begin += charges_per_group) {
+      const std::int64_t end = end_of(begin, charges_per_group, charges.count);
       Double partial = {};
       for (std::int64_t i = begin; i < end; ++i) {
         const Double dx = (x - charges.x[i]) + (x_low - charges.x_low[i]);

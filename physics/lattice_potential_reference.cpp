@@ -4,7 +4,7 @@
 //
 // It must be clearly more accurate than the double precision bound that it checks (relative errors of 4 u, u = 2^-53):
 //  - displacements carry the low parts that position - origin and index * spacing round away, so neither costs L/r;
-//  - chunks of 256 charges are summed by Eigen in several short running sums, their results with Neumaier's correction.
+//  - chunks of 64 charges are summed by Eigen in several short running sums, their results with Neumaier's correction.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace smallbatch {
 
 namespace {
 
-constexpr Eigen::Index chunk_charges = 256;
+constexpr Eigen::Index chunk_charges = 64;
 using Chunk = Eigen::Array<double, Eigen::Dynamic, 1, Eigen::ColMajor, chunk_charges, 1>;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 

@@ -7,6 +7,7 @@
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -32,11 +33,11 @@ using Column = Eigen::Matrix<Scalar, N, 1, Eigen::ColMajor, N == Eigen::Dynamic 
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 
-/// The exponent that brings the largest magnitude of `values` next to 1; 0 where there is none.
+/// floor(log2 of the largest magnitude); 0 where all are 0.
 template <class Derived>
 int exponent_of(const Eigen::DenseBase<Derived>& values) {
-  const double largest = static_cast<double>(values.derived().cwiseAbs().maxCoeff());
-  return largest > 0 && std::isfinite(largest) ? std::ilogb(largest) : 0;
+  const auto largest = values.derived().cwiseAbs().maxCoeff();
+  return largest > 0 ? std::ilogb(largest) : 0;
 }
 template <class Derived>
 auto scaled(const Eigen::DenseBase<Derived>& values, int exponent) {
@@ -48,7 +49,8 @@ double norm1(const Eigen::MatrixBase<Derived>& m) {
   return static_cast<double>(m.cwiseAbs().colwise().sum().maxCoeff());
 }
 
-/// One system as the referee sees it: the stored matrix, scaled to numbers near 1, and its factorization.
+/// One system as the referee sees it: the stored matrix A, and the factorization of E = 2^-g H A H, where g brings the
+/// largest element next to 1 and the powers of two in H = diag(2^half) then bring the diagonal there, too.
 template <class T, int N>
 class RefereeSystem {
  public:
@@ -61,73 +63,71 @@ class RefereeSystem {
       }
     info_ = inspect();
     if (info_ != 0) return;
-    exponent_ = exponent_of(matrix_) / 2 * 2;  // even: the square roots of the pivots see a power of two, too
+    exponent_ = exponent_of(matrix_);
+    for (int i = 0; i < n; ++i) half_[i] = matrix_(i, i) != 0 ? -(std::ilogb(matrix_(i, i)) - exponent_) / 2 : 0;
+    equilibrated_.resize(n, n);
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) equilibrated_(i, j) = std::ldexp(matrix_(i, j), half_[i] + half_[j] - exponent_);
     matrix_ = scaled(matrix_, -exponent_);
-    llt_.compute(matrix_);
+    llt_.compute(equilibrated_);
     if (llt_.info() != Eigen::Success) info_ = first_failing_block();
   }
 
   [[nodiscard]] std::int32_t info() const { return info_; }
   [[nodiscard]] int columns() const { return shape_.wants_inverse() ? shape_.n : shape_.nrhs; }
 
-  /// Column c of the solution times 2^(solution_exponent()), refined with wide residuals.
+  /// Column c of the solution, refined with wide residuals.
   Column<Wide<T>, N> solve(int c) const {
-    const Column<Wide<T>, N> rhs = scaled_rhs(c);
+    Column<Wide<T>, N> rhs = stored_rhs(c);
+    for (int i = 0; i < shape_.n; ++i) rhs(i) = std::ldexp(rhs(i), half_[i]);
+    const int rhs_exponent = exponent_of(rhs);
+    rhs = scaled(rhs, -rhs_exponent);
     Column<Wide<T>, N> x = llt_.solve(rhs.template cast<double>().eval()).template cast<Wide<T>>();
     constexpr int refinements = 2;
     for (int step = 0; step < refinements; ++step) {
-      const Column<Wide<T>, N> r = rhs - matrix_.template cast<Wide<T>>() * x;
+      const Column<Wide<T>, N> r = rhs - equilibrated_.template cast<Wide<T>>() * x;
       x += llt_.solve(r.template cast<double>().eval()).template cast<Wide<T>>();
     }
+    for (int i = 0; i < shape_.n; ++i) x(i) = std::ldexp(x(i), half_[i] + rhs_exponent - exponent_);
     return x;
   }
-  /// x as it is in memory = solve(c) * 2^(solution_exponent(c)).
-  [[nodiscard]] int solution_exponent(int c) const { return rhs_exponent(c) - exponent_; }
 
   /// ||b - A x||_1 / (||A||_1 ||x||_1), largest over the right-hand sides, or ||I - A X||_1 / (||A||_1 ||X||_1).
   double backward_error(const T* x) const {
-    const int n = shape_.n;
     const double norm_a = norm1(matrix_);
-    double worst = 0;
-    Matrix<double, N> inverse;
-    int inverse_exponent = 0;
-    if (shape_.wants_inverse()) {
-      inverse = Eigen::Map<const Eigen::Matrix<T, N, N, Eigen::RowMajor>>(x, n, n).template cast<double>();
-      if (!inverse.allFinite()) return nan_value;
-      inverse_exponent = exponent_of(inverse);
+    double worst = 0, norm_inverse = 0;
+    int x_exponent = 0;
+    for (int c = 0; c < columns(); ++c) {
+      const Column<double, N> stored = stored_solution(x, c);
+      if (!stored.allFinite()) return nan_value;
+      x_exponent = c == 0 || !shape_.wants_inverse() ? exponent_of(stored) : std::max(x_exponent, exponent_of(stored));
     }
     for (int c = 0; c < columns(); ++c) {
-      Column<double, N> stored =
-          Eigen::Map<const Column<T, N>, 0, Eigen::InnerStride<>>(x + c, n, 1, Eigen::InnerStride<>(columns()))
-              .template cast<double>();
-      if (!stored.allFinite()) return nan_value;
-      const int x_exponent = shape_.wants_inverse() ? inverse_exponent : exponent_of(stored);
+      Column<double, N> stored = stored_solution(x, c);
+      if (!shape_.wants_inverse()) x_exponent = exponent_of(stored);
       stored = scaled(stored, -x_exponent);
-      // rhs 2^(-exponent of A - exponent of x), from the already scaled right-hand side
-      const Column<Wide<T>, N> right = scaled(scaled_rhs(c), rhs_exponent(c) - exponent_ - x_exponent);
-      const Column<Wide<T>, N> r = right - (matrix_.template cast<Wide<T>>() * stored.template cast<Wide<T>>()).eval();
-      const double residual = static_cast<double>(r.cwiseAbs().sum());
+      const Column<Wide<T>, N> r = scaled(stored_rhs(c), -exponent_ - x_exponent) -
+                                   (matrix_.template cast<Wide<T>>() * stored.template cast<Wide<T>>()).eval();
+      const double residual = static_cast<double>(r.cwiseAbs().sum()), norm_x = stored.cwiseAbs().sum();
+      norm_inverse = std::max(norm_inverse, norm_x);
       if (residual == 0) continue;
-      const double error = shape_.wants_inverse() ? residual : residual / (norm_a * stored.cwiseAbs().sum());
+      const double error = shape_.wants_inverse() ? residual : residual / (norm_a * norm_x);
       if (!(error <= worst)) worst = error;
     }
-    return shape_.wants_inverse() && worst > 0 ? worst / (norm_a * norm1(scaled(inverse, -inverse_exponent))) : worst;
+    return shape_.wants_inverse() && worst > 0 ? worst / (norm_a * norm_inverse) : worst;
   }
 
   /// max over columns of ||x - x*||_inf / ||x*||_inf.
   double forward_error(const T* x) const {
-    const int n = shape_.n;
     double worst = 0;
     for (int c = 0; c < columns(); ++c) {
       const Column<Wide<T>, N> expected = solve(c);
-      const Column<Wide<T>, N> stored =
-          Eigen::Map<const Column<T, N>, 0, Eigen::InnerStride<>>(x + c, n, 1, Eigen::InnerStride<>(columns()))
-              .template cast<Wide<T>>();
+      const Column<double, N> stored = stored_solution(x, c);
       if (!stored.allFinite()) return nan_value;
-      const Column<Wide<T>, N> difference = scaled(stored, -solution_exponent(c)) - expected;
-      const double error = static_cast<double>(difference.cwiseAbs().maxCoeff());
+      const Column<Wide<T>, N> difference = stored.template cast<Wide<T>>() - expected;
+      const Wide<T> error = difference.cwiseAbs().maxCoeff();
       if (error == 0) continue;
-      const double relative = error / static_cast<double>(expected.cwiseAbs().maxCoeff());
+      const double relative = static_cast<double>(error / expected.cwiseAbs().maxCoeff());
       if (!(relative <= worst)) worst = relative;
     }
     return worst;
@@ -136,19 +136,21 @@ class RefereeSystem {
   /// Whether some solution leaves the range of T.
   [[nodiscard]] bool overflows() const {
     for (int c = 0; c < columns(); ++c)
-      for (const Wide<T> value : scaled(solve(c), solution_exponent(c)))
+      for (const Wide<T> value : solve(c))
         if (!std::isfinite(static_cast<T>(value))) return true;
     return false;
   }
 
   [[nodiscard]] double rcond() const {
-    const Matrix<double, N> inverse = llt_.solve(Matrix<double, N>::Identity(shape_.n, shape_.n));
+    Matrix<double, N> inverse = llt_.solve(Matrix<double, N>::Identity(shape_.n, shape_.n));
+    for (int i = 0; i < shape_.n; ++i)
+      for (int j = 0; j < shape_.n; ++j) inverse(i, j) = std::ldexp(inverse(i, j), half_[i] + half_[j]);
     return 1 / (norm1(matrix_) * norm1(inverse));
   }
 
   /// Smallest over largest eigenvalue of the leading k x k block with its diagonal scaled to 1.
   [[nodiscard]] double scaled_block_rcond(int k) const {
-    Eigen::MatrixXd block = matrix_.topLeftCorner(k, k);
+    Eigen::MatrixXd block = equilibrated_.topLeftCorner(k, k);
     if (!(block.diagonal().minCoeff() > 0)) return block.diagonal().minCoeff() < 0 ? -1 : 0;
     const Eigen::VectorXd d = block.diagonal().cwiseSqrt().cwiseInverse();
     block = d.asDiagonal() * block * d.asDiagonal();
@@ -167,7 +169,7 @@ class RefereeSystem {
                              std::sqrt(std::abs(matrix_(i, i))) * std::sqrt(std::abs(matrix_(j, j)));
         if (std::abs(matrix_(i, j) - matrix_(j, i)) > bound) return info_matrix_not_symmetric;
       }
-    for (int e = 0; e < n * shape_.nrhs; ++e)
+    for (std::int64_t e = 0; e < shape_.rhs_size(); ++e)
       if (!std::isfinite(b_[e])) return info_rhs_not_finite;
     return 0;
   }
@@ -175,22 +177,28 @@ class RefereeSystem {
   /// The smallest leading block that LLT cannot factor: its last pivot is the first that is not positive.
   std::int32_t first_failing_block() const {
     for (int k = 1; k < shape_.n; ++k)
-      if (Eigen::LLT<Eigen::MatrixXd>(matrix_.topLeftCorner(k, k)).info() != Eigen::Success) return k;
+      if (Eigen::LLT<Eigen::MatrixXd>(equilibrated_.topLeftCorner(k, k)).info() != Eigen::Success) return k;
     return shape_.n;
   }
 
   Column<Wide<T>, N> stored_rhs(int c) const {
     Column<Wide<T>, N> rhs(shape_.n);
-    for (int i = 0; i < shape_.n; ++i) rhs(i) = shape_.wants_inverse() ? (i == c ? 1 : 0) : b_[i * shape_.nrhs + c];
+    for (int i = 0; i < shape_.n; ++i)
+      rhs(i) = shape_.wants_inverse() ? (i == c ? 1 : 0) : b_[i * std::int64_t{shape_.nrhs} + c];
     return rhs;
   }
-  [[nodiscard]] int rhs_exponent(int c) const { return exponent_of(stored_rhs(c)); }
-  Column<Wide<T>, N> scaled_rhs(int c) const { return scaled(stored_rhs(c), -rhs_exponent(c)); }
+  Column<double, N> stored_solution(const T* x, int c) const {
+    Column<double, N> column(shape_.n);
+    for (int i = 0; i < shape_.n; ++i) column(i) = x[i * std::int64_t{columns()} + c];
+    return column;
+  }
 
   SpdShape shape_;
   const T* b_;
-  Matrix<double, N> matrix_;  // A * 2^-exponent_ once inspected
-  int exponent_ = 0;
+  Matrix<double, N> matrix_;        // A; 2^-exponent_ A once inspected
+  Matrix<double, N> equilibrated_;  // E
+  int exponent_ = 0;                // g
+  std::array<int, max_system_size> half_{};
   Eigen::LLT<Matrix<double, N>> llt_;
   std::int32_t info_ = 0;
 };
@@ -202,8 +210,11 @@ void solve_one(const SpdShape& shape, const T* a, const T* b, T* x, std::int32_t
   const int columns = system.columns();
   if (info == 0 && system.overflows()) info = info_result_not_finite;
   for (int c = 0; c < columns && info == 0; ++c) {
-    const Column<Wide<T>, N> solution = scaled(system.solve(c), system.solution_exponent(c));
-    for (int i = 0; i < shape.n; ++i) x[i * columns + c] = static_cast<T>(solution(i));
+    const Column<Wide<T>, N> solution = system.solve(c);
+    for (int i = 0; i < shape.n; ++i) {
+      const bool mirrored = shape.wants_inverse() && i < c;  // the inverse is exactly symmetric
+      x[i * std::int64_t{columns} + c] = mirrored ? x[c * shape.n + i] : static_cast<T>(solution(i));
+    }
   }
   if (info == 0) {
     backward_error = static_cast<T>(system.backward_error(x));

@@ -3,10 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 
 #include "core/backend.hpp"
 #include "core/device.hpp"
+
+namespace smallbatch {
+
+/// How GoogleTest shows a backend.
+inline void PrintTo(BackendKind kind, std::ostream* out) { *out << backend_name({kind}); }
+
+}  // namespace smallbatch
 
 namespace smallbatch::testing {
 

@@ -1,6 +1,7 @@
 // What the tests of potentials share: problems as plain values, and the truth, a direct sum in long double.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -113,8 +114,8 @@ Truth truth(const Problem& problem, const LatticeShape& shape, std::int64_t poin
   for (std::size_t i = 0; i < problem.charge.size(); ++i) {
     long double r2 = 0;
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      const long double p = problem.origin[axis] + static_cast<long double>(index[axis]) * problem.spacing[axis];
-      const long double d = p - problem.position[3 * i + axis];
+      const long double s = static_cast<long double>(problem.position[3 * i + axis]) - problem.origin[axis];
+      const long double d = static_cast<long double>(index[axis]) * problem.spacing[axis] - s;
       r2 += d * d;
     }
     const long double r = std::sqrt(r2), q = problem.charge[i];
