@@ -1,0 +1,176 @@
+"""generate, import, info and export as a user runs them."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.problems import add_potential, add_solve, open_problem_file
+
+PQR = "ATOM 1 X ION 1 {:.3f} {:.3f} {:.3f} {:.3f} 1.000\n"
+
+
+def write_pqr(path, atoms):
+    path.write_text("".join(PQR.format(*atom) for atom in atoms))
+
+
+def potential(path, name="molecules"):
+    with h5py.File(path) as file:
+        return file[f"potential/{name}/V"][...].astype(np.float64)
+
+
+@pytest.mark.parametrize("storage", ["dense", "packed"])
+def test_generated_systems_have_the_condition_that_was_asked_for(smallbatch, tmp_path, storage):
+    smallbatch("generate", "spd", "-o", "p.h5", "--batch", 5, "--n", 12, "--condition", 1e4, "--type", "float64",
+               "--storage", storage, "--nrhs", 2)
+    with h5py.File(tmp_path / "p.h5") as file:
+        a, b = file["solve/systems/A"][...], file["solve/systems/b"][...]
+    assert b.shape == (5, 12, 2)
+    if storage == "packed":
+        rows, columns = np.tril_indices(12)
+        full = np.zeros((5, 12, 12))
+        full[:, rows, columns] = full[:, columns, rows] = a
+        a = full
+    assert np.array_equal(a, a.transpose(0, 2, 1))
+    assert np.linalg.cond(a) == pytest.approx(1e4, rel=1e-6)
+
+
+def test_the_seed_makes_the_numbers_and_is_printed(smallbatch, tmp_path):
+    files = []
+    for name, seed in [("a", 3), ("b", 3), ("c", 4)]:
+        done = smallbatch("generate", "spd", "-o", f"{name}.h5", "--batch", 7, "--seed", seed)
+        assert f"seed {seed}" in done.stdout
+        with h5py.File(tmp_path / f"{name}.h5") as file:
+            files.append(file["solve/systems/A"][...])
+    assert np.array_equal(files[0], files[1]) and not np.array_equal(files[0], files[2])
+
+
+def test_generated_charges_are_neutral_and_run(smallbatch, tmp_path):
+    smallbatch("generate", "charges", "-o", "p.h5", "--batch", 3, "--charges", 50, "--shape", "6,5,4", "--spacing", 2)
+    with h5py.File(tmp_path / "p.h5") as file:
+        assert file["potential/charges/offset"][...].tolist() == [0, 50, 100, 150]
+        assert abs(file["potential/charges/charge"][:50].sum()) < 1e-12
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    assert potential(tmp_path / "r.h5", "charges").shape == (3, 4, 5, 6)
+
+
+def test_potentials_of_parts_add_up(smallbatch, tmp_path):
+    first, second = [(0, 0, 0, 1), (1.5, 0, 0, -0.5)], [(0, 4, 0, 0.25)]
+    write_pqr(tmp_path / "one.pqr", first)
+    write_pqr(tmp_path / "two.pqr", second)
+    write_pqr(tmp_path / "both.pqr", first + second)
+    smallbatch("import", "both.pqr", "one.pqr", "two.pqr", "-o", "p.h5", "--shape", "9,8,7", "--margin", 2.7)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    v = potential(tmp_path / "r.h5")
+    np.testing.assert_allclose(v[0], v[1] + v[2], rtol=0, atol=1e-5)
+
+
+def test_the_lattice_is_laid_as_asked(smallbatch, tmp_path):
+    write_pqr(tmp_path / "one.pqr", [(0, 0, 0, 1), (10, 4, 2, 1)])
+    write_pqr(tmp_path / "two.pqr", [(20, 0, 0, 1)])
+
+    def lattice(*arguments):
+        smallbatch("import", "one.pqr", "two.pqr", "-o", "p.h5", "--overwrite", *arguments)
+        with h5py.File(tmp_path / "p.h5") as file:
+            group = file["potential/molecules"]
+            return tuple(group.attrs["shape"]), group["origin"][...], group["spacing"][...]
+
+    shape, origin, spacing = lattice("--spacing", 0.5, "--margin", 3)  # around both
+    assert shape == (53, 21, 17)
+    assert origin.tolist() == [[-3, -3, -3]] * 2 and (spacing == 0.5).all()
+    shape, origin, spacing = lattice("--lattice", "each", "--shape", "5", "--margin", 1)  # of one shape, around each
+    assert shape == (5, 5, 5)
+    assert origin.tolist() == [[-1, -1, -1], [14, -3, -2]] and spacing.tolist() == [[3, 1.5, 1]] * 2
+    shape, origin, spacing = lattice("--origin", "1,2,3", "--shape", "2,3,4", "--spacing", 0.25)
+    assert shape == (2, 3, 4) and origin.tolist() == [[1, 2, 3]] * 2 and (spacing == 0.25).all()
+
+
+def test_a_born_ion_is_q_over_r(smallbatch, tmp_path):
+    write_pqr(tmp_path / "ion.pqr", [(0, 0, 0, 1)])
+    smallbatch("import", "ion.pqr", "-o", "p.h5", "--origin", "3,0,4", "--spacing", 1, "--shape", 1)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    assert potential(tmp_path / "r.h5")[0, 0, 0, 0] == pytest.approx(14.3996454784 / 5, rel=2e-7)
+
+
+def test_an_h5md_trajectory_becomes_a_batch_and_a_time_series(smallbatch, tmp_path):
+    rng = np.random.default_rng(2)
+    with h5py.File(tmp_path / "t.h5", "w") as file:
+        ions = file.create_group("particles/ions")
+        ions["position/value"] = rng.uniform(-0.5, 0.5, (4, 6, 3))
+        ions["position/value"].attrs["unit"] = "nm"
+        ions["charge"] = np.tile([1.0, -1.0], 3)
+        ions["charge"].attrs["unit"] = "e"
+        file.create_group("h5md").attrs["version"] = np.array([1, 1])
+    smallbatch("import", "t.h5", "-o", "p.h5", "--shape", 5, "--set", "ions")
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with h5py.File(tmp_path / "p.h5") as file, h5py.File(tmp_path / "t.h5") as source:
+        np.testing.assert_allclose(file["potential/ions/position"][...].reshape(4, 6, 3),
+                                   10 * source["particles/ions/position/value"][...], rtol=1e-15)
+    with h5py.File(tmp_path / "r.h5") as file:
+        assert file["VTKHDF/Steps"].attrs["NSteps"] == 4
+        assert file["VTKHDF/PointData/V"] == file["potential/ions/V"]
+    smallbatch("import", "t.h5", "t.h5", "-o", "q.h5", expect=2)
+
+
+def test_info_says_what_a_file_holds_and_needs(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=5, n=8, nrhs=3, store_packed=True)
+        add_potential(file, shape=(4, 3, 2), output_unit="kT/e")
+    told = json.loads(smallbatch("info", "p.h5", "--json").stdout)
+    assert told["kind"] == "problems"
+    systems, charges = told["sets"]
+    assert (systems["batch"], systems["n"], systems["nrhs"], systems["storage"]) == (5, 8, 3, "packed_lower")
+    assert charges["lattice"] == [4, 3, 2] and charges["output_unit"] == "kT/e" and charges["charges"] == 1
+    assert told["needs"]["systems"] == 5 and told["needs"]["pairs"] == 24
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    # What was foretold is what the datasets take.
+    with h5py.File(tmp_path / "r.h5") as file:
+        sizes = []
+        file.visititems(lambda name, item: sizes.append(item.nbytes)
+                        if isinstance(item, h5py.Dataset) and not name.startswith("VTKHDF") else None)
+    assert told["needs"]["result_bytes"] == sum(sizes)
+    told = json.loads(smallbatch("info", "r.h5", "--json").stdout)
+    assert told["kind"] == "results"
+    assert [s["verification"]["agreed"] for s in told["sets"]] == [5, 1]
+    assert "kriging" not in smallbatch("info", "r.h5").stdout
+
+
+def test_export_refuses_what_is_not_there(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_potential(file)
+        add_potential(file, name="more")
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    assert "--set" in smallbatch("export", "r.h5", "-o", "v.dx", expect=2).stderr
+    assert "nowhere" in smallbatch("export", "r.h5", "--set", "nowhere", "-o", "v.dx", expect=2).stderr
+    assert "7" in smallbatch("export", "r.h5", "--set", "more", "--index", 7, "-o", "v.dx", expect=2).stderr
+    assert "99" in smallbatch("export", "r.h5", "--set", "more", "--slice", 99, "-o", "v.png", expect=2).stderr
+    assert ".tiff" in smallbatch("export", "r.h5", "--set", "more", "-o", "v.tiff", expect=2).stderr
+    assert "p.h5" in smallbatch("export", "p.h5", "-o", "v.dx", expect=3).stderr
+
+
+def test_a_terminal_gets_a_progress_bar_and_a_log_does_not(smallbatch, tmp_path):
+    import os
+    import pty
+    import subprocess
+
+    smallbatch("generate", "spd", "-o", "p.h5", "--batch", 3000)
+    for no_color in [False, True]:
+        leader, follower = pty.openpty()
+        environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+        if no_color:
+            environment["NO_COLOR"] = "1"
+        environment["TERM"] = "xterm"
+        process = subprocess.Popen([smallbatch.program, "run", "p.h5", "-o", "r.h5", "--overwrite", "--block-mib", "1"],
+                                   cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=follower)
+        os.close(follower)
+        shown = b""
+        try:
+            while piece := os.read(leader, 4096):
+                shown += piece
+        except OSError:  # the terminal is closed
+            pass
+        assert process.wait() == 0
+        assert b"solve/systems [" in shown and b"%" in shown
+        assert (b"\x1b[32m" in shown) is not no_color
+    assert "[#" not in smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite").stderr
