@@ -4,7 +4,7 @@
 //
 // It must be clearly more accurate than the double precision bound that it checks (relative errors of 4 u, u = 2^-53):
 //  - displacements carry the low parts that position - origin and index * spacing round away, so neither costs L/r;
-//  - chunks of 64 charges are summed by Eigen in several short running sums, their results with Neumaier's correction.
+//  - 64 sums run side by side, and each keeps what its additions, of two terms together, lose (Knuth's two-sum).
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -19,8 +19,8 @@ namespace smallbatch {
 
 namespace {
 
-constexpr Eigen::Index chunk_charges = 64;
-using Chunk = Eigen::Array<double, Eigen::Dynamic, 1, Eigen::ColMajor, chunk_charges, 1>;
+constexpr int chunk_charges = 64, chunks_together = 2;
+using Chunk = Eigen::Array<double, chunk_charges, 1>;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// A running sum that keeps what each addition loses (Neumaier).
@@ -50,11 +50,13 @@ class Referee {
     spacing_ = Eigen::Array3d(lattice.spacing + 3 * problem);
     singular_distance_ = singular_distance_in_spacings * spacing_.minCoeff();
 
-    // Zero charges have no effect, not even on the extent.
-    const Eigen::Index used = (charge != 0).count();
-    position_.resize(used, 3);
-    position_low_.resize(used, 3);
-    charge_.resize(used);
+    // Zero charges have no effect, not even on the extent. Whole chunks are filled with zero charges infinitely far
+    // away.
+    used_ = (charge != 0).count();
+    const Eigen::Index stored = (used_ + chunk_charges - 1) / chunk_charges * chunk_charges;
+    position_.setConstant(stored, 3, infinity);
+    position_low_.setZero(stored, 3);
+    charge_.setZero(stored);
     Eigen::Index next = 0;
     for (Eigen::Index i = 0; i < count; ++i) {
       if (charge[i] == 0) continue;
@@ -66,12 +68,11 @@ class Referee {
       }
       charge_[next++] = charge[i];
     }
-    magnitude_ = charge_.abs();
     const Eigen::Array3d points(static_cast<double>(shape_.nx), static_cast<double>(shape_.ny),
                                 static_cast<double>(shape_.nz));
     const Eigen::Array3d corner = (points - 1) * spacing_;
     extent_ = corner.matrix().norm();
-    if (used > 0) extent_ = std::max(extent_, position_.matrix().rowwise().norm().maxCoeff());
+    if (used_ > 0) extent_ = std::max(extent_, position_.topRows(used_).matrix().rowwise().norm().maxCoeff());
 
     const double limit = precision == ScalarType::float32 ? 1e15 : 1e150;
     if (!position.isFinite().all() || !charge.isFinite().all())
@@ -92,34 +93,45 @@ class Referee {
     Eigen::Array3d point_low;
     for (int axis = 0; axis < 3; ++axis) point_low[axis] = std::fma(index[axis], spacing_[axis], -point[axis]);
 
-    CompensatedSum potential, over_r, over_r2, net, on_point;
-    for (Eigen::Index first = 0; first < charge_.size(); first += chunk_charges) {
-      const Eigen::Index n = std::min(chunk_charges, charge_.size() - first);
-      const auto displacement = [&](int axis) {
-        return (position_.col(axis).segment(first, n) - point[axis]) +
-               (position_low_.col(axis).segment(first, n) - point_low[axis]);
-      };
-      Chunk distance2 = displacement(0).square() + displacement(1).square() + displacement(2).square();
-      if (distance2.minCoeff() < singular_distance_ * singular_distance_) {
-        for (Eigen::Index i = 0; i < n; ++i) {
-          if (std::sqrt(distance2[i]) >= singular_distance_) continue;
-          net.add(charge_[first + i]);
-          on_point.add(magnitude_[first + i]);
-          distance2[i] = infinity;
-        }
-      }
-      const Chunk reciprocal = distance2.sqrt().inverse();
-      const Chunk share = magnitude_.segment(first, n) * reciprocal;
-      potential.add((charge_.segment(first, n) * reciprocal).sum());
-      over_r.add(share.sum());
-      over_r2.add((share * reciprocal).sum());
-    }
     const bool single = precision_ == ScalarType::float32;
-    const double relative = single ? 0x1p-22 : 0x1p-51, shift = single ? 0x1p-23 : 0x1p-52;
-    const double factor = std::abs(options_.unit_factor);
+    const double relative = single ? 0x1p-22 : 0x1p-51, shift = extent_ * (single ? 0x1p-23 : 0x1p-52);
+    Chunk potential = Chunk::Zero(), lost = Chunk::Zero();
+    double bound = 0;
+    CompensatedSum net, on_point;
+    for (Eigen::Index begin = 0; begin < charge_.size(); begin += chunks_together * chunk_charges) {
+      const Eigen::Index end = std::min<Eigen::Index>(charge_.size(), begin + chunks_together * chunk_charges);
+      Chunk together = Chunk::Zero();
+      for (Eigen::Index first = begin; first < end; first += chunk_charges) {
+        const auto displacement = [&](int axis) {
+          return (position_.col(axis).segment<chunk_charges>(first) - point[axis]) +
+                 (position_low_.col(axis).segment<chunk_charges>(first) - point_low[axis]);
+        };
+        Chunk distance2 = displacement(0).square() + displacement(1).square() + displacement(2).square();
+        if (distance2.minCoeff() < singular_distance_ * singular_distance_) {
+          for (int i = 0; i < chunk_charges; ++i) {
+            if (std::sqrt(distance2[i]) >= singular_distance_) continue;
+            net.add(charge_[first + i]);
+            on_point.add(std::abs(charge_[first + i]));
+            distance2[i] = infinity;
+          }
+        }
+        const Chunk reciprocal = distance2.sqrt().inverse();
+        const auto charge = charge_.segment<chunk_charges>(first);
+        together += charge * reciprocal;
+        bound += (charge.abs() * reciprocal * (relative + shift * reciprocal)).sum();
+      }
+      const Chunk sum = potential + together, gained = sum - potential;
+      lost += (potential - (sum - gained)) + (together - gained);
+      potential = sum;
+    }
+    CompensatedSum total;
+    for (int i = 0; i < chunk_charges; ++i) {
+      total.add(potential[i]);
+      total.add(lost[i]);
+    }
     ReferencePotential result;
-    result.bound = factor * (relative * over_r.value() + shift * extent_ * over_r2.value());
-    result.potential = options_.unit_factor * potential.value();
+    result.bound = std::abs(options_.unit_factor) * bound;
+    result.potential = options_.unit_factor * total.value();
     if (options_.singular == Singular::infinite && std::abs(net.value()) > net_charge_tolerance * on_point.value())
       result.potential = std::copysign(infinity, net.value());
     return result;
@@ -130,7 +142,7 @@ class Referee {
   [[nodiscard]] std::int32_t charges_on_points() const {
     const std::int64_t points[3] = {shape_.nx, shape_.ny, shape_.nz};
     std::int64_t found = 0;
-    for (Eigen::Index i = 0; i < charge_.size(); ++i) {
+    for (Eigen::Index i = 0; i < used_; ++i) {
       Eigen::Array3d d;
       for (int axis = 0; axis < 3; ++axis) {
         const double last = static_cast<double>(points[axis] - 1);
@@ -149,7 +161,8 @@ class Referee {
   double singular_distance_ = 0, extent_ = 0;
   std::int32_t info_ = 0;
   Eigen::Array<double, Eigen::Dynamic, 3> position_, position_low_;  ///< relative to the origin: high + low is exact
-  Eigen::ArrayXd charge_, magnitude_;
+  Eigen::ArrayXd charge_;
+  Eigen::Index used_ = 0;  ///< charges before those that fill the last chunk
 };
 
 class ReferenceLatticePotential final : public LatticePotential {

@@ -28,7 +28,10 @@ template <int W>
 struct Lanes<float, W> {
   typedef float Vector __attribute__((vector_size(4 * W)));
   typedef std::int32_t Mask __attribute__((vector_size(4 * W)));
-  typedef double Wide __attribute__((vector_size(8 * W)));
+  // Double precision fills a register with half as many lanes; the compiler splits larger vectors badly.
+  static constexpr int parts = 2;
+  typedef float Part __attribute__((vector_size(4 * W / parts)));
+  typedef double Wide __attribute__((vector_size(8 * W / parts)));
   static constexpr int mantissa_bits = 23, exponent_bias = 127;
   static constexpr int diagonal_window = 20, rhs_window = 40;  // exponents that need no scaling
   static constexpr double eps = 0x1p-23;
@@ -37,6 +40,8 @@ template <int W>
 struct Lanes<double, W> {
   typedef double Vector __attribute__((vector_size(8 * W)));
   typedef std::int64_t Mask __attribute__((vector_size(8 * W)));
+  static constexpr int parts = 1;
+  typedef Vector Part;
   typedef Vector Wide;
   static constexpr int mantissa_bits = 52, exponent_bias = 1023;
   static constexpr int diagonal_window = 150, rhs_window = 300;
@@ -61,11 +66,16 @@ struct Group {
   using Mask = typename L::Mask;
   using Wide = typename L::Wide;
 
-  static Wide widen(Vector v) {
+  static constexpr int part_lanes = W / L::parts;
+  using Part = typename L::Part;
+  /// Lanes part * part_lanes and following of a vector in memory, in double precision.
+  static Wide widen(const Vector& v, int part) {
+    Part lanes;
+    __builtin_memcpy(&lanes, (const T*)&v + part * part_lanes, sizeof(Part));
     if constexpr (sizeof(T) == sizeof(double))
-      return v;
+      return lanes;
     else
-      return __builtin_convertvector(v, Wide);
+      return __builtin_convertvector(lanes, Wide);
   }
   static bool any(Mask mask) {
     Mask all = mask;
@@ -157,7 +167,7 @@ struct Group {
   Mask half[max_system_size];  // exponents of D'
   Mask status;
 
-  Vector element(int i, int j) const {
+  const Vector& element(int i, int j) const {
     return a[packed ? (i >= j ? lower_index(i, j) : lower_index(j, i)) : i * n + j];
   }
   void fail(Mask where, std::int32_t info) { status = (status == 0) & where ? Mask{} + info : status; }
@@ -265,40 +275,44 @@ struct Group {
   }
 
   /// 2^-exponent(v) as a factor; double precision input alone can leave the range of the sums below.
-  static Wide normalizer(Vector v) {
-    if constexpr (sizeof(T) == sizeof(float)) return Wide{} + 1;
-    Mask e = exponent(v);
-    e = e < -L::exponent_bias + 1 ? Mask{} - L::exponent_bias + 1 : e;
-    e = e > L::exponent_bias - 1 ? Mask{} + L::exponent_bias - 1 : e;
-    if constexpr (sizeof(T) == sizeof(double)) return power_of_two(-e);
+  static Wide normalizer(const Vector& v) {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return Wide{} + 1;
+    } else {
+      Mask e = exponent(v);
+      e = e < -L::exponent_bias + 1 ? Mask{} - L::exponent_bias + 1 : e;
+      e = e > L::exponent_bias - 1 ? Mask{} + L::exponent_bias - 1 : e;
+      return power_of_two(-e);
+    }
   }
 
-  Wide backward_error(std::int64_t matrix_size) const {
+  /// The backward errors of the lanes of one part.
+  Wide backward_error(std::int64_t matrix_size, int part) const {
     Vector largest{};
-    for (std::int64_t e = 0; e < matrix_size; ++e) largest = larger(largest, absolute(a[e]));
+    for (std::int64_t e = 0; e < matrix_size && sizeof(T) == 8; ++e) largest = larger(largest, absolute(a[e]));
     const Wide a_factor = normalizer(largest);
     Wide column_sum[max_system_size]{}, norm_a{};
     for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) column_sum[j] += absolute(widen(element(i, j))) * a_factor;
+      for (int j = 0; j < n; ++j) column_sum[j] += absolute(widen(element(i, j), part)) * a_factor;
     for (int j = 0; j < n; ++j) norm_a = larger(norm_a, column_sum[j]);
 
     Vector largest_x{};
-    if (inverse)
-      for (int e = 0; e < n * n; ++e) largest_x = larger(largest_x, absolute(x[e]));
+    for (int e = 0; e < n * n && inverse && sizeof(T) == 8; ++e) largest_x = larger(largest_x, absolute(x[e]));
     Wide worst{}, worst_residual{}, norm_inverse{};
     for (int c = 0; c < columns; ++c) {
       if (!inverse) largest_x = Vector{};
-      for (int i = 0; i < n && !inverse; ++i) largest_x = larger(largest_x, absolute(x[i * columns + c]));
+      for (int i = 0; i < n && !inverse && sizeof(T) == 8; ++i)
+        largest_x = larger(largest_x, absolute(x[i * columns + c]));
       const Wide x_factor = normalizer(largest_x);
       Wide scaled_x[max_system_size], norm_x{}, residual{};
       for (int i = 0; i < n; ++i) {
-        scaled_x[i] = widen(x[i * columns + c]) * x_factor;
+        scaled_x[i] = widen(x[i * columns + c], part) * x_factor;
         norm_x += absolute(scaled_x[i]);
       }
       for (int i = 0; i < n; ++i) {
-        const Wide right = inverse ? Wide{} + (i == c ? 1 : 0) : widen(b[i * columns + c]);
+        const Wide right = inverse ? Wide{} + (i == c ? 1 : 0) : widen(b[i * columns + c], part);
         Wide sum = right * a_factor * x_factor;
-        for (int j = 0; j < n; ++j) sum -= widen(element(i, j)) * a_factor * scaled_x[j];
+        for (int j = 0; j < n; ++j) sum -= widen(element(i, j), part) * a_factor * scaled_x[j];
         residual += absolute(sum);
       }
       worst = larger(worst, residual == 0 ? Wide{} : residual / (norm_a * norm_x));
@@ -337,7 +351,12 @@ void solve_in_lanes(const LdltTask<T>& task) {
     for (; column + 4 <= group.columns; column += 4) group.template substitute<4>(column);
     for (; column < group.columns; ++column) group.template substitute<1>(column);
     group.finish_solution();
-    const typename G::Wide error = group.backward_error(matrix_size);
+    T error[W];
+    for (int part = 0; part < G::L::parts; ++part) {
+      const typename G::Wide errors = group.backward_error(matrix_size, part);
+      for (int lane = 0; lane < G::part_lanes; ++lane)
+        error[part * G::part_lanes + lane] = static_cast<T>(errors[lane]);
+    }
 
     const T nan = static_cast<T>(__builtin_nan(""));
     for (int e = 0; e < task.n * group.columns; ++e)
@@ -345,7 +364,7 @@ void solve_in_lanes(const LdltTask<T>& task) {
     G::separate(group.x, n * group.columns, used, task.x + first * n * group.columns);
     for (int lane = 0; lane < used; ++lane) {
       task.info[first + lane] = static_cast<std::int32_t>(group.status[lane]);
-      task.backward_error[first + lane] = group.status[lane] != 0 ? nan : static_cast<T>(error[lane]);
+      task.backward_error[first + lane] = group.status[lane] != 0 ? nan : error[lane];
     }
   }
 }

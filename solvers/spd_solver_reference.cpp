@@ -39,9 +39,12 @@ int exponent_of(const Eigen::DenseBase<Derived>& values) {
   const auto largest = values.derived().cwiseAbs().maxCoeff();
   return largest > 0 ? std::ilogb(largest) : 0;
 }
+/// values * 2^exponent.
 template <class Derived>
 auto scaled(const Eigen::DenseBase<Derived>& values, int exponent) {
   using Scalar = typename Derived::Scalar;
+  constexpr int largest = 1000;  // 2^exponent itself stays in range for the common ones
+  if (std::abs(exponent) <= largest) return (values.derived() * std::ldexp(Scalar(1), exponent)).eval();
   return values.derived().unaryExpr([exponent](Scalar v) { return std::ldexp(v, exponent); }).eval();
 }
 template <class Derived>
@@ -65,9 +68,10 @@ class RefereeSystem {
     if (info_ != 0) return;
     exponent_ = exponent_of(matrix_);
     for (int i = 0; i < n; ++i) half_[i] = matrix_(i, i) != 0 ? -(std::ilogb(matrix_(i, i)) - exponent_) / 2 : 0;
-    equilibrated_.resize(n, n);
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) equilibrated_(i, j) = std::ldexp(matrix_(i, j), half_[i] + half_[j] - exponent_);
+    equilibrated_ = scaled(matrix_, -exponent_);
+    if (std::any_of(half_.begin(), half_.end(), [](int half) { return half != 0; }))
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j) equilibrated_(i, j) = std::ldexp(matrix_(i, j), half_[i] + half_[j] - exponent_);
     matrix_ = scaled(matrix_, -exponent_);
     llt_.compute(equilibrated_);
     if (llt_.info() != Eigen::Success) info_ = first_failing_block();
@@ -143,8 +147,11 @@ class RefereeSystem {
 
   [[nodiscard]] double rcond() const {
     Matrix<double, N> inverse = llt_.solve(Matrix<double, N>::Identity(shape_.n, shape_.n));
-    for (int i = 0; i < shape_.n; ++i)
-      for (int j = 0; j < shape_.n; ++j) inverse(i, j) = std::ldexp(inverse(i, j), half_[i] + half_[j]);
+    for (int i = 0; i < shape_.n; ++i) {
+      if (half_[i] == 0) continue;
+      inverse.row(i) *= std::ldexp(1.0, half_[i]);
+      inverse.col(i) *= std::ldexp(1.0, half_[i]);
+    }
     return 1 / (norm1(matrix_) * norm1(inverse));
   }
 

@@ -151,7 +151,7 @@ TEST_P(LatticePotentialTest, EveryPointWithinTheBound) {
       const auto answer = evaluate<T>(*potential_, shape, {problem}, options);
       const Comparison found = compare_with_truth(answer, problem, shape, options);
       expect_agrees(found);
-      EXPECT_LT(found.worst, neutral ? 0.8 : 0.6);
+      EXPECT_LT(found.worst, 0.5);  // half the bound: many errors partly cancel
       EXPECT_EQ(answer.info[0], 0);
     });
   }
@@ -164,6 +164,18 @@ TEST_P(LatticePotentialTest, ManyChargesOfOneSignFarFromTheLattice) {
   problem.position = set.position;
   for (const double q : set.charge) problem.charge.push_back(1 + 0.1 * q);
   const LatticeShape shape{13, 5, 4};
+  for_both_precisions([&](auto zero) {
+    using T = decltype(zero);
+    const auto answer = evaluate<T>(*potential_, shape, {problem});
+    expect_agrees(compare_with_truth(answer, problem, shape));
+  });
+}
+
+TEST_P(LatticePotentialTest, OneChargeThatOutweighsTheRest) {
+  // Every addition after it rounds what it contributed.
+  const LatticeShape shape{14, 13, 12};
+  Problem problem = random_problem(121, 257, 15);
+  problem.charge[0] = 1e5;
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
     const auto answer = evaluate<T>(*potential_, shape, {problem});
@@ -269,6 +281,9 @@ TEST_P(LatticePotentialTest, ZeroChargeOnAPointContributesNothing) {
   with.origin = without.origin;
   with.add(with.origin[0] + 3, with.origin[1] + 2, with.origin[2] + 1, 0);
   with.add(with.origin[0], with.origin[1], with.origin[2], -0.0);
+  Problem zeros_first = with;
+  zeros_first.position.insert(zeros_first.position.end(), without.position.begin(), without.position.end());
+  zeros_first.charge.insert(zeros_first.charge.end(), without.charge.begin(), without.charge.end());
   with.position.insert(with.position.begin(), without.position.begin(), without.position.end());
   with.charge.insert(with.charge.begin(), without.charge.begin(), without.charge.end());
   for_both_precisions([&](auto zero) {
@@ -279,6 +294,9 @@ TEST_P(LatticePotentialTest, ZeroChargeOnAPointContributesNothing) {
       expect_agrees(compare_with_truth(b, with, shape, {policy, 1}));
       EXPECT_EQ(b.info[0], 0);
       EXPECT_TRUE(same_bits(a.potential, b.potential));
+      const auto c = evaluate<T>(*potential_, shape, {zeros_first}, {policy, 1});
+      expect_agrees(compare_with_truth(c, zeros_first, shape, {policy, 1}));
+      EXPECT_EQ(c.info[0], 0);
     }
   });
 }
