@@ -49,7 +49,8 @@ std::vector<PlaneRange> cut_into_blocks(const PotentialSet& set, ScalarType prec
     if (bytes_of_problem(p) > block_bytes || problem_pairs > block_pairs) {  // planes of one problem
       std::int64_t planes = std::max<std::int64_t>(1, block_bytes / plane_bytes);
       if (problem_pairs > block_pairs)
-        planes = std::min(planes, std::max<std::int64_t>(1, static_cast<std::int64_t>(block_pairs / pairs_of_plane(p))));
+        planes =
+            std::min(planes, std::max<std::int64_t>(1, static_cast<std::int64_t>(block_pairs / pairs_of_plane(p))));
       for (std::int64_t z = 0; z < nz; z += planes) ranges.push_back({p, 1, z, std::min(planes, nz - z)});
       ++p;
       continue;

@@ -15,8 +15,8 @@ struct SystemRange {
 };
 std::vector<SystemRange> cut_into_blocks(const SolveSet& set, std::int64_t block_bytes);
 
-/// Planes [first_plane, first_plane + plane_count) of problems [first, first + count): whole problems, or some planes of
-/// one.
+/// Planes [first_plane, first_plane + plane_count) of problems [first, first + count): whole problems, or some planes
+/// of one.
 struct PlaneRange {
   std::int64_t first = 0, count = 0, first_plane = 0, plane_count = 0;
 };

@@ -23,12 +23,13 @@ DeviceChoice choose_device(const DeviceRequest& request, unsigned threads) {
   const bool by_name = request.kind == DeviceRequest::Kind::cuda;
   const int index = by_name ? request.index : 0;
   if (index >= static_cast<int>(list.devices.size())) {
-    const std::string why = list.devices.empty() ? list.why_none
-                                                 : "this machine's GPUs are cuda:0 to cuda:" +
-                                                       std::to_string(list.devices.size() - 1);
+    const std::string why = list.devices.empty()
+                                ? list.why_none
+                                : "this machine's GPUs are cuda:0 to cuda:" + std::to_string(list.devices.size() - 1);
     if (by_name)
-      throw Error(ErrorKind::no_device, "the GPU cuda:" + std::to_string(index) + " cannot be used (" + why +
-                                            "). Use --device cpu, or --device auto to take a GPU only where there is one.");
+      throw Error(ErrorKind::no_device,
+                  "the GPU cuda:" + std::to_string(index) + " cannot be used (" + why +
+                      "). Use --device cpu, or --device auto to take a GPU only where there is one.");
     choice.backend.kind = BackendKind::cpu;
     choice.note = why;
     return choice;

@@ -20,14 +20,22 @@ enum class ExitCode : int {
 
 constexpr ExitCode exit_code_of(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::usage: return ExitCode::usage;
-    case ErrorKind::bad_input: return ExitCode::bad_input;
-    case ErrorKind::missing_file: return ExitCode::missing_file;
-    case ErrorKind::no_device: return ExitCode::no_device;
-    case ErrorKind::out_of_memory: return ExitCode::out_of_memory;
-    case ErrorKind::output: return ExitCode::output;
-    case ErrorKind::interrupted: return ExitCode::interrupted;
-    case ErrorKind::internal: break;
+    case ErrorKind::usage:
+      return ExitCode::usage;
+    case ErrorKind::bad_input:
+      return ExitCode::bad_input;
+    case ErrorKind::missing_file:
+      return ExitCode::missing_file;
+    case ErrorKind::no_device:
+      return ExitCode::no_device;
+    case ErrorKind::out_of_memory:
+      return ExitCode::out_of_memory;
+    case ErrorKind::output:
+      return ExitCode::output;
+    case ErrorKind::interrupted:
+      return ExitCode::interrupted;
+    case ErrorKind::internal:
+      break;
   }
   return ExitCode::internal;
 }

@@ -15,15 +15,17 @@ bool ends_with(const std::string& text, const std::string& end) {
 }
 
 /// The set that was named, or the only one.
-const PotentialSet& choose_set(const std::vector<PotentialSet>& sets, const std::string& name, const std::string& path) {
+const PotentialSet& choose_set(const std::vector<PotentialSet>& sets, const std::string& name,
+                               const std::string& path) {
   std::string names;
   for (const PotentialSet& set : sets) {
     if (set.name == name) return set;
     names += (names.empty() ? "" : ", ") + set.name;
   }
   if (sets.empty())
-    throw Error(ErrorKind::bad_input, path + " holds no potential maps (only /potential sets can be exported). "
-                                             "Name a result file of such a set.");
+    throw Error(ErrorKind::bad_input, path +
+                                          " holds no potential maps (only /potential sets can be exported). "
+                                          "Name a result file of such a set.");
   if (name.empty() && sets.size() == 1) return sets[0];
   throw Error(ErrorKind::usage, (name.empty() ? "several potential sets are in " + path
                                               : path + " holds no potential set '" + name + "'") +
@@ -56,7 +58,8 @@ std::string export_map(const ExportOptions& options) {
 
   std::int64_t limited = 0;
   std::ostringstream text;
-  text << options.output << ": " << map.title << ", " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz << " points";
+  text << options.output << ": " << map.title << ", " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz
+       << " points";
   if (ends_with(options.output, ".dx")) {
     limited = write_opendx(options.output, map, options.overwrite);
   } else if (ends_with(options.output, ".cube")) {
@@ -74,8 +77,9 @@ std::string export_map(const ExportOptions& options) {
     const std::int64_t slice = options.slice.value_or(count / 2);
     if (slice < 0 || slice >= count) refuse_index("--slice", slice, count);
     const SlicePicture picture = write_png_slice(options.output, map, options.axis, slice, options.overwrite);
-    text << "; slice " << slice << " across " << "xyz"[options.axis] << ", values from " << picture.lowest << " to "
-         << picture.highest << ", full blue at " << -picture.colour_limit << ", full red at " << picture.colour_limit;
+    text << "; slice " << slice << " across "
+         << "xyz"[options.axis] << ", values from " << picture.lowest << " to " << picture.highest << ", full blue at "
+         << -picture.colour_limit << ", full red at " << picture.colour_limit;
   } else {
     throw Error(ErrorKind::usage, "cannot tell the format of '" + options.output +
                                       "' (known endings are .dx, .cube and .png). Use one of them.");

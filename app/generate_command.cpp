@@ -47,8 +47,10 @@ std::string generate(const GenerateSpdOptions& options, const std::string& comma
   set.batch = options.batch;
   ProblemWriter writer(options.output, options.overwrite);
   writer.add(set);
-  if (set.type == ScalarType::float32) write_systems<float>(writer, set, options);
-  else write_systems<double>(writer, set, options);
+  if (set.type == ScalarType::float32)
+    write_systems<float>(writer, set, options);
+  else
+    write_systems<double>(writer, set, options);
   note_origin(writer, command_line);
   writer.commit();
   std::ostringstream text;
@@ -65,7 +67,8 @@ std::string generate(const GenerateChargesOptions& options, const std::string& c
   set.output_unit = options.unit;
   RandomCharges wanted;  // in the box that the lattice spans
   wanted.count = options.charges;
-  wanted.edges = {static_cast<double>(set.shape.nx) * options.spacing, static_cast<double>(set.shape.ny) * options.spacing,
+  wanted.edges = {static_cast<double>(set.shape.nx) * options.spacing,
+                  static_cast<double>(set.shape.ny) * options.spacing,
                   static_cast<double>(set.shape.nz) * options.spacing};
   for (std::int64_t p = 0; p <= set.batch; ++p) set.offset.push_back(p * options.charges);
   for (std::int64_t p = 0; p < set.batch; ++p) {

@@ -56,7 +56,8 @@ class Source {
     if (is_hdf5(inputs_[0])) {
       if (inputs_.size() > 1)
         throw Error(ErrorKind::usage, "import takes one H5MD file, or PQR files (" + inputs_[0] + " and " +
-                                          std::to_string(inputs_.size() - 1) + " more were given). Import them one by one.");
+                                          std::to_string(inputs_.size() - 1) +
+                                          " more were given). Import them one by one.");
       trajectory_ = std::make_unique<H5mdReader>(inputs_[0], options.group);
       for (const std::string& warning : trajectory_->warnings()) spdlog::warn("{}", warning);
     }
@@ -77,13 +78,14 @@ class Source {
 void place_lattice(const ImportOptions& options, const std::vector<Box>& boxes, PotentialSet& set) {
   Vector extent{};  // the largest that a lattice must cover
   for (const Box& box : boxes)
-    for (std::size_t a = 0; a < 3; ++a)
-      extent[a] = std::max(extent[a], box.extent(a) + 2 * options.margin);
+    for (std::size_t a = 0; a < 3; ++a) extent[a] = std::max(extent[a], box.extent(a) + 2 * options.margin);
 
   std::array<std::int64_t, 3> shape{65, 65, 65};
-  if (options.shape) shape = *options.shape;
+  if (options.shape)
+    shape = *options.shape;
   else if (options.spacing)
-    for (std::size_t a = 0; a < 3; ++a) shape[a] = static_cast<std::int64_t>(std::ceil(extent[a] / *options.spacing)) + 1;
+    for (std::size_t a = 0; a < 3; ++a)
+      shape[a] = static_cast<std::int64_t>(std::ceil(extent[a] / *options.spacing)) + 1;
   set.shape = {shape[0], shape[1], shape[2]};
 
   for (const Box& box : boxes) {
@@ -134,9 +136,9 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
   writer.commit();
 
   std::ostringstream text;
-  text << options.output << ": potential/" << set.name << ", " << set.batch << (set.batch == 1 ? " problem, " : " problems, ")
-       << set.charges() << " charges (sum " << total_charge << " e), lattice " << set.shape.nx << "x" << set.shape.ny << "x"
-       << set.shape.nz;
+  text << options.output << ": potential/" << set.name << ", " << set.batch
+       << (set.batch == 1 ? " problem, " : " problems, ") << set.charges() << " charges (sum " << total_charge
+       << " e), lattice " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz;
   if (set.batch > 0)
     text << " with spacing " << set.spacing[0] << ", " << set.spacing[1] << ", " << set.spacing[2] << " angstrom";
   text << "\n";

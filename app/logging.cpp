@@ -14,10 +14,10 @@ namespace smallbatch {
 
 void set_up_logging(Verbosity verbosity) {
   const char* no_color = std::getenv("NO_COLOR");
-  const auto colours = no_color != nullptr && *no_color != '\0' ? spdlog::color_mode::never
-                                                                : spdlog::color_mode::automatic;
-  auto logger = std::make_shared<spdlog::logger>("smallbatch",
-                                                 std::make_shared<spdlog::sinks::stderr_color_sink_mt>(colours));
+  const auto colours =
+      no_color != nullptr && *no_color != '\0' ? spdlog::color_mode::never : spdlog::color_mode::automatic;
+  auto logger =
+      std::make_shared<spdlog::logger>("smallbatch", std::make_shared<spdlog::sinks::stderr_color_sink_mt>(colours));
   logger->set_pattern("%H:%M:%S %^%l%$ %v");
   logger->set_level(verbosity == Verbosity::quiet     ? spdlog::level::err
                     : verbosity == Verbosity::verbose ? spdlog::level::debug

@@ -29,7 +29,8 @@ std::optional<T> parse_number(std::string_view text) {
 }
 
 [[noreturn]] void refuse(const std::string& option, const std::string& found, const std::string& expected) {
-  throw Error(ErrorKind::usage, option + " cannot be '" + found + "' (expected " + expected + "). See smallbatch --help.");
+  throw Error(ErrorKind::usage,
+              option + " cannot be '" + found + "' (expected " + expected + "). See smallbatch --help.");
 }
 
 DeviceRequest parse_device(const std::string& text) {
@@ -129,16 +130,22 @@ Invocation parse_options(int argc, const char* const* argv) {
   CLI::App* run_app = app.add_subcommand("run", "Solve and evaluate every problem set of a file")->group("Work");
   run_app->add_option("problems", run.problems, "Problem file (HDF5)")->required()->group("Input");
   run_app->add_option("--device", raw.device, "auto, cpu, cuda[:K] or reference (Eigen)")
-      ->capture_default_str()->group("Computing");
-  run_app->add_option("--threads", run.threads, "CPU threads; 0: one per core")->capture_default_str()->group("Computing");
+      ->capture_default_str()
+      ->group("Computing");
+  run_app->add_option("--threads", run.threads, "CPU threads; 0: one per core")
+      ->capture_default_str()
+      ->group("Computing");
   add_choice(run_app, "--precision", raw.precision, {"single", "double"}, "Arithmetic of potentials, and type of V",
              "Computing");
   add_choice(run_app, "--singular", raw.singular, {"inf", "skip"},
              "V at a lattice point that holds a charge: an infinity, or without that charge", "Computing");
   run_app->add_option("--block-mib", run.block_mib, "Size of the pieces that flow; three are in memory")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}))->capture_default_str()->group("Computing");
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}))
+      ->capture_default_str()
+      ->group("Computing");
   run_app->add_option("--verify", raw.verify, "all, sample=N (N per set) or none")
-      ->capture_default_str()->group("Verification");
+      ->capture_default_str()
+      ->group("Verification");
   run_app->add_option("-o,--output", run.results, "Result file")->required()->group("Output");
   overwrite_flag(run_app, run.overwrite);
   json_flag(run_app, run.json);
@@ -154,9 +161,12 @@ Invocation parse_options(int argc, const char* const* argv) {
       app.add_subcommand("verify", "Check a result file against its problem file again, with Eigen")->group("Look");
   verify_app->add_option("problems", verify.problems, "Problem file")->required()->group("Input");
   verify_app->add_option("results", verify.results, "Result file")->required()->group("Input");
-  verify_app->add_option("--verify", raw.verify, "all or sample=N (N per set)")->capture_default_str()->group("Verification");
+  verify_app->add_option("--verify", raw.verify, "all or sample=N (N per set)")
+      ->capture_default_str()
+      ->group("Verification");
   verify_app->add_option("--threads", verify.threads, "CPU threads; 0: one per core")
-      ->capture_default_str()->group("Verification");
+      ->capture_default_str()
+      ->group("Verification");
   json_flag(verify_app, verify.json);
 
   CLI::App* generate_app = app.add_subcommand("generate", "Make a problem file")->group("Make and convert");
@@ -171,17 +181,25 @@ Invocation parse_options(int argc, const char* const* argv) {
   }
   spd_app->footer(families);
   spd_app->add_option("--batch", spd.batch, "Systems")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))->capture_default_str()->group("Problem");
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
+      ->capture_default_str()
+      ->group("Problem");
   spd_app->add_option("--n", spd.shape.n, "Rows of A")
-      ->check(CLI::Range(1, max_system_size))->capture_default_str()->group("Problem");
+      ->check(CLI::Range(1, max_system_size))
+      ->capture_default_str()
+      ->group("Problem");
   spd_app->add_option("--nrhs", spd.shape.nrhs, "Right-hand sides; 0 asks for the inverse")
-      ->check(CLI::Range(0, 1 << 20))->capture_default_str()->group("Problem");
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str()
+      ->group("Problem");
   add_choice(spd_app, "--type", raw.type, {"float32", "float64"}, "Numbers", "Problem");
   add_choice(spd_app, "--storage", raw.storage, {"dense", "packed"}, "Whole matrices, or lower triangles by rows",
              "Problem");
   add_choice(spd_app, "--family", raw.family, family_names, "Kind of matrix", "Problem");
   spd_app->add_option("--condition", spd.condition, "Condition number, where the family lets one choose")
-      ->check(CLI::Range(1.0, 1e300))->capture_default_str()->group("Problem");
+      ->check(CLI::Range(1.0, 1e300))
+      ->capture_default_str()
+      ->group("Problem");
   spd_app->add_option("--seed", spd.seed, "Same seed, same numbers")->capture_default_str()->group("Problem");
   spd_app->add_option("--set", spd.set, "Name of the set")->capture_default_str()->group("Output");
   spd_app->add_option("-o,--output", spd.output, "Problem file")->required()->group("Output");
@@ -191,14 +209,21 @@ Invocation parse_options(int argc, const char* const* argv) {
   CLI::App* charges_app = generate_app->add_subcommand("charges", "Random charges in a box, with a lattice over it");
   raw.shape = "64,64,64";
   charges_app->add_option("--batch", charges.batch, "Problems")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32))->capture_default_str()->group("Problem");
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32))
+      ->capture_default_str()
+      ->group("Problem");
   charges_app->add_option("--charges", charges.charges, "Charges per problem, neutral in sum")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))->capture_default_str()->group("Problem");
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
+      ->capture_default_str()
+      ->group("Problem");
   charges_app->add_option("--shape", raw.shape, "Lattice points nx,ny,nz")->capture_default_str()->group("Problem");
   charges_app->add_option("--spacing", charges.spacing, "Angstrom")
-      ->check(CLI::PositiveNumber)->capture_default_str()->group("Problem");
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group("Problem");
   charges_app->add_option("--unit", raw.unit, "Unit of V: volt, kT/e, kcal/mol/e, e/angstrom")
-      ->capture_default_str()->group("Problem");
+      ->capture_default_str()
+      ->group("Problem");
   charges_app->add_option("--seed", charges.seed, "Same seed, same numbers")->capture_default_str()->group("Problem");
   charges_app->add_option("--set", charges.set, "Name of the set")->capture_default_str()->group("Output");
   charges_app->add_option("-o,--output", charges.output, "Problem file")->required()->group("Output");
@@ -209,20 +234,26 @@ Invocation parse_options(int argc, const char* const* argv) {
   CLI::App* import_app = app.add_subcommand("import", "Make a problem file from PQR files or an H5MD trajectory")
                              ->group("Make and convert");
   import_app->add_option("files", importing.inputs, "PQR files, a problem each; or one H5MD file, a problem per frame")
-      ->required()->group("Input");
+      ->required()
+      ->group("Input");
   import_app->add_option("--group", importing.group, "H5MD particles group; the only one by default")->group("Input");
   import_app->add_option("--shape", import_shape, "Lattice points nx,ny,nz (default 65,65,65, or from --spacing)")
       ->group("Lattice");
   import_app->add_option("--spacing", raw.spacing, "Angstrom (default: from the box and --shape)")->group("Lattice");
   import_app->add_option("--origin", raw.origin, "Angstrom x,y,z (default: centred on the charges)")->group("Lattice");
   import_app->add_option("--margin", importing.margin, "Angstrom around the charges")
-      ->check(CLI::NonNegativeNumber)->capture_default_str()->group("Lattice");
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->group("Lattice");
   add_choice(import_app, "--lattice", raw.placement, {"common", "each"},
              "One lattice around all problems, or one around each", "Lattice");
   import_app->add_option("--unit", raw.unit, "Unit of V: volt, kT/e, kcal/mol/e, e/angstrom")
-      ->capture_default_str()->group("Output");
+      ->capture_default_str()
+      ->group("Output");
   import_app->add_option("--temperature", importing.temperature, "Kelvin, for kT/e")
-      ->check(CLI::PositiveNumber)->capture_default_str()->group("Output");
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group("Output");
   import_app->add_option("--set", importing.set, "Name of the set")->capture_default_str()->group("Output");
   import_app->add_option("-o,--output", importing.output, "Problem file")->required()->group("Output");
   overwrite_flag(import_app, importing.overwrite);
@@ -238,7 +269,9 @@ Invocation parse_options(int argc, const char* const* argv) {
   add_choice(export_app, "--axis", raw.axis, {"x", "y", "z"}, "Picture: the axis that the slice is across", "Picture");
   export_app->add_option("--slice", exporting.slice, "Picture: index along the axis (default: the middle)")
       ->group("Picture");
-  export_app->add_option("-o,--output", exporting.output, "File ending in .dx, .cube or .png")->required()->group("Output");
+  export_app->add_option("-o,--output", exporting.output, "File ending in .dx, .cube or .png")
+      ->required()
+      ->group("Output");
   overwrite_flag(export_app, exporting.overwrite);
 
   for (int i = 0; i < argc; ++i) call.command_line += (i == 0 ? "" : " ") + std::string(argv[i]);
@@ -284,7 +317,8 @@ Invocation parse_options(int argc, const char* const* argv) {
     }
     if (!raw.spacing.empty()) {
       importing.spacing = parse_number<double>(raw.spacing);
-      if (!importing.spacing || !(*importing.spacing > 0)) refuse("--spacing", raw.spacing, "a length above 0 in angstrom");
+      if (!importing.spacing || !(*importing.spacing > 0))
+        refuse("--spacing", raw.spacing, "a length above 0 in angstrom");
     }
     if (!raw.origin.empty()) importing.origin = parse_three<double>("--origin", raw.origin, false);
     importing.placement = raw.placement == "common" ? LatticePlacement::common : LatticePlacement::each;

@@ -49,7 +49,8 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageSecond
     std::future<void> computing, verifying;  // their destructors wait, so the ring outlives both
     const bool compute = k >= 0 && k < blocks, finish = k >= 1;
     if (compute)
-      computing = std::async(std::launch::async, [&, k] { timed(seconds.compute, [&] { stages.compute(k, slot(k)); }); });
+      computing =
+          std::async(std::launch::async, [&, k] { timed(seconds.compute, [&] { stages.compute(k, slot(k)); }); });
     if (finish)
       verifying =
           std::async(std::launch::async, [&, k] { timed(seconds.verify, [&] { stages.verify(k - 1, slot(k - 1)); }); });
@@ -161,9 +162,12 @@ bool RunReport::all_right() const {
 
 std::string verify_mode_name(const VerifyMode& mode) {
   switch (mode.kind) {
-    case VerifyMode::Kind::all: return "all";
-    case VerifyMode::Kind::sample: return "sample=" + std::to_string(mode.sample);
-    case VerifyMode::Kind::none: break;
+    case VerifyMode::Kind::all:
+      return "all";
+    case VerifyMode::Kind::sample:
+      return "sample=" + std::to_string(mode.sample);
+    case VerifyMode::Kind::none:
+      break;
   }
   return "none";
 }

@@ -39,7 +39,9 @@ std::string bytes_text(double bytes) {
 }
 
 std::string seconds_text(double seconds) {
-  return seconds >= 100 ? number("%.0f s", seconds) : seconds >= 0.1 ? number("%.2f s", seconds) : number("%.2g ms", seconds * 1e3);
+  return seconds >= 100   ? number("%.0f s", seconds)
+         : seconds >= 0.1 ? number("%.2f s", seconds)
+                          : number("%.2g ms", seconds * 1e3);
 }
 
 std::string rate_text(double per_second, const std::string& unit) {
@@ -84,20 +86,19 @@ std::string report_json(const RunReport& report) {
     for (const auto& [status, count] : set.failed)
       failed.push_back({{"status", status}, {"meaning", describe_status(set, status)}, {"count", count}});
     const VerificationSummary& v = set.verification;
-    nlohmann::ordered_json entry = {
-        {"lane", set.lane},
-        {"name", set.name},
-        {"shape", set.shape},
-        {"batch", set.batch},
-        {"failed", failed},
-        {"verification",
-         {{"criterion", v.criterion},
-          {"checked", v.checked},
-          {"agreed", v.agreed},
-          {"disagreed", v.disagreed},
-          {"worst_index", v.worst_index},
-          // JSON has no infinity: null says that the worst error has no number.
-          {"worst_error_over_bound", v.worst_error_over_bound}}}};
+    nlohmann::ordered_json entry = {{"lane", set.lane},
+                                    {"name", set.name},
+                                    {"shape", set.shape},
+                                    {"batch", set.batch},
+                                    {"failed", failed},
+                                    {"verification",
+                                     {{"criterion", v.criterion},
+                                      {"checked", v.checked},
+                                      {"agreed", v.agreed},
+                                      {"disagreed", v.disagreed},
+                                      {"worst_index", v.worst_index},
+                                      // JSON has no infinity: null says that the worst error has no number.
+                                      {"worst_error_over_bound", v.worst_error_over_bound}}}};
     if (set.lane == "potential") {
       entry["charges_on_lattice_points"] = set.on_lattice_points;
       entry["verification"]["points_checked"] = set.points_checked;

@@ -66,8 +66,8 @@ double judge(bool answered, double got, const ReferencePotential& reference) {
 
 std::string shape_words(const SolveSet& set) {
   std::ostringstream text;
-  text << set.batch << (set.shape.storage == Storage::dense ? " dense " : " packed ") << set.shape.n << "x" << set.shape.n
-       << (set.type == ScalarType::float32 ? " float32" : " float64");
+  text << set.batch << (set.shape.storage == Storage::dense ? " dense " : " packed ") << set.shape.n << "x"
+       << set.shape.n << (set.type == ScalarType::float32 ? " float32" : " float64");
   if (set.shape.wants_inverse()) {
     text << ", inverse";
   } else {
@@ -108,8 +108,10 @@ std::int64_t SetOutcome::failed_count() const {
 void SetOutcome::count_status(std::span<const std::int32_t> info) {
   for (const std::int32_t status : info) {
     if (status == 0) continue;
-    if (lane == "potential" && status > 0) on_lattice_points += status;
-    else ++failed[status];
+    if (lane == "potential" && status > 0)
+      on_lattice_points += status;
+    else
+      ++failed[status];
   }
 }
 
@@ -136,9 +138,11 @@ SetOutcome start_outcome(const SolveSet& set) {
   outcome.verification.criterion =
       set.shape.wants_inverse()
           ? "same status as Eigen LLT in higher precision; ||I - A X||_1 / (n ||A||_1 ||X||_1 u) <= 30; "
-            "||X - X*|| rcond / (||X*|| u) <= 30; u = " + u
+            "||X - X*|| rcond / (||X*|| u) <= 30; u = " +
+                u
           : "same status as Eigen LLT in higher precision; ||b - A x||_1 / (||A||_1 ||x||_1 u) <= 30; "
-            "||x - x*||_inf rcond / (||x*||_inf u) <= 30; u = " + u;
+            "||x - x*||_inf rcond / (||x*||_inf u) <= 30; u = " +
+                u;
   return outcome;
 }
 
@@ -190,7 +194,8 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
       for (; first < last && selected[first] / per_problem == problem; ++first)
         points.push_back(selected[first] - problem * per_problem);
       expected.resize(points.size());
-      reference_potential(block.charges(), block.lattice(), problem - block.first, options, precision, points, expected);
+      reference_potential(block.charges(), block.lattice(), problem - block.first, options, precision, points,
+                          expected);
       const bool answered = block.info[static_cast<std::size_t>(problem - block.first)] >= 0;
       double worst = 0;
       for (std::int64_t i = begin; i < first; ++i) {

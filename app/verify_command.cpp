@@ -55,8 +55,8 @@ SetOutcome verify_set(const Files& files, const SolveSet& set) {
 template <class T>
 SetOutcome verify_set(const Files& files, const PotentialSet& set, const PotentialSet& results_set) {
   SetOutcome outcome = start_outcome(set, scalar_type_of<T>);
-  const PotentialOptions options{
-      files.results.provenance("singular") == "skip" ? Singular::skip : Singular::infinite, set.unit_factor()};
+  const PotentialOptions options{files.results.provenance("singular") == "skip" ? Singular::skip : Singular::infinite,
+                                 set.unit_factor()};
   const auto blocks = cut_into_blocks(set, scalar_type_of<T>, files.options.block_mib << 20, 4e9);
   Progress progress("verify potential/" + set.name, pairs(set));
   Verdicts of_set(set.batch);

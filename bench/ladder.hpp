@@ -1,6 +1,6 @@
-// A ladder: one operation on one problem, in steps from naive to production. Row 0 is what a user would call instead, the
-// last row is the production launch. The benchmark, the tests and bench/RESULTS.md all walk the same table, so a new step
-// is tested and reported by being listed.
+// A ladder: one operation on one problem, in steps from naive to production. Row 0 is what a user would call instead,
+// the last row is the production launch. The benchmark, the tests and bench/RESULTS.md all walk the same table, so a
+// new step is tested and reported by being listed.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -13,8 +13,9 @@ namespace {
 /// Prints a ladder's table; false where a step is wrong.
 bool print_ladder(const Ladder& ladder, const Roofline& roofline, int repeats) {
   std::printf("\n## %s\n\n", ladder.title.c_str());
-  std::printf("| step | idea | 10^6 %s/s | times row 0 | %% of the read roofline |%s error / bound | ms, lowest to highest |\n",
-              ladder.unit.c_str(), ladder.flops > 0 ? " Gflop/s |" : "");
+  std::printf(
+      "| step | idea | 10^6 %s/s | times row 0 | %% of the read roofline |%s error / bound | ms, lowest to highest |\n",
+      ladder.unit.c_str(), ladder.flops > 0 ? " Gflop/s |" : "");
   std::printf("|---|---|---|---|---|%s---|---|\n", ladder.flops > 0 ? "---|" : "");
   bool all_right = true;
   double first = 0;
@@ -45,8 +46,9 @@ int run(const char* commit) {
   const DeviceInfo& device = list.devices[0];
   const Roofline roofline = measure_roofline();
   std::printf("# Measured figures\n\n");
-  std::printf("Written by `scripts/gpu`; not edited by hand. Median of 15 launches by events, data on the device; a step is\n"
-              "checked by the referee before it is timed.\n\n");
+  std::printf(
+      "Written by `scripts/gpu`; not edited by hand. Median of 15 launches by events, data on the device; a step is\n"
+      "checked by the referee before it is timed.\n\n");
   std::printf("Device: %s, %d multiprocessors, CUDA %s, driver supports %s. Commit: %s.\n", device.name.c_str(),
               device.multiprocessors, device.runtime_version.c_str(), device.driver_version.c_str(), commit);
   std::printf("Streams on the same device in the same run: read %.0f GB/s, copy %.0f GB/s (read plus written).\n",

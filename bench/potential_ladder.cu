@@ -1,5 +1,5 @@
-// The potential on a lattice, from one point per thread to production. After V. Volkov, "Unrolling parallel loops" (2011),
-// and Stone et al., J. Comput. Chem. 28, 2618 (2007).
+// The potential on a lattice, from one point per thread to production. After V. Volkov, "Unrolling parallel loops"
+// (2011), and Stone et al., J. Comput. Chem. 28, 2618 (2007).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -113,10 +113,11 @@ Ladder potential_ladder(std::int64_t edge, std::int64_t charges) {
              problem->device_single, static_cast<int>(problem->offset[1]), static_cast<float>(problem->spacing[0]),
              static_cast<int>(n), problem->device_result.potential);
        }},
-      {"direct_sum", "production: several points per thread, charges in shared memory, sums in double precision", nullptr,
+      {"direct_sum", "production: several points per thread, charges in shared memory, sums in double precision",
+       nullptr,
        [problem](cudaStream_t stream) {
-         check(direct_sum(problem->device_charges, problem->offset[1], problem->device_lattice, {}, problem->device_result,
-                          problem->scratch, stream));
+         check(direct_sum(problem->device_charges, problem->offset[1], problem->device_lattice, {},
+                          problem->device_result, problem->scratch, stream));
        }},
   };
   return ladder;

@@ -1,5 +1,5 @@
-// Small SPD solves, from one element per thread to production. After V. Volkov, "Unrolling parallel loops" (2011), whose
-// first step is row 1 here, with the right-hand side in.
+// Small SPD solves, from one element per thread to production. After V. Volkov, "Unrolling parallel loops" (2011),
+// whose first step is row 1 here, with the right-hand side in.
 #include <cusolverDn.h>
 
 #include <cmath>
@@ -8,9 +8,9 @@
 
 #include "bench/ladder.hpp"
 #include "core/device_cuda.hpp"
-#include "solvers/gauss_jordan.cuh"
 #include "solvers/spd_families.hpp"
 #include "solvers/spd_referee.hpp"
+#include "solvers/spd_solver.cuh"
 
 namespace smallbatch {
 
@@ -39,7 +39,8 @@ __global__ void one_element_per_thread(const T* a, const T* b, T* x, int n, std:
 }
 
 void check_solver(cusolverStatus_t status) {
-  if (status != CUSOLVER_STATUS_SUCCESS) throw std::runtime_error("cuSOLVER failed with status " + std::to_string(status));
+  if (status != CUSOLVER_STATUS_SUCCESS)
+    throw std::runtime_error("cuSOLVER failed with status " + std::to_string(status));
 }
 
 cusolverStatus_t potrf(cusolverDnHandle_t handle, int n, float** a, int* info, int count) {
@@ -159,7 +160,8 @@ Ladder solve_ladder(int n, std::int64_t batch) {
 
   Ladder ladder;
   ladder.title = "solve, n=" + std::to_string(n) + ", one right-hand side, dense " +
-                 (scalar_type_of<T> == ScalarType::float32 ? "float32" : "float64") + ", batch " + std::to_string(batch);
+                 (scalar_type_of<T> == ScalarType::float32 ? "float32" : "float64") + ", batch " +
+                 std::to_string(batch);
   ladder.unit = "systems";
   ladder.work = static_cast<double>(batch);
   ladder.min_bytes = static_cast<double>(batch) * static_cast<double>(n * n + 2 * n) * sizeof(T);
@@ -178,8 +180,8 @@ Ladder solve_ladder(int n, std::int64_t batch) {
        [systems](cudaStream_t stream) {
          const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(systems->count, 65535));
          const auto n = static_cast<unsigned>(systems->shape.n);
-         one_element_per_thread<<<blocks, dim3(n, n), 0, stream>>>(systems->a, systems->b, systems->x,
-                                                                   systems->shape.n, systems->count);
+         one_element_per_thread<<<blocks, dim3(n, n), 0, stream>>>(systems->a, systems->b, systems->x, systems->shape.n,
+                                                                   systems->count);
        }},
       {"gauss_jordan", "production: rows in registers, several per lane; status per system, input not inspected",
        nullptr,

@@ -4,12 +4,18 @@ namespace smallbatch {
 
 std::string describe_spd_info(std::int32_t info) {
   switch (info) {
-    case 0: return "solved";
-    case info_matrix_not_finite: return "A holds a NaN or an infinity";
-    case info_matrix_not_symmetric: return "A is not symmetric";
-    case info_rhs_not_finite: return "b holds a NaN or an infinity";
-    case info_result_not_finite: return "the solution overflowed";
-    default: break;
+    case 0:
+      return "solved";
+    case info_matrix_not_finite:
+      return "A holds a NaN or an infinity";
+    case info_matrix_not_symmetric:
+      return "A is not symmetric";
+    case info_rhs_not_finite:
+      return "b holds a NaN or an infinity";
+    case info_result_not_finite:
+      return "the solution overflowed";
+    default:
+      break;
   }
   if (info > 0) return "pivot " + std::to_string(info) + " is not positive";
   return "unknown status " + std::to_string(info);
@@ -17,10 +23,14 @@ std::string describe_spd_info(std::int32_t info) {
 
 std::string describe_potential_info(std::int32_t info) {
   switch (info) {
-    case 0: return "evaluated";
-    case info_charges_not_finite: return "a position or a charge is a NaN or an infinity";
-    case info_charges_out_of_range: return "a position or a charge is out of range for single precision";
-    default: break;
+    case 0:
+      return "evaluated";
+    case info_charges_not_finite:
+      return "a position or a charge is a NaN or an infinity";
+    case info_charges_out_of_range:
+      return "a position or a charge is out of range for single precision";
+    default:
+      break;
   }
   if (info > 0) return "evaluated; " + std::to_string(info) + " charges lie on lattice points";
   return "unknown status " + std::to_string(info);

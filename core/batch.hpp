@@ -15,7 +15,7 @@ enum class ScalarType { float32, float64 };
 template <class T>
 inline constexpr ScalarType scalar_type_of = sizeof(T) == 4 ? ScalarType::float32 : ScalarType::float64;
 
-// ---- lane 1: A x = b for many small symmetric positive definite systems ------------------------------------------
+// lane 1: A x = b for many small symmetric positive definite systems
 
 /// The largest n a solver accepts.
 inline constexpr int max_system_size = 32;
@@ -42,10 +42,10 @@ struct SpdShape {
 /// Status of one system. 0: solved. k > 0: the k-th pivot (counted from 1) is not positive, so A is not positive
 /// definite (LAPACK's meaning). Negative: the input or the result cannot be used, as below; input is judged in this
 /// order, before any pivot. Where the status is not 0, x and the backward error are NaN.
-inline constexpr std::int32_t info_matrix_not_finite = -1;    ///< A holds a NaN or an infinity, in either triangle
-inline constexpr std::int32_t info_matrix_not_symmetric = -2; ///< |a_ij - a_ji| > n eps sqrt(|a_ii a_jj|) somewhere
-inline constexpr std::int32_t info_rhs_not_finite = -3;       ///< b holds a NaN or an infinity
-inline constexpr std::int32_t info_result_not_finite = -4;    ///< all pivots were positive, but x overflowed
+inline constexpr std::int32_t info_matrix_not_finite = -1;     ///< A holds a NaN or an infinity, in either triangle
+inline constexpr std::int32_t info_matrix_not_symmetric = -2;  ///< |a_ij - a_ji| > n eps sqrt(|a_ii a_jj|) somewhere
+inline constexpr std::int32_t info_rhs_not_finite = -3;        ///< b holds a NaN or an infinity
+inline constexpr std::int32_t info_result_not_finite = -4;     ///< all pivots were positive, but x overflowed
 
 /// One line for people: "solved", "pivot 3 is not positive", "A is not symmetric", ...
 std::string describe_spd_info(std::int32_t info);
@@ -92,7 +92,7 @@ struct SpdBlock {
   [[nodiscard]] SpdSolution<T> solution() { return {x.data(), info.data(), backward_error.data()}; }
 };
 
-// ---- lane 2: potentials of point charges on lattices ---------------------------------------------------------------
+// lane 2: potentials of point charges on lattices
 
 /// Points per axis. Values lie with x fastest: index = (z * ny + y) * nx + x.
 struct LatticeShape {

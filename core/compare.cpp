@@ -20,7 +20,8 @@ void Comparison::add(double error_over_its_bound, std::int64_t index) {
   ++compared;
   if (!within(error_over_its_bound, 1.0)) ++disagreeing;
   // A NaN counts as the worst there is.
-  const double value = std::isnan(error_over_its_bound) ? std::numeric_limits<double>::infinity() : error_over_its_bound;
+  const double value =
+      std::isnan(error_over_its_bound) ? std::numeric_limits<double>::infinity() : error_over_its_bound;
   if (worst_index < 0 || value > worst) {
     worst = value;
     worst_index = index;

@@ -16,8 +16,8 @@ std::string version_text(int version) {
 void check(cudaError_t status, std::source_location where) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();  // a non-sticky error must not surface again at the next call
-  const std::string why = std::string(cudaGetErrorString(status)) + ", at " + where.file_name() + ":" +
-                          std::to_string(where.line());
+  const std::string why =
+      std::string(cudaGetErrorString(status)) + ", at " + where.file_name() + ":" + std::to_string(where.line());
   if (status == cudaErrorMemoryAllocation)
     throw Error(ErrorKind::out_of_memory,
                 "the GPU's memory does not suffice (" + why + "). Use a smaller --block-mib or free the GPU.");
@@ -29,9 +29,9 @@ DeviceList cuda_devices() {
   int count = 0;
   if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
     (void)cudaGetLastError();
-    list.why_none = status == cudaErrorInsufficientDriver ? "no NVIDIA driver, or one too old for CUDA " +
-                                                                version_text(CUDART_VERSION)
-                                                          : cudaGetErrorString(status);
+    list.why_none = status == cudaErrorInsufficientDriver
+                        ? "no NVIDIA driver, or one too old for CUDA " + version_text(CUDART_VERSION)
+                        : cudaGetErrorString(status);
     return list;
   }
   if (count == 0) list.why_none = "the driver reports no GPU";
@@ -44,9 +44,9 @@ DeviceList cuda_devices() {
     const DeviceGuard guard(index);
     std::size_t free_bytes = 0, total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes));
-    list.devices.push_back({index, properties.name, properties.multiProcessorCount, properties.major,
-                            properties.minor, static_cast<std::int64_t>(total_bytes),
-                            static_cast<std::int64_t>(free_bytes), version_text(runtime), version_text(driver)});
+    list.devices.push_back({index, properties.name, properties.multiProcessorCount, properties.major, properties.minor,
+                            static_cast<std::int64_t>(total_bytes), static_cast<std::int64_t>(free_bytes),
+                            version_text(runtime), version_text(driver)});
   }
   return list;
 }

@@ -11,12 +11,14 @@ double potential_unit_factor(PotentialUnit unit, double temperature_kelvin) {
   constexpr double volt =
       elementary_charge_coulomb / (4 * std::numbers::pi * vacuum_permittivity_farad_per_metre * 1e-10);
   switch (unit) {
-    case PotentialUnit::volt: return volt;
+    case PotentialUnit::volt:
+      return volt;
     case PotentialUnit::kt_per_e:
       return volt * elementary_charge_coulomb / (boltzmann_joule_per_kelvin * temperature_kelvin);
     case PotentialUnit::kcal_per_mol_e:
       return volt * elementary_charge_coulomb * avogadro_per_mole / joule_per_kilocalorie;
-    case PotentialUnit::e_per_angstrom: return 1;
+    case PotentialUnit::e_per_angstrom:
+      return 1;
   }
   return 1;
 }

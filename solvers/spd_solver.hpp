@@ -1,7 +1,7 @@
 // A x = b, or A^-1, for many small symmetric positive definite systems.
 //
-// Three implementations behind one interface: cuda (register-blocked Gauss-Jordan without pivoting), cpu (LDL^T, SIMD
-// across systems) and reference (Eigen's LLT in double precision). All give the same status for the same input.
+// Three implementations behind one interface: cuda (register-blocked Gauss-Jordan without pivoting; a system that it
+// answers badly is solved again by L D L^T), cpu (L D L^T, SIMD across systems) and reference (Eigen's LLT in double precision). All give the same status for the same input.
 //
 // Source of the method: V. Volkov, "Unrolling parallel loops" (2011), Gauss-Jordan on one 32x32 system per thread
 // block; the right-hand sides are carried along here.

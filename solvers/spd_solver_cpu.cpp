@@ -1,4 +1,4 @@
-// The cpu plan: all threads over groups of systems, each group interleaved across SIMD lanes (ldlt_lanes.hpp) by the
+// The cpu plan: all threads over groups of systems, each group interleaved across SIMD lanes (ldlt_lanes_body.hpp) by the
 // kernels for this processor.
 #include <algorithm>
 #include <memory>

@@ -1,11 +1,11 @@
-// The cuda plan: owns a stream and one piece of device memory, copies systems in, launches gauss_jordan.cu, copies the
-// results out. A batch that does not fit into the free memory is worked through in pieces.
+// The cuda plan: owns a stream and one piece of device memory, copies systems in, launches the four steps of
+// spd_solver.cuh, copies the results out. A batch that does not fit into the free memory is worked through in pieces.
 #include <algorithm>
 
 #include "core/device.hpp"
 #include "core/device_cuda.hpp"
 #include "core/error.hpp"
-#include "solvers/gauss_jordan.cuh"
+#include "solvers/spd_solver.cuh"
 #include "solvers/spd_solver_backends.hpp"
 
 namespace smallbatch {
@@ -18,7 +18,9 @@ class CudaSpdSolver final : public SpdSolver {
   explicit CudaSpdSolver(int device) : device_(device) {}
   void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) override { run(batch, solution); }
   void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) override { run(batch, solution); }
-  [[nodiscard]] std::string description() const override { return "cuda:" + std::to_string(device_) + " gauss_jordan"; }
+  [[nodiscard]] std::string description() const override {
+    return "cuda:" + std::to_string(device_) + " gauss_jordan, ldlt where its backward error is large";
+  }
 
  private:
   static constexpr std::size_t alignment = 256;  // of each array in the memory
@@ -88,6 +90,18 @@ class CudaSpdSolver final : public SpdSolver {
 };
 
 }  // namespace
+
+template <class T>
+cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream) {
+  cudaError_t status = launch_spd_inspect(batch, solution.info, stream);
+  if (status == cudaSuccess) status = launch_spd_gauss_jordan(batch, solution, stream);
+  if (status == cudaSuccess) status = launch_spd_backward_error(batch, solution, stream);
+  if (status == cudaSuccess) status = launch_spd_resolve(batch, solution, stream);
+  return status;
+}
+
+template cudaError_t launch_spd_solve(const SpdBatch<float>&, const SpdSolution<float>&, cudaStream_t);
+template cudaError_t launch_spd_solve(const SpdBatch<double>&, const SpdSolution<double>&, cudaStream_t);
 
 std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device) {
   const DeviceList list = cuda_devices();

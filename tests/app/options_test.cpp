@@ -24,8 +24,8 @@ TEST(Options, RunDefaults) {
 }
 
 TEST(Options, RunChoices) {
-  const auto call = parse("-q", "run", "p.h5", "-o", "r.h5", "--device", "cuda:3", "--verify", "sample=42", "--singular",
-                          "skip", "--precision", "double", "--overwrite");
+  const auto call = parse("-q", "run", "p.h5", "-o", "r.h5", "--device", "cuda:3", "--verify", "sample=42",
+                          "--singular", "skip", "--precision", "double", "--overwrite");
   const auto run = std::get<RunOptions>(call.command);
   EXPECT_EQ(run.device.kind, DeviceRequest::Kind::cuda);
   EXPECT_EQ(run.device.index, 3);
@@ -43,7 +43,8 @@ TEST(Options, GenerateAndImport) {
   EXPECT_EQ(spd.shape.storage, Storage::packed_lower);
   EXPECT_EQ(spd.type, ScalarType::float64);
   EXPECT_TRUE(spd.shape.wants_inverse());
-  const auto charges = std::get<GenerateChargesOptions>(parse("generate", "charges", "-o", "p.h5", "--shape", "7").command);
+  const auto charges =
+      std::get<GenerateChargesOptions>(parse("generate", "charges", "-o", "p.h5", "--shape", "7").command);
   EXPECT_EQ(charges.shape.nz, 7);
   const auto import = std::get<ImportOptions>(
       parse("import", "a.pqr", "b.pqr", "-o", "p.h5", "--origin", "-1,2.5,0", "--unit", "kT/e").command);

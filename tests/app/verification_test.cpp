@@ -39,7 +39,8 @@ TEST_F(VerifySystems, RightAnswersAgree) {
 }
 
 TEST_F(VerifySystems, WrongAnswersDisagreeAndNameTheSystem) {
-  const std::vector<std::pair<float, float>> wrong{{nan_value, 2}, {1, INFINITY}, {-1, 2}, {2, 1}, {0, 0}, {1, 2.0001F}};
+  const std::vector<std::pair<float, float>> wrong{{nan_value, 2}, {1, INFINITY}, {-1, 2},
+                                                   {2, 1},         {0, 0},        {1, 2.0001F}};
   for (const auto& [x0, x1] : wrong) {
     block_.x[4] = x0;
     block_.x[5] = x1;

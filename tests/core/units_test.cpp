@@ -18,8 +18,8 @@ TEST(PotentialUnit, ThermalUnitFollowsTheTemperature) {
 }
 
 TEST(PotentialUnit, NamesRoundTrip) {
-  for (const auto unit : {PotentialUnit::volt, PotentialUnit::kt_per_e, PotentialUnit::kcal_per_mol_e,
-                          PotentialUnit::e_per_angstrom})
+  for (const auto unit :
+       {PotentialUnit::volt, PotentialUnit::kt_per_e, PotentialUnit::kcal_per_mol_e, PotentialUnit::e_per_angstrom})
     EXPECT_EQ(parse_potential_unit(potential_unit_name(unit)), unit);
   EXPECT_FALSE(parse_potential_unit("furlong"));
 }

@@ -95,7 +95,7 @@ void expect_error(ErrorKind kind, const std::string& words, const std::function<
   }
 }
 
-// ---- OpenDX
+// OpenDX
 
 TEST_F(LatticeExport, opendx_is_what_apbs_writes) {
   const Example example;
@@ -218,7 +218,7 @@ TEST_F(LatticeExport, numbers_do_not_depend_on_the_locale) {
   EXPECT_EQ(contents(file("a.cube")), contents(file("b.cube")));
 }
 
-// ---- cube
+// cube
 
 TEST_F(LatticeExport, cube_is_in_bohr_with_the_charges_as_atoms) {
   Example example(LatticeShape{2, 3, 8});
@@ -267,7 +267,7 @@ TEST_F(LatticeExport, cube_title_is_one_line) {
   EXPECT_EQ(numbers_in(lines_of(contents(file("a.cube"))).at(2)).at(0), 0);  // no atoms
 }
 
-// ---- pictures
+// pictures
 
 using Pixel = std::array<int, 3>;
 
@@ -479,7 +479,7 @@ TEST_F(LatticeExport, slice_says_in_text_chunks_what_it_is) {
   EXPECT_EQ(text_chunks(file("b.png"))["Colour limit"], "0.125");
 }
 
-// ---- what all refuse
+// what all refuse
 
 TEST_F(LatticeExport, calls_without_sense_are_refused_and_leave_nothing) {
   Example example;

@@ -308,7 +308,7 @@ TEST_F(ProblemFile, what_is_not_there_cannot_be_read) {
   expect_error(ErrorKind::usage, {"float32", "float64"}, [&] { reader.read(reader.solve_sets()[0], 0, 1, wrong); });
 }
 
-// ---- H5MD ----------------------------------------------------------------------------------------------------------
+// H5MD
 
 /// Three frames of two particles; the layouts that are in the wild.
 void write_trajectory(RawHdf5& file, bool charge_per_frame, bool unit_on_group) {

@@ -1,4 +1,4 @@
-#include "solvers/ldlt.hpp"
+#include "solvers/ldlt_lanes.hpp"
 
 namespace smallbatch {
 

@@ -1,5 +1,5 @@
 // The cpu kernels, each instruction set forced by name.
-#include "solvers/ldlt.hpp"
+#include "solvers/ldlt_lanes.hpp"
 
 #include <gtest/gtest.h>
 

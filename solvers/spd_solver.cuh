@@ -1,4 +1,4 @@
-// Gauss-Jordan elimination without pivoting on the GPU, for host code that has its data on the device already.
+// Small SPD systems on the GPU, for host code that has its data on the device already.
 //
 // Every function enqueues kernels on `stream` of the current device and returns: it allocates nothing, waits for
 // nothing and prints nothing. All pointers are device pointers, aligned as their type; dense matrices with n = 8, 16 or
@@ -15,7 +15,7 @@
 
 namespace smallbatch {
 
-/// All three steps below: what SpdSolver::solve promises, for arrays on the device.
+/// All four steps below: what SpdSolver::solve promises, for arrays on the device.
 template <class T>
 cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
 
@@ -29,9 +29,22 @@ cudaError_t launch_spd_inspect(const SpdBatch<T>& batch, std::int32_t* info, cud
 template <class T>
 cudaError_t launch_spd_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
 
+/// Which systems step 3 looks at: all, or those that step 4 has solved again.
+enum class SystemsToJudge { all, resolved };
+
 /// Step 3. The backward error of every system whose info is 0, NaN elsewhere; where x is not finite, info becomes
 /// info_result_not_finite and x NaN.
 template <class T>
-cudaError_t launch_spd_backward_error(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
+cudaError_t launch_spd_backward_error(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream,
+                                      SystemsToJudge which = SystemsToJudge::all);
+
+/// A solution whose backward error exceeds this many units of roundoff (this times n for an inverse) is not good
+/// enough. LAPACK's test programs accept 30.
+inline constexpr double spd_resolve_above = 8;
+
+/// Step 4. Systems whose solution is not good enough are solved again by L D L^T, which is backward stable, and judged
+/// again; info = k where the k-th pivot turns out not to be positive.
+template <class T>
+cudaError_t launch_spd_resolve(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
 
 }  // namespace smallbatch

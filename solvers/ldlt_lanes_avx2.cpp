@@ -1,4 +1,4 @@
-#include "solvers/ldlt_lanes.hpp"
+#include "solvers/ldlt_lanes_body.hpp"
 
 namespace smallbatch {
 
