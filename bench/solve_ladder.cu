@@ -188,7 +188,8 @@ Ladder solve_ladder(int n, std::int64_t batch) {
        [systems](cudaStream_t stream) {
          check(launch_spd_gauss_jordan(systems->batch(), systems->solution(), stream));
        }},
-      {"inspect_solve_judge", "production as the command runs it: inspection before, backward error after", nullptr,
+      {"inspect_solve_judge",
+       "production as the command runs it: inspection before, backward error after, LDL^T where that is large", nullptr,
        [systems](cudaStream_t stream) { check(launch_spd_solve(systems->batch(), systems->solution(), stream)); }},
   };
   return ladder;
