@@ -22,6 +22,11 @@ std::int64_t result_bytes(const PotentialSet& set, ScalarType precision) {
   return set.batch * (set.shape.points() * bytes_of(precision) + 4 + 6 * 8 + bytes_per_verdict);
 }
 
+std::int64_t bytes_per_block(const PotentialSet& set, const PlaneRange& range, ScalarType precision) {
+  const std::int64_t charges = set.offset[range.first + range.count] - set.offset[range.first];
+  return range.count * range.plane_count * set.shape.plane_points() * bytes_of(precision) + charges * bytes_per_charge;
+}
+
 double pairs(const PotentialSet& set) {
   return static_cast<double>(set.shape.points()) * static_cast<double>(set.charges());
 }

@@ -33,13 +33,17 @@ const PotentialSet& choose_set(const std::vector<PotentialSet>& sets, const std:
 }
 
 [[noreturn]] void refuse_index(const std::string& what, std::int64_t found, std::int64_t count) {
-  throw Error(ErrorKind::usage, what + " " + std::to_string(found) + " does not exist (there are " +
-                                    std::to_string(count) + "). Take one from 0 to " + std::to_string(count - 1) + ".");
+  throw Error(ErrorKind::usage,
+              what + " " + std::to_string(found) + " does not exist (there are " + std::to_string(count) + "). " +
+                  (count > 0 ? "Take one from 0 to " + std::to_string(count - 1) + "." : "Export another set."));
 }
 
 }  // namespace
 
 std::string export_map(const ExportOptions& options) {
+  if (!ends_with(options.output, ".dx") && !ends_with(options.output, ".cube") && !ends_with(options.output, ".png"))
+    throw Error(ErrorKind::usage, "cannot tell the format of '" + options.output +
+                                      "' (known endings are .dx, .cube and .png). Use one of them.");
   const ResultReader results(options.results);
   const PotentialSet& set = choose_set(results.potential_sets(), options.set, options.results);
   if (options.index < 0 || options.index >= set.batch) refuse_index("--index", options.index, set.batch);
@@ -71,7 +75,7 @@ std::string export_map(const ExportOptions& options) {
       problems.read(source, options.index, 1, charges);
     }
     limited = write_cube(options.output, map, charges.position, charges.charge, options.overwrite);
-  } else if (ends_with(options.output, ".png")) {
+  } else {
     const std::array<std::int64_t, 3> sizes{set.shape.nx, set.shape.ny, set.shape.nz};
     const std::int64_t count = sizes[static_cast<std::size_t>(options.axis)];
     const std::int64_t slice = options.slice.value_or(count / 2);
@@ -80,9 +84,6 @@ std::string export_map(const ExportOptions& options) {
     text << "; slice " << slice << " across "
          << "xyz"[options.axis] << ", values from " << picture.lowest << " to " << picture.highest << ", full blue at "
          << -picture.colour_limit << ", full red at " << picture.colour_limit;
-  } else {
-    throw Error(ErrorKind::usage, "cannot tell the format of '" + options.output +
-                                      "' (known endings are .dx, .cube and .png). Use one of them.");
   }
   if (limited > 0) text << "; " << limited << " infinite or huge values are written as +-" << largest_exported_value;
   text << "\n";

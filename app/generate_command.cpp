@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "app/blocks.hpp"
 #include "app/commands.hpp"
@@ -67,9 +69,9 @@ std::string generate(const GenerateChargesOptions& options, const std::string& c
   set.output_unit = options.unit;
   RandomCharges wanted;  // in the box that the lattice spans
   wanted.count = options.charges;
-  wanted.edges = {static_cast<double>(set.shape.nx) * options.spacing,
-                  static_cast<double>(set.shape.ny) * options.spacing,
-                  static_cast<double>(set.shape.nz) * options.spacing};
+  for (const auto& [axis, points] :
+       {std::pair{0, set.shape.nx}, std::pair{1, set.shape.ny}, std::pair{2, set.shape.nz}})
+    wanted.edges[axis] = static_cast<double>(std::max<std::int64_t>(1, points - 1)) * options.spacing;
   for (std::int64_t p = 0; p <= set.batch; ++p) set.offset.push_back(p * options.charges);
   for (std::int64_t p = 0; p < set.batch; ++p) {
     set.origin.insert(set.origin.end(), {0, 0, 0});

@@ -9,6 +9,7 @@
 
 #include "app/commands.hpp"
 #include "app/interruption.hpp"
+#include "app/output_check.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "io/h5md.hpp"
@@ -74,6 +75,8 @@ class Source {
   std::unique_ptr<H5mdReader> trajectory_;
 };
 
+constexpr double most_points = 1 << 20;  // of an axis, as --shape
+
 /// Lays the lattice over a box: the spacing or the shape that was asked for, 65 points an axis where neither was.
 void place_lattice(const ImportOptions& options, const std::vector<Box>& boxes, PotentialSet& set) {
   Vector extent{};  // the largest that a lattice must cover
@@ -84,8 +87,14 @@ void place_lattice(const ImportOptions& options, const std::vector<Box>& boxes, 
   if (options.shape)
     shape = *options.shape;
   else if (options.spacing)
-    for (std::size_t a = 0; a < 3; ++a)
-      shape[a] = static_cast<std::int64_t>(std::ceil(extent[a] / *options.spacing)) + 1;
+    for (std::size_t a = 0; a < 3; ++a) {
+      const double steps = std::ceil(extent[a] / *options.spacing);
+      if (!(steps < most_points))
+        throw Error(ErrorKind::usage, "--spacing " + std::to_string(*options.spacing) + " is too small (" +
+                                          std::to_string(extent[a]) +
+                                          " angstrom would take more than 1048576 points). Take a larger one.");
+      shape[a] = static_cast<std::int64_t>(steps) + 1;
+    }
   set.shape = {shape[0], shape[1], shape[2]};
 
   for (const Box& box : boxes) {
@@ -113,6 +122,11 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
   for (std::int64_t p = 0; p < set.batch; ++p) {  // a first pass for the sizes, so that memory holds one problem
     stop_if_interrupted();
     const Molecule molecule = source.read(p);
+    for (const double coordinate : molecule.position)
+      if (!std::isfinite(coordinate))
+        throw Error(ErrorKind::bad_input, "no lattice can be laid around problem " + std::to_string(p) + " of " +
+                                              options.inputs[0] +
+                                              " (a position is a NaN or an infinity). Mend the file.");
     boxes[static_cast<std::size_t>(p)].add(molecule.position);
     set.offset.push_back(set.offset.back() + static_cast<std::int64_t>(molecule.charge.size()));
     for (const double q : molecule.charge) total_charge += q;
@@ -124,6 +138,7 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
   }
   place_lattice(options, boxes, set);
 
+  for (const std::string& input : options.inputs) refuse_output_that_is_input(input, options.output);
   ProblemWriter writer(options.output, options.overwrite);
   writer.add(set);
   for (std::int64_t p = 0; p < set.batch; ++p) {

@@ -64,7 +64,8 @@ std::string problem_info(const InfoOptions& options) {
   for (const PotentialSet& set : reader.potential_sets()) {
     needs.result_bytes += result_bytes(set, defaults.precision);
     needs.pairs += pairs(set);
-    needs.host_bytes = std::max(needs.host_bytes, 3 * std::min(block_bytes, result_bytes(set, defaults.precision)));
+    for (const PlaneRange& range : cut_into_blocks(set, defaults.precision, block_bytes, 4e9))
+      needs.host_bytes = std::max(needs.host_bytes, 3 * bytes_per_block(set, range, defaults.precision));
     sets.push_back(set_json(set));
     text << "  potential/" << set.name << ": " << start_outcome(set, defaults.precision).shape << ", V in "
          << potential_unit_name(set.output_unit);
@@ -85,7 +86,7 @@ std::string problem_info(const InfoOptions& options) {
                 {"memory_bytes", needs.host_bytes},
                 {"systems", needs.systems},
                 {"pairs", needs.pairs}}}}
-             .dump(2) +
+             .dump(2, ' ', false, Json::error_handler_t::replace) +
          "\n";
 }
 
@@ -112,7 +113,9 @@ std::string result_info(const InfoOptions& options) {
   for (const SolveSet& set : reader.solve_sets()) add(set_json(set), "solve", set.name);
   for (const PotentialSet& set : reader.potential_sets()) add(set_json(set), "potential", set.name);
   if (!options.json) return text.str();
-  return Json{{"file", options.file}, {"kind", "results"}, {"sets", sets}}.dump(2) + "\n";
+  return Json{{"file", options.file}, {"kind", "results"}, {"sets", sets}}.dump(2, ' ', false,
+                                                                                Json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace

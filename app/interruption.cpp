@@ -1,5 +1,6 @@
 #include "app/interruption.hpp"
 
+#include <atomic>
 #include <csignal>
 
 #include "core/error.hpp"
@@ -7,7 +8,8 @@
 namespace smallbatch {
 
 namespace {
-volatile std::sig_atomic_t caught_signal = 0;  // the only thing a handler may write
+std::atomic<int> caught_signal = 0;  // what a handler writes must be lock-free
+static_assert(std::atomic<int>::is_always_lock_free);
 
 extern "C" void remember_signal(int signal) {
   caught_signal = signal;
@@ -23,9 +25,9 @@ void catch_interruptions() {
 }
 
 void stop_if_interrupted() {
-  if (caught_signal != 0)
+  if (const int signal = caught_signal; signal != 0)
     throw Error(ErrorKind::interrupted,
-                "stopped by signal " + std::to_string(caught_signal) + " (no output file was left). Run again.");
+                "stopped by signal " + std::to_string(signal) + " (no output file was left). Run again.");
 }
 
 }  // namespace smallbatch

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <new>
+#include <stdexcept>
 
 #include "app/commands.hpp"
 #include "app/exit_codes.hpp"
@@ -46,11 +47,17 @@ ExitCode run_command(int argc, const char* const* argv) {
     set_up_logging(Verbosity::normal);
     const Invocation call = parse_options(argc, argv);
     set_up_logging(call.verbosity);
-    catch_interruptions();
+    // The two that only look and convert end at once, as any program does.
+    if (!std::holds_alternative<InfoOptions>(call.command) && !std::holds_alternative<ExportOptions>(call.command))
+      catch_interruptions();
     return std::visit(Execute{call.command_line}, call.command);
   } catch (const Error& error) {
     spdlog::error("{}", error.what());
     return exit_code_of(error.kind());
+  } catch (const std::length_error&) {  // a container larger than any memory
+    spdlog::error(
+        "the memory does not suffice (a size beyond any memory). Use a smaller --block-mib or a smaller lattice.");
+    return ExitCode::out_of_memory;
   } catch (const std::bad_alloc&) {
     spdlog::error("the memory does not suffice (allocation failed). Use a smaller --block-mib or a larger machine.");
     return ExitCode::out_of_memory;

@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <sstream>
+#include <type_traits>
 
 #include "app/version.hpp"
 #include "core/error.hpp"
@@ -14,7 +16,8 @@ namespace smallbatch {
 namespace {
 
 constexpr const char* exit_code_help =
-    "Exit codes: 0 done and verified; 1 written, but some systems failed or disagreed with the referee; 2 usage;\n"
+    "Exit codes: 0 done, and what was verified agrees; 1 written, but some systems failed or disagreed with the "
+    "referee; 2 usage;\n"
     "3 bad input; 4 missing file; 5 no such GPU; 6 out of memory; 7 output exists or cannot be written; 70 internal;\n"
     "130 interrupted.\n"
     "Results and help go to stdout, everything else to stderr. NO_COLOR is respected.";
@@ -25,6 +28,8 @@ std::optional<T> parse_number(std::string_view text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if constexpr (std::is_floating_point_v<T>)
+    if (!std::isfinite(value)) return std::nullopt;
   return value;
 }
 
@@ -62,6 +67,12 @@ PotentialUnit parse_unit(const std::string& text) {
   refuse("--unit", text, "volt, kT/e, kcal/mol/e or e/angstrom");
 }
 
+/// A name that can be a group of an HDF5 file.
+void check_set_name(const std::string& name) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
+    refuse("--set", name, "a name without '/'");
+}
+
 /// "65,65,65" or "0.5" (the same for all three axes, where `one_for_all`).
 template <class T>
 std::array<T, 3> parse_three(const std::string& option, const std::string& text, bool one_for_all) {
@@ -87,7 +98,9 @@ struct RawText {
 
 LatticeShape shape_from(const std::string& text) {
   const auto s = parse_three<std::int64_t>("--shape", text, true);
-  if (s[0] < 1 || s[1] < 1 || s[2] < 1) refuse("--shape", text, "three numbers of points, each at least 1");
+  constexpr std::int64_t most = 1 << 20;  // of an axis: a lattice of 2^60 points is enough, and no product overflows
+  for (const std::int64_t points : s)
+    if (points < 1 || points > most) refuse("--shape", text, "three numbers of points, each from 1 to 1048576");
   return {s[0], s[1], s[2]};
 }
 
@@ -133,6 +146,7 @@ Invocation parse_options(int argc, const char* const* argv) {
       ->capture_default_str()
       ->group("Computing");
   run_app->add_option("--threads", run.threads, "CPU threads; 0: one per core")
+      ->check(CLI::Range(0U, 4096U))
       ->capture_default_str()
       ->group("Computing");
   add_choice(run_app, "--precision", raw.precision, {"single", "double"}, "Arithmetic of potentials, and type of V",
@@ -165,6 +179,7 @@ Invocation parse_options(int argc, const char* const* argv) {
       ->capture_default_str()
       ->group("Verification");
   verify_app->add_option("--threads", verify.threads, "CPU threads; 0: one per core")
+      ->check(CLI::Range(0U, 4096U))
       ->capture_default_str()
       ->group("Verification");
   json_flag(verify_app, verify.json);
@@ -305,9 +320,13 @@ Invocation parse_options(int argc, const char* const* argv) {
     spd.type = raw.type == "float32" ? ScalarType::float32 : ScalarType::float64;
     spd.shape.storage = raw.storage == "dense" ? Storage::dense : Storage::packed_lower;
     spd.family = *parse_spd_family(raw.family);
+    check_set_name(spd.set);
     call.command = spd;
   } else if (charges_app->parsed()) {
     charges.shape = shape_from(raw.shape);
+    check_set_name(charges.set);
+    if (charges.charges > 0 && charges.batch > (std::int64_t{1} << 40) / charges.charges)
+      refuse("--batch", std::to_string(charges.batch), "at most 2^40 charges altogether");
     charges.unit = parse_unit(raw.unit);
     call.command = charges;
   } else if (import_app->parsed()) {
@@ -323,6 +342,7 @@ Invocation parse_options(int argc, const char* const* argv) {
     if (!raw.origin.empty()) importing.origin = parse_three<double>("--origin", raw.origin, false);
     importing.placement = raw.placement == "common" ? LatticePlacement::common : LatticePlacement::each;
     importing.unit = parse_unit(raw.unit);
+    check_set_name(importing.set);
     call.command = importing;
   } else {
     exporting.axis = raw.axis == "x" ? 0 : raw.axis == "y" ? 1 : 2;

@@ -11,6 +11,7 @@
 #include "app/device_choice.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
+#include "app/output_check.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "io/problem_reader.hpp"
@@ -108,7 +109,8 @@ template <class T>
 SetOutcome run_set(const Run& run, const PotentialSet& set) {
   SetOutcome outcome = start_outcome(set, scalar_type_of<T>);
   const bool on_gpu = run.potential.description().rfind("cuda", 0) == 0;
-  const auto blocks = cut_into_blocks(set, scalar_type_of<T>, run.options.block_mib << 20, on_gpu ? 1e12 : 4e9);
+  const auto blocks = cut_into_blocks(set, scalar_type_of<T>, run.options.block_mib << 20,
+                                      on_gpu && run.options.verify.kind != VerifyMode::Kind::all ? 1e12 : 4e9);
   const PotentialOptions options{run.options.singular, set.unit_factor()};
   Progress progress("potential/" + set.name, pairs(set));
   Verdicts verdicts, of_set(set.batch);  // a problem's planes may lie in several blocks
@@ -190,6 +192,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   report.solver = solver->description();
   report.potential = potential->description();
 
+  refuse_output_that_is_input(options.problems, options.results);
   ResultWriter writer(options.results, options.overwrite);
   for (const SolveSet& set : reader.solve_sets()) writer.add(set);
   for (const PotentialSet& set : reader.potential_sets()) writer.add(set, options.precision);

@@ -9,6 +9,8 @@ namespace smallbatch {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::string number(const char* format, double value) {
   std::array<char, 64> text{};
   const int length = std::snprintf(text.data(), text.size(), format, value);
@@ -80,25 +82,25 @@ std::string report_text(const RunReport& report) {
 }
 
 std::string report_json(const RunReport& report) {
-  nlohmann::ordered_json sets = nlohmann::ordered_json::array();
+  Json sets = Json::array();
   for (const SetOutcome& set : report.sets) {
-    nlohmann::ordered_json failed = nlohmann::ordered_json::array();
+    Json failed = Json::array();
     for (const auto& [status, count] : set.failed)
       failed.push_back({{"status", status}, {"meaning", describe_status(set, status)}, {"count", count}});
     const VerificationSummary& v = set.verification;
-    nlohmann::ordered_json entry = {{"lane", set.lane},
-                                    {"name", set.name},
-                                    {"shape", set.shape},
-                                    {"batch", set.batch},
-                                    {"failed", failed},
-                                    {"verification",
-                                     {{"criterion", v.criterion},
-                                      {"checked", v.checked},
-                                      {"agreed", v.agreed},
-                                      {"disagreed", v.disagreed},
-                                      {"worst_index", v.worst_index},
-                                      // JSON has no infinity: null says that the worst error has no number.
-                                      {"worst_error_over_bound", v.worst_error_over_bound}}}};
+    Json entry = {{"lane", set.lane},
+                  {"name", set.name},
+                  {"shape", set.shape},
+                  {"batch", set.batch},
+                  {"failed", failed},
+                  {"verification",
+                   {{"criterion", v.criterion},
+                    {"checked", v.checked},
+                    {"agreed", v.agreed},
+                    {"disagreed", v.disagreed},
+                    {"worst_index", v.worst_index},
+                    // JSON has no infinity: null says that the worst error has no number.
+                    {"worst_error_over_bound", v.worst_error_over_bound}}}};
     if (set.lane == "potential") {
       entry["charges_on_lattice_points"] = set.on_lattice_points;
       entry["verification"]["points_checked"] = set.points_checked;
@@ -109,11 +111,11 @@ std::string report_json(const RunReport& report) {
     }
     sets.push_back(std::move(entry));
   }
-  nlohmann::ordered_json json = {{"all_right", report.all_right()},
-                                 {"problems", report.problems},
-                                 {"results", report.results},
-                                 {"verify", report.verify_mode},
-                                 {"sets", sets}};
+  Json json = {{"all_right", report.all_right()},
+               {"problems", report.problems},
+               {"results", report.results},
+               {"verify", report.verify_mode},
+               {"sets", sets}};
   if (!report.device.empty()) {
     json["device"] = report.device;
     json["solver"] = report.solver;
@@ -124,7 +126,7 @@ std::string report_json(const RunReport& report) {
                        {"verify", report.seconds.verify},
                        {"write", report.seconds.write}};
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace smallbatch

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <sstream>
 
+#include "app/interruption.hpp"
 #include "core/compare.hpp"
 #include "core/parallel.hpp"
 #include "solvers/spd_referee.hpp"
@@ -52,14 +53,16 @@ double judge(const SolveSet& set, const SpdBlock<T>& block, std::int64_t i) {
   if (!same_status(info, judgement, scalar_type_of<T>, shape.n)) return infinity;
   // A system without an answer must not look as if it had one.
   if (info != 0) return std::all_of(x, x + shape.solution_size(), [](T v) { return std::isnan(v); }) ? 0 : infinity;
-  const double worst = std::max(error_over_bound(judgement.residual_ratio, 0, spd_ratio_limit),
-                                error_over_bound(judgement.forward_ratio, 0, spd_ratio_limit));
-  return worst;
+  const double u = scalar_type_of<T> == ScalarType::float32 ? 0x1p-24 : 0x1p-53;
+  const double stored = block.backward_error[static_cast<std::size_t>(i)];
+  const double expected = judgement.residual_ratio * u * (shape.wants_inverse() ? shape.n : 1);
+  if (!within(error_over_bound(stored, expected, 0.01 * expected + shape.n * 0x1p-53), 1)) return infinity;
+  return std::max(error_over_bound(judgement.residual_ratio, 0, spd_ratio_limit),
+                  error_over_bound(judgement.forward_ratio, 0, spd_ratio_limit));
 }
 
-/// Error over bound of one value. A problem without an answer has NaN everywhere, for the referee as for the backend.
+/// Error over bound of one value. A problem without an answer has NaN everywhere.
 double judge(bool answered, double got, const ReferencePotential& reference) {
-  if (answered == std::isnan(reference.potential)) return infinity;
   if (!answered) return std::isnan(got) ? 0 : infinity;
   return error_over_bound(got, reference.potential, reference.bound);
 }
@@ -95,7 +98,9 @@ void Verdicts::add(std::int64_t index, double error_over_its_bound) {
 
 void Verdicts::merge(std::int64_t first, const Verdicts& part) {
   for (std::size_t k = 0; k < part.verdict.size(); ++k) {
-    if (part.verdict[k] != Verdict::not_checked) add(first + static_cast<std::int64_t>(k), part.error_over_bound[k]);
+    const auto i = static_cast<std::size_t>(first) + k;
+    verdict[i] = std::max(verdict[i], part.verdict[k]);
+    error_over_bound[i] = std::fmax(error_over_bound[i], part.error_over_bound[k]);
   }
 }
 
@@ -164,6 +169,7 @@ Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, const VerifyMode&
   Verdicts verdicts(block.count);
   const Selection selected(mode, set.batch, block.first, block.first + block.count);
   parallel_for(selected.size(), 64, threads, [&](std::int64_t first, std::int64_t last) {
+    stop_if_interrupted();
     for (std::int64_t i = first; i < last; ++i) {
       const std::int64_t system = selected[i] - block.first;
       verdicts.add(system, judge(set, block, system));
@@ -175,39 +181,60 @@ Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, const VerifyMode&
 template <class T>
 Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const PotentialOptions& options,
                 const VerifyMode& mode, unsigned threads, std::int64_t& points_checked) {
-  Verdicts verdicts(block.count);
-  std::mutex verdicts_mutex;
   // The block's values are one run of the set's points, counted problem after problem.
   const std::int64_t per_problem = set.shape.points();
   const std::int64_t first_point = block.first * per_problem + block.first_plane * set.shape.plane_points();
   const Selection selected(mode, set.batch * per_problem, first_point,
                            first_point + static_cast<std::int64_t>(block.potential.size()));
-  const ScalarType precision = scalar_type_of<T>;
-
-  parallel_for(selected.size(), 1024, threads, [&](std::int64_t first, std::int64_t last) {
-    std::vector<std::int64_t> points;
-    std::vector<ReferencePotential> expected;
-    while (first < last) {  // one problem at a time
-      const std::int64_t problem = selected[first] / per_problem;
-      const std::int64_t begin = first;
-      points.clear();
-      for (; first < last && selected[first] / per_problem == problem; ++first)
-        points.push_back(selected[first] - problem * per_problem);
-      expected.resize(points.size());
-      reference_potential(block.charges(), block.lattice(), problem - block.first, options, precision, points,
-                          expected);
-      const bool answered = block.info[static_cast<std::size_t>(problem - block.first)] >= 0;
-      double worst = 0;
-      for (std::int64_t i = begin; i < first; ++i) {
-        const double got = static_cast<double>(block.potential[static_cast<std::size_t>(selected[i] - first_point)]);
-        const ReferencePotential& reference = expected[static_cast<std::size_t>(i - begin)];
-        worst = std::max(worst, judge(answered, got, reference));
-      }
-      const std::lock_guard lock(verdicts_mutex);
-      verdicts.add(problem - block.first, worst);
-    }
-  });
   points_checked += selected.size();
+
+  // Runs of selected points of one problem, short enough to notice an interruption between two.
+  struct Piece {
+    std::int64_t problem, first, last;
+  };
+  std::vector<Piece> pieces;
+  constexpr std::int64_t longest = 1 << 16;
+  for (std::int64_t i = 0; i < selected.size();) {
+    Piece piece{selected[i] / per_problem - block.first, i, i};
+    while (i < selected.size() && i - piece.first < longest && selected[i] / per_problem - block.first == piece.problem)
+      ++i;
+    piece.last = i;
+    pieces.push_back(piece);
+  }
+
+  Verdicts verdicts(block.count);
+  std::mutex verdicts_mutex;
+  auto verify_piece = [&](const Piece& piece, unsigned threads_of_piece) {
+    stop_if_interrupted();
+    const auto size = static_cast<std::size_t>(piece.last - piece.first);
+    std::vector<std::int64_t> points(size);
+    std::vector<ReferencePotential> expected(size);
+    for (std::size_t k = 0; k < size; ++k)
+      points[k] = selected[piece.first + static_cast<std::int64_t>(k)] - (block.first + piece.problem) * per_problem;
+    const std::int32_t expected_info = reference_potential(block.charges(), block.lattice(), piece.problem, options,
+                                                           scalar_type_of<T>, points, expected, threads_of_piece);
+    const bool answered = expected_info >= 0;
+    double worst = block.info[static_cast<std::size_t>(piece.problem)] == expected_info ? 0 : infinity;
+    for (std::size_t k = 0; k < size; ++k) {
+      const std::int64_t value = selected[piece.first + static_cast<std::int64_t>(k)] - first_point;
+      worst = std::max(
+          worst, judge(answered, static_cast<double>(block.potential[static_cast<std::size_t>(value)]), expected[k]));
+    }
+    const std::lock_guard lock(verdicts_mutex);
+    verdicts.add(piece.problem, worst);
+  };
+
+  // Few large problems are worked through by all threads, many small ones by a thread each: the referee prepares the
+  // charges of a problem once for each piece.
+  const unsigned workers = threads == 0 ? hardware_threads() : threads;
+  const auto count = static_cast<std::int64_t>(pieces.size());
+  if (count < 4 * static_cast<std::int64_t>(workers)) {
+    for (const Piece& piece : pieces) verify_piece(piece, workers);
+  } else {
+    parallel_for(count, 1, workers, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) verify_piece(pieces[static_cast<std::size_t>(i)], 1);
+    });
+  }
   return verdicts;
 }
 

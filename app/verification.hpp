@@ -1,7 +1,9 @@
 // Judges answers with Eigen in double precision. The rules:
 //
-// solve: the backend's status is the referee's, and for a solved system LAPACK's ratios stay below 30 (dpot02 for the
-//   residual, dpot03 for an inverse, dget04 for the error against Eigen's solution times the reciprocal condition).
+// solve: the backend's status is the referee's (or rounding decides about it), and for a solved system the stored
+// backward
+//   error is right and LAPACK's ratios are at most 30 (dpot02 for the residual, dpot03 for an inverse, dget04 for the
+//   error against Eigen's solution times the reciprocal condition).
 // potential: the status is the referee's, and at every checked point
 //   |V - V_ref| <= f sum_i |q_i|/r_i (2^-22 + 2^-23 L/r_i)   (2^-51 and 2^-52 for V in double precision).
 #pragma once

@@ -30,7 +30,7 @@ const Set& find_set(const std::vector<Set>& sets, const std::string& lane, const
 
 void expect_same(bool same, const std::string& what, const Files& files) {
   if (same) return;
-  throw Error(ErrorKind::bad_input, what + " in " + files.options.results + " has another shape than in " +
+  throw Error(ErrorKind::bad_input, what + " in " + files.options.results + " has another shape or place than in " +
                                         files.options.problems +
                                         " (these results are of other problems). Name the file they were made from.");
 }
@@ -92,7 +92,8 @@ RunReport verify(const VerifyOptions& options) {
   for (const SolveSet& set : problems.solve_sets()) {
     const SolveSet& found = find_set(results.solve_sets(), "solve", set.name, options.results);
     expect_same(found.batch == set.batch && found.type == set.type && found.shape.n == set.shape.n &&
-                    found.shape.nrhs == set.shape.nrhs && found.rhs_is_vector == set.rhs_is_vector,
+                    found.shape.nrhs == set.shape.nrhs &&
+                    (set.shape.wants_inverse() || found.rhs_is_vector == set.rhs_is_vector),
                 "/solve/" + set.name, files);
     report.sets.push_back(set.type == ScalarType::float32 ? verify_set<float>(files, set)
                                                           : verify_set<double>(files, set));
@@ -100,7 +101,8 @@ RunReport verify(const VerifyOptions& options) {
   for (const PotentialSet& set : problems.potential_sets()) {
     const PotentialSet& found = find_set(results.potential_sets(), "potential", set.name, options.results);
     expect_same(found.batch == set.batch && found.shape.nx == set.shape.nx && found.shape.ny == set.shape.ny &&
-                    found.shape.nz == set.shape.nz && found.output_unit == set.output_unit,
+                    found.shape.nz == set.shape.nz && found.output_unit == set.output_unit &&
+                    found.origin == set.origin && found.spacing == set.spacing,
                 "/potential/" + set.name, files);
     report.sets.push_back(found.type == ScalarType::float32 ? verify_set<float>(files, set, found)
                                                             : verify_set<double>(files, set, found));

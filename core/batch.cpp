@@ -28,7 +28,7 @@ std::string describe_potential_info(std::int32_t info) {
     case info_charges_not_finite:
       return "a position or a charge is a NaN or an infinity";
     case info_charges_out_of_range:
-      return "a position or a charge is out of range for single precision";
+      return "a position or a charge is out of range";
     default:
       break;
   }

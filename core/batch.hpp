@@ -103,8 +103,9 @@ struct LatticeShape {
 
 /// Status of one potential problem. 0: evaluated. k > 0: evaluated, and k charges that are not zero lie on a lattice
 /// point (the singularity policy decided the values there). Negative: V of the whole problem is NaN, because:
-inline constexpr std::int32_t info_charges_not_finite = -1;    ///< a position or a charge is a NaN or an infinity
-inline constexpr std::int32_t info_charges_out_of_range = -2;  ///< beyond what single precision arithmetic can hold
+inline constexpr std::int32_t info_charges_not_finite = -1;  ///< a position or a charge is a NaN or an infinity
+inline constexpr std::int32_t info_charges_out_of_range =
+    -2;  ///< beyond 1e15 angstrom or e (1e150 in double precision)
 
 std::string describe_potential_info(std::int32_t info);
 

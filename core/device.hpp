@@ -12,7 +12,7 @@ struct DeviceInfo {
   std::string name;
   int multiprocessors = 0;
   int compute_capability_major = 0, compute_capability_minor = 0;
-  std::int64_t memory_bytes = 0, free_bytes = 0;
+  std::int64_t memory_bytes = 0;
   std::string runtime_version, driver_version;  ///< "13.0"
 };
 

@@ -41,12 +41,9 @@ DeviceList cuda_devices() {
   for (int index = 0; index < count; ++index) {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, index));
-    const DeviceGuard guard(index);
-    std::size_t free_bytes = 0, total_bytes = 0;
-    check(cudaMemGetInfo(&free_bytes, &total_bytes));
     list.devices.push_back({index, properties.name, properties.multiProcessorCount, properties.major, properties.minor,
-                            static_cast<std::int64_t>(total_bytes), static_cast<std::int64_t>(free_bytes),
-                            version_text(runtime), version_text(driver)});
+                            static_cast<std::int64_t>(properties.totalGlobalMem), version_text(runtime),
+                            version_text(driver)});
   }
   return list;
 }

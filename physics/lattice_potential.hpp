@@ -33,7 +33,7 @@ inline constexpr double net_charge_tolerance = 0x1p-40;
 /// time.
 ///
 /// Single precision (float): distances from coordinates that are shifted to the lattice's origin in double precision,
-/// sums in double precision over partial sums of at most 256 charges; lattice points that lie near a charge are summed
+/// sums in double precision over short partial sums; lattice points that lie near a charge are summed
 /// in double precision altogether. Bound, for L the largest extent of lattice and charges from the origin:
 ///     |V - V_exact| <= f sum_i |q_i|/r_i (2^-22 + 2^-23 L/r_i).
 /// Double precision (double): the same with 2^-51 and 2^-52.
@@ -65,10 +65,12 @@ struct ReferencePotential {
 };
 
 /// Problem `problem` of the batch at the lattice points `points` (indices (z * ny + y) * nx + x into the whole
-/// lattice). `precision` says whose bound. Written with Eigen in double precision; shares nothing with what it judges.
-/// Where the problem's info is negative, potential is NaN.
-void reference_potential(const ChargeBatch& charges, const LatticeBatch& lattice, std::int64_t problem,
-                         const PotentialOptions& options, ScalarType precision, std::span<const std::int64_t> points,
-                         std::span<ReferencePotential> out);
+/// lattice), on `threads` threads. `precision` says whose bound. Returns the problem's info; where it is negative,
+/// every potential is NaN. Written with Eigen in double precision; of what it judges it shares only the constants
+/// above.
+std::int32_t reference_potential(const ChargeBatch& charges, const LatticeBatch& lattice, std::int64_t problem,
+                                 const PotentialOptions& options, ScalarType precision,
+                                 std::span<const std::int64_t> points, std::span<ReferencePotential> out,
+                                 unsigned threads = 1);
 
 }  // namespace smallbatch

@@ -8,8 +8,8 @@
 
 namespace smallbatch {
 
-std::unique_ptr<LatticePotential> make_lattice_potential_cuda(int device);
-std::unique_ptr<LatticePotential> make_lattice_potential_cpu(unsigned threads, const DirectSumLanes& lanes);
-std::unique_ptr<LatticePotential> make_lattice_potential_reference(unsigned threads);
+std::unique_ptr<LatticePotential> make_cuda_lattice_potential(int device);
+std::unique_ptr<LatticePotential> make_cpu_lattice_potential(unsigned threads, const DirectSumLanes& lanes);
+std::unique_ptr<LatticePotential> make_reference_lattice_potential(unsigned threads);
 
 }  // namespace smallbatch

@@ -270,7 +270,7 @@ class CpuLatticePotential final : public LatticePotential {
 
 }  // namespace
 
-std::unique_ptr<LatticePotential> make_lattice_potential_cpu(unsigned threads, const DirectSumLanes& lanes) {
+std::unique_ptr<LatticePotential> make_cpu_lattice_potential(unsigned threads, const DirectSumLanes& lanes) {
   return std::make_unique<CpuLatticePotential>(threads, lanes);
 }
 

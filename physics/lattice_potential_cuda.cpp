@@ -82,7 +82,7 @@ class CudaLatticePotential final : public LatticePotential {
 
 }  // namespace
 
-std::unique_ptr<LatticePotential> make_lattice_potential_cuda(int device) {
+std::unique_ptr<LatticePotential> make_cuda_lattice_potential(int device) {
   const DeviceList list = cuda_devices();
   const std::string name = "GPU " + std::to_string(device);
   if (list.devices.empty())

@@ -4,7 +4,7 @@
 
 namespace smallbatch {
 
-std::unique_ptr<LatticePotential> make_lattice_potential_cuda(int device) {
+std::unique_ptr<LatticePotential> make_cuda_lattice_potential(int device) {
   throw Error(ErrorKind::no_device,
               "GPU " + std::to_string(device) +
                   " cannot be used (this build has no CUDA). Use --device cpu, or install the CUDA "

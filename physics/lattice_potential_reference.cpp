@@ -203,17 +203,21 @@ class ReferenceLatticePotential final : public LatticePotential {
 
 }  // namespace
 
-std::unique_ptr<LatticePotential> make_lattice_potential_reference(unsigned threads) {
+std::unique_ptr<LatticePotential> make_reference_lattice_potential(unsigned threads) {
   return std::make_unique<ReferenceLatticePotential>(threads);
 }
 
-void reference_potential(const ChargeBatch& charges, const LatticeBatch& lattice, std::int64_t problem,
-                         const PotentialOptions& options, ScalarType precision, std::span<const std::int64_t> points,
-                         std::span<ReferencePotential> out) {
+std::int32_t reference_potential(const ChargeBatch& charges, const LatticeBatch& lattice, std::int64_t problem,
+                                 const PotentialOptions& options, ScalarType precision,
+                                 std::span<const std::int64_t> points, std::span<ReferencePotential> out,
+                                 unsigned threads) {
   const Referee referee(charges, lattice, problem, options, precision);
   const LatticeShape shape = lattice.shape;
-  for (std::size_t i = 0; i < points.size(); ++i)
-    out[i] = referee.at(points[i] % shape.nx, points[i] / shape.nx % shape.ny, points[i] / shape.plane_points());
+  parallel_for(static_cast<std::int64_t>(points.size()), 64, threads, [&](std::int64_t first, std::int64_t last) {
+    for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
+      out[i] = referee.at(points[i] % shape.nx, points[i] / shape.nx % shape.ny, points[i] / shape.plane_points());
+  });
+  return referee.info();
 }
 
 }  // namespace smallbatch

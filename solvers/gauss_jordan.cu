@@ -17,7 +17,7 @@
 // reciprocals are rounded correctly for the same reason. The inspection marks these systems. Two kernels share the
 // elimination: the fast one loads whole aligned matrices straight into registers and scales nothing, the general one
 // takes all the rest through shared memory.
-#include "solvers/spd_kernels.cuh"
+#include "solvers/spd_device.cuh"
 
 namespace smallbatch {
 

@@ -5,7 +5,7 @@
 //
 // A warp takes a system, lane i owns row i, the matrix lies in shared memory. Speed does not matter here; a batch
 // without such systems costs one look at each backward error.
-#include "solvers/spd_kernels.cuh"
+#include "solvers/spd_device.cuh"
 
 namespace smallbatch {
 

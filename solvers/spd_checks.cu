@@ -1,6 +1,6 @@
 // Before and after the elimination: is the input fit, and how good is the answer? N lanes per system, one per row; the
 // matrix is staged in shared memory, because both triangles are looked at.
-#include "solvers/spd_kernels.cuh"
+#include "solvers/spd_device.cuh"
 
 namespace smallbatch {
 

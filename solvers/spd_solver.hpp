@@ -35,7 +35,7 @@ class SpdSolver {
   virtual void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) = 0;
   virtual void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) = 0;
 
-  /// What runs, for provenance: "cuda:0 gauss_jordan", "cpu ldlt avx2", "reference eigen llt".
+  /// What runs, for provenance: "cuda:0 gauss_jordan, ldlt where ...", "cpu ldlt avx2", "reference eigen llt".
   [[nodiscard]] virtual std::string description() const = 0;
 };
 

@@ -160,6 +160,19 @@ def test_output_exists(smallbatch, tmp_path):
         assert "solve/systems/x" in file
 
 
+def test_the_input_is_never_replaced(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    before = (tmp_path / "p.h5").read_bytes()
+    os.link(tmp_path / "p.h5", tmp_path / "same.h5")
+    for output in ["p.h5", "./p.h5", "same.h5"]:
+        done = smallbatch("run", "p.h5", "-o", output, "--overwrite", expect=2)
+        assert "is the input" in done.stderr
+    (tmp_path / "ion.pqr").write_text("ATOM 1 I ION 1 0.000 0.000 0.000 1.00 3.00\n")
+    smallbatch("import", "ion.pqr", "-o", "ion.pqr", "--overwrite", expect=2)
+    assert (tmp_path / "p.h5").read_bytes() == before
+
+
 def test_output_folder_is_not_there(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
@@ -201,7 +214,10 @@ def test_out_of_memory(smallbatch, tmp_path):
     ["run", "p.h5", "-o", "r.h5", "--verify", "some"], ["run", "p.h5", "-o", "r.h5", "--block-mib", "0"],
     ["run", "p.h5", "-o", "r.h5", "--singular", "maybe"], ["generate", "spd", "-o", "p.h5", "--n", "33"],
     ["generate", "spd", "-o", "p.h5", "--family", "nice"], ["generate", "charges", "-o", "p.h5", "--shape", "1,2"],
-    ["generate", "charges", "-o", "p.h5", "--spacing", "-1"], ["import", "x.pqr", "-o", "p.h5", "--unit", "furlong"],
+    ["generate", "charges", "-o", "p.h5", "--spacing", "-1"], ["generate", "spd", "-o", "p.h5", "--set", "a/b"],
+    ["generate", "spd", "-o", "p.h5", "--set", ""], ["import", "x.pqr", "-o", "p.h5", "--origin", "nan,0,0"],
+    ["import", "x.pqr", "-o", "p.h5", "--spacing", "inf"],
+    ["generate", "charges", "-o", "p.h5", "--shape", "99999999,1,1"], ["import", "x.pqr", "-o", "p.h5", "--unit", "furlong"],
 ])
 def test_usage(smallbatch, tmp_path, arguments):
     done = smallbatch(*arguments, expect=2)

@@ -1,6 +1,8 @@
 """The main job as a user runs it: problem files by h5py in, result files by h5py out, compared with NumPy."""
 
 import json
+import os
+import subprocess
 
 import h5py
 import numpy as np
@@ -44,6 +46,7 @@ def test_without_b_the_inverse_is_written(smallbatch, tmp_path, dtype):
     with open_problem_file(tmp_path / "p.h5") as file:
         a, _, _ = add_solve(file, batch=9, n=17, dtype=dtype, nrhs="inverse")
     smallbatch("run", "p.h5", "-o", "r.h5")
+    smallbatch("verify", "p.h5", "r.h5")
     with h5py.File(tmp_path / "r.h5") as file:
         inverse = file["solve/systems/inverse"][...]
         assert "x" not in file["solve/systems"]
@@ -174,7 +177,7 @@ def test_sampled_verification_checks_as_many_as_asked(smallbatch, tmp_path):
     assert all(s["verification"]["checked"] == 0 for s in json.loads(done.stdout)["sets"])
 
 
-@pytest.mark.parametrize("spoil", ["flip", "nan", "swap", "status", "V", "V_nan"])
+@pytest.mark.parametrize("spoil", ["flip", "nan", "swap", "status", "error", "V", "V_nan", "V_status"])
 def test_verify_finds_wrong_results(smallbatch, tmp_path, spoil):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=6, n=5)
@@ -191,6 +194,10 @@ def test_verify_finds_wrong_results(smallbatch, tmp_path, spoil):
             x[4, 1:3] = x[4, 1:3][::-1]
         elif spoil == "status":
             file["solve/systems/info"][4] = 2
+        elif spoil == "error":
+            file["solve/systems/backward_error"][4] *= 1.5
+        elif spoil == "V_status":
+            file["potential/charges/info"][0] = 1
         elif spoil == "V":
             v[0, 2, 3, 1] *= 1.0001
         else:
@@ -208,6 +215,24 @@ def test_one_lattice_larger_than_a_block_is_verified_as_one_problem(smallbatch, 
     verification = json.loads(done.stdout)["sets"][0]["verification"]
     assert verification["checked"] == verification["agreed"] == 1
     assert verification["points_checked"] == 128 * 128 * 40
+
+
+def test_results_of_other_problems_are_refused(smallbatch, tmp_path):
+    for name, origin in [("p", 0), ("q", 1)]:
+        with open_problem_file(tmp_path / f"{name}.h5") as file:
+            add_potential(file, origin=(origin, 0, 0))
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    assert "/potential/charges" in smallbatch("verify", "q.h5", "r.h5", expect=3).stderr
+
+
+def test_names_that_are_no_utf8_do_not_stop_a_summary(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    (tmp_path / "p.h5").rename(os.path.join(os.fsencode(tmp_path), b"p\xff.h5"))
+    done = subprocess.run([smallbatch.program, b"run", b"p\xff.h5", b"-o", b"r.h5", b"--json"], cwd=tmp_path,
+                          capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["all_right"]
 
 
 def test_an_empty_batch_is_no_error(smallbatch, tmp_path):

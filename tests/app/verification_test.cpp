@@ -130,6 +130,18 @@ TEST_F(VerifyPotential, AStatusMustFitTheCharges) {
   EXPECT_EQ(judge().verdict[0], Verdict::disagreed);
 }
 
+TEST_F(VerifyPotential, TheNumberOfChargesOnPointsMustBeRight) {
+  block_.info[0] = 1;
+  EXPECT_EQ(judge().verdict[0], Verdict::disagreed);
+}
+
+TEST(Verdicts, AHairAboveTheBoundStaysADisagreement) {
+  Verdicts whole(1), part(1);
+  part.add(0, 1 + 1e-12);  // 1 as a float
+  whole.merge(0, part);
+  EXPECT_EQ(whole.verdict[0], Verdict::disagreed);
+}
+
 TEST(Verdicts, PartsOfAProblemAddUpToTheWorst) {
   Verdicts whole(2), part(1);
   part.add(0, 0.25);
