@@ -228,7 +228,7 @@ def test_results_of_other_problems_are_refused(smallbatch, tmp_path):
 def test_names_that_are_no_utf8_do_not_stop_a_summary(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
-    (tmp_path / "p.h5").rename(os.path.join(os.fsencode(tmp_path), b"p\xff.h5"))
+    os.rename(os.fsencode(tmp_path / "p.h5"), os.fsencode(tmp_path) + b"/p\xff.h5")
     done = subprocess.run([smallbatch.program, b"run", b"p\xff.h5", b"-o", b"r.h5", b"--json"], cwd=tmp_path,
                           capture_output=True)
     assert done.returncode == 0, done.stderr
