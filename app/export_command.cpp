@@ -10,10 +10,6 @@ namespace smallbatch {
 
 namespace {
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 /// The set that was named, or the only one.
 const PotentialSet& choose_set(const std::vector<PotentialSet>& sets, const std::string& name,
                                const std::string& path) {
@@ -41,7 +37,7 @@ const PotentialSet& choose_set(const std::vector<PotentialSet>& sets, const std:
 }  // namespace
 
 std::string export_map(const ExportOptions& options) {
-  if (!ends_with(options.output, ".dx") && !ends_with(options.output, ".cube") && !ends_with(options.output, ".png"))
+  if (!options.output.ends_with(".dx") && !options.output.ends_with(".cube") && !options.output.ends_with(".png"))
     throw Error(ErrorKind::usage, "cannot tell the format of '" + options.output +
                                       "' (known endings are .dx, .cube and .png). Use one of them.");
   const ResultReader results(options.results);
@@ -64,9 +60,9 @@ std::string export_map(const ExportOptions& options) {
   std::ostringstream text;
   text << options.output << ": " << map.title << ", " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz
        << " points";
-  if (ends_with(options.output, ".dx")) {
+  if (options.output.ends_with(".dx")) {
     limited = write_opendx(options.output, map, options.overwrite);
-  } else if (ends_with(options.output, ".cube")) {
+  } else if (options.output.ends_with(".cube")) {
     PotentialBlock<double> charges;
     if (!options.problems.empty()) {
       const ProblemReader problems(options.problems);

@@ -56,7 +56,7 @@ std::string generate(const GenerateSpdOptions& options, const std::string& comma
   note_origin(writer, command_line);
   writer.commit();
   std::ostringstream text;
-  text << options.output << ": solve/" << set.name << ", " << start_outcome(set).shape << ", family "
+  text << options.output << ": solve/" << set.name << ", " << shape_words(set) << ", family "
        << spd_family_name(options.family) << ", condition " << options.condition << ", seed " << options.seed << "\n";
   return text.str();
 }
@@ -89,8 +89,8 @@ std::string generate(const GenerateChargesOptions& options, const std::string& c
   note_origin(writer, command_line);
   writer.commit();
   std::ostringstream text;
-  text << options.output << ": potential/" << set.name << ", " << start_outcome(set, ScalarType::float32).shape
-       << ", spacing " << options.spacing << " angstrom, seed " << options.seed << "\n";
+  text << options.output << ": potential/" << set.name << ", " << shape_words(set) << ", spacing " << options.spacing
+       << " angstrom, seed " << options.seed << "\n";
   return text.str();
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <sstream>
@@ -42,13 +41,6 @@ struct Box {
   [[nodiscard]] double centre(std::size_t a) const { return high[a] >= low[a] ? (low[a] + high[a]) / 2 : 0; }
   [[nodiscard]] double extent(std::size_t a) const { return high[a] >= low[a] ? high[a] - low[a] : 0; }
 };
-
-/// True where the file starts with HDF5's signature.
-bool is_hdf5(const std::string& path) {
-  std::array<char, 8> start{};
-  std::ifstream(path, std::ios::binary).read(start.data(), start.size());
-  return std::string_view(start.data(), start.size()) == "\x89HDF\r\n\x1a\n";
-}
 
 /// Problems one after the other, whatever they come from.
 class Source {

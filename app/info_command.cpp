@@ -25,7 +25,7 @@ struct Needs {
 Json set_json(const SolveSet& set) {
   return {{"lane", "solve"},
           {"name", set.name},
-          {"shape", start_outcome(set).shape},
+          {"shape", shape_words(set)},
           {"batch", set.batch},
           {"n", set.shape.n},
           {"nrhs", set.shape.nrhs},
@@ -36,7 +36,7 @@ Json set_json(const SolveSet& set) {
 Json set_json(const PotentialSet& set) {
   Json json = {{"lane", "potential"},
                {"name", set.name},
-               {"shape", start_outcome(set, ScalarType::float32).shape},
+               {"shape", shape_words(set)},
                {"batch", set.batch},
                {"lattice", {set.shape.nx, set.shape.ny, set.shape.nz}},
                {"output_unit", potential_unit_name(set.output_unit)}};
@@ -59,16 +59,15 @@ std::string problem_info(const InfoOptions& options) {
     for (const SystemRange& range : cut_into_blocks(set, block_bytes))
       needs.host_bytes = std::max(needs.host_bytes, 3 * range.count * bytes_per_system(set));
     sets.push_back(set_json(set));
-    text << "  solve/" << set.name << ": " << start_outcome(set).shape << "\n";
+    text << "  solve/" << set.name << ": " << shape_words(set) << "\n";
   }
   for (const PotentialSet& set : reader.potential_sets()) {
     needs.result_bytes += result_bytes(set, defaults.precision);
     needs.pairs += pairs(set);
-    for (const PlaneRange& range : cut_into_blocks(set, defaults.precision, block_bytes, 4e9))
+    for (const PlaneRange& range : cut_into_blocks(set, defaults.precision, block_bytes, cpu_block_pairs))
       needs.host_bytes = std::max(needs.host_bytes, 3 * bytes_per_block(set, range, defaults.precision));
     sets.push_back(set_json(set));
-    text << "  potential/" << set.name << ": " << start_outcome(set, defaults.precision).shape << ", V in "
-         << potential_unit_name(set.output_unit);
+    text << "  potential/" << set.name << ": " << shape_words(set) << ", V in " << potential_unit_name(set.output_unit);
     if (!set.particles.empty()) text << ", charges from /particles/" << set.particles;
     text << "\n";
   }

@@ -44,7 +44,7 @@ DeviceRequest parse_device(const std::string& text) {
   if (text == "cpu") return {Kind::cpu, 0};
   if (text == "reference") return {Kind::reference, 0};
   if (text == "cuda") return {Kind::cuda, 0};
-  if (text.rfind("cuda:", 0) == 0) {
+  if (text.starts_with("cuda:")) {
     const auto index = parse_number<int>(std::string_view(text).substr(5));
     if (index && *index >= 0) return {Kind::cuda, *index};
   }
@@ -55,7 +55,7 @@ VerifyMode parse_verify(const std::string& text) {
   using Kind = VerifyMode::Kind;
   if (text == "all") return {Kind::all, 0};
   if (text == "none") return {Kind::none, 0};
-  if (text.rfind("sample=", 0) == 0) {
+  if (text.starts_with("sample=")) {
     const auto count = parse_number<std::int64_t>(std::string_view(text).substr(7));
     if (count && *count > 0) return {Kind::sample, *count};
   }

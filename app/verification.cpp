@@ -67,25 +67,6 @@ double judge(bool answered, double got, const ReferencePotential& reference) {
   return error_over_bound(got, reference.potential, reference.bound);
 }
 
-std::string shape_words(const SolveSet& set) {
-  std::ostringstream text;
-  text << set.batch << (set.shape.storage == Storage::dense ? " dense " : " packed ") << set.shape.n << "x"
-       << set.shape.n << (set.type == ScalarType::float32 ? " float32" : " float64");
-  if (set.shape.wants_inverse()) {
-    text << ", inverse";
-  } else {
-    text << ", " << set.shape.nrhs << (set.shape.nrhs == 1 ? " right-hand side" : " right-hand sides");
-  }
-  return text.str();
-}
-
-std::string shape_words(const PotentialSet& set) {
-  std::ostringstream text;
-  text << set.batch << (set.batch == 1 ? " lattice " : " lattices ") << set.shape.nx << "x" << set.shape.ny << "x"
-       << set.shape.nz << ", " << set.charges() << (set.charges() == 1 ? " charge" : " charges");
-  return text.str();
-}
-
 }  // namespace
 
 void Verdicts::add(std::int64_t index, double error_over_its_bound) {
@@ -131,6 +112,25 @@ void SetOutcome::count_verdicts(std::int64_t first, const Verdicts& verdicts) {
       verification.worst_index = first + static_cast<std::int64_t>(i);
     }
   }
+}
+
+std::string shape_words(const SolveSet& set) {
+  std::ostringstream text;
+  text << set.batch << (set.shape.storage == Storage::dense ? " dense " : " packed ") << set.shape.n << "x"
+       << set.shape.n << (set.type == ScalarType::float32 ? " float32" : " float64");
+  if (set.shape.wants_inverse()) {
+    text << ", inverse";
+  } else {
+    text << ", " << set.shape.nrhs << (set.shape.nrhs == 1 ? " right-hand side" : " right-hand sides");
+  }
+  return text.str();
+}
+
+std::string shape_words(const PotentialSet& set) {
+  std::ostringstream text;
+  text << set.batch << (set.batch == 1 ? " lattice " : " lattices ") << set.shape.nx << "x" << set.shape.ny << "x"
+       << set.shape.nz << ", " << set.charges() << (set.charges() == 1 ? " charge" : " charges");
+  return text.str();
 }
 
 SetOutcome start_outcome(const SolveSet& set) {

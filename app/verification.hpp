@@ -53,6 +53,10 @@ struct SetOutcome {
   void count_verdicts(std::int64_t first, const Verdicts& verdicts);
 };
 
+/// "1000 dense 32x32 float32, 1 right-hand side"; "1 lattice 65x65x65, 60 charges".
+std::string shape_words(const SolveSet& set);
+std::string shape_words(const PotentialSet& set);
+
 SetOutcome start_outcome(const SolveSet& set);
 SetOutcome start_outcome(const PotentialSet& set, ScalarType precision);
 

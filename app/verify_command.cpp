@@ -57,7 +57,7 @@ SetOutcome verify_set(const Files& files, const PotentialSet& set, const Potenti
   SetOutcome outcome = start_outcome(set, scalar_type_of<T>);
   const PotentialOptions options{files.results.provenance("singular") == "skip" ? Singular::skip : Singular::infinite,
                                  set.unit_factor()};
-  const auto blocks = cut_into_blocks(set, scalar_type_of<T>, files.options.block_mib << 20, 4e9);
+  const auto blocks = cut_into_blocks(set, scalar_type_of<T>, files.options.block_mib << 20, cpu_block_pairs);
   Progress progress("verify potential/" + set.name, pairs(set));
   Verdicts of_set(set.batch);
   PotentialBlock<T> block;
@@ -70,8 +70,7 @@ SetOutcome verify_set(const Files& files, const PotentialSet& set, const Potenti
     if (block.first_plane == 0) outcome.count_status(block.info);
     of_set.merge(block.first,
                  verify(set, block, options, files.options.mode, files.options.threads, outcome.points_checked));
-    progress.advance(static_cast<double>(block.charge.size()) * static_cast<double>(block.plane_count) *
-                     static_cast<double>(set.shape.plane_points()));
+    progress.advance(pairs(block));
   }
   outcome.count_verdicts(0, of_set);
   return outcome;

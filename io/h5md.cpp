@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "io/hdf5_handles.hpp"
 #include "io/hdf5_units.hpp"
 
 namespace smallbatch {
@@ -25,6 +26,11 @@ std::optional<double> unit_of(const InputFile& file, const std::string& numbers,
 }
 
 }  // namespace
+
+bool is_hdf5(const std::string& path) {
+  const QuietHdf5 quiet;
+  return H5Fis_hdf5(path.c_str()) > 0;
+}
 
 H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group) : file_(&file) {
   const std::string name = group.empty() ? only_group(file) : group;

@@ -16,6 +16,9 @@
 
 namespace smallbatch {
 
+/// True where the file is HDF5, and so perhaps H5MD; false for anything else, also where it cannot be opened.
+bool is_hdf5(const std::string& path);
+
 /// One particles group of an open file.
 class H5mdParticles {
  public:
