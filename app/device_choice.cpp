@@ -1,7 +1,6 @@
 #include "app/device_choice.hpp"
 
 #include "core/device.hpp"
-#include "core/error.hpp"
 #include "core/parallel.hpp"
 
 namespace smallbatch {
@@ -19,22 +18,14 @@ DeviceChoice choose_device(const DeviceRequest& request, unsigned threads) {
     choice.backend.kind = BackendKind::reference;
     return choice;
   }
-  const DeviceList list = cuda_devices();
   const bool by_name = request.kind == DeviceRequest::Kind::cuda;
-  const int index = by_name ? request.index : 0;
-  if (index >= static_cast<int>(list.devices.size())) {
-    const std::string why = list.devices.empty()
-                                ? list.why_none
-                                : "this machine's GPUs are cuda:0 to cuda:" + std::to_string(list.devices.size() - 1);
-    if (by_name)
-      throw Error(ErrorKind::no_device,
-                  "the GPU cuda:" + std::to_string(index) + " cannot be used (" + why +
-                      "). Use --device cpu, or --device auto to take a GPU only where there is one.");
+  if (const DeviceList list = cuda_devices(); !by_name && list.devices.empty()) {
     choice.backend.kind = BackendKind::cpu;
-    choice.note = why;
+    choice.note = list.why_none;
     return choice;
   }
-  const DeviceInfo& device = list.devices[static_cast<std::size_t>(index)];
+  const int index = by_name ? request.index : 0;
+  const DeviceInfo device = cuda_device(index);
   choice.backend.kind = BackendKind::cuda;
   choice.backend.device = index;
   choice.description = device.name + " (cuda:" + std::to_string(index) + ", sm_" +

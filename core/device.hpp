@@ -24,4 +24,7 @@ struct DeviceList {
 /// Never throws for the lack of a GPU or a driver.
 DeviceList cuda_devices();
 
+/// The GPU of that index. Throws Error(no_device) where there is none.
+DeviceInfo cuda_device(int index);
+
 }  // namespace smallbatch

@@ -5,7 +5,6 @@
 
 #include "core/device.hpp"
 #include "core/device_cuda.hpp"
-#include "core/error.hpp"
 #include "physics/direct_sum.cuh"
 #include "physics/lattice_checks.hpp"
 #include "physics/lattice_potential_backends.hpp"
@@ -83,14 +82,7 @@ class CudaLatticePotential final : public LatticePotential {
 }  // namespace
 
 std::unique_ptr<LatticePotential> make_cuda_lattice_potential(int device) {
-  const DeviceList list = cuda_devices();
-  const std::string name = "GPU " + std::to_string(device);
-  if (list.devices.empty())
-    throw Error(ErrorKind::no_device, name + " cannot be used (" + list.why_none +
-                                          "). Use --device cpu, or check the driver with nvidia-smi.");
-  if (device < 0 || static_cast<std::size_t>(device) >= list.devices.size())
-    throw Error(ErrorKind::no_device, name + " cannot be used (this machine has " +
-                                          std::to_string(list.devices.size()) + "). Name one counted from 0.");
+  (void)cuda_device(device);  // throws where there is none
   return std::make_unique<CudaLatticePotential>(device);
 }
 

@@ -4,7 +4,6 @@
 
 #include "core/device.hpp"
 #include "core/device_cuda.hpp"
-#include "core/error.hpp"
 #include "solvers/spd_solver.cuh"
 #include "solvers/spd_solver_backends.hpp"
 
@@ -104,17 +103,7 @@ template cudaError_t launch_spd_solve(const SpdBatch<float>&, const SpdSolution<
 template cudaError_t launch_spd_solve(const SpdBatch<double>&, const SpdSolution<double>&, cudaStream_t);
 
 std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device) {
-  const DeviceList list = cuda_devices();
-  const std::string name = "cuda:" + std::to_string(device);
-  if (list.devices.empty())
-    throw Error(ErrorKind::no_device, "the solver cannot run on " + name + " (" + list.why_none +
-                                          "). Use the cpu backend, or run on a machine with a GPU and its driver.");
-  const auto found = std::find_if(list.devices.begin(), list.devices.end(),
-                                  [device](const DeviceInfo& info) { return info.index == device; });
-  if (found == list.devices.end())
-    throw Error(ErrorKind::no_device, "the solver cannot run on " + name + " (this machine has " +
-                                          std::to_string(list.devices.size()) +
-                                          " GPUs, counted from 0). Name one of them, or use the cpu backend.");
+  (void)cuda_device(device);  // throws where there is none
   const DeviceGuard guard(device);
   return std::make_unique<CudaSpdSolver>(device);
 }
