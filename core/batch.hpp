@@ -18,30 +18,34 @@ inline constexpr ScalarType scalar_type_of = sizeof(T) == 4 ? ScalarType::float3
 // lane 1: A x = b for many small symmetric positive definite systems
 
 /// The largest n a solver accepts.
-inline constexpr int max_system_size = 32;
+inline constexpr int max_system_size = 64;
 
-/// How one matrix lies in memory. dense: n*n numbers, both triangles filled. packed_lower: n(n+1)/2 numbers, the lower
-/// triangle row by row: (0,0), (1,0), (1,1), (2,0), ...
-enum class Storage { dense, packed_lower };
+/// How one matrix lies in memory.
+enum class Storage {
+  dense,        ///< n*n numbers by rows, both triangles filled (and compared: an asymmetric matrix is refused)
+  dense_lower,  ///< n*n numbers by rows, of which the strict upper triangle is never looked at (LAPACK's uplo = 'L')
+  packed_lower  ///< n(n+1)/2 numbers, the lower triangle by rows: (0,0), (1,0), (1,1), (2,0), ...
+};
 
 /// The shape that all systems of a set share.
 struct SpdShape {
   int n = 0;
   int nrhs = 1;  ///< right-hand sides per system; 0 asks for the inverse of A instead of a solution
   Storage storage = Storage::dense;
+  bool determinant_only = false;  ///< no x and no backward error, only the numbers about A; nrhs is 0 then
 
-  [[nodiscard]] bool wants_inverse() const { return nrhs == 0; }
+  [[nodiscard]] bool wants_inverse() const { return nrhs == 0 && !determinant_only; }
   [[nodiscard]] std::int64_t matrix_size() const {
-    return storage == Storage::dense ? std::int64_t{n} * n : std::int64_t{n} * (n + 1) / 2;
+    return storage == Storage::packed_lower ? std::int64_t{n} * (n + 1) / 2 : std::int64_t{n} * n;
   }
   [[nodiscard]] std::int64_t rhs_size() const { return std::int64_t{n} * nrhs; }
-  /// Numbers in one solution: n*nrhs, or n*n (dense) for the inverse.
-  [[nodiscard]] std::int64_t solution_size() const { return std::int64_t{n} * (nrhs == 0 ? n : nrhs); }
+  /// Numbers in one solution: n*nrhs, n*n (dense) for the inverse, none for the determinant alone.
+  [[nodiscard]] std::int64_t solution_size() const { return std::int64_t{n} * (wants_inverse() ? n : nrhs); }
 };
 
 /// Status of one system. 0: solved. k > 0: the k-th pivot (counted from 1) is not positive, so A is not positive
 /// definite (LAPACK's meaning). Negative: the input or the result cannot be used, as below; input is judged in this
-/// order, before any pivot. Where the status is not 0, x and the backward error are NaN.
+/// order, before any pivot. Where the status is not 0, every number of the system's answer is NaN.
 inline constexpr std::int32_t info_matrix_not_finite = -1;     ///< A holds a NaN or an infinity, in either triangle
 inline constexpr std::int32_t info_matrix_not_symmetric = -2;  ///< |a_ij - a_ji| > n eps sqrt(|a_ii a_jj|) somewhere
 inline constexpr std::int32_t info_rhs_not_finite = -3;        ///< b holds a NaN or an infinity
@@ -51,21 +55,37 @@ inline constexpr std::int32_t info_result_not_finite = -4;     ///< all pivots w
 std::string describe_spd_info(std::int32_t info);
 
 /// Input of a solver. Arrays are stacked with the batch first: a (count, matrix_size), b (count, n, nrhs) with the
-/// right-hand side index fastest; b is ignored (may be null) when the inverse is asked for.
+/// right-hand side index fastest; b is ignored (may be null) where nrhs is 0. System k starts k strides after the
+/// first, in numbers; a stride of 0 means one system right after the other.
 template <class T>
 struct SpdBatch {
   SpdShape shape;
   std::int64_t count = 0;
   const T* a = nullptr;
   const T* b = nullptr;
+  std::int64_t a_stride = 0, b_stride = 0;
+
+  [[nodiscard]] std::int64_t a_step() const { return a_stride == 0 ? shape.matrix_size() : a_stride; }
+  [[nodiscard]] std::int64_t b_step() const { return b_stride == 0 ? shape.rhs_size() : b_stride; }
 };
 
-/// Output of a solver: x (count, n, nrhs), or (count, n, n) for the inverse; info (count); backward_error (count).
+/// Output of a solver: x (count, n, nrhs), or (count, n, n) for the inverse, with a stride as in SpdBatch; all others
+/// (count). A null pointer means that the number is not wanted, and is not computed; info is always wanted, x unless
+/// the determinant alone is.
 template <class T>
 struct SpdSolution {
   T* x = nullptr;
   std::int32_t* info = nullptr;
-  T* backward_error = nullptr;
+  T* backward_error = nullptr;        ///< as solvers/spd_solver.hpp defines it
+  T* rcond = nullptr;                 ///< 1 / (||A||_1 ||A^-1||_1)
+  T* smallest_pivot = nullptr;        ///< min_k d_k of A = L D L^T
+  double* log_determinant = nullptr;  ///< ln det A = sum_k ln d_k
+  std::int32_t* repaired = nullptr;   ///< pivots that the floor of SpdOptions replaced
+  std::int64_t x_stride = 0;
+
+  [[nodiscard]] std::int64_t x_step(const SpdShape& shape) const {
+    return x_stride == 0 ? shape.solution_size() : x_stride;
+  }
 };
 
 /// Systems [first, first + count) of a set, with room for their solutions.
@@ -74,8 +94,9 @@ struct SpdBlock {
   SpdShape shape;
   std::int64_t first = 0;
   std::int64_t count = 0;
-  std::vector<T> a, b, x, backward_error;
-  std::vector<std::int32_t> info;
+  std::vector<T> a, b, x, backward_error, rcond, smallest_pivot;
+  std::vector<double> log_determinant;
+  std::vector<std::int32_t> info, repaired;
 
   /// Sizes every array for `systems` systems of shape `s`.
   void resize(const SpdShape& s, std::int64_t systems) {
@@ -85,11 +106,19 @@ struct SpdBlock {
     a.resize(c * static_cast<std::size_t>(s.matrix_size()));
     b.resize(c * static_cast<std::size_t>(s.rhs_size()));
     x.resize(c * static_cast<std::size_t>(s.solution_size()));
-    backward_error.resize(c);
+    backward_error.resize(s.determinant_only ? 0 : c);
+    rcond.resize(c);
+    smallest_pivot.resize(c);
+    log_determinant.resize(c);
     info.resize(c);
+    repaired.resize(c);
   }
   [[nodiscard]] SpdBatch<T> batch() const { return {shape, count, a.data(), b.data()}; }
-  [[nodiscard]] SpdSolution<T> solution() { return {x.data(), info.data(), backward_error.data()}; }
+  [[nodiscard]] SpdSolution<T> solution() {
+    return {x.data(),       info.data(),           shape.determinant_only ? nullptr : backward_error.data(),
+            rcond.data(),   smallest_pivot.data(), log_determinant.data(),
+            repaired.data()};
+  }
 };
 
 // lane 2: potentials of point charges on lattices

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "core/batch.hpp"
+#include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
 
@@ -37,10 +37,6 @@ enum class SystemsToJudge { all, resolved };
 template <class T>
 cudaError_t launch_spd_backward_error(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream,
                                       SystemsToJudge which = SystemsToJudge::all);
-
-/// A solution whose backward error exceeds this many units of roundoff (this times n for an inverse) is not good
-/// enough. LAPACK's test programs accept 30.
-inline constexpr double spd_resolve_above = 8;
 
 /// Step 4. Systems whose solution is not good enough are solved again by L D L^T, which is backward stable, and judged
 /// again; info = k where the k-th pivot turns out not to be positive.

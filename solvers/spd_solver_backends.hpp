@@ -9,11 +9,12 @@
 
 namespace smallbatch {
 
-std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device);
-std::unique_ptr<SpdSolver> make_cpu_spd_solver(unsigned threads, const LdltKernels& kernels);
-std::unique_ptr<SpdSolver> make_reference_spd_solver(unsigned threads);
+std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device, const SpdOptions& options);
+std::unique_ptr<SpdSolver> make_cpu_spd_solver(unsigned threads, const LdltKernels& kernels, const SpdOptions& options);
+std::unique_ptr<SpdSolver> make_reference_spd_solver(unsigned threads, const SpdOptions& options);
 
-/// Throws Error (bad_input) for n outside [1, max_system_size], nrhs < 0 or count < 0.
-void check_spd_batch(const SpdShape& shape, std::int64_t count);
+/// Throws what SpdSolver::solve throws.
+template <class T>
+void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
 
 }  // namespace smallbatch

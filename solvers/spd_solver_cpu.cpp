@@ -1,5 +1,5 @@
-// The cpu plan: all threads over groups of systems, each group interleaved across SIMD lanes (ldlt_lanes_body.hpp) by the
-// kernels for this processor.
+// The cpu plan: all threads over groups of systems, each group interleaved across SIMD lanes (ldlt_lanes_body.hpp) by
+// the kernels for this processor.
 #include <algorithm>
 #include <memory>
 #include <new>
@@ -40,7 +40,7 @@ class CpuSpdSolver final : public SpdSolver {
  private:
   template <class T>
   void solve_with(const LdltKernel<T>& kernel, const SpdBatch<T>& batch, const SpdSolution<T>& solution) const {
-    check_spd_batch(batch.shape, batch.count);
+    check_spd_batch(batch, solution);
     const SpdShape& shape = batch.shape;
     const bool packed = shape.storage == Storage::packed_lower;
     const std::size_t workspace_size = ldlt_workspace_size(shape.n, shape.nrhs, packed, kernel.lanes);
@@ -61,7 +61,7 @@ class CpuSpdSolver final : public SpdSolver {
 
 }  // namespace
 
-std::unique_ptr<SpdSolver> make_cpu_spd_solver(unsigned threads, const LdltKernels& kernels) {
+std::unique_ptr<SpdSolver> make_cpu_spd_solver(unsigned threads, const LdltKernels& kernels, const SpdOptions&) {
   return std::make_unique<CpuSpdSolver>(threads, kernels);
 }
 

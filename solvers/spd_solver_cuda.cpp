@@ -27,7 +27,7 @@ class CudaSpdSolver final : public SpdSolver {
 
   template <class T>
   void run(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
-    check_spd_batch(batch.shape, batch.count);
+    check_spd_batch(batch, solution);
     if (batch.count == 0) return;
     const DeviceGuard guard(device_);
     const SpdShape& shape = batch.shape;
@@ -102,7 +102,7 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
 template cudaError_t launch_spd_solve(const SpdBatch<float>&, const SpdSolution<float>&, cudaStream_t);
 template cudaError_t launch_spd_solve(const SpdBatch<double>&, const SpdSolution<double>&, cudaStream_t);
 
-std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device) {
+std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device, const SpdOptions&) {
   (void)cuda_device(device);  // throws where there is none
   const DeviceGuard guard(device);
   return std::make_unique<CudaSpdSolver>(device);

@@ -276,7 +276,7 @@ class ReferenceSpdSolver final : public SpdSolver {
  private:
   template <class T>
   void run(const SpdBatch<T>& batch, const SpdSolution<T>& solution) const {
-    check_spd_batch(batch.shape, batch.count);
+    check_spd_batch(batch, solution);
     const SpdShape& shape = batch.shape;
     constexpr std::int64_t grain = 64;
     parallel_for(batch.count, grain, threads_, [&](std::int64_t first, std::int64_t last) {
@@ -291,7 +291,7 @@ class ReferenceSpdSolver final : public SpdSolver {
 
 }  // namespace
 
-std::unique_ptr<SpdSolver> make_reference_spd_solver(unsigned threads) {
+std::unique_ptr<SpdSolver> make_reference_spd_solver(unsigned threads, const SpdOptions&) {
   return std::make_unique<ReferenceSpdSolver>(threads);
 }
 

@@ -25,7 +25,7 @@ TEST(Ldlt, BaselineIsAlwaysUsableAndTheBestComesFirst) {
 
 TEST(Ldlt, EveryInstructionSetSolvesEveryShape) {
   for (const LdltKernels& kernels : usable_ldlt_kernels()) {
-    const auto solver = make_cpu_spd_solver(1, kernels);
+    const auto solver = make_cpu_spd_solver(1, kernels, {});
     EXPECT_EQ(solver->description(), std::string("cpu ldlt ") + kernels.name);
     for (const Storage storage : {Storage::dense, Storage::packed_lower})
       for (int n = 1; n <= max_system_size; ++n)
@@ -57,7 +57,7 @@ TEST(Ldlt, InstructionSetsWithFusedMultiplyAddAgreeBitForBit) {
   for (const LdltKernels& kernels : usable_ldlt_kernels()) {
     if (std::string(kernels.name) == "baseline") continue;
     results.push_back(generated_block<float>(SpdFamily::random, {32, 2, Storage::dense}, 50));
-    solve(*make_cpu_spd_solver(2, kernels), results.back());
+    solve(*make_cpu_spd_solver(2, kernels, {}), results.back());
   }
   for (std::size_t r = 1; r < results.size(); ++r)
     for (std::int64_t k = 0; k < 50; ++k) ASSERT_TRUE(same_bits(results[0], k, results[r], k)) << "system " << k;
@@ -66,8 +66,8 @@ TEST(Ldlt, InstructionSetsWithFusedMultiplyAddAgreeBitForBit) {
 TEST(Ldlt, TheNumberOfThreadsChangesNoBit) {
   const LdltKernels kernels = usable_ldlt_kernels().front();
   SpdBlock<double> one = generated_block<double>(SpdFamily::random, {32, 1, Storage::dense}, 1000), three = one;
-  solve(*make_cpu_spd_solver(1, kernels), one);
-  solve(*make_cpu_spd_solver(3, kernels), three);
+  solve(*make_cpu_spd_solver(1, kernels, {}), one);
+  solve(*make_cpu_spd_solver(3, kernels, {}), three);
   for (std::int64_t k = 0; k < 1000; ++k) ASSERT_TRUE(same_bits(one, k, three, k)) << "system " << k;
 }
 
