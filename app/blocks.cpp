@@ -8,15 +8,19 @@ namespace {
 std::int64_t bytes_of(ScalarType type) { return type == ScalarType::float32 ? 4 : 8; }
 constexpr std::int64_t bytes_per_charge = 4 * sizeof(double);
 constexpr std::int64_t bytes_per_verdict = 5;  // int8 and float32
+
+/// Answer, backward error, rcond, smallest pivot; ln det A; status, repaired pivots.
+std::int64_t solution_bytes(const SolveSet& set) {
+  const std::int64_t numbers = set.shape.solution_size() + (set.shape.determinant_only ? 2 : 3);
+  return bytes_of(set.type) * numbers + 8 + 4 + 4;
+}
 }  // namespace
 
 std::int64_t bytes_per_system(const SolveSet& set) {
-  return bytes_of(set.type) * (set.shape.matrix_size() + set.shape.rhs_size() + set.shape.solution_size() + 1) + 4;
+  return bytes_of(set.type) * (set.shape.matrix_size() + set.shape.rhs_size()) + solution_bytes(set);
 }
 
-std::int64_t result_bytes(const SolveSet& set) {
-  return set.batch * (bytes_of(set.type) * (set.shape.solution_size() + 1) + 4 + bytes_per_verdict);
-}
+std::int64_t result_bytes(const SolveSet& set) { return set.batch * (solution_bytes(set) + bytes_per_verdict); }
 
 std::int64_t result_bytes(const PotentialSet& set, ScalarType precision) {
   return set.batch * (set.shape.points() * bytes_of(precision) + 4 + 6 * 8 + bytes_per_verdict);

@@ -32,7 +32,7 @@ std::vector<PlaneRange> cut_into_blocks(const PotentialSet& set, ScalarType prec
 /// Bytes of a block's values and charges.
 std::int64_t bytes_per_block(const PotentialSet& set, const PlaneRange& range, ScalarType precision);
 
-/// Bytes of one system with its solution and status, and of one set's results in a file.
+/// Bytes of one system with its solution and all its numbers, and of one set's results in a file.
 std::int64_t bytes_per_system(const SolveSet& set);
 std::int64_t result_bytes(const SolveSet& set);
 std::int64_t result_bytes(const PotentialSet& set, ScalarType precision);

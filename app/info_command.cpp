@@ -29,7 +29,11 @@ Json set_json(const SolveSet& set) {
           {"batch", set.batch},
           {"n", set.shape.n},
           {"nrhs", set.shape.nrhs},
-          {"storage", set.shape.storage == Storage::dense ? "dense" : "packed_lower"},
+          {"storage", set.shape.storage == Storage::packed_lower ? "packed_lower" : "dense"},
+          {"uplo", set.shape.storage == Storage::dense ? "both" : "lower"},
+          {"compute", set.shape.determinant_only  ? "log_determinant"
+                      : set.shape.wants_inverse() ? "inverse"
+                                                  : "solution"},
           {"type", set.type == ScalarType::float32 ? "float32" : "float64"}};
 }
 
@@ -109,7 +113,11 @@ std::string result_info(const InfoOptions& options) {
                             {"worst_index", v.worst_index}};
     sets.push_back(std::move(json));
   };
-  for (const SolveSet& set : reader.solve_sets()) add(set_json(set), "solve", set.name);
+  for (const SolveSet& set : reader.solve_sets()) {
+    Json json = set_json(set);
+    for (const char* key : {"storage", "uplo"}) json.erase(key);  // results do not say how A lies
+    add(std::move(json), "solve", set.name);
+  }
   for (const PotentialSet& set : reader.potential_sets()) add(set_json(set), "potential", set.name);
   if (!options.json) return text.str();
   return Json{{"file", options.file}, {"kind", "results"}, {"sets", sets}}.dump(2, ' ', false,

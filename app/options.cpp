@@ -92,7 +92,8 @@ std::array<T, 3> parse_three(const std::string& option, const std::string& text,
 /// Options whose text needs a second look, kept until CLI11 is done.
 struct RawText {
   std::string device = "auto", verify = "all", singular = "inf", precision = "single";
-  std::string type = "float32", storage = "dense", family = "random";
+  std::string method = "auto";
+  std::string type = "float32", storage = "dense", uplo = "both", compute = "solution", family = "random";
   std::string unit = "volt", shape, spacing, origin, placement = "common", axis = "z";
 };
 
@@ -147,6 +148,13 @@ Invocation parse_options(int argc, const char* const* argv) {
       ->group("Computing");
   run_app->add_option("--threads", run.threads, "CPU threads; 0: one per core")
       ->check(CLI::Range(0U, 4096U))
+      ->capture_default_str()
+      ->group("Computing");
+  add_choice(run_app, "--method", raw.method, {"auto", "gauss_jordan", "ldlt", "mixed"}, "How systems are solved",
+             "Computing");
+  run_app
+      ->add_option("--pivot-floor", run.spd.pivot_floor,
+                   "Replace pivots below this fraction of their diagonal element; 0: never")
       ->capture_default_str()
       ->group("Computing");
   add_choice(run_app, "--precision", raw.precision, {"single", "double"}, "Arithmetic of potentials, and type of V",
@@ -210,6 +218,10 @@ Invocation parse_options(int argc, const char* const* argv) {
   add_choice(spd_app, "--type", raw.type, {"float32", "float64"}, "Numbers", "Problem");
   add_choice(spd_app, "--storage", raw.storage, {"dense", "packed"}, "Whole matrices, or lower triangles by rows",
              "Problem");
+  add_choice(spd_app, "--uplo", raw.uplo, {"both", "lower"}, "Triangles of dense matrices that are to be looked at",
+             "Problem");
+  add_choice(spd_app, "--compute", raw.compute, {"solution", "log_determinant"},
+             "What is wanted: x (or the inverse), or ln det A alone", "Problem");
   add_choice(spd_app, "--family", raw.family, family_names, "Kind of matrix", "Problem");
   spd_app->add_option("--condition", spd.condition, "Condition number, where the family lets one choose")
       ->check(CLI::Range(1.0, 1e300))
@@ -307,6 +319,9 @@ Invocation parse_options(int argc, const char* const* argv) {
   if (run_app->parsed()) {
     run.device = parse_device(raw.device);
     run.verify = parse_verify(raw.verify);
+    run.spd.method = *parse_spd_method(raw.method);
+    if (!(run.spd.pivot_floor >= 0 && run.spd.pivot_floor < 1))
+      refuse("--pivot-floor", std::to_string(run.spd.pivot_floor), "0, or a fraction below 1");
     run.singular = raw.singular == "inf" ? Singular::infinite : Singular::skip;
     run.precision = raw.precision == "single" ? ScalarType::float32 : ScalarType::float64;
     call.command = run;
@@ -318,7 +333,15 @@ Invocation parse_options(int argc, const char* const* argv) {
     call.command = verify;
   } else if (spd_app->parsed()) {
     spd.type = raw.type == "float32" ? ScalarType::float32 : ScalarType::float64;
-    spd.shape.storage = raw.storage == "dense" ? Storage::dense : Storage::packed_lower;
+    spd.shape.storage = raw.storage == "packed" ? Storage::packed_lower
+                        : raw.uplo == "lower"   ? Storage::dense_lower
+                                                : Storage::dense;
+    if (raw.storage == "packed" && raw.uplo == "lower")
+      refuse("--uplo", raw.uplo, "nothing with --storage packed, where triangles are lower ones");
+    spd.shape.determinant_only = raw.compute == "log_determinant";
+    if (spd.shape.determinant_only && spd_app->count("--nrhs") > 0)
+      refuse("--nrhs", std::to_string(spd.shape.nrhs), "nothing with --compute log_determinant");
+    if (spd.shape.determinant_only) spd.shape.nrhs = 0;
     spd.family = *parse_spd_family(raw.family);
     check_set_name(spd.set);
     call.command = spd;

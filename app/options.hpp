@@ -12,6 +12,7 @@
 #include "core/units.hpp"
 #include "physics/charge_sets.hpp"
 #include "solvers/spd_families.hpp"
+#include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
 
@@ -34,6 +35,7 @@ struct RunOptions {
   std::string problems, results;
   DeviceRequest device;
   VerifyMode verify;
+  SpdOptions spd;  ///< method and floor of pivots
   Singular singular = Singular::infinite;
   ScalarType precision = ScalarType::float32;  ///< of the potentials' arithmetic and of V
   unsigned threads = 0;

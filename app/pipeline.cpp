@@ -91,13 +91,14 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
     timed(outcome.compute_seconds, [&] { run.solver.solve(block.batch(), block.solution()); });
   };
   stages.verify = [&](std::int64_t, const SpdBlock<T>& block) {
-    verdicts = verify(set, block, run.options.verify, run.options.threads);
+    verdicts = verify(set, block, run.options.spd.pivot_floor, run.options.verify, run.options.threads);
   };
   stages.write = [&](std::int64_t, const SpdBlock<T>& block) {
     run.writer.write(set, block);
     run.writer.write_verdicts(outcome.lane, set.name, set.batch, block.first, verdicts.verdict,
                               verdicts.error_over_bound);
     outcome.count_status(block.info);
+    outcome.count_numbers(block);
     outcome.count_verdicts(block.first, verdicts);
     progress.advance(static_cast<double>(block.count));
   };
@@ -181,13 +182,14 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   report.problems = options.problems;
   report.results = options.results;
   report.verify_mode = verify_mode_name(options.verify);
+  report.pivot_floor = options.spd.pivot_floor;
 
   const ProblemReader reader(options.problems);
   for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
   const DeviceChoice device = choose_device(options.device, options.threads);
   if (!device.note.empty()) spdlog::info("no GPU is used ({})", device.note);
   spdlog::info("computing on {}", device.description);
-  const auto solver = make_spd_solver(device.backend);
+  const auto solver = make_spd_solver(device.backend, options.spd);
   const auto potential = make_lattice_potential(device.backend);
   report.device = device.description;
   report.solver = solver->description();
@@ -214,6 +216,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   writer.provenance("device", report.device);
   writer.provenance("solver", report.solver);
   writer.provenance("potential", report.potential);
+  writer.provenance("method", std::string(spd_method_name(options.spd.method)));
+  writer.provenance("pivot_floor", options.spd.pivot_floor);
   writer.provenance("verify", report.verify_mode);
   writer.provenance("singular", options.singular == Singular::infinite ? "inf" : "skip");
   writer.provenance("read_seconds", report.seconds.read);

@@ -18,6 +18,7 @@ struct StageSeconds {
 struct RunReport {
   std::string problems, results;
   std::string device, solver, potential;  ///< what computed; empty for `verify`
+  double pivot_floor = 0;                 ///< that the answers were computed with
   std::vector<SetOutcome> sets;
   StageSeconds seconds;
   std::string verify_mode;  ///< "all", "sample=N" or "none"

@@ -31,6 +31,22 @@ std::string verdict_text(const SetOutcome& set) {
          std::to_string(v.worst_index) + ")";
 }
 
+/// "backward error at most 1.3 u, rcond at least 0.00023, ..."; empty where nothing was solved.
+std::string numbers_text(const SetOutcome& set, double pivot_floor) {
+  std::string text;
+  if (set.worst_backward_error) text = "backward error at most " + number("%.3g", *set.worst_backward_error) + " u";
+  if (set.smallest_rcond)
+    text += (text.empty() ? "" : ", ") + ("rcond at least " + number("%.3g", *set.smallest_rcond));
+  if (set.repaired_pivots > 0)
+    text += ", " + std::to_string(set.repaired_pivots) + (set.repaired_pivots == 1 ? " pivot" : " pivots") + " of " +
+            std::to_string(set.repaired_systems) + (set.repaired_systems == 1 ? " system" : " systems") +
+            " raised to the floor of " + number("%g", pivot_floor);
+  return text;
+}
+
+/// JSON has no number for what is not there, nor for a NaN: null.
+Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
 }  // namespace
 
 std::string bytes_text(double bytes) {
@@ -67,6 +83,8 @@ std::string report_text(const RunReport& report) {
          << " failed\n";
     for (const auto& [status, count] : set.failed)
       text << "    " << count << " with status " << status << ": " << describe_status(set, status) << "\n";
+    if (const std::string numbers = numbers_text(set, report.pivot_floor); !numbers.empty())
+      text << "  " << numbers << "\n";
     if (set.on_lattice_points > 0) text << "    charges on lattice points: " << set.on_lattice_points << "\n";
     text << "  " << verdict_text(set) << "\n";
   }
@@ -101,6 +119,12 @@ std::string report_json(const RunReport& report) {
                     {"worst_index", v.worst_index},
                     // JSON has no infinity: null says that the worst error has no number.
                     {"worst_error_over_bound", v.worst_error_over_bound}}}};
+    if (set.lane == "solve") {
+      entry["worst_backward_error_in_roundoffs"] = optional_json(set.worst_backward_error);
+      entry["smallest_rcond"] = optional_json(set.smallest_rcond);
+      entry["repaired_pivots"] = set.repaired_pivots;
+      entry["repaired_systems"] = set.repaired_systems;
+    }
     if (set.lane == "potential") {
       entry["charges_on_lattice_points"] = set.on_lattice_points;
       entry["verification"]["points_checked"] = set.points_checked;
@@ -111,11 +135,8 @@ std::string report_json(const RunReport& report) {
     }
     sets.push_back(std::move(entry));
   }
-  Json json = {{"all_right", report.all_right()},
-               {"problems", report.problems},
-               {"results", report.results},
-               {"verify", report.verify_mode},
-               {"sets", sets}};
+  Json json = {{"all_right", report.all_right()}, {"problems", report.problems},       {"results", report.results},
+               {"verify", report.verify_mode},    {"pivot_floor", report.pivot_floor}, {"sets", sets}};
   if (!report.device.empty()) {
     json["device"] = report.device;
     json["solver"] = report.solver;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <sstream>
@@ -42,23 +43,49 @@ class Selection {
   std::vector<std::int64_t> chosen_;
 };
 
+constexpr double roundoff(ScalarType type) { return type == ScalarType::float32 ? 0x1p-24 : 0x1p-53; }
+
+/// A system without an answer must not look as if it had one.
+template <class T>
+bool looks_failed(const SpdBlock<T>& block, const T* x, std::size_t s) {
+  bool failed = std::all_of(x, x + block.shape.solution_size(), [](T v) { return std::isnan(v); });
+  for (const std::vector<T>* numbers : {&block.backward_error, &block.rcond, &block.smallest_pivot})
+    failed = failed && (numbers->empty() || std::isnan((*numbers)[s]));
+  return failed && (block.log_determinant.empty() || std::isnan(block.log_determinant[s])) &&
+         (block.repaired.empty() || block.repaired[s] == 0);
+}
+
+/// Largest error over bound of a solved system's numbers about A.
+template <class T>
+double judge_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement, std::size_t s) {
+  if (block.rcond.empty()) return 0;
+  const double rcond = block.rcond[s], pivot = block.smallest_pivot[s], log_determinant = block.log_determinant[s];
+  if (!(rcond >= 0) || !(pivot > 0) || !std::isfinite(log_determinant) || block.repaired[s] < 0) return infinity;
+  if (judgement.info != 0) return 0;  // rounding decides whether A has these numbers
+  if (!within(std::abs(block.repaired[s] - judgement.repaired), judgement.repaired_bound)) return infinity;
+  return std::max({error_over_bound(rcond, judgement.rcond, judgement.rcond_bound),
+                   error_over_bound(pivot, judgement.smallest_pivot, judgement.smallest_pivot_bound),
+                   error_over_bound(log_determinant, judgement.log_determinant, judgement.log_determinant_bound)});
+}
+
 /// Error over bound of one system, by the rule at the top of verification.hpp.
 template <class T>
-double judge(const SolveSet& set, const SpdBlock<T>& block, std::int64_t i) {
+double judge(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, std::int64_t i) {
   const SpdShape& shape = set.shape;
+  const auto s = static_cast<std::size_t>(i);
   const T* x = block.x.data() + i * shape.solution_size();
-  const std::int32_t info = block.info[static_cast<std::size_t>(i)];
+  const std::int32_t info = block.info[s];
   const SpdJudgement judgement = judge_spd_solution(shape, block.a.data() + i * shape.matrix_size(),
-                                                    block.b.data() + i * shape.rhs_size(), x, info);
+                                                    block.b.data() + i * shape.rhs_size(), x, info, pivot_floor);
   if (!same_status(info, judgement, scalar_type_of<T>, shape.n)) return infinity;
-  // A system without an answer must not look as if it had one.
-  if (info != 0) return std::all_of(x, x + shape.solution_size(), [](T v) { return std::isnan(v); }) ? 0 : infinity;
-  const double u = scalar_type_of<T> == ScalarType::float32 ? 0x1p-24 : 0x1p-53;
-  const double stored = block.backward_error[static_cast<std::size_t>(i)];
-  const double expected = judgement.residual_ratio * u * (shape.wants_inverse() ? shape.n : 1);
-  if (!within(error_over_bound(stored, expected, 0.01 * expected + shape.n * 0x1p-53), 1)) return infinity;
-  return std::max(error_over_bound(judgement.residual_ratio, 0, spd_ratio_limit),
-                  error_over_bound(judgement.forward_ratio, 0, spd_ratio_limit));
+  if (info != 0) return looks_failed(block, x, s) ? 0 : infinity;
+  const double numbers = judge_numbers(block, judgement, s);
+  if (shape.determinant_only) return numbers;
+  const double expected = judgement.backward_error;
+  if (!within(error_over_bound(block.backward_error[s], expected, 0.01 * expected + shape.n * 0x1p-53), 1))
+    return infinity;
+  return std::max({numbers, error_over_bound(judgement.residual_ratio, 0, spd_ratio_limit),
+                   error_over_bound(judgement.forward_ratio, 0, spd_ratio_limit)});
 }
 
 /// Error over bound of one value. A problem without an answer has NaN everywhere.
@@ -101,6 +128,24 @@ void SetOutcome::count_status(std::span<const std::int32_t> info) {
   }
 }
 
+template <class T>
+void SetOutcome::count_numbers(const SpdBlock<T>& block) {
+  constexpr double u = roundoff(scalar_type_of<T>);
+  // Keeps the value that is `worse`, and a NaN once it is there.
+  const auto keep = [](std::optional<double>& kept, double value, auto worse) {
+    if (!kept || (!std::isnan(*kept) && (std::isnan(value) || worse(value, *kept)))) kept = value;
+  };
+  for (std::size_t s = 0; s < block.info.size(); ++s) {
+    if (block.info[s] != 0) continue;
+    if (!block.backward_error.empty()) keep(worst_backward_error, block.backward_error[s] / u, std::greater<>());
+    if (!block.rcond.empty()) keep(smallest_rcond, block.rcond[s], std::less<>());
+    if (!block.repaired.empty() && block.repaired[s] != 0) {
+      repaired_pivots += block.repaired[s];
+      ++repaired_systems;
+    }
+  }
+}
+
 void SetOutcome::count_verdicts(std::int64_t first, const Verdicts& verdicts) {
   for (std::size_t i = 0; i < verdicts.verdict.size(); ++i) {
     if (verdicts.verdict[i] == Verdict::not_checked) continue;
@@ -116,9 +161,12 @@ void SetOutcome::count_verdicts(std::int64_t first, const Verdicts& verdicts) {
 
 std::string shape_words(const SolveSet& set) {
   std::ostringstream text;
-  text << set.batch << (set.shape.storage == Storage::dense ? " dense " : " packed ") << set.shape.n << "x"
+  text << set.batch << (set.shape.storage == Storage::packed_lower ? " packed " : " dense ") << set.shape.n << "x"
        << set.shape.n << (set.type == ScalarType::float32 ? " float32" : " float64");
-  if (set.shape.wants_inverse()) {
+  if (set.shape.storage == Storage::dense_lower) text << ", lower triangles";
+  if (set.shape.determinant_only) {
+    text << ", log determinant";
+  } else if (set.shape.wants_inverse()) {
     text << ", inverse";
   } else {
     text << ", " << set.shape.nrhs << (set.shape.nrhs == 1 ? " right-hand side" : " right-hand sides");
@@ -139,15 +187,16 @@ SetOutcome start_outcome(const SolveSet& set) {
   outcome.name = set.name;
   outcome.shape = shape_words(set);
   outcome.batch = set.batch;
-  const std::string u = set.type == ScalarType::float32 ? "2^-24" : "2^-53";
-  outcome.verification.criterion =
-      set.shape.wants_inverse()
-          ? "same status as Eigen LLT in higher precision; ||I - A X||_1 / (n ||A||_1 ||X||_1 u) <= 30; "
-            "||X - X*|| rcond / (||X*|| u) <= 30; u = " +
-                u
-          : "same status as Eigen LLT in higher precision; ||b - A x||_1 / (||A||_1 ||x||_1 u) <= 30; "
-            "||x - x*||_inf rcond / (||x*||_inf u) <= 30; u = " +
-                u;
+  std::string& criterion = outcome.verification.criterion;
+  criterion = "same status as Eigen LLT in higher precision; ";
+  if (set.shape.wants_inverse())
+    criterion += "||I - A X||_1 / (n ||A||_1 ||X||_1 u) <= 30; ||X - X*|| rcond / (||X*|| u) <= 30; ";
+  else if (!set.shape.determinant_only)
+    criterion += "||b - A x||_1 / (||A||_1 ||x||_1 u) <= 30; ||x - x*||_inf rcond / (||x*||_inf u) <= 30; ";
+  criterion +=
+      "rcond within (30 + (30 + n) rcond) u, and the smallest pivot and ln det A within what errors of "
+      "30 u sqrt(a_ii a_jj) in the elements of A can do; u = ";
+  criterion += set.type == ScalarType::float32 ? "2^-24" : "2^-53";
   return outcome;
 }
 
@@ -165,14 +214,15 @@ SetOutcome start_outcome(const PotentialSet& set, ScalarType precision) {
 }
 
 template <class T>
-Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, const VerifyMode& mode, unsigned threads) {
+Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, const VerifyMode& mode,
+                unsigned threads) {
   Verdicts verdicts(block.count);
   const Selection selected(mode, set.batch, block.first, block.first + block.count);
   parallel_for(selected.size(), 64, threads, [&](std::int64_t first, std::int64_t last) {
     stop_if_interrupted();
     for (std::int64_t i = first; i < last; ++i) {
       const std::int64_t system = selected[i] - block.first;
-      verdicts.add(system, judge(set, block, system));
+      verdicts.add(system, judge(set, block, pivot_floor, system));
     }
   });
   return verdicts;
@@ -238,8 +288,10 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
   return verdicts;
 }
 
-template Verdicts verify(const SolveSet&, const SpdBlock<float>&, const VerifyMode&, unsigned);
-template Verdicts verify(const SolveSet&, const SpdBlock<double>&, const VerifyMode&, unsigned);
+template void SetOutcome::count_numbers(const SpdBlock<float>&);
+template void SetOutcome::count_numbers(const SpdBlock<double>&);
+template Verdicts verify(const SolveSet&, const SpdBlock<float>&, double, const VerifyMode&, unsigned);
+template Verdicts verify(const SolveSet&, const SpdBlock<double>&, double, const VerifyMode&, unsigned);
 template Verdicts verify(const PotentialSet&, const PotentialBlock<float>&, const PotentialOptions&, const VerifyMode&,
                          unsigned, std::int64_t&);
 template Verdicts verify(const PotentialSet&, const PotentialBlock<double>&, const PotentialOptions&, const VerifyMode&,

@@ -1,9 +1,11 @@
 // Judges answers with Eigen in double precision. The rules:
 //
-// solve: the backend's status is the referee's (or rounding decides about it), and for a solved system the stored
-// backward
-//   error is right and LAPACK's ratios are at most 30 (dpot02 for the residual, dpot03 for an inverse, dget04 for the
-//   error against Eigen's solution times the reciprocal condition).
+// solve: the backend's status is the referee's (or rounding decides about it). A failed system has NaN for every number
+//   and no repaired pivot. For a solved one the stored backward error is right, LAPACK's ratios are at most 30 (dpot02
+//   for the residual, dpot03 for an inverse, dget04 for the error against Eigen's solution times the reciprocal
+//   condition), and rcond, the smallest pivot, ln det A and the number of repaired pivots are the referee's, within the
+//   bounds of solvers/spd_referee.hpp. Where the floor of the run repaired pivots, the ratios and numbers are those of
+//   the matrix that the referee repairs with the same floor; the backward error is that for A as given.
 // potential: the status is the referee's, and at every checked point
 //   |V - V_ref| <= f sum_i |q_i|/r_i (2^-22 + 2^-23 L/r_i)   (2^-51 and 2^-52 for V in double precision).
 #pragma once
@@ -11,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +45,9 @@ struct SetOutcome {
   std::int64_t batch = 0;
   std::map<std::int32_t, std::int64_t> failed;  ///< systems or problems by status, where there is no answer
   std::int64_t on_lattice_points = 0;           ///< charges that the singularity policy decided about
+  std::optional<double> worst_backward_error;   ///< of the solved systems, in units of roundoff; NaN is the worst
+  std::optional<double> smallest_rcond;         ///< of the solved systems; NaN is the smallest
+  std::int64_t repaired_pivots = 0, repaired_systems = 0;
   VerificationSummary verification;
   std::int64_t points_checked = 0;  ///< potential sets: lattice points compared
   double compute_seconds = 0;
@@ -50,6 +56,8 @@ struct SetOutcome {
   [[nodiscard]] std::int64_t failed_count() const;
   [[nodiscard]] bool all_right() const { return failed_count() == 0 && verification.disagreed == 0; }
   void count_status(std::span<const std::int32_t> info);
+  template <class T>
+  void count_numbers(const SpdBlock<T>& block);
   void count_verdicts(std::int64_t first, const Verdicts& verdicts);
 };
 
@@ -60,9 +68,11 @@ std::string shape_words(const PotentialSet& set);
 SetOutcome start_outcome(const SolveSet& set);
 SetOutcome start_outcome(const PotentialSet& set, ScalarType precision);
 
-/// Judges the systems of a block that `mode` selects (sample: N of the set's batch, evenly spread).
+/// Judges the systems of a block that `mode` selects (sample: N of the set's batch, evenly spread). Numbers about A
+/// that the block does not have (results of format 1.0) are not judged.
 template <class T>
-Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, const VerifyMode& mode, unsigned threads);
+Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, const VerifyMode& mode,
+                unsigned threads);
 
 /// Judges the points of a block that `mode` selects (sample: N of all the set's lattice points, evenly spread); a
 /// problem without one among them stays unchecked. Adds the number of points to `points_checked`.

@@ -36,7 +36,7 @@ void expect_same(bool same, const std::string& what, const Files& files) {
 }
 
 template <class T>
-SetOutcome verify_set(const Files& files, const SolveSet& set) {
+SetOutcome verify_set(const Files& files, const SolveSet& set, double pivot_floor) {
   SetOutcome outcome = start_outcome(set);
   const auto blocks = cut_into_blocks(set, files.options.block_mib << 20);
   Progress progress("verify solve/" + set.name, static_cast<double>(set.batch));
@@ -46,7 +46,8 @@ SetOutcome verify_set(const Files& files, const SolveSet& set) {
     files.problems.read(set, range.first, range.count, block);
     files.results.read(set, range.first, range.count, block);
     outcome.count_status(block.info);
-    outcome.count_verdicts(block.first, verify(set, block, files.options.mode, files.options.threads));
+    outcome.count_numbers(block);
+    outcome.count_verdicts(block.first, verify(set, block, pivot_floor, files.options.mode, files.options.threads));
     progress.advance(static_cast<double>(range.count));
   }
   return outcome;
@@ -88,14 +89,19 @@ RunReport verify(const VerifyOptions& options) {
   report.problems = options.problems;
   report.results = options.results;
   report.verify_mode = verify_mode_name(options.mode);
+  report.pivot_floor = results.provenance_number("pivot_floor");
+  if (!(report.pivot_floor >= 0 && report.pivot_floor < 1))
+    throw Error(ErrorKind::bad_input, "cannot use " + options.results + " (its pivot_floor is " +
+                                          std::to_string(report.pivot_floor) +
+                                          ", expected 0 or a fraction below 1). Write the results anew.");
   for (const SolveSet& set : problems.solve_sets()) {
     const SolveSet& found = find_set(results.solve_sets(), "solve", set.name, options.results);
     expect_same(found.batch == set.batch && found.type == set.type && found.shape.n == set.shape.n &&
-                    found.shape.nrhs == set.shape.nrhs &&
-                    (set.shape.wants_inverse() || found.rhs_is_vector == set.rhs_is_vector),
+                    found.shape.nrhs == set.shape.nrhs && found.shape.determinant_only == set.shape.determinant_only &&
+                    (set.shape.nrhs == 0 || found.rhs_is_vector == set.rhs_is_vector),
                 "/solve/" + set.name, files);
-    report.sets.push_back(set.type == ScalarType::float32 ? verify_set<float>(files, set)
-                                                          : verify_set<double>(files, set));
+    report.sets.push_back(set.type == ScalarType::float32 ? verify_set<float>(files, set, report.pivot_floor)
+                                                          : verify_set<double>(files, set, report.pivot_floor));
   }
   for (const PotentialSet& set : problems.potential_sets()) {
     const PotentialSet& found = find_set(results.potential_sets(), "potential", set.name, options.results);

@@ -35,25 +35,28 @@ std::string triple_index(const std::string& dataset, std::size_t i) {
 
 }  // namespace
 
-void check_format(const InputFile& file, std::vector<std::string>& warnings) {
+std::int64_t check_format(const InputFile& file, std::vector<std::string>& warnings) {
   const auto version = file.integers("/", "smallbatch_format");
   if (!version) {
     throw file.error("/", "it has no attribute smallbatch_format",
-                     "Set it to the int32 pair (1, 0), as FORMAT.md says, or import the file if it is of another "
-                     "program.");
+                     "Set it to the int32 pair " + format_pair +
+                         ", as FORMAT.md says, or import the file if it is of another "
+                         "program.");
   }
   if (version->size() != 2 || version->front() < 1) {
-    throw file.error("/@smallbatch_format", "expected the pair (1, 0), found " + shape_text(*version),
-                     "Set it to the int32 pair (1, 0).");
+    throw file.error("/@smallbatch_format", "expected the pair " + format_pair + ", found " + shape_text(*version),
+                     "Set it to the int32 pair " + format_pair + ".");
   }
   const std::string found = std::to_string(version->at(0)) + "." + std::to_string(version->at(1));
   if (version->at(0) > format_major) {
     throw file.error("/@smallbatch_format", "expected version 1, found version " + found,
-                     "Use a newer smallbatch, or write the file in format 1.0.");
+                     "Use a newer smallbatch, or write the file in format " + format_version + ".");
   }
   if (version->at(1) > format_minor) {
-    warnings.push_back(file.path() + " is of format " + found + ", newer than 1.0: what is new in it is not read.");
+    warnings.push_back(file.path() + " is of format " + found + ", newer than " + format_version +
+                       ": what is new in it is not read.");
   }
+  return version->at(1);
 }
 
 bool is_result_file(const InputFile& file) { return file.string("/provenance", "kind") == "results"; }

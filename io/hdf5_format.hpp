@@ -10,7 +10,14 @@
 
 namespace smallbatch {
 
-inline constexpr std::int64_t format_major = 1, format_minor = 0;
+/// What is written, and the newest that is read without a warning.
+inline constexpr std::int32_t format_major = 1, format_minor = 1;
+/// "1.1" and "(1, 1)"
+inline const std::string format_version = std::to_string(format_major) + "." + std::to_string(format_minor);
+inline const std::string format_pair = "(" + std::to_string(format_major) + ", " + std::to_string(format_minor) + ")";
+
+/// The attributes of a solve set, and what they can be.
+inline const std::string uplo_lower = "lower", compute_log_determinant = "log_determinant";
 
 inline std::string solve_path(const std::string& set) { return "/solve/" + set; }
 inline std::string potential_path(const std::string& set) { return "/potential/" + set; }
@@ -22,8 +29,8 @@ inline ElementType element_type(ScalarType type) {
   return type == ScalarType::float32 ? ElementType::float32 : ElementType::float64;
 }
 
-/// Refuses a file without a version or with a newer major one; a newer minor one is a warning.
-void check_format(const InputFile& file, std::vector<std::string>& warnings);
+/// Refuses a file without a version or with a newer major one; a newer minor one is a warning. Returns the minor one.
+std::int64_t check_format(const InputFile& file, std::vector<std::string>& warnings);
 
 bool is_result_file(const InputFile& file);
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "io/hdf5_file_driver.hpp"
+#include "io/hdf5_format.hpp"
 #include "io/hdf5_handles.hpp"
 #include "io/output_file.hpp"
 
@@ -179,7 +180,7 @@ Hdf5Output::Hdf5Output(const std::string& path, bool overwrite, const std::strin
     impl_->file = impl_->own(
         H5Fcreate(impl_->target.temporary_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   }
-  attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 0});
+  attribute("/", "smallbatch_format", std::vector<std::int32_t>{format_major, format_minor});
   create_group("/provenance");
   attribute("/provenance", "kind", kind);
 }

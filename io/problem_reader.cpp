@@ -61,6 +61,37 @@ struct ProblemReader::Impl {
     }
   }
 
+  /// Which triangle of dense matrices is looked at.
+  void read_uplo(const std::string& group, SpdShape& shape) const {
+    const auto uplo = file.string(group, "uplo");
+    if (!uplo) return;
+    const std::string found = "expected " + quoted(uplo_lower) + ", found " + quoted(*uplo);
+    if (*uplo == "upper") {
+      throw file.error(group + "@uplo", found,
+                       "Store the transposes, numpy.swapaxes(A, 1, 2): their lower triangles are these upper ones.");
+    }
+    if (*uplo != uplo_lower) {
+      throw file.error(group + "@uplo", found, "Remove the attribute where both triangles are filled.");
+    }
+    if (shape.storage != Storage::dense) {
+      throw file.error(group + "@uplo", "expected a dense A, found packed triangles",
+                       "Remove the attribute: packed triangles are lower ones.");
+    }
+    shape.storage = Storage::dense_lower;
+  }
+
+  /// What is wanted of a set other than x or the inverse.
+  void read_compute(const std::string& group, SpdShape& shape) const {
+    const auto compute = file.string(group, "compute");
+    if (!compute) return;
+    if (*compute != compute_log_determinant) {
+      throw file.error(group + "@compute",
+                       "expected " + quoted(compute_log_determinant) + ", found " + quoted(*compute),
+                       "Remove the attribute to get solutions, or the inverse where there is no b.");
+    }
+    shape.determinant_only = true;
+  }
+
   SolveSet open_solve_set(const std::string& name) {
     const std::string group = solve_path(name), a = group + "/A", b = group + "/b";
     SolveSet set;
@@ -84,9 +115,15 @@ struct ProblemReader::Impl {
     }
     set.shape.n = static_cast<int>(n);
     set.batch = shape[0];
+    read_uplo(group, set.shape);
+    read_compute(group, set.shape);
 
     set.shape.nrhs = 0;
     if (file.kind(b) != ObjectKind::none) {
+      if (set.shape.determinant_only) {
+        throw file.error(b, "the attribute compute of its set asks for ln det A alone, which needs no right-hand side",
+                         "Remove b, or the attribute to get the solutions.");
+      }
       const DatasetInfo& rhs = file.float_dataset(b);
       if (rhs.type != matrices.type) {
         throw file.error(b, "expected " + matrices.type_name + " as A has, found " + rhs.type_name,
@@ -232,7 +269,7 @@ void ProblemReader::read(const SolveSet& set, std::int64_t first, std::int64_t c
   block.resize(set.shape, count);
   block.first = first;
   impl_->file.read(group + "/A", {{first, count}}, block.a.data());
-  if (!set.shape.wants_inverse()) impl_->file.read(group + "/b", {{first, count}}, block.b.data());
+  if (set.shape.nrhs > 0) impl_->file.read(group + "/b", {{first, count}}, block.b.data());
 }
 
 template <class T>

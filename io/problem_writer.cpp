@@ -18,12 +18,14 @@ void ProblemWriter::add(const SolveSet& set) {
   const std::string group = solve_path(set.name);
   const ElementType type = element_type(set.type);
   const std::int64_t n = set.shape.n;
-  if (set.shape.storage == Storage::dense) {
-    impl_->file.create(group + "/A", type, {set.batch, n, n});
-  } else {
+  if (set.shape.storage == Storage::packed_lower) {
     impl_->file.create(group + "/A", type, {set.batch, set.shape.matrix_size()});
+  } else {
+    impl_->file.create(group + "/A", type, {set.batch, n, n});
   }
-  if (set.shape.wants_inverse()) return;
+  if (set.shape.storage == Storage::dense_lower) impl_->file.attribute(group, "uplo", uplo_lower);
+  if (set.shape.determinant_only) impl_->file.attribute(group, "compute", compute_log_determinant);
+  if (set.shape.nrhs == 0) return;
   if (set.rhs_is_vector) {
     impl_->file.create(group + "/b", type, {set.batch, n});
   } else {
@@ -35,7 +37,7 @@ template <class T>
 void ProblemWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   const std::string group = solve_path(set.name);
   impl_->file.write(group + "/A", {{block.first, block.count}}, block.a.data());
-  if (!set.shape.wants_inverse()) impl_->file.write(group + "/b", {{block.first, block.count}}, block.b.data());
+  if (set.shape.nrhs > 0) impl_->file.write(group + "/b", {{block.first, block.count}}, block.b.data());
 }
 
 template void ProblemWriter::write(const SolveSet&, const SpdBlock<float>&);

@@ -11,6 +11,7 @@ struct ResultReader::Impl {
   InputFile file;
   std::vector<SolveSet> solve_sets;
   std::vector<PotentialSet> potential_sets;
+  bool has_numbers = true;  ///< about A: rcond, smallest_pivot, log_determinant, repaired; format 1.0 lacks them
 
   void expect_type_name(const std::string& dataset, const std::string& expected) const {
     const DatasetInfo& info = file.dataset(dataset);
@@ -19,31 +20,67 @@ struct ResultReader::Impl {
     }
   }
 
-  [[nodiscard]] SolveSet open_solve_set(const std::string& name) const {
-    const std::string group = solve_path(name);
-    SolveSet set;
-    set.name = name;
+  /// A dataset with one number per system.
+  void expect_numbers(const std::string& dataset, const std::string& type, std::int64_t batch) const {
+    expect_type_name(dataset, type);
+    expect_shape(file, dataset, {batch});
+  }
+
+  /// The type and shape that a solution or an inverse tells.
+  void open_answer(const std::string& group, SolveSet& set) const {
     const bool inverse = file.kind(group + "/inverse") != ObjectKind::none;
     const std::string answer = group + (inverse ? "/inverse" : "/x");
     const DatasetInfo& info = file.float_dataset(answer);
     set.type = scalar_type(info.type);
     const auto& shape = info.shape;
-    const bool fits = inverse ? shape.size() == 3 && shape[1] == shape[2]
-                              : shape.size() == 2 || (shape.size() == 3 && shape[2] >= 1 && shape[2] <= INT32_MAX / 32);
+    const bool fits =
+        inverse ? shape.size() == 3 && shape[1] == shape[2]
+                : shape.size() == 2 || (shape.size() == 3 && shape[2] >= 1 && shape[2] <= INT32_MAX / max_system_size);
     if (!fits || shape[1] < 1 || shape[1] > max_system_size) {
       throw file.error(answer,
                        std::string("expected shape ") + (inverse ? "(batch, n, n)" : "(batch, n[, nrhs])") +
-                           " with 1 <= n <= 32, found " + shape_text(shape),
+                           " with 1 <= n <= " + std::to_string(max_system_size) + ", found " + shape_text(shape),
                        "Write the results anew.");
     }
     set.batch = shape[0];
     set.shape.n = static_cast<int>(shape[1]);
     set.rhs_is_vector = shape.size() == 2;
     set.shape.nrhs = inverse ? 0 : set.rhs_is_vector ? 1 : static_cast<int>(shape[2]);
-    expect_type_name(group + "/info", "int32");
-    expect_shape(file, group + "/info", {set.batch});
-    expect_type_name(group + "/backward_error", info.type_name);
-    expect_shape(file, group + "/backward_error", {set.batch});
+    expect_numbers(group + "/backward_error", info.type_name, set.batch);
+  }
+
+  /// What a set without solutions tells: the type by its numbers, n by an attribute.
+  void open_determinants(const std::string& group, SolveSet& set) const {
+    const DatasetInfo& info = file.float_dataset(group + "/rcond");
+    set.type = scalar_type(info.type);
+    set.batch = info.shape.empty() ? 0 : info.shape[0];
+    const auto n = file.integers(group, "n");
+    if (!n || n->size() != 1 || n->front() < 1 || n->front() > max_system_size) {
+      throw file.error(group + "@n",
+                       "expected a number from 1 to " + std::to_string(max_system_size) + ", found " +
+                           (n ? shape_text(*n) : "nothing"),
+                       "Write the results anew.");
+    }
+    set.shape.n = static_cast<int>(n->front());
+    set.shape.nrhs = 0;
+    set.shape.determinant_only = true;
+  }
+
+  [[nodiscard]] SolveSet open_solve_set(const std::string& name) const {
+    const std::string group = solve_path(name);
+    SolveSet set;
+    set.name = name;
+    if (file.string(group, "compute") == compute_log_determinant)
+      open_determinants(group, set);
+    else
+      open_answer(group, set);
+    expect_numbers(group + "/info", "int32", set.batch);
+    if (!has_numbers) return set;
+    const std::string type = set.type == ScalarType::float32 ? "float32" : "float64";
+    expect_numbers(group + "/rcond", type, set.batch);
+    expect_numbers(group + "/smallest_pivot", type, set.batch);
+    expect_numbers(group + "/log_determinant", "float64", set.batch);
+    expect_numbers(group + "/repaired", "int32", set.batch);
     return set;
   }
 
@@ -64,7 +101,7 @@ struct ResultReader::Impl {
 
   void open() {
     std::vector<std::string> warnings;
-    check_format(file, warnings);
+    has_numbers = check_format(file, warnings) >= 1;
     if (!smallbatch::is_result_file(file)) {
       throw Error(ErrorKind::bad_input, "cannot use " + file.path() +
                                             " (it is not a results file: /provenance has no kind \"results\"). Give a "
@@ -90,12 +127,18 @@ void ResultReader::read(const SolveSet& set, std::int64_t first, std::int64_t co
   // The block keeps the shape that the caller gave it: results do not say how A was stored.
   block.first = first;
   block.count = count;
-  block.x.resize(static_cast<std::size_t>(count * set.shape.solution_size()));
-  block.info.resize(static_cast<std::size_t>(count));
-  block.backward_error.resize(static_cast<std::size_t>(count));
-  impl_->file.read(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {{first, count}}, block.x.data());
-  impl_->file.read(group + "/info", {{first, count}}, block.info.data());
-  impl_->file.read(group + "/backward_error", {{first, count}}, block.backward_error.data());
+  const auto fill = [&](const char* name, auto& values, std::int64_t numbers, bool is_there) {
+    values.resize(is_there ? static_cast<std::size_t>(count * numbers) : 0);
+    if (is_there) impl_->file.read(group + name, {{first, count}}, values.data());
+  };
+  const bool has_answer = !set.shape.determinant_only, has_numbers = impl_->has_numbers;
+  fill(set.shape.wants_inverse() ? "/inverse" : "/x", block.x, set.shape.solution_size(), has_answer);
+  fill("/backward_error", block.backward_error, 1, has_answer);
+  fill("/info", block.info, 1, true);
+  fill("/rcond", block.rcond, 1, has_numbers);
+  fill("/smallest_pivot", block.smallest_pivot, 1, has_numbers);
+  fill("/log_determinant", block.log_determinant, 1, has_numbers);
+  fill("/repaired", block.repaired, 1, has_numbers);
 }
 
 template <class T>
@@ -140,6 +183,10 @@ VerificationSummary ResultReader::verification(const std::string& lane, const st
 
 std::string ResultReader::provenance(const std::string& key) const {
   return impl_->file.string("/provenance", key).value_or("");
+}
+
+double ResultReader::provenance_number(const std::string& key) const {
+  return impl_->file.number("/provenance", key).value_or(0);
 }
 
 template void ResultReader::read(const SolveSet&, std::int64_t, std::int64_t, SpdBlock<float>&) const;

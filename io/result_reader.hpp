@@ -21,7 +21,9 @@ class ResultReader {
   [[nodiscard]] const std::vector<SolveSet>& solve_sets() const;
   [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const;
 
-  /// x (or the inverse), info and backward_error of systems [first, first + count) into a block of that many systems.
+  /// x (or the inverse) and the numbers per system of systems [first, first + count) into a block of that many. What
+  /// the file lacks is left empty: x and backward_error where the determinant alone was asked for; rcond,
+  /// smallest_pivot, log_determinant and repaired in a file of format 1.0.
   template <class T>
   void read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
   /// V and info of problems [block.first, .. + block.count), planes [block.first_plane, .. + block.plane_count).
@@ -35,6 +37,8 @@ class ResultReader {
   [[nodiscard]] VerificationSummary verification(const std::string& lane, const std::string& set) const;
   /// An attribute of /provenance that is a string; empty where there is none.
   [[nodiscard]] std::string provenance(const std::string& key) const;
+  /// One that is a number; 0 where there is none.
+  [[nodiscard]] double provenance_number(const std::string& key) const;
 
  private:
   struct Impl;

@@ -71,22 +71,37 @@ void ResultWriter::add(const SolveSet& set) {
   const std::int64_t n = set.shape.n;
   if (set.shape.wants_inverse()) {
     impl_->file.create(group + "/inverse", type, {set.batch, n, n});
-  } else if (set.rhs_is_vector) {
+  } else if (set.shape.nrhs > 0 && set.rhs_is_vector) {
     impl_->file.create(group + "/x", type, {set.batch, n});
-  } else {
+  } else if (set.shape.nrhs > 0) {
     impl_->file.create(group + "/x", type, {set.batch, n, set.shape.nrhs});
   }
   impl_->file.create(group + "/info", ElementType::int32, {set.batch});
-  impl_->file.create(group + "/backward_error", type, {set.batch});
+  if (set.shape.determinant_only) {  // no dataset tells n
+    impl_->file.attribute(group, "compute", compute_log_determinant);
+    impl_->file.attribute(group, "n", n);
+  } else {
+    impl_->file.create(group + "/backward_error", type, {set.batch});
+  }
+  impl_->file.create(group + "/rcond", type, {set.batch});
+  impl_->file.create(group + "/smallest_pivot", type, {set.batch});
+  impl_->file.create(group + "/log_determinant", ElementType::float64, {set.batch});
+  impl_->file.create(group + "/repaired", ElementType::int32, {set.batch});
 }
 
 template <class T>
 void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   const std::string group = solve_path(set.name);
   const IndexRange systems{block.first, block.count};
-  impl_->file.write(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {systems}, block.x.data());
+  if (!set.shape.determinant_only) {
+    impl_->file.write(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {systems}, block.x.data());
+    impl_->file.write(group + "/backward_error", {systems}, block.backward_error.data());
+  }
   impl_->file.write(group + "/info", {systems}, block.info.data());
-  impl_->file.write(group + "/backward_error", {systems}, block.backward_error.data());
+  impl_->file.write(group + "/rcond", {systems}, block.rcond.data());
+  impl_->file.write(group + "/smallest_pivot", {systems}, block.smallest_pivot.data());
+  impl_->file.write(group + "/log_determinant", {systems}, block.log_determinant.data());
+  impl_->file.write(group + "/repaired", {systems}, block.repaired.data());
 }
 
 void ResultWriter::add(const PotentialSet& set, ScalarType type) {

@@ -18,7 +18,8 @@ class ResultWriter {
   ResultWriter(ResultWriter&&) noexcept;
   ResultWriter& operator=(ResultWriter&&) = delete;
 
-  /// Creates /solve/<name>/{x or inverse, info, backward_error} at full size.
+  /// Creates /solve/<name>/{x or inverse, info, backward_error, rcond, smallest_pivot, log_determinant, repaired} at
+  /// full size; without answer and backward error where the determinant alone was asked for.
   void add(const SolveSet& set);
   template <class T>
   void write(const SolveSet& set, const SpdBlock<T>& block);

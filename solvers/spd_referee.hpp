@@ -1,5 +1,6 @@
 // The referee's judgement of one solution: ratios of LAPACK's test programs, computed with Eigen in at least twice the
-// precision where the ratio needs it. It shares no code with the backends that it judges.
+// precision where the ratio needs it, and the numbers about A with bounds of their errors. It shares no code with the
+// backends that it judges.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,20 @@
 namespace smallbatch {
 
 /// u is the unit roundoff of T: 2^-24 for float, 2^-53 for double. LAPACK accepts ratios below 30.
+///
+/// With a floor of pivots the system is judged that the repaired pivots belong to: raising the pivot d_k by s_k is the
+/// same as adding s_k to a_kk, so below A stands for A + diag(s), with the referee's own s, unless said otherwise.
+///
+/// Bounds. A solver whose backward error is 30 u has computed with some A + dA, ||dA|| <= 30 u ||A||, in each element
+/// |dA_ij| <= 30 u sqrt(a_ii a_jj) where it factors (N. J. Higham, "Accuracy and Stability of Numerical Algorithms",
+/// theorems 10.3 to 10.5). So, to first order, with A = L D L^T and v_k row k of L^-1, so that d_k = v_k A v_k^T:
+///     |d rcond| <= 30 u (1 + rcond)       rcond ||A|| is the distance to singularity (W. Kahan, 1966), which moves no
+///                                         more than A does; and n u rcond for the sums of the norms
+///     |d d_k| <= 30 u (sum_i |v_ki| sqrt(a_ii))^2 + sum_{m < k} v_km^2 |d s_m|
+///     |d ln det A| <= sum_k |d d_k| / d_k; and n 2^-53 sum_k |ln d_k| for the sum
+/// A pivot that was replaced is the floor, whatever it was before: its d_k has an error of 30 u d_k (unless rounding
+/// decides whether to replace it), and |d s_k| is what |d d_k| was. That error of A + diag(s) adds to dA: ratios and
+/// the bound of rcond are relaxed by 1 + max_k |d s_k| / (30 u a_kk).
 struct SpdJudgement {
   /// The referee's own status of the system, from its own inspection and Eigen's LLT in double precision;
   /// info_result_not_finite only where the backend says so too.
@@ -23,18 +38,29 @@ struct SpdJudgement {
   /// largest: what decides whether a Cholesky factorization can tell (Demmel 1989). It is negative where the block is
   /// clearly indefinite.
   double rcond = 0;
+  double rcond_bound = 0;
+  /// The backward error of solvers/spd_solver.hpp: of x for A as given, also where pivots were replaced.
+  double backward_error = 0;
+  double smallest_pivot = 0, smallest_pivot_bound = 0;
+  double log_determinant = 0, log_determinant_bound = 0;
+  /// Pivots that the floor replaced, and how many are so near to it that rounding decides.
+  std::int32_t repaired = 0, repaired_bound = 0;
 };
 
 inline constexpr double spd_ratio_limit = 30;
 
-/// Judges the solution `x` (or inverse) and status that a backend gave for one system.
+/// Judges the solution `x` (or inverse; null where the determinant alone is asked for) and status that a backend gave
+/// for one system.
 ///
 /// Where the input cannot be used (referee's info < 0) or the backend gave no solution (its info is not 0), there are
 /// no ratios to compute: they are NaN, so look at same_status() first. Where only the referee finds the matrix not
-/// positive definite, there is no x*: the residual is judged, and forward_ratio is 0 if x is finite. A NaN or an
-/// infinity in x gives NaN or infinite ratios, never a small one.
+/// positive definite, or so near to a singular one (rcond < n 2^-53) that no digit of its own solution is certain,
+/// there is no x*: the residual is judged, and forward_ratio is 0 if x is finite. A NaN or an infinity in x gives NaN
+/// or infinite ratios, never a small one. All numbers about A but rcond and the counts are NaN where the referee's info
+/// is not 0.
 template <class T>
-SpdJudgement judge_spd_solution(const SpdShape& shape, const T* a, const T* b, const T* x, std::int32_t info);
+SpdJudgement judge_spd_solution(const SpdShape& shape, const T* a, const T* b, const T* x, std::int32_t info,
+                                double pivot_floor = 0);
 
 /// Whether the backend's status is right: it equals the referee's, or the two disagree about a pivot of a matrix that
 /// rounding alone can push to either side (|rcond| < n u). Any other mismatch is a wrong answer: a failure that the

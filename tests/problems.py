@@ -22,13 +22,19 @@ def open_problem_file(path):
     return file
 
 
-def add_solve(file, name="systems", batch=5, n=8, dtype=np.float32, nrhs=None, store_packed=False, seed=1):
-    """A set with a chosen solution; returns (A, b, x)."""
+def add_solve(file, name="systems", batch=5, n=8, dtype=np.float32, nrhs=None, store_packed=False, seed=1,
+              lower=False):
+    """A set with a chosen solution; returns (A, b, x). With `lower` the strict upper triangles are NaN."""
     rng = np.random.default_rng(seed)
     a = spd(rng, batch, n, dtype)
     group = file.create_group(f"solve/{name}")
     group["A"] = packed(a) if store_packed else a
-    if nrhs == "inverse":
+    if lower:
+        group["A"][...] = np.where(np.tri(n, dtype=bool), a, dtype(np.nan))
+        group.attrs["uplo"] = "lower"
+    if nrhs == "log_determinant":
+        group.attrs["compute"] = nrhs
+    if nrhs in ("inverse", "log_determinant"):
         return a, None, None
     x = rng.uniform(-1, 1, (batch, n, nrhs or 1))
     b = (a.astype(np.float64) @ x).astype(dtype)

@@ -36,6 +36,19 @@ def test_generated_systems_have_the_condition_that_was_asked_for(smallbatch, tmp
     assert np.linalg.cond(a) == pytest.approx(1e4, rel=1e-6)
 
 
+def test_generated_sets_say_what_is_read_and_wanted(smallbatch, tmp_path):
+    smallbatch("generate", "spd", "-o", "p.h5", "--batch", 3, "--n", 64, "--uplo", "lower", "--compute",
+               "log_determinant", "--type", "float64")
+    with h5py.File(tmp_path / "p.h5") as file:
+        group = file["solve/systems"]
+        assert group["A"].shape == (3, 64, 64) and "b" not in group
+        assert group.attrs["uplo"] == b"lower" and group.attrs["compute"] == b"log_determinant"
+        expected = np.linalg.slogdet(group["A"][...])[1]
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with h5py.File(tmp_path / "r.h5") as file:
+        np.testing.assert_allclose(file["solve/systems/log_determinant"], expected, rtol=1e-12)
+
+
 def test_the_seed_makes_the_numbers_and_is_printed(smallbatch, tmp_path):
     files = []
     for name, seed in [("a", 3), ("b", 3), ("c", 4)]:
@@ -116,13 +129,17 @@ def test_an_h5md_trajectory_becomes_a_batch_and_a_time_series(smallbatch, tmp_pa
 def test_info_says_what_a_file_holds_and_needs(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=5, n=8, nrhs=3, store_packed=True)
+        add_solve(file, name="triangles", batch=2, n=64, dtype=np.float64, nrhs="log_determinant", lower=True)
         add_potential(file, shape=(4, 3, 2), output_unit="kT/e")
     told = json.loads(smallbatch("info", "p.h5", "--json").stdout)
     assert told["kind"] == "problems"
-    systems, charges = told["sets"]
+    systems, triangles, charges = told["sets"]
+    assert (systems["uplo"], systems["compute"]) == ("lower", "solution")
+    assert (triangles["uplo"], triangles["compute"], triangles["storage"]) == ("lower", "log_determinant", "dense")
+    assert "2 dense 64x64 float64, lower triangles, log determinant" in smallbatch("info", "p.h5").stdout
     assert (systems["batch"], systems["n"], systems["nrhs"], systems["storage"]) == (5, 8, 3, "packed_lower")
     assert charges["lattice"] == [4, 3, 2] and charges["output_unit"] == "kT/e" and charges["charges"] == 1
-    assert told["needs"]["systems"] == 5 and told["needs"]["pairs"] == 24
+    assert told["needs"]["systems"] == 7 and told["needs"]["pairs"] == 24
     smallbatch("run", "p.h5", "-o", "r.h5")
     # What was foretold is what the datasets take.
     with h5py.File(tmp_path / "r.h5") as file:
@@ -132,7 +149,8 @@ def test_info_says_what_a_file_holds_and_needs(smallbatch, tmp_path):
     assert told["needs"]["result_bytes"] == sum(sizes)
     told = json.loads(smallbatch("info", "r.h5", "--json").stdout)
     assert told["kind"] == "results"
-    assert [s["verification"]["agreed"] for s in told["sets"]] == [5, 1]
+    assert [s["verification"]["agreed"] for s in told["sets"]] == [5, 2, 1]
+    assert told["sets"][1]["compute"] == "log_determinant" and told["sets"][1]["n"] == 64
     assert "kriging" not in smallbatch("info", "r.h5").stdout
 
 

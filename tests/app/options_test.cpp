@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/exit_codes.hpp"
+#include "core/error.hpp"
 
 namespace smallbatch {
 namespace {
@@ -20,6 +21,8 @@ TEST(Options, RunDefaults) {
   EXPECT_EQ(run.device.kind, DeviceRequest::Kind::automatic);
   EXPECT_EQ(run.verify.kind, VerifyMode::Kind::all);
   EXPECT_EQ(run.singular, Singular::infinite);
+  EXPECT_EQ(run.spd.method, SpdMethod::automatic);
+  EXPECT_EQ(run.spd.pivot_floor, 0);
   EXPECT_FALSE(run.overwrite);
 }
 
@@ -35,6 +38,33 @@ TEST(Options, RunChoices) {
   EXPECT_EQ(run.precision, ScalarType::float64);
   EXPECT_TRUE(run.overwrite);
   EXPECT_EQ(call.verbosity, Verbosity::quiet);
+}
+
+TEST(Options, MethodsAndFloors) {
+  for (const auto& [name, method] :
+       {std::pair{"auto", SpdMethod::automatic}, std::pair{"gauss_jordan", SpdMethod::gauss_jordan},
+        std::pair{"ldlt", SpdMethod::ldlt}, std::pair{"mixed", SpdMethod::mixed}}) {
+    const auto run =
+        std::get<RunOptions>(parse("run", "p.h5", "-o", "r.h5", "--method", name, "--pivot-floor", "0x1p-20").command);
+    EXPECT_EQ(run.spd.method, method);
+    EXPECT_EQ(run.spd.pivot_floor, 0x1p-20);
+  }
+  for (const char* floor : {"1", "-0.5", "nan", "inf", "much"})
+    EXPECT_THROW(parse("run", "p.h5", "-o", "r.h5", "--pivot-floor", floor), Error) << floor;
+}
+
+TEST(Options, GenerateAsksForTrianglesAndDeterminants) {
+  const auto spd = std::get<GenerateSpdOptions>(
+      parse("generate", "spd", "-o", "p.h5", "--n", "64", "--uplo", "lower", "--compute", "log_determinant").command);
+  EXPECT_EQ(spd.shape.n, 64);
+  EXPECT_EQ(spd.shape.storage, Storage::dense_lower);
+  EXPECT_TRUE(spd.shape.determinant_only);
+  EXPECT_EQ(spd.shape.nrhs, 0);
+  const auto both = std::get<GenerateSpdOptions>(parse("generate", "spd", "-o", "p.h5").command);
+  EXPECT_EQ(both.shape.storage, Storage::dense);
+  EXPECT_FALSE(both.shape.determinant_only);
+  EXPECT_THROW(parse("generate", "spd", "-o", "p.h5", "--storage", "packed", "--uplo", "lower"), Error);
+  EXPECT_THROW(parse("generate", "spd", "-o", "p.h5", "--compute", "log_determinant", "--nrhs", "2"), Error);
 }
 
 TEST(Options, GenerateAndImport) {

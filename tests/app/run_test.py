@@ -24,7 +24,7 @@ def lapack_ratio(a, x, b, u):
 @pytest.mark.parametrize("store_packed", [False, True])
 @pytest.mark.parametrize("nrhs", [None, 1, 4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [1, 13, 32])
+@pytest.mark.parametrize("n", [1, 13, 32, 47, 64])
 def test_solves_agree_with_numpy(smallbatch, tmp_path, n, dtype, nrhs, store_packed):
     with open_problem_file(tmp_path / "p.h5") as file:
         a, b, _ = add_solve(file, batch=40, n=n, dtype=dtype, nrhs=nrhs, store_packed=store_packed)
@@ -39,6 +39,142 @@ def test_solves_agree_with_numpy(smallbatch, tmp_path, n, dtype, nrhs, store_pac
         # The stored backward error is that ratio's, in units of 1.
         assert result["backward_error"][...].max() / U[dtype] == pytest.approx(float(ratio), rel=1e-3, abs=0.01 if dtype == np.float32 else 1)
         assert (file["verification/solve/systems/verdict"][...] == 1).all()
+
+
+def smallest_pivots(a):
+    """min_k d_k of A = L D L^T, d_k = l_kk^2 of the Cholesky factor."""
+    return (np.diagonal(np.linalg.cholesky(a.astype(np.float64)), axis1=1, axis2=2) ** 2).min(1)
+
+
+@pytest.mark.parametrize("nrhs", [None, 3, "inverse", "log_determinant"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 8, 32, 64])
+def test_numbers_per_system_are_numpys(smallbatch, tmp_path, n, dtype, nrhs):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        a, _, _ = add_solve(file, batch=20, n=n, dtype=dtype, nrhs=nrhs)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    smallbatch("verify", "p.h5", "r.h5")
+    wide = a.astype(np.float64)
+    with h5py.File(tmp_path / "r.h5") as file:
+        result = file["solve/systems"]
+        assert result["rcond"].dtype == result["smallest_pivot"].dtype == dtype
+        assert result["log_determinant"].dtype == np.float64 and result["repaired"].dtype == np.int32
+        tolerance = 100 * U[dtype]
+        np.testing.assert_allclose(result["rcond"], 1 / np.linalg.cond(wide, 1), rtol=tolerance)
+        np.testing.assert_allclose(result["smallest_pivot"], smallest_pivots(a), rtol=tolerance)
+        np.testing.assert_allclose(result["log_determinant"], np.linalg.slogdet(wide)[1], rtol=0, atol=n * tolerance)
+        assert not result["repaired"][...].any()
+        assert (file["verification/solve/systems/verdict"][...] == 1).all()
+
+
+@pytest.mark.parametrize("nrhs", [None, 3, "inverse", "log_determinant"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 31, 64])
+def test_the_upper_triangle_is_not_looked_at_where_uplo_says_so(smallbatch, tmp_path, n, dtype, nrhs):
+    with open_problem_file(tmp_path / "whole.h5") as file:
+        add_solve(file, batch=9, n=n, dtype=dtype, nrhs=nrhs)
+    with open_problem_file(tmp_path / "lower.h5") as file:
+        add_solve(file, batch=9, n=n, dtype=dtype, nrhs=nrhs, lower=True)
+        assert n == 1 or np.isnan(file["solve/systems/A"][...]).any()
+    smallbatch("run", "whole.h5", "-o", "whole_r.h5")
+    smallbatch("run", "lower.h5", "-o", "lower_r.h5")
+    smallbatch("verify", "lower.h5", "lower_r.h5")
+    with h5py.File(tmp_path / "whole_r.h5") as whole, h5py.File(tmp_path / "lower_r.h5") as lower:
+        assert set(whole["solve/systems"]) == set(lower["solve/systems"])
+        assert not lower["solve/systems/info"][...].any()
+        for name in whole["solve/systems"]:
+            np.testing.assert_allclose(lower["solve/systems"][name], whole["solve/systems"][name], rtol=0,
+                                       atol=1e3 * n * U[dtype])
+
+
+def test_the_determinant_alone_has_no_solution(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=12, n=8, nrhs="log_determinant")
+        file["solve/systems/A"][3, 4, 4] = -1
+        file["solve/systems/A"][5, 0, 1] = np.nan
+    done = smallbatch("run", "p.h5", "-o", "r.h5", expect=1)
+    assert "log determinant" in done.stdout and "backward error" not in done.stdout and "rcond" in done.stdout
+    assert "12 of 12 agree" in smallbatch("verify", "p.h5", "r.h5", expect=1).stdout
+    with h5py.File(tmp_path / "r.h5") as file:
+        result = file["solve/systems"]
+        assert set(result) == {"info", "rcond", "smallest_pivot", "log_determinant", "repaired"}
+        assert result.attrs["compute"] == b"log_determinant" and result.attrs["n"] == 8
+        failed = result["info"][...] != 0
+        assert np.flatnonzero(failed).tolist() == [3, 5]
+        for name in ["rcond", "smallest_pivot", "log_determinant"]:
+            assert np.array_equal(np.isnan(result[name][...]), failed)
+
+
+@pytest.mark.parametrize("method", ["auto", "gauss_jordan", "ldlt", "mixed"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_pivots_below_the_floor_are_repaired(smallbatch, tmp_path, dtype, method):
+    # [1 1; 1 1] becomes [1 1; 1 1+f], whose solution for (2, 2 + f) is (1, 1); [4 0; 0 1] needs no repair.
+    floor = 2.0**-7
+    with open_problem_file(tmp_path / "p.h5") as file:
+        file["solve/systems/A"] = np.array([[[1, 1], [1, 1]], [[4, 0], [0, 1]], [[1, 0], [0, -1]]], dtype)
+        file["solve/systems/b"] = np.array([[2, 2 + floor], [4, 3], [1, 1]], dtype)
+    done = smallbatch("run", "p.h5", "-o", "r.h5", "--method", method, "--pivot-floor", floor, "--json", expect=1)
+    summary = json.loads(done.stdout)
+    (systems,) = summary["sets"]
+    assert systems["verification"]["agreed"] == 3
+    assert (systems["repaired_pivots"], systems["repaired_systems"], summary["pivot_floor"]) == (1, 1, floor)
+    again = smallbatch("verify", "p.h5", "r.h5", expect=1).stdout
+    assert "1 pivot of 1 system raised to the floor of 0.0078125" in again and "3 of 3 agree" in again
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        result = file["solve/systems"]
+        assert result["info"][...].tolist() == [0, 0, 2]
+        assert result["repaired"][...].tolist() == [1, 0, 0]
+        np.testing.assert_allclose(result["x"][:2], [[1, 1], [1, 3]], rtol=1e3 * U[dtype])
+        np.testing.assert_allclose(result["backward_error"][:2], [floor / 4, 0], rtol=1e-3, atol=U[dtype])
+        np.testing.assert_allclose(result["smallest_pivot"][:2], [floor, 1], rtol=1e3 * U[dtype])
+        np.testing.assert_allclose(result["log_determinant"][:2], np.log([floor, 4]), rtol=1e3 * U[dtype])
+        note = file["provenance"].attrs
+        assert note["method"] == method.encode() and note["pivot_floor"] == floor
+        # The referee repairs with the floor of the results, so these answers are wrong for another one.
+        note["pivot_floor"] = floor / 2
+    assert "1 DISAGREE" in smallbatch("verify", "p.h5", "r.h5", expect=1).stdout
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        file["provenance"].attrs["pivot_floor"] = 1.5
+    assert "pivot_floor" in smallbatch("verify", "p.h5", "r.h5", expect=3).stderr
+    # Without a floor the first system is singular.
+    smallbatch("run", "p.h5", "-o", "none.h5", "--method", method, expect=1)
+    with h5py.File(tmp_path / "none.h5") as file:
+        assert file["solve/systems/info"][...].tolist() == [2, 0, 2]
+
+
+def test_the_summary_says_what_the_answers_are_worth(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        a, _, _ = add_solve(file, batch=30, n=16)
+    text = smallbatch("run", "p.h5", "-o", "r.h5").stdout
+    (systems,) = json.loads(smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", "--json").stdout)["sets"]
+    with h5py.File(tmp_path / "r.h5") as file:
+        worst = file["solve/systems/backward_error"][...].max() / U[np.float32]
+    assert systems["worst_backward_error_in_roundoffs"] == pytest.approx(worst)
+    assert systems["smallest_rcond"] == pytest.approx(1 / np.linalg.cond(a.astype(np.float64), 1).max(), rel=1e-5)
+    assert systems["repaired_pivots"] == systems["repaired_systems"] == 0
+    assert f"backward error at most {worst:.3g} u, rcond at least {systems['smallest_rcond']:.3g}\n" in text
+    with open_problem_file(tmp_path / "none.h5") as file:
+        add_solve(file, batch=0)
+    (systems,) = json.loads(smallbatch("run", "none.h5", "-o", "none_r.h5", "--json").stdout)["sets"]
+    assert systems["worst_backward_error_in_roundoffs"] is None and systems["smallest_rcond"] is None
+
+
+def test_results_of_format_1_0_are_verified_without_the_new_numbers(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        assert file.attrs["smallbatch_format"].tolist() == [1, 1]
+        file.attrs["smallbatch_format"] = np.array([1, 0], np.int32)
+        for name in ["rcond", "smallest_pivot", "log_determinant", "repaired"]:
+            del file["solve/systems"][name]
+        for name in ["method", "pivot_floor"]:
+            del file["provenance"].attrs[name]
+    done = smallbatch("verify", "p.h5", "r.h5")
+    assert "5 of 5 agree" in done.stdout and "rcond" not in done.stdout
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        file["solve/systems/x"][2, 3] *= 1.01
+    smallbatch("verify", "p.h5", "r.h5", expect=1)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -72,7 +208,9 @@ def test_failed_systems_get_a_status_and_leave_their_neighbours_alone(smallbatch
         x, expected = bad["solve/systems/x"][...], good["solve/systems/x"][...]
         assert np.isnan(x[info != 0]).all()
         assert np.array_equal(x[info == 0].view(np.int32), expected[info == 0].view(np.int32))
-        assert np.isnan(bad["solve/systems/backward_error"][...][info != 0]).all()
+        for name in ["backward_error", "rcond", "smallest_pivot", "log_determinant"]:
+            assert np.array_equal(np.isnan(bad["solve/systems"][name][...]), info != 0)
+        assert not bad["solve/systems/repaired"][...].any()
         assert (bad["verification/solve/systems/verdict"][...] == 1).all()  # the referee refuses the same ones
     summary = json.loads(done.stdout)
     assert summary["all_right"] is False
@@ -157,7 +295,7 @@ def test_small_blocks_give_the_same_file(smallbatch, tmp_path):
     smallbatch("run", "p.h5", "-o", "one.h5", "--verify", "sample=50")
     smallbatch("run", "p.h5", "-o", "many.h5", "--block-mib", 1, "--verify", "sample=50")
     with h5py.File(tmp_path / "one.h5") as one, h5py.File(tmp_path / "many.h5") as many:
-        for name in ["solve/systems/x", "solve/systems/info", "solve/systems/backward_error", "potential/charges/V"]:
+        for name in [f"solve/systems/{name}" for name in one["solve/systems"]] + ["potential/charges/V"]:
             assert np.array_equal(one[name][...], many[name][...])
 
 
@@ -177,7 +315,9 @@ def test_sampled_verification_checks_as_many_as_asked(smallbatch, tmp_path):
     assert all(s["verification"]["checked"] == 0 for s in json.loads(done.stdout)["sets"])
 
 
-@pytest.mark.parametrize("spoil", ["flip", "nan", "swap", "status", "error", "V", "V_nan", "V_status"])
+@pytest.mark.parametrize("spoil", ["flip", "nan", "swap", "status", "error", "rcond", "smallest_pivot",
+                                   "log_determinant", "repaired", "rcond_nan", "smallest_pivot_nan",
+                                   "log_determinant_nan", "V", "V_nan", "V_status"])
 def test_verify_finds_wrong_results(smallbatch, tmp_path, spoil):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=6, n=5)
@@ -196,6 +336,12 @@ def test_verify_finds_wrong_results(smallbatch, tmp_path, spoil):
             file["solve/systems/info"][4] = 2
         elif spoil == "error":
             file["solve/systems/backward_error"][4] *= 1.5
+        elif spoil == "repaired":
+            file["solve/systems/repaired"][4] = 1
+        elif spoil.endswith("_nan") and not spoil.startswith("V"):
+            file["solve/systems"][spoil.removesuffix("_nan")][4] = np.nan
+        elif spoil in ["rcond", "smallest_pivot", "log_determinant"]:
+            file["solve/systems"][spoil][4] += 0.001
         elif spoil == "V_status":
             file["potential/charges/info"][0] = 1
         elif spoil == "V":

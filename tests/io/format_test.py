@@ -55,7 +55,10 @@ def test_solutions_are_numpys(example):
         assert file["solve/packed/x"].dtype == np.float64
         assert np.allclose(file["solve/packed/x"][:], expected, rtol=1e-10, atol=1e-12)
         assert np.allclose(file["solve/inverse/inverse"][:], np.linalg.inv(names["a"][:10]), rtol=1e-10, atol=1e-12)
-        for name in ("dense", "packed", "inverse"):
+        assert np.allclose(file["solve/lower/x"][:], np.linalg.solve(names["a"], names["b"]), rtol=1e-10, atol=1e-12)
+        expected = np.linalg.slogdet(names["a"])[1]
+        assert np.allclose(file["solve/likelihood/log_determinant"][:], expected, rtol=1e-12, atol=0)
+        for name in ("dense", "packed", "inverse", "lower", "likelihood"):
             assert not file[f"solve/{name}/info"][:].any()
             assert (file[f"verification/solve/{name}/verdict"][:] == 1).all()
     assert names["solved"].all() and names["agreed"].all()
@@ -111,7 +114,7 @@ def test_every_dataset_of_the_results_is_documented(example):
             if not isinstance(item, h5py.Dataset) or name.startswith("VTKHDF") or f"`{name.split('/')[-1]}`" in text
             else undocumented.append(name)
         )
-        for group in ("potential/pair", "verification/solve/dense"):
+        for group in ("potential/pair", "solve/likelihood", "verification/solve/dense", "provenance"):
             undocumented += [f"{group}@{name}" for name in file[group].attrs if f"`{name}`" not in text]
     assert undocumented == []
 

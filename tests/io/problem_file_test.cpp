@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/io/hdf5_file.hpp"
 #include "io/h5md.hpp"
 #include "io/problem_reader.hpp"
 #include "io/problem_writer.hpp"
+#include "tests/io/hdf5_file.hpp"
 
 namespace smallbatch {
 namespace {
@@ -43,8 +43,11 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
   {
     const RawHdf5 raw(path, RawHdf5::Mode::read);
     EXPECT_EQ(raw.read<T>("/solve/s/A"), counted<T>(matrix * static_cast<std::size_t>(set.batch)));
-    EXPECT_EQ(raw.has("/solve/s/b"), !set.shape.wants_inverse());
-    EXPECT_EQ(raw.read_attribute<std::int32_t>("/", "smallbatch_format"), (std::vector<std::int32_t>{1, 0}));
+    EXPECT_EQ(raw.has("/solve/s/b"), set.shape.nrhs > 0);
+    EXPECT_EQ(raw.read_attribute<std::int32_t>("/", "smallbatch_format"), (std::vector<std::int32_t>{1, 1}));
+    EXPECT_EQ(H5Aexists_by_name(raw.id(), "/solve/s", "uplo", H5P_DEFAULT) > 0,
+              set.shape.storage == Storage::dense_lower);
+    EXPECT_EQ(H5Aexists_by_name(raw.id(), "/solve/s", "compute", H5P_DEFAULT) > 0, set.shape.determinant_only);
     EXPECT_EQ(raw.read_text("/provenance", "kind"), "problems");
   }
   const ProblemReader reader(path);
@@ -56,7 +59,8 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
   EXPECT_EQ(found.shape.n, set.shape.n);
   EXPECT_EQ(found.shape.nrhs, set.shape.nrhs);
   EXPECT_EQ(found.shape.storage, set.shape.storage);
-  if (!set.shape.wants_inverse()) {
+  EXPECT_EQ(found.shape.determinant_only, set.shape.determinant_only);
+  if (set.shape.nrhs > 0) {
     EXPECT_EQ(found.rhs_is_vector, set.rhs_is_vector);
   }
   EXPECT_TRUE(reader.warnings().empty());
@@ -74,8 +78,11 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
 }
 
 TEST_F(ProblemFile, solve_sets_come_back_in_blocks_of_any_size) {
-  for (const Storage storage : {Storage::dense, Storage::packed_lower}) {
-    for (const int n : {1, 5, 32}) {
+  for (const Storage storage : {Storage::dense, Storage::dense_lower, Storage::packed_lower}) {
+    for (const int n : {1, 5, 64}) {
+      const SolveSet determinants{"s", {}, {n, 0, storage, true}, true, 13};
+      round_trip<float>(path("f.h5"), determinants, 5, 4);
+      round_trip<double>(path("d.h5"), determinants, 13, 1);
       for (const int nrhs : {0, 1, 4}) {
         for (const bool vector : {true, false}) {
           if (vector && nrhs == 4) continue;
@@ -186,6 +193,30 @@ TEST_F(ProblemFile, a_file_of_other_tools_is_read) {
   reader.read(set, 0, 2, charges);
   EXPECT_EQ(charges.position, counted<double>(12, 0.5, 0.25));
   EXPECT_EQ(charges.charge, (std::vector<double>{1, -1, 2, -2}));
+}
+
+TEST_F(ProblemFile, triangles_and_determinants_are_asked_for_by_attributes_of_any_string_kind) {
+  using Text = RawHdf5::Text;
+  for (const Text text :
+       {Text::fixed_ascii, Text::fixed_utf8, Text::variable_ascii, Text::variable_utf8, Text::space_padded}) {
+    {
+      RawHdf5 file(path("p.h5"));
+      file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 1});
+      file.dataset("/solve/s/A", {2, 64, 64}, counted<float>(2 * 64 * 64));
+      file.attribute("/solve/s", "uplo", "lower", text);
+      file.dataset("/solve/t/A", {2, 2080}, counted<double>(2 * 2080));
+      file.attribute("/solve/t", "compute", "log_determinant", text);
+    }
+    const ProblemReader reader(path("p.h5"));
+    EXPECT_TRUE(reader.warnings().empty());
+    const SpdShape &lower = reader.solve_sets().at(0).shape, &packed = reader.solve_sets().at(1).shape;
+    EXPECT_EQ(lower.storage, Storage::dense_lower);
+    EXPECT_TRUE(lower.wants_inverse());
+    EXPECT_EQ(packed.storage, Storage::packed_lower);
+    EXPECT_EQ(packed.n, 64);
+    EXPECT_TRUE(packed.determinant_only);
+    EXPECT_EQ(packed.solution_size(), 0);
+  }
 }
 
 TEST_F(ProblemFile, big_endian_chunks_filters_and_user_blocks_are_read) {

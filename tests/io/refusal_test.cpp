@@ -17,10 +17,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/io/hdf5_file.hpp"
 #include "io/hdf5_quiet.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
+#include "tests/io/hdf5_file.hpp"
 
 namespace smallbatch {
 namespace {
@@ -123,8 +123,8 @@ const std::vector<Refusal>& refusals() {
       {"a_of_rank_4", replace("/solve/s/A", {3, 2, 2, 1}, counted<float>(12)), {"/solve/s/A", "(3, 2, 2, 1)"}},
       {"a_not_square", replace("/solve/s/A", {3, 2, 3}, counted<float>(18)), {"/solve/s/A", "(3, 2, 3)"}},
       {"a_not_triangular", replace("/solve/s/A", {3, 4}, counted<float>(12)), {"/solve/s/A", "n(n+1)/2", "(3, 4)"}},
-      {"a_too_large", replace("/solve/s/A", {1, 33, 33}, counted<float>(33 * 33)), {"<= 32", "(1, 33, 33)"}},
-      {"a_packed_too_large", replace("/solve/s/A", {1, 561}, counted<float>(561)), {"<= 32", "(1, 561)"}},
+      {"a_too_large", replace("/solve/s/A", {1, 65, 65}, counted<float>(65 * 65)), {"<= 64", "(1, 65, 65)"}},
+      {"a_packed_too_large", replace("/solve/s/A", {1, 2145}, counted<float>(2145)), {"<= 64", "(1, 2145)"}},
       {"a_of_size_0", replace("/solve/s/A", {3, 0, 0}, std::vector<float>{}), {"1 <= n", "(3, 0, 0)"}},
       {"a_of_int32",
        replace("/solve/s/A", {3, 2, 2}, counted<std::int32_t>(12)),
@@ -165,6 +165,27 @@ const std::vector<Refusal>& refusals() {
          H5Dcreate2(f.id(), "/solve/s/A", H5T_IEEE_F32LE, H5Screate(H5S_NULL), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
        },
        {"/solve/s/A", "no data"}},
+      {"uplo_upper",
+       [](RawHdf5& f) { f.attribute("/solve/s", "uplo", "upper"); },
+       {"/solve/s@uplo", "expected \"lower\"", "found \"upper\"", "transposes"}},
+      {"uplo_unknown",
+       [](RawHdf5& f) { f.attribute("/solve/s", "uplo", "L"); },
+       {"/solve/s@uplo", "expected \"lower\"", "found \"L\""}},
+      {"uplo_as_number",
+       [](RawHdf5& f) { f.attribute("/solve/s", "uplo", std::vector<double>{1}); },
+       {"/solve/s@uplo"}},
+      {"uplo_of_packed_triangles",
+       [](RawHdf5& f) {
+         replace("/solve/s/A", {3, 3}, counted<float>(9))(f);
+         f.attribute("/solve/s", "uplo", "lower");
+       },
+       {"/solve/s@uplo", "packed"}},
+      {"compute_unknown",
+       [](RawHdf5& f) { f.attribute("/solve/s", "compute", "determinant"); },
+       {"/solve/s@compute", "expected \"log_determinant\"", "found \"determinant\""}},
+      {"b_where_the_determinant_is_wanted",
+       [](RawHdf5& f) { f.attribute("/solve/s", "compute", "log_determinant"); },
+       {"/solve/s/b", "compute", "Remove b"}},
       {"b_of_another_type",
        replace("/solve/s/b", {3, 2}, counted<double>(6)),
        {"/solve/s/b", "expected float32", "found float64"}},

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/io/hdf5_file.hpp"
 #include "io/result_reader.hpp"
 #include "io/result_writer.hpp"
+#include "tests/io/hdf5_file.hpp"
 
 namespace smallbatch {
 namespace {
@@ -67,16 +67,31 @@ void solve_round_trip(const std::string& path, const SolveSet& set, const char* 
       block.x = counted<T>(block.x.size(), static_cast<double>(first * set.shape.solution_size()));
       for (std::size_t i = 0; i < block.info.size(); ++i) {
         block.info[i] = static_cast<std::int32_t>(first) + static_cast<std::int32_t>(i) - 2;
-        block.backward_error[i] = static_cast<T>(0.5) * static_cast<T>(block.info[i]);
+        const auto value = static_cast<T>(block.info[i]);
+        if (!set.shape.determinant_only) block.backward_error[i] = static_cast<T>(0.5) * value;
+        block.rcond[i] = static_cast<T>(0.25) * value;
+        block.smallest_pivot[i] = 2 * value;
+        block.log_determinant[i] = 4.0 * block.info[i];
+        block.repaired[i] = 8 * block.info[i];
       }
       writer.write(set, block);
     }
     writer.commit();
   }
   const RawHdf5 raw(path, RawHdf5::Mode::read);
-  EXPECT_EQ(raw.read<T>(std::string("/solve/") + set.name + "/" + answer), counted<T>(numbers));
-  EXPECT_EQ(raw.read<std::int32_t>("/solve/" + set.name + "/info").at(10), 8);
-  EXPECT_EQ(raw.shape("/solve/" + set.name + "/" + answer).size(), set.rhs_is_vector && set.shape.nrhs == 1 ? 2U : 3U);
+  const std::string group = "/solve/" + set.name + "/";
+  EXPECT_EQ(raw.read<std::int32_t>(group + "info").at(10), 8);
+  EXPECT_EQ(raw.read<T>(group + "rcond").at(10), T(2));
+  EXPECT_EQ(raw.read<T>(group + "smallest_pivot").at(10), T(16));
+  EXPECT_EQ(raw.read<double>(group + "log_determinant").at(10), 32);
+  EXPECT_EQ(raw.read<std::int32_t>(group + "repaired").at(10), 64);
+  EXPECT_EQ(raw.has(group + "x"), std::string(answer) == "x");
+  EXPECT_EQ(raw.has(group + "inverse"), std::string(answer) == "inverse");
+  EXPECT_EQ(raw.has(group + "backward_error"), !set.shape.determinant_only);
+  if (!set.shape.determinant_only) {
+    EXPECT_EQ(raw.read<T>(group + answer), counted<T>(numbers));
+    EXPECT_EQ(raw.shape(group + answer).size(), set.rhs_is_vector && set.shape.nrhs == 1 ? 2U : 3U);
+  }
 
   const ResultReader reader(path);
   const SolveSet& found = reader.solve_sets().at(0);
@@ -85,6 +100,7 @@ void solve_round_trip(const std::string& path, const SolveSet& set, const char* 
   EXPECT_EQ(found.batch, set.batch);
   EXPECT_EQ(found.shape.n, set.shape.n);
   EXPECT_EQ(found.shape.nrhs, set.shape.nrhs);
+  EXPECT_EQ(found.shape.determinant_only, set.shape.determinant_only);
   SpdBlock<T> block;
   reader.read(found, 3, 7, block);
   EXPECT_EQ(block.first, 3);
@@ -92,7 +108,14 @@ void solve_round_trip(const std::string& path, const SolveSet& set, const char* 
   EXPECT_EQ(block.x, counted<T>(static_cast<std::size_t>(7 * set.shape.solution_size()),
                                 static_cast<double>(3 * set.shape.solution_size())));
   EXPECT_EQ(block.info, (std::vector<std::int32_t>{1, 2, 3, 4, 5, 6, 7}));
-  EXPECT_EQ(block.backward_error.at(6), T(3.5));
+  EXPECT_EQ(block.backward_error.size(), set.shape.determinant_only ? 0U : 7U);
+  if (!set.shape.determinant_only) {
+    EXPECT_EQ(block.backward_error.at(6), T(3.5));
+  }
+  EXPECT_EQ(block.rcond.at(6), T(1.75));
+  EXPECT_EQ(block.smallest_pivot.at(6), T(14));
+  EXPECT_EQ(block.log_determinant.at(6), 28);
+  EXPECT_EQ(block.repaired.at(6), 56);
 }
 
 TEST_F(ResultFile, solutions_come_back) {
@@ -105,6 +128,45 @@ TEST_F(ResultFile, solutions_come_back) {
   solve_round_trip<double>(path("r.h5"), set, "x");
   set.shape.nrhs = 0;
   solve_round_trip<double>(path("r.h5"), set, "inverse");
+  set.shape = {64, 0, Storage::dense_lower, true};
+  solve_round_trip<double>(path("r.h5"), set, "none");
+  set.type = ScalarType::float32;
+  solve_round_trip<float>(path("r.h5"), set, "none");
+}
+
+TEST_F(ResultFile, results_of_format_1_0_have_no_numbers_about_a) {
+  const SolveSet set{"s", ScalarType::float32, {2, 1, Storage::dense}, true, 3};
+  {
+    ResultWriter writer(path("r.h5"), false);
+    writer.add(set);
+    SpdBlock<float> block;
+    block.resize(set.shape, 3);
+    block.x = counted<float>(6);
+    writer.write(set, block);
+    writer.commit();
+  }
+  const char* const numbers[] = {"rcond", "smallest_pivot", "log_determinant", "repaired"};
+  {
+    RawHdf5 file(path("r.h5"), RawHdf5::Mode::change);
+    file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 0});
+    for (const char* name : numbers) file.remove(std::string("/solve/s/") + name);
+  }
+  {
+    const ResultReader reader(path("r.h5"));
+    SpdBlock<float> block;
+    block.resize(set.shape, 3);
+    reader.read(reader.solve_sets().at(0), 0, 3, block);
+    EXPECT_EQ(block.x, counted<float>(6));
+    EXPECT_TRUE(block.rcond.empty());
+    EXPECT_TRUE(block.smallest_pivot.empty());
+    EXPECT_TRUE(block.log_determinant.empty());
+    EXPECT_TRUE(block.repaired.empty());
+  }
+  {
+    RawHdf5 file(path("r.h5"), RawHdf5::Mode::change);
+    file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 1});
+  }
+  expect_error(ErrorKind::bad_input, {"/solve/s", "\"rcond\""}, [&] { ResultReader{path("r.h5")}; });
 }
 
 TEST_F(ResultFile, potentials_come_back) {
@@ -272,12 +334,27 @@ TEST_F(ResultFile, damaged_results_name_the_dataset) {
   const auto open = [&] { ResultReader{path("r.h5")}; };
   with([](RawHdf5& file) { file.remove("/solve/s/x"); });
   expect_error(ErrorKind::bad_input, {"r.h5", "/solve/s", "\"x\""}, open);
-  with(replace("/solve/s/x", {3, 33}, counted<float>(99)));
-  expect_error(ErrorKind::bad_input, {"/solve/s/x", "n <= 32", "(3, 33)"}, open);
+  with(replace("/solve/s/x", {3, 65}, counted<float>(195)));
+  expect_error(ErrorKind::bad_input, {"/solve/s/x", "n <= 64", "(3, 65)"}, open);
   with(replace("/solve/s/info", {3}, counted<float>(3)));
   expect_error(ErrorKind::bad_input, {"/solve/s/info", "int32", "float32"}, open);
   with(replace("/solve/s/backward_error", {4}, counted<float>(4)));
   expect_error(ErrorKind::bad_input, {"/solve/s/backward_error", "(3)", "(4)"}, open);
+  with(replace("/solve/s/rcond", {3}, counted<double>(3)));
+  expect_error(ErrorKind::bad_input, {"/solve/s/rcond", "float32", "float64"}, open);
+  with(replace("/solve/s/smallest_pivot", {3, 1}, counted<float>(3)));
+  expect_error(ErrorKind::bad_input, {"/solve/s/smallest_pivot", "(3)", "(3, 1)"}, open);
+  with(replace("/solve/s/log_determinant", {3}, counted<float>(3)));
+  expect_error(ErrorKind::bad_input, {"/solve/s/log_determinant", "float64", "float32"}, open);
+  with(replace("/solve/s/repaired", {2}, counted<std::int32_t>(2)));
+  expect_error(ErrorKind::bad_input, {"/solve/s/repaired", "(3)", "(2)"}, open);
+  with([](RawHdf5& file) { file.attribute("/solve/s", "compute", "log_determinant"); });
+  expect_error(ErrorKind::bad_input, {"/solve/s@n", "1 to 64", "nothing"}, open);
+  with([](RawHdf5& file) {
+    file.attribute("/solve/s", "compute", "log_determinant");
+    file.attribute("/solve/s", "n", std::vector<std::int64_t>{65});
+  });
+  expect_error(ErrorKind::bad_input, {"/solve/s@n", "(65)"}, open);
   with(replace("/potential/map/V", {2, 3, 5, 4}, counted<float>(120)));
   expect_error(ErrorKind::bad_input, {"/potential/map/V", "(2, 5, 3, 4)", "(2, 3, 5, 4)"}, open);
   with(replace("/potential/map/info", {1}, counted<std::int32_t>(1)));

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
-#include "tests/solvers/spd_problems.hpp"
+#include "solvers/spd_families.hpp"
+#include "solvers/spd_solver.hpp"
 
 namespace smallbatch::testing {
 namespace {
@@ -176,6 +179,220 @@ TEST(SpdRefereeOverflow, AnOverflowThatIsRealIsAccepted) {
   const float small = 1;
   EXPECT_FALSE(same_status(info_result_not_finite, judge_spd_solution(shape, &a, &small, &x, info_result_not_finite),
                            ScalarType::float32, 1));
+}
+
+/// One matrix of a family, stored as asked, and its judgement; the determinant alone is wanted.
+template <class T>
+std::vector<T> family_matrix(SpdFamily family, const SpdShape& shape, double condition = 100) {
+  std::vector<T> a(static_cast<std::size_t>(shape.matrix_size()));
+  generate_spd(family, shape, condition, 1, 0, 1, a.data(), static_cast<T*>(nullptr));
+  return a;
+}
+template <class T>
+SpdJudgement judge_numbers(const SpdShape& shape, const std::vector<T>& a, double pivot_floor = 0) {
+  return judge_spd_solution<T>(shape, a.data(), nullptr, nullptr, 0, pivot_floor);
+}
+
+/// The truth lies within the bound, and the bound means something.
+void expect_truth(double found, double truth, double bound, double largest_bound, const char* what) {
+  EXPECT_LE(std::abs(found - truth), bound) << what;
+  EXPECT_GT(bound, 0) << what;
+  EXPECT_LT(bound, largest_bound) << what;
+}
+
+TYPED_TEST(SpdReferee, NumbersOfMatricesWithClosedForms) {
+  using T = TypeParam;
+  for (const int n : {3, 31, 32, 33, 64})
+    for (const Storage storage : {Storage::dense, Storage::dense_lower, Storage::packed_lower}) {
+      SCOPED_TRACE(n);
+      const SpdShape shape{n, 0, storage, true};
+      // min(i,j) = L L^T with ones below the diagonal; its inverse is tridiagonal, (-1, 2, -1), with a 1 in the corner.
+      const SpdJudgement ones = judge_numbers(shape, family_matrix<T>(SpdFamily::min_ij, shape));
+      EXPECT_EQ(ones.info, 0);
+      expect_truth(ones.smallest_pivot, 1, ones.smallest_pivot_bound, 1e6 * this->u, "min(i,j): pivot");
+      expect_truth(ones.log_determinant, 0, ones.log_determinant_bound, 3e6 * this->u, "min(i,j): determinant");
+      EXPECT_NEAR(ones.rcond, 1 / (4 * 0.5 * n * (n + 1)), 1e-13);
+      EXPECT_LT(ones.rcond_bound, 32 * this->u);
+      EXPECT_EQ(ones.repaired, 0);
+      EXPECT_EQ(ones.repaired_bound, 0);
+      // Lehmer's matrix: d_k = (2k - 1) / k^2, because det A_n = (2n)! / (2^n (n!)^3).
+      const SpdJudgement lehmer = judge_numbers(shape, family_matrix<T>(SpdFamily::lehmer, shape));
+      double log_determinant = 0;
+      for (int k = 1; k <= n; ++k) log_determinant += std::log((2.0 * k - 1) / (1.0 * k * k));
+      expect_truth(lehmer.smallest_pivot, (2.0 * n - 1) / (1.0 * n * n), lehmer.smallest_pivot_bound, 1e6 * this->u,
+                   "Lehmer: pivot");
+      expect_truth(lehmer.log_determinant, log_determinant, lehmer.log_determinant_bound, 3e6 * this->u,
+                   "Lehmer: determinant");
+    }
+}
+
+TYPED_TEST(SpdReferee, TheTruthIsAcceptedWhereItsOwnSolutionIsNot) {
+  // Moler's matrix of size 50, condition number about 4^50: no program in double precision finds x = (1, 1, ...).
+  const int n = 50;
+  this->shape_ = {n, 1, Storage::dense};
+  this->a_ = family_matrix<TypeParam>(SpdFamily::moler, {n, 0, Storage::dense});
+  this->x_.assign(n, 1);
+  this->b_.assign(n, 0);
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) this->b_[i] += this->a_[i * n + j];
+  EXPECT_LT(this->judge().rcond, this->u);
+  EXPECT_EQ(this->judge().residual_ratio, 0);
+  EXPECT_EQ(this->judge().forward_ratio, 0);
+  this->x_[7] = static_cast<TypeParam>(nan_value);
+  EXPECT_TRUE(std::isnan(this->judge().residual_ratio));
+  EXPECT_TRUE(std::isnan(this->judge().forward_ratio));
+  this->x_[7] = 1.5;
+  EXPECT_GT(this->judge().residual_ratio, spd_ratio_limit);
+}
+
+TYPED_TEST(SpdReferee, NumbersFarFromOneAreRight) {
+  // A = diag(s, s^-1 / 4) with s a large power of two: exact, and neither product nor quotient leaves the range.
+  using T = TypeParam;
+  const int e = std::numeric_limits<T>::max_exponent - 10;
+  const std::vector<T> a{std::ldexp(T(1), e), 0, 0, std::ldexp(T(1), -e)};
+  const SpdJudgement judgement = judge_numbers({2, 0, Storage::dense, true}, a);
+  EXPECT_EQ(judgement.smallest_pivot, std::ldexp(1.0, -e));
+  EXPECT_NEAR(judgement.log_determinant, 0, 1e-9);
+  EXPECT_DOUBLE_EQ(judgement.rcond, std::ldexp(1.0, -2 * e));
+}
+
+TYPED_TEST(SpdReferee, BoundsHoldForEveryMatrixWithinRounding) {
+  // The numbers of A + dA, |dA_ij| = 30 u sqrt(a_ii a_jj), computed in double precision, against the bounds for A. With
+  // a floor, too: it replaces most pivots of the kernels, and none of the others.
+  using T = TypeParam;
+  constexpr double size = std::is_same_v<T, float> ? 0x1p-24 : 0x1p-44;  // large enough to see dA in double
+  constexpr double first_order = 1.01;
+  const double scale = first_order * size / this->u;
+  for (const int n : {2, 8, 32, 64})
+    for (const SpdFamily family :
+         {SpdFamily::random, SpdFamily::graded, SpdFamily::kac_murdock_szego, SpdFamily::gaussian_kernel})
+      for (const int sign : {-1, 1}) {
+        SCOPED_TRACE(std::string(spd_family_name(family)) + " " + std::to_string(n));
+        const SpdShape shape{n, 0, Storage::dense, true};
+        const double floor = family == SpdFamily::gaussian_kernel ? 1e-3 : 0;
+        const std::vector<T> a = family_matrix<T>(family, shape, floor > 0 ? 1e8 : 100);
+        std::vector<double> moved(a.begin(), a.end());
+        for (int i = 0; i < n; ++i)
+          for (int j = 0; j <= i; ++j) {
+            const double root = std::sqrt(static_cast<double>(a[i * n + i]) * static_cast<double>(a[j * n + j]));
+            moved[j * n + i] += ((i + j) % 3 == 0 ? -sign : sign) * 30 * size * root;
+            moved[i * n + j] = moved[j * n + i];
+          }
+        const SpdJudgement bounds = judge_numbers(shape, a, floor), numbers = judge_numbers(shape, moved, floor);
+        // As a norm dA may be larger than 30 u ||A||.
+        double norm = 0, change = 0;
+        for (int j = 0; j < n; ++j) {
+          double column = 0, column_change = 0;
+          for (int i = 0; i < n; ++i) {
+            column += std::abs(static_cast<double>(a[i * n + j]));
+            column_change += std::abs(moved[i * n + j] - static_cast<double>(a[i * n + j]));
+          }
+          norm = std::max(norm, column);
+          change = std::max(change, column_change);
+        }
+        const double norm_scale = std::max(1.0, change / (30 * size * norm)) * scale;
+        EXPECT_EQ(numbers.repaired > n / 2, floor > 0 && n >= 32);
+        EXPECT_LE(std::abs(numbers.repaired - bounds.repaired), bounds.repaired_bound);
+        EXPECT_LE(bounds.repaired_bound, n / 16);
+        EXPECT_LE(std::abs(numbers.rcond - bounds.rcond), norm_scale * bounds.rcond_bound);
+        EXPECT_LE(std::abs(numbers.smallest_pivot - bounds.smallest_pivot), scale * bounds.smallest_pivot_bound);
+        EXPECT_LE(std::abs(numbers.log_determinant - bounds.log_determinant), scale * bounds.log_determinant_bound);
+      }
+}
+
+TYPED_TEST(SpdReferee, BoundsAreNearlyReached) {
+  // A + 30 u diag(A), as far as it may move: ln det moves by 30 n u, and all pivots by 30 u of themselves.
+  using T = TypeParam;
+  const int n = 16;
+  std::vector<T> a(n * n, 0);
+  for (int i = 0; i < n; ++i) a[i * n + i] = static_cast<T>(i + 1);
+  const SpdJudgement judgement = judge_numbers({n, 0, Storage::dense, true}, a);
+  EXPECT_NEAR(judgement.log_determinant_bound, 30 * n * this->u + n * 0x1p-53 * std::lgamma(n + 1), this->u);
+  EXPECT_NEAR(judgement.smallest_pivot_bound, 30 * this->u, 0.01 * this->u);
+  EXPECT_NEAR(judgement.rcond_bound, (30 + (30 + n) / 16.0) * this->u, 0.01 * this->u);
+}
+
+TYPED_TEST(SpdReferee, RepairsWhatLiesBelowTheFloor) {
+  // [1 1; 1 1]: d_2 = 0 becomes f, and x solves [1 1; 1 1+f] x = b, so b = (2, 2+f) gives (1, 1), whose residual for A
+  // as given is (0, f).
+  using T = TypeParam;
+  const double f = 0x1p-7;
+  const SpdShape shape{2, 1, Storage::dense};
+  std::vector<T> a{1, 1, 1, 1}, b{2, static_cast<T>(2 + f)}, x{1, 1};
+  SpdJudgement judgement = judge_spd_solution(shape, a.data(), b.data(), x.data(), 0, f);
+  EXPECT_EQ(judgement.info, 0);
+  EXPECT_EQ(judgement.repaired, 1);
+  EXPECT_EQ(judgement.repaired_bound, 0);
+  EXPECT_EQ(judgement.residual_ratio, 0);
+  EXPECT_LT(judgement.forward_ratio, 1);
+  EXPECT_EQ(judgement.backward_error, f / (2 * 2));
+  EXPECT_NEAR(judgement.smallest_pivot, f, 1e-15);
+  EXPECT_LT(judgement.smallest_pivot_bound, 31 * this->u * f);  // it is the floor
+  EXPECT_NEAR(judgement.log_determinant, std::log(f), 1e-13);
+  EXPECT_NEAR(judgement.rcond, f / ((2 + f) * (2 + f)), 1e-15);
+  // Without a floor the matrix is singular; the solution of another floor is wrong.
+  EXPECT_EQ(judge_spd_solution(shape, a.data(), b.data(), x.data(), 0).info, 2);
+  judgement = judge_spd_solution(shape, a.data(), b.data(), x.data(), 0, f / 2);
+  EXPECT_GT(judgement.residual_ratio, spd_ratio_limit);
+  EXPECT_GT(judgement.forward_ratio, spd_ratio_limit);
+
+  // [1 2; 2 1]: d_2 = -3. Rounding decides nothing here; at d_2 = f it does.
+  a = {1, 2, 2, 1};
+  EXPECT_EQ(judge_numbers({2, 0, Storage::dense, true}, a, f).repaired, 1);
+  EXPECT_EQ(judge_numbers({2, 0, Storage::dense, true}, a, f).repaired_bound, 0);
+  a = {1, 1, 1, static_cast<T>(1 + f)};
+  judgement = judge_numbers({2, 0, Storage::dense, true}, a, f / (1 + f));
+  EXPECT_EQ(judgement.repaired_bound, 1);
+  EXPECT_GT(judgement.smallest_pivot_bound, 30 * 3.9 * this->u);  // whoever leaves it alone finds it elsewhere
+  EXPECT_NEAR(judgement.smallest_pivot, f, 1e-9);
+  // A pivot far above the floor is left alone.
+  EXPECT_EQ(judge_numbers({2, 0, Storage::dense, true}, a, f / 2).repaired, 0);
+  EXPECT_EQ(judge_numbers({2, 0, Storage::dense, true}, a, f / 2).repaired_bound, 0);
+  // A diagonal element that is not positive cannot be repaired.
+  for (const T corner : {T(0), T(-1)}) {
+    a = {1, 0, 0, corner};
+    EXPECT_EQ(judge_numbers({2, 0, Storage::dense, true}, a, 0.5).info, 2);
+  }
+}
+
+TYPED_TEST(SpdReferee, ThereAreNoNumbersWithoutPivots) {
+  using T = TypeParam;
+  const std::vector<T> a{1, 2, 2, 1};
+  const SpdJudgement judgement = judge_numbers({2, 0, Storage::dense, true}, a);
+  EXPECT_EQ(judgement.info, 2);
+  for (const double number : {judgement.smallest_pivot, judgement.log_determinant, judgement.rcond_bound,
+                              judgement.smallest_pivot_bound, judgement.log_determinant_bound})
+    EXPECT_TRUE(std::isnan(number));
+}
+
+TYPED_TEST(SpdReferee, AsABackendReadsTheLowerTriangleAndStridesAlone) {
+  // Two systems, 4 I + J with NaN above the diagonal, 9 numbers apart with NaN between; x = (1, 1) and (2, 2).
+  using T = TypeParam;
+  const T nan = static_cast<T>(nan_value);
+  const std::vector<T> a{5, nan, 1, 5, nan, nan, nan, nan, nan, 5, nan, 1, 5};
+  const std::vector<T> b{6, 6, nan, 12, 12};
+  std::vector<T> x(6, -7), backward_error(2, -7), rcond(2, -7), smallest_pivot(2, -7);
+  std::vector<double> log_determinant(2, -7);
+  std::vector<std::int32_t> info(2, -7), repaired(2, -7);
+  const SpdBatch<T> batch{{2, 1, Storage::dense_lower}, 2, a.data(), b.data(), 9, 3};
+  const auto solver = make_spd_solver({BackendKind::reference});
+  solver->solve(batch, {x.data(), info.data(), backward_error.data(), rcond.data(), smallest_pivot.data(),
+                        log_determinant.data(), repaired.data(), 4});
+  EXPECT_EQ(info, (std::vector<std::int32_t>{0, 0}));
+  EXPECT_EQ(x, (std::vector<T>{1, 1, -7, -7, 2, 2}));
+  EXPECT_EQ(backward_error, (std::vector<T>{0, 0}));
+  for (const std::size_t k : {0, 1}) {
+    EXPECT_NEAR(rcond[k], 24 / 36.0, 4 * this->u);  // A^-1 = [5 -1; -1 5] / 24
+    EXPECT_NEAR(smallest_pivot[k], 24 / 5.0, 8 * this->u);
+    EXPECT_NEAR(log_determinant[k], std::log(24), 1e-14);
+    EXPECT_EQ(repaired[k], 0);
+  }
+  // What is not wanted is not written; the determinant alone needs neither b nor x.
+  info.assign(2, -7);
+  solver->solve({{2, 0, Storage::dense_lower, true}, 2, a.data(), nullptr, 9},
+                {nullptr, info.data(), nullptr, nullptr, nullptr, log_determinant.data()});
+  EXPECT_EQ(info, (std::vector<std::int32_t>{0, 0}));
+  EXPECT_NEAR(log_determinant[1], std::log(24), 1e-14);
 }
 
 }  // namespace
