@@ -6,26 +6,32 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/batch.hpp"
+#include "solvers/spd_solver.hpp"
+
 namespace smallbatch {
 
-/// Systems to solve and where the results go; arrays as in SpdBatch and SpdSolution.
+/// Systems to solve and where the results go, with every stride and the method resolved.
 template <class T>
 struct LdltTask {
   int n;
-  int nrhs;  ///< 0 asks for the inverse
-  bool packed;
+  int nrhs;
+  bool inverse;  ///< A^-1 is the solution; nrhs is 0 then, as it is for the determinant alone
+  Storage storage;
+  SpdMethod method;  ///< never automatic
+  T pivot_floor;
   std::int64_t count;
   const T* a;
   const T* b;
-  T* x;
-  std::int32_t* info;
-  T* backward_error;
-  T* workspace;  ///< ldlt_workspace_size(...) numbers, aligned to ldlt_alignment bytes
+  std::int64_t a_step, b_step;
+  SpdSolution<T> solution;  ///< x_stride is never 0 where x is written
+  void* workspace;          ///< workspace_size(task) bytes, aligned to ldlt_alignment
 };
 
 template <class T>
 struct LdltKernel {
   int lanes;  ///< systems that are solved together, one per SIMD lane
+  std::size_t (*workspace_size)(const LdltTask<T>& task);
   void (*solve)(const LdltTask<T>& task);
 };
 
@@ -36,9 +42,6 @@ struct LdltKernels {
 };
 
 inline constexpr std::size_t ldlt_alignment = 64;
-
-/// Numbers of workspace that one thread needs.
-std::size_t ldlt_workspace_size(int n, int nrhs, bool packed, int lanes);
 
 /// What this processor can run, best first; baseline is always the last.
 std::vector<LdltKernels> usable_ldlt_kernels();

@@ -3,6 +3,8 @@
 namespace smallbatch {
 
 constinit const LdltKernels ldlt_baseline = {
-    "baseline", {4, &solve_in_lanes<float, 4>}, {2, &solve_in_lanes<double, 2>}};
+    "baseline",
+    {4, &workspace_size_in_lanes<float, 4, 2>, &solve_in_lanes<float, 4, 2>},
+    {2, &workspace_size_in_lanes<double, 2, 2>, &solve_in_lanes<double, 2, 2>}};
 
 }  // namespace smallbatch

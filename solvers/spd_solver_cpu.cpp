@@ -10,15 +10,6 @@
 
 namespace smallbatch {
 
-std::size_t ldlt_workspace_size(int n, int nrhs, bool packed, int lanes) {
-  const auto size = static_cast<std::size_t>(n);
-  const auto columns = static_cast<std::size_t>(nrhs);
-  const std::size_t lower = size * (size + 1) / 2;
-  const std::size_t matrix = packed ? lower : size * size;
-  const std::size_t solution = size * (nrhs == 0 ? size : columns);
-  return (matrix + lower + size * columns + solution + columns) * static_cast<std::size_t>(lanes);
-}
-
 namespace {
 
 struct AlignedDelete {
@@ -27,7 +18,11 @@ struct AlignedDelete {
 
 class CpuSpdSolver final : public SpdSolver {
  public:
-  CpuSpdSolver(unsigned threads, const LdltKernels& kernels) : threads_(threads), kernels_(kernels) {}
+  CpuSpdSolver(unsigned threads, const LdltKernels& kernels, const SpdOptions& options)
+      : threads_(threads),
+        kernels_(kernels),
+        method_(options.method == SpdMethod::automatic ? SpdMethod::ldlt : options.method),
+        pivot_floor_(options.pivot_floor) {}
 
   void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) override {
     solve_with(kernels_.float32, batch, solution);
@@ -35,34 +30,67 @@ class CpuSpdSolver final : public SpdSolver {
   void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) override {
     solve_with(kernels_.float64, batch, solution);
   }
-  [[nodiscard]] std::string description() const override { return std::string("cpu ldlt ") + kernels_.name; }
+  [[nodiscard]] std::string description() const override {
+    return "cpu " + std::string(spd_method_name(method_)) + " " + kernels_.name;
+  }
 
  private:
   template <class T>
   void solve_with(const LdltKernel<T>& kernel, const SpdBatch<T>& batch, const SpdSolution<T>& solution) const {
     check_spd_batch(batch, solution);
     const SpdShape& shape = batch.shape;
-    const bool packed = shape.storage == Storage::packed_lower;
-    const std::size_t workspace_size = ldlt_workspace_size(shape.n, shape.nrhs, packed, kernel.lanes);
-    constexpr std::int64_t groups_per_piece = 16;
-    parallel_for(batch.count, groups_per_piece * kernel.lanes, threads_, [&](std::int64_t first, std::int64_t last) {
+    LdltTask<T> all{shape.n,        shape.nrhs,     shape.wants_inverse(),
+                    shape.storage,  method_,        static_cast<T>(pivot_floor_),
+                    batch.count,    batch.a,        batch.b,
+                    batch.a_step(), batch.b_step(), solution,
+                    nullptr};
+    all.solution.x_stride = solution.x_step(shape);
+    if (shape.determinant_only) all.solution.backward_error = nullptr;
+    const std::size_t workspace_size = kernel.workspace_size(all);
+    // Large pieces: each begins with matrices that nobody prefetched, and with fresh memory. But enough for all
+    // threads.
+    const std::int64_t lanes = kernel.lanes, workers = threads_ == 0 ? hardware_threads() : threads_;
+    const std::int64_t groups = std::clamp<std::int64_t>(batch.count / (4 * workers * lanes), 16, 128) / 2 * 2;
+    parallel_for(batch.count, groups * lanes, threads_, [&](std::int64_t first, std::int64_t last) {
       const std::unique_ptr<void, AlignedDelete> workspace(
-          ::operator new (workspace_size * sizeof(T), std::align_val_t{ldlt_alignment}));
-      kernel.solve({shape.n, shape.nrhs, packed, last - first, batch.a + first * shape.matrix_size(),
-                    shape.wants_inverse() ? nullptr : batch.b + first * shape.rhs_size(),
-                    solution.x + first * shape.solution_size(), solution.info + first, solution.backward_error + first,
-                    static_cast<T*>(workspace.get())});
+          ::operator new (workspace_size, std::align_val_t{ldlt_alignment}));
+      LdltTask<T> task = all;
+      task.count = last - first;
+      task.a += first * all.a_step;
+      if (shape.nrhs > 0) task.b += first * all.b_step;
+      task.solution = beginning_at(first, all.solution);
+      task.workspace = workspace.get();
+      kernel.solve(task);
     });
+  }
+
+  /// The same arrays from that system on.
+  template <class T>
+  static SpdSolution<T> beginning_at(std::int64_t first, SpdSolution<T> solution) {
+    const auto advance = [first](auto*& array) {
+      if (array != nullptr) array += first;
+    };
+    if (solution.x != nullptr) solution.x += first * solution.x_stride;
+    advance(solution.info);
+    advance(solution.backward_error);
+    advance(solution.rcond);
+    advance(solution.smallest_pivot);
+    advance(solution.log_determinant);
+    advance(solution.repaired);
+    return solution;
   }
 
   unsigned threads_;
   LdltKernels kernels_;
+  SpdMethod method_;
+  double pivot_floor_;
 };
 
 }  // namespace
 
-std::unique_ptr<SpdSolver> make_cpu_spd_solver(unsigned threads, const LdltKernels& kernels, const SpdOptions&) {
-  return std::make_unique<CpuSpdSolver>(threads, kernels);
+std::unique_ptr<SpdSolver> make_cpu_spd_solver(unsigned threads, const LdltKernels& kernels,
+                                               const SpdOptions& options) {
+  return std::make_unique<CpuSpdSolver>(threads, kernels, options);
 }
 
 }  // namespace smallbatch
