@@ -108,7 +108,8 @@ double formula(SpdFamily family, int i, int j, double condition) {
   }
 }
 
-void fill_matrix(SpdFamily family, int n, double condition, Random& random, Square& a) {
+/// `extreme` is what near_overflow multiplies by, and near_underflow divides by.
+void fill_matrix(SpdFamily family, int n, double condition, double extreme, Random& random, Square& a) {
   switch (family) {
     case SpdFamily::random:
     case SpdFamily::random_one_small:
@@ -143,6 +144,24 @@ void fill_matrix(SpdFamily family, int n, double condition, Random& random, Squa
       for (int i = 0; i < n; ++i)
         for (int j = 0; j < n; ++j) a[i][j] *= n == 1 ? 1 : std::pow(condition, -0.5 * (i + j) / (n - 1));
       break;
+    case SpdFamily::diagonal:
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j <= i; ++j) a[i][j] = i == j ? eigenvalue(SpdFamily::random, i, n, condition, random) : 0;
+      break;
+    case SpdFamily::zero_first:
+    case SpdFamily::zero_middle:
+    case SpdFamily::zero_last: {
+      random_spectrum(SpdFamily::random, n, condition, random, a);
+      const int zero = family == SpdFamily::zero_first ? 0 : family == SpdFamily::zero_middle ? n / 2 : n - 1;
+      for (int i = 0; i < n; ++i) a[i][zero] = a[zero][i] = 0;
+      break;
+    }
+    case SpdFamily::near_underflow:
+    case SpdFamily::near_overflow:
+      random_spectrum(SpdFamily::random, n, condition, random, a);
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j) a[i][j] *= family == SpdFamily::near_overflow ? extreme : 1 / extreme;
+      break;
     default:
       for (int i = 0; i < n; ++i)
         for (int j = 0; j <= i; ++j) a[i][j] = formula(family, i + 1, j + 1, condition);
@@ -153,7 +172,7 @@ template <class T>
 void generate_one(SpdFamily family, const SpdShape& shape, double condition, Random random, T* a, T* b) {
   const int n = shape.n;
   Square matrix;
-  fill_matrix(family, n, condition, random, matrix);
+  fill_matrix(family, n, condition, sizeof(T) == 4 ? 0x1p105 : 0x1p972, random, matrix);
   for (int i = 0; i < n; ++i)
     for (int j = 0; j <= i; ++j) {
       const T value = static_cast<T>(matrix[i][j]);
@@ -192,6 +211,12 @@ const std::vector<SpdFamilyDescription>& spd_families() {
       {kac_murdock_szego, "kac_murdock_szego", "r^|i-j| with r such that large n tend to condition"},
       {shifted_hilbert, "shifted_hilbert", "1/(i+j-1) plus pi/condition on the diagonal; at most condition + 1"},
       {graded, "graded", "D R D, R random with condition 10, squared scales D^2 from 1 to 1/condition"},
+      {diagonal, "diagonal", "diagonal elements geometric from 1 to 1/condition"},
+      {zero_first, "zero_first", "random with row and column 1 zero: singular, status 1"},
+      {zero_middle, "zero_middle", "random with row and column n/2 + 1 zero: singular, status n/2 + 1"},
+      {zero_last, "zero_last", "random with row and column n zero: singular, status n"},
+      {near_underflow, "near_underflow", "random times 2^-105 (float32) or 2^-972 (float64)"},
+      {near_overflow, "near_overflow", "random times 2^105 (float32) or 2^972 (float64)"},
   };
   return families;
 }
@@ -220,7 +245,7 @@ void generate_spd(SpdFamily family, const SpdShape& shape, double condition, std
   parallel_for(count, grain, 0, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t k = begin; k < end; ++k)
       generate_one(family, shape, condition, Random(seed, static_cast<std::uint64_t>(first + k)),
-                   a + k * shape.matrix_size(), shape.wants_inverse() ? nullptr : b + k * shape.rhs_size());
+                   a + k * shape.matrix_size(), shape.nrhs == 0 ? nullptr : b + k * shape.rhs_size());
   });
 }
 

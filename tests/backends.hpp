@@ -22,11 +22,21 @@ inline const auto all_backends = ::testing::Values(BackendKind::reference, Backe
 
 inline std::string backend_test_name(const ::testing::TestParamInfo<BackendKind>& info) {
   switch (info.param) {
-    case BackendKind::reference: return "reference";
-    case BackendKind::cpu: return "cpu";
-    case BackendKind::cuda: return "cuda";
+    case BackendKind::reference:
+      return "reference";
+    case BackendKind::cpu:
+      return "cpu";
+    case BackendKind::cuda:
+      return "cuda";
   }
   return "unknown";
+}
+
+/// Why a backend cannot run here; empty where it can.
+inline std::string why_absent(BackendKind kind) {
+  if (kind != BackendKind::cuda) return "";
+  const DeviceList list = cuda_devices();
+  return list.devices.empty() ? "no GPU: " + list.why_none : "";
 }
 
 /// Fixture with the backend under test in `backend_`.
@@ -34,9 +44,7 @@ class BackendTest : public ::testing::TestWithParam<BackendKind> {
  protected:
   void SetUp() override {
     backend_.kind = GetParam();
-    if (backend_.kind != BackendKind::cuda) return;
-    const DeviceList list = cuda_devices();
-    if (list.devices.empty()) GTEST_SKIP() << "no GPU: " << list.why_none;
+    if (const std::string why = why_absent(backend_.kind); !why.empty()) GTEST_SKIP() << why;
   }
   Backend backend_;
 };

@@ -4,6 +4,7 @@
 
 #include <Eigen/Eigenvalues>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "core/error.hpp"
@@ -28,18 +29,43 @@ TEST(SpdFamilies, NamesAreUniqueAndParseBack) {
     EXPECT_EQ(spd_family_name(entry.family), entry.name);
     EXPECT_FALSE(entry.description.empty());
   }
-  EXPECT_EQ(names.size(), 13U);
+  EXPECT_EQ(names.size(), 19U);
   EXPECT_EQ(parse_spd_family("hilbert"), std::nullopt);
 }
 
-TEST(SpdFamilies, AreSymmetricAndPositiveDefinite) {
+/// Row and column that a family leaves empty; -1 where none.
+int zeroed(SpdFamily family, int n) {
+  switch (family) {
+    case SpdFamily::zero_first:
+      return 0;
+    case SpdFamily::zero_middle:
+      return n / 2;
+    case SpdFamily::zero_last:
+      return n - 1;
+    default:
+      return -1;
+  }
+}
+
+TEST(SpdFamilies, AreSymmetricAndPositiveDefiniteUnlessTheySayOtherwise) {
   for (const SpdFamilyDescription& entry : spd_families())
-    for (const int n : {1, 2, 12}) {
+    for (const int n : {1, 2, 12, 33, 64}) {
+      if (entry.family == SpdFamily::moler && n > 12) continue;  // condition 4^n
       SpdBlock<double> block = generated_block<double>(entry.family, {n, 2, Storage::dense}, 8, 1e4);
       for (std::int64_t k = 0; k < 8; ++k) {
         for (int i = 0; i < n; ++i)
           for (int j = 0; j < i; ++j) ASSERT_EQ(element(block, k, i, j), element(block, k, j, i)) << entry.name;
-        ASSERT_GT(eigenvalues(block, k)(0), 0) << entry.name << ", n = " << n;
+        const int zero = zeroed(entry.family, n);
+        const Eigen::VectorXd w = eigenvalues(block, k);
+        if (zero < 0) {
+          ASSERT_GT(w(0), 0) << entry.name << ", n = " << n;
+          continue;
+        }
+        for (int j = 0; j < n; ++j) ASSERT_EQ(element(block, k, zero, j), 0) << entry.name << ", n = " << n;
+        ASSERT_NEAR(w(0), 0, 1e-15) << entry.name << ", n = " << n;
+        if (n > 1) {
+          ASSERT_GT(w(1), 1e-5) << entry.name << ", n = " << n;
+        }
       }
     }
 }
@@ -79,6 +105,31 @@ TEST(SpdFamilies, PackedIsTheLowerTriangleOfDense) {
     for (int i = 0; i < 11; ++i)
       for (int j = 0; j <= i; ++j) ASSERT_EQ(dense.a[k * 121 + i * 11 + j], packed.a[k * 66 + i * (i + 1) / 2 + j]);
   EXPECT_EQ(dense.b, packed.b);
+  const SpdBlock<double> lower = generated_block<double>(SpdFamily::random, {11, 2, Storage::dense_lower}, 4);
+  EXPECT_EQ(lower.a, dense.a);
+  EXPECT_EQ(lower.b, dense.b);
+}
+
+TEST(SpdFamilies, ScaledFamiliesAreRandomTimesAPowerOfTwo) {
+  const auto check = []<class T>(T, int exponent) {
+    const SpdShape shape{33, 2, Storage::packed_lower};
+    const SpdBlock<T> plain = generated_block<T>(SpdFamily::random, shape, 3, 2);
+    const SpdBlock<T> low = generated_block<T>(SpdFamily::near_underflow, shape, 3, 2);
+    const SpdBlock<T> high = generated_block<T>(SpdFamily::near_overflow, shape, 3, 2);
+    for (std::size_t e = 0; e < plain.a.size(); ++e) {
+      ASSERT_EQ(low.a[e], std::ldexp(plain.a[e], -exponent));
+      ASSERT_EQ(high.a[e], std::ldexp(plain.a[e], exponent));
+    }
+    for (std::size_t e = 0; e < plain.b.size(); ++e) {
+      ASSERT_EQ(low.b[e], std::ldexp(plain.b[e], -exponent));
+      ASSERT_EQ(high.b[e], std::ldexp(plain.b[e], exponent));
+    }
+  };
+  // DLATB4: a quarter of the smallest normal number over the precision, and its reciprocal.
+  static_assert(0x1p-105 == 0.25 * std::numeric_limits<float>::min() / std::numeric_limits<float>::epsilon());
+  static_assert(0x1p-972 == 0.25 * std::numeric_limits<double>::min() / std::numeric_limits<double>::epsilon());
+  check(float{}, 105);
+  check(double{}, 972);
 }
 
 TEST(SpdFamilies, EigenvaluesAreThoseOfTheMode) {
@@ -143,6 +194,8 @@ TEST(SpdFamilies, NamedMatricesHaveTheirElements) {
   EXPECT_EQ(min_ij.a, (std::vector<double>{1, 1, 1, 1, 2, 2, 1, 2, 3}));
   SpdBlock<double> moler = generated_block<double>(SpdFamily::moler, {3, 1, Storage::dense}, 1);
   EXPECT_EQ(moler.a, (std::vector<double>{1, -1, -1, -1, 2, 0, -1, 0, 3}));
+  SpdBlock<double> diagonal = generated_block<double>(SpdFamily::diagonal, {3, 1, Storage::dense}, 1, 16);
+  EXPECT_EQ(diagonal.a, (std::vector<double>{1, 0, 0, 0, 0.25, 0, 0, 0, 0.0625}));
 }
 
 TEST(SpdFamilies, RightHandSidesBelongToSolutionsInTheUnitCube) {

@@ -1,8 +1,11 @@
 // Batches for the tests of this room.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "core/batch.hpp"
@@ -11,11 +14,14 @@
 
 namespace smallbatch::testing {
 
+template <class T>
+constexpr double unit_roundoff = std::numeric_limits<T>::epsilon() / 2;
+
 /// Element (i,j) of system k of a block; of the lower triangle where it is packed.
 template <class T>
 T& element(SpdBlock<T>& block, std::int64_t k, int i, int j) {
   T* matrix = block.a.data() + k * block.shape.matrix_size();
-  if (block.shape.storage == Storage::dense) return matrix[i * block.shape.n + j];
+  if (block.shape.storage != Storage::packed_lower) return matrix[i * block.shape.n + j];
   return i >= j ? matrix[i * (i + 1) / 2 + j] : matrix[j * (j + 1) / 2 + i];
 }
 
@@ -33,6 +39,15 @@ SpdBlock<T> generated_block(SpdFamily family, const SpdShape& shape, std::int64_
   block.resize(shape, count);
   generate_spd(family, shape, condition, seed, 0, count, block.a.data(), block.b.data());
   return block;
+}
+
+/// Writes `value` above the diagonal of every system that promises not to look there.
+template <class T>
+void poison_upper(SpdBlock<T>& block, T value) {
+  if (block.shape.storage != Storage::dense_lower) return;
+  for (std::int64_t k = 0; k < block.count; ++k)
+    for (int i = 0; i < block.shape.n; ++i)
+      for (int j = i + 1; j < block.shape.n; ++j) element(block, k, i, j) = value;
 }
 
 /// The systems `order` of a block, in that order.
@@ -58,10 +73,15 @@ void solve(SpdSolver& solver, SpdBlock<T>& block) {
 /// Whether system k of one block and system m of another got the same bits in every result.
 template <class T>
 bool same_bits(const SpdBlock<T>& one, std::int64_t k, const SpdBlock<T>& other, std::int64_t m) {
-  const std::int64_t size = one.shape.solution_size();
-  return one.info[k] == other.info[m] &&
-         std::memcmp(&one.backward_error[k], &other.backward_error[m], sizeof(T)) == 0 &&
-         std::memcmp(one.x.data() + k * size, other.x.data() + m * size, sizeof(T) * size) == 0;
+  const auto equal = [](const auto& values, std::int64_t p, const auto& others, std::int64_t q, std::int64_t size = 1) {
+    return values.empty() ||
+           std::memcmp(values.data() + p * size, others.data() + q * size, sizeof(values[0]) * size) == 0;
+  };
+  return equal(one.info, k, other.info, m) && equal(one.repaired, k, other.repaired, m) &&
+         equal(one.backward_error, k, other.backward_error, m) && equal(one.rcond, k, other.rcond, m) &&
+         equal(one.smallest_pivot, k, other.smallest_pivot, m) &&
+         equal(one.log_determinant, k, other.log_determinant, m) &&
+         equal(one.x, k, other.x, m, one.shape.solution_size());
 }
 
 }  // namespace smallbatch::testing

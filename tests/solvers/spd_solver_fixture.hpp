@@ -1,0 +1,134 @@
+// What the tests of SpdSolver share: the fixture that runs one source over every backend and method, and the two
+// verdicts, solved and failed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "solvers/spd_referee.hpp"
+#include "solvers/spd_solver.hpp"
+#include "tests/backends.hpp"
+#include "tests/solvers/spd_problems.hpp"
+
+namespace smallbatch::testing {
+
+inline constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct SolverChoice {
+  BackendKind kind;
+  SpdMethod method;
+};
+inline std::string solver_choice_name(const SolverChoice& choice) {
+  if (choice.kind == BackendKind::reference) return "reference";
+  return (choice.kind == BackendKind::cpu ? "cpu_" : "cuda_") + std::string(spd_method_name(choice.method));
+}
+inline void PrintTo(const SolverChoice& choice, std::ostream* out) { *out << solver_choice_name(choice); }
+
+/// Every backend with every method. The reference has one way to solve, whatever the method.
+inline const std::vector<SolverChoice> all_solver_choices{
+    {BackendKind::reference, SpdMethod::automatic}, {BackendKind::cpu, SpdMethod::automatic},
+    {BackendKind::cpu, SpdMethod::gauss_jordan},    {BackendKind::cpu, SpdMethod::ldlt},
+    {BackendKind::cpu, SpdMethod::mixed},           {BackendKind::cuda, SpdMethod::automatic},
+    {BackendKind::cuda, SpdMethod::gauss_jordan},   {BackendKind::cuda, SpdMethod::ldlt},
+    {BackendKind::cuda, SpdMethod::mixed}};
+
+inline std::string solver_test_name(const ::testing::TestParamInfo<SolverChoice>& info) {
+  return solver_choice_name(info.param);
+}
+
+/// Every size at which some kernel changes its lanes, its rows per lane or its padding, and the neighbours of those.
+inline const std::vector<int> spd_sizes{1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64};
+inline const std::vector<Storage> all_storages{Storage::dense, Storage::dense_lower, Storage::packed_lower};
+
+inline std::string shape_name(const SpdShape& shape) {
+  return "n = " + std::to_string(shape.n) + ", nrhs = " + std::to_string(shape.nrhs) +
+         (shape.storage == Storage::dense         ? ", dense"
+          : shape.storage == Storage::dense_lower ? ", dense_lower"
+                                                  : ", packed_lower");
+}
+
+class SpdSolverTest : public ::testing::TestWithParam<SolverChoice> {
+ protected:
+  void SetUp() override {
+    backend_.kind = GetParam().kind;
+    if (const std::string why = why_absent(backend_.kind); !why.empty()) GTEST_SKIP() << why;
+    solver_ = with_floor(0);
+  }
+  /// The solver under test with a floor for its pivots.
+  [[nodiscard]] std::unique_ptr<SpdSolver> with_floor(double pivot_floor) const {
+    return make_spd_solver(backend_, {GetParam().method, pivot_floor});
+  }
+  /// The referee factors with square roots, so its answers are rounded where an elimination is exact.
+  [[nodiscard]] bool takes_square_roots() const { return backend_.kind == BackendKind::reference; }
+
+  /// Calls check(T{}, shape) for both types, all sizes and storages, and the given nrhs.
+  template <class Check>
+  void for_all_shapes(const std::vector<int>& all_nrhs, Check check) {
+    for (const Storage storage : all_storages)
+      for (const int n : spd_sizes)
+        for (const int nrhs : all_nrhs) {
+          const SpdShape shape{n, nrhs, storage};
+          SCOPED_TRACE(shape_name(shape));
+          check(float{}, shape);
+          check(double{}, shape);
+          if (HasFatalFailure()) return;
+        }
+  }
+
+  Backend backend_;
+  std::unique_ptr<SpdSolver> solver_;
+};
+
+template <class T>
+SpdJudgement judge(const SpdBlock<T>& block, std::int64_t k) {
+  return judge_spd_solution(block.shape, block.a.data() + k * block.shape.matrix_size(),
+                            block.b.data() + k * block.shape.rhs_size(),
+                            block.x.data() + k * block.shape.solution_size(), block.info[k]);
+}
+
+/// System k has status `info` and nothing that could be taken for an answer.
+template <class T>
+void expect_failed(const SpdBlock<T>& block, std::int64_t k, std::int32_t info) {
+  EXPECT_EQ(block.info[k], info) << "system " << k;
+  if (!block.shape.determinant_only) {
+    EXPECT_TRUE(std::isnan(block.backward_error[k])) << "system " << k;
+  }
+  EXPECT_TRUE(std::isnan(block.rcond[k])) << "system " << k;
+  EXPECT_TRUE(std::isnan(block.smallest_pivot[k])) << "system " << k;
+  EXPECT_TRUE(std::isnan(block.log_determinant[k])) << "system " << k;
+  EXPECT_EQ(block.repaired[k], 0) << "system " << k;
+  for (std::int64_t e = 0; e < block.shape.solution_size(); ++e)
+    ASSERT_TRUE(std::isnan(block.x[k * block.shape.solution_size() + e])) << "system " << k << ", x[" << e << "]";
+}
+
+/// System k, whose pivot `info` is zero in exact arithmetic and in an elimination without square roots, has failed
+/// there. Square roots may round the zero away: then a later pivot fails, or rcond says that rounding decided.
+template <class T>
+void expect_singular(const SpdBlock<T>& block, std::int64_t k, std::int32_t info, bool takes_square_roots) {
+  if (takes_square_roots && block.info[k] == 0)
+    EXPECT_LT(block.rcond[k], block.shape.n * unit_roundoff<T>) << "system " << k;
+  else
+    expect_failed(block, k, takes_square_roots ? std::max(info, block.info[k]) : info);
+}
+
+/// Every system is solved, the referee agrees that it can be, and both of LAPACK's ratios are below the limit.
+template <class T>
+void expect_judged_right(const SpdBlock<T>& block) {
+  for (std::int64_t k = 0; k < block.count; ++k) {
+    ASSERT_EQ(block.info[k], 0) << "system " << k;
+    const SpdJudgement judgement = judge(block, k);
+    ASSERT_EQ(judgement.info, 0) << "system " << k;
+    ASSERT_LT(judgement.residual_ratio, spd_ratio_limit) << "system " << k;
+    ASSERT_LT(judgement.forward_ratio, spd_ratio_limit) << "system " << k;
+  }
+}
+
+}  // namespace smallbatch::testing

@@ -1,0 +1,331 @@
+// The numbers about A that come with a solution (rcond, smallest_pivot, log_determinant, repaired) against closed forms
+// and long double, over all backends and methods.
+#include <gtest/gtest.h>
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "tests/solvers/spd_solver_fixture.hpp"
+
+namespace smallbatch::testing {
+namespace {
+
+class SpdSolverNumbers : public SpdSolverTest {
+ protected:
+  /// Calls check(T{}, shape) for a solution, the inverse and the determinant alone.
+  template <class Check>
+  void for_all_questions(Check check) {
+    for_all_shapes({1, 0}, check);
+    for_all_shapes({0}, [&]<class T>(T, SpdShape shape) {
+      shape.determinant_only = true;
+      SCOPED_TRACE("determinant only");
+      check(T{}, shape);
+    });
+  }
+};
+
+TEST_P(SpdSolverNumbers, OfMinIjAreKnown) {
+  // Pivots 1, det 1. ||A||_1 = n(n+1)/2; A^-1 is tridiagonal (-1, 2, -1) with 1 in the last place.
+  for_all_questions([this]<class T>(T, const SpdShape& shape) {
+    const int n = shape.n;
+    SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, 3);
+    poison_upper(block, static_cast<T>(nan_value));
+    solve(*solver_, block);
+    const double rcond = 1 / (0.5 * n * (n + 1) * (n == 1 ? 1 : n == 2 ? 3 : 4));
+    const double rounding = takes_square_roots() ? 1e-12 : 0;
+    for (std::int64_t k = 0; k < block.count; ++k) {
+      ASSERT_EQ(block.info[k], 0);
+      ASSERT_NEAR(block.smallest_pivot[k], 1, rounding);
+      ASSERT_NEAR(block.log_determinant[k], 0, rounding);
+      ASSERT_NEAR(block.rcond[k], rcond, 4 * unit_roundoff<T> * rcond + rounding);
+      ASSERT_EQ(block.repaired[k], 0);
+    }
+  });
+}
+
+TEST_P(SpdSolverNumbers, OfKacMurdockSzegoAreKnown) {
+  // r^|i-j| with r = 1/2 (condition 9), exact in both types. Pivots 1, 1-r^2, 1-r^2, ...; the inverse is tridiagonal
+  // with columns of 1-norm (1+r)/(1-r) = 3 inside; the largest column of A is the middle one, with geometric sums.
+  for_all_questions([this]<class T>(T, const SpdShape& shape) {
+    const int n = shape.n;
+    SpdBlock<T> block = generated_block<T>(SpdFamily::kac_murdock_szego, shape, 2, 9);
+    poison_upper(block, static_cast<T>(nan_value));
+    solve(*solver_, block);
+    const int before = (n - 1) / 2, after = n - 1 - before;
+    const double norm = 3 - std::ldexp(1.0, -before) - std::ldexp(1.0, -after);
+    const double inverse_norm = n == 1 ? 1 : n == 2 ? 2 : 3;
+    const double u = unit_roundoff<T>;
+    for (std::int64_t k = 0; k < block.count; ++k) {
+      ASSERT_EQ(block.info[k], 0);
+      ASSERT_NEAR(block.smallest_pivot[k], n == 1 ? 1 : 0.75, 8 * u);
+      ASSERT_NEAR(block.log_determinant[k], (n - 1) * std::log(0.75), 4 * n * u);
+      ASSERT_NEAR(block.rcond[k], 1 / (norm * inverse_norm), 4 * n * u / (norm * inverse_norm));
+    }
+  });
+}
+
+TEST_P(SpdSolverNumbers, OfDiagonalMatricesAreTheDiagonal) {
+  // Far from 1, so that the scaling on the way must be taken back; not powers of two alone.
+  for_all_questions([this]<class T>(T, const SpdShape& shape) {
+    const int n = shape.n, range = sizeof(T) == 4 ? 55 : 450;
+    SpdBlock<T> block;
+    block.resize(shape, 4);
+    std::fill(block.a.begin(), block.a.end(), T(0));
+    std::fill(block.b.begin(), block.b.end(), T(1));
+    const auto diagonal = [&](std::int64_t k, int i) {
+      const int exponent = k == 0 ? 0 : k == 1 ? range : k == 2 ? -range : i * 29 % 11 * range / 5 - range;
+      return static_cast<T>(std::ldexp(1 + i * 13 % 7, exponent));
+    };
+    for (std::int64_t k = 0; k < block.count; ++k)
+      for (int i = 0; i < n; ++i) element(block, k, i, i) = diagonal(k, i);
+    poison_upper(block, static_cast<T>(infinity));
+    solve(*solver_, block);
+    for (std::int64_t k = 0; k < block.count; ++k) {
+      SCOPED_TRACE("system " + std::to_string(k));
+      ASSERT_EQ(block.info[k], 0);
+      double smallest = infinity, largest = 0, sum = 0, terms = 0;
+      for (int i = 0; i < n; ++i) {
+        const double d = static_cast<double>(diagonal(k, i));
+        smallest = std::min(smallest, d);
+        largest = std::max(largest, d);
+        sum += std::log(d);
+        terms += std::abs(std::log(d));
+      }
+      ASSERT_NEAR(block.smallest_pivot[k], smallest, takes_square_roots() ? 1e-15 * smallest : 0);
+      ASSERT_NEAR(block.log_determinant[k], sum, 1e-14 * (1 + terms));
+      ASSERT_NEAR(block.rcond[k] / (smallest / largest), 1, 4 * unit_roundoff<T>);
+    }
+  });
+}
+
+TEST_P(SpdSolverNumbers, OfChosenPivotsAreThosePivots) {
+  // A = L D L^T, L unit lower of ones: A_ij = sum of D over k <= min(i,j); D powers of two, so all steps are exact.
+  for_all_questions([this]<class T>(T, const SpdShape& shape) {
+    constexpr std::array<int, 5> exponents{1, -2, 0, 3, -1};
+    SpdBlock<T> block;
+    block.resize(shape, 5);
+    std::fill(block.b.begin(), block.b.end(), T(1));
+    const auto exponent = [&](std::int64_t k, int i) { return exponents[(static_cast<std::size_t>(k) + i) % 5]; };
+    for (std::int64_t k = 0; k < block.count; ++k) {
+      double sum = 0;
+      for (int j = 0; j < shape.n; ++j) {
+        sum += std::ldexp(1.0, exponent(k, j));
+        for (int i = j; i < shape.n; ++i) set_symmetric<T>(block, k, i, j, static_cast<T>(sum));
+      }
+    }
+    solve(*solver_, block);
+    for (std::int64_t k = 0; k < block.count; ++k) {
+      ASSERT_EQ(block.info[k], 0);
+      int smallest = 99, sum = 0;
+      for (int i = 0; i < shape.n; ++i) {
+        smallest = std::min(smallest, exponent(k, i));
+        sum += exponent(k, i);
+      }
+      const double rounding = takes_square_roots() ? 1e-12 : 0;
+      ASSERT_NEAR(block.smallest_pivot[k], std::ldexp(1.0, smallest), rounding) << "system " << k;
+      ASSERT_NEAR(block.log_determinant[k], sum * std::log(2.0), 1e-14 * shape.n + rounding) << "system " << k;
+    }
+  });
+}
+
+TEST_P(SpdSolverNumbers, AgreeWithLongDouble) {
+  // First-order bounds with growth n: a relative error of n u condition in the inverse and in every pivot.
+  using Wide = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
+  constexpr double condition = 1e3;
+  for (const SpdFamily family : {SpdFamily::random, SpdFamily::random_one_small, SpdFamily::gaussian_kernel,
+                                 SpdFamily::shifted_hilbert, SpdFamily::near_underflow, SpdFamily::near_overflow})
+    for (const int n : {1, 2, 8, 17, 32, 33, 64})
+      for (const int question : {1, 0, -1}) {
+        const SpdShape shape{n, std::max(question, 0), Storage::dense, question < 0};
+        SCOPED_TRACE(std::string(spd_family_name(family)) + ", " + shape_name(shape));
+        const auto check = [&]<class T>(T) {
+          SpdBlock<T> block = generated_block<T>(family, shape, 5, condition);
+          solve(*solver_, block);
+          for (std::int64_t k = 0; k < block.count; ++k) {
+            Wide a(n, n);
+            for (int i = 0; i < n; ++i)
+              for (int j = 0; j < n; ++j) a(i, j) = element(block, k, i, j);
+            const Eigen::LLT<Wide> llt(a);
+            const auto roots = llt.matrixLLT().diagonal().array();
+            const auto norm = [](const Wide& m) { return m.cwiseAbs().colwise().sum().maxCoeff(); };
+            const auto rcond = static_cast<double>(1 / (norm(a) * norm(llt.solve(Wide::Identity(n, n)))));
+            const auto smallest = static_cast<double>((roots * roots).minCoeff());
+            const auto log_determinant = static_cast<double>(2 * roots.log().sum());
+            ASSERT_EQ(block.info[k], 0);
+            const double relative = n * unit_roundoff<T> / rcond;
+            ASSERT_NEAR(block.rcond[k] / rcond, 1, relative + 4 * unit_roundoff<T>);
+            ASSERT_NEAR(block.smallest_pivot[k] / smallest, 1, relative + 4 * unit_roundoff<T>);
+            ASSERT_NEAR(block.log_determinant[k], log_determinant, relative + 1e-14 * (1 + std::abs(log_determinant)));
+          }
+        };
+        check(float{});
+        check(double{});
+      }
+}
+
+/// Systems A_ij = sum of D over k <= min(i,j) with D_k = 1 and D_p = 0 for p in `zeros`: the pivots are D, and column p
+/// of the Schur complement is zero, so what stands in for the pivot changes no other.
+template <class T>
+void fill_singular(SpdBlock<T>& block, std::int64_t k, const std::vector<int>& zeros) {
+  T sum = 0;
+  for (int j = 0; j < block.shape.n; ++j) {
+    if (std::find(zeros.begin(), zeros.end(), j) == zeros.end()) sum += 1;
+    for (int i = j; i < block.shape.n; ++i) set_symmetric<T>(block, k, i, j, sum);
+  }
+}
+
+TEST_P(SpdSolverNumbers, PivotsBelowTheFloorAreReplacedAndCounted) {
+  constexpr double floor = 0x1p-10;
+  for_all_questions([&]<class T>(T, const SpdShape& shape) {
+    const int n = shape.n;
+    if (n == 1) return;  // its only pivot is its diagonal element, never below a fraction of it
+    SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, 5), plain;
+    const std::vector<std::vector<int>> zeros{{}, {n - 1}, {1}, {1, n / 2, n - 1}, {}};
+    for (std::int64_t k = 0; k < block.count; ++k) fill_singular(block, k, zeros[k]);
+    poison_upper(block, static_cast<T>(nan_value));
+    plain = block;
+    solve(*solver_, plain);
+    solve(*with_floor(floor), block);
+    for (std::int64_t k = 0; k < block.count; ++k) {
+      SCOPED_TRACE("system " + std::to_string(k));
+      std::vector<int> replaced = zeros[k];
+      std::sort(replaced.begin(), replaced.end());
+      replaced.erase(std::unique(replaced.begin(), replaced.end()), replaced.end());
+      if (replaced.empty()) {
+        ASSERT_EQ(block.info[k], 0);
+        ASSERT_TRUE(same_bits(block, k, plain, k));
+        continue;
+      }
+      expect_singular(plain, k, replaced.front() + 1, takes_square_roots());
+      ASSERT_EQ(block.info[k], 0);
+      ASSERT_EQ(block.repaired[k], static_cast<std::int32_t>(replaced.size()));
+      double log_determinant = 0, smallest = 1;
+      for (const int p : replaced) {
+        const double pivot = floor * static_cast<double>(element(block, k, p, p));
+        log_determinant += std::log(pivot);
+        smallest = std::min(smallest, pivot);
+      }
+      ASSERT_NEAR(block.log_determinant[k], log_determinant, 8 * n * unit_roundoff<T>);
+      ASSERT_NEAR(block.smallest_pivot[k], smallest, 4 * unit_roundoff<T> * smallest);
+      if (shape.determinant_only) continue;
+      // x solves the system whose diagonal got what the pivots lacked; x* is the referee's for that one.
+      SpdBlock<T> nearby = selected(block, {k});
+      nearby.info[0] = 0;
+      std::copy_n(block.x.data() + k * shape.solution_size(), shape.solution_size(), nearby.x.data());
+      for (const int p : replaced) element(nearby, 0, p, p) += static_cast<T>(floor) * element(block, k, p, p);
+      const SpdJudgement judgement = judge(nearby, 0);
+      ASSERT_EQ(judgement.info, 0);
+      ASSERT_LT(judgement.residual_ratio, spd_ratio_limit);
+      ASSERT_LT(judgement.forward_ratio, spd_ratio_limit);
+      // The backward error is the one for A as given.
+      SpdBlock<T> given = selected(block, {k});
+      given.info[0] = 0;
+      given.x = nearby.x;
+      const double ratio = judge(given, 0).residual_ratio * unit_roundoff<T> * (shape.wants_inverse() ? n : 1);
+      ASSERT_NEAR(block.backward_error[k], ratio, sizeof(T) == 4 ? 1e-6 * ratio : 2 * n * unit_roundoff<T>);
+    }
+  });
+}
+
+TEST_P(SpdSolverNumbers, AFloorThatNoPivotFallsBelowChangesNoBit) {
+  for_all_shapes({1, 3, 0}, [this]<class T>(T, const SpdShape& shape) {
+    SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 9, 100), floored = block;
+    solve(*solver_, block);
+    solve(*with_floor(1e-3), floored);  // a pivot is at least the smallest eigenvalue, 1/100 of the largest element
+    for (std::int64_t k = 0; k < block.count; ++k) {
+      ASSERT_EQ(block.info[k], 0);
+      ASSERT_TRUE(same_bits(block, k, floored, k)) << "system " << k;
+    }
+  });
+}
+
+TEST_P(SpdSolverNumbers, RankDeficientGramMatricesAreRepairedAsOftenAsRankLacks) {
+  // A = G G^T with G = [I; B], B of integers: elimination is exact, and leaves zero after r = rank pivots.
+  for (const Storage storage : all_storages)
+    for (const int n : {2, 5, 9, 16, 17, 32, 33, 64})
+      for (const int nrhs : {1, 0}) {
+        const SpdShape shape{n, nrhs, storage};
+        SCOPED_TRACE(shape_name(shape));
+        const auto check = [&]<class T>(T) {
+          const std::vector<int> ranks{1, (n + 1) / 2, n - 1};
+          SpdBlock<T> block;
+          block.resize(shape, 3);
+          std::fill(block.b.begin(), block.b.end(), T(1));
+          for (std::int64_t k = 0; k < 3; ++k) {
+            const int r = ranks[k];
+            const auto g = [r](int i, int c) { return i < r ? i == c : c == 0 ? 1 : (5 * i + 3 * c) % 7 % 3 - 1; };
+            for (int i = 0; i < n; ++i)
+              for (int j = 0; j <= i; ++j) {
+                int sum = 0;
+                for (int c = 0; c < r; ++c) sum += g(i, c) * g(j, c);
+                set_symmetric<T>(block, k, i, j, static_cast<T>(sum));
+              }
+          }
+          SpdBlock<T> plain = block;
+          solve(*solver_, plain);
+          solve(*with_floor(1e-3), block);
+          for (std::int64_t k = 0; k < 3; ++k) {
+            expect_singular(plain, k, ranks[k] + 1, takes_square_roots());
+            ASSERT_EQ(block.info[k], 0) << "rank " << ranks[k];
+            ASSERT_EQ(block.repaired[k], n - ranks[k]) << "rank " << ranks[k];
+            for (std::int64_t e = 0; e < shape.solution_size(); ++e)
+              ASSERT_TRUE(std::isfinite(block.x[k * shape.solution_size() + e]));
+          }
+        };
+        check(float{});
+        check(double{});
+      }
+}
+
+TEST_P(SpdSolverNumbers, TheFloorIsRelativeToTheDiagonalElement) {
+  // [[s, s], [s, s + s/1024]]: the second pivot is s/1024, whatever s.
+  const auto check = [this]<class T>(T) {
+    for (const int exponent : {0, 30, -70, 60}) {
+      SpdBlock<T> block;
+      block.resize({2, 1, Storage::dense}, 1);
+      const T s = std::ldexp(T(1), exponent);
+      block.a = {s, s, s, s + s / 1024};
+      block.b = {s, s};
+      SpdBlock<T> below = block;
+      solve(*with_floor(0x1p-11), block);
+      EXPECT_EQ(block.info[0], 0);
+      EXPECT_EQ(block.repaired[0], 0);
+      EXPECT_NEAR(block.smallest_pivot[0] / s, 0x1p-10, takes_square_roots() ? 1e-15 : 0);
+      solve(*with_floor(0x1p-9), below);
+      EXPECT_EQ(below.info[0], 0);
+      EXPECT_EQ(below.repaired[0], 1);
+      EXPECT_NEAR(below.smallest_pivot[0] / s, 0x1p-9 * (1 + 0x1p-10), 2 * unit_roundoff<T> * 0x1p-9);
+    }
+  };
+  check(float{});
+  check(double{});
+}
+
+TEST_P(SpdSolverNumbers, NegativePivotsAreRepairedTooButNotNegativeDiagonals) {
+  for_all_shapes({1, 0}, [this]<class T>(T, const SpdShape& shape) {
+    const int n = shape.n;
+    if (n < 3) return;
+    SpdBlock<T> block;
+    block.resize(shape, 4);
+    std::fill(block.b.begin(), block.b.end(), T(1));
+    for (std::int64_t k = 0; k < 4; ++k) fill_singular(block, k, {});
+    element(block, 0, n - 1, n - 1) = static_cast<T>(n - 2);  // last pivot -1, diagonal positive
+    element(block, 1, n - 1, n - 1) = -1;
+    for (int j = 0; j < n; ++j) set_symmetric<T>(block, 2, n / 2, j, 0);
+    solve(*with_floor(1e-3), block);
+    EXPECT_EQ(block.info[0], 0);
+    EXPECT_EQ(block.repaired[0], 1);
+    expect_failed(block, 1, n);
+    expect_failed(block, 2, n / 2 + 1);
+    EXPECT_EQ(block.info[3], 0);
+    EXPECT_EQ(block.repaired[3], 0);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Solvers, SpdSolverNumbers, ::testing::ValuesIn(all_solver_choices), solver_test_name);
+
+}  // namespace
+}  // namespace smallbatch::testing

@@ -1,0 +1,206 @@
+// Which systems are refused, with which status, over all backends and methods; and that a system which is refused
+// leaves its neighbours alone.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/solvers/spd_solver_fixture.hpp"
+
+namespace smallbatch::testing {
+namespace {
+
+class SpdSolverStatus : public SpdSolverTest {};
+
+TEST_P(SpdSolverStatus, AZeroedRowAndColumnIsThatPivot) {
+  // LAPACK's PO types 3 to 5: info is the index of the row.
+  for_all_shapes({1, 0}, [this]<class T>(T, const SpdShape& shape) {
+    const auto check = [&](SpdFamily family, int index) {
+      SpdBlock<T> block = generated_block<T>(family, shape, 5, 2);
+      poison_upper(block, static_cast<T>(nan_value));
+      solve(*solver_, block);
+      for (std::int64_t k = 0; k < block.count; ++k) expect_failed(block, k, index);
+    };
+    check(SpdFamily::zero_first, 1);
+    check(SpdFamily::zero_middle, shape.n / 2 + 1);
+    check(SpdFamily::zero_last, shape.n);
+  });
+}
+
+TEST_P(SpdSolverStatus, APlantedNegativePivotIsThatPivot) {
+  // A = L D L^T with small integers: L unit lower of ones, so A_ij = sum of D over k <= min(i,j), and D_p = -1.
+  for_all_shapes({1, 0}, [this]<class T>(T, const SpdShape& shape) {
+    SpdBlock<T> block;
+    block.resize(shape, shape.n);
+    std::fill(block.b.begin(), block.b.end(), T(1));
+    for (int p = 0; p < shape.n; ++p)
+      for (int i = 0; i < shape.n; ++i)
+        for (int j = 0; j <= i; ++j) set_symmetric<T>(block, p, i, j, static_cast<T>(j < p ? j + 1 : j - 1));
+    poison_upper(block, static_cast<T>(infinity));
+    solve(*solver_, block);
+    for (int p = 0; p < shape.n; ++p) expect_failed(block, p, p + 1);
+  });
+}
+
+TEST_P(SpdSolverStatus, APivotOfExactlyZeroIsNotPositive) {
+  // The same with D_p = 0: singular, and positive semidefinite.
+  for_all_shapes({1, 0}, [this]<class T>(T, const SpdShape& shape) {
+    SpdBlock<T> block;
+    block.resize(shape, shape.n);
+    std::fill(block.b.begin(), block.b.end(), T(1));
+    for (int p = 0; p < shape.n; ++p)
+      for (int i = 0; i < shape.n; ++i)
+        for (int j = 0; j <= i; ++j) set_symmetric<T>(block, p, i, j, static_cast<T>(j < p ? j + 1 : j));
+    solve(*solver_, block);
+    for (int p = 0; p < shape.n; ++p) expect_singular(block, p, p + 1, takes_square_roots());
+  });
+}
+
+TEST_P(SpdSolverStatus, NotFiniteInputIsFoundInEveryPlaceThatCounts) {
+  for (const Storage storage : all_storages)
+    for (const int n : {1, 7, 8, 17, 32, 33, 64}) {
+      const SpdShape shape{n, 2, storage};
+      SCOPED_TRACE(shape_name(shape));
+      // One system per place; of the largest every fifth, which still meets each row and each column.
+      const std::int64_t step = n > 32 ? 5 : 1, matrix_size = shape.matrix_size(),
+                         systems = (matrix_size + shape.rhs_size() + step - 1) / step;
+      const auto check = [&]<class T>(T) {
+        SpdBlock<T> good = generated_block<T>(SpdFamily::random, shape, systems, 10), block = good;
+        for (std::int64_t k = 0; k < systems; ++k) {
+          const std::int64_t place = k * step;
+          const T bad = static_cast<T>(k % 3 == 0 ? nan_value : k % 3 == 1 ? infinity : -infinity);
+          (place < matrix_size ? block.a[k * matrix_size + place]
+                               : block.b[k * shape.rhs_size() + place - matrix_size]) = bad;
+        }
+        solve(*solver_, good);
+        solve(*solver_, block);
+        for (std::int64_t k = 0; k < systems; ++k) {
+          const std::int64_t place = k * step;
+          if (storage == Storage::dense_lower && place < matrix_size && place % n > place / n)
+            ASSERT_TRUE(same_bits(block, k, good, k)) << "system " << k;
+          else
+            expect_failed(block, k, place < matrix_size ? info_matrix_not_finite : info_rhs_not_finite);
+        }
+      };
+      check(float{});
+      check(double{});
+    }
+}
+
+TEST_P(SpdSolverStatus, InputIsJudgedInTheDocumentedOrder) {
+  SpdBlock<double> block = generated_block<double>(SpdFamily::random, {9, 1, Storage::dense}, 3);
+  for (std::int64_t k = 0; k < 3; ++k) {
+    element(block, k, 0, 0) = -1;  // a pivot that is not positive, last in order
+    block.b[k * 9 + 4] = nan_value;
+    if (k < 2) element(block, k, 8, 2) += 1;
+    if (k < 1) element(block, k, 1, 7) = infinity;
+  }
+  solve(*solver_, block);
+  expect_failed(block, 0, info_matrix_not_finite);
+  expect_failed(block, 1, info_matrix_not_symmetric);
+  expect_failed(block, 2, info_rhs_not_finite);
+}
+
+TEST_P(SpdSolverStatus, AsymmetryWithinRoundingIsSolvedAndBeyondItRefused) {
+  for (const int n : spd_sizes) {
+    if (n == 1) continue;  // no pair of elements
+    SCOPED_TRACE(n);
+    const auto check = [&]<class T>(T) {
+      // Scaled by powers of two as far as the bound is to follow.
+      for (const int exponent : {0, -50, 60}) {
+        SpdBlock<T> block = generated_block<T>(SpdFamily::gram, {n, 1, Storage::dense}, 8);
+        for (T& value : block.a) value = std::ldexp(value, exponent);
+        for (std::int64_t k = 0; k < 8; ++k) {
+          // In either triangle and with either sign, between the first two rows and the outermost ones; the allowance
+          // is n eps sqrt(a_ii a_jj).
+          const int far = k % 4 < 2 ? n - 1 : 1, i = k % 2 == 0 ? far : 0, j = k % 2 == 0 ? 0 : far;
+          set_symmetric<T>(block, k, i, j, 0);
+          const double allowed =
+              n * 2 * unit_roundoff<T> *
+              std::sqrt(static_cast<double>(element(block, k, i, i)) * static_cast<double>(element(block, k, j, j)));
+          element(block, k, i, j) = static_cast<T>((k < 4 ? 0.99 : 1.01) * (k % 2 == 0 ? allowed : -allowed));
+        }
+        solve(*solver_, block);
+        for (std::int64_t k = 0; k < 4; ++k) {
+          EXPECT_EQ(block.info[k], 0) << "system " << k;
+          // The backward error is that of A as stored, both triangles.
+          const double expected = judge(block, k).residual_ratio * unit_roundoff<T>;
+          EXPECT_NEAR(block.backward_error[k], expected, sizeof(T) == 4 ? 1e-6 * expected : 2 * n * unit_roundoff<T>);
+        }
+        for (std::int64_t k = 4; k < 8; ++k) expect_failed(block, k, info_matrix_not_symmetric);
+      }
+    };
+    check(float{});
+    check(double{});
+  }
+}
+
+TEST_P(SpdSolverStatus, ASolutionThatOverflowsSaysSo) {
+  for_all_shapes({1, 4}, [this]<class T>(T, const SpdShape& shape) {
+    SpdBlock<T> block = generated_block<T>(SpdFamily::gram, shape, 3);
+    const T huge = std::numeric_limits<T>::max() / 4;
+    for (std::int64_t e = 0; e < shape.matrix_size(); ++e) block.a[shape.matrix_size() + e] *= static_cast<T>(1e-5);
+    for (std::int64_t e = 0; e < shape.rhs_size(); ++e) block.b[shape.rhs_size() + e] = huge;
+    solve(*solver_, block);
+    EXPECT_EQ(block.info[0], 0);
+    expect_failed(block, 1, info_result_not_finite);
+    EXPECT_EQ(block.info[2], 0);
+  });
+}
+
+TEST_P(SpdSolverStatus, BadSystemsLeaveTheirNeighboursAlone) {
+  for_all_shapes({1, 5, 0}, [this]<class T>(T, const SpdShape& shape) {
+    SpdBlock<T> good = generated_block<T>(SpdFamily::random, shape, 41), spoiled = good;
+    const auto expected = [&](std::int64_t k) -> std::int32_t {
+      if (k % 3 != 2) return 0;
+      if (k % 2 == 0) return info_matrix_not_finite;
+      return k % 4 == 1 || shape.nrhs == 0 ? 1 : info_rhs_not_finite;
+    };
+    for (std::int64_t k = 0; k < 41; ++k) {
+      if (expected(k) == info_matrix_not_finite)
+        element(spoiled, k, shape.n - 1, shape.n - 1) = static_cast<T>(nan_value);
+      else if (expected(k) == info_rhs_not_finite)
+        spoiled.b[k * shape.rhs_size() + shape.rhs_size() / 2] = static_cast<T>(-infinity);
+      else if (expected(k) == 1)
+        element(spoiled, k, 0, 0) = -5;
+    }
+    solve(*solver_, good);
+    solve(*solver_, spoiled);
+    for (std::int64_t k = 0; k < 41; ++k) {
+      if (expected(k) != 0) {
+        expect_failed(spoiled, k, expected(k));
+      } else {
+        ASSERT_EQ(good.info[k], 0) << "system " << k;
+        ASSERT_TRUE(same_bits(good, k, spoiled, k)) << "system " << k;
+      }
+    }
+  });
+}
+
+TEST_P(SpdSolverStatus, TheDeterminantAloneHasTheSameStatus) {
+  for (const Storage storage : all_storages)
+    for (const int n : spd_sizes) {
+      const SpdShape shape{n, 0, storage, true};
+      SCOPED_TRACE(shape_name(shape));
+      const auto check = [&]<class T>(T) {
+        SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 6);
+        element(block, 1, n - 1, 0) = static_cast<T>(nan_value);
+        for (int j = 0; j < n; ++j) set_symmetric<T>(block, 3, n / 2, j, 0);
+        if (n > 1) element(block, 4, n - 1, 0) += static_cast<T>(1);  // every element is below 1
+        poison_upper(block, static_cast<T>(infinity));
+        solve(*solver_, block);
+        EXPECT_EQ(block.info[0], 0);
+        expect_failed(block, 1, info_matrix_not_finite);
+        EXPECT_EQ(block.info[2], 0);
+        expect_failed(block, 3, n / 2 + 1);
+        if (storage == Storage::dense && n > 1) expect_failed(block, 4, info_matrix_not_symmetric);
+        EXPECT_EQ(block.info[5], 0);
+      };
+      check(float{});
+      check(double{});
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Solvers, SpdSolverStatus, ::testing::ValuesIn(all_solver_choices), solver_test_name);
+
+}  // namespace
+}  // namespace smallbatch::testing
