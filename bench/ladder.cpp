@@ -1,6 +1,7 @@
 #include "bench/ladder.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "core/compare.hpp"
 #include "core/device_cuda.hpp"
@@ -37,34 +38,124 @@ class Stopwatch {
   cudaEvent_t start_ = nullptr, stop_ = nullptr;
 };
 
-}  // namespace
+/// A graph of what `launch` enqueues on a stream of its own.
+class CapturedGraph {
+ public:
+  explicit CapturedGraph(const std::function<void(cudaStream_t)>& launch) {
+    const Stream stream;
+    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
+    launch(stream.get());
+    check(cudaStreamEndCapture(stream.get(), &graph_));
+  }
+  ~CapturedGraph() { (void)cudaGraphDestroy(graph_); }
+  CapturedGraph(const CapturedGraph&) = delete;
+  CapturedGraph& operator=(const CapturedGraph&) = delete;
 
-Measurement measure(const Ladder& ladder, const Step& step, int repeats) {
-  const Stream stream;
-  auto prepare = [&] {
-    if (step.prepare) step.prepare(stream.get());
-  };
+  [[nodiscard]] std::vector<cudaGraphNode_t> nodes() const {
+    std::size_t count = 0;
+    check(cudaGraphGetNodes(graph_, nullptr, &count));
+    std::vector<cudaGraphNode_t> nodes(count);
+    check(cudaGraphGetNodes(graph_, nodes.data(), &count));
+    return nodes;
+  }
+
+ private:
+  cudaGraph_t graph_ = nullptr;
+};
+
+void run(const std::function<void(cudaStream_t)>& action, cudaStream_t stream) {
+  if (action) action(stream);
+}
+
+/// The step's error over its bound, and its kernels.
+Measurement check_step(const Ladder& ladder, const Step& step, const Stream& stream) {
   ladder.poison(stream.get());
-  prepare();
+  run(step.prepare, stream.get());
   step.launch(stream.get());
   check(cudaGetLastError());
+  run(step.finish, stream.get());
   stream.synchronize();
 
   Measurement result;
   result.error_over_bound = ladder.check();
-  if (!within(result.error_over_bound, 1)) return result;
+  if (!step.vendor) result.kernels = kernel_resources(step);
+  return result;
+}
 
-  Stopwatch stopwatch;
-  std::vector<double> seconds;
-  for (int i = 0; i < repeats; ++i) {
-    prepare();
-    seconds.push_back(stopwatch.time(stream.get(), [&] { step.launch(stream.get()); }));
-  }
-  check(cudaGetLastError());
+void summarize(std::vector<double>& seconds, Measurement& result) {
   std::sort(seconds.begin(), seconds.end());
   result.lowest_seconds = seconds.front();
   result.median_seconds = seconds[seconds.size() / 2];
   result.highest_seconds = seconds.back();
+}
+
+}  // namespace
+
+std::vector<KernelResources> kernel_resources(const Step& step) {
+  int device = 0, warp = 0;
+  check(cudaGetDevice(&device));
+  check(cudaDeviceGetAttribute(&warp, cudaDevAttrWarpSize, device));
+  const CapturedGraph graph(step.launch);
+  std::vector<KernelResources> kernels;
+  for (cudaGraphNode_t node : graph.nodes()) {
+    cudaGraphNodeType type = cudaGraphNodeTypeCount;
+    check(cudaGraphNodeGetType(node, &type));
+    if (type != cudaGraphNodeTypeKernel) continue;
+    cudaKernelNodeParams launched{};
+    check(cudaGraphKernelNodeGetParams(node, &launched));
+    cudaFuncAttributes attributes{};
+    check(cudaFuncGetAttributes(&attributes, launched.func));
+    const auto threads = static_cast<int>(launched.blockDim.x * launched.blockDim.y * launched.blockDim.z);
+    int blocks = 0;
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launched.func, threads, launched.sharedMemBytes));
+    kernels.push_back({attributes.numRegs, attributes.localSizeBytes,
+                       attributes.sharedSizeBytes + launched.sharedMemBytes, threads,
+                       blocks * ((threads + warp - 1) / warp)});
+  }
+  return kernels;
+}
+
+Measurement measure(const Ladder& ladder, const Step& step, int repeats) {
+  constexpr int enough = 5;
+  constexpr double long_time = 0.5;
+  const Stream stream;
+  Measurement result = check_step(ladder, step, stream);
+  if (!within(result.error_over_bound, 1)) return result;
+
+  Stopwatch stopwatch;
+  std::vector<double> seconds;
+  double sum = 0;
+  for (int i = 0; i < repeats && (i < enough || sum < long_time); ++i) {
+    run(step.prepare, stream.get());
+    seconds.push_back(stopwatch.time(stream.get(), [&] { step.launch(stream.get()); }));
+    sum += seconds.back();
+  }
+  check(cudaGetLastError());
+  summarize(seconds, result);
+  return result;
+}
+
+Measurement measure_calls(const Ladder& ladder, const Step& step) {
+  constexpr std::size_t at_least = 15, at_most = 400;
+  constexpr double long_time = 0.1;
+  const Stream stream;
+  Measurement result = check_step(ladder, step, stream);
+  if (!within(result.error_over_bound, 1)) return result;
+
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> seconds;
+  double sum = 0;
+  while (seconds.size() < at_most && (seconds.size() < at_least || sum < long_time)) {
+    run(step.prepare, stream.get());
+    stream.synchronize();
+    const Clock::time_point start = Clock::now();
+    step.launch(stream.get());
+    stream.synchronize();
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    sum += seconds.back();
+  }
+  check(cudaGetLastError());
+  summarize(seconds, result);
   return result;
 }
 

@@ -18,14 +18,21 @@ struct Step {
   std::string idea;                           ///< what it does otherwise than the step before
   std::function<void(cudaStream_t)> prepare;  ///< untimed: restores what the launch overwrites; may be empty
   std::function<void(cudaStream_t)> launch;
+  std::function<void(cudaStream_t)> finish;  ///< untimed: brings the answer to where the check looks; may be empty
+  bool vendor = false;                       ///< calls another library, whose kernels cannot be asked for resources
 };
 
+/// What a ladder's rate is compared with.
+enum class Bound { read, copy };
+
 struct Ladder {
-  std::string title;     ///< operation and size
-  std::string unit;      ///< of `work`: "systems", "pairs"
-  double work = 0;       ///< per launch
-  double min_bytes = 0;  ///< that every step must move through device memory
-  double flops = 0;      ///< of the textbook algorithm, for comparison with published figures; 0 where none is usual
+  std::string title;             ///< operation and size
+  std::string unit;              ///< of `work`: "systems", "pairs"
+  double work = 0;               ///< per launch
+  double min_bytes = 0;          ///< that every step must move through device memory
+  double flops = 0;              ///< by a published convention, for comparison with its figures; 0 where none is usual
+  std::string flops_convention;  ///< "2 n^3 per system"
+  Bound bound = Bound::read;     ///< copy where as much is written as is read
   std::vector<Step> steps;
   /// Fills the output with NaN, so that what a step does not write is found.
   std::function<void(cudaStream_t)> poison;
@@ -33,24 +40,42 @@ struct Ladder {
   std::function<double()> check;
 };
 
-/// n x n systems with one right-hand side. T is float or double.
-template <class T>
-Ladder solve_ladder(int n, std::int64_t batch);
-
 /// V of `charges` random charges on a cubic lattice with `edge` points an axis, single precision.
 Ladder potential_ladder(std::int64_t edge, std::int64_t charges);
+
+/// What one kernel of a step takes from a multiprocessor.
+struct KernelResources {
+  int registers = 0;             ///< per thread
+  std::size_t local_bytes = 0;   ///< per thread: spilled registers and arrays that are not in registers
+  std::size_t shared_bytes = 0;  ///< per block, static and dynamic
+  int threads = 0;               ///< per block
+  int resident_warps = 0;        ///< per multiprocessor, at most
+};
 
 struct Measurement {
   double error_over_bound = 0;  ///< checked before the clock runs; a wrong step is not timed
   double median_seconds = 0, lowest_seconds = 0, highest_seconds = 0;
+  std::vector<KernelResources> kernels;  ///< in the order of their launch; empty for a vendor's step
 };
 
-/// Poisons, runs and checks a step, then times `repeats` launches with events.
+/// Poisons, runs and checks a step, then times `repeats` launches with events; fewer, but 5 at least, where they take
+/// more than half a second together.
 Measurement measure(const Ladder& ladder, const Step& step, int repeats);
 
+/// The same, timed by the host's clock from the call of `launch` to the stream's completion: what a caller waits for
+/// who needs the answer. As many calls as fit into 0.1 s, at least 15 and at most 400.
+Measurement measure_calls(const Ladder& ladder, const Step& step);
+
+/// The kernels that a launch enqueues, found by capturing it in a graph instead of running it.
+std::vector<KernelResources> kernel_resources(const Step& step);
+
 /// Bytes per second that plain streams reach on this device, by events: reading alone, and copying (read plus written).
+/// The best of several ways, and which that was.
 struct Roofline {
   double read = 0, copy = 0;
+  std::string read_by, copy_by;
+
+  [[nodiscard]] double of(Bound bound) const { return bound == Bound::read ? read : copy; }
 };
 Roofline measure_roofline();
 

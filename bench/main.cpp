@@ -1,43 +1,93 @@
-// Runs the ladders and prints bench/RESULTS.md on stdout: smallbatch_bench "commit" > bench/RESULTS.md
+// Runs the ladders and prints bench/RESULTS.md on stdout: smallbatch_bench [commit] [--only solve,calls] >
+// bench/RESULTS.md
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "bench/ladder.hpp"
+#include "bench/markdown.hpp"
+#include "bench/tables.hpp"
 #include "core/compare.hpp"
 #include "core/device.hpp"
+#include "core/error.hpp"
 
 namespace smallbatch {
 
 namespace {
 
+constexpr int repeats = 15;
+
+struct Options {
+  std::string commit = "unknown";
+  std::vector<std::string> tables = table_names();
+
+  [[nodiscard]] bool wants(const std::string& table) const {
+    return std::find(tables.begin(), tables.end(), table) != tables.end();
+  }
+};
+
+Options parse_options(const std::vector<std::string>& arguments) {
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--only" && i + 1 < arguments.size())
+      options.tables = parse_table_names(arguments[++i]);
+    else if (!arguments[i].starts_with("-") && options.commit == "unknown")
+      options.commit = arguments[i];
+    else
+      throw Error(ErrorKind::usage, "\"" + arguments[i] +
+                                        "\" is not understood (the command takes a commit and --only with names of "
+                                        "tables). Call: smallbatch_bench [commit] [--only solve,calls]");
+  }
+  return options;
+}
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
 /// Prints a ladder's table; false where a step is wrong.
-bool print_ladder(const Ladder& ladder, const Roofline& roofline, int repeats) {
-  std::printf("\n## %s\n\n", ladder.title.c_str());
-  std::printf(
-      "| step | idea | 10^6 %s/s | times row 0 | %% of the read roofline |%s error / bound | ms, lowest to highest |\n",
-      ladder.unit.c_str(), ladder.flops > 0 ? " Gflop/s |" : "");
-  std::printf("|---|---|---|---|---|%s---|---|\n", ladder.flops > 0 ? "---|" : "");
+bool print_ladder(const Ladder& ladder, const Roofline& roofline) {
+  print(ladder_head(ladder));
   bool all_right = true;
-  double first = 0;
+  double first_rate = 0;
   for (const Step& step : ladder.steps) {
-    const Measurement m = measure(ladder, step, repeats);
-    if (!within(m.error_over_bound, 1)) {
-      std::printf("| %s | %s | wrong, not timed |\n", step.name.c_str(), step.idea.c_str());
-      all_right = false;
-      continue;
-    }
-    const double rate = ladder.work / m.median_seconds;
-    if (first == 0) first = rate;
-    std::printf("| %s | %s | %.1f | %.2f | %.1f |", step.name.c_str(), step.idea.c_str(), rate / 1e6, rate / first,
-                100 * ladder.min_bytes / m.median_seconds / roofline.read);
-    if (ladder.flops > 0) std::printf(" %.0f |", ladder.flops / m.median_seconds / 1e9);
-    std::printf(" %.3f | %.3f to %.3f |\n", m.error_over_bound, 1e3 * m.lowest_seconds, 1e3 * m.highest_seconds);
-    std::fflush(stdout);
+    const Measurement measured = measure(ladder, step, repeats);
+    print(ladder_row(ladder, step, measured, first_rate, roofline));
+    const bool right = within(measured.error_over_bound, 1);
+    all_right &= right;
+    if (right && first_rate == 0) first_rate = ladder.work / measured.median_seconds;
   }
   return all_right;
 }
 
-int run(const char* commit) {
+/// Prints what single calls of each batch take; false where a step is wrong.
+bool print_calls() {
+  const std::string beside = "gauss_jordan";
+  print(
+      "\n## Single calls: solve, n=32, one right-hand side, dense, float32\n\n"
+      "Microseconds by the host's clock from the call to the stream's completion, data on the device, warm; median of "
+      "up "
+      "to 400 calls.\n\n");
+  bool all_right = true;
+  for (const std::int64_t batch : call_batches) {
+    const Ladder ladder = calls_ladder(batch);
+    std::vector<std::string> names;
+    std::vector<Measurement> measured;
+    for (const Step& step : ladder.steps) {
+      names.push_back(step.name);
+      measured.push_back(measure_calls(ladder, step));
+      all_right &= within(measured.back().error_over_bound, 1);
+    }
+    if (batch == call_batches[0]) print(calls_head(names, beside));
+    print(calls_row(batch, names, beside, measured));
+  }
+  return all_right;
+}
+
+int run(const Options& options) {
   const DeviceList list = cuda_devices();
   if (list.devices.empty()) {
     std::fprintf(stderr, "smallbatch_bench: no GPU (%s). Run it on a machine with one.\n", list.why_none.c_str());
@@ -45,19 +95,24 @@ int run(const char* commit) {
   }
   const DeviceInfo& device = list.devices[0];
   const Roofline roofline = measure_roofline();
-  std::printf("# Measured figures\n\n");
-  std::printf(
-      "Written by `scripts/gpu`; not edited by hand. Median of 15 launches by events, data on the device; a step is\n"
-      "checked by the referee before it is timed.\n\n");
-  std::printf("Device: %s, %d multiprocessors, CUDA %s, driver supports %s. Commit: %s.\n", device.name.c_str(),
-              device.multiprocessors, device.runtime_version.c_str(), device.driver_version.c_str(), commit);
-  std::printf("Streams on the same device in the same run: read %.0f GB/s, copy %.0f GB/s (read plus written).\n",
-              roofline.read / 1e9, roofline.copy / 1e9);
+  print(
+      "# Measured figures\n\n"
+      "Written by `scripts/gpu`; not edited by hand. Median of 15 launches by events (5 at least where they are slow), "
+      "data\n"
+      "on the device; a step is checked by the referee before it is timed. Registers, local memory and warps per\n"
+      "multiprocessor are what the CUDA runtime says of the kernels that a step launches, in their order.\n\n");
+  print("Device: " + device.name + ", " + std::to_string(device.multiprocessors) + " multiprocessors, CUDA " +
+        device.runtime_version + ", driver supports " + device.driver_version + ". Commit: " + options.commit + ".\n");
+  char streams[512];
+  std::snprintf(
+      streams, sizeof(streams),
+      "Streams on the same device in the same run: read %.0f GB/s (%s), copy %.0f GB/s, read plus written (%s).\n",
+      roofline.read / 1e9, roofline.read_by.c_str(), roofline.copy / 1e9, roofline.copy_by.c_str());
+  print(streams);
   bool all_right = true;
-  for (const int n : {32, 16, 8})
-    all_right &= print_ladder(solve_ladder<float>(n, std::int64_t{1} << 20), roofline, 15);
-  all_right &= print_ladder(solve_ladder<double>(32, std::int64_t{1} << 19), roofline, 15);
-  all_right &= print_ladder(potential_ladder(256, 16384), roofline, 15);
+  for (const LadderTable& table : ladder_tables())
+    if (options.wants(table.name)) all_right &= print_ladder(table.full(), roofline);
+  if (options.wants("calls")) all_right &= print_calls();
   return all_right ? 0 : 1;
 }
 
@@ -67,7 +122,10 @@ int run(const char* commit) {
 
 int main(int argc, char** argv) {
   try {
-    return smallbatch::run(argc > 1 ? argv[1] : "unknown");
+    return smallbatch::run(smallbatch::parse_options({argv + 1, argv + argc}));
+  } catch (const smallbatch::Error& error) {
+    std::fprintf(stderr, "smallbatch_bench: %s\n", error.what());
+    return error.kind() == smallbatch::ErrorKind::usage ? 2 : 70;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "smallbatch_bench: %s\n", error.what());
     return 70;

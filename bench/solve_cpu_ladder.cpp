@@ -1,0 +1,161 @@
+// Every row is checked before it is timed: the referee judges a sample of its solutions, and a row that is wrong is not
+// timed. Arrays begin at cache lines, for all rows alike.
+#include "bench/solve_cpu_ladder.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/compare.hpp"
+#include "core/parallel.hpp"
+#include "solvers/spd_families.hpp"
+#include "solvers/spd_referee.hpp"
+#include "solvers/spd_solver_backends.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr int n = 32;
+constexpr std::int64_t batch = std::int64_t{1} << 14;
+constexpr int repeats = 15;
+
+template <class T>
+class LineAligned {
+ public:
+  explicit LineAligned(std::int64_t size)
+      : values_(static_cast<T*>(::operator new(sizeof(T) * static_cast<std::size_t>(size), line))) {}
+  [[nodiscard]] T* data() const { return values_.get(); }
+
+ private:
+  static constexpr std::align_val_t line{64};
+  struct Delete {
+    void operator()(T* values) const noexcept { ::operator delete(values, line); }
+  };
+  std::unique_ptr<T, Delete> values_;
+};
+
+template <class T>
+struct Problem {
+  static constexpr SpdShape shape{n, 1, Storage::dense};
+  LineAligned<T> a{batch * n * n}, b{batch * n}, x{batch * n}, backward_error{batch};
+  LineAligned<std::int32_t> info{batch};
+
+  Problem() { generate_spd(SpdFamily::gram, shape, 1, 1, 0, batch, a.data(), b.data()); }
+  [[nodiscard]] SpdBatch<T> systems() const { return {shape, batch, a.data(), b.data()}; }
+  [[nodiscard]] SpdSolution<T> solution(bool with_backward_error) const {
+    return {x.data(), info.data(), with_backward_error ? backward_error.data() : nullptr};
+  }
+  void poison() const {
+    std::fill_n(x.data(), batch * n, std::numeric_limits<T>::quiet_NaN());
+    std::fill_n(info.data(), batch, std::int32_t{0});  // Eigen's row writes none
+  }
+  /// Largest ratio of the referee's sample over its limit; above 1 is wrong.
+  [[nodiscard]] double error_over_bound() const {
+    double worst = 0;
+    constexpr std::int64_t sample = 31;
+    for (std::int64_t k = 0; k < batch; k += sample) {
+      const SpdJudgement judgement =
+          judge_spd_solution(shape, a.data() + k * n * n, b.data() + k * n, x.data() + k * n, info.data()[k]);
+      if (!same_status(info.data()[k], judgement, scalar_type_of<T>, n)) return std::numeric_limits<double>::infinity();
+      for (const double ratio : {judgement.residual_ratio, judgement.forward_ratio})
+        if (!(ratio / spd_ratio_limit <= worst)) worst = ratio / spd_ratio_limit;
+    }
+    return worst;
+  }
+};
+
+struct Row {
+  std::string name, idea;
+  std::function<void()> run;
+};
+
+struct Seconds {
+  double median = 0, lowest = 0, highest = 0;
+};
+Seconds time_of(const std::function<void()>& run) {
+  std::vector<double> seconds(repeats);
+  for (double& s : seconds) {
+    const auto begin = std::chrono::steady_clock::now();
+    run();
+    s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return {seconds[repeats / 2], seconds.front(), seconds.back()};
+}
+
+template <class T>
+std::vector<Row> rows_of(const Problem<T>& problem) {
+  std::vector<Row> rows;
+  rows.push_back({"eigen_llt_fixed", "Eigen's LLT with n known to the compiler, one system after another, one thread",
+                  [&problem] { solve_by_eigen_llt(batch, problem.a.data(), problem.b.data(), problem.x.data()); }});
+  const auto add = [&](std::string idea, unsigned threads, const LdltKernels& kernels, SpdMethod method, bool errors) {
+    const std::shared_ptr<SpdSolver> solver = make_cpu_spd_solver(threads, kernels, {method, 0});
+    std::string name = std::string(kernels.name) + "_" + std::string(spd_method_name(method));
+    if (errors) name += "_judged";
+    if (threads > 1) name += "_" + std::to_string(threads) + "_threads";
+    rows.push_back({std::move(name), std::move(idea),
+                    [&problem, solver, errors] { solver->solve(problem.systems(), problem.solution(errors)); }});
+  };
+  const std::vector<LdltKernels> usable = usable_ldlt_kernels();
+  for (auto kernels = usable.rbegin(); kernels != usable.rend(); ++kernels) {
+    add("both triangles compared, Gauss-Jordan with the right-hand side carried along", 1, *kernels,
+        SpdMethod::gauss_jordan, false);
+    add("L D L^T in single precision, refined with residuals in double precision", 1, *kernels, SpdMethod::mixed,
+        false);
+    add("L D L^T, panels of four rows in register tiles", 1, *kernels, SpdMethod::ldlt, false);
+  }
+  add("production: the same with the backward error of every system", 1, usable.front(), SpdMethod::ldlt, true);
+  std::vector<unsigned> threads;
+  for (unsigned t = 2; t < hardware_threads(); t *= 2) threads.push_back(t);
+  if (hardware_threads() > 1) threads.push_back(hardware_threads());
+  for (const unsigned t : threads)
+    add("production on " + std::to_string(t) + " threads", t, usable.front(), SpdMethod::ldlt, true);
+  return rows;
+}
+
+template <class T>
+bool print_table() {
+  const Problem<T> problem;
+  std::printf("\n## solve on the host, n=%d, one right-hand side, dense %s, batch %lld\n\n", n,
+              sizeof(T) == 4 ? "float32" : "float64", static_cast<long long>(batch));
+  std::printf("| step | idea | 10^6 systems/s | times row 0 | Gflop/s | error / bound | ms, lowest to highest |\n");
+  std::printf("|---|---|---|---|---|---|---|\n");
+  constexpr double flops = n * n * n / 3.0 + 2.0 * n * n;  // of Cholesky's method and two triangular solves
+  bool all_right = true;
+  double first = 0;
+  for (const Row& row : rows_of(problem)) {
+    problem.poison();
+    row.run();
+    const double error = problem.error_over_bound();
+    if (!within(error, 1)) {
+      std::printf("| %s | %s | wrong, not timed |\n", row.name.c_str(), row.idea.c_str());
+      all_right = false;
+      continue;
+    }
+    const Seconds seconds = time_of(row.run);
+    const double rate = static_cast<double>(batch) / seconds.median;
+    if (first == 0) first = rate;
+    std::printf("| %s | %s | %.2f | %.2f | %.1f | %.3f | %.2f to %.2f |\n", row.name.c_str(), row.idea.c_str(),
+                rate / 1e6, rate / first, rate * flops / 1e9, error, 1e3 * seconds.lowest, 1e3 * seconds.highest);
+    std::fflush(stdout);
+  }
+  return all_right;
+}
+
+}  // namespace
+
+bool print_solve_cpu_ladder() {
+  const bool singles = print_table<float>();
+  return print_table<double>() && singles;
+}
+
+}  // namespace smallbatch

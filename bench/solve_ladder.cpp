@@ -1,0 +1,140 @@
+#include "bench/solve_ladder.hpp"
+
+#include <utility>
+
+#include "bench/solve_peers.hpp"
+#include "bench/solve_steps.hpp"
+#include "bench/solve_systems.hpp"
+#include "solvers/spd_solver.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// The one place that calls production. `judged`: the backward error is wanted, too.
+template <class T>
+void launch_production(const Systems<T>& systems, SpdMethod method, bool judged, cudaStream_t stream) {
+  SpdSolution<T> solution;
+  solution.x = systems.x;
+  solution.info = systems.info;
+  if (judged) solution.backward_error = systems.backward_error;
+  if (systems.shape.determinant_only) solution.log_determinant = systems.log_determinant;
+  SpdOptions options;
+  options.method = method;
+  check(launch_spd_solve(systems.batch(), solution, options, stream));
+}
+
+template <class T>
+Step production_step(std::shared_ptr<const Systems<T>> systems, std::string idea, SpdMethod method,
+                     bool judged = false) {
+  Step step;
+  step.name = judged ? "automatic_judged" : method == SpdMethod::automatic ? "automatic" : spd_method_name(method);
+  step.idea = std::move(idea);
+  step.launch = [systems = std::move(systems), method, judged](cudaStream_t stream) {
+    launch_production(*systems, method, judged, stream);
+  };
+  return step;
+}
+
+template <class T>
+std::vector<Step> production_steps(const std::shared_ptr<const Systems<T>>& systems) {
+  if (systems->shape.determinant_only)
+    return {production_step(systems, "production: the logarithm of the determinant, summed in double precision",
+                            SpdMethod::automatic)};
+  std::vector<Step> steps{
+      production_step(systems, "production: elimination above and below the pivots; status per system",
+                      SpdMethod::gauss_jordan),
+      production_step(systems, "production: L D L^T, backward stable; status per system", SpdMethod::ldlt)};
+  if (scalar_type_of<T> == ScalarType::float64 && !systems->shape.wants_inverse())
+    steps.push_back(production_step(systems, "production: L D L^T in single precision, refined in double precision",
+                                    SpdMethod::mixed));
+  steps.push_back(
+      production_step(systems, "production: the fastest method whose backward error is small enough for every system",
+                      SpdMethod::automatic));
+  steps.push_back(production_step(systems, "production: the same, with the backward error of every system stored",
+                                  SpdMethod::automatic, true));
+  return steps;
+}
+
+std::string title_of(const SpdShape& shape, ScalarType type, std::int64_t batch) {
+  const std::string what = shape.determinant_only  ? "determinant"
+                           : shape.wants_inverse() ? "inverse"
+                           : shape.nrhs == 1       ? "solve, one right-hand side"
+                                                   : "solve, " + std::to_string(shape.nrhs) + " right-hand sides";
+  const std::string storage = shape.storage == Storage::dense         ? "dense"
+                              : shape.storage == Storage::dense_lower ? "dense, lower triangle alone"
+                                                                      : "packed lower triangle";
+  return what + ", n=" + std::to_string(shape.n) + ", " + storage + ", " +
+         (type == ScalarType::float32 ? "float32" : "float64") + ", batch " + std::to_string(batch);
+}
+
+/// A ladder without steps.
+template <class T>
+Ladder empty_ladder(const std::shared_ptr<const Systems<T>>& systems) {
+  const SpdShape& shape = systems->shape;
+  const auto batch = static_cast<double>(systems->count), n = static_cast<double>(shape.n);
+  const auto answer = shape.determinant_only ? static_cast<double>(sizeof(double))
+                                             : static_cast<double>(shape.solution_size()) * sizeof(T);
+  Ladder ladder;
+  ladder.title = title_of(shape, scalar_type_of<T>, systems->count);
+  ladder.unit = "systems";
+  ladder.work = batch;
+  ladder.min_bytes = batch * (static_cast<double>(shape.matrix_size() + shape.rhs_size()) * sizeof(T) + answer);
+  if (!shape.determinant_only) {
+    ladder.flops = 2 * n * n * n * batch;
+    ladder.flops_convention = "2 n^3 per system";
+  }
+  ladder.bound = shape.wants_inverse() ? Bound::copy : Bound::read;
+  ladder.poison = [systems](cudaStream_t stream) { systems->poison(stream); };
+  ladder.check = [systems] { return systems->worst_error(); };
+  return ladder;
+}
+
+void append(std::vector<Step>& steps, std::vector<Step> more) {
+  for (Step& step : more) steps.push_back(std::move(step));
+}
+
+}  // namespace
+
+template <class T>
+Ladder solve_ladder(std::int64_t batch) {
+  const std::shared_ptr<const Systems<T>> systems =
+      std::make_shared<Systems<T>>(SpdShape{32, 1, Storage::dense}, batch);
+  Ladder ladder = empty_ladder(systems);
+  ladder.title = "From naive to production: " + ladder.title;
+  ladder.steps = vendor_steps(systems);
+  std::vector<SolveStep<T>> between = solve_steps_by_warps<T>();
+  if constexpr (scalar_type_of<T> == ScalarType::float32) {
+    const std::vector<SolveStep<T>> by_blocks = solve_steps_by_blocks<T>();
+    between.insert(between.begin(), by_blocks.begin(), by_blocks.end());
+  }
+  for (const SolveStep<T>& step : between) {
+    Step row;
+    row.name = step.name;
+    row.idea = step.idea;
+    row.launch = [systems, launch = step.launch](cudaStream_t stream) {
+      launch(systems->a, systems->b, systems->x, systems->count, stream);
+    };
+    ladder.steps.push_back(std::move(row));
+  }
+  append(ladder.steps, production_steps(systems));
+  return ladder;
+}
+
+template <class T>
+Ladder solve_comparison(const SpdShape& shape, std::int64_t batch) {
+  const std::shared_ptr<const Systems<T>> systems = std::make_shared<Systems<T>>(shape, batch);
+  Ladder ladder = empty_ladder(systems);
+  ladder.steps = vendor_steps(systems);
+  if (shape.storage == Storage::packed_lower)
+    for (Step& step : ladder.steps) step.idea += "; reads dense matrices, unpacked before the clock runs";
+  append(ladder.steps, production_steps(systems));
+  return ladder;
+}
+
+template Ladder solve_ladder<float>(std::int64_t);
+template Ladder solve_ladder<double>(std::int64_t);
+template Ladder solve_comparison<float>(const SpdShape&, std::int64_t);
+template Ladder solve_comparison<double>(const SpdShape&, std::int64_t);
+
+}  // namespace smallbatch

@@ -1,0 +1,19 @@
+// The ladders of the solvers: what S1 measures, from what the vendor's libraries offer to the production kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "bench/ladder.hpp"
+#include "core/batch.hpp"
+
+namespace smallbatch {
+
+/// Every step from naive to production: n = 32, one right-hand side, dense.
+template <class T>
+Ladder solve_ladder(std::int64_t batch);
+
+/// The production methods beside the vendor's routines alone, for any shape.
+template <class T>
+Ladder solve_comparison(const SpdShape& shape, std::int64_t batch);
+
+}  // namespace smallbatch

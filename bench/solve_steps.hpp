@@ -1,0 +1,28 @@
+// The steps between naive and production for n = 32 and one right-hand side: Gauss-Jordan without pivoting, without
+// inspection of the input, without a status. Dense matrices, both triangles filled.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace smallbatch {
+
+template <class T>
+struct SolveStep {
+  const char* name;
+  const char* idea;
+  /// a (count, 32, 32), b and x (count, 32), on the device. Asynchronous on `stream`.
+  void (*launch)(const T* a, const T* b, T* x, std::int64_t count, cudaStream_t stream);
+};
+
+/// A block per system; bench/solve_by_blocks.cu.
+template <class T>
+std::vector<SolveStep<T>> solve_steps_by_blocks();
+
+/// A warp for one or more systems; bench/solve_by_warps.cu.
+template <class T>
+std::vector<SolveStep<T>> solve_steps_by_warps();
+
+}  // namespace smallbatch

@@ -1,0 +1,134 @@
+#include "bench/solve_systems.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/compare.hpp"
+#include "core/grid_stride.hpp"
+#include "solvers/spd_families.hpp"
+#include "solvers/spd_referee.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr int threads = 256, blocks = 1024;
+
+/// Counts the values that `is_bad`.
+template <class V, class IsBad>
+__global__ void count_bad(const V* values, std::int64_t count, IsBad is_bad, unsigned long long* bad) {
+  for_each_index(static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x,
+                 static_cast<std::int64_t>(gridDim.x) * blockDim.x, count, [&](std::int64_t i) {
+                   if (is_bad(values[i])) atomicAdd(bad, 1ULL);
+                 });
+}
+
+struct NotFinite {
+  template <class V>
+  __device__ bool operator()(V value) const {
+    return !(value - value == 0);
+  }
+};
+
+struct NotZero {
+  __device__ bool operator()(std::int32_t value) const { return value != 0; }
+};
+
+template <class V>
+std::vector<V> download(const V* from, std::int64_t numbers) {
+  std::vector<V> values(static_cast<std::size_t>(numbers));
+  check(cudaMemcpy(values.data(), from, values.size() * sizeof(V), cudaMemcpyDeviceToHost));
+  return values;
+}
+
+/// Both triangles of systems stored as `shape` says.
+template <class T>
+std::vector<T> unpacked(const SpdShape& shape, const std::vector<T>& packed) {
+  if (shape.storage != Storage::packed_lower) return packed;
+  const std::int64_t n = shape.n, systems = static_cast<std::int64_t>(packed.size()) / shape.matrix_size();
+  std::vector<T> dense(static_cast<std::size_t>(systems * n * n));
+  const T* from = packed.data();
+  for (std::int64_t p = 0; p < systems; ++p)
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t j = 0; j <= i; ++j, ++from) {
+        dense[static_cast<std::size_t>((p * n + i) * n + j)] = *from;
+        dense[static_cast<std::size_t>((p * n + j) * n + i)] = *from;
+      }
+  return dense;
+}
+
+}  // namespace
+
+template <class T>
+Systems<T>::Systems(const SpdShape& s, std::int64_t systems)
+    : shape(s), count(systems), distinct_(std::min<std::int64_t>(systems, 1024)) {  // making them takes time
+  host_a_.resize(static_cast<std::size_t>(distinct_ * shape.matrix_size()));
+  host_b_.resize(static_cast<std::size_t>(distinct_ * shape.rhs_size()));
+  generate_spd(SpdFamily::random, shape, 100, 1, 0, distinct_, host_a_.data(), host_b_.data());
+  a = upload(memory_a_, host_a_, shape.matrix_size());
+  dense_a = a;
+  if (shape.storage == Storage::packed_lower)
+    dense_a = upload(memory_dense_, unpacked(shape, host_a_), std::int64_t{shape.n} * shape.n);
+  if (shape.rhs_size() > 0) b = upload(memory_b_, host_b_, shape.rhs_size());
+  const auto all = static_cast<std::size_t>(count);
+  if (shape.solution_size() > 0) x = memory_x_.reserve<T>(all * static_cast<std::size_t>(shape.solution_size()));
+  backward_error = memory_error_.reserve<T>(all);
+  log_determinant = memory_determinant_.reserve<double>(all);
+  info = memory_info_.reserve<std::int32_t>(all);
+  bad_ = memory_bad_.reserve<unsigned long long>(1);
+  check(cudaDeviceSynchronize());  // the steps' streams do not wait for this one
+}
+
+template <class T>
+T* Systems<T>::upload(DeviceMemory& memory, const std::vector<T>& systems, std::int64_t stored) const {
+  T* const to = memory.reserve<T>(static_cast<std::size_t>(count * stored));
+  check(cudaMemcpy(to, systems.data(), systems.size() * sizeof(T), cudaMemcpyHostToDevice));
+  for (std::int64_t there = distinct_; there < count; there *= 2) {
+    const auto bytes = static_cast<std::size_t>(std::min(there, count - there) * stored) * sizeof(T);
+    check(cudaMemcpy(to + there * stored, to, bytes, cudaMemcpyDeviceToDevice));
+  }
+  return to;
+}
+
+template <class T>
+void Systems<T>::poison(cudaStream_t stream) const {
+  const auto all = static_cast<std::size_t>(count);
+  if (x != nullptr)
+    check(cudaMemsetAsync(x, 0xff, all * static_cast<std::size_t>(shape.solution_size()) * sizeof(T), stream));
+  check(cudaMemsetAsync(backward_error, 0xff, all * sizeof(T), stream));
+  check(cudaMemsetAsync(log_determinant, 0xff, all * sizeof(double), stream));
+  check(cudaMemsetAsync(info, 0, all * sizeof(std::int32_t), stream));
+}
+
+template <class T>
+double Systems<T>::worst_error() const {
+  check(cudaMemset(bad_, 0, sizeof(*bad_)));
+  const std::int64_t size = shape.solution_size();
+  if (x != nullptr) count_bad<<<blocks, threads>>>(x, count * size, NotFinite{}, bad_);
+  if (shape.determinant_only) count_bad<<<blocks, threads>>>(log_determinant, count, NotFinite{}, bad_);
+  count_bad<<<blocks, threads>>>(info, count, NotZero{}, bad_);
+  check(cudaGetLastError());
+  if (download(bad_, 1)[0] > 0) return std::numeric_limits<double>::infinity();
+
+  double worst = 0;
+  for (std::int64_t i = 0; i < 500; ++i) {
+    const std::int64_t p = i * (count - 1) / 499, q = p % distinct_;
+    const T* const matrix = host_a_.data() + q * shape.matrix_size();
+    const T* const rhs = host_b_.data() + q * shape.rhs_size();
+    if (shape.determinant_only) {
+      const SpdJudgement judgement = judge_spd_solution<T>(shape, matrix, rhs, nullptr, 0);
+      const double got = download(log_determinant + p, 1)[0];
+      worst = std::max(worst, error_over_bound(got, judgement.log_determinant, judgement.log_determinant_bound));
+    } else {
+      const std::vector<T> answer = download(x + p * size, size);
+      const SpdJudgement judgement = judge_spd_solution(shape, matrix, rhs, answer.data(), 0);
+      worst = std::max({worst, judgement.residual_ratio / spd_ratio_limit, judgement.forward_ratio / spd_ratio_limit});
+    }
+  }
+  return worst;
+}
+
+template class Systems<float>;
+template class Systems<double>;
+
+}  // namespace smallbatch
