@@ -8,6 +8,7 @@
 
 #include "bench/ladder.hpp"
 #include "bench/markdown.hpp"
+#include "bench/solve_cpu_ladder.hpp"
 #include "bench/tables.hpp"
 #include "core/compare.hpp"
 #include "core/device.hpp"
@@ -113,6 +114,7 @@ int run(const Options& options) {
   for (const LadderTable& table : ladder_tables())
     if (options.wants(table.name)) all_right &= print_ladder(table.full(), roofline);
   if (options.wants("calls")) all_right &= print_calls();
+  if (options.wants("cpu")) all_right &= print_solve_cpu_ladder();
   return all_right ? 0 : 1;
 }
 

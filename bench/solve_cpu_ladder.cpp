@@ -9,11 +9,11 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/aligned_allocator.hpp"
 #include "core/compare.hpp"
 #include "core/parallel.hpp"
 #include "solvers/spd_families.hpp"
@@ -29,34 +29,21 @@ constexpr std::int64_t batch = std::int64_t{1} << 14;
 constexpr int repeats = 15;
 
 template <class T>
-class LineAligned {
- public:
-  explicit LineAligned(std::int64_t size)
-      : values_(static_cast<T*>(::operator new(sizeof(T) * static_cast<std::size_t>(size), line))) {}
-  [[nodiscard]] T* data() const { return values_.get(); }
-
- private:
-  static constexpr std::align_val_t line{64};
-  struct Delete {
-    void operator()(T* values) const noexcept { ::operator delete(values, line); }
-  };
-  std::unique_ptr<T, Delete> values_;
-};
-
-template <class T>
 struct Problem {
   static constexpr SpdShape shape{n, 1, Storage::dense};
-  LineAligned<T> a{batch * n * n}, b{batch * n}, x{batch * n}, backward_error{batch};
-  LineAligned<std::int32_t> info{batch};
+  AlignedVector<T> a, b, x, backward_error;
+  AlignedVector<std::int32_t> info;
 
-  Problem() { generate_spd(SpdFamily::gram, shape, 1, 1, 0, batch, a.data(), b.data()); }
+  Problem() : a(batch * n * n), b(batch * n), x(batch * n), backward_error(batch), info(batch) {
+    generate_spd(SpdFamily::gram, shape, 1, 1, 0, batch, a.data(), b.data());
+  }
   [[nodiscard]] SpdBatch<T> systems() const { return {shape, batch, a.data(), b.data()}; }
-  [[nodiscard]] SpdSolution<T> solution(bool with_backward_error) const {
+  [[nodiscard]] SpdSolution<T> solution(bool with_backward_error) {
     return {x.data(), info.data(), with_backward_error ? backward_error.data() : nullptr};
   }
-  void poison() const {
-    std::fill_n(x.data(), batch * n, std::numeric_limits<T>::quiet_NaN());
-    std::fill_n(info.data(), batch, std::int32_t{0});  // Eigen's row writes none
+  void poison() {
+    std::fill(x.begin(), x.end(), std::numeric_limits<T>::quiet_NaN());
+    std::fill(info.begin(), info.end(), 0);  // Eigen's row writes none
   }
   /// Largest ratio of the referee's sample over its limit; above 1 is wrong.
   [[nodiscard]] double error_over_bound() const {
@@ -64,8 +51,8 @@ struct Problem {
     constexpr std::int64_t sample = 31;
     for (std::int64_t k = 0; k < batch; k += sample) {
       const SpdJudgement judgement =
-          judge_spd_solution(shape, a.data() + k * n * n, b.data() + k * n, x.data() + k * n, info.data()[k]);
-      if (!same_status(info.data()[k], judgement, scalar_type_of<T>, n)) return std::numeric_limits<double>::infinity();
+          judge_spd_solution(shape, a.data() + k * n * n, b.data() + k * n, x.data() + k * n, info[k]);
+      if (!same_status(info[k], judgement, scalar_type_of<T>, n)) return std::numeric_limits<double>::infinity();
       for (const double ratio : {judgement.residual_ratio, judgement.forward_ratio})
         if (!(ratio / spd_ratio_limit <= worst)) worst = ratio / spd_ratio_limit;
     }
@@ -93,7 +80,7 @@ Seconds time_of(const std::function<void()>& run) {
 }
 
 template <class T>
-std::vector<Row> rows_of(const Problem<T>& problem) {
+std::vector<Row> rows_of(Problem<T>& problem) {
   std::vector<Row> rows;
   rows.push_back({"eigen_llt_fixed", "Eigen's LLT with n known to the compiler, one system after another, one thread",
                   [&problem] { solve_by_eigen_llt(batch, problem.a.data(), problem.b.data(), problem.x.data()); }});
@@ -124,9 +111,11 @@ std::vector<Row> rows_of(const Problem<T>& problem) {
 
 template <class T>
 bool print_table() {
-  const Problem<T> problem;
+  Problem<T> problem;
   std::printf("\n## solve on the host, n=%d, one right-hand side, dense %s, batch %lld\n\n", n,
               sizeof(T) == 4 ? "float32" : "float64", static_cast<long long>(batch));
+  std::printf("Host: %u threads, %s. Median of %d calls by the host's clock, data in host memory.\n\n",
+              hardware_threads(), usable_ldlt_kernels().front().name, repeats);
   std::printf("| step | idea | 10^6 systems/s | times row 0 | Gflop/s | error / bound | ms, lowest to highest |\n");
   std::printf("|---|---|---|---|---|---|---|\n");
   constexpr double flops = n * n * n / 3.0 + 2.0 * n * n;  // of Cholesky's method and two triangular solves

@@ -59,6 +59,7 @@ std::vector<std::string> table_names() {
   for (const LadderTable& table : ladder_tables())
     if (names.empty() || names.back() != table.name) names.push_back(table.name);
   names.emplace_back("calls");
+  names.emplace_back("cpu");
   return names;
 }
 

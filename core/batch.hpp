@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/aligned_allocator.hpp"
+
 namespace smallbatch {
 
 enum class ScalarType { float32, float64 };
@@ -94,7 +96,8 @@ struct SpdBlock {
   SpdShape shape;
   std::int64_t first = 0;
   std::int64_t count = 0;
-  std::vector<T> a, b, x, backward_error, rcond, smallest_pivot;
+  AlignedVector<T> a, b, x;
+  std::vector<T> backward_error, rcond, smallest_pivot;
   std::vector<double> log_determinant;
   std::vector<std::int32_t> info, repaired;
 

@@ -9,7 +9,8 @@
 // the panel's diagonal block is reached. Rows from n to the end of the last panel exist and are zero. The vectors above
 // the diagonal of a diagonal block are never used.
 //
-// Every sum runs over k in ascending order whatever the tiles are, so the tiles decide no bit.
+// Every sum has its terms in one order whatever the tiles are (k ascends; in L^-T it descends), so the tiles decide no
+// bit.
 //
 // Compiled once per instruction set, so everything here has internal linkage (ldlt_lanes_body.hpp says why).
 #pragma once
@@ -68,13 +69,12 @@ struct Elimination {
   using Vector = typename L::Vector;
   using Mask = typename L::Mask;
 
-  /// c_ij of M rows for j in [j0, j0 + Columns), by the rows of l with those numbers; c and l point at column k0, where
-  /// the sums begin.
+  /// c_ij of M rows for j in [j0, j0 + Columns), by the rows of l with those numbers.
   template <int M>
-  static void eliminate_tile(Vector* c, const Vector* l, std::int64_t k0, std::int64_t j0) {
+  static void eliminate_tile(Vector* c, const Vector* l, std::int64_t j0) {
     Vector sum[Columns][M];
-    Vector* const tile = c + panel_rows * (j0 - k0);
-    const Vector* const end = l + panel_rows * (j0 - k0);
+    Vector* const tile = c + panel_rows * j0;
+    const Vector* const end = l + panel_rows * j0;
 #pragma GCC unroll 4
     for (int t = 0; t < Columns; ++t)
 #pragma GCC unroll 4
@@ -102,18 +102,6 @@ struct Elimination {
     for (int t = 0; t < Columns; ++t)
 #pragma GCC unroll 4
       for (int m = 0; m < M; ++m) tile[panel_rows * t + m] = sum[t][m];
-  }
-
-  /// M rows of c from column 4 `from` up to column 4 `to`, by the panels from..to-1 of l.
-  template <int M, class BeforeTile>
-  static void eliminate_panel(Vector* c, const Vector* l, std::int64_t from, std::int64_t to,
-                              BeforeTile&& before_tile) {
-    const std::int64_t k0 = panel_rows * from;
-    for (std::int64_t panel = from; panel < to; ++panel)
-      for (int t = 0; t < panel_rows; t += Columns) {
-        before_tile();
-        eliminate_tile<M>(c, l + panel_begin(panel) + panel_rows * k0 + t, k0, panel_rows * panel + t);
-      }
   }
 
   /// The diagonal block of M rows: turns the c to its left into l and factors it.
@@ -156,7 +144,11 @@ struct Elimination {
   template <int M, class BeforeTile>
   static void factor_panel(Vector* l, std::int64_t panel, T floor, Pivots<L>& pivots, BeforeTile&& before_tile) {
     Vector* const c = l + panel_begin(panel);
-    eliminate_panel<M>(c, l, 0, panel, before_tile);
+    for (std::int64_t before = 0; before < panel; ++before)
+      for (int t = 0; t < panel_rows; t += Columns) {
+        before_tile();
+        eliminate_tile<M>(c, l + panel_begin(before) + t, panel_rows * before + t);
+      }
     before_tile();
     factor_diagonal<M>(c, panel_rows * panel, floor, pivots);
   }
@@ -248,15 +240,46 @@ struct Elimination {
     for (; c < columns; ++c) substitute<1>(n, l, pivots, x + c, columns);
   }
 
-  /// The inverse, n x n by rows and exactly symmetric, from the factors. z has room for padded(n)^2 vectors.
-  static void invert(int n, const Vector* l, const Pivots<L>& pivots, Vector* z, Vector* inverse) {
-    const int panels = panel_count(n), width = padded(n);
-    for (int panel = 0; panel < panels; ++panel) {  // rows of L^-T, from the solution of Z L^T = I
-      const int row0 = panel_rows * panel;
-      Vector* const rows = z + panel_rows * (width * panel + row0);  // at column row0: nothing to its left
-      for (int e = 0; e < panel_rows * (width - row0); ++e) rows[e] = Vector{} + (e / 4 == e % 4 ? T(1) : T(0));
-      eliminate_panel<panel_rows>(rows, l, panel, panels, [] {});
+  /// y_ij of four rows i from i0 on and `Columns` columns j from j0 on, of Y = L^-T, from the rows below them.
+  static void invert_tile(int i0, int j0, const Vector* l, Vector* y, int width) {
+    Vector sum[Columns][panel_rows];
+#pragma GCC unroll 4
+    for (int t = 0; t < Columns; ++t)
+#pragma GCC unroll 4
+      for (int m = 0; m < panel_rows; ++m) sum[t][m] = Vector{} + (i0 + m == j0 + t ? T(1) : T(0));
+    for (int panel = j0 / panel_rows; panel > i0 / panel_rows; --panel) {
+      const Vector* const left = l + panel_begin(panel) + panel_rows * i0;
+      const Vector* const below = y + panel_rows * (width * panel + j0);
+#pragma GCC unroll 4
+      for (int k = panel_rows - 1; k >= 0; --k)
+#pragma GCC unroll 4
+        for (int t = 0; t < Columns; ++t)
+#pragma GCC unroll 4
+          for (int m = 0; m < panel_rows; ++m) sum[t][m] -= left[panel_rows * m + k] * below[panel_rows * t + k];
     }
+    const Vector* const block = l + panel_begin(i0 / panel_rows) + panel_rows * i0;
+#pragma GCC unroll 4
+    for (int k = panel_rows - 1; k > 0; --k)
+#pragma GCC unroll 4
+      for (int m = 0; m < k; ++m)
+#pragma GCC unroll 4
+        for (int t = 0; t < Columns; ++t) sum[t][m] -= block[panel_rows * m + k] * sum[t][k];
+    Vector* const to = y + width * i0 + panel_rows * j0;
+#pragma GCC unroll 4
+    for (int t = 0; t < Columns; ++t)
+#pragma GCC unroll 4
+      for (int m = 0; m < panel_rows; ++m) to[panel_rows * t + m] = sum[t][m];
+  }
+
+  /// The inverse, n x n by rows and exactly symmetric, from the factors. z has room for padded(n)^2 vectors.
+  ///
+  /// X = Y D^-1 Y^T with Y from L^T Y = I, not from Y L^T = I: A X is L D (L^T Y) D^-1 Y^T, so it is L^T Y that has to
+  /// be near I. Where Y L^T is, another square root of A's condition number lies in between (N. J. Higham, "Accuracy
+  /// and Stability of Numerical Algorithms", chapter 14).
+  static void invert(int n, const Vector* l, const Pivots<L>& pivots, Vector* z, Vector* inverse) {
+    const int width = padded(n);
+    for (int i0 = width - panel_rows; i0 >= 0; i0 -= panel_rows)
+      for (int j0 = i0; j0 < width; j0 += Columns) invert_tile(i0, j0, l, z, width);
     for (int i0 = 0; i0 < n; i0 += panel_rows)
       for (int j0 = 0; j0 <= i0; j0 += panel_rows)
         for (int t = 0; t < panel_rows; t += Columns) {

@@ -1,10 +1,20 @@
-// What the GPU kernels of this room share: their arguments, exact scaling by powers of two, reductions over the lanes
-// of a system, and how they are launched. Private to solvers/*.cu.
+// What the GPU kernels of this room share: their arguments, how systems lie in the lanes and in the shared memory of a
+// warp, exact powers of two, reductions over the lanes of a system, and how they are launched. Private to
+// solvers/*.cu.
+//
+// G lanes share a system. The matrix is padded with identity rows to N x N, N = 8, 16, 32 or 64, and lane l owns the rows
+// G u + l, u = 0 .. N/G - 1, of its lower triangle: row G u + l as the registers a[u][0 .. G (u + 1) - 1]. Rows dealt out
+// in turn keep all lanes busy until the end of an elimination, and the half of the matrix that symmetry makes redundant
+// costs neither registers nor multiply-adds. (Inside the diagonal G x G blocks some registers lie above the
+// diagonal. They hold anything, and nothing that counts is computed from them.)
 #pragma once
 
-#include <algorithm>
+#include <cuda_runtime_api.h>
 
-#include "solvers/spd_solver.cuh"
+#include <algorithm>
+#include <cstdint>
+
+#include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
 
@@ -12,9 +22,8 @@ namespace {
 
 constexpr unsigned whole_warp = 0xffffffffU;
 constexpr int warp_lanes = 32;
-constexpr int warps_per_block = 4;
-constexpr std::int64_t max_blocks = 1 << 14;  // the kernels stride over the rest
 
+/// Everything a kernel is told. Null pointers are not computed.
 template <class T>
 struct Arguments {
   const T* a;
@@ -22,36 +31,80 @@ struct Arguments {
   T* x;
   std::int32_t* info;
   T* backward_error;
-  std::int64_t count, matrix_size, rhs_size, solution_size;
+  T* rcond;
+  T* smallest_pivot;
+  double* log_determinant;
+  std::int32_t* repaired;
+  std::int64_t count, a_step, b_step, x_step;
+  unsigned tasks;  ///< groups of systems that a warp takes at a time
   int n, nrhs;
-  bool packed;
-  bool only_marked;  ///< work on marked systems alone: marked for scaling (elimination) or for judgement (backward
-                     ///< error)
+  Storage storage;
+  bool inverse;
+  bool pivot_numbers;  ///< smallest pivot, log-determinant or repairs are wanted
+  bool vectors;    ///< matrices may be copied in pieces of 16 bytes
+  T pivot_floor;
+  T resolve_above;    ///< work on systems alone that were solved with a larger backward error; negative: on all
+  bool only_marked;  ///< judge systems alone whose backward error is the mark
 };
 
-/// Stands in info between inspection and elimination for a system that is to be scaled.
-constexpr std::int32_t marked_for_scaling = INT32_MAX;
-
-/// Stands in backward_error between a second solution and its judgement.
+/// Stands in backward_error between an inverse by L D L^T and its judgement.
 constexpr int marked_for_judgement = -1;
 
 template <class T>
 struct Traits;
 template <>
 struct Traits<float> {
-  // What fits into the registers of a lane, in the fast, the general and the inverse kernel.
-  static constexpr int fast_rows = 4, fast_rhs = 4, general_rows = 4, general_rhs = 4, inverse_rows = 4;
   static constexpr int exponent_bias = 127;
   static constexpr int diagonal_window = 20, rhs_window = 40;  // exponents that need no scaling
   static constexpr float eps = 0x1p-23F;
 };
 template <>
 struct Traits<double> {
-  static constexpr int fast_rows = 2, fast_rhs = 2, general_rows = 1, general_rhs = 4, inverse_rows = 2;
   static constexpr int exponent_bias = 1023;
   static constexpr int diagonal_window = 150, rhs_window = 300;
   static constexpr double eps = 0x1p-52;
 };
+
+/// Lanes per system, measured to be best.
+template <class T, int N>
+inline constexpr int lanes_per_system = N == 8 ? 4 : N == 16 ? 4 : N == 32 ? (sizeof(T) == 4 ? 8 : 16) : sizeof(T) == 4 ? 16 : 32;
+
+/// The same where whole rows are kept in registers.
+template <class T, int N>
+inline constexpr int lanes_for_whole_rows = N == 8 ? 4 : N == 16 ? 4 : N == 32 ? (sizeof(T) == 4 ? 8 : 16) : 32;
+
+template <class T, int N, int Lanes = lanes_per_system<T, N>>
+struct Layout {
+  static constexpr int size = N;
+  static constexpr int lanes = Lanes;                   // G
+  static constexpr int rows = N / lanes;                // per lane
+  static constexpr int systems = warp_lanes / lanes;    // per warp
+  static constexpr int piece = 16 / sizeof(T);          // numbers in a 16-byte access
+  // Distances in shared memory, in numbers: the rows of neighbouring lanes lie in different banks, and behind each row
+  // there is room for four numbers that are no part of A.
+  static constexpr int row_pitch = N + (sizeof(T) == 4 ? N == 16 ? 8 : 4 : N >= 32 ? 6 : 4);
+  static constexpr int system_pitch = N * row_pitch + (N == 32 ? 2 : N == 64 ? 4 : 1) * piece;
+  // Warps per multiprocessor that shared memory leaves room for; what registers may be spent on.
+  static constexpr int resident_warps = N == 8 ? 16 : N == 16 ? (sizeof(T) == 4 ? 12 : 8) : N == 64 ? 6 : sizeof(T) == 4 ? 11 : Lanes == 8 ? 5 : 8;
+};
+template <class T, int N>
+using WholeRows = Layout<T, N, lanes_for_whole_rows<T, N>>;
+
+template <class T, int Count>
+struct alignas(sizeof(T) * Count) Vector {
+  T value[Count];
+};
+
+/// The same number, but new to the compiler: what is computed from it is not computed before the loop around, to be kept in
+/// registers all the way.
+__device__ __forceinline__ int fresh(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
+/// Keeps the compiler from postponing what leads to `value`, and from keeping its operands in registers until then.
+__device__ __forceinline__ void now(float& value) { asm volatile("" : "+f"(value)); }
+__device__ __forceinline__ void now(double& value) { asm volatile("" : "+d"(value)); }
 
 /// 1/v, correctly rounded wherever v and 1/v are normal numbers: what __frcp_rn and __drcp_rn compute, without their
 /// branch for all the rest, whose call costs registers. Pivots of scaled systems are normal; any other value means
@@ -70,8 +123,8 @@ __device__ __forceinline__ double reciprocal(double v) {
 }
 
 /// floor(log2 |v|); -bias where v is zero or subnormal.
-__device__ int exponent_of(float v) { return ((__float_as_int(v) >> 23) & 255) - 127; }
-__device__ int exponent_of(double v) { return ((__double2hiint(v) >> 20) & 2047) - 1023; }
+__device__ inline int exponent_of(float v) { return ((__float_as_int(v) >> 23) & 255) - 127; }
+__device__ inline int exponent_of(double v) { return ((__double2hiint(v) >> 20) & 2047) - 1023; }
 
 /// 2^e, for e among the normal exponents.
 template <class T>
@@ -91,6 +144,12 @@ __device__ T scale(T v, int e) {
   return v * power_of_two<T>(half) * power_of_two<T>(e - half);
 }
 
+/// Whether v is not zero and its magnitude lies beyond 2^+-window. (Not so for a NaN.)
+template <class T>
+__device__ __forceinline__ bool is_far(T v, int window) {
+  return abs(v) > power_of_two<T>(window) || (abs(v) < power_of_two<T>(-window) && v != 0);
+}
+
 template <class T>
 __device__ bool not_finite(T v) {
   return !(v - v == 0);
@@ -98,6 +157,19 @@ __device__ bool not_finite(T v) {
 template <class T>
 __device__ T not_a_number() {
   return static_cast<T>(__longlong_as_double(0x7ff8000000000000LL));
+}
+
+template <class T>
+__device__ T infinity() {
+  return static_cast<T>(__longlong_as_double(0x7ff0000000000000LL));
+}
+
+/// The bits in which two numbers differ.
+__device__ inline unsigned differing_bits(float a, float b) {
+  return static_cast<unsigned>(__float_as_int(a) ^ __float_as_int(b));
+}
+__device__ inline unsigned differing_bits(double a, double b) {
+  return static_cast<unsigned>((__double2hiint(a) ^ __double2hiint(b)) | (__double2loint(a) ^ __double2loint(b)));
 }
 
 /// Any, sum or maximum over the `Width` neighbouring lanes that share a system. The whole warp calls.
@@ -110,77 +182,19 @@ __device__ bool any_of_group(bool value) {
 }
 template <int Width, class V>
 __device__ V sum_of_group(V value) {
+#pragma unroll
   for (int step = Width / 2; step > 0; step /= 2) value += __shfl_xor_sync(whole_warp, value, step);
   return value;
 }
 template <int Width, class V>
 __device__ V max_of_group(V value) {
+#pragma unroll
   for (int step = Width / 2; step > 0; step /= 2) value = max(value, __shfl_xor_sync(whole_warp, value, step));
   return value;
 }
-
-__device__ std::int64_t first_warp_in_grid() {
-  return static_cast<std::int64_t>(blockIdx.x) * warps_per_block + threadIdx.x / warp_lanes;
-}
-__device__ std::int64_t warps_in_grid() { return static_cast<std::int64_t>(gridDim.x) * warps_per_block; }
-
-// exact scaling: D A D y = 2^t D b, x = 2^-t D y
-
-/// the exponents of D and 2^t.
-template <class T, int N, int R>
-struct alignas(16) Staging {
-  T matrix[N][N + 4];
-  T rhs[R][N];
-  int half[N];
-  int shift[R];
-};
-
-/// The exponents of D, which bring the diagonal next to 1, into staging.half.
-template <class T, int N, int R>
-__device__ void find_matrix_scale(const Arguments<T>& args, const T* matrix, bool active, int lane, int lanes,
-                                  Staging<T, N, R>& staging) {
-  for (int i = lane; i < N; i += lanes) {
-    T diagonal = 1;
-    if (active && i < args.n) diagonal = matrix[args.packed ? i * (i + 1) / 2 + i : i * (args.n + 1)];
-    staging.half[i] = diagonal > 0 ? -(exponent_of(diagonal) >> 1) : 0;
-  }
-}
-
-/// D A D, padded with identity rows, into staging.matrix; the identity where the lane's system is not to be solved.
-template <class T, int N, int R>
-__device__ void stage_scaled_matrix(const Arguments<T>& args, const T* matrix, bool active, int lane, int lanes,
-                                    Staging<T, N, R>& staging) {
-  for (int i = 0; i < N; ++i)
-    for (int j = lane; j < N; j += lanes) {
-      const int high = max(i, j), low = min(i, j);
-      T value = i == j ? T(1) : T(0);
-      if (active && high < args.n)
-        value = matrix[args.packed ? high * (high + 1) / 2 + low : i * args.n + j] * power_of_two<T>(staging.half[i]) *
-                power_of_two<T>(staging.half[j]);
-      staging.matrix[i][j] = value;
-    }
-}
-
-/// 2^t D b for the right-hand sides first .. first + R - 1 into staging.rhs, 0 where there is none; t is 0 unless D b
-/// lies far from 1. The whole warp calls, `Lanes` lanes per system.
-template <int Lanes, class T, int N, int R>
-__device__ void stage_scaled_rhs(const Arguments<T>& args, std::int64_t system, bool active, int first, int lane,
-                                 Staging<T, N, R>& staging) {
-  constexpr int lowest = -4 * Traits<T>::exponent_bias;
-  for (int r = 0; r < R; ++r) {
-    int top = lowest;
-    for (int i = lane; i < N; i += Lanes) {
-      T value = 0;
-      if (active && i < args.n && first + r < args.nrhs)
-        value = args.b[system * args.rhs_size + static_cast<std::int64_t>(i) * args.nrhs + first + r];
-      if (value != 0) top = max(top, exponent_of(value) + staging.half[i]);
-      staging.rhs[r][i] = value;
-    }
-    top = max_of_group<Lanes>(top);
-    const int shift = top != lowest && abs(top) > Traits<T>::rhs_window ? -top : 0;
-    if (lane == 0) staging.shift[r] = shift;
-    for (int i = lane; i < N; i += Lanes) staging.rhs[r][i] = scale(staging.rhs[r][i], staging.half[i] + shift);
-  }
+template <int Width, class V>
+__device__ V min_of_group(V value) {
+  return -max_of_group<Width>(-value);
 }
 
 // launching
@@ -189,37 +203,64 @@ template <class T>
 using Kernel = void (*)(Arguments<T>);
 
 /// The size that a system is padded to.
-constexpr int padded_size(int n) { return n <= 8 ? 8 : n <= 16 ? 16 : 32; }
+constexpr int padded_size(int n) { return n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : 64; }
 
-/// The kernel of three that is for the padded size of n.
+/// A kernel for each padded size, of one warp per block, and the systems that it takes at a time.
 template <class T>
-Kernel<T> pick(int n, Kernel<T> kernel8, Kernel<T> kernel16, Kernel<T> kernel32) {
-  return padded_size(n) == 8 ? kernel8 : padded_size(n) == 16 ? kernel16 : kernel32;
+struct Kernels {
+  struct OfSize {
+    Kernel<T> kernel;
+    int systems;
+  };
+  OfSize of8, of16, of32, of64;
+};
+
+template <class T>
+Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
+                          T resolve_above = -1) {
+  const SpdShape& shape = batch.shape;
+  const std::int64_t step = batch.a_step();
+  constexpr std::int64_t piece = 16 / sizeof(T);
+  const bool vectors = shape.storage != Storage::packed_lower && shape.n == padded_size(shape.n) &&
+                       reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 && step % piece == 0;
+  return {batch.a,
+          batch.b,
+          solution.x,
+          solution.info,
+          solution.backward_error,
+          solution.rcond,
+          solution.smallest_pivot,
+          solution.log_determinant,
+          solution.repaired,
+          batch.count,
+          step,
+          batch.b_step(),
+          solution.x_step(shape),
+          0,
+          shape.n,
+          shape.nrhs,
+          shape.storage,
+          shape.wants_inverse(),
+          solution.smallest_pivot != nullptr || solution.log_determinant != nullptr || solution.repaired != nullptr,
+          vectors,
+          static_cast<T>(pivot_floor),
+          resolve_above,
+          false};
 }
 
-/// Launches blocks of `warps` warps that take `systems_per_block` systems at a time.
+/// Launches the kernel for the size of the systems: a warp per block, which strides over the batch.
 template <class T>
-cudaError_t launch(Kernel<T> kernel, int systems_per_block, int warps, bool only_marked, const SpdBatch<T>& batch,
-                   const SpdSolution<T>& solution, cudaStream_t stream) {
-  if (batch.count == 0) return cudaSuccess;
-  const SpdShape& shape = batch.shape;
-  const std::int64_t blocks = std::min(max_blocks, (batch.count + systems_per_block - 1) / systems_per_block);
-  Arguments<T> arguments{batch.a,
-                         batch.b,
-                         solution.x,
-                         solution.info,
-                         solution.backward_error,
-                         batch.count,
-                         shape.matrix_size(),
-                         shape.rhs_size(),
-                         shape.solution_size(),
-                         shape.n,
-                         shape.nrhs,
-                         shape.storage == Storage::packed_lower,
-                         only_marked};
+cudaError_t launch(const Kernels<T>& kernels, Arguments<T> arguments, cudaStream_t stream) {
+  if (arguments.count == 0) return cudaSuccess;
+  constexpr unsigned max_blocks = 1 << 14;
+  const int size = padded_size(arguments.n);
+  const auto& [kernel, systems] = size == 8    ? kernels.of8
+                                  : size == 16 ? kernels.of16
+                                  : size == 32 ? kernels.of32
+                                               : kernels.of64;
+  arguments.tasks = static_cast<unsigned>((arguments.count + systems - 1) / systems);
   void* parameters[] = {&arguments};
-  return cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(warps * warp_lanes)),
-                          parameters, 0, stream);
+  return cudaLaunchKernel(kernel, dim3(std::min(max_blocks, arguments.tasks)), dim3(warp_lanes), parameters, 0, stream);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-// The cuda plan: owns a stream and one piece of device memory, copies systems in, launches the four steps of
-// spd_solver.cuh, copies the results out. A batch that does not fit into the free memory is worked through in pieces.
+// The cuda plan: owns a stream and one piece of device memory, copies systems in, launches spd_solver.cuh, copies the
+// results out. A batch that does not fit into the free memory is worked through in pieces. And the choice of kernels.
 #include <algorithm>
 
 #include "core/device.hpp"
 #include "core/device_cuda.hpp"
+#include "solvers/spd_kernels.cuh"
 #include "solvers/spd_solver.cuh"
 #include "solvers/spd_solver_backends.hpp"
 
@@ -14,16 +15,16 @@ namespace {
 class CudaSpdSolver final : public SpdSolver {
  public:
   /// The caller has made `device` current for the time of construction.
-  explicit CudaSpdSolver(int device) : device_(device) {}
+  CudaSpdSolver(int device, const SpdOptions& options) : device_(device), options_(options) {}
   void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) override { run(batch, solution); }
   void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) override { run(batch, solution); }
   [[nodiscard]] std::string description() const override {
-    return "cuda:" + std::to_string(device_) + " gauss_jordan, ldlt where its backward error is large";
+    return "cuda:" + std::to_string(device_) + " " + std::string(spd_method_name(options_.method));
   }
 
  private:
   static constexpr std::size_t alignment = 256;  // of each array in the memory
-  static constexpr std::size_t arrays = 5;
+  static constexpr std::size_t arrays = 8;
 
   template <class T>
   void run(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
@@ -34,7 +35,8 @@ class CudaSpdSolver final : public SpdSolver {
     const auto a_bytes = static_cast<std::size_t>(shape.matrix_size()) * sizeof(T);
     const auto b_bytes = static_cast<std::size_t>(shape.rhs_size()) * sizeof(T);
     const auto x_bytes = static_cast<std::size_t>(shape.solution_size()) * sizeof(T);
-    const std::int64_t piece = piece_size(batch.count, a_bytes + b_bytes + x_bytes + sizeof(T) + sizeof(std::int32_t));
+    constexpr std::size_t numbers = 3 * sizeof(T) + sizeof(double) + 2 * sizeof(std::int32_t);
+    const std::int64_t piece = piece_size(batch.count, a_bytes + b_bytes + x_bytes + numbers);
     const auto systems = static_cast<std::size_t>(piece);
 
     std::byte* free = memory_.reserve<std::byte>(capacity_);
@@ -43,21 +45,42 @@ class CudaSpdSolver final : public SpdSolver {
       free += (systems * bytes_per_system + alignment - 1) / alignment * alignment;
       return array;
     };
+    const auto carve_if = [&carve]<class V>(const V* wanted) {
+      return reinterpret_cast<V*>(wanted != nullptr ? carve(sizeof(V)) : nullptr);
+    };
     T* a = reinterpret_cast<T*>(carve(a_bytes));
     T* b = reinterpret_cast<T*>(carve(b_bytes));
-    const SpdSolution<T> on_device{reinterpret_cast<T*>(carve(x_bytes)),
-                                   reinterpret_cast<std::int32_t*>(carve(sizeof(std::int32_t))),
-                                   reinterpret_cast<T*>(carve(sizeof(T)))};
+    SpdSolution<T> on_device;
+    on_device.x = shape.determinant_only ? nullptr : reinterpret_cast<T*>(carve(x_bytes));
+    on_device.info = reinterpret_cast<std::int32_t*>(carve(sizeof(std::int32_t)));
+    if (!shape.determinant_only) on_device.backward_error = reinterpret_cast<T*>(carve(sizeof(T)));
+    on_device.rcond = carve_if(solution.rcond);
+    on_device.smallest_pivot = carve_if(solution.smallest_pivot);
+    on_device.log_determinant = carve_if(solution.log_determinant);
+    on_device.repaired = carve_if(solution.repaired);
 
     for (std::int64_t first = 0; first < batch.count; first += piece) {
       const std::int64_t count = std::min(piece, batch.count - first);
-      const auto pieces = static_cast<std::size_t>(count);
-      copy(a, batch.a + first * shape.matrix_size(), pieces * a_bytes, cudaMemcpyHostToDevice);
-      if (b_bytes > 0) copy(b, batch.b + first * shape.rhs_size(), pieces * b_bytes, cudaMemcpyHostToDevice);
-      check(launch_spd_solve<T>({shape, count, a, b}, on_device, stream_.get()));
-      copy(solution.x + first * shape.solution_size(), on_device.x, pieces * x_bytes, cudaMemcpyDeviceToHost);
-      copy(solution.info + first, on_device.info, pieces * sizeof(std::int32_t), cudaMemcpyDeviceToHost);
-      copy(solution.backward_error + first, on_device.backward_error, pieces * sizeof(T), cudaMemcpyDeviceToHost);
+      copy_systems(a, a_bytes, batch.a + first * batch.a_step(), batch.a_step(), count);
+      if (b_bytes > 0) copy_systems(b, b_bytes, batch.b + first * batch.b_step(), batch.b_step(), count);
+      check(launch_spd_solve<T>({shape, count, a, b}, on_device, options_, stream_.get()));
+      if (x_bytes > 0) {
+        const std::int64_t step = solution.x_step(shape);
+        check(cudaMemcpy2DAsync(solution.x + first * step, static_cast<std::size_t>(step) * sizeof(T), on_device.x,
+                                x_bytes, x_bytes, static_cast<std::size_t>(count), cudaMemcpyDeviceToHost,
+                                stream_.get()));
+      }
+      const auto copy_back = [&]<class V>(V* to, const V* from) {
+        if (to != nullptr && from != nullptr)
+          check(cudaMemcpyAsync(to + first, from, static_cast<std::size_t>(count) * sizeof(V), cudaMemcpyDeviceToHost,
+                                stream_.get()));
+      };
+      copy_back(solution.info, on_device.info);
+      copy_back(solution.backward_error, on_device.backward_error);
+      copy_back(solution.rcond, on_device.rcond);
+      copy_back(solution.smallest_pivot, on_device.smallest_pivot);
+      copy_back(solution.log_determinant, on_device.log_determinant);
+      copy_back(solution.repaired, on_device.repaired);
     }
     stream_.synchronize();
   }
@@ -78,11 +101,15 @@ class CudaSpdSolver final : public SpdSolver {
     return piece;
   }
 
-  void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const {
-    check(cudaMemcpyAsync(to, from, bytes, kind, stream_.get()));
+  /// Systems of `bytes` bytes each, `step` numbers apart on the host, one right after the other on the device.
+  template <class T>
+  void copy_systems(T* to, std::size_t bytes, const T* from, std::int64_t step, std::int64_t count) const {
+    check(cudaMemcpy2DAsync(to, bytes, from, static_cast<std::size_t>(step) * sizeof(T), bytes,
+                            static_cast<std::size_t>(count), cudaMemcpyHostToDevice, stream_.get()));
   }
 
   int device_;
+  SpdOptions options_;
   Stream stream_;
   DeviceMemory memory_;
   std::size_t capacity_ = 0;  // bytes that memory_ holds
@@ -90,22 +117,55 @@ class CudaSpdSolver final : public SpdSolver {
 
 }  // namespace
 
+namespace {
+
+/// Inverts by the sweep, or by L D L^T; `automatic` takes the sweep and inverts again what it answered badly.
 template <class T>
-cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream) {
-  cudaError_t status = launch_spd_inspect(batch, solution.info, stream);
-  if (status == cudaSuccess) status = launch_spd_gauss_jordan(batch, solution, stream);
-  if (status == cudaSuccess) status = launch_spd_backward_error(batch, solution, stream);
-  if (status == cudaSuccess) status = launch_spd_resolve(batch, solution, stream);
-  return status;
+cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options,
+                           cudaStream_t stream) {
+  const double floor = options.pivot_floor;
+  const bool by_sweep = options.method == SpdMethod::automatic || options.method == SpdMethod::gauss_jordan;
+  cudaError_t status =
+      by_sweep ? launch_sweep(batch, solution, floor, stream) : launch_ldlt(batch, solution, floor, -1, stream);
+  if (status != cudaSuccess || solution.backward_error == nullptr) return status;
+  status = launch_judge_inverse(batch, solution, by_sweep ? InversesToJudge::all : InversesToJudge::marked, stream);
+  if (status != cudaSuccess || options.method != SpdMethod::automatic) return status;
+  constexpr double roundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53;
+  status = launch_ldlt(batch, solution, floor, spd_resolve_above * batch.shape.n * roundoff, stream);
+  if (status != cudaSuccess) return status;
+  return launch_judge_inverse(batch, solution, InversesToJudge::marked, stream);
 }
 
-template cudaError_t launch_spd_solve(const SpdBatch<float>&, const SpdSolution<float>&, cudaStream_t);
-template cudaError_t launch_spd_solve(const SpdBatch<double>&, const SpdSolution<double>&, cudaStream_t);
+}  // namespace
 
-std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device, const SpdOptions&) {
+template <class T>
+cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options,
+                             cudaStream_t stream) {
+  cudaError_t status = cudaSuccess;
+  if (batch.shape.wants_inverse()) {
+    if (options.method == SpdMethod::automatic && solution.backward_error == nullptr) return cudaErrorInvalidValue;
+    status = launch_inverse(batch, solution, options, stream);
+  } else if (options.method == SpdMethod::gauss_jordan && !batch.shape.determinant_only) {
+    status = launch_gauss_jordan(batch, solution, options.pivot_floor, stream);
+  } else {
+    status = launch_ldlt(batch, solution, options.pivot_floor, -1, stream);
+  }
+  if (status != cudaSuccess || solution.rcond == nullptr) return status;
+  SpdSolution<T> condition;
+  condition.info = solution.info;
+  condition.rcond = solution.rcond;
+  return launch_sweep(batch, condition, options.pivot_floor, stream);
+}
+
+template cudaError_t launch_spd_solve(const SpdBatch<float>&, const SpdSolution<float>&, const SpdOptions&,
+                                      cudaStream_t);
+template cudaError_t launch_spd_solve(const SpdBatch<double>&, const SpdSolution<double>&, const SpdOptions&,
+                                      cudaStream_t);
+
+std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device, const SpdOptions& options) {
   (void)cuda_device(device);  // throws where there is none
   const DeviceGuard guard(device);
-  return std::make_unique<CudaSpdSolver>(device);
+  return std::make_unique<CudaSpdSolver>(device, options);
 }
 
 }  // namespace smallbatch

@@ -104,9 +104,10 @@ class RefereeSystem {
     return x;
   }
 
-  /// A^-1 = L^-T L^-1, exactly symmetric. (Columns solved one by one and then mirrored would not do: their errors
-  /// differ by as much as the condition number allows, and A times the difference is no longer small.) In the wider
-  /// precision, because A times the error of the product is not small either where A is nearly singular.
+  /// A^-1 = Y Y^T with L^T Y = I, exactly symmetric. (Columns solved one by one and then mirrored would not do: their
+  /// errors differ by as much as the condition number allows, and A times the difference is no longer small.) In the
+  /// wider precision, because A times the error of the product is not small either where A is nearly singular. With
+  /// Y^T from L Y^T = I the product would miss by another square root of the condition number (Higham, chapter 14).
   void store_inverse(T* x) const {
     using W = Wide<T>;
     const int n = shape_.n;
@@ -116,9 +117,9 @@ class RefereeSystem {
       l = llt.matrixLLT();
     else
       l = factor_.template cast<W>();
-    Matrix<W, N> l_inverse = Matrix<W, N>::Identity(n, n);
-    l.template triangularView<Eigen::Lower>().solveInPlace(l_inverse);
-    const Matrix<W, N> product = l_inverse.transpose() * l_inverse;
+    Matrix<W, N> y = Matrix<W, N>::Identity(n, n);
+    l.template triangularView<Eigen::Lower>().transpose().solveInPlace(y);
+    const Matrix<W, N> product = y * y.transpose();
     for (int i = 0; i < n; ++i)
       for (int j = 0; j <= i; ++j)
         x[i * n + j] = x[j * n + i] = static_cast<T>(std::ldexp(product(i, j), half_[i] + half_[j] - exponent_));

@@ -15,7 +15,7 @@ using Names = std::vector<std::string>;
 TEST(Tables, EachNameComesOnce) {
   const Names names = table_names();
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
-  for (const char* name : {"solve", "packed", "inverse", "sizes", "rhs", "determinant", "potential", "calls"})
+  for (const char* name : {"solve", "packed", "inverse", "sizes", "rhs", "determinant", "potential", "calls", "cpu"})
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
 }
 

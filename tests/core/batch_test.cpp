@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 namespace smallbatch {
 namespace {
 
@@ -27,6 +29,8 @@ TEST(SpdBlock, HasRoomForItsSystems) {
   EXPECT_EQ(block.x.size(), 30U);
   EXPECT_EQ(block.info.size(), 5U);
   EXPECT_EQ(block.backward_error.size(), 5U);
+  for (const float* first : {block.a.data(), block.b.data(), block.x.data()})
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first) % 64, 0U);
 }
 
 TEST(DescribeInfo, NamesThePivot) {

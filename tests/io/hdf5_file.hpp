@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/aligned_allocator.hpp"
 #include "core/error.hpp"
 
 namespace smallbatch::testing {
@@ -204,11 +205,16 @@ inline void expect_error(ErrorKind kind, const std::vector<std::string>& pieces,
 }
 
 /// value(i), i = 0, 1, ...
-template <class T>
-std::vector<T> counted(std::size_t count, double start = 0, double step = 1) {
-  std::vector<T> values(count);
+template <class T, class Values = std::vector<T>>
+Values counted(std::size_t count, double start = 0, double step = 1) {
+  Values values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(start + step * static_cast<double>(i));
   return values;
+}
+/// The same for an array of a block.
+template <class T>
+AlignedVector<T> counted_block(std::size_t count, double start = 0) {
+  return counted<T, AlignedVector<T>>(count, start);
 }
 
 /// A good problem file: /solve/s with A (3,2,2) and b (3,2), and /potential/p with 4 charges in 2 problems.

@@ -16,6 +16,7 @@ namespace smallbatch {
 namespace {
 
 using testing::counted;
+using testing::counted_block;
 using testing::expect_error;
 using testing::RawHdf5;
 
@@ -34,8 +35,8 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
       SpdBlock<T> block;
       block.resize(set.shape, std::min(step, set.batch - first));
       block.first = first;
-      block.a = counted<T>(block.a.size(), static_cast<double>(first) * static_cast<double>(matrix));
-      block.b = counted<T>(block.b.size(), 0.5 + static_cast<double>(first) * static_cast<double>(rhs));
+      block.a = counted_block<T>(block.a.size(), static_cast<double>(first) * static_cast<double>(matrix));
+      block.b = counted_block<T>(block.b.size(), 0.5 + static_cast<double>(first) * static_cast<double>(rhs));
       writer.write(set, block);
     }
     writer.commit();
@@ -183,8 +184,8 @@ TEST_F(ProblemFile, a_file_of_other_tools_is_read) {
   const ProblemReader reader(path("p.h5"));
   SpdBlock<float> systems;
   reader.read(reader.solve_sets().at(0), 1, 2, systems);
-  EXPECT_EQ(systems.a, counted<float>(8, 5));
-  EXPECT_EQ(systems.b, counted<float>(4, 102));
+  EXPECT_EQ(systems.a, counted_block<float>(8, 5));
+  EXPECT_EQ(systems.b, counted_block<float>(4, 102));
   const PotentialSet& set = reader.potential_sets().at(0);
   EXPECT_EQ(set.output_unit, PotentialUnit::volt);
   EXPECT_EQ(set.temperature, 298.15);
@@ -237,8 +238,8 @@ TEST_F(ProblemFile, big_endian_chunks_filters_and_user_blocks_are_read) {
   const ProblemReader reader(path("p.h5"));
   SpdBlock<double> block;
   reader.read(reader.solve_sets().at(0), 5, 30, block);
-  EXPECT_EQ(block.a, std::vector<double>(a.begin() + 45, a.begin() + 315));
-  EXPECT_EQ(block.b, std::vector<double>(b.begin() + 15, b.begin() + 105));
+  EXPECT_EQ(block.a, AlignedVector<double>(a.begin() + 45, a.begin() + 315));
+  EXPECT_EQ(block.b, AlignedVector<double>(b.begin() + 15, b.begin() + 105));
 }
 
 TEST_F(ProblemFile, empty_batches_are_read_as_empty) {

@@ -16,6 +16,7 @@ namespace smallbatch {
 namespace {
 
 using testing::counted;
+using testing::counted_block;
 using testing::expect_error;
 using testing::RawHdf5;
 
@@ -64,7 +65,7 @@ void solve_round_trip(const std::string& path, const SolveSet& set, const char* 
       SpdBlock<T> block;
       block.resize(set.shape, std::min<std::int64_t>(4, set.batch - first));
       block.first = first;
-      block.x = counted<T>(block.x.size(), static_cast<double>(first * set.shape.solution_size()));
+      block.x = counted_block<T>(block.x.size(), static_cast<double>(first * set.shape.solution_size()));
       for (std::size_t i = 0; i < block.info.size(); ++i) {
         block.info[i] = static_cast<std::int32_t>(first) + static_cast<std::int32_t>(i) - 2;
         const auto value = static_cast<T>(block.info[i]);
@@ -105,8 +106,8 @@ void solve_round_trip(const std::string& path, const SolveSet& set, const char* 
   reader.read(found, 3, 7, block);
   EXPECT_EQ(block.first, 3);
   EXPECT_EQ(block.count, 7);
-  EXPECT_EQ(block.x, counted<T>(static_cast<std::size_t>(7 * set.shape.solution_size()),
-                                static_cast<double>(3 * set.shape.solution_size())));
+  EXPECT_EQ(block.x, counted_block<T>(static_cast<std::size_t>(7 * set.shape.solution_size()),
+                                      static_cast<double>(3 * set.shape.solution_size())));
   EXPECT_EQ(block.info, (std::vector<std::int32_t>{1, 2, 3, 4, 5, 6, 7}));
   EXPECT_EQ(block.backward_error.size(), set.shape.determinant_only ? 0U : 7U);
   if (!set.shape.determinant_only) {
@@ -141,7 +142,7 @@ TEST_F(ResultFile, results_of_format_1_0_have_no_numbers_about_a) {
     writer.add(set);
     SpdBlock<float> block;
     block.resize(set.shape, 3);
-    block.x = counted<float>(6);
+    block.x = counted_block<float>(6);
     writer.write(set, block);
     writer.commit();
   }
@@ -156,7 +157,7 @@ TEST_F(ResultFile, results_of_format_1_0_have_no_numbers_about_a) {
     SpdBlock<float> block;
     block.resize(set.shape, 3);
     reader.read(reader.solve_sets().at(0), 0, 3, block);
-    EXPECT_EQ(block.x, counted<float>(6));
+    EXPECT_EQ(block.x, counted_block<float>(6));
     EXPECT_TRUE(block.rcond.empty());
     EXPECT_TRUE(block.smallest_pivot.empty());
     EXPECT_TRUE(block.log_determinant.empty());

@@ -189,13 +189,13 @@ TEST(SpdFamilies, ConditionNumbersAreAsDescribed) {
 
 TEST(SpdFamilies, NamedMatricesHaveTheirElements) {
   SpdBlock<double> lehmer = generated_block<double>(SpdFamily::lehmer, {3, 1, Storage::dense}, 1);
-  EXPECT_EQ(lehmer.a, (std::vector<double>{1, 1.0 / 2, 1.0 / 3, 1.0 / 2, 1, 2.0 / 3, 1.0 / 3, 2.0 / 3, 1}));
+  EXPECT_EQ(lehmer.a, (AlignedVector<double>{1, 1.0 / 2, 1.0 / 3, 1.0 / 2, 1, 2.0 / 3, 1.0 / 3, 2.0 / 3, 1}));
   SpdBlock<double> min_ij = generated_block<double>(SpdFamily::min_ij, {3, 1, Storage::dense}, 1);
-  EXPECT_EQ(min_ij.a, (std::vector<double>{1, 1, 1, 1, 2, 2, 1, 2, 3}));
+  EXPECT_EQ(min_ij.a, (AlignedVector<double>{1, 1, 1, 1, 2, 2, 1, 2, 3}));
   SpdBlock<double> moler = generated_block<double>(SpdFamily::moler, {3, 1, Storage::dense}, 1);
-  EXPECT_EQ(moler.a, (std::vector<double>{1, -1, -1, -1, 2, 0, -1, 0, 3}));
+  EXPECT_EQ(moler.a, (AlignedVector<double>{1, -1, -1, -1, 2, 0, -1, 0, 3}));
   SpdBlock<double> diagonal = generated_block<double>(SpdFamily::diagonal, {3, 1, Storage::dense}, 1, 16);
-  EXPECT_EQ(diagonal.a, (std::vector<double>{1, 0, 0, 0, 0.25, 0, 0, 0, 0.0625}));
+  EXPECT_EQ(diagonal.a, (AlignedVector<double>{1, 0, 0, 0, 0.25, 0, 0, 0, 0.0625}));
 }
 
 TEST(SpdFamilies, RightHandSidesBelongToSolutionsInTheUnitCube) {

@@ -239,6 +239,15 @@ TEST_P(SpdSolverNumbers, AFloorThatNoPivotFallsBelowChangesNoBit) {
       ASSERT_EQ(block.info[k], 0);
       ASSERT_TRUE(same_bits(block, k, floored, k)) << "system " << k;
     }
+    // Nor where x is all that is wanted, and no number asks for what the floor does.
+    std::fill(floored.x.begin(), floored.x.end(), static_cast<T>(nan_value));
+    with_floor(1e-3)->solve(floored.batch(), {floored.x.data(), floored.info.data()});
+    std::fill(block.x.begin(), block.x.end(), static_cast<T>(nan_value));
+    solver_->solve(block.batch(), {block.x.data(), block.info.data()});
+    for (std::int64_t k = 0; k < block.count; ++k) {
+      ASSERT_FALSE(std::isnan(block.x[k * shape.solution_size()]));
+      ASSERT_TRUE(same_bits(block, k, floored, k)) << "system " << k;
+    }
   });
 }
 

@@ -1,0 +1,34 @@
+// What the plan of the cuda solver launches: one function per kernel family. Private to this room; spd_solver.cuh is for
+// callers. Each enqueues one kernel.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "core/batch.hpp"
+
+namespace smallbatch {
+
+/// Solves by Gauss-Jordan elimination and judges the answers if backward_error is not null.
+template <class T>
+cudaError_t launch_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
+                                cudaStream_t stream);
+
+/// Solves or inverts by L D L^T, or factors alone. Solutions are judged if backward_error is not null; inverses are
+/// marked for judgement. `resolve_above` >= 0: only systems that were solved with a larger backward error.
+template <class T>
+cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
+                        double resolve_above, cudaStream_t stream);
+
+/// Inverts by the symmetric sweep. A null x: only rcond is computed, of systems whose info is 0.
+template <class T>
+cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
+                         cudaStream_t stream);
+
+enum class InversesToJudge { all, marked };
+
+/// The backward errors of inverses whose info is 0.
+template <class T>
+cudaError_t launch_judge_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, InversesToJudge which,
+                                 cudaStream_t stream);
+
+}  // namespace smallbatch

@@ -1,0 +1,219 @@
+// The kernel that solves: stage, load, inspect, eliminate, store, judge; instantiated by gauss_jordan.cu and ldlt.cu.
+// Private to solvers/*.cu.
+//
+// A warp takes L::systems systems at a time. A stays in shared memory until the answer is judged; other warps hide the wait
+// for it. Right-hand sides go C at a time, each time with an elimination of its own.
+#pragma once
+
+#include <type_traits>
+
+#include "solvers/spd_judgement.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+enum class Elimination { gauss_jordan, ldlt };
+
+/// How a kernel lays systems out.
+template <class T, int N, int C, Elimination Method>
+struct SolvePlan {
+  static constexpr bool jordan = Method == Elimination::gauss_jordan, in_shared_memory = jordan && N > 32;
+  using L = std::conditional_t<jordan, WholeRows<T, N>, Layout<T, N>>;
+  // Eight warps may take all registers; the kernel for one right-hand side does with fewer.
+  static constexpr int resident_warps = jordan || C > 1 ? std::min(8, L::resident_warps) : L::resident_warps;
+};
+
+template <class T, int N, int C, Elimination Method>
+__global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::resident_warps)
+    solve_kernel(Arguments<T> args) {
+  using Plan = SolvePlan<T, N, C, Method>;
+  using L = typename Plan::L;
+  __shared__ WarpMemory<T, L, C> memory;
+  const int lane = threadIdx.x % L::lanes, group = threadIdx.x / L::lanes;
+  T* matrix = memory.matrix[group];
+  const int n = args.n, columns = args.inverse ? n : args.nrhs;
+  const bool judged = args.backward_error != nullptr && !args.inverse;
+  fill_padding<T, L>(args, memory);
+  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    const std::int64_t first_system = std::int64_t{task} * L::systems;
+    const std::int64_t system = first_system + group;
+    bool mine = system < args.count;
+    if (args.resolve_above >= 0) {
+      mine = mine && args.info[system] == 0 && !(args.backward_error[system] <= args.resolve_above);
+      if (!__any_sync(whole_warp, mine)) continue;
+    }
+    __syncwarp();  // the last systems are done with
+    stage_matrices<T, L>(args, first_system, memory);
+    std::int32_t status = 0;
+    bool differs = false;  // A is not symmetric to the bit
+    bool far = false;      // the system needs scaling
+    double worst = 0, worst_asymmetric = 0;
+    for (int first_rhs = 0; first_rhs == 0 || (C > 1 && first_rhs < columns); first_rhs += C) {
+      __syncwarp();  // the right-hand sides before are done with
+      stage_rhs<T, L>(args, system, group, lane, first_rhs, memory);
+      wait_for_copies();
+      T a[L::rows][N], b[C][L::rows];
+      load_rows<T, L>(matrix, lane, a);
+#pragma unroll
+      for (int c = 0; c < C; ++c)
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) b[c][u] = memory.rhs[group][c * N + L::lanes * u + lane];
+
+      if (first_rhs == 0) {
+        if (args.storage == Storage::dense) {
+          differs = differs_above<T, L>(matrix, lane, a);
+          if (__any_sync(whole_warp, differs)) {
+            differs = any_of_group<L::lanes>(differs);
+            status = inspect<T, L>(args, min(system, args.count - 1), matrix, lane);
+          }
+        }
+        far = diagonal_is_far<T, L>(matrix, lane);
+      }
+      bool b_far = false;
+#pragma unroll
+      for (int c = 0; c < C; ++c)
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) b_far |= is_far(b[c][u], Traits<T>::rhs_window);
+      const bool scaled = __any_sync(whole_warp, far || b_far);  // some system of the warp is
+      int shift[C]{};
+      if (scaled) {
+        far = any_of_group<L::lanes>(far);
+        __syncwarp();  // the solution before has been judged, whose place the powers take
+        store_powers<T, L>(lane, far, matrix);
+        __syncwarp();  // the powers are complete
+        if constexpr (!Plan::jordan) scale_rows<T, L>(matrix, lane, a);
+        scale_rhs<T, L, C>(matrix, lane, far, b, shift);
+      }
+      if (args.pivot_floor > 0) {
+        __syncwarp();  // the solution before has been judged, whose place the floors take
+        store_floors<T, L>(args, lane, far, matrix);
+        __syncwarp();  // the floors are complete
+      }
+      T pivots[L::rows];
+      if constexpr (Plan::in_shared_memory) {
+        __syncwarp();  // both triangles and the right-hand sides have been read
+        T* rhs = memory.rhs[group];
+        store_powers<T, L>(lane, far, matrix);
+        __syncwarp();  // the powers are complete
+        scale_in_shared_memory<T, L>(lane, matrix);
+#pragma unroll
+        for (int c = 0; c < C; ++c)
+#pragma unroll
+          for (int u = 0; u < L::rows; ++u) rhs[c * N + L::lanes * u + lane] = b[c][u];
+        eliminate_in_shared_memory<T, L, C, false>(args, lane, matrix, rhs);
+#pragma unroll
+        for (int c = 0; c < C; ++c)
+#pragma unroll
+          for (int u = 0; u < L::rows; ++u) b[c][u] = rhs[c * N + L::lanes * u + lane];
+        __syncwarp();  // x has been read: A may come back
+        stage_matrices<T, L>(args, first_system, memory);
+        wait_for_copies();
+      } else if constexpr (Plan::jordan) {
+        load_whole_rows<T, L>(matrix, lane, a);
+        if (scaled) scale_rows<T, L, true>(matrix, lane, a);
+        eliminate_gauss_jordan<T, L, C>(args, group, lane, memory, a, b);
+      } else {
+        factor_ldlt<T, L, C>(args, group, lane, memory, a, b);
+        substitute_back<T, L, C>(args, lane, matrix, a, b);
+      }
+      collect_pivots<T, L>(matrix, lane, pivots);
+      if constexpr (Plan::jordan) {
+#pragma unroll
+        for (int c = 0; c < C; ++c)
+#pragma unroll
+          for (int u = 0; u < L::rows; ++u) b[c][u] *= reciprocal(pivots[u]);
+      }
+
+      bool bad = false;
+#pragma unroll
+      for (int c = 0; c < C; ++c)
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) {
+          if (scaled) b[c][u] = scale(b[c][u], scaling_exponent<T, L>(matrix, L::lanes * u + lane, far) - (args.inverse ? 0 : shift[c]));
+          bad |= not_finite(b[c][u]);
+        }
+      if (first_rhs == 0 && args.pivot_numbers) store_pivots<T, L>(args, system, mine, lane, far, matrix, pivots);
+      const int bad_pivot = first_bad_pivot<T, L>(lane, pivots);
+      if (__any_sync(whole_warp, bad || bad_pivot != 0)) {
+        const bool failed = any_of_group<L::lanes>(bad) || bad_pivot != 0;
+        const std::int32_t reason = explain_failure<T, L>(args, min(system, args.count - 1), bad_pivot, lane);
+        if (failed && status == 0) status = reason;
+      }
+
+      if (args.x != nullptr && mine) {
+        const int own = fresh(lane);
+#pragma unroll
+        for (int c = 0; c < C; ++c)
+#pragma unroll
+          for (int u = 0; u < L::rows; ++u) {
+            const int row = L::lanes * u + own, column = first_rhs + c;
+            if (row >= n || column >= columns) continue;
+            const T value = status == 0 ? b[c][u] : not_a_number<T>();
+            T* x = args.x + system * args.x_step;
+            if (!args.inverse) {
+              x[static_cast<std::int64_t>(row) * columns + column] = value;
+            } else if (row >= column) {
+              // Both triangles from one: the inverse is exactly symmetric.
+              x[row * n + column] = value;
+              x[column * n + row] = value;
+            }
+          }
+      }
+      if (judged) {
+        __syncwarp();  // the last pivot row has been read, whose place b takes
+        stage_rhs<T, L>(args, system, group, lane, first_rhs, memory);
+        wait_for_copies();
+        T right[C][L::rows];
+#pragma unroll
+        for (int c = 0; c < C; ++c)
+#pragma unroll
+          for (int u = 0; u < L::rows; ++u) right[c][u] = memory.rhs[group][c * N + L::lanes * u + lane];
+        const Norms<C> norms = judge<T, L, C>(n, group, lane, memory, scaled, false, b, right);
+#pragma unroll
+        for (int c = 0; c < C; ++c)
+          if (norms.residual[c] != 0) worst = max(worst, norms.residual[c] / (norms.matrix * norms.solution[c]));
+        if (__any_sync(whole_warp, differs)) {
+#pragma unroll 1
+          for (int c = 0; c < C && first_rhs + c < columns; ++c)
+            worst_asymmetric = max(worst_asymmetric, judge_asymmetric<T, L>(args, min(system, args.count - 1), lane,
+                                                                            matrix, c * N, first_rhs + c));
+        }
+      }
+    }
+    if (status != 0 && mine && args.x != nullptr && columns > C) {
+      // Right-hand sides before the one that failed.
+      for (int e = lane; e < n * columns; e += L::lanes) args.x[system * args.x_step + e] = not_a_number<T>();
+    }
+    if (mine && lane == 0) {
+      args.info[system] = status;
+      if (status != 0) forget_pivots(args, system);
+      if (args.backward_error != nullptr)
+        args.backward_error[system] = status != 0      ? not_a_number<T>()
+                                      : args.inverse ? static_cast<T>(marked_for_judgement)
+                                                     : static_cast<T>(differs ? worst_asymmetric : worst);
+    }
+  }
+}
+
+template <class T, int N, int C, Elimination Method>
+typename Kernels<T>::OfSize solve_kernel_of_size() {
+  return {solve_kernel<T, N, C, Method>, SolvePlan<T, N, C, Method>::L::systems};
+}
+/// The kernels for C right-hand sides at a time.
+template <class T, int C, Elimination Method>
+Kernels<T> solve_kernels() {
+  return {solve_kernel_of_size<T, 8, C, Method>(), solve_kernel_of_size<T, 16, C, Method>(),
+          solve_kernel_of_size<T, 32, C, Method>(), solve_kernel_of_size<T, 64, C, Method>()};
+}
+
+/// One kernel for one right-hand side, and one for any number, two at a time.
+template <class T, Elimination Method>
+cudaError_t launch_solve(const Arguments<T>& arguments, cudaStream_t stream) {
+  const bool one = arguments.nrhs <= 1 && !arguments.inverse;
+  return launch<T>(one ? solve_kernels<T, 1, Method>() : solve_kernels<T, 2, Method>(), arguments, stream);
+}
+
+}  // namespace
+
+}  // namespace smallbatch

@@ -1,0 +1,59 @@
+#include "core/aligned_allocator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace smallbatch {
+namespace {
+
+std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+
+TEST(AlignedAllocator, VectorsBeginAtACacheLineWhateverTheirSize) {
+  std::vector<AlignedVector<float>> floats;  // all alive, so that no address is used twice
+  std::vector<AlignedVector<double>> doubles;
+  for (std::size_t size = 1; size < 200; ++size) {
+    EXPECT_EQ(address_of(floats.emplace_back(size).data()) % 64, 0U) << size;
+    EXPECT_EQ(address_of(doubles.emplace_back(size).data()) % 64, 0U) << size;
+  }
+}
+
+TEST(AlignedAllocator, VectorsKeepNumbersAndAlignmentAsTheyGrow) {
+  AlignedVector<float> values;
+  for (int k = 0; k < 1000; ++k) {
+    values.push_back(static_cast<float>(k));
+    ASSERT_EQ(address_of(values.data()) % 64, 0U) << k;
+  }
+  for (int k = 0; k < 1000; ++k) ASSERT_EQ(values[k], static_cast<float>(k));
+}
+
+TEST(AlignedAllocator, MovingAVectorMovesItsMemory) {
+  AlignedVector<double> from{1, 2, 3};
+  const double* const memory = from.data();
+  AlignedVector<double> to;
+  to = std::move(from);
+  EXPECT_EQ(to.data(), memory);
+  EXPECT_EQ(to, (AlignedVector<double>{1, 2, 3}));
+}
+
+TEST(AlignedAllocator, StricterAlignmentOfTheTypeItselfIsKept) {
+  struct alignas(256) Page {
+    char first;
+  };
+  std::vector<AlignedVector<Page>> pages;
+  for (int k = 0; k < 20; ++k) EXPECT_EQ(address_of(pages.emplace_back(1).data()) % 256, 0U);
+}
+
+TEST(AlignedAllocator, SizesWhoseBytesDoNotFitThrow) {
+  // 2^61 doubles would be 2^64 bytes, which is 0 modulo the range.
+  EXPECT_THROW((void)AlignedAllocator<double>().allocate(std::size_t{1} << 61), std::bad_array_new_length);
+  EXPECT_THROW((void)AlignedAllocator<double>().allocate(std::numeric_limits<std::size_t>::max()),
+               std::bad_array_new_length);
+}
+
+}  // namespace
+}  // namespace smallbatch
