@@ -1,8 +1,8 @@
 // A^-1 in place by the symmetric sweep (J. H. Goodnight, "A tutorial on the SWEEP operator", 1979), its reciprocal
 // condition number, and the judgement of inverses.
 //
-// Whole rows stay in registers (n <= 32) or in shared memory. The result takes the place of A in shared memory, and leaves
-// in whole rows, both triangles from one.
+// Whole rows stay in registers (n <= 32) or in shared memory. The result takes the place of A in shared memory, and
+// leaves in whole rows, both triangles from one.
 #include "solvers/spd_judgement.cuh"
 #include "solvers/spd_kernels.cuh"
 
@@ -10,8 +10,8 @@ namespace smallbatch {
 
 namespace {
 
-/// The largest row sum of the magnitudes of the lane's system, which is its 1-norm; from the lower triangle in shared memory.
-/// The whole warp calls.
+/// The largest row sum of the magnitudes of the lane's system, which is its 1-norm; from the lower triangle in shared
+/// memory. The whole warp calls.
 template <class T, class L>
 __device__ double norm1(int n, int lane, const T* matrix) {
   double largest = 0;
@@ -19,8 +19,7 @@ __device__ double norm1(int n, int lane, const T* matrix) {
   for (int row = lane; row < n; row += L::lanes) {
     double sum = 0;
 #pragma unroll 4
-    for (int j = 0; j < n; ++j)
-      sum += abs(static_cast<double>(matrix[max(row, j) * L::row_pitch + min(row, j)]));
+    for (int j = 0; j < n; ++j) sum += abs(static_cast<double>(matrix[max(row, j) * L::row_pitch + min(row, j)]));
     largest = max(largest, sum);
   }
   return max_of_group<L::lanes>(largest);
@@ -33,7 +32,8 @@ struct SweepPlan {
 };
 
 template <class T, int N>
-__global__ void __launch_bounds__(warp_lanes, std::min(8, SweepPlan<T, N>::L::resident_warps)) sweep_kernel(Arguments<T> args) {
+__global__ void __launch_bounds__(warp_lanes, std::min(8, SweepPlan<T, N>::L::resident_warps))
+    sweep_kernel(Arguments<T> args) {
   using L = typename SweepPlan<T, N>::L;
   constexpr bool in_shared_memory = SweepPlan<T, N>::in_shared_memory;
   __shared__ WarpMemory<T, L, 1> memory;
@@ -110,8 +110,7 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, SweepPlan<T, N>::L::re
     if (args.rcond != nullptr) {
       const double norm_inverse = norm1<T, L>(n, lane, matrix);
       const bool known = status == 0 && (args.x != nullptr || (mine && args.info[system] == 0));
-      if (mine && lane == 0)
-        args.rcond[system] = known ? static_cast<T>(1 / norm_a / norm_inverse) : not_a_number<T>();
+      if (mine && lane == 0) args.rcond[system] = known ? static_cast<T>(1 / norm_a / norm_inverse) : not_a_number<T>();
     }
     if (args.x == nullptr) continue;
     if (mine && lane == 0) {
@@ -156,7 +155,8 @@ __global__ void __launch_bounds__(warp_lanes, Layout<T, N>::resident_warps) judg
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     const std::int64_t first_system = std::int64_t{task} * L::systems;
     const std::int64_t system = first_system + group;
-    const bool mine = system < args.count && (!args.only_marked || args.backward_error[system] == T(marked_for_judgement));
+    const bool mine =
+        system < args.count && (!args.only_marked || args.backward_error[system] == T(marked_for_judgement));
     if (!__any_sync(whole_warp, mine)) continue;
     __syncwarp();  // the last systems have been judged
     stage_matrices<T, L>(args, first_system, memory);
@@ -186,8 +186,9 @@ __global__ void __launch_bounds__(warp_lanes, Layout<T, N>::resident_warps) judg
       }
     }
     if (mine && lane == 0)
-      args.backward_error[system] =
-          !solved ? not_a_number<T>() : worst == 0 ? T(0) : static_cast<T>(worst / (norm_a * norm_x));
+      args.backward_error[system] = !solved      ? not_a_number<T>()
+                                    : worst == 0 ? T(0)
+                                                 : static_cast<T>(worst / (norm_a * norm_x));
   }
 }
 

@@ -2,10 +2,10 @@
 // warp, exact powers of two, reductions over the lanes of a system, and how they are launched. Private to
 // solvers/*.cu.
 //
-// G lanes share a system. The matrix is padded with identity rows to N x N, N = 8, 16, 32 or 64, and lane l owns the rows
-// G u + l, u = 0 .. N/G - 1, of its lower triangle: row G u + l as the registers a[u][0 .. G (u + 1) - 1]. Rows dealt out
-// in turn keep all lanes busy until the end of an elimination, and the half of the matrix that symmetry makes redundant
-// costs neither registers nor multiply-adds. (Inside the diagonal G x G blocks some registers lie above the
+// G lanes share a system. The matrix is padded with identity rows to N x N, N = 8, 16, 32 or 64, and lane l owns the
+// rows G u + l, u = 0 .. N/G - 1, of its lower triangle: row G u + l as the registers a[u][0 .. G (u + 1) - 1]. Rows
+// dealt out in turn keep all lanes busy until the end of an elimination, and the half of the matrix that symmetry makes
+// redundant costs neither registers nor multiply-adds. (Inside the diagonal G x G blocks some registers lie above the
 // diagonal. They hold anything, and nothing that counts is computed from them.)
 #pragma once
 
@@ -41,9 +41,9 @@ struct Arguments {
   Storage storage;
   bool inverse;
   bool pivot_numbers;  ///< smallest pivot, log-determinant or repairs are wanted
-  bool vectors;    ///< matrices may be copied in pieces of 16 bytes
+  bool vectors;        ///< matrices may be copied in pieces of 16 bytes
   T pivot_floor;
-  T resolve_above;    ///< work on systems alone that were solved with a larger backward error; negative: on all
+  T resolve_above;   ///< work on systems alone that were solved with a larger backward error; negative: on all
   bool only_marked;  ///< judge systems alone whose backward error is the mark
 };
 
@@ -67,25 +67,37 @@ struct Traits<double> {
 
 /// Lanes per system, measured to be best.
 template <class T, int N>
-inline constexpr int lanes_per_system = N == 8 ? 4 : N == 16 ? 4 : N == 32 ? (sizeof(T) == 4 ? 8 : 16) : sizeof(T) == 4 ? 16 : 32;
+inline constexpr int lanes_per_system = N == 8           ? 4
+                                        : N == 16        ? 4
+                                        : N == 32        ? (sizeof(T) == 4 ? 8 : 16)
+                                        : sizeof(T) == 4 ? 16
+                                                         : 32;
 
 /// The same where whole rows are kept in registers.
 template <class T, int N>
-inline constexpr int lanes_for_whole_rows = N == 8 ? 4 : N == 16 ? 4 : N == 32 ? (sizeof(T) == 4 ? 8 : 16) : 32;
+inline constexpr int lanes_for_whole_rows = N == 8    ? 4
+                                            : N == 16 ? 4
+                                            : N == 32 ? (sizeof(T) == 4 ? 8 : 16)
+                                                      : 32;
 
 template <class T, int N, int Lanes = lanes_per_system<T, N>>
 struct Layout {
   static constexpr int size = N;
-  static constexpr int lanes = Lanes;                   // G
-  static constexpr int rows = N / lanes;                // per lane
-  static constexpr int systems = warp_lanes / lanes;    // per warp
-  static constexpr int piece = 16 / sizeof(T);          // numbers in a 16-byte access
+  static constexpr int lanes = Lanes;                 // G
+  static constexpr int rows = N / lanes;              // per lane
+  static constexpr int systems = warp_lanes / lanes;  // per warp
+  static constexpr int piece = 16 / sizeof(T);        // numbers in a 16-byte access
   // Distances in shared memory, in numbers: the rows of neighbouring lanes lie in different banks, and behind each row
   // there is room for four numbers that are no part of A.
   static constexpr int row_pitch = N + (sizeof(T) == 4 ? N == 16 ? 8 : 4 : N >= 32 ? 6 : 4);
   static constexpr int system_pitch = N * row_pitch + (N == 32 ? 2 : N == 64 ? 4 : 1) * piece;
   // Warps per multiprocessor that shared memory leaves room for; what registers may be spent on.
-  static constexpr int resident_warps = N == 8 ? 16 : N == 16 ? (sizeof(T) == 4 ? 12 : 8) : N == 64 ? 6 : sizeof(T) == 4 ? 11 : Lanes == 8 ? 5 : 8;
+  static constexpr int resident_warps = N == 8           ? 16
+                                        : N == 16        ? (sizeof(T) == 4 ? 12 : 8)
+                                        : N == 64        ? 6
+                                        : sizeof(T) == 4 ? 11
+                                        : Lanes == 8     ? 5
+                                                         : 8;
 };
 template <class T, int N>
 using WholeRows = Layout<T, N, lanes_for_whole_rows<T, N>>;
@@ -95,8 +107,8 @@ struct alignas(sizeof(T) * Count) Vector {
   T value[Count];
 };
 
-/// The same number, but new to the compiler: what is computed from it is not computed before the loop around, to be kept in
-/// registers all the way.
+/// The same number, but new to the compiler: what is computed from it is not computed before the loop around, to be
+/// kept in registers all the way.
 __device__ __forceinline__ int fresh(int value) {
   asm volatile("" : "+r"(value));
   return value;

@@ -5,8 +5,8 @@
 //     Gauss-Jordan:  a_ji -= (v_j / d_k) a_ki, b_j -= (v_j / d_k) b_k        i > k, j != k: n^3/2
 //     sweep:         the same for all i != k, and the pivot row and column   n^3
 // Lanes get the pivot by a shuffle, the shortest way from one step to the next; the column goes through shared memory,
-// from where a 16-byte broadcast feeds as many multiply-adds per element as a lane has rows. The column of step k + 1 is
-// finished and published before the rest of step k, so one barrier per step suffices and its wait is hidden.
+// from where a 16-byte broadcast feeds as many multiply-adds per element as a lane has rows. The column of step k + 1
+// is finished and published before the rest of step k, so one barrier per step suffices and its wait is hidden.
 #pragma once
 
 #include <type_traits>
@@ -23,7 +23,8 @@ template <int Count, class Step>
 __device__ __forceinline__ void unrolled(Step&& step) {
   [&]<int... K>(std::integer_sequence<int, K...>) __attribute__((always_inline)) {
     (step(std::integral_constant<int, K>{}), ...);
-  }(std::make_integer_sequence<int, Count>{});
+  }
+  (std::make_integer_sequence<int, Count>{});
 }
 
 template <class T>
@@ -79,20 +80,19 @@ __device__ __forceinline__ void publish_column(int k, int first_slot, int lane, 
   }
 }
 
-/// A = L D L^T, the right-hand sides carried along: afterwards b holds z = L^-1 b, and row k of the matrix in shared memory
-/// v_j = l_jk d_k in place of its upper triangle, j > k. Leaves the last block of G rows alone where it fits into
-/// registers: as a[last slot][0 .. G - 1].
+/// A = L D L^T, the right-hand sides carried along: afterwards b holds z = L^-1 b, and row k of the matrix in shared
+/// memory v_j = l_jk d_k in place of its upper triangle, j > k. Leaves the last block of G rows alone where it fits
+/// into registers: as a[last slot][0 .. G - 1].
 template <class T, class L, int C>
-__device__ __forceinline__ void factor_ldlt(const Arguments<T>& args, int group, int lane,
-                                            WarpMemory<T, L, C>& memory, T (&a)[L::rows][L::size],
-                                            T (&b)[C][L::rows]) {
+__device__ __forceinline__ void factor_ldlt(const Arguments<T>& args, int group, int lane, WarpMemory<T, L, C>& memory,
+                                            T (&a)[L::rows][L::size], T (&b)[C][L::rows]) {
   constexpr int G = L::lanes, P = L::piece;
   T* matrix = memory.matrix[group];
   __syncwarp();  // all lanes have read the upper triangle and b, whose places the columns take
   publish_column<T, L, false>(0, 0, lane, a, memory.pivot_row[0][group]);
   unrolled<last_block_in_registers<L> ? L::rows - 1 : L::rows>([&](auto index) __attribute__((always_inline)) {
     constexpr int slot = index;
-#pragma unroll steps_at_once<L>
+#pragma unroll steps_at_once < L>
     for (int owner = 0; owner < G; ++owner) {
       const int k = G * slot + owner;
       const T pivot = repaired<L>(args, shuffle(a[slot][0], owner, G), k, matrix);
@@ -141,7 +141,8 @@ __device__ __forceinline__ void substitute_block(Row&& row, const T (&inverse)[G
   }
 }
 
-/// The last G rows: every lane gathers their triangle and right-hand sides, factors and solves for itself. x: their unknowns.
+/// The last G rows: every lane gathers their triangle and right-hand sides, factors and solves for itself. x: their
+/// unknowns.
 template <class T, class L, int C>
 __device__ __forceinline__ void solve_last_block(const Arguments<T>& args, int lane, T* matrix,
                                                  const T (&a)[L::rows][L::size], const T (&b)[C][L::rows],
@@ -191,8 +192,8 @@ __device__ __forceinline__ void solve_last_block(const Arguments<T>& args, int l
   }
 }
 
-/// L^T x = D^-1 z after factor_ldlt(): b[c][u] becomes x_{G u + lane}. Block by block from the last: the lanes exchange the
-/// right-hand sides of a block, each solves it for itself, and takes what it contributes off its own rows above.
+/// L^T x = D^-1 z after factor_ldlt(): b[c][u] becomes x_{G u + lane}. Block by block from the last: the lanes exchange
+/// the right-hand sides of a block, each solves it for itself, and takes what it contributes off its own rows above.
 template <class T, class L, int C>
 __device__ __forceinline__ void substitute_back(const Arguments<T>& args, int lane, T* matrix,
                                                 const T (&a)[L::rows][L::size], T (&b)[C][L::rows]) {
@@ -215,7 +216,8 @@ __device__ __forceinline__ void substitute_back(const Arguments<T>& args, int la
 #pragma unroll
         for (int i = 0; i < G; i += P) {
           const auto in = *reinterpret_cast<const Vector<T, P>*>(behind<L>(matrix, i));
-          const auto inverses = *reinterpret_cast<const Vector<T, P>*>(behind<L>(matrix, reciprocals_at<L> + G * u + i));
+          const auto inverses =
+              *reinterpret_cast<const Vector<T, P>*>(behind<L>(matrix, reciprocals_at<L> + G * u + i));
 #pragma unroll
           for (int p = 0; p < P; ++p) {
             x[c][i + p] = in.value[p];
@@ -267,7 +269,7 @@ __device__ __forceinline__ void eliminate_gauss_jordan(const Arguments<T>& args,
   publish_column<T, L, false>(0, 0, lane, a, memory.pivot_row[0][group]);
   unrolled<L::rows>([&](auto index) __attribute__((always_inline)) {
     constexpr int slot = index, width = L::size - G * slot;  // columns G slot .. N - 1 are left
-#pragma unroll steps_at_once<L>
+#pragma unroll steps_at_once < L>
     for (int owner = 0; owner < G; ++owner) {
       const int k = G * slot + owner;
       const T pivot = repaired<L>(args, shuffle(a[slot][0], owner, G), k, matrix);
@@ -303,14 +305,14 @@ __device__ __forceinline__ void eliminate_gauss_jordan(const Arguments<T>& args,
 /// The sweep (Goodnight 1979) of all pivots: whole rows of A become those of -A^-1.
 ///     a_ij -= a_ik a_kj / d_k (i, j != k),  a_ik, a_ki <- a_ik / d_k,  a_kk <- -1 / d_k
 template <class T, class L>
-__device__ __forceinline__ void sweep(const Arguments<T>& args, int group, int lane,
-                                      WarpMemory<T, L, 1>& memory, T (&a)[L::rows][L::size]) {
+__device__ __forceinline__ void sweep(const Arguments<T>& args, int group, int lane, WarpMemory<T, L, 1>& memory,
+                                      T (&a)[L::rows][L::size]) {
   constexpr int G = L::lanes, P = L::piece;
   T* matrix = memory.matrix[group];
   publish_column<T, L, true>(0, 0, lane, a, memory.pivot_row[0][group]);
   unrolled<L::rows>([&](auto index) __attribute__((always_inline)) {
     constexpr int slot = index;
-#pragma unroll steps_at_once<L>
+#pragma unroll steps_at_once < L>
     for (int owner = 0; owner < G; ++owner) {
       const int k = G * slot + owner;
       const T pivot = repaired<L>(args, shuffle(a[slot][0], owner, G), k, matrix);
@@ -353,7 +355,8 @@ __device__ void scale_in_shared_memory(int lane, T* matrix) {
     for (int u = 0; u < L::rows; ++u) {
       const int j = L::lanes * u + lane;
       if (j > i) continue;
-      const T value = matrix[i * L::row_pitch + j] * *behind<L>(matrix, powers_at<L> + i) * *behind<L>(matrix, powers_at<L> + j);
+      const T value =
+          matrix[i * L::row_pitch + j] * *behind<L>(matrix, powers_at<L> + i) * *behind<L>(matrix, powers_at<L> + j);
       matrix[i * L::row_pitch + j] = value;
       matrix[j * L::row_pitch + i] = value;
     }

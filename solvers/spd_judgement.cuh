@@ -24,12 +24,12 @@ struct Norms {
   double residual[C], matrix, solution[C];
 };
 
-/// The residuals of the lane's system in double precision; A from its lower triangle in shared memory. x[c][u] and b[c][u] belong to row
-/// G u + lane. `wide`: the numbers may lie far from 1. The powers of two are the same for all columns of an inverse. The
-/// whole warp calls.
+/// The residuals of the lane's system in double precision; A from its lower triangle in shared memory. x[c][u] and
+/// b[c][u] belong to row G u + lane. `wide`: the numbers may lie far from 1. The powers of two are the same for all
+/// columns of an inverse. The whole warp calls.
 template <class T, class L, int C>
-__device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory<T, L, C>& memory, bool wide, bool inverse,
-                                          const T (&x)[C][L::rows], const T (&b)[C][L::rows]) {
+__device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory<T, L, C>& memory, bool wide,
+                                          bool inverse, const T (&x)[C][L::rows], const T (&b)[C][L::rows]) {
   constexpr int G = L::lanes, P = L::piece;
   T* matrix = memory.matrix[group];
   double a_factor = 1, x_factor[C];
@@ -46,8 +46,7 @@ __device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory
       largest = 0;
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) largest = max(largest, abs(x[c][u]));
-      x_factor[c] =
-          inverse ? 1 / a_factor : power_of_two<double>(normalizing_exponent(max_of_group<G>(largest)));
+      x_factor[c] = inverse ? 1 / a_factor : power_of_two<double>(normalizing_exponent(max_of_group<G>(largest)));
     }
   }
   Norms<C> norms;
@@ -72,8 +71,8 @@ __device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory
     row_sum[u] += abs(value);
 #pragma unroll
     for (int c = 0; c < C; ++c)
-      residual[c][u] =
-          fma(-value, static_cast<double>(behind<L>(matrix, j / P * P)[further<L>(c * L::size) + j % P]), residual[c][u]);
+      residual[c][u] = fma(-value, static_cast<double>(behind<L>(matrix, j / P * P)[further<L>(c * L::size) + j % P]),
+                           residual[c][u]);
   };
 #pragma unroll
   for (int block = 0; block < L::rows; ++block)  // columns G block .. G (block + 1) - 1
@@ -108,8 +107,8 @@ __device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory
   return norms;
 }
 
-/// The first pivot of the lane's system, counted from 1, that is not positive and finite; 0 where all are. The whole warp
-/// calls.
+/// The first pivot of the lane's system, counted from 1, that is not positive and finite; 0 where all are. The whole
+/// warp calls.
 template <class T, class L>
 __device__ __forceinline__ int first_bad_pivot(int lane, const T (&pivots)[L::rows]) {
   int first = INT32_MAX;
@@ -144,8 +143,9 @@ __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int6
     for (int u = 0; u < L::rows; ++u) {
       const int row = L::lanes * u + own;
       if (row < args.n)
-        sum += log(static_cast<double>(behind<L>(const_cast<T*>(matrix), lane)[further<L>(pivots_at<L> + L::lanes * u)])) -
-               2 * scaling_exponent<T, L>(matrix, row, scaled) * ln_2;
+        sum +=
+            log(static_cast<double>(behind<L>(const_cast<T*>(matrix), lane)[further<L>(pivots_at<L> + L::lanes * u)])) -
+            2 * scaling_exponent<T, L>(matrix, row, scaled) * ln_2;
     }
     sum = sum_of_group<L::lanes>(sum);
     if (mine && lane == 0) args.log_determinant[system] = sum;
@@ -170,8 +170,8 @@ __device__ void forget_pivots(const Arguments<T>& args, std::int64_t system) {
   if (args.repaired != nullptr) args.repaired[system] = 0;
 }
 
-/// The backward error of a system whose triangles differ by rounding, whose judgement must not take one of them for both:
-/// with the whole of A from global memory, for right-hand side `column`. x lies behind the rows, times x_factor.
+/// The backward error of a system whose triangles differ by rounding, whose judgement must not take one of them for
+/// both: with the whole of A from global memory, for right-hand side `column`. x lies behind the rows, times x_factor.
 /// The lanes of a system work together; slow.
 template <class T, class L>
 __device__ double judge_asymmetric(const Arguments<T>& args, std::int64_t system, int lane, const T* matrix, int place,

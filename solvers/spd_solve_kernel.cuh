@@ -1,8 +1,8 @@
 // The kernel that solves: stage, load, inspect, eliminate, store, judge; instantiated by gauss_jordan.cu and ldlt.cu.
 // Private to solvers/*.cu.
 //
-// A warp takes L::systems systems at a time. A stays in shared memory until the answer is judged; other warps hide the wait
-// for it. Right-hand sides go C at a time, each time with an elimination of its own.
+// A warp takes L::systems systems at a time. A stays in shared memory until the answer is judged; other warps hide the
+// wait for it. Right-hand sides go C at a time, each time with an elimination of its own.
 #pragma once
 
 #include <type_traits>
@@ -19,12 +19,12 @@ enum class Elimination { gauss_jordan, ldlt };
 template <class T, int N, int C, Elimination Method>
 struct SolvePlan {
   static constexpr bool jordan = Method == Elimination::gauss_jordan, in_shared_memory = jordan && N > 32;
-  using L = std::conditional_t<jordan, WholeRows<T, N>, Layout<T, N>>;
+  using L = std::conditional_t<jordan, WholeRows<T, N>, Layout<T, N, (N == 32 && C > 1) ? 16 : lanes_per_system<T, N>>>;
   // Eight warps may take all registers; the kernel for one right-hand side does with fewer.
   static constexpr int resident_warps = jordan || C > 1 ? std::min(8, L::resident_warps) : L::resident_warps;
 };
 
-template <class T, int N, int C, Elimination Method>
+template <class T, int N, int C, bool Many, Elimination Method>
 __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::resident_warps)
     solve_kernel(Arguments<T> args) {
   using Plan = SolvePlan<T, N, C, Method>;
@@ -34,6 +34,11 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::reside
   T* matrix = memory.matrix[group];
   const int n = args.n, columns = args.inverse ? n : args.nrhs;
   const bool judged = args.backward_error != nullptr && !args.inverse;
+  // The lane's system, computed again where registers are scarce instead of kept.
+  const auto once_more = [group](unsigned task) __attribute__((always_inline)) {
+    constexpr bool scarce = N == 64 || (N == 32 && Many);
+    return std::int64_t{scarce ? static_cast<unsigned>(fresh(static_cast<int>(task))) : task} * L::systems + group;
+  };
   fill_padding<T, L>(args, memory);
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     const std::int64_t first_system = std::int64_t{task} * L::systems;
@@ -48,8 +53,7 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::reside
     std::int32_t status = 0;
     bool differs = false;  // A is not symmetric to the bit
     bool far = false;      // the system needs scaling
-    double worst = 0, worst_asymmetric = 0;
-    for (int first_rhs = 0; first_rhs == 0 || (C > 1 && first_rhs < columns); first_rhs += C) {
+    for (int first_rhs = 0; first_rhs == 0 || (Many && first_rhs < columns); first_rhs += C) {
       __syncwarp();  // the right-hand sides before are done with
       stage_rhs<T, L>(args, system, group, lane, first_rhs, memory);
       wait_for_copies();
@@ -130,7 +134,9 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::reside
       for (int c = 0; c < C; ++c)
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
-          if (scaled) b[c][u] = scale(b[c][u], scaling_exponent<T, L>(matrix, L::lanes * u + lane, far) - (args.inverse ? 0 : shift[c]));
+          if (scaled)
+            b[c][u] = scale(b[c][u],
+                            scaling_exponent<T, L>(matrix, L::lanes * u + lane, far) - (args.inverse ? 0 : shift[c]));
           bad |= not_finite(b[c][u]);
         }
       if (first_rhs == 0 && args.pivot_numbers) store_pivots<T, L>(args, system, mine, lane, far, matrix, pivots);
@@ -143,6 +149,7 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::reside
 
       if (args.x != nullptr && mine) {
         const int own = fresh(lane);
+        T* x = args.x + once_more(task) * args.x_step;
 #pragma unroll
         for (int c = 0; c < C; ++c)
 #pragma unroll
@@ -150,7 +157,6 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::reside
             const int row = L::lanes * u + own, column = first_rhs + c;
             if (row >= n || column >= columns) continue;
             const T value = status == 0 ? b[c][u] : not_a_number<T>();
-            T* x = args.x + system * args.x_step;
             if (!args.inverse) {
               x[static_cast<std::int64_t>(row) * columns + column] = value;
             } else if (row >= column) {
@@ -170,48 +176,57 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::reside
 #pragma unroll
           for (int u = 0; u < L::rows; ++u) right[c][u] = memory.rhs[group][c * N + L::lanes * u + lane];
         const Norms<C> norms = judge<T, L, C>(n, group, lane, memory, scaled, false, b, right);
+        double worst = 0;
 #pragma unroll
         for (int c = 0; c < C; ++c)
           if (norms.residual[c] != 0) worst = max(worst, norms.residual[c] / (norms.matrix * norms.solution[c]));
         if (__any_sync(whole_warp, differs)) {
+          double exact = 0;
 #pragma unroll 1
           for (int c = 0; c < C && first_rhs + c < columns; ++c)
-            worst_asymmetric = max(worst_asymmetric, judge_asymmetric<T, L>(args, min(system, args.count - 1), lane,
-                                                                            matrix, c * N, first_rhs + c));
+            exact = max(exact,
+                        judge_asymmetric<T, L>(args, min(system, args.count - 1), lane, matrix, c * N, first_rhs + c));
+          if (differs) worst = exact;
+        }
+        if (mine && lane == 0) {
+          T& stored = args.backward_error[once_more(task)];
+          stored = Many && first_rhs > 0 ? max(stored, static_cast<T>(worst)) : static_cast<T>(worst);
         }
       }
     }
-    if (status != 0 && mine && args.x != nullptr && columns > C) {
+    if (Many && status != 0 && mine && args.x != nullptr) {
       // Right-hand sides before the one that failed.
-      for (int e = lane; e < n * columns; e += L::lanes) args.x[system * args.x_step + e] = not_a_number<T>();
+      for (int e = fresh(lane); e < n * columns; e += L::lanes)
+        args.x[once_more(task) * args.x_step + e] = not_a_number<T>();
     }
     if (mine && lane == 0) {
-      args.info[system] = status;
-      if (status != 0) forget_pivots(args, system);
-      if (args.backward_error != nullptr)
-        args.backward_error[system] = status != 0      ? not_a_number<T>()
-                                      : args.inverse ? static_cast<T>(marked_for_judgement)
-                                                     : static_cast<T>(differs ? worst_asymmetric : worst);
+      const std::int64_t place = once_more(task);
+      args.info[place] = status;
+      if (status != 0) forget_pivots(args, place);
+      if (args.backward_error != nullptr && status != 0) args.backward_error[place] = not_a_number<T>();
+      if (args.backward_error != nullptr && status == 0 && args.inverse)
+        args.backward_error[place] = static_cast<T>(marked_for_judgement);
     }
   }
 }
 
-template <class T, int N, int C, Elimination Method>
+template <class T, int N, bool Many, Elimination Method>
 typename Kernels<T>::OfSize solve_kernel_of_size() {
-  return {solve_kernel<T, N, C, Method>, SolvePlan<T, N, C, Method>::L::systems};
+  // Two at a time where the registers allow it.
+  constexpr int C = Many && !(N == 64 && sizeof(T) == sizeof(double)) ? 2 : 1;
+  return {solve_kernel<T, N, C, Many, Method>, SolvePlan<T, N, C, Method>::L::systems};
 }
-/// The kernels for C right-hand sides at a time.
-template <class T, int C, Elimination Method>
+template <class T, bool Many, Elimination Method>
 Kernels<T> solve_kernels() {
-  return {solve_kernel_of_size<T, 8, C, Method>(), solve_kernel_of_size<T, 16, C, Method>(),
-          solve_kernel_of_size<T, 32, C, Method>(), solve_kernel_of_size<T, 64, C, Method>()};
+  return {solve_kernel_of_size<T, 8, Many, Method>(), solve_kernel_of_size<T, 16, Many, Method>(),
+          solve_kernel_of_size<T, 32, Many, Method>(), solve_kernel_of_size<T, 64, Many, Method>()};
 }
 
-/// One kernel for one right-hand side, and one for any number, two at a time.
+/// One kernel for one right-hand side, and one for any number.
 template <class T, Elimination Method>
 cudaError_t launch_solve(const Arguments<T>& arguments, cudaStream_t stream) {
   const bool one = arguments.nrhs <= 1 && !arguments.inverse;
-  return launch<T>(one ? solve_kernels<T, 1, Method>() : solve_kernels<T, 2, Method>(), arguments, stream);
+  return launch<T>(one ? solve_kernels<T, false, Method>() : solve_kernels<T, true, Method>(), arguments, stream);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ template <class T, class L, int C>
 struct alignas(16) WarpMemory {
   T matrix[L::systems][L::system_pitch];  // A, rows L::row_pitch apart
   union {
-    T rhs[L::systems][C * L::size + L::lanes];        // b, one right-hand side after the other, until it is in registers
+    T rhs[L::systems][C * L::size + L::lanes];       // b, one right-hand side after the other, until it is in registers
     T pivot_row[2][L::systems][L::size + L::lanes];  // of the step under way and of the next
   };
 };
@@ -103,7 +103,8 @@ __device__ __forceinline__ void stage_matrices(const Arguments<T>& args, std::in
     const int row = packed ? packed_row(e) : static_cast<int>((static_cast<float>(e) + 0.5F) * columns);
     const int place = row * L::row_pitch + e - (packed ? row * (row + 1) / 2 : row * args.n);
 #pragma unroll
-    for (int s = 0; s < L::systems; ++s) copy_async<1>(&memory.matrix[s][place], source + min(s, last) * args.a_step + e);
+    for (int s = 0; s < L::systems; ++s)
+      copy_async<1>(&memory.matrix[s][place], source + min(s, last) * args.a_step + e);
   }
 }
 
@@ -141,10 +142,11 @@ __device__ __forceinline__ void load_rows(const T* matrix, int lane, T (&a)[L::r
     }
 }
 
-/// Where the rows take most of a lane's registers, barriers keep the compiler from loading a whole pivot column at once,
-/// into registers that are not there.
+/// Where the rows take most of a lane's registers, barriers keep the compiler from loading a whole pivot column at
+/// once, into registers that are not there.
 template <class T, class L, int done>
-inline constexpr bool crowded = L::rows * (L::size - done) * sizeof(T) >= (L::size > 32 || sizeof(T) == 8 ? 512 : 1 << 30);
+inline constexpr bool crowded = L::rows*(L::size - done) * sizeof(T) >=
+                                (L::size > 32 || sizeof(T) == 8 ? 512 : 1 << 30);
 /// Whole rows, of which what lies above the diagonal comes from the lower triangle.
 template <class T, class L>
 __device__ __forceinline__ void load_whole_rows(const T* matrix, int lane, T (&a)[L::rows][L::size]) {
@@ -154,8 +156,7 @@ __device__ __forceinline__ void load_whole_rows(const T* matrix, int lane, T (&a
     if (crowded<T, L, 0> && i % 4 == 0) __syncwarp();
 #pragma unroll
     for (int u = 0; u < L::rows && L::lanes * u < i; ++u)
-      if (i >= L::lanes * (u + 1) || i > L::lanes * u + lane)
-        a[u][i] = matrix[i * L::row_pitch + L::lanes * u + lane];
+      if (i >= L::lanes * (u + 1) || i > L::lanes * u + lane) a[u][i] = matrix[i * L::row_pitch + L::lanes * u + lane];
   }
 }
 
@@ -265,8 +266,7 @@ __device__ __forceinline__ void scale_rows(T* matrix, int lane, T (&a)[L::rows][
 
 /// 2^t D b; t, which is 0 unless D b lies far from 1, into `shift`. The whole warp calls.
 template <class T, class L, int C>
-__device__ __forceinline__ void scale_rhs(const T* matrix, int lane, bool scaled, T (&b)[C][L::rows],
-                                          int (&shift)[C]) {
+__device__ __forceinline__ void scale_rhs(const T* matrix, int lane, bool scaled, T (&b)[C][L::rows], int (&shift)[C]) {
   constexpr int lowest = -4 * Traits<T>::exponent_bias;
 #pragma unroll
   for (int c = 0; c < C; ++c) {
@@ -295,8 +295,7 @@ template <class T, class L>
 __device__ void store_floors(const Arguments<T>& args, int lane, bool scaled, T* matrix) {
 #pragma unroll 1
   for (int u = 0; u < L::rows; ++u)
-    *behind<L>(matrix, floors_at + L::lanes * u + lane) =
-        pivot_floor<T, L>(args, matrix, L::lanes * u + lane, scaled);
+    *behind<L>(matrix, floors_at + L::lanes * u + lane) = pivot_floor<T, L>(args, matrix, L::lanes * u + lane, scaled);
 }
 
 }  // namespace
