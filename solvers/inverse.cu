@@ -142,6 +142,29 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, SweepPlan<T, N>::L::re
   }
 }
 
+/// A^-1 = U D^-1 U^T of the lane's system, in place of what L D L^T has left as its solution: U = L^-T, unit upper
+/// triangular, with 1 / d on the diagonal. The whole warp calls; the matrix in shared memory is overwritten.
+template <class T, class L>
+__device__ void multiply_factors(int n, int lane, bool mine, T* x, T* matrix) {
+#pragma unroll 1
+  for (int i = lane; mine && i < n; i += L::lanes)
+#pragma unroll 1
+    for (int c = i; c < n; ++c) matrix[i * L::row_pitch + c] = x[i * n + c];
+  __syncwarp();  // U is complete
+#pragma unroll 1
+  for (int i = lane; mine && i < n; i += L::lanes)
+#pragma unroll 1
+    for (int j = 0; j <= i; ++j) {
+      T sum = matrix[i * (L::row_pitch + 1)];
+      if (j < i) sum *= matrix[j * L::row_pitch + i];
+#pragma unroll 4
+      for (int c = i + 1; c < n; ++c)
+        sum = fma(matrix[i * L::row_pitch + c] * matrix[c * (L::row_pitch + 1)], matrix[j * L::row_pitch + c], sum);
+      x[i * n + j] = x[j * n + i] = sum;
+    }
+  __syncwarp();  // A^-1 is complete, and U is read
+}
+
 /// ||I - A X||_1 / (||A||_1 ||X||_1), two columns of X at a time.
 template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, Layout<T, N>::resident_warps) judge_inverse_kernel(Arguments<T> args) {
@@ -159,10 +182,15 @@ __global__ void __launch_bounds__(warp_lanes, Layout<T, N>::resident_warps) judg
         system < args.count && (!args.only_marked || args.backward_error[system] == T(marked_for_judgement));
     if (!__any_sync(whole_warp, mine)) continue;
     __syncwarp();  // the last systems have been judged
+    if (args.only_marked) {
+      multiply_factors<T, L>(n, lane, mine && args.info[system] == 0,
+                             args.x + min(system, args.count - 1) * args.x_step, matrix);
+      fill_padding<T, L>(args, memory);
+    }
     stage_matrices<T, L>(args, first_system, memory);
     wait_for_copies();
     const bool solved = mine && args.info[system] == 0;
-    const bool wide = any_of_group<L::lanes>(diagonal_is_far<T, L>(matrix, lane));
+    const bool wide = __any_sync(whole_warp, diagonal_is_far<T, L>(matrix, lane));
     double worst = 0, norm_x = 0, norm_a = 0;
 #pragma unroll 1
     for (int column = 0; column < n; column += C) {

@@ -144,11 +144,18 @@ __device__ __forceinline__ void substitute_block(Row&& row, const T (&inverse)[G
 /// The last G rows: every lane gathers their triangle and right-hand sides, factors and solves for itself. x: their
 /// unknowns.
 template <class T, class L, int C>
-__device__ __forceinline__ void solve_last_block(const Arguments<T>& args, int lane, T* matrix,
+__device__ __forceinline__ void solve_last_block(const Arguments<T>& args, int first_column, int lane, T* matrix,
                                                  const T (&a)[L::rows][L::size], const T (&b)[C][L::rows],
                                                  T (&x)[C][L::lanes]) {
   constexpr int G = L::lanes, P = L::piece, first = L::size - G, last_slot = L::rows - 1;
-  T l[G][G], inverse[G], pivot[G];
+  T l[G][G], inverse[G], pivot[G], floor[G];
+#pragma unroll
+  for (int k = 0; k < G; ++k) floor[k] = -infinity<T>();
+  if (args.pivot_floor > 0) {
+#pragma unroll
+    for (int k = 0; k < G; ++k) floor[k] = *behind<L>(matrix, floors_at + first + k);
+    __syncwarp();  // all lanes have the floors, whose place the block takes
+  }
   T* own_row = behind<L>(matrix, lane * G);
 #pragma unroll
   for (int i = 0; i < G; i += P) {
@@ -172,7 +179,7 @@ __device__ __forceinline__ void solve_last_block(const Arguments<T>& args, int l
     for (int i = 0; i < G; ++i) x[c][i] = shuffle(b[c][last_slot], i, G);
 #pragma unroll
   for (int k = 0; k < G; ++k) {
-    pivot[k] = repaired<L>(args, l[k][k], first + k, matrix);
+    pivot[k] = max(l[k][k], floor[k]);
     inverse[k] = reciprocal(pivot[k]);
     T factor[G];
 #pragma unroll
@@ -184,6 +191,12 @@ __device__ __forceinline__ void solve_last_block(const Arguments<T>& args, int l
       for (int c = 0; c < C; ++c) x[c][i] = fma(factor[i], x[c][k], x[c][i]);
     }
   }
+  if (args.inverse) {
+#pragma unroll
+    for (int c = 0; c < C; ++c)
+#pragma unroll
+      for (int i = 0; i < G; ++i) x[c][i] = first + i == first_column + c ? pivot[i] : T(0);
+  }
 #pragma unroll
   for (int c = 0; c < C; ++c) substitute_block<G>([&](int i, int j) { return l[j][i]; }, inverse, x[c]);
   if (lane == 0) {
@@ -194,14 +207,25 @@ __device__ __forceinline__ void solve_last_block(const Arguments<T>& args, int l
 
 /// L^T x = D^-1 z after factor_ldlt(): b[c][u] becomes x_{G u + lane}. Block by block from the last: the lanes exchange
 /// the right-hand sides of a block, each solves it for itself, and takes what it contributes off its own rows above.
+/// For an inverse z is D e_j instead, j = first_column + c, so that x is column j of U = L^-T; A^-1 = U D^-1 U^T.
 template <class T, class L, int C>
-__device__ __forceinline__ void substitute_back(const Arguments<T>& args, int lane, T* matrix,
+__device__ __forceinline__ void substitute_back(const Arguments<T>& args, int first_column, int lane, T* matrix,
                                                 const T (&a)[L::rows][L::size], T (&b)[C][L::rows]) {
   constexpr int G = L::lanes, P = L::piece;
   constexpr int x_at = L::size;  // behind the rows; the right-hand sides of a block lie from 0 on
   T x[C][G];
+  if (args.inverse) {
+    __syncwarp();  // the last pivots are there
+#pragma unroll
+    for (int c = 0; c < C; ++c)
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) {
+        const T pivot = behind<L>(matrix, lane)[further<L>(pivots_at<L> + G * u)];
+        b[c][u] = G * u + lane == first_column + c ? pivot : T(0);
+      }
+  }
   if constexpr (last_block_in_registers<L>) {
-    solve_last_block<T, L, C>(args, lane, matrix, a, b, x);
+    solve_last_block<T, L, C>(args, first_column, lane, matrix, a, b, x);
     __syncwarp();  // the block has been read, whose place the unknowns take
   }
 #pragma unroll

@@ -13,8 +13,9 @@ template <class T>
 cudaError_t launch_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
                                 cudaStream_t stream);
 
-/// Solves or inverts by L D L^T, or factors alone. Solutions are judged if backward_error is not null; inverses are
-/// marked for judgement. `resolve_above` >= 0: only systems that were solved with a larger backward error.
+/// Solves by L D L^T, or factors alone; solutions are judged if backward_error is not null. Of an inverse it leaves
+/// U = L^-T and 1 / D, A^-1 = U D^-1 U^T, marked in backward_error for launch_judge_inverse(), which multiplies them.
+/// `resolve_above` >= 0: only systems that were solved with a larger backward error.
 template <class T>
 cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
                         double resolve_above, cudaStream_t stream);
@@ -26,7 +27,7 @@ cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solutio
 
 enum class InversesToJudge { all, marked };
 
-/// The backward errors of inverses whose info is 0.
+/// The backward errors of inverses whose info is 0. Marked ones are finished first.
 template <class T>
 cudaError_t launch_judge_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, InversesToJudge which,
                                  cudaStream_t stream);

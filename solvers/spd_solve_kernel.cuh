@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::reside
         eliminate_gauss_jordan<T, L, C>(args, group, lane, memory, a, b);
       } else {
         factor_ldlt<T, L, C>(args, group, lane, memory, a, b);
-        substitute_back<T, L, C>(args, lane, matrix, a, b);
+        substitute_back<T, L, C>(args, first_rhs, lane, matrix, a, b);
       }
       collect_pivots<T, L>(matrix, lane, pivots);
       if constexpr (Plan::jordan) {
@@ -134,9 +134,18 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::reside
       for (int c = 0; c < C; ++c)
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
-          if (scaled)
-            b[c][u] = scale(b[c][u],
-                            scaling_exponent<T, L>(matrix, L::lanes * u + lane, far) - (args.inverse ? 0 : shift[c]));
+          if (Many && args.inverse) {
+            // U of the matrix as it is given, and 1 / d in place of its unit diagonal.
+            const int row = L::lanes * u + lane, column = min(first_rhs + c, N - 1);
+            if (row == column) b[c][u] = reciprocal(pivots[u]);
+            if (scaled) {
+              const int exponent = scaling_exponent<T, L>(matrix, column, far);
+              b[c][u] =
+                  scale(b[c][u], scaling_exponent<T, L>(matrix, row, far) + (row == column ? exponent : -exponent));
+            }
+          } else if (scaled) {
+            b[c][u] = scale(b[c][u], scaling_exponent<T, L>(matrix, L::lanes * u + lane, far) - shift[c]);
+          }
           bad |= not_finite(b[c][u]);
         }
       if (first_rhs == 0 && args.pivot_numbers) store_pivots<T, L>(args, system, mine, lane, far, matrix, pivots);
@@ -157,13 +166,7 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::reside
             const int row = L::lanes * u + own, column = first_rhs + c;
             if (row >= n || column >= columns) continue;
             const T value = status == 0 ? b[c][u] : not_a_number<T>();
-            if (!args.inverse) {
-              x[static_cast<std::int64_t>(row) * columns + column] = value;
-            } else if (row >= column) {
-              // Both triangles from one: the inverse is exactly symmetric.
-              x[row * n + column] = value;
-              x[column * n + row] = value;
-            }
+            x[static_cast<std::int64_t>(row) * columns + column] = value;
           }
       }
       if (judged) {

@@ -143,7 +143,7 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
                              cudaStream_t stream) {
   cudaError_t status = cudaSuccess;
   if (batch.shape.wants_inverse()) {
-    if (options.method == SpdMethod::automatic && solution.backward_error == nullptr) return cudaErrorInvalidValue;
+    if (options.method != SpdMethod::gauss_jordan && solution.backward_error == nullptr) return cudaErrorInvalidValue;
     status = launch_inverse(batch, solution, options, stream);
   } else if (options.method == SpdMethod::gauss_jordan && !batch.shape.determinant_only) {
     status = launch_gauss_jordan(batch, solution, options.pivot_floor, stream);
