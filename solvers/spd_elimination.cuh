@@ -135,6 +135,7 @@ template <int G, class T, class Row>
 __device__ __forceinline__ void substitute_block(Row&& row, const T (&inverse)[G], T (&x)[G]) {
 #pragma unroll
   for (int j = G - 1; j >= 0; --j) {
+    if (G > 8) __syncwarp();  // or the compiler loads the whole block first, into registers that are not there
     x[j] *= inverse[j];
 #pragma unroll
     for (int i = 0; i < j; ++i) x[i] = fma(-row(i, j), x[j], x[i]);
@@ -432,6 +433,47 @@ __device__ void eliminate_in_shared_memory(const Arguments<T>& args, int lane, T
     }
   }
   __syncwarp();  // the last step is complete
+}
+
+/// A = L D L^T in shared memory, where factor_ldlt() would not find registers enough; leaves the same, and destroys the
+/// lower triangle.
+template <class T, class L, int C>
+__device__ void factor_ldlt_in_shared_memory(const Arguments<T>& args, int lane, T* matrix, T (&b)[C][L::rows]) {
+  constexpr int pitch = L::row_pitch;
+#pragma unroll 1
+  for (int k = 0; k < L::size; ++k) {
+    __syncwarp();  // step k - 1 is complete
+    const T pivot = repaired<L>(args, matrix[k * (pitch + 1)], k, matrix);
+    const T inverse = reciprocal(pivot);
+    if (lane == 0) {
+      *behind<L>(matrix, pivots_at<L> + k) = pivot;
+      *behind<L>(matrix, reciprocals_at<L> + k) = inverse;
+    }
+    T factor[L::rows];
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) {
+      const int j = L::lanes * u + lane;
+      const T v = matrix[j * pitch + k];
+      factor[u] = j > k ? -v * inverse : T(0);
+      if (j > k) matrix[k * pitch + j] = v;
+    }
+#pragma unroll
+    for (int c = 0; c < C; ++c) {
+      const T pivot_b = shuffle(k < L::lanes ? b[c][0] : b[c][L::rows - 1], k % L::lanes, L::lanes);
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) b[c][u] = fma(factor[u], pivot_b, b[c][u]);
+    }
+    __syncwarp();  // column k is complete
+#pragma unroll 4
+    for (int i = k + 1; i < L::size; ++i) {
+      const T v = matrix[k * pitch + i];
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) {
+        T& element = matrix[(L::lanes * u + lane) * pitch + i];
+        if (i <= L::lanes * u + lane) element = fma(factor[u], v, element);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -16,18 +16,19 @@ namespace {
 enum class Elimination { gauss_jordan, ldlt };
 
 /// How a kernel lays systems out.
-template <class T, int N, int C, Elimination Method>
+template <class T, int N, int C, bool Many, Elimination Method>
 struct SolvePlan {
-  static constexpr bool jordan = Method == Elimination::gauss_jordan, in_shared_memory = jordan && N > 32;
-  using L = std::conditional_t<jordan, WholeRows<T, N>, Layout<T, N, (N == 32 && C > 1) ? 16 : lanes_per_system<T, N>>>;
+  static constexpr bool jordan = Method == Elimination::gauss_jordan, in_shared_memory = N > 32 && (jordan || Many);
+  using L = std::conditional_t<jordan || in_shared_memory, WholeRows<T, N>,
+                               Layout<T, N, (N == 32 && C > 1) ? 16 : lanes_per_system<T, N>>>;
   // Eight warps may take all registers; the kernel for one right-hand side does with fewer.
   static constexpr int resident_warps = jordan || C > 1 ? std::min(8, L::resident_warps) : L::resident_warps;
 };
 
 template <class T, int N, int C, bool Many, Elimination Method>
-__global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::resident_warps)
+__global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Many, Method>::resident_warps)
     solve_kernel(Arguments<T> args) {
-  using Plan = SolvePlan<T, N, C, Method>;
+  using Plan = SolvePlan<T, N, C, Many, Method>;
   using L = typename Plan::L;
   __shared__ WarpMemory<T, L, C> memory;
   const int lane = threadIdx.x % L::lanes, group = threadIdx.x / L::lanes;
@@ -36,7 +37,7 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::reside
   const bool judged = args.backward_error != nullptr && !args.inverse;
   // The lane's system, computed again where registers are scarce instead of kept.
   const auto once_more = [group](unsigned task) __attribute__((always_inline)) {
-    constexpr bool scarce = N == 64 || (N == 32 && Many);
+    constexpr bool scarce = (N == 64 && sizeof(T) == sizeof(double)) || (N == 32 && Many);
     return std::int64_t{scarce ? static_cast<unsigned>(fresh(static_cast<int>(task))) : task} * L::systems + group;
   };
   fill_padding<T, L>(args, memory);
@@ -86,7 +87,7 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::reside
         __syncwarp();  // the solution before has been judged, whose place the powers take
         store_powers<T, L>(lane, far, matrix);
         __syncwarp();  // the powers are complete
-        if constexpr (!Plan::jordan) scale_rows<T, L>(matrix, lane, a);
+        if constexpr (!Plan::jordan && !Plan::in_shared_memory) scale_rows<T, L>(matrix, lane, a);
         scale_rhs<T, L, C>(matrix, lane, far, b, shift);
       }
       if (args.pivot_floor > 0) {
@@ -101,15 +102,20 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Method>::reside
         store_powers<T, L>(lane, far, matrix);
         __syncwarp();  // the powers are complete
         scale_in_shared_memory<T, L>(lane, matrix);
+        if constexpr (Plan::jordan) {
 #pragma unroll
-        for (int c = 0; c < C; ++c)
+          for (int c = 0; c < C; ++c)
 #pragma unroll
-          for (int u = 0; u < L::rows; ++u) rhs[c * N + L::lanes * u + lane] = b[c][u];
-        eliminate_in_shared_memory<T, L, C, false>(args, lane, matrix, rhs);
+            for (int u = 0; u < L::rows; ++u) rhs[c * N + L::lanes * u + lane] = b[c][u];
+          eliminate_in_shared_memory<T, L, C, false>(args, lane, matrix, rhs);
 #pragma unroll
-        for (int c = 0; c < C; ++c)
+          for (int c = 0; c < C; ++c)
 #pragma unroll
-          for (int u = 0; u < L::rows; ++u) b[c][u] = rhs[c * N + L::lanes * u + lane];
+            for (int u = 0; u < L::rows; ++u) b[c][u] = rhs[c * N + L::lanes * u + lane];
+        } else {
+          factor_ldlt_in_shared_memory<T, L, C>(args, lane, matrix, b);
+          substitute_back<T, L, C>(args, first_rhs, lane, matrix, a, b);
+        }
         __syncwarp();  // x has been read: A may come back
         stage_matrices<T, L>(args, first_system, memory);
         wait_for_copies();
@@ -217,7 +223,7 @@ template <class T, int N, bool Many, Elimination Method>
 typename Kernels<T>::OfSize solve_kernel_of_size() {
   // Two at a time where the registers allow it.
   constexpr int C = Many && !(N == 64 && sizeof(T) == sizeof(double)) ? 2 : 1;
-  return {solve_kernel<T, N, C, Many, Method>, SolvePlan<T, N, C, Method>::L::systems};
+  return {solve_kernel<T, N, C, Many, Method>, SolvePlan<T, N, C, Many, Method>::L::systems};
 }
 template <class T, bool Many, Elimination Method>
 Kernels<T> solve_kernels() {
