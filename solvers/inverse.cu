@@ -182,13 +182,14 @@ __global__ void __launch_bounds__(warp_lanes, Layout<T, N>::resident_warps) judg
         system < args.count && (!args.only_marked || args.backward_error[system] == T(marked_for_judgement));
     if (!__any_sync(whole_warp, mine)) continue;
     __syncwarp();  // the last systems have been judged
-    if (args.only_marked) {
+    if (args.factors) {
       multiply_factors<T, L>(n, lane, mine && args.info[system] == 0,
                              args.x + min(system, args.count - 1) * args.x_step, matrix);
       fill_padding<T, L>(args, memory);
     }
     stage_matrices<T, L>(args, first_system, memory);
     wait_for_copies();
+    if (args.backward_error == nullptr) continue;
     const bool solved = mine && args.info[system] == 0;
     const bool wide = __any_sync(whole_warp, diagonal_is_far<T, L>(matrix, lane));
     double worst = 0, norm_x = 0, norm_a = 0;
@@ -240,7 +241,8 @@ template <class T>
 cudaError_t launch_judge_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, InversesToJudge which,
                                  cudaStream_t stream) {
   Arguments<T> arguments = arguments_of(batch, solution, 0);
-  arguments.only_marked = which == InversesToJudge::marked;
+  arguments.only_marked = which == InversesToJudge::marked_factors;
+  arguments.factors = which != InversesToJudge::all;
   return launch<T>({{judge_inverse_kernel<T, 8>, Layout<T, 8>::systems},
                     {judge_inverse_kernel<T, 16>, Layout<T, 16>::systems},
                     {judge_inverse_kernel<T, 32>, Layout<T, 32>::systems},

@@ -44,6 +44,7 @@ struct Arguments {
   bool vectors;        ///< matrices may be copied in pieces of 16 bytes
   T pivot_floor;
   T resolve_above;   ///< work on systems alone that were solved with a larger backward error; negative: on all
+  bool factors;      ///< inverses are still factors
   bool only_marked;  ///< judge systems alone whose backward error is the mark
 };
 
@@ -67,11 +68,7 @@ struct Traits<double> {
 
 /// Lanes per system, measured to be best.
 template <class T, int N>
-inline constexpr int lanes_per_system = N == 8           ? 4
-                                        : N == 16        ? 4
-                                        : N == 32        ? (sizeof(T) == 4 ? 8 : 16)
-                                        : sizeof(T) == 4 ? 16
-                                                         : 32;
+inline constexpr int lanes_per_system = N <= 16 ? 4 : N == 32 ? 8 : sizeof(T) == 4 ? 16 : 32;
 
 /// The same where whole rows are kept in registers.
 template <class T, int N>
@@ -257,6 +254,7 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
           vectors,
           static_cast<T>(pivot_floor),
           resolve_above,
+          false,
           false};
 }
 

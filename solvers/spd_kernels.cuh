@@ -14,7 +14,7 @@ cudaError_t launch_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& 
                                 cudaStream_t stream);
 
 /// Solves by L D L^T, or factors alone; solutions are judged if backward_error is not null. Of an inverse it leaves
-/// U = L^-T and 1 / D, A^-1 = U D^-1 U^T, marked in backward_error for launch_judge_inverse(), which multiplies them.
+/// U = L^-T and 1 / D, A^-1 = U D^-1 U^T, for launch_judge_inverse() to multiply, and marks it in backward_error.
 /// `resolve_above` >= 0: only systems that were solved with a larger backward error.
 template <class T>
 cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
@@ -25,9 +25,12 @@ template <class T>
 cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
                          cudaStream_t stream);
 
-enum class InversesToJudge { all, marked };
+/// Which inverses launch_judge_inverse() takes: all as they are; all, from the factors that L D L^T has left; or from
+/// those factors the ones alone that it has marked in backward_error.
+enum class InversesToJudge { all, all_factors, marked_factors };
 
-/// The backward errors of inverses whose info is 0. Marked ones are finished first.
+/// Multiplies factors to inverses, and computes the backward errors if backward_error is not null; of systems whose
+/// info is 0.
 template <class T>
 cudaError_t launch_judge_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, InversesToJudge which,
                                  cudaStream_t stream);

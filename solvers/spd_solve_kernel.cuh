@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Many, Method>::
   const bool judged = args.backward_error != nullptr && !args.inverse;
   // The lane's system, computed again where registers are scarce instead of kept.
   const auto once_more = [group](unsigned task) __attribute__((always_inline)) {
-    constexpr bool scarce = (N == 64 && sizeof(T) == sizeof(double)) || (N == 32 && Many);
+    constexpr bool scarce = (N >= 32 && sizeof(T) == sizeof(double)) || (N == 32 && Many);
     return std::int64_t{scarce ? static_cast<unsigned>(fresh(static_cast<int>(task))) : task} * L::systems + group;
   };
   fill_padding<T, L>(args, memory);

@@ -13,8 +13,7 @@
 namespace smallbatch {
 
 /// What SpdSolver::solve promises, for arrays on the device; numbers whose pointers are null are not computed. Returns
-/// the status of the launch; cudaErrorInvalidValue for an inverse without room for backward errors, which all methods
-/// but gauss_jordan use on the way.
+/// the status of the launch.
 template <class T>
 cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options,
                              cudaStream_t stream);

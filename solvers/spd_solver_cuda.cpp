@@ -119,21 +119,26 @@ class CudaSpdSolver final : public SpdSolver {
 
 namespace {
 
-/// Inverts by the sweep, or by L D L^T; `automatic` takes the sweep and inverts again what it answered badly.
+/// Inverts by the sweep, or by L D L^T. `automatic` takes the sweep and inverts again what it answered badly; where no
+/// backward errors are wanted that would tell, it takes L D L^T at once.
 template <class T>
 cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options,
                            cudaStream_t stream) {
   const double floor = options.pivot_floor;
-  const bool by_sweep = options.method == SpdMethod::automatic || options.method == SpdMethod::gauss_jordan;
-  cudaError_t status =
-      by_sweep ? launch_sweep(batch, solution, floor, stream) : launch_ldlt(batch, solution, floor, -1, stream);
-  if (status != cudaSuccess || solution.backward_error == nullptr) return status;
-  status = launch_judge_inverse(batch, solution, by_sweep ? InversesToJudge::all : InversesToJudge::marked, stream);
-  if (status != cudaSuccess || options.method != SpdMethod::automatic) return status;
+  const bool judged = solution.backward_error != nullptr;
+  if (options.method != SpdMethod::gauss_jordan && !(options.method == SpdMethod::automatic && judged)) {
+    const cudaError_t status = launch_ldlt(batch, solution, floor, -1, stream);
+    if (status != cudaSuccess) return status;
+    return launch_judge_inverse(batch, solution, InversesToJudge::all_factors, stream);
+  }
+  cudaError_t status = launch_sweep(batch, solution, floor, stream);
+  if (status != cudaSuccess || !judged) return status;
+  status = launch_judge_inverse(batch, solution, InversesToJudge::all, stream);
+  if (status != cudaSuccess || options.method == SpdMethod::gauss_jordan) return status;
   constexpr double roundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53;
   status = launch_ldlt(batch, solution, floor, spd_resolve_above * batch.shape.n * roundoff, stream);
   if (status != cudaSuccess) return status;
-  return launch_judge_inverse(batch, solution, InversesToJudge::marked, stream);
+  return launch_judge_inverse(batch, solution, InversesToJudge::marked_factors, stream);
 }
 
 }  // namespace
@@ -143,7 +148,6 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
                              cudaStream_t stream) {
   cudaError_t status = cudaSuccess;
   if (batch.shape.wants_inverse()) {
-    if (options.method != SpdMethod::gauss_jordan && solution.backward_error == nullptr) return cudaErrorInvalidValue;
     status = launch_inverse(batch, solution, options, stream);
   } else if (options.method == SpdMethod::gauss_jordan && !batch.shape.determinant_only) {
     status = launch_gauss_jordan(batch, solution, options.pivot_floor, stream);
