@@ -20,12 +20,14 @@
 namespace smallbatch {
 
 enum class SpdMethod {
-  automatic,     ///< the fastest method whose backward error stays below `spd_resolve_above` for every system
+  automatic,     ///< L D L^T for solutions; for inverses the sweep on cuda, and L D L^T where its backward error is above
+                 ///< `spd_resolve_above`
   gauss_jordan,  ///< elimination above and below the pivots, right-hand sides carried along; its error grows with the
                  ///< condition number
   ldlt,          ///< A = L D L^T and two triangular solves: backward stable
   mixed          ///< L D L^T in single precision, refined with residuals in double precision until the backward error
-                 ///< is at the roundoff of T; a system that does not get there is solved again by ldlt
+                 ///< is at the roundoff of T; a system that does not get there is solved again by ldlt. Not on cuda,
+                 ///< which takes ldlt
 };
 
 /// A solution whose backward error exceeds this many units of roundoff (this times n for an inverse) is not good
