@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, SweepPlan<T, N>::L::re
     std::int32_t status = 0;
     if (args.storage == Storage::dense) {
       const bool differs = differs_above<T, L>(matrix, lane, a);
-      if (__any_sync(whole_warp, differs)) status = inspect<T, L>(args, min(system, args.count - 1), matrix, lane);
+      if (__any_sync(whole_warp, differs)) status = inspect<L::lanes>(args, min(system, args.count - 1), lane);
     }
     double norm_a = 0;
     if (args.rcond != nullptr) norm_a = norm1<T, L>(n, lane, matrix);
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, SweepPlan<T, N>::L::re
     const int bad_pivot = first_bad_pivot<T, L>(lane, pivots);
     if (__any_sync(whole_warp, bad || bad_pivot != 0)) {
       const bool failed = any_of_group<L::lanes>(bad) || bad_pivot != 0;
-      const std::int32_t reason = explain_failure<T, L>(args, min(system, args.count - 1), bad_pivot, lane);
+      const std::int32_t reason = explain_failure<L::lanes>(args, min(system, args.count - 1), bad_pivot, lane);
       if (failed && status == 0) status = reason;
     }
     if (args.rcond != nullptr) {

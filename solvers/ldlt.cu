@@ -1,16 +1,417 @@
 // A = L D L^T without pivoting and two triangular solves, which is backward stable where Gauss-Jordan elimination is
-// not (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", sections 10.1 and 14.4); spd_elimination.cuh has
-// the elimination, spd_solve_kernel.cuh the kernel.
+// not (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", sections 10.1 and 14.4); ldlt_elimination.cuh has
+// the elimination.
+//
+// Two kernels. The quick one takes whole matrices of size N with one right-hand side and answers with x and the status:
+// while a warp works on its systems, the next ones are on their way into the shared memory that these have left. The
+// other takes all sizes and any number of right-hand sides and computes whatever is asked for; it keeps A in shared
+// memory until the answers are judged.
+#include "solvers/ldlt_elimination.cuh"
+#include "solvers/ldlt_judgement.cuh"
 #include "solvers/spd_kernels.cuh"
-#include "solvers/spd_solve_kernel.cuh"
+#include "solvers/spd_status.cuh"
 
 namespace smallbatch {
+
+namespace {
+
+/// How systems lie in the lanes, and how many steps turn in a loop; measured to be best.
+template <class T, int N>
+struct LdltPlan {
+  static constexpr bool single = sizeof(T) == sizeof(float);
+  static constexpr bool split = N == 32 || (N == 64 && single);
+  using Quick = Tile<T, N, N <= 16 ? 4 : N == 32 ? (single ? 4 : 8) : (single ? 16 : 32), split>;
+  using General = Tile<T, N, N <= 16 ? 4 : N == 32 ? (single ? 8 : 16) : 32, false>;
+  static constexpr int quick_turning = N == 32 && single ? 4 : 0;
+  static constexpr bool apart = N == 64 || (N >= 16 && !single);
+  static constexpr int quick_warps = N == 8 ? 16 : N == 16 ? (single ? 16 : 12) : 8;
+  static constexpr int general_warps = 8;
+};
+
+/// D A D and 2^t D b of the lane's system in registers, D where it is `far`; returns t, which is 0 unless D b lies far
+/// from 1. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ int scale_rhs(const Arguments<T>& args, std::int64_t system, int lane, bool far, T (&b)[L::rows]) {
+  constexpr int lowest = -4 * Traits<T>::exponent_bias;
+  int top = lowest;
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) now(b[u]);  // nothing of this is prepared where it is not needed
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u)
+    if (b[u] != 0) top = max(top, exponent_of(b[u]) + (far ? scaling_exponent(args, system, L::lanes * u + lane) : 0));
+  top = max_of_group<L::lanes>(top);
+  const int shift = top != lowest && abs(top) > Traits<T>::rhs_window ? -top : 0;
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u)
+    b[u] = scale(b[u], (far ? scaling_exponent(args, system, L::lanes * u + lane) : 0) + shift);
+  return shift;
+}
+template <class T, class L>
+__device__ __forceinline__ void scale_rows(const Arguments<T>& args, std::int64_t system, int lane, bool far, T (&a)[L::rows][L::size]) {
+  T power[L::rows];
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u)
+    power[u] = power_of_two<T>(far ? scaling_exponent(args, system, L::lanes * u + lane) : 0);
+#pragma unroll
+  for (int i = 0; i < L::size; ++i) {
+    const T other = shuffle(power[i / L::lanes], i % L::lanes, L::lanes);
+#pragma unroll
+    for (int u = i / L::lanes; u < L::rows; ++u) a[u][i] = a[u][i] * power[u] * other;
+  }
+}
+/// x = 2^-t D y.
+template <class T, class L>
+__device__ __forceinline__ void unscale(const Arguments<T>& args, std::int64_t system, int lane, bool far, int shift, T (&x)[L::rows]) {
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u)
+    x[u] = scale(x[u], (far ? scaling_exponent(args, system, L::lanes * u + lane) : 0) - shift);
+}
+
+/// Not zero where a diagonal element of the lane's rows asks for scaling: one that is far from 1, or not positive.
+template <class T, class L>
+__device__ __forceinline__ unsigned diagonal_far_bits(int lane, const T (&a)[L::rows][L::size]) {
+  unsigned bits = 0;
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) bits |= far_bits(diagonal<T, L>(lane, u, a));
+  return bits;
+}
+
+/// The first pivot of the lane's system, counted from 1, that is not positive and finite; 0 where all are. The whole
+/// warp calls.
+template <class T, class L>
+__device__ __forceinline__ int first_bad_pivot(int lane, const T (&inverse)[L::rows]) {
+  int first = L::size + 1;
+#pragma unroll
+  for (int u = L::rows - 1; u >= 0; --u)
+    if (!(inverse[u] > 0 && inverse[u] < infinity<T>())) first = L::lanes * u + lane + 1;
+  first = min_of_group<L::lanes>(first);
+  return first > L::size ? 0 : first;
+}
+
+/// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1 or
+/// that fail; and what is left over behind the last whole task.
+template <class T, int N, bool Packed>
+__global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::quick_warps) quick_ldlt_kernel(Arguments<T> args) {
+  using Plan = LdltPlan<T, N>;
+  using L = typename Plan::Quick;
+  constexpr int G = L::lanes, quarter = L::quarter;
+  constexpr int part = G > quarter ? G : quarter;  // rows that are loaded at a time, lest the loads take all registers
+  constexpr int ahead = L::split ? quarter : 0;    // the rows from here on are fetched ahead
+  __shared__ TileMemory<T, L> memory;
+  const int lane = threadIdx.x % G, group = threadIdx.x / G;
+  const bool dense = args.storage == Storage::dense;
+  const auto source = [&](unsigned task) {
+    return [&args, a = args.a + std::int64_t{task} * (L::systems * args.a_step)](int s) { return a + s * args.a_step; };
+  };
+  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
+    if constexpr (Packed)
+      stage_packed(source(task), memory);
+    else
+      stage_pieces<ahead, N>(source(task), memory);
+    stage_rhs<true>(args, args.b + (std::int64_t{task} * L::systems + group) * args.b_step, group, lane, 0, memory);
+  };
+  if (blockIdx.x == 0)
+    for (std::int64_t rest = std::int64_t{args.tasks} * L::systems + threadIdx.x; rest < args.count; rest += warp_lanes)
+      args.info[rest] = info_unsettled;
+  unsigned task = blockIdx.x;
+  if (task < args.tasks) stage(task);
+#pragma unroll 1
+  for (; task < args.tasks; task += gridDim.x) {
+    T a[L::rows][N], b[L::rows], inverse[L::rows];
+    unsigned odd = 0;  // not zero: the system is not plain
+    const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
+    const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
+      const T* matrix = memory.matrix[thread / G];
+      load_rows<first, end, T, L>(matrix, thread / G, thread % G, a);
+      if (dense)
+        visit_above<first, end, T, L>(matrix, thread / G, thread % G,
+                                      [&](int u, int row, const T& value) { odd |= differing_bits(a[u][row], value); });
+    };
+    wait_for_copies();
+    if constexpr (Packed) {
+      load_packed<T, L>(memory.matrix[0] + thread / G * packed_pitch<L>, thread % G, a);
+    } else if constexpr (L::split) {
+      take.template operator()<3 * quarter, N>();
+      __syncwarp();  // the last quarter has been read, whose place the first takes
+      stage_pieces<0, quarter>(source(task), memory);
+      take.template operator()<2 * quarter, 3 * quarter>();
+      take.template operator()<quarter, 2 * quarter>();
+      wait_for_copies();
+      take.template operator()<0, quarter>();
+    } else {
+      unrolled<N / part>([&](auto index) __attribute__((always_inline)) {
+        take.template operator()<N - part*(index + 1), N - part * index>();
+      });
+    }
+    odd |= diagonal_far_bits<T, L>(lane, a);
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) {
+      b[u] = memory.rhs[group * L::column_pitch + G * u + lane];
+      odd |= static_cast<unsigned>(is_far(b[u], Traits<T>::rhs_window));
+    }
+    if (odd != 0) b[0] = not_a_number<T>();  // which says so at the end
+    __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
+    if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks) stage(next);
+    factor<Plan::quick_turning, Plan::apart, false>(group, lane, memory, a, b, inverse, inverse, args.once);
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) b[u] *= inverse[u];
+    substitute_back<Plan::apart, false>(group, lane, memory, a, b, args.once);
+    T zero = 0, least = inverse[0];  // zero becomes NaN where a number is not finite
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) {
+      zero = fma(inverse[u], T(0), fma(b[u], T(0), zero));
+      least = min(least, inverse[u]);
+    }
+    const bool plain = !any_of_group<G>(!(zero == 0 && least > 0));
+    const std::int64_t place = std::int64_t{task} * L::systems + group;
+    T* x = args.x + place * args.x_step + lane;
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) x[G * u] = b[u];
+    if (lane == 0) args.info[place] = plain ? 0 : info_unsettled;
+  }
+}
+
+/// Whether a system is among the few that a launch is for.
+template <class T>
+__device__ bool is_wanted(const Arguments<T>& args, std::int64_t system) {
+  if (args.unsettled) return args.info[system] == info_unsettled;
+  return args.info[system] == 0 && !(args.backward_error[system] <= args.resolve_above);
+}
+
+template <class T, int N>
+__global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) general_ldlt_kernel(Arguments<T> args) {
+  using L = typename LdltPlan<T, N>::General;
+  constexpr int G = L::lanes;
+  __shared__ TileMemory<T, L> memory;
+  const int lane = threadIdx.x % G, group = threadIdx.x / G, n = args.n;
+  const int columns = args.inverse ? n : args.nrhs;
+  fill_padding<T, L>(args, memory);
+  // Where few systems are wanted, a warp looks through many at a time and works on those that it finds. What it keeps in
+  // mind meanwhile lies in shared memory: the matrices take the registers.
+  const bool search = args.unsettled || args.resolve_above >= 0;
+  constexpr int looks = 2 * warp_lanes;
+  __shared__ struct {
+    unsigned long long found;       // bits of systems that are still to be done
+    std::int64_t first, next;       // the system of the first bit; where to look then
+    std::int64_t chosen[L::systems];  // the system that each group works on; -1: none
+  } plan;
+  if (threadIdx.x == 0) {
+    plan.found = 0;
+    plan.next = std::int64_t{blockIdx.x} * (search ? looks : L::systems);
+  }
+#pragma unroll 1
+  for (;;) {
+    __syncwarp();  // the plan is complete, and the last systems are done with
+    unsigned long long found = plan.found;
+    std::int64_t first = plan.first;
+    if (!search || found == 0) {
+      first = plan.next;
+      if (first >= args.count) break;
+      found = ~0ULL;
+      if (search) {
+        const std::int64_t low = first + threadIdx.x, high = low + warp_lanes;
+        const bool low_wanted = low < args.count && is_wanted(args, low);
+        const bool high_wanted = high < args.count && is_wanted(args, high);
+        found = __ballot_sync(whole_warp, low_wanted);
+        found |= static_cast<unsigned long long>(__ballot_sync(whole_warp, high_wanted)) << warp_lanes;
+      }
+    }
+    std::int64_t own = -1;  // system
+    const bool any = found != 0;
+#pragma unroll 1
+    for (int g = 0; g < L::systems && found != 0; ++g, found &= found - 1)
+      if (g == group) own = first + __ffsll(static_cast<long long>(found)) - 1;
+    __syncwarp();  // the plan has been read
+    if (threadIdx.x == 0) {
+      if (!search || plan.found == 0) plan.next += std::int64_t{gridDim.x} * (search ? looks : L::systems);
+      plan.found = found;
+      plan.first = first;
+    }
+    if (lane == 0) plan.chosen[group] = own < args.count ? own : -1;
+    if (!any) continue;
+    __syncwarp();  // the plan is complete
+    const auto mine = [&] { return plan.chosen[fresh(group)] >= 0; };
+    const auto system = [&] {
+      const std::int64_t chosen = plan.chosen[fresh(group)];
+      return chosen >= 0 ? chosen : plan.first;
+    };
+    const auto source = [&](int s) {
+      return args.a + (plan.chosen[s] >= 0 ? plan.chosen[s] : plan.first) * args.a_step;
+    };
+    if (args.vectors)
+      stage_pieces<0, N>(source, memory);
+    else
+      stage_numbers(args, source, memory);
+    stage_rhs<false>(args, args.b + system() * args.b_step, group, lane, 0, memory);
+    wait_for_copies();
+    T a[L::rows][N], b[L::rows], inverse[L::rows], floor[L::rows];
+    unsigned bits = 0;  // in which the triangles differ
+    const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
+    load_rows<0, N, T, L>(memory.matrix[thread / G], thread / G, thread % G, a);
+    if (args.storage == Storage::dense)
+      visit_above<0, N, T, L>(memory.matrix[thread / G], thread / G, thread % G,
+                              [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
+    const bool differs = any_of_group<G>(bits != 0);
+    std::int32_t status = 0;
+    if (__any_sync(whole_warp, differs)) status = inspect<G>(args, system(), lane);
+    const bool far = any_of_group<G>(diagonal_far_bits<T, L>(lane, a) != 0);
+    if (__any_sync(whole_warp, far)) scale_rows<T, L>(args, system(), lane, far, a);
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) {
+      const T own = diagonal<T, L>(lane, u, a);
+      floor[u] = args.pivot_floor > 0 && own > 0 ? args.pivot_floor * own : -infinity<T>();
+    }
+    int shift = 0;
+    bool scaled = false;  // some system of the warp is
+    const auto take_rhs = [&] {
+      bool b_far = false;
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) {
+        b[u] = memory.rhs[group * L::column_pitch + G * u + lane];
+        b_far |= is_far(b[u], Traits<T>::rhs_window);
+      }
+      shift = 0;
+      scaled = __any_sync(whole_warp, far || b_far);
+      if (scaled) shift = scale_rhs<T, L>(args, system(), lane, far, b);
+    };
+    take_rhs();
+    factor<0, true, true>(group, lane, memory, a, b, inverse, floor, args.once);
+    const int bad_pivot = first_bad_pivot<T, L>(lane, inverse);
+    if (args.pivot_numbers) {
+      T pivots[L::rows];
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) pivots[u] = diagonal<T, L>(lane, u, a);
+      store_pivots<T, L>(args, system(), mine(), lane, far, pivots, floor);
+    }
+    bool bad = bad_pivot != 0;
+#pragma unroll 1
+    for (int column = 0; column < columns; ++column) {
+      if (args.inverse) {
+        // Column `column` of U = L^-T.
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) b[u] = G * u + lane == column ? T(1) : T(0);
+      } else {
+        if (column > 0) {
+          __syncwarp();  // the right-hand side before has been read
+          stage_rhs<false>(args, args.b + system() * args.b_step, group, lane, column, memory);
+          wait_for_copies();
+          take_rhs();
+          substitute_forward<T, L>(fresh(lane), a, b, args.once);
+        }
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) b[u] *= inverse[u];
+      }
+      substitute_back<true, true>(group, fresh(lane), memory, a, b, args.once);
+      if (args.inverse) {
+        // U of the matrix as it is given, and 1 / d in place of its unit diagonal.
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) {
+          const int row = G * u + lane;
+          if (row == column) b[u] = inverse[u];
+          if (far) {
+            const int exponent = scaling_exponent(args, system(), column);
+            b[u] = scale(b[u], scaling_exponent(args, system(), row) + (row == column ? exponent : -exponent));
+          }
+        }
+      } else if (scaled) {
+        unscale<T, L>(args, system(), lane, far, shift, b);
+      }
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) bad |= not_finite(b[u]);
+      if (mine()) {
+        T* x = args.x + system() * args.x_step + column;
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) {
+          const int row = G * u + lane;
+          if (row < n) x[static_cast<std::int64_t>(row) * columns] = b[u];
+        }
+      }
+    }
+    double worst = 0;
+#pragma unroll 1
+    for (int column = 0; args.backward_error != nullptr && !args.inverse && column < columns; ++column) {
+      __syncwarp();  // the right-hand side before has been read
+      stage_rhs<false>(args, args.b + system() * args.b_step, group, lane, column, memory);
+      wait_for_copies();
+      T x[L::rows], right[L::rows];
+      bool wide = far;
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) {
+        const int row = G * u + lane;
+        x[u] = mine() && row < n ? args.x[system() * args.x_step + static_cast<std::int64_t>(row) * columns + column] : T(0);
+        right[u] = memory.rhs[group * L::column_pitch + row];
+        wide |= is_far(right[u], Traits<T>::rhs_window);
+      }
+      double error = judge<T, L>(n, group, lane, memory, __any_sync(whole_warp, wide), x, right, args.once);
+      if (__any_sync(whole_warp, differs)) {
+        const double exact = judge_asymmetric<G>(args, system(), lane, column);
+        if (differs) error = exact;
+      }
+      worst = max(worst, error);
+    }
+    if (__any_sync(whole_warp, bad)) {
+      const bool failed = any_of_group<G>(bad);
+      const std::int32_t reason = explain_failure<G>(args, system(), bad_pivot, lane);
+      if (failed && status == 0) status = reason;
+    }
+    if (!mine()) continue;
+    if (status != 0) {
+#pragma unroll 1
+      for (int e = lane; args.x != nullptr && e < n * columns; e += G)
+        args.x[system() * args.x_step + e] = not_a_number<T>();
+    }
+    if (lane == 0) {
+      args.info[system()] = status;
+      if (status != 0) forget_pivots(args, system());
+      if (args.backward_error != nullptr)
+        args.backward_error[system()] = status != 0    ? not_a_number<T>()
+                                      : args.inverse ? static_cast<T>(marked_for_judgement)
+                                                     : static_cast<T>(worst);
+    }
+  }
+}
+
+template <class T, bool Packed>
+Kernels<T> quick_kernels() {
+  Kernels<T> kernels{{quick_ldlt_kernel<T, 8, Packed>, LdltPlan<T, 8>::Quick::systems},
+                     {quick_ldlt_kernel<T, 16, Packed>, LdltPlan<T, 16>::Quick::systems},
+                     {quick_ldlt_kernel<T, 32, Packed>, LdltPlan<T, 32>::Quick::systems},
+                     {}};
+  if constexpr (LdltPlan<T, 64>::single)
+    kernels.of64 = {quick_ldlt_kernel<T, 64, Packed>, LdltPlan<T, 64>::Quick::systems};
+  return kernels;
+}
+template <class T>
+Kernels<T> general_kernels() {
+  Kernels<T> kernels{{general_ldlt_kernel<T, 8>, LdltPlan<T, 8>::General::systems},
+                     {general_ldlt_kernel<T, 16>, LdltPlan<T, 16>::General::systems},
+                     {general_ldlt_kernel<T, 32>, LdltPlan<T, 32>::General::systems},
+                     {}};
+  if constexpr (LdltPlan<T, 64>::single)
+    kernels.of64 = {general_ldlt_kernel<T, 64>, LdltPlan<T, 64>::General::systems};
+  return kernels;
+}
+
+}  // namespace
 
 template <class T>
 cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
                         double resolve_above, cudaStream_t stream) {
-  return launch_solve<T, Elimination::ldlt>(arguments_of(batch, solution, pivot_floor, static_cast<T>(resolve_above)),
-                                            stream);
+  Arguments<T> arguments = arguments_of(batch, solution, pivot_floor, static_cast<T>(resolve_above));
+  const SpdShape& shape = batch.shape;
+  const bool packed = shape.storage == Storage::packed_lower;
+  const bool plain = shape.nrhs == 1 && !shape.determinant_only && solution.backward_error == nullptr &&
+                     !arguments.pivot_numbers && pivot_floor == 0 && resolve_above < 0;
+  if constexpr (!LdltPlan<T, 64>::single)
+    if (shape.n > 32) return launch_wide_ldlt(batch, solution, pivot_floor, resolve_above, stream);
+  const bool aligned = reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 && arguments.a_step * sizeof(T) % 16 == 0;
+  if (plain && shape.n == padded_size(shape.n) && aligned) {
+    const cudaError_t status =
+        launch<T>(packed ? quick_kernels<T, true>() : quick_kernels<T, false>(), arguments, stream, true);
+    if (status != cudaSuccess) return status;
+    arguments.unsettled = true;
+  }
+  return launch<T>(general_kernels<T>(), arguments, stream);
 }
 
 template cudaError_t launch_ldlt(const SpdBatch<float>&, const SpdSolution<float>&, double, double, cudaStream_t);

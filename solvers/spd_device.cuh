@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #include "solvers/spd_solver.hpp"
 
@@ -46,7 +48,12 @@ struct Arguments {
   T resolve_above;   ///< work on systems alone that were solved with a larger backward error; negative: on all
   bool factors;      ///< inverses are still factors
   bool only_marked;  ///< judge systems alone whose backward error is the mark
+  int once = 1;            ///< 1, but not to the compiler
+  bool unsettled = false;  ///< work on systems alone whose info is info_unsettled
 };
+
+/// Stands in info between the two kernels of a plain solve.
+constexpr std::int32_t info_unsettled = INT32_MIN;
 
 /// Stands in backward_error between an inverse by L D L^T and its judgement.
 constexpr int marked_for_judgement = -1;
@@ -104,6 +111,20 @@ struct alignas(sizeof(T) * Count) Vector {
   T value[Count];
 };
 
+/// step(0), step(1), ..., step(Count - 1), with constants as arguments: unrolled however long the steps are.
+template <int Count, class Step>
+__device__ __forceinline__ void unrolled(Step&& step) {
+  [&]<int... K>(std::integer_sequence<int, K...>) __attribute__((always_inline)) {
+    (step(std::integral_constant<int, K>{}), ...);
+  }
+  (std::make_integer_sequence<int, Count>{});
+}
+
+template <class T>
+__device__ __forceinline__ T shuffle(T value, int lane, int width) {
+  return __shfl_sync(whole_warp, value, lane, width);
+}
+
 /// The same number, but new to the compiler: what is computed from it is not computed before the loop around, to be
 /// kept in registers all the way.
 __device__ __forceinline__ int fresh(int value) {
@@ -114,6 +135,15 @@ __device__ __forceinline__ int fresh(int value) {
 /// Keeps the compiler from postponing what leads to `value`, and from keeping its operands in registers until then.
 __device__ __forceinline__ void now(float& value) { asm volatile("" : "+f"(value)); }
 __device__ __forceinline__ void now(double& value) { asm volatile("" : "+d"(value)); }
+
+/// A loop that turns once, which the compiler does not know: across it, it does not mix instructions. In long unrolled
+/// code it would put off much arithmetic until later, with operands in registers that are not there. once: 1.
+template <class Body>
+__device__ __forceinline__ void apart(int once, Body&& body) {
+  int turn = 0;
+  do body();
+  while (++turn < once);
+}
 
 /// 1/v, correctly rounded wherever v and 1/v are normal numbers: what __frcp_rn and __drcp_rn compute, without their
 /// branch for all the rest, whose call costs registers. Pivots of scaled systems are normal; any other value means
@@ -157,6 +187,14 @@ __device__ T scale(T v, int e) {
 template <class T>
 __device__ __forceinline__ bool is_far(T v, int window) {
   return abs(v) > power_of_two<T>(window) || (abs(v) < power_of_two<T>(-window) && v != 0);
+}
+
+/// Zero where a positive number lies near 1: between 2^-31 and 2^33, 2^-128 and 2^128 in double precision.
+__device__ __forceinline__ unsigned far_bits(float v) {
+  return ((static_cast<unsigned>(__float_as_int(v)) + (32U << 23)) ^ 0x40000000U) & 0xe0000000U;
+}
+__device__ __forceinline__ unsigned far_bits(double v) {
+  return ((static_cast<unsigned>(__double2hiint(v)) + (129U << 20)) ^ 0x40000000U) & 0xf0000000U;
 }
 
 template <class T>
@@ -258,9 +296,10 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
           false};
 }
 
-/// Launches the kernel for the size of the systems: a warp per block, which strides over the batch.
+/// Launches the kernel for the size of the systems: a warp per block, which strides over the batch. `whole`: what is left
+/// over behind the last whole task is no task.
 template <class T>
-cudaError_t launch(const Kernels<T>& kernels, Arguments<T> arguments, cudaStream_t stream) {
+cudaError_t launch(const Kernels<T>& kernels, Arguments<T> arguments, cudaStream_t stream, bool whole = false) {
   if (arguments.count == 0) return cudaSuccess;
   constexpr unsigned max_blocks = 1 << 14;
   const int size = padded_size(arguments.n);
@@ -268,9 +307,9 @@ cudaError_t launch(const Kernels<T>& kernels, Arguments<T> arguments, cudaStream
                                   : size == 16 ? kernels.of16
                                   : size == 32 ? kernels.of32
                                                : kernels.of64;
-  arguments.tasks = static_cast<unsigned>((arguments.count + systems - 1) / systems);
+  arguments.tasks = static_cast<unsigned>((arguments.count + (whole ? 0 : systems - 1)) / systems);
   void* parameters[] = {&arguments};
-  return cudaLaunchKernel(kernel, dim3(std::min(max_blocks, arguments.tasks)), dim3(warp_lanes), parameters, 0, stream);
+  return cudaLaunchKernel(kernel, dim3(std::max(1U, std::min(max_blocks, arguments.tasks))), dim3(warp_lanes), parameters, 0, stream);
 }
 
 }  // namespace

@@ -9,28 +9,11 @@
 // is finished and published before the rest of step k, so one barrier per step suffices and its wait is hidden.
 #pragma once
 
-#include <type_traits>
-#include <utility>
-
 #include "solvers/spd_staging.cuh"
 
 namespace smallbatch {
 
 namespace {
-
-/// step(0), step(1), ..., step(Count - 1), with constants as arguments: unrolled however long the steps are.
-template <int Count, class Step>
-__device__ __forceinline__ void unrolled(Step&& step) {
-  [&]<int... K>(std::integer_sequence<int, K...>) __attribute__((always_inline)) {
-    (step(std::integral_constant<int, K>{}), ...);
-  }
-  (std::make_integer_sequence<int, Count>{});
-}
-
-template <class T>
-__device__ __forceinline__ T shuffle(T value, int lane, int width) {
-  return __shfl_sync(whole_warp, value, lane, width);
-}
 
 // Places behind the rows of a matrix (see behind()).
 template <class L>

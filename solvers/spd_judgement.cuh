@@ -162,14 +162,6 @@ __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int6
   }
 }
 
-/// What store_pivots() must say of a system that failed.
-template <class T>
-__device__ void forget_pivots(const Arguments<T>& args, std::int64_t system) {
-  if (args.smallest_pivot != nullptr) args.smallest_pivot[system] = not_a_number<T>();
-  if (args.log_determinant != nullptr) args.log_determinant[system] = not_a_number<double>();
-  if (args.repaired != nullptr) args.repaired[system] = 0;
-}
-
 /// The backward error of a system whose triangles differ by rounding, whose judgement must not take one of them for
 /// both: with the whole of A from global memory, for right-hand side `column`. x lies behind the rows, times x_factor.
 /// The lanes of a system work together; slow.

@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Many, Method>::
           differs = differs_above<T, L>(matrix, lane, a);
           if (__any_sync(whole_warp, differs)) {
             differs = any_of_group<L::lanes>(differs);
-            status = inspect<T, L>(args, min(system, args.count - 1), matrix, lane);
+            status = inspect<L::lanes>(args, min(system, args.count - 1), lane);
           }
         }
         far = diagonal_is_far<T, L>(matrix, lane);
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Many, Method>::
       const int bad_pivot = first_bad_pivot<T, L>(lane, pivots);
       if (__any_sync(whole_warp, bad || bad_pivot != 0)) {
         const bool failed = any_of_group<L::lanes>(bad) || bad_pivot != 0;
-        const std::int32_t reason = explain_failure<T, L>(args, min(system, args.count - 1), bad_pivot, lane);
+        const std::int32_t reason = explain_failure<L::lanes>(args, min(system, args.count - 1), bad_pivot, lane);
         if (failed && status == 0) status = reason;
       }
 
@@ -225,19 +225,6 @@ typename Kernels<T>::OfSize solve_kernel_of_size() {
   constexpr int C = Many && !(N == 64 && sizeof(T) == sizeof(double)) ? 2 : 1;
   return {solve_kernel<T, N, C, Many, Method>, SolvePlan<T, N, C, Many, Method>::L::systems};
 }
-template <class T, bool Many, Elimination Method>
-Kernels<T> solve_kernels() {
-  return {solve_kernel_of_size<T, 8, Many, Method>(), solve_kernel_of_size<T, 16, Many, Method>(),
-          solve_kernel_of_size<T, 32, Many, Method>(), solve_kernel_of_size<T, 64, Many, Method>()};
-}
-
-/// One kernel for one right-hand side, and one for any number.
-template <class T, Elimination Method>
-cudaError_t launch_solve(const Arguments<T>& arguments, cudaStream_t stream) {
-  const bool one = arguments.nrhs <= 1 && !arguments.inverse;
-  return launch<T>(one ? solve_kernels<T, false, Method>() : solve_kernels<T, true, Method>(), arguments, stream);
-}
-
 }  // namespace
 
 }  // namespace smallbatch

@@ -6,7 +6,8 @@
 // paths that decide exactly; a system's numbers never depend on which path its neighbours take.
 #pragma once
 
-#include "solvers/spd_device.cuh"
+#include "solvers/spd_status.cuh"
+#include "solvers/spd_tile.cuh"
 
 namespace smallbatch {
 
@@ -34,29 +35,6 @@ inline constexpr int powers_at = L::size;  // of two: the diagonal of D, where a
 template <class L>
 __device__ constexpr int further(int by) {
   return by / 4 * L::row_pitch + by % 4;
-}
-
-/// Copies sizeof(T) * Count bytes, 4, 8 or 16, without waiting.
-template <int Count, class T>
-__device__ __forceinline__ void copy_async(T* shared, const T* global) {
-  constexpr int bytes = Count * sizeof(T);
-  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  if constexpr (bytes == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(bytes) : "memory");
-}
-/// The whole warp calls; afterwards all lanes see what all lanes have copied.
-__device__ __forceinline__ void wait_for_copies() {
-  asm volatile("cp.async.wait_all;" ::: "memory");
-  __syncwarp();  // the copies of the other lanes are complete, too
-}
-
-/// The row of element e of a lower triangle packed by rows; e < 2080.
-__device__ inline int packed_row(int e) {
-  float root;
-  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(static_cast<float>(8 * e + 1)));
-  return static_cast<int>((root - 0.99F) * 0.5F);
 }
 
 /// Identity rows for the padding, once per kernel: the copies leave it alone.
@@ -184,55 +162,6 @@ __device__ __forceinline__ bool diagonal_is_far(const T* matrix, int lane) {
     far |= diagonal > 0 && is_far(diagonal, Traits<T>::diagonal_window);
   }
   return far;
-}
-
-/// The exact status of the input of a system whose triangles differ: not finite before not symmetric before the
-/// right-hand sides, as core/batch.hpp orders them. The lanes of a system decide together; slow.
-template <class T, class L>
-__device__ std::int32_t inspect(const Arguments<T>& args, std::int64_t system, const T* matrix, int lane) {
-  const int n = args.n;
-  bool bad = false, asymmetric = false, bad_rhs = false;
-#pragma unroll 1
-  for (int i = lane; i < n; i += L::lanes) {
-    const T bound = static_cast<T>(n) * Traits<T>::eps * sqrt(abs(matrix[i * (L::row_pitch + 1)]));
-#pragma unroll 1
-    for (int j = 0; j < n; ++j) {
-      const T value = matrix[i * L::row_pitch + j], mirrored = matrix[j * L::row_pitch + i];
-      bad |= not_finite(value);
-      asymmetric |= abs(value - mirrored) > bound * sqrt(abs(matrix[j * (L::row_pitch + 1)]));
-    }
-  }
-#pragma unroll 1
-  for (std::int64_t e = lane; e < static_cast<std::int64_t>(n) * args.nrhs; e += L::lanes)
-    bad_rhs |= not_finite(args.b[system * args.b_step + e]);
-  bad = any_of_group<L::lanes>(bad);
-  asymmetric = any_of_group<L::lanes>(asymmetric);
-  bad_rhs = any_of_group<L::lanes>(bad_rhs);
-  return bad ? info_matrix_not_finite : asymmetric ? info_matrix_not_symmetric : bad_rhs ? info_rhs_not_finite : 0;
-}
-
-/// Why a system without a usable answer failed, read from global memory: `first_bad_pivot` (0: none) counts only where
-/// the input is finite.
-template <class T, class L>
-__device__ std::int32_t explain_failure(const Arguments<T>& args, std::int64_t system, int first_bad_pivot, int lane) {
-  const int n = args.n;
-  const bool packed = args.storage == Storage::packed_lower, dense = args.storage == Storage::dense;
-  const T* matrix = args.a + system * args.a_step;
-  bool bad = false, bad_rhs = false;
-#pragma unroll 1
-  for (int i = 0; i < n; ++i)
-#pragma unroll 1
-    for (int j = lane; j < (dense ? n : i + 1); j += L::lanes)
-      bad |= not_finite(matrix[(packed ? i * (i + 1) / 2 : i * n) + j]);
-#pragma unroll 1
-  for (std::int64_t e = lane; e < static_cast<std::int64_t>(n) * args.nrhs; e += L::lanes)
-    bad_rhs |= not_finite(args.b[system * args.b_step + e]);
-  bad = any_of_group<L::lanes>(bad);
-  bad_rhs = any_of_group<L::lanes>(bad_rhs);
-  return bad                    ? info_matrix_not_finite
-         : bad_rhs              ? info_rhs_not_finite
-         : first_bad_pivot != 0 ? first_bad_pivot
-                                : info_result_not_finite;
 }
 
 // exact scaling: D A D y = 2^t D b, x = 2^-t D y

@@ -1,0 +1,159 @@
+// How good an answer of L D L^T is, and what its pivots say. Private to solvers/ldlt.cu.
+#pragma once
+
+#include "solvers/ldlt_elimination.cuh"
+#include "solvers/spd_status.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// The exponent that brings v next to 1, among the normal exponents. Single precision input needs none: its norms and
+/// their products stay in the range of double.
+template <class T>
+__device__ int normalizing_exponent(T v) {
+  if constexpr (sizeof(T) == sizeof(float))
+    return 0;
+  else
+    return -min(Traits<T>::exponent_bias - 1, max(1 - Traits<T>::exponent_bias, exponent_of(v)));
+}
+
+/// ||b - A x||_1 / (||A||_1 ||x||_1) of the lane's system, residual and norms in double precision; A from its lower
+/// triangle in shared memory, ||A||_1 by rows: A is symmetric. x[u] and b[u] belong to row G u + lane. `wide`: the
+/// numbers may lie far from 1. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T, L>& memory, bool wide,
+                                        const T (&x)[L::rows], const T (&b)[L::rows], int once) {
+  constexpr int G = L::lanes, P = L::piece, chunk = 8;  // columns
+  const T* matrix = memory.matrix[group];
+  double a_factor = 1, x_factor = 1;  // powers of two, which cancel
+  if (sizeof(T) == sizeof(double) && wide) {
+    T largest_a = 0, largest_x = 0;
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) {
+      const int row = G * u + lane;
+      if (row < n) largest_a = max(largest_a, abs(staged<L>(matrix, group, row, row)));
+      largest_x = max(largest_x, abs(x[u]));
+    }
+    a_factor = power_of_two<double>(normalizing_exponent(max_of_group<G>(largest_a)));
+    x_factor = power_of_two<double>(normalizing_exponent(max_of_group<G>(largest_x)));
+  }
+  double norm_x = 0, residual[L::rows], row_sum[L::rows];
+  __syncwarp();  // the reads of what lay in the place of x are over
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) {
+    const double value = static_cast<double>(x[u]) * x_factor;
+    memory.x[group][G * u + lane] = value;
+    norm_x += abs(value);
+    residual[u] = static_cast<double>(b[u]) * a_factor * x_factor;
+    row_sum[u] = 0;
+  }
+  __syncwarp();  // x is complete
+  const auto add = [&](int u, int column, T stored) __attribute__((always_inline)) {
+    const double value = static_cast<double>(stored) * a_factor;
+    row_sum[u] += abs(value);
+    residual[u] = fma(-value, memory.x[group][column], residual[u]);
+  };
+  const T* const first_line = matrix + L::line(lane, 0) * 8 * P;
+  const int key = L::key(lane, 0) ^ L::system_key(group);
+  unrolled<L::size / chunk>([&](auto index) __attribute__((always_inline)) {
+    apart(once, [&]() __attribute__((always_inline)) {
+#pragma unroll
+      for (int p = chunk * index / P; p < chunk * (index + 1) / P; ++p) {
+        const int block = P * p / G;
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) {
+          Vector<T, P> row{};
+          if (u >= block)
+            row = *reinterpret_cast<const Vector<T, P>*>(first_line + (key ^ L::key(G * u, p)) * P +
+                                                         L::line(G * u, p) * 8 * P);
+#pragma unroll
+          for (int c = 0; c < P; ++c) {
+            const int column = P * p + c;
+            T value = row.value[c];
+            // Above the diagonal the element comes from the column that it mirrors.
+            if (u < block || (u == block && G * u + lane < column))
+              value = staged<L>(matrix, group, column, G * u + lane);
+            add(u, column, value);
+          }
+        }
+      }
+    });
+  });
+  double norm_a = 0, sum = 0;
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) {
+    if (G * u + lane < n) norm_a = max(norm_a, row_sum[u]);
+    sum += abs(residual[u]);
+  }
+  sum = sum_of_group<G>(sum);
+  norm_a = max_of_group<G>(norm_a);
+  norm_x = sum_of_group<G>(norm_x);
+  return sum == 0 ? 0 : sum / (norm_a * norm_x);
+}
+
+/// The same for a system whose triangles differ by rounding, whose judgement must not take one of them for both: with
+/// the whole of A, b and x from global memory. The lanes of a system work together; slow.
+template <int Lanes, class T>
+__device__ double judge_asymmetric(const Arguments<T>& args, std::int64_t system, int lane, int column) {
+  const int n = args.n;
+  const T* b = args.b + system * args.b_step + column;
+  const T* answer = args.x + system * args.x_step + column;
+  const auto x = [&](int i) { return static_cast<double>(answer[static_cast<std::int64_t>(i) * args.nrhs]); };
+  double residual = 0, norm_x = 0, norm_a = 0, largest_x = 0, largest_a = 0;
+#pragma unroll 1
+  for (int i = 0; i < n; ++i) {
+    largest_x = max(largest_x, abs(x(i)));
+    largest_a = max(largest_a, abs(static_cast<double>(element(args, system, i, i))));
+  }
+  // The powers of two keep products in range; they cancel.
+  const double x_factor = power_of_two<double>(normalizing_exponent(largest_x));
+  const double a_factor = power_of_two<double>(normalizing_exponent(largest_a));
+#pragma unroll 1
+  for (int i = lane; i < n; i += Lanes) {
+    double sum = static_cast<double>(b[static_cast<std::int64_t>(i) * args.nrhs]) * a_factor * x_factor;
+    double column_sum = 0;
+#pragma unroll 1
+    for (int j = 0; j < n; ++j) {
+      sum = fma(-static_cast<double>(element(args, system, i, j)) * a_factor, x(j) * x_factor, sum);
+      column_sum += abs(static_cast<double>(element(args, system, j, i)) * a_factor);
+    }
+    residual += abs(sum);
+    norm_x += abs(x(i) * x_factor);
+    norm_a = max(norm_a, column_sum);
+  }
+  residual = sum_of_group<Lanes>(residual);
+  norm_x = sum_of_group<Lanes>(norm_x);
+  norm_a = max_of_group<Lanes>(norm_a);
+  return residual == 0 ? 0 : residual / (norm_a * norm_x);
+}
+
+/// Smallest pivot, log-determinant and number of repaired pivots of the lane's system. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int64_t system, bool mine, int lane, bool far,
+                             const T (&pivots)[L::rows], const T (&floor)[L::rows]) {
+  T smallest = infinity<T>();
+  double sum = 0;
+  int repaired = 0;
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) {
+    constexpr double ln_2 = 0.693147180559945309417;
+    const int row = L::lanes * u + lane;
+    if (row >= args.n) continue;
+    const int exponent = far ? scaling_exponent(args, system, row) : 0;
+    smallest = min(smallest, scale(pivots[u], -2 * exponent));
+    if (args.log_determinant != nullptr) sum += log(static_cast<double>(pivots[u])) - 2 * exponent * ln_2;
+    repaired += args.pivot_floor > 0 && pivots[u] == floor[u];
+  }
+  smallest = min_of_group<L::lanes>(smallest);
+  sum = sum_of_group<L::lanes>(sum);
+  repaired = sum_of_group<L::lanes>(repaired);
+  if (!mine || lane != 0) return;
+  if (args.smallest_pivot != nullptr) args.smallest_pivot[system] = smallest;
+  if (args.log_determinant != nullptr) args.log_determinant[system] = sum;
+  if (args.repaired != nullptr) args.repaired[system] = repaired;
+}
+
+}  // namespace
+
+}  // namespace smallbatch

@@ -1,0 +1,85 @@
+// The exact status of a system, decided from its input in global memory by the lanes that share it; for the few systems
+// that need it. Private to solvers/*.cu.
+#pragma once
+
+#include "solvers/spd_device.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// Element (i, j), j <= i where only the lower triangle is stored.
+template <class T>
+__device__ T element(const Arguments<T>& args, std::int64_t system, int i, int j) {
+  return args.a[system * args.a_step + (args.storage == Storage::packed_lower ? i * (i + 1) / 2 : i * args.n) + j];
+}
+
+/// Whether a number of the right-hand sides is not finite. The whole warp calls.
+template <int Lanes, class T>
+__device__ bool rhs_not_finite(const Arguments<T>& args, std::int64_t system, int lane) {
+  bool bad = false;
+#pragma unroll 1
+  for (std::int64_t e = lane; e < static_cast<std::int64_t>(args.n) * args.nrhs; e += Lanes)
+    bad |= not_finite(args.b[system * args.b_step + e]);
+  return any_of_group<Lanes>(bad);
+}
+
+/// The status of the input of a system whose triangles differ: not finite before not symmetric before the right-hand
+/// sides, as core/batch.hpp orders them. The whole warp calls.
+template <int Lanes, class T>
+__device__ std::int32_t inspect(const Arguments<T>& args, std::int64_t system, int lane) {
+  const int n = args.n;
+  bool bad = false, asymmetric = false;
+#pragma unroll 1
+  for (int i = lane; i < n; i += Lanes) {
+    const T bound = static_cast<T>(n) * Traits<T>::eps * sqrt(abs(element(args, system, i, i)));
+#pragma unroll 1
+    for (int j = 0; j < n; ++j) {
+      const T value = element(args, system, i, j), mirrored = element(args, system, j, i);
+      bad |= not_finite(value);
+      asymmetric |= abs(value - mirrored) > bound * sqrt(abs(element(args, system, j, j)));
+    }
+  }
+  bad = any_of_group<Lanes>(bad);
+  asymmetric = any_of_group<Lanes>(asymmetric);
+  const bool bad_rhs = rhs_not_finite<Lanes>(args, system, lane);
+  return bad ? info_matrix_not_finite : asymmetric ? info_matrix_not_symmetric : bad_rhs ? info_rhs_not_finite : 0;
+}
+
+/// Why a system without a usable answer failed: `first_bad_pivot` (0: none) counts only where the input is finite. The
+/// whole warp calls.
+template <int Lanes, class T>
+__device__ std::int32_t explain_failure(const Arguments<T>& args, std::int64_t system, int first_bad_pivot, int lane) {
+  bool bad = false;
+#pragma unroll 1
+  for (int i = 0; i < args.n; ++i)
+#pragma unroll 1
+    for (int j = lane; j < (args.storage == Storage::dense ? args.n : i + 1); j += Lanes)
+      bad |= not_finite(element(args, system, i, j));
+  bad = any_of_group<Lanes>(bad);
+  const bool bad_rhs = rhs_not_finite<Lanes>(args, system, lane);
+  return bad                    ? info_matrix_not_finite
+         : bad_rhs              ? info_rhs_not_finite
+         : first_bad_pivot != 0 ? first_bad_pivot
+                                : info_result_not_finite;
+}
+
+/// The exponent of row `row` of the diagonal matrix D of powers of two that brings the diagonal of D A D next to 1.
+template <class T>
+__device__ __forceinline__ int scaling_exponent(const Arguments<T>& args, std::int64_t system, int row) {
+  if (row >= args.n) return 0;
+  const T diagonal = element(args, system, row, row);
+  return diagonal > 0 ? -(exponent_of(diagonal) >> 1) : 0;
+}
+
+/// What is said of the pivots of a system that failed.
+template <class T>
+__device__ void forget_pivots(const Arguments<T>& args, std::int64_t system) {
+  if (args.smallest_pivot != nullptr) args.smallest_pivot[system] = not_a_number<T>();
+  if (args.log_determinant != nullptr) args.log_determinant[system] = not_a_number<double>();
+  if (args.repaired != nullptr) args.repaired[system] = 0;
+}
+
+}  // namespace
+
+}  // namespace smallbatch
