@@ -2,10 +2,10 @@
 // not (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", sections 10.1 and 14.4); ldlt_elimination.cuh has
 // the elimination.
 //
-// Two kernels. The quick one takes whole matrices of size N with one right-hand side and answers with x and the status:
-// while a warp works on its systems, the next ones are on their way into the shared memory that these have left. The
-// other takes all sizes and any number of right-hand sides and computes whatever is asked for; it keeps A in shared
-// memory until the answers are judged.
+// Three kernels. The quick one takes whole matrices of size N with one right-hand side and answers with x and the status:
+// while a warp works on its systems, the next ones are on their way into the shared memory that these have left. What is
+// not plain it leaves to the general one, which takes all sizes and any number of right-hand sides and computes whatever
+// is asked for. The third judges the solutions.
 #include "solvers/ldlt_elimination.cuh"
 #include "solvers/ldlt_judgement.cuh"
 #include "solvers/spd_kernels.cuh"
@@ -20,12 +20,15 @@ template <class T, int N>
 struct LdltPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
   static constexpr bool split = N == 32 || (N == 64 && single);
-  using Quick = Tile<T, N, N <= 16 ? 4 : N == 32 ? (single ? 4 : 8) : (single ? 16 : 32), split>;
-  using General = Tile<T, N, N <= 16 ? 4 : N == 32 ? (single ? 8 : 16) : 32, false>;
+  // The same lanes for all kernels: the order of their sums decides the last bits.
+  static constexpr int lanes = N <= 16 ? 4 : N == 32 ? (single ? 4 : 8) : (single ? 16 : 32);
+  using Quick = Tile<T, N, lanes, split>;
+  using General = Tile<T, N, lanes, false>;
+  using Judging = Tile<T, N, N <= 16 ? 4 : N == 32 ? (single ? 8 : 16) : 32, false>;
   static constexpr int quick_turning = N == 32 && single ? 4 : 0;
   static constexpr bool apart = N == 64 || (N >= 16 && !single);
   static constexpr int quick_warps = N == 8 ? 16 : N == 16 ? (single ? 16 : 12) : 8;
-  static constexpr int general_warps = 8;
+  static constexpr int general_warps = 8, judging_warps = 12;
 };
 
 /// D A D and 2^t D b of the lane's system in registers, D where it is `far`; returns t, which is 0 unless D b lies far
@@ -52,12 +55,17 @@ __device__ __forceinline__ void scale_rows(const Arguments<T>& args, std::int64_
 #pragma unroll
   for (int u = 0; u < L::rows; ++u)
     power[u] = power_of_two<T>(far ? scaling_exponent(args, system, L::lanes * u + lane) : 0);
+  int once = args.once;
+  unrolled<L::size / 8>([&](auto index) __attribute__((always_inline)) {
+    apart(once, [&]() __attribute__((always_inline)) {
 #pragma unroll
-  for (int i = 0; i < L::size; ++i) {
-    const T other = shuffle(power[i / L::lanes], i % L::lanes, L::lanes);
+      for (int i = 8 * index; i < 8 * index + 8; ++i) {
+        const T other = shuffle(power[i / L::lanes], i % L::lanes, L::lanes);
 #pragma unroll
-    for (int u = i / L::lanes; u < L::rows; ++u) a[u][i] = a[u][i] * power[u] * other;
-  }
+        for (int u = i / L::lanes; u < L::rows; ++u) a[u][i] = a[u][i] * power[u] * other;
+      }
+    });
+  });
 }
 /// x = 2^-t D y.
 template <class T, class L>
@@ -152,9 +160,12 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::quick_warps) quick
     if (odd != 0) b[0] = not_a_number<T>();  // which says so at the end
     __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks) stage(next);
-    factor<Plan::quick_turning, Plan::apart, false>(group, lane, memory, a, b, inverse, inverse, args.once);
+    factor<Plan::quick_turning, Plan::apart, false>(group, lane, memory, a, b, inverse, static_cast<const T*>(nullptr), args.once);
 #pragma unroll
-    for (int u = 0; u < L::rows; ++u) b[u] *= inverse[u];
+    for (int u = 0; u < L::rows; ++u) {
+      b[u] *= inverse[u];
+      now(b[u]);  // rounded; the same in both kernels
+    }
     substitute_back<Plan::apart, false>(group, lane, memory, a, b, args.once);
     T zero = 0, least = inverse[0];  // zero becomes NaN where a number is not finite
 #pragma unroll
@@ -185,6 +196,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
   __shared__ TileMemory<T, L> memory;
   const int lane = threadIdx.x % G, group = threadIdx.x / G, n = args.n;
   const int columns = args.inverse ? n : args.nrhs;
+  __shared__ T floors[L::systems][N];  // of the pivots; every lane reads its own
   fill_padding<T, L>(args, memory);
   // Where few systems are wanted, a warp looks through many at a time and works on those that it finds. What it keeps in
   // mind meanwhile lies in shared memory: the matrices take the registers.
@@ -244,7 +256,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
       stage_numbers(args, source, memory);
     stage_rhs<false>(args, args.b + system() * args.b_step, group, lane, 0, memory);
     wait_for_copies();
-    T a[L::rows][N], b[L::rows], inverse[L::rows], floor[L::rows];
+    T a[L::rows][N], b[L::rows], inverse[L::rows];
     unsigned bits = 0;  // in which the triangles differ
     const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
     load_rows<0, N, T, L>(memory.matrix[thread / G], thread / G, thread % G, a);
@@ -256,10 +268,13 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
     if (__any_sync(whole_warp, differs)) status = inspect<G>(args, system(), lane);
     const bool far = any_of_group<G>(diagonal_far_bits<T, L>(lane, a) != 0);
     if (__any_sync(whole_warp, far)) scale_rows<T, L>(args, system(), lane, far, a);
+    const T* const floor = args.pivot_floor > 0 ? &floors[group][lane] : nullptr;
+    if (args.pivot_floor > 0) {
 #pragma unroll
-    for (int u = 0; u < L::rows; ++u) {
-      const T own = diagonal<T, L>(lane, u, a);
-      floor[u] = args.pivot_floor > 0 && own > 0 ? args.pivot_floor * own : -infinity<T>();
+      for (int u = 0; u < L::rows; ++u) {
+        const T own = diagonal<T, L>(lane, u, a);
+        floors[group][G * u + lane] = own > 0 ? args.pivot_floor * own : -infinity<T>();
+      }
     }
     int shift = 0;
     bool scaled = false;  // some system of the warp is
@@ -299,7 +314,10 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
           substitute_forward<T, L>(fresh(lane), a, b, args.once);
         }
 #pragma unroll
-        for (int u = 0; u < L::rows; ++u) b[u] *= inverse[u];
+        for (int u = 0; u < L::rows; ++u) {
+          b[u] *= inverse[u];
+          now(b[u]);
+        }
       }
       substitute_back<true, true>(group, fresh(lane), memory, a, b, args.once);
       if (args.inverse) {
@@ -327,28 +345,6 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
         }
       }
     }
-    double worst = 0;
-#pragma unroll 1
-    for (int column = 0; args.backward_error != nullptr && !args.inverse && column < columns; ++column) {
-      __syncwarp();  // the right-hand side before has been read
-      stage_rhs<false>(args, args.b + system() * args.b_step, group, lane, column, memory);
-      wait_for_copies();
-      T x[L::rows], right[L::rows];
-      bool wide = far;
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) {
-        const int row = G * u + lane;
-        x[u] = mine() && row < n ? args.x[system() * args.x_step + static_cast<std::int64_t>(row) * columns + column] : T(0);
-        right[u] = memory.rhs[group * L::column_pitch + row];
-        wide |= is_far(right[u], Traits<T>::rhs_window);
-      }
-      double error = judge<T, L>(n, group, lane, memory, __any_sync(whole_warp, wide), x, right, args.once);
-      if (__any_sync(whole_warp, differs)) {
-        const double exact = judge_asymmetric<G>(args, system(), lane, column);
-        if (differs) error = exact;
-      }
-      worst = max(worst, error);
-    }
     if (__any_sync(whole_warp, bad)) {
       const bool failed = any_of_group<G>(bad);
       const std::int32_t reason = explain_failure<G>(args, system(), bad_pivot, lane);
@@ -363,11 +359,54 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
     if (lane == 0) {
       args.info[system()] = status;
       if (status != 0) forget_pivots(args, system());
-      if (args.backward_error != nullptr)
-        args.backward_error[system()] = status != 0    ? not_a_number<T>()
-                                      : args.inverse ? static_cast<T>(marked_for_judgement)
-                                                     : static_cast<T>(worst);
+      if (args.inverse && args.backward_error != nullptr)
+        args.backward_error[system()] = status != 0 ? not_a_number<T>() : static_cast<T>(marked_for_judgement);
     }
+  }
+}
+
+/// The largest backward error of a system's solutions; NaN of systems that failed.
+template <class T, int N, bool Whole>
+__global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::judging_warps) judge_kernel(Arguments<T> args) {
+  using L = typename LdltPlan<T, N>::Judging;
+  constexpr int G = L::lanes;
+  __shared__ TileMemory<T, L> memory;
+  const int lane = threadIdx.x % G, group = threadIdx.x / G, n = args.n;
+  fill_padding<T, L>(args, memory);
+#pragma unroll 1
+  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    const auto system_of = [&](int g) { return min(std::int64_t{task} * L::systems + g, args.count - 1); };
+    const auto source = [&](int s) { return args.a + system_of(s) * args.a_step; };
+    const std::int64_t system = system_of(group);
+    __syncwarp();  // the last systems are done with
+    if (args.vectors)
+      stage_pieces<0, N>(source, memory);
+    else
+      stage_numbers(args, source, memory);
+    double worst = 0;
+#pragma unroll 1
+    for (int column = 0; column < args.nrhs; ++column) {
+      stage_rhs<false>(args, args.b + system * args.b_step, group, lane, column, memory);
+      T x[L::rows], b[L::rows];
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) {
+        const int row = G * u + lane;
+        x[u] = row < n ? args.x[system * args.x_step + static_cast<std::int64_t>(row) * args.nrhs + column] : T(0);
+      }
+      wait_for_copies();
+      bool wide = false;
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) {
+        const int row = G * u + lane;
+        b[u] = memory.rhs[group * L::column_pitch + row];
+        wide |= is_far(b[u], Traits<T>::rhs_window) ||
+                far_bits(static_cast<T>(staged<L>(memory.matrix[group], group, row, row))) != 0;
+      }
+      worst = max(worst, judge<Whole, T, L>(n, group, lane, memory, __any_sync(whole_warp, wide), x, b, args.once));
+      __syncwarp();  // the right-hand side has been read, whose place the next takes
+    }
+    if (lane == 0 && std::int64_t{task} * L::systems + group < args.count)
+      args.backward_error[system] = args.info[system] == 0 ? static_cast<T>(worst) : not_a_number<T>();
   }
 }
 
@@ -392,6 +431,17 @@ Kernels<T> general_kernels() {
   return kernels;
 }
 
+template <class T, bool Whole>
+Kernels<T> judge_kernels() {
+  Kernels<T> kernels{{judge_kernel<T, 8, Whole>, LdltPlan<T, 8>::Judging::systems},
+                     {judge_kernel<T, 16, Whole>, LdltPlan<T, 16>::Judging::systems},
+                     {judge_kernel<T, 32, Whole>, LdltPlan<T, 32>::Judging::systems},
+                     {}};
+  if constexpr (LdltPlan<T, 64>::single)
+    kernels.of64 = {judge_kernel<T, 64, Whole>, LdltPlan<T, 64>::Judging::systems};
+  return kernels;
+}
+
 }  // namespace
 
 template <class T>
@@ -400,8 +450,8 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
   Arguments<T> arguments = arguments_of(batch, solution, pivot_floor, static_cast<T>(resolve_above));
   const SpdShape& shape = batch.shape;
   const bool packed = shape.storage == Storage::packed_lower;
-  const bool plain = shape.nrhs == 1 && !shape.determinant_only && solution.backward_error == nullptr &&
-                     !arguments.pivot_numbers && pivot_floor == 0 && resolve_above < 0;
+  const bool plain = shape.nrhs == 1 && !shape.determinant_only && !arguments.pivot_numbers && pivot_floor == 0 &&
+                     resolve_above < 0;
   if constexpr (!LdltPlan<T, 64>::single)
     if (shape.n > 32) return launch_wide_ldlt(batch, solution, pivot_floor, resolve_above, stream);
   const bool aligned = reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 && arguments.a_step * sizeof(T) % 16 == 0;
@@ -411,7 +461,11 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
     if (status != cudaSuccess) return status;
     arguments.unsettled = true;
   }
-  return launch<T>(general_kernels<T>(), arguments, stream);
+  const cudaError_t status = launch<T>(general_kernels<T>(), arguments, stream);
+  const bool judged = solution.backward_error != nullptr && shape.nrhs > 0;
+  if (status != cudaSuccess || !judged) return status;
+  return launch<T>(shape.storage == Storage::dense ? judge_kernels<T, true>() : judge_kernels<T, false>(), arguments,
+                   stream);
 }
 
 template cudaError_t launch_ldlt(const SpdBatch<float>&, const SpdSolution<float>&, double, double, cudaStream_t);

@@ -21,7 +21,7 @@ struct EliminationUnderWay {
   T (&a)[L::rows][L::size];
   T (&b)[L::rows];        // becomes L^-1 b
   T (&inverse)[L::rows];  // becomes 1 / d of the lane's rows
-  const T (&floor)[L::rows];  // of the pivots of the lane's rows, where `general`
+  const T* floor;         // of the pivots of the lane's rows, G apart in shared memory; null: none
   T* column[2];           // of the lane's system, in shared memory
   int lane;
   T pivot;     // of the next step
@@ -40,7 +40,8 @@ __device__ __forceinline__ void eliminate(EliminationUnderWay<T, L>& e, int owne
 #pragma unroll
   for (int u = slot; u < L::rows; ++u) l[u] = e.a[u][at] * inverse;
   if (e.lane <= owner) l[slot] = 0;
-  const T kept = general && e.lane == owner ? e.pivot : l[slot];
+  T kept = general && e.lane == owner ? e.pivot : l[slot];
+  if (general) now(kept);  // the pivots of other lanes are not kept for what is computed from it
   const T pivot_b = shuffle(e.b[slot], owner, G);
 #pragma unroll
   for (int i = (at + 1) / P * P; i < width; i += P) {
@@ -56,11 +57,11 @@ __device__ __forceinline__ void eliminate(EliminationUnderWay<T, L>& e, int owne
 #pragma unroll
         for (int u = slot; u < L::rows; ++u) to[G * u] = e.a[u][c - shift];
         T source = e.a[slot][c - shift];
-        if (general) source = max(source, e.floor[slot]);
+        if (general && e.floor != nullptr) source = max(source, e.floor[G * slot]);
         if (slot + 1 < L::rows) {
           constexpr int other = slot + 1 < L::rows ? slot + 1 : slot;
           T below = e.a[other][c - shift];
-          if (general) below = max(below, e.floor[other]);
+          if (general && e.floor != nullptr) below = max(below, e.floor[G * other]);
           if (next_slot) source = below;
         }
         e.pivot = shuffle(source, (owner + 1) % G, G);
@@ -76,9 +77,9 @@ __device__ __forceinline__ void eliminate(EliminationUnderWay<T, L>& e, int owne
 /// their registers, so that both turns are the same code. That keeps the code small enough for the instruction cache.
 template <int Turning, bool Apart, bool general, class T, class L>
 __device__ __forceinline__ void factor(int group, int lane, TileMemory<T, L>& memory, T (&a)[L::rows][L::size],
-                                       T (&b)[L::rows], T (&inverse)[L::rows], const T (&floor)[L::rows], int once) {
+                                       T (&b)[L::rows], T (&inverse)[L::rows], const T* floor, int once) {
   constexpr int G = L::lanes, H = G / 2, N = L::size;
-  const T first = general ? max(a[0][0], floor[0]) : a[0][0];
+  const T first = general && floor != nullptr ? max(a[0][0], floor[0]) : a[0][0];
   EliminationUnderWay<T, L> e{a, b, inverse, floor, {memory.column[0] + G + group * L::column_pitch, memory.column[1] + G + group * L::column_pitch},
                       lane, shuffle(first, 0, G)};
 #pragma unroll
@@ -191,6 +192,7 @@ __device__ __forceinline__ void substitute_back(int group, int lane, TileMemory<
             p[i] = a[L::rows - 1][G * s + first + i] * y[L::rows - 1];
 #pragma unroll
             for (int u = L::rows - 2; u > s; --u) p[i] = fma(a[u][G * s + first + i], y[u], p[i]);
+            now(p[i]);  // rounded before it is added to others; the same in every kernel
           }
           const T sum = sum_for_each<G, width>(lane, p);
           if (width == G || lane / width == first / width) y[s] -= sum;

@@ -18,10 +18,10 @@ __device__ int normalizing_exponent(T v) {
     return -min(Traits<T>::exponent_bias - 1, max(1 - Traits<T>::exponent_bias, exponent_of(v)));
 }
 
-/// ||b - A x||_1 / (||A||_1 ||x||_1) of the lane's system, residual and norms in double precision; A from its lower
-/// triangle in shared memory, ||A||_1 by rows: A is symmetric. x[u] and b[u] belong to row G u + lane. `wide`: the
-/// numbers may lie far from 1. The whole warp calls.
-template <class T, class L>
+/// ||b - A x||_1 / (||A||_1 ||x||_1) of the lane's system, residual and norms in double precision; A from shared memory,
+/// `Whole` or from its lower triangle, ||A||_1 by rows: A is symmetric but for rounding. x[u] and b[u] belong to row
+/// G u + lane. `wide`: the numbers may lie far from 1. The whole warp calls.
+template <bool Whole, class T, class L>
 __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T, L>& memory, bool wide,
                                         const T (&x)[L::rows], const T (&b)[L::rows], int once) {
   constexpr int G = L::lanes, P = L::piece, chunk = 8;  // columns
@@ -64,7 +64,7 @@ __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
           Vector<T, P> row{};
-          if (u >= block)
+          if (Whole || u >= block)
             row = *reinterpret_cast<const Vector<T, P>*>(first_line + (key ^ L::key(G * u, p)) * P +
                                                          L::line(G * u, p) * 8 * P);
 #pragma unroll
@@ -72,7 +72,7 @@ __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T
             const int column = P * p + c;
             T value = row.value[c];
             // Above the diagonal the element comes from the column that it mirrors.
-            if (u < block || (u == block && G * u + lane < column))
+            if (!Whole && (u < block || (u == block && G * u + lane < column)))
               value = staged<L>(matrix, group, column, G * u + lane);
             add(u, column, value);
           }
@@ -92,46 +92,10 @@ __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T
   return sum == 0 ? 0 : sum / (norm_a * norm_x);
 }
 
-/// The same for a system whose triangles differ by rounding, whose judgement must not take one of them for both: with
-/// the whole of A, b and x from global memory. The lanes of a system work together; slow.
-template <int Lanes, class T>
-__device__ double judge_asymmetric(const Arguments<T>& args, std::int64_t system, int lane, int column) {
-  const int n = args.n;
-  const T* b = args.b + system * args.b_step + column;
-  const T* answer = args.x + system * args.x_step + column;
-  const auto x = [&](int i) { return static_cast<double>(answer[static_cast<std::int64_t>(i) * args.nrhs]); };
-  double residual = 0, norm_x = 0, norm_a = 0, largest_x = 0, largest_a = 0;
-#pragma unroll 1
-  for (int i = 0; i < n; ++i) {
-    largest_x = max(largest_x, abs(x(i)));
-    largest_a = max(largest_a, abs(static_cast<double>(element(args, system, i, i))));
-  }
-  // The powers of two keep products in range; they cancel.
-  const double x_factor = power_of_two<double>(normalizing_exponent(largest_x));
-  const double a_factor = power_of_two<double>(normalizing_exponent(largest_a));
-#pragma unroll 1
-  for (int i = lane; i < n; i += Lanes) {
-    double sum = static_cast<double>(b[static_cast<std::int64_t>(i) * args.nrhs]) * a_factor * x_factor;
-    double column_sum = 0;
-#pragma unroll 1
-    for (int j = 0; j < n; ++j) {
-      sum = fma(-static_cast<double>(element(args, system, i, j)) * a_factor, x(j) * x_factor, sum);
-      column_sum += abs(static_cast<double>(element(args, system, j, i)) * a_factor);
-    }
-    residual += abs(sum);
-    norm_x += abs(x(i) * x_factor);
-    norm_a = max(norm_a, column_sum);
-  }
-  residual = sum_of_group<Lanes>(residual);
-  norm_x = sum_of_group<Lanes>(norm_x);
-  norm_a = max_of_group<Lanes>(norm_a);
-  return residual == 0 ? 0 : residual / (norm_a * norm_x);
-}
-
 /// Smallest pivot, log-determinant and number of repaired pivots of the lane's system. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int64_t system, bool mine, int lane, bool far,
-                             const T (&pivots)[L::rows], const T (&floor)[L::rows]) {
+                             const T (&pivots)[L::rows], const T* floor) {
   T smallest = infinity<T>();
   double sum = 0;
   int repaired = 0;
@@ -143,7 +107,7 @@ __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int6
     const int exponent = far ? scaling_exponent(args, system, row) : 0;
     smallest = min(smallest, scale(pivots[u], -2 * exponent));
     if (args.log_determinant != nullptr) sum += log(static_cast<double>(pivots[u])) - 2 * exponent * ln_2;
-    repaired += args.pivot_floor > 0 && pivots[u] == floor[u];
+    repaired += floor != nullptr && pivots[u] == floor[L::lanes * u];
   }
   smallest = min_of_group<L::lanes>(smallest);
   sum = sum_of_group<L::lanes>(sum);

@@ -139,10 +139,9 @@ __device__ __forceinline__ void now(double& value) { asm volatile("" : "+d"(valu
 /// A loop that turns once, which the compiler does not know: across it, it does not mix instructions. In long unrolled
 /// code it would put off much arithmetic until later, with operands in registers that are not there. once: 1.
 template <class Body>
-__device__ __forceinline__ void apart(int once, Body&& body) {
-  int turn = 0;
+__device__ __forceinline__ void apart(int& once, Body&& body) {
   do body();
-  while (++turn < once);
+  while (--once > 0);
 }
 
 /// 1/v, correctly rounded wherever v and 1/v are normal numbers: what __frcp_rn and __drcp_rn compute, without their
@@ -301,7 +300,7 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
 template <class T>
 cudaError_t launch(const Kernels<T>& kernels, Arguments<T> arguments, cudaStream_t stream, bool whole = false) {
   if (arguments.count == 0) return cudaSuccess;
-  constexpr unsigned max_blocks = 1 << 14;
+  constexpr unsigned max_blocks = 1 << 15;
   const int size = padded_size(arguments.n);
   const auto& [kernel, systems] = size == 8    ? kernels.of8
                                   : size == 16 ? kernels.of16
