@@ -416,8 +416,6 @@ Kernels<T> quick_kernels() {
                      {quick_ldlt_kernel<T, 16, Packed>, LdltPlan<T, 16>::Quick::systems},
                      {quick_ldlt_kernel<T, 32, Packed>, LdltPlan<T, 32>::Quick::systems},
                      {}};
-  if constexpr (LdltPlan<T, 64>::single)
-    kernels.of64 = {quick_ldlt_kernel<T, 64, Packed>, LdltPlan<T, 64>::Quick::systems};
   return kernels;
 }
 template <class T>
@@ -426,8 +424,6 @@ Kernels<T> general_kernels() {
                      {general_ldlt_kernel<T, 16>, LdltPlan<T, 16>::General::systems},
                      {general_ldlt_kernel<T, 32>, LdltPlan<T, 32>::General::systems},
                      {}};
-  if constexpr (LdltPlan<T, 64>::single)
-    kernels.of64 = {general_ldlt_kernel<T, 64>, LdltPlan<T, 64>::General::systems};
   return kernels;
 }
 
@@ -437,8 +433,6 @@ Kernels<T> judge_kernels() {
                      {judge_kernel<T, 16, Whole>, LdltPlan<T, 16>::Judging::systems},
                      {judge_kernel<T, 32, Whole>, LdltPlan<T, 32>::Judging::systems},
                      {}};
-  if constexpr (LdltPlan<T, 64>::single)
-    kernels.of64 = {judge_kernel<T, 64, Whole>, LdltPlan<T, 64>::Judging::systems};
   return kernels;
 }
 
@@ -452,8 +446,7 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
   const bool packed = shape.storage == Storage::packed_lower;
   const bool plain = shape.nrhs == 1 && !shape.determinant_only && !arguments.pivot_numbers && pivot_floor == 0 &&
                      resolve_above < 0;
-  if constexpr (!LdltPlan<T, 64>::single)
-    if (shape.n > 32) return launch_wide_ldlt(batch, solution, pivot_floor, resolve_above, stream);
+  if (shape.n > 32) return launch_wide_ldlt(batch, solution, pivot_floor, resolve_above, stream);
   const bool aligned = reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 && arguments.a_step * sizeof(T) % 16 == 0;
   if (plain && shape.n == padded_size(shape.n) && aligned) {
     const cudaError_t status =
