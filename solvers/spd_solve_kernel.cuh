@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Many, Method>::
           differs = differs_above<T, L>(matrix, lane, a);
           if (__any_sync(whole_warp, differs)) {
             differs = any_of_group<L::lanes>(differs);
-            status = inspect<L::lanes>(args, min(system, args.count - 1), lane);
+            status = inspect<L::lanes>(args, min(once_more(task), args.count - 1), fresh(lane));
           }
         }
         far = diagonal_is_far<T, L>(matrix, lane);
@@ -154,11 +154,11 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Many, Method>::
           }
           bad |= not_finite(b[c][u]);
         }
-      if (first_rhs == 0 && args.pivot_numbers) store_pivots<T, L>(args, system, mine, lane, far, matrix, pivots);
+      if (first_rhs == 0 && args.pivot_numbers) store_pivots<T, L>(args, once_more(task), mine, fresh(lane), far, matrix, pivots);
       const int bad_pivot = first_bad_pivot<T, L>(lane, pivots);
       if (__any_sync(whole_warp, bad || bad_pivot != 0)) {
         const bool failed = any_of_group<L::lanes>(bad) || bad_pivot != 0;
-        const std::int32_t reason = explain_failure<L::lanes>(args, min(system, args.count - 1), bad_pivot, lane);
+        const std::int32_t reason = explain_failure<L::lanes>(args, min(once_more(task), args.count - 1), bad_pivot, fresh(lane));
         if (failed && status == 0) status = reason;
       }
 
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(warp_lanes, SolvePlan<T, N, C, Many, Method>::
 #pragma unroll 1
           for (int c = 0; c < C && first_rhs + c < columns; ++c)
             exact = max(exact,
-                        judge_asymmetric<T, L>(args, min(system, args.count - 1), lane, matrix, c * N, first_rhs + c));
+                        judge_asymmetric<T, L>(args, min(once_more(task), args.count - 1), fresh(lane), matrix, c * N, first_rhs + c));
           if (differs) worst = exact;
         }
         if (mine && lane == 0) {
