@@ -1,8 +1,9 @@
 // A^-1 in place by the symmetric sweep (J. H. Goodnight, "A tutorial on the SWEEP operator", 1979), its reciprocal
 // condition number, and the judgement of inverses.
 //
-// Whole rows stay in registers (n <= 32) or in shared memory. The result takes the place of A in shared memory, and
-// leaves in whole rows, both triangles from one.
+// The lower triangle is swept in registers (n <= 32), or whole rows in shared memory. The result takes the place of A
+// in shared memory, and leaves in whole rows, both triangles from one.
+#include "solvers/ldlt_judgement.cuh"
 #include "solvers/spd_judgement.cuh"
 #include "solvers/spd_kernels.cuh"
 
@@ -10,8 +11,40 @@ namespace smallbatch {
 
 namespace {
 
-/// The largest row sum of the magnitudes of the lane's system, which is its 1-norm; from the lower triangle in shared
-/// memory. The whole warp calls.
+/// The largest row sum of the magnitudes of the lane's system in registers, which is its 1-norm. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ double norm1(int n, int lane, const T (&a)[L::rows][L::size], int once) {
+  constexpr int G = L::lanes, width = G < 8 ? G : 8;
+  double largest = 0;
+  unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
+    constexpr int s = slot;
+    // Of row G s + lane: what the lane has itself, and the column that mirrors the rest, of which all have something.
+    double sum = 0;
+#pragma unroll
+    for (int i = 0; i < G * s; ++i) sum += abs(static_cast<double>(a[s][i]));
+    unrolled<G / width>([&](auto part) __attribute__((always_inline)) {
+      constexpr int first = width * part;
+      apart(
+          once, [&]() __attribute__((always_inline)) {
+            double below[width];
+#pragma unroll
+            for (int i = 0; i < width; ++i) {
+              const double value = abs(static_cast<double>(a[s][G * s + first + i]));
+              sum += first + i <= lane ? value : 0.0;
+              below[i] = first + i < lane ? value : 0.0;
+#pragma unroll
+              for (int u = s + 1; u < L::rows; ++u) below[i] += abs(static_cast<double>(a[u][G * s + first + i]));
+            }
+            const double mirrored = sum_for_each<G, width>(lane, below);
+            if (lane / width == part) sum += mirrored;
+          });
+    });
+    if (G * s + lane < n) largest = max(largest, sum);
+  });
+  return max_of_group<G>(largest);
+}
+
+/// The same of a lower triangle in shared memory.
 template <class T, class L>
 __device__ double norm1(int n, int lane, const T* matrix) {
   double largest = 0;
@@ -25,76 +58,278 @@ __device__ double norm1(int n, int lane, const T* matrix) {
   return max_of_group<L::lanes>(largest);
 }
 
+/// How the sweep lays systems out; measured to be best.
 template <class T, int N>
 struct SweepPlan {
-  static constexpr bool in_shared_memory = N > 32;
-  using L = WholeRows<T, N>;
+  static constexpr bool single = sizeof(T) == sizeof(float);
+  using L = Tile<T, N, N == 32 && !single ? 16 : 4, N == 32 && single>;
+  static constexpr int resident_warps = N == 8 ? 16 : N == 16 ? (single ? 12 : 10) : 8;
 };
 
-template <class T, int N>
-__global__ void __launch_bounds__(warp_lanes, std::min(8, SweepPlan<T, N>::L::resident_warps))
-    sweep_kernel(Arguments<T> args) {
-  using L = typename SweepPlan<T, N>::L;
-  constexpr bool in_shared_memory = SweepPlan<T, N>::in_shared_memory;
-  __shared__ WarpMemory<T, L, 1> memory;
-  const int lane = threadIdx.x % L::lanes, group = threadIdx.x / L::lanes, n = args.n;
-  T* matrix = memory.matrix[group];
+/// The sweep of all pivots: the lower triangle of A becomes that of -A^-1.
+///     a_ij -= a_ik a_kj / d_k (i, j != k),  a_ik, a_ki <- a_ik / d_k,  a_kk <- -1 / d_k
+/// The G steps of a turn of the loop sweep the first G rows, which then turn to be the last ones, each still in its
+/// lane: all turns are the same code, and after N / G of them the rows are where they were. Until a row is swept, what
+/// lies above the diagonal in its G x G block is not used; its elements in the other columns begin with the sweep.
+/// floor, pivots: of the rows of the lane's system, in shared memory; a null floor: none.
+template <class T, class L>
+__device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& memory, T (&a)[L::rows][L::size],
+                                      const T* floor, T* pivots, int once) {
+  constexpr int G = L::lanes, P = L::piece, N = L::size, R = L::rows;
+  T* const columns[2] = {memory.column[0] + group * L::column_pitch, memory.column[1] + group * L::column_pitch};
+  const auto next_pivot = [&](T value, int owner, int row) __attribute__((always_inline)) {
+    return shuffle(floor != nullptr ? max(value, floor[row % N + lane]) : value, owner, G);
+  };
+#pragma unroll
+  for (int u = 0; u < R; ++u) columns[0][G * u + lane] = a[u][0];
+  T pivot = next_pivot(a[0][0], 0, 0);
+#pragma unroll 1
+  for (int first = 0; first < N; first += G) {
+    T swept[N];  // the rows to come behind the last, from column G on
+    const auto step = [&](auto index) __attribute__((always_inline)) {
+      constexpr int t = index, next = t + 1;
+      const T inverse = reciprocal(pivot);
+      const bool own = lane == t;
+      if (own) pivots[first + t] = pivot;
+      T factor[R];
+#pragma unroll
+      for (int u = 0; u < R; ++u) factor[u] = -a[u][t] * inverse;
+      if (own) factor[0] = inverse;  // the pivot row starts from zero
+      const T swept_factor = lane > t ? T(0) : factor[0];
+      __syncwarp();  // the column is complete; and that of the step before is read, whose place the next takes
+      const T* const from = columns[t % 2];
+      T* const to = columns[next % 2] + lane;
+      unrolled<N / P>([&](auto piece) __attribute__((always_inline)) {
+        constexpr int i = (next / P + piece) * P % N;
+        const auto v = *reinterpret_cast<const Vector<T, P>*>(from + i);
+#pragma unroll
+        for (int p = 0; p < P; ++p) {
+          const int c = i + p;
+          if (c < G && c != t) a[0][c] = fma(factor[0], v.value[p], own ? T(0) : a[0][c]);
+          if (c >= G) swept[c] = t == 0 ? swept_factor * v.value[p] : fma(swept_factor, v.value[p], swept[c]);
+#pragma unroll
+          for (int u = c < G ? 1 : c / G; u < R; ++u)
+            if (c > t) a[u][c] = fma(factor[u], v.value[p], a[u][c]);
+          if (c == next) {
+            if (next < G) {
+#pragma unroll
+              for (int u = 0; u < R; ++u) to[G * u] = a[u][c];
+              pivot = next_pivot(a[0][c], next % G, first);
+            } else {
+#pragma unroll
+              for (int u = 1; u < R; ++u) to[G * (u - 1)] = a[u][c];
+              to[G * (R - 1)] = swept[c];
+              pivot = next_pivot(a[1][c], 0, first + G);
+            }
+          }
+        }
+      });
+      a[0][t] = -factor[0];
+    };
+    unrolled<G>([&](auto index) __attribute__((always_inline)) {
+      if constexpr (sizeof(T) == sizeof(double))
+        apart(once, [&]() __attribute__((always_inline)) { step(index); });
+      else
+        step(index);
+    });
+    T diagonal_block[G];
+#pragma unroll
+    for (int c = 0; c < G; ++c) diagonal_block[c] = a[0][c];
+#pragma unroll
+    for (int u = 1; u < R; ++u)
+#pragma unroll
+      for (int c = G; c < G * (u + 1); ++c) a[u - 1][c - G] = a[u][c];
+#pragma unroll
+    for (int c = 0; c < N; ++c) a[R - 1][c] = c < N - G ? swept[(c + G) % N] : diagonal_block[c % G];
+  }
+}
 
+template <class T, int N>
+__global__ void __launch_bounds__(warp_lanes, SweepPlan<T, N>::resident_warps) sweep_kernel(Arguments<T> args) {
+  using L = typename SweepPlan<T, N>::L;
+  constexpr int G = L::lanes, P = L::piece;
+  __shared__ TileMemory<T, L> memory;
+  __shared__ double norms[L::systems];
+  __shared__ std::int32_t states[L::systems];
+  const int n = args.n;
+  // Whose work a lane does; computed again where it is asked for: the matrices take the registers.
+  const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
+  const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
+  // Of the rows of the lane's system, while the matrix is in registers.
+  const auto pivots = [&]() __attribute__((always_inline)) { return memory.matrix[group()]; };
+  const auto floors = [&]() __attribute__((always_inline)) {
+    return args.pivot_floor > 0 ? memory.matrix[group()] + N : nullptr;
+  };
+#pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    const std::int64_t first_system = std::int64_t{task} * L::systems;
-    const std::int64_t system = first_system + group;
-    const bool mine = system < args.count;
-    __syncwarp();  // the last inverses have been read
+    const auto system_of = [&](int s) __attribute__((always_inline)) {
+      return min(std::int64_t{fresh(static_cast<int>(task))} * L::systems + s, args.count - 1);
+    };
+    const auto mine = [&]() __attribute__((always_inline)) {
+      return std::int64_t{fresh(static_cast<int>(task))} * L::systems + group() < args.count;
+    };
+    T a[L::rows][N];
+    unsigned bits = 0;  // in which the triangles differ
+    const auto stage = [&]<int first, int end>() __attribute__((always_inline)) {
+      const auto source = [&](int s) { return args.a + system_of(s) * args.a_step; };
+      __syncwarp();  // what lay in the place of these rows has been read
+      fill_padding<T, L>(args, memory, first, end);
+      if (args.vectors)
+        stage_pieces<first, end>(source, memory);
+      else
+        stage_numbers(args, source, memory, first, end);
+    };
+    const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
+      const int own = lane(), g = group();
+      load_rows<first, end, T, L>(memory.matrix[g], g, own, a);
+      if (args.storage == Storage::dense)
+        visit_columns<first, end, false, T, L>(memory.matrix[g], g, own, [&](int u, int row, const T& value) {
+          bits |= differing_bits(a[u][row], value);
+        });
+    };
+    if constexpr (L::split) {
+      constexpr int quarter = L::quarter;
+      stage.template operator()<quarter, N>();
+      wait_for_copies();
+      take.template operator()<3 * quarter, N>();
+      stage.template operator()<0, quarter>();
+      take.template operator()<2 * quarter, 3 * quarter>();
+      take.template operator()<quarter, 2 * quarter>();
+      wait_for_copies();
+      take.template operator()<0, quarter>();
+    } else {
+      stage.template operator()<0, N>();
+      wait_for_copies();
+      take.template operator()<0, N>();
+    }
+    const bool differs = any_of_group<G>(bits != 0);
+    if (lane() == 0) states[group()] = 0;
+    if (__any_sync(whole_warp, differs)) {
+      const std::int32_t status = inspect<G>(args, system_of(group()), lane());
+      if (lane() == 0) states[group()] = status;
+    }
+    if (args.rcond != nullptr) {
+      const double norm = norm1<T, L>(n, lane(), a, args.once);
+      if (lane() == 0) norms[group()] = norm;
+    }
+    int far = any_of_group<G>(diagonal_far_bits<T, L>(lane(), a) != 0);
+    if (__any_sync(whole_warp, far)) scale_rows<T, L>(args, system_of(group()), lane(), far, a);
+    far = fresh(far);  // or all up to the next use of it is compiled twice
+    __syncwarp();      // the matrices have been read, whose place the floors and the pivots take
+    if (args.pivot_floor > 0) {
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) {
+        const T own = diagonal<T, L>(lane(), u, a);
+        floors()[G * u + lane()] = own > 0 ? args.pivot_floor * own : -infinity<T>();
+      }
+    }
+    sweep<T, L>(group(), lane(), memory, a, floors(), pivots(), args.once);
+    __syncwarp();  // the last pivots are there
+    T pivot[L::rows];
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) pivot[u] = pivots()[G * u + lane()];
+    const int bad_pivot = first_bad_pivot<T, L>(lane(), pivot);
+    if (args.x != nullptr && args.pivot_numbers)
+      store_pivots<T, L>(args, system_of(group()), mine(), lane(), far, pivot,
+                         floors() != nullptr ? floors() + lane() : nullptr);
+    if (__any_sync(whole_warp, far)) scale_rows<T, L>(args, system_of(group()), lane(), far, a);
+    T zero = 0;  // becomes NaN where an element is not finite
+    unrolled<N>([&, own = lane() ](auto index) __attribute__((always_inline)) {
+      constexpr int i = index;
+#pragma unroll
+      for (int u = i / G; u < L::rows; ++u)
+        if (u > i / G || own >= i % G) zero = fma(a[u][i], T(0), zero);
+    });
+    const bool bad = any_of_group<G>(!(zero == 0) || bad_pivot != 0);
+    if (__any_sync(whole_warp, bad)) {
+      const std::int32_t reason = explain_failure<G>(args, system_of(group()), bad_pivot, lane());
+      if (lane() == 0 && bad && states[group()] == 0) states[group()] = reason;
+    }
+    __syncwarp();  // the status is known to all lanes, and the pivots have been read
+    if (args.rcond != nullptr) {
+      const double norm_inverse = norm1<T, L>(n, lane(), a, args.once);
+      const bool known = states[group()] == 0 && (args.x != nullptr || args.info[system_of(group())] == 0);
+      if (mine() && lane() == 0)
+        args.rcond[system_of(group())] = known ? static_cast<T>(1 / norms[group()] / norm_inverse) : not_a_number<T>();
+    }
+    if (args.x == nullptr) continue;
+    if (mine() && lane() == 0) {
+      args.info[system_of(group())] = states[group()];
+      if (states[group()] != 0) forget_pivots(args, system_of(group()));
+    }
+    const auto deliver = [&]<int first, int end>() __attribute__((always_inline)) {
+      const bool in_pieces = n == N && reinterpret_cast<std::uintptr_t>(args.x) % 16 == 0 && args.x_step % P == 0;
+      store_negative<first, end, T, L>(memory.matrix[group()], group(), lane(), a);
+      __syncwarp();  // these rows of A^-1 are complete
+#pragma unroll 1
+      for (int s = 0; s < L::systems && std::int64_t{task} * L::systems + s < args.count; ++s) {
+        const bool solved = states[s] == 0;
+        T* const x = args.x + system_of(s) * args.x_step;
+        if (in_pieces && solved) {
+#pragma unroll
+          for (int q = first * L::pieces_per_row; q < end * L::pieces_per_row; q += warp_lanes) {
+            const int own = q + static_cast<int>(threadIdx.x);
+            if (end * L::pieces_per_row - q >= warp_lanes || own < end * L::pieces_per_row)
+              *reinterpret_cast<Vector<T, P>*>(x + own * P) = *reinterpret_cast<const Vector<T, P>*>(
+                  &staged<L>(memory.matrix[s], s, own / L::pieces_per_row, own % L::pieces_per_row * P));
+          }
+        } else {
+#pragma unroll 1
+          for (int e = first * n + static_cast<int>(threadIdx.x); e < min(end, n) * n; e += warp_lanes)
+            x[e] = solved ? staged<L>(memory.matrix[s], s, e / n, e % n) : not_a_number<T>();
+        }
+      }
+    };
+    if constexpr (L::split) {
+      deliver.template operator()<L::quarter, N>();
+      __syncwarp();  // the last of these rows have been read, whose place the others take
+      deliver.template operator()<0, L::quarter>();
+    } else {
+      deliver.template operator()<0, N>();
+    }
+  }
+}
+
+/// The same for n > 32: whole rows in shared memory, where the result takes the place of A.
+template <class T>
+__global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, 64>::resident_warps))
+    wide_sweep_kernel(Arguments<T> args) {
+  constexpr int N = 64;
+  using L = WholeRows<T, N>;
+  __shared__ WarpMemory<T, L, 1> memory;
+  const int lane = threadIdx.x, n = args.n;
+  T* const matrix = memory.matrix[0];
+  static_assert(L::systems == 1);
+  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    const std::int64_t system = task;
+    __syncwarp();  // the last inverse has been read
     fill_padding<T, L>(args, memory);
-    stage_matrices<T, L>(args, first_system, memory);
+    stage_matrices<T, L>(args, system, memory);
     wait_for_copies();
     T a[L::rows][N];
     load_rows<T, L>(matrix, lane, a);
     std::int32_t status = 0;
-    if (args.storage == Storage::dense) {
-      const bool differs = differs_above<T, L>(matrix, lane, a);
-      if (__any_sync(whole_warp, differs)) status = inspect<L::lanes>(args, min(system, args.count - 1), lane);
-    }
+    if (args.storage == Storage::dense && __any_sync(whole_warp, differs_above<T, L>(matrix, lane, a)))
+      status = inspect<L::lanes>(args, system, lane);
     double norm_a = 0;
     if (args.rcond != nullptr) norm_a = norm1<T, L>(n, lane, matrix);
-    bool far = diagonal_is_far<T, L>(matrix, lane);
-    const bool scaled = __any_sync(whole_warp, far);
-    if (scaled) far = any_of_group<L::lanes>(far);
+    const bool far = __any_sync(whole_warp, diagonal_is_far<T, L>(matrix, lane));
     __syncwarp();  // A has been read for its norm, the last system's pivots too
     store_powers<T, L>(lane, far, matrix);
     if (args.pivot_floor > 0) store_floors<T, L>(args, lane, far, matrix);
     __syncwarp();  // the powers and the floors are complete
     T pivots[L::rows];
-    if constexpr (in_shared_memory) {
-      scale_in_shared_memory<T, L>(lane, matrix);
-      eliminate_in_shared_memory<T, L, 1, true>(args, lane, matrix, nullptr);
-      collect_pivots<T, L>(matrix, lane, pivots);
+    scale_in_shared_memory<T, L>(lane, matrix);
+    eliminate_in_shared_memory<T, L, 1, true>(args, lane, matrix, nullptr);
+    collect_pivots<T, L>(matrix, lane, pivots);
 #pragma unroll 1
-      for (int i = 0; i < N; ++i)
+    for (int i = 0; i < N; ++i)
 #pragma unroll
-        for (int u = 0; u < L::rows; ++u) {
-          const int j = L::lanes * u + lane;
-          T& value = matrix[i * L::row_pitch + j];
-          value = -value * *behind<L>(matrix, powers_at<L> + i) * *behind<L>(matrix, powers_at<L> + j);
-        }
-    } else {
-      load_whole_rows<T, L>(matrix, lane, a);
-      if (scaled) scale_rows<T, L, true>(matrix, lane, a);
-      sweep<T, L>(args, group, lane, memory, a);
-      collect_pivots<T, L>(matrix, lane, pivots);
-      if (scaled) scale_rows<T, L, true>(matrix, lane, a);
-      if (args.x != nullptr && args.pivot_numbers) store_pivots<T, L>(args, system, mine, lane, far, matrix, pivots);
-      __syncwarp();  // A has been read for the last time
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u)
-#pragma unroll
-        for (int i = 0; i < N; i += L::piece) {
-          Vector<T, L::piece> out;
-#pragma unroll
-          for (int p = 0; p < L::piece; ++p) out.value[p] = -a[u][i + p];
-          *reinterpret_cast<Vector<T, L::piece>*>(matrix + (L::lanes * u + lane) * L::row_pitch + i) = out;
-        }
-    }
+      for (int u = 0; u < L::rows; ++u) {
+        const int j = L::lanes * u + lane;
+        T& value = matrix[i * L::row_pitch + j];
+        value = -value * *behind<L>(matrix, powers_at<L> + i) * *behind<L>(matrix, powers_at<L> + j);
+      }
     __syncwarp();  // A^-1 is complete
     bool bad = false;
 #pragma unroll 1
@@ -103,41 +338,28 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, SweepPlan<T, N>::L::re
       for (int j = 0; j <= row; ++j) bad |= not_finite(matrix[row * L::row_pitch + j]);
     const int bad_pivot = first_bad_pivot<T, L>(lane, pivots);
     if (__any_sync(whole_warp, bad || bad_pivot != 0)) {
-      const bool failed = any_of_group<L::lanes>(bad) || bad_pivot != 0;
-      const std::int32_t reason = explain_failure<L::lanes>(args, min(system, args.count - 1), bad_pivot, lane);
-      if (failed && status == 0) status = reason;
+      const std::int32_t reason = explain_failure<L::lanes>(args, system, bad_pivot, lane);
+      if (status == 0) status = reason;
     }
     if (args.rcond != nullptr) {
       const double norm_inverse = norm1<T, L>(n, lane, matrix);
-      const bool known = status == 0 && (args.x != nullptr || (mine && args.info[system] == 0));
-      if (mine && lane == 0) args.rcond[system] = known ? static_cast<T>(1 / norm_a / norm_inverse) : not_a_number<T>();
+      const bool known = status == 0 && (args.x != nullptr || args.info[system] == 0);
+      if (lane == 0) args.rcond[system] = known ? static_cast<T>(1 / norm_a / norm_inverse) : not_a_number<T>();
     }
     if (args.x == nullptr) continue;
-    if (mine && lane == 0) {
+    // Both triangles from one: the inverse is exactly symmetric.
+    T* const x = args.x + system * args.x_step;
+    for (int e = lane; e < n * n; e += warp_lanes)
+      x[e] = status == 0 ? matrix[max(e / n, e % n) * L::row_pitch + min(e / n, e % n)] : not_a_number<T>();
+    if (args.pivot_numbers) {
+      __syncwarp();  // A^-1 has been stored; store_pivots() wants the diagonal of A
+      stage_matrices<T, L>(args, system, memory);
+      wait_for_copies();
+      store_pivots<T, L>(args, system, true, lane, far, matrix, pivots);
+    }
+    if (lane == 0) {
       args.info[system] = status;
       if (status != 0) forget_pivots(args, system);
-    }
-#pragma unroll 1
-    for (int s = 0; s < L::systems && first_system + s < args.count; ++s) {
-      const bool solved = __shfl_sync(whole_warp, status, s * L::lanes) == 0;
-      T* x = args.x + (first_system + s) * args.x_step;
-      // Both triangles from one: the inverse is exactly symmetric.
-      const auto element = [&](int row, int column) {
-        return solved ? memory.matrix[s][max(row, column) * L::row_pitch + min(row, column)] : not_a_number<T>();
-      };
-      if (n == N) {
-#pragma unroll 8
-        for (int e = threadIdx.x; e < N * N; e += warp_lanes) x[e] = element(e / N, e % N);
-      } else {
-        for (int e = threadIdx.x; e < n * n; e += warp_lanes) x[e] = element(e / n, e % n);
-      }
-    }
-    if (in_shared_memory && args.pivot_numbers) {
-      __syncwarp();  // A^-1 has been stored; store_pivots() wants the diagonal of A
-      stage_matrices<T, L>(args, first_system, memory);
-      wait_for_copies();
-      store_pivots<T, L>(args, system, mine, lane, far, matrix, pivots);
-      if (mine && lane == 0 && status != 0) forget_pivots(args, system);
     }
   }
 }
@@ -223,10 +445,10 @@ __global__ void __launch_bounds__(warp_lanes, Layout<T, N>::resident_warps) judg
 
 template <class T>
 Kernels<T> sweep_kernels() {
-  return {{sweep_kernel<T, 8>, WholeRows<T, 8>::systems},
-          {sweep_kernel<T, 16>, WholeRows<T, 16>::systems},
-          {sweep_kernel<T, 32>, WholeRows<T, 32>::systems},
-          {sweep_kernel<T, 64>, WholeRows<T, 64>::systems}};
+  return {{sweep_kernel<T, 8>, SweepPlan<T, 8>::L::systems},
+          {sweep_kernel<T, 16>, SweepPlan<T, 16>::L::systems},
+          {sweep_kernel<T, 32>, SweepPlan<T, 32>::L::systems},
+          {wide_sweep_kernel<T>, 1}};
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // A = L D L^T without pivoting and two triangular solves, which is backward stable where Gauss-Jordan elimination is
-// not (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", sections 10.1 and 14.4); ldlt_elimination.cuh has
-// the elimination.
+// not (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", sections 10.1 and 14.4); ldlt_elimination.cuh
+// has the elimination.
 //
-// Three kernels. The quick one takes whole matrices of size N with one right-hand side and answers with x and the status:
-// while a warp works on its systems, the next ones are on their way into the shared memory that these have left. What is
-// not plain it leaves to the general one, which takes all sizes and any number of right-hand sides and computes whatever
-// is asked for. The third judges the solutions.
+// Three kernels. The quick one takes whole matrices of size N with one right-hand side and answers with x and the
+// status: while a warp works on its systems, the next ones are on their way into the shared memory that these have
+// left. What is not plain it leaves to the general one, which takes all sizes and any number of right-hand sides and
+// computes whatever is asked for. The third judges the solutions.
 #include "solvers/ldlt_elimination.cuh"
 #include "solvers/ldlt_judgement.cuh"
 #include "solvers/spd_kernels.cuh"
@@ -31,10 +31,11 @@ struct LdltPlan {
   static constexpr int general_warps = 8, judging_warps = 12;
 };
 
-/// D A D and 2^t D b of the lane's system in registers, D where it is `far`; returns t, which is 0 unless D b lies far
+/// 2^t D b of the lane's system in registers, D where it is `far`; returns t, which is 0 unless D b lies far
 /// from 1. The whole warp calls.
 template <class T, class L>
-__device__ __forceinline__ int scale_rhs(const Arguments<T>& args, std::int64_t system, int lane, bool far, T (&b)[L::rows]) {
+__device__ __forceinline__ int scale_rhs(const Arguments<T>& args, std::int64_t system, int lane, bool far,
+                                         T (&b)[L::rows]) {
   constexpr int lowest = -4 * Traits<T>::exponent_bias;
   int top = lowest;
 #pragma unroll
@@ -49,55 +50,17 @@ __device__ __forceinline__ int scale_rhs(const Arguments<T>& args, std::int64_t 
     b[u] = scale(b[u], (far ? scaling_exponent(args, system, L::lanes * u + lane) : 0) + shift);
   return shift;
 }
-template <class T, class L>
-__device__ __forceinline__ void scale_rows(const Arguments<T>& args, std::int64_t system, int lane, bool far, T (&a)[L::rows][L::size]) {
-  T power[L::rows];
-#pragma unroll
-  for (int u = 0; u < L::rows; ++u)
-    power[u] = power_of_two<T>(far ? scaling_exponent(args, system, L::lanes * u + lane) : 0);
-  int once = args.once;
-  unrolled<L::size / 8>([&](auto index) __attribute__((always_inline)) {
-    apart(once, [&]() __attribute__((always_inline)) {
-#pragma unroll
-      for (int i = 8 * index; i < 8 * index + 8; ++i) {
-        const T other = shuffle(power[i / L::lanes], i % L::lanes, L::lanes);
-#pragma unroll
-        for (int u = i / L::lanes; u < L::rows; ++u) a[u][i] = a[u][i] * power[u] * other;
-      }
-    });
-  });
-}
 /// x = 2^-t D y.
 template <class T, class L>
-__device__ __forceinline__ void unscale(const Arguments<T>& args, std::int64_t system, int lane, bool far, int shift, T (&x)[L::rows]) {
+__device__ __forceinline__ void unscale(const Arguments<T>& args, std::int64_t system, int lane, bool far, int shift,
+                                        T (&x)[L::rows]) {
 #pragma unroll
   for (int u = 0; u < L::rows; ++u)
     x[u] = scale(x[u], (far ? scaling_exponent(args, system, L::lanes * u + lane) : 0) - shift);
 }
 
-/// Not zero where a diagonal element of the lane's rows asks for scaling: one that is far from 1, or not positive.
-template <class T, class L>
-__device__ __forceinline__ unsigned diagonal_far_bits(int lane, const T (&a)[L::rows][L::size]) {
-  unsigned bits = 0;
-#pragma unroll
-  for (int u = 0; u < L::rows; ++u) bits |= far_bits(diagonal<T, L>(lane, u, a));
-  return bits;
-}
-
-/// The first pivot of the lane's system, counted from 1, that is not positive and finite; 0 where all are. The whole
-/// warp calls.
-template <class T, class L>
-__device__ __forceinline__ int first_bad_pivot(int lane, const T (&inverse)[L::rows]) {
-  int first = L::size + 1;
-#pragma unroll
-  for (int u = L::rows - 1; u >= 0; --u)
-    if (!(inverse[u] > 0 && inverse[u] < infinity<T>())) first = L::lanes * u + lane + 1;
-  first = min_of_group<L::lanes>(first);
-  return first > L::size ? 0 : first;
-}
-
-/// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1 or
-/// that fail; and what is left over behind the last whole task.
+/// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
+/// or that fail; and what is left over behind the last whole task.
 template <class T, int N, bool Packed>
 __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::quick_warps) quick_ldlt_kernel(Arguments<T> args) {
   using Plan = LdltPlan<T, N>;
@@ -126,14 +89,15 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::quick_warps) quick
 #pragma unroll 1
   for (; task < args.tasks; task += gridDim.x) {
     T a[L::rows][N], b[L::rows], inverse[L::rows];
-    unsigned odd = 0;  // not zero: the system is not plain
+    unsigned odd = 0;                       // not zero: the system is not plain
     const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
     const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
       const T* matrix = memory.matrix[thread / G];
       load_rows<first, end, T, L>(matrix, thread / G, thread % G, a);
       if (dense)
-        visit_above<first, end, T, L>(matrix, thread / G, thread % G,
-                                      [&](int u, int row, const T& value) { odd |= differing_bits(a[u][row], value); });
+        visit_columns<first, end, false, T, L>(matrix, thread / G, thread % G, [&](int u, int row, const T& value) {
+          odd |= differing_bits(a[u][row], value);
+        });
     };
     wait_for_copies();
     if constexpr (Packed) {
@@ -159,8 +123,10 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::quick_warps) quick
     }
     if (odd != 0) b[0] = not_a_number<T>();  // which says so at the end
     __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
-    if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks) stage(next);
-    factor<Plan::quick_turning, Plan::apart, false>(group, lane, memory, a, b, inverse, static_cast<const T*>(nullptr), args.once);
+    if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
+      stage(next);
+    factor<Plan::quick_turning, Plan::apart, false>(group, lane, memory, a, b, inverse, static_cast<const T*>(nullptr),
+                                                    args.once);
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       b[u] *= inverse[u];
@@ -198,13 +164,13 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
   const int columns = args.inverse ? n : args.nrhs;
   __shared__ T floors[L::systems][N];  // of the pivots; every lane reads its own
   fill_padding<T, L>(args, memory);
-  // Where few systems are wanted, a warp looks through many at a time and works on those that it finds. What it keeps in
-  // mind meanwhile lies in shared memory: the matrices take the registers.
+  // Where few systems are wanted, a warp looks through many at a time and works on those that it finds. What it keeps
+  // in mind meanwhile lies in shared memory: the matrices take the registers.
   const bool search = args.unsettled || args.resolve_above >= 0;
   constexpr int looks = 2 * warp_lanes;
   __shared__ struct {
-    unsigned long long found;       // bits of systems that are still to be done
-    std::int64_t first, next;       // the system of the first bit; where to look then
+    unsigned long long found;         // bits of systems that are still to be done
+    std::int64_t first, next;         // the system of the first bit; where to look then
     std::int64_t chosen[L::systems];  // the system that each group works on; -1: none
   } plan;
   if (threadIdx.x == 0) {
@@ -257,12 +223,13 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
     stage_rhs<false>(args, args.b + system() * args.b_step, group, lane, 0, memory);
     wait_for_copies();
     T a[L::rows][N], b[L::rows], inverse[L::rows];
-    unsigned bits = 0;  // in which the triangles differ
+    unsigned bits = 0;                      // in which the triangles differ
     const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
     load_rows<0, N, T, L>(memory.matrix[thread / G], thread / G, thread % G, a);
     if (args.storage == Storage::dense)
-      visit_above<0, N, T, L>(memory.matrix[thread / G], thread / G, thread % G,
-                              [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
+      visit_columns<0, N, false, T, L>(
+          memory.matrix[thread / G], thread / G, thread % G,
+          [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
     const bool differs = any_of_group<G>(bits != 0);
     std::int32_t status = 0;
     if (__any_sync(whole_warp, differs)) status = inspect<G>(args, system(), lane);
@@ -444,8 +411,8 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
   Arguments<T> arguments = arguments_of(batch, solution, pivot_floor, static_cast<T>(resolve_above));
   const SpdShape& shape = batch.shape;
   const bool packed = shape.storage == Storage::packed_lower;
-  const bool plain = shape.nrhs == 1 && !shape.determinant_only && !arguments.pivot_numbers && pivot_floor == 0 &&
-                     resolve_above < 0;
+  const bool plain =
+      shape.nrhs == 1 && !shape.determinant_only && !arguments.pivot_numbers && pivot_floor == 0 && resolve_above < 0;
   if (shape.n > 32) return launch_wide_ldlt(batch, solution, pivot_floor, resolve_above, stream);
   const bool aligned = reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 && arguments.a_step * sizeof(T) % 16 == 0;
   if (plain && shape.n == padded_size(shape.n) && aligned) {

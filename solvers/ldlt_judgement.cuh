@@ -8,19 +8,9 @@ namespace smallbatch {
 
 namespace {
 
-/// The exponent that brings v next to 1, among the normal exponents. Single precision input needs none: its norms and
-/// their products stay in the range of double.
-template <class T>
-__device__ int normalizing_exponent(T v) {
-  if constexpr (sizeof(T) == sizeof(float))
-    return 0;
-  else
-    return -min(Traits<T>::exponent_bias - 1, max(1 - Traits<T>::exponent_bias, exponent_of(v)));
-}
-
-/// ||b - A x||_1 / (||A||_1 ||x||_1) of the lane's system, residual and norms in double precision; A from shared memory,
-/// `Whole` or from its lower triangle, ||A||_1 by rows: A is symmetric but for rounding. x[u] and b[u] belong to row
-/// G u + lane. `wide`: the numbers may lie far from 1. The whole warp calls.
+/// ||b - A x||_1 / (||A||_1 ||x||_1) of the lane's system, residual and norms in double precision; A from shared
+/// memory, `Whole` or from its lower triangle. x[u] and b[u] belong to row G u + lane. `wide`: the numbers may lie far
+/// from 1. The whole warp calls.
 template <bool Whole, class T, class L>
 __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T, L>& memory, bool wide,
                                         const T (&x)[L::rows], const T (&b)[L::rows], int once) {
@@ -38,7 +28,7 @@ __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T
     a_factor = power_of_two<double>(normalizing_exponent(max_of_group<G>(largest_a)));
     x_factor = power_of_two<double>(normalizing_exponent(max_of_group<G>(largest_x)));
   }
-  double norm_x = 0, residual[L::rows], row_sum[L::rows];
+  double norm_x = 0, residual[L::rows], column_sum[L::rows];
   __syncwarp();  // the reads of what lay in the place of x are over
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) {
@@ -46,44 +36,49 @@ __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T
     memory.x[group][G * u + lane] = value;
     norm_x += abs(value);
     residual[u] = static_cast<double>(b[u]) * a_factor * x_factor;
-    row_sum[u] = 0;
+    column_sum[u] = 0;
   }
   __syncwarp();  // x is complete
   const auto add = [&](int u, int column, T stored) __attribute__((always_inline)) {
     const double value = static_cast<double>(stored) * a_factor;
-    row_sum[u] += abs(value);
+    if (!Whole) column_sum[u] += abs(value);  // of the row, which is the same
     residual[u] = fma(-value, memory.x[group][column], residual[u]);
   };
   const T* const first_line = matrix + L::line(lane, 0) * 8 * P;
   const int key = L::key(lane, 0) ^ L::system_key(group);
   unrolled<L::size / chunk>([&](auto index) __attribute__((always_inline)) {
-    apart(once, [&]() __attribute__((always_inline)) {
+    apart(
+        once, [&]() __attribute__((always_inline)) {
+          if constexpr (Whole)
+            visit_columns<chunk * index, chunk*(index + 1), true, T, L>(
+                matrix, group, lane,
+                [&](int u, int row, T stored) { column_sum[u] += abs(static_cast<double>(stored) * a_factor); });
 #pragma unroll
-      for (int p = chunk * index / P; p < chunk * (index + 1) / P; ++p) {
-        const int block = P * p / G;
+          for (int p = chunk * index / P; p < chunk * (index + 1) / P; ++p) {
+            const int block = P * p / G;
 #pragma unroll
-        for (int u = 0; u < L::rows; ++u) {
-          Vector<T, P> row{};
-          if (Whole || u >= block)
-            row = *reinterpret_cast<const Vector<T, P>*>(first_line + (key ^ L::key(G * u, p)) * P +
-                                                         L::line(G * u, p) * 8 * P);
+            for (int u = 0; u < L::rows; ++u) {
+              Vector<T, P> row{};
+              if (Whole || u >= block)
+                row = *reinterpret_cast<const Vector<T, P>*>(first_line + (key ^ L::key(G * u, p)) * P +
+                                                             L::line(G * u, p) * 8 * P);
 #pragma unroll
-          for (int c = 0; c < P; ++c) {
-            const int column = P * p + c;
-            T value = row.value[c];
-            // Above the diagonal the element comes from the column that it mirrors.
-            if (!Whole && (u < block || (u == block && G * u + lane < column)))
-              value = staged<L>(matrix, group, column, G * u + lane);
-            add(u, column, value);
+              for (int c = 0; c < P; ++c) {
+                const int column = P * p + c;
+                T value = row.value[c];
+                // Above the diagonal the element comes from the column that it mirrors.
+                if (!Whole && (u < block || (u == block && G * u + lane < column)))
+                  value = staged<L>(matrix, group, column, G * u + lane);
+                add(u, column, value);
+              }
+            }
           }
-        }
-      }
-    });
+        });
   });
   double norm_a = 0, sum = 0;
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) {
-    if (G * u + lane < n) norm_a = max(norm_a, row_sum[u]);
+    if (G * u + lane < n) norm_a = max(norm_a, column_sum[u]);
     sum += abs(residual[u]);
   }
   sum = sum_of_group<G>(sum);
@@ -94,8 +89,8 @@ __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T
 
 /// Smallest pivot, log-determinant and number of repaired pivots of the lane's system. The whole warp calls.
 template <class T, class L>
-__device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int64_t system, bool mine, int lane, bool far,
-                             const T (&pivots)[L::rows], const T* floor) {
+__device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int64_t system, bool mine, int lane,
+                                             bool far, const T (&pivots)[L::rows], const T* floor) {
   T smallest = infinity<T>();
   double sum = 0;
   int repaired = 0;

@@ -45,9 +45,9 @@ struct Arguments {
   bool pivot_numbers;  ///< smallest pivot, log-determinant or repairs are wanted
   bool vectors;        ///< matrices may be copied in pieces of 16 bytes
   T pivot_floor;
-  T resolve_above;   ///< work on systems alone that were solved with a larger backward error; negative: on all
-  bool factors;      ///< inverses are still factors
-  bool only_marked;  ///< judge systems alone whose backward error is the mark
+  T resolve_above;         ///< work on systems alone that were solved with a larger backward error; negative: on all
+  bool factors;            ///< inverses are still factors
+  bool only_marked;        ///< judge systems alone whose backward error is the mark
   int once = 1;            ///< 1, but not to the compiler
   bool unsettled = false;  ///< work on systems alone whose info is info_unsettled
 };
@@ -75,7 +75,10 @@ struct Traits<double> {
 
 /// Lanes per system, measured to be best.
 template <class T, int N>
-inline constexpr int lanes_per_system = N <= 16 ? 4 : N == 32 ? 8 : sizeof(T) == 4 ? 16 : 32;
+inline constexpr int lanes_per_system = N <= 16          ? 4
+                                        : N == 32        ? 8
+                                        : sizeof(T) == 4 ? 16
+                                                         : 32;
 
 /// The same where whole rows are kept in registers.
 template <class T, int N>
@@ -180,6 +183,16 @@ __device__ T scale(T v, int e) {
   e = min(limit, max(-limit, e));
   const int half = e >> 1;
   return v * power_of_two<T>(half) * power_of_two<T>(e - half);
+}
+
+/// The exponent that brings v next to 1, among the normal exponents. Single precision input needs none: its norms and
+/// their products stay in the range of double.
+template <class T>
+__device__ int normalizing_exponent(T v) {
+  if constexpr (sizeof(T) == sizeof(float))
+    return 0;
+  else
+    return -min(Traits<T>::exponent_bias - 1, max(1 - Traits<T>::exponent_bias, exponent_of(v)));
 }
 
 /// Whether v is not zero and its magnitude lies beyond 2^+-window. (Not so for a NaN.)
@@ -295,8 +308,8 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
           false};
 }
 
-/// Launches the kernel for the size of the systems: a warp per block, which strides over the batch. `whole`: what is left
-/// over behind the last whole task is no task.
+/// Launches the kernel for the size of the systems: a warp per block, which strides over the batch. `whole`: what is
+/// left over behind the last whole task is no task.
 template <class T>
 cudaError_t launch(const Kernels<T>& kernels, Arguments<T> arguments, cudaStream_t stream, bool whole = false) {
   if (arguments.count == 0) return cudaSuccess;
@@ -308,7 +321,8 @@ cudaError_t launch(const Kernels<T>& kernels, Arguments<T> arguments, cudaStream
                                                : kernels.of64;
   arguments.tasks = static_cast<unsigned>((arguments.count + (whole ? 0 : systems - 1)) / systems);
   void* parameters[] = {&arguments};
-  return cudaLaunchKernel(kernel, dim3(std::max(1U, std::min(max_blocks, arguments.tasks))), dim3(warp_lanes), parameters, 0, stream);
+  return cudaLaunchKernel(kernel, dim3(std::max(1U, std::min(max_blocks, arguments.tasks))), dim3(warp_lanes),
+                          parameters, 0, stream);
 }
 
 }  // namespace

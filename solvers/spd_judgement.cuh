@@ -7,16 +7,6 @@ namespace smallbatch {
 
 namespace {
 
-/// The exponent that brings v next to 1, among the normal exponents. Single precision input needs none: its norms and
-/// their products stay in the range of double.
-template <class T>
-__device__ int normalizing_exponent(T v) {
-  if constexpr (sizeof(T) == sizeof(float))
-    return 0;
-  else
-    return -min(Traits<T>::exponent_bias - 1, max(1 - Traits<T>::exponent_bias, exponent_of(v)));
-}
-
 /// ||b - A x||_1, ||A||_1 (the largest row sum: A is symmetric) and ||x||_1 of C right-hand sides, all times powers of
 /// two that cancel in the backward error.
 template <int C>
@@ -105,19 +95,6 @@ __device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory
     norms.solution[c] = sum_of_group<G>(norms.solution[c]);
   }
   return norms;
-}
-
-/// The first pivot of the lane's system, counted from 1, that is not positive and finite; 0 where all are. The whole
-/// warp calls.
-template <class T, class L>
-__device__ __forceinline__ int first_bad_pivot(int lane, const T (&pivots)[L::rows]) {
-  int first = INT32_MAX;
-#pragma unroll
-  for (int u = L::rows - 1; u >= 0; --u)
-    if (!(pivots[u] > 0 && pivots[u] < infinity<T>())) first = L::lanes * u + lane + 1;
-  if (!__any_sync(whole_warp, first != INT32_MAX)) return 0;
-  first = min_of_group<L::lanes>(first);
-  return first == INT32_MAX ? 0 : first;
 }
 
 /// Smallest pivot, log-determinant and number of repaired pivots of the lane's system. The whole warp calls.

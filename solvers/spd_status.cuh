@@ -46,6 +46,19 @@ __device__ std::int32_t inspect(const Arguments<T>& args, std::int64_t system, i
   return bad ? info_matrix_not_finite : asymmetric ? info_matrix_not_symmetric : bad_rhs ? info_rhs_not_finite : 0;
 }
 
+/// The first pivot of the lane's system, counted from 1, that is not positive and finite; 0 where all are. Reciprocals
+/// of the pivots will do. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ int first_bad_pivot(int lane, const T (&pivots)[L::rows]) {
+  int first = INT32_MAX;
+#pragma unroll
+  for (int u = L::rows - 1; u >= 0; --u)
+    if (!(pivots[u] > 0 && pivots[u] < infinity<T>())) first = L::lanes * u + lane + 1;
+  if (!__any_sync(whole_warp, first != INT32_MAX)) return 0;
+  first = min_of_group<L::lanes>(first);
+  return first == INT32_MAX ? 0 : first;
+}
+
 /// Why a system without a usable answer failed: `first_bad_pivot` (0: none) counts only where the input is finite. The
 /// whole warp calls.
 template <int Lanes, class T>

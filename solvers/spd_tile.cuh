@@ -5,12 +5,12 @@
 // G u + l as the registers a[u][0 .. G (u + 1) - 1]. What lies above the diagonal in its G x G blocks may be anything:
 // nothing that counts is computed from it.
 //
-// In shared memory rows follow each other without gaps, in pieces of 16 bytes, 8 of which span all banks: a line. Within
-// its line a piece lies at the place of its number exclusive-or a key of row and system, so that lanes that read a column of
-// rows, one row each, and lanes that read along a row of their systems both meet every bank once.
+// In shared memory rows follow each other without gaps, in pieces of 16 bytes, 8 of which span all banks: a line.
+// Within its line a piece lies at the place of its number exclusive-or a key of row and system, so that lanes that read
+// a column of rows, one row each, and lanes that read along a row of their systems both meet every bank once.
 #pragma once
 
-#include "solvers/spd_device.cuh"
+#include "solvers/spd_status.cuh"
 
 namespace smallbatch {
 
@@ -93,14 +93,15 @@ __device__ inline int packed_row(int e) {
   return static_cast<int>((root - 0.99F) * 0.5F);
 }
 
-/// Identity rows for the padding, once per kernel: the copies leave it alone.
+/// Identity rows for the padding of the rows first_row .. end_row - 1, which the copies leave alone.
 template <class T, class L>
-__device__ void fill_padding(const Arguments<T>& args, TileMemory<T, L>& memory) {
+__device__ void fill_padding(const Arguments<T>& args, TileMemory<T, L>& memory, int first_row = 0,
+                             int end_row = L::size) {
   if (args.n == L::size) return;
 #pragma unroll 1
   for (int s = 0; s < L::systems; ++s)
 #pragma unroll 1
-    for (int e = threadIdx.x; e < L::size * L::size; e += warp_lanes)
+    for (int e = first_row * L::size + threadIdx.x; e < end_row * L::size; e += warp_lanes)
       staged<L>(memory.matrix[s], s, e / L::size, e % L::size) = e / L::size == e % L::size ? T(1) : T(0);
   __syncwarp();  // the padding is written before copies land beside it
 }
@@ -129,7 +130,8 @@ __device__ __forceinline__ void stage_pieces(Source&& source, TileMemory<T, L>& 
 
 /// The same number by number, however the matrices are stored and whatever their size.
 template <class T, class L, class Source>
-__device__ __forceinline__ void stage_numbers(const Arguments<T>& args, Source&& source, TileMemory<T, L>& memory) {
+__device__ __forceinline__ void stage_numbers(const Arguments<T>& args, Source&& source, TileMemory<T, L>& memory,
+                                              int first_row = 0, int end_row = L::size) {
   const bool packed = args.storage == Storage::packed_lower;
   const int numbers = packed ? args.n * (args.n + 1) / 2 : args.n * args.n;
   float columns;
@@ -141,6 +143,7 @@ __device__ __forceinline__ void stage_numbers(const Arguments<T>& args, Source&&
     for (int e = threadIdx.x; e < numbers; e += warp_lanes) {
       const int row = packed ? packed_row(e) : static_cast<int>((static_cast<float>(e) + 0.5F) * columns);
       const int column = e - (packed ? row * (row + 1) / 2 : row * args.n);
+      if (row < first_row || row >= end_row) continue;
       copy_async<1>(&staged<L>(memory.matrix[s], s, row, column), from + e);
     }
   }
@@ -174,25 +177,25 @@ __device__ __forceinline__ void load_rows(const T* matrix, int group, int lane, 
     constexpr int u = first_row / G + slot, place = L::place(G * u);
 #pragma unroll
     for (int p = 0; p < G * (u + 1) / P; ++p) {
-      const auto in = *reinterpret_cast<const Vector<T, P>*>(first_line + (key ^ L::key(place, p)) * P +
-                                                             L::line(place, p) * 8 * P);
+      const auto in =
+          *reinterpret_cast<const Vector<T, P>*>(first_line + (key ^ L::key(place, p)) * P + L::line(place, p) * 8 * P);
 #pragma unroll
       for (int c = 0; c < P; ++c) a[u][p * P + c] = in.value[c];
     }
   });
 }
 
-/// What of the lane's columns lies above the diagonal in the rows first_row .. end_row - 1: visit(u, row, value) for
-/// element (row, G u + lane), which by symmetry is a[u][row].
-template <int first_row, int end_row, class T, class L, class Visit>
-__device__ __forceinline__ void visit_above(const T* matrix, int group, int lane, Visit&& visit) {
+/// The lane's columns in the rows first_row .. end_row - 1, or what of them lies above the diagonal: visit(u, row,
+/// value) for element (row, G u + lane), which by symmetry is a[u][row].
+template <int first_row, int end_row, bool Whole, class T, class L, class Visit>
+__device__ __forceinline__ void visit_columns(const T* matrix, int group, int lane, Visit&& visit) {
   constexpr int G = L::lanes, P = L::piece;
   const T* const first_line = matrix + L::line(0, lane / P) * 8 * P + lane % P;
   const int key = L::key(0, lane / P) ^ L::system_key(group);
   unrolled<end_row - first_row>([&](auto index) __attribute__((always_inline)) {
     constexpr int row = first_row + index, place = L::place(row);
 #pragma unroll
-    for (int u = row / G; u < L::rows; ++u)
+    for (int u = Whole ? 0 : row / G; u < L::rows; ++u)
       visit(u, row, first_line[(key ^ L::key(place, G * u / P)) * P + L::line(place, G * u / P) * 8 * P]);
   });
 }
@@ -242,6 +245,64 @@ __device__ __forceinline__ T diagonal(int lane, int u, const T (&a)[L::rows][L::
   return value;
 }
 
+/// Stores the rows first_row .. end_row - 1, multiples of G, of the whole matrix whose lower triangle is that of -a.
+template <int first_row, int end_row, class T, class L>
+__device__ __forceinline__ void store_negative(T* matrix, int group, int lane, const T (&a)[L::rows][L::size]) {
+  constexpr int G = L::lanes, P = L::piece;
+  T* const first_line = matrix + L::line(lane, 0) * 8 * P;
+  const int key = L::key(lane, 0) ^ L::system_key(group);
+  unrolled<(end_row - first_row) / G>([&](auto slot) __attribute__((always_inline)) {
+    constexpr int u = first_row / G + slot, place = L::place(G * u);
+    unrolled<G*(u + 1) / P>([&](auto index) __attribute__((always_inline)) {
+      constexpr int p = index;
+      Vector<T, P> out;
+#pragma unroll
+      for (int c = 0; c < P; ++c) out.value[c] = -a[u][p * P + c];
+      *reinterpret_cast<Vector<T, P>*>(first_line + (key ^ L::key(place, p)) * P + L::line(place, p) * 8 * P) = out;
+    });
+  });
+  __syncwarp();  // what the rows have left above the diagonal gives way
+  T* const first_column = matrix + L::line(0, lane / P) * 8 * P + lane % P;
+  const int column_key = L::key(0, lane / P) ^ L::system_key(group);
+  unrolled<end_row - first_row>([&](auto index) __attribute__((always_inline)) {
+    constexpr int row = first_row + index, place = L::place(row);
+#pragma unroll
+    for (int u = row / G; u < L::rows; ++u)
+      if (u > row / G || lane > row % G)
+        first_column[(column_key ^ L::key(place, G * u / P)) * P + L::line(place, G * u / P) * 8 * P] = -a[u][row];
+  });
+}
+
+/// Not zero where a diagonal element of the lane's rows asks for scaling: one that is far from 1, or not positive.
+template <class T, class L>
+__device__ __forceinline__ unsigned diagonal_far_bits(int lane, const T (&a)[L::rows][L::size]) {
+  unsigned bits = 0;
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) bits |= far_bits(diagonal<T, L>(lane, u, a));
+  return bits;
+}
+
+/// D A D of the lane's system in registers, D where it is `far`. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ void scale_rows(const Arguments<T>& args, std::int64_t system, int lane, bool far,
+                                           T (&a)[L::rows][L::size]) {
+  T power[L::rows];
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u)
+    power[u] = power_of_two<T>(far ? scaling_exponent(args, system, L::lanes * u + lane) : 0);
+  int once = args.once;
+  unrolled<L::size / 8>([&](auto index) __attribute__((always_inline)) {
+    apart(
+        once, [&]() __attribute__((always_inline)) {
+#pragma unroll
+          for (int i = 8 * index; i < 8 * index + 8; ++i) {
+            const T other = shuffle(power[i / L::lanes], i % L::lanes, L::lanes);
+#pragma unroll
+            for (int u = i / L::lanes; u < L::rows; ++u) a[u][i] = a[u][i] * power[u] * other;
+          }
+        });
+  });
+}
 }  // namespace
 
 }  // namespace smallbatch
