@@ -3,9 +3,9 @@
 //
 // The lower triangle is swept in registers (n <= 32), or whole rows in shared memory. The result takes the place of A
 // in shared memory, and leaves in whole rows, both triangles from one.
-#include "solvers/ldlt_judgement.cuh"
-#include "solvers/spd_judgement.cuh"
 #include "solvers/spd_kernels.cuh"
+#include "solvers/spd_tile_judgement.cuh"
+#include "solvers/spd_whole_rows_judgement.cuh"
 
 namespace smallbatch {
 
@@ -213,9 +213,8 @@ __global__ void __launch_bounds__(warp_lanes, SweepPlan<T, N>::resident_warps) s
       if (lane() == 0) norms[group()] = norm;
     }
     int far = any_of_group<G>(diagonal_far_bits<T, L>(lane(), a) != 0);
-    if (__any_sync(whole_warp, far)) scale_rows<T, L>(args, system_of(group()), lane(), far, a);
-    far = fresh(far);  // or all up to the next use of it is compiled twice
-    __syncwarp();      // the matrices have been read, whose place the floors and the pivots take
+    scale_rows<T, L>(args, system_of(group()), lane(), far, a);
+    __syncwarp();  // the matrices have been read, whose place the floors and the pivots take
     if (args.pivot_floor > 0) {
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) {
@@ -232,7 +231,7 @@ __global__ void __launch_bounds__(warp_lanes, SweepPlan<T, N>::resident_warps) s
     if (args.x != nullptr && args.pivot_numbers)
       store_pivots<T, L>(args, system_of(group()), mine(), lane(), far, pivot,
                          floors() != nullptr ? floors() + lane() : nullptr);
-    if (__any_sync(whole_warp, far)) scale_rows<T, L>(args, system_of(group()), lane(), far, a);
+    scale_rows<T, L>(args, system_of(group()), lane(), far, a);
     T zero = 0;  // becomes NaN where an element is not finite
     unrolled<N>([&, own = lane() ](auto index) __attribute__((always_inline)) {
       constexpr int i = index;

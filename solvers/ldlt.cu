@@ -7,28 +7,34 @@
 // left. What is not plain it leaves to the general one, which takes all sizes and any number of right-hand sides and
 // computes whatever is asked for. The third judges the solutions.
 #include "solvers/ldlt_elimination.cuh"
-#include "solvers/ldlt_judgement.cuh"
 #include "solvers/spd_kernels.cuh"
 #include "solvers/spd_status.cuh"
+#include "solvers/spd_tile_judgement.cuh"
 
 namespace smallbatch {
 
 namespace {
 
-/// How systems lie in the lanes, and how many steps turn in a loop; measured to be best.
+/// How systems lie in the lanes; measured to be best. The same lanes for both kernels that solve: the order of their
+/// sums decides the last bits.
 template <class T, int N>
 struct LdltPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
-  static constexpr bool split = N == 32 || (N == 64 && single);
-  // The same lanes for all kernels: the order of their sums decides the last bits.
   static constexpr int lanes = N <= 16 ? 4 : N == 32 ? (single ? 4 : 8) : (single ? 16 : 32);
-  using Quick = Tile<T, N, lanes, split>;
   using General = Tile<T, N, lanes, false>;
   using Judging = Tile<T, N, N <= 16 ? 4 : N == 32 ? (single ? 8 : 16) : 32, false>;
-  static constexpr int quick_turning = N == 32 && single ? 4 : 0;
-  static constexpr bool apart = N == 64 || (N >= 16 && !single);
-  static constexpr int quick_warps = N == 8 ? 16 : N == 16 ? (single ? 16 : 12) : 8;
   static constexpr int general_warps = 8, judging_warps = 12;
+};
+
+/// Of the quick kernel, which there is for all but n > 32 in double precision: such rows take all registers.
+template <class T, int N>
+struct QuickPlan {
+  static constexpr bool single = sizeof(T) == sizeof(float);
+  static_assert(N <= 32 || single);
+  using L = Tile<T, N, LdltPlan<T, N>::lanes, (N >= 32)>;
+  static constexpr int turning = N == 32 && single ? 4 : 0;  // slots whose steps are a loop
+  static constexpr bool apart = N == 64 || (N >= 16 && !single);
+  static constexpr int warps = N == 8 ? 16 : N == 16 ? (single ? 16 : 12) : 8;
 };
 
 /// 2^t D b of the lane's system in registers, D where it is `far`; returns t, which is 0 unless D b lies far
@@ -62,9 +68,9 @@ __device__ __forceinline__ void unscale(const Arguments<T>& args, std::int64_t s
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail; and what is left over behind the last whole task.
 template <class T, int N, bool Packed>
-__global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::quick_warps) quick_ldlt_kernel(Arguments<T> args) {
-  using Plan = LdltPlan<T, N>;
-  using L = typename Plan::Quick;
+__global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) quick_ldlt_kernel(Arguments<T> args) {
+  using Plan = QuickPlan<T, N>;
+  using L = typename Plan::L;
   constexpr int G = L::lanes, quarter = L::quarter;
   constexpr int part = G > quarter ? G : quarter;  // rows that are loaded at a time, lest the loads take all registers
   constexpr int ahead = L::split ? quarter : 0;    // the rows from here on are fetched ahead
@@ -125,8 +131,8 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::quick_warps) quick
     __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
       stage(next);
-    factor<Plan::quick_turning, Plan::apart, false>(group, lane, memory, a, b, inverse, static_cast<const T*>(nullptr),
-                                                    args.once);
+    factor<Plan::turning, Plan::apart, false>(group, lane, memory, a, b, inverse, static_cast<const T*>(nullptr),
+                                              args.once);
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       b[u] *= inverse[u];
@@ -160,7 +166,10 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
   using L = typename LdltPlan<T, N>::General;
   constexpr int G = L::lanes;
   __shared__ TileMemory<T, L> memory;
-  const int lane = threadIdx.x % G, group = threadIdx.x / G, n = args.n;
+  const int n = args.n;
+  // Whose work a lane does; computed again where it is asked for: the matrices take the registers.
+  const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
+  const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
   const int columns = args.inverse ? n : args.nrhs;
   __shared__ T floors[L::systems][N];  // of the pivots; every lane reads its own
   fill_padding<T, L>(args, memory);
@@ -198,19 +207,19 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
     const bool any = found != 0;
 #pragma unroll 1
     for (int g = 0; g < L::systems && found != 0; ++g, found &= found - 1)
-      if (g == group) own = first + __ffsll(static_cast<long long>(found)) - 1;
+      if (g == group()) own = first + __ffsll(static_cast<long long>(found)) - 1;
     __syncwarp();  // the plan has been read
     if (threadIdx.x == 0) {
       if (!search || plan.found == 0) plan.next += std::int64_t{gridDim.x} * (search ? looks : L::systems);
       plan.found = found;
       plan.first = first;
     }
-    if (lane == 0) plan.chosen[group] = own < args.count ? own : -1;
+    if (lane() == 0) plan.chosen[group()] = own < args.count ? own : -1;
     if (!any) continue;
     __syncwarp();  // the plan is complete
-    const auto mine = [&] { return plan.chosen[fresh(group)] >= 0; };
+    const auto mine = [&] { return plan.chosen[group()] >= 0; };
     const auto system = [&] {
-      const std::int64_t chosen = plan.chosen[fresh(group)];
+      const std::int64_t chosen = plan.chosen[group()];
       return chosen >= 0 ? chosen : plan.first;
     };
     const auto source = [&](int s) {
@@ -220,7 +229,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
       stage_pieces<0, N>(source, memory);
     else
       stage_numbers(args, source, memory);
-    stage_rhs<false>(args, args.b + system() * args.b_step, group, lane, 0, memory);
+    stage_rhs<false>(args, args.b + system() * args.b_step, group(), lane(), 0, memory);
     wait_for_copies();
     T a[L::rows][N], b[L::rows], inverse[L::rows];
     unsigned bits = 0;                      // in which the triangles differ
@@ -232,38 +241,39 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
           [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
     const bool differs = any_of_group<G>(bits != 0);
     std::int32_t status = 0;
-    if (__any_sync(whole_warp, differs)) status = inspect<G>(args, system(), lane);
-    const bool far = any_of_group<G>(diagonal_far_bits<T, L>(lane, a) != 0);
-    if (__any_sync(whole_warp, far)) scale_rows<T, L>(args, system(), lane, far, a);
-    const T* const floor = args.pivot_floor > 0 ? &floors[group][lane] : nullptr;
+    if (__any_sync(whole_warp, differs)) status = inspect<G>(args, system(), lane());
+    const bool far = any_of_group<G>(diagonal_far_bits<T, L>(lane(), a) != 0);
+    scale_rows<T, L>(args, system(), lane(), far, a);
+    const T* const floor = args.pivot_floor > 0 ? &floors[group()][lane()] : nullptr;
     if (args.pivot_floor > 0) {
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) {
-        const T own = diagonal<T, L>(lane, u, a);
-        floors[group][G * u + lane] = own > 0 ? args.pivot_floor * own : -infinity<T>();
+        const T own = diagonal<T, L>(lane(), u, a);
+        floors[group()][G * u + lane()] = own > 0 ? args.pivot_floor * own : -infinity<T>();
       }
     }
     int shift = 0;
     bool scaled = false;  // some system of the warp is
     const auto take_rhs = [&] {
       bool b_far = false;
+      const T* const own = memory.rhs + group() * L::column_pitch + lane();
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) {
-        b[u] = memory.rhs[group * L::column_pitch + G * u + lane];
+        b[u] = own[G * u];
         b_far |= is_far(b[u], Traits<T>::rhs_window);
       }
       shift = 0;
       scaled = __any_sync(whole_warp, far || b_far);
-      if (scaled) shift = scale_rhs<T, L>(args, system(), lane, far, b);
+      if (scaled) shift = scale_rhs<T, L>(args, system(), lane(), far, b);
     };
     take_rhs();
-    factor<0, true, true>(group, lane, memory, a, b, inverse, floor, args.once);
-    const int bad_pivot = first_bad_pivot<T, L>(lane, inverse);
+    factor<0, true, true>(group(), lane(), memory, a, b, inverse, floor, args.once);
+    const int bad_pivot = first_bad_pivot<T, L>(lane(), inverse);
     if (args.pivot_numbers) {
       T pivots[L::rows];
 #pragma unroll
-      for (int u = 0; u < L::rows; ++u) pivots[u] = diagonal<T, L>(lane, u, a);
-      store_pivots<T, L>(args, system(), mine(), lane, far, pivots, floor);
+      for (int u = 0; u < L::rows; ++u) pivots[u] = diagonal<T, L>(lane(), u, a);
+      store_pivots<T, L>(args, system(), mine(), lane(), far, pivots, floor);
     }
     bool bad = bad_pivot != 0;
 #pragma unroll 1
@@ -271,14 +281,14 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
       if (args.inverse) {
         // Column `column` of U = L^-T.
 #pragma unroll
-        for (int u = 0; u < L::rows; ++u) b[u] = G * u + lane == column ? T(1) : T(0);
+        for (int u = 0; u < L::rows; ++u) b[u] = G * u + lane() == column ? T(1) : T(0);
       } else {
         if (column > 0) {
           __syncwarp();  // the right-hand side before has been read
-          stage_rhs<false>(args, args.b + system() * args.b_step, group, lane, column, memory);
+          stage_rhs<false>(args, args.b + system() * args.b_step, group(), lane(), column, memory);
           wait_for_copies();
           take_rhs();
-          substitute_forward<T, L>(fresh(lane), a, b, args.once);
+          substitute_forward<T, L>(lane(), a, b, args.once);
         }
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
@@ -286,12 +296,12 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
           now(b[u]);
         }
       }
-      substitute_back<true, true>(group, fresh(lane), memory, a, b, args.once);
+      substitute_back<true, true>(group(), lane(), memory, a, b, args.once);
       if (args.inverse) {
         // U of the matrix as it is given, and 1 / d in place of its unit diagonal.
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
-          const int row = G * u + lane;
+          const int row = G * u + lane();
           if (row == column) b[u] = inverse[u];
           if (far) {
             const int exponent = scaling_exponent(args, system(), column);
@@ -299,7 +309,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
           }
         }
       } else if (scaled) {
-        unscale<T, L>(args, system(), lane, far, shift, b);
+        unscale<T, L>(args, system(), lane(), far, shift, b);
       }
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) bad |= not_finite(b[u]);
@@ -307,23 +317,23 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
         T* x = args.x + system() * args.x_step + column;
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
-          const int row = G * u + lane;
+          const int row = G * u + lane();
           if (row < n) x[static_cast<std::int64_t>(row) * columns] = b[u];
         }
       }
     }
     if (__any_sync(whole_warp, bad)) {
       const bool failed = any_of_group<G>(bad);
-      const std::int32_t reason = explain_failure<G>(args, system(), bad_pivot, lane);
+      const std::int32_t reason = explain_failure<G>(args, system(), bad_pivot, lane());
       if (failed && status == 0) status = reason;
     }
     if (!mine()) continue;
     if (status != 0) {
 #pragma unroll 1
-      for (int e = lane; args.x != nullptr && e < n * columns; e += G)
+      for (int e = lane(); args.x != nullptr && e < n * columns; e += G)
         args.x[system() * args.x_step + e] = not_a_number<T>();
     }
-    if (lane == 0) {
+    if (lane() == 0) {
       args.info[system()] = status;
       if (status != 0) forget_pivots(args, system());
       if (args.inverse && args.backward_error != nullptr)
@@ -379,28 +389,29 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::judging_warps) jud
 
 template <class T, bool Packed>
 Kernels<T> quick_kernels() {
-  Kernels<T> kernels{{quick_ldlt_kernel<T, 8, Packed>, LdltPlan<T, 8>::Quick::systems},
-                     {quick_ldlt_kernel<T, 16, Packed>, LdltPlan<T, 16>::Quick::systems},
-                     {quick_ldlt_kernel<T, 32, Packed>, LdltPlan<T, 32>::Quick::systems},
+  Kernels<T> kernels{{quick_ldlt_kernel<T, 8, Packed>, QuickPlan<T, 8>::L::systems},
+                     {quick_ldlt_kernel<T, 16, Packed>, QuickPlan<T, 16>::L::systems},
+                     {quick_ldlt_kernel<T, 32, Packed>, QuickPlan<T, 32>::L::systems},
                      {}};
+  if constexpr (sizeof(T) == sizeof(float))
+    kernels.of64 = {quick_ldlt_kernel<T, 64, Packed>, QuickPlan<T, 64>::L::systems};
   return kernels;
 }
+
 template <class T>
 Kernels<T> general_kernels() {
-  Kernels<T> kernels{{general_ldlt_kernel<T, 8>, LdltPlan<T, 8>::General::systems},
-                     {general_ldlt_kernel<T, 16>, LdltPlan<T, 16>::General::systems},
-                     {general_ldlt_kernel<T, 32>, LdltPlan<T, 32>::General::systems},
-                     {}};
-  return kernels;
+  return {{general_ldlt_kernel<T, 8>, LdltPlan<T, 8>::General::systems},
+          {general_ldlt_kernel<T, 16>, LdltPlan<T, 16>::General::systems},
+          {general_ldlt_kernel<T, 32>, LdltPlan<T, 32>::General::systems},
+          {general_ldlt_kernel<T, 64>, LdltPlan<T, 64>::General::systems}};
 }
 
 template <class T, bool Whole>
 Kernels<T> judge_kernels() {
-  Kernels<T> kernels{{judge_kernel<T, 8, Whole>, LdltPlan<T, 8>::Judging::systems},
-                     {judge_kernel<T, 16, Whole>, LdltPlan<T, 16>::Judging::systems},
-                     {judge_kernel<T, 32, Whole>, LdltPlan<T, 32>::Judging::systems},
-                     {}};
-  return kernels;
+  return {{judge_kernel<T, 8, Whole>, LdltPlan<T, 8>::Judging::systems},
+          {judge_kernel<T, 16, Whole>, LdltPlan<T, 16>::Judging::systems},
+          {judge_kernel<T, 32, Whole>, LdltPlan<T, 32>::Judging::systems},
+          {judge_kernel<T, 64, Whole>, LdltPlan<T, 64>::Judging::systems}};
 }
 
 }  // namespace
@@ -413,9 +424,8 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
   const bool packed = shape.storage == Storage::packed_lower;
   const bool plain =
       shape.nrhs == 1 && !shape.determinant_only && !arguments.pivot_numbers && pivot_floor == 0 && resolve_above < 0;
-  if (shape.n > 32) return launch_wide_ldlt(batch, solution, pivot_floor, resolve_above, stream);
   const bool aligned = reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 && arguments.a_step * sizeof(T) % 16 == 0;
-  if (plain && shape.n == padded_size(shape.n) && aligned) {
+  if (plain && aligned && shape.n == padded_size(shape.n) && (shape.n <= 32 || sizeof(T) == sizeof(float))) {
     const cudaError_t status =
         launch<T>(packed ? quick_kernels<T, true>() : quick_kernels<T, false>(), arguments, stream, true);
     if (status != cudaSuccess) return status;

@@ -15,24 +15,25 @@ namespace smallbatch {
 
 namespace {
 
-/// The factorization under way.
+/// The elimination under way.
 template <class T, class L>
-struct EliminationUnderWay {
+struct Elimination {
   T (&a)[L::rows][L::size];
   T (&b)[L::rows];        // becomes L^-1 b
   T (&inverse)[L::rows];  // becomes 1 / d of the lane's rows
   const T* floor;         // of the pivots of the lane's rows, G apart in shared memory; null: none
   T* column[2];           // of the lane's system, in shared memory
   int lane;
-  T pivot;     // of the next step
+  T pivot;  // of the next step
 };
 
 /// Step k = G slot + owner, of which column `at` of `a` is the pivot column. Column c of the system lies in column
-/// c - k + at of `a` and, of columns that change, goes to c - k + at - shift. `next_owner` has the pivot row of the next
-/// step, in the slot after this one where `next_slot`. from, to: pivot columns such that row r, and r = k + 1 of the next,
-/// lies at the place r - k + at (- shift). width: of the last row from `at` - at % P on.
+/// c - k + at of `a` and, of columns that change, goes to c - k + at - shift. `next_owner` has the pivot row of the
+/// next step, in the slot after this one where `next_slot`. from, to: pivot columns such that row r, and r = k + 1 of
+/// the next, lies at the place r - k + at (- shift). width: of the last row from `at` - at % P on.
 template <class T, class L, int slot, int at, int shift, int width, bool general>
-__device__ __forceinline__ void eliminate(EliminationUnderWay<T, L>& e, int owner, bool next_slot, const T* from, T* to, T (&l)[L::rows]) {
+__device__ __forceinline__ void eliminate(Elimination<T, L>& e, int owner, bool next_slot, const T* from, T* to,
+                                          T (&l)[L::rows]) {
   constexpr int G = L::lanes, P = L::piece;
   const T inverse = reciprocal(e.pivot);
   if (e.lane == owner) e.inverse[slot] = inverse;
@@ -80,8 +81,13 @@ __device__ __forceinline__ void factor(int group, int lane, TileMemory<T, L>& me
                                        T (&b)[L::rows], T (&inverse)[L::rows], const T* floor, int once) {
   constexpr int G = L::lanes, H = G / 2, N = L::size;
   const T first = general && floor != nullptr ? max(a[0][0], floor[0]) : a[0][0];
-  EliminationUnderWay<T, L> e{a, b, inverse, floor, {memory.column[0] + G + group * L::column_pitch, memory.column[1] + G + group * L::column_pitch},
-                      lane, shuffle(first, 0, G)};
+  Elimination<T, L> e{a,
+                      b,
+                      inverse,
+                      floor,
+                      {memory.column[0] + G + group * L::column_pitch, memory.column[1] + G + group * L::column_pitch},
+                      lane,
+                      shuffle(first, 0, G)};
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) e.column[0][G * u + lane] = a[u][0];
   unrolled<Turning>([&](auto index) __attribute__((always_inline)) {
@@ -95,7 +101,8 @@ __device__ __forceinline__ void factor(int group, int lane, TileMemory<T, L>& me
         constexpr bool last = t + 1 == H;
         T l[L::rows];
         eliminate<T, L, slot, base + t, last ? H : 0, N, general>(
-            e, H * turn + t, last && turn == 1, e.column[t % 2] - base, e.column[(t + 1) % 2] + lane - base - H * turn - (last ? H : 0), l);
+            e, H * turn + t, last && turn == 1, e.column[t % 2] - base,
+            e.column[(t + 1) % 2] + lane - base - H * turn - (last ? H : 0), l);
 #pragma unroll
         for (int u = slot; u < L::rows; ++u) {
           done[u][t] = done[u][H + t];
@@ -129,43 +136,28 @@ __device__ __forceinline__ void factor(int group, int lane, TileMemory<T, L>& me
 
 /// b becomes L^-1 b.
 template <class T, class L>
-__device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::rows][L::size], T (&b)[L::rows], int once) {
+__device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::rows][L::size], T (&b)[L::rows],
+                                                   int once) {
   constexpr int G = L::lanes, chunk = 8;
   unrolled<L::size / chunk>([&](auto index) __attribute__((always_inline)) {
-    apart(once, [&]() __attribute__((always_inline)) {
+    apart(
+        once, [&]() __attribute__((always_inline)) {
 #pragma unroll
-      for (int k = chunk * index; k < chunk * (index + 1); ++k) {
-        const T value = shuffle(b[k / G], k % G, G);
+          for (int k = chunk * index; k < chunk * (index + 1); ++k) {
+            const T value = shuffle(b[k / G], k % G, G);
 #pragma unroll
-        for (int u = k / G; u < L::rows; ++u) {
-          const T l = u > k / G || lane > k % G ? a[u][k] : T(0);
-          b[u] = fma(-l, value, b[u]);
-        }
-      }
-    });
+            for (int u = k / G; u < L::rows; ++u) {
+              const T l = u > k / G || lane > k % G ? a[u][k] : T(0);
+              b[u] = fma(-l, value, b[u]);
+            }
+          }
+        });
   });
 }
 
-/// The sum of p[i] over the lanes of the system, in lane i; i < Width, a power of two up to G.
-template <int G, int Width, class T>
-__device__ __forceinline__ T sum_for_each(int lane, T (&p)[Width]) {
-#pragma unroll
-  for (int half = Width / 2; half > 0; half /= 2) {
-    const bool upper = (lane & half) != 0;
-#pragma unroll
-    for (int i = 0; i < half; ++i) {
-      const T sent = upper ? p[i] : p[half + i], own = upper ? p[half + i] : p[i];
-      p[i] = own + __shfl_xor_sync(whole_warp, sent, half);
-    }
-  }
-#pragma unroll
-  for (int step = Width; step < G; step *= 2) p[0] += __shfl_xor_sync(whole_warp, p[0], step);
-  return p[0];
-}
-
-/// y, which is D^-1 L^-1 b, becomes x = L^-T y, slot by slot from the last. Within a slot each lane needs its column of L,
-/// which other lanes hold as rows: they exchange them through shared memory. (Its own row, if it were updated above the
-/// diagonal, too, would differ by rounding, and pivots near zero make much of that.)
+/// y, which is D^-1 L^-1 b, becomes x = L^-T y, slot by slot from the last. Within a slot each lane needs its column of
+/// L, which other lanes hold as rows: they exchange them through shared memory. (Its own row, if it were updated above
+/// the diagonal, too, would differ by rounding, and pivots near zero make much of that.)
 template <bool Apart, bool general, class T, class L>
 __device__ __forceinline__ void substitute_back(int group, int lane, TileMemory<T, L>& memory,
                                                 const T (&a)[L::rows][L::size], T (&y)[L::rows], int once) {

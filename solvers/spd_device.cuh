@@ -1,12 +1,9 @@
-// What the GPU kernels of this room share: their arguments, how systems lie in the lanes and in the shared memory of a
-// warp, exact powers of two, reductions over the lanes of a system, and how they are launched. Private to
-// solvers/*.cu.
+// What the GPU kernels of this room share: their arguments, exact powers of two, reductions over the lanes of a system,
+// and how they are launched. Private to solvers/*.cu.
 //
-// G lanes share a system. The matrix is padded with identity rows to N x N, N = 8, 16, 32 or 64, and lane l owns the
-// rows G u + l, u = 0 .. N/G - 1, of its lower triangle: row G u + l as the registers a[u][0 .. G (u + 1) - 1]. Rows
-// dealt out in turn keep all lanes busy until the end of an elimination, and the half of the matrix that symmetry makes
-// redundant costs neither registers nor multiply-adds. (Inside the diagonal G x G blocks some registers lie above the
-// diagonal. They hold anything, and nothing that counts is computed from them.)
+// G neighbouring lanes share a system, which is padded with identity rows to N x N, N = 8, 16, 32 or 64; rows are dealt
+// out in turn, lane l owns the rows G u + l, u = 0 .. N/G - 1, which keeps all lanes busy until the end of an
+// elimination. spd_tile.cuh keeps lower triangles in registers, spd_whole_rows.cuh whole rows.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -73,42 +70,6 @@ struct Traits<double> {
   static constexpr double eps = 0x1p-52;
 };
 
-/// Lanes per system, measured to be best.
-template <class T, int N>
-inline constexpr int lanes_per_system = N <= 16          ? 4
-                                        : N == 32        ? 8
-                                        : sizeof(T) == 4 ? 16
-                                                         : 32;
-
-/// The same where whole rows are kept in registers.
-template <class T, int N>
-inline constexpr int lanes_for_whole_rows = N == 8    ? 4
-                                            : N == 16 ? 4
-                                            : N == 32 ? (sizeof(T) == 4 ? 8 : 16)
-                                                      : 32;
-
-template <class T, int N, int Lanes = lanes_per_system<T, N>>
-struct Layout {
-  static constexpr int size = N;
-  static constexpr int lanes = Lanes;                 // G
-  static constexpr int rows = N / lanes;              // per lane
-  static constexpr int systems = warp_lanes / lanes;  // per warp
-  static constexpr int piece = 16 / sizeof(T);        // numbers in a 16-byte access
-  // Distances in shared memory, in numbers: the rows of neighbouring lanes lie in different banks, and behind each row
-  // there is room for four numbers that are no part of A.
-  static constexpr int row_pitch = N + (sizeof(T) == 4 ? N == 16 ? 8 : 4 : N >= 32 ? 6 : 4);
-  static constexpr int system_pitch = N * row_pitch + (N == 32 ? 2 : N == 64 ? 4 : 1) * piece;
-  // Warps per multiprocessor that shared memory leaves room for; what registers may be spent on.
-  static constexpr int resident_warps = N == 8           ? 16
-                                        : N == 16        ? (sizeof(T) == 4 ? 12 : 8)
-                                        : N == 64        ? 6
-                                        : sizeof(T) == 4 ? 11
-                                        : Lanes == 8     ? 5
-                                                         : 8;
-};
-template <class T, int N>
-using WholeRows = Layout<T, N, lanes_for_whole_rows<T, N>>;
-
 template <class T, int Count>
 struct alignas(sizeof(T) * Count) Vector {
   T value[Count];
@@ -143,6 +104,7 @@ __device__ __forceinline__ void now(double& value) { asm volatile("" : "+d"(valu
 /// code it would put off much arithmetic until later, with operands in registers that are not there. once: 1.
 template <class Body>
 __device__ __forceinline__ void apart(int& once, Body&& body) {
+#pragma unroll 1
   do body();
   while (--once > 0);
 }
@@ -254,6 +216,23 @@ __device__ V max_of_group(V value) {
 template <int Width, class V>
 __device__ V min_of_group(V value) {
   return -max_of_group<Width>(-value);
+}
+
+/// The sum of p[i] over the lanes of the system, in lane i; i < Width, a power of two up to G.
+template <int G, int Width, class T>
+__device__ __forceinline__ T sum_for_each(int lane, T (&p)[Width]) {
+#pragma unroll
+  for (int half = Width / 2; half > 0; half /= 2) {
+    const bool upper = (lane & half) != 0;
+#pragma unroll
+    for (int i = 0; i < half; ++i) {
+      const T sent = upper ? p[i] : p[half + i], own = upper ? p[half + i] : p[i];
+      p[i] = own + __shfl_xor_sync(whole_warp, sent, half);
+    }
+  }
+#pragma unroll
+  for (int step = Width; step < G; step *= 2) p[0] += __shfl_xor_sync(whole_warp, p[0], step);
+  return p[0];
 }
 
 // launching

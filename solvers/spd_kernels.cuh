@@ -20,11 +20,6 @@ template <class T>
 cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
                         double resolve_above, cudaStream_t stream);
 
-/// The same for n > 32, of which launch_ldlt() leaves it everything.
-template <class T>
-cudaError_t launch_wide_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
-                             double resolve_above, cudaStream_t stream);
-
 /// Inverts by the symmetric sweep. A null x: only rcond is computed, of systems whose info is 0.
 template <class T>
 cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,

@@ -1,9 +1,8 @@
-// How L D L^T keeps systems in a warp: the lower triangle in registers, both triangles staged in shared memory on the
-// way there. Private to solvers/*.cu.
+// How L D L^T and the sweep keep systems in a warp: the lower triangle in registers, both triangles staged in shared
+// memory on the way there and back. Private to solvers/*.cu.
 //
-// G lanes share a system, padded to N x N; lane l owns the rows G u + l, u = 0 .. N/G - 1, of its lower triangle: row
-// G u + l as the registers a[u][0 .. G (u + 1) - 1]. What lies above the diagonal in its G x G blocks may be anything:
-// nothing that counts is computed from it.
+// Lane l has row G u + l of the lower triangle as the registers a[u][0 .. G (u + 1) - 1]. What lies above the diagonal
+// in the G x G blocks may be anything: nothing that counts is computed from it.
 //
 // In shared memory rows follow each other without gaps, in pieces of 16 bytes, 8 of which span all banks: a line.
 // Within its line a piece lies at the place of its number exclusive-or a key of row and system, so that lanes that read
@@ -282,7 +281,8 @@ __device__ __forceinline__ unsigned diagonal_far_bits(int lane, const T (&a)[L::
   return bits;
 }
 
-/// D A D of the lane's system in registers, D where it is `far`. The whole warp calls.
+/// D A D of the lane's system in registers, D where it is `far`. The whole warp calls; costs nothing where no system is
+/// far.
 template <class T, class L>
 __device__ __forceinline__ void scale_rows(const Arguments<T>& args, std::int64_t system, int lane, bool far,
                                            T (&a)[L::rows][L::size]) {
@@ -290,19 +290,22 @@ __device__ __forceinline__ void scale_rows(const Arguments<T>& args, std::int64_
 #pragma unroll
   for (int u = 0; u < L::rows; ++u)
     power[u] = power_of_two<T>(far ? scaling_exponent(args, system, L::lanes * u + lane) : 0);
-  int once = args.once;
-  unrolled<L::size / 8>([&](auto index) __attribute__((always_inline)) {
-    apart(
-        once, [&]() __attribute__((always_inline)) {
+  // Loops of one turn or none, of large matrices a few columns each: one branch around them all would move all
+  // registers.
+  const int turns = __any_sync(whole_warp, far) ? 1 : 0;
+  constexpr int columns = L::size > 32 ? 8 : L::size;
+  unrolled<L::size / columns>([&](auto index) __attribute__((always_inline)) {
+#pragma unroll 1
+    for (int turn = fresh(turns); turn > 0; --turn)
 #pragma unroll
-          for (int i = 8 * index; i < 8 * index + 8; ++i) {
-            const T other = shuffle(power[i / L::lanes], i % L::lanes, L::lanes);
+      for (int i = columns * index; i < columns * (index + 1); ++i) {
+        const T other = shuffle(power[i / L::lanes], i % L::lanes, L::lanes);
 #pragma unroll
-            for (int u = i / L::lanes; u < L::rows; ++u) a[u][i] = a[u][i] * power[u] * other;
-          }
-        });
+        for (int u = i / L::lanes; u < L::rows; ++u) a[u][i] = a[u][i] * power[u] * other;
+      }
   });
 }
+
 }  // namespace
 
 }  // namespace smallbatch

@@ -1,8 +1,7 @@
-// How good an answer of L D L^T is, and what its pivots say. Private to solvers/ldlt.cu.
+// How good an answer is, and what its pivots say, from lower triangles in registers. Private to solvers/*.cu.
 #pragma once
 
-#include "solvers/ldlt_elimination.cuh"
-#include "solvers/spd_status.cuh"
+#include "solvers/spd_tile.cuh"
 
 namespace smallbatch {
 
@@ -47,12 +46,15 @@ __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T
   const T* const first_line = matrix + L::line(lane, 0) * 8 * P;
   const int key = L::key(lane, 0) ^ L::system_key(group);
   unrolled<L::size / chunk>([&](auto index) __attribute__((always_inline)) {
-    apart(
-        once, [&]() __attribute__((always_inline)) {
-          if constexpr (Whole)
+    if constexpr (Whole)
+      apart(
+          once, [&]() __attribute__((always_inline)) {
             visit_columns<chunk * index, chunk*(index + 1), true, T, L>(
                 matrix, group, lane,
                 [&](int u, int row, T stored) { column_sum[u] += abs(static_cast<double>(stored) * a_factor); });
+          });
+    apart(
+        once, [&]() __attribute__((always_inline)) {
 #pragma unroll
           for (int p = chunk * index / P; p < chunk * (index + 1) / P; ++p) {
             const int block = P * p / G;

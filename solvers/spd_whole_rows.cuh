@@ -1,9 +1,9 @@
-// The way of a system from global memory through the shared memory of its warp into registers, and what is found out
-// about the input on that way. Private to solvers/*.cu.
+// The way of whole rows from global memory through the shared memory of their warp into registers, and what is found
+// out about the input on that way: for Gauss-Jordan elimination, and for inverses. Private to solvers/*.cu.
 //
-// Copies are asynchronous (cp.async), so a warp can fetch its next systems while it works on these. The usual system
-// - symmetric to the bit, numbers near 1 - costs one comparison per element. All others, and all that fail, take slow
-// paths that decide exactly; a system's numbers never depend on which path its neighbours take.
+// The matrix stays in shared memory until the answer is judged. The usual system - symmetric to the bit, numbers near 1
+// - costs one comparison per element. All others, and all that fail, take slow paths that decide exactly; a system's
+// numbers never depend on which path its neighbours take.
 #pragma once
 
 #include "solvers/spd_status.cuh"
@@ -12,6 +12,42 @@
 namespace smallbatch {
 
 namespace {
+
+/// Lanes per system, measured to be best.
+template <class T, int N>
+inline constexpr int lanes_per_system = N <= 16          ? 4
+                                        : N == 32        ? 8
+                                        : sizeof(T) == 4 ? 16
+                                                         : 32;
+
+/// The same where whole rows are kept in registers.
+template <class T, int N>
+inline constexpr int lanes_for_whole_rows = N == 8    ? 4
+                                            : N == 16 ? 4
+                                            : N == 32 ? (sizeof(T) == 4 ? 8 : 16)
+                                                      : 32;
+
+template <class T, int N, int Lanes = lanes_per_system<T, N>>
+struct Layout {
+  static constexpr int size = N;
+  static constexpr int lanes = Lanes;                 // G
+  static constexpr int rows = N / lanes;              // per lane
+  static constexpr int systems = warp_lanes / lanes;  // per warp
+  static constexpr int piece = 16 / sizeof(T);        // numbers in a 16-byte access
+  // Distances in shared memory, in numbers: the rows of neighbouring lanes lie in different banks, and behind each row
+  // there is room for four numbers that are no part of A.
+  static constexpr int row_pitch = N + (sizeof(T) == 4 ? N == 16 ? 8 : 4 : N >= 32 ? 6 : 4);
+  static constexpr int system_pitch = N * row_pitch + (N == 32 ? 2 : N == 64 ? 4 : 1) * piece;
+  // Warps per multiprocessor that shared memory leaves room for; what registers may be spent on.
+  static constexpr int resident_warps = N == 8           ? 16
+                                        : N == 16        ? (sizeof(T) == 4 ? 12 : 8)
+                                        : N == 64        ? 6
+                                        : sizeof(T) == 4 ? 11
+                                        : Lanes == 8     ? 5
+                                                         : 8;
+};
+template <class T, int N>
+using WholeRows = Layout<T, N, lanes_for_whole_rows<T, N>>;
 
 /// The shared memory of a warp, for C right-hand sides at a time.
 template <class T, class L, int C>
@@ -123,8 +159,8 @@ __device__ __forceinline__ void load_rows(const T* matrix, int lane, T (&a)[L::r
 /// Where the rows take most of a lane's registers, barriers keep the compiler from loading a whole pivot column at
 /// once, into registers that are not there.
 template <class T, class L, int done>
-inline constexpr bool crowded = L::rows*(L::size - done) * sizeof(T) >=
-                                (L::size > 32 || sizeof(T) == 8 ? 512 : 1 << 30);
+inline constexpr bool crowded =
+    L::rows * (L::size - done) * sizeof(T) >= (L::size > 32 || sizeof(T) == 8 ? 512 : 1 << 30);
 /// Whole rows, of which what lies above the diagonal comes from the lower triangle.
 template <class T, class L>
 __device__ __forceinline__ void load_whole_rows(const T* matrix, int lane, T (&a)[L::rows][L::size]) {
@@ -181,13 +217,13 @@ __device__ void store_powers(int lane, bool scaled, T* matrix) {
     *behind<L>(matrix, powers_at<L> + L::lanes * u + lane) =
         power_of_two<T>(scaling_exponent<T, L>(matrix, L::lanes * u + lane, scaled));
 }
-/// D A D in registers, of the lower triangle or of whole rows; A stays in shared memory.
-template <class T, class L, bool whole = false>
+/// D A D in registers, whole rows; A stays in shared memory.
+template <class T, class L>
 __device__ __forceinline__ void scale_rows(T* matrix, int lane, T (&a)[L::rows][L::size]) {
 #pragma unroll
   for (int i = 0; i < L::size; ++i)
 #pragma unroll
-    for (int u = whole ? 0 : i / L::lanes; u < L::rows; ++u) {
+    for (int u = 0; u < L::rows; ++u) {
       a[u][i] = a[u][i] * *behind<L>(matrix, powers_at<L> + L::lanes * u + lane) * *behind<L>(matrix, powers_at<L> + i);
       now(a[u][i]);
     }

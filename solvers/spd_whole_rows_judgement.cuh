@@ -1,7 +1,7 @@
-// How good an answer is, and what its pivots say. Private to solvers/*.cu.
+// How good an answer is, and what its pivots say, from whole rows in shared memory. Private to solvers/*.cu.
 #pragma once
 
-#include "solvers/spd_elimination.cuh"
+#include "solvers/gauss_jordan_elimination.cuh"
 
 namespace smallbatch {
 
