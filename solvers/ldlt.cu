@@ -175,44 +175,59 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
   fill_padding<T, L>(args, memory);
   // Where few systems are wanted, a warp looks through many at a time and works on those that it finds. What it keeps
   // in mind meanwhile lies in shared memory: the matrices take the registers.
-  const bool search = args.unsettled || args.resolve_above >= 0;
-  constexpr int looks = 2 * warp_lanes;
   __shared__ struct {
-    unsigned long long found;         // bits of systems that are still to be done
-    std::int64_t first, next;         // the system of the first bit; where to look then
+    unsigned wanted[warp_lanes];      // bit i of word l: system span + warp_lanes i + l
+    unsigned found;                   // of those with the same i, the ones that are still to be done
+    int look;                         // the i to come
+    std::int64_t first, span, next;   // system of the first bit of found, of all bits, of the next span
     std::int64_t chosen[L::systems];  // the system that each group works on; -1: none
   } plan;
   if (threadIdx.x == 0) {
     plan.found = 0;
-    plan.next = std::int64_t{blockIdx.x} * (search ? looks : L::systems);
+    plan.look = args.looks;
+    plan.next = std::int64_t{blockIdx.x} * (args.looks > 0 ? args.looks * warp_lanes : L::systems);
   }
 #pragma unroll 1
   for (;;) {
     __syncwarp();  // the plan is complete, and the last systems are done with
-    unsigned long long found = plan.found;
-    std::int64_t first = plan.first;
-    if (!search || found == 0) {
-      first = plan.next;
+    unsigned found = plan.found;
+    std::int64_t first = plan.first, span = plan.span, next = plan.next;
+    int look = plan.look;
+    __syncwarp();  // the plan has been read
+    if (args.looks == 0) {
+      first = next;
       if (first >= args.count) break;
-      found = ~0ULL;
-      if (search) {
-        const std::int64_t low = first + threadIdx.x, high = low + warp_lanes;
-        const bool low_wanted = low < args.count && is_wanted(args, low);
-        const bool high_wanted = high < args.count && is_wanted(args, high);
-        found = __ballot_sync(whole_warp, low_wanted);
-        found |= static_cast<unsigned long long>(__ballot_sync(whole_warp, high_wanted)) << warp_lanes;
+      next += std::int64_t{gridDim.x} * L::systems;
+      found = whole_warp;
+    } else if (found == 0 && look == args.looks) {
+      span = next;
+      if (span >= args.count) break;
+      next += std::int64_t{gridDim.x} * args.looks * warp_lanes;
+      look = 0;
+      unsigned wanted = 0;
+#pragma unroll
+      for (int i = 0; i < max_looks; ++i) {
+        const std::int64_t system = span + warp_lanes * i + threadIdx.x;
+        if (i < args.looks && system < args.count) wanted |= static_cast<unsigned>(is_wanted(args, system)) << i;
       }
+      if (!__any_sync(whole_warp, wanted != 0)) look = args.looks;
+      plan.wanted[threadIdx.x] = wanted;
+    } else if (found == 0) {
+      found = __ballot_sync(whole_warp, plan.wanted[threadIdx.x] >> look & 1);
+      first = span + warp_lanes * look;
+      ++look;
     }
     std::int64_t own = -1;  // system
     const bool any = found != 0;
 #pragma unroll 1
     for (int g = 0; g < L::systems && found != 0; ++g, found &= found - 1)
-      if (g == group()) own = first + __ffsll(static_cast<long long>(found)) - 1;
-    __syncwarp();  // the plan has been read
+      if (g == group()) own = first + __ffs(static_cast<int>(found)) - 1;
     if (threadIdx.x == 0) {
-      if (!search || plan.found == 0) plan.next += std::int64_t{gridDim.x} * (search ? looks : L::systems);
       plan.found = found;
       plan.first = first;
+      plan.span = span;
+      plan.next = next;
+      plan.look = look;
     }
     if (lane() == 0) plan.chosen[group()] = own < args.count ? own : -1;
     if (!any) continue;
@@ -431,9 +446,15 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
     if (status != cudaSuccess) return status;
     arguments.unsettled = true;
   }
+  if (arguments.unsettled || resolve_above >= 0) {
+    // The more systems, the more of them at a look; but not so many that few warps would have to do all the work.
+    constexpr std::int64_t warps = 2048;
+    arguments.looks = static_cast<int>(std::clamp<std::int64_t>(batch.count / (warp_lanes * warps), 1, max_looks));
+  }
   const cudaError_t status = launch<T>(general_kernels<T>(), arguments, stream);
   const bool judged = solution.backward_error != nullptr && shape.nrhs > 0;
   if (status != cudaSuccess || !judged) return status;
+  arguments.looks = 0;  // all are judged
   return launch<T>(shape.storage == Storage::dense ? judge_kernels<T, true>() : judge_kernels<T, false>(), arguments,
                    stream);
 }

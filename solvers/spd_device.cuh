@@ -47,7 +47,10 @@ struct Arguments {
   bool only_marked;        ///< judge systems alone whose backward error is the mark
   int once = 1;            ///< 1, but not to the compiler
   bool unsettled = false;  ///< work on systems alone whose info is info_unsettled
+  int looks = 0;           ///< look for the systems to work on among warp_lanes looks at a time; 0: work on all
 };
+
+constexpr int max_looks = 16;  // of Arguments::looks
 
 /// Stands in info between the two kernels of a plain solve.
 constexpr std::int32_t info_unsettled = INT32_MIN;
@@ -298,7 +301,8 @@ cudaError_t launch(const Kernels<T>& kernels, Arguments<T> arguments, cudaStream
                                   : size == 16 ? kernels.of16
                                   : size == 32 ? kernels.of32
                                                : kernels.of64;
-  arguments.tasks = static_cast<unsigned>((arguments.count + (whole ? 0 : systems - 1)) / systems);
+  const int at_a_time = arguments.looks > 0 ? arguments.looks * warp_lanes : systems;
+  arguments.tasks = static_cast<unsigned>((arguments.count + (whole ? 0 : at_a_time - 1)) / at_a_time);
   void* parameters[] = {&arguments};
   return cudaLaunchKernel(kernel, dim3(std::max(1U, std::min(max_blocks, arguments.tasks))), dim3(warp_lanes),
                           parameters, 0, stream);

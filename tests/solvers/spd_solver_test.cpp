@@ -193,6 +193,34 @@ TEST_P(SpdSolverTest, ANumberThatIsNotWantedChangesNoOther) {
     }
 }
 
+TEST_P(SpdSolverTest, NothingIsLeftFromTheBatchBefore) {
+  for (const int n : {5, 8, 16, 32, 64})
+    for (const Storage storage : {Storage::dense, Storage::packed_lower}) {
+      const SpdShape shape{n, 1, storage};
+      SCOPED_TRACE(shape_name(shape));
+      const auto check = [&]<class T>(T) {
+        // Solver and device have seen the same shape before, where everything failed: NaN wherever nothing is written.
+        SpdBlock<T> block = generated_block<T>(SpdFamily::random_log_uniform, shape, 300, 1e3), failing = block;
+        for (std::int64_t k = 0; k < failing.count; ++k) element(failing, k, n - 1, n - 1) = -1;
+        solve(*solver_, failing);
+        SpdSolution<T> solution = block.solution();
+        solution.rcond = solution.smallest_pivot = nullptr;
+        solution.log_determinant = nullptr;
+        solution.repaired = nullptr;
+        solver_->solve(block.batch(), solution);
+        for (std::int64_t k = 0; k < block.count; ++k) {
+          ASSERT_EQ(failing.info[k], n);
+          ASSERT_EQ(block.info[k], 0);
+          const double expected = judge(block, k).residual_ratio * unit_roundoff<T>;
+          ASSERT_NEAR(block.backward_error[k], expected, sizeof(T) == 4 ? 1e-6 * expected : 2 * n * unit_roundoff<T>)
+              << "system " << k;
+        }
+      };
+      check(float{});
+      check(double{});
+    }
+}
+
 TEST_P(SpdSolverTest, AnEmptyBatchDoesNothing) {
   std::int32_t info = 77;
   solver_->solve(SpdBatch<float>{{32, 1, Storage::dense}, 0, nullptr, nullptr}, {nullptr, &info, nullptr});
