@@ -5,7 +5,6 @@
 #include <exception>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 namespace smallbatch {
 
@@ -32,10 +31,9 @@ void parallel_for(std::int64_t count, std::int64_t grain, unsigned threads,
       if (!failure) failure = std::current_exception();
     }
   };
-  std::vector<std::jthread> helpers;
-  for (unsigned t = 1; t < workers; ++t) helpers.emplace_back(work);
+  // OpenMP keeps its threads from call to call: to start them anew costs as much as to solve thousands of systems.
+#pragma omp parallel num_threads(workers) if (workers > 1)
   work();
-  helpers.clear();  // joins
   if (failure) std::rethrow_exception(failure);
 }
 

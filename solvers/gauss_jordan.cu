@@ -2,8 +2,8 @@
 // has the elimination.
 //
 // One kernel: stage, load, inspect, eliminate, store, judge. A warp takes L::systems systems at a time. A stays in
-// shared memory until the answer is judged; other warps hide the wait for it. Right-hand sides go C at a time, each
-// time with an elimination of its own.
+// shared memory until the answer is judged, or comes back where it was eliminated there; other warps hide the wait.
+// Right-hand sides go C at a time, each time with an elimination of its own.
 #include "solvers/spd_kernels.cuh"
 #include "solvers/spd_whole_rows_judgement.cuh"
 

@@ -3,9 +3,10 @@
 // Step k takes the pivot d_k = a_kk and the column v_j = a_jk:
 //     Gauss-Jordan:  a_ji -= (v_j / d_k) a_ki, b_j -= (v_j / d_k) b_k        i > k, j != k: n^3/2 multiply-adds
 //     sweep:         the same for all i != k, and the pivot row and column   n^3
-// Lanes get the pivot by a shuffle, the shortest way from one step to the next; the column goes through shared memory,
-// from where a 16-byte broadcast feeds as many multiply-adds per element as a lane has rows. The column of step k + 1
-// is finished and published before the rest of step k, so one barrier per step suffices and its wait is hidden.
+// In registers (Gauss-Jordan, n <= 32) lanes get the pivot by a shuffle, the shortest way from one step to the next;
+// the column goes through shared memory, from where a 16-byte broadcast feeds as many multiply-adds per element as a
+// lane has rows. The column of step k + 1 is finished and published before the rest of step k, so one barrier per step
+// suffices and its wait is hidden. For n > 32 the matrix is worked on where it lies in shared memory.
 #pragma once
 
 #include "solvers/spd_whole_rows.cuh"
@@ -33,8 +34,8 @@ __device__ __forceinline__ T repaired(const Arguments<T>& args, T pivot, int k, 
 }
 
 // The steps of a slot share one loop, because the rows turn: after step k the column k + 1 has moved to register 0 - a
-// multiply-add may as well write next door - and column k has left, or has joined at the end. That keeps the code small
-// enough for the instruction cache.
+// multiply-add may as well write next door - and column k has left. That keeps the code small enough for the
+// instruction cache.
 
 /// Steps that are unrolled all the same, where the rows are short.
 template <class L>
@@ -84,7 +85,7 @@ __device__ __forceinline__ void eliminate_gauss_jordan(const Arguments<T>& args,
       const T* row = memory.pivot_row[k % 2][group];
 #pragma unroll
       for (int p = 0; p < width; p += P) {
-        if (crowded<T, L, 0> && p > 0 && p % 8 == 0) __syncwarp();
+        if (crowded<T, L> && p > 0 && p % 8 == 0) __syncwarp();
         const auto v = *reinterpret_cast<const Vector<T, P>*>(row + p);
 #pragma unroll
         for (int c = 0; c < P && p + c + 1 < width; ++c) {

@@ -386,7 +386,8 @@ __device__ void multiply_factors(int n, int lane, bool mine, T* x, T* matrix) {
   __syncwarp();  // A^-1 is complete, and U is read
 }
 
-/// ||I - A X||_1 / (||A||_1 ||X||_1), two columns of X at a time.
+/// Multiplies factors, if the inverses are still factors; then ||I - A X||_1 / (||A||_1 ||X||_1), two columns of X at a
+/// time, if backward errors are wanted.
 template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, Layout<T, N>::resident_warps) judge_inverse_kernel(Arguments<T> args) {
   using L = Layout<T, N>;

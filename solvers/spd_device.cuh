@@ -63,7 +63,8 @@ struct Traits;
 template <>
 struct Traits<float> {
   static constexpr int exponent_bias = 127;
-  static constexpr int diagonal_window = 20, rhs_window = 40;  // exponents that need no scaling
+  // Exponents that need no scaling; of diagonals in lower triangles far_bits() decides.
+  static constexpr int diagonal_window = 20, rhs_window = 40;
   static constexpr float eps = 0x1p-23F;
 };
 template <>

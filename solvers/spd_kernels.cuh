@@ -1,5 +1,5 @@
 // What the plan of the cuda solver launches: one function per kernel family. Private to this room; spd_solver.cuh is
-// for callers. Each enqueues one kernel.
+// for callers.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -50,7 +50,7 @@ struct Tile {
   }
 };
 
-/// The shared memory of a warp.
+/// The shared memory of a warp that works on lower triangles.
 template <class T, class L>
 struct alignas(16) TileMemory {
   T matrix[L::systems][L::staged_numbers];

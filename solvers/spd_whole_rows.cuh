@@ -1,7 +1,8 @@
 // The way of whole rows from global memory through the shared memory of their warp into registers, and what is found
 // out about the input on that way: for Gauss-Jordan elimination, and for inverses. Private to solvers/*.cu.
 //
-// The matrix stays in shared memory until the answer is judged. The usual system - symmetric to the bit, numbers near 1
+// The matrix stays in shared memory until the answer is judged (for n > 32 it comes back for that). The usual system -
+// symmetric to the bit, numbers near 1
 // - costs one comparison per element. All others, and all that fail, take slow paths that decide exactly; a system's
 // numbers never depend on which path its neighbours take.
 #pragma once
@@ -13,21 +14,21 @@ namespace smallbatch {
 
 namespace {
 
-/// Lanes per system, measured to be best.
+/// Lanes per system where inverses are judged, measured to be best.
 template <class T, int N>
-inline constexpr int lanes_per_system = N <= 16          ? 4
-                                        : N == 32        ? 8
-                                        : sizeof(T) == 4 ? 16
-                                                         : 32;
+inline constexpr int lanes_for_judgement = N <= 16          ? 4
+                                           : N == 32        ? 8
+                                           : sizeof(T) == 4 ? 16
+                                                            : 32;
 
-/// The same where whole rows are kept in registers.
+/// The same where they are eliminated as whole rows, in registers or, for N = 64, in shared memory.
 template <class T, int N>
 inline constexpr int lanes_for_whole_rows = N == 8    ? 4
                                             : N == 16 ? 4
                                             : N == 32 ? (sizeof(T) == 4 ? 8 : 16)
                                                       : 32;
 
-template <class T, int N, int Lanes = lanes_per_system<T, N>>
+template <class T, int N, int Lanes = lanes_for_judgement<T, N>>
 struct Layout {
   static constexpr int size = N;
   static constexpr int lanes = Lanes;                 // G
@@ -49,7 +50,7 @@ struct Layout {
 template <class T, int N>
 using WholeRows = Layout<T, N, lanes_for_whole_rows<T, N>>;
 
-/// The shared memory of a warp, for C right-hand sides at a time.
+/// The shared memory of a warp that works on whole rows, C right-hand sides at a time.
 template <class T, class L, int C>
 struct alignas(16) WarpMemory {
   T matrix[L::systems][L::system_pitch];  // A, rows L::row_pitch apart
@@ -73,7 +74,7 @@ __device__ constexpr int further(int by) {
   return by / 4 * L::row_pitch + by % 4;
 }
 
-/// Identity rows for the padding, once per kernel: the copies leave it alone.
+/// Identity rows for the padding, which the copies leave alone.
 template <class T, class L, int C>
 __device__ void fill_padding(const Arguments<T>& args, WarpMemory<T, L, C>& memory) {
   if (args.n == L::size) return;
@@ -158,16 +159,16 @@ __device__ __forceinline__ void load_rows(const T* matrix, int lane, T (&a)[L::r
 
 /// Where the rows take most of a lane's registers, barriers keep the compiler from loading a whole pivot column at
 /// once, into registers that are not there.
-template <class T, class L, int done>
-inline constexpr bool crowded =
-    L::rows * (L::size - done) * sizeof(T) >= (L::size > 32 || sizeof(T) == 8 ? 512 : 1 << 30);
+template <class T, class L>
+inline constexpr bool crowded = L::rows * L::size * sizeof(T) >= (L::size > 32 || sizeof(T) == 8 ? 512 : 1 << 30);
+
 /// Whole rows, of which what lies above the diagonal comes from the lower triangle.
 template <class T, class L>
 __device__ __forceinline__ void load_whole_rows(const T* matrix, int lane, T (&a)[L::rows][L::size]) {
   load_rows<T, L>(matrix, lane, a);
 #pragma unroll
   for (int i = 1; i < L::size; ++i) {
-    if (crowded<T, L, 0> && i % 4 == 0) __syncwarp();
+    if (crowded<T, L> && i % 4 == 0) __syncwarp();
 #pragma unroll
     for (int u = 0; u < L::rows && L::lanes * u < i; ++u)
       if (i >= L::lanes * (u + 1) || i > L::lanes * u + lane) a[u][i] = matrix[i * L::row_pitch + L::lanes * u + lane];
@@ -180,7 +181,7 @@ __device__ __forceinline__ bool differs_above(const T* matrix, int lane, const T
   unsigned bits[4]{};  // four chains instead of a long one
 #pragma unroll
   for (int i = 0; i < L::size; ++i) {
-    if (crowded<T, L, 0> && i % 4 == 0) __syncwarp();
+    if (crowded<T, L> && i % 4 == 0) __syncwarp();
 #pragma unroll
     for (int u = i / L::lanes; u < L::rows; ++u)
       bits[u % 4] |= differing_bits(a[u][i], matrix[i * L::row_pitch + L::lanes * u + lane]);
