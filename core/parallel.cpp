@@ -31,7 +31,8 @@ void parallel_for(std::int64_t count, std::int64_t grain, unsigned threads,
       if (!failure) failure = std::current_exception();
     }
   };
-  // OpenMP keeps its threads from call to call: to start them anew costs as much as to solve thousands of systems.
+  // OpenMP keeps the threads of a caller from call to call: to start them anew costs as much as to solve thousands of
+  // systems.
 #pragma omp parallel num_threads(workers) if (workers > 1)
   work();
   if (failure) std::rethrow_exception(failure);

@@ -154,8 +154,8 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, N>::resid
           double exact = 0;
 #pragma unroll 1
           for (int c = 0; c < C && first_rhs + c < columns; ++c)
-            exact = max(exact, judge_asymmetric<T, L>(args, min(once_more(task), args.count - 1), fresh(lane), matrix,
-                                                      c * N, first_rhs + c));
+            exact = max(exact,
+                        judge_asymmetric<T, L>(args, min(once_more(task), args.count - 1), fresh(lane), first_rhs + c));
           if (differs) worst = exact;
         }
         if (mine && lane == 0) {

@@ -48,12 +48,12 @@ __device__ __forceinline__ int scale_rhs(const Arguments<T>& args, std::int64_t 
   for (int u = 0; u < L::rows; ++u) now(b[u]);  // nothing of this is prepared where it is not needed
 #pragma unroll
   for (int u = 0; u < L::rows; ++u)
-    if (b[u] != 0) top = max(top, exponent_of(b[u]) + (far ? scaling_exponent(args, system, L::lanes * u + lane) : 0));
+    if (b[u] != 0) top = max(top, exponent_of(b[u]) + scaling_exponent(args, system, L::lanes * u + lane, far));
   top = max_of_group<L::lanes>(top);
   const int shift = top != lowest && abs(top) > Traits<T>::rhs_window ? -top : 0;
 #pragma unroll
   for (int u = 0; u < L::rows; ++u)
-    b[u] = scale(b[u], (far ? scaling_exponent(args, system, L::lanes * u + lane) : 0) + shift);
+    b[u] = scale(b[u], scaling_exponent(args, system, L::lanes * u + lane, far) + shift);
   return shift;
 }
 /// x = 2^-t D y.
@@ -62,7 +62,7 @@ __device__ __forceinline__ void unscale(const Arguments<T>& args, std::int64_t s
                                         T (&x)[L::rows]) {
 #pragma unroll
   for (int u = 0; u < L::rows; ++u)
-    x[u] = scale(x[u], (far ? scaling_exponent(args, system, L::lanes * u + lane) : 0) - shift);
+    x[u] = scale(x[u], scaling_exponent(args, system, L::lanes * u + lane, far) - shift);
 }
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
@@ -319,8 +319,8 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
           const int row = G * u + lane();
           if (row == column) b[u] = inverse[u];
           if (far) {
-            const int exponent = scaling_exponent(args, system(), column);
-            b[u] = scale(b[u], scaling_exponent(args, system(), row) + (row == column ? exponent : -exponent));
+            const int exponent = scaling_exponent(args, system(), column, far);
+            b[u] = scale(b[u], scaling_exponent(args, system(), row, far) + (row == column ? exponent : -exponent));
           }
         }
       } else if (scaled) {
@@ -439,8 +439,7 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
   const bool packed = shape.storage == Storage::packed_lower;
   const bool plain =
       shape.nrhs == 1 && !shape.determinant_only && !arguments.pivot_numbers && pivot_floor == 0 && resolve_above < 0;
-  const bool aligned = reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 && arguments.a_step * sizeof(T) % 16 == 0;
-  if (plain && aligned && shape.n == padded_size(shape.n) && (shape.n <= 32 || sizeof(T) == sizeof(float))) {
+  if (plain && in_whole_pieces(batch) && (shape.n <= 32 || sizeof(T) == sizeof(float))) {
     const cudaError_t status =
         launch<T>(packed ? quick_kernels<T, true>() : quick_kernels<T, false>(), arguments, stream, true);
     if (status != cudaSuccess) return status;

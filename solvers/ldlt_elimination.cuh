@@ -1,4 +1,4 @@
-// A = L D L^T in the registers of a warp, and substitution with its factors. Private to solvers/ldlt*.cu.
+// A = L D L^T in the registers of a warp, and substitution with its factors. Private to solvers/ldlt.cu.
 //
 // Step k takes the pivot d_k = a_kk and the column v_j = a_jk:
 //     l_j = v_j / d_k,  a_ji -= l_j v_i,  b_j -= l_j b_k        j >= i > k: n^3/6 multiply-adds

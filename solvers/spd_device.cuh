@@ -74,6 +74,16 @@ struct Traits<double> {
   static constexpr double eps = 0x1p-52;
 };
 
+/// How systems of N rows are dealt out to the lanes of a warp.
+template <class T, int N, int Lanes>
+struct Dealt {
+  static constexpr int size = N;
+  static constexpr int lanes = Lanes;                 // G
+  static constexpr int rows = N / lanes;              // per lane
+  static constexpr int systems = warp_lanes / lanes;  // per warp
+  static constexpr int piece = 16 / sizeof(T);        // numbers in a 16-byte access
+};
+
 template <class T, int Count>
 struct alignas(sizeof(T) * Count) Vector {
   T value[Count];
@@ -257,14 +267,17 @@ struct Kernels {
   OfSize of8, of16, of32, of64;
 };
 
+/// Whether the matrices fill their padded size and lie at multiples of 16 bytes.
+template <class T>
+bool in_whole_pieces(const SpdBatch<T>& batch) {
+  return batch.shape.n == padded_size(batch.shape.n) && reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 &&
+         batch.a_step() * sizeof(T) % 16 == 0;
+}
+
 template <class T>
 Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
                           T resolve_above = -1) {
   const SpdShape& shape = batch.shape;
-  const std::int64_t step = batch.a_step();
-  constexpr std::int64_t piece = 16 / sizeof(T);
-  const bool vectors = shape.storage != Storage::packed_lower && shape.n == padded_size(shape.n) &&
-                       reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 && step % piece == 0;
   return {batch.a,
           batch.b,
           solution.x,
@@ -275,7 +288,7 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
           solution.log_determinant,
           solution.repaired,
           batch.count,
-          step,
+          batch.a_step(),
           batch.b_step(),
           solution.x_step(shape),
           0,
@@ -284,7 +297,7 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
           shape.storage,
           shape.wants_inverse(),
           solution.smallest_pivot != nullptr || solution.log_determinant != nullptr || solution.repaired != nullptr,
-          vectors,
+          shape.storage != Storage::packed_lower && in_whole_pieces(batch),
           static_cast<T>(pivot_floor),
           resolve_above,
           false,

@@ -77,10 +77,11 @@ __device__ std::int32_t explain_failure(const Arguments<T>& args, std::int64_t s
                                 : info_result_not_finite;
 }
 
-/// The exponent of row `row` of the diagonal matrix D of powers of two that brings the diagonal of D A D next to 1.
+/// The exponent of row `row` of the diagonal matrix D of powers of two that brings the diagonal of D A D next to 1
+/// where the system is `far`, and is 0 elsewhere.
 template <class T>
-__device__ __forceinline__ int scaling_exponent(const Arguments<T>& args, std::int64_t system, int row) {
-  if (row >= args.n) return 0;
+__device__ __forceinline__ int scaling_exponent(const Arguments<T>& args, std::int64_t system, int row, bool far) {
+  if (!far || row >= args.n) return 0;
   const T diagonal = element(args, system, row, row);
   return diagonal > 0 ? -(exponent_of(diagonal) >> 1) : 0;
 }

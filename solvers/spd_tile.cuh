@@ -17,13 +17,9 @@ namespace {
 
 /// Split: there is room for three quarters of the rows alone; the first quarter comes when the last has been read.
 template <class T, int N, int Lanes, bool Split>
-struct Tile {
-  static constexpr int size = N;
-  static constexpr int lanes = Lanes;                 // G
-  static constexpr int rows = N / lanes;              // per lane
-  static constexpr int systems = warp_lanes / lanes;  // per warp
-  static constexpr int piece = 16 / sizeof(T);        // numbers in a 16-byte access
-  static constexpr int quarter = N / 4;               // rows
+struct Tile : Dealt<T, N, Lanes> {
+  using Dealt<T, N, Lanes>::lanes, Dealt<T, N, Lanes>::piece;
+  static constexpr int quarter = N / 4;  // rows
   static constexpr bool split = Split;
   static constexpr int staged_rows = split ? 3 * quarter : N;
   static constexpr int staged_numbers = staged_rows * N;  // of a system
@@ -289,7 +285,7 @@ __device__ __forceinline__ void scale_rows(const Arguments<T>& args, std::int64_
   T power[L::rows];
 #pragma unroll
   for (int u = 0; u < L::rows; ++u)
-    power[u] = power_of_two<T>(far ? scaling_exponent(args, system, L::lanes * u + lane) : 0);
+    power[u] = power_of_two<T>(scaling_exponent(args, system, L::lanes * u + lane, far));
   // Loops of one turn or none, of large matrices a few columns each: one branch around them all would move all
   // registers.
   const int turns = __any_sync(whole_warp, far) ? 1 : 0;

@@ -101,7 +101,7 @@ __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int6
     constexpr double ln_2 = 0.693147180559945309417;
     const int row = L::lanes * u + lane;
     if (row >= args.n) continue;
-    const int exponent = far ? scaling_exponent(args, system, row) : 0;
+    const int exponent = scaling_exponent(args, system, row, far);
     smallest = min(smallest, scale(pivots[u], -2 * exponent));
     if (args.log_determinant != nullptr) sum += log(static_cast<double>(pivots[u])) - 2 * exponent * ln_2;
     repaired += floor != nullptr && pivots[u] == floor[L::lanes * u];

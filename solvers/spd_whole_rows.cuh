@@ -1,13 +1,11 @@
 // The way of whole rows from global memory through the shared memory of their warp into registers, and what is found
 // out about the input on that way: for Gauss-Jordan elimination, and for inverses. Private to solvers/*.cu.
 //
-// The matrix stays in shared memory until the answer is judged (for n > 32 it comes back for that). The usual system -
-// symmetric to the bit, numbers near 1
-// - costs one comparison per element. All others, and all that fail, take slow paths that decide exactly; a system's
-// numbers never depend on which path its neighbours take.
+// The matrix stays in shared memory until the answer is judged (for n > 32 it comes back for that). The usual system,
+// symmetric to the bit and with numbers near 1, costs one comparison per element. All others, and all that fail, take
+// slow paths that decide exactly; a system's numbers never depend on which path its neighbours take.
 #pragma once
 
-#include "solvers/spd_status.cuh"
 #include "solvers/spd_tile.cuh"
 
 namespace smallbatch {
@@ -29,12 +27,8 @@ inline constexpr int lanes_for_whole_rows = N == 8    ? 4
                                                       : 32;
 
 template <class T, int N, int Lanes = lanes_for_judgement<T, N>>
-struct Layout {
-  static constexpr int size = N;
-  static constexpr int lanes = Lanes;                 // G
-  static constexpr int rows = N / lanes;              // per lane
-  static constexpr int systems = warp_lanes / lanes;  // per warp
-  static constexpr int piece = 16 / sizeof(T);        // numbers in a 16-byte access
+struct Layout : Dealt<T, N, Lanes> {
+  using Dealt<T, N, Lanes>::piece;
   // Distances in shared memory, in numbers: the rows of neighbouring lanes lie in different banks, and behind each row
   // there is room for four numbers that are no part of A.
   static constexpr int row_pitch = N + (sizeof(T) == 4 ? N == 16 ? 8 : 4 : N >= 32 ? 6 : 4);

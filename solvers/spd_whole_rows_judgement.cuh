@@ -140,15 +140,14 @@ __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int6
 }
 
 /// The backward error of a system whose triangles differ by rounding, whose judgement must not take one of them for
-/// both: with the whole of A from global memory, for right-hand side `column`. x lies behind the rows, times x_factor.
-/// The lanes of a system work together; slow.
+/// both: with the whole of A, and x, from global memory, for right-hand side `column`. The lanes of a system work
+/// together; slow.
 template <class T, class L>
-__device__ double judge_asymmetric(const Arguments<T>& args, std::int64_t system, int lane, const T* matrix, int place,
-                                   int column) {
+__device__ double judge_asymmetric(const Arguments<T>& args, std::int64_t system, int lane, int column) {
   const int n = args.n;
   const T* a = args.a + system * args.a_step;
-  const auto x = [&](int j) {
-    return static_cast<double>(behind<L>(const_cast<T*>(matrix), place)[further<L>(j / 4 * 4) + j % 4]);
+  const auto x = [&](std::int64_t j) {
+    return static_cast<double>(args.x[system * args.x_step + j * args.nrhs + column]);
   };
   double residual = 0, norm_x = 0, norm_a = 0, largest_x = 0, largest_a = 0;
 #pragma unroll 1

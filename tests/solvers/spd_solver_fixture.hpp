@@ -131,4 +131,14 @@ void expect_judged_right(const SpdBlock<T>& block) {
   }
 }
 
+/// The backward error of system k is the ratio that the referee computes. The residual in double precision has a
+/// rounding error of its own, which matters for double input alone.
+template <class T>
+void expect_backward_error(const SpdBlock<T>& block, std::int64_t k) {
+  const int n = block.shape.n;
+  const double expected = judge(block, k).residual_ratio * unit_roundoff<T> * (block.shape.wants_inverse() ? n : 1);
+  const double slack = sizeof(T) == 4 ? 1e-6 * expected : 2 * n * unit_roundoff<T>;
+  ASSERT_NEAR(block.backward_error[k], expected, slack) << "system " << k;
+}
+
 }  // namespace smallbatch::testing

@@ -123,14 +123,41 @@ TEST_P(SpdSolverStatus, AsymmetryWithinRoundingIsSolvedAndBeyondItRefused) {
         for (std::int64_t k = 0; k < 4; ++k) {
           EXPECT_EQ(block.info[k], 0) << "system " << k;
           // The backward error is that of A as stored, both triangles.
-          const double expected = judge(block, k).residual_ratio * unit_roundoff<T>;
-          EXPECT_NEAR(block.backward_error[k], expected, sizeof(T) == 4 ? 1e-6 * expected : 2 * n * unit_roundoff<T>);
+          expect_backward_error(block, k);
         }
         for (std::int64_t k = 4; k < 8; ++k) expect_failed(block, k, info_matrix_not_symmetric);
       }
     };
     check(float{});
     check(double{});
+  }
+}
+
+TEST_P(SpdSolverStatus, ANeighbourFarFromOneLeavesTheJudgementOfAsymmetricSystemsRight) {
+  for (const int n : spd_sizes) {
+    if (n == 1) continue;
+    for (const int nrhs : {1, 3}) {
+      SCOPED_TRACE("n = " + std::to_string(n) + ", nrhs = " + std::to_string(nrhs));
+      const auto check = [&]<class T>(T) {
+        SpdBlock<T> block = generated_block<T>(SpdFamily::gram, {n, nrhs, Storage::dense}, 32);
+        const std::int64_t size = block.shape.matrix_size();
+        for (std::int64_t k = 0; k < block.count; ++k) {
+          if (k % 4 == 1)
+            for (std::int64_t e = 0; e < size; ++e)
+              block.a[k * size + e] = std::ldexp(block.a[k * size + e], sizeof(T) == 4 ? 60 : 400);
+          T& corner = element(block, k, n - 1, 0);
+          corner += static_cast<T>(n * unit_roundoff<T>) * std::sqrt(element(block, k, 0, 0)) *
+                    std::sqrt(element(block, k, n - 1, n - 1));
+        }
+        solve(*solver_, block);
+        for (std::int64_t k = 0; k < block.count; ++k) {
+          ASSERT_EQ(block.info[k], 0) << "system " << k;
+          expect_backward_error(block, k);
+        }
+      };
+      check(float{});
+      check(double{});
+    }
   }
 }
 
