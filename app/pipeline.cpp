@@ -16,7 +16,7 @@
 #include "core/error.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_writer.hpp"
-#include "physics/lattice_potential.hpp"
+#include "physics/potential.hpp"
 #include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
@@ -70,7 +70,7 @@ struct Run {
   const ProblemReader& reader;
   ResultWriter& writer;
   SpdSolver& solver;
-  LatticePotential& potential;
+  Potential& potential;
   BackendKind backend;
   StageSeconds& seconds;
 };
@@ -190,7 +190,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   if (!device.note.empty()) spdlog::info("no GPU is used ({})", device.note);
   spdlog::info("computing on {}", device.description);
   const auto solver = make_spd_solver(device.backend, options.spd);
-  const auto potential = make_lattice_potential(device.backend);
+  const auto potential = make_potential(device.backend);
   report.device = device.description;
   report.solver = solver->description();
   report.potential = potential->description();

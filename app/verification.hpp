@@ -21,7 +21,7 @@
 #include "app/options.hpp"
 #include "io/result_writer.hpp"
 #include "io/sets.hpp"
-#include "physics/lattice_potential.hpp"
+#include "physics/potential.hpp"
 
 namespace smallbatch {
 

@@ -10,7 +10,7 @@
 #include "core/device_cuda.hpp"
 #include "physics/charge_sets.hpp"
 #include "physics/direct_sum.cuh"
-#include "physics/lattice_potential.hpp"
+#include "physics/potential.hpp"
 
 namespace smallbatch {
 

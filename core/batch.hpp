@@ -124,7 +124,7 @@ struct SpdBlock {
   }
 };
 
-// lane 2: potentials of point charges on lattices
+// lane 2: potentials of point charges on lattices, at points, and at the charges themselves
 
 /// Points per axis. Values lie with x fastest: index = (z * ny + y) * nx + x.
 struct LatticeShape {
@@ -134,15 +134,16 @@ struct LatticeShape {
 };
 
 /// Status of one potential problem. 0: evaluated. k > 0: evaluated, and k charges that are not zero lie on a lattice
-/// point (the singularity policy decided the values there). Negative: V of the whole problem is NaN, because:
-inline constexpr std::int32_t info_charges_not_finite = -1;  ///< a position or a charge is a NaN or an infinity
+/// point, or k targets on a charge that is not zero (the singularity policy decided the values there). Negative: every
+/// value of the problem is NaN, because:
+inline constexpr std::int32_t info_charges_not_finite = -1;  ///< a position, a charge or a point is a NaN or infinite
 inline constexpr std::int32_t info_charges_out_of_range =
     -2;  ///< beyond 1e15 angstrom or e (1e150 in double precision)
 
 std::string describe_potential_info(std::int32_t info);
 
-/// What V is at a lattice point that holds a charge: an infinity with the sign of the net charge there (no net charge
-/// contributes nothing), or the potential of all the other charges.
+/// What V and E are at a target that holds a charge: an infinity with the sign of the net charge there (no net charge
+/// contributes nothing) and a field of NaN, or the values of all the other charges.
 enum class Singular { infinite, skip };
 
 /// Charges of `count` problems: problem p has charges offset[p] .. offset[p+1]-1. position (total,3) in angstrom,
@@ -152,6 +153,7 @@ struct ChargeBatch {
   const std::int64_t* offset = nullptr;
   const double* position = nullptr;
   const double* charge = nullptr;
+  const std::int8_t* group = nullptr;  ///< (total): 1 and 2 for the two groups of an interaction energy; may be null
 };
 
 /// One lattice per problem, all of one shape: point (i,j,k) of problem p lies at origin[p] + (i,j,k) * spacing[p],
@@ -164,30 +166,79 @@ struct LatticeBatch {
   std::int64_t plane_count = 0;
 };
 
-/// Output: potential (count, plane_count, ny, nx); info (count).
+/// Points of `count` problems: problem p has points offset[p] .. offset[p+1]-1 of position (total,3), angstrom.
+/// offset[0] need not be 0.
+struct PointBatch {
+  const std::int64_t* offset = nullptr;  ///< (count + 1)
+  const double* position = nullptr;
+};
+
+/// Where a potential is wanted. `charges`: at every charge, without its own contribution.
+enum class TargetKind { lattice, points, charges };
+
+/// The targets of a call: `lattice` or `points`, as `kind` says; neither where the charges themselves are the targets.
+struct TargetBatch {
+  TargetKind kind = TargetKind::charges;
+  LatticeBatch lattice;
+  PointBatch points;
+
+  /// At the charges of the call.
+  TargetBatch() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): a lattice is a target
+  TargetBatch(const LatticeBatch& of_lattice) : kind(TargetKind::lattice), lattice(of_lattice) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): so are points
+  TargetBatch(const PointBatch& of_points) : kind(TargetKind::points), points(of_points) {}
+};
+
+/// What the values of one problem are, those that are finite; of no values lowest is an infinity and highest its
+/// negative, as minima and maxima of nothing are.
+struct PotentialSummary {
+  double lowest = 0, highest = 0, sum = 0;
+  std::int64_t values = 0;  ///< how many are finite
+};
+
+/// Output. On lattices potential is (count, plane_count, ny, nx), at points (offset[count] - offset[0]) in the order of
+/// the points; info (count).
 template <class T>
 struct PotentialResult {
   T* potential = nullptr;
   std::int32_t* info = nullptr;
+  T* field = nullptr;  ///< E = -grad V, as potential with a last axis of 3; null: not wanted, and not computed
+  PotentialSummary* summary = nullptr;  ///< (count), of the potential as stored; null: not wanted
+  double* energy = nullptr;  ///< (count), the interaction energy of groups 1 and 2, unit of V times e; null: not wanted
 };
 
-/// Problems [first, first + count) of a set, planes [first_plane, first_plane + plane_count) of each, with room for
-/// the values.
+/// Problems [first, first + count) of a set, and of lattices the planes [first_plane, first_plane + plane_count) of
+/// each, with room for the values.
 template <class T>
 struct PotentialBlock {
+  TargetKind targets = TargetKind::lattice;
   LatticeShape shape;
   std::int64_t first = 0, count = 0;
   std::int64_t first_plane = 0, plane_count = 0;
-  std::vector<std::int64_t> offset;
-  std::vector<double> position, charge, origin, spacing;
-  std::vector<T> potential;
+  std::vector<std::int64_t> offset, point_offset;
+  std::vector<double> position, charge, origin, spacing, point;
+  std::vector<T> potential, field;  ///< field is empty where it is not wanted
   std::vector<std::int32_t> info;
+  std::vector<std::int8_t> group;         ///< empty where no energy is wanted
+  std::vector<PotentialSummary> summary;  ///< of the block's planes
+  std::vector<double> energy;
 
-  [[nodiscard]] ChargeBatch charges() const { return {count, offset.data(), position.data(), charge.data()}; }
+  [[nodiscard]] ChargeBatch charges() const {
+    return {count, offset.data(), position.data(), charge.data(), group.empty() ? nullptr : group.data()};
+  }
   [[nodiscard]] LatticeBatch lattice() const {
     return {shape, origin.data(), spacing.data(), first_plane, plane_count};
   }
-  [[nodiscard]] PotentialResult<T> result() { return {potential.data(), info.data()}; }
+  [[nodiscard]] TargetBatch target_batch() const {
+    if (targets == TargetKind::lattice) return lattice();
+    if (targets == TargetKind::points) return PointBatch{point_offset.data(), point.data()};
+    return {};
+  }
+  [[nodiscard]] PotentialResult<T> result() {
+    return {potential.data(), info.data(), field.empty() ? nullptr : field.data(), summary.data(),
+            group.empty() ? nullptr : energy.data()};
+  }
 };
 
 }  // namespace smallbatch

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "physics/lattice_potential.hpp"
+#include "physics/potential.hpp"
 
 namespace smallbatch {
 
@@ -31,7 +31,7 @@ struct DirectSumScratch {
   unsigned long long* near_count = nullptr;  ///< (1)
 };
 
-/// LatticePotential::evaluate for device memory, for T = float or double: every pointer in `charges`, `lattice`,
+/// Potential::evaluate for device memory, for T = float or double: every pointer in `charges`, `lattice`,
 /// `result` and `scratch` is a device pointer. charge_count is offset[count] - offset[0].
 ///
 /// Asynchronous on `stream` of the current device; allocates nothing, never synchronises. Arguments are not checked.

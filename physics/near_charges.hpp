@@ -18,7 +18,7 @@
 
 #include <cstdint>
 
-#include "physics/lattice_potential.hpp"
+#include "physics/potential.hpp"
 
 namespace smallbatch {
 

@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "physics/lattice_potential_backends.hpp"
-#include "tests/physics/lattice_cases.hpp"
+#include "physics/potential_backends.hpp"
+#include "tests/physics/potential_cases.hpp"
 
 namespace smallbatch::testing {
 namespace {
@@ -29,7 +29,7 @@ TEST(DirectSumLanes, EachKeepsTheBound) {
   problem.add(problem.origin[0] + 3, problem.origin[1] + 2, problem.origin[2] + 1, 1);
   problem.add(problem.origin[0] + 5 + 1e-5, problem.origin[1] + 2, problem.origin[2] + 1, 1);
   for (const DirectSumLanes* const lanes : supported_direct_sum_lanes()) {
-    const auto potential = make_cpu_lattice_potential(1, *lanes);
+    const auto potential = make_cpu_potential(1, *lanes);
     EXPECT_EQ(potential->description(), std::string("cpu direct sum ") + lanes->name);
     for_both_precisions([&](auto zero) {
       using T = decltype(zero);
@@ -52,7 +52,7 @@ TEST(DirectSumLanes, DoublePrecisionLosesNothingToDistantOrigins) {
   problem.spacing = {std::round(0x1p46 / 10) * 0x1p-46, 1, 1};
   for (int i = 0; i < 40; ++i) problem.add(1e5 - 0.017 * i, 0.1 + 0.01 * i, 1e3 + 1e-9 * i, 1 + i % 3);
   for (const DirectSumLanes* const lanes : supported_direct_sum_lanes()) {
-    const auto answer = evaluate<double>(*make_cpu_lattice_potential(1, *lanes), shape, {problem});
+    const auto answer = evaluate<double>(*make_cpu_potential(1, *lanes), shape, {problem});
     Comparison found;
     for (std::int64_t point = shape.points() - 200; point < shape.points(); ++point) {
       const Truth expected = truth<double>(problem, shape, point, {}, 0);

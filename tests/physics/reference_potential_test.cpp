@@ -6,7 +6,7 @@
 
 #include "core/compare.hpp"
 #include "core/parallel.hpp"
-#include "tests/physics/lattice_cases.hpp"
+#include "tests/physics/potential_cases.hpp"
 
 namespace smallbatch::testing {
 namespace {

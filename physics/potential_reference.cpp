@@ -12,8 +12,8 @@
 #include <string>
 
 #include "core/parallel.hpp"
-#include "physics/lattice_checks.hpp"
-#include "physics/lattice_potential_backends.hpp"
+#include "physics/potential_backends.hpp"
+#include "physics/potential_checks.hpp"
 
 namespace smallbatch {
 
@@ -87,7 +87,7 @@ class Referee {
   [[nodiscard]] std::int32_t info() const { return info_; }
 
   [[nodiscard]] ReferencePotential at(std::int64_t x, std::int64_t y, std::int64_t z) const {
-    if (info_ < 0) return {std::numeric_limits<double>::quiet_NaN(), 0};
+    if (info_ < 0) return {std::numeric_limits<double>::quiet_NaN(), 0, {}, 0};
     const Eigen::Array3d index(static_cast<double>(x), static_cast<double>(y), static_cast<double>(z));
     const Eigen::Array3d point = index * spacing_;
     Eigen::Array3d point_low;
@@ -129,7 +129,7 @@ class Referee {
       total.add(potential[i]);
       total.add(lost[i]);
     }
-    ReferencePotential result;
+    ReferencePotential result{};
     result.bound = std::abs(options_.unit_factor) * bound;
     result.potential = options_.unit_factor * total.value();
     if (options_.singular == Singular::infinite && std::abs(net.value()) > net_charge_tolerance * on_point.value())
@@ -165,25 +165,26 @@ class Referee {
   Eigen::Index used_ = 0;  ///< charges before those that fill the last chunk
 };
 
-class ReferenceLatticePotential final : public LatticePotential {
+class EigenPotential final : public Potential {
  public:
-  explicit ReferenceLatticePotential(unsigned threads) : threads_(threads) {}
+  explicit EigenPotential(unsigned threads) : threads_(threads) {}
 
-  void evaluate(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
+  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                 const PotentialResult<float>& result) override {
-    run(charges, lattice, options, result);
+    run(charges, targets, options, result);
   }
-  void evaluate(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
+  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                 const PotentialResult<double>& result) override {
-    run(charges, lattice, options, result);
+    run(charges, targets, options, result);
   }
   [[nodiscard]] std::string description() const override { return "reference eigen"; }
 
  private:
   template <class T>
-  void run(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
+  void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) const {
-    check_lattice_call(charges, lattice);
+    check_potential_call(charges, targets, options);
+    const LatticeBatch& lattice = targets.lattice;
     const LatticeShape shape = lattice.shape;
     for (std::int64_t problem = 0; problem < charges.count; ++problem) {
       const Referee referee(charges, lattice, problem, options, scalar_type_of<T>);
@@ -203,14 +204,15 @@ class ReferenceLatticePotential final : public LatticePotential {
 
 }  // namespace
 
-std::unique_ptr<LatticePotential> make_reference_lattice_potential(unsigned threads) {
-  return std::make_unique<ReferenceLatticePotential>(threads);
+std::unique_ptr<Potential> make_reference_potential(unsigned threads) {
+  return std::make_unique<EigenPotential>(threads);
 }
 
-std::int32_t reference_potential(const ChargeBatch& charges, const LatticeBatch& lattice, std::int64_t problem,
+std::int32_t reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
                                  const PotentialOptions& options, ScalarType precision,
                                  std::span<const std::int64_t> points, std::span<ReferencePotential> out,
                                  unsigned threads) {
+  const LatticeBatch& lattice = targets.lattice;
   const Referee referee(charges, lattice, problem, options, precision);
   const LatticeShape shape = lattice.shape;
   parallel_for(static_cast<std::int64_t>(points.size()), 64, threads, [&](std::int64_t first, std::int64_t last) {

@@ -1,6 +1,6 @@
 // Potentials on lattices, over the three implementations and both precisions. Truths: closed forms, published lattice
 // sums, and a direct sum in long double.
-#include "physics/lattice_potential.hpp"
+#include "physics/potential.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "tests/backends.hpp"
-#include "tests/physics/lattice_cases.hpp"
+#include "tests/physics/potential_cases.hpp"
 
 namespace smallbatch::testing {
 namespace {
@@ -24,16 +24,16 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-class LatticePotentialTest : public BackendTest {
+class PotentialTest : public BackendTest {
  protected:
   void SetUp() override {
     BackendTest::SetUp();
-    if (!IsSkipped()) potential_ = make_lattice_potential(backend_);
+    if (!IsSkipped()) potential_ = make_potential(backend_);
   }
-  std::unique_ptr<LatticePotential> potential_;
+  std::unique_ptr<Potential> potential_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, LatticePotentialTest, all_backends, backend_test_name);
+INSTANTIATE_TEST_SUITE_P(Backends, PotentialTest, all_backends, backend_test_name);
 
 void expect_agrees(const Comparison& found, std::source_location where = std::source_location::current()) {
   EXPECT_GT(found.compared, 0);
@@ -41,7 +41,7 @@ void expect_agrees(const Comparison& found, std::source_location where = std::so
                              << found.worst_index << ", line " << where.line();
 }
 
-TEST_P(LatticePotentialTest, SingleChargeAtPythagoreanDistances) {
+TEST_P(PotentialTest, SingleChargeAtPythagoreanDistances) {
   struct Place {
     std::int64_t x, y, z;
     double r;
@@ -63,7 +63,7 @@ TEST_P(LatticePotentialTest, SingleChargeAtPythagoreanDistances) {
   });
 }
 
-TEST_P(LatticePotentialTest, BornIonInVolts) {
+TEST_P(PotentialTest, BornIonInVolts) {
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
     Problem problem;
@@ -77,7 +77,7 @@ TEST_P(LatticePotentialTest, BornIonInVolts) {
   });
 }
 
-TEST_P(LatticePotentialTest, DipoleOnAndOffItsAxis) {
+TEST_P(PotentialTest, DipoleOnAndOffItsAxis) {
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
     Problem problem;  // moment 3 e angstrom along z
@@ -93,7 +93,7 @@ TEST_P(LatticePotentialTest, DipoleOnAndOffItsAxis) {
   });
 }
 
-TEST_P(LatticePotentialTest, UniformShellIsFlatInsideAndAPointOutside) {
+TEST_P(PotentialTest, UniformShellIsFlatInsideAndAPointOutside) {
   constexpr int count = 4000;
   Problem problem;
   const double golden_angle = std::numbers::pi * (3 - std::sqrt(5.0));
@@ -120,7 +120,7 @@ TEST_P(LatticePotentialTest, UniformShellIsFlatInsideAndAPointOutside) {
   });
 }
 
-TEST_P(LatticePotentialTest, RockSaltCubesGiveMadelungsConstant) {
+TEST_P(PotentialTest, RockSaltCubesGiveMadelungsConstant) {
   for (const auto& [half_edge, madelung] : {std::pair{10, -1.747568603771808}, {20, -1.747564845218306}}) {
     constexpr double distance = 2.82;
     const ChargeSet set = rock_salt_cube(half_edge, distance);
@@ -138,7 +138,7 @@ TEST_P(LatticePotentialTest, RockSaltCubesGiveMadelungsConstant) {
   }
 }
 
-TEST_P(LatticePotentialTest, EveryPointWithinTheBound) {
+TEST_P(PotentialTest, EveryPointWithinTheBound) {
   const LatticeShape shape{23, 20, 18};
   for (const bool neutral : {true, false}) {
     Problem problem = random_problem(7, 1500, 20, neutral);
@@ -157,7 +157,7 @@ TEST_P(LatticePotentialTest, EveryPointWithinTheBound) {
   }
 }
 
-TEST_P(LatticePotentialTest, ManyChargesOfOneSignFarFromTheLattice) {
+TEST_P(PotentialTest, ManyChargesOfOneSignFarFromTheLattice) {
   // All distances nearly alike: every partial sum grows evenly, and L/r is as small as it gets.
   Problem problem;
   const ChargeSet set = random_charges(3, 0, {20000, {40, 40, 40}, {1, 1, 1}, false});
@@ -171,7 +171,7 @@ TEST_P(LatticePotentialTest, ManyChargesOfOneSignFarFromTheLattice) {
   });
 }
 
-TEST_P(LatticePotentialTest, OneChargeThatOutweighsTheRest) {
+TEST_P(PotentialTest, OneChargeThatOutweighsTheRest) {
   // Every addition after it rounds what it contributed.
   const LatticeShape shape{14, 13, 12};
   Problem problem = random_problem(121, 257, 15);
@@ -183,7 +183,7 @@ TEST_P(LatticePotentialTest, OneChargeThatOutweighsTheRest) {
   });
 }
 
-TEST_P(LatticePotentialTest, AnyShape) {
+TEST_P(PotentialTest, AnyShape) {
   for (const LatticeShape shape :
        {LatticeShape{1, 1, 1}, {5, 3, 2}, {1, 1, 40}, {1, 37, 1}, {33, 17, 3}, {65, 65, 65}}) {
     const Problem problem = random_problem(11, shape.points() > 100000 ? 5 : 70, 9);
@@ -195,7 +195,7 @@ TEST_P(LatticePotentialTest, AnyShape) {
   }
 }
 
-TEST_P(LatticePotentialTest, ScalesAndAddsUp) {
+TEST_P(PotentialTest, ScalesAndAddsUp) {
   const LatticeShape shape{12, 11, 10};
   const Problem a = random_problem(21, 300, 10);
   const Problem b = random_problem(22, 200, 10);
@@ -219,7 +219,7 @@ TEST_P(LatticePotentialTest, ScalesAndAddsUp) {
   });
 }
 
-TEST_P(LatticePotentialTest, TranslationLosesNothing) {
+TEST_P(PotentialTest, TranslationLosesNothing) {
   const LatticeShape shape{14, 9, 8};
   Problem here = random_problem(31, 300, 10);
   for (double& x : here.position) x = std::round(x * 0x1p30) * 0x1p-30;  // so that adding 1000 is exact
@@ -235,7 +235,7 @@ TEST_P(LatticePotentialTest, TranslationLosesNothing) {
   });
 }
 
-TEST_P(LatticePotentialTest, SplitsAndBatchesDoNotChangeBits) {
+TEST_P(PotentialTest, SplitsAndBatchesDoNotChangeBits) {
   const LatticeShape shape{19, 7, 9};
   std::vector<Problem> problems;
   for (const std::int64_t charges : {0, 1, 255, 0, 256, 257, 1000, 32, 33, 0}) {
@@ -274,7 +274,7 @@ TEST_P(LatticePotentialTest, SplitsAndBatchesDoNotChangeBits) {
   });
 }
 
-TEST_P(LatticePotentialTest, ZeroChargeOnAPointContributesNothing) {
+TEST_P(PotentialTest, ZeroChargeOnAPointContributesNothing) {
   const LatticeShape shape{6, 5, 4};
   Problem without = random_problem(51, 90, 5);
   Problem with;
@@ -301,7 +301,7 @@ TEST_P(LatticePotentialTest, ZeroChargeOnAPointContributesNothing) {
   });
 }
 
-TEST_P(LatticePotentialTest, ChargesOnPointsFollowThePolicy) {
+TEST_P(PotentialTest, ChargesOnPointsFollowThePolicy) {
   const LatticeShape shape{9, 8, 7};
   Problem problem = random_problem(61, 300, 8);
   const auto put = [&](double x, double y, double z, double q) {
@@ -336,7 +336,7 @@ TEST_P(LatticePotentialTest, ChargesOnPointsFollowThePolicy) {
   });
 }
 
-TEST_P(LatticePotentialTest, ChargesCloseToPoints) {
+TEST_P(PotentialTest, ChargesCloseToPoints) {
   const LatticeShape shape{65, 9, 65};
   for (const double distance : {0.3, 1e-2, 1e-3, 1e-4, 1e-5, 2e-6, 5e-7, 1e-7, 1e-12}) {
     Problem problem = random_problem(71, 20, 30);
@@ -355,7 +355,7 @@ TEST_P(LatticePotentialTest, ChargesCloseToPoints) {
   }
 }
 
-TEST_P(LatticePotentialTest, LongLatticeWhereSinglePrecisionBlursNeighbours) {
+TEST_P(PotentialTest, LongLatticeWhereSinglePrecisionBlursNeighbours) {
   // 2^-24 of the last coordinate is 0.6 % of a spacing, so charges spoil several points around them.
   const LatticeShape shape{100001, 1, 1};
   Problem problem;
@@ -371,7 +371,7 @@ TEST_P(LatticePotentialTest, LongLatticeWhereSinglePrecisionBlursNeighbours) {
   });
 }
 
-TEST_P(LatticePotentialTest, UnevenSpacings) {
+TEST_P(PotentialTest, UnevenSpacings) {
   const LatticeShape shape{200, 6, 5};
   Problem problem = random_problem(81, 100, 3);
   problem.spacing = {1e-3, 0.5, 20};
@@ -385,7 +385,7 @@ TEST_P(LatticePotentialTest, UnevenSpacings) {
   });
 }
 
-TEST_P(LatticePotentialTest, TinyLattice) {
+TEST_P(PotentialTest, TinyLattice) {
   // Squares of these distances are below single precision's normal numbers.
   const LatticeShape shape{4, 3, 2};
   Problem problem;
@@ -400,7 +400,7 @@ TEST_P(LatticePotentialTest, TinyLattice) {
   });
 }
 
-TEST_P(LatticePotentialTest, OneFarChargeDoesNotSpoilTheOthers) {
+TEST_P(PotentialTest, OneFarChargeDoesNotSpoilTheOthers) {
   // The bound grows with the largest extent; the values must not: near charges keep their own distances' accuracy.
   const LatticeShape shape{17, 16, 15};
   const Problem near = random_problem(91, 200, 14);
@@ -421,7 +421,7 @@ TEST_P(LatticePotentialTest, OneFarChargeDoesNotSpoilTheOthers) {
   });
 }
 
-TEST_P(LatticePotentialTest, BadChargesAreAStatusAndLeaveNeighboursAlone) {
+TEST_P(PotentialTest, BadChargesAreAStatusAndLeaveNeighboursAlone) {
   const LatticeShape shape{7, 6, 5};
   const Problem good = random_problem(101, 400, 6);
   Problem nan_position = good, infinite_position = good, nan_charge = good, far = good, strong = good, both = good;
@@ -454,7 +454,7 @@ TEST_P(LatticePotentialTest, BadChargesAreAStatusAndLeaveNeighboursAlone) {
   });
 }
 
-TEST_P(LatticePotentialTest, LatticeOutOfRangeOfSinglePrecision) {
+TEST_P(PotentialTest, LatticeOutOfRangeOfSinglePrecision) {
   Problem problem;
   problem.spacing = {1e15, 1, 1};
   problem.add(0.5, 0, 0, 1);
@@ -464,13 +464,13 @@ TEST_P(LatticePotentialTest, LatticeOutOfRangeOfSinglePrecision) {
   expect_agrees(compare_with_truth(answer, problem, {3, 1, 1}));
 }
 
-TEST_P(LatticePotentialTest, NothingToDo) {
+TEST_P(PotentialTest, NothingToDo) {
   const Batch none({2, 2, 2}, {});
   const auto answer = evaluate<float>(*potential_, none, {}, 0, 2);
   EXPECT_TRUE(answer.potential.empty());
 }
 
-TEST_P(LatticePotentialTest, CallsThatMakeNoSenseAreRefused) {
+TEST_P(PotentialTest, CallsThatMakeNoSenseAreRefused) {
   const auto refused = [&](const LatticeShape& shape, const Problem& problem, std::int64_t first, std::int64_t count,
                            const std::string& words) {
     const Batch batch(shape, {random_problem(1, 3, 1), problem});
@@ -511,16 +511,16 @@ TEST_P(LatticePotentialTest, CallsThatMakeNoSenseAreRefused) {
       Error);
 }
 
-TEST_P(LatticePotentialTest, SaysWhatRuns) {
+TEST_P(PotentialTest, SaysWhatRuns) {
   const std::string description = potential_->description();
   const char* const start[] = {"cuda:0 direct sum", "cpu direct sum ", "reference eigen"};
   EXPECT_EQ(description.find(start[static_cast<int>(GetParam())]), 0U) << description;
 }
 
-TEST(LatticePotentialFactory, GpuThatIsNotThere) {
+TEST(PotentialFactory, GpuThatIsNotThere) {
   for (const int device : {-1, 4096}) {
     try {
-      (void)make_lattice_potential({BackendKind::cuda, device, 0});
+      (void)make_potential({BackendKind::cuda, device, 0});
       ADD_FAILURE() << "made one on GPU " << device;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::no_device);
@@ -529,12 +529,12 @@ TEST(LatticePotentialFactory, GpuThatIsNotThere) {
   }
 }
 
-TEST(LatticePotentialThreads, NumberOfThreadsDoesNotChangeBits) {
+TEST(PotentialThreads, NumberOfThreadsDoesNotChangeBits) {
   const LatticeShape shape{40, 30, 5};
   const Problem problem = random_problem(111, 100, 20);
   for (const BackendKind kind : {BackendKind::cpu, BackendKind::reference}) {
-    const auto one = evaluate<float>(*make_lattice_potential({kind, 0, 1}), shape, {problem});
-    const auto three = evaluate<float>(*make_lattice_potential({kind, 0, 3}), shape, {problem});
+    const auto one = evaluate<float>(*make_potential({kind, 0, 1}), shape, {problem});
+    const auto three = evaluate<float>(*make_potential({kind, 0, 3}), shape, {problem});
     EXPECT_TRUE(same_bits(one.potential, three.potential));
   }
 }

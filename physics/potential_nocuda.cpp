@@ -1,10 +1,10 @@
 // A build without CUDA.
 #include "core/error.hpp"
-#include "physics/lattice_potential_backends.hpp"
+#include "physics/potential_backends.hpp"
 
 namespace smallbatch {
 
-std::unique_ptr<LatticePotential> make_cuda_lattice_potential(int device) {
+std::unique_ptr<Potential> make_cuda_potential(int device) {
   throw Error(ErrorKind::no_device,
               "GPU " + std::to_string(device) +
                   " cannot be used (this build has no CUDA). Use --device cpu, or install the CUDA "

@@ -10,7 +10,7 @@
 
 #include "core/compare.hpp"
 #include "physics/charge_sets.hpp"
-#include "physics/lattice_potential.hpp"
+#include "physics/potential.hpp"
 
 namespace smallbatch::testing {
 
@@ -65,8 +65,8 @@ struct Answer {
 
 /// Values no sum gives, so that a point that was never written shows.
 template <class T>
-Answer<T> evaluate(LatticePotential& backend, const Batch& batch, const PotentialOptions& options,
-                   std::int64_t first_plane, std::int64_t plane_count) {
+Answer<T> evaluate(Potential& backend, const Batch& batch, const PotentialOptions& options, std::int64_t first_plane,
+                   std::int64_t plane_count) {
   const ChargeBatch charges = batch.charges();
   Answer<T> answer;
   answer.potential.assign(static_cast<std::size_t>(charges.count * plane_count * batch.shape.plane_points()),
@@ -77,12 +77,12 @@ Answer<T> evaluate(LatticePotential& backend, const Batch& batch, const Potentia
   return answer;
 }
 template <class T>
-Answer<T> evaluate(LatticePotential& backend, const LatticeShape& shape, const std::vector<Problem>& problems,
+Answer<T> evaluate(Potential& backend, const LatticeShape& shape, const std::vector<Problem>& problems,
                    const PotentialOptions& options = {}) {
   return evaluate<T>(backend, Batch(shape, problems), options, 0, shape.nz);
 }
 
-/// The potential of one problem at one point, summed in long double, with the bound of physics/lattice_potential.hpp.
+/// The potential of one problem at one point, summed in long double, with the bound of physics/potential.hpp.
 struct Truth {
   double potential = 0, bound = 0;
 };

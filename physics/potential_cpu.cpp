@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "physics/lattice_checks.hpp"
-#include "physics/lattice_potential_backends.hpp"
 #include "physics/near_charges.hpp"
+#include "physics/potential_backends.hpp"
+#include "physics/potential_checks.hpp"
 
 namespace smallbatch {
 
@@ -164,25 +164,26 @@ struct PointIndex {
         z(point / lattice.shape.plane_points() + lattice.first_plane) {}
 };
 
-class CpuLatticePotential final : public LatticePotential {
+class CpuPotential final : public Potential {
  public:
-  CpuLatticePotential(unsigned threads, const DirectSumLanes& lanes) : threads_(threads), lanes_(lanes) {}
+  CpuPotential(unsigned threads, const DirectSumLanes& lanes) : threads_(threads), lanes_(lanes) {}
 
-  void evaluate(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
+  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                 const PotentialResult<float>& result) override {
-    run(charges, lattice, options, result);
+    run(charges, targets, options, result);
   }
-  void evaluate(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
+  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                 const PotentialResult<double>& result) override {
-    run(charges, lattice, options, result);
+    run(charges, targets, options, result);
   }
   [[nodiscard]] std::string description() const override { return std::string("cpu direct sum ") + lanes_.name; }
 
  private:
   template <class T>
-  void run(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
+  void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) const {
-    check_lattice_call(charges, lattice);
+    check_potential_call(charges, targets, options);
+    const LatticeBatch& lattice = targets.lattice;
     std::vector<PreparedProblem> problems(static_cast<std::size_t>(charges.count));
     parallel_for(charges.count, 1, threads_, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t p = first; p < last; ++p) {
@@ -270,8 +271,8 @@ class CpuLatticePotential final : public LatticePotential {
 
 }  // namespace
 
-std::unique_ptr<LatticePotential> make_cpu_lattice_potential(unsigned threads, const DirectSumLanes& lanes) {
-  return std::make_unique<CpuLatticePotential>(threads, lanes);
+std::unique_ptr<Potential> make_cpu_potential(unsigned threads, const DirectSumLanes& lanes) {
+  return std::make_unique<CpuPotential>(threads, lanes);
 }
 
 }  // namespace smallbatch

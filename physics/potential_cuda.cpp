@@ -6,35 +6,36 @@
 #include "core/device.hpp"
 #include "core/device_cuda.hpp"
 #include "physics/direct_sum.cuh"
-#include "physics/lattice_checks.hpp"
-#include "physics/lattice_potential_backends.hpp"
+#include "physics/potential_backends.hpp"
+#include "physics/potential_checks.hpp"
 
 namespace smallbatch {
 
 namespace {
 
-class CudaLatticePotential final : public LatticePotential {
+class CudaPotential final : public Potential {
  public:
-  explicit CudaLatticePotential(int device) : device_(device) {
+  explicit CudaPotential(int device) : device_(device) {
     const DeviceGuard guard(device_);
     stream_.emplace();
   }
 
-  void evaluate(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
+  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                 const PotentialResult<float>& result) override {
-    run(charges, lattice, options, result);
+    run(charges, targets, options, result);
   }
-  void evaluate(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
+  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                 const PotentialResult<double>& result) override {
-    run(charges, lattice, options, result);
+    run(charges, targets, options, result);
   }
   [[nodiscard]] std::string description() const override { return "cuda:" + std::to_string(device_) + " direct sum"; }
 
  private:
   template <class T>
-  void run(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
+  void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) {
-    check_lattice_call(charges, lattice);
+    check_potential_call(charges, targets, options);
+    const LatticeBatch& lattice = targets.lattice;
     if (charges.count == 0) return;
     const DeviceGuard guard(device_);
     const auto problems = static_cast<std::size_t>(charges.count);
@@ -48,11 +49,12 @@ class CudaLatticePotential final : public LatticePotential {
     for (std::int64_t& place : offset) place -= first;
     const ChargeBatch device_charges{charges.count, copy_in(offset_, offset.data(), offset.size()),
                                      copy_in(position_, charges.position + 3 * first, 3 * total),
-                                     copy_in(charge_, charges.charge + first, total)};
+                                     copy_in(charge_, charges.charge + first, total), nullptr};
     LatticeBatch device_lattice = lattice;
     device_lattice.origin = copy_in(origin_, lattice.origin, 3 * problems);
     device_lattice.spacing = copy_in(spacing_, lattice.spacing, 3 * problems);
-    const PotentialResult<T> device_result{potential_.reserve<T>(values), info_.reserve<std::int32_t>(problems)};
+    const PotentialResult<T> device_result{potential_.reserve<T>(values), info_.reserve<std::int32_t>(problems),
+                                           nullptr, nullptr, nullptr};
     const DirectSumScratch<T> scratch{shifted_.reserve<ShiftedCharge<T>>(total),
                                       status_.reserve<ProblemStatus>(problems), near_.reserve<std::int64_t>(total),
                                       near_count_.reserve<unsigned long long>(1)};
@@ -81,9 +83,9 @@ class CudaLatticePotential final : public LatticePotential {
 
 }  // namespace
 
-std::unique_ptr<LatticePotential> make_cuda_lattice_potential(int device) {
+std::unique_ptr<Potential> make_cuda_potential(int device) {
   (void)cuda_device(device);  // throws where there is none
-  return std::make_unique<CudaLatticePotential>(device);
+  return std::make_unique<CudaPotential>(device);
 }
 
 }  // namespace smallbatch

@@ -1,0 +1,107 @@
+// Electrostatic potential and field of point charges, by direct summation with open boundaries:
+//     V(p) = f sum_i q_i g(|p - s_i|),   E(p) = -grad V(p)
+// with q in units of e, lengths in angstrom, and f the factor from e/angstrom to the unit asked for (core/units.hpp),
+// divided by the dielectric constant where there is one. E is in that unit per angstrom. For a softening length eps and
+// a cut-off c, with rho^2 = r^2 + eps^2:
+//     g(r) = 1/rho                                    without a cut-off
+//     g(r) = 1/rho (1 - r^2/c^2)^2, 0 for r >= c      with one: V and E go to 0 at c without a step
+// (softening: H. C. Plummer, Mon. Not. R. Astron. Soc. 71, 460 (1911); truncation: the shift function of B. R. Brooks
+// et al., J. Comput. Chem. 4, 187 (1983), equation 12).
+//
+// Three implementations behind one interface: cuda (several points per thread), cpu (SIMD across points) and reference
+// (Eigen arrays in double precision). After V. Volkov, "Unrolling parallel loops" (2011), and Stone et al., J. Comput.
+// Chem. 28, 2618 (2007). A method for periodic boundaries would be one more class behind Potential.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/backend.hpp"
+#include "core/batch.hpp"
+
+namespace smallbatch {
+
+struct PotentialOptions {
+  Singular singular = Singular::infinite;
+  double unit_factor = 1;  ///< f; 1 gives e/angstrom
+  double softening = 0;    ///< eps, angstrom; above 0 nothing is singular, and the policy decides nothing
+  double cutoff = 0;       ///< c, angstrom; 0: none
+};
+
+/// A charge closer to a lattice point than this fraction of the smallest spacing lies *on* it: the singularity policy
+/// decides. A charge of zero contributes nothing anywhere.
+inline constexpr double singular_distance_in_spacings = 1e-6;
+/// The same for points that are no lattice, angstrom.
+inline constexpr double singular_distance_of_points = 1e-6;
+
+/// Charges on one target have no net charge where |sum q| is at most this fraction of sum |q|: what is left is
+/// the rounding of the sum, and its sign means nothing.
+inline constexpr double net_charge_tolerance = 0x1p-40;
+
+/// Evaluates batches that lie in host memory. An object owns its device memory and stream; use it from one thread at a
+/// time.
+///
+/// Single precision (float): distances from coordinates that are shifted to an origin in double precision, the
+/// lattice's own or a problem's first point, sums in double precision over short partial sums; targets that lie near a
+/// charge are summed in double precision altogether. Bounds, for L the largest distance of targets and charges from the
+/// origin, and rho_i as above (r_i without softening):
+///     |V - V_exact|       <= f sum_i |q_i|/rho_i   (2^-22 + 2^-23 L/rho_i)
+///     |E_k - E_exact,k|   <= f sum_i |q_i|/rho_i^2 (2^-20 + 2^-21 L/rho_i)     for each component k
+/// and twice that with a cut-off, where the sums go over the charges with r_i < 1.01 c.
+/// Double precision (double): the same with 2^-51, 2^-52, 2^-49 and 2^-50.
+///
+/// Where field and a cut-off are wanted, with w = max(0, 1 - r^2/c^2):
+///     E(p) = f sum_i q_i (p - s_i) (w^2 / rho^3 + 4 w / (rho c^2)).
+///
+/// The interaction energy of two groups of charges, in double precision whatever the type of the result:
+///     U = f sum_{i in 1} sum_{j in 2} q_i q_j g(|s_i - s_j|);
+/// pairs nearer than singular_distance_of_points are infinite or left out, as the policy says.
+///
+/// Per problem `info` is as core/batch.hpp defines it. The same problem gives the same bits at any place in a batch and
+/// for any split into planes.
+class Potential {
+ public:
+  virtual ~Potential() = default;
+
+  /// Throws Error (bad_input) for a shape below 1, planes outside the lattice, a spacing that is not positive and
+  /// finite, offsets that fall, a softening or cut-off that is negative or not finite; count = 0 does nothing, and a
+  /// problem without charges is 0 everywhere.
+  virtual void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
+                        const PotentialResult<float>& result) = 0;
+  virtual void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
+                        const PotentialResult<double>& result) = 0;
+
+  /// What runs, for provenance: "cuda:0 direct sum", "cpu direct sum avx2", "reference eigen".
+  [[nodiscard]] virtual std::string description() const = 0;
+};
+
+/// Throws Error (no_device) where the backend is cuda and the build or the machine has none.
+std::unique_ptr<Potential> make_potential(const Backend& backend);
+
+/// The referee's answer at one target, with the bounds that a backend must keep there.
+struct ReferencePotential {
+  double potential = 0;  ///< in the unit of options.unit_factor; the singularity policy applied
+  double bound = 0;      ///< of the potential, as above
+  std::array<double, 3> field{};
+  double field_bound = 0;  ///< of each component
+};
+
+/// Problem `problem` of the batch at the targets `points`: indices (z * ny + y) * nx + x into the whole lattice, or
+/// counted from the problem's first point. On `threads` threads. `precision` says whose bound. Returns the problem's
+/// info; where it is negative, every potential and field is NaN. Written with Eigen in double precision; of what it
+/// judges it shares only the constants above. A result's summary and energy are not asked for here.
+std::int32_t reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
+                                 const PotentialOptions& options, ScalarType precision,
+                                 std::span<const std::int64_t> points, std::span<ReferencePotential> out,
+                                 unsigned threads = 1);
+
+/// The referee's interaction energy of groups 1 and 2 of one problem, and the bound that a backend must keep:
+/// f sum |q_i q_j|/rho_ij 2^-44.
+struct ReferenceEnergy {
+  double energy = 0, bound = 0;
+};
+ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t problem, const PotentialOptions& options);
+
+}  // namespace smallbatch
