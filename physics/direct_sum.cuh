@@ -4,41 +4,33 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "physics/potential.hpp"
 
 namespace smallbatch {
 
-/// One charge as the kernels read it: relative to the lattice's origin, in the precision of the sum.
+/// What the host knows of a batch whose offsets lie on the device.
+struct DirectSumSizes {
+  std::int64_t charges = 0;  ///< charges.offset[count] - charges.offset[0]
+  std::int64_t points = 0;   ///< points.offset[count] - points.offset[0]; of targets that are points alone
+};
+
+/// Bytes of device memory that summaries and energies need while they are computed; 0 where neither is wanted.
 template <class T>
-struct alignas(16) ShiftedCharge {
-  T x, y, z, q;
-};
+[[nodiscard]] std::size_t direct_sum_workspace_bytes(const ChargeBatch& charges, const TargetBatch& targets,
+                                                     const DirectSumSizes& sizes, const PotentialResult<T>& result);
 
-/// What the charges of one problem say about it.
-struct ProblemStatus {
-  std::uint32_t faults;    ///< bit 0: a number is not finite; bit 1: a number is out of range
-  std::int32_t on_points;  ///< charges, not zero, that lie on a lattice point
-};
-
-/// Scratch in device memory, given by the caller; nothing in it outlives the call.
-template <class T>
-struct DirectSumScratch {
-  ShiftedCharge<T>* charges = nullptr;       ///< (charge_count)
-  ProblemStatus* status = nullptr;           ///< (count)
-  std::int64_t* near_charges = nullptr;      ///< (charge_count)
-  unsigned long long* near_count = nullptr;  ///< (1)
-};
-
-/// Potential::evaluate for device memory, for T = float or double: every pointer in `charges`, `lattice`,
-/// `result` and `scratch` is a device pointer. charge_count is offset[count] - offset[0].
+/// Potential::evaluate for device memory, for T = float or double: every pointer in `charges`, `targets` and `result`
+/// is a device pointer, and `workspace` points to direct_sum_workspace_bytes() bytes aligned to 256.
 ///
-/// Asynchronous on `stream` of the current device; allocates nothing, never synchronises. Arguments are not checked.
-/// Returns the status of the launches.
+/// Asynchronous on `stream` of the current device; allocates nothing, never synchronises. A lattice without summary and
+/// energy takes one launch, whatever the number of problems. Arguments are not checked. Returns the status of the
+/// launches.
 template <class T>
-[[nodiscard]] cudaError_t direct_sum(const ChargeBatch& charges, std::int64_t charge_count, const LatticeBatch& lattice,
-                                     const PotentialOptions& options, const PotentialResult<T>& result,
-                                     const DirectSumScratch<T>& scratch, cudaStream_t stream);
+[[nodiscard]] cudaError_t direct_sum(const ChargeBatch& charges, const TargetBatch& targets,
+                                     const DirectSumSizes& sizes, const PotentialOptions& options,
+                                     const PotentialResult<T>& result, void* workspace, cudaStream_t stream);
 
 }  // namespace smallbatch

@@ -35,35 +35,53 @@ class CudaPotential final : public Potential {
   void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) {
     check_potential_call(charges, targets, options);
-    const LatticeBatch& lattice = targets.lattice;
     if (charges.count == 0) return;
     const DeviceGuard guard(device_);
     const auto problems = static_cast<std::size_t>(charges.count);
+    const auto values = static_cast<std::size_t>(target_count(charges, targets));
+    DirectSumSizes sizes;
+    ChargeBatch device_charges{charges.count};
+    device_charges.offset = copy_in_offsets(offset_, charges.count, charges.offset, sizes.charges);
+    const auto total = static_cast<std::size_t>(sizes.charges);
     const std::int64_t first = charges.offset[0];
-    const std::int64_t charge_count = charges.offset[charges.count] - first;
-    const auto total = static_cast<std::size_t>(charge_count);
-    const auto values = problems * static_cast<std::size_t>(lattice.plane_count * lattice.shape.plane_points());
+    device_charges.position = copy_in(position_, charges.position + 3 * first, 3 * total);
+    device_charges.charge = copy_in(charge_, charges.charge + first, total);
+    if (charges.group != nullptr) device_charges.group = copy_in(group_, charges.group + first, total);
 
-    // Only the batch's own charges are copied, so offsets count from 0 on the device.
-    std::vector<std::int64_t> offset(charges.offset, charges.offset + charges.count + 1);
-    for (std::int64_t& place : offset) place -= first;
-    const ChargeBatch device_charges{charges.count, copy_in(offset_, offset.data(), offset.size()),
-                                     copy_in(position_, charges.position + 3 * first, 3 * total),
-                                     copy_in(charge_, charges.charge + first, total), nullptr};
-    LatticeBatch device_lattice = lattice;
-    device_lattice.origin = copy_in(origin_, lattice.origin, 3 * problems);
-    device_lattice.spacing = copy_in(spacing_, lattice.spacing, 3 * problems);
-    const PotentialResult<T> device_result{potential_.reserve<T>(values), info_.reserve<std::int32_t>(problems),
-                                           nullptr, nullptr, nullptr};
-    const DirectSumScratch<T> scratch{shifted_.reserve<ShiftedCharge<T>>(total),
-                                      status_.reserve<ProblemStatus>(problems), near_.reserve<std::int64_t>(total),
-                                      near_count_.reserve<unsigned long long>(1)};
-    check(direct_sum(device_charges, charge_count, device_lattice, options, device_result, scratch, stream_->get()));
-    check(cudaMemcpyAsync(result.potential, device_result.potential, values * sizeof(T), cudaMemcpyDeviceToHost,
-                          stream_->get()));
-    check(cudaMemcpyAsync(result.info, device_result.info, problems * sizeof(std::int32_t), cudaMemcpyDeviceToHost,
-                          stream_->get()));
+    TargetBatch device_targets = targets;
+    if (targets.kind == TargetKind::lattice) {
+      device_targets.lattice.origin = copy_in(origin_, targets.lattice.origin, 3 * problems);
+      device_targets.lattice.spacing = copy_in(spacing_, targets.lattice.spacing, 3 * problems);
+    } else if (targets.kind == TargetKind::points) {
+      device_targets.points.offset = copy_in_offsets(point_offset_, charges.count, targets.points.offset, sizes.points);
+      device_targets.points.position =
+          copy_in(point_, targets.points.position + 3 * targets.points.offset[0], 3 * values);
+    }
+
+    PotentialResult<T> on_device{potential_.reserve<T>(values), info_.reserve<std::int32_t>(problems)};
+    if (result.field != nullptr) on_device.field = field_.reserve<T>(3 * values);
+    if (result.summary != nullptr) on_device.summary = summary_.reserve<PotentialSummary>(problems);
+    if (result.energy != nullptr && charges.group != nullptr) on_device.energy = energy_.reserve<double>(problems);
+    void* const workspace =
+        workspace_.reserve<char>(direct_sum_workspace_bytes(device_charges, device_targets, sizes, on_device));
+    check(direct_sum(device_charges, device_targets, sizes, options, on_device, workspace, stream_->get()));
+    copy_out(result.potential, on_device.potential, values);
+    copy_out(result.info, on_device.info, problems);
+    copy_out(result.field, on_device.field, 3 * values);
+    copy_out(result.summary, on_device.summary, problems);
+    copy_out(result.energy, on_device.energy, problems);
     stream_->synchronize();
+  }
+
+  /// Only the batch's own items are copied, so offsets count from 0 on the device. `items` becomes their number.
+  const std::int64_t* copy_in_offsets(DeviceMemory& memory, std::int64_t problems, const std::int64_t* from,
+                                      std::int64_t& items) {
+    std::vector<std::int64_t> offset(from, from + problems + 1);
+    for (std::int64_t& place : offset) place -= from[0];
+    items = offset.back();
+    const std::int64_t* const to = copy_in(memory, offset.data(), offset.size());
+    stream_->synchronize();  // the copy has left the vector
+    return to;
   }
 
   /// The host's `count` values in device memory.
@@ -74,11 +92,16 @@ class CudaPotential final : public Potential {
     return to;
   }
 
+  template <class T>
+  void copy_out(T* to, const T* from, std::size_t count) {
+    if (from != nullptr && count > 0)
+      check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream_->get()));
+  }
+
   int device_;
   std::optional<Stream> stream_;
-  DeviceMemory offset_, position_, charge_, origin_, spacing_;
-  DeviceMemory shifted_, status_, near_, near_count_;
-  DeviceMemory potential_, info_;
+  DeviceMemory offset_, position_, charge_, group_, origin_, spacing_, point_offset_, point_;
+  DeviceMemory potential_, info_, field_, summary_, energy_, workspace_;
 };
 
 }  // namespace

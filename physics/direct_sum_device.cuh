@@ -1,0 +1,175 @@
+// What the kernels of direct summation share: coordinates, charges in shared memory, one pair, totals, and the sum of
+// one target in double precision. Private to physics/*.cu.
+#pragma once
+
+#include "physics/direct_sum.cuh"
+#include "physics/near_charges.hpp"
+#include "physics/partial_sums.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+inline constexpr int warp_lanes = 32;
+inline constexpr unsigned whole_warp = 0xffffffffU;
+inline constexpr int charges_in_shared_memory = 256;
+static_assert(charges_in_shared_memory % charges_per_partial_sum == 0);
+static_assert(charges_per_partial_sum % charges_per_group == 0);
+
+/// What is wrong with a problem's input; not finite outweighs out of range.
+enum Fault : unsigned { not_finite = 1, out_of_range = 2 };
+__device__ inline std::int32_t info_of_faults(unsigned faults) {
+  return (faults & not_finite) != 0 ? info_charges_not_finite : info_charges_out_of_range;
+}
+
+/// One charge as the inner loops read it: relative to the origin, in the precision of the sum.
+template <class T>
+struct alignas(16) ShiftedCharge {
+  T x, y, z, q;
+};
+
+/// A charge that adds nothing anywhere: zero, and where no target is, so that 1/r is finite.
+template <class T>
+__device__ ShiftedCharge<T> no_charge() {
+  constexpr T far = static_cast<T>(-4 * largest_input<T>);
+  return {far, far, far, T{0}};
+}
+
+/// position - origin along one axis, as the exact sum shifted + low.
+struct ShiftedCoordinate {
+  double shifted, low;
+};
+__device__ inline ShiftedCoordinate shift(double position, double origin) {
+  const double shifted = position - origin, minus_origin = shifted - position;
+  return {shifted, (position - (shifted - minus_origin)) - (origin + minus_origin)};
+}
+
+/// Softening and cut-off as the inner loops need them.
+template <class T>
+struct Truncation {
+  T softening2;   ///< eps^2
+  T one;          ///< 1 + eps^2/c^2, so that w = one - rho^2/c^2
+  T per_cutoff2;  ///< 1/c^2
+};
+template <class T>
+Truncation<T> truncation_of(const PotentialOptions& options) {
+  const double softening2 = options.softening * options.softening;
+  const double per_cutoff2 = options.cutoff > 0 ? 1 / (options.cutoff * options.cutoff) : 0;
+  return {static_cast<T>(softening2), static_cast<T>(1 + softening2 * per_cutoff2), static_cast<T>(per_cutoff2)};
+}
+
+/// 1/sqrt(x). For float the hardware's approximation (2^-22.9 relative) with denormals flushed, on purpose: rsqrtf
+/// spends three more instructions on denormals, which only targets that are summed again can meet.
+__device__ __forceinline__ float inverse_sqrt(float x) {
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ double inverse_sqrt(double x) { return rsqrt(x); }
+
+__device__ __forceinline__ float saturate(float x) { return __saturatef(x); }
+__device__ __forceinline__ double saturate(double x) { return fmin(fmax(x, 0.0), 1.0); }
+
+__device__ __forceinline__ float multiply(float a, float b) { return __fmul_rn(a, b); }
+__device__ __forceinline__ double multiply(double a, double b) { return __dmul_rn(a, b); }
+
+/// sum += q / sqrt(r2) without the special-function unit: y from the bits of r2 (e = 1 - r2 y^2 is in [0.008, 0.126]),
+/// then y P(e), P the polynomial of degree 4 with the smallest relative error of 1/sqrt(1 - e) there. Evaluated in
+/// single precision for every mantissa the largest error is 1.17e-7 (2^-23.03), as good as the hardware's.
+__device__ __forceinline__ void add_in_software(float r2, float q, float& sum) {
+  const float y = __int_as_float(0x5f2ff000 - (__float_as_int(r2) >> 1));
+  const float e = __fmaf_rn(-__fmul_rn(r2, y), y, 1.0F);
+  float p = __fmaf_rn(0.375179142F, e, 0.299353778F);
+  p = __fmaf_rn(p, e, 0.375715196F);
+  p = __fmaf_rn(p, e, 0.499984235F);
+  p = __fmaf_rn(p, e, 1.00000012F);
+  sum = __fmaf_rn(__fmul_rn(q, y), p, sum);
+}
+
+/// A total of partial sums, where it lies between them: in double for single precision, with what its additions lost
+/// (Knuth's two-sum) for double precision.
+template <class T>
+struct Total;
+template <>
+struct Total<float> {
+  double sum;
+  __device__ void add(float partial) { sum += static_cast<double>(partial); }
+  [[nodiscard]] __device__ double value() const { return sum; }
+};
+template <>
+struct Total<double> {
+  double sum, lost;
+  __device__ void add(double partial) {
+    const double next = sum + partial, gained = next - sum;
+    lost += (sum - (next - gained)) + (partial - gained);
+    sum = next;
+  }
+  [[nodiscard]] __device__ double value() const { return sum + lost; }
+};
+
+/// What double precision finds at one target.
+struct TargetSums {
+  double others = 0;     // q g of the charges off the target
+  double field[3]{};     // their field
+  double net = 0;        // q of those on it
+  double magnitude = 0;  // |q| of those on it
+  __device__ void add(const TargetSums& more) {
+    others += more.others;
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) field[axis] += more.field[axis];
+    net += more.net;
+    magnitude += more.magnitude;
+  }
+  /// One charge at target - charge = d. Below `singular2`, unless softened, it is on the target.
+  __device__ void add_charge(double q, const double (&d)[3], double singular2, const PotentialOptions& options) {
+    const double r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+    if (options.softening == 0 && r2 < singular2) {
+      net += q;
+      magnitude += fabs(q);
+      return;
+    }
+    const double per_rho = rsqrt(r2 + options.softening * options.softening);
+    double g = per_rho, slope = per_rho * per_rho * per_rho;
+    if (options.cutoff > 0) {
+      const double per_cutoff2 = 1 / (options.cutoff * options.cutoff), w = fmax(0.0, 1 - r2 * per_cutoff2);
+      g = per_rho * w * w;
+      slope = per_rho * w * (w * per_rho * per_rho + 4 * per_cutoff2);
+    }
+    others += q * g;
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) field[axis] += q * d[axis] * slope;
+  }
+};
+
+/// The sum over a warp's lanes, valid in lane 0.
+__device__ inline TargetSums sum_over_warp(TargetSums sums) {
+  for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
+    TargetSums other;
+    other.others = __shfl_down_sync(whole_warp, sums.others, distance);
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) other.field[axis] = __shfl_down_sync(whole_warp, sums.field[axis], distance);
+    other.net = __shfl_down_sync(whole_warp, sums.net, distance);
+    other.magnitude = __shfl_down_sync(whole_warp, sums.magnitude, distance);
+    sums.add(other);
+  }
+  return sums;
+}
+
+/// Stores what double precision found at value `index` of the result.
+template <class T>
+__device__ void store_exact(const PotentialResult<T>& result, std::int64_t index, const TargetSums& sums,
+                            const PotentialOptions& options) {
+  const double potential =
+      apply_singularity(options.singular, options.unit_factor * sums.others, sums.net, sums.magnitude);
+  result.potential[index] = static_cast<T>(potential);
+  if (result.field == nullptr) return;
+  const bool singular = isinf(potential) && sums.magnitude > 0;
+#pragma unroll
+  for (int axis = 0; axis < 3; ++axis)
+    result.field[3 * index + axis] =
+        singular ? static_cast<T>(NAN) : static_cast<T>(options.unit_factor * sums.field[axis]);
+}
+
+}  // namespace
+
+}  // namespace smallbatch
