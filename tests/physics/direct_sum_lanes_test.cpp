@@ -43,6 +43,29 @@ TEST(DirectSumLanes, EachKeepsTheBound) {
   }
 }
 
+TEST(DirectSumLanes, EachKeepsTheBoundsOfFieldsAtEveryKindOfTarget) {
+  Problem problem = random_problem(6, 777, 11);
+  add_random_points(problem, 7, 333, 11);
+  problem.add_point(problem.position[0], problem.position[1], problem.position[2] + 1e-6);
+  problem.add(problem.position[30], problem.position[31], problem.position[32] + 1e-5, 1);
+  for (const DirectSumLanes* const lanes : supported_direct_sum_lanes()) {
+    const auto potential = make_cpu_potential(1, *lanes);
+    for_both_precisions([&](auto zero) {
+      using T = decltype(zero);
+      for (const Where& where : {Where(7, 8, 9), Where(at_points), Where(at_charges)})
+        for (const PotentialOptions& options : {PotentialOptions{},
+                                                {Singular::infinite, 1, 0.4, 0},
+                                                {Singular::infinite, 1, 0, 4},
+                                                {Singular::infinite, 1, 0.3, 5}})
+          for (const Wanted wanted : {Wanted::potential, Wanted::everything}) {
+            const auto answer = evaluate<T>(*potential, where, {problem}, options, wanted);
+            const Comparison found = compare_with_truth(answer, problem, where, options);
+            EXPECT_TRUE(found.agree()) << lanes->name << " worst " << found.worst << " at " << found.worst_index;
+          }
+    });
+  }
+}
+
 TEST(DirectSumLanes, DoublePrecisionLosesNothingToDistantOrigins) {
   // The bound would allow 2^-52 L/r more, and L/r is 10^6 here; exact displacements do not need it.
   const LatticeShape shape{1000001, 1, 1};
@@ -65,18 +88,18 @@ TEST(DirectSumLanes, DoublePrecisionLosesNothingToDistantOrigins) {
 TEST(DirectSumLanes, SinglePrecisionRootsAreGoodToTheLastPlaces) {
   // One term, nothing added to it: squaring, root and reciprocal together lose under 2^-23.
   const float zero = 0, one = 1;
-  const SingleCharges charges{1, &zero, &zero, &zero, &one};
+  const SingleCharges charges{1, &zero, &zero, &zero, &one, nullptr};
   for (const DirectSumLanes* const lanes : supported_direct_sum_lanes()) {
     double worst = 0;
     for (int call = 0; call < 500; ++call) {
-      SinglePoints points{};
-      points.count = points_per_call;
-      for (int i = 0; i < points_per_call; ++i)
-        points.x[i] = static_cast<float>(1 + (call * points_per_call + i) / 10000.0);
-      double totals[points_per_call];
-      lanes->sum_single(charges, points, totals);
-      for (int i = 0; i < points_per_call; ++i)
-        worst = std::max(worst, std::abs(totals[i] * static_cast<double>(points.x[i]) - 1));
+      SingleTargets targets{};
+      targets.count = targets_per_call;
+      for (int i = 0; i < targets_per_call; ++i)
+        targets.x[i] = static_cast<float>(1 + (call * targets_per_call + i) / 10000.0);
+      SingleSums sums;
+      lanes->sum_single(charges, {}, targets, {}, sums);
+      for (int i = 0; i < targets_per_call; ++i)
+        worst = std::max(worst, std::abs(sums.potential[i] * static_cast<double>(targets.x[i]) - 1));
     }
     EXPECT_LT(worst, 2 * 0x1p-24) << lanes->name;
   }
