@@ -1,7 +1,7 @@
 // V(p) = sum_i q_i / |p - r_i| with a tile of X x Y points of a plane per thread. Besides what is read of a charge the
-// tile shares dx^2 by columns and dy^2 + dz^2 by rows: per pair remain an addition, a reciprocal root and a
-// multiply-add, and the special-function unit, which does 16 roots per clock and multiprocessor, is the limit. Then a
-// part of the roots goes to the arithmetic pipes.
+// tile shares dx by columns and dy^2 + dz^2 by rows: per pair remain two multiply-adds and a reciprocal root, and the
+// special-function unit, which does 16 roots per clock and multiprocessor, is the limit. Then a part of the roots goes
+// to the arithmetic pipes.
 //
 // Block (32, 4) <-> 4 Y rows of one plane, 32 X points of each; the points of a thread lie a warp apart in x. Charges
 // through shared memory.
@@ -152,7 +152,8 @@ std::vector<PotentialStep> potential_steps_by_tiles() {
   using Quarter3 = MixedRoot<4, 3>;
   using Quarter4 = MixedRoot<4, 4>;
   return {
-      {"tile_4x2", "a tile of 4 x 2 points per thread: dx^2 serves two rows", launch<4, 2, FullRoot, 2>},
+      {"tile_4x2", "a tile of 4 x 2 points per thread: dx serves two rows, dy^2 + dz^2 four columns",
+       launch<4, 2, FullRoot, 2>},
       {"tile_4x4", "4 x 4 points", launch<4, 4, FullRoot, 2>},
       {"tile_8x2", "8 x 2 points", launch<8, 2, FullRoot, 2>},
       {"tile_4x2_hardware_root", "rsqrt.approx.ftz in place of rsqrtf, which looks after denormals",

@@ -62,7 +62,8 @@ Ladder potential_ladder(std::int64_t edge, std::int64_t charges) {
       "right where the relative L2 error is below 1e-5.";
   ladder.steps = host_potential_steps(edge, charges, 1);
   std::vector<PotentialStep> between = potential_steps_by_points();
-  for (const PotentialStep& step : potential_steps_by_tiles()) between.push_back(step);
+  for (const std::vector<PotentialStep>& more : {potential_steps_by_tiles(), potential_steps_by_scaled_tiles()})
+    between.insert(between.end(), more.begin(), more.end());
   for (const PotentialStep& step : between) {
     Step row;
     row.name = step.name;

@@ -24,4 +24,7 @@ std::vector<PotentialStep> potential_steps_by_points();
 /// A thread has points of several rows, a tile in registers; bench/potential_by_tiles.cu.
 std::vector<PotentialStep> potential_steps_by_tiles();
 
+/// Such tiles, every charge's magnitude in its coordinates; bench/potential_by_scaled_tiles.cu.
+std::vector<PotentialStep> potential_steps_by_scaled_tiles();
+
 }  // namespace smallbatch

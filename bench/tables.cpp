@@ -40,7 +40,7 @@ std::vector<LadderTable> make_tables() {
   for (const int nrhs : {4, 16}) add_both(tables, "rhs", {32, nrhs, Storage::dense}, mebi / 2);
   add_both(tables, "determinant", {32, 0, Storage::dense, true}, mebi);
   tables.push_back(
-      {"potential", [] { return potential_ladder(256, 16384); }, [] { return potential_ladder(37, 301); }});
+      {"potential", [] { return potential_ladder(256, 16384); }, [] { return potential_ladder(133, 301); }});
   tables.push_back({"field", [] { return field_ladder(256, 16384); }, [] { return field_ladder(37, 301); }});
   tables.push_back({"potential_cpu", [] { return host_potential_ladder<float>(256, 4096, 4); },
                     [] { return host_potential_ladder<float>(37, 301, 3); }});

@@ -149,7 +149,7 @@ TEST_F(Ladders, KernelsTellWhatTheyTake) {
 }
 
 TEST_F(Ladders, AKernelLaunchedAgainIsListedOnce) {
-  const Ladder ladder = potential_ladder(5, 9000);  // three batches of charges in constant memory
+  const Ladder ladder = potential_ladder(40, 9000);  // three batches of charges in constant memory
   for (const Step& step : ladder.steps) {
     if (step.name == "one_point_constant") {
       EXPECT_EQ(kernel_resources(step).size(), 1U);
