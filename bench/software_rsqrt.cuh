@@ -20,6 +20,7 @@ struct SoftwareRsqrt {
   float seed, correction;
 };
 
+/// The seed's constant.
 inline constexpr int rsqrt_magic = 0x5f600000;
 /// Gives seeds below zero, and so -1/sqrt(x); the correction is the same.
 inline constexpr int negative_rsqrt_magic = rsqrt_magic - 0x7fffffff - 1;
