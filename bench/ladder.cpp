@@ -77,9 +77,20 @@ Measurement check_step(const Ladder& ladder, const Step& step, const Stream& str
   stream.synchronize();
 
   Measurement result;
-  result.error_over_bound = ladder.check();
-  if (!step.vendor) result.kernels = kernel_resources(step);
+  result.judgement = step.check ? step.check() : ladder.check();
+  result.right = step.l2_limit > 0 ? within(result.judgement.relative_l2, step.l2_limit)
+                                   : within(result.judgement.error_over_bound, 1);
+  if (!step.vendor && !step.host) result.kernels = kernel_resources(step);
   return result;
+}
+
+/// Seconds by the host's clock until `work` returns.
+template <class Work>
+double host_time(Work&& work) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 void summarize(std::vector<double>& seconds, Measurement& result) {
@@ -97,12 +108,15 @@ std::vector<KernelResources> kernel_resources(const Step& step) {
   check(cudaDeviceGetAttribute(&warp, cudaDevAttrWarpSize, device));
   const CapturedGraph graph(step.launch);
   std::vector<KernelResources> kernels;
+  std::vector<void*> listed;
   for (cudaGraphNode_t node : graph.nodes()) {
     cudaGraphNodeType type = cudaGraphNodeTypeCount;
     check(cudaGraphNodeGetType(node, &type));
     if (type != cudaGraphNodeTypeKernel) continue;
     cudaKernelNodeParams launched{};
     check(cudaGraphKernelNodeGetParams(node, &launched));
+    if (std::find(listed.begin(), listed.end(), launched.func) != listed.end()) continue;
+    listed.push_back(launched.func);
     cudaFuncAttributes attributes{};
     check(cudaFuncGetAttributes(&attributes, launched.func));
     const auto threads = static_cast<int>(launched.blockDim.x * launched.blockDim.y * launched.blockDim.z);
@@ -120,14 +134,15 @@ Measurement measure(const Ladder& ladder, const Step& step, int repeats) {
   constexpr double long_time = 0.5;
   const Stream stream;
   Measurement result = check_step(ladder, step, stream);
-  if (!within(result.error_over_bound, 1)) return result;
+  if (!result.right) return result;
 
   Stopwatch stopwatch;
   std::vector<double> seconds;
   double sum = 0;
   for (int i = 0; i < repeats && (i < enough || sum < long_time); ++i) {
     run(step.prepare, stream.get());
-    seconds.push_back(stopwatch.time(stream.get(), [&] { step.launch(stream.get()); }));
+    const auto launch = [&] { step.launch(stream.get()); };
+    seconds.push_back(step.host ? host_time(launch) : stopwatch.time(stream.get(), launch));
     sum += seconds.back();
   }
   check(cudaGetLastError());
@@ -140,18 +155,17 @@ Measurement measure_calls(const Ladder& ladder, const Step& step) {
   constexpr double long_time = 0.1;
   const Stream stream;
   Measurement result = check_step(ladder, step, stream);
-  if (!within(result.error_over_bound, 1)) return result;
+  if (!result.right) return result;
 
-  using Clock = std::chrono::steady_clock;
   std::vector<double> seconds;
   double sum = 0;
   while (seconds.size() < at_most && (seconds.size() < at_least || sum < long_time)) {
     run(step.prepare, stream.get());
     stream.synchronize();
-    const Clock::time_point start = Clock::now();
-    step.launch(stream.get());
-    stream.synchronize();
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    seconds.push_back(host_time([&] {
+      step.launch(stream.get());
+      stream.synchronize();
+    }));
     sum += seconds.back();
   }
   check(cudaGetLastError());

@@ -13,6 +13,13 @@
 
 namespace smallbatch {
 
+/// What a check found.
+struct Judgement {
+  double error_over_bound =
+      0;                   ///< largest error of the output over its bound, as the referee sees it; above 1 is wrong
+  double relative_l2 = 0;  ///< of the output's error, where the ladder shows it
+};
+
 struct Step {
   std::string name;                           ///< the mechanism
   std::string idea;                           ///< what it does otherwise than the step before
@@ -20,28 +27,32 @@ struct Step {
   std::function<void(cudaStream_t)> launch;
   std::function<void(cudaStream_t)> finish;  ///< untimed: brings the answer to where the check looks; may be empty
   bool vendor = false;                       ///< calls another library, whose kernels cannot be asked for resources
+  bool host = false;                         ///< runs on the host until it is done; timed by the host's clock
+  double part = 1;                           ///< of the ladder's work that the launch does: a sample, where it is slow
+  std::function<Judgement()> check;          ///< where the answer lies elsewhere than the ladder's; may be empty
+  double l2_limit = 0;  ///< above 0: the step keeps no bound at every point, and is wrong above this relative L2 error
 };
 
-/// What a ladder's rate is compared with.
-enum class Bound { read, copy };
+/// What a ladder's rate is compared with: bytes per second, reciprocal square roots per second (one per unit of work),
+/// or nothing, where all steps run on the host.
+enum class Bound { read, copy, special_function, none };
 
 struct Ladder {
   std::string title;             ///< operation and size
+  std::string note;              ///< stands below the title; may be empty
   std::string unit;              ///< of `work`: "systems", "pairs"
+  int exponent = 6;              ///< rates are shown in 10^exponent units a second
   double work = 0;               ///< per launch
   double min_bytes = 0;          ///< that every step must move through device memory
   double flops = 0;              ///< by a published convention, for comparison with its figures; 0 where none is usual
   std::string flops_convention;  ///< "2 n^3 per system"
   Bound bound = Bound::read;     ///< copy where as much is written as is read
+  bool shows_l2 = false;         ///< the check knows the relative L2 error, too
   std::vector<Step> steps;
   /// Fills the output with NaN, so that what a step does not write is found.
   std::function<void(cudaStream_t)> poison;
-  /// Largest error of the output over its bound, as the referee sees it; above 1 is wrong.
-  std::function<double()> check;
+  std::function<Judgement()> check;
 };
-
-/// V of `charges` random charges on a cubic lattice with `edge` points an axis, single precision.
-Ladder potential_ladder(std::int64_t edge, std::int64_t charges);
 
 /// What one kernel of a step takes from a multiprocessor.
 struct KernelResources {
@@ -52,10 +63,12 @@ struct KernelResources {
   int resident_warps = 0;        ///< per multiprocessor, at most
 };
 
+/// One step of a ladder, measured.
 struct Measurement {
-  double error_over_bound = 0;  ///< checked before the clock runs; a wrong step is not timed
+  Judgement judgement;  ///< checked before the clock runs; a wrong step is not timed
+  bool right = false;
   double median_seconds = 0, lowest_seconds = 0, highest_seconds = 0;
-  std::vector<KernelResources> kernels;  ///< in the order of their launch; empty for a vendor's step
+  std::vector<KernelResources> kernels;  ///< in the order of their launch; empty for a vendor's or the host's step
 };
 
 /// Poisons, runs and checks a step, then times `repeats` launches with events; fewer, but 5 at least, where they take
@@ -66,17 +79,26 @@ Measurement measure(const Ladder& ladder, const Step& step, int repeats);
 /// who needs the answer. As many calls as fit into 0.1 s, at least 15 and at most 400.
 Measurement measure_calls(const Ladder& ladder, const Step& step);
 
-/// The kernels that a launch enqueues, found by capturing it in a graph instead of running it.
+/// The kernels that a launch enqueues, found by capturing it in a graph instead of running it. One that is launched
+/// again and again is listed once.
 std::vector<KernelResources> kernel_resources(const Step& step);
 
-/// Bytes per second that plain streams reach on this device, by events: reading alone, and copying (read plus written).
-/// The best of several ways, and which that was.
+/// What this device reaches, by events: bytes per second of plain streams, reading alone and copying (read plus
+/// written), the best of several ways, and which that was; and reciprocal square roots per second of a kernel that does
+/// nothing else.
 struct Roofline {
   double read = 0, copy = 0;
   std::string read_by, copy_by;
+  double roots = 0;
+  double stated_clock = 0;  ///< of the multiprocessors in hertz, as the driver states it
 
-  [[nodiscard]] double of(Bound bound) const { return bound == Bound::read ? read : copy; }
+  [[nodiscard]] double of(Bound bound) const {
+    return bound == Bound::read ? read : bound == Bound::copy ? copy : roots;
+  }
 };
 Roofline measure_roofline();
+
+/// The part with reciprocal square roots; bench/special_function_roofline.cu.
+void measure_roots(Roofline& roofline);
 
 }  // namespace smallbatch

@@ -10,7 +10,6 @@
 #include "bench/markdown.hpp"
 #include "bench/solve_cpu_ladder.hpp"
 #include "bench/tables.hpp"
-#include "core/compare.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
 
@@ -57,9 +56,8 @@ bool print_ladder(const Ladder& ladder, const Roofline& roofline) {
   for (const Step& step : ladder.steps) {
     const Measurement measured = measure(ladder, step, repeats);
     print(ladder_row(ladder, step, measured, first_rate, roofline));
-    const bool right = within(measured.error_over_bound, 1);
-    all_right &= right;
-    if (right && first_rate == 0) first_rate = ladder.work / measured.median_seconds;
+    all_right &= measured.right;
+    if (measured.right && first_rate == 0) first_rate = work_per_second(ladder, step, measured);
   }
   return all_right;
 }
@@ -80,10 +78,48 @@ bool print_calls() {
     for (const Step& step : ladder.steps) {
       names.push_back(step.name);
       measured.push_back(measure_calls(ladder, step));
-      all_right &= within(measured.back().error_over_bound, 1);
+      all_right &= measured.back().right;
     }
     if (batch == call_batches[0]) print(calls_head(names, beside));
     print(calls_row(batch, names, beside, measured));
+  }
+  return all_right;
+}
+
+/// Prints the potential's production call on problems of several sizes; false where one is wrong.
+bool print_potential_sizes(const Roofline& roofline) {
+  print(
+      "\n## Potentials by the production call, by size\n\n"
+      "float32. Written: the potentials alone. Errors as in the potential's ladder.\n\n");
+  bool all_right = true;
+  double first_rate = 0;
+  for (const LadderTable& table : potential_sizes()) {
+    const Ladder ladder = table.full();
+    if (&table == &potential_sizes().front()) print(sizes_head(ladder));
+    const Measurement measured = measure(ladder, ladder.steps.at(0), repeats);
+    print(sizes_row(ladder, measured, first_rate, roofline));
+    all_right &= measured.right;
+    if (measured.right && first_rate == 0) first_rate = work_per_second(ladder, ladder.steps[0], measured);
+  }
+  return all_right;
+}
+
+/// Prints what single calls of the potential's production take; false where one is wrong.
+bool print_potential_calls() {
+  const Ladder large = potential_sizes().front().full();
+  const Measurement of_large = measure(large, large.steps.at(0), repeats);
+  const double large_rate = of_large.right ? work_per_second(large, large.steps[0], of_large) : 0;
+  print(
+      "\n## Single calls: potential, float32\n\n"
+      "Microseconds by the host's clock from the call to the stream's completion, data on the device, warm; median of "
+      "up to 400 calls. The large problem: " +
+      large.title + ".\n\n" + small_sizes_head());
+  bool all_right = of_large.right;
+  for (const LadderTable& table : small_potential_sizes()) {
+    const Ladder ladder = table.full();
+    const Measurement measured = measure_calls(ladder, ladder.steps.at(0));
+    print(small_sizes_row(ladder, measured, large_rate));
+    all_right &= measured.right;
   }
   return all_right;
 }
@@ -110,9 +146,19 @@ int run(const Options& options) {
       "Streams on the same device in the same run: read %.0f GB/s (%s), copy %.0f GB/s, read plus written (%s).\n",
       roofline.read / 1e9, roofline.read_by.c_str(), roofline.copy / 1e9, roofline.copy_by.c_str());
   print(streams);
+  char roots[512];
+  std::snprintf(
+      roots, sizeof(roots),
+      "Reciprocal square roots alone: %.3f 10^12/s, %.2f per clock and multiprocessor at the %.0f MHz that the "
+      "driver states.\n",
+      roofline.roots / 1e12, roofline.roots / (device.multiprocessors * roofline.stated_clock),
+      roofline.stated_clock / 1e6);
+  print(roots);
   bool all_right = true;
   for (const LadderTable& table : ladder_tables())
     if (options.wants(table.name)) all_right &= print_ladder(table.full(), roofline);
+  if (options.wants("potential_sizes")) all_right &= print_potential_sizes(roofline);
+  if (options.wants("potential_calls")) all_right &= print_potential_calls();
   if (options.wants("calls")) all_right &= print_calls();
   if (options.wants("cpu")) all_right &= print_solve_cpu_ladder();
   return all_right ? 0 : 1;

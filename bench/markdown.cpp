@@ -1,10 +1,9 @@
 #include "bench/markdown.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <functional>
-
-#include "core/compare.hpp"
 
 namespace smallbatch {
 
@@ -29,14 +28,35 @@ std::string head(const std::vector<std::string>& columns) {
   return line(columns) + rule + "\n";
 }
 
+/// "10^6 systems/s".
+std::string rate_column(const Ladder& ladder) {
+  return "10^" + std::to_string(ladder.exponent) + " " + ladder.unit + "/s";
+}
+
+/// A rate in these units; more digits where they are large.
+std::string rate_cell(const Ladder& ladder, double rate) {
+  return fixed(rate / std::pow(10, ladder.exponent), ladder.exponent > 9 ? 3 : ladder.exponent > 6 ? 2 : 1);
+}
+
+std::string roofline_column(Bound bound) {
+  return bound == Bound::read   ? "% of the read roofline"
+         : bound == Bound::copy ? "% of the copy roofline"
+                                : "% of the special-function roofline";
+}
+
 std::vector<std::string> ladder_columns(const Ladder& ladder) {
-  std::vector<std::string> columns{"step", "idea", "10^6 " + ladder.unit + "/s"};
+  std::vector<std::string> columns{"step", "idea", rate_column(ladder)};
   if (ladder.flops > 0)
     columns.push_back("Gflop/s" + (ladder.flops_convention.empty() ? "" : " (" + ladder.flops_convention + ")"));
-  columns.push_back(ladder.bound == Bound::read ? "% of the read roofline" : "% of the copy roofline");
-  for (const char* name : {"times row 0", "registers per thread", "local bytes per thread", "shared bytes per block",
-                           "threads per block", "warps per multiprocessor", "error / bound", "ms, lowest to highest"})
-    columns.emplace_back(name);
+  if (ladder.bound != Bound::none) columns.push_back(roofline_column(ladder.bound));
+  columns.emplace_back("times row 0");
+  if (ladder.bound != Bound::none)
+    for (const char* name : {"registers per thread", "local bytes per thread", "shared bytes per block",
+                             "threads per block", "warps per multiprocessor"})
+      columns.emplace_back(name);
+  if (ladder.shows_l2) columns.emplace_back("relative L2 error");
+  columns.emplace_back("error / bound");
+  columns.emplace_back("ms, lowest to highest");
   return columns;
 }
 
@@ -47,35 +67,97 @@ std::string of_kernels(const Measurement& measured, const std::function<std::str
   return cell;
 }
 
+/// What the check found, a cell for each of its columns.
+std::vector<std::string> error_cells(const Ladder& ladder, const Measurement& measured) {
+  std::vector<std::string> cells;
+  if (ladder.shows_l2) {
+    char text[64];
+    std::snprintf(text, sizeof(text), "%.1e", measured.judgement.relative_l2);
+    cells.emplace_back(text);
+  }
+  cells.push_back(fixed(measured.judgement.error_over_bound, 3));
+  return cells;
+}
+
+/// Percents of the roofline.
+std::string roofline_cell(const Ladder& ladder, const Measurement& measured, const Roofline& roofline) {
+  const double least = ladder.bound == Bound::special_function ? ladder.work : ladder.min_bytes;
+  return fixed(100 * least / measured.median_seconds / roofline.of(ladder.bound), 1);
+}
+
 }  // namespace
 
-std::string ladder_head(const Ladder& ladder) { return "\n## " + ladder.title + "\n\n" + head(ladder_columns(ladder)); }
+double work_per_second(const Ladder& ladder, const Step& step, const Measurement& measured) {
+  return ladder.work * step.part / measured.median_seconds;
+}
+
+std::string ladder_head(const Ladder& ladder) {
+  return "\n## " + ladder.title + "\n\n" + (ladder.note.empty() ? "" : ladder.note + "\n\n") +
+         head(ladder_columns(ladder));
+}
 
 std::string ladder_row(const Ladder& ladder, const Step& step, const Measurement& measured, double first_rate,
                        const Roofline& roofline) {
   std::vector<std::string> cells{step.name, step.idea};
-  const std::size_t columns = ladder_columns(ladder).size();
-  if (!within(measured.error_over_bound, 1)) {
-    cells.push_back("wrong, not timed");
-    cells.resize(columns);
-    cells[columns - 2] = fixed(measured.error_over_bound, 3);
+  const std::vector<std::string> errors = error_cells(ladder, measured);
+  if (!measured.right) {
+    cells.emplace_back("wrong, not timed");
+    cells.resize(ladder_columns(ladder).size() - 1 - errors.size());
+    cells.insert(cells.end(), errors.begin(), errors.end());
+    cells.emplace_back();
     return line(cells);
   }
-  const double rate = ladder.work / measured.median_seconds;
-  cells.push_back(fixed(rate / 1e6, 1));
-  if (ladder.flops > 0) cells.push_back(fixed(ladder.flops / measured.median_seconds / 1e9, 0));
-  cells.push_back(fixed(100 * ladder.min_bytes / measured.median_seconds / roofline.of(ladder.bound), 1));
+  const double rate = work_per_second(ladder, step, measured);
+  cells.push_back(rate_cell(ladder, rate));
+  if (ladder.flops > 0) cells.push_back(fixed(ladder.flops * step.part / measured.median_seconds / 1e9, 0));
+  if (ladder.bound != Bound::none) cells.push_back(step.host ? "" : roofline_cell(ladder, measured, roofline));
   cells.push_back(fixed(first_rate > 0 ? rate / first_rate : 1, 2));
-  cells.push_back(of_kernels(measured, [](const KernelResources& k) { return std::to_string(k.registers); }));
-  cells.push_back(of_kernels(measured, [](const KernelResources& k) {
-    return std::to_string(k.local_bytes) + (k.local_bytes > 0 ? " (spills)" : "");
-  }));
-  cells.push_back(of_kernels(measured, [](const KernelResources& k) { return std::to_string(k.shared_bytes); }));
-  cells.push_back(of_kernels(measured, [](const KernelResources& k) { return std::to_string(k.threads); }));
-  cells.push_back(of_kernels(measured, [](const KernelResources& k) { return std::to_string(k.resident_warps); }));
-  cells.push_back(fixed(measured.error_over_bound, 3));
+  if (ladder.bound != Bound::none) {
+    cells.push_back(of_kernels(measured, [](const KernelResources& k) { return std::to_string(k.registers); }));
+    cells.push_back(of_kernels(measured, [](const KernelResources& k) {
+      return std::to_string(k.local_bytes) + (k.local_bytes > 0 ? " (spills)" : "");
+    }));
+    cells.push_back(of_kernels(measured, [](const KernelResources& k) { return std::to_string(k.shared_bytes); }));
+    cells.push_back(of_kernels(measured, [](const KernelResources& k) { return std::to_string(k.threads); }));
+    cells.push_back(of_kernels(measured, [](const KernelResources& k) { return std::to_string(k.resident_warps); }));
+  }
+  cells.insert(cells.end(), errors.begin(), errors.end());
   cells.push_back(fixed(1e3 * measured.lowest_seconds, 3) + " to " + fixed(1e3 * measured.highest_seconds, 3));
   return line(cells);
+}
+
+std::string sizes_head(const Ladder& first) {
+  return head({"problems", rate_column(first), "of the first row's rate", roofline_column(first.bound), "GB/s written",
+               "relative L2 error", "error / bound", "ms, lowest to highest"});
+}
+
+std::string sizes_row(const Ladder& ladder, const Measurement& measured, double first_rate, const Roofline& roofline) {
+  std::vector<std::string> cells{ladder.title};
+  const std::vector<std::string> errors = error_cells(ladder, measured);
+  if (!measured.right) {
+    cells.insert(cells.end(), {"wrong, not timed", "", "", "", errors[0], errors[1], ""});
+    return line(cells);
+  }
+  const double rate = work_per_second(ladder, ladder.steps[0], measured);
+  cells.push_back(rate_cell(ladder, rate));
+  cells.push_back(fixed(first_rate > 0 ? rate / first_rate : 1, 3));
+  cells.push_back(roofline_cell(ladder, measured, roofline));
+  cells.push_back(fixed(ladder.min_bytes / measured.median_seconds / 1e9, 1));
+  cells.insert(cells.end(), errors.begin(), errors.end());
+  cells.push_back(fixed(1e3 * measured.lowest_seconds, 3) + " to " + fixed(1e3 * measured.highest_seconds, 3));
+  return line(cells);
+}
+
+std::string small_sizes_head() {
+  return head({"problem", "microseconds from call to result", "at the rate of the large problem", "ratio"});
+}
+
+std::string small_sizes_row(const Ladder& ladder, const Measurement& measured, double large_rate) {
+  if (!measured.right) return line({ladder.title, "wrong, not timed", "", ""});
+  if (!(large_rate > 0)) return line({ladder.title, fixed(1e6 * measured.median_seconds, 1), "", ""});
+  const double ideal = ladder.work / large_rate;
+  return line({ladder.title, fixed(1e6 * measured.median_seconds, 1), fixed(1e6 * ideal, 1),
+               fixed(measured.median_seconds / ideal, 1)});
 }
 
 std::string calls_head(const std::vector<std::string>& steps, const std::string& beside) {
@@ -90,9 +172,8 @@ std::string calls_row(std::int64_t batch, const std::vector<std::string>& steps,
   std::vector<std::string> cells{std::to_string(batch)};
   bool all_right = true;
   for (const Measurement& m : measured) {
-    const bool right = within(m.error_over_bound, 1);
-    cells.push_back(right ? fixed(1e6 * m.median_seconds, 1) : "wrong");
-    all_right &= right;
+    cells.push_back(m.right ? fixed(1e6 * m.median_seconds, 1) : "wrong");
+    all_right &= m.right;
   }
   const auto at = static_cast<std::size_t>(std::find(steps.begin(), steps.end(), beside) - steps.begin());
   cells.push_back(all_right ? fixed(measured.back().median_seconds / measured.at(at).median_seconds, 2) : "");

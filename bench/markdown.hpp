@@ -9,6 +9,9 @@
 
 namespace smallbatch {
 
+/// What a step that was right achieves.
+double work_per_second(const Ladder& ladder, const Step& step, const Measurement& measured);
+
 /// Title, column names and rule of a ladder's table.
 std::string ladder_head(const Ladder& ladder);
 
@@ -17,6 +20,16 @@ std::string ladder_head(const Ladder& ladder);
 /// spills.
 std::string ladder_row(const Ladder& ladder, const Step& step, const Measurement& measured, double first_rate,
                        const Roofline& roofline);
+
+/// Column names and rule of a table of one step on problems of several sizes, a ladder each, whose titles are the rows'
+/// names; `first` is the first of them.
+std::string sizes_head(const Ladder& first);
+std::string sizes_row(const Ladder& ladder, const Measurement& measured, double first_rate, const Roofline& roofline);
+
+/// The same for problems so small that the call's own time shows, beside what they would take at `large_rate`, work per
+/// second; 0 where that is not known.
+std::string small_sizes_head();
+std::string small_sizes_row(const Ladder& ladder, const Measurement& measured, double large_rate);
 
 /// Title, column names and rule of the table of single calls: one column per step, and the ratio of the last one's time
 /// to that of the step called `beside`.

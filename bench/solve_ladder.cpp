@@ -46,8 +46,8 @@ std::vector<Step> production_steps(const std::shared_ptr<const Systems<T>>& syst
                       SpdMethod::gauss_jordan),
       production_step(systems, "production: L D L^T, backward stable; status per system", SpdMethod::ldlt)};
   if (scalar_type_of<T> == ScalarType::float64 && !systems->shape.wants_inverse())
-    steps.push_back(production_step(systems, "production: ldlt by its other name: cuda has no mixed precision of its own",
-                                    SpdMethod::mixed));
+    steps.push_back(production_step(
+        systems, "production: ldlt by its other name: cuda has no mixed precision of its own", SpdMethod::mixed));
   steps.push_back(
       production_step(systems, "production: the fastest method whose backward error is small enough for every system",
                       SpdMethod::automatic));
@@ -86,7 +86,7 @@ Ladder empty_ladder(const std::shared_ptr<const Systems<T>>& systems) {
   }
   ladder.bound = shape.wants_inverse() ? Bound::copy : Bound::read;
   ladder.poison = [systems](cudaStream_t stream) { systems->poison(stream); };
-  ladder.check = [systems] { return systems->worst_error(); };
+  ladder.check = [systems] { return Judgement{systems->worst_error()}; };
   return ladder;
 }
 

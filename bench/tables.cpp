@@ -1,7 +1,10 @@
 #include "bench/tables.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "bench/potential_host.hpp"
+#include "bench/potential_ladder.hpp"
 #include "bench/solve_ladder.hpp"
 #include "core/error.hpp"
 
@@ -37,14 +40,41 @@ std::vector<LadderTable> make_tables() {
   for (const int nrhs : {4, 16}) add_both(tables, "rhs", {32, nrhs, Storage::dense}, mebi / 2);
   add_both(tables, "determinant", {32, 0, Storage::dense, true}, mebi);
   tables.push_back(
-      {"potential", [] { return potential_ladder(256, 16384); }, [] { return potential_ladder(37, 301); }});
+      {"potential", [] { return potential_ladder(256, 16384); }, [] { return potential_ladder(133, 301); }});
+  tables.push_back({"field", [] { return field_ladder(256, 16384); }, [] { return field_ladder(37, 301); }});
+  tables.push_back({"potential_cpu", [] { return host_potential_ladder<float>(256, 4096, 4); },
+                    [] { return host_potential_ladder<float>(37, 301, 3); }});
+  tables.push_back({"potential_cpu", [] { return host_potential_ladder<double>(256, 4096, 4); },
+                    [] { return host_potential_ladder<double>(37, 301, 3); }});
   return tables;
+}
+
+/// The production call on a cubic lattice.
+LadderTable production_table(std::string name, std::int64_t edge, std::int64_t charges) {
+  return {std::move(name), [=] { return production_potential_ladder(edge, charges); },
+          [=] { return production_potential_ladder(edge / 8 + 3, charges / 8 + 3); }};
 }
 
 }  // namespace
 
 const std::vector<LadderTable>& ladder_tables() {
   static const std::vector<LadderTable> tables = make_tables();
+  return tables;
+}
+
+const std::vector<LadderTable>& potential_sizes() {
+  static const std::vector<LadderTable> tables{
+      production_table("potential_sizes", 256, 16384),
+      {"potential_sizes", [] { return ragged_potential_ladder(10'000, 32, 50, 500); },
+       [] { return ragged_potential_ladder(23, 11, 5, 50); }},
+      production_table("potential_sizes", 512, 500)};
+  return tables;
+}
+
+const std::vector<LadderTable>& small_potential_sizes() {
+  static const std::vector<LadderTable> tables{
+      production_table("potential_calls", 32, 100), production_table("potential_calls", 64, 100),
+      production_table("potential_calls", 64, 1000), production_table("potential_calls", 128, 1000)};
   return tables;
 }
 
@@ -58,8 +88,7 @@ std::vector<std::string> table_names() {
   std::vector<std::string> names;
   for (const LadderTable& table : ladder_tables())
     if (names.empty() || names.back() != table.name) names.push_back(table.name);
-  names.emplace_back("calls");
-  names.emplace_back("cpu");
+  for (const char* name : {"potential_sizes", "potential_calls", "calls", "cpu"}) names.emplace_back(name);
   return names;
 }
 

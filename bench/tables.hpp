@@ -22,7 +22,15 @@ const std::vector<LadderTable>& ladder_tables();
 inline constexpr std::int64_t call_batches[] = {1, 10, 100, 1000, 10'000, 100'000, 1 << 20};
 Ladder calls_ladder(std::int64_t batch);
 
-/// The names of all tables, each once, in the order of the report: those of the ladders, then "calls" and "cpu".
+/// Potentials by the production call, one step on problems of several sizes. The first one is large: the others are
+/// compared with it.
+const std::vector<LadderTable>& potential_sizes();
+
+/// Potentials so small that the call's own time shows.
+const std::vector<LadderTable>& small_potential_sizes();
+
+/// The names of all tables, each once, in the order of the report: those of the ladders, then "potential_sizes",
+/// "potential_calls", "calls" and "cpu".
 std::vector<std::string> table_names();
 
 /// The names in "solve,calls". Throws Error (usage) for one that no table has.

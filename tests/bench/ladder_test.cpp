@@ -4,16 +4,21 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 
+#include "bench/potential_ladder.hpp"
+#include "bench/potential_problem.hpp"
 #include "bench/solve_peers.hpp"
 #include "bench/solve_systems.hpp"
 #include "bench/tables.hpp"
 #include "core/device.hpp"
 #include "core/device_cuda.hpp"
+#include "physics/potential.hpp"
 
 namespace smallbatch {
 namespace {
@@ -28,14 +33,19 @@ class Ladders : public ::testing::Test {
     EXPECT_FALSE(ladder.steps.empty());
     std::set<std::string> names;
     for (const Step& step : ladder.steps) {
-      EXPECT_LE(measure(ladder, step, 1).error_over_bound, 1) << ladder.title << ": " << step.name;
+      const Judgement judgement = measure(ladder, step, 1).judgement;
+      if (step.l2_limit > 0)
+        EXPECT_LE(judgement.relative_l2, step.l2_limit) << ladder.title << ": " << step.name;
+      else
+        EXPECT_LE(judgement.error_over_bound, 1) << ladder.title << ": " << step.name;
       EXPECT_TRUE(names.insert(step.name).second) << ladder.title << " has two steps " << step.name;
     }
   }
 };
 
 TEST_F(Ladders, EveryStepOfEveryTableIsRight) {
-  for (const LadderTable& table : ladder_tables()) expect_right(table.sample());
+  for (const std::vector<LadderTable>& tables : {ladder_tables(), potential_sizes(), small_potential_sizes()})
+    for (const LadderTable& table : tables) expect_right(table.sample());
 }
 
 TEST_F(Ladders, EverySingleCallIsRight) {
@@ -43,7 +53,7 @@ TEST_F(Ladders, EverySingleCallIsRight) {
     const Ladder ladder = calls_ladder(batch);
     for (const Step& step : ladder.steps) {
       const Measurement measured = measure_calls(ladder, step);
-      EXPECT_LE(measured.error_over_bound, 1) << ladder.title << ": " << step.name;
+      EXPECT_TRUE(measured.right) << ladder.title << ": " << step.name << ", " << measured.judgement.error_over_bound;
       EXPECT_GT(measured.lowest_seconds, 0);
       EXPECT_LE(measured.lowest_seconds, measured.median_seconds);
       EXPECT_LE(measured.median_seconds, measured.highest_seconds);
@@ -54,14 +64,45 @@ TEST_F(Ladders, EverySingleCallIsRight) {
 TEST_F(Ladders, AStepThatWritesNothingIsWrong) {
   Step nothing;
   nothing.launch = [](cudaStream_t) {};
-  for (const LadderTable& table : ladder_tables())
-    EXPECT_GT(measure(table.sample(), nothing, 1).error_over_bound, 1) << table.name;
+  for (const LadderTable& table : ladder_tables()) {
+    const Ladder ladder = table.sample();
+    nothing.l2_limit = 0;
+    EXPECT_FALSE(measure(ladder, nothing, 1).right) << table.name;
+    if (!ladder.shows_l2) continue;
+    nothing.l2_limit = 1e30;
+    EXPECT_FALSE(measure(ladder, nothing, 1).right) << table.name;
+  }
+}
+
+TEST_F(Ladders, AStepWithoutABoundIsJudgedByItsL2Error) {
+  Ladder ladder;
+  ladder.poison = [](cudaStream_t) {};
+  ladder.check = [] { return Judgement{5, 1e-6}; };
+  Step step;
+  step.launch = [](cudaStream_t) {};
+  EXPECT_FALSE(measure(ladder, step, 1).right);
+  step.l2_limit = 1e-5;
+  EXPECT_TRUE(measure(ladder, step, 1).right);
+  step.check = [] { return Judgement{0.5, 1e-4}; };
+  EXPECT_FALSE(measure(ladder, step, 1).right) << "its own check comes first";
+}
+
+TEST_F(Ladders, AHostsStepIsTimedByTheHostsClock) {
+  Ladder ladder;
+  ladder.poison = [](cudaStream_t) {};
+  ladder.check = [] { return Judgement{}; };
+  Step step;
+  step.host = true;
+  step.launch = [](cudaStream_t) { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+  const Measurement measured = measure(ladder, step, 3);
+  EXPECT_GE(measured.lowest_seconds, 5e-3);
+  EXPECT_TRUE(measured.kernels.empty());
 }
 
 TEST_F(Ladders, AWrongStepIsNotTimed) {
   Ladder ladder;
   ladder.poison = [](cudaStream_t) {};
-  ladder.check = [] { return std::numeric_limits<double>::quiet_NaN(); };
+  ladder.check = [] { return Judgement{std::numeric_limits<double>::quiet_NaN()}; };
   int launches = 0;
   Step step;
   step.launch = [&](cudaStream_t) { ++launches; };
@@ -105,6 +146,57 @@ TEST_F(Ladders, KernelsTellWhatTheyTake) {
   }
   for (const char* name : {"rows_per_thread_1", "rows_per_thread_16", "lane_per_row_shuffles", "four_rows_per_lane"})
     EXPECT_TRUE(seen.count(name)) << name;
+}
+
+TEST_F(Ladders, AKernelLaunchedAgainIsListedOnce) {
+  const Ladder ladder = potential_ladder(40, 9000);  // three batches of charges in constant memory
+  expect_right(ladder);
+  for (const Step& step : ladder.steps) {
+    if (step.name == "one_point_constant") {
+      EXPECT_EQ(kernel_resources(step).size(), 1U);
+    }
+    if (step.name == "tile_4x4") {
+      EXPECT_EQ(kernel_resources(step).at(0).shared_bytes, 256 * 16U);
+    }
+  }
+}
+
+TEST_F(Ladders, OneBadPotentialIsFound) {
+  const DevicePotentialProblem problem({7, 6, 5}, {40, 3, 20}, true);
+  const Stream stream;
+  const auto put = [&](float* values, std::int64_t index, float value) {
+    check(cudaMemcpy(values + index, &value, sizeof(value), cudaMemcpyHostToDevice));
+  };
+  std::vector<float> potential, field;
+  for (std::int64_t p = 0; p < problem.count; ++p) {
+    std::vector<std::int64_t> points(static_cast<std::size_t>(problem.shape.points()));
+    for (std::size_t i = 0; i < points.size(); ++i) points[i] = static_cast<std::int64_t>(i);
+    std::vector<ReferencePotential> expected(points.size());
+    reference_potential(problem.charges(), problem.lattice(), p, {}, ScalarType::float32, points, expected);
+    for (const ReferencePotential& at : expected) {
+      potential.push_back(static_cast<float>(at.potential));
+      for (const double component : at.field) field.push_back(static_cast<float>(component));
+    }
+  }
+  const auto restore = [&] {
+    problem.poison(stream.get());
+    stream.synchronize();
+    check(cudaMemcpy(problem.result.potential, potential.data(), potential.size() * sizeof(float),
+                     cudaMemcpyHostToDevice));
+    check(cudaMemcpy(problem.result.field, field.data(), field.size() * sizeof(float), cudaMemcpyHostToDevice));
+  };
+  restore();
+  EXPECT_LE(problem.judge(true).error_over_bound, 1);
+  EXPECT_LE(problem.judge(true).relative_l2, 1e-6);
+  put(problem.result.potential, problem.points() - 1, 1e3F);  // the last target, which the referee judges
+  EXPECT_GT(problem.judge(true).error_over_bound, 1);
+  EXPECT_GT(problem.judge(true).relative_l2, 1e-5);
+  restore();
+  put(problem.result.field, 3 * problem.points() - 1, 1e3F);
+  EXPECT_GT(problem.judge(true).error_over_bound, 1);
+  EXPECT_LE(problem.judge(false).error_over_bound, 1);
+  put(problem.result.field, 4, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_GT(problem.judge(true).relative_l2, 1e30);
 }
 
 TEST_F(Ladders, OneBadNumberIsFound) {

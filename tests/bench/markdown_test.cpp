@@ -21,13 +21,15 @@ struct Markdown : public ::testing::Test {
     ladder.flops_convention = "2 n^3 per system";
     step.name = "mechanism";
     step.idea = "what is new";
-    measured.error_over_bound = 0.25;
+    measured.judgement = {0.25, 3e-7};
+    measured.right = true;
     measured.lowest_seconds = 0.9e-3;
     measured.median_seconds = 1e-3;
     measured.highest_seconds = 1.5e-3;
     measured.kernels = {{96, 0, 4224, 128, 20}};
     roofline.read = 16e12;
     roofline.copy = 10e12;
+    roofline.roots = 4e9;
   }
   [[nodiscard]] std::string row(double first_rate = 0) const {
     return ladder_row(ladder, step, measured, first_rate, roofline);
@@ -73,7 +75,8 @@ TEST_F(Markdown, SeveralKernelsStandInTheOrderOfTheirLaunch) {
 
 TEST_F(Markdown, WhatIsNotWithinItsBoundShowsNoTime) {
   for (const double error : {1.01, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
-    measured.error_over_bound = error;
+    measured.judgement.error_over_bound = error;
+    measured.right = false;
     EXPECT_NE(row().find("wrong, not timed"), std::string::npos) << row();
     EXPECT_EQ(row().find("2000.0"), std::string::npos) << row();
     EXPECT_EQ(row().find("0.900 to"), std::string::npos) << row();
@@ -81,30 +84,90 @@ TEST_F(Markdown, WhatIsNotWithinItsBoundShowsNoTime) {
 }
 
 TEST_F(Markdown, EveryLineHasTheColumnsOfTheHead) {
-  for (const double flops : {0.0, 5e9}) {
-    ladder.flops = flops;
-    const std::string head = ladder_head(ladder);
-    EXPECT_EQ(head.find("Gflop/s (2 n^3 per system)") != std::string::npos, flops > 0);
-    const std::int64_t columns = bars(line_of(head, "| step"));
-    EXPECT_GT(columns, 10);
-    EXPECT_EQ(bars(line_of(head, "|---")), columns);
-    measured.error_over_bound = 0.5;
-    EXPECT_EQ(bars(row()), columns);
-    measured.error_over_bound = 2;
-    EXPECT_EQ(bars(row()), columns);
-  }
+  for (const double flops : {0.0, 5e9})
+    for (const Bound bound : {Bound::read, Bound::special_function, Bound::none})
+      for (const bool l2 : {false, true}) {
+        ladder.flops = flops;
+        ladder.bound = bound;
+        ladder.shows_l2 = l2;
+        const std::string head = ladder_head(ladder);
+        EXPECT_EQ(head.find("Gflop/s (2 n^3 per system)") != std::string::npos, flops > 0);
+        EXPECT_EQ(head.find("relative L2 error") != std::string::npos, l2);
+        EXPECT_EQ(head.find("registers") != std::string::npos, bound != Bound::none);
+        const std::int64_t columns = bars(line_of(head, "| step"));
+        EXPECT_GT(columns, bound == Bound::none ? 6 : 10);
+        EXPECT_EQ(bars(line_of(head, "|---")), columns);
+        for (const bool right : {true, false})
+          for (const bool host : {false, true}) {
+            measured.right = right;
+            step.host = host;
+            EXPECT_EQ(bars(row()), columns);
+          }
+      }
+}
+
+TEST_F(Markdown, RootsAreComparedWithTheSpecialFunctionUnit) {
+  ladder.bound = Bound::special_function;  // 2000 million a second, one root each, of 4000
+  EXPECT_NE(row().find("| 50.0 |"), std::string::npos) << row();
+  EXPECT_NE(ladder_head(ladder).find("% of the special-function roofline"), std::string::npos);
+}
+
+TEST_F(Markdown, RatesComeInTheLaddersUnit) {
+  ladder.unit = "pairs";
+  ladder.exponent = 9;
+  EXPECT_NE(ladder_head(ladder).find("| 10^9 pairs/s |"), std::string::npos);
+  EXPECT_NE(row().find("| 2.00 |"), std::string::npos) << row();
+  ladder.exponent = 12;
+  EXPECT_NE(row().find("| 0.002 |"), std::string::npos) << row();
+}
+
+TEST_F(Markdown, ASampleCountsForItsPart) {
+  step.host = true;
+  step.part = 0.25;
+  EXPECT_EQ(work_per_second(ladder, step, measured), 500e6);
+  EXPECT_NE(row().find("| 500.0 | 1250 |  | 1.00 |"), std::string::npos) << row();
+}
+
+TEST_F(Markdown, TheL2ErrorAndTheNoteAreShown) {
+  ladder.shows_l2 = true;
+  ladder.note = "What is to be known.";
+  EXPECT_NE(row().find("| 3.0e-07 | 0.250 | 0.900 to"), std::string::npos) << row();
+  EXPECT_NE(ladder_head(ladder).find("\n\nWhat is to be known.\n\n| step"), std::string::npos);
+}
+
+TEST_F(Markdown, SizesAreComparedWithTheFirst) {
+  ladder.bound = Bound::special_function;
+  ladder.shows_l2 = true;
+  ladder.steps = {step};
+  const std::string head = sizes_head(ladder);
+  const std::string line = sizes_row(ladder, measured, 4e9, roofline);
+  EXPECT_EQ(line, "| solve, n=4 | 2000.0 | 0.500 | 50.0 | 8000.0 | 3.0e-07 | 0.250 | 0.900 to 1.500 |\n");
+  EXPECT_EQ(bars(line), bars(line_of(head, "| problems")));
+  measured.right = false;
+  EXPECT_EQ(bars(sizes_row(ladder, measured, 4e9, roofline)), bars(line));
+  EXPECT_NE(sizes_row(ladder, measured, 4e9, roofline).find("wrong, not timed"), std::string::npos);
+}
+
+TEST_F(Markdown, SmallSizesStandBesideTheLargeOnesRate) {
+  EXPECT_EQ(small_sizes_row(ladder, measured, 20e9), "| solve, n=4 | 1000.0 | 100.0 | 10.0 |\n");
+  const std::int64_t columns = bars(line_of(small_sizes_head(), "| problem"));
+  EXPECT_EQ(columns, 5);
+  EXPECT_EQ(bars(small_sizes_row(ladder, measured, 0)), columns);
+  measured.right = false;
+  EXPECT_EQ(bars(small_sizes_row(ladder, measured, 20e9)), columns);
 }
 
 TEST(MarkdownOfCalls, MicrosecondsAndTheRatio) {
   const std::vector<std::string> steps{"vendor", "gauss_jordan", "automatic"};
   std::vector<Measurement> measured(3);
+  for (Measurement& m : measured) m.right = true;
   measured[0].median_seconds = 40e-6;
   measured[1].median_seconds = 8e-6;
   measured[2].median_seconds = 12e-6;
   EXPECT_EQ(calls_row(100, steps, "gauss_jordan", measured), "| 100 | 40.0 | 8.0 | 12.0 | 1.50 |\n");
   EXPECT_EQ(calls_head(steps, "gauss_jordan"),
             "| batch | vendor | gauss_jordan | automatic | automatic / gauss_jordan |\n|---|---|---|---|---|\n");
-  measured[1].error_over_bound = std::numeric_limits<double>::quiet_NaN();
+  measured[1].right = false;
   EXPECT_EQ(calls_row(100, steps, "gauss_jordan", measured), "| 100 | 40.0 | wrong | 12.0 |  |\n");
 }
 
