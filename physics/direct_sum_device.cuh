@@ -4,7 +4,6 @@
 
 #include "physics/direct_sum.cuh"
 #include "physics/near_charges.hpp"
-#include "physics/partial_sums.hpp"
 
 namespace smallbatch {
 
@@ -13,8 +12,11 @@ namespace {
 inline constexpr int warp_lanes = 32;
 inline constexpr unsigned whole_warp = 0xffffffffU;
 inline constexpr int charges_in_shared_memory = 256;
-static_assert(charges_in_shared_memory % charges_per_partial_sum == 0);
-static_assert(charges_per_partial_sum % charges_per_group == 0);
+
+/// Terms that are added in T before a total takes their sum: no term takes part in more than 32 rounded additions, 16
+/// on average, each of which costs up to u of what the sum holds. The bound leaves 4 u for everything.
+inline constexpr int charges_per_sum = 32;
+static_assert(charges_in_shared_memory % charges_per_sum == 0);
 
 /// What is wrong with a problem's input; not finite outweighs out of range.
 enum Fault : unsigned { not_finite = 1, out_of_range = 2 };
@@ -49,13 +51,16 @@ template <class T>
 struct Truncation {
   T softening2;   ///< eps^2
   T one;          ///< 1 + eps^2/c^2, so that w = one - rho^2/c^2
-  T per_cutoff2;  ///< 1/c^2
+  T per_cutoff2;  ///< 1/c^2, a little too large: w must not be above 0 at the cut-off, whatever its rounding
 };
 template <class T>
 Truncation<T> truncation_of(const PotentialOptions& options) {
-  const double softening2 = options.softening * options.softening;
-  const double per_cutoff2 = options.cutoff > 0 ? 1 / (options.cutoff * options.cutoff) : 0;
-  return {static_cast<T>(softening2), static_cast<T>(1 + softening2 * per_cutoff2), static_cast<T>(per_cutoff2)};
+  constexpr bool single = sizeof(T) == sizeof(float);
+  // A cut-off whose square T cannot hold reaches no target that is not summed again in double precision.
+  const double cutoff = options.cutoff > 0 ? fmax(options.cutoff, single ? 1e-18 : 1e-150) : 0;
+  const double softening2 = options.softening * options.softening, per_cutoff2 = cutoff > 0 ? 1 / (cutoff * cutoff) : 0;
+  return {static_cast<T>(softening2), static_cast<T>(1 + softening2 * per_cutoff2),
+          static_cast<T>(per_cutoff2 * (single ? 1 + 0x1p-21 : 1 + 0x1p-50))};
 }
 
 /// 1/sqrt(x). For float the hardware's approximation (2^-22.9 relative) with denormals flushed, on purpose: rsqrtf
@@ -73,48 +78,40 @@ __device__ __forceinline__ double saturate(double x) { return fmin(fmax(x, 0.0),
 __device__ __forceinline__ float multiply(float a, float b) { return __fmul_rn(a, b); }
 __device__ __forceinline__ double multiply(double a, double b) { return __dmul_rn(a, b); }
 
-/// sum += q / sqrt(r2) without the special-function unit: y from the bits of r2 (e = 1 - r2 y^2 is in [0.008, 0.126]),
-/// then y P(e), P the polynomial of degree 4 with the smallest relative error of 1/sqrt(1 - e) there. Evaluated in
-/// single precision for every mantissa the largest error is 1.17e-7 (2^-23.03), as good as the hardware's.
+/// sum += q / sqrt(r2) without the special-function unit: y from the bits of r2, with r2 y^2 in [1.5, 1.6875], then
+/// y P(r2 y^2 - 1.5), P the polynomial of degree 4 with the smallest relative error. Evaluated in single precision for
+/// every mantissa the largest error of y P is 9.3e-8 (2^-23.4), below the hardware's.
 __device__ __forceinline__ void add_in_software(float r2, float q, float& sum) {
-  const float y = __int_as_float(0x5f2ff000 - (__float_as_int(r2) >> 1));
-  const float e = __fmaf_rn(-__fmul_rn(r2, y), y, 1.0F);
-  float p = __fmaf_rn(0.375179142F, e, 0.299353778F);
-  p = __fmaf_rn(p, e, 0.375715196F);
-  p = __fmaf_rn(p, e, 0.499984235F);
-  p = __fmaf_rn(p, e, 1.00000012F);
+  const float y = __int_as_float(0x5f600000 - (__float_as_int(r2) >> 1));
+  const float e = __fmaf_rn(__fmul_rn(r2, y), y, -1.5F);
+  float p = __fmaf_rn(0.033713188F, e, -0.0739989504F);
+  p = __fmaf_rn(p, e, 0.135978669F);
+  p = __fmaf_rn(p, e, -0.272163033F);
+  p = __fmaf_rn(p, e, 0.816496551F);
   sum = __fmaf_rn(__fmul_rn(q, y), p, sum);
 }
 
-/// A total of partial sums, where it lies between them: in double for single precision, with what its additions lost
-/// (Knuth's two-sum) for double precision.
+/// A total of sums that takes back at the next addition what it lost at the last (W. Kahan, Commun. ACM 8, 40 (1965)):
+/// its error does not grow with their number, and no number of twice the length is needed until it is read.
 template <class T>
-struct Total;
-template <>
-struct Total<float> {
-  double sum;
-  __device__ void add(float partial) { sum += static_cast<double>(partial); }
-  [[nodiscard]] __device__ double value() const { return sum; }
-};
-template <>
-struct Total<double> {
-  double sum, lost;
-  __device__ void add(double partial) {
-    const double next = sum + partial, gained = next - sum;
-    lost += (sum - (next - gained)) + (partial - gained);
-    sum = next;
+struct Total {
+  T sum, surplus;
+  __device__ __forceinline__ void add(T next) {
+    const T corrected = next - surplus, grown = sum + corrected;
+    surplus = (grown - sum) - corrected;
+    sum = grown;
   }
-  [[nodiscard]] __device__ double value() const { return sum + lost; }
+  [[nodiscard]] __device__ double value() const { return static_cast<double>(sum) - static_cast<double>(surplus); }
 };
 
 /// What double precision finds at one target.
 struct TargetSums {
-  double others = 0;     // q g of the charges off the target
-  double field[3]{};     // their field
-  double net = 0;        // q of those on it
-  double magnitude = 0;  // |q| of those on it
+  Total<double> others{};  // q g of the charges off the target
+  double field[3]{};       // their field
+  double net = 0;          // q of those on it
+  double magnitude = 0;    // |q| of those on it
   __device__ void add(const TargetSums& more) {
-    others += more.others;
+    others.add(more.others.value());
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) field[axis] += more.field[axis];
     net += more.net;
@@ -131,11 +128,13 @@ struct TargetSums {
     const double per_rho = rsqrt(r2 + options.softening * options.softening);
     double g = per_rho, slope = per_rho * per_rho * per_rho;
     if (options.cutoff > 0) {
-      const double per_cutoff2 = 1 / (options.cutoff * options.cutoff), w = fmax(0.0, 1 - r2 * per_cutoff2);
+      const double cutoff2 = options.cutoff * options.cutoff, per_cutoff2 = 1 / cutoff2;
+      if (r2 >= cutoff2) return;
+      const double w = 1 - r2 * per_cutoff2;
       g = per_rho * w * w;
       slope = per_rho * w * (w * per_rho * per_rho + 4 * per_cutoff2);
     }
-    others += q * g;
+    others.add(q * g);
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) field[axis] += q * d[axis] * slope;
   }
@@ -145,7 +144,8 @@ struct TargetSums {
 __device__ inline TargetSums sum_over_warp(TargetSums sums) {
   for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
     TargetSums other;
-    other.others = __shfl_down_sync(whole_warp, sums.others, distance);
+    other.others = {__shfl_down_sync(whole_warp, sums.others.sum, distance),
+                    __shfl_down_sync(whole_warp, sums.others.surplus, distance)};
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) other.field[axis] = __shfl_down_sync(whole_warp, sums.field[axis], distance);
     other.net = __shfl_down_sync(whole_warp, sums.net, distance);
@@ -160,7 +160,7 @@ template <class T>
 __device__ void store_exact(const PotentialResult<T>& result, std::int64_t index, const TargetSums& sums,
                             const PotentialOptions& options) {
   const double potential =
-      apply_singularity(options.singular, options.unit_factor * sums.others, sums.net, sums.magnitude);
+      apply_singularity(options.singular, options.unit_factor * sums.others.value(), sums.net, sums.magnitude);
   result.potential[index] = static_cast<T>(potential);
   if (result.field == nullptr) return;
   const bool singular = isinf(potential) && sums.magnitude > 0;

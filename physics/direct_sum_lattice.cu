@@ -11,6 +11,8 @@
 // the end, from the original coordinates, and applies the singularity policy. So a block needs nothing from any other,
 // and a value does not depend on how points are dealt to blocks: which root is whose follows from x alone, and every
 // sum has one fixed order.
+#include <type_traits>
+
 #include "physics/direct_sum_device.cuh"
 #include "physics/direct_sum_kernels.cuh"
 
@@ -76,14 +78,19 @@ __device__ __forceinline__ bool on_lattice_point(const Placement& place, const S
 }
 
 /// What a block keeps in shared memory.
-template <class T, class L, int Values>
+template <class T, class L>
 struct Memory {
   ShiftedCharge<T> charge[charges_in_shared_memory];
-  Total<T> total[Values][L::points][L::threads];
+  double per_spacing[3];
   unsigned again[L::threads * L::points / warp_lanes];  // bit: this point of the block is summed again
   unsigned within_reach;                                // bit: some of these 32 charges are within the cut-off
   unsigned faults;
   int on_points;
+};
+
+template <class T, class L>
+struct MemoryWithField : Memory<T, L> {
+  Total<T> total[4][L::points][L::threads];
 };
 
 /// The block's place in its problem.
@@ -168,7 +175,7 @@ __device__ __forceinline__ void stage(const ChargeBatch& charges, const LatticeB
         in_range = in_range && fabs(s[axis].shifted) <= largest_input<T> &&
                    static_cast<double>(points[axis] - 1) * spacing[axis] <= largest_input<T>;
         sum += fabs(s[axis].shifted);
-        const double index = rint(s[axis].shifted * (1 / spacing[axis]));
+        const double index = rint(s[axis].shifted * memory.per_spacing[axis]);
         off_planes = fmax(off_planes, fabs(fma(-index, spacing[axis], s[axis].shifted)));
       }
       if (!finite || !in_range) {
@@ -275,37 +282,59 @@ inline constexpr int unrolled_charges = sizeof(T) == sizeof(double) ? 1
                                         : Values == 1               ? 4
                                                                     : 2;
 
-/// Adds the charges in shared memory, `count` of them filled up with no charges, to the block's totals. The bound of a
-/// field leaves room for running sums of 64 terms; V is summed in groups besides.
+/// A thread's totals: of a potential in registers, of a field, which is four times as much, in shared memory.
+template <class T, class L, int Values>
+struct Totals {
+  Total<T> (&of)[Values][L::points][L::threads];
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int v = 0; v < Values; ++v)
+#pragma unroll
+      for (int p = 0; p < L::points; ++p) of[v][p][threadIdx.x] = {};
+  }
+  __device__ __forceinline__ void add(int v, int p, T sum) { of[v][p][threadIdx.x].add(sum); }
+  [[nodiscard]] __device__ __forceinline__ double value(int v, int p) const { return of[v][p][threadIdx.x].value(); }
+};
+template <class T, class L>
+struct Totals<T, L, 1> {
+  Total<T> of[L::points];
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int p = 0; p < L::points; ++p) of[p] = {};
+  }
+  __device__ __forceinline__ void add(int, int p, T sum) { of[p].add(sum); }
+  [[nodiscard]] __device__ __forceinline__ double value(int, int p) const { return of[p].value(); }
+};
+
+template <class L, class T>
+__device__ __forceinline__ Totals<T, L, 1> totals_in(Memory<T, L>&) {
+  return {};
+}
+template <class L, class T>
+__device__ __forceinline__ Totals<T, L, 4> totals_in(MemoryWithField<T, L>& memory) {
+  return {memory.total};
+}
+
+/// Adds the charges in shared memory, `count` of them filled up with no charges, to the thread's totals.
 template <class T, class L, bool Cutoff, int Values, class M>
 __device__ __forceinline__ void add_staged(int count, const T (&x)[L::x], const T (&y)[L::y], T z,
-                                           const Truncation<T>& truncation, M& memory) {
+                                           const Truncation<T>& truncation, const M& memory,
+                                           Totals<T, L, Values>& totals) {
+  constexpr int unrolled = unrolled_charges<T, Values>;
 #pragma unroll 1
-  for (int part = 0; part < count; part += charges_per_partial_sum) {
-    T sum[Values][L::y][L::x] = {}, potential[L::y][L::x] = {};
-#pragma unroll 1
-    for (int group = part; group < part + charges_per_partial_sum; group += charges_per_group) {
-      if (group >= count) break;
-      // Where none of 32 charges is within the cut-off all they would add is zeros.
-      if (Cutoff && (memory.within_reach >> (group / warp_lanes) & 1) == 0) continue;
-#pragma unroll(unrolled_charges<T, Values>)
-      for (int k = 0; k < charges_per_group; ++k)
-        add_charge<T, L, Cutoff>(memory.charge[group + k], x, y, z, truncation, sum);
-#pragma unroll
-      for (int j = 0; j < L::y; ++j)
-#pragma unroll
-        for (int i = 0; i < L::x; ++i) {
-          potential[j][i] += sum[0][j][i];
-          sum[0][j][i] = 0;
-        }
-    }
+  for (int first = 0; first < count; first += charges_per_sum) {
+    // Where none of 32 charges is within the cut-off all they would add is zeros.
+    if (Cutoff && (memory.within_reach >> (first / warp_lanes) & 1) == 0) continue;
+    T sum[Values][L::y][L::x] = {};
+#pragma unroll unrolled
+    for (int k = 0; k < charges_per_sum; ++k)
+      add_charge<T, L, Cutoff>(memory.charge[first + k], x, y, z, truncation, sum);
 #pragma unroll
     for (int v = 0; v < Values; ++v)
 #pragma unroll
       for (int j = 0; j < L::y; ++j)
 #pragma unroll
-        for (int i = 0; i < L::x; ++i)
-          memory.total[v][j * L::x + i][threadIdx.x].add(v == 0 ? potential[j][i] : sum[v][j][i]);
+        for (int i = 0; i < L::x; ++i) totals.add(v, j * L::x + i, sum[v][j][i]);
   }
 }
 
@@ -341,7 +370,7 @@ __global__ void __launch_bounds__(L::threads, 1)
     lattice_kernel(ChargeBatch charges, LatticeBatch lattice, Cells cells, PotentialOptions options,
                    Truncation<T> truncation, PotentialResult<T> result) {
   constexpr int values = Field ? 4 : 1;
-  using M = Memory<T, L, values>;
+  using M = std::conditional_t<Field, MemoryWithField<T, L>, Memory<T, L>>;
   extern __shared__ char shared_memory[];
   M& memory = *reinterpret_cast<M*>(shared_memory);
   const Block block{blockIdx.x / cells.blocks_per_problem,
@@ -355,10 +384,9 @@ __global__ void __launch_bounds__(L::threads, 1)
     memory.faults = 0;
     memory.on_points = 0;
   }
-#pragma unroll
-  for (int v = 0; v < values; ++v)
-#pragma unroll
-    for (int p = 0; p < L::points; ++p) memory.total[v][p][threadIdx.x] = {};
+  if (threadIdx.x < 3) memory.per_spacing[threadIdx.x] = 1 / lattice.spacing[3 * block.problem + threadIdx.x];
+  Totals<T, L, values> totals = totals_in<L>(memory);
+  totals.clear();
 
   T x[L::x], y[L::y];
   const double* spacing = lattice.spacing + 3 * block.problem;
@@ -377,7 +405,7 @@ __global__ void __launch_bounds__(L::threads, 1)
     stage<T, L, Cutoff>(charges, lattice, cells, block, options, begin, last, memory);
     __syncthreads();  // these are there
     const auto count = static_cast<int>(min(last - begin, static_cast<std::int64_t>(charges_in_shared_memory)));
-    add_staged<T, L, Cutoff, values>(count, x, y, z, truncation, memory);
+    add_staged<T, L, Cutoff>(count, x, y, z, truncation, memory, totals);
   }
   __syncthreads();  // all has been said about the charges
 
@@ -398,7 +426,7 @@ __global__ void __launch_bounds__(L::threads, 1)
 #pragma unroll
         for (int v = 0; v < values; ++v) {
           T& stored = v == 0 ? result.potential[index] : result.field[3 * index + v - 1];
-          const double value = options.unit_factor * memory.total[v][j * L::x + i][threadIdx.x].value();
+          const double value = options.unit_factor * totals.value(v, j * L::x + i);
           stored = faults == 0 ? static_cast<T>(value) : static_cast<T>(NAN);
         }
       }
@@ -419,7 +447,7 @@ cudaError_t launch(const ChargeBatch& charges, const LatticeBatch& lattice, cons
   constexpr std::int64_t most_blocks = 0x7fffffff;  // 2^42 points: more than any device holds
   const Cells cells = cells_of<L>(lattice, charges.count);
   if (cells.blocks > most_blocks) return cudaErrorInvalidValue;
-  constexpr int bytes = sizeof(Memory < T, L, Field ? 4 : 1 >);
+  constexpr int bytes = Field ? sizeof(MemoryWithField<T, L>) : sizeof(Memory<T, L>);
   const auto kernel = lattice_kernel<T, L, Field, Cutoff>;
   if (bytes > 48 << 10) {
     const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);

@@ -197,28 +197,22 @@ __global__ void __launch_bounds__(point_threads)
 #pragma unroll
     for (int p = 0; p < points_per_thread; ++p) smallest[p] = static_cast<T>(largest_input<T>);
 #pragma unroll 1
-    for (int part = 0; part < staged; part += charges_per_partial_sum) {
+    for (int group = 0; group < staged; group += charges_per_sum) {
       T potential[points_per_thread] = {}, field[points_per_thread][3] = {};
-#pragma unroll 1
-      for (int group = part; group < part + charges_per_partial_sum && group < staged; group += charges_per_group) {
-        T sum[points_per_thread] = {};
-        const auto add = [&](int k, bool compare) __attribute__((always_inline)) {
+      const auto add = [&](int k, bool compare) __attribute__((always_inline)) {
 #pragma unroll
-          for (int p = 0; p < points_per_thread; ++p) {
-            const bool self = compare && here + k == first + p * point_threads + static_cast<int>(threadIdx.x);
-            add_charge<T, Field, Cutoff>(memory.charge[k], x[p], y[p], z[p], self, truncation, sum[p], field[p],
-                                         smallest[p]);
-          }
-        };
-        if (meets_itself) {
-#pragma unroll 1
-          for (int k = group; k < group + charges_per_group; ++k) add(k, true);
-        } else {
-#pragma unroll 2
-          for (int k = group; k < group + charges_per_group; ++k) add(k, false);
+        for (int p = 0; p < points_per_thread; ++p) {
+          const bool self = compare && here + k == first + p * point_threads + static_cast<int>(threadIdx.x);
+          add_charge<T, Field, Cutoff>(memory.charge[k], x[p], y[p], z[p], self, truncation, potential[p], field[p],
+                                       smallest[p]);
         }
-#pragma unroll
-        for (int p = 0; p < points_per_thread; ++p) potential[p] += sum[p];
+      };
+      if (meets_itself) {
+#pragma unroll 1
+        for (int k = group; k < group + charges_per_sum; ++k) add(k, true);
+      } else {
+#pragma unroll 2
+        for (int k = group; k < group + charges_per_sum; ++k) add(k, false);
       }
 #pragma unroll
       for (int p = 0; p < points_per_thread; ++p)
@@ -276,9 +270,8 @@ cudaError_t launch_points(const ChargeBatch& charges, const PointBatch& points, 
                           const DirectSumSizes& sizes, const PotentialOptions& options,
                           const PotentialResult<T>& result, cudaStream_t stream) {
   constexpr int threads = 256;
-  constexpr std::int64_t most_blocks = 1 << 16;
   const auto blocks = [](std::int64_t items) {
-    return static_cast<unsigned>(std::min((items + threads - 1) / threads, most_blocks));
+    return static_cast<unsigned>(std::min<std::int64_t>((items + threads - 1) / threads, 1 << 16));
   };
   const auto bytes = static_cast<std::size_t>(charges.count) * sizeof(std::int32_t);
   cudaError_t status = cudaMemsetAsync(result.info, 0, bytes, stream);

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(energy_threads)
         singular += q * charges.charge[j] > 0 ? HUGE_VAL : -HUGE_VAL;
       sums.add_charge(charges.charge[j], d, singular2, options);
     }
-    energy += q * sums.others + singular;
+    energy += q * sums.others.value() + singular;
   }
   __shared__ double all[energy_threads];
   all[threadIdx.x] = energy;
