@@ -1,6 +1,6 @@
-// The referee: V = f sum_i q_i / |s_i - p| over Eigen arrays in double precision, one point at a time, vectors along
-// the charges. It shares no arithmetic and no decision with the implementations that it judges: its own status, its own
-// idea of a charge on a lattice point, its own sums.
+// The referee: potential and field over Eigen arrays in double precision, one target at a time, vectors along the
+// charges. It shares no arithmetic and no decision with the implementations that it judges: its own status, its own
+// idea of a charge on a target, its own sums.
 //
 // It must be clearly more accurate than the double precision bound that it checks (relative errors of 4 u, u = 2^-53):
 //  - displacements carry the low parts that position - origin and index * spacing round away, so neither costs L/r;
@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/parallel.hpp"
 #include "physics/potential_backends.hpp"
@@ -22,6 +25,7 @@ namespace {
 constexpr int chunk_charges = 64, chunks_together = 2;
 using Chunk = Eigen::Array<double, chunk_charges, 1>;
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// A running sum that keeps what each addition loses (Neumaier).
 class CompensatedSum {
@@ -31,115 +35,221 @@ class CompensatedSum {
     lost_ += std::abs(sum_) >= std::abs(value) ? (sum_ - sum) + value : (value - sum) + sum_;
     sum_ = sum;
   }
-  [[nodiscard]] double value() const { return sum_ + lost_; }
+  /// What was lost means nothing once the sum is an infinity or a NaN.
+  [[nodiscard]] double value() const { return std::isfinite(sum_) ? sum_ + lost_ : sum_; }
 
  private:
   double sum_ = 0, lost_ = 0;
 };
 
-/// One problem of a batch, ready to be evaluated anywhere on its lattice.
+/// 64 running sums side by side.
+class ChunkSum {
+ public:
+  void add(const Chunk& terms) {
+    const Chunk sum = sum_ + terms, gained = sum - sum_;
+    lost_ += (sum_ - (sum - gained)) + (terms - gained);
+    sum_ = sum;
+  }
+  [[nodiscard]] double total() const {
+    CompensatedSum total;
+    for (int i = 0; i < chunk_charges; ++i) {
+      total.add(sum_[i]);
+      total.add(lost_[i]);
+    }
+    return total.value();
+  }
+
+ private:
+  Chunk sum_ = Chunk::Zero(), lost_ = Chunk::Zero();
+};
+
+/// high + low, exactly.
+struct Place {
+  Eigen::Array3d high, low;
+};
+
+/// position - origin: the larger minus the difference gives the smaller as it was used.
+Place shifted(const Eigen::Array3d& position, const Eigen::Array3d& origin) {
+  Place place;
+  for (int axis = 0; axis < 3; ++axis) {
+    const double p = position[axis], o = -origin[axis], high = p + o;
+    place.high[axis] = high;
+    place.low[axis] = std::abs(p) >= std::abs(o) ? (p - high) + o : (o - high) + p;
+  }
+  return place;
+}
+
+using Positions = Eigen::Map<const Eigen::Array3Xd>;
+Positions positions(const double* all, const std::int64_t* offset, std::int64_t problem) {
+  return {all + 3 * offset[problem], 3, offset[problem + 1] - offset[problem]};
+}
+constexpr double no_positions[3] = {};
+
+/// One problem of a batch, ready to be evaluated at any of its targets.
 class Referee {
  public:
-  Referee(const ChargeBatch& charges, const LatticeBatch& lattice, std::int64_t problem,
-          const PotentialOptions& options, ScalarType precision)
-      : shape_(lattice.shape), options_(options), precision_(precision) {
-    const std::int64_t first = charges.offset[problem], count = charges.offset[problem + 1] - first;
-    const Eigen::Map<const Eigen::Array3Xd> position(charges.position + 3 * first, 3, count);
-    const Eigen::Map<const Eigen::ArrayXd> charge(charges.charge + first, count);
-    const Eigen::Array3d origin(lattice.origin + 3 * problem);
-    spacing_ = Eigen::Array3d(lattice.spacing + 3 * problem);
-    singular_distance_ = singular_distance_in_spacings * spacing_.minCoeff();
-
-    // Zero charges have no effect, not even on the extent. Whole chunks are filled with zero charges infinitely far
-    // away.
-    used_ = (charge != 0).count();
-    const Eigen::Index stored = (used_ + chunk_charges - 1) / chunk_charges * chunk_charges;
-    position_.setConstant(stored, 3, infinity);
-    position_low_.setZero(stored, 3);
-    charge_.setZero(stored);
-    Eigen::Index next = 0;
-    for (Eigen::Index i = 0; i < count; ++i) {
-      if (charge[i] == 0) continue;
-      for (int axis = 0; axis < 3; ++axis) {
-        // position - origin = shifted + low, exactly: the larger minus the difference gives the smaller as it was used.
-        const double p = position(axis, i), o = -origin[axis], shifted = p + o;
-        position_(next, axis) = shifted;
-        position_low_(next, axis) = std::abs(p) >= std::abs(o) ? (p - shifted) + o : (o - shifted) + p;
-      }
-      charge_[next++] = charge[i];
+  Referee(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem, const PotentialOptions& options,
+          ScalarType precision)
+      : kind_(targets.kind),
+        shape_(targets.lattice.shape),
+        options_(options),
+        precision_(precision),
+        points_(targets.kind == TargetKind::lattice ? Positions(no_positions, 3, 0)
+                : targets.kind == TargetKind::points
+                    ? positions(targets.points.position, targets.points.offset, problem)
+                    : positions(charges.position, charges.offset, problem)) {
+    const Positions position = positions(charges.position, charges.offset, problem);
+    const Eigen::Map<const Eigen::ArrayXd> charge(charges.charge + charges.offset[problem], position.cols());
+    const bool on_lattice = kind_ == TargetKind::lattice;
+    const bool anywhere = on_lattice || points_.cols() > 0;
+    if (on_lattice) {
+      origin_ = Eigen::Array3d(targets.lattice.origin + 3 * problem);
+      spacing_ = Eigen::Array3d(targets.lattice.spacing + 3 * problem);
+    } else if (anywhere) {
+      origin_ = points_.col(0);
     }
-    const Eigen::Array3d points(static_cast<double>(shape_.nx), static_cast<double>(shape_.ny),
-                                static_cast<double>(shape_.nz));
-    const Eigen::Array3d corner = (points - 1) * spacing_;
-    extent_ = corner.matrix().norm();
-    if (used_ > 0) extent_ = std::max(extent_, position_.topRows(used_).matrix().rowwise().norm().maxCoeff());
+    if (options.softening == 0)
+      singular_distance_ =
+          on_lattice ? singular_distance_in_spacings * spacing_.minCoeff() : singular_distance_of_points;
 
-    const double limit = precision == ScalarType::float32 ? 1e15 : 1e150;
-    if (!position.isFinite().all() || !charge.isFinite().all())
-      info_ = info_charges_not_finite;
-    else if (count > 0 && (((position.colwise() - origin).abs() > limit).any() || (charge.abs() > limit).any() ||
-                           (corner > limit).any()))
-      info_ = info_charges_out_of_range;
-    else
-      info_ = charges_on_points();
+    info_ = input_status(position, charge, anywhere);
+    if (info_ < 0) return;
+    keep_charges(position, charge);
+    extent_ = on_lattice ? corner().matrix().norm() : 0;
+    if (used_ > 0) extent_ = std::max(extent_, position_.topRows(used_).matrix().rowwise().norm().maxCoeff());
+    if (points_.cols() > 0)
+      extent_ = std::max(extent_, (points_.colwise() - origin_).matrix().colwise().norm().maxCoeff());
+    const std::int64_t on = on_lattice ? charges_on_lattice() : targets_on_charges();
+    info_ = static_cast<std::int32_t>(std::min<std::int64_t>(on, std::numeric_limits<std::int32_t>::max()));
   }
 
   [[nodiscard]] std::int32_t info() const { return info_; }
+  [[nodiscard]] std::int64_t points() const { return points_.cols(); }
 
-  [[nodiscard]] ReferencePotential at(std::int64_t x, std::int64_t y, std::int64_t z) const {
-    if (info_ < 0) return {std::numeric_limits<double>::quiet_NaN(), 0, {}, 0};
-    const Eigen::Array3d index(static_cast<double>(x), static_cast<double>(y), static_cast<double>(z));
-    const Eigen::Array3d point = index * spacing_;
-    Eigen::Array3d point_low;
-    for (int axis = 0; axis < 3; ++axis) point_low[axis] = std::fma(index[axis], spacing_[axis], -point[axis]);
-
-    const bool single = precision_ == ScalarType::float32;
+  /// `target` is an index into the whole lattice, or counted from the problem's first point. The field only where it
+  /// is wanted.
+  [[nodiscard]] ReferencePotential at(std::int64_t target, bool wants_field) const {
+    if (info_ < 0) return {nan, 0, {nan, nan, nan}, 0};
+    const Place place = place_of(target);
+    const Eigen::Index own = kind_ == TargetKind::charges ? own_[target] : -1;
+    const bool single = precision_ == ScalarType::float32, truncated = options_.cutoff > 0;
     const double relative = single ? 0x1p-22 : 0x1p-51, shift = extent_ * (single ? 0x1p-23 : 0x1p-52);
-    Chunk potential = Chunk::Zero(), lost = Chunk::Zero();
-    double bound = 0;
-    CompensatedSum net, on_point;
+    const double softening2 = options_.softening * options_.softening, cutoff2 = options_.cutoff * options_.cutoff;
+
+    ChunkSum potential, field[3];
+    double bound = 0, field_bound = 0;
+    CompensatedSum net, on_target;
     for (Eigen::Index begin = 0; begin < charge_.size(); begin += chunks_together * chunk_charges) {
       const Eigen::Index end = std::min<Eigen::Index>(charge_.size(), begin + chunks_together * chunk_charges);
-      Chunk together = Chunk::Zero();
+      Chunk potential_terms = Chunk::Zero(), field_terms[3] = {Chunk::Zero(), Chunk::Zero(), Chunk::Zero()};
       for (Eigen::Index first = begin; first < end; first += chunk_charges) {
         const auto displacement = [&](int axis) {
-          return (position_.col(axis).segment<chunk_charges>(first) - point[axis]) +
-                 (position_low_.col(axis).segment<chunk_charges>(first) - point_low[axis]);
+          return (place.high[axis] - position_.col(axis).segment<chunk_charges>(first)) +
+                 (place.low[axis] - position_low_.col(axis).segment<chunk_charges>(first));
         };
+        Chunk charge = charge_.segment<chunk_charges>(first);
         Chunk distance2 = displacement(0).square() + displacement(1).square() + displacement(2).square();
+        const auto leave_out = [&](Eigen::Index i) {
+          charge[i] = 0;
+          distance2[i] = 1;
+        };
+        if (own >= first && own < first + chunk_charges) leave_out(own - first);
         if (distance2.minCoeff() < singular_distance_ * singular_distance_) {
           for (int i = 0; i < chunk_charges; ++i) {
             if (std::sqrt(distance2[i]) >= singular_distance_) continue;
-            net.add(charge_[first + i]);
-            on_point.add(std::abs(charge_[first + i]));
-            distance2[i] = infinity;
+            net.add(charge[i]);
+            on_target.add(std::abs(charge[i]));
+            leave_out(i);
           }
         }
-        const Chunk reciprocal = distance2.sqrt().inverse();
-        const auto charge = charge_.segment<chunk_charges>(first);
-        together += charge * reciprocal;
-        bound += (charge.abs() * reciprocal * (relative + shift * reciprocal)).sum();
+        const Chunk reciprocal = (distance2 + softening2).sqrt().inverse();
+        Chunk share = charge.abs() * reciprocal;  // of the bound
+        if (truncated) share *= (distance2.sqrt() < 1.01 * options_.cutoff).select(Chunk::Constant(2), 0);
+        bound += (share * (relative + shift * reciprocal)).sum();
+        Chunk along = charge * reciprocal;  // q/rho, times what a cut-off leaves of the potential and of the field
+        if (!truncated) {
+          potential_terms += along;
+          along *= reciprocal;
+        } else {
+          const Chunk w = (1 - distance2 / cutoff2).max(0);
+          potential_terms += along * w.square();
+          along *= reciprocal * (w.square() + (w > 0).select(4 * w * (distance2 + softening2) / cutoff2, 0));
+        }
+        if (!wants_field) continue;
+        field_bound += (4 * share * reciprocal * (relative + shift * reciprocal)).sum();
+        for (int axis = 0; axis < 3; ++axis) field_terms[axis] += along * (displacement(axis) * reciprocal);
       }
-      const Chunk sum = potential + together, gained = sum - potential;
-      lost += (potential - (sum - gained)) + (together - gained);
-      potential = sum;
+      potential.add(potential_terms);
+      if (!wants_field) continue;
+      for (int axis = 0; axis < 3; ++axis) field[axis].add(field_terms[axis]);
     }
-    CompensatedSum total;
-    for (int i = 0; i < chunk_charges; ++i) {
-      total.add(potential[i]);
-      total.add(lost[i]);
-    }
-    ReferencePotential result{};
-    result.bound = std::abs(options_.unit_factor) * bound;
-    result.potential = options_.unit_factor * total.value();
-    if (options_.singular == Singular::infinite && std::abs(net.value()) > net_charge_tolerance * on_point.value())
+    const double factor = options_.unit_factor;
+    ReferencePotential result{factor * potential.total(), std::abs(factor) * bound, {}, std::abs(factor) * field_bound};
+    for (std::size_t axis = 0; axis < 3; ++axis) result.field[axis] = factor * field[axis].total();
+    if (options_.singular == Singular::infinite && std::abs(net.value()) > net_charge_tolerance * on_target.value()) {
       result.potential = std::copysign(infinity, net.value());
+      result.field = {nan, nan, nan};
+    }
     return result;
   }
 
  private:
+  /// From the origin to the last lattice point.
+  [[nodiscard]] Eigen::Array3d corner() const {
+    const Eigen::Array3d points(static_cast<double>(shape_.nx), static_cast<double>(shape_.ny),
+                                static_cast<double>(shape_.nz));
+    return (points - 1) * spacing_;
+  }
+
+  /// Without a target there is no origin that a range could be counted from.
+  [[nodiscard]] std::int32_t input_status(const Positions& position, const Eigen::Map<const Eigen::ArrayXd>& charge,
+                                          bool anywhere) const {
+    const double limit = precision_ == ScalarType::float32 ? 1e15 : 1e150;
+    if (!position.isFinite().all() || !charge.isFinite().all() || !points_.isFinite().all())
+      return info_charges_not_finite;
+    if (!anywhere) return 0;
+    if (((points_.colwise() - origin_).abs() > limit).any()) return info_charges_out_of_range;
+    if (charge.size() == 0) return 0;
+    const bool far = ((position.colwise() - origin_).abs() > limit).any() || (charge.abs() > limit).any() ||
+                     (kind_ == TargetKind::lattice && (corner() > limit).any());
+    return far ? info_charges_out_of_range : 0;
+  }
+
+  /// Zero charges have no effect. Whole chunks are filled with zero charges that lie on the first one.
+  void keep_charges(const Positions& position, const Eigen::Map<const Eigen::ArrayXd>& charge) {
+    used_ = (charge != 0).count();
+    const Eigen::Index stored = (used_ + chunk_charges - 1) / chunk_charges * chunk_charges;
+    position_.setZero(stored, 3);
+    position_low_.setZero(stored, 3);
+    charge_.setZero(stored);
+    own_.assign(static_cast<std::size_t>(charge.size()), -1);
+    Eigen::Index next = 0;
+    for (Eigen::Index i = 0; i < charge.size(); ++i) {
+      if (charge[i] == 0) continue;
+      const Place place = shifted(position.col(i), origin_);
+      position_.row(next) = place.high.transpose();
+      position_low_.row(next) = place.low.transpose();
+      charge_[next] = charge[i];
+      own_[i] = next++;
+    }
+    for (; next < stored; ++next) {
+      position_.row(next) = position_.row(0);
+      position_low_.row(next) = position_low_.row(0);
+    }
+  }
+
+  [[nodiscard]] Place place_of(std::int64_t target) const {
+    if (kind_ != TargetKind::lattice) return shifted(points_.col(target), origin_);
+    const Eigen::Array3d index(static_cast<double>(target % shape_.nx),
+                               static_cast<double>(target / shape_.nx % shape_.ny),
+                               static_cast<double>(target / shape_.plane_points()));
+    Place place{index * spacing_, {}};
+    for (int axis = 0; axis < 3; ++axis) place.low[axis] = std::fma(index[axis], spacing_[axis], -place.high[axis]);
+    return place;
+  }
+
   /// How many charges lie on a lattice point.
-  [[nodiscard]] std::int32_t charges_on_points() const {
+  [[nodiscard]] std::int64_t charges_on_lattice() const {
     const std::int64_t points[3] = {shape_.nx, shape_.ny, shape_.nz};
     std::int64_t found = 0;
     for (Eigen::Index i = 0; i < used_; ++i) {
@@ -151,19 +261,63 @@ class Referee {
       }
       if (d.matrix().norm() < singular_distance_) ++found;
     }
-    return static_cast<std::int32_t>(std::min<std::int64_t>(found, std::numeric_limits<std::int32_t>::max()));
+    return found;
   }
 
+  /// How many targets have a charge on them, other than their own: looked for among the charges in the order of x.
+  [[nodiscard]] std::int64_t targets_on_charges() const {
+    if (singular_distance_ == 0) return 0;
+    std::vector<std::pair<double, Eigen::Index>> by_x;
+    for (Eigen::Index i = 0; i < used_; ++i) by_x.emplace_back(position_(i, 0), i);
+    std::sort(by_x.begin(), by_x.end());
+    std::int64_t found = 0;
+    for (std::int64_t target = 0; target < points_.cols(); ++target) {
+      const Place place = place_of(target);
+      const double reach = 2 * singular_distance_ + 0x1p-50 * std::abs(place.high[0]);
+      auto near = std::lower_bound(by_x.begin(), by_x.end(), std::pair{place.high[0] - reach, Eigen::Index{-1}});
+      for (; near != by_x.end() && near->first <= place.high[0] + reach; ++near) {
+        const Eigen::Index i = near->second;
+        if (kind_ == TargetKind::charges && own_[target] == i) continue;
+        const Eigen::Array3d d =
+            (place.high - position_.row(i).transpose()) + (place.low - position_low_.row(i).transpose());
+        if (d.matrix().norm() >= singular_distance_) continue;
+        ++found;
+        break;
+      }
+    }
+    return found;
+  }
+
+  TargetKind kind_;
   LatticeShape shape_;
   PotentialOptions options_;
   ScalarType precision_;
-  Eigen::Array3d spacing_;
-  double singular_distance_ = 0, extent_ = 0;
+  Positions points_;  ///< the targets where they are no lattice
+  Eigen::Array3d origin_ = Eigen::Array3d::Zero(), spacing_ = Eigen::Array3d::Zero();
+  double singular_distance_ = 0;  ///< 0: nothing is singular
+  double extent_ = 0;
   std::int32_t info_ = 0;
   Eigen::Array<double, Eigen::Dynamic, 3> position_, position_low_;  ///< relative to the origin: high + low is exact
   Eigen::ArrayXd charge_;
-  Eigen::Index used_ = 0;  ///< charges before those that fill the last chunk
+  std::vector<Eigen::Index> own_;  ///< where a charge of the problem lies in charge_; -1 where it is zero
+  Eigen::Index used_ = 0;          ///< charges before those that fill the last chunk
 };
+
+template <class T>
+PotentialSummary summary_of(const T* potential, std::int64_t count) {
+  PotentialSummary summary{infinity, -infinity, 0, 0};
+  CompensatedSum sum;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double value = static_cast<double>(potential[i]);
+    if (!std::isfinite(value)) continue;
+    summary.lowest = std::min(summary.lowest, value);
+    summary.highest = std::max(summary.highest, value);
+    sum.add(value);
+    ++summary.values;
+  }
+  summary.sum = sum.value();
+  return summary;
+}
 
 class EigenPotential final : public Potential {
  public:
@@ -185,17 +339,26 @@ class EigenPotential final : public Potential {
            const PotentialResult<T>& result) const {
     check_potential_call(charges, targets, options);
     const LatticeBatch& lattice = targets.lattice;
-    const LatticeShape shape = lattice.shape;
+    const bool on_lattice = targets.kind == TargetKind::lattice, wants_field = result.field != nullptr;
+    std::int64_t done = 0;
     for (std::int64_t problem = 0; problem < charges.count; ++problem) {
-      const Referee referee(charges, lattice, problem, options, scalar_type_of<T>);
+      const Referee referee(charges, targets, problem, options, scalar_type_of<T>);
       result.info[problem] = referee.info();
-      T* const potential = result.potential + problem * lattice.plane_count * shape.plane_points();
-      parallel_for(lattice.plane_count * shape.ny, 1, threads_, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t row = first; row < last; ++row)
-          for (std::int64_t x = 0; x < shape.nx; ++x)
-            potential[row * shape.nx + x] =
-                static_cast<T>(referee.at(x, row % shape.ny, lattice.first_plane + row / shape.ny).potential);
+      const std::int64_t begin = on_lattice ? lattice.first_plane * lattice.shape.plane_points() : 0;
+      const std::int64_t count = on_lattice ? lattice.plane_count * lattice.shape.plane_points() : referee.points();
+      parallel_for(count, 64, threads_, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) {
+          const ReferencePotential answer = referee.at(begin + i, wants_field);
+          result.potential[done + i] = static_cast<T>(answer.potential);
+          if (!wants_field) continue;
+          for (std::size_t axis = 0; axis < 3; ++axis)
+            result.field[3 * (done + i) + static_cast<std::int64_t>(axis)] = static_cast<T>(answer.field[axis]);
+        }
       });
+      if (result.summary != nullptr) result.summary[problem] = summary_of(result.potential + done, count);
+      if (result.energy != nullptr)
+        result.energy[problem] = referee.info() < 0 ? nan : reference_energy(charges, problem, options).energy;
+      done += count;
     }
   }
 
@@ -212,14 +375,37 @@ std::int32_t reference_potential(const ChargeBatch& charges, const TargetBatch& 
                                  const PotentialOptions& options, ScalarType precision,
                                  std::span<const std::int64_t> points, std::span<ReferencePotential> out,
                                  unsigned threads) {
-  const LatticeBatch& lattice = targets.lattice;
-  const Referee referee(charges, lattice, problem, options, precision);
-  const LatticeShape shape = lattice.shape;
+  const Referee referee(charges, targets, problem, options, precision);
   parallel_for(static_cast<std::int64_t>(points.size()), 64, threads, [&](std::int64_t first, std::int64_t last) {
     for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
-      out[i] = referee.at(points[i] % shape.nx, points[i] / shape.nx % shape.ny, points[i] / shape.plane_points());
+      out[i] = referee.at(points[i], true);
   });
   return referee.info();
+}
+
+ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t problem, const PotentialOptions& options) {
+  const std::int64_t first = charges.offset[problem], last = charges.offset[problem + 1];
+  const double softening2 = options.softening * options.softening, cutoff = options.cutoff;
+  CompensatedSum energy, bound;
+  for (std::int64_t i = first; i < last; ++i) {
+    const Eigen::Map<const Eigen::Array3d> here(charges.position + 3 * i);
+    if (!here.isFinite().all() || !std::isfinite(charges.charge[i])) return {nan, 0};
+    if (charges.group == nullptr || charges.group[i] != 1 || charges.charge[i] == 0) continue;
+    for (std::int64_t j = first; j < last; ++j) {
+      if (charges.group[j] != 2 || charges.charge[j] == 0) continue;
+      const double product = options.unit_factor * charges.charge[i] * charges.charge[j];
+      const double r = (here - Eigen::Map<const Eigen::Array3d>(charges.position + 3 * j)).matrix().norm();
+      if (options.softening == 0 && r < singular_distance_of_points) {
+        if (options.singular == Singular::infinite) energy.add(std::copysign(infinity, product));
+        continue;
+      }
+      const double rho = std::sqrt(r * r + softening2);
+      const double w = cutoff > 0 ? std::max(0.0, 1 - r * r / (cutoff * cutoff)) : 1;
+      energy.add(product / rho * (w * w));
+      if (cutoff == 0 || r < 1.01 * cutoff) bound.add(std::abs(product) / rho * 0x1p-44);
+    }
+  }
+  return {energy.value(), bound.value()};
 }
 
 }  // namespace smallbatch

@@ -4,42 +4,18 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <limits>
 #include <numbers>
-#include <source_location>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "tests/backends.hpp"
-#include "tests/physics/potential_cases.hpp"
+#include "tests/physics/potential_fixture.hpp"
 
 namespace smallbatch::testing {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
-
-class PotentialTest : public BackendTest {
- protected:
-  void SetUp() override {
-    BackendTest::SetUp();
-    if (!IsSkipped()) potential_ = make_potential(backend_);
-  }
-  std::unique_ptr<Potential> potential_;
-};
-
+class PotentialTest : public PotentialBackendTest {};
 INSTANTIATE_TEST_SUITE_P(Backends, PotentialTest, all_backends, backend_test_name);
-
-void expect_agrees(const Comparison& found, std::source_location where = std::source_location::current()) {
-  EXPECT_GT(found.compared, 0);
-  EXPECT_TRUE(found.agree()) << found.disagreeing << " of " << found.compared << ", worst " << found.worst << " at "
-                             << found.worst_index << ", line " << where.line();
-}
 
 TEST_P(PotentialTest, SingleChargeAtPythagoreanDistances) {
   struct Place {
@@ -124,7 +100,11 @@ TEST_P(PotentialTest, RockSaltCubesGiveMadelungsConstant) {
   for (const auto& [half_edge, madelung] : {std::pair{10, -1.747568603771808}, {20, -1.747564845218306}}) {
     constexpr double distance = 2.82;
     const ChargeSet set = rock_salt_cube(half_edge, distance);
-    Problem problem{set.position, set.charge, {-distance, -distance, -distance}, {distance, distance, distance}};
+    Problem problem;
+    problem.position = set.position;
+    problem.charge = set.charge;
+    problem.origin = {-distance, -distance, -distance};
+    problem.spacing = {distance, distance, distance};
     for_both_precisions([&](auto zero) {
       using T = decltype(zero);
       const auto answer = evaluate<T>(*potential_, {3, 3, 3}, {problem}, {Singular::skip, distance});
