@@ -94,10 +94,6 @@ void read_shape(const InputFile& file, PotentialSet& set) {
 
 }  // namespace
 
-std::string target_kind_name(TargetKind kind) {
-  return kind == TargetKind::lattice ? "lattice" : kind == TargetKind::points ? "points" : "charges";
-}
-
 std::int64_t check_format(const InputFile& file, std::vector<std::string>& warnings) {
   const auto version = file.integers("/", "smallbatch_format");
   if (!version) {

@@ -19,9 +19,6 @@ inline const std::string format_pair = "(" + std::to_string(format_major) + ", "
 /// The attributes of a solve set, and what they can be.
 inline const std::string uplo_lower = "lower", compute_log_determinant = "log_determinant";
 
-/// What the attribute targets of a potential set calls them: "lattice", "points", "charges".
-std::string target_kind_name(TargetKind kind);
-
 inline std::string solve_path(const std::string& set) { return "/solve/" + set; }
 inline std::string potential_path(const std::string& set) { return "/potential/" + set; }
 

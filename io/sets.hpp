@@ -19,6 +19,11 @@ struct SolveSet {
   std::int64_t batch = 0;
 };
 
+/// "lattice", "points", "charges": what the attribute targets of a potential set calls them.
+inline std::string target_kind_name(TargetKind kind) {
+  return kind == TargetKind::lattice ? "lattice" : kind == TargetKind::points ? "points" : "charges";
+}
+
 /// /potential/<name>. Lengths are in angstrom here, whatever unit the file uses.
 struct PotentialSet {
   std::string name;
