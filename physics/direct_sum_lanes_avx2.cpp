@@ -16,6 +16,8 @@ struct Avx2Lanes {
     const Float e = 1.0F - (r2 * y) * y;
     return y + (y * e) * (0.5F + 0.375F * e);
   }
+  static Float smaller(Float a, Float b) { return _mm256_min_ps(a, b); }
+  static Double smaller(Double a, Double b) { return _mm256_min_pd(a, b); }
   static Double inverse_sqrt(Double r2) { return 1.0 / _mm256_sqrt_pd(r2); }
 };
 }  // namespace

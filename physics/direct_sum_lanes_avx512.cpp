@@ -17,6 +17,8 @@ struct Avx512Lanes {
     const Float e = 1.0F - (r2 * y) * y;
     return y + (y * e) * 0.5F;
   }
+  static Float smaller(Float a, Float b) { return _mm512_maskz_min_ps(0xffff, a, b); }
+  static Double smaller(Double a, Double b) { return _mm512_maskz_min_pd(0xff, a, b); }
   static Double inverse_sqrt(Double r2) { return 1.0 / _mm512_maskz_sqrt_pd(0xff, r2); }
 };
 }  // namespace

@@ -12,6 +12,8 @@ struct BaselineLanes {
     for (int lane = 0; lane < 4; ++lane) r2[lane] = __builtin_sqrtf(r2[lane]);
     return 1.0F / r2;
   }
+  static Float smaller(Float a, Float b) { return a < b ? a : b; }
+  static Double smaller(Double a, Double b) { return a < b ? a : b; }
   static Double inverse_sqrt(Double r2) {
     for (int lane = 0; lane < 2; ++lane) r2[lane] = __builtin_sqrt(r2[lane]);
     return 1.0 / r2;

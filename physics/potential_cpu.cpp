@@ -1,167 +1,192 @@
-// The plan for CPUs: problems are prepared in parallel, then pieces of lattices are summed in parallel, SIMD lanes
-// holding points (direct_sum_lanes.hpp).
+// The plan for CPUs: problems are prepared in parallel (cpu_problem.hpp), then pieces of their targets are summed in
+// parallel (cpu_pieces.hpp), SIMD lanes holding targets (direct_sum_lanes.hpp).
 //
-// Double precision: every point goes through sum_double, which sees exact displacements and applies the singularity
-// policy itself. Single precision: every point goes through sum_single, and those near a charge (near_charges.hpp) then
-// through sum_double. Which points those are depends on the problem alone, and a lane's arithmetic does not depend on
-// its neighbours, so the bits do not depend on the batch, the planes or the number of threads.
+// Double precision: every target goes through sum_double, which sees exact displacements and tells charges on the
+// target from others. Single precision: every target goes through sum_single, and those near a charge then through
+// sum_double: on lattices those that the charges say (near_charges.hpp), elsewhere those that sum_single marked. Which
+// targets those are depends on the problem alone, and a lane's arithmetic does not depend on its neighbours, so the
+// bits do not depend on the batch, the planes or the number of threads. Nor do they on what a cut-off leaves out: whole
+// partial sums that would have added 0.
+//
+// The interaction energy of groups 1 and 2 is sum_i q_i V(s_i) over group 1, with V the potential of group 2 in double
+// precision: a batch of problems like any other.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "physics/cpu_pieces.hpp"
+#include "physics/cpu_problem.hpp"
 #include "physics/near_charges.hpp"
 #include "physics/potential_backends.hpp"
 #include "physics/potential_checks.hpp"
+#include "physics/summaries.hpp"
 
 namespace smallbatch {
 
 namespace {
 
-constexpr std::int64_t points_per_piece = 1024;
+constexpr std::int64_t blocks_per_piece = 16;
 
-/// a + b * c as an exact sum of two doubles.
-struct Exact {
-  double high, low;
-};
-Exact difference(double a, double b) {
-  const double d = a - b, minus_b = d - a;
-  return {d, (a - (d - minus_b)) - (b + minus_b)};
-}
-Exact product(std::int64_t index, double spacing) {
-  const double k = static_cast<double>(index), p = k * spacing;
-  return {p, std::fma(k, spacing, -p)};
-}
-
-/// Where a problem's lattice lies.
-struct Placement {
-  LatticeShape shape;
-  const double* origin;
-  const double* spacing;
-
-  [[nodiscard]] double singular_distance() const {
-    return singular_distance_in_spacings * std::min({spacing[0], spacing[1], spacing[2]});
-  }
-  [[nodiscard]] std::int64_t points(int axis) const { return axis == 0 ? shape.nx : axis == 1 ? shape.ny : shape.nz; }
-};
-
-/// A problem's charges without those of zero, relative to the lattice's origin.
-struct PreparedProblem {
-  std::int32_t info = 0;
-  std::vector<float> single[4];           ///< x, y, z, q
-  std::vector<double> exact[7];           ///< x, y, z, their low parts, q; empty where nothing needs them
-  std::vector<std::int64_t> near_points;  ///< of the planes asked for, ascending; single precision only
-
-  [[nodiscard]] SingleCharges single_charges() const {
-    return {static_cast<std::int64_t>(single[3].size()), single[0].data(), single[1].data(), single[2].data(),
-            single[3].data()};
-  }
-  [[nodiscard]] DoubleCharges double_charges() const {
-    return {static_cast<std::int64_t>(exact[6].size()),
-            exact[0].data(),
-            exact[1].data(),
-            exact[2].data(),
-            exact[3].data(),
-            exact[4].data(),
-            exact[5].data(),
-            exact[6].data()};
-  }
-};
-
+/// Where one problem's values go.
 template <class T>
-std::int32_t input_status(const Placement& place, const double* position, const double* charge, std::int64_t count) {
-  bool in_range = true;
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (!std::isfinite(charge[i])) return info_charges_not_finite;
-    in_range &= std::abs(charge[i]) <= largest_input<T>;
-    for (int axis = 0; axis < 3; ++axis) {
-      const double r = position[3 * i + axis];
-      if (!std::isfinite(r)) return info_charges_not_finite;
-      in_range &= std::abs(r - place.origin[axis]) <= largest_input<T>;
-      in_range &= static_cast<double>(place.points(axis) - 1) * place.spacing[axis] <= largest_input<T>;
+struct Values {
+  T* potential;
+  T* field;  ///< null: not wanted
+  std::int32_t* info;
+
+  void set(std::int64_t index, double v, double ex, double ey, double ez) const {
+    potential[index] = static_cast<T>(v);
+    if (field == nullptr) return;
+    field[3 * index] = static_cast<T>(ex);
+    field[3 * index + 1] = static_cast<T>(ey);
+    field[3 * index + 2] = static_cast<T>(ez);
+  }
+};
+
+Interaction interaction_of(const PotentialOptions& options, bool field) {
+  // A cut-off whose square would vanish is as good as the smallest whose square does not.
+  return {options.softening, options.cutoff > 0 ? std::max(options.cutoff, 0x1p-500) : 0, field};
+}
+
+/// One problem, while its targets are summed.
+struct Summation {
+  const DirectSumLanes& lanes;
+  const CpuProblem& problem;
+  const CpuTargets& targets;
+  const PotentialOptions& options;
+  Interaction interaction;
+  double singular_distance;
+
+  /// The partial sums that reach the targets in a box: all where there is no cut-off.
+  ListedSums reaching(const Box& box, const std::vector<std::int32_t>* from, std::vector<std::int32_t>& list) const {
+    if (interaction.cutoff == 0) return {};
+    problem.groups.within(problem.reach, box, from, list);
+    list.reserve(1);  // a list of none is a list all the same
+    return {list.data(), static_cast<std::int64_t>(list.size())};
+  }
+
+  [[nodiscard]] std::int32_t own_of(std::int64_t index) const {
+    return targets.are_charges() ? problem.own[static_cast<std::size_t>(index)] : -1;
+  }
+
+  /// The targets index[0] .. index[count - 1], at most targets_per_call, in double precision.
+  template <class T>
+  void sum_in_double(const std::int64_t* index, int count, const Values<T>& values,
+                     std::vector<std::int32_t>& list) const {
+    DoubleTargets block{};
+    block.count = count;
+    block.leave_own_out = targets.are_charges();
+    for (int i = 0; i < count; ++i) {
+      Exact place[3];
+      targets.place(index[i], place);
+      block.x[i] = place[0].high, block.x_low[i] = place[0].low;
+      block.y[i] = place[1].high, block.y_low[i] = place[1].low;
+      block.z[i] = place[2].high, block.z_low[i] = place[2].low;
+      block.own[i] = own_of(index[i]);
+    }
+    DoubleSums sums;
+    const ListedSums listed = reaching(box_around(block.x, block.y, block.z, count), nullptr, list);
+    lanes.sum_double(problem.double_charges(), listed, block, interaction, singular_distance, sums);
+    std::int32_t on_charges = 0;
+    const double f = options.unit_factor;
+    for (int i = 0; i < count; ++i) {
+      const double v = apply_singularity(options.singular, f * sums.potential[i], sums.net[i], sums.magnitude[i]);
+      if (sums.magnitude[i] > 0) ++on_charges;
+      constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+      if (!interaction.field)
+        values.set(index[i], v, 0, 0, 0);
+      else if (sums.magnitude[i] > 0 && std::isinf(v))
+        values.set(index[i], v, nan, nan, nan);
+      else
+        values.set(index[i], v, f * sums.field[0][i], f * sums.field[1][i], f * sums.field[2][i]);
+    }
+    if (!targets.on_lattice() && on_charges > 0) std::atomic_ref(*values.info) += on_charges;
+  }
+
+  /// Blocks first .. last-1, at most blocks_per_piece. (double)
+  void sum_blocks(const TargetBlocks& blocks, std::int64_t first, std::int64_t last,
+                  const Values<double>& values) const {
+    sum_blocks_in_double(blocks, first, last, values);
+  }
+
+  template <class T>
+  void sum_blocks_in_double(const TargetBlocks& blocks, std::int64_t first, std::int64_t last,
+                            const Values<T>& values) const {
+    std::vector<std::int32_t> list;
+    std::int64_t index[targets_per_call];
+    for (std::int64_t block = first; block < last; ++block)
+      sum_in_double(index, blocks.list(block, problem.order, index), values, list);
+  }
+
+  void fill(SingleTargets& block, const std::int64_t* index, int count) const {
+    block = {};
+    block.count = count;
+    block.first_own = std::numeric_limits<std::int32_t>::max();
+    for (int i = 0; i < count; ++i) {
+      Exact place[3];
+      targets.place(index[i], place);
+      block.x[i] = static_cast<float>(place[0].high);
+      block.y[i] = static_cast<float>(place[1].high);
+      block.z[i] = static_cast<float>(place[2].high);
+      const std::int32_t own = block.own[i] = own_of(index[i]);
+      if (own < 0) continue;
+      block.first_own = std::min<std::int64_t>(block.first_own, own);
+      block.last_own = std::max<std::int64_t>(block.last_own, own);
     }
   }
-  return in_range ? 0 : info_charges_out_of_range;
-}
 
-bool on_lattice_point(const Placement& place, const Exact (&s)[3]) {
-  double r2 = 0;
-  for (int axis = 0; axis < 3; ++axis) {
-    const double h = place.spacing[axis];
-    const Exact p = product(nearest_index(s[axis].high, h, place.points(axis)), h);
-    const double d = (p.high - s[axis].high) + (p.low - s[axis].low);
-    r2 += d * d;
-  }
-  return r2 < place.singular_distance() * place.singular_distance();
-}
-
-void add_near_points(const Placement& place, const LatticeBatch& lattice, const Exact (&s)[3],
-                     std::vector<std::int64_t>& points) {
-  const double norm = std::sqrt(s[0].high * s[0].high + s[1].high * s[1].high + s[2].high * s[2].high);
-  const double radius = near_radius<float>(norm, place.singular_distance());
-  IndexRange range[3];
-  for (int axis = 0; axis < 3; ++axis)
-    range[axis] = near_indices(s[axis].high, place.spacing[axis], place.points(axis), radius);
-  range[2].first = std::max(range[2].first, lattice.first_plane);
-  range[2].last = std::min(range[2].last, lattice.first_plane + lattice.plane_count - 1);
-  for (std::int64_t z = range[2].first; z <= range[2].last; ++z)
-    for (std::int64_t y = range[1].first; y <= range[1].last; ++y)
-      for (std::int64_t x = range[0].first; x <= range[0].last; ++x)
-        points.push_back(((z - lattice.first_plane) * place.shape.ny + y) * place.shape.nx + x);
-}
-
-template <class T>
-PreparedProblem prepare(const ChargeBatch& charges, const LatticeBatch& lattice, std::int64_t p) {
-  const Placement place{lattice.shape, lattice.origin + 3 * p, lattice.spacing + 3 * p};
-  const double* position = charges.position + 3 * charges.offset[p];
-  const double* charge = charges.charge + charges.offset[p];
-  const std::int64_t count = charges.offset[p + 1] - charges.offset[p];
-
-  PreparedProblem problem;
-  problem.info = input_status<T>(place, position, charge, count);
-  if (problem.info < 0) return problem;
-  const auto exact_shift = [&](std::int64_t i, Exact(&s)[3]) {
-    for (int axis = 0; axis < 3; ++axis) s[axis] = difference(position[3 * i + axis], place.origin[axis]);
-  };
-  constexpr bool is_single = sizeof(T) == 4;
-  std::int64_t on_points = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (charge[i] == 0) continue;
-    Exact s[3];
-    exact_shift(i, s);
-    if (on_lattice_point(place, s)) ++on_points;
-    if (!is_single) continue;
-    for (int axis = 0; axis < 3; ++axis) problem.single[axis].push_back(static_cast<float>(s[axis].high));
-    problem.single[3].push_back(static_cast<float>(charge[i]));
-    add_near_points(place, lattice, s, problem.near_points);
-  }
-  problem.info = static_cast<std::int32_t>(std::min<std::int64_t>(on_points, std::numeric_limits<std::int32_t>::max()));
-  std::sort(problem.near_points.begin(), problem.near_points.end());
-  problem.near_points.erase(std::unique(problem.near_points.begin(), problem.near_points.end()),
-                            problem.near_points.end());
-  if (is_single && problem.near_points.empty()) return problem;
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (charge[i] == 0) continue;
-    Exact s[3];
-    exact_shift(i, s);
-    for (int axis = 0; axis < 3; ++axis) {
-      problem.exact[axis].push_back(s[axis].high);
-      problem.exact[axis + 3].push_back(s[axis].low);
+  /// Those of the targets that the inner loops or the problem say are near a charge.
+  void find_near(const SingleSums& sums, const std::int64_t* index, int count, std::vector<std::int64_t>& near) const {
+    if (!targets.on_lattice()) {
+      for (int i = 0; i < count; ++i)
+        if (sums.near[i] != 0) near.push_back(index[i]);
+      return;
     }
-    problem.exact[6].push_back(charge[i]);
+    const auto& points = problem.near_points;  // few, if any
+    const auto begin = std::lower_bound(points.begin(), points.end(), index[0]);
+    const auto end = std::upper_bound(begin, points.end(), index[count - 1]);
+    for (int i = 0; begin != end && i < count; ++i)
+      if (std::binary_search(begin, end, index[i])) near.push_back(index[i]);
   }
-  return problem;
-}
 
-/// Lattice indices (x, y, z) of a point counted from the first plane asked for.
-struct PointIndex {
-  std::int64_t x, y, z;
-  PointIndex(const LatticeBatch& lattice, std::int64_t point)
-      : x(point % lattice.shape.nx),
-        y(point / lattice.shape.nx % lattice.shape.ny),
-        z(point / lattice.shape.plane_points() + lattice.first_plane) {}
+  /// The same in single precision.
+  void sum_blocks(const TargetBlocks& blocks, std::int64_t first, std::int64_t last,
+                  const Values<float>& values) const {
+    if (problem.all_in_double) return sum_blocks_in_double(blocks, first, last, values);
+    SingleTargets block[blocks_per_piece];
+    std::int64_t index[blocks_per_piece][targets_per_call];
+    Box box[blocks_per_piece], around{};
+    for (std::int64_t b = 0; b < last - first; ++b) {
+      const int count = blocks.list(first + b, problem.order, index[b]);
+      fill(block[b], index[b], count);
+      box[b] = box_around(block[b].x, block[b].y, block[b].z, count);
+      around = b == 0 ? box[b] : box_around(around, box[b]);
+    }
+    std::vector<std::int32_t> piece_list, list;
+    reaching(around, nullptr, piece_list);
+    std::vector<std::int64_t> near;
+    SingleSums sums;
+    for (std::int64_t b = 0; b < last - first; ++b) {
+      const ListedSums listed = reaching(box[b], &piece_list, list);
+      lanes.sum_single(problem.single_charges(), listed, block[b], interaction, sums);
+      const double f = options.unit_factor;
+      for (int i = 0; i < block[b].count; ++i) {
+        if (interaction.field)
+          values.set(index[b][i], f * sums.potential[i], f * sums.field[0][i], f * sums.field[1][i],
+                     f * sums.field[2][i]);
+        else
+          values.set(index[b][i], f * sums.potential[i], 0, 0, 0);
+      }
+      find_near(sums, index[b], block[b].count, near);
+    }
+    for (std::size_t i = 0; i < near.size(); i += targets_per_call)
+      sum_in_double(near.data() + i, static_cast<int>(std::min<std::size_t>(targets_per_call, near.size() - i)), values,
+                    list);
+  }
 };
 
 class CpuPotential final : public Potential {
@@ -183,85 +208,96 @@ class CpuPotential final : public Potential {
   void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) const {
     check_potential_call(charges, targets, options);
-    const LatticeBatch& lattice = targets.lattice;
-    std::vector<PreparedProblem> problems(static_cast<std::size_t>(charges.count));
+    const bool field = result.field != nullptr, truncated = options.cutoff > 0;
+    std::vector<CpuProblem> problems(static_cast<std::size_t>(charges.count));
+    std::vector<CpuTargets> where;
+    std::vector<std::int64_t> first_value{0};
+    Pieces pieces(blocks_per_piece);
+    for (std::int64_t p = 0; p < charges.count; ++p) {
+      where.emplace_back(charges, targets, p);
+      first_value.push_back(first_value.back() + where.back().count());
+      pieces.add_problem(TargetBlocks(where.back(), truncated).count());
+    }
     parallel_for(charges.count, 1, threads_, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t p = first; p < last; ++p) {
-        problems[p] = prepare<T>(charges, lattice, p);
+        problems[p] = prepare_cpu_problem<T>(charges, p, where[p], options, field);
         result.info[p] = problems[p].info;
       }
     });
-    const std::int64_t points = lattice.shape.plane_points() * lattice.plane_count;
-    const std::int64_t pieces = (points + points_per_piece - 1) / points_per_piece;
-    parallel_for(charges.count * pieces, 1, threads_, [&](std::int64_t first_piece, std::int64_t last_piece) {
-      for (std::int64_t piece = first_piece; piece < last_piece; ++piece) {
-        const std::int64_t p = piece / pieces;
-        const std::int64_t first = piece % pieces * points_per_piece;
-        const std::int64_t last = std::min(points, first + points_per_piece);
-        const Placement place{lattice.shape, lattice.origin + 3 * p, lattice.spacing + 3 * p};
-        sum_points(problems[p], place, lattice, options, first, last, result.potential + p * points);
+    parallel_for(pieces.count(), 1, threads_, [&](std::int64_t first_piece, std::int64_t last_piece) {
+      for (std::int64_t i = first_piece; i < last_piece; ++i) {
+        const auto [p, first, last] = pieces[i];
+        const Values<T> values{result.potential + first_value[p], field ? result.field + 3 * first_value[p] : nullptr,
+                               result.info + p};
+        const TargetBlocks blocks(where[p], truncated);
+        if (problems[p].info < 0) {
+          fill_with_nan(blocks, problems[p], first, last, values);
+          continue;
+        }
+        Summation{
+            lanes_, problems[p], where[p], options, interaction_of(options, field), where[p].singular_distance(options)}
+            .sum_blocks(blocks, first, last, values);
       }
     });
+    if (result.summary != nullptr) summarise(result.potential, first_value, threads_, result.summary);
+    if (result.energy != nullptr) {
+      sum_energies(charges, options, result.energy);
+      for (std::int64_t p = 0; p < charges.count; ++p)
+        if (result.info[p] < 0) result.energy[p] = std::numeric_limits<double>::quiet_NaN();
+    }
   }
 
-  /// Points first..last-1 of the planes asked for.
-  void sum_points(const PreparedProblem& problem, const Placement& place, const LatticeBatch& lattice,
-                  const PotentialOptions& options, std::int64_t first, std::int64_t last, float* potential) const {
-    if (problem.info < 0) {
-      std::fill(potential + first, potential + last, std::numeric_limits<float>::quiet_NaN());
-      return;
+  template <class T>
+  static void fill_with_nan(const TargetBlocks& blocks, const CpuProblem& problem, std::int64_t first,
+                            std::int64_t last, const Values<T>& values) {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    std::int64_t index[targets_per_call];
+    for (std::int64_t block = first; block < last; ++block) {
+      const int count = blocks.list(block, problem.order, index);
+      for (int i = 0; i < count; ++i) values.set(index[i], nan, nan, nan, nan);
     }
-    SinglePoints points{};
-    double totals[points_per_call];
-    for (std::int64_t begin = first; begin < last; begin += points_per_call) {
-      points.count = static_cast<int>(std::min<std::int64_t>(points_per_call, last - begin));
-      for (int i = 0; i < points.count; ++i) {
-        const PointIndex index(lattice, begin + i);
-        points.x[i] = static_cast<float>(static_cast<double>(index.x) * place.spacing[0]);
-        points.y[i] = static_cast<float>(static_cast<double>(index.y) * place.spacing[1]);
-        points.z[i] = static_cast<float>(static_cast<double>(index.z) * place.spacing[2]);
+  }
+
+  /// Group 1 as targets of group 2.
+  void sum_energies(const ChargeBatch& charges, const PotentialOptions& options, double* energy) const {
+    std::vector<std::int64_t> offset[2] = {{0}, {0}};
+    std::vector<double> position[2], charge[2];
+    for (std::int64_t p = 0; p < charges.count; ++p) {
+      for (std::int64_t i = charges.offset[p]; i < charges.offset[p + 1] && charges.group != nullptr; ++i) {
+        const int group = charges.group[i] - 1;
+        if ((group != 0 && group != 1) || charges.charge[i] == 0) continue;
+        position[group].insert(position[group].end(), charges.position + 3 * i, charges.position + 3 * i + 3);
+        charge[group].push_back(charges.charge[i]);
       }
-      lanes_.sum_single(problem.single_charges(), points, totals);
-      for (int i = 0; i < points.count; ++i) potential[begin + i] = static_cast<float>(options.unit_factor * totals[i]);
+      for (const int group : {0, 1}) offset[group].push_back(static_cast<std::int64_t>(charge[group].size()));
     }
-    const auto near_first = std::lower_bound(problem.near_points.begin(), problem.near_points.end(), first);
-    const auto near_last = std::lower_bound(near_first, problem.near_points.end(), last);
-    sum_in_double(
-        problem, place, lattice, options, near_last - near_first, [&](std::int64_t i) { return near_first[i]; },
-        potential);
-  }
-
-  void sum_points(const PreparedProblem& problem, const Placement& place, const LatticeBatch& lattice,
-                  const PotentialOptions& options, std::int64_t first, std::int64_t last, double* potential) const {
-    if (problem.info < 0) {
-      std::fill(potential + first, potential + last, std::numeric_limits<double>::quiet_NaN());
-      return;
-    }
-    sum_in_double(
-        problem, place, lattice, options, last - first, [first](std::int64_t i) { return first + i; }, potential);
-  }
-
-  /// The points point_at(0) .. point_at(count - 1), wholly in double precision.
-  template <class T, class PointAt>
-  void sum_in_double(const PreparedProblem& problem, const Placement& place, const LatticeBatch& lattice,
-                     const PotentialOptions& options, std::int64_t count, PointAt point_at, T* potential) const {
-    DoublePoints points{};
-    DoubleSums sums;
-    for (std::int64_t begin = 0; begin < count; begin += points_per_call) {
-      points.count = static_cast<int>(std::min<std::int64_t>(points_per_call, count - begin));
-      for (int i = 0; i < points.count; ++i) {
-        const PointIndex index(lattice, point_at(begin + i));
-        const Exact x = product(index.x, place.spacing[0]);
-        const Exact y = product(index.y, place.spacing[1]);
-        const Exact z = product(index.z, place.spacing[2]);
-        points.x[i] = x.high, points.x_low[i] = x.low;
-        points.y[i] = y.high, points.y_low[i] = y.low;
-        points.z[i] = z.high, points.z_low[i] = z.low;
+    PotentialOptions others = options;
+    others.singular = Singular::skip;
+    std::vector<double> potential(charge[0].size());
+    std::vector<std::int32_t> info(static_cast<std::size_t>(charges.count));
+    run(ChargeBatch{charges.count, offset[1].data(), position[1].data(), charge[1].data()},
+        PointBatch{offset[0].data(), position[0].data()}, others,
+        PotentialResult<double>{potential.data(), info.data()});
+    for (std::int64_t p = 0; p < charges.count; ++p) {
+      double sum = 0, lost = 0;
+      for (std::int64_t i = offset[0][p]; i < offset[0][p + 1]; ++i) {
+        const double term = charge[0][i] * potential[i], next = sum + term, gained = next - sum;
+        lost += (sum - (next - gained)) + (term - gained);
+        sum = next;
       }
-      lanes_.sum_double(problem.double_charges(), points, place.singular_distance(), sums);
-      for (int i = 0; i < points.count; ++i)
-        potential[point_at(begin + i)] = static_cast<T>(
-            apply_singularity(options.singular, options.unit_factor * sums.others[i], sums.net[i], sums.magnitude[i]));
+      energy[p] = sum + lost;
+      if (info[p] <= 0 || options.singular == Singular::skip) continue;
+      for (std::int64_t i = offset[0][p]; i < offset[0][p + 1]; ++i)  // rare: some pair shares its place
+        for (std::int64_t j = offset[1][p]; j < offset[1][p + 1]; ++j) {
+          double r2 = 0;
+          for (int axis = 0; axis < 3; ++axis) {
+            const double d = position[0][3 * i + axis] - position[1][3 * j + axis];
+            r2 += d * d;
+          }
+          if (r2 < singular_distance_of_points * singular_distance_of_points)
+            energy[p] += (charge[0][i] < 0) == (charge[1][j] < 0) ? std::numeric_limits<double>::infinity()
+                                                                  : -std::numeric_limits<double>::infinity();
+        }
     }
   }
 

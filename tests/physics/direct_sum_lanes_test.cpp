@@ -65,18 +65,18 @@ TEST(DirectSumLanes, DoublePrecisionLosesNothingToDistantOrigins) {
 TEST(DirectSumLanes, SinglePrecisionRootsAreGoodToTheLastPlaces) {
   // One term, nothing added to it: squaring, root and reciprocal together lose under 2^-23.
   const float zero = 0, one = 1;
-  const SingleCharges charges{1, &zero, &zero, &zero, &one};
+  const SingleCharges charges{1, &zero, &zero, &zero, &one, nullptr};
   for (const DirectSumLanes* const lanes : supported_direct_sum_lanes()) {
     double worst = 0;
     for (int call = 0; call < 500; ++call) {
-      SinglePoints points{};
-      points.count = points_per_call;
-      for (int i = 0; i < points_per_call; ++i)
-        points.x[i] = static_cast<float>(1 + (call * points_per_call + i) / 10000.0);
-      double totals[points_per_call];
-      lanes->sum_single(charges, points, totals);
-      for (int i = 0; i < points_per_call; ++i)
-        worst = std::max(worst, std::abs(totals[i] * static_cast<double>(points.x[i]) - 1));
+      SingleTargets targets{};
+      targets.count = targets_per_call;
+      for (int i = 0; i < targets_per_call; ++i)
+        targets.x[i] = static_cast<float>(1 + (call * targets_per_call + i) / 10000.0);
+      SingleSums sums;
+      lanes->sum_single(charges, {}, targets, {}, sums);
+      for (int i = 0; i < targets_per_call; ++i)
+        worst = std::max(worst, std::abs(sums.potential[i] * static_cast<double>(targets.x[i]) - 1));
     }
     EXPECT_LT(worst, 2 * 0x1p-24) << lanes->name;
   }
