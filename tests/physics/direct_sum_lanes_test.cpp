@@ -43,6 +43,29 @@ TEST(DirectSumLanes, EachKeepsTheBound) {
   }
 }
 
+TEST(DirectSumLanes, EachKeepsTheBoundsOfFieldsAtEveryKindOfTarget) {
+  Problem problem = random_problem(6, 777, 11);
+  add_random_points(problem, 7, 333, 11);
+  problem.add_point(problem.position[0], problem.position[1], problem.position[2] + 1e-6);
+  problem.add(problem.position[30], problem.position[31], problem.position[32] + 1e-5, 1);
+  for (const DirectSumLanes* const lanes : supported_direct_sum_lanes()) {
+    const auto potential = make_cpu_potential(1, *lanes);
+    for_both_precisions([&](auto zero) {
+      using T = decltype(zero);
+      for (const Where& where : {Where(7, 8, 9), Where(at_points), Where(at_charges)})
+        for (const PotentialOptions& options : {PotentialOptions{},
+                                                {Singular::infinite, 1, 0.4, 0},
+                                                {Singular::infinite, 1, 0, 4},
+                                                {Singular::infinite, 1, 0.3, 5}})
+          for (const Wanted wanted : {Wanted::potential, Wanted::everything}) {
+            const auto answer = evaluate<T>(*potential, where, {problem}, options, wanted);
+            const Comparison found = compare_with_truth(answer, problem, where, options);
+            EXPECT_TRUE(found.agree()) << lanes->name << " worst " << found.worst << " at " << found.worst_index;
+          }
+    });
+  }
+}
+
 TEST(DirectSumLanes, DoublePrecisionLosesNothingToDistantOrigins) {
   // The bound would allow 2^-52 L/r more, and L/r is 10^6 here; exact displacements do not need it.
   const LatticeShape shape{1000001, 1, 1};

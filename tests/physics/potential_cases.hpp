@@ -246,12 +246,12 @@ Truth truth(const Problem& problem, const Where& where, std::int64_t target, con
       magnitude += std::abs(q);
       continue;
     }
+    if (c > 0 && r >= 1.01L * c) continue;
     const long double rho = eps > 0 ? std::sqrt(r * r + eps * eps) : r;
     const long double w = c > 0 ? std::max(0.0L, 1 - r * r / (c * c)) : 1;
     sum += q / rho * (w * w);
     const long double along = q * (w * w / (rho * rho * rho) + (c > 0 ? 4 * w / (rho * c * c) : 0));
     for (std::size_t axis = 0; axis < 3; ++axis) field[axis] += along * d[axis];
-    if (c > 0 && r >= 1.01L * c) continue;
     const long double error = std::abs(q) / rho * (relative + shift * largest_extent / rho) * (c > 0 ? 2 : 1);
     bound += error;
     field_bound += 4 * error / rho;

@@ -59,6 +59,59 @@ TEST(ReferencePotential, IsTrueAndKnowsTheBound) {
   }
 }
 
+TEST(ReferencePotential, IsTrueForFieldsAtEveryKindOfTarget) {
+  Problem problem = tricky_problem();
+  add_random_points(problem, 9, 200, 12);
+  problem.add_point(problem.position[0], problem.position[1], problem.position[2]);
+  problem.add(problem.position[3], problem.position[4], problem.position[5], 0.5);
+  for (const Where& where : {Where(shape), Where(at_points), Where(at_charges)})
+    for (const PotentialOptions& options : {PotentialOptions{Singular::infinite, 14.4},
+                                            {Singular::skip, 14.4},
+                                            {Singular::infinite, 1, 0.3, 0},
+                                            {Singular::infinite, 1, 0, 5},
+                                            {Singular::skip, 1, 0.2, 7}}) {
+      const Batch batch(where, {random_problem(1, 10, 5), problem});
+      std::vector<std::int64_t> targets(static_cast<std::size_t>(target_count(problem, where)));
+      std::iota(targets.begin(), targets.end(), std::int64_t{0});
+      std::vector<ReferencePotential> answer(targets.size());
+      const std::int32_t info =
+          reference_potential(batch.charges(), batch.targets(), 1, options, ScalarType::float64, targets, answer, 2);
+      EXPECT_EQ(info, true_info(problem, where, options));
+      const long double largest = extent(problem, where);
+      for (std::size_t i = 0; i < targets.size(); ++i) {
+        const Truth expected = truth<double>(problem, where, targets[i], options, largest);
+        const Truth without_shift = truth<double>(problem, where, targets[i], options, 0);
+        // A part of the bound, to be fit to judge it.
+        EXPECT_TRUE(within(error_over_bound(answer[i].potential, expected.potential, without_shift.bound), 0.5)) << i;
+        EXPECT_NEAR(answer[i].bound, expected.bound, 1e-9 * expected.bound) << i;
+        EXPECT_NEAR(answer[i].field_bound, expected.field_bound, 1e-9 * expected.field_bound) << i;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          if (std::isnan(expected.field[axis]))
+            EXPECT_TRUE(std::isnan(answer[i].field[axis])) << i;
+          else
+            EXPECT_TRUE(
+                within(error_over_bound(answer[i].field[axis], expected.field[axis], without_shift.field_bound), 0.5))
+                << i;
+        }
+      }
+    }
+}
+
+TEST(ReferencePotential, FieldOfOneChargeByHand) {
+  Problem problem;  // distance 5, L = 5: E = -2/25 (-0.6, -0.8, 0), bound 2/25 (2^-20 + 2^-21)
+  problem.add(3, 4, 0, -2);
+  const Batch batch({1, 1, 1}, {problem});
+  const std::vector<std::int64_t> points{0};
+  std::vector<ReferencePotential> answer(1);
+  reference_potential(batch.charges(), batch.lattice(), 0, {}, ScalarType::float32, points, answer);
+  EXPECT_DOUBLE_EQ(answer[0].field[0], 0.048);
+  EXPECT_DOUBLE_EQ(answer[0].field[1], 0.064);
+  EXPECT_EQ(answer[0].field[2], 0);
+  EXPECT_DOUBLE_EQ(answer[0].field_bound, 0.08 * 1.5 * 0x1p-20);
+  reference_potential(batch.charges(), batch.lattice(), 0, {}, ScalarType::float64, points, answer);
+  EXPECT_DOUBLE_EQ(answer[0].field_bound, 0.08 * 1.5 * 0x1p-49);
+}
+
 TEST(ReferencePotential, OneChargeByHand) {
   Problem problem;  // at distance 5 of point (0,0,0), L = 5: 2/5 (2^-22 + 2^-23)
   problem.add(3, 4, 0, -2);
