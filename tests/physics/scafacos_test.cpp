@@ -1,0 +1,107 @@
+// Systems of charges with potential and field at every charge, from the ScaFaCoS project's tests (open boundaries,
+// direct summation). The files are theirs: these tests run where SMALLBATCH_REFERENCE_DATA names the directory that
+// holds <name>.xml.gz, and skip elsewhere.
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "tests/physics/potential_fixture.hpp"
+
+namespace smallbatch::testing {
+namespace {
+
+struct ReferenceSystem {
+  Problem problem;
+  std::vector<double> potential, field;
+};
+
+/// One line per <particle position="x y z" q="q" potential="v" field="ex ey ez"/>.
+ReferenceSystem read_system(const std::string& path) {
+  ReferenceSystem system;
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
+  if (!file) return system;
+  char line[4096];
+  while (gzgets(file.get(), line, sizeof(line)) != nullptr) {
+    const char* const particle = std::strstr(line, "<particle ");
+    if (particle == nullptr) continue;
+    double x, y, z, q, v, ex, ey, ez;
+    const int found =
+        std::sscanf(particle, R"(<particle position="%lf %lf %lf" q="%lf" potential="%lf" field="%lf %lf %lf")", &x, &y,
+                    &z, &q, &v, &ex, &ey, &ez);
+    EXPECT_EQ(found, 8) << line;
+    system.problem.add(x, y, z, q);
+    system.potential.push_back(v);
+    system.field.insert(system.field.end(), {ex, ey, ez});
+  }
+  return system;
+}
+
+struct ReferenceFile {
+  const char* name;
+  std::size_t charges;
+};
+
+class ScafacosTest : public PotentialBackendTest {
+ protected:
+  void SetUp() override {
+    PotentialBackendTest::SetUp();
+    if (IsSkipped()) return;
+    const char* const directory = std::getenv("SMALLBATCH_REFERENCE_DATA");
+    if (directory == nullptr) GTEST_SKIP() << "SMALLBATCH_REFERENCE_DATA names no directory with the systems";
+    directory_ = directory;
+  }
+
+  void expect_potential_and_field(const ReferenceFile& file) {
+    const ReferenceSystem system = read_system(directory_ + "/" + file.name + ".xml.gz");
+    ASSERT_EQ(system.problem.charge.size(), file.charges) << "in " << directory_ << '/' << file.name << ".xml.gz";
+    const std::vector<double>& position = system.problem.position;
+    const Batch batch(at_charges, {system.problem});
+    for_both_precisions([&](auto zero) {
+      using T = decltype(zero);
+      const auto answer = evaluate_everything<T>(*potential_, at_charges, {system.problem});
+      EXPECT_EQ(answer.info[0], 0);
+      const double largest = static_cast<double>(extent(system.problem, at_charges));
+      const double relative = sizeof(T) == 4 ? 0x1p-22 : 0x1p-51;
+      Comparison potential, field;
+      for (std::size_t i = 0; i < file.charges; ++i) {
+        // The bounds of physics/potential.hpp, and 1e-13 for the reference's own rounding.
+        double bound = 0, field_bound = 0, magnitude = 0, field_magnitude = 0;
+        for (std::size_t j = 0; j < file.charges; ++j) {
+          if (i == j) continue;
+          const double x = position[3 * i] - position[3 * j], y = position[3 * i + 1] - position[3 * j + 1];
+          const double z = position[3 * i + 2] - position[3 * j + 2];
+          const double reciprocal = 1 / std::sqrt(x * x + y * y + z * z);
+          const double term = std::abs(system.problem.charge[j]) * reciprocal;
+          const double error = term * relative * (1 + largest * reciprocal / 2);
+          bound += error;
+          field_bound += 4 * error * reciprocal;
+          magnitude += term;
+          field_magnitude += term * reciprocal;
+        }
+        bound += 1e-13 * magnitude;
+        field_bound += 1e-13 * field_magnitude;
+        const auto index = static_cast<std::int64_t>(i);
+        potential.add(error_over_bound(answer.potential[i], system.potential[i], bound), index);
+        for (std::size_t k = 3 * i; k < 3 * i + 3; ++k)
+          field.add(error_over_bound(answer.field[k], system.field[k], field_bound), index);
+      }
+      expect_agrees(potential);
+      expect_agrees(field);
+    });
+  }
+
+  std::string directory_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, ScafacosTest, all_backends, backend_test_name);
+
+TEST_P(ScafacosTest, CloudWall) { expect_potential_and_field({"cloud_wall_300", 300}); }
+TEST_P(ScafacosTest, HammersleyBall) { expect_potential_and_field({"hammersley_ball_pos_1e4", 10000}); }
+TEST_P(ScafacosTest, SilicaMelt) { expect_potential_and_field({"silica_melt_12960", 12960}); }
+
+}  // namespace
+}  // namespace smallbatch::testing
