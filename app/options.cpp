@@ -112,31 +112,27 @@ void add_choice(CLI::App* app, const std::string& name, std::string& target, con
   app->add_option(name, target, help)->check(CLI::IsMember(choices))->capture_default_str()->group(group);
 }
 
-/// What a problem file of charges may ask for; --targets is read by `targets_from` afterwards.
+/// What a problem file of charges may ask for; `finish_asked` reads the targets and judges the numbers.
 void add_asked(CLI::App* app, AskedOfCharges& asked, std::string& targets, const std::string& group) {
   add_choice(app, "--targets", targets, {"lattice", "charges"},
              "Where V is wanted: on a lattice, or at the charges, each without its own", group);
   app->add_flag("--field", asked.field, "E, too")->group(group);
-  app->add_option("--softening", asked.softening, "Angstrom; 0: none")
-      ->check(CLI::Range(0.0, 1e15))
-      ->capture_default_str()
-      ->group(group);
-  app->add_option("--cutoff", asked.cutoff, "Angstrom; 0: none")
-      ->check(CLI::Range(0.0, 1e15))
-      ->capture_default_str()
-      ->group(group);
-  app->add_option("--dielectric", asked.dielectric, "Relative permittivity")
-      ->check(CLI::Range(1e-15, 1e15))
-      ->capture_default_str()
-      ->group(group);
+  app->add_option("--softening", asked.softening, "Angstrom; 0: none")->capture_default_str()->group(group);
+  app->add_option("--cutoff", asked.cutoff, "Angstrom; 0: none")->capture_default_str()->group(group);
+  app->add_option("--dielectric", asked.dielectric, "Relative permittivity")->capture_default_str()->group(group);
 }
 
-/// Refuses the options of a lattice where V is wanted at the charges.
-TargetKind targets_from(const CLI::App* app, const std::string& text, const std::vector<std::string>& of_lattices) {
-  if (text == "lattice") return TargetKind::lattice;
+/// Refuses numbers without sense, and `of_lattices`, options of a lattice, where V is wanted at the charges.
+void finish_asked(const CLI::App* app, AskedOfCharges& asked, const std::string& targets,
+                  const std::vector<std::string>& of_lattices) {
+  for (const auto& [option, length] : {std::pair{"--softening", asked.softening}, {"--cutoff", asked.cutoff}})
+    if (!(length >= 0) || !std::isfinite(length)) refuse(option, std::to_string(length), "0, or a length in angstrom");
+  if (!(asked.dielectric > 0) || !std::isfinite(asked.dielectric))
+    refuse("--dielectric", std::to_string(asked.dielectric), "a number above 0");
+  if (targets == "lattice") return;
+  asked.targets = TargetKind::charges;
   for (const std::string& option : of_lattices)
-    if (app->count(option) > 0) refuse("--targets", text, "lattice where " + option + " is given");
-  return TargetKind::charges;
+    if (app->count(option) > 0) refuse("--targets", targets, "lattice where " + option + " is given");
 }
 
 }  // namespace
@@ -382,7 +378,7 @@ Invocation parse_options(int argc, const char* const* argv) {
     if (charges.charges > 0 && charges.batch > (std::int64_t{1} << 40) / charges.charges)
       refuse("--batch", std::to_string(charges.batch), "at most 2^40 charges altogether");
     charges.unit = parse_unit(raw.unit);
-    charges.asked.targets = targets_from(charges_app, raw.targets, {});
+    finish_asked(charges_app, charges.asked, raw.targets, {});
     call.command = charges;
   } else if (import_app->parsed()) {
     if (!import_shape.empty()) {
@@ -398,8 +394,8 @@ Invocation parse_options(int argc, const char* const* argv) {
     importing.placement = raw.placement == "common" ? LatticePlacement::common : LatticePlacement::each;
     importing.unit = parse_unit(raw.unit);
     check_set_name(importing.set);
-    importing.asked.targets =
-        targets_from(import_app, raw.targets, {"--shape", "--spacing", "--origin", "--margin", "--lattice"});
+    finish_asked(import_app, importing.asked, raw.targets,
+                 {"--shape", "--spacing", "--origin", "--margin", "--lattice"});
     call.command = importing;
   } else {
     exporting.axis = raw.axis == "x" ? 0 : raw.axis == "y" ? 1 : 2;
