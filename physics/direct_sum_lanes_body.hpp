@@ -52,9 +52,10 @@ struct Constants {
 template <bool field>
 inline constexpr int values_of = field ? 4 : 1;
 
-/// Adds what a charge q at displacement (dx, dy, dz) contributes to sums[0 .. values).
-template <class Lanes, bool field, bool truncated, class Vector, class T>
-[[gnu::always_inline]] inline void add_term(Vector (&sums)[values_of<field>], Vector q, Vector dx, Vector dy, Vector dz,
+/// Adds what a charge q (one for all lanes, or one for each) at displacement (dx, dy, dz) contributes to sums[0 ..
+/// values).
+template <class Lanes, bool field, bool truncated, class Charge, class Vector, class T>
+[[gnu::always_inline]] inline void add_term(Vector (&sums)[values_of<field>], Charge q, Vector dx, Vector dy, Vector dz,
                                             Vector r2, Vector rho2, const Constants<T>& constants) {
   const Vector one = Vector{} + T{1};
   const Vector reciprocal = Lanes::inverse_sqrt(rho2), along = q * reciprocal;
@@ -110,7 +111,7 @@ template <class Lanes, bool field, bool truncated, bool scattered, bool leave_ow
     for (std::int64_t i = group_begin; i < group_end; ++i) {
       for (int v = 0; v < vectors; ++v) {
         const Float dx = block.x[v] - charges.x[i], dy = block.y[v] - charges.y[i], dz = block.z[v] - charges.z[i];
-        Float q = nothing + charges.q[i], r2, rho2;
+        Float r2, rho2;
         if constexpr (truncated) {
           r2 = dx * dx + (dy * dy + dz * dz);
           rho2 = r2 + constants.softening2;
@@ -119,11 +120,13 @@ template <class Lanes, bool field, bool truncated, bool scattered, bool leave_ow
         }
         if constexpr (leave_own_out) {
           const Mask is_own = block.own[v] == Mask{} + static_cast<std::int32_t>(i);
-          q = is_own ? nothing : q;
+          const Float q = is_own ? nothing : nothing + charges.q[i];
           rho2 = is_own ? far : rho2;
+          add_term<Lanes, field, truncated>(group[v], q, dx, dy, dz, r2, rho2, constants);
+        } else {
+          add_term<Lanes, field, truncated>(group[v], charges.q[i], dx, dy, dz, r2, rho2, constants);
         }
         if constexpr (scattered) nearest[v] = Lanes::smaller(nearest[v], rho2);
-        add_term<Lanes, field, truncated>(group[v], q, dx, dy, dz, r2, rho2, constants);
       }
     }
     for (int v = 0; v < vectors; ++v)
