@@ -7,12 +7,36 @@ namespace smallbatch {
 namespace {
 std::int64_t bytes_of(ScalarType type) { return type == ScalarType::float32 ? 4 : 8; }
 constexpr std::int64_t bytes_per_charge = 4 * sizeof(double);
+constexpr std::int64_t bytes_per_point = 3 * sizeof(double);
 constexpr std::int64_t bytes_per_verdict = 5;  // int8 and float32
 
 /// Answer, backward error, rcond, smallest pivot; ln det A; status, repaired pivots.
 std::int64_t solution_bytes(const SolveSet& set) {
   const std::int64_t numbers = set.shape.solution_size() + (set.shape.determinant_only ? 2 : 3);
   return bytes_of(set.type) * numbers + 8 + 4 + 4;
+}
+
+/// V, and E where it is wanted.
+std::int64_t bytes_per_target(const PotentialSet& set, ScalarType precision) {
+  return bytes_of(precision) * (set.has_field ? 4 : 1);
+}
+
+std::int64_t targets_of(const PotentialSet& set, std::int64_t first, std::int64_t count) {
+  return set.targets_before(first + count) - set.targets_before(first);
+}
+std::int64_t charges_of(const PotentialSet& set, std::int64_t first, std::int64_t count) {
+  return set.offset[static_cast<std::size_t>(first + count)] - set.offset[static_cast<std::size_t>(first)];
+}
+
+/// Values, charges and points of whole problems.
+std::int64_t bytes_of_problems(const PotentialSet& set, std::int64_t first, std::int64_t count, ScalarType precision) {
+  const std::int64_t targets = targets_of(set, first, count), charges = charges_of(set, first, count);
+  return targets * bytes_per_target(set, precision) + charges * bytes_per_charge +
+         (set.targets == TargetKind::points ? targets * bytes_per_point : 0);
+}
+
+double pairs_of_problem(const PotentialSet& set, std::int64_t p) {
+  return static_cast<double>(targets_of(set, p, 1)) * static_cast<double>(charges_of(set, p, 1));
 }
 }  // namespace
 
@@ -23,16 +47,23 @@ std::int64_t bytes_per_system(const SolveSet& set) {
 std::int64_t result_bytes(const SolveSet& set) { return set.batch * (solution_bytes(set) + bytes_per_verdict); }
 
 std::int64_t result_bytes(const PotentialSet& set, ScalarType precision) {
-  return set.batch * (set.shape.points() * bytes_of(precision) + 4 + 6 * 8 + bytes_per_verdict);
+  // Status; V_min, V_max and V_mean; energy; origin and spacing, or offsets.
+  const std::int64_t per_problem =
+      4 + 3 * 8 + (set.has_groups ? 8 : 0) + bytes_per_verdict + (set.targets == TargetKind::lattice ? 6 * 8 : 8);
+  return set.targets_before(set.batch) * bytes_per_target(set, precision) + set.batch * per_problem +
+         (set.targets == TargetKind::lattice ? 0 : 8);
 }
 
 std::int64_t bytes_per_block(const PotentialSet& set, const PlaneRange& range, ScalarType precision) {
-  const std::int64_t charges = set.offset[range.first + range.count] - set.offset[range.first];
-  return range.count * range.plane_count * set.shape.plane_points() * bytes_of(precision) + charges * bytes_per_charge;
+  if (set.targets != TargetKind::lattice) return bytes_of_problems(set, range.first, range.count, precision);
+  return range.count * range.plane_count * set.shape.plane_points() * bytes_per_target(set, precision) +
+         charges_of(set, range.first, range.count) * bytes_per_charge;
 }
 
 double pairs(const PotentialSet& set) {
-  return static_cast<double>(set.shape.points()) * static_cast<double>(set.charges());
+  double total = 0;
+  for (std::int64_t p = 0; p < set.batch; ++p) total += pairs_of_problem(set, p);
+  return total;
 }
 
 std::vector<SystemRange> cut_into_blocks(const SolveSet& set, std::int64_t block_bytes) {
@@ -46,20 +77,16 @@ std::vector<SystemRange> cut_into_blocks(const SolveSet& set, std::int64_t block
 std::vector<PlaneRange> cut_into_blocks(const PotentialSet& set, ScalarType precision, std::int64_t block_bytes,
                                         double block_pairs) {
   std::vector<PlaneRange> ranges;
-  const std::int64_t nz = set.shape.nz;
-  const std::int64_t plane_bytes = set.shape.plane_points() * bytes_of(precision);
-  auto charges_of = [&](std::int64_t p) { return set.offset[p + 1] - set.offset[p]; };
-  auto bytes_of_problem = [&](std::int64_t p) { return plane_bytes * nz + charges_of(p) * bytes_per_charge; };
-  auto pairs_of_plane = [&](std::int64_t p) {
-    return static_cast<double>(set.shape.plane_points()) * static_cast<double>(charges_of(p));
-  };
+  const bool on_lattices = set.targets == TargetKind::lattice;
+  const std::int64_t nz = on_lattices ? set.shape.nz : 0;
+  const std::int64_t plane_bytes = set.shape.plane_points() * bytes_per_target(set, precision);
   for (std::int64_t p = 0; p < set.batch;) {
-    const double problem_pairs = pairs_of_plane(p) * static_cast<double>(nz);
-    if (bytes_of_problem(p) > block_bytes || problem_pairs > block_pairs) {  // planes of one problem
-      std::int64_t planes = std::max<std::int64_t>(1, block_bytes / plane_bytes);
+    const double problem_pairs = pairs_of_problem(set, p);
+    if (on_lattices && (bytes_of_problems(set, p, 1, precision) > block_bytes || problem_pairs > block_pairs)) {
+      std::int64_t planes = std::max<std::int64_t>(1, block_bytes / plane_bytes);  // planes of one problem
       if (problem_pairs > block_pairs)
-        planes =
-            std::min(planes, std::max<std::int64_t>(1, static_cast<std::int64_t>(block_pairs / pairs_of_plane(p))));
+        planes = std::min(planes, std::max<std::int64_t>(1, static_cast<std::int64_t>(block_pairs / problem_pairs *
+                                                                                      static_cast<double>(nz))));
       for (std::int64_t z = 0; z < nz; z += planes) ranges.push_back({p, 1, z, std::min(planes, nz - z)});
       ++p;
       continue;
@@ -68,8 +95,8 @@ std::vector<PlaneRange> cut_into_blocks(const PotentialSet& set, ScalarType prec
     std::int64_t bytes = 0;
     double total_pairs = 0;
     for (; p < set.batch; ++p, ++range.count) {
-      bytes += bytes_of_problem(p);
-      total_pairs += pairs_of_plane(p) * static_cast<double>(nz);
+      bytes += bytes_of_problems(set, p, 1, precision);
+      total_pairs += pairs_of_problem(set, p);
       if (range.count > 0 && (bytes > block_bytes || total_pairs > block_pairs)) break;
     }
     ranges.push_back(range);

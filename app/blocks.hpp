@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "io/problem_reader.hpp"
 #include "io/sets.hpp"
 
 namespace smallbatch {
@@ -15,8 +16,8 @@ struct SystemRange {
 };
 std::vector<SystemRange> cut_into_blocks(const SolveSet& set, std::int64_t block_bytes);
 
-/// Planes [first_plane, first_plane + plane_count) of problems [first, first + count): whole problems, or some planes
-/// of one.
+/// Problems [first, first + count) and of lattices their planes [first_plane, first_plane + plane_count): whole
+/// problems, or some planes of one.
 struct PlaneRange {
   std::int64_t first = 0, count = 0, first_plane = 0, plane_count = 0;
 };
@@ -25,23 +26,43 @@ inline constexpr double cpu_block_pairs = 4e9;
 /// The same for a GPU that nobody waits behind.
 inline constexpr double gpu_block_pairs = 1e12;
 
-/// At most `block_bytes` of values and charges and `block_pairs` pairs of charge and point, but at least one plane.
+/// At most `block_bytes` of values, charges and points and `block_pairs` pairs of charge and target, but at least one
+/// plane, or one problem of other targets: a problem's points stay together, because the first one is the origin that
+/// all are counted from.
 std::vector<PlaneRange> cut_into_blocks(const PotentialSet& set, ScalarType precision, std::int64_t block_bytes,
                                         double block_pairs);
 
-/// Bytes of a block's values and charges.
+/// Reads what the range needs. The energy of problems belongs to the block with their first planes.
+template <class T>
+void read_block(const ProblemReader& reader, const PotentialSet& set, const PlaneRange& range,
+                PotentialBlock<T>& block) {
+  reader.read(set, range.first, range.count, block);
+  block.first_plane = range.first_plane;
+  block.plane_count = range.plane_count;
+  if (range.first_plane > 0) block.group.clear();
+}
+
+/// Bytes of a block's values, charges and points.
 std::int64_t bytes_per_block(const PotentialSet& set, const PlaneRange& range, ScalarType precision);
 
 /// Bytes of one system with its solution and all its numbers, and of one set's results in a file.
 std::int64_t bytes_per_system(const SolveSet& set);
 std::int64_t result_bytes(const SolveSet& set);
 std::int64_t result_bytes(const PotentialSet& set, ScalarType precision);
-/// Pairs of lattice point and charge, of a set and of a block.
+/// Pairs of target and charge, of a set and of a block.
 double pairs(const PotentialSet& set);
 template <class T>
 double pairs(const PotentialBlock<T>& block) {
-  return static_cast<double>(block.charge.size()) * static_cast<double>(block.plane_count) *
-         static_cast<double>(block.shape.plane_points());
+  double total = 0;
+  const auto charges_of = [&](std::size_t p) { return static_cast<double>(block.offset[p + 1] - block.offset[p]); };
+  for (std::size_t p = 0; p < static_cast<std::size_t>(block.count); ++p) {
+    const double targets =
+        block.targets == TargetKind::lattice  ? static_cast<double>(block.plane_count * block.shape.plane_points())
+        : block.targets == TargetKind::points ? static_cast<double>(block.point_offset[p + 1] - block.point_offset[p])
+                                              : charges_of(p);
+    total += targets * charges_of(p);
+  }
+  return total;
 }
 
 }  // namespace smallbatch

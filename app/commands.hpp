@@ -8,6 +8,15 @@
 
 namespace smallbatch {
 
+/// Makes the set ask for what the options say.
+inline void ask(PotentialSet& set, const AskedOfCharges& asked) {
+  set.targets = asked.targets;
+  set.has_field = asked.field;
+  set.softening = asked.softening;
+  set.cutoff = asked.cutoff;
+  set.dielectric = asked.dielectric;
+}
+
 std::string info(const InfoOptions& options);
 RunReport verify(const VerifyOptions& options);
 std::string generate(const GenerateSpdOptions& options, const std::string& command_line);

@@ -42,6 +42,11 @@ std::string export_map(const ExportOptions& options) {
                                       "' (known endings are .dx, .cube and .png). Use one of them.");
   const ResultReader results(options.results);
   const PotentialSet& set = choose_set(results.potential_sets(), options.set, options.results);
+  if (set.targets != TargetKind::lattice)
+    throw Error(ErrorKind::bad_input, "potential/" + set.name + " of " + options.results +
+                                          " cannot be exported (V is at " +
+                                          (set.targets == TargetKind::points ? "points" : "the charges") +
+                                          ", a map needs a lattice). Read V with h5py instead.");
   if (options.index < 0 || options.index >= set.batch) refuse_index("--index", options.index, set.batch);
 
   const auto first = static_cast<std::size_t>(3 * options.index);

@@ -65,15 +65,17 @@ std::string generate(const GenerateChargesOptions& options, const std::string& c
   PotentialSet set;
   set.name = options.set;
   set.batch = options.batch;
-  set.shape = options.shape;
   set.output_unit = options.unit;
-  RandomCharges wanted;  // in the box that the lattice spans
+  ask(set, options.asked);
+  RandomCharges wanted;  // in the box that shape and spacing span
   wanted.count = options.charges;
   for (const auto& [axis, points] :
-       {std::pair{0, set.shape.nx}, std::pair{1, set.shape.ny}, std::pair{2, set.shape.nz}})
+       {std::pair{0, options.shape.nx}, std::pair{1, options.shape.ny}, std::pair{2, options.shape.nz}})
     wanted.edges[axis] = static_cast<double>(std::max<std::int64_t>(1, points - 1)) * options.spacing;
   for (std::int64_t p = 0; p <= set.batch; ++p) set.offset.push_back(p * options.charges);
-  for (std::int64_t p = 0; p < set.batch; ++p) {
+  const bool on_lattice = set.targets == TargetKind::lattice;
+  if (on_lattice) set.shape = options.shape;
+  for (std::int64_t p = 0; on_lattice && p < set.batch; ++p) {
     set.origin.insert(set.origin.end(), {0, 0, 0});
     set.spacing.insert(set.spacing.end(), 3, options.spacing);
   }
@@ -89,8 +91,9 @@ std::string generate(const GenerateChargesOptions& options, const std::string& c
   note_origin(writer, command_line);
   writer.commit();
   std::ostringstream text;
-  text << options.output << ": potential/" << set.name << ", " << shape_words(set) << ", spacing " << options.spacing
-       << " angstrom, seed " << options.seed << "\n";
+  text << options.output << ": potential/" << set.name << ", " << shape_words(set);
+  if (on_lattice) text << ", spacing " << options.spacing << " angstrom";
+  text << ", seed " << options.seed << "\n";
   return text.str();
 }
 

@@ -108,6 +108,8 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
   set.batch = source.size();
   set.output_unit = options.unit;
   set.temperature = options.temperature;
+  ask(set, options.asked);
+  const bool on_lattice = set.targets == TargetKind::lattice;
   set.offset.push_back(0);
   std::vector<Box> boxes(static_cast<std::size_t>(set.batch));
   double total_charge = 0;
@@ -115,7 +117,7 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
     stop_if_interrupted();
     const Molecule molecule = source.read(p);
     for (const double coordinate : molecule.position)
-      if (!std::isfinite(coordinate))
+      if (on_lattice && !std::isfinite(coordinate))
         throw Error(ErrorKind::bad_input, "no lattice can be laid around problem " + std::to_string(p) + " of " +
                                               options.inputs[0] +
                                               " (a position is a NaN or an infinity). Mend the file.");
@@ -128,7 +130,7 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
     for (const Box& box : boxes) all.add(box);
     boxes.assign(boxes.size(), all);
   }
-  place_lattice(options, boxes, set);
+  if (on_lattice) place_lattice(options, boxes, set);
 
   for (const std::string& input : options.inputs) refuse_output_that_is_input(input, options.output);
   ProblemWriter writer(options.output, options.overwrite);
@@ -144,9 +146,9 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
 
   std::ostringstream text;
   text << options.output << ": potential/" << set.name << ", " << set.batch
-       << (set.batch == 1 ? " problem, " : " problems, ") << set.charges() << " charges (sum " << total_charge
-       << " e), lattice " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz;
-  if (set.batch > 0)
+       << (set.batch == 1 ? " problem, " : " problems, ") << set.charges() << " charges (sum " << total_charge << " e)";
+  if (on_lattice) text << ", lattice " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz;
+  if (on_lattice && set.batch > 0)
     text << " with spacing " << set.spacing[0] << ", " << set.spacing[1] << ", " << set.spacing[2] << " angstrom";
   text << "\n";
   return text.str();

@@ -42,8 +42,17 @@ Json set_json(const PotentialSet& set) {
                {"name", set.name},
                {"shape", shape_words(set)},
                {"batch", set.batch},
-               {"lattice", {set.shape.nx, set.shape.ny, set.shape.nz}},
+               {"targets", target_kind_name(set.targets)},
+               {"field", set.has_field},
+               {"energy", set.has_groups},
+               {"softening", set.softening},
+               {"cutoff", set.cutoff},
+               {"dielectric", set.dielectric},
                {"output_unit", potential_unit_name(set.output_unit)}};
+  if (set.targets == TargetKind::lattice)
+    json["lattice"] = {set.shape.nx, set.shape.ny, set.shape.nz};
+  else
+    json["points"] = set.targets_before(set.batch);
   if (!set.offset.empty()) json["charges"] = set.charges();
   if (!set.particles.empty()) json["particles"] = set.particles;
   return json;
@@ -72,13 +81,15 @@ std::string problem_info(const InfoOptions& options) {
       needs.host_bytes = std::max(needs.host_bytes, 3 * bytes_per_block(set, range, defaults.precision));
     sets.push_back(set_json(set));
     text << "  potential/" << set.name << ": " << shape_words(set) << ", V in " << potential_unit_name(set.output_unit);
+    if (set.has_field) text << ", E in " << field_unit_name(set.output_unit);
+    if (set.has_groups) text << ", energy in " << energy_unit_name(set.output_unit);
     if (!set.particles.empty()) text << ", charges from /particles/" << set.particles;
     text << "\n";
   }
   for (const std::string& warning : reader.warnings()) text << "  note: " << warning << "\n";
   text << "  running it needs " << bytes_text(static_cast<double>(needs.result_bytes)) << " of disk and about "
        << bytes_text(static_cast<double>(needs.host_bytes)) << " of memory, for " << needs.systems << " systems and "
-       << needs.pairs << " pairs of charge and lattice point\n";
+       << needs.pairs << " pairs of charge and target\n";
   if (!options.json) return text.str();
   return Json{{"file", options.file},
               {"kind", "problems"},

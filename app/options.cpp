@@ -94,6 +94,7 @@ struct RawText {
   std::string device = "auto", verify = "all", singular = "inf", precision = "single";
   std::string method = "auto";
   std::string type = "float32", storage = "dense", uplo = "both", compute = "solution", family = "random";
+  std::string targets = "lattice";
   std::string unit = "volt", shape, spacing, origin, placement = "common", axis = "z";
 };
 
@@ -109,6 +110,29 @@ template <class T>
 void add_choice(CLI::App* app, const std::string& name, std::string& target, const std::vector<std::string>& choices,
                 const std::string& help, T group) {
   app->add_option(name, target, help)->check(CLI::IsMember(choices))->capture_default_str()->group(group);
+}
+
+/// What a problem file of charges may ask for; `finish_asked` reads the targets and judges the numbers.
+void add_asked(CLI::App* app, AskedOfCharges& asked, std::string& targets, const std::string& group) {
+  add_choice(app, "--targets", targets, {"lattice", "charges"},
+             "Where V is wanted: on a lattice, or at the charges, each without its own", group);
+  app->add_flag("--field", asked.field, "E, too")->group(group);
+  app->add_option("--softening", asked.softening, "Angstrom; 0: none")->capture_default_str()->group(group);
+  app->add_option("--cutoff", asked.cutoff, "Angstrom; 0: none")->capture_default_str()->group(group);
+  app->add_option("--dielectric", asked.dielectric, "Relative permittivity")->capture_default_str()->group(group);
+}
+
+/// Refuses numbers without sense, and `of_lattices`, options of a lattice, where V is wanted at the charges.
+void finish_asked(const CLI::App* app, AskedOfCharges& asked, const std::string& targets,
+                  const std::vector<std::string>& of_lattices) {
+  for (const auto& [option, length] : {std::pair{"--softening", asked.softening}, {"--cutoff", asked.cutoff}})
+    if (!(length >= 0) || !std::isfinite(length)) refuse(option, std::to_string(length), "0, or a length in angstrom");
+  if (!(asked.dielectric > 0) || !std::isfinite(asked.dielectric))
+    refuse("--dielectric", std::to_string(asked.dielectric), "a number above 0");
+  if (targets == "lattice") return;
+  asked.targets = TargetKind::charges;
+  for (const std::string& option : of_lattices)
+    if (app->count(option) > 0) refuse("--targets", targets, "lattice where " + option + " is given");
 }
 
 }  // namespace
@@ -233,7 +257,8 @@ Invocation parse_options(int argc, const char* const* argv) {
   overwrite_flag(spd_app, spd.overwrite);
 
   GenerateChargesOptions charges;
-  CLI::App* charges_app = generate_app->add_subcommand("charges", "Random charges in a box, with a lattice over it");
+  CLI::App* charges_app =
+      generate_app->add_subcommand("charges", "Random charges in a box that --shape and --spacing span");
   raw.shape = "64,64,64";
   charges_app->add_option("--batch", charges.batch, "Problems")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32))
@@ -251,6 +276,7 @@ Invocation parse_options(int argc, const char* const* argv) {
   charges_app->add_option("--unit", raw.unit, "Unit of V: volt, kT/e, kcal/mol/e, e/angstrom")
       ->capture_default_str()
       ->group("Problem");
+  add_asked(charges_app, charges.asked, raw.targets, "Problem");
   charges_app->add_option("--seed", charges.seed, "Same seed, same numbers")->capture_default_str()->group("Problem");
   charges_app->add_option("--set", charges.set, "Name of the set")->capture_default_str()->group("Output");
   charges_app->add_option("-o,--output", charges.output, "Problem file")->required()->group("Output");
@@ -281,6 +307,7 @@ Invocation parse_options(int argc, const char* const* argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->group("Output");
+  add_asked(import_app, importing.asked, raw.targets, "Output");
   import_app->add_option("--set", importing.set, "Name of the set")->capture_default_str()->group("Output");
   import_app->add_option("-o,--output", importing.output, "Problem file")->required()->group("Output");
   overwrite_flag(import_app, importing.overwrite);
@@ -351,6 +378,7 @@ Invocation parse_options(int argc, const char* const* argv) {
     if (charges.charges > 0 && charges.batch > (std::int64_t{1} << 40) / charges.charges)
       refuse("--batch", std::to_string(charges.batch), "at most 2^40 charges altogether");
     charges.unit = parse_unit(raw.unit);
+    finish_asked(charges_app, charges.asked, raw.targets, {});
     call.command = charges;
   } else if (import_app->parsed()) {
     if (!import_shape.empty()) {
@@ -366,6 +394,8 @@ Invocation parse_options(int argc, const char* const* argv) {
     importing.placement = raw.placement == "common" ? LatticePlacement::common : LatticePlacement::each;
     importing.unit = parse_unit(raw.unit);
     check_set_name(importing.set);
+    finish_asked(import_app, importing.asked, raw.targets,
+                 {"--shape", "--spacing", "--origin", "--margin", "--lattice"});
     call.command = importing;
   } else {
     exporting.axis = raw.axis == "x" ? 0 : raw.axis == "y" ? 1 : 2;

@@ -67,12 +67,21 @@ struct GenerateSpdOptions {
   bool overwrite = false;
 };
 
+/// What a made problem file asks for beside V in vacuum on a lattice.
+struct AskedOfCharges {
+  TargetKind targets = TargetKind::lattice;  ///< or the charges
+  bool field = false;
+  double softening = 0, cutoff = 0;  ///< angstrom; 0: none
+  double dielectric = 1;
+};
+
 struct GenerateChargesOptions {
   std::string output, set = "charges";
   std::int64_t batch = 1, charges = 1000;
   LatticeShape shape{64, 64, 64};
   double spacing = 0.5;  ///< angstrom
   PotentialUnit unit = PotentialUnit::volt;
+  AskedOfCharges asked;
   std::uint64_t seed = 1;
   bool overwrite = false;
 };
@@ -94,6 +103,7 @@ struct ImportOptions {
   LatticePlacement placement = LatticePlacement::common;
   PotentialUnit unit = PotentialUnit::volt;
   double temperature = default_temperature_kelvin;
+  AskedOfCharges asked;
   bool overwrite = false;
 };
 

@@ -114,34 +114,40 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   const bool gpu_alone = run.backend == BackendKind::cuda && run.options.verify.kind != VerifyMode::Kind::all;
   const auto blocks = cut_into_blocks(set, scalar_type_of<T>, run.options.block_mib << 20,
                                       gpu_alone ? gpu_block_pairs : cpu_block_pairs);
-  const PotentialOptions options{run.options.singular, set.unit_factor()};
+  const PotentialOptions options{run.options.singular, set.unit_factor(), set.softening, set.cutoff};
+  const bool is_verified = run.options.verify.kind != VerifyMode::Kind::none;
   Progress progress("potential/" + set.name, pairs(set));
   Verdicts verdicts, of_set(set.batch);  // a problem's planes may lie in several blocks
+  StatisticsOfSet found(set.batch);
+  StatisticsReferee referee(set.batch);
 
   Stages<PotentialBlock<T>> stages;
   stages.read = [&](std::int64_t k, PotentialBlock<T>& block) {
-    const PlaneRange& range = blocks[static_cast<std::size_t>(k)];
-    run.reader.read(set, range.first, range.count, block);
-    block.first_plane = range.first_plane;
-    block.plane_count = range.plane_count;
-    block.potential.resize(static_cast<std::size_t>(range.count * range.plane_count * set.shape.plane_points()));
-    block.info.resize(static_cast<std::size_t>(range.count));
+    read_block(run.reader, set, blocks[static_cast<std::size_t>(k)], block);
+    block.resize_results(set.has_field);
   };
   stages.compute = [&](std::int64_t, PotentialBlock<T>& block) {
     timed(outcome.compute_seconds,
-          [&] { run.potential.evaluate(block.charges(), block.lattice(), options, block.result()); });
+          [&] { run.potential.evaluate(block.charges(), block.target_batch(), options, block.result()); });
   };
   stages.verify = [&](std::int64_t, const PotentialBlock<T>& block) {
     verdicts = verify(set, block, options, run.options.verify, run.options.threads, outcome.points_checked);
+    if (is_verified) referee.add(set, block);
   };
   stages.write = [&](std::int64_t, const PotentialBlock<T>& block) {
     run.writer.write(set, block);
     of_set.merge(block.first, verdicts);
+    found.add(block.first, block.summary);
+    outcome.count_energies(block.energy);
     if (block.first_plane == 0) outcome.count_status(block.info);
     progress.advance(pairs(block));
   };
   stream_blocks(static_cast<std::int64_t>(blocks.size()), stages, run.seconds);
+  const PotentialStatistics statistics = found.statistics();
+  if (is_verified) verify_statistics(statistics, referee, of_set);
+  run.writer.write_statistics(set, statistics);
   run.writer.write_verdicts(outcome.lane, set.name, set.batch, 0, of_set.verdict, of_set.error_over_bound);
+  outcome.count_statistics(statistics);
   outcome.count_verdicts(0, of_set);
   outcome.work = pairs(set);
   return outcome;

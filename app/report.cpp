@@ -44,8 +44,26 @@ std::string numbers_text(const SetOutcome& set, double pivot_floor) {
   return text;
 }
 
+/// "V from -2.1 to 3.4 volt, E in volt/angstrom"; "interaction energy from -3 to -1 kT".
+std::string potential_text(const SetOutcome& set) {
+  const auto range = [](const std::array<double, 2>& ends, const std::string& unit) {
+    return " from " + number("%.6g", ends[0]) + " to " + number("%.6g", ends[1]) + " " + unit;
+  };
+  std::string text;
+  if (set.potential_range) text = "V" + range(*set.potential_range, potential_unit_name(set.unit));
+  if (set.potential_range && set.has_field) text += ", E in " + field_unit_name(set.unit);
+  if (set.energy_range)
+    text += (text.empty() ? "interaction energy" : ", interaction energy") +
+            range(*set.energy_range, energy_unit_name(set.unit));
+  return text;
+}
+
 /// JSON has no number for what is not there, nor for a NaN: null.
 Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+Json range_json(const std::optional<std::array<double, 2>>& range, const std::string& unit) {
+  if (!range) return nullptr;
+  return {{"unit", unit}, {"lowest", (*range)[0]}, {"highest", (*range)[1]}};
+}
 
 }  // namespace
 
@@ -85,7 +103,10 @@ std::string report_text(const RunReport& report) {
       text << "    " << count << " with status " << status << ": " << describe_status(set, status) << "\n";
     if (const std::string numbers = numbers_text(set, report.pivot_floor); !numbers.empty())
       text << "  " << numbers << "\n";
-    if (set.on_lattice_points > 0) text << "    charges on lattice points: " << set.on_lattice_points << "\n";
+    if (const std::string values = potential_text(set); !values.empty()) text << "  " << values << "\n";
+    if (set.singular > 0)
+      text << (set.targets == TargetKind::lattice ? "    charges on lattice points: " : "    targets on charges: ")
+           << set.singular << "\n";
     text << "  " << verdict_text(set) << "\n";
   }
   if (!report.device.empty()) {
@@ -126,7 +147,11 @@ std::string report_json(const RunReport& report) {
       entry["repaired_systems"] = set.repaired_systems;
     }
     if (set.lane == "potential") {
-      entry["charges_on_lattice_points"] = set.on_lattice_points;
+      entry["targets"] = target_kind_name(set.targets);
+      entry["field"] = set.has_field;
+      entry["V"] = range_json(set.potential_range, potential_unit_name(set.unit));
+      entry["energy"] = range_json(set.energy_range, energy_unit_name(set.unit));
+      entry[set.targets == TargetKind::lattice ? "charges_on_lattice_points" : "targets_on_charges"] = set.singular;
       entry["verification"]["points_checked"] = set.points_checked;
     }
     if (!report.device.empty()) {

@@ -88,10 +88,33 @@ double judge(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, 
                    error_over_bound(judgement.forward_ratio, 0, spd_ratio_limit)});
 }
 
-/// Error over bound of one value. A problem without an answer has NaN everywhere.
-double judge(bool answered, double got, const ReferencePotential& reference) {
-  if (!answered) return std::isnan(got) ? 0 : infinity;
-  return error_over_bound(got, reference.potential, reference.bound);
+/// Error over bound of one number that may be a NaN by rights.
+double judge(double got, double expected, double bound, bool may_be_nan) {
+  if (may_be_nan && std::isnan(expected)) return std::isnan(got) ? 0 : infinity;
+  return error_over_bound(got, expected, bound);
+}
+
+/// Error over bound of V, and of E where the block has it, at one target. A problem without an answer has NaN
+/// everywhere, and a target at which V is infinite has no field.
+template <class T>
+double judge(const PotentialBlock<T>& block, std::int64_t target, bool answered, const ReferencePotential& reference) {
+  const auto i = static_cast<std::size_t>(target);
+  double worst = judge(block.potential[i], reference.potential, reference.bound, !answered);
+  if (block.field.empty()) return worst;
+  const bool has_no_field = !answered || std::isinf(reference.potential);
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    worst =
+        std::max(worst, judge(block.field[3 * i + axis], reference.field[axis], reference.field_bound, has_no_field));
+  return worst;
+}
+
+/// Error over bound of a problem's interaction energy.
+template <class T>
+double judge_energy(const PotentialBlock<T>& block, const PotentialOptions& options, std::int64_t problem) {
+  const double energy = block.energy[static_cast<std::size_t>(problem)];
+  if (block.info[static_cast<std::size_t>(problem)] < 0) return std::isnan(energy) ? 0 : infinity;
+  const ReferenceEnergy reference = reference_energy(block.charges(), problem, options);
+  return judge(energy, reference.energy, reference.bound, true);
 }
 
 }  // namespace
@@ -122,7 +145,7 @@ void SetOutcome::count_status(std::span<const std::int32_t> info) {
   for (const std::int32_t status : info) {
     if (status == 0) continue;
     if (lane == "potential" && status > 0)
-      on_lattice_points += status;
+      singular += status;
     else
       ++failed[status];
   }
@@ -144,6 +167,22 @@ void SetOutcome::count_numbers(const SpdBlock<T>& block) {
       ++repaired_systems;
     }
   }
+}
+
+namespace {
+void widen(std::optional<std::array<double, 2>>& range, double low, double high) {
+  if (std::isnan(low) || std::isnan(high)) return;
+  range = range ? std::array{std::min((*range)[0], low), std::max((*range)[1], high)} : std::array{low, high};
+}
+}  // namespace
+
+void SetOutcome::count_statistics(const PotentialStatistics& statistics) {
+  for (std::size_t p = 0; p < statistics.lowest.size(); ++p)
+    widen(potential_range, statistics.lowest[p], statistics.highest[p]);
+}
+
+void SetOutcome::count_energies(std::span<const double> energies) {
+  for (const double energy : energies) widen(energy_range, energy, energy);
 }
 
 void SetOutcome::count_verdicts(std::int64_t first, const Verdicts& verdicts) {
@@ -176,8 +215,28 @@ std::string shape_words(const SolveSet& set) {
 
 std::string shape_words(const PotentialSet& set) {
   std::ostringstream text;
-  text << set.batch << (set.batch == 1 ? " lattice " : " lattices ") << set.shape.nx << "x" << set.shape.ny << "x"
-       << set.shape.nz << ", " << set.charges() << (set.charges() == 1 ? " charge" : " charges");
+  const auto counted = [&](std::int64_t count, const char* thing) {
+    text << count << " " << thing << (count == 1 ? "" : "s");
+  };
+  if (set.targets == TargetKind::lattice) {
+    counted(set.batch, "lattice");
+    text << " " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz;
+  } else {
+    counted(set.batch, "problem");
+  }
+  if (set.targets == TargetKind::points) {
+    text << ", ";
+    counted(set.targets_before(set.batch), "point");
+  }
+  if (!set.offset.empty()) {  // the results do not always tell
+    text << (set.targets == TargetKind::charges ? " at " : ", ");
+    counted(set.charges(), "charge");
+  }
+  if (set.has_field) text << ", field";
+  if (set.has_groups) text << ", interaction energy";
+  if (set.softening > 0) text << ", softening " << set.softening << " angstrom";
+  if (set.cutoff > 0) text << ", cut-off " << set.cutoff << " angstrom";
+  if (set.dielectric != 1) text << ", dielectric " << set.dielectric;
   return text.str();
 }
 
@@ -206,10 +265,22 @@ SetOutcome start_outcome(const PotentialSet& set, ScalarType precision) {
   outcome.name = set.name;
   outcome.shape = shape_words(set);
   outcome.batch = set.batch;
-  outcome.verification.criterion =
-      std::string("|V - V*| <= f sum_i |q_i|/r_i ") +
-      (precision == ScalarType::float32 ? "(2^-22 + 2^-23 L/r_i)" : "(2^-51 + 2^-52 L/r_i)") +
-      " against direct summation with Eigen in double precision";
+  outcome.targets = set.targets;
+  outcome.has_field = set.has_field;
+  outcome.unit = set.output_unit;
+  const bool single = precision == ScalarType::float32;
+  const std::string r = set.softening > 0 ? "rho_i" : "r_i", twice = set.cutoff > 0 ? "2 f" : "f";
+  std::string& criterion = outcome.verification.criterion;
+  criterion =
+      "|V - V*| <= " + twice + " sum_i |q_i|/" + r + (single ? " (2^-22 + 2^-23 L/" : " (2^-51 + 2^-52 L/") + r + ")";
+  if (set.has_field)
+    criterion += ", |E_k - E_k*| <= " + twice + " sum_i |q_i|/" + r + "^2" +
+                 (single ? " (2^-20 + 2^-21 L/" : " (2^-49 + 2^-50 L/") + r + ")";
+  if (set.has_groups) criterion += ", |U - U*| <= f sum |q_i q_j|/r_ij 2^-44";
+  criterion += " against direct summation with Eigen in double precision";
+  if (set.softening > 0) criterion += ", rho^2 = r^2 + softening^2";
+  if (set.cutoff > 0) criterion += ", sums over the charges within 1.01 cut-offs";
+  criterion += "; V_min, V_max and V_mean are those of V";
   return outcome;
 }
 
@@ -231,25 +302,32 @@ Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floo
 template <class T>
 Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const PotentialOptions& options,
                 const VerifyMode& mode, unsigned threads, std::int64_t& points_checked) {
-  // The block's values are one run of the set's points, counted problem after problem.
-  const std::int64_t per_problem = set.shape.points();
-  const std::int64_t first_point = block.first * per_problem + block.first_plane * set.shape.plane_points();
-  const Selection selected(mode, set.batch * per_problem, first_point,
-                           first_point + static_cast<std::int64_t>(block.potential.size()));
+  // The block's values are one run of the set's targets, counted problem after problem.
+  const std::int64_t first_target =
+      set.targets_before(block.first) +
+      (set.targets == TargetKind::lattice ? block.first_plane * set.shape.plane_points() : 0);
+  const Selection selected(mode, set.targets_before(set.batch), first_target,
+                           first_target + static_cast<std::int64_t>(block.potential.size()));
   points_checked += selected.size();
 
-  // Runs of selected points of one problem, short enough to notice an interruption between two.
+  // Runs of selected targets of one problem, short enough to notice an interruption between two. Where everything is
+  // checked, so is the status of a problem without targets.
   struct Piece {
     std::int64_t problem, first, last;
   };
   std::vector<Piece> pieces;
   constexpr std::int64_t longest = 1 << 16;
-  for (std::int64_t i = 0; i < selected.size();) {
-    Piece piece{selected[i] / per_problem - block.first, i, i};
-    while (i < selected.size() && i - piece.first < longest && selected[i] / per_problem - block.first == piece.problem)
-      ++i;
-    piece.last = i;
-    pieces.push_back(piece);
+  std::int64_t i = 0;
+  for (std::int64_t p = 0; p < block.count; ++p) {
+    const std::int64_t end = set.targets_before(block.first + p + 1);
+    const bool is_empty = end == set.targets_before(block.first + p);
+    if (is_empty && mode.kind == VerifyMode::Kind::all) pieces.push_back({p, i, i});
+    while (i < selected.size() && selected[i] < end) {
+      Piece piece{p, i, i};
+      while (i < selected.size() && i - piece.first < longest && selected[i] < end) ++i;
+      piece.last = i;
+      pieces.push_back(piece);
+    }
   }
 
   Verdicts verdicts(block.count);
@@ -257,19 +335,16 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
   auto verify_piece = [&](const Piece& piece, unsigned threads_of_piece) {
     stop_if_interrupted();
     const auto size = static_cast<std::size_t>(piece.last - piece.first);
-    std::vector<std::int64_t> points(size);
+    std::vector<std::int64_t> targets(size);
     std::vector<ReferencePotential> expected(size);
-    for (std::size_t k = 0; k < size; ++k)
-      points[k] = selected[piece.first + static_cast<std::int64_t>(k)] - (block.first + piece.problem) * per_problem;
-    const std::int32_t expected_info = reference_potential(block.charges(), block.lattice(), piece.problem, options,
-                                                           scalar_type_of<T>, points, expected, threads_of_piece);
-    const bool answered = expected_info >= 0;
+    const std::int64_t before = set.targets_before(block.first + piece.problem);
+    for (std::size_t k = 0; k < size; ++k) targets[k] = selected[piece.first + static_cast<std::int64_t>(k)] - before;
+    const std::int32_t expected_info =
+        reference_potential(block.charges(), block.target_batch(), piece.problem, options, scalar_type_of<T>, targets,
+                            expected, threads_of_piece);
     double worst = block.info[static_cast<std::size_t>(piece.problem)] == expected_info ? 0 : infinity;
-    for (std::size_t k = 0; k < size; ++k) {
-      const std::int64_t value = selected[piece.first + static_cast<std::int64_t>(k)] - first_point;
-      worst = std::max(
-          worst, judge(answered, static_cast<double>(block.potential[static_cast<std::size_t>(value)]), expected[k]));
-    }
+    for (std::size_t k = 0; k < size; ++k)
+      worst = std::max(worst, judge(block, targets[k] + before - first_target, expected_info >= 0, expected[k]));
     const std::lock_guard lock(verdicts_mutex);
     verdicts.add(piece.problem, worst);
   };
@@ -282,10 +357,27 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
     for (const Piece& piece : pieces) verify_piece(piece, workers);
   } else {
     parallel_for(count, 1, workers, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t i = first; i < last; ++i) verify_piece(pieces[static_cast<std::size_t>(i)], 1);
+      for (std::int64_t k = first; k < last; ++k) verify_piece(pieces[static_cast<std::size_t>(k)], 1);
     });
   }
+  if (block.group.empty()) return verdicts;
+  const Selection problems(mode, set.batch, block.first, block.first + block.count);
+  parallel_for(problems.size(), 1, workers, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t k = first; k < last; ++k) {
+      stop_if_interrupted();
+      const std::int64_t problem = problems[k] - block.first;
+      verdicts.add(problem, judge_energy(block, options, problem));
+    }
+  });
   return verdicts;
+}
+
+void verify_statistics(const PotentialStatistics& statistics, const StatisticsReferee& referee, Verdicts& of_set) {
+  for (std::size_t p = 0; p < statistics.mean.size(); ++p) {
+    const auto problem = static_cast<std::int64_t>(p);
+    const double error = referee.judge(statistics, problem);
+    if (of_set.verdict[p] != Verdict::not_checked || !within(error, 1)) of_set.add(problem, error);
+  }
 }
 
 template void SetOutcome::count_numbers(const SpdBlock<float>&);

@@ -7,9 +7,14 @@
 //   bounds of solvers/spd_referee.hpp. Where the floor of the run repaired pivots, the ratios and numbers are those of
 //   the matrix that the referee repairs with the same floor; the backward error is that for A as given.
 // potential: the status is the referee's, and at every checked point
-//   |V - V_ref| <= f sum_i |q_i|/r_i (2^-22 + 2^-23 L/r_i)   (2^-51 and 2^-52 for V in double precision).
+//     |V - V_ref|     <= f sum_i |q_i|/r_i   (2^-22 + 2^-23 L/r_i)   (2^-51 and 2^-52 for V in double precision),
+//     |E_k - E_ref,k| <= f sum_i |q_i|/r_i^2 (2^-20 + 2^-21 L/r_i)   (2^-49 and 2^-50), each component,
+//   with rho for r where there is a softening and twice that where there is a cut-off (physics/potential.hpp). The
+//   interaction energy is within f sum |q_i q_j|/r_ij 2^-44; V_min, V_max and V_mean are those of the values
+//   (app/statistics.hpp). A NaN is right where the referee says that there is none but NaN, and nowhere else.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -19,6 +24,7 @@
 #include <vector>
 
 #include "app/options.hpp"
+#include "app/statistics.hpp"
 #include "io/result_writer.hpp"
 #include "io/sets.hpp"
 #include "physics/potential.hpp"
@@ -44,12 +50,17 @@ struct SetOutcome {
   std::string lane, name, shape;  ///< lane: "solve" or "potential"; shape in words
   std::int64_t batch = 0;
   std::map<std::int32_t, std::int64_t> failed;  ///< systems or problems by status, where there is no answer
-  std::int64_t on_lattice_points = 0;           ///< charges that the singularity policy decided about
+  std::int64_t singular = 0;                    ///< charges on lattice points, or targets on charges
   std::optional<double> worst_backward_error;   ///< of the solved systems, in units of roundoff; NaN is the worst
   std::optional<double> smallest_rcond;         ///< of the solved systems; NaN is the smallest
   std::int64_t repaired_pivots = 0, repaired_systems = 0;
   VerificationSummary verification;
-  std::int64_t points_checked = 0;  ///< potential sets: lattice points compared
+  std::int64_t points_checked = 0;  ///< potential sets: targets compared
+  TargetKind targets = TargetKind::lattice;
+  bool has_field = false;
+  PotentialUnit unit = PotentialUnit::volt;  ///< of V
+  /// Potential sets: least and greatest V and interaction energy that are no NaN.
+  std::optional<std::array<double, 2>> potential_range, energy_range;
   double compute_seconds = 0;
   double work = 0;  ///< systems, or pairs of charge and point
 
@@ -58,10 +69,13 @@ struct SetOutcome {
   void count_status(std::span<const std::int32_t> info);
   template <class T>
   void count_numbers(const SpdBlock<T>& block);
+  void count_statistics(const PotentialStatistics& statistics);
+  void count_energies(std::span<const double> energies);
   void count_verdicts(std::int64_t first, const Verdicts& verdicts);
 };
 
-/// "1000 dense 32x32 float32, 1 right-hand side"; "1 lattice 65x65x65, 60 charges".
+/// "1000 dense 32x32 float32, 1 right-hand side"; "1 lattice 65x65x65, 60 charges, field"; "3 problems, 500 points, 60
+/// charges, cut-off 12 angstrom".
 std::string shape_words(const SolveSet& set);
 std::string shape_words(const PotentialSet& set);
 
@@ -74,10 +88,14 @@ template <class T>
 Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, const VerifyMode& mode,
                 unsigned threads);
 
-/// Judges the points of a block that `mode` selects (sample: N of all the set's lattice points, evenly spread); a
-/// problem without one among them stays unchecked. Adds the number of points to `points_checked`.
+/// Judges the values of a block that `mode` selects (sample: N of all the set's targets, evenly spread, and the
+/// energies of N problems); a problem without one among them stays unchecked. Adds the number of targets to
+/// `points_checked`.
 template <class T>
 Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const PotentialOptions& options,
                 const VerifyMode& mode, unsigned threads, std::int64_t& points_checked);
+
+/// Judges V_min, V_max and V_mean of all problems. Where they are right, that alone is no check of the problem.
+void verify_statistics(const PotentialStatistics& statistics, const StatisticsReferee& referee, Verdicts& of_set);
 
 }  // namespace smallbatch

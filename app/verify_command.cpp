@@ -28,9 +28,10 @@ const Set& find_set(const std::vector<Set>& sets, const std::string& lane, const
                                         " (the problem file has that set). Run the problem file again.");
 }
 
-void expect_same(bool same, const std::string& what, const Files& files) {
+void expect_same(bool same, const std::string& what, const Files& files,
+                 const std::string& difference = "shape or place") {
   if (same) return;
-  throw Error(ErrorKind::bad_input, what + " in " + files.options.results + " has another shape or place than in " +
+  throw Error(ErrorKind::bad_input, what + " in " + files.options.results + " has another " + difference + " than in " +
                                         files.options.problems +
                                         " (these results are of other problems). Name the file they were made from.");
 }
@@ -57,22 +58,26 @@ template <class T>
 SetOutcome verify_set(const Files& files, const PotentialSet& set, const PotentialSet& results_set) {
   SetOutcome outcome = start_outcome(set, scalar_type_of<T>);
   const PotentialOptions options{files.results.provenance("singular") == "skip" ? Singular::skip : Singular::infinite,
-                                 set.unit_factor()};
+                                 set.unit_factor(), set.softening, set.cutoff};
   const auto blocks = cut_into_blocks(set, scalar_type_of<T>, files.options.block_mib << 20, cpu_block_pairs);
   Progress progress("verify potential/" + set.name, pairs(set));
   Verdicts of_set(set.batch);
+  StatisticsReferee referee(set.batch);
   PotentialBlock<T> block;
   for (const PlaneRange& range : blocks) {
     stop_if_interrupted();
-    files.problems.read(set, range.first, range.count, block);
-    block.first_plane = range.first_plane;
-    block.plane_count = range.plane_count;
+    read_block(files.problems, set, range, block);
     files.results.read(results_set, block);
+    if (range.first_plane == 0) outcome.count_energies(block.energy);
     if (block.first_plane == 0) outcome.count_status(block.info);
     of_set.merge(block.first,
                  verify(set, block, options, files.options.mode, files.options.threads, outcome.points_checked));
+    referee.add(set, block);
     progress.advance(pairs(block));
   }
+  const PotentialStatistics statistics = files.results.statistics(results_set);
+  verify_statistics(statistics, referee, of_set);
+  outcome.count_statistics(statistics);
   outcome.count_verdicts(0, of_set);
   return outcome;
 }
@@ -105,10 +110,15 @@ RunReport verify(const VerifyOptions& options) {
   }
   for (const PotentialSet& set : problems.potential_sets()) {
     const PotentialSet& found = find_set(results.potential_sets(), "potential", set.name, options.results);
-    expect_same(found.batch == set.batch && found.shape.nx == set.shape.nx && found.shape.ny == set.shape.ny &&
-                    found.shape.nz == set.shape.nz && found.output_unit == set.output_unit &&
-                    found.origin == set.origin && found.spacing == set.spacing,
+    expect_same(found.targets == set.targets && found.batch == set.batch && found.shape.nx == set.shape.nx &&
+                    found.shape.ny == set.shape.ny && found.shape.nz == set.shape.nz && found.origin == set.origin &&
+                    found.spacing == set.spacing && found.point_offset == set.point_offset &&
+                    (set.targets != TargetKind::charges || found.offset == set.offset),
                 "/potential/" + set.name, files);
+    expect_same(found.output_unit == set.output_unit && found.has_field == set.has_field &&
+                    found.has_groups == set.has_groups && found.softening == set.softening &&
+                    found.cutoff == set.cutoff && found.dielectric == set.dielectric,
+                "/potential/" + set.name, files, "unit, field, energy, softening, cut-off or dielectric constant");
     report.sets.push_back(found.type == ScalarType::float32 ? verify_set<float>(files, set, found)
                                                             : verify_set<double>(files, set, found));
   }

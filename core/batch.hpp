@@ -224,6 +224,21 @@ struct PotentialBlock {
   std::vector<PotentialSummary> summary;  ///< of the block's planes
   std::vector<double> energy;
 
+  /// How many targets the block has.
+  [[nodiscard]] std::int64_t target_count() const {
+    if (targets == TargetKind::lattice) return count * plane_count * shape.plane_points();
+    const std::vector<std::int64_t>& ends = targets == TargetKind::points ? point_offset : offset;
+    return ends.empty() ? 0 : ends.back();
+  }
+  /// Sizes what is computed for the charges and targets that are there.
+  void resize_results(bool with_field) {
+    const auto values = static_cast<std::size_t>(target_count()), problems = static_cast<std::size_t>(count);
+    potential.resize(values);
+    field.resize(with_field ? 3 * values : 0);
+    info.resize(problems);
+    summary.resize(problems);
+    energy.resize(group.empty() ? 0 : problems);
+  }
   [[nodiscard]] ChargeBatch charges() const {
     return {count, offset.data(), position.data(), charge.data(), group.empty() ? nullptr : group.data()};
   }

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <numbers>
-#include <utility>
 
 namespace smallbatch {
 
@@ -24,23 +23,27 @@ double potential_unit_factor(PotentialUnit unit, double temperature_kelvin) {
 }
 
 namespace {
-constexpr std::array<std::pair<PotentialUnit, std::string_view>, 4> potential_unit_names{{
-    {PotentialUnit::volt, "volt"},
-    {PotentialUnit::kt_per_e, "kT/e"},
-    {PotentialUnit::kcal_per_mol_e, "kcal/mol/e"},
-    {PotentialUnit::e_per_angstrom, "e/angstrom"},
+struct UnitNames {
+  PotentialUnit unit;
+  std::string_view potential, field, energy;
+};
+constexpr std::array<UnitNames, 4> unit_names{{
+    {PotentialUnit::volt, "volt", "volt/angstrom", "volt*e"},
+    {PotentialUnit::kt_per_e, "kT/e", "kT/e/angstrom", "kT"},
+    {PotentialUnit::kcal_per_mol_e, "kcal/mol/e", "kcal/mol/e/angstrom", "kcal/mol"},
+    {PotentialUnit::e_per_angstrom, "e/angstrom", "e/angstrom^2", "e^2/angstrom"},
 }};
+
+const UnitNames& names_of(PotentialUnit unit) { return unit_names[static_cast<std::size_t>(unit)]; }
 }  // namespace
 
-std::string potential_unit_name(PotentialUnit unit) {
-  for (const auto& [value, name] : potential_unit_names)
-    if (value == unit) return std::string(name);
-  return "unknown";
-}
+std::string potential_unit_name(PotentialUnit unit) { return std::string(names_of(unit).potential); }
+std::string field_unit_name(PotentialUnit unit) { return std::string(names_of(unit).field); }
+std::string energy_unit_name(PotentialUnit unit) { return std::string(names_of(unit).energy); }
 
 std::optional<PotentialUnit> parse_potential_unit(std::string_view text) {
-  for (const auto& [value, name] : potential_unit_names)
-    if (name == text) return value;
+  for (const UnitNames& names : unit_names)
+    if (names.potential == text) return names.unit;
   if (text == "V") return PotentialUnit::volt;
   return std::nullopt;
 }

@@ -25,6 +25,9 @@ double potential_unit_factor(PotentialUnit unit, double temperature_kelvin = def
 
 /// "volt", "kT/e", "kcal/mol/e", "e/angstrom".
 std::string potential_unit_name(PotentialUnit unit);
+/// Those of E, "volt/angstrom", and of an interaction energy, "volt*e", where V has `unit`.
+std::string field_unit_name(PotentialUnit unit);
+std::string energy_unit_name(PotentialUnit unit);
 std::optional<PotentialUnit> parse_potential_unit(std::string_view name);
 
 /// Factor that turns a length in the named unit into angstrom: "angstrom", "nm", "bohr", "pm", "m".

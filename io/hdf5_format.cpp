@@ -1,5 +1,7 @@
 #include "io/hdf5_format.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "io/hdf5_units.hpp"
@@ -31,6 +33,63 @@ std::vector<double> read_triples(const InputFile& file, const std::string& datas
 
 std::string triple_index(const std::string& dataset, std::size_t i) {
   return dataset + "[" + std::to_string(i / 3) + ", " + std::to_string(i % 3) + "]";
+}
+
+constexpr std::array target_kinds{TargetKind::lattice, TargetKind::points, TargetKind::charges};
+
+/// A number of the set, or `absent`; refused where `allowed` says so.
+double read_number(const InputFile& file, const std::string& group, const std::string& name, double absent,
+                   bool (*allowed)(double), const std::string& expected, const std::string& remedy) {
+  const double value = file.number(group, name).value_or(absent);
+  if (!allowed(value) || !std::isfinite(value)) {
+    throw file.error(group + "@" + name, "expected " + expected + ", found " + std::to_string(value), remedy);
+  }
+  return value;
+}
+
+bool is_positive(double value) { return value > 0; }
+bool is_not_negative(double value) { return value >= 0; }
+
+void read_targets(const InputFile& file, PotentialSet& set) {
+  const std::string group = potential_path(set.name);
+  const auto name = file.string(group, "targets");
+  if (!name) return;
+  const auto found = std::ranges::find(target_kinds, *name, target_kind_name);
+  if (found == target_kinds.end()) {
+    throw file.error(group + "@targets", "expected one of lattice, points, charges, found " + quoted(*name),
+                     "Say where V is wanted.");
+  }
+  set.targets = *found;
+}
+
+/// Shape of a set of lattices; any other has no lattice.
+void read_shape(const InputFile& file, PotentialSet& set) {
+  const std::string group = potential_path(set.name);
+  const auto shape = file.integers(group, "shape");
+  if (set.targets != TargetKind::lattice) {
+    const std::string why =
+        "the attribute targets asks for V at " + target_kind_name(set.targets) + ", which have no lattice";
+    if (shape) throw file.error(group + "@shape", why, "Remove the attribute shape, or the attribute targets.");
+    for (const char* dataset : {"/origin", "/spacing"}) {
+      if (file.kind(group + dataset) != ObjectKind::none) {
+        throw file.error(group + dataset, why, "Remove the dataset, or the attribute targets.");
+      }
+    }
+    return;
+  }
+  if (!shape) {
+    throw file.error(group, "it has no attribute shape",
+                     "Set shape to (nx, ny, nz), the lattice points per axis, or targets to points or charges.");
+  }
+  std::int64_t bytes = sizeof(double);
+  bool fits = shape->size() == 3;
+  for (const std::int64_t length : *shape) fits = fits && length >= 1 && !__builtin_mul_overflow(bytes, length, &bytes);
+  if (!fits) {
+    throw file.error(group + "@shape",
+                     "expected three positive integers whose product fits in memory, found " + shape_text(*shape),
+                     "Set shape to (nx, ny, nz), the lattice points per axis.");
+  }
+  set.shape = {shape->at(0), shape->at(1), shape->at(2)};
 }
 
 }  // namespace
@@ -69,22 +128,48 @@ void expect_shape(const InputFile& file, const std::string& dataset, const std::
   }
 }
 
-void read_lattice_attributes(const InputFile& file, PotentialSet& set) {
-  const std::string group = potential_path(set.name);
-  const auto shape = file.integers(group, "shape");
-  if (!shape) {
-    throw file.error(group, "it has no attribute shape", "Set shape to (nx, ny, nz), the lattice points per axis.");
+std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& dataset, std::int64_t total,
+                                      const std::string& things) {
+  const DatasetInfo& info = file.dataset(dataset);
+  if (info.type != ElementType::int64 && info.type != ElementType::int32) {
+    throw file.error(dataset, "expected int32 or int64, found " + info.type_name, "Store it as int64.");
   }
-  std::int64_t bytes = sizeof(double);
-  bool fits = shape->size() == 3;
-  for (const std::int64_t length : *shape) fits = fits && length >= 1 && !__builtin_mul_overflow(bytes, length, &bytes);
-  if (!fits) {
-    throw file.error(group + "@shape",
-                     "expected three positive integers whose product fits in memory, found " + shape_text(*shape),
-                     "Set shape to (nx, ny, nz), the lattice points per axis.");
+  if (info.shape.size() != 1 || info.shape[0] < 1) {
+    throw file.error(dataset, "expected shape (batch + 1), found " + shape_text(info.shape),
+                     "Store where each problem begins, and the number of " + things + " at the end.");
   }
-  set.shape = {shape->at(0), shape->at(1), shape->at(2)};
+  std::vector<std::int64_t> offset(static_cast<std::size_t>(info.shape[0]));
+  file.read(dataset, {}, offset.data());
+  const auto at = [&](std::size_t i) { return "[" + std::to_string(i) + "] is " + std::to_string(offset[i]); };
+  const std::string remedy = "Let it rise from 0 to the number of " + things + ".";
+  if (offset.front() != 0) throw file.error(dataset, at(0) + ", expected 0", remedy);
+  for (std::size_t i = 1; i < offset.size(); ++i) {
+    if (offset[i] < offset[i - 1]) {
+      throw file.error(
+          dataset, at(i) + ", expected at least " + std::to_string(offset[i - 1]) + " as at " + std::to_string(i - 1),
+          remedy);
+    }
+  }
+  if (offset.back() != total) {
+    throw file.error(
+        dataset, at(offset.size() - 1) + ", expected the number of " + things + ", " + std::to_string(total), remedy);
+  }
+  return offset;
+}
 
+void read_potential_attributes(const InputFile& file, PotentialSet& set) {
+  const std::string group = potential_path(set.name);
+  read_targets(file, set);
+  read_shape(file, set);
+  if (const auto field = file.integers(group, "field")) {
+    if (field->size() != 1 || (field->front() != 0 && field->front() != 1)) {
+      throw file.error(group + "@field", "expected 0 or 1, found " + shape_text(*field),
+                       "Set it to 1 where E is wanted, too.");
+    }
+    set.has_field = field->front() == 1;
+  }
+  set.dielectric = read_number(file, group, "dielectric", 1, is_positive, "a finite number above 0",
+                               "Set the relative permittivity; 1 is the vacuum.");
   if (const auto unit = file.string(group, "output_unit")) {
     const auto parsed = parse_potential_unit(*unit);
     if (!parsed) {
@@ -94,19 +179,22 @@ void read_lattice_attributes(const InputFile& file, PotentialSet& set) {
     }
     set.output_unit = *parsed;
   }
-  if (const auto temperature = file.number(group, "temperature")) {
-    if (!(*temperature > 0) || !std::isfinite(*temperature)) {
-      throw file.error(group + "@temperature", "expected kelvin above 0, found " + std::to_string(*temperature),
-                       "Set the temperature in kelvin.");
-    }
-    set.temperature = *temperature;
-  }
+  set.temperature = read_number(file, group, "temperature", default_temperature_kelvin, is_positive, "kelvin above 0",
+                                "Set the temperature in kelvin.");
 }
 
-void read_lattice_places(const InputFile& file, PotentialSet& set, double unit_in_angstrom) {
+void read_potential_lengths(const InputFile& file, PotentialSet& set, double unit_in_angstrom) {
   const std::string group = potential_path(set.name);
+  const auto length = [&](const char* name) {
+    return unit_in_angstrom * read_number(file, group, name, 0, is_not_negative, "a finite length of 0 or more",
+                                          "Give a length in the unit of the positions; 0 is none.");
+  };
+  set.softening = length("softening");
+  set.cutoff = length("cutoff");
+  if (set.targets != TargetKind::lattice) return;
   std::int64_t bytes = set.shape.points() * static_cast<std::int64_t>(sizeof(double));
-  if (__builtin_mul_overflow(bytes, set.batch, &bytes)) {
+  if (__builtin_mul_overflow(bytes, std::int64_t{set.has_field ? 4 : 1}, &bytes) ||
+      __builtin_mul_overflow(bytes, set.batch, &bytes)) {
     throw file.error(group + "@shape",
                      "the potentials of " + std::to_string(set.batch) + " problems are more bytes than a file can hold",
                      "Make the lattice or the batch smaller.");
@@ -126,8 +214,16 @@ void read_lattice_places(const InputFile& file, PotentialSet& set, double unit_i
   }
 }
 
-void write_lattice(Hdf5Output& file, const PotentialSet& set) {
+void write_potential_attributes(Hdf5Output& file, const PotentialSet& set) {
   const std::string group = potential_path(set.name);
+  file.attribute(group, "targets", target_kind_name(set.targets));
+  file.attribute(group, "field", std::int64_t{set.has_field});
+  file.attribute(group, "softening", set.softening);
+  file.attribute(group, "cutoff", set.cutoff);
+  file.attribute(group, "dielectric", set.dielectric);
+  file.attribute(group, "output_unit", potential_unit_name(set.output_unit));
+  file.attribute(group, "temperature", set.temperature);
+  if (set.targets != TargetKind::lattice) return;
   const auto numbers = static_cast<std::size_t>(set.batch) * 3;
   if (set.origin.size() != numbers || set.spacing.size() != numbers) {
     throw Error(ErrorKind::usage,
@@ -135,8 +231,6 @@ void write_lattice(Hdf5Output& file, const PotentialSet& set) {
                     " problems (but not as many origins and spacings). Give one of each per problem.");
   }
   file.attribute(group, "shape", std::vector<std::int64_t>{set.shape.nx, set.shape.ny, set.shape.nz});
-  file.attribute(group, "output_unit", potential_unit_name(set.output_unit));
-  file.attribute(group, "temperature", set.temperature);
   for (const auto& [name, values] : {std::pair{"/origin", &set.origin}, std::pair{"/spacing", &set.spacing}}) {
     file.create(group + name, ElementType::float64, {set.batch, 3});
     file.attribute(group + name, "unit", std::string("angstrom"));

@@ -1,4 +1,4 @@
-// What problem and result files have in common: the version, the lattice's attributes, the names. Private to io/.
+// What problem and result files have in common: the version, what a potential set asks for, the names. Private to io/.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 namespace smallbatch {
 
 /// What is written, and the newest that is read without a warning.
-inline constexpr std::int32_t format_major = 1, format_minor = 1;
-/// "1.1" and "(1, 1)"
+inline constexpr std::int32_t format_major = 1, format_minor = 2;
+/// "1.2" and "(1, 2)"
 inline const std::string format_version = std::to_string(format_major) + "." + std::to_string(format_minor);
 inline const std::string format_pair = "(" + std::to_string(format_major) + ", " + std::to_string(format_minor) + ")";
 
@@ -37,14 +37,19 @@ bool is_result_file(const InputFile& file);
 /// Throws where the dataset has another shape.
 void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape);
 
-/// Reads shape, output_unit and temperature.
-void read_lattice_attributes(const InputFile& file, PotentialSet& set);
+/// Where the problems begin among `total` things: from 0 to total, never falling. `things` is for messages.
+std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& dataset, std::int64_t total,
+                                      const std::string& things);
 
-/// Origin and spacing as (batch, 3) in angstrom; a unit of their own wins over `unit_in_angstrom`.
-void read_lattice_places(const InputFile& file, PotentialSet& set, double unit_in_angstrom);
+/// Reads targets, shape, field, dielectric, output_unit and temperature.
+void read_potential_attributes(const InputFile& file, PotentialSet& set);
 
-/// Writes shape, output_unit, temperature, origin and spacing.
-void write_lattice(Hdf5Output& file, const PotentialSet& set);
+/// Reads softening and cutoff, and of lattices origin and spacing as (batch, 3), all in angstrom; a unit of their own
+/// wins over `unit_in_angstrom`. Throws where the values would be more bytes than a file can hold.
+void read_potential_lengths(const InputFile& file, PotentialSet& set, double unit_in_angstrom);
+
+/// Writes the attributes, and of lattices origin and spacing.
+void write_potential_attributes(Hdf5Output& file, const PotentialSet& set);
 
 /// Throws Error(usage) where T is not the set's type, naming both.
 void expect_type(ScalarType asked, ScalarType stored, const std::string& set);

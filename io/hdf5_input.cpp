@@ -163,8 +163,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 
 std::string quoted(const std::string& text) {
   std::string result = text.size() > 64 ? text.substr(0, 64) + "..." : text;
-  std::ranges::replace_if(
-      result, [](unsigned char c) { return c < 32 || c == 127; }, '?');
+  std::ranges::replace_if(result, [](unsigned char c) { return c < 32 || c == 127; }, '?');
   return "\"" + result + "\"";
 }
 
@@ -468,12 +467,19 @@ std::optional<std::vector<std::int64_t>> InputFile::integers(const std::string& 
   const QuietHdf5 quiet;
   const auto opened = impl_->attribute(object, attribute);
   if (!opened) return std::nullopt;
-  if (H5Tget_class(opened->type.get()) != H5T_INTEGER || H5Tget_size(opened->type.get()) > 8) {
+  // h5py stores a Boolean as an enumeration of 0 and 1.
+  const bool is_enumeration = H5Tget_class(opened->type.get()) == H5T_ENUM;
+  const Hdf5Handle type(is_enumeration ? H5Tget_super(opened->type.get()) : H5Tcopy(opened->type.get()), H5Tclose);
+  if (H5Tget_class(type.get()) != H5T_INTEGER || H5Tget_size(type.get()) > 8) {
     throw error(object + "@" + attribute, "expected integers, found " + type_text(opened->type.get()),
                 "Store it as an array of integers.");
   }
   std::vector<std::int64_t> values(opened->count);
-  if (H5Aread(opened->handle.get(), H5T_NATIVE_INT64, values.data()) < 0) throw impl_->damage(object + "@" + attribute);
+  if (H5Aread(opened->handle.get(), is_enumeration ? opened->type.get() : H5T_NATIVE_INT64, values.data()) < 0 ||
+      (is_enumeration &&
+       H5Tconvert(type.get(), H5T_NATIVE_INT64, values.size(), values.data(), nullptr, H5P_DEFAULT) < 0)) {
+    throw impl_->damage(object + "@" + attribute);
+  }
   return values;
 }
 

@@ -67,7 +67,7 @@ class InputFile {
   template <class T>
   void read(const std::string& object, std::initializer_list<IndexRange> leading, T* values) const;
 
-  /// Attributes; nothing where there is none by that name. The wrong type or size is an error.
+  /// Attributes; nothing where there is none by that name. The wrong type or size is an error; Booleans are integers.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> integers(const std::string& object,
                                                                   const std::string& attribute) const;
   [[nodiscard]] std::optional<double> number(const std::string& object, const std::string& attribute) const;

@@ -17,9 +17,9 @@
 namespace smallbatch {
 namespace {
 
-/// Where a potential set's charges come from.
+/// Where a potential set's charges and points come from.
 struct ChargeSource {
-  double unit_in_angstrom = 1, charge_unit_in_e = 1;
+  double unit_in_angstrom = 1, charge_unit_in_e = 1, point_unit_in_angstrom = 1;
   std::optional<H5mdParticles> particles;
 };
 
@@ -28,6 +28,19 @@ std::int64_t triangular_root(std::int64_t packed) {
   for (std::int64_t n = 1; n <= max_system_size; ++n)
     if (n * (n + 1) / 2 == packed) return n;
   return 0;
+}
+
+/// Fills `values` with copies of its first `length`.
+template <class T>
+void repeat(std::vector<T>& values, std::size_t length) {
+  for (std::size_t i = length; i < values.size(); ++i) values[i] = values[i - length];
+}
+
+/// Those of problems [first, first + count), from 0.
+std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& offset, std::int64_t first, std::int64_t count) {
+  std::vector<std::int64_t> part(offset.begin() + first, offset.begin() + first + count + 1);
+  for (std::int64_t& value : part) value -= offset[static_cast<std::size_t>(first)];
+  return part;
 }
 
 }  // namespace
@@ -53,7 +66,7 @@ struct ProblemReader::Impl {
     return names;
   }
 
-  void warn_of_unused(const std::string& group, std::initializer_list<const char*> used) {
+  void warn_of_unused(const std::string& group, const std::vector<std::string>& used) {
     for (const std::string& name : file.members(group)) {
       if (std::ranges::find(used, name) == used.end()) {
         warnings.push_back(group + "/" + name + " of " + file.path() + " is not used.");
@@ -145,36 +158,6 @@ struct ProblemReader::Impl {
     return set;
   }
 
-  /// Where the problems begin among `total` charges: from 0 to total, never falling.
-  [[nodiscard]] std::vector<std::int64_t> read_offset(const std::string& dataset, std::int64_t total) const {
-    if (file.kind(dataset) == ObjectKind::none) return {0, total};
-    const DatasetInfo& info = file.dataset(dataset);
-    if (info.type != ElementType::int64 && info.type != ElementType::int32) {
-      throw file.error(dataset, "expected int32 or int64, found " + info.type_name, "Store it as int64.");
-    }
-    if (info.shape.size() != 1 || info.shape[0] < 1) {
-      throw file.error(dataset, "expected shape (batch + 1), found " + shape_text(info.shape),
-                       "Store where each problem begins, and the number of charges at the end.");
-    }
-    std::vector<std::int64_t> offset(static_cast<std::size_t>(info.shape[0]));
-    file.read(dataset, {}, offset.data());
-    const auto at = [&](std::size_t i) { return "[" + std::to_string(i) + "] is " + std::to_string(offset[i]); };
-    const std::string remedy = "Let it rise from 0 to the number of charges.";
-    if (offset.front() != 0) throw file.error(dataset, at(0) + ", expected 0", remedy);
-    for (std::size_t i = 1; i < offset.size(); ++i) {
-      if (offset[i] < offset[i - 1]) {
-        throw file.error(
-            dataset, at(i) + ", expected at least " + std::to_string(offset[i - 1]) + " as at " + std::to_string(i - 1),
-            remedy);
-      }
-    }
-    if (offset.back() != total) {
-      throw file.error(dataset, at(offset.size() - 1) + ", expected the number of charges, " + std::to_string(total),
-                       remedy);
-    }
-    return offset;
-  }
-
   void open_particles(PotentialSet& set, ChargeSource& source) {
     const std::string group = potential_path(set.name);
     for (const char* name : {"/position", "/charge", "/offset"}) {
@@ -209,17 +192,65 @@ struct ProblemReader::Impl {
     }
     expect_shape(file, charge, {positions.shape[0]});
     set.type = scalar_type(positions.type);
-    set.offset = read_offset(group + "/offset", positions.shape[0]);
+    set.offset = {0, positions.shape[0]};
+    if (const std::string offset = group + "/offset"; file.kind(offset) != ObjectKind::none) {
+      set.offset = read_offset(file, offset, positions.shape[0], "charges");
+    }
     set.batch = static_cast<std::int64_t>(set.offset.size()) - 1;
     source.unit_in_angstrom = length_unit(file, position).value_or(1);
     source.charge_unit_in_e = charge_unit(file, charge).value_or(1);
+  }
+
+  /// The points, where V is wanted at points; without offsets every problem has all of them.
+  void open_points(PotentialSet& set, ChargeSource& source) const {
+    const std::string group = potential_path(set.name), point = group + "/points", offset = group + "/point_offset";
+    const DatasetInfo& points = file.float_dataset(point);
+    if (points.shape.size() != 2 || points.shape[1] != 3) {
+      throw file.error(point, "expected shape (points, 3), found " + shape_text(points.shape),
+                       "Store x, y and z of every point.");
+    }
+    source.point_unit_in_angstrom = length_unit(file, point).value_or(source.unit_in_angstrom);
+    const std::int64_t total = points.shape[0];
+    set.has_shared_points = file.kind(offset) == ObjectKind::none;
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(4 * static_cast<std::int64_t>(sizeof(double)) * set.batch,
+                               set.has_shared_points ? total : 1, &bytes)) {
+      throw file.error(point,
+                       "the potentials of " + std::to_string(set.batch) + " problems at " + std::to_string(total) +
+                           " points each are more bytes than a file can hold",
+                       "Store fewer points, or each problem's own with point_offset.");
+    }
+    if (!set.has_shared_points) {
+      set.point_offset = read_offset(file, offset, total, "points");
+      if (set.point_offset.size() != set.offset.size()) {
+        throw file.error(offset,
+                         "expected shape " + shape_text({set.batch + 1}) + " for " + std::to_string(set.batch) +
+                             (set.batch == 1 ? " problem" : " problems") + ", found " +
+                             shape_text({static_cast<std::int64_t>(set.point_offset.size())}),
+                         "Store where each problem's points begin, or remove it where all have the same.");
+      }
+      return;
+    }
+    for (std::int64_t p = 0; p <= set.batch; ++p) set.point_offset.push_back(p * total);
+  }
+
+  /// The groups of an interaction energy: one number per charge, or per particle for all frames.
+  void open_groups(PotentialSet& set, const ChargeSource& source) const {
+    const std::string name = potential_path(set.name) + "/group";
+    set.has_groups = file.kind(name) != ObjectKind::none;
+    if (!set.has_groups) return;
+    const DatasetInfo& info = file.dataset(name);
+    if (info.type != ElementType::int8 && info.type != ElementType::int32 && info.type != ElementType::int64) {
+      throw file.error(name, "expected int8, int32 or int64, found " + info.type_name, "Store it as int8.");
+    }
+    expect_shape(file, name, {source.particles ? source.particles->charges_per_frame() : set.charges()});
   }
 
   PotentialSet open_potential_set(const std::string& name) {
     const std::string group = potential_path(name);
     PotentialSet set;
     set.name = name;
-    read_lattice_attributes(file, set);
+    read_potential_attributes(file, set);
     ChargeSource source;
     const auto particles = file.string(group, "particles");
     set.particles = particles.value_or("");
@@ -231,10 +262,45 @@ struct ProblemReader::Impl {
     } else {
       open_charges(set, source);
     }
-    read_lattice_places(file, set, source.unit_in_angstrom);
-    warn_of_unused(group, {"position", "charge", "offset", "origin", "spacing"});
+    read_potential_lengths(file, set, source.unit_in_angstrom);
+    if (set.targets == TargetKind::points) open_points(set, source);
+    open_groups(set, source);
+    std::vector<std::string> used{"position", "charge", "offset", "group"};
+    if (set.targets == TargetKind::lattice) used.insert(used.end(), {"origin", "spacing"});
+    if (set.targets == TargetKind::points) used.insert(used.end(), {"points", "point_offset"});
+    warn_of_unused(group, used);
     sources.emplace(name, std::move(source));
     return set;
+  }
+
+  /// Points of problems [first, first + count), in angstrom.
+  template <class T>
+  void read_points(const PotentialSet& set, std::int64_t first, std::int64_t count, double unit_in_angstrom,
+                   PotentialBlock<T>& block) const {
+    const std::string name = potential_path(set.name) + "/points";
+    block.point_offset = offsets_of(set.point_offset, first, count);
+    const std::int64_t total = block.point_offset.back();
+    block.point.resize(static_cast<std::size_t>(total) * 3);
+    if (!set.has_shared_points) {
+      file.read(name, {{set.point_offset[static_cast<std::size_t>(first)], total}}, block.point.data());
+    } else if (count > 0) {
+      file.read(name, {}, block.point.data());
+      repeat(block.point, block.point.size() / static_cast<std::size_t>(count));
+    }
+    for (double& value : block.point) value *= unit_in_angstrom;
+  }
+
+  /// Groups of a range of the set's charges.
+  void read_groups(const PotentialSet& set, const ChargeSource& source, const IndexRange& charges,
+                   std::vector<std::int8_t>& group) const {
+    const std::string name = potential_path(set.name) + "/group";
+    group.resize(static_cast<std::size_t>(charges.count));
+    if (!source.particles) {
+      file.read(name, {charges}, group.data());
+    } else if (charges.count > 0) {
+      file.read(name, {}, group.data());
+      repeat(group, static_cast<std::size_t>(source.particles->charges_per_frame()));
+    }
   }
 
   void open() {
@@ -277,18 +343,19 @@ void ProblemReader::read(const PotentialSet& set, std::int64_t first, std::int64
                          PotentialBlock<T>& block) const {
   expect_range(first, count, set.batch, set.name);
   const ChargeSource& source = impl_->sources.at(set.name);
-  const auto from = static_cast<std::size_t>(first), to = static_cast<std::size_t>(first + count);
-  const std::int64_t first_charge = set.offset[from], charges = set.offset[to] - first_charge;
+  const std::int64_t first_charge = set.offset[static_cast<std::size_t>(first)];
+  const std::int64_t charges = set.offset[static_cast<std::size_t>(first + count)] - first_charge;
+  block.targets = set.targets;
   block.shape = set.shape;
   block.first = first;
   block.count = count;
-  block.offset.resize(to - from + 1);
-  for (std::size_t i = from; i <= to; ++i) block.offset[i - from] = set.offset[i] - first_charge;
-  const auto rows = [&](const std::vector<double>& of_set) {
-    return std::vector<double>(of_set.begin() + 3 * first, of_set.begin() + 3 * (first + count));
-  };
-  block.origin = rows(set.origin);
-  block.spacing = rows(set.spacing);
+  block.offset = offsets_of(set.offset, first, count);
+  if (set.targets == TargetKind::lattice) {
+    block.origin.assign(set.origin.begin() + 3 * first, set.origin.begin() + 3 * (first + count));
+    block.spacing.assign(set.spacing.begin() + 3 * first, set.spacing.begin() + 3 * (first + count));
+  }
+  if (set.targets == TargetKind::points) impl_->read_points(set, first, count, source.point_unit_in_angstrom, block);
+  if (set.has_groups) impl_->read_groups(set, source, {first_charge, charges}, block.group);
   block.position.resize(static_cast<std::size_t>(charges) * 3);
   block.charge.resize(static_cast<std::size_t>(charges));
   if (source.particles) {

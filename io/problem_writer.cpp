@@ -44,6 +44,11 @@ template void ProblemWriter::write(const SolveSet&, const SpdBlock<float>&);
 template void ProblemWriter::write(const SolveSet&, const SpdBlock<double>&);
 
 void ProblemWriter::add(const PotentialSet& set) {
+  if (set.targets == TargetKind::points || set.has_groups) {
+    throw Error(ErrorKind::usage, "set " + quoted(set.name) +
+                                      " has points or groups (expected lattices, or V at the charges). Write it with "
+                                      "another HDF5 library.");
+  }
   if (set.offset.size() != static_cast<std::size_t>(set.batch) + 1) {
     throw Error(ErrorKind::usage,
                 "set " + quoted(set.name) + " has " + std::to_string(set.batch) + " problems and " +
@@ -57,7 +62,7 @@ void ProblemWriter::add(const PotentialSet& set) {
   impl_->file.attribute(group + "/charge", "unit", std::string("e"));
   impl_->file.create(group + "/offset", ElementType::int64, {set.batch + 1});
   impl_->file.write(group + "/offset", {}, set.offset.data());
-  write_lattice(impl_->file, set);
+  write_potential_attributes(impl_->file, set);
 }
 
 void ProblemWriter::write_charges(const PotentialSet& set, std::int64_t first_charge, std::span<const double> position,

@@ -25,7 +25,7 @@ class ProblemWriter {
   template <class T>
   void write(const SolveSet& set, const SpdBlock<T>& block);
 
-  /// Creates the set, writes offset, origin, spacing and attributes.
+  /// Creates the set, writes offset, origin, spacing and attributes; lattices or V at the charges, without groups.
   void add(const PotentialSet& set);
   /// Charges [first_charge, first_charge + charge.size()) of the set; position is (.., 3), angstrom and e. Stored as
   /// the set's type.

@@ -11,7 +11,8 @@ struct ResultReader::Impl {
   InputFile file;
   std::vector<SolveSet> solve_sets;
   std::vector<PotentialSet> potential_sets;
-  bool has_numbers = true;  ///< about A: rcond, smallest_pivot, log_determinant, repaired; format 1.0 lacks them
+  bool has_numbers = true;     ///< about A: rcond, smallest_pivot, log_determinant, repaired; format 1.0 lacks them
+  bool has_statistics = true;  ///< of V: V_min, V_max, V_mean; formats 1.0 and 1.1 lack them
 
   void expect_type_name(const std::string& dataset, const std::string& expected) const {
     const DatasetInfo& info = file.dataset(dataset);
@@ -88,20 +89,42 @@ struct ResultReader::Impl {
     const std::string group = potential_path(name);
     PotentialSet set;
     set.name = name;
-    read_lattice_attributes(file, set);
+    read_potential_attributes(file, set);
     const DatasetInfo& info = file.float_dataset(group + "/V");
     set.type = scalar_type(info.type);
-    set.batch = info.shape.empty() ? 0 : info.shape[0];
-    expect_shape(file, group + "/V", {set.batch, set.shape.nz, set.shape.ny, set.shape.nx});
-    expect_type_name(group + "/info", "int32");
-    expect_shape(file, group + "/info", {set.batch});
-    read_lattice_places(file, set, 1);
+    std::vector<std::int64_t> shape{info.shape.empty() ? 0 : info.shape[0]};
+    if (set.targets == TargetKind::lattice) {
+      set.batch = shape[0];
+      shape.insert(shape.end(), {set.shape.nz, set.shape.ny, set.shape.nx});
+    } else {
+      const bool at_points = set.targets == TargetKind::points;
+      std::vector<std::int64_t>& offset = at_points ? set.point_offset : set.offset;
+      offset = read_offset(file, group + (at_points ? "/point_offset" : "/offset"), shape[0], "values of V");
+      set.batch = static_cast<std::int64_t>(offset.size()) - 1;
+    }
+    expect_shape(file, group + "/V", shape);
+    if (set.has_field) {
+      expect_type_name(group + "/E", info.type_name);
+      shape.push_back(3);
+      expect_shape(file, group + "/E", shape);
+    }
+    expect_numbers(group + "/info", "int32", set.batch);
+    set.has_groups = file.kind(group + "/energy") != ObjectKind::none;
+    if (set.has_groups) expect_numbers(group + "/energy", "float64", set.batch);
+    if (has_statistics) {
+      for (const char* statistic : {"/V_min", "/V_max", "/V_mean"}) {
+        expect_numbers(group + statistic, "float64", set.batch);
+      }
+    }
+    read_potential_lengths(file, set, 1);
     return set;
   }
 
   void open() {
     std::vector<std::string> warnings;
-    has_numbers = check_format(file, warnings) >= 1;
+    const std::int64_t minor = check_format(file, warnings);
+    has_numbers = minor >= 1;
+    has_statistics = minor >= 2;
     if (!smallbatch::is_result_file(file)) {
       throw Error(ErrorKind::bad_input, "cannot use " + file.path() +
                                             " (it is not a results file: /provenance has no kind \"results\"). Give a "
@@ -145,14 +168,42 @@ template <class T>
 void ResultReader::read(const PotentialSet& set, PotentialBlock<T>& block) const {
   expect_type(scalar_type_of<T>, set.type, set.name);
   expect_range(block.first, block.count, set.batch, set.name);
-  expect_range(block.first_plane, block.plane_count, set.shape.nz, set.name);
   const std::string group = potential_path(set.name);
   const IndexRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
+  const auto values = [&](const char* name, std::int64_t per_target, std::vector<T>& into) {
+    const std::int64_t first = set.targets_before(block.first);
+    const bool on_lattices = set.targets == TargetKind::lattice;
+    const std::int64_t count = on_lattices ? block.count * block.plane_count * set.shape.plane_points()
+                                           : set.targets_before(block.first + block.count) - first;
+    into.resize(static_cast<std::size_t>(count * per_target));
+    if (on_lattices) {
+      impl_->file.read(group + name, {problems, planes}, into.data());
+    } else {
+      impl_->file.read(group + name, {{first, count}}, into.data());
+    }
+  };
+  if (set.targets == TargetKind::lattice) expect_range(block.first_plane, block.plane_count, set.shape.nz, set.name);
+  block.targets = set.targets;
   block.shape = set.shape;
-  block.potential.resize(static_cast<std::size_t>(block.count * block.plane_count * set.shape.plane_points()));
+  values("/V", 1, block.potential);
+  block.field.clear();
+  if (set.has_field) values("/E", 3, block.field);
   block.info.resize(static_cast<std::size_t>(block.count));
-  impl_->file.read(group + "/V", {problems, planes}, block.potential.data());
   impl_->file.read(group + "/info", {problems}, block.info.data());
+  block.energy.resize(set.has_groups ? block.info.size() : 0);
+  if (set.has_groups) impl_->file.read(group + "/energy", {problems}, block.energy.data());
+}
+
+PotentialStatistics ResultReader::statistics(const PotentialSet& set) const {
+  PotentialStatistics statistics;
+  if (!impl_->has_statistics) return statistics;
+  const std::string group = potential_path(set.name);
+  for (const auto& [name, values] :
+       {std::pair{"/V_min", &statistics.lowest}, {"/V_max", &statistics.highest}, {"/V_mean", &statistics.mean}}) {
+    values->resize(static_cast<std::size_t>(set.batch));
+    impl_->file.read(group + name, {}, values->data());
+  }
+  return statistics;
 }
 
 std::vector<double> ResultReader::read_potential(const PotentialSet& set, std::int64_t problem,

@@ -9,8 +9,8 @@
 
 namespace smallbatch {
 
-/// Opening checks the file as ProblemReader does. The sets it lists are what the results hold (offset is empty, and
-/// PotentialSet::type is V's type).
+/// Opening checks the file as ProblemReader does. The sets it lists are what the results hold (PotentialSet::type is
+/// V's type, and offset is empty but where V is at the charges).
 class ResultReader {
  public:
   explicit ResultReader(const std::string& path);
@@ -26,10 +26,13 @@ class ResultReader {
   /// smallest_pivot, log_determinant and repaired in a file of format 1.0.
   template <class T>
   void read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
-  /// V and info of problems [block.first, .. + block.count), planes [block.first_plane, .. + block.plane_count).
+  /// V, E, energy and info of problems [block.first, .. + block.count), of lattices their planes [block.first_plane, ..
+  /// + block.plane_count). E and energy stay empty where there are none.
   template <class T>
   void read(const PotentialSet& set, PotentialBlock<T>& block) const;
-  /// V of one problem's planes, as double whatever its type in the file.
+  /// Of all problems; empty in a file of format 1.0 or 1.1.
+  [[nodiscard]] PotentialStatistics statistics(const PotentialSet& set) const;
+  /// V of one lattice's planes, as double whatever its type in the file.
   [[nodiscard]] std::vector<double> read_potential(const PotentialSet& set, std::int64_t problem,
                                                    std::int64_t first_plane, std::int64_t plane_count) const;
 

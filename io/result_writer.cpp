@@ -25,7 +25,9 @@ std::vector<double> first_triple(const std::vector<double>& triples) { return {t
 /// several problems on one lattice, else the first problem alone, because a series has one geometry (and VTK takes a
 /// series of one step for a static image, whose array has no time axis).
 void write_vtkhdf(Hdf5Output& file, const PotentialSet& set) {
-  const std::string vtk = "/VTKHDF", values = potential_path(set.name) + "/V";
+  const std::string vtk = "/VTKHDF";
+  std::vector<std::string> arrays{"V"};
+  if (set.has_field) arrays.emplace_back("E");
   const bool is_series = set.batch > 1 && all_alike(set.origin) && all_alike(set.spacing);
   file.create_group(vtk);
   file.attribute(vtk, "Version", std::vector<std::int64_t>{is_series ? 2 : 1, 0});
@@ -35,11 +37,11 @@ void write_vtkhdf(Hdf5Output& file, const PotentialSet& set) {
   file.attribute(vtk, "Origin", first_triple(set.origin));
   file.attribute(vtk, "Spacing", first_triple(set.spacing));
   file.attribute(vtk, "Direction", std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1});
-  if (!is_series) {
-    file.show_first(values, vtk + "/PointData/V");
-    return;
+  for (const std::string& name : arrays) {
+    const std::string values = potential_path(set.name) + "/" + name, shown = vtk + "/PointData/" + name;
+    is_series ? file.link(values, shown) : file.show_first(values, shown);
   }
-  file.link(values, vtk + "/PointData/V");
+  if (!is_series) return;
   std::vector<double> times(static_cast<std::size_t>(set.batch));
   std::vector<std::int64_t> offsets(times.size());
   for (std::size_t step = 0; step < times.size(); ++step) {
@@ -48,8 +50,10 @@ void write_vtkhdf(Hdf5Output& file, const PotentialSet& set) {
   }
   file.create(vtk + "/Steps/Values", ElementType::float64, {set.batch});
   file.write(vtk + "/Steps/Values", {}, times.data());
-  file.create(vtk + "/Steps/PointDataOffsets/V", ElementType::int64, {set.batch});
-  file.write(vtk + "/Steps/PointDataOffsets/V", {}, offsets.data());
+  for (const std::string& name : arrays) {
+    file.create(vtk + "/Steps/PointDataOffsets/" + name, ElementType::int64, {set.batch});
+    file.write(vtk + "/Steps/PointDataOffsets/" + name, {}, offsets.data());
+  }
   file.attribute(vtk + "/Steps", "NSteps", set.batch);
 }
 
@@ -106,12 +110,32 @@ void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
 
 void ResultWriter::add(const PotentialSet& set, ScalarType type) {
   const std::string group = potential_path(set.name);
-  impl_->file.create(group + "/V", element_type(type), {set.batch, set.shape.nz, set.shape.ny, set.shape.nx});
-  impl_->file.attribute(group + "/V", "unit", potential_unit_name(set.output_unit));
-  impl_->file.create_filled(group + "/info", ElementType::int32, {set.batch}, 0);
-  write_lattice(impl_->file, set);
-  if (!impl_->has_vtkhdf && set.batch > 0) {
-    write_vtkhdf(impl_->file, set);
+  Hdf5Output& file = impl_->file;
+  const auto create = [&](const char* name, ElementType element, const std::vector<std::int64_t>& shape,
+                          const std::string& unit) {
+    file.create(group + name, element, shape);
+    file.attribute(group + name, "unit", unit);
+  };
+  std::vector<std::int64_t> shape{set.batch, set.shape.nz, set.shape.ny, set.shape.nx};
+  if (set.targets != TargetKind::lattice) shape = {set.targets_before(set.batch)};
+  create("/V", element_type(type), shape, potential_unit_name(set.output_unit));
+  shape.push_back(3);
+  if (set.has_field) create("/E", element_type(type), shape, field_unit_name(set.output_unit));
+  if (set.has_groups) create("/energy", ElementType::float64, {set.batch}, energy_unit_name(set.output_unit));
+  file.create_filled(group + "/info", ElementType::int32, {set.batch}, 0);
+  for (const char* name : {"/V_min", "/V_max", "/V_mean"}) {
+    file.create_filled(group + name, ElementType::float64, {set.batch}, std::numeric_limits<double>::quiet_NaN());
+    file.attribute(group + name, "unit", potential_unit_name(set.output_unit));
+  }
+  if (set.targets != TargetKind::lattice) {
+    const bool at_points = set.targets == TargetKind::points;
+    const std::string name = group + (at_points ? "/point_offset" : "/offset");
+    file.create(name, ElementType::int64, {set.batch + 1});
+    file.write(name, {}, (at_points ? set.point_offset : set.offset).data());
+  }
+  write_potential_attributes(file, set);
+  if (!impl_->has_vtkhdf && set.targets == TargetKind::lattice && set.batch > 0) {
+    write_vtkhdf(file, set);
     impl_->has_vtkhdf = true;
   }
 }
@@ -119,9 +143,25 @@ void ResultWriter::add(const PotentialSet& set, ScalarType type) {
 template <class T>
 void ResultWriter::write(const PotentialSet& set, const PotentialBlock<T>& block) {
   const std::string group = potential_path(set.name);
-  const IndexRange problems{block.first, block.count};
-  impl_->file.write(group + "/V", {problems, {block.first_plane, block.plane_count}}, block.potential.data());
+  const IndexRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
+  const auto write_values = [&](const char* name, const std::vector<T>& values) {
+    if (set.targets == TargetKind::lattice) {
+      impl_->file.write(group + name, {problems, planes}, values.data());
+    } else {
+      impl_->file.write(group + name, {{set.targets_before(block.first), block.target_count()}}, values.data());
+    }
+  };
+  write_values("/V", block.potential);
+  if (set.has_field) write_values("/E", block.field);
   impl_->file.write(group + "/info", {problems}, block.info.data());
+  if (set.has_groups && block.first_plane == 0) impl_->file.write(group + "/energy", {problems}, block.energy.data());
+}
+
+void ResultWriter::write_statistics(const PotentialSet& set, const PotentialStatistics& statistics) {
+  const std::string group = potential_path(set.name);
+  impl_->file.write(group + "/V_min", {}, statistics.lowest.data());
+  impl_->file.write(group + "/V_max", {}, statistics.highest.data());
+  impl_->file.write(group + "/V_mean", {}, statistics.mean.data());
 }
 
 void ResultWriter::write_verdicts(const std::string& lane, const std::string& set, std::int64_t batch,

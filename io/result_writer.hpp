@@ -24,12 +24,15 @@ class ResultWriter {
   template <class T>
   void write(const SolveSet& set, const SpdBlock<T>& block);
 
-  /// Creates /potential/<name>/{V, info, origin, spacing} at full size, V of type `type`. The first set added is also
-  /// what /VTKHDF shows.
+  /// Creates /potential/<name>/{V, E, energy, info, V_min, V_max, V_mean} at full size, V and E of type `type`, E and
+  /// energy where they are wanted, and says where V is. The first set of lattices added is also what /VTKHDF shows.
   void add(const PotentialSet& set, ScalarType type);
-  /// Planes [first_plane, first_plane + plane_count) of problems [first, first + count), and their info.
+  /// Problems [first, first + count), of lattices their planes [first_plane, first_plane + plane_count), and their
+  /// info; the energy with the first plane.
   template <class T>
   void write(const PotentialSet& set, const PotentialBlock<T>& block);
+  /// Of all problems. NaN where this is not called.
+  void write_statistics(const PotentialSet& set, const PotentialStatistics& statistics);
 
   /// /verification/<lane>/<set>/{verdict, error_over_bound} for problems first, first + 1, ...; lane is "solve" or
   /// "potential".

@@ -19,20 +19,42 @@ struct SolveSet {
   std::int64_t batch = 0;
 };
 
+/// "lattice", "points", "charges": what the attribute targets of a potential set calls them.
+inline std::string target_kind_name(TargetKind kind) {
+  return kind == TargetKind::lattice ? "lattice" : kind == TargetKind::points ? "points" : "charges";
+}
+
 /// /potential/<name>. Lengths are in angstrom here, whatever unit the file uses.
 struct PotentialSet {
   std::string name;
   std::int64_t batch = 1;
-  std::vector<std::int64_t> offset;     ///< (batch + 1), from 0 to the number of charges
-  LatticeShape shape;
-  std::vector<double> origin, spacing;  ///< (batch, 3), also where the file has one for all
+  std::vector<std::int64_t> offset;  ///< (batch + 1), from 0 to the number of charges
+  TargetKind targets = TargetKind::lattice;
+  LatticeShape shape;                      ///< of lattices
+  std::vector<double> origin, spacing;     ///< of lattices, (batch, 3), also where the file has one for all
+  std::vector<std::int64_t> point_offset;  ///< of points, (batch + 1), from 0; also where all problems share theirs
+  bool has_shared_points = false;          ///< the file has one problem's points, which are every problem's
+  bool has_field = false;                  ///< E is wanted, too
+  bool has_groups = false;                 ///< the interaction energy of groups 1 and 2 is wanted
+  double softening = 0, cutoff = 0;        ///< 0: none
+  double dielectric = 1;
   PotentialUnit output_unit = PotentialUnit::volt;
   double temperature = default_temperature_kelvin;  ///< kelvin; matters for kT/e
   ScalarType type = ScalarType::float64;            ///< of the charges' datasets in the file
   std::string particles;                            ///< H5MD group the charges come from; empty: datasets of the set
 
   [[nodiscard]] std::int64_t charges() const { return offset.empty() ? 0 : offset.back(); }
-  [[nodiscard]] double unit_factor() const { return potential_unit_factor(output_unit, temperature); }
+  [[nodiscard]] double unit_factor() const { return potential_unit_factor(output_unit, temperature) / dielectric; }
+  /// Targets of the problems before this one; of all problems for `batch`.
+  [[nodiscard]] std::int64_t targets_before(std::int64_t problem) const {
+    if (targets == TargetKind::lattice) return problem * shape.points();
+    return (targets == TargetKind::points ? point_offset : offset)[static_cast<std::size_t>(problem)];
+  }
+};
+
+/// The least, the greatest and the mean of the finite values of V, one each per problem; NaN where there are none.
+struct PotentialStatistics {
+  std::vector<double> lowest, highest, mean;
 };
 
 /// What verification says of a system or a potential problem.

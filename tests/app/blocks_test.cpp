@@ -83,6 +83,58 @@ TEST(PlaneBlocks, ManyChargesCutByWork) {
   expect_cover(set, ranges);
 }
 
+/// Problems with so many charges and points each.
+PotentialSet points(const std::vector<std::int64_t>& charges, const std::vector<std::int64_t>& targets) {
+  PotentialSet set = lattices(charges, {});
+  set.targets = TargetKind::points;
+  set.point_offset = {0};
+  for (const std::int64_t n : targets) set.point_offset.push_back(set.point_offset.back() + n);
+  return set;
+}
+
+TEST(PointBlocks, HoldWholeProblemsWithinTheLimits) {
+  const PotentialSet set = points({10, 0, 5, 1000, 5}, {100, 100, 0, 1000, 1});
+  for (const double pairs : {1.0, 1000.0, 1e9}) {
+    for (const std::int64_t bytes : {1, 4000, 1 << 20}) {
+      std::int64_t next = 0;
+      for (const PlaneRange& range : cut_into_blocks(set, ScalarType::float32, bytes, pairs)) {
+        EXPECT_EQ(range.first, next);
+        ASSERT_GT(range.count, 0);
+        next += range.count;
+        if (range.count == 1) continue;
+        EXPECT_LE(bytes_per_block(set, range, ScalarType::float32), bytes);
+        double work = 0;
+        for (std::int64_t p = range.first; p < next; ++p)
+          work += static_cast<double>(set.point_offset[p + 1] - set.point_offset[p]) *
+                  static_cast<double>(set.offset[p + 1] - set.offset[p]);
+        EXPECT_LE(work, pairs);
+      }
+      EXPECT_EQ(next, 5);
+    }
+  }
+  EXPECT_EQ(cut_into_blocks(set, ScalarType::float32, 1 << 20, 1e9).size(), 1U);
+  EXPECT_EQ(cut_into_blocks(set, ScalarType::float32, 1, 1e9).size(), 5U);
+}
+
+TEST(PointBlocks, CountChargesPointsValuesAndFields) {
+  PotentialSet set = points({3}, {7});
+  EXPECT_EQ(pairs(set), 21);
+  EXPECT_EQ(bytes_per_block(set, {0, 1, 0, 0}, ScalarType::float32), 3 * 32 + 7 * (24 + 4));
+  set.has_field = true;
+  EXPECT_EQ(bytes_per_block(set, {0, 1, 0, 0}, ScalarType::float64), 3 * 32 + 7 * (24 + 32));
+  set.targets = TargetKind::charges;
+  EXPECT_EQ(pairs(set), 9);
+  EXPECT_EQ(bytes_per_block(set, {0, 1, 0, 0}, ScalarType::float32), 3 * (32 + 16));
+}
+
+TEST(PlaneBlocks, FieldsMakePlanesLarger) {
+  PotentialSet set = lattices({5}, {64, 64, 8});
+  set.has_field = true;
+  const auto ranges = cut_into_blocks(set, ScalarType::float32, 2 * 64 * 64 * 16, 1e9);
+  EXPECT_EQ(ranges.size(), 4U);
+  expect_cover(set, ranges);
+}
+
 TEST(PlaneBlocks, AtLeastOnePlane) {
   const PotentialSet set = lattices({5}, {100, 100, 3});
   EXPECT_EQ(cut_into_blocks(set, ScalarType::float32, 1, 1).size(), 3U);

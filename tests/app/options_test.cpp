@@ -53,6 +53,34 @@ TEST(Options, MethodsAndFloors) {
     EXPECT_THROW(parse("run", "p.h5", "-o", "r.h5", "--pivot-floor", floor), Error) << floor;
 }
 
+TEST(Options, ImportAsksForMoreThanPotentialsOnLattices) {
+  const auto plain = std::get<ImportOptions>(parse("import", "m.pqr", "-o", "p.h5").command).asked;
+  EXPECT_EQ(plain.targets, TargetKind::lattice);
+  EXPECT_FALSE(plain.field);
+  EXPECT_EQ(plain.softening, 0);
+  EXPECT_EQ(plain.cutoff, 0);
+  EXPECT_EQ(plain.dielectric, 1);
+  const auto asked = std::get<ImportOptions>(parse("import", "m.pqr", "-o", "p.h5", "--targets", "charges", "--field",
+                                                   "--softening", "0.5", "--cutoff", "12", "--dielectric", "80")
+                                                 .command)
+                         .asked;
+  EXPECT_EQ(asked.targets, TargetKind::charges);
+  EXPECT_TRUE(asked.field);
+  EXPECT_EQ(asked.softening, 0.5);
+  EXPECT_EQ(asked.cutoff, 12);
+  EXPECT_EQ(asked.dielectric, 80);
+  for (const auto& [option, value] : {std::pair{"--softening", "-1"},
+                                      {"--softening", "nan"},
+                                      {"--cutoff", "inf"},
+                                      {"--cutoff", "-0.1"},
+                                      {"--dielectric", "0"},
+                                      {"--dielectric", "nan"},
+                                      {"--targets", "points"}})
+    EXPECT_THROW(parse("import", "m.pqr", "-o", "p.h5", option, value), Error) << option << " " << value;
+  for (const char* option : {"--shape", "--spacing", "--margin"})
+    EXPECT_THROW(parse("import", "m.pqr", "-o", "p.h5", "--targets", "charges", option, "3"), Error) << option;
+}
+
 TEST(Options, GenerateAsksForTrianglesAndDeterminants) {
   const auto spd = std::get<GenerateSpdOptions>(
       parse("generate", "spd", "-o", "p.h5", "--n", "64", "--uplo", "lower", "--compute", "log_determinant").command);

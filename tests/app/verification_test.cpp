@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
+#include <vector>
 
 namespace smallbatch {
 namespace {
@@ -248,6 +250,174 @@ TEST_F(VerifyPotential, AStatusMustFitTheCharges) {
 TEST_F(VerifyPotential, TheNumberOfChargesOnPointsMustBeRight) {
   block_.info[0] = 1;
   EXPECT_EQ(judge().verdict[0], Verdict::disagreed);
+}
+
+/// Charges of 1 and -2 on the x axis at 0 and 2, and the points (1, 0, 0), (5, 0, 0) in one problem, (0, 3, 0) in
+/// another that has the first charge alone; between them a problem of charges without points.
+class VerifyPoints : public ::testing::Test {
+ protected:
+  VerifyPoints() {
+    set_.name = "p";
+    set_.batch = block_.count = 3;
+    set_.targets = block_.targets = TargetKind::points;
+    set_.has_field = set_.has_groups = true;
+    set_.offset = block_.offset = {0, 2, 3, 4};
+    set_.point_offset = block_.point_offset = {0, 2, 2, 3};
+    block_.position = {0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0};
+    block_.charge = {1, -2, 1, 1};
+    block_.group = {1, 2, 1, 1};
+    block_.point = {1, 0, 0, 5, 0, 0, 0, 3, 0};
+    block_.resize_results(true);
+    block_.potential = {-1, 1.0F / 5 - 2.0F / 3, 1.0F / 3};
+    // Toward the charge of -2 from both sides; away from 1.
+    block_.field = {3, 0, 0, 1.0F / 25 - 2.0F / 9, 0, 0, 0, 1.0F / 9, 0};
+    block_.energy = {-1, 0, 0};
+  }
+  Verdicts judge() {
+    points_ = 0;
+    return verify(set_, block_, options_, everything, 2, points_);
+  }
+  PotentialSet set_;
+  PotentialBlock<float> block_;
+  PotentialOptions options_;
+  std::int64_t points_ = 0;
+};
+
+TEST_F(VerifyPoints, RightValuesAgree) {
+  const Verdicts verdicts = judge();
+  for (const Verdict v : verdicts.verdict) EXPECT_EQ(v, Verdict::agreed);
+  EXPECT_EQ(points_, 3);
+}
+
+TEST_F(VerifyPoints, OneWrongNumberDisagreesAndNamesTheProblem) {
+  const auto wrong_in = [&](auto& numbers, const std::vector<std::size_t>& problem_of) {
+    const auto right = numbers;
+    for (std::size_t i = 0; i < right.size(); ++i)
+      for (const auto wrong : {right[i] + 1e-5, static_cast<double>(nan_value), static_cast<double>(INFINITY)}) {
+        numbers = right;
+        numbers[i] = static_cast<std::remove_reference_t<decltype(numbers[i])>>(wrong);
+        const Verdicts verdicts = judge();
+        for (std::size_t p = 0; p < 3; ++p)
+          EXPECT_EQ(verdicts.verdict[p], p == problem_of[i] ? Verdict::disagreed : Verdict::agreed)
+              << i << " " << wrong;
+      }
+    numbers = right;
+  };
+  wrong_in(block_.potential, {0, 0, 2});
+  wrong_in(block_.field, {0, 0, 0, 0, 0, 0, 2, 2, 2});
+  wrong_in(block_.energy, {0, 1, 2});
+  block_.info[1] = 1;  // of the problem without points
+  EXPECT_EQ(judge().verdict[1], Verdict::disagreed);
+}
+
+TEST_F(VerifyPoints, AFieldIsNoNumberWhereThePotentialIsInfiniteAndNowhereElse) {
+  block_.point[6] = block_.point[7] = block_.point[8] = 0;  // on the charge
+  block_.info[2] = 1;
+  block_.potential[2] = INFINITY;
+  block_.field[6] = block_.field[7] = block_.field[8] = nan_value;
+  EXPECT_EQ(judge().verdict[2], Verdict::agreed);
+  block_.field[7] = 0;
+  EXPECT_EQ(judge().verdict[2], Verdict::disagreed);
+  options_.singular = Singular::skip;
+  block_.potential[2] = block_.field[6] = block_.field[8] = 0;
+  EXPECT_EQ(judge().verdict[2], Verdict::agreed);
+  block_.field[7] = nan_value;
+  EXPECT_EQ(judge().verdict[2], Verdict::disagreed);
+}
+
+TEST_F(VerifyPoints, ASampleChecksThatManyPointsAndEnergies) {
+  const VerifyMode one{VerifyMode::Kind::sample, 1};
+  Verdicts verdicts = verify(set_, block_, options_, one, 1, points_);
+  EXPECT_EQ(points_, 1);
+  EXPECT_EQ(verdicts.verdict[0], Verdict::agreed);
+  EXPECT_EQ(verdicts.verdict[1], Verdict::not_checked);
+  EXPECT_EQ(verdicts.verdict[2], Verdict::not_checked);
+  block_.energy[0] = 1;
+  verdicts = verify(set_, block_, options_, one, 1, points_);
+  EXPECT_EQ(verdicts.verdict[0], Verdict::disagreed);
+}
+
+TEST_F(VerifyPoints, ABlockIsAPartOfTheSet) {
+  PotentialBlock<float> last;
+  last.targets = TargetKind::points;
+  last.first = 2;
+  last.count = 1;
+  last.offset = last.point_offset = {0, 1};
+  last.position = {0, 0, 0};
+  last.charge = {1};
+  last.group = {1};
+  last.point = {0, 3, 0};
+  last.resize_results(true);
+  last.potential = {1.0F / 3};
+  last.field = {0, 1.0F / 9, 0};
+  EXPECT_EQ(verify(set_, last, options_, everything, 1, points_).verdict.at(0), Verdict::agreed);
+  last.potential = {1.0F / 4};
+  EXPECT_EQ(verify(set_, last, options_, everything, 1, points_).verdict.at(0), Verdict::disagreed);
+}
+
+/// V = 1, 2 in one problem, 3, infinity, -6 in another, NaN in a third; the second lies in two blocks of planes.
+class VerifyStatistics : public ::testing::Test {
+ protected:
+  VerifyStatistics() {
+    set_.batch = 3;
+    set_.shape = {1, 1, 3};
+    add(0, 0, {1, 2, INFINITY});
+    add(1, 0, {3, INFINITY});
+    add(1, 2, {-6});
+    add(2, 0, {nan_value, nan_value, nan_value});
+  }
+  void add(std::int64_t problem, std::int64_t plane, const std::vector<float>& values) {
+    PotentialBlock<float> block;
+    block.shape = set_.shape;
+    block.first = problem;
+    block.count = 1;
+    block.first_plane = plane;
+    block.plane_count = static_cast<std::int64_t>(values.size());
+    block.potential = values;
+    referee_.add(set_, block);
+  }
+  PotentialSet set_;
+  StatisticsReferee referee_{3};
+  PotentialStatistics right_{{1, -6, std::nan("")}, {2, 3, std::nan("")}, {1.5, -1.5, std::nan("")}};
+};
+
+TEST_F(VerifyStatistics, PartsAddUp) {
+  StatisticsOfSet found(3);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  found.add(0, std::vector<PotentialSummary>{{1, 2, 3, 2}, {3, 3, 3, 1}, {infinity, -infinity, 0, 0}});
+  found.add(1, std::vector<PotentialSummary>{{-6, -6, -6, 1}});
+  const PotentialStatistics statistics = found.statistics();
+  for (std::size_t p = 0; p < 2; ++p) {
+    EXPECT_EQ(statistics.lowest[p], right_.lowest[p]);
+    EXPECT_EQ(statistics.highest[p], right_.highest[p]);
+    EXPECT_EQ(statistics.mean[p], right_.mean[p]);
+  }
+  EXPECT_TRUE(std::isnan(statistics.lowest[2]) && std::isnan(statistics.highest[2]) && std::isnan(statistics.mean[2]));
+}
+
+TEST_F(VerifyStatistics, RightOnesAgreeAndMakeNoProblemChecked) {
+  Verdicts verdicts(3);
+  verify_statistics(right_, referee_, verdicts);
+  for (const Verdict v : verdicts.verdict) EXPECT_EQ(v, Verdict::not_checked);
+  verdicts.add(1, 0.5);
+  verify_statistics(right_, referee_, verdicts);
+  EXPECT_EQ(verdicts.verdict[1], Verdict::agreed);
+}
+
+TEST_F(VerifyStatistics, WrongOnesDisagree) {
+  for (auto* numbers : {&right_.lowest, &right_.highest, &right_.mean})
+    for (std::size_t p = 0; p < 3; ++p)
+      for (const double wrong : {std::nextafter((*numbers)[p], 100) + 1e-12, std::nan(""), HUGE_VAL, 0.0}) {
+        const double kept = (*numbers)[p];
+        if (std::isnan(kept) && std::isnan(wrong)) continue;
+        (*numbers)[p] = wrong;
+        Verdicts verdicts(3);
+        verify_statistics(right_, referee_, verdicts);
+        if (!(std::isnan(kept) && std::isnan((*numbers)[p]))) {
+          EXPECT_EQ(verdicts.verdict[p], Verdict::disagreed) << p << " " << wrong;
+        }
+        (*numbers)[p] = kept;
+      }
 }
 
 TEST(Verdicts, AHairAboveTheBoundStaysADisagreement) {

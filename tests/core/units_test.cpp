@@ -24,6 +24,15 @@ TEST(PotentialUnit, NamesRoundTrip) {
   EXPECT_FALSE(parse_potential_unit("furlong"));
 }
 
+TEST(PotentialUnit, FieldsAreByLengthAndEnergiesTimesCharge) {
+  EXPECT_EQ(field_unit_name(PotentialUnit::volt), "volt/angstrom");
+  EXPECT_EQ(energy_unit_name(PotentialUnit::volt), "volt*e");
+  EXPECT_EQ(field_unit_name(PotentialUnit::kt_per_e), "kT/e/angstrom");
+  EXPECT_EQ(energy_unit_name(PotentialUnit::kt_per_e), "kT");
+  EXPECT_EQ(energy_unit_name(PotentialUnit::kcal_per_mol_e), "kcal/mol");
+  EXPECT_EQ(field_unit_name(PotentialUnit::e_per_angstrom), "e/angstrom^2");
+}
+
 TEST(LengthUnit, InAngstrom) {
   EXPECT_EQ(length_unit_in_angstrom("angstrom"), 1);
   EXPECT_EQ(length_unit_in_angstrom("nm"), 10);

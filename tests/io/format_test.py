@@ -32,7 +32,7 @@ def run_blocks(blocks, names):
 def example(tmp_path_factory):
     """The folder after the examples of the page: problems written, solved, results opened; and their variables."""
     writing, reading = code_blocks()
-    assert len(writing) == 3 and len(reading) == 3
+    assert len(writing) == 4 and len(reading) == 3
     folder = tmp_path_factory.mktemp("format")
     names = {}
     with contextlib.chdir(folder):
@@ -104,6 +104,38 @@ def test_frames_of_h5md_are_the_batch(example):
             assert np.allclose(found[frame], expected, rtol=1e-4, atol=1e-4)
 
 
+def test_energies_and_fields_at_charges_are_coulombs_sum_cut_off(example):
+    _, names = example
+    with h5py.File(example[0] / "problems.h5") as problems:
+        binding = problems["potential/binding"]
+        position, charge = binding["position"][:], binding["charge"][:]
+    displacement = position[:, None] - position
+    r = np.sqrt((displacement**2).sum(-1))
+    np.fill_diagonal(r, np.inf)
+    w = np.clip(1 - r**2 / 12**2, 0, None) * np.isfinite(r)
+    factor = 332.0637133 / 4  # kcal/mol/e
+    potential = factor * (charge * w**2 / r).sum(1)
+    slope = w**2 / r**3 + 4 * w / (12**2 * r)
+    field = factor * (charge[:, None] * displacement * slope[..., None]).sum(1)
+    assert np.allclose(names["field_at_charges"], field, rtol=1e-5, atol=1e-4)
+    energy = factor * (charge[:10, None] * charge[10:] * w[:10, 10:] ** 2 / r[:10, 10:]).sum()
+    assert np.isclose(names["binding_energy"], energy, rtol=1e-8)
+    with h5py.File(example[0] / "results.h5") as results:
+        binding = results["potential/binding"]
+        assert np.allclose(binding["V"], potential, rtol=1e-5, atol=1e-4)
+        assert np.isclose(binding["V_mean"][0], potential.mean(), atol=1e-4)
+        assert binding["energy"].attrs["unit"] == b"kcal/mol"
+
+
+def test_points_of_the_second_problem_see_its_charges(example):
+    folder, names = example
+    with h5py.File(folder / "problems.h5") as problems:
+        surface = problems["potential/surface"]
+        d = surface["points"][200:][:, None] - surface["position"][12:]
+        expected = VOLT * (surface["charge"][12:] / np.sqrt((d**2).sum(-1) + 0.1**2)).sum(1)
+    assert np.allclose(names["v_of_surface"], expected, rtol=1e-5, atol=1e-5)
+
+
 def test_every_dataset_of_the_results_is_documented(example):
     folder, _ = example
     text = FORMAT.read_text()
@@ -114,7 +146,7 @@ def test_every_dataset_of_the_results_is_documented(example):
             if not isinstance(item, h5py.Dataset) or name.startswith("VTKHDF") or f"`{name.split('/')[-1]}`" in text
             else undocumented.append(name)
         )
-        for group in ("potential/pair", "solve/likelihood", "verification/solve/dense", "provenance"):
+        for group in ("potential/pair", "potential/binding", "solve/likelihood", "verification/solve/dense", "provenance"):
             undocumented += [f"{group}@{name}" for name in file[group].attrs if f"`{name}`" not in text]
     assert undocumented == []
 
@@ -138,7 +170,7 @@ def test_every_dataset_opens_in_xarray(example):
 
 
 def vtk_frames(path):
-    """(dimensions, origin, spacing, values per time step) as VTK reads them."""
+    """(dimensions, origin, spacing, (V, E) per time step) as VTK reads them."""
     from vtkmodules.util.numpy_support import vtk_to_numpy
     from vtkmodules.vtkIOHDF import vtkHDFReader
 
@@ -150,7 +182,7 @@ def vtk_frames(path):
     for step in range(max(1, reader.GetNumberOfSteps())):
         reader.UpdateTimeStep(float(step))
         image = reader.GetOutput()
-        frames.append(vtk_to_numpy(image.GetPointData().GetArray("V")).copy())
+        frames.append([vtk_to_numpy(image.GetPointData().GetArray(name)).copy() for name in ("V", "E")])
     return image.GetDimensions(), image.GetOrigin(), image.GetSpacing(), frames
 
 
@@ -163,6 +195,7 @@ def run_lattices(folder, batch, alike):
         file.attrs["smallbatch_format"] = np.array([1, 0], "int32")
         group = file.create_group("potential/map")
         group.attrs["shape"] = (5, 4, 3)
+        group.attrs["field"] = True
         group["position"] = np.linspace(0.1, 0.9, 3 * batch).reshape(batch, 3)
         group["charge"] = np.arange(1.0, batch + 1)
         group["offset"] = np.arange(batch + 1)
@@ -173,7 +206,7 @@ def run_lattices(folder, batch, alike):
     )
     assert done.returncode == 0, done.stderr
     with h5py.File(folder / "out.h5") as file:
-        return file["potential/map/V"][:]
+        return list(zip(file["potential/map/V"][:], file["potential/map/E"][:]))
 
 
 @pytest.mark.parametrize("batch, alike", [(3, True), (3, False), (1, True)])
@@ -185,8 +218,10 @@ def test_vtk_opens_the_lattices(tmp_path, batch, alike):
     assert origin == (-2.0, -1.0, 0.5)
     assert spacing == (1.0, 0.5, 0.25)
     assert len(frames) == (batch if alike else 1)
-    for frame, expected in zip(frames, values):
-        assert np.array_equal(frame.reshape(3, 4, 5), expected)
+    for (v, e), (expected_v, expected_e) in zip(frames, values):
+        assert np.array_equal(v.reshape(3, 4, 5), expected_v)
+        assert e.shape == (60, 3)
+        assert np.array_equal(e.reshape(3, 4, 5, 3), expected_e)
 
 
 # ---- what h5py users do -------------------------------------------------------------------------------------------------

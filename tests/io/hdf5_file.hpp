@@ -218,7 +218,8 @@ AlignedVector<T> counted_block(std::size_t count, double start = 0) {
 }
 
 /// A good problem file: /solve/s with A (3,2,2) and b (3,2), and /potential/p with 4 charges in 2 problems.
-inline void write_good_problems(const std::string& path, RawHdf5::Mode mode = RawHdf5::Mode::create) {
+inline void write_good_problems(const std::string& path, RawHdf5::Mode mode = RawHdf5::Mode::create,
+                                const std::function<void(RawHdf5&)>& more = {}) {
   RawHdf5 file(path, mode);
   file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 0});
   file.dataset("/solve/s/A", {3, 2, 2}, counted<float>(12, 1));
@@ -229,6 +230,7 @@ inline void write_good_problems(const std::string& path, RawHdf5::Mode mode = Ra
   file.dataset("/potential/p/origin", {2, 3}, counted<double>(6, -3));
   file.dataset("/potential/p/spacing", {3}, std::vector<double>{0.5, 1, 2});
   file.attribute("/potential/p", "shape", std::vector<std::int64_t>{4, 3, 2});
+  if (more) more(file);
 }
 
 }  // namespace smallbatch::testing

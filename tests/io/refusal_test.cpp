@@ -1,4 +1,5 @@
-// Files that must be refused: each with the sentence that says where, what was expected and what was found.
+// Files that must be refused, but for what is wrong with potential sets: each with the sentence that says where, what
+// was expected and what was found.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <hdf5.h>
@@ -21,6 +22,7 @@
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
 #include "tests/io/hdf5_file.hpp"
+#include "tests/io/refusals.hpp"
 
 namespace smallbatch {
 namespace {
@@ -28,31 +30,9 @@ namespace {
 using testing::counted;
 using testing::expect_error;
 using testing::RawHdf5;
-
-/// A change to the good problem file, and what the refusal must say beside the file's name.
-struct Refusal {
-  const char* name;
-  std::function<void(RawHdf5&)> change;
-  std::vector<std::string> says;
-};
-
-/// Puts another dataset of numbers in place of one.
-template <class T>
-auto replace(const std::string& path, const testing::Shape& shape, const std::vector<T>& values,
-             hid_t (*stored)() = nullptr) {
-  return [=](RawHdf5& file) {
-    file.remove(path);
-    file.dataset(path, shape, values, stored ? stored() : H5I_INVALID_HID);
-  };
-}
-
-auto remove(const std::string& path) {
-  return [=](RawHdf5& file) { file.remove(path); };
-}
-
-auto set_shape(const std::vector<std::int64_t>& shape) {
-  return [=](RawHdf5& file) { file.attribute("/potential/p", "shape", shape); };
-}
+using testing::Refusal;
+using testing::remove;
+using testing::replace;
 
 /// Declares without ever writing, in the given layout.
 auto declare(const std::string& path, const testing::Shape& shape, const std::vector<hsize_t>& chunk, bool deflate) {
@@ -71,41 +51,28 @@ auto declare(const std::string& path, const testing::Shape& shape, const std::ve
   };
 }
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 const std::vector<Refusal>& refusals() {
   static const std::vector<Refusal> all{
       // The format.
       {"version_missing", [](RawHdf5& f) { f.remove_attribute("/", "smallbatch_format"); }, {"smallbatch_format"}},
       {"version_newer_major",
-       [](RawHdf5& f) {
-         f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{2, 3});
-       },
+       [](RawHdf5& f) { f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{2, 3}); },
        {"version 1", "version 2.3"}},
       {"version_zero",
-       [](RawHdf5& f) {
-         f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{0, 1});
-       },
+       [](RawHdf5& f) { f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{0, 1}); },
        {"(0, 1)"}},
       {"version_of_one_number",
        [](RawHdf5& f) { f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1}); },
        {"smallbatch_format", "(1)"}},
       {"version_as_float",
-       [](RawHdf5& f) {
-         f.attribute("/", "smallbatch_format", std::vector<double>{1, 0});
-       },
+       [](RawHdf5& f) { f.attribute("/", "smallbatch_format", std::vector<double>{1, 0}); },
        {"expected integers", "float64"}},
       {"no_sets", [](RawHdf5& f) { f.remove("/solve/s"), f.remove("/potential/p"); }, {"no problem set"}},
       {"dataset_in_place_of_a_set",
-       [](RawHdf5& f) {
-         f.dataset("/solve/loose", {2}, std::vector<float>{1, 2});
-       },
+       [](RawHdf5& f) { f.dataset("/solve/loose", {2}, std::vector<float>{1, 2}); },
        {"/solve/loose", "expected a group"}},
       {"dataset_in_place_of_a_lane",
-       [](RawHdf5& f) {
-         f.remove("/solve"), f.dataset("/solve", {2}, std::vector<float>{1, 2});
-       },
+       [](RawHdf5& f) { f.remove("/solve"), f.dataset("/solve", {2}, std::vector<float>{1, 2}); },
        {"/solve", "expected a group"}},
 
       // Solve sets.
@@ -203,124 +170,6 @@ const std::vector<Refusal>& refusals() {
        },
        {"/solve/s/b", "(0, 2, 2147483648)"}},
 
-      // Potential sets.
-      {"position_missing", remove("/potential/p/position"), {"/potential/p", "no dataset \"position\""}},
-      {"charge_missing", remove("/potential/p/charge"), {"/potential/p", "no dataset \"charge\""}},
-      {"origin_missing", remove("/potential/p/origin"), {"/potential/p", "no dataset \"origin\""}},
-      {"spacing_missing", remove("/potential/p/spacing"), {"/potential/p", "no dataset \"spacing\""}},
-      {"position_of_four_columns",
-       replace("/potential/p/position", {3, 4}, counted<double>(12)),
-       {"/potential/p/position", "(charges, 3)", "(3, 4)"}},
-      {"position_of_integers",
-       replace("/potential/p/position", {4, 3}, counted<std::int64_t>(12)),
-       {"/potential/p/position", "expected float32 or float64", "found int64"}},
-      {"charge_of_another_length",
-       replace("/potential/p/charge", {5}, counted<double>(5)),
-       {"/potential/p/charge", "expected shape (4)", "found (5)"}},
-      {"charge_of_another_type",
-       replace("/potential/p/charge", {4}, counted<float>(4)),
-       {"/potential/p/charge", "expected float64", "found float32"}},
-      {"offset_of_floats",
-       replace("/potential/p/offset", {3}, std::vector<double>{0, 1, 4}),
-       {"/potential/p/offset", "expected int32 or int64", "found float64"}},
-      {"offset_of_uint64",
-       replace("/potential/p/offset", {3}, std::vector<std::int64_t>{0, 1, 4}, [] { return H5T_STD_U64LE; }),
-       {"/potential/p/offset", "found uint64"}},
-      {"offset_of_rank_2",
-       replace("/potential/p/offset", {3, 1}, std::vector<std::int64_t>{0, 1, 4}),
-       {"/potential/p/offset", "(batch + 1)", "(3, 1)"}},
-      {"offset_empty",
-       replace("/potential/p/offset", {0}, std::vector<std::int64_t>{}),
-       {"/potential/p/offset", "(0)"}},
-      {"offset_not_from_0",
-       replace("/potential/p/offset", {3}, std::vector<std::int64_t>{1, 2, 4}),
-       {"/potential/p/offset", "[0] is 1", "expected 0"}},
-      {"offset_falls",
-       replace("/potential/p/offset", {3}, std::vector<std::int32_t>{0, 5, 4}),
-       {"/potential/p/offset", "[2] is 4", "expected at least 5"}},
-      {"offset_ends_early",
-       replace("/potential/p/offset", {3}, std::vector<std::int64_t>{0, 1, 3}),
-       {"/potential/p/offset", "[2] is 3", "expected the number of charges, 4"}},
-      {"offset_ends_late",
-       replace("/potential/p/offset", {3}, std::vector<std::int64_t>{0, 1, 5}),
-       {"/potential/p/offset", "[2] is 5", "expected the number of charges, 4"}},
-      {"origin_of_another_batch",
-       replace("/potential/p/origin", {3, 3}, counted<double>(9)),
-       {"/potential/p/origin", "(3) or (2, 3)", "found (3, 3)"}},
-      {"origin_nan",
-       replace("/potential/p/origin", {2, 3}, std::vector<double>{0, 0, 0, 0, nan, 0}),
-       {"/potential/p/origin[1, 1]", "finite", "nan"}},
-      {"spacing_zero",
-       replace("/potential/p/spacing", {2, 3}, std::vector<double>{1, 1, 1, 1, 1, 0}),
-       {"/potential/p/spacing[1, 2]", "above 0"}},
-      {"spacing_negative",
-       replace("/potential/p/spacing", {3}, std::vector<double>{1, -1, 1}),
-       {"/potential/p/spacing[0, 1]", "above 0", "-1"}},
-      {"spacing_nan",
-       replace("/potential/p/spacing", {3}, std::vector<double>{nan, 1, 1}),
-       {"/potential/p/spacing[0, 0]"}},
-      {"spacing_infinite",
-       replace("/potential/p/spacing", {3}, std::vector<double>{1, 1, infinity}),
-       {"/potential/p/spacing[0, 2]", "inf"}},
-      {"shape_missing",
-       [](RawHdf5& f) { f.remove_attribute("/potential/p", "shape"); },
-       {"/potential/p", "no attribute shape"}},
-      {"shape_of_two", set_shape({4, 4}), {"/potential/p@shape", "three positive integers", "(4, 4)"}},
-      {"shape_with_a_zero", set_shape({4, 0, 4}), {"/potential/p@shape", "(4, 0, 4)"}},
-      {"shape_negative", set_shape({4, -2, -2}), {"/potential/p@shape", "(4, -2, -2)"}},
-      {"shape_overflows", set_shape({4294967296, 4294967296, 4}), {"/potential/p@shape", "product"}},
-      {"shape_times_batch_overflows",
-       set_shape({std::int64_t{1} << 30, std::int64_t{1} << 29, 1}),
-       {"/potential/p@shape", "2 problems"}},
-      {"shape_of_floats",
-       [](RawHdf5& f) {
-         f.attribute("/potential/p", "shape", std::vector<double>{4, 4, 4});
-       },
-       {"/potential/p@shape", "expected integers", "float64"}},
-      {"length_unit_unknown",
-       [](RawHdf5& f) { f.attribute("/potential/p/position", "unit", "parsec"); },
-       {"/potential/p/position@unit", "angstrom, nm, pm, bohr, m", "\"parsec\""}},
-      {"charge_unit_unknown",
-       [](RawHdf5& f) { f.attribute("/potential/p/charge", "unit", "mC"); },
-       {"/potential/p/charge@unit", "e, C", "\"mC\""}},
-      {"output_unit_unknown",
-       [](RawHdf5& f) { f.attribute("/potential/p", "output_unit", "hartree/e"); },
-       {"/potential/p@output_unit", "volt, kT/e, kcal/mol/e, e/angstrom", "\"hartree/e\""}},
-      {"output_unit_is_a_number",
-       [](RawHdf5& f) { f.attribute("/potential/p", "output_unit", std::vector<double>{1}); },
-       {"/potential/p@output_unit", "expected a string", "float64"}},
-      {"unit_too_long",
-       [](RawHdf5& f) {
-         f.attribute("/potential/p/position", "unit", std::string(5000, 'x'), RawHdf5::Text::variable_ascii);
-       },
-       {"/potential/p/position@unit", "4096"}},
-      {"temperature_zero",
-       [](RawHdf5& f) { f.attribute("/potential/p", "temperature", std::vector<double>{0}); },
-       {"/potential/p@temperature", "above 0"}},
-      {"temperature_nan",
-       [](RawHdf5& f) { f.attribute("/potential/p", "temperature", std::vector<double>{nan}); },
-       {"/potential/p@temperature", "nan"}},
-      {"temperature_of_two",
-       [](RawHdf5& f) {
-         f.attribute("/potential/p", "temperature", std::vector<double>{1, 2});
-       },
-       {"/potential/p@temperature", "one number"}},
-      {"particles_unknown",
-       [](RawHdf5& f) {
-         for (const char* name : {"position", "charge", "offset"}) f.remove(std::string("/potential/p/") + name);
-         f.attribute("/potential/p", "particles", "water");
-       },
-       {"/particles", "\"water\""}},
-      {"particles_and_positions",
-       [](RawHdf5& f) { f.attribute("/potential/p", "particles", "water"); },
-       {"/potential/p/position", "particles"}},
-      {"particles_leads_elsewhere",
-       [](RawHdf5& f) {
-         for (const char* name : {"position", "charge", "offset"}) f.remove(std::string("/potential/p/") + name);
-         f.attribute("/potential/p", "particles", "../solve");
-       },
-       {"/particles", "../solve"}},
-
       // What leads out of the file, or is not in it.
       {"soft_link",
        [](RawHdf5& f) {
@@ -415,24 +264,9 @@ const std::vector<Refusal>& refusals() {
   return all;
 }
 
-class RefusedProblem : public testing::FileTest, public ::testing::WithParamInterface<std::size_t> {};
+class RefusedProblem : public testing::RefusedProblemTest {};
 
-TEST_P(RefusedProblem, says_where_and_why) {
-  const Refusal& refusal = refusals()[GetParam()];
-  const std::string file = path("problems.h5");
-  testing::write_good_problems(file);
-  { const ProblemReader good(file); }
-  {
-    RawHdf5 raw(file, RawHdf5::Mode::change);
-    refusal.change(raw);
-  }
-  std::vector<std::string> pieces = refusal.says;
-  pieces.push_back("problems.h5");
-  pieces.push_back("). ");  // problem (why). What to do.
-  ::testing::internal::CaptureStderr();
-  expect_error(ErrorKind::bad_input, pieces, [&] { ProblemReader{file}; });
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
-}
+TEST_P(RefusedProblem, says_where_and_why) { expect_refused(refusals()[GetParam()]); }
 
 INSTANTIATE_TEST_SUITE_P(all, RefusedProblem, ::testing::Range(std::size_t{0}, refusals().size()),
                          [](const auto& test) { return std::string(refusals()[test.param].name); });
@@ -569,7 +403,16 @@ void read_all(const std::string& path) {
 /// Flipped bytes are refused, or lie where nothing declares anything: never a crash, never another exception, and no
 /// message without the file's name.
 TEST_F(RefusedFile, flipped_bytes_are_survived) {
-  testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create_v110);
+  testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create_v110, [](RawHdf5& file) {
+    file.dataset("/potential/q/position", {2, 3}, counted<float>(6));
+    file.dataset("/potential/q/charge", {2}, counted<float>(2));
+    file.dataset("/potential/q/group", {2}, std::vector<std::int8_t>{1, 2});
+    file.dataset("/potential/q/points", {3, 3}, counted<float>(9));
+    file.dataset("/potential/q/point_offset", {2}, std::vector<std::int32_t>{0, 3});
+    file.attribute("/potential/q", "targets", "points");
+    file.attribute("/potential/q", "field", std::vector<std::int32_t>{1});
+    file.attribute("/potential/q", "cutoff", std::vector<double>{9});
+  });
   const auto good = testing::file_bytes(path("p.h5"));
   std::uint64_t state = 20240607;
   const auto random = [&state] {

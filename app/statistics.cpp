@@ -1,0 +1,77 @@
+#include "app/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/compare.hpp"
+
+namespace smallbatch {
+
+namespace {
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+}  // namespace
+
+StatisticsOfSet::StatisticsOfSet(std::int64_t batch)
+    : total_(static_cast<std::size_t>(batch), PotentialSummary{infinity, -infinity, 0, 0}) {}
+
+void StatisticsOfSet::add(std::int64_t first, std::span<const PotentialSummary> summary) {
+  for (std::size_t k = 0; k < summary.size(); ++k) {
+    PotentialSummary& total = total_[static_cast<std::size_t>(first) + k];
+    const PotentialSummary& part = summary[k];
+    total.lowest = std::min(total.lowest, part.lowest);
+    total.highest = std::max(total.highest, part.highest);
+    total.sum += part.sum;
+    total.values += part.values;
+  }
+}
+
+PotentialStatistics StatisticsOfSet::statistics() const {
+  PotentialStatistics statistics;
+  for (const PotentialSummary& total : total_) {
+    const bool any = total.values > 0;
+    statistics.lowest.push_back(any ? total.lowest : nan);
+    statistics.highest.push_back(any ? total.highest : nan);
+    statistics.mean.push_back(any ? total.sum / static_cast<double>(total.values) : nan);
+  }
+  return statistics;
+}
+
+StatisticsReferee::StatisticsReferee(std::int64_t batch) : found_(static_cast<std::size_t>(batch)) {}
+
+template <class T>
+void StatisticsReferee::add(const PotentialSet& set, const PotentialBlock<T>& block) {
+  std::int64_t next = 0;
+  for (std::int64_t p = block.first; p < block.first + block.count; ++p) {
+    const std::int64_t targets = block.targets == TargetKind::lattice
+                                     ? block.plane_count * block.shape.plane_points()
+                                     : set.targets_before(p + 1) - set.targets_before(p);
+    Found& found = found_[static_cast<std::size_t>(p)];
+    for (const T v :
+         std::span(block.potential).subspan(static_cast<std::size_t>(next), static_cast<std::size_t>(targets))) {
+      const double value = static_cast<double>(v);
+      if (!std::isfinite(value)) continue;
+      found.lowest = std::min(found.lowest, value);
+      found.highest = std::max(found.highest, value);
+      found.sum += value;
+      found.magnitude += std::abs(value);
+      ++found.values;
+    }
+    next += targets;
+  }
+}
+
+double StatisticsReferee::judge(const PotentialStatistics& statistics, std::int64_t problem) const {
+  const auto p = static_cast<std::size_t>(problem);
+  const Found& found = found_[p];
+  const double lowest = statistics.lowest[p], highest = statistics.highest[p], mean = statistics.mean[p];
+  if (found.values == 0) return std::isnan(lowest) && std::isnan(highest) && std::isnan(mean) ? 0 : infinity;
+  const double expected = static_cast<double>(found.sum / static_cast<long double>(found.values));
+  return std::max({error_over_bound(lowest, found.lowest, 0), error_over_bound(highest, found.highest, 0),
+                   error_over_bound(mean, expected, 0x1p-52 * static_cast<double>(found.magnitude))});
+}
+
+template void StatisticsReferee::add(const PotentialSet&, const PotentialBlock<float>&);
+template void StatisticsReferee::add(const PotentialSet&, const PotentialBlock<double>&);
+
+}  // namespace smallbatch

@@ -1,0 +1,46 @@
+// V_min, V_max and V_mean of a set's problems, whose planes may lie in several blocks: what the backends found, and
+// what the values say.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "core/batch.hpp"
+#include "io/sets.hpp"
+
+namespace smallbatch {
+
+/// Puts the summaries of blocks together.
+class StatisticsOfSet {
+ public:
+  explicit StatisticsOfSet(std::int64_t batch);
+  /// Of problems first, first + 1, ..., or of some of their planes.
+  void add(std::int64_t first, std::span<const PotentialSummary> summary);
+  [[nodiscard]] PotentialStatistics statistics() const;
+
+ private:
+  std::vector<PotentialSummary> total_;
+};
+
+/// Finds them again from all values of V.
+class StatisticsReferee {
+ public:
+  explicit StatisticsReferee(std::int64_t batch);
+  template <class T>
+  void add(const PotentialSet& set, const PotentialBlock<T>& block);
+  /// Error over bound of a problem, once all its values were added: V_min and V_max are values themselves,
+  ///     |V_mean - mean| <= 2^-52 sum |V|.
+  [[nodiscard]] double judge(const PotentialStatistics& statistics, std::int64_t problem) const;
+
+ private:
+  struct Found {
+    double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
+    long double sum = 0, magnitude = 0;
+    std::int64_t values = 0;
+  };
+  std::vector<Found> found_;
+};
+
+}  // namespace smallbatch

@@ -1,0 +1,255 @@
+// Potential sets that must be refused: each with the sentence that says where, what was expected and what was found.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/io/hdf5_file.hpp"
+#include "tests/io/refusals.hpp"
+
+namespace smallbatch {
+namespace {
+
+using testing::counted;
+using testing::RawHdf5;
+using testing::Refusal;
+using testing::remove;
+using testing::replace;
+
+/// Turns the lattices into points, (5, 3), 2 for the first problem.
+void ask_for_points(RawHdf5& file) {
+  file.attribute("/potential/p", "targets", "points");
+  file.remove_attribute("/potential/p", "shape");
+  file.remove("/potential/p/origin");
+  file.remove("/potential/p/spacing");
+  file.dataset("/potential/p/points", {5, 3}, counted<double>(15));
+  file.dataset("/potential/p/point_offset", {3}, std::vector<std::int64_t>{0, 2, 5});
+}
+
+/// The same, and then a change.
+auto points_with(const std::function<void(RawHdf5&)>& change) {
+  return [=](RawHdf5& file) {
+    ask_for_points(file);
+    change(file);
+  };
+}
+
+auto set_number(const char* name, double value) {
+  return [=](RawHdf5& file) { file.attribute("/potential/p", name, std::vector<double>{value}); };
+}
+
+auto set_shape(const std::vector<std::int64_t>& shape) {
+  return [=](RawHdf5& file) { file.attribute("/potential/p", "shape", shape); };
+}
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+const std::vector<Refusal>& refusals() {
+  static const std::vector<Refusal> all{
+      // Charges and lattices.
+      {"position_missing", remove("/potential/p/position"), {"/potential/p", "no dataset \"position\""}},
+      {"charge_missing", remove("/potential/p/charge"), {"/potential/p", "no dataset \"charge\""}},
+      {"origin_missing", remove("/potential/p/origin"), {"/potential/p", "no dataset \"origin\""}},
+      {"spacing_missing", remove("/potential/p/spacing"), {"/potential/p", "no dataset \"spacing\""}},
+      {"position_of_four_columns",
+       replace("/potential/p/position", {3, 4}, counted<double>(12)),
+       {"/potential/p/position", "(charges, 3)", "(3, 4)"}},
+      {"position_of_integers",
+       replace("/potential/p/position", {4, 3}, counted<std::int64_t>(12)),
+       {"/potential/p/position", "expected float32 or float64", "found int64"}},
+      {"charge_of_another_length",
+       replace("/potential/p/charge", {5}, counted<double>(5)),
+       {"/potential/p/charge", "expected shape (4)", "found (5)"}},
+      {"charge_of_another_type",
+       replace("/potential/p/charge", {4}, counted<float>(4)),
+       {"/potential/p/charge", "expected float64", "found float32"}},
+      {"offset_of_floats",
+       replace("/potential/p/offset", {3}, std::vector<double>{0, 1, 4}),
+       {"/potential/p/offset", "expected int32 or int64", "found float64"}},
+      {"offset_of_uint64",
+       replace("/potential/p/offset", {3}, std::vector<std::int64_t>{0, 1, 4}, [] { return H5T_STD_U64LE; }),
+       {"/potential/p/offset", "found uint64"}},
+      {"offset_of_rank_2",
+       replace("/potential/p/offset", {3, 1}, std::vector<std::int64_t>{0, 1, 4}),
+       {"/potential/p/offset", "(batch + 1)", "(3, 1)"}},
+      {"offset_empty",
+       replace("/potential/p/offset", {0}, std::vector<std::int64_t>{}),
+       {"/potential/p/offset", "(0)"}},
+      {"offset_not_from_0",
+       replace("/potential/p/offset", {3}, std::vector<std::int64_t>{1, 2, 4}),
+       {"/potential/p/offset", "[0] is 1", "expected 0"}},
+      {"offset_falls",
+       replace("/potential/p/offset", {3}, std::vector<std::int32_t>{0, 5, 4}),
+       {"/potential/p/offset", "[2] is 4", "expected at least 5"}},
+      {"offset_ends_early",
+       replace("/potential/p/offset", {3}, std::vector<std::int64_t>{0, 1, 3}),
+       {"/potential/p/offset", "[2] is 3", "expected the number of charges, 4"}},
+      {"offset_ends_late",
+       replace("/potential/p/offset", {3}, std::vector<std::int64_t>{0, 1, 5}),
+       {"/potential/p/offset", "[2] is 5", "expected the number of charges, 4"}},
+      {"origin_of_another_batch",
+       replace("/potential/p/origin", {3, 3}, counted<double>(9)),
+       {"/potential/p/origin", "(3) or (2, 3)", "found (3, 3)"}},
+      {"origin_nan",
+       replace("/potential/p/origin", {2, 3}, std::vector<double>{0, 0, 0, 0, nan, 0}),
+       {"/potential/p/origin[1, 1]", "finite", "nan"}},
+      {"spacing_zero",
+       replace("/potential/p/spacing", {2, 3}, std::vector<double>{1, 1, 1, 1, 1, 0}),
+       {"/potential/p/spacing[1, 2]", "above 0"}},
+      {"spacing_negative",
+       replace("/potential/p/spacing", {3}, std::vector<double>{1, -1, 1}),
+       {"/potential/p/spacing[0, 1]", "above 0", "-1"}},
+      {"spacing_nan",
+       replace("/potential/p/spacing", {3}, std::vector<double>{nan, 1, 1}),
+       {"/potential/p/spacing[0, 0]"}},
+      {"spacing_infinite",
+       replace("/potential/p/spacing", {3}, std::vector<double>{1, 1, infinity}),
+       {"/potential/p/spacing[0, 2]", "inf"}},
+      {"shape_missing",
+       [](RawHdf5& f) { f.remove_attribute("/potential/p", "shape"); },
+       {"/potential/p", "no attribute shape"}},
+      {"shape_of_two", set_shape({4, 4}), {"/potential/p@shape", "three positive integers", "(4, 4)"}},
+      {"shape_with_a_zero", set_shape({4, 0, 4}), {"/potential/p@shape", "(4, 0, 4)"}},
+      {"shape_negative", set_shape({4, -2, -2}), {"/potential/p@shape", "(4, -2, -2)"}},
+      {"shape_overflows", set_shape({4294967296, 4294967296, 4}), {"/potential/p@shape", "product"}},
+      {"shape_times_batch_overflows",
+       set_shape({std::int64_t{1} << 30, std::int64_t{1} << 29, 1}),
+       {"/potential/p@shape", "2 problems"}},
+      {"shape_of_floats",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p", "shape", std::vector<double>{4, 4, 4});
+       },
+       {"/potential/p@shape", "expected integers", "float64"}},
+      {"length_unit_unknown",
+       [](RawHdf5& f) { f.attribute("/potential/p/position", "unit", "parsec"); },
+       {"/potential/p/position@unit", "angstrom, nm, pm, bohr, m", "\"parsec\""}},
+      {"charge_unit_unknown",
+       [](RawHdf5& f) { f.attribute("/potential/p/charge", "unit", "mC"); },
+       {"/potential/p/charge@unit", "e, C", "\"mC\""}},
+      {"output_unit_unknown",
+       [](RawHdf5& f) { f.attribute("/potential/p", "output_unit", "hartree/e"); },
+       {"/potential/p@output_unit", "volt, kT/e, kcal/mol/e, e/angstrom", "\"hartree/e\""}},
+      {"output_unit_is_a_number",
+       [](RawHdf5& f) { f.attribute("/potential/p", "output_unit", std::vector<double>{1}); },
+       {"/potential/p@output_unit", "expected a string", "float64"}},
+      {"unit_too_long",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p/position", "unit", std::string(5000, 'x'), RawHdf5::Text::variable_ascii);
+       },
+       {"/potential/p/position@unit", "4096"}},
+      {"temperature_zero",
+       [](RawHdf5& f) { f.attribute("/potential/p", "temperature", std::vector<double>{0}); },
+       {"/potential/p@temperature", "above 0"}},
+      {"temperature_nan",
+       [](RawHdf5& f) { f.attribute("/potential/p", "temperature", std::vector<double>{nan}); },
+       {"/potential/p@temperature", "nan"}},
+      {"temperature_of_two",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p", "temperature", std::vector<double>{1, 2});
+       },
+       {"/potential/p@temperature", "one number"}},
+      {"particles_unknown",
+       [](RawHdf5& f) {
+         for (const char* name : {"position", "charge", "offset"}) f.remove(std::string("/potential/p/") + name);
+         f.attribute("/potential/p", "particles", "water");
+       },
+       {"/particles", "\"water\""}},
+      {"particles_and_positions",
+       [](RawHdf5& f) { f.attribute("/potential/p", "particles", "water"); },
+       {"/potential/p/position", "particles"}},
+      {"particles_leads_elsewhere",
+       [](RawHdf5& f) {
+         for (const char* name : {"position", "charge", "offset"}) f.remove(std::string("/potential/p/") + name);
+         f.attribute("/potential/p", "particles", "../solve");
+       },
+       {"/particles", "../solve"}},
+
+      // Targets other than lattices, fields, energies.
+      {"targets_unknown",
+       [](RawHdf5& f) { f.attribute("/potential/p", "targets", "atoms"); },
+       {"/potential/p@targets", "lattice, points, charges", "\"atoms\""}},
+      {"targets_as_number", set_number("targets", 1), {"/potential/p@targets", "expected a string", "float64"}},
+      {"shape_without_a_lattice",
+       [](RawHdf5& f) { f.attribute("/potential/p", "targets", "charges"); },
+       {"/potential/p@shape", "asks for V at charges", "no lattice"}},
+      {"origin_without_a_lattice",
+       points_with([](RawHdf5& f) { f.dataset("/potential/p/origin", {3}, counted<double>(3)); }),
+       {"/potential/p/origin", "asks for V at points", "no lattice"}},
+      {"spacing_without_a_lattice",
+       points_with([](RawHdf5& f) { f.dataset("/potential/p/spacing", {3}, counted<double>(3, 1)); }),
+       {"/potential/p/spacing", "asks for V at points", "no lattice"}},
+      {"points_missing", points_with(remove("/potential/p/points")), {"/potential/p", "no dataset \"points\""}},
+      {"points_of_two_columns",
+       points_with(replace("/potential/p/points", {5, 2}, counted<double>(10))),
+       {"/potential/p/points", "(points, 3)", "(5, 2)"}},
+      {"points_of_rank_1",
+       points_with(replace("/potential/p/points", {15}, counted<double>(15))),
+       {"/potential/p/points", "(points, 3)", "(15)"}},
+      {"points_of_integers",
+       points_with(replace("/potential/p/points", {5, 3}, counted<std::int32_t>(15))),
+       {"/potential/p/points", "expected float32 or float64", "found int32"}},
+      {"points_of_an_unknown_unit",
+       points_with([](RawHdf5& f) { f.attribute("/potential/p/points", "unit", "inch"); }),
+       {"/potential/p/points@unit", "angstrom, nm, pm, bohr, m", "\"inch\""}},
+      {"point_offset_of_floats",
+       points_with(replace("/potential/p/point_offset", {3}, std::vector<double>{0, 2, 5})),
+       {"/potential/p/point_offset", "expected int32 or int64", "found float64"}},
+      {"point_offset_of_another_batch",
+       points_with(replace("/potential/p/point_offset", {4}, std::vector<std::int64_t>{0, 2, 4, 5})),
+       {"/potential/p/point_offset", "expected shape (3) for 2 problems", "found (4)"}},
+      {"point_offset_not_from_0",
+       points_with(replace("/potential/p/point_offset", {3}, std::vector<std::int64_t>{1, 2, 5})),
+       {"/potential/p/point_offset", "[0] is 1", "expected 0"}},
+      {"point_offset_falls",
+       points_with(replace("/potential/p/point_offset", {3}, std::vector<std::int64_t>{0, 6, 5})),
+       {"/potential/p/point_offset", "[2] is 5", "expected at least 6"}},
+      {"point_offset_ends_early",
+       points_with(replace("/potential/p/point_offset", {3}, std::vector<std::int64_t>{0, 2, 4})),
+       {"/potential/p/point_offset", "[2] is 4", "expected the number of points, 5"}},
+      {"field_as_float", set_number("field", 1), {"/potential/p@field", "expected integers", "float64"}},
+      {"field_is_2",
+       [](RawHdf5& f) { f.attribute("/potential/p", "field", std::vector<std::int32_t>{2}); },
+       {"/potential/p@field", "expected 0 or 1", "(2)"}},
+      {"field_by_axis",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p", "field", std::vector<std::int32_t>{1, 1, 1});
+       },
+       {"/potential/p@field", "expected 0 or 1", "(1, 1, 1)"}},
+      {"softening_negative", set_number("softening", -0.5), {"/potential/p@softening", "0 or more", "-0.5"}},
+      {"softening_nan", set_number("softening", nan), {"/potential/p@softening", "finite", "nan"}},
+      {"cutoff_negative", set_number("cutoff", -12), {"/potential/p@cutoff", "0 or more", "-12"}},
+      {"cutoff_infinite", set_number("cutoff", infinity), {"/potential/p@cutoff", "finite", "inf"}},
+      {"cutoff_as_text",
+       [](RawHdf5& f) { f.attribute("/potential/p", "cutoff", "12"); },
+       {"/potential/p@cutoff", "one number", "string"}},
+      {"dielectric_zero", set_number("dielectric", 0), {"/potential/p@dielectric", "above 0", "found 0.0"}},
+      {"dielectric_infinite", set_number("dielectric", infinity), {"/potential/p@dielectric", "finite", "inf"}},
+      {"group_of_floats",
+       [](RawHdf5& f) { f.dataset("/potential/p/group", {4}, counted<float>(4)); },
+       {"/potential/p/group", "expected int8, int32 or int64", "found float32"}},
+      {"group_of_another_length",
+       [](RawHdf5& f) { f.dataset("/potential/p/group", {5}, counted<std::int8_t>(5)); },
+       {"/potential/p/group", "expected shape (4)", "found (5)"}},
+      {"shape_with_fields_overflows",
+       [](RawHdf5& f) {
+         set_shape({std::int64_t{1} << 30, std::int64_t{1} << 28, 1})(f);
+         f.attribute("/potential/p", "field", std::vector<std::int32_t>{1});
+       },
+       {"/potential/p@shape", "2 problems"}},
+  };
+  return all;
+}
+
+class RefusedPotential : public testing::RefusedProblemTest {};
+
+TEST_P(RefusedPotential, says_where_and_why) { expect_refused(refusals()[GetParam()]); }
+
+INSTANTIATE_TEST_SUITE_P(all, RefusedPotential, ::testing::Range(std::size_t{0}, refusals().size()),
+                         [](const auto& test) { return std::string(refusals()[test.param].name); });
+
+}  // namespace
+}  // namespace smallbatch

@@ -1,0 +1,52 @@
+// Problem files with one thing wrong, and what the refusal must say of it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "io/problem_reader.hpp"
+#include "tests/io/hdf5_file.hpp"
+
+namespace smallbatch::testing {
+
+/// A change to the good problem file, and what the refusal must say beside the file's name.
+struct Refusal {
+  const char* name;
+  std::function<void(RawHdf5&)> change;
+  std::vector<std::string> says;
+};
+
+/// Puts another dataset of numbers in place of one.
+template <class T>
+auto replace(const std::string& path, const Shape& shape, const std::vector<T>& values, hid_t (*stored)() = nullptr) {
+  return [=](RawHdf5& file) {
+    file.remove(path);
+    file.dataset(path, shape, values, stored ? stored() : H5I_INVALID_HID);
+  };
+}
+
+inline auto remove(const std::string& path) {
+  return [=](RawHdf5& file) { file.remove(path); };
+}
+
+class RefusedProblemTest : public FileTest, public ::testing::WithParamInterface<std::size_t> {
+ protected:
+  void expect_refused(const Refusal& refusal) {
+    const std::string file = path("problems.h5");
+    write_good_problems(file);
+    { const ProblemReader good(file); }
+    {
+      RawHdf5 raw(file, RawHdf5::Mode::change);
+      refusal.change(raw);
+    }
+    std::vector<std::string> pieces = refusal.says;
+    pieces.push_back("problems.h5");
+    pieces.push_back("). ");  // problem (why). What to do.
+    ::testing::internal::CaptureStderr();
+    expect_error(ErrorKind::bad_input, pieces, [&] { ProblemReader{file}; });
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  }
+};
+
+}  // namespace smallbatch::testing
