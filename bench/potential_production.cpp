@@ -6,27 +6,21 @@ namespace smallbatch {
 
 namespace {
 
-/// direct_sum with the memory that it works in. The one place that calls production.
+/// direct_sum. The one place that calls production.
 class Production {
  public:
   Production(std::shared_ptr<const DevicePotentialProblem> problem, bool with_field)
       : problem_(std::move(problem)), result_(problem_->result) {
     if (!with_field) result_.field = nullptr;
-    const auto charges = static_cast<std::size_t>(problem_->charge_count());
-    scratch_ = {shifted_.reserve<ShiftedCharge<float>>(charges),
-                status_.reserve<ProblemStatus>(static_cast<std::size_t>(problem_->count)),
-                near_.reserve<std::int64_t>(charges), near_count_.reserve<unsigned long long>(1)};
   }
   void launch(cudaStream_t stream) const {
-    check(direct_sum(problem_->device_charges, problem_->charge_count(), problem_->device_lattice, {}, result_,
-                     scratch_, stream));
+    check(direct_sum(problem_->device_charges, problem_->device_lattice, {problem_->charge_count()}, {}, result_,
+                     nullptr, stream));
   }
 
  private:
   std::shared_ptr<const DevicePotentialProblem> problem_;
   PotentialResult<float> result_;
-  DirectSumScratch<float> scratch_;
-  DeviceMemory shifted_, status_, near_, near_count_;
 };
 
 }  // namespace
