@@ -20,10 +20,11 @@ namespace smallbatch {
 
 namespace {
 
-/// How points are dealt out: X x Y of a plane to a thread.
-template <class T, int X, int Y, int Threads>
+/// How points are dealt out: X x Y of a plane to a thread; `Blocks`: that many blocks share a multiprocessor, if their
+/// registers can be kept down to it.
+template <class T, int X, int Y, int Threads, int Blocks = 1>
 struct Tile {
-  static constexpr int x = X, y = Y, threads = Threads;
+  static constexpr int x = X, y = Y, threads = Threads, blocks = Blocks;
   static constexpr int points = X * Y;
 };
 
@@ -276,11 +277,11 @@ __device__ __forceinline__ void add_charge(const ShiftedCharge<T>& charge, const
   }
 }
 
-/// Charges of a group that the compiler sees at once.
-template <class T, int Values>
-inline constexpr int unrolled_charges = sizeof(T) == sizeof(double) ? 1
-                                        : Values == 1               ? 4
-                                                                    : 2;
+/// Charges that the compiler sees at once.
+template <class T, class L, int Values>
+inline constexpr int unrolled_charges = sizeof(T) == sizeof(double) || Values == 4 ? 1
+                                        : L::points < 16                           ? 8
+                                                                                   : 4;
 
 /// A thread's totals: of a potential in registers, of a field, which is four times as much, in shared memory.
 template <class T, class L, int Values>
@@ -315,20 +316,25 @@ __device__ __forceinline__ Totals<T, L, 4> totals_in(MemoryWithField<T, L>& memo
   return {memory.total};
 }
 
-/// Adds the charges in shared memory, `count` of them filled up with no charges, to the thread's totals.
+/// Adds the charges in shared memory, `count` of them filled up with no charges, to the thread's totals. The way to the
+/// totals of a field is four times as long, and goes half as often: its bound leaves room for that.
 template <class T, class L, bool Cutoff, int Values, class M>
 __device__ __forceinline__ void add_staged(int count, const T (&x)[L::x], const T (&y)[L::y], T z,
                                            const Truncation<T>& truncation, const M& memory,
                                            Totals<T, L, Values>& totals) {
-  constexpr int unrolled = unrolled_charges<T, Values>;
+  constexpr int unrolled = unrolled_charges<T, L, Values>, terms = Values == 1 ? charges_per_sum : 2 * charges_per_sum;
 #pragma unroll 1
-  for (int first = 0; first < count; first += charges_per_sum) {
-    // Where none of 32 charges is within the cut-off all they would add is zeros.
-    if (Cutoff && (memory.within_reach >> (first / warp_lanes) & 1) == 0) continue;
+  for (int begin = 0; begin < count; begin += terms) {
     T sum[Values][L::y][L::x] = {};
+#pragma unroll 1
+    for (int first = begin; first < begin + terms; first += charges_per_sum) {
+      if (terms > charges_per_sum && first >= count) break;
+      // Where none of 32 charges is within the cut-off all they would add is zeros.
+      if (Cutoff && (memory.within_reach >> (first / warp_lanes) & 1) == 0) continue;
 #pragma unroll unrolled
-    for (int k = 0; k < charges_per_sum; ++k)
-      add_charge<T, L, Cutoff>(memory.charge[first + k], x, y, z, truncation, sum);
+      for (int k = 0; k < charges_per_sum; ++k)
+        add_charge<T, L, Cutoff>(memory.charge[first + k], x, y, z, truncation, sum);
+    }
 #pragma unroll
     for (int v = 0; v < Values; ++v)
 #pragma unroll
@@ -366,7 +372,7 @@ __device__ __forceinline__ void sum_again(const ChargeBatch& charges, const Latt
 }
 
 template <class T, class L, bool Field, bool Cutoff>
-__global__ void __launch_bounds__(L::threads, 1)
+__global__ void __launch_bounds__(L::threads, L::blocks)
     lattice_kernel(ChargeBatch charges, LatticeBatch lattice, Cells cells, PotentialOptions options,
                    Truncation<T> truncation, PotentialResult<T> result) {
   constexpr int values = Field ? 4 : 1;
@@ -475,9 +481,9 @@ template <>
 cudaError_t launch_lattices<float>(const ChargeBatch& charges, const LatticeBatch& lattice,
                                    const PotentialOptions& options, const PotentialResult<float>& result,
                                    cudaStream_t stream) {
-  using Small = Tile<float, 4, 2, 64>;
+  using Small = Tile<float, 4, 2, 128>;
   if (result.field == nullptr)
-    return launch_best<float, Tile<float, 4, 4, 128>, Small, false>(charges, lattice, options, result, stream);
+    return launch_best<float, Tile<float, 4, 4, 128, 4>, Small, false>(charges, lattice, options, result, stream);
   return launch_best<float, Tile<float, 4, 4, 64>, Small, true>(charges, lattice, options, result, stream);
 }
 template <>

@@ -44,12 +44,13 @@ inline constexpr double net_charge_tolerance = 0x1p-40;
 /// time.
 ///
 /// Single precision (float): distances from coordinates that are shifted to an origin in double precision, the
-/// lattice's own or a problem's first point, sums in double precision over short partial sums; targets that lie near a
+/// lattice's own or a problem's first point, totals of twice that length over short sums; targets that lie near a
 /// charge are summed in double precision altogether. Bounds, for L the largest distance of targets and charges from the
 /// origin, and rho_i as above (r_i without softening):
 ///     |V - V_exact|       <= f sum_i |q_i|/rho_i   (2^-22 + 2^-23 L/rho_i)
 ///     |E_k - E_exact,k|   <= f sum_i |q_i|/rho_i^2 (2^-20 + 2^-21 L/rho_i)     for each component k
-/// and twice that with a cut-off, where the sums go over the charges with r_i < 1.01 c.
+/// and twice that with a cut-off, where the sums go over the charges with r_i < 1.01 c; for a softening that is not much
+/// larger than the cut-off, and a cut-off of at least 2^-16 L.
 /// Double precision (double): the same with 2^-51, 2^-52, 2^-49 and 2^-50.
 ///
 /// Where field and a cut-off are wanted, with w = max(0, 1 - r^2/c^2):
