@@ -13,9 +13,9 @@ inline constexpr int warp_lanes = 32;
 inline constexpr unsigned whole_warp = 0xffffffffU;
 inline constexpr int charges_in_shared_memory = 256;
 
-/// Terms that are added in T before a total takes their sum: no term takes part in more than 32 rounded additions, 16
-/// on average, each of which costs up to u of what the sum holds. The bound leaves 4 u for everything.
-inline constexpr int charges_per_sum = 32;
+/// Terms that are added in T before a total takes their sum. Each addition costs up to u of what the sum holds, and the
+/// bound leaves 4 u for everything: where one charge outweighs the rest, 32 would be too many.
+inline constexpr int charges_per_sum = 16;
 static_assert(charges_in_shared_memory % charges_per_sum == 0);
 
 /// What is wrong with a problem's input; not finite outweighs out of range.

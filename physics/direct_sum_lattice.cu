@@ -316,31 +316,41 @@ __device__ __forceinline__ Totals<T, L, 4> totals_in(MemoryWithField<T, L>& memo
   return {memory.total};
 }
 
-/// Adds the charges in shared memory, `count` of them filled up with no charges, to the thread's totals. The way to the
-/// totals of a field is four times as long, and goes half as often: its bound leaves room for that.
+/// Adds the charges in shared memory, `count` of them filled up with no charges, to the thread's totals. With a field
+/// the way to the totals is four times as long, and goes a quarter as often: the bound of E leaves room for sums of 64
+/// terms, and V is added up in between.
 template <class T, class L, bool Cutoff, int Values, class M>
 __device__ __forceinline__ void add_staged(int count, const T (&x)[L::x], const T (&y)[L::y], T z,
                                            const Truncation<T>& truncation, const M& memory,
                                            Totals<T, L, Values>& totals) {
-  constexpr int unrolled = unrolled_charges<T, L, Values>, terms = Values == 1 ? charges_per_sum : 2 * charges_per_sum;
+  constexpr int unrolled = unrolled_charges<T, L, Values>, sums = Values == 1 ? 1 : 4;
 #pragma unroll 1
-  for (int begin = 0; begin < count; begin += terms) {
-    T sum[Values][L::y][L::x] = {};
+  for (int begin = 0; begin < count; begin += sums * charges_per_sum) {
+    T sum[Values][L::y][L::x] = {}, potential[L::y][L::x] = {};
 #pragma unroll 1
-    for (int first = begin; first < begin + terms; first += charges_per_sum) {
-      if (terms > charges_per_sum && first >= count) break;
+    for (int first = begin; first < begin + sums * charges_per_sum; first += charges_per_sum) {
+      if (sums > 1 && first >= count) break;
       // Where none of 32 charges is within the cut-off all they would add is zeros.
       if (Cutoff && (memory.within_reach >> (first / warp_lanes) & 1) == 0) continue;
 #pragma unroll unrolled
       for (int k = 0; k < charges_per_sum; ++k)
         add_charge<T, L, Cutoff>(memory.charge[first + k], x, y, z, truncation, sum);
+      if constexpr (sums > 1) {
+#pragma unroll
+        for (int j = 0; j < L::y; ++j)
+#pragma unroll
+          for (int i = 0; i < L::x; ++i) {
+            potential[j][i] += sum[0][j][i];
+            sum[0][j][i] = 0;
+          }
+      }
     }
 #pragma unroll
     for (int v = 0; v < Values; ++v)
 #pragma unroll
       for (int j = 0; j < L::y; ++j)
 #pragma unroll
-        for (int i = 0; i < L::x; ++i) totals.add(v, j * L::x + i, sum[v][j][i]);
+        for (int i = 0; i < L::x; ++i) totals.add(v, j * L::x + i, sums > 1 && v == 0 ? potential[j][i] : sum[v][j][i]);
   }
 }
 
