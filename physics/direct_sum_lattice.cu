@@ -279,9 +279,9 @@ __device__ __forceinline__ void add_charge(const ShiftedCharge<T>& charge, const
 
 /// Charges that the compiler sees at once.
 template <class T, class L, int Values>
-inline constexpr int unrolled_charges = sizeof(T) == sizeof(double) || Values == 4 ? 1
-                                        : L::points < 16                           ? 8
-                                                                                   : 4;
+inline constexpr int unrolled_charges = sizeof(T) == sizeof(double)      ? 1
+                                        : Values == 1 && L::points == 16 ? 16
+                                                                         : 8;
 
 /// A thread's totals: of a potential in registers, of a field, which is four times as much, in shared memory.
 template <class T, class L, int Values>
