@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "bench/potential_steps.hpp"
-#include "bench/software_rsqrt.cuh"
+#include "physics/software_rsqrt.cuh"
 
 namespace smallbatch {
 

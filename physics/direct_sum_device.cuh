@@ -4,6 +4,7 @@
 
 #include "physics/direct_sum.cuh"
 #include "physics/near_charges.hpp"
+#include "physics/software_rsqrt.cuh"
 
 namespace smallbatch {
 
@@ -78,17 +79,10 @@ __device__ __forceinline__ double saturate(double x) { return fmin(fmax(x, 0.0),
 __device__ __forceinline__ float multiply(float a, float b) { return __fmul_rn(a, b); }
 __device__ __forceinline__ double multiply(double a, double b) { return __dmul_rn(a, b); }
 
-/// sum += q / sqrt(r2) without the special-function unit: y from the bits of r2, with r2 y^2 in [1.5, 1.6875], then
-/// y P(r2 y^2 - 1.5), P the polynomial of degree 4 with the smallest relative error. Evaluated in single precision for
-/// every mantissa the largest error of y P is 9.3e-8 (2^-23.4), below the hardware's.
+/// sum += q / sqrt(r2) without the special-function unit.
 __device__ __forceinline__ void add_in_software(float r2, float q, float& sum) {
-  const float y = __int_as_float(0x5f600000 - (__float_as_int(r2) >> 1));
-  const float e = __fmaf_rn(__fmul_rn(r2, y), y, -1.5F);
-  float p = __fmaf_rn(0.033713188F, e, -0.0739989504F);
-  p = __fmaf_rn(p, e, 0.135978669F);
-  p = __fmaf_rn(p, e, -0.272163033F);
-  p = __fmaf_rn(p, e, 0.816496551F);
-  sum = __fmaf_rn(__fmul_rn(q, y), p, sum);
+  const SoftwareRsqrt root = software_rsqrt<4>(r2);
+  sum = __fmaf_rn(__fmul_rn(q, root.seed), root.correction, sum);
 }
 
 /// A total of sums that takes back at the next addition what it lost at the last (W. Kahan, Commun. ACM 8, 40 (1965)):

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t charges_per_piece = 64;
 constexpr int energy_threads = 128;
+static_assert((energy_threads & (energy_threads - 1)) == 0);  // sums are halved
 
 struct ChargesOf {
   const std::int64_t* offset;

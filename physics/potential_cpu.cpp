@@ -23,7 +23,7 @@
 #include "physics/near_charges.hpp"
 #include "physics/potential_backends.hpp"
 #include "physics/potential_checks.hpp"
-#include "physics/summaries.hpp"
+#include "physics/value_summary.hpp"
 
 namespace smallbatch {
 

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t values_per_piece = 1 << 15;
 constexpr int summary_threads = 256;
+static_assert((summary_threads & (summary_threads - 1)) == 0);  // sums are halved
 
 __device__ PotentialSummary nothing() { return {HUGE_VAL, -HUGE_VAL, 0, 0}; }
 __device__ void add(PotentialSummary& summary, const PotentialSummary& more) {

@@ -1,4 +1,4 @@
-#include "physics/summaries.hpp"
+#include "physics/value_summary.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
-// 1/sqrt(x) on the arithmetic pipes, for kernels that keep the special-function unit busy already.
+// 1/sqrt(x) on the arithmetic pipes, for kernels that keep the special-function unit busy already: production's and the
+// benchmark's steps.
 //
 // A seed y from the bits of x (shifted by one the exponent halves), then one correction of high order:
 //     1/sqrt(x) = y / sqrt(x y^2) = y P(e),   e = x y^2 - c
