@@ -23,7 +23,8 @@ template <class T>
                                                      const DirectSumSizes& sizes, const PotentialResult<T>& result);
 
 /// Potential::evaluate for device memory, for T = float or double: every pointer in `charges`, `targets` and `result`
-/// is a device pointer, and `workspace` points to direct_sum_workspace_bytes() bytes aligned to 256.
+/// is a device pointer, an energy needs charges.group, and `workspace` points to direct_sum_workspace_bytes() bytes
+/// aligned to 256.
 ///
 /// Asynchronous on `stream` of the current device; allocates nothing, never synchronises. A lattice without summary and
 /// energy takes one launch, whatever the number of problems. Arguments are not checked. Returns the status of the

@@ -14,8 +14,9 @@ inline constexpr int warp_lanes = 32;
 inline constexpr unsigned whole_warp = 0xffffffffU;
 inline constexpr int charges_in_shared_memory = 256;
 
-/// Terms that are added in T before a total takes their sum. Each addition costs up to u of what the sum holds, and the
-/// bound leaves 4 u for everything: where one charge outweighs the rest, 32 would be too many.
+/// Terms that are added in T before a total takes their sum (with a field on lattices, four such sums of V are added
+/// first, and E goes on to 64). Each addition costs up to u of what the sum holds, and the bound leaves 4 u for
+/// everything: where one charge outweighs the rest, 32 would be too many.
 inline constexpr int charges_per_sum = 16;
 static_assert(charges_in_shared_memory % charges_per_sum == 0);
 

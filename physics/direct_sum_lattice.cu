@@ -3,7 +3,8 @@
 // A thread keeps X x Y neighbouring points of one xy-plane in registers: dx serves Y points and dy^2 + dz^2 X of them,
 // so that a pair costs a multiply-add, the root, and a multiply-add. One root in four, that of every fourth point in x,
 // is computed without the special-function unit (add_in_software), which is the limit otherwise: the unit takes 8
-// cycles for a warp, a multiply-add one. A field costs so many multiply-adds that all its roots stay with the unit.
+// cycles for a warp, a multiply-add one. A field, or a cut-off, costs so many multiply-adds that all roots stay with
+// the unit.
 //
 // A block's threads move the charges through shared memory, 256 at a time, and do there, in double precision, all that
 // is done once for a charge: shift it to the lattice's origin, judge it, and find the block's own points that lie so
@@ -460,9 +461,10 @@ __global__ void __launch_bounds__(L::threads, L::blocks)
 template <class T, class L, bool Field, bool Cutoff>
 cudaError_t launch(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
                    const PotentialResult<T>& result, cudaStream_t stream) {
-  constexpr std::int64_t most_blocks = 0x7fffffff;  // 2^42 points: more than any device holds
+  // Cells of a problem are counted in 32 bits, blocks of a launch in 31.
   const Cells cells = cells_of<L>(lattice, charges.count);
-  if (cells.blocks > most_blocks) return cudaErrorInvalidValue;
+  const std::int64_t cells_of_problem = cells.blocks / charges.count * L::threads;
+  if (cells.blocks > 0x7fffffff || cells_of_problem > 0xffffffff) return cudaErrorInvalidValue;
   constexpr int bytes = Field ? sizeof(MemoryWithField<T, L>) : sizeof(Memory<T, L>);
   const auto kernel = lattice_kernel<T, L, Field, Cutoff>;
   if (bytes > 48 << 10) {

@@ -1,4 +1,5 @@
-// How many terms are added in working precision before a total of higher precision takes over.
+// How many terms the CPU adds in working precision before a total of higher precision takes over (the GPU:
+// charges_per_sum in direct_sum_device.cuh).
 //
 // Every addition to a running sum costs up to u (2^-24 or 2^-53) of what the sum holds, and the bound leaves 4 u of
 // sum |q|/r for everything. A running sum over 256 charges of one sign, or over 32 of which the first outweighs the

@@ -44,14 +44,20 @@ inline constexpr double net_charge_tolerance = 0x1p-40;
 /// time.
 ///
 /// Single precision (float): distances from coordinates that are shifted to an origin in double precision, the
-/// lattice's own or a problem's first point, totals of twice that length over short sums; targets that lie near a
+/// lattice's own or a problem's first point, compensated or longer totals over short sums; targets that lie near a
 /// charge are summed in double precision altogether. Bounds, for L the largest distance of targets and charges from the
 /// origin, and rho_i as above (r_i without softening):
 ///     |V - V_exact|       <= f sum_i |q_i|/rho_i   (2^-22 + 2^-23 L/rho_i)
 ///     |E_k - E_exact,k|   <= f sum_i |q_i|/rho_i^2 (2^-20 + 2^-21 L/rho_i)     for each component k
-/// and twice that with a cut-off, where the sums go over the charges with r_i < 1.01 c; for a softening that is not much
-/// larger than the cut-off, and a cut-off of at least 2^-16 L.
+/// and twice that with a cut-off, where the sums go over the charges with r_i < 1.01 c; for a softening that is not
+/// much larger than the cut-off, and a cut-off of at least 2^-16 L.
+///
 /// Double precision (double): the same with 2^-51, 2^-52, 2^-49 and 2^-50.
+///
+/// The first terms hold for roundings that do not all go one way. Where up to 15 charges in a row each give less than
+/// half a unit in the last place of what one beside them gives, and all have one sign, they are lost together: V may
+/// then be wrong by 2.5 times its bound, E by 3 times. Fields in single precision need every rho_i between 1e-12 and
+/// 1e12 angstrom, and single precision a softening below 1e18.
 ///
 /// Where field and a cut-off are wanted, with w = max(0, 1 - r^2/c^2):
 ///     E(p) = f sum_i q_i (p - s_i) (w^2 / rho^3 + 4 w / (rho c^2)).
@@ -60,8 +66,8 @@ inline constexpr double net_charge_tolerance = 0x1p-40;
 ///     U = f sum_{i in 1} sum_{j in 2} q_i q_j g(|s_i - s_j|);
 /// pairs nearer than singular_distance_of_points are infinite or left out, as the policy says.
 ///
-/// Per problem `info` is as core/batch.hpp defines it. The same problem gives the same bits at any place in a batch and
-/// for any split into planes.
+/// Per problem `info` is as core/batch.hpp defines it. V and E of the same problem have the same bits at any place in a
+/// batch and for any split into planes.
 class Potential {
  public:
   virtual ~Potential() = default;

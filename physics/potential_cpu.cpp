@@ -1,5 +1,5 @@
-// The plan for CPUs: problems are prepared in parallel (cpu_problem.hpp), then pieces of their targets are summed in
-// parallel (cpu_pieces.hpp), SIMD lanes holding targets (direct_sum_lanes.hpp).
+// The plan for CPUs: problems are prepared in parallel (potential_cpu_problem.hpp), then pieces of their targets are
+// summed in parallel (potential_cpu_pieces.hpp), SIMD lanes holding targets (direct_sum_lanes.hpp).
 //
 // Double precision: every target goes through sum_double, which sees exact displacements and tells charges on the
 // target from others. Single precision: every target goes through sum_single, and those near a charge then through
@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "physics/cpu_pieces.hpp"
-#include "physics/cpu_problem.hpp"
 #include "physics/near_charges.hpp"
 #include "physics/potential_backends.hpp"
 #include "physics/potential_checks.hpp"
+#include "physics/potential_cpu_pieces.hpp"
+#include "physics/potential_cpu_problem.hpp"
 #include "physics/value_summary.hpp"
 
 namespace smallbatch {
@@ -295,8 +295,8 @@ class CpuPotential final : public Potential {
             r2 += d * d;
           }
           if (r2 < singular_distance_of_points * singular_distance_of_points)
-            energy[p] += (charge[0][i] < 0) == (charge[1][j] < 0) ? std::numeric_limits<double>::infinity()
-                                                                  : -std::numeric_limits<double>::infinity();
+            energy[p] += std::copysign(std::numeric_limits<double>::infinity(),
+                                       options.unit_factor * charge[0][i] * charge[1][j]);
         }
     }
   }

@@ -1,4 +1,5 @@
 // The plan for GPUs: owns device memory and a stream, copies a batch in, calls direct_sum, copies the answer out.
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,7 +47,8 @@ class CudaPotential final : public Potential {
     const std::int64_t first = charges.offset[0];
     device_charges.position = copy_in(position_, charges.position + 3 * first, 3 * total);
     device_charges.charge = copy_in(charge_, charges.charge + first, total);
-    if (charges.group != nullptr) device_charges.group = copy_in(group_, charges.group + first, total);
+    const bool energies = result.energy != nullptr && charges.group != nullptr;
+    if (energies) device_charges.group = copy_in(group_, charges.group + first, total);
 
     TargetBatch device_targets = targets;
     if (targets.kind == TargetKind::lattice) {
@@ -61,7 +63,7 @@ class CudaPotential final : public Potential {
     PotentialResult<T> on_device{potential_.reserve<T>(values), info_.reserve<std::int32_t>(problems)};
     if (result.field != nullptr) on_device.field = field_.reserve<T>(3 * values);
     if (result.summary != nullptr) on_device.summary = summary_.reserve<PotentialSummary>(problems);
-    if (result.energy != nullptr && charges.group != nullptr) on_device.energy = energy_.reserve<double>(problems);
+    if (energies) on_device.energy = energy_.reserve<double>(problems);
     void* const workspace =
         workspace_.reserve<char>(direct_sum_workspace_bytes(device_charges, device_targets, sizes, on_device));
     check(direct_sum(device_charges, device_targets, sizes, options, on_device, workspace, stream_->get()));
@@ -71,6 +73,9 @@ class CudaPotential final : public Potential {
     copy_out(result.summary, on_device.summary, problems);
     copy_out(result.energy, on_device.energy, problems);
     stream_->synchronize();
+    if (result.energy != nullptr && !energies)  // of no groups
+      for (std::size_t p = 0; p < problems; ++p)
+        result.energy[p] = result.info[p] < 0 ? std::numeric_limits<double>::quiet_NaN() : 0;
   }
 
   /// Only the batch's own items are copied, so offsets count from 0 on the device. `items` becomes their number.

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/parallel.hpp"
-#include "physics/cpu_pieces.hpp"
+#include "physics/potential_cpu_pieces.hpp"
 
 namespace smallbatch {
 

@@ -93,6 +93,21 @@ TEST_P(PotentialSummaryTest, OfNothingIsEmpty) {
   });
 }
 
+TEST_P(PotentialEnergy, OfNoGroupsIsNothing) {
+  const Problem problem = random_problem(911, 5, 3);
+  Problem bad = problem;
+  bad.charge[2] = NAN;
+  const Batch batch(at_charges, {problem, bad});
+  ChargeBatch charges = batch.charges();
+  charges.group = nullptr;
+  std::vector<double> potential(10), energy(2, -12345);
+  std::vector<std::int32_t> info(2, -99);
+  potential_->evaluate(charges, TargetBatch{}, {},
+                       PotentialResult<double>{potential.data(), info.data(), nullptr, nullptr, energy.data()});
+  EXPECT_EQ(energy[0], 0);
+  EXPECT_TRUE(std::isnan(energy[1]));
+}
+
 TEST_P(PotentialEnergy, TwoChargesByHand) {
   Problem problem;  // 3 apart
   problem.add(1, 2, 2, 2, 1);

@@ -175,6 +175,38 @@ TEST_P(PotentialTest, AnyShape) {
   }
 }
 
+// Enough points for the tiles that the GPU takes where they fill it; single planes take the small ones.
+TEST_P(PotentialTest, LargeLatticesAndTheirPlanesHaveTheSameBits) {
+  const LatticeShape shape{130, 131, 132};
+  const Problem problem = random_problem(1201, 3, 9);
+  const Batch batch(shape, {problem});
+  const auto check = [&](auto zero, Wanted wanted) {
+    using T = decltype(zero);
+    const auto whole = evaluate<T>(*potential_, batch, {}, 0, shape.nz, wanted);
+    for (const std::int64_t plane : {std::int64_t{0}, std::int64_t{77}, shape.nz - 1}) {
+      const auto alone = evaluate<T>(*potential_, batch, {}, plane, 1, wanted);
+      const auto same = [&](const std::vector<T>& of_all, const std::vector<T>& of_plane, std::int64_t numbers) {
+        const auto begin = of_all.begin() + plane * shape.plane_points() * numbers;
+        return same_bits({begin, begin + static_cast<std::int64_t>(of_plane.size())}, of_plane);
+      };
+      EXPECT_TRUE(same(whole.potential, alone.potential, 1)) << plane;
+      if (wanted == Wanted::everything) {
+        EXPECT_TRUE(same(whole.field, alone.field, 3)) << plane;
+      }
+    }
+    for (std::int64_t point = 0; point < shape.points(); point += 4099) {
+      const Truth expected = truth<T>(problem, shape, point, {}, extent(problem, shape));
+      EXPECT_LE(std::abs(static_cast<double>(whole.potential[static_cast<std::size_t>(point)]) - expected.potential),
+                expected.bound)
+          << point;
+    }
+  };
+  for_both_precisions([&](auto zero) {
+    check(zero, Wanted::potential);
+    check(zero, Wanted::everything);
+  });
+}
+
 TEST_P(PotentialTest, ScalesAndAddsUp) {
   const LatticeShape shape{12, 11, 10};
   const Problem a = random_problem(21, 300, 10);

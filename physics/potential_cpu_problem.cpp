@@ -1,4 +1,4 @@
-#include "physics/cpu_problem.hpp"
+#include "physics/potential_cpu_problem.hpp"
 
 #include <algorithm>
 #include <cmath>

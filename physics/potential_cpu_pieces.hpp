@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "physics/cpu_problem.hpp"
+#include "physics/potential_cpu_problem.hpp"
 
 namespace smallbatch {
 
