@@ -94,8 +94,13 @@ struct SingleBlock {
   Mask own[vectors];
 };
 
-/// One partial sum: charges begin .. end-1. `nearest` becomes the smallest rho^2.
-template <class Lanes, bool field, bool truncated, bool scattered, bool leave_own_out>
+/// How the targets of a call lie: in a row of a lattice, which share y and z; on a lattice; or anywhere, where one may
+/// be a charge itself.
+enum class Lie { row, lattice, scattered };
+
+/// One partial sum: charges begin .. end-1. `nearest` becomes the smallest rho^2. A row has the same bits as a lattice:
+/// what it computes once for all its targets is computed in the same order.
+template <class Lanes, bool field, bool truncated, Lie lie, bool leave_own_out>
 [[gnu::always_inline]] inline void add_charges(
     const SingleCharges& charges, std::int64_t begin, std::int64_t end, const SingleBlock<Lanes, field>& block,
     const Constants<float>& constants,
@@ -109,10 +114,22 @@ template <class Lanes, bool field, bool truncated, bool scattered, bool leave_ow
     const std::int64_t group_end = end_of(group_begin, charges_per_group, end);
     Float group[vectors][values] = {};
     for (std::int64_t i = group_begin; i < group_end; ++i) {
+      [[maybe_unused]] float row_dyz2;
+      if constexpr (lie == Lie::row) {
+        const float row_dy = block.y[0][0] - charges.y[i], row_dz = block.z[0][0] - charges.z[i];
+        row_dyz2 = row_dy * row_dy + (row_dz * row_dz + constants.softening2);
+      }
       for (int v = 0; v < vectors; ++v) {
-        const Float dx = block.x[v] - charges.x[i], dy = block.y[v] - charges.y[i], dz = block.z[v] - charges.z[i];
-        Float r2, rho2;
-        if constexpr (truncated) {
+        const Float dx = block.x[v] - charges.x[i];
+        Float dy = {}, dz = {}, r2, rho2;
+        if constexpr (lie != Lie::row) {
+          dy = block.y[v] - charges.y[i];
+          dz = block.z[v] - charges.z[i];
+        }
+        if constexpr (lie == Lie::row) {
+          static_assert(!truncated && !field);
+          r2 = rho2 = dx * dx + row_dyz2;
+        } else if constexpr (truncated) {
           r2 = dx * dx + (dy * dy + dz * dz);
           rho2 = r2 + constants.softening2;
         } else {
@@ -126,7 +143,7 @@ template <class Lanes, bool field, bool truncated, bool scattered, bool leave_ow
         } else {
           add_term<Lanes, field, truncated>(group[v], charges.q[i], dx, dy, dz, r2, rho2, constants);
         }
-        if constexpr (scattered) nearest[v] = Lanes::smaller(nearest[v], rho2);
+        if constexpr (lie == Lie::scattered) nearest[v] = Lanes::smaller(nearest[v], rho2);
       }
     }
     for (int v = 0; v < vectors; ++v)
@@ -134,7 +151,7 @@ template <class Lanes, bool field, bool truncated, bool scattered, bool leave_ow
   }
 }
 
-template <class Lanes, bool field, bool truncated, bool scattered>
+template <class Lanes, bool field, bool truncated, Lie lie>
 void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const SingleTargets& targets,
                    const Interaction& interaction, SingleSums& sums) {
   using Block = SingleBlock<Lanes, field>;
@@ -152,7 +169,7 @@ void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const
       block.x[v] = load<Float>(targets.x + first + v * width);
       block.y[v] = load<Float>(targets.y + first + v * width);
       block.z[v] = load<Float>(targets.z + first + v * width);
-      if constexpr (scattered) block.own[v] = load<Mask>(targets.own + first + v * width);
+      if constexpr (lie == Lie::scattered) block.own[v] = load<Mask>(targets.own + first + v * width);
     }
     double total[values][width * vectors] = {};
     for (std::int64_t k = 0; k < partial_sums; ++k) {
@@ -160,12 +177,12 @@ void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const
       const std::int64_t end = end_of(begin, charges_per_partial_sum, charges.count);
       Float partial[vectors][values] = {}, nearest[vectors];
       for (int v = 0; v < vectors; ++v) nearest[v] = Float{} + 0x1p100F;
-      if (scattered && begin <= targets.last_own && end > targets.first_own)
-        add_charges<Lanes, field, truncated, scattered, true>(charges, begin, end, block, constants, partial, nearest);
+      if (lie == Lie::scattered && begin <= targets.last_own && end > targets.first_own)
+        add_charges<Lanes, field, truncated, lie, true>(charges, begin, end, block, constants, partial, nearest);
       else
-        add_charges<Lanes, field, truncated, scattered, false>(charges, begin, end, block, constants, partial, nearest);
+        add_charges<Lanes, field, truncated, lie, false>(charges, begin, end, block, constants, partial, nearest);
       for (int v = 0; v < vectors; ++v) {
-        if constexpr (scattered) near[v] |= nearest[v] < Float{} + charges.near_squared[sum];
+        if constexpr (lie == Lie::scattered) near[v] |= nearest[v] < Float{} + charges.near_squared[sum];
         for (int value = 0; value < values; ++value)
           for (int lane = 0; lane < width; ++lane)
             total[value][v * width + lane] += static_cast<double>(partial[v][value][lane]);
@@ -236,8 +253,17 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
 }
 
 template <class Lanes, bool field, bool truncated>
-constexpr auto single_by_targets(bool scattered) {
-  return scattered ? sum_single_of<Lanes, field, truncated, true> : sum_single_of<Lanes, field, truncated, false>;
+constexpr auto single_by_targets(Lie lie) {
+  if (lie == Lie::scattered) return sum_single_of<Lanes, field, truncated, Lie::scattered>;
+  if constexpr (!truncated && !field)  // the others gain nothing
+    if (lie == Lie::row) return sum_single_of<Lanes, field, truncated, Lie::row>;
+  return sum_single_of<Lanes, field, truncated, Lie::lattice>;
+}
+Lie lie_of(const SingleCharges& charges, const SingleTargets& targets) {
+  if (charges.near_squared != nullptr) return Lie::scattered;
+  for (int i = 1; i < targets.count; ++i)
+    if (targets.y[i] != targets.y[0] || targets.z[i] != targets.z[0]) return Lie::lattice;
+  return Lie::row;
 }
 template <class Lanes, bool field, bool truncated>
 constexpr auto double_by_targets(bool leave_own_out) {
@@ -247,11 +273,12 @@ constexpr auto double_by_targets(bool leave_own_out) {
 template <class Lanes>
 void sum_single(const SingleCharges& charges, const ListedSums& listed, const SingleTargets& targets,
                 const Interaction& interaction, SingleSums& sums) {
-  const bool scattered = charges.near_squared != nullptr, truncated = interaction.cutoff > 0;
-  const auto sum = interaction.field ? (truncated ? single_by_targets<Lanes, true, true>(scattered)
-                                                  : single_by_targets<Lanes, true, false>(scattered))
-                                     : (truncated ? single_by_targets<Lanes, false, true>(scattered)
-                                                  : single_by_targets<Lanes, false, false>(scattered));
+  const Lie lie = lie_of(charges, targets);
+  const bool truncated = interaction.cutoff > 0;
+  const auto sum =
+      interaction.field
+          ? (truncated ? single_by_targets<Lanes, true, true>(lie) : single_by_targets<Lanes, true, false>(lie))
+          : (truncated ? single_by_targets<Lanes, false, true>(lie) : single_by_targets<Lanes, false, false>(lie));
   sum(charges, listed, targets, interaction, sums);
 }
 
