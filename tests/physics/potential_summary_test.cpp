@@ -213,6 +213,7 @@ TEST_P(PotentialEnergy, PairsThatShareAPlaceFollowThePolicy) {
     const auto marked = evaluate_everything<T>(*potential_, at_charges, problems).energy;
     EXPECT_EQ(marked[0], infinity);
     EXPECT_EQ(marked[1], -infinity);
+    EXPECT_EQ(evaluate_everything<T>(*potential_, at_charges, problems, {Singular::infinite, -1}).energy[0], -infinity);
     EXPECT_NEAR(marked[2], 1e6 + 11 / 3.0, 1e-3);  // 7 + 2e-6 is not exact
     EXPECT_TRUE(std::isnan(marked[3]));
     EXPECT_EQ(marked[4], 0);
