@@ -54,13 +54,9 @@ double pairs(const PotentialSet& set);
 template <class T>
 double pairs(const PotentialBlock<T>& block) {
   double total = 0;
-  const auto charges_of = [&](std::size_t p) { return static_cast<double>(block.offset[p + 1] - block.offset[p]); };
-  for (std::size_t p = 0; p < static_cast<std::size_t>(block.count); ++p) {
-    const double targets =
-        block.targets == TargetKind::lattice  ? static_cast<double>(block.plane_count * block.shape.plane_points())
-        : block.targets == TargetKind::points ? static_cast<double>(block.point_offset[p + 1] - block.point_offset[p])
-                                              : charges_of(p);
-    total += targets * charges_of(p);
+  for (std::int64_t k = 0; k < block.count; ++k) {
+    const auto p = static_cast<std::size_t>(k);
+    total += static_cast<double>(block.target_count(k)) * static_cast<double>(block.offset[p + 1] - block.offset[p]);
   }
   return total;
 }

@@ -132,7 +132,7 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   };
   stages.verify = [&](std::int64_t, const PotentialBlock<T>& block) {
     verdicts = verify(set, block, options, run.options.verify, run.options.threads, outcome.points_checked);
-    if (is_verified) referee.add(set, block);
+    if (is_verified) referee.add(block);
   };
   stages.write = [&](std::int64_t, const PotentialBlock<T>& block) {
     run.writer.write(set, block);

@@ -12,18 +12,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
-StatisticsOfSet::StatisticsOfSet(std::int64_t batch)
-    : total_(static_cast<std::size_t>(batch), PotentialSummary{infinity, -infinity, 0, 0}) {}
+StatisticsOfSet::StatisticsOfSet(std::int64_t batch) : total_(static_cast<std::size_t>(batch)) {}
 
 void StatisticsOfSet::add(std::int64_t first, std::span<const PotentialSummary> summary) {
-  for (std::size_t k = 0; k < summary.size(); ++k) {
-    PotentialSummary& total = total_[static_cast<std::size_t>(first) + k];
-    const PotentialSummary& part = summary[k];
-    total.lowest = std::min(total.lowest, part.lowest);
-    total.highest = std::max(total.highest, part.highest);
-    total.sum += part.sum;
-    total.values += part.values;
-  }
+  for (std::size_t k = 0; k < summary.size(); ++k) total_[static_cast<std::size_t>(first) + k].add(summary[k]);
 }
 
 PotentialStatistics StatisticsOfSet::statistics() const {
@@ -40,13 +32,11 @@ PotentialStatistics StatisticsOfSet::statistics() const {
 StatisticsReferee::StatisticsReferee(std::int64_t batch) : found_(static_cast<std::size_t>(batch)) {}
 
 template <class T>
-void StatisticsReferee::add(const PotentialSet& set, const PotentialBlock<T>& block) {
+void StatisticsReferee::add(const PotentialBlock<T>& block) {
   std::int64_t next = 0;
-  for (std::int64_t p = block.first; p < block.first + block.count; ++p) {
-    const std::int64_t targets = block.targets == TargetKind::lattice
-                                     ? block.plane_count * block.shape.plane_points()
-                                     : set.targets_before(p + 1) - set.targets_before(p);
-    Found& found = found_[static_cast<std::size_t>(p)];
+  for (std::int64_t k = 0; k < block.count; ++k) {
+    const std::int64_t targets = block.target_count(k);
+    Found& found = found_[static_cast<std::size_t>(block.first + k)];
     for (const T v :
          std::span(block.potential).subspan(static_cast<std::size_t>(next), static_cast<std::size_t>(targets))) {
       const double value = static_cast<double>(v);
@@ -71,7 +61,7 @@ double StatisticsReferee::judge(const PotentialStatistics& statistics, std::int6
                    error_over_bound(mean, expected, 0x1p-52 * static_cast<double>(found.magnitude))});
 }
 
-template void StatisticsReferee::add(const PotentialSet&, const PotentialBlock<float>&);
-template void StatisticsReferee::add(const PotentialSet&, const PotentialBlock<double>&);
+template void StatisticsReferee::add(const PotentialBlock<float>&);
+template void StatisticsReferee::add(const PotentialBlock<double>&);
 
 }  // namespace smallbatch

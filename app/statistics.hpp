@@ -29,7 +29,7 @@ class StatisticsReferee {
  public:
   explicit StatisticsReferee(std::int64_t batch);
   template <class T>
-  void add(const PotentialSet& set, const PotentialBlock<T>& block);
+  void add(const PotentialBlock<T>& block);
   /// Error over bound of a problem, once all its values were added: V_min and V_max are values themselves,
   ///     |V_mean - mean| <= 2^-52 sum |V|.
   [[nodiscard]] double judge(const PotentialStatistics& statistics, std::int64_t problem) const;

@@ -68,11 +68,13 @@ SetOutcome verify_set(const Files& files, const PotentialSet& set, const Potenti
     stop_if_interrupted();
     read_block(files.problems, set, range, block);
     files.results.read(results_set, block);
-    if (range.first_plane == 0) outcome.count_energies(block.energy);
-    if (block.first_plane == 0) outcome.count_status(block.info);
+    if (range.first_plane == 0) {
+      outcome.count_energies(block.energy);
+      outcome.count_status(block.info);
+    }
     of_set.merge(block.first,
                  verify(set, block, options, files.options.mode, files.options.threads, outcome.points_checked));
-    referee.add(set, block);
+    referee.add(block);
     progress.advance(pairs(block));
   }
   const PotentialStatistics statistics = files.results.statistics(results_set);

@@ -1,10 +1,13 @@
-// The plain structs that flow from file to lane to verification to file. No behaviour beyond their own sizes.
+// The plain structs that flow from file to lane to verification to file. No behaviour beyond their own sizes, and
+// adding up what several pieces of a problem said.
 //
 // A *batch* is a view (pointers; host or device as the callee says). A *block* owns a piece of a set on the host: what
 // io fills, a lane solves or evaluates, verification judges and io writes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -193,8 +196,16 @@ struct TargetBatch {
 /// What the values of one problem are, those that are finite; of no values lowest is an infinity and highest its
 /// negative, as minima and maxima of nothing are.
 struct PotentialSummary {
-  double lowest = 0, highest = 0, sum = 0;
+  double lowest = std::numeric_limits<double>::infinity(), highest = -std::numeric_limits<double>::infinity(), sum = 0;
   std::int64_t values = 0;  ///< how many are finite
+
+  /// Adds what others of the problem's values are.
+  void add(const PotentialSummary& more) {
+    lowest = std::min(lowest, more.lowest);
+    highest = std::max(highest, more.highest);
+    sum += more.sum;
+    values += more.values;
+  }
 };
 
 /// Output. On lattices potential is (count, plane_count, ny, nx), at points (offset[count] - offset[0]) in the order of
@@ -224,6 +235,12 @@ struct PotentialBlock {
   std::vector<PotentialSummary> summary;  ///< of the block's planes
   std::vector<double> energy;
 
+  /// How many targets problem first + k has, of a lattice in the block's planes.
+  [[nodiscard]] std::int64_t target_count(std::int64_t k) const {
+    if (targets == TargetKind::lattice) return plane_count * shape.plane_points();
+    const std::vector<std::int64_t>& ends = targets == TargetKind::points ? point_offset : offset;
+    return ends[static_cast<std::size_t>(k) + 1] - ends[static_cast<std::size_t>(k)];
+  }
   /// How many targets the block has.
   [[nodiscard]] std::int64_t target_count() const {
     if (targets == TargetKind::lattice) return count * plane_count * shape.plane_points();

@@ -1,6 +1,6 @@
-// V and E at points, and at the charges themselves, all problems of a batch in one launch.
+// V and E at points, and at the charges themselves: three kernels, each over all problems of a batch at once.
 //
-// Three kernels. check: what is wrong with the charges and points of each problem, as bits in `info`. sum: a thread
+// check: what is wrong with the charges and points of each problem, as bits in `info`. sum: a thread
 // keeps four points in registers, which read each charge in shared memory once; the smallest r^2 that a point met says
 // whether the point lies so near a charge that the sum in T cannot be trusted (near_charges.hpp). Such points a warp
 // each sums again in double precision, from the original coordinates, and applies the singularity policy. finish:
@@ -19,16 +19,6 @@ namespace {
 
 constexpr int points_per_thread = 4, point_threads = 128, points_per_block = points_per_thread * point_threads;
 constexpr unsigned fault_mark = 0x80000000U;  // in info, until it is finished
-
-/// The problem with offset[problem] <= place < offset[problem + 1].
-__device__ std::int64_t problem_of(const std::int64_t* offset, std::int64_t problems, std::int64_t place) {
-  std::int64_t low = 0, high = problems;
-  while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (offset[middle] <= place ? low : high) = middle;
-  }
-  return low;
-}
 
 /// What is wrong with a position; range is judged where the problem has an origin.
 template <class T>
@@ -51,7 +41,7 @@ __global__ void check_kernel(ChargeBatch charges, PointBatch points, bool at_cha
     const bool is_charge = index < sizes.charges;
     const std::int64_t* offset = is_charge ? charges.offset : points.offset;
     const std::int64_t place = offset[0] + (is_charge ? index : index - sizes.charges);
-    const std::int64_t problem = problem_of(offset, charges.count, place);
+    const std::int64_t problem = problem_at([&](std::int64_t p) { return offset[p]; }, charges.count, place);
     const bool has_origin = points.offset[problem] < points.offset[problem + 1];
     const double* origin = has_origin ? points.position + 3 * points.offset[problem] : nullptr;
     unsigned faults = faults_of<T>((is_charge ? charges.position : points.position) + 3 * place, origin);
@@ -256,7 +246,7 @@ cudaError_t launch(const ChargeBatch& charges, const PointBatch& points, bool at
                    const PotentialOptions& options, const PotentialResult<T>& result, cudaStream_t stream) {
   const std::int64_t blocks = point_count / points_per_block + charges.count;
   if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-  constexpr int bytes = sizeof(PointMemory < T, Field ? 4 : 1 >);
+  constexpr int values = Field ? 4 : 1, bytes = sizeof(PointMemory<T, values>);
   static_assert(bytes <= 48 << 10);
   point_kernel<T, Field, Cutoff><<<static_cast<unsigned>(blocks), point_threads, bytes, stream>>>(
       charges, points, at_charges, options, truncation_of<T>(options), result);
@@ -281,9 +271,8 @@ cudaError_t launch_points(const ChargeBatch& charges, const PointBatch& points, 
   const std::int64_t count = at_charges ? sizes.charges : sizes.points;
   if (count > 0) {
     const bool field = result.field != nullptr, cutoff = options.cutoff > 0;
-    const auto kernel = field    ? cutoff ? launch<T, true, true> : launch<T, true, false>
-                           : cutoff ? launch<T, false, true>
-                                 : launch<T, false, false>;
+    const auto kernel = field ? (cutoff ? launch<T, true, true> : launch<T, true, false>)
+                              : (cutoff ? launch<T, false, true> : launch<T, false, false>);
     status = kernel(charges, points, at_charges, count, options, result, stream);
     if (status != cudaSuccess) return status;
   }

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::int64_t charges_per_piece = 64;
 constexpr int energy_threads = 128;
-static_assert((energy_threads & (energy_threads - 1)) == 0);  // sums are halved
 
 struct ChargesOf {
   const std::int64_t* offset;
@@ -48,13 +47,8 @@ __global__ void __launch_bounds__(energy_threads)
     }
     energy += q * sums.others.value() + singular;
   }
-  __shared__ double all[energy_threads];
-  all[threadIdx.x] = energy;
-  for (unsigned half = energy_threads / 2; half > 0; half /= 2) {
-    __syncthreads();  // the sums before are there
-    if (threadIdx.x < half) all[threadIdx.x] += all[threadIdx.x + half];
-  }
-  if (threadIdx.x == 0) partial[blockIdx.x] = all[0];
+  energy = add_over_block<energy_threads>(energy, [](double& sum, double more) { sum += more; });
+  if (threadIdx.x == 0) partial[blockIdx.x] = energy;
 }
 
 __global__ void problem_kernel(ChargeBatch charges, double factor, const std::int32_t* info, const double* partial,

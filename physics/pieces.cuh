@@ -9,6 +9,17 @@ namespace smallbatch {
 
 namespace {
 
+/// The problem with place_of(problem) <= place < place_of(problem + 1).
+template <class PlaceOf>
+__device__ std::int64_t problem_at(const PlaceOf& place_of, std::int64_t problems, std::int64_t place) {
+  std::int64_t low = 0, high = problems;
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (place_of(middle) <= place ? low : high) = middle;
+  }
+  return low;
+}
+
 template <class FirstOf>
 __device__ std::int64_t first_piece(const FirstOf& first_of, std::int64_t problem, std::int64_t size) {
   return first_of(problem) / size + problem;
@@ -20,14 +31,24 @@ struct Piece {
 };
 template <class FirstOf>
 __device__ Piece piece_of(const FirstOf& first_of, std::int64_t problems, std::int64_t size, std::int64_t index) {
-  std::int64_t low = 0, high = problems;
-  while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (first_piece(first_of, middle, size) <= index ? low : high) = middle;
+  const std::int64_t problem =
+      problem_at([&](std::int64_t p) { return first_piece(first_of, p, size); }, problems, index);
+  const std::int64_t first = first_of(problem) + (index - first_piece(first_of, problem, size)) * size;
+  const std::int64_t last = first_of(problem + 1);
+  return {problem, first, first + size < last ? first + size : last};
+}
+
+/// The threads' values added up, in thread 0. Threads is a power of two.
+template <int Threads, class V, class Add>
+__device__ V add_over_block(const V& mine, Add add) {
+  static_assert((Threads & (Threads - 1)) == 0);  // sums are halved
+  __shared__ V all[Threads];
+  all[threadIdx.x] = mine;
+  for (unsigned half = Threads / 2; half > 0; half /= 2) {
+    __syncthreads();  // the sums before are there
+    if (threadIdx.x < half) add(all[threadIdx.x], all[threadIdx.x + half]);
   }
-  const std::int64_t first = first_of(low) + (index - first_piece(first_of, low, size)) * size;
-  const std::int64_t last = first_of(low + 1);
-  return {low, first, first + size < last ? first + size : last};
+  return all[0];
 }
 
 }  // namespace

@@ -8,6 +8,20 @@
 
 namespace smallbatch {
 
+/// Virtual functions cannot be templates: sends both precisions to Implementation::run().
+template <class Implementation>
+class PotentialOf : public Potential {
+ public:
+  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
+                const PotentialResult<float>& result) final {
+    static_cast<Implementation*>(this)->run(charges, targets, options, result);
+  }
+  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
+                const PotentialResult<double>& result) final {
+    static_cast<Implementation*>(this)->run(charges, targets, options, result);
+  }
+};
+
 std::unique_ptr<Potential> make_cuda_potential(int device);
 std::unique_ptr<Potential> make_cpu_potential(unsigned threads, const DirectSumLanes& lanes);
 std::unique_ptr<Potential> make_reference_potential(unsigned threads);

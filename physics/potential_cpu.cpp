@@ -189,21 +189,12 @@ struct Summation {
   }
 };
 
-class CpuPotential final : public Potential {
+class CpuPotential final : public PotentialOf<CpuPotential> {
  public:
   CpuPotential(unsigned threads, const DirectSumLanes& lanes) : threads_(threads), lanes_(lanes) {}
 
-  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
-                const PotentialResult<float>& result) override {
-    run(charges, targets, options, result);
-  }
-  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
-                const PotentialResult<double>& result) override {
-    run(charges, targets, options, result);
-  }
   [[nodiscard]] std::string description() const override { return std::string("cpu direct sum ") + lanes_.name; }
 
- private:
   template <class T>
   void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) const {
@@ -247,6 +238,7 @@ class CpuPotential final : public Potential {
     }
   }
 
+ private:
   template <class T>
   static void fill_with_nan(const TargetBlocks& blocks, const CpuProblem& problem, std::int64_t first,
                             std::int64_t last, const Values<T>& values) {
@@ -281,9 +273,9 @@ class CpuPotential final : public Potential {
     for (std::int64_t p = 0; p < charges.count; ++p) {
       double sum = 0, lost = 0;
       for (std::int64_t i = offset[0][p]; i < offset[0][p + 1]; ++i) {
-        const double term = charge[0][i] * potential[i], next = sum + term, gained = next - sum;
-        lost += (sum - (next - gained)) + (term - gained);
-        sum = next;
+        const Exact next = exact_difference(sum, -charge[0][i] * potential[i]);
+        sum = next.high;
+        lost += next.low;
       }
       energy[p] = sum + lost;
       if (info[p] <= 0 || options.singular == Singular::skip) continue;

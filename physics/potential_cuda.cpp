@@ -14,24 +14,15 @@ namespace smallbatch {
 
 namespace {
 
-class CudaPotential final : public Potential {
+class CudaPotential final : public PotentialOf<CudaPotential> {
  public:
   explicit CudaPotential(int device) : device_(device) {
     const DeviceGuard guard(device_);
     stream_.emplace();
   }
 
-  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
-                const PotentialResult<float>& result) override {
-    run(charges, targets, options, result);
-  }
-  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
-                const PotentialResult<double>& result) override {
-    run(charges, targets, options, result);
-  }
   [[nodiscard]] std::string description() const override { return "cuda:" + std::to_string(device_) + " direct sum"; }
 
- private:
   template <class T>
   void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) {
@@ -40,10 +31,12 @@ class CudaPotential final : public Potential {
     const DeviceGuard guard(device_);
     const auto problems = static_cast<std::size_t>(charges.count);
     const auto values = static_cast<std::size_t>(target_count(charges, targets));
-    DirectSumSizes sizes;
+    // Only the batch's own items are copied, so offsets count from 0 on the device.
+    const std::vector<std::int64_t> offset = from_zero(charges.offset, charges.count);
+    std::vector<std::int64_t> point_offset{0};
     ChargeBatch device_charges{charges.count};
-    device_charges.offset = copy_in_offsets(offset_, charges.count, charges.offset, sizes.charges);
-    const auto total = static_cast<std::size_t>(sizes.charges);
+    device_charges.offset = copy_in(offset_, offset.data(), offset.size());
+    const auto total = static_cast<std::size_t>(offset.back());
     const std::int64_t first = charges.offset[0];
     device_charges.position = copy_in(position_, charges.position + 3 * first, 3 * total);
     device_charges.charge = copy_in(charge_, charges.charge + first, total);
@@ -55,11 +48,13 @@ class CudaPotential final : public Potential {
       device_targets.lattice.origin = copy_in(origin_, targets.lattice.origin, 3 * problems);
       device_targets.lattice.spacing = copy_in(spacing_, targets.lattice.spacing, 3 * problems);
     } else if (targets.kind == TargetKind::points) {
-      device_targets.points.offset = copy_in_offsets(point_offset_, charges.count, targets.points.offset, sizes.points);
+      point_offset = from_zero(targets.points.offset, charges.count);
+      device_targets.points.offset = copy_in(point_offset_, point_offset.data(), point_offset.size());
       device_targets.points.position =
           copy_in(point_, targets.points.position + 3 * targets.points.offset[0], 3 * values);
     }
 
+    const DirectSumSizes sizes{offset.back(), point_offset.back()};
     PotentialResult<T> on_device{potential_.reserve<T>(values), info_.reserve<std::int32_t>(problems)};
     if (result.field != nullptr) on_device.field = field_.reserve<T>(3 * values);
     if (result.summary != nullptr) on_device.summary = summary_.reserve<PotentialSummary>(problems);
@@ -78,15 +73,11 @@ class CudaPotential final : public Potential {
         result.energy[p] = result.info[p] < 0 ? std::numeric_limits<double>::quiet_NaN() : 0;
   }
 
-  /// Only the batch's own items are copied, so offsets count from 0 on the device. `items` becomes their number.
-  const std::int64_t* copy_in_offsets(DeviceMemory& memory, std::int64_t problems, const std::int64_t* from,
-                                      std::int64_t& items) {
-    std::vector<std::int64_t> offset(from, from + problems + 1);
-    for (std::int64_t& place : offset) place -= from[0];
-    items = offset.back();
-    const std::int64_t* const to = copy_in(memory, offset.data(), offset.size());
-    stream_->synchronize();  // the copy has left the vector
-    return to;
+ private:
+  static std::vector<std::int64_t> from_zero(const std::int64_t* offset, std::int64_t problems) {
+    std::vector<std::int64_t> shifted(offset, offset + problems + 1);
+    for (std::int64_t& place : shifted) place -= offset[0];
+    return shifted;
   }
 
   /// The host's `count` values in device memory.

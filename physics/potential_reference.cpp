@@ -319,21 +319,12 @@ PotentialSummary summary_of(const T* potential, std::int64_t count) {
   return summary;
 }
 
-class EigenPotential final : public Potential {
+class EigenPotential final : public PotentialOf<EigenPotential> {
  public:
   explicit EigenPotential(unsigned threads) : threads_(threads) {}
 
-  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
-                const PotentialResult<float>& result) override {
-    run(charges, targets, options, result);
-  }
-  void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
-                const PotentialResult<double>& result) override {
-    run(charges, targets, options, result);
-  }
   [[nodiscard]] std::string description() const override { return "reference eigen"; }
 
- private:
   template <class T>
   void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) const {
@@ -362,6 +353,7 @@ class EigenPotential final : public Potential {
     }
   }
 
+ private:
   unsigned threads_;
 };
 

@@ -11,25 +11,12 @@ namespace {
 
 constexpr std::int64_t values_per_piece = 1 << 15;
 constexpr int summary_threads = 256;
-static_assert((summary_threads & (summary_threads - 1)) == 0);  // sums are halved
 
-__device__ PotentialSummary nothing() { return {HUGE_VAL, -HUGE_VAL, 0, 0}; }
 __device__ void add(PotentialSummary& summary, const PotentialSummary& more) {
   summary.lowest = fmin(summary.lowest, more.lowest);
   summary.highest = fmax(summary.highest, more.highest);
   summary.sum += more.sum;
   summary.values += more.values;
-}
-
-/// The summary of all threads' summaries, in thread 0.
-__device__ PotentialSummary add_over_block(const PotentialSummary& mine) {
-  __shared__ PotentialSummary all[summary_threads];
-  all[threadIdx.x] = mine;
-  for (unsigned half = summary_threads / 2; half > 0; half /= 2) {
-    __syncthreads();  // the sums before are there
-    if (threadIdx.x < half) add(all[threadIdx.x], all[threadIdx.x + half]);
-  }
-  return all[0];
 }
 
 /// Where the values of a problem lie.
@@ -47,12 +34,12 @@ __global__ void __launch_bounds__(summary_threads)
     piece_kernel(std::int64_t problems, Values values, const T* potential, PotentialSummary* partial) {
   const auto first_of = [&](std::int64_t problem) { return values.first(problem); };
   const Piece piece = piece_of(first_of, problems, values_per_piece, blockIdx.x);
-  PotentialSummary summary = nothing();
+  PotentialSummary summary;
   for (std::int64_t i = piece.first + threadIdx.x; i < piece.last; i += summary_threads) {
     const auto value = static_cast<double>(potential[i]);
     if (isfinite(value)) add(summary, {value, value, value, 1});
   }
-  summary = add_over_block(summary);
+  summary = add_over_block<summary_threads>(summary, add);
   if (threadIdx.x == 0) partial[blockIdx.x] = summary;
 }
 
@@ -61,12 +48,12 @@ __global__ void __launch_bounds__(summary_threads)
                    PotentialSummary* summaries) {
   const std::int64_t problem = blockIdx.x;
   const auto first_of = [&](std::int64_t p) { return values.first(p); };
-  PotentialSummary summary = nothing();
+  PotentialSummary summary;
   if (info[problem] >= 0)
     for (std::int64_t piece = first_piece(first_of, problem, values_per_piece) + threadIdx.x;
          piece < first_piece(first_of, problem + 1, values_per_piece); piece += summary_threads)
       add(summary, partial[piece]);
-  summary = add_over_block(summary);
+  summary = add_over_block<summary_threads>(summary, add);
   if (threadIdx.x == 0) summaries[problem] = summary;
 }
 

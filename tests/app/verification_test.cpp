@@ -359,8 +359,6 @@ TEST_F(VerifyPoints, ABlockIsAPartOfTheSet) {
 class VerifyStatistics : public ::testing::Test {
  protected:
   VerifyStatistics() {
-    set_.batch = 3;
-    set_.shape = {1, 1, 3};
     add(0, 0, {1, 2, INFINITY});
     add(1, 0, {3, INFINITY});
     add(1, 2, {-6});
@@ -368,15 +366,14 @@ class VerifyStatistics : public ::testing::Test {
   }
   void add(std::int64_t problem, std::int64_t plane, const std::vector<float>& values) {
     PotentialBlock<float> block;
-    block.shape = set_.shape;
+    block.shape = {1, 1, 3};
     block.first = problem;
     block.count = 1;
     block.first_plane = plane;
     block.plane_count = static_cast<std::int64_t>(values.size());
     block.potential = values;
-    referee_.add(set_, block);
+    referee_.add(block);
   }
-  PotentialSet set_;
   StatisticsReferee referee_{3};
   PotentialStatistics right_{{1, -6, std::nan("")}, {2, 3, std::nan("")}, {1.5, -1.5, std::nan("")}};
 };

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <numbers>
 #include <source_location>
 #include <vector>
 
@@ -70,6 +71,27 @@ inline constexpr TargetKind at_points = TargetKind::points, at_charges = TargetK
 inline std::int64_t target_count(const Problem& problem, const Where& where) {
   if (where.kind == at_points) return static_cast<std::int64_t>(problem.points.size() / 3);
   return where.kind == at_charges ? static_cast<std::int64_t>(problem.charge.size()) : where.shape.points();
+}
+
+/// The ions of rock_salt_cube().
+inline Problem rock_salt_problem(int half_edge, double distance) {
+  const ChargeSet set = rock_salt_cube(half_edge, distance);
+  Problem problem;
+  problem.position = set.position;
+  problem.charge = set.charge;
+  return problem;
+}
+
+/// 4000 charges, 5 e together, spread evenly over the sphere of radius 1 about the origin.
+inline Problem uniform_shell() {
+  constexpr int count = 4000;
+  Problem problem;
+  const double golden_angle = std::numbers::pi * (3 - std::sqrt(5.0));
+  for (int i = 0; i < count; ++i) {
+    const double z = 1 - (2 * i + 1.0) / count, ring = std::sqrt(1 - z * z);
+    problem.add(ring * std::cos(golden_angle * i), ring * std::sin(golden_angle * i), z, 5.0 / count);
+  }
+  return problem;
 }
 
 /// Problems side by side, as evaluate takes them. A charge and a point of NaN lie before the first problem's and after

@@ -244,13 +244,7 @@ TEST_P(PotentialField, QuadrupoleFarAway) {
 }
 
 TEST_P(PotentialField, UniformShellHasNoneInsideAndAPointChargesOutside) {
-  constexpr int count = 4000;
-  Problem problem;
-  const double golden_angle = std::numbers::pi * (3 - std::sqrt(5.0));
-  for (int i = 0; i < count; ++i) {
-    const double z = 1 - (2 * i + 1.0) / count, ring = std::sqrt(1 - z * z);
-    problem.add(ring * std::cos(golden_angle * i), ring * std::sin(golden_angle * i), z, 5.0 / count);
-  }
+  Problem problem = uniform_shell();
   const std::array<double, 3> directions[] = {{1, 0, 0}, {0, -1, 0}, {2. / 3, 1. / 3, -2. / 3}, {0.6, -0.48, 0.64}};
   const double radii[] = {0, 0.2, 0.6, 1.5, 2, 7};
   for (const double r : radii)

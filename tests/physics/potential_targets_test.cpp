@@ -78,12 +78,9 @@ TEST_P(PotentialTargets, LatticePointsGivenAsPointsHaveTheSameValues) {
 TEST_P(PotentialTargets, RockSaltCubesGiveMadelungsConstantAtTheCentralIon) {
   for (const auto& [half_edge, madelung] : {std::pair{10, -1.747568603771808}, {20, -1.747564845218306}}) {
     constexpr double distance = 2.82;
-    const ChargeSet set = rock_salt_cube(half_edge, distance);
-    Problem problem;
-    problem.position = set.position;
-    problem.charge = set.charge;
+    Problem problem = rock_salt_problem(half_edge, distance);
     problem.add_point(0, 0, 0);
-    const std::size_t centre = set.charge.size() / 2;
+    const std::size_t centre = problem.charge.size() / 2;
     ASSERT_EQ(problem.position[3 * centre], 0);
     if (half_edge == 10)
       for_both_precisions([&](auto zero) {

@@ -70,13 +70,7 @@ TEST_P(PotentialTest, DipoleOnAndOffItsAxis) {
 }
 
 TEST_P(PotentialTest, UniformShellIsFlatInsideAndAPointOutside) {
-  constexpr int count = 4000;
-  Problem problem;
-  const double golden_angle = std::numbers::pi * (3 - std::sqrt(5.0));
-  for (int i = 0; i < count; ++i) {
-    const double z = 1 - (2 * i + 1.0) / count, ring = std::sqrt(1 - z * z);
-    problem.add(ring * std::cos(golden_angle * i), ring * std::sin(golden_angle * i), z, 5.0 / count);
-  }
+  Problem problem = uniform_shell();
   problem.origin = {-3, -3, -3};
   problem.spacing = {0.25, 0.25, 0.25};
   const LatticeShape shape{25, 25, 25};
@@ -99,10 +93,7 @@ TEST_P(PotentialTest, UniformShellIsFlatInsideAndAPointOutside) {
 TEST_P(PotentialTest, RockSaltCubesGiveMadelungsConstant) {
   for (const auto& [half_edge, madelung] : {std::pair{10, -1.747568603771808}, {20, -1.747564845218306}}) {
     constexpr double distance = 2.82;
-    const ChargeSet set = rock_salt_cube(half_edge, distance);
-    Problem problem;
-    problem.position = set.position;
-    problem.charge = set.charge;
+    Problem problem = rock_salt_problem(half_edge, distance);
     problem.origin = {-distance, -distance, -distance};
     problem.spacing = {distance, distance, distance};
     for_both_precisions([&](auto zero) {
