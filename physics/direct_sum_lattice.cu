@@ -1,17 +1,20 @@
 // V and E on lattices, all problems of a batch in one launch.
 //
-// A thread keeps X x Y neighbouring points of one xy-plane in registers: dx serves Y points and dy^2 + dz^2 X of them,
-// so that a pair costs a multiply-add, the root, and a multiply-add. One root in four, that of every fourth point in x,
-// is computed without the special-function unit (add_in_software), which is the limit otherwise: the unit takes 8
-// cycles for a warp, a multiply-add one. A field, or a cut-off, costs so many multiply-adds that all roots stay with
-// the unit.
+// A thread keeps X x Y neighbouring points of one xy-plane in registers. dx serves the Y points of a column. What a
+// charge is to the Y rows, dy^2 + dz^2 and with a field also q dy and q dz, is the same for all points of these rows: a
+// block works it out once for each charge and group of Y rows, and leaves it in shared memory. So a pair costs a
+// multiply-add, the root, and a multiply-add. One root in four, that of every fourth point in x, is computed without
+// the special-function unit, which is the limit otherwise: the unit takes 8 cycles for a warp, a multiply-add one or,
+// where it reads three registers that the instruction before it did not, two. A field, or a cut-off, costs so many
+// multiply-adds that all roots stay with the unit.
 //
-// A block's threads move the charges through shared memory, 256 at a time, and do there, in double precision, all that
-// is done once for a charge: shift it to the lattice's origin, judge it, and find the block's own points that lie so
-// near that a sum in T cannot be trusted (near_charges.hpp). Those points a warp each sums again in double precision at
-// the end, from the original coordinates, and applies the singularity policy. So a block needs nothing from any other,
-// and a value does not depend on how points are dealt to blocks: which root is whose follows from x alone, and every
-// sum has one fixed order.
+// A block's threads move the charges through shared memory, up to 256 at a time, and do there, in double precision, all
+// that is done once for a charge: shift it to the lattice's origin, judge it, and find the block's own points that lie
+// so near that a sum in T cannot be trusted (near_charges.hpp). Those points a warp each sums again in double precision
+// at the end, from the original coordinates, and applies the singularity policy. So a block needs nothing from any
+// other, and a value does not depend on how points are dealt to blocks: which root is whose follows from x alone, and
+// every sum has one fixed order.
+#include <algorithm>
 #include <type_traits>
 
 #include "physics/direct_sum_device.cuh"
@@ -21,6 +24,13 @@ namespace smallbatch {
 
 namespace {
 
+constexpr int most_charges_staged = 256;
+static_assert(most_charges_staged % charges_per_sum == 0);
+
+/// Terms of E that are added before a total takes their sum: its bound leaves room for more than V's.
+constexpr int charges_per_field_sum = 64;
+static_assert(charges_per_field_sum % charges_per_sum == 0);
+
 /// How points are dealt out: X x Y of a plane to a thread; `Blocks`: that many blocks share a multiprocessor, if their
 /// registers can be kept down to it.
 template <class T, int X, int Y, int Threads, int Blocks = 1>
@@ -29,17 +39,24 @@ struct Tile {
   static constexpr int points = X * Y;
 };
 
-/// Cell (cx, cy, plane) has the points x = X cx + i, y = Y cy + j, where these are below nx and ny.
+/// Cell (cx, cy, plane) has the points x = X cx + i, y = Y cy + j, where these are below nx and ny. A row of cells is
+/// all those of one cy and plane.
 struct Cells {
   unsigned x, y;  // in a plane
   unsigned blocks_per_problem;
   std::int64_t blocks;
+  unsigned rows_per_block;  // at most
 };
 template <class L>
 Cells cells_of(const LatticeBatch& lattice, std::int64_t problems) {
   const std::int64_t x = (lattice.shape.nx + L::x - 1) / L::x, y = (lattice.shape.ny + L::y - 1) / L::y;
   const std::int64_t blocks = (x * y * lattice.plane_count + L::threads - 1) / L::threads;
-  return {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(blocks), blocks * problems};
+  // A block begins at any cell of a row where neither divides the other.
+  std::int64_t rows = (L::threads - 1) / x + 2;
+  if (L::threads % x == 0) rows = L::threads / x;
+  if (x % L::threads == 0) rows = 1;
+  return {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(blocks), blocks * problems,
+          static_cast<unsigned>(std::min<std::int64_t>(rows, L::threads))};
 }
 
 /// Where a problem's lattice lies.
@@ -47,6 +64,10 @@ struct Placement {
   double origin[3], spacing[3];
   std::int64_t points[3];
   double singular_distance;
+
+  [[nodiscard]] __device__ double extent(int axis) const {
+    return static_cast<double>(points[axis] - 1) * spacing[axis];
+  }
 };
 __device__ __forceinline__ Placement placement(const LatticeBatch& lattice, std::int64_t problem) {
   Placement place;
@@ -79,21 +100,61 @@ __device__ __forceinline__ bool on_lattice_point(const Placement& place, const S
   return r2 < place.singular_distance * place.singular_distance;
 }
 
-/// What a block keeps in shared memory.
+/// What a charge is to all points of a row of cells: dy_j^2 + dz^2 + eps^2, and for a field q dy_j and q dz.
+template <class T, int Y, bool Field>
+struct alignas(Y * sizeof(T)) ChargeAtRow {
+  T dyz2[Y];
+};
+template <class T, int Y>
+struct alignas(16) ChargeAtRow<T, Y, true> {
+  T dyz2[Y], qdy[Y], qdz;
+};
+
+/// Where a row of cells lies.
+template <class T, int Y>
+struct Row {
+  T y[Y], z;
+};
+
+template <class T>
+struct XAndCharge {
+  T x, q;
+};
+template <class T>
+struct YAndZ {
+  T y, z;
+};
+
+/// What a block keeps in shared memory. Behind it lies what each staged charge is to each of the block's rows.
 template <class T, class L>
-struct Memory {
-  ShiftedCharge<T> charge[charges_in_shared_memory];
+struct alignas(16) Memory {
+  XAndCharge<T> charge[most_charges_staged];
+  YAndZ<T> charge_yz[most_charges_staged];
+  Row<T, L::y> row[L::threads];
   double per_spacing[3];
   unsigned again[L::threads * L::points / warp_lanes];  // bit: this point of the block is summed again
   unsigned within_reach;                                // bit: some of these 32 charges are within the cut-off
   unsigned faults;
+  unsigned may_be_near;  // some charge may lie near a lattice point
+  unsigned all_again;    // T does not hold the terms of this problem
   int on_points;
 };
-
 template <class T, class L>
 struct MemoryWithField : Memory<T, L> {
-  Total<T> total[4][L::points][L::threads];
+  T total[3][L::points][L::threads];  // of the field
 };
+template <class T, class L, bool Field>
+using MemoryOf = std::conditional_t<Field, MemoryWithField<T, L>, Memory<T, L>>;
+
+/// Charges that a block stages at a time, a power of two: as many as leave room for other blocks.
+template <class T, class L, bool Field>
+unsigned charges_staged(unsigned rows) {
+  constexpr std::size_t enough_bytes = 40 << 10;
+  constexpr std::size_t fixed_bytes = sizeof(MemoryOf<T, L, Field>), bytes = sizeof(ChargeAtRow<T, L::y, Field>);
+  unsigned charges = most_charges_staged;
+  while (charges > warp_lanes && fixed_bytes + rows * charges * bytes > enough_bytes) charges /= 2;
+  return charges;
+}
 
 /// The block's place in its problem.
 struct Block {
@@ -102,12 +163,12 @@ struct Block {
 };
 
 /// Marks the points of the block that lie near a charge, and counts the charge if it lies on a lattice point.
-template <class T, class L, class M>
+template <class T, class L, bool Field, class M>
 __device__ __forceinline__ void mark_near(const LatticeBatch& lattice, const Cells& cells, const Block& block,
-                                          const ShiftedCoordinate (&s)[3], bool softened, M& memory) {
-  const Placement place = placement(lattice, block.problem);
+                                          const Placement& place, const ShiftedCoordinate (&s)[3], bool softened,
+                                          M& memory) {
   const double norm = sqrt(s[0].shifted * s[0].shifted + s[1].shifted * s[1].shifted + s[2].shifted * s[2].shifted);
-  const double radius = near_radius<T>(norm, place.singular_distance);
+  const double radius = near_radius<T>(norm, place.singular_distance, Field);
   IndexRange box[3];
 #pragma unroll
   for (int axis = 0; axis < 3; ++axis) {
@@ -115,14 +176,14 @@ __device__ __forceinline__ void mark_near(const LatticeBatch& lattice, const Cel
     if (box[axis].empty()) return;
   }
   if (!softened && block.first_cell == 0 && on_lattice_point(place, s)) atomicAdd(&memory.on_points, 1);
-  const std::int64_t first_plane = max(box[2].first, lattice.first_plane);
-  const std::int64_t last_plane = min(box[2].last, lattice.first_plane + lattice.plane_count - 1);
-  for (std::int64_t z = first_plane; z <= last_plane; ++z)
+  const unsigned in_plane = cells.x * cells.y, last_cell = block.first_cell + L::threads - 1;
+  const std::int64_t last_plane = min(box[2].last, lattice.first_plane + last_cell / in_plane);
+  for (std::int64_t z = max(box[2].first, lattice.first_plane + block.first_cell / in_plane); z <= last_plane; ++z)
     for (std::int64_t y = box[1].first; y <= box[1].last; ++y)
       for (std::int64_t x = box[0].first; x <= box[0].last; ++x) {
         const std::int64_t cell =
             ((z - lattice.first_plane) * cells.y + y / L::y) * cells.x + x / L::x - block.first_cell;
-        if (cell < 0 || cell >= L::threads) continue;
+        if (cell < 0 || cell >= L::threads || z >= lattice.first_plane + lattice.plane_count) continue;
         const auto bit = static_cast<unsigned>(cell * L::points + y % L::y * L::x + x % L::x);
         atomicOr(&memory.again[bit / warp_lanes], 1U << (bit % warp_lanes));
       }
@@ -151,207 +212,200 @@ __device__ Box box_of(const LatticeBatch& lattice, const Cells& cells, const Blo
            static_cast<double>(planes + high[2]) * spacing[2]}};
 }
 
-/// Brings charges begin .. begin + 255 of the problem into shared memory, those from `last` on as no charges.
-template <class T, class L, bool Cutoff, class M>
+/// A charge at the lattice's origin, and whether it may lie near a lattice point.
+struct SeenCharge {
+  ShiftedCoordinate s[3];
+  bool finite = true, in_range = true, may_be_near;
+  double sum = 0;  // |s_x| + |s_y| + |s_z|
+};
+template <class T, bool Field>
+__device__ __forceinline__ SeenCharge see_charge(const double* position, double q, const Placement& place,
+                                                 const double (&per_spacing)[3]) {
+  SeenCharge seen;
+  seen.finite = isfinite(q);
+  seen.in_range = fabs(q) <= largest_input<T>;
+  double off_planes = 0;
+#pragma unroll
+  for (int axis = 0; axis < 3; ++axis) {
+    seen.s[axis] = shift(position[axis], place.origin[axis]);
+    const double shifted = seen.s[axis].shifted;
+    seen.finite = seen.finite && isfinite(position[axis]);
+    seen.in_range = seen.in_range && fabs(shifted) <= largest_input<T> && place.extent(axis) <= largest_input<T>;
+    seen.sum += fabs(shifted);
+    const double index = rint(shifted * per_spacing[axis]);
+    off_planes = fmax(off_planes, fabs(fma(-index, place.spacing[axis], shifted)));
+  }
+  // A charge whose distance to the nearest planes of points is above a radius that is too large is near none.
+  seen.may_be_near = q != 0 && off_planes <= 1.001 * near_radius<T>(seen.sum, place.singular_distance, Field);
+  return seen;
+}
+
+/// Brings `staged` charges from `begin` on into shared memory, those from `last` on as no charges.
+template <class T, class L, bool Field, bool Cutoff, class M>
 __device__ __forceinline__ void stage(const ChargeBatch& charges, const LatticeBatch& lattice, const Cells& cells,
                                       const Block& block, const PotentialOptions& options, std::int64_t begin,
-                                      std::int64_t last, M& memory) {
-  const double* origin = lattice.origin + 3 * block.problem;
-  const double* spacing = lattice.spacing + 3 * block.problem;
-  const std::int64_t points[3] = {lattice.shape.nx, lattice.shape.ny, lattice.shape.nz};
-  const double singular = singular_distance_in_spacings * fmin(fmin(spacing[0], spacing[1]), spacing[2]);
+                                      std::int64_t last, int staged, M& memory) {
+  const Placement place = placement(lattice, block.problem);
 #pragma unroll 1
-  for (int i = threadIdx.x; i < charges_in_shared_memory; i += L::threads) {
-    ShiftedCharge<T> staged = no_charge<T>();
+  for (int i = threadIdx.x; i < staged; i += L::threads) {
+    constexpr T nowhere = far_from_all<T>;
+    XAndCharge<T> charge{nowhere, T{0}};
+    YAndZ<T> charge_yz{nowhere, nowhere};
     bool within_reach = false;
     if (begin + i < last) {
       const double q = charges.charge[begin + i];
-      ShiftedCoordinate s[3];
-      bool finite = isfinite(q), in_range = fabs(q) <= largest_input<T>;
-      double sum = 0, off_planes = 0;
-#pragma unroll
-      for (int axis = 0; axis < 3; ++axis) {
-        const double position = charges.position[3 * (begin + i) + axis];
-        s[axis] = shift(position, origin[axis]);
-        finite = finite && isfinite(position);
-        in_range = in_range && fabs(s[axis].shifted) <= largest_input<T> &&
-                   static_cast<double>(points[axis] - 1) * spacing[axis] <= largest_input<T>;
-        sum += fabs(s[axis].shifted);
-        const double index = rint(s[axis].shifted * memory.per_spacing[axis]);
-        off_planes = fmax(off_planes, fabs(fma(-index, spacing[axis], s[axis].shifted)));
-      }
-      if (!finite || !in_range) {
-        atomicOr(&memory.faults, finite ? out_of_range : not_finite);
+      const SeenCharge seen = see_charge<T, Field>(charges.position + 3 * (begin + i), q, place, memory.per_spacing);
+      if (!seen.finite || !seen.in_range) {
+        atomicOr(&memory.faults, seen.finite ? out_of_range : not_finite);
       } else if (q != 0) {
-        staged = {static_cast<T>(s[0].shifted), static_cast<T>(s[1].shifted), static_cast<T>(s[2].shifted),
-                  static_cast<T>(q)};
-        // A charge whose distance to the nearest planes of points is above a radius that is too large is near none.
-        if (off_planes <= 1.001 * near_radius<T>(sum, singular))
-          mark_near<T, L>(lattice, cells, block, s, options.softening > 0, memory);
+        charge = {static_cast<T>(seen.s[0].shifted), static_cast<T>(q)};
+        charge_yz = {static_cast<T>(seen.s[1].shifted), static_cast<T>(seen.s[2].shifted)};
+        if (seen.may_be_near) atomicOr(&memory.may_be_near, 1U);
+        if (is_single<T> && leaves_single_range(options, Field, seen.sum, fabs(q))) atomicOr(&memory.all_again, 1U);
         if (Cutoff) {
           const Box box = box_of<L>(lattice, cells, block);
           double r2 = 0;
 #pragma unroll
           for (int axis = 0; axis < 3; ++axis) {
-            const double d = fmax(0.0, fmax(box.low[axis] - s[axis].shifted, s[axis].shifted - box.high[axis]));
+            const double s = seen.s[axis].shifted, d = fmax(0.0, fmax(box.low[axis] - s, s - box.high[axis]));
             r2 += d * d;
           }
-          within_reach = r2 <= 1.001 * options.cutoff * options.cutoff;
+          // The second term is for coordinates rounded to T.
+          const double reach = 1.001 * options.cutoff + 0x1p-20 * seen.sum;
+          within_reach = r2 <= reach * reach;
         }
       }
     }
-    memory.charge[i] = staged;
+    memory.charge[i] = charge;
+    memory.charge_yz[i] = charge_yz;
     if (Cutoff && __any_sync(whole_warp, within_reach) && i % warp_lanes == 0)
       atomicOr(&memory.within_reach, 1U << (i / warp_lanes));
   }
 }
 
+/// Marks the points of the block that lie near any charge. Only where a staged charge might: the loop over all of them
+/// is run again, which keeps its registers out of the sums'.
+template <class T, class L, bool Field, class M>
+__device__ __forceinline__ void mark_all_near(const ChargeBatch& charges, const LatticeBatch& lattice,
+                                              const Cells& cells, const Block& block, bool softened, M& memory) {
+  const Placement place = placement(lattice, block.problem);
+#pragma unroll 1
+  for (std::int64_t i = charges.offset[block.problem] + threadIdx.x; i < charges.offset[block.problem + 1];
+       i += L::threads) {
+    const SeenCharge seen =
+        see_charge<T, Field>(charges.position + 3 * i, charges.charge[i], place, memory.per_spacing);
+    if (seen.may_be_near) mark_near<T, L, Field>(lattice, cells, block, place, seen.s, softened, memory);
+  }
+}
+
+/// Works out what the first `count` of the staged charges are to the block's rows.
+template <class T, class L, bool Field, class M>
+__device__ __forceinline__ void place_at_rows(int rows, int count, int staged, const Truncation<T>& truncation,
+                                              const M& memory, ChargeAtRow<T, L::y, Field>* at_rows) {
+  const int shift = __ffs(staged) - 1;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < rows << shift; i += L::threads) {
+    const int k = i & (staged - 1);
+    if (k >= count) continue;
+    const Row<T, L::y>& row = memory.row[i >> shift];
+    const YAndZ<T> charge = memory.charge_yz[k];
+    ChargeAtRow<T, L::y, Field> at_row;
+    const T q = memory.charge[k].q, dz = row.z - charge.z, dz2 = fma(dz, dz, truncation.softening2);
+#pragma unroll
+    for (int j = 0; j < L::y; ++j) {
+      const T dy = row.y[j] - charge.y;
+      at_row.dyz2[j] = fma(dy, dy, dz2);
+      if constexpr (Field) at_row.qdy[j] = multiply(q, dy);
+    }
+    if constexpr (Field) at_row.qdz = multiply(q, dz);
+    at_rows[i] = at_row;
+  }
+}
+
+/// The points of a cell in the order in which the loop names them. Which order decides how evenly the compiler spreads
+/// the special-function unit's work, and how often an instruction finds an operand that the one before it has read: up
+/// to 10 % of the rate. Those of 4 x 4 points are the best among a hundred random ones (measured on an H200); without a
+/// field one point of four is a root in software. Of other cells: the root in software first, which the compiler then
+/// spreads among the next three.
+template <class L, bool Field>
+struct PointOrder {
+  int point[L::points];
+  constexpr PointOrder() : point() {
+    constexpr int of_potential[16] = {7, 2, 8, 12, 15, 0, 6, 14, 11, 13, 4, 5, 3, 10, 1, 9};
+    constexpr int of_field[16] = {13, 8, 5, 4, 12, 14, 6, 10, 1, 3, 9, 2, 11, 15, 7, 0};
+    for (int turn = 0; turn < L::points; ++turn)
+      point[turn] = L::points == 16 && L::x == 4 ? (Field ? of_field : of_potential)[turn]
+                    : L::x % 4 == 0              ? turn / 4 * 4 + (turn + 3) % 4
+                                                 : turn;
+  }
+};
+
 /// Adds the terms of one charge to the sums of a thread's points; values: V, or V, Ex, Ey, Ez.
 template <class T, class L, bool Cutoff>
-__device__ __forceinline__ void add_charge(const ShiftedCharge<T>& charge, const T (&x)[L::x], const T (&y)[L::y], T z,
-                                           const Truncation<T>& truncation, T (&sum)[1][L::y][L::x]) {
-  const T dz = z - charge.z, dz2 = fma(dz, dz, truncation.softening2);
+__device__ __forceinline__ void add_charge(const XAndCharge<T>& charge, const ChargeAtRow<T, L::y, false>& at_row,
+                                           const T (&x)[L::x], const Truncation<T>& truncation,
+                                           T (&sum)[1][L::y][L::x]) {
   T dx[L::x];
 #pragma unroll
   for (int i = 0; i < L::x; ++i) dx[i] = x[i] - charge.x;
+  constexpr PointOrder<L, false> order;
 #pragma unroll
-  for (int j = 0; j < L::y; ++j) {
-    const T dy = y[j] - charge.y, dyz2 = fma(dy, dy, dz2);
-    const auto add = [&](int i) __attribute__((always_inline)) {
-      const T r2 = fma(dx[i], dx[i], dyz2);
-      if constexpr (Cutoff) {
-        const T w = saturate(fma(-r2, truncation.per_cutoff2, truncation.one));
-        sum[0][j][i] = fma(charge.q, multiply(multiply(inverse_sqrt(r2), w), w), sum[0][j][i]);
-      } else if constexpr (sizeof(T) == sizeof(float)) {
-        if (i % 4 == 3)
-          add_in_software(r2, charge.q, sum[0][j][i]);
-        else
-          sum[0][j][i] = fma(charge.q, inverse_sqrt(r2), sum[0][j][i]);
-      } else {
-        sum[0][j][i] = fma(charge.q, inverse_sqrt(r2), sum[0][j][i]);
-      }
-    };
-    // The root in software first: the compiler then spreads it among the others.
-    if constexpr (L::x % 4 == 0) {
-#pragma unroll
-      for (int i = 0; i < L::x; i += 4) {
-        add(i + 3);
-        add(i);
-        add(i + 1);
-        add(i + 2);
-      }
+  for (int turn = 0; turn < L::points; ++turn) {
+    const int i = order.point[turn] % L::x, j = order.point[turn] / L::x;
+    const T r2 = fma(dx[i], dx[i], at_row.dyz2[j]);
+    if constexpr (Cutoff) {
+      const T w = truncation.window(r2);
+      sum[0][j][i] = fma(charge.q, multiply(multiply(inverse_sqrt(r2), w), w), sum[0][j][i]);
     } else {
-#pragma unroll
-      for (int i = 0; i < L::x; ++i) add(i);
+      add_root(r2, charge.q, i % 4 == 3, sum[0][j][i]);
     }
   }
 }
 template <class T, class L, bool Cutoff>
-__device__ __forceinline__ void add_charge(const ShiftedCharge<T>& charge, const T (&x)[L::x], const T (&y)[L::y], T z,
-                                           const Truncation<T>& truncation, T (&sum)[4][L::y][L::x]) {
-  const T dz = z - charge.z, dz2 = fma(dz, dz, truncation.softening2), qdz = multiply(charge.q, dz);
+__device__ __forceinline__ void add_charge(const XAndCharge<T>& charge, const ChargeAtRow<T, L::y, true>& at_row,
+                                           const T (&x)[L::x], const Truncation<T>& truncation,
+                                           T (&sum)[4][L::y][L::x]) {
   T dx[L::x], qdx[L::x];
 #pragma unroll
   for (int i = 0; i < L::x; ++i) {
     dx[i] = x[i] - charge.x;
     qdx[i] = multiply(charge.q, dx[i]);
   }
+  constexpr PointOrder<L, true> order;
 #pragma unroll
-  for (int j = 0; j < L::y; ++j) {
-    const T dy = y[j] - charge.y, dyz2 = fma(dy, dy, dz2), qdy = multiply(charge.q, dy);
-#pragma unroll
-    for (int i = 0; i < L::x; ++i) {
-      const T r2 = fma(dx[i], dx[i], dyz2), per_r = inverse_sqrt(r2);
-      T slope = multiply(per_r, per_r);
-      if constexpr (Cutoff) {
-        const T w = saturate(fma(-r2, truncation.per_cutoff2, truncation.one)), g = multiply(per_r, w);
-        sum[0][j][i] = fma(charge.q, multiply(g, w), sum[0][j][i]);
-        slope = multiply(fma(w, slope, 4 * truncation.per_cutoff2), g);
-      } else {
-        sum[0][j][i] = fma(charge.q, per_r, sum[0][j][i]);
-        slope = multiply(slope, per_r);
-      }
-      sum[1][j][i] = fma(qdx[i], slope, sum[1][j][i]);
-      sum[2][j][i] = fma(qdy, slope, sum[2][j][i]);
-      sum[3][j][i] = fma(qdz, slope, sum[3][j][i]);
-    }
+  for (int turn = 0; turn < L::points; ++turn) {
+    const int i = order.point[turn] % L::x, j = order.point[turn] / L::x;
+    const Term<T> term = term_of<Cutoff>(fma(dx[i], dx[i], at_row.dyz2[j]), truncation);
+    sum[0][j][i] = fma(charge.q, term.g, sum[0][j][i]);
+    sum[1][j][i] = fma(qdx[i], term.slope, sum[1][j][i]);
+    sum[2][j][i] = fma(at_row.qdy[j], term.slope, sum[2][j][i]);
+    sum[3][j][i] = fma(at_row.qdz, term.slope, sum[3][j][i]);
   }
 }
 
-/// Charges that the compiler sees at once.
-template <class T, class L, int Values>
-inline constexpr int unrolled_charges = sizeof(T) == sizeof(double)      ? 1
-                                        : Values == 1 && L::points == 16 ? 16
-                                                                         : 8;
-
-/// A thread's totals: of a potential in registers, of a field, which is four times as much, in shared memory.
-template <class T, class L, int Values>
-struct Totals {
-  Total<T> (&of)[Values][L::points][L::threads];
-  __device__ __forceinline__ void clear() {
-#pragma unroll
-    for (int v = 0; v < Values; ++v)
-#pragma unroll
-      for (int p = 0; p < L::points; ++p) of[v][p][threadIdx.x] = {};
-  }
-  __device__ __forceinline__ void add(int v, int p, T sum) { of[v][p][threadIdx.x].add(sum); }
-  [[nodiscard]] __device__ __forceinline__ double value(int v, int p) const { return of[v][p][threadIdx.x].value(); }
-};
-template <class T, class L>
-struct Totals<T, L, 1> {
-  Total<T> of[L::points];
-  __device__ __forceinline__ void clear() {
-#pragma unroll
-    for (int p = 0; p < L::points; ++p) of[p] = {};
-  }
-  __device__ __forceinline__ void add(int, int p, T sum) { of[p].add(sum); }
-  [[nodiscard]] __device__ __forceinline__ double value(int, int p) const { return of[p].value(); }
-};
-
-template <class L, class T>
-__device__ __forceinline__ Totals<T, L, 1> totals_in(Memory<T, L>&) {
-  return {};
-}
-template <class L, class T>
-__device__ __forceinline__ Totals<T, L, 4> totals_in(MemoryWithField<T, L>& memory) {
-  return {memory.total};
+/// Charges that the compiler sees at once; longer: each takes more than its root.
+template <class T>
+constexpr int unrolled_charges(bool longer) {
+  if (!is_single<T>) return 1;
+  return longer ? 8 : 16;
 }
 
-/// Adds the charges in shared memory, `count` of them filled up with no charges, to the thread's totals. With a field
-/// the way to the totals is four times as long, and goes a quarter as often: the bound of E leaves room for sums of 64
-/// terms, and V is added up in between.
-template <class T, class L, bool Cutoff, int Values, class M>
-__device__ __forceinline__ void add_staged(int count, const T (&x)[L::x], const T (&y)[L::y], T z,
-                                           const Truncation<T>& truncation, const M& memory,
-                                           Totals<T, L, Values>& totals) {
-  constexpr int unrolled = unrolled_charges<T, L, Values>, sums = Values == 1 ? 1 : 4;
-#pragma unroll 1
-  for (int begin = 0; begin < count; begin += sums * charges_per_sum) {
-    T sum[Values][L::y][L::x] = {}, potential[L::y][L::x] = {};
-#pragma unroll 1
-    for (int first = begin; first < begin + sums * charges_per_sum; first += charges_per_sum) {
-      if (sums > 1 && first >= count) break;
-      // Where none of 32 charges is within the cut-off all they would add is zeros.
-      if (Cutoff && (memory.within_reach >> (first / warp_lanes) & 1) == 0) continue;
-#pragma unroll unrolled
-      for (int k = 0; k < charges_per_sum; ++k)
-        add_charge<T, L, Cutoff>(memory.charge[first + k], x, y, z, truncation, sum);
-      if constexpr (sums > 1) {
+/// Moves V's sums to the totals after each charges_per_sum charges, and E's after each charges_per_field_sum.
+template <class T, class L, int Values, class M>
+__device__ __forceinline__ void settle_sums(bool field_as_well, T (&sum)[Values][L::y][L::x], T (&total)[L::y][L::x],
+                                            M& memory) {
 #pragma unroll
-        for (int j = 0; j < L::y; ++j)
+  for (int j = 0; j < L::y; ++j)
 #pragma unroll
-          for (int i = 0; i < L::x; ++i) {
-            potential[j][i] += sum[0][j][i];
-            sum[0][j][i] = 0;
-          }
-      }
-    }
+    for (int i = 0; i < L::x; ++i) settle(total[j][i], sum[0][j][i]);
+  if constexpr (Values > 1) {
+    if (!field_as_well) return;
 #pragma unroll
-    for (int v = 0; v < Values; ++v)
+    for (int v = 1; v < Values; ++v)
 #pragma unroll
       for (int j = 0; j < L::y; ++j)
 #pragma unroll
-        for (int i = 0; i < L::x; ++i) totals.add(v, j * L::x + i, sums > 1 && v == 0 ? potential[j][i] : sum[v][j][i]);
+        for (int i = 0; i < L::x; ++i) settle(memory.total[v - 1][j * L::x + i][threadIdx.x], sum[v][j][i]);
   }
 }
 
@@ -384,52 +438,82 @@ __device__ __forceinline__ void sum_again(const ChargeBatch& charges, const Latt
 
 template <class T, class L, bool Field, bool Cutoff>
 __global__ void __launch_bounds__(L::threads, L::blocks)
-    lattice_kernel(ChargeBatch charges, LatticeBatch lattice, Cells cells, PotentialOptions options,
+    lattice_kernel(ChargeBatch charges, LatticeBatch lattice, Cells cells, int staged, PotentialOptions options,
                    Truncation<T> truncation, PotentialResult<T> result) {
   constexpr int values = Field ? 4 : 1;
-  using M = std::conditional_t<Field, MemoryWithField<T, L>, Memory<T, L>>;
+  using M = MemoryOf<T, L, Field>;
   extern __shared__ char shared_memory[];
   M& memory = *reinterpret_cast<M*>(shared_memory);
+  auto* const at_rows = reinterpret_cast<ChargeAtRow<T, L::y, Field>*>(shared_memory + sizeof(M));
   const Block block{blockIdx.x / cells.blocks_per_problem,
                     blockIdx.x % cells.blocks_per_problem * static_cast<unsigned>(L::threads)};
   const unsigned cell = block.first_cell + threadIdx.x;
   const unsigned cell_x = cell % cells.x, cell_y = cell / cells.x % cells.y, plane = cell / cells.x / cells.y;
+  const unsigned first_row = block.first_cell / cells.x;
+  const int rows = static_cast<int>((block.first_cell + L::threads - 1) / cells.x - first_row + 1);
+  const double* spacing = lattice.spacing + 3 * block.problem;
 
   for (int i = threadIdx.x; i < L::threads * L::points / warp_lanes; i += L::threads) memory.again[i] = 0;
   if (threadIdx.x == 0) {
+    const Placement place = placement(lattice, block.problem);
     memory.within_reach = 0;
     memory.faults = 0;
+    memory.may_be_near = 0;
+    const double extent = fmax(fmax(place.extent(0), place.extent(1)), place.extent(2));
+    memory.all_again = is_single<T> && leaves_single_range(options, Field, extent, 0) ? 1 : 0;
     memory.on_points = 0;
   }
-  if (threadIdx.x < 3) memory.per_spacing[threadIdx.x] = 1 / lattice.spacing[3 * block.problem + threadIdx.x];
-  Totals<T, L, values> totals = totals_in<L>(memory);
-  totals.clear();
+  if (threadIdx.x < 3) memory.per_spacing[threadIdx.x] = 1 / spacing[threadIdx.x];
+  for (int i = threadIdx.x; i < rows; i += L::threads) {
+    const unsigned y = (first_row + i) % cells.y * L::y, z = (first_row + i) / cells.y;
+#pragma unroll
+    for (int j = 0; j < L::y; ++j) memory.row[i].y[j] = static_cast<T>(static_cast<double>(y + j) * spacing[1]);
+    memory.row[i].z = static_cast<T>(static_cast<double>(lattice.first_plane + z) * spacing[2]);
+  }
 
-  T x[L::x], y[L::y];
-  const double* spacing = lattice.spacing + 3 * block.problem;
+  T x[L::x], sum[values][L::y][L::x] = {}, total[L::y][L::x] = {};
 #pragma unroll
   for (int i = 0; i < L::x; ++i) x[i] = static_cast<T>(static_cast<double>(cell_x * L::x + i) * spacing[0]);
+  if constexpr (Field) {
 #pragma unroll
-  for (int j = 0; j < L::y; ++j) y[j] = static_cast<T>(static_cast<double>(cell_y * L::y + j) * spacing[1]);
-  const T z = static_cast<T>(static_cast<double>(lattice.first_plane + plane) * spacing[2]);
+    for (int v = 0; v < values - 1; ++v)
+#pragma unroll
+      for (int p = 0; p < L::points; ++p) memory.total[v][p][threadIdx.x] = 0;
+  }
 
-  const std::int64_t last = charges.offset[block.problem + 1];
+  const ChargeAtRow<T, L::y, Field>* const at_my_row = at_rows + (cell / cells.x - first_row) * staged;
+  const std::int64_t before = charges.offset[block.problem], last = charges.offset[block.problem + 1];
 #pragma unroll 1
-  for (std::int64_t begin = charges.offset[block.problem]; begin < last; begin += charges_in_shared_memory) {
+  for (std::int64_t begin = before; begin < last; begin += staged) {
     __syncthreads();  // the charges before these have been read by all, and the marks are clear
-    if (Cutoff && threadIdx.x == 0) memory.within_reach = 0;
-    if (Cutoff) __syncthreads();  // no charge is within reach
-    stage<T, L, Cutoff>(charges, lattice, cells, block, options, begin, last, memory);
+    if (Cutoff && begin > before) {
+      if (threadIdx.x == 0) memory.within_reach = 0;
+      __syncthreads();  // no charge is within reach
+    }
+    stage<T, L, Field, Cutoff>(charges, lattice, cells, block, options, begin, last, staged, memory);
     __syncthreads();  // these are there
-    const auto count = static_cast<int>(min(last - begin, static_cast<std::int64_t>(charges_in_shared_memory)));
-    add_staged<T, L, Cutoff>(count, x, y, z, truncation, memory, totals);
+    const int left = static_cast<int>(min(last - begin, static_cast<std::int64_t>(staged)));
+    const int count = (left + charges_per_sum - 1) / charges_per_sum * charges_per_sum;
+    place_at_rows<T, L, Field>(rows, count, staged, truncation, memory, at_rows);
+    __syncthreads();  // and what they are to the rows
+#pragma unroll 1
+    for (int first = 0; first < count; first += charges_per_sum) {
+      // Where none of 32 charges is within the cut-off all they would add is zeros.
+      if (!Cutoff || (memory.within_reach >> (first / warp_lanes) & 1) != 0) {
+        constexpr int unrolled = unrolled_charges<T>(Field || Cutoff);
+#pragma unroll unrolled
+        for (int k = first; k < first + charges_per_sum; ++k)
+          add_charge<T, L, Cutoff>(memory.charge[k], at_my_row[k], x, truncation, sum);
+      }
+      const bool field_as_well = (begin - before + first + charges_per_sum) % charges_per_field_sum == 0;
+      settle_sums<T, L>(field_as_well, sum, total, memory);
+    }
   }
   __syncthreads();  // all has been said about the charges
 
   const unsigned faults = memory.faults;
-  if (block.first_cell == 0 && threadIdx.x == 0)
-    result.info[block.problem] = faults != 0 ? info_of_faults(faults) : memory.on_points;
   if (plane < lattice.plane_count) {
+    const bool all_again = memory.all_again != 0;
     const std::int64_t first = (block.problem * lattice.plane_count + plane) * lattice.shape.ny * lattice.shape.nx;
 #pragma unroll
     for (int j = 0; j < L::y; ++j) {
@@ -440,17 +524,29 @@ __global__ void __launch_bounds__(L::threads, L::blocks)
         const std::int64_t column = static_cast<std::int64_t>(cell_x) * L::x + i;
         if (column >= lattice.shape.nx) continue;
         const std::int64_t index = first + row * lattice.shape.nx + column;
+        const int point = j * L::x + i;
 #pragma unroll
         for (int v = 0; v < values; ++v) {
+          T whole = total[j][i];
+          if constexpr (Field)
+            if (v > 0) whole = memory.total[v - 1][point][threadIdx.x];
+          const double value = options.unit_factor * (static_cast<double>(whole) + static_cast<double>(sum[v][j][i]));
           T& stored = v == 0 ? result.potential[index] : result.field[3 * index + v - 1];
-          const double value = options.unit_factor * totals.value(v, j * L::x + i);
           stored = faults == 0 ? static_cast<T>(value) : static_cast<T>(NAN);
+        }
+        if (all_again) {
+          const unsigned bit = threadIdx.x * L::points + point;
+          atomicOr(&memory.again[bit / warp_lanes], 1U << (bit % warp_lanes));
         }
       }
     }
   }
+  if (faults == 0 && memory.may_be_near != 0)
+    mark_all_near<T, L, Field>(charges, lattice, cells, block, options.softening > 0, memory);
+  __syncthreads();  // all points are marked, and what a warp sums again another one has stored
+  if (block.first_cell == 0 && threadIdx.x == 0)
+    result.info[block.problem] = faults != 0 ? info_of_faults(faults) : memory.on_points;
   if (faults != 0) return;
-  __syncthreads();  // what a warp sums again another one has stored
 #pragma unroll 1
   for (int word = threadIdx.x / warp_lanes; word < L::threads * L::points / warp_lanes; word += L::threads / warp_lanes)
 #pragma unroll 1
@@ -465,22 +561,26 @@ cudaError_t launch(const ChargeBatch& charges, const LatticeBatch& lattice, cons
   const Cells cells = cells_of<L>(lattice, charges.count);
   const std::int64_t cells_of_problem = cells.blocks / charges.count * L::threads;
   if (cells.blocks > 0x7fffffff || cells_of_problem > 0xffffffff) return cudaErrorInvalidValue;
-  constexpr int bytes = Field ? sizeof(MemoryWithField<T, L>) : sizeof(Memory<T, L>);
+  const unsigned staged = charges_staged<T, L, Field>(cells.rows_per_block);
+  const std::size_t bytes =
+      sizeof(MemoryOf<T, L, Field>) + cells.rows_per_block * staged * sizeof(ChargeAtRow<T, L::y, Field>);
   const auto kernel = lattice_kernel<T, L, Field, Cutoff>;
   if (bytes > 48 << 10) {
-    const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    const auto most = static_cast<int>(bytes);
+    const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
     if (status != cudaSuccess) return status;
   }
-  kernel<<<static_cast<unsigned>(cells.blocks), L::threads, bytes, stream>>>(charges, lattice, cells, options,
-                                                                             truncation_of<T>(options), result);
+  kernel<<<static_cast<unsigned>(cells.blocks), L::threads, bytes, stream>>>(
+      charges, lattice, cells, static_cast<int>(staged), options, truncation_of<T>(options), result);
   return cudaGetLastError();
 }
 
-/// Large tiles where they fill the device, small ones where those spread few points over more of it.
-template <class T, class Large, class Small, bool Field>
+/// Large tiles where they fill the device, small ones where those spread few points over more of it. A cut-off takes
+/// tiles of its own: the smaller they are, the fewer charges are within reach.
+template <class T, class Large, class Small, class WithCutoff, bool Field>
 cudaError_t launch_best(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
                         const PotentialResult<T>& result, cudaStream_t stream) {
-  if (options.cutoff > 0) return launch<T, Small, Field, true>(charges, lattice, options, result, stream);
+  if (options.cutoff > 0) return launch<T, WithCutoff, Field, true>(charges, lattice, options, result, stream);
   constexpr std::int64_t blocks_that_fill = 1024;
   if (cells_of<Large>(lattice, charges.count).blocks < blocks_that_fill)
     return launch<T, Small, Field, false>(charges, lattice, options, result, stream);
@@ -493,20 +593,20 @@ template <>
 cudaError_t launch_lattices<float>(const ChargeBatch& charges, const LatticeBatch& lattice,
                                    const PotentialOptions& options, const PotentialResult<float>& result,
                                    cudaStream_t stream) {
-  using Small = Tile<float, 4, 2, 128>;
-  if (result.field == nullptr)
-    return launch_best<float, Tile<float, 4, 4, 128, 4>, Small, false>(charges, lattice, options, result, stream);
-  return launch_best<float, Tile<float, 4, 4, 64>, Small, true>(charges, lattice, options, result, stream);
+  using Small = Tile<float, 4, 1, 128>;
+  using WithCutoff = Tile<float, 4, 2, 128>;
+  const auto kernel = result.field == nullptr ? launch_best<float, Tile<float, 4, 4, 128, 4>, Small, WithCutoff, false>
+                                              : launch_best<float, Tile<float, 4, 4, 64, 6>, Small, WithCutoff, true>;
+  return kernel(charges, lattice, options, result, stream);
 }
 template <>
 cudaError_t launch_lattices<double>(const ChargeBatch& charges, const LatticeBatch& lattice,
                                     const PotentialOptions& options, const PotentialResult<double>& result,
                                     cudaStream_t stream) {
-  using Large = Tile<double, 4, 2, 128>;
   using Small = Tile<double, 2, 2, 64>;
-  if (result.field == nullptr)
-    return launch_best<double, Large, Small, false>(charges, lattice, options, result, stream);
-  return launch_best<double, Small, Small, true>(charges, lattice, options, result, stream);
+  const auto kernel = result.field == nullptr ? launch_best<double, Tile<double, 4, 2, 128>, Small, Small, false>
+                                              : launch_best<double, Small, Small, Small, true>;
+  return kernel(charges, lattice, options, result, stream);
 }
 
 }  // namespace smallbatch

@@ -18,6 +18,8 @@ namespace smallbatch {
 namespace {
 
 constexpr int points_per_thread = 4, point_threads = 128, points_per_block = points_per_thread * point_threads;
+constexpr int charges_in_shared_memory = 256;
+static_assert(charges_in_shared_memory % charges_per_sum == 0);
 constexpr unsigned fault_mark = 0x80000000U;  // in info, until it is finished
 
 /// What is wrong with a position; range is judged where the problem has an origin.
@@ -48,7 +50,7 @@ __global__ void check_kernel(ChargeBatch charges, PointBatch points, bool at_cha
     if (is_charge) {
       const double q = charges.charge[place];
       if (!isfinite(q)) faults = not_finite;
-      if (!(fabs(q) <= largest_input<T>) && faults == 0) faults = out_of_range;
+      if (has_origin && !(fabs(q) <= largest_input<T>) && faults == 0) faults = out_of_range;
     }
     if (faults != 0) atomicOr(reinterpret_cast<unsigned*>(info + problem), fault_mark | faults);
   });
@@ -62,42 +64,42 @@ __global__ void finish_kernel(std::int64_t problems, std::int32_t* info) {
   });
 }
 
+/// One charge as the inner loop reads it: relative to the origin, in the precision of the sum.
+template <class T>
+struct alignas(16) ShiftedCharge {
+  T x, y, z, q;
+};
+
 template <class T, int Values>
 struct PointMemory {
   ShiftedCharge<T> charge[charges_in_shared_memory];
-  Total<T> total[Values][points_per_thread][point_threads];
+  T total[Values][points_per_thread][point_threads];
   unsigned again[points_per_block / warp_lanes];
-  double farthest2;  // of the charges in shared memory from the origin
+  double farthest;  // charge in shared memory from the origin; infinite where T does not hold its terms
 };
+
+/// The square of the largest distance that is summed in T.
+template <class T>
+inline constexpr T farthest2 = static_cast<T>(largest_input<T> * largest_input<T>);
 
 /// Adds the terms of one charge; smallest: of all r^2 that a point met.
 template <class T, bool Field, bool Cutoff>
 __device__ __forceinline__ void add_charge(const ShiftedCharge<T>& charge, T x, T y, T z, bool self,
-                                           const Truncation<T>& truncation, T& potential, T (&field)[3], T& smallest) {
+                                           const Truncation<T>& truncation, T (&sum)[Field ? 4 : 1], T& smallest) {
   const T dx = x - charge.x, dy = y - charge.y, dz = z - charge.z;
   T r2 = fma(dx, dx, fma(dy, dy, multiply(dz, dz))), q = charge.q;
   if (self) {
     q = 0;
-    r2 = static_cast<T>(largest_input<T>);
+    r2 = farthest2<T>;
   }
   smallest = min(smallest, r2);
-  r2 += truncation.softening2;
-  const T per_r = inverse_sqrt(r2);
-  T g = per_r, slope = multiply(per_r, per_r);
-  if constexpr (Cutoff) {
-    const T w = saturate(fma(-r2, truncation.per_cutoff2, truncation.one));
-    g = multiply(per_r, w);
-    slope = multiply(fma(w, slope, 4 * truncation.per_cutoff2), g);
-    g = multiply(g, w);
-  } else {
-    slope = multiply(slope, per_r);
-  }
-  potential = fma(q, g, potential);
+  const Term<T> term = term_of<Cutoff>(r2 + truncation.softening2, truncation);
+  sum[0] = fma(q, term.g, sum[0]);
   if constexpr (Field) {
-    slope = multiply(q, slope);
-    field[0] = fma(dx, slope, field[0]);
-    field[1] = fma(dy, slope, field[1]);
-    field[2] = fma(dz, slope, field[2]);
+    const T slope = multiply(q, term.slope);
+    sum[1] = fma(dx, slope, sum[1]);
+    sum[2] = fma(dy, slope, sum[2]);
+    sum[3] = fma(dz, slope, sum[3]);
   }
 }
 
@@ -141,6 +143,7 @@ __global__ void __launch_bounds__(point_threads)
 
   for (int i = threadIdx.x; i < points_per_block / warp_lanes; i += point_threads) memory.again[i] = 0;
   T x[points_per_thread], y[points_per_thread], z[points_per_thread];
+  bool beyond[points_per_thread];  // T does not hold the point's terms
 #pragma unroll
   for (int p = 0; p < points_per_thread; ++p) {
     const std::int64_t index = min(first + p * point_threads + static_cast<std::int64_t>(threadIdx.x), count - 1);
@@ -148,35 +151,42 @@ __global__ void __launch_bounds__(point_threads)
     x[p] = static_cast<T>(position[0] - origin[0]);
     y[p] = static_cast<T>(position[1] - origin[1]);
     z[p] = static_cast<T>(position[2] - origin[2]);
+    const double extent =
+        fmax(fabs(position[0] - origin[0]), fmax(fabs(position[1] - origin[1]), fabs(position[2] - origin[2])));
+    beyond[p] = is_single<T> && leaves_single_range(options, Field, extent, 0);
 #pragma unroll
-    for (int v = 0; v < values; ++v) memory.total[v][p][threadIdx.x] = {};
+    for (int v = 0; v < values; ++v) memory.total[v][p][threadIdx.x] = 0;
   }
+  T sum[points_per_thread][values] = {};
 
   const std::int64_t last = faulty ? charges.offset[problem] : charges.offset[problem + 1];
 #pragma unroll 1
   for (std::int64_t begin = charges.offset[problem]; begin < last; begin += charges_in_shared_memory) {
     __syncthreads();  // the charges before these have been read by all, and the marks are clear
-    double farthest2 = 0;
+    double farthest = 0;
 #pragma unroll 1
     for (int i = threadIdx.x; i < charges_in_shared_memory; i += point_threads) {
-      ShiftedCharge<T> staged = no_charge<T>();
+      constexpr T nowhere = far_from_all<T>;
+      ShiftedCharge<T> staged{nowhere, nowhere, nowhere, T{0}};
       if (begin + i < last) {
         const double* position = charges.position + 3 * (begin + i);
         const double q = charges.charge[begin + i];
         const double s[3] = {position[0] - origin[0], position[1] - origin[1], position[2] - origin[2]};
         if (q != 0) {
           staged = {static_cast<T>(s[0]), static_cast<T>(s[1]), static_cast<T>(s[2]), static_cast<T>(q)};
-          farthest2 = fmax(farthest2, s[0] * s[0] + s[1] * s[1] + s[2] * s[2]);
+          const double norm = sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2]);
+          const bool beyond = is_single<T> && leaves_single_range(options, Field, norm, fabs(q));
+          farthest = fmax(farthest, beyond ? HUGE_VAL : norm);
         }
       }
       memory.charge[i] = staged;
     }
     // All lanes and warps take the largest: it must not depend on which block looks at these charges.
-    if (threadIdx.x == 0) memory.farthest2 = 0;
+    if (threadIdx.x == 0) memory.farthest = 0;
     __syncthreads();  // these are there
-    atomicMax(reinterpret_cast<unsigned long long*>(&memory.farthest2), __double_as_longlong(farthest2));
+    atomicMax(reinterpret_cast<unsigned long long*>(&memory.farthest), __double_as_longlong(farthest));
     __syncthreads();  // the farthest is known
-    const double radius = 1.05 * near_radius<T>(sqrt(memory.farthest2), singular_distance_of_points);
+    const double radius = 1.05 * near_radius<T>(memory.farthest, singular_distance_of_points, Field);
     const auto near2 = static_cast<T>(radius * radius);
 
     const auto staged = static_cast<int>(min(last - begin, static_cast<std::int64_t>(charges_in_shared_memory)));
@@ -185,16 +195,14 @@ __global__ void __launch_bounds__(point_threads)
     const bool meets_itself = at_charges && here < first + points_per_block && here + charges_in_shared_memory > first;
     T smallest[points_per_thread];
 #pragma unroll
-    for (int p = 0; p < points_per_thread; ++p) smallest[p] = static_cast<T>(largest_input<T>);
+    for (int p = 0; p < points_per_thread; ++p) smallest[p] = beyond[p] ? T{0} : farthest2<T>;
 #pragma unroll 1
     for (int group = 0; group < staged; group += charges_per_sum) {
-      T potential[points_per_thread] = {}, field[points_per_thread][3] = {};
       const auto add = [&](int k, bool compare) __attribute__((always_inline)) {
 #pragma unroll
         for (int p = 0; p < points_per_thread; ++p) {
           const bool self = compare && here + k == first + p * point_threads + static_cast<int>(threadIdx.x);
-          add_charge<T, Field, Cutoff>(memory.charge[k], x[p], y[p], z[p], self, truncation, potential[p], field[p],
-                                       smallest[p]);
+          add_charge<T, Field, Cutoff>(memory.charge[k], x[p], y[p], z[p], self, truncation, sum[p], smallest[p]);
         }
       };
       if (meets_itself) {
@@ -207,7 +215,7 @@ __global__ void __launch_bounds__(point_threads)
 #pragma unroll
       for (int p = 0; p < points_per_thread; ++p)
 #pragma unroll
-        for (int v = 0; v < values; ++v) memory.total[v][p][threadIdx.x].add(v == 0 ? potential[p] : field[p][v - 1]);
+        for (int v = 0; v < values; ++v) settle(memory.total[v][p][threadIdx.x], sum[p][v]);
     }
 #pragma unroll
     for (int p = 0; p < points_per_thread; ++p) {
@@ -224,7 +232,8 @@ __global__ void __launch_bounds__(point_threads)
 #pragma unroll
     for (int v = 0; v < values; ++v) {
       T& stored = v == 0 ? result.potential[place] : result.field[3 * place + v - 1];
-      const double value = options.unit_factor * memory.total[v][p][threadIdx.x].value();
+      const auto total = static_cast<double>(memory.total[v][p][threadIdx.x]);
+      const double value = options.unit_factor * (total + static_cast<double>(sum[p][v]));
       stored = faulty ? static_cast<T>(NAN) : static_cast<T>(value);
     }
   }

@@ -56,11 +56,14 @@ __global__ void problem_kernel(ChargeBatch charges, double factor, const std::in
   const std::int64_t problem = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (problem >= charges.count) return;
   const ChargesOf first_of{charges.offset};
-  double sum = 0;
+  Total sum;
+  double plain = 0;  // what is infinite stays so in this one
   for (std::int64_t piece = first_piece(first_of, problem, charges_per_piece);
-       piece < first_piece(first_of, problem + 1, charges_per_piece); ++piece)
-    sum += partial[piece];
-  energy[problem] = info[problem] < 0 ? static_cast<double>(NAN) : factor * sum;
+       piece < first_piece(first_of, problem + 1, charges_per_piece); ++piece) {
+    sum.add(partial[piece]);
+    plain += partial[piece];
+  }
+  energy[problem] = info[problem] < 0 ? static_cast<double>(NAN) : factor * (isfinite(plain) ? sum.value() : plain);
 }
 
 }  // namespace

@@ -28,12 +28,23 @@ namespace smallbatch {
 template <class T>
 inline constexpr double largest_input = sizeof(T) == 4 ? 1e15 : 1e150;
 
-/// How near a charge at distance `norm` from the origin a lattice point must be to be summed again in double precision.
+/// A field is summed from q d/rho^3, which leaves single precision's normal numbers before q/rho^2 does. With rho from
+/// `least_length` on, and charges and coordinates (from the origin) up to `largest_length` and `largest_charge`, it
+/// does not; nearer targets are summed in double precision, and so are all targets of problems that hold larger
+/// numbers.
+inline constexpr double least_length = 0x1p-30, largest_length = 0x1p30, largest_charge = 0x1p30;
+
+/// Whether single precision does not hold the terms of a problem with coordinates and charges up to these.
+constexpr bool leaves_single_range(const PotentialOptions& options, bool with_field, double extent, double charge) {
+  return options.softening > largest_length || (with_field && (extent > largest_length || charge > largest_charge));
+}
+
+/// How near a charge at distance `norm` from the origin a target must be to be summed again in double precision.
 template <class T>
-constexpr double near_radius(double norm, double singular_distance) {
+constexpr double near_radius(double norm, double singular_distance, bool with_field) {
   const double rounding = norm * (sizeof(T) == 4 ? 0x1p-16 : 0x1p-45);
   const double policy = 2 * singular_distance;
-  const double underflow = sizeof(T) == 4 ? 0x1p-60 : 0x1p-500;
+  const double underflow = sizeof(T) != 4 ? 0x1p-500 : with_field ? least_length : 0x1p-60;
   const double larger = rounding > policy ? rounding : policy;
   return larger > underflow ? larger : underflow;
 }

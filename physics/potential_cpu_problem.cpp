@@ -11,11 +11,6 @@ namespace smallbatch {
 
 namespace {
 
-// Single precision sums the field from q/rho^3, which leaves its normal numbers before q/rho^2 does. With rho in
-// [2^-30, 2^30] and |q| up to 2^30 it does not; nearer targets are summed in double precision, and so are problems
-// that hold larger numbers. A softening or a cut-off outside this range decides the same.
-constexpr double least_single_length = 0x1p-30, largest_single_length = 0x1p30, largest_single_charge = 0x1p30;
-
 double norm(const Exact (&s)[3]) {
   return std::sqrt(s[0].high * s[0].high + s[1].high * s[1].high + s[2].high * s[2].high);
 }
@@ -54,12 +49,6 @@ bool on_lattice_point(const CpuTargets& targets, const Exact (&s)[3], double sin
     r2 += d * d;
   }
   return r2 < singular_distance * singular_distance;
-}
-
-/// How small rho may be at most for a target to be summed again in double precision.
-double near_rho(const Exact (&s)[3], double singular_distance, bool wants_field) {
-  const double radius = near_radius<float>(norm(s), singular_distance);
-  return wants_field ? std::max(radius, least_single_length) : radius;
 }
 
 /// Lattice points closer than `radius` to s, counted from the first plane asked for.
@@ -159,7 +148,8 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
     if (is_single) {
       problem.single[3].push_back(static_cast<float>(charge[i]));
       strongest = std::max(strongest, std::abs(charge[i]));
-      const double rho = near_rho(s, singular_distance, wants_field);
+      // How small rho may be at most for a target to be summed again in double precision.
+      const double rho = near_radius<float>(norm(s), singular_distance, wants_field);
       if (!targets.on_lattice()) {
         if (kept % charges_per_partial_sum == 0) problem.near_squared.push_back(0);
         nearest = kept % charges_per_partial_sum == 0 ? rho : std::max(nearest, rho);
@@ -183,9 +173,8 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
   std::sort(problem.near_points.begin(), problem.near_points.end());
   problem.near_points.erase(std::unique(problem.near_points.begin(), problem.near_points.end()),
                             problem.near_points.end());
-  problem.all_in_double =
-      !is_single || (wants_field && (extent > largest_single_length || strongest > largest_single_charge)) ||
-      options.softening > largest_single_length || (truncated && options.cutoff < least_single_length);
+  problem.all_in_double = !is_single || leaves_single_range(options, wants_field, extent, strongest) ||
+                          (truncated && options.cutoff < least_length);
   if (truncated) {
     problem.groups = CutoffGroups({kept, problem.exact[0].data(), problem.exact[1].data(), problem.exact[2].data()});
     problem.reach =

@@ -29,7 +29,7 @@ inline constexpr int negative_rsqrt_magic = rsqrt_magic - 0x7fffffff - 1;
 template <int Degree>
 __device__ __forceinline__ SoftwareRsqrt software_rsqrt(float x, int magic = rsqrt_magic) {
   static_assert(Degree == 3 || Degree == 4);
-  const float y = __int_as_float(magic - (__float_as_int(x) >> 1));
+  const float y = __int_as_float((-__float_as_int(x) >> 1) + magic);  // a negation, and a shift that adds
   if constexpr (Degree == 3) {
     const float e = fmaf(x * y, y, -1.59375F);
     return {y, fmaf(fmaf(fmaf(-0.0613517091F, e, 0.1172406F), e, -0.248507246F), e, 0.792117715F)};

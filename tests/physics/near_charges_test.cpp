@@ -42,10 +42,10 @@ TEST(NearestIndex, StaysOnTheLattice) {
 }
 
 TEST(NearRadius, GrowsWithTheDistanceFromTheOrigin) {
-  EXPECT_EQ(near_radius<float>(0, 1e-6), 2e-6);
-  EXPECT_EQ(near_radius<float>(65536, 1e-6), 1);
-  EXPECT_EQ(near_radius<double>(65536, 1e-6), 2e-6);
-  EXPECT_GT(near_radius<float>(0, 1e-40), 1e-19);
+  EXPECT_EQ(near_radius<float>(0, 1e-6, false), 2e-6);
+  EXPECT_EQ(near_radius<float>(65536, 1e-6, false), 1);
+  EXPECT_EQ(near_radius<double>(65536, 1e-6, true), 2e-6);
+  EXPECT_GT(near_radius<float>(0, 1e-40, false), 1e-19);
 }
 
 TEST(ApplySingularity, MarksOrSkips) {

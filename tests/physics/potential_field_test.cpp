@@ -69,7 +69,7 @@ TEST_P(PotentialField, EveryLatticePointWithinTheBounds) {
 }
 
 TEST_P(PotentialField, ExtremeScales) {
-  for (const double scale : {1e-20, 1e-9, 1e9, 1e13}) {
+  for (const double scale : {1e-20, 1e-14, 1e-9, 1e9, 1e11, 1e13, 1e14}) {
     Problem problem = random_problem(321, 60, 1);
     add_random_points(problem, 322, 30, 1);
     for (double& x : problem.position) x *= scale;

@@ -108,6 +108,17 @@ TEST_P(PotentialEnergy, OfNoGroupsIsNothing) {
   EXPECT_TRUE(std::isnan(energy[1]));
 }
 
+TEST_P(PotentialEnergy, ManyChargesOfOneSignLoseNothing) {
+  // Every 64 charges add nearly half a unit in the last place of the largest sums: a running sum loses them all.
+  constexpr int charges = 1 << 18;
+  Problem problem;
+  problem.origin = {0, 5, 0};
+  for (int i = 0; i < charges; ++i) problem.add(0, 0, 0, 1.0 / 64, 1);
+  problem.add(1, 0, 0, 1 + 0x1p-42 - 0x1p-46, 2);
+  const double energy = evaluate_everything<double>(*potential_, {1, 1, 1}, {problem}).energy[0];
+  EXPECT_NEAR(energy / (charges / 64), 1 + 0x1p-42 - 0x1p-46, 0x1p-44);
+}
+
 TEST_P(PotentialEnergy, TwoChargesByHand) {
   Problem problem;  // 3 apart
   problem.add(1, 2, 2, 2, 1);

@@ -234,11 +234,12 @@ TEST_P(PotentialTargets, NothingToDo) {
 }
 
 TEST_P(PotentialTargets, WithoutAPointOnlyNumbersThatAreNotFiniteAreRefused) {
-  Problem far, bad;
+  Problem far, strong, bad;
   far.add(1e200, 0, 0, 1);
+  strong.add(1, 0, 0, 1e20);
   bad.add(1, 0, NAN, 1);
-  const auto answer = evaluate_everything<float>(*potential_, at_points, {far, bad});
-  EXPECT_EQ(answer.info, (std::vector<std::int32_t>{0, info_charges_not_finite}));
+  const auto answer = evaluate_everything<float>(*potential_, at_points, {far, strong, bad});
+  EXPECT_EQ(answer.info, (std::vector<std::int32_t>{0, 0, info_charges_not_finite}));
 }
 
 TEST_P(PotentialTargets, BadNumbersAreAStatusAndLeaveNeighboursAlone) {
