@@ -85,11 +85,12 @@ std::vector<KernelResources> kernel_resources(const Step& step);
 
 /// What this device reaches, by events: bytes per second of plain streams, reading alone and copying (read plus
 /// written), the best of several ways, and which that was; and reciprocal square roots per second of a kernel that does
-/// nothing else.
+/// nothing else. And the least that a single call takes.
 struct Roofline {
   double read = 0, copy = 0;
   std::string read_by, copy_by;
   double roots = 0;
+  double empty_call = 0;    ///< seconds of an empty kernel by the host's clock, from the call to the result
   double stated_clock = 0;  ///< of the multiprocessors in hertz, as the driver states it
 
   [[nodiscard]] double of(Bound bound) const {

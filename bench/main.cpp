@@ -105,20 +105,21 @@ bool print_potential_sizes(const Roofline& roofline) {
 }
 
 /// Prints what single calls of the potential's production take; false where one is wrong.
-bool print_potential_calls() {
+bool print_potential_calls(const Roofline& roofline) {
   const Ladder large = potential_sizes().front().full();
   const Measurement of_large = measure(large, large.steps.at(0), repeats);
   const double large_rate = of_large.right ? work_per_second(large, large.steps[0], of_large) : 0;
-  print(
+  std::printf(
       "\n## Single calls: potential, float32\n\n"
       "Microseconds by the host's clock from the call to the stream's completion, data on the device, warm; median of "
-      "up to 400 calls. The large problem: " +
-      large.title + ".\n\n" + small_sizes_head());
+      "up to 400 calls. An empty kernel takes %.1f. The large problem: %s.\n\n",
+      1e6 * roofline.empty_call, large.title.c_str());
+  print(small_sizes_head());
   bool all_right = of_large.right;
   for (const LadderTable& table : small_potential_sizes()) {
     const Ladder ladder = table.full();
     const Measurement measured = measure_calls(ladder, ladder.steps.at(0));
-    print(small_sizes_row(ladder, measured, large_rate));
+    print(small_sizes_row(ladder, measured, large_rate, roofline.empty_call));
     all_right &= measured.right;
   }
   return all_right;
@@ -158,7 +159,7 @@ int run(const Options& options) {
   for (const LadderTable& table : ladder_tables())
     if (options.wants(table.name)) all_right &= print_ladder(table.full(), roofline);
   if (options.wants("potential_sizes")) all_right &= print_potential_sizes(roofline);
-  if (options.wants("potential_calls")) all_right &= print_potential_calls();
+  if (options.wants("potential_calls")) all_right &= print_potential_calls(roofline);
   if (options.wants("calls")) all_right &= print_calls();
   if (options.wants("cpu")) all_right &= print_solve_cpu_ladder();
   return all_right ? 0 : 1;

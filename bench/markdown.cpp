@@ -149,15 +149,17 @@ std::string sizes_row(const Ladder& ladder, const Measurement& measured, double 
 }
 
 std::string small_sizes_head() {
-  return head({"problem", "microseconds from call to result", "at the rate of the large problem", "ratio"});
+  return head({"problem", "microseconds from call to result", "beyond an empty kernel",
+               "at the rate of the large problem", "ratio", "ratio beyond an empty kernel"});
 }
 
-std::string small_sizes_row(const Ladder& ladder, const Measurement& measured, double large_rate) {
-  if (!measured.right) return line({ladder.title, "wrong, not timed", "", ""});
-  if (!(large_rate > 0)) return line({ladder.title, fixed(1e6 * measured.median_seconds, 1), "", ""});
+std::string small_sizes_row(const Ladder& ladder, const Measurement& measured, double large_rate, double empty_call) {
+  if (!measured.right) return line({ladder.title, "wrong, not timed", "", "", "", ""});
+  const double seconds = measured.median_seconds, beyond = seconds - empty_call;
+  if (!(large_rate > 0)) return line({ladder.title, fixed(1e6 * seconds, 1), fixed(1e6 * beyond, 1), "", "", ""});
   const double ideal = ladder.work / large_rate;
-  return line({ladder.title, fixed(1e6 * measured.median_seconds, 1), fixed(1e6 * ideal, 1),
-               fixed(measured.median_seconds / ideal, 1)});
+  return line({ladder.title, fixed(1e6 * seconds, 1), fixed(1e6 * beyond, 1), fixed(1e6 * ideal, 1),
+               fixed(seconds / ideal, 1), fixed(beyond / ideal, 1)});
 }
 
 std::string calls_head(const std::vector<std::string>& steps, const std::string& beside) {

@@ -29,7 +29,7 @@ std::string sizes_row(const Ladder& ladder, const Measurement& measured, double 
 /// The same for problems so small that the call's own time shows, beside what they would take at `large_rate`, work per
 /// second; 0 where that is not known.
 std::string small_sizes_head();
-std::string small_sizes_row(const Ladder& ladder, const Measurement& measured, double large_rate);
+std::string small_sizes_row(const Ladder& ladder, const Measurement& measured, double large_rate, double empty_call);
 
 /// Title, column names and rule of the table of single calls: one column per step, and the ratio of the last one's time
 /// to that of the step called `beside`.

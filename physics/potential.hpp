@@ -56,8 +56,9 @@ inline constexpr double net_charge_tolerance = 0x1p-40;
 ///
 /// The first terms hold for roundings that do not all go one way. Where up to 15 charges in a row each give less than
 /// half a unit in the last place of what one beside them gives, and all have one sign, they are lost together: V may
-/// then be wrong by 2.5 times its bound, E by 3 times. Fields in single precision need every rho_i between 1e-12 and
-/// 1e12 angstrom, and single precision a softening below 1e18.
+/// then be wrong by 2.5 times its bound, E by 3 times. Where single precision's range does not hold the terms
+/// (physics/near_charges.hpp), they are summed in double precision; fields in double precision need every rho_i between
+/// 1e-100 and 1e100 angstrom.
 ///
 /// Where field and a cut-off are wanted, with w = max(0, 1 - r^2/c^2):
 ///     E(p) = f sum_i q_i (p - s_i) (w^2 / rho^3 + 4 w / (rho c^2)).

@@ -149,12 +149,12 @@ TEST_F(Markdown, SizesAreComparedWithTheFirst) {
 }
 
 TEST_F(Markdown, SmallSizesStandBesideTheLargeOnesRate) {
-  EXPECT_EQ(small_sizes_row(ladder, measured, 20e9), "| solve, n=4 | 1000.0 | 100.0 | 10.0 |\n");
+  EXPECT_EQ(small_sizes_row(ladder, measured, 20e9, 250e-6), "| solve, n=4 | 1000.0 | 750.0 | 100.0 | 10.0 | 7.5 |\n");
   const std::int64_t columns = bars(line_of(small_sizes_head(), "| problem"));
-  EXPECT_EQ(columns, 5);
-  EXPECT_EQ(bars(small_sizes_row(ladder, measured, 0)), columns);
+  EXPECT_EQ(columns, 7);
+  EXPECT_EQ(bars(small_sizes_row(ladder, measured, 0, 0)), columns);
   measured.right = false;
-  EXPECT_EQ(bars(small_sizes_row(ladder, measured, 20e9)), columns);
+  EXPECT_EQ(bars(small_sizes_row(ladder, measured, 20e9, 0)), columns);
 }
 
 TEST(MarkdownOfCalls, MicrosecondsAndTheRatio) {

@@ -89,6 +89,32 @@ TEST_P(PotentialField, ExtremeScales) {
   }
 }
 
+TEST_P(PotentialField, PointsFarFromAllCharges) {
+  Problem problem = random_problem(323, 60, 5);
+  for (const double far : {0.0, 1e3, 1e8, 1e11, 1e13, 1e14}) problem.add_point(far, -far / 2, far / 3);
+  for_both_precisions([&](auto zero) {
+    using T = decltype(zero);
+    expect_agrees(compare_with_truth(evaluate_everything<T>(*potential_, at_points, {problem}), problem, at_points));
+  });
+}
+
+TEST_P(PotentialField, AStrongChargeBeforeManyWeakOnes) {
+  // Each weak charge is worth a few units in the last place of the strong one's terms, and is rounded by half a unit. A
+  // running sum would be wrong by some 90 units; the bound leaves about 20 for E and 5 for V.
+  Problem problem = random_problem(325, 100000, 2, false);
+  for (double& q : problem.charge) q *= 5;
+  problem.position.insert(problem.position.begin(), {1, 2, -1});
+  problem.charge.insert(problem.charge.begin(), 1e6);
+  problem.origin = {1, 0.25, -1};
+  problem.spacing = {0.1, 0.1, 0.1};
+  for (int i = 0; i < 12; ++i) problem.add_point(1 + 0.1 * (i % 3), 0.25 + 0.1 * (i / 3 % 2), -1 + 0.1 * (i / 6));
+  for_both_precisions([&](auto zero) {
+    using T = decltype(zero);
+    for (const Where& where : {Where(3, 2, 2), Where(at_points)})
+      expect_agrees(compare_with_truth(evaluate_everything<T>(*potential_, where, {problem}), problem, where));
+  });
+}
+
 TEST_P(PotentialField, IsTheSlopeOfThePotential) {
   // Richardson's extrapolation of central differences: the error is of fourth order in h.
   constexpr double h = 1e-3;
