@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bench/ladder.hpp"
-#include "bench/markdown.hpp"
 #include "bench/solve_cpu_ladder.hpp"
+#include "bench/table_columns.hpp"
 #include "bench/tables.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
@@ -114,12 +114,12 @@ bool print_potential_calls(const Roofline& roofline) {
       "Microseconds by the host's clock from the call to the stream's completion, data on the device, warm; median of "
       "up to 400 calls. An empty kernel takes %.1f. The large problem: %s.\n\n",
       1e6 * roofline.empty_call, large.title.c_str());
-  print(small_sizes_head());
+  print(potential_calls_head());
   bool all_right = of_large.right;
   for (const LadderTable& table : small_potential_sizes()) {
     const Ladder ladder = table.full();
     const Measurement measured = measure_calls(ladder, ladder.steps.at(0));
-    print(small_sizes_row(ladder, measured, large_rate, roofline.empty_call));
+    print(potential_calls_row(ladder, measured, large_rate, roofline.empty_call));
     all_right &= measured.right;
   }
   return all_right;

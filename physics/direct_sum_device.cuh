@@ -1,5 +1,5 @@
-// What the kernels of direct summation share: coordinates, charges in shared memory, one pair, totals, and the sum of
-// one target in double precision. Private to physics/*.cu.
+// What the kernels of direct summation share: coordinates, one pair, totals, and the sum of one target in double
+// precision. Private to physics/*.cu.
 #pragma once
 
 #include "physics/direct_sum.cuh"
@@ -29,6 +29,11 @@ __device__ inline std::int32_t info_of_faults(unsigned faults) {
 /// Where a charge of zero stands that fills up a sum: where no target is, so that 1/r is finite.
 template <class T>
 inline constexpr T far_from_all = static_cast<T>(-4 * largest_input<T>);
+
+/// d . d, in one order of roundings.
+__device__ __forceinline__ double square_of_norm(const double (&d)[3]) {
+  return fma(d[0], d[0], fma(d[1], d[1], d[2] * d[2]));
+}
 
 /// position - origin along one axis, as the exact sum shifted + low.
 struct ShiftedCoordinate {
@@ -76,7 +81,7 @@ Truncation<T> truncation_of(const PotentialOptions& options) {
 /// sum += q / sqrt(r2), for float without the special-function unit where asked.
 __device__ __forceinline__ void add_root(float r2, float q, bool in_software, float& sum) {
   if (in_software) {
-    const SoftwareRsqrt root = software_rsqrt<4>(r2);
+    const SoftwareRsqrt root = software_rsqrt<production_rsqrt_degree>(r2);
     sum = __fmaf_rn(__fmul_rn(q, root.seed), root.correction, sum);
   } else {
     sum = __fmaf_rn(q, inverse_sqrt(r2), sum);
@@ -134,24 +139,25 @@ struct TargetSums {
   }
   /// One charge at target - charge = d. Below `singular2`, unless softened, it is on the target.
   __device__ void add_charge(double q, const double (&d)[3], double singular2, const PotentialOptions& options) {
-    const double r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+    const double r2 = square_of_norm(d);
     if (options.softening == 0 && r2 < singular2) {
       net += q;
       magnitude += fabs(q);
       return;
     }
-    const double per_rho = rsqrt(r2 + options.softening * options.softening);
+    // No multiplication stands beside an addition: the same terms in whatever kernel this is compiled into.
+    const double per_rho = rsqrt(fma(options.softening, options.softening, r2));
     double g = per_rho, slope = per_rho * per_rho * per_rho;
     if (options.cutoff > 0) {
       const double cutoff2 = options.cutoff * options.cutoff, per_cutoff2 = 1 / cutoff2;
       if (r2 >= cutoff2) return;
-      const double w = 1 - r2 * per_cutoff2;
+      const double w = fma(-r2, per_cutoff2, 1.0);
       g = per_rho * w * w;
-      slope = per_rho * w * (w * per_rho * per_rho + 4 * per_cutoff2);
+      slope = per_rho * w * fma(w * per_rho, per_rho, 4 * per_cutoff2);
     }
-    others.add(q * g);
+    others.add(multiply(q, g));
 #pragma unroll
-    for (int axis = 0; axis < 3; ++axis) field[axis] += q * d[axis] * slope;
+    for (int axis = 0; axis < 3; ++axis) field[axis] = fma(q * d[axis], slope, field[axis]);
   }
 };
 

@@ -9,11 +9,12 @@
 // multiply-adds that all roots stay with the unit.
 //
 // A block's threads move the charges through shared memory, up to 256 at a time, and do there, in double precision, all
-// that is done once for a charge: shift it to the lattice's origin, judge it, and find the block's own points that lie
-// so near that a sum in T cannot be trusted (near_charges.hpp). Those points a warp each sums again in double precision
-// at the end, from the original coordinates, and applies the singularity policy. So a block needs nothing from any
-// other, and a value does not depend on how points are dealt to blocks: which root is whose follows from x alone, and
-// every sum has one fixed order.
+// that is done once for a charge: shift it to the lattice's origin, judge it, and note whether it may lie so near a
+// lattice point that a sum in T cannot be trusted (near_charges.hpp). If any does, all charges are looked through again
+// at the end and the block's own points marked that lie near one. Those a warp each sums again in double precision,
+// from the original coordinates, and applies the singularity policy. So a block needs nothing from any other, and a
+// value does not depend on how points are dealt to blocks: which root is whose follows from x alone, and every sum has
+// one fixed order.
 #include <algorithm>
 #include <type_traits>
 
@@ -90,14 +91,13 @@ __device__ double displacement(std::int64_t index, double spacing, ShiftedCoordi
 }
 
 __device__ __forceinline__ bool on_lattice_point(const Placement& place, const ShiftedCoordinate (&s)[3]) {
-  double r2 = 0;
+  double d[3];
 #pragma unroll
   for (int axis = 0; axis < 3; ++axis) {
     const std::int64_t index = nearest_index(s[axis].shifted, place.spacing[axis], place.points[axis]);
-    const double d = displacement(index, place.spacing[axis], s[axis]);
-    r2 += d * d;
+    d[axis] = displacement(index, place.spacing[axis], s[axis]);
   }
-  return r2 < place.singular_distance * place.singular_distance;
+  return square_of_norm(d) < place.singular_distance * place.singular_distance;
 }
 
 /// What a charge is to all points of a row of cells: dy_j^2 + dz^2 + eps^2, and for a field q dy_j and q dz.
@@ -133,7 +133,7 @@ struct alignas(16) Memory {
   Row<T, L::y> row[L::threads];
   double per_spacing[3];
   unsigned again[L::threads * L::points / warp_lanes];  // bit: this point of the block is summed again
-  unsigned within_reach;                                // bit: some of these 32 charges are within the cut-off
+  unsigned within_reach;                                // bit: some charge of this sum is within the cut-off
   unsigned faults;
   unsigned may_be_near;  // some charge may lie near a lattice point
   unsigned all_again;    // T does not hold the terms of this problem
@@ -146,14 +146,27 @@ struct MemoryWithField : Memory<T, L> {
 template <class T, class L, bool Field>
 using MemoryOf = std::conditional_t<Field, MemoryWithField<T, L>, Memory<T, L>>;
 
-/// Charges that a block stages at a time, a power of two: as many as leave room for other blocks.
+/// Charges that a block stages at a time, a power of two: as many as leave room for other blocks, but one sum's at
+/// least.
 template <class T, class L, bool Field>
-unsigned charges_staged(unsigned rows) {
+constexpr unsigned charges_staged(unsigned rows) {
   constexpr std::size_t enough_bytes = 40 << 10;
   constexpr std::size_t fixed_bytes = sizeof(MemoryOf<T, L, Field>), bytes = sizeof(ChargeAtRow<T, L::y, Field>);
   unsigned charges = most_charges_staged;
-  while (charges > warp_lanes && fixed_bytes + rows * charges * bytes > enough_bytes) charges /= 2;
+  while (charges > charges_per_sum && fixed_bytes + rows * charges * bytes > enough_bytes) charges /= 2;
   return charges;
+}
+
+/// Shared memory of a block.
+template <class T, class L, bool Field>
+constexpr std::size_t bytes_of_block(unsigned rows) {
+  return sizeof(MemoryOf<T, L, Field>) + rows * charges_staged<T, L, Field>(rows) * sizeof(ChargeAtRow<T, L::y, Field>);
+}
+template <class T, class L, bool Field>
+constexpr std::size_t most_bytes_of_block() {
+  std::size_t most = 0;
+  for (unsigned rows = 1; rows <= L::threads; ++rows) most = std::max(most, bytes_of_block<T, L, Field>(rows));
+  return most;
 }
 
 /// The block's place in its problem.
@@ -167,8 +180,8 @@ template <class T, class L, bool Field, class M>
 __device__ __forceinline__ void mark_near(const LatticeBatch& lattice, const Cells& cells, const Block& block,
                                           const Placement& place, const ShiftedCoordinate (&s)[3], bool softened,
                                           M& memory) {
-  const double norm = sqrt(s[0].shifted * s[0].shifted + s[1].shifted * s[1].shifted + s[2].shifted * s[2].shifted);
-  const double radius = near_radius<T>(norm, place.singular_distance, Field);
+  const double radius =
+      near_radius<T>(sqrt(square_of_norm({s[0].shifted, s[1].shifted, s[2].shifted})), place.singular_distance, Field);
   IndexRange box[3];
 #pragma unroll
   for (int axis = 0; axis < 3; ++axis) {
@@ -246,13 +259,14 @@ __device__ __forceinline__ void stage(const ChargeBatch& charges, const LatticeB
                                       const Block& block, const PotentialOptions& options, std::int64_t begin,
                                       std::int64_t last, int staged, M& memory) {
   const Placement place = placement(lattice, block.problem);
+  const int end = Cutoff ? max(staged, warp_lanes) : staged;  // whole warps vote on what is within reach
 #pragma unroll 1
-  for (int i = threadIdx.x; i < staged; i += L::threads) {
+  for (int i = threadIdx.x; i < end; i += L::threads) {
     constexpr T nowhere = far_from_all<T>;
     XAndCharge<T> charge{nowhere, T{0}};
     YAndZ<T> charge_yz{nowhere, nowhere};
     bool within_reach = false;
-    if (begin + i < last) {
+    if ((!Cutoff || i < staged) && begin + i < last) {
       const double q = charges.charge[begin + i];
       const SeenCharge seen = see_charge<T, Field>(charges.position + 3 * (begin + i), q, place, memory.per_spacing);
       if (!seen.finite || !seen.in_range) {
@@ -264,22 +278,25 @@ __device__ __forceinline__ void stage(const ChargeBatch& charges, const LatticeB
         if (is_single<T> && leaves_single_range(options, Field, seen.sum, fabs(q))) atomicOr(&memory.all_again, 1U);
         if (Cutoff) {
           const Box box = box_of<L>(lattice, cells, block);
-          double r2 = 0;
+          double d[3];
 #pragma unroll
           for (int axis = 0; axis < 3; ++axis) {
-            const double s = seen.s[axis].shifted, d = fmax(0.0, fmax(box.low[axis] - s, s - box.high[axis]));
-            r2 += d * d;
+            const double s = seen.s[axis].shifted;
+            d[axis] = fmax(0.0, fmax(box.low[axis] - s, s - box.high[axis]));
           }
           // The second term is for coordinates rounded to T.
           const double reach = 1.001 * options.cutoff + 0x1p-20 * seen.sum;
-          within_reach = r2 <= reach * reach;
+          within_reach = square_of_norm(d) <= reach * reach;
         }
       }
     }
     memory.charge[i] = charge;
     memory.charge_yz[i] = charge_yz;
-    if (Cutoff && __any_sync(whole_warp, within_reach) && i % warp_lanes == 0)
-      atomicOr(&memory.within_reach, 1U << (i / warp_lanes));
+    if (Cutoff) {
+      const unsigned votes = __ballot_sync(whole_warp, within_reach), of_sum = (1U << charges_per_sum) - 1;
+      if (i % charges_per_sum == 0 && (votes >> i % warp_lanes & of_sum) != 0)
+        atomicOr(&memory.within_reach, 1U << (i / charges_per_sum));
+    }
   }
 }
 
@@ -298,15 +315,21 @@ __device__ __forceinline__ void mark_all_near(const ChargeBatch& charges, const 
   }
 }
 
-/// Works out what the first `count` of the staged charges are to the block's rows.
-template <class T, class L, bool Field, class M>
+/// Whether some charge of the sum that staged charge k belongs to is within the cut-off.
+template <class M>
+__device__ __forceinline__ bool any_within_reach(int k, const M& memory) {
+  return (memory.within_reach >> (k / charges_per_sum) & 1) != 0;
+}
+
+/// Works out what the first `count` of the staged charges are to the block's rows; with a cut-off, those that are used.
+template <class T, class L, bool Field, bool Cutoff, class M>
 __device__ __forceinline__ void place_at_rows(int rows, int count, int staged, const Truncation<T>& truncation,
                                               const M& memory, ChargeAtRow<T, L::y, Field>* at_rows) {
   const int shift = __ffs(staged) - 1;
 #pragma unroll 1
   for (int i = threadIdx.x; i < rows << shift; i += L::threads) {
     const int k = i & (staged - 1);
-    if (k >= count) continue;
+    if (k >= count || (Cutoff && !any_within_reach(k, memory))) continue;
     const Row<T, L::y>& row = memory.row[i >> shift];
     const YAndZ<T> charge = memory.charge_yz[k];
     ChargeAtRow<T, L::y, Field> at_row;
@@ -338,6 +361,14 @@ struct PointOrder {
                     : L::x % 4 == 0              ? turn / 4 * 4 + (turn + 3) % 4
                                                  : turn;
   }
+  [[nodiscard]] constexpr bool names_each_once() const {
+    for (int wanted = 0; wanted < L::points; ++wanted) {
+      int found = 0;
+      for (int turn = 0; turn < L::points; ++turn) found += point[turn] == wanted ? 1 : 0;
+      if (found != 1) return false;
+    }
+    return true;
+  }
 };
 
 /// Adds the terms of one charge to the sums of a thread's points; values: V, or V, Ex, Ey, Ez.
@@ -349,6 +380,7 @@ __device__ __forceinline__ void add_charge(const XAndCharge<T>& charge, const Ch
 #pragma unroll
   for (int i = 0; i < L::x; ++i) dx[i] = x[i] - charge.x;
   constexpr PointOrder<L, false> order;
+  static_assert(order.names_each_once());
 #pragma unroll
   for (int turn = 0; turn < L::points; ++turn) {
     const int i = order.point[turn] % L::x, j = order.point[turn] / L::x;
@@ -372,6 +404,7 @@ __device__ __forceinline__ void add_charge(const XAndCharge<T>& charge, const Ch
     qdx[i] = multiply(charge.q, dx[i]);
   }
   constexpr PointOrder<L, true> order;
+  static_assert(order.names_each_once());
 #pragma unroll
   for (int turn = 0; turn < L::points; ++turn) {
     const int i = order.point[turn] % L::x, j = order.point[turn] / L::x;
@@ -383,11 +416,11 @@ __device__ __forceinline__ void add_charge(const XAndCharge<T>& charge, const Ch
   }
 }
 
-/// Charges that the compiler sees at once; longer: each takes more than its root.
+/// Charges that the compiler sees at once.
 template <class T>
-constexpr int unrolled_charges(bool longer) {
+constexpr int unrolled_charges(bool more_than_root) {
   if (!is_single<T>) return 1;
-  return longer ? 8 : 16;
+  return more_than_root ? 8 : 16;
 }
 
 /// Moves V's sums to the totals after each charges_per_sum charges, and E's after each charges_per_field_sum.
@@ -494,12 +527,12 @@ __global__ void __launch_bounds__(L::threads, L::blocks)
     __syncthreads();  // these are there
     const int left = static_cast<int>(min(last - begin, static_cast<std::int64_t>(staged)));
     const int count = (left + charges_per_sum - 1) / charges_per_sum * charges_per_sum;
-    place_at_rows<T, L, Field>(rows, count, staged, truncation, memory, at_rows);
+    place_at_rows<T, L, Field, Cutoff>(rows, count, staged, truncation, memory, at_rows);
     __syncthreads();  // and what they are to the rows
 #pragma unroll 1
     for (int first = 0; first < count; first += charges_per_sum) {
-      // Where none of 32 charges is within the cut-off all they would add is zeros.
-      if (!Cutoff || (memory.within_reach >> (first / warp_lanes) & 1) != 0) {
+      // Where no charge is within the cut-off all they would add is zeros.
+      if (!Cutoff || any_within_reach(first, memory)) {
         constexpr int unrolled = unrolled_charges<T>(Field || Cutoff);
 #pragma unroll unrolled
         for (int k = first; k < first + charges_per_sum; ++k)
@@ -557,16 +590,17 @@ __global__ void __launch_bounds__(L::threads, L::blocks)
 template <class T, class L, bool Field, bool Cutoff>
 cudaError_t launch(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
                    const PotentialResult<T>& result, cudaStream_t stream) {
-  // Cells of a problem are counted in 32 bits, blocks of a launch in 31.
+  // Cells of a problem and the points of their rows are counted in 32 bits, blocks of a launch in 31.
   const Cells cells = cells_of<L>(lattice, charges.count);
   const std::int64_t cells_of_problem = cells.blocks / charges.count * L::threads;
-  if (cells.blocks > 0x7fffffff || cells_of_problem > 0xffffffff) return cudaErrorInvalidValue;
+  const std::int64_t longest = std::max(lattice.shape.nx, lattice.shape.ny);
+  if (cells.blocks > 0x7fffffff || std::max(cells_of_problem, longest) > 0xffffffff - L::points)
+    return cudaErrorInvalidValue;
   const unsigned staged = charges_staged<T, L, Field>(cells.rows_per_block);
-  const std::size_t bytes =
-      sizeof(MemoryOf<T, L, Field>) + cells.rows_per_block * staged * sizeof(ChargeAtRow<T, L::y, Field>);
+  const std::size_t bytes = bytes_of_block<T, L, Field>(cells.rows_per_block);
   const auto kernel = lattice_kernel<T, L, Field, Cutoff>;
-  if (bytes > 48 << 10) {
-    const auto most = static_cast<int>(bytes);
+  if (bytes > 48 << 10) {  // what is set holds for all threads of the program: the most that any launch needs
+    constexpr auto most = static_cast<int>(most_bytes_of_block<T, L, Field>());
     const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
     if (status != cudaSuccess) return status;
   }

@@ -18,8 +18,8 @@ namespace smallbatch {
 namespace {
 
 constexpr int points_per_thread = 4, point_threads = 128, points_per_block = points_per_thread * point_threads;
-constexpr int charges_in_shared_memory = 256;
-static_assert(charges_in_shared_memory % charges_per_sum == 0);
+constexpr int charges_staged = 256;
+static_assert(charges_staged % charges_per_sum == 0);
 constexpr unsigned fault_mark = 0x80000000U;  // in info, until it is finished
 
 /// What is wrong with a position; range is judged where the problem has an origin.
@@ -72,7 +72,7 @@ struct alignas(16) ShiftedCharge {
 
 template <class T, int Values>
 struct PointMemory {
-  ShiftedCharge<T> charge[charges_in_shared_memory];
+  ShiftedCharge<T> charge[charges_staged];
   T total[Values][points_per_thread][point_threads];
   unsigned again[points_per_block / warp_lanes];
   double farthest;  // charge in shared memory from the origin; infinite where T does not hold its terms
@@ -124,8 +124,12 @@ __device__ __forceinline__ bool sum_again(const ChargeBatch& charges, const Poin
   return sums.magnitude > 0;
 }
 
+/// Blocks that share a multiprocessor, at least: fewer would leave the compiler room, more would make it spill.
+template <class T>
+inline constexpr int point_blocks = is_single<T> ? 6 : 4;
+
 template <class T, bool Field, bool Cutoff>
-__global__ void __launch_bounds__(point_threads)
+__global__ void __launch_bounds__(point_threads, point_blocks<T>)
     point_kernel(ChargeBatch charges, PointBatch points, bool at_charges, PotentialOptions options,
                  Truncation<T> truncation, PotentialResult<T> result) {
   constexpr int values = Field ? 4 : 1;
@@ -161,11 +165,11 @@ __global__ void __launch_bounds__(point_threads)
 
   const std::int64_t last = faulty ? charges.offset[problem] : charges.offset[problem + 1];
 #pragma unroll 1
-  for (std::int64_t begin = charges.offset[problem]; begin < last; begin += charges_in_shared_memory) {
+  for (std::int64_t begin = charges.offset[problem]; begin < last; begin += charges_staged) {
     __syncthreads();  // the charges before these have been read by all, and the marks are clear
     double farthest = 0;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < charges_in_shared_memory; i += point_threads) {
+    for (int i = threadIdx.x; i < charges_staged; i += point_threads) {
       constexpr T nowhere = far_from_all<T>;
       ShiftedCharge<T> staged{nowhere, nowhere, nowhere, T{0}};
       if (begin + i < last) {
@@ -189,10 +193,10 @@ __global__ void __launch_bounds__(point_threads)
     const double radius = 1.05 * near_radius<T>(memory.farthest, singular_distance_of_points, Field);
     const auto near2 = static_cast<T>(radius * radius);
 
-    const auto staged = static_cast<int>(min(last - begin, static_cast<std::int64_t>(charges_in_shared_memory)));
+    const auto staged = static_cast<int>(min(last - begin, static_cast<std::int64_t>(charges_staged)));
     // The block's own charges are first .. first + points_per_block - 1 of the problem.
     const std::int64_t here = begin - charges.offset[problem];
-    const bool meets_itself = at_charges && here < first + points_per_block && here + charges_in_shared_memory > first;
+    const bool meets_itself = at_charges && here < first + points_per_block && here + charges_staged > first;
     T smallest[points_per_thread];
 #pragma unroll
     for (int p = 0; p < points_per_thread; ++p) smallest[p] = beyond[p] ? T{0} : farthest2<T>;

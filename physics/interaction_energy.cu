@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(energy_threads)
       if (charges.group[j] != 2) continue;
       const double d[3] = {s[0] - charges.position[3 * j], s[1] - charges.position[3 * j + 1],
                            s[2] - charges.position[3 * j + 2]};
-      const double r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+      const double r2 = square_of_norm(d);
       // A pair on one place is as infinite as its product of charges says.
       if (options.softening == 0 && r2 < singular2 && options.singular == Singular::infinite &&
           q * charges.charge[j] != 0)

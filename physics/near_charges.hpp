@@ -30,8 +30,8 @@ inline constexpr double largest_input = sizeof(T) == 4 ? 1e15 : 1e150;
 
 /// A field is summed from q d/rho^3, which leaves single precision's normal numbers before q/rho^2 does. With rho from
 /// `least_length` on, and charges and coordinates (from the origin) up to `largest_length` and `largest_charge`, it
-/// does not; nearer targets are summed in double precision, and so are all targets of problems that hold larger
-/// numbers.
+/// does not; nearer targets are summed in double precision, and so are all targets of problems that hold larger numbers
+/// (at points, on the GPU, a point that is too far from the origin alone).
 inline constexpr double least_length = 0x1p-30, largest_length = 0x1p30, largest_charge = 0x1p30;
 
 /// Whether single precision does not hold the terms of a problem with coordinates and charges up to these.

@@ -54,9 +54,10 @@ inline constexpr double net_charge_tolerance = 0x1p-40;
 ///
 /// Double precision (double): the same with 2^-51, 2^-52, 2^-49 and 2^-50.
 ///
-/// The first terms hold for roundings that do not all go one way. Where up to 15 charges in a row each give less than
-/// half a unit in the last place of what one beside them gives, and all have one sign, they are lost together: V may
-/// then be wrong by 2.5 times its bound, E by 3 times. Where single precision's range does not hold the terms
+/// The first terms hold for roundings that do not all go one way. Where up to 15 charges in a row (63 where E is
+/// concerned) each give less than half a unit in the last place of what one beside them gives, and all have one sign,
+/// they are lost together: V and E may then be wrong by 4 times their bounds. In E's bound in single precision a charge
+/// counts as 2^-30 e at least. Where single precision's range does not hold the terms
 /// (physics/near_charges.hpp), they are summed in double precision; fields in double precision need every rho_i between
 /// 1e-100 and 1e100 angstrom.
 ///

@@ -21,6 +21,9 @@ struct SoftwareRsqrt {
   float seed, correction;
 };
 
+/// Production's (add_root, physics/direct_sum_device.cuh): as exact as the hardware's.
+inline constexpr int production_rsqrt_degree = 4;
+
 /// The seed's constant.
 inline constexpr int rsqrt_magic = 0x5f600000;
 /// Gives seeds below zero, and so -1/sqrt(x); the correction is the same.

@@ -141,7 +141,7 @@ TEST_P(PotentialOptionsTest, CutOffWithinTheBounds) {
   problem.add(problem.position[3], problem.position[4], problem.position[5], 1);
   problem.add(problem.origin[0] + 1.9, problem.origin[1], problem.origin[2], -1);
   for (const double cutoff : {2.0, 6.0, 17.0})
-    for (const Where& where : {Where(at_points), Where(at_charges), Where(13, 10, 9)})
+    for (const Where& where : {Where(at_points), Where(at_charges), Where(13, 10, 9), Where(2, 3, 40)})
       for_both_precisions([&](auto zero) {
         using T = decltype(zero);
         const PotentialOptions options{Singular::infinite, 2, 0, cutoff};

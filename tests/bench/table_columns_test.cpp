@@ -1,5 +1,5 @@
 // The tables, from measurements whose rates are known by hand.
-#include "bench/markdown.hpp"
+#include "bench/table_columns.hpp"
 
 #include <gtest/gtest.h>
 
@@ -148,13 +148,14 @@ TEST_F(Markdown, SizesAreComparedWithTheFirst) {
   EXPECT_NE(sizes_row(ladder, measured, 4e9, roofline).find("wrong, not timed"), std::string::npos);
 }
 
-TEST_F(Markdown, SmallSizesStandBesideTheLargeOnesRate) {
-  EXPECT_EQ(small_sizes_row(ladder, measured, 20e9, 250e-6), "| solve, n=4 | 1000.0 | 750.0 | 100.0 | 10.0 | 7.5 |\n");
-  const std::int64_t columns = bars(line_of(small_sizes_head(), "| problem"));
+TEST_F(Markdown, PotentialCallsStandBesideTheLargeOnesRate) {
+  EXPECT_EQ(potential_calls_row(ladder, measured, 20e9, 250e-6),
+            "| solve, n=4 | 1000.0 | 750.0 | 100.0 | 10.0 | 7.5 |\n");
+  const std::int64_t columns = bars(line_of(potential_calls_head(), "| problem"));
   EXPECT_EQ(columns, 7);
-  EXPECT_EQ(bars(small_sizes_row(ladder, measured, 0, 0)), columns);
+  EXPECT_EQ(bars(potential_calls_row(ladder, measured, 0, 0)), columns);
   measured.right = false;
-  EXPECT_EQ(bars(small_sizes_row(ladder, measured, 20e9, 0)), columns);
+  EXPECT_EQ(bars(potential_calls_row(ladder, measured, 20e9, 0)), columns);
 }
 
 TEST(MarkdownOfCalls, MicrosecondsAndTheRatio) {

@@ -1,4 +1,4 @@
-#include "bench/markdown.hpp"
+#include "bench/table_columns.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -148,12 +148,13 @@ std::string sizes_row(const Ladder& ladder, const Measurement& measured, double 
   return line(cells);
 }
 
-std::string small_sizes_head() {
+std::string potential_calls_head() {
   return head({"problem", "microseconds from call to result", "beyond an empty kernel",
                "at the rate of the large problem", "ratio", "ratio beyond an empty kernel"});
 }
 
-std::string small_sizes_row(const Ladder& ladder, const Measurement& measured, double large_rate, double empty_call) {
+std::string potential_calls_row(const Ladder& ladder, const Measurement& measured, double large_rate,
+                                double empty_call) {
   if (!measured.right) return line({ladder.title, "wrong, not timed", "", "", "", ""});
   const double seconds = measured.median_seconds, beyond = seconds - empty_call;
   if (!(large_rate > 0)) return line({ladder.title, fixed(1e6 * seconds, 1), fixed(1e6 * beyond, 1), "", "", ""});

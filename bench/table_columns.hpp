@@ -26,10 +26,11 @@ std::string ladder_row(const Ladder& ladder, const Step& step, const Measurement
 std::string sizes_head(const Ladder& first);
 std::string sizes_row(const Ladder& ladder, const Measurement& measured, double first_rate, const Roofline& roofline);
 
-/// The same for problems so small that the call's own time shows, beside what they would take at `large_rate`, work per
-/// second; 0 where that is not known.
-std::string small_sizes_head();
-std::string small_sizes_row(const Ladder& ladder, const Measurement& measured, double large_rate, double empty_call);
+/// Single calls of a potential, whose own time shows: beside an empty kernel's, `empty_call` seconds, and beside what
+/// they would take at `large_rate`, work per second; 0 where that is not known.
+std::string potential_calls_head();
+std::string potential_calls_row(const Ladder& ladder, const Measurement& measured, double large_rate,
+                                double empty_call);
 
 /// Title, column names and rule of the table of single calls: one column per step, and the ratio of the last one's time
 /// to that of the step called `beside`.
