@@ -609,16 +609,28 @@ cudaError_t launch(const ChargeBatch& charges, const LatticeBatch& lattice, cons
   return cudaGetLastError();
 }
 
-/// Large tiles where they fill the device, small ones where those spread few points over more of it. A cut-off takes
-/// tiles of its own: the smaller they are, the fewer charges are within reach.
-template <class T, class Large, class Small, class WithCutoff, bool Field>
+/// The tiles of a precision, with a field or without. A cut-off takes tiles of its own: the smaller they are, the fewer
+/// charges are within reach.
+template <class L, class M, class S, class C>
+struct Tiles {
+  using Large = L;
+  using Medium = M;
+  using Small = S;
+  using WithCutoff = C;
+};
+
+/// Large tiles where they fill the device, smaller ones where those spread few points over more of it.
+template <class T, class Tiles, bool Field>
 cudaError_t launch_best(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
                         const PotentialResult<T>& result, cudaStream_t stream) {
-  if (options.cutoff > 0) return launch<T, WithCutoff, Field, true>(charges, lattice, options, result, stream);
-  constexpr std::int64_t blocks_that_fill = 1024;
-  if (cells_of<Large>(lattice, charges.count).blocks < blocks_that_fill)
-    return launch<T, Small, Field, false>(charges, lattice, options, result, stream);
-  return launch<T, Large, Field, false>(charges, lattice, options, result, stream);
+  constexpr std::int64_t large_blocks_that_fill = 1024, medium_blocks_that_fill = 256;
+  if (options.cutoff > 0)
+    return launch<T, typename Tiles::WithCutoff, Field, true>(charges, lattice, options, result, stream);
+  if (cells_of<typename Tiles::Large>(lattice, charges.count).blocks >= large_blocks_that_fill)
+    return launch<T, typename Tiles::Large, Field, false>(charges, lattice, options, result, stream);
+  if (cells_of<typename Tiles::Medium>(lattice, charges.count).blocks >= medium_blocks_that_fill)
+    return launch<T, typename Tiles::Medium, Field, false>(charges, lattice, options, result, stream);
+  return launch<T, typename Tiles::Small, Field, false>(charges, lattice, options, result, stream);
 }
 
 }  // namespace
@@ -628,9 +640,11 @@ cudaError_t launch_lattices<float>(const ChargeBatch& charges, const LatticeBatc
                                    const PotentialOptions& options, const PotentialResult<float>& result,
                                    cudaStream_t stream) {
   using Small = Tile<float, 4, 1, 128>;
-  using WithCutoff = Tile<float, 4, 2, 128>;
-  const auto kernel = result.field == nullptr ? launch_best<float, Tile<float, 4, 4, 128, 4>, Small, WithCutoff, false>
-                                              : launch_best<float, Tile<float, 4, 4, 64, 6>, Small, WithCutoff, true>;
+  using Medium = Tile<float, 4, 2, 128>;
+  using ForPotential = Tiles<Tile<float, 4, 4, 128, 4>, Medium, Small, Medium>;
+  using ForField = Tiles<Tile<float, 4, 4, 64, 6>, Small, Small, Medium>;
+  const auto kernel =
+      result.field == nullptr ? launch_best<float, ForPotential, false> : launch_best<float, ForField, true>;
   return kernel(charges, lattice, options, result, stream);
 }
 template <>
@@ -638,8 +652,10 @@ cudaError_t launch_lattices<double>(const ChargeBatch& charges, const LatticeBat
                                     const PotentialOptions& options, const PotentialResult<double>& result,
                                     cudaStream_t stream) {
   using Small = Tile<double, 2, 2, 64>;
-  const auto kernel = result.field == nullptr ? launch_best<double, Tile<double, 4, 2, 128>, Small, Small, false>
-                                              : launch_best<double, Small, Small, Small, true>;
+  using ForPotential = Tiles<Tile<double, 4, 2, 128>, Small, Small, Small>;
+  using ForField = Tiles<Small, Small, Small, Small>;
+  const auto kernel =
+      result.field == nullptr ? launch_best<double, ForPotential, false> : launch_best<double, ForField, true>;
   return kernel(charges, lattice, options, result, stream);
 }
 
