@@ -19,6 +19,10 @@ struct Avx2Lanes {
   static Float smaller(Float a, Float b) { return _mm256_min_ps(a, b); }
   static Double smaller(Double a, Double b) { return _mm256_min_pd(a, b); }
   static Double inverse_sqrt(Double r2) { return 1.0 / _mm256_sqrt_pd(r2); }
+  template <class Mask>
+  static bool any(Mask mask) {
+    return _mm256_movemask_pd(reinterpret_cast<__m256d>(mask)) != 0;
+  }
 };
 }  // namespace
 

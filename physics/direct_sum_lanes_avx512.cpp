@@ -1,5 +1,6 @@
-// AVX-512. Single precision takes the hardware's 14-bit estimate y of 1/sqrt(a) and one step of Newton's method,
-// y (1 + e/2) with e = 1 - a y^2, |e| < 2^-12.9, so what is left is 3/8 e^2 < 2^-27.
+// AVX-512. The hardware's 14-bit estimate y of 1/sqrt(a) has e = 1 - a y^2 with |e| < 2^-12.9. Single precision takes
+// one step of Newton's method, y (1 + e/2), which leaves 3/8 e^2 < 2^-27; double precision one of third order,
+// y (1 + e/2 + 3/8 e^2), which leaves 5/16 e^3 < 2^-40, and one of Newton's: less time than a root and a division.
 #include <immintrin.h>
 
 #include "physics/direct_sum_lanes_body.hpp"
@@ -19,7 +20,18 @@ struct Avx512Lanes {
   }
   static Float smaller(Float a, Float b) { return _mm512_maskz_min_ps(0xffff, a, b); }
   static Double smaller(Double a, Double b) { return _mm512_maskz_min_pd(0xff, a, b); }
-  static Double inverse_sqrt(Double r2) { return 1.0 / _mm512_maskz_sqrt_pd(0xff, r2); }
+  static Double inverse_sqrt(Double r2) {
+    const Double y = _mm512_maskz_rsqrt14_pd(0xff, r2);
+    const Double e = 1.0 - (r2 * y) * y;
+    const Double z = y + (y * e) * (0.5 + 0.375 * e);
+    const Double f = 1.0 - (r2 * z) * z;
+    return z + (z * f) * 0.5;
+  }
+  template <class Mask>
+  static bool any(Mask mask) {
+    const auto bits = reinterpret_cast<__m512i>(mask);
+    return _mm512_test_epi64_mask(bits, bits) != 0;
+  }
 };
 }  // namespace
 

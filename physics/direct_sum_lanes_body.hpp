@@ -11,7 +11,7 @@
 // linkage compiled with AVX-512 could be the copy that the linker keeps for the whole program.
 //
 // A Lanes type names the set's vectors of float and double (GCC vector types, so that + - * and ?: work), its inverse
-// square roots and its smaller of two vectors.
+// square roots, its smaller of two vectors, and whether any lane of a comparison of doubles is true.
 #pragma once
 
 #include "physics/direct_sum_lanes.hpp"
@@ -223,18 +223,20 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
           const Double dy = (y - charges.y[i]) + (y_low - charges.y_low[i]);
           const Double dz = (z - charges.z[i]) + (z_low - charges.z_low[i]);
           const Double r2 = dx * dx + (dy * dy + dz * dz);
-          Double all_q = none + charges.q[i];
+          Double q = none + charges.q[i], rho2 = r2 + constants.softening2;
           Mask left_out = r2 < singular_distance_squared;
           if constexpr (leave_own_out) {
             const Mask is_own = own == Mask{} + i;
-            all_q = is_own ? none : all_q;
+            q = is_own ? none : q;
             left_out |= is_own;
           }
-          const Double all_magnitude = all_q < none ? -all_q : all_q;
-          net += left_out ? all_q : none;
-          magnitude += left_out ? all_magnitude : none;
-          // A charge of 0 at any distance adds nothing.
-          const Double q = left_out ? none : all_q, rho2 = left_out ? one : r2 + constants.softening2;
+          if (Lanes::any(left_out)) {  // rare
+            net += left_out ? q : none;
+            magnitude += left_out ? (q < none ? -q : q) : none;
+            // A charge of 0 at any distance adds nothing.
+            q = left_out ? none : q;
+            rho2 = left_out ? one : rho2;
+          }
           add_term<Lanes, field, truncated>(group, q, dx, dy, dz, r2, rho2, constants);
         }
         for (int value = 0; value < values; ++value) {

@@ -105,5 +105,27 @@ TEST(DirectSumLanes, SinglePrecisionRootsAreGoodToTheLastPlaces) {
   }
 }
 
+TEST(DirectSumLanes, DoublePrecisionRootsAreGoodToTheLastPlaces) {
+  // The same: under 2^-52, from one end of the range that coordinates may have to the other.
+  const double zero = 0, one = 1;
+  const DoubleCharges charges{1, &zero, &zero, &zero, &zero, &zero, &zero, &one};
+  for (const DirectSumLanes* const lanes : supported_direct_sum_lanes()) {
+    double worst = 0;
+    for (const double scale : {0x1p-480, 0x1p-33, 1.0, 0x1p33, 0x1p498})
+      for (int call = 0; call < 500; ++call) {
+        DoubleTargets targets{};
+        targets.count = targets_per_call;
+        for (int i = 0; i < targets_per_call; ++i) targets.x[i] = scale * (1 + (call * targets_per_call + i) / 10000.0);
+        DoubleSums sums;
+        lanes->sum_double(charges, {}, targets, {}, 0, sums);
+        for (int i = 0; i < targets_per_call; ++i)
+          worst = std::max(
+              worst, std::abs(static_cast<double>(
+                         static_cast<long double>(sums.potential[i]) * static_cast<long double>(targets.x[i]) - 1)));
+      }
+    EXPECT_LT(worst, 2 * 0x1p-53) << lanes->name;
+  }
+}
+
 }  // namespace
 }  // namespace smallbatch::testing
