@@ -11,11 +11,7 @@ struct Avx2Lanes {
   using Float = __m256;
   using Double = __m256d;
   static constexpr int float_vectors = 2;
-  static Float inverse_sqrt(Float r2) {
-    const Float y = _mm256_rsqrt_ps(r2);
-    const Float e = 1.0F - (r2 * y) * y;
-    return y + (y * e) * (0.5F + 0.375F * e);
-  }
+  static Float inverse_sqrt(Float r2) { return third_order_step<float>(r2, _mm256_rsqrt_ps(r2)); }
   static Float smaller(Float a, Float b) { return _mm256_min_ps(a, b); }
   static Double smaller(Double a, Double b) { return _mm256_min_pd(a, b); }
   static Double inverse_sqrt(Double r2) { return 1.0 / _mm256_sqrt_pd(r2); }

@@ -13,19 +13,12 @@ struct Avx512Lanes {
   using Double = __m512d;
   static constexpr int float_vectors = 4;
   // (The forms without a mask make GCC 12 warn of an uninitialised variable in its own header.)
-  static Float inverse_sqrt(Float r2) {
-    const Float y = _mm512_maskz_rsqrt14_ps(0xffff, r2);
-    const Float e = 1.0F - (r2 * y) * y;
-    return y + (y * e) * 0.5F;
-  }
+  static Float inverse_sqrt(Float r2) { return second_order_step<float>(r2, _mm512_maskz_rsqrt14_ps(0xffff, r2)); }
   static Float smaller(Float a, Float b) { return _mm512_maskz_min_ps(0xffff, a, b); }
   static Double smaller(Double a, Double b) { return _mm512_maskz_min_pd(0xff, a, b); }
   static Double inverse_sqrt(Double r2) {
-    const Double y = _mm512_maskz_rsqrt14_pd(0xff, r2);
-    const Double e = 1.0 - (r2 * y) * y;
-    const Double z = y + (y * e) * (0.5 + 0.375 * e);
-    const Double f = 1.0 - (r2 * z) * z;
-    return z + (z * f) * 0.5;
+    const Double better = third_order_step<double>(r2, _mm512_maskz_rsqrt14_pd(0xff, r2));
+    return second_order_step<double>(r2, better);
   }
   template <class Mask>
   static bool any(Mask mask) {

@@ -35,6 +35,20 @@ std::int64_t end_of(std::int64_t begin, std::int64_t length, std::int64_t most) 
   return most - begin < length ? most : begin + length;
 }
 
+// From an estimate y of 1/sqrt(a) to a better one, with e = 1 - a y^2.
+/// Newton's: leaves 3/8 e^2.
+template <class T, class Vector>
+Vector second_order_step(Vector a, Vector y) {
+  const Vector e = T{1} - (a * y) * y;
+  return y + (y * e) * T{0.5};
+}
+/// Leaves 5/16 e^3.
+template <class T, class Vector>
+Vector third_order_step(Vector a, Vector y) {
+  const Vector e = T{1} - (a * y) * y;
+  return y + (y * e) * (T{0.5} + T{0.375} * e);
+}
+
 /// The numbers of an interaction that a term needs.
 template <class T>
 struct Constants {

@@ -175,6 +175,12 @@ struct Block {
   unsigned first_cell;
 };
 
+/// Point `bit` of the block is to be summed again.
+template <class M>
+__device__ __forceinline__ void mark_again(unsigned bit, M& memory) {
+  atomicOr(&memory.again[bit / warp_lanes], 1U << (bit % warp_lanes));
+}
+
 /// Marks the points of the block that lie near a charge, and counts the charge if it lies on a lattice point.
 template <class T, class L, bool Field, class M>
 __device__ __forceinline__ void mark_near(const LatticeBatch& lattice, const Cells& cells, const Block& block,
@@ -198,7 +204,7 @@ __device__ __forceinline__ void mark_near(const LatticeBatch& lattice, const Cel
             ((z - lattice.first_plane) * cells.y + y / L::y) * cells.x + x / L::x - block.first_cell;
         if (cell < 0 || cell >= L::threads || z >= lattice.first_plane + lattice.plane_count) continue;
         const auto bit = static_cast<unsigned>(cell * L::points + y % L::y * L::x + x % L::x);
-        atomicOr(&memory.again[bit / warp_lanes], 1U << (bit % warp_lanes));
+        mark_again(bit, memory);
       }
 }
 
@@ -567,10 +573,7 @@ __global__ void __launch_bounds__(L::threads, L::blocks)
           T& stored = v == 0 ? result.potential[index] : result.field[3 * index + v - 1];
           stored = faults == 0 ? static_cast<T>(value) : static_cast<T>(NAN);
         }
-        if (all_again) {
-          const unsigned bit = threadIdx.x * L::points + point;
-          atomicOr(&memory.again[bit / warp_lanes], 1U << (bit % warp_lanes));
-        }
+        if (all_again) mark_again(threadIdx.x * L::points + point, memory);
       }
     }
   }

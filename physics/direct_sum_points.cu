@@ -179,8 +179,8 @@ __global__ void __launch_bounds__(point_threads, point_blocks<T>)
         if (q != 0) {
           staged = {static_cast<T>(s[0]), static_cast<T>(s[1]), static_cast<T>(s[2]), static_cast<T>(q)};
           const double norm = sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2]);
-          const bool beyond = is_single<T> && leaves_single_range(options, Field, norm, fabs(q));
-          farthest = fmax(farthest, beyond ? HUGE_VAL : norm);
+          farthest =
+              fmax(farthest, is_single<T> && leaves_single_range(options, Field, norm, fabs(q)) ? HUGE_VAL : norm);
         }
       }
       memory.charge[i] = staged;
