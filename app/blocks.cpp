@@ -10,9 +10,9 @@ constexpr std::int64_t bytes_per_charge = 4 * sizeof(double);
 constexpr std::int64_t bytes_per_point = 3 * sizeof(double);
 constexpr std::int64_t bytes_per_verdict = 5;  // int8 and float32
 
-/// Answer, backward error, rcond, smallest pivot; ln det A; status, repaired pivots.
+/// Answer, backward error, rcond, smallest pivot, perturbation; ln det A; status, repaired pivots.
 std::int64_t solution_bytes(const SolveSet& set) {
-  const std::int64_t numbers = set.shape.solution_size() + (set.shape.determinant_only ? 2 : 3);
+  const std::int64_t numbers = set.shape.solution_size() + (set.shape.determinant_only ? 3 : 4);
   return bytes_of(set.type) * numbers + 8 + 4 + 4;
 }
 

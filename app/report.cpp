@@ -40,7 +40,8 @@ std::string numbers_text(const SetOutcome& set, double pivot_floor) {
   if (set.repaired_pivots > 0)
     text += ", " + std::to_string(set.repaired_pivots) + (set.repaired_pivots == 1 ? " pivot" : " pivots") + " of " +
             std::to_string(set.repaired_systems) + (set.repaired_systems == 1 ? " system" : " systems") +
-            " raised to the floor of " + number("%g", pivot_floor);
+            " raised to the floor of " + number("%g", pivot_floor) + ", by at most " +
+            number("%.3g", set.largest_perturbation) + " of a diagonal element";
   return text;
 }
 
@@ -145,6 +146,7 @@ std::string report_json(const RunReport& report) {
       entry["smallest_rcond"] = optional_json(set.smallest_rcond);
       entry["repaired_pivots"] = set.repaired_pivots;
       entry["repaired_systems"] = set.repaired_systems;
+      entry["largest_perturbation"] = set.largest_perturbation;
     }
     if (set.lane == "potential") {
       entry["targets"] = target_kind_name(set.targets);

@@ -49,7 +49,8 @@ constexpr double roundoff(ScalarType type) { return type == ScalarType::float32 
 template <class T>
 bool looks_failed(const SpdBlock<T>& block, const T* x, std::size_t s) {
   bool failed = std::all_of(x, x + block.shape.solution_size(), [](T v) { return std::isnan(v); });
-  for (const std::vector<T>* numbers : {&block.backward_error, &block.rcond, &block.smallest_pivot})
+  for (const std::vector<T>* numbers :
+       {&block.backward_error, &block.rcond, &block.smallest_pivot, &block.perturbation})
     failed = failed && (numbers->empty() || std::isnan((*numbers)[s]));
   return failed && (block.log_determinant.empty() || std::isnan(block.log_determinant[s])) &&
          (block.repaired.empty() || block.repaired[s] == 0);
@@ -60,12 +61,18 @@ template <class T>
 double judge_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement, std::size_t s) {
   if (block.rcond.empty()) return 0;
   const double rcond = block.rcond[s], pivot = block.smallest_pivot[s], log_determinant = block.log_determinant[s];
+  const bool has_perturbation = !block.perturbation.empty();
+  const double perturbation = has_perturbation ? block.perturbation[s] : 0;
   if (!(rcond >= 0) || !(pivot > 0) || !std::isfinite(log_determinant) || block.repaired[s] < 0) return infinity;
+  if (has_perturbation && (!(perturbation >= 0) || (perturbation == 0) != (block.repaired[s] == 0))) return infinity;
   if (judgement.info != 0) return 0;  // rounding decides whether A has these numbers
-  if (!within(std::abs(block.repaired[s] - judgement.repaired), judgement.repaired_bound)) return infinity;
-  return std::max({error_over_bound(rcond, judgement.rcond, judgement.rcond_bound),
-                   error_over_bound(pivot, judgement.smallest_pivot, judgement.smallest_pivot_bound),
-                   error_over_bound(log_determinant, judgement.log_determinant, judgement.log_determinant_bound)});
+  if (judgement.undecided) return within(perturbation, 1.001 * judgement.largest_perturbation) ? 0 : infinity;
+  if (block.repaired[s] != judgement.repaired) return infinity;
+  return std::max(
+      {error_over_bound(rcond, judgement.rcond, judgement.rcond_bound),
+       error_over_bound(pivot, judgement.smallest_pivot, judgement.smallest_pivot_bound),
+       error_over_bound(log_determinant, judgement.log_determinant, judgement.log_determinant_bound),
+       has_perturbation ? error_over_bound(perturbation, judgement.perturbation, judgement.perturbation_bound) : 0});
 }
 
 /// Error over bound of one system, by the rule at the top of verification.hpp.
@@ -82,8 +89,10 @@ double judge(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, 
   const double numbers = judge_numbers(block, judgement, s);
   if (shape.determinant_only) return numbers;
   const double expected = judgement.backward_error;
-  if (!within(error_over_bound(block.backward_error[s], expected, 0.01 * expected + shape.n * 0x1p-53), 1))
-    return infinity;
+  // Residuals are computed in twice the precision of T; before format 1.3, in double precision.
+  const bool in_double = sizeof(T) == sizeof(float) || block.perturbation.empty();
+  const double rounding = in_double ? shape.n * 0x1p-53 : 0x1p-59;
+  if (!within(error_over_bound(block.backward_error[s], expected, 0.01 * expected + rounding), 1)) return infinity;
   return std::max({numbers, error_over_bound(judgement.residual_ratio, 0, spd_ratio_limit),
                    error_over_bound(judgement.forward_ratio, 0, spd_ratio_limit)});
 }
@@ -165,6 +174,8 @@ void SetOutcome::count_numbers(const SpdBlock<T>& block) {
     if (!block.repaired.empty() && block.repaired[s] != 0) {
       repaired_pivots += block.repaired[s];
       ++repaired_systems;
+      if (!block.perturbation.empty())
+        largest_perturbation = std::max(largest_perturbation, static_cast<double>(block.perturbation[s]));
     }
   }
 }

@@ -14,6 +14,8 @@ std::string describe_spd_info(std::int32_t info) {
       return "b holds a NaN or an infinity";
     case info_result_not_finite:
       return "the solution overflowed";
+    case info_result_underflowed:
+      return "the solution underflowed";
     default:
       break;
   }

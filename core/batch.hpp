@@ -55,28 +55,34 @@ inline constexpr std::int32_t info_matrix_not_finite = -1;     ///< A holds a Na
 inline constexpr std::int32_t info_matrix_not_symmetric = -2;  ///< |a_ij - a_ji| > n eps sqrt(|a_ii a_jj|) somewhere
 inline constexpr std::int32_t info_rhs_not_finite = -3;        ///< b holds a NaN or an infinity
 inline constexpr std::int32_t info_result_not_finite = -4;     ///< all pivots were positive, but x overflowed
+/// All pivots were positive, but some right-hand side's x is so small that rounding it to T, which has no smaller
+/// numbers there, changes it by more than 8 u ||x||_1 (u = 2^-24 or 2^-53).
+inline constexpr std::int32_t info_result_underflowed = -5;
 
 /// One line for people: "solved", "pivot 3 is not positive", "A is not symmetric", ...
 std::string describe_spd_info(std::int32_t info);
 
+/// The stride of systems that lie one right after the other.
+inline constexpr std::int64_t tight = -1;
+
 /// Input of a solver. Arrays are stacked with the batch first: a (count, matrix_size), b (count, n, nrhs) with the
 /// right-hand side index fastest; b is ignored (may be null) where nrhs is 0. System k starts k strides after the
-/// first, in numbers; a stride of 0 means one system right after the other.
+/// first, in numbers. A stride of 0: one matrix, or one set of right-hand sides, for all systems.
 template <class T>
 struct SpdBatch {
   SpdShape shape;
   std::int64_t count = 0;
   const T* a = nullptr;
   const T* b = nullptr;
-  std::int64_t a_stride = 0, b_stride = 0;
+  std::int64_t a_stride = tight, b_stride = tight;
 
-  [[nodiscard]] std::int64_t a_step() const { return a_stride == 0 ? shape.matrix_size() : a_stride; }
-  [[nodiscard]] std::int64_t b_step() const { return b_stride == 0 ? shape.rhs_size() : b_stride; }
+  [[nodiscard]] std::int64_t a_step() const { return a_stride == tight ? shape.matrix_size() : a_stride; }
+  [[nodiscard]] std::int64_t b_step() const { return b_stride == tight ? shape.rhs_size() : b_stride; }
 };
 
-/// Output of a solver: x (count, n, nrhs), or (count, n, n) for the inverse, with a stride as in SpdBatch; all others
-/// (count). A null pointer means that the number is not wanted, and is not computed; info is always wanted, x unless
-/// the determinant alone is.
+/// Output of a solver: x (count, n, nrhs), or (count, n, n) for the inverse, with a stride as in SpdBatch (but not 0);
+/// all others (count). A null pointer means that the number is not wanted, and is not computed; info is always wanted,
+/// x unless the determinant alone is.
 template <class T>
 struct SpdSolution {
   T* x = nullptr;
@@ -85,11 +91,12 @@ struct SpdSolution {
   T* rcond = nullptr;                 ///< 1 / (||A||_1 ||A^-1||_1)
   T* smallest_pivot = nullptr;        ///< min_k d_k of A = L D L^T
   double* log_determinant = nullptr;  ///< ln det A = sum_k ln d_k
-  std::int32_t* repaired = nullptr;   ///< pivots that the floor of SpdOptions replaced
-  std::int64_t x_stride = 0;
+  std::int32_t* repaired = nullptr;   ///< pivots that the floor of SpdOptions raised
+  T* perturbation = nullptr;          ///< max_k e_k / a_kk of what raising them added, A + diag(e); 0 without repairs
+  std::int64_t x_stride = tight;
 
   [[nodiscard]] std::int64_t x_step(const SpdShape& shape) const {
-    return x_stride == 0 ? shape.solution_size() : x_stride;
+    return x_stride == tight ? shape.solution_size() : x_stride;
   }
 };
 
@@ -100,7 +107,7 @@ struct SpdBlock {
   std::int64_t first = 0;
   std::int64_t count = 0;
   AlignedVector<T> a, b, x;
-  std::vector<T> backward_error, rcond, smallest_pivot;
+  std::vector<T> backward_error, rcond, smallest_pivot, perturbation;
   std::vector<double> log_determinant;
   std::vector<std::int32_t> info, repaired;
 
@@ -118,12 +125,13 @@ struct SpdBlock {
     log_determinant.resize(c);
     info.resize(c);
     repaired.resize(c);
+    perturbation.resize(c);
   }
   [[nodiscard]] SpdBatch<T> batch() const { return {shape, count, a.data(), b.data()}; }
   [[nodiscard]] SpdSolution<T> solution() {
-    return {x.data(),       info.data(),           shape.determinant_only ? nullptr : backward_error.data(),
-            rcond.data(),   smallest_pivot.data(), log_determinant.data(),
-            repaired.data()};
+    return {x.data(),        info.data(),           shape.determinant_only ? nullptr : backward_error.data(),
+            rcond.data(),    smallest_pivot.data(), log_determinant.data(),
+            repaired.data(), perturbation.data()};
   }
 };
 

@@ -11,8 +11,8 @@
 namespace smallbatch {
 
 /// What is written, and the newest that is read without a warning.
-inline constexpr std::int32_t format_major = 1, format_minor = 2;
-/// "1.2" and "(1, 2)"
+inline constexpr std::int32_t format_major = 1, format_minor = 3;
+/// "1.3" and "(1, 3)"
 inline const std::string format_version = std::to_string(format_major) + "." + std::to_string(format_minor);
 inline const std::string format_pair = "(" + std::to_string(format_major) + ", " + std::to_string(format_minor) + ")";
 

@@ -12,6 +12,7 @@ struct ResultReader::Impl {
   std::vector<SolveSet> solve_sets;
   std::vector<PotentialSet> potential_sets;
   bool has_numbers = true;     ///< about A: rcond, smallest_pivot, log_determinant, repaired; format 1.0 lacks them
+  bool has_perturbation = true;  ///< formats before 1.3 lack it
   bool has_statistics = true;  ///< of V: V_min, V_max, V_mean; formats 1.0 and 1.1 lack them
 
   void expect_type_name(const std::string& dataset, const std::string& expected) const {
@@ -82,6 +83,7 @@ struct ResultReader::Impl {
     expect_numbers(group + "/smallest_pivot", type, set.batch);
     expect_numbers(group + "/log_determinant", "float64", set.batch);
     expect_numbers(group + "/repaired", "int32", set.batch);
+    if (has_perturbation) expect_numbers(group + "/perturbation", type, set.batch);
     return set;
   }
 
@@ -125,6 +127,7 @@ struct ResultReader::Impl {
     const std::int64_t minor = check_format(file, warnings);
     has_numbers = minor >= 1;
     has_statistics = minor >= 2;
+    has_perturbation = minor >= 3;
     if (!smallbatch::is_result_file(file)) {
       throw Error(ErrorKind::bad_input, "cannot use " + file.path() +
                                             " (it is not a results file: /provenance has no kind \"results\"). Give a "
@@ -162,6 +165,7 @@ void ResultReader::read(const SolveSet& set, std::int64_t first, std::int64_t co
   fill("/smallest_pivot", block.smallest_pivot, 1, has_numbers);
   fill("/log_determinant", block.log_determinant, 1, has_numbers);
   fill("/repaired", block.repaired, 1, has_numbers);
+  fill("/perturbation", block.perturbation, 1, impl_->has_perturbation);
 }
 
 template <class T>

@@ -91,6 +91,7 @@ void ResultWriter::add(const SolveSet& set) {
   impl_->file.create(group + "/smallest_pivot", type, {set.batch});
   impl_->file.create(group + "/log_determinant", ElementType::float64, {set.batch});
   impl_->file.create(group + "/repaired", ElementType::int32, {set.batch});
+  impl_->file.create(group + "/perturbation", type, {set.batch});
 }
 
 template <class T>
@@ -106,6 +107,7 @@ void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   impl_->file.write(group + "/smallest_pivot", {systems}, block.smallest_pivot.data());
   impl_->file.write(group + "/log_determinant", {systems}, block.log_determinant.data());
   impl_->file.write(group + "/repaired", {systems}, block.repaired.data());
+  impl_->file.write(group + "/perturbation", {systems}, block.perturbation.data());
 }
 
 void ResultWriter::add(const PotentialSet& set, ScalarType type) {

@@ -70,11 +70,6 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, N>::resid
         __syncwarp();  // the powers are complete
         scale_rhs<T, L, C>(matrix, lane, far, b, shift);
       }
-      if (args.pivot_floor > 0) {
-        __syncwarp();  // the solution before has been judged, whose place the floors take
-        store_floors<T, L>(args, lane, far, matrix);
-        __syncwarp();  // the floors are complete
-      }
       T pivots[L::rows];
       if constexpr (in_shared_memory) {
         __syncwarp();  // both triangles and the right-hand sides have been read
@@ -86,7 +81,7 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, N>::resid
         for (int c = 0; c < C; ++c)
 #pragma unroll
           for (int u = 0; u < L::rows; ++u) rhs[c * N + L::lanes * u + lane] = b[c][u];
-        eliminate_in_shared_memory<T, L, C, false>(args, lane, matrix, rhs);
+        eliminate_in_shared_memory<T, L, C, false>(lane, matrix, rhs);
 #pragma unroll
         for (int c = 0; c < C; ++c)
 #pragma unroll
@@ -97,7 +92,7 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, N>::resid
       } else {
         load_whole_rows<T, L>(matrix, lane, a);
         if (scaled) scale_rows<T, L>(matrix, lane, a);
-        eliminate_gauss_jordan<T, L, C>(args, group, lane, memory, a, b);
+        eliminate_gauss_jordan<T, L, C>(group, lane, memory, a, b);
       }
       collect_pivots<T, L>(matrix, lane, pivots);
 #pragma unroll
@@ -105,22 +100,25 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, N>::resid
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) b[c][u] *= reciprocal(pivots[u]);
 
-      bool bad = false;
+      bool bad = false, tiny = false;
 #pragma unroll
-      for (int c = 0; c < C; ++c)
+      for (int c = 0; c < C; ++c) {
+        if (scaled)
+          tiny |= rescale<T, L>(b[c], memory.rhs[group] + lane, [&](int u) {
+            return scaling_exponent<T, L>(matrix, L::lanes * u + lane, far) - shift[c];
+          });
 #pragma unroll
-        for (int u = 0; u < L::rows; ++u) {
-          if (scaled) b[c][u] = scale(b[c][u], scaling_exponent<T, L>(matrix, L::lanes * u + lane, far) - shift[c]);
-          bad |= not_finite(b[c][u]);
-        }
+        for (int u = 0; u < L::rows; ++u) bad |= not_finite(b[c][u]);
+      }
       if (first_rhs == 0 && args.pivot_numbers)
         store_pivots<T, L>(args, once_more(task), mine, fresh(lane), far, matrix, pivots);
       const int bad_pivot = first_bad_pivot<T, L>(lane, pivots);
-      if (__any_sync(whole_warp, bad || bad_pivot != 0)) {
+      if (__any_sync(whole_warp, bad || bad_pivot != 0 || tiny)) {
         const bool failed = any_of_group<L::lanes>(bad) || bad_pivot != 0;
         const std::int32_t reason =
-            explain_failure<L::lanes>(args, min(once_more(task), args.count - 1), bad_pivot, fresh(lane));
-        if (failed && status == 0) status = reason;
+            explain_failure<L::lanes>(args, min(once_more(task), args.count - 1), bad_pivot, fresh(lane),
+                                      failed ? info_result_not_finite : info_result_underflowed);
+        if ((failed || tiny) && status == 0) status = reason;
       }
 
       if (args.x != nullptr && mine) {
@@ -145,17 +143,14 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, N>::resid
         for (int c = 0; c < C; ++c)
 #pragma unroll
           for (int u = 0; u < L::rows; ++u) right[c][u] = memory.rhs[group][c * N + L::lanes * u + lane];
-        const Norms<C> norms = judge<T, L, C>(n, group, lane, memory, scaled, false, b, right);
+        const Norms<C> norms = judge<T, L, C>(n, group, lane, memory, 0, b, right);
         double worst = 0;
 #pragma unroll
         for (int c = 0; c < C; ++c)
           if (norms.residual[c] != 0) worst = max(worst, norms.residual[c] / (norms.matrix * norms.solution[c]));
         if (__any_sync(whole_warp, differs)) {
-          double exact = 0;
-#pragma unroll 1
-          for (int c = 0; c < C && first_rhs + c < columns; ++c)
-            exact = max(exact,
-                        judge_asymmetric<T, L>(args, min(once_more(task), args.count - 1), fresh(lane), first_rhs + c));
+          const double exact = judge_as_stored<L::lanes>(args, min(once_more(task), args.count - 1), fresh(lane),
+                                                         first_rhs, min(columns, first_rhs + C));
           if (differs) worst = exact;
         }
         if (mine && lane == 0) {
@@ -193,15 +188,14 @@ Kernels<T> gauss_jordan_kernels() {
 }  // namespace
 
 template <class T>
-cudaError_t launch_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
-                                cudaStream_t stream) {
-  const Arguments<T> arguments = arguments_of(batch, solution, pivot_floor);
+cudaError_t launch_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream) {
+  const Arguments<T> arguments = arguments_of(batch, solution);
   // One kernel for one right-hand side, and one for any number.
   return launch<T>(arguments.nrhs == 1 ? gauss_jordan_kernels<T, false>() : gauss_jordan_kernels<T, true>(), arguments,
                    stream);
 }
 
-template cudaError_t launch_gauss_jordan(const SpdBatch<float>&, const SpdSolution<float>&, double, cudaStream_t);
-template cudaError_t launch_gauss_jordan(const SpdBatch<double>&, const SpdSolution<double>&, double, cudaStream_t);
+template cudaError_t launch_gauss_jordan(const SpdBatch<float>&, const SpdSolution<float>&, cudaStream_t);
+template cudaError_t launch_gauss_jordan(const SpdBatch<double>&, const SpdSolution<double>&, cudaStream_t);
 
 }  // namespace smallbatch

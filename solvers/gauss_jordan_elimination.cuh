@@ -27,12 +27,6 @@ __device__ __forceinline__ void collect_pivots(T* matrix, int lane, T (&pivots)[
   for (int u = 0; u < L::rows; ++u) pivots[u] = behind<L>(matrix, lane)[further<L>(pivots_at<L> + L::lanes * u)];
 }
 
-/// The pivot of step k replaced by its floor, if it is to be.
-template <class L, class T>
-__device__ __forceinline__ T repaired(const Arguments<T>& args, T pivot, int k, T* matrix) {
-  return args.pivot_floor > 0 ? max(pivot, *behind<L>(matrix, floors_at + k)) : pivot;
-}
-
 // The steps of a slot share one loop, because the rows turn: after step k the column k + 1 has moved to register 0 - a
 // multiply-add may as well write next door - and column k has left. That keeps the code small enough for the
 // instruction cache.
@@ -56,9 +50,8 @@ __device__ __forceinline__ void publish_column(int k, int first_slot, int lane, 
 
 /// Gauss-Jordan: `b` becomes x up to the division by the pivots.
 template <class T, class L, int C>
-__device__ __forceinline__ void eliminate_gauss_jordan(const Arguments<T>& args, int group, int lane,
-                                                       WarpMemory<T, L, C>& memory, T (&a)[L::rows][L::size],
-                                                       T (&b)[C][L::rows]) {
+__device__ __forceinline__ void eliminate_gauss_jordan(int group, int lane, WarpMemory<T, L, C>& memory,
+                                                       T (&a)[L::rows][L::size], T (&b)[C][L::rows]) {
   constexpr int G = L::lanes, P = L::piece;
   T* matrix = memory.matrix[group];
   __syncwarp();  // all lanes have read b, whose place the pivot rows take
@@ -68,7 +61,7 @@ __device__ __forceinline__ void eliminate_gauss_jordan(const Arguments<T>& args,
 #pragma unroll steps_at_once < L>
     for (int owner = 0; owner < G; ++owner) {
       const int k = G * slot + owner;
-      const T pivot = repaired<L>(args, shuffle(a[slot][0], owner, G), k, matrix);
+      const T pivot = shuffle(a[slot][0], owner, G);
       if (lane == 0) *behind<L>(matrix, pivots_at<L> + k) = pivot;
       const T minus_inverse = -reciprocal(pivot);
       T factor[L::rows];
@@ -119,13 +112,13 @@ __device__ void scale_in_shared_memory(int lane, T* matrix) {
 /// Gauss-Jordan or, with `Sweep`, the sweep of the matrix in shared memory; `rhs` (C vectors of N) becomes x up to the
 /// division by the pivots.
 template <class T, class L, int C, bool Sweep>
-__device__ void eliminate_in_shared_memory(const Arguments<T>& args, int lane, T* matrix, T* rhs) {
+__device__ void eliminate_in_shared_memory(int lane, T* matrix, T* rhs) {
   static_assert(L::lanes == warp_lanes, "one system per warp");
   constexpr int pitch = L::row_pitch;
 #pragma unroll 1
   for (int k = 0; k < L::size; ++k) {
     __syncwarp();  // step k - 1 is complete
-    const T pivot = repaired<L>(args, matrix[k * (pitch + 1)], k, matrix);
+    const T pivot = matrix[k * (pitch + 1)];
     const T inverse = reciprocal(pivot);
     if (lane == 0) *behind<L>(matrix, pivots_at<L> + k) = pivot;
     T v[L::rows];

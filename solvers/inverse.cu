@@ -11,9 +11,15 @@ namespace smallbatch {
 
 namespace {
 
+/// |v| in double precision, which holds all sums of floats; doubles are times a power of two that keeps them in range.
+template <class T>
+__device__ __forceinline__ double magnitude(T v, double factor) {
+  return sizeof(T) == sizeof(double) ? abs(static_cast<double>(v) * factor) : abs(static_cast<double>(v));
+}
+
 /// The largest row sum of the magnitudes of the lane's system in registers, which is its 1-norm. The whole warp calls.
 template <class T, class L>
-__device__ __forceinline__ double norm1(int n, int lane, const T (&a)[L::rows][L::size], int once) {
+__device__ __forceinline__ double norm1(int n, int lane, const T (&a)[L::rows][L::size], double factor, int once) {
   constexpr int G = L::lanes, width = G < 8 ? G : 8;
   double largest = 0;
   unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
@@ -21,7 +27,7 @@ __device__ __forceinline__ double norm1(int n, int lane, const T (&a)[L::rows][L
     // Of row G s + lane: what the lane has itself, and the column that mirrors the rest, of which all have something.
     double sum = 0;
 #pragma unroll
-    for (int i = 0; i < G * s; ++i) sum += abs(static_cast<double>(a[s][i]));
+    for (int i = 0; i < G * s; ++i) sum += magnitude(a[s][i], factor);
     unrolled<G / width>([&](auto part) __attribute__((always_inline)) {
       constexpr int first = width * part;
       apart(
@@ -29,11 +35,11 @@ __device__ __forceinline__ double norm1(int n, int lane, const T (&a)[L::rows][L
             double below[width];
 #pragma unroll
             for (int i = 0; i < width; ++i) {
-              const double value = abs(static_cast<double>(a[s][G * s + first + i]));
+              const double value = magnitude(a[s][G * s + first + i], factor);
               sum += first + i <= lane ? value : 0.0;
               below[i] = first + i < lane ? value : 0.0;
 #pragma unroll
-              for (int u = s + 1; u < L::rows; ++u) below[i] += abs(static_cast<double>(a[u][G * s + first + i]));
+              for (int u = s + 1; u < L::rows; ++u) below[i] += magnitude(a[u][G * s + first + i], factor);
             }
             const double mirrored = sum_for_each<G, width>(lane, below);
             if (lane / width == part) sum += mirrored;
@@ -46,16 +52,24 @@ __device__ __forceinline__ double norm1(int n, int lane, const T (&a)[L::rows][L
 
 /// The same of a lower triangle in shared memory.
 template <class T, class L>
-__device__ double norm1(int n, int lane, const T* matrix) {
+__device__ double norm1(int n, int lane, const T* matrix, double factor) {
   double largest = 0;
 #pragma unroll 1
   for (int row = lane; row < n; row += L::lanes) {
     double sum = 0;
 #pragma unroll 4
-    for (int j = 0; j < n; ++j) sum += abs(static_cast<double>(matrix[max(row, j) * L::row_pitch + min(row, j)]));
+    for (int j = 0; j < n; ++j) sum += magnitude(matrix[max(row, j) * L::row_pitch + min(row, j)], factor);
     largest = max(largest, sum);
   }
   return max_of_group<L::lanes>(largest);
+}
+
+/// rcond of A from ||2^-e A||_1 and ||2^-f A^-1||_1. Where the sweep found no inverse although A has positive pivots, A
+/// is singular to working precision: 0.
+template <class T>
+__device__ T rcond_of(double norm, int e, double norm_inverse, int f, bool has_inverse) {
+  const double rcond = scale(1 / norm / norm_inverse, -e - f);
+  return has_inverse && rcond > 0 ? static_cast<T>(rcond) : T(0);
 }
 
 /// How the sweep lays systems out; measured to be best.
@@ -71,18 +85,15 @@ struct SweepPlan {
 /// The G steps of a turn of the loop sweep the first G rows, which then turn to be the last ones, each still in its
 /// lane: all turns are the same code, and after N / G of them the rows are where they were. Until a row is swept, what
 /// lies above the diagonal in its G x G block is not used; its elements in the other columns begin with the sweep.
-/// floor, pivots: of the rows of the lane's system, in shared memory; a null floor: none.
+/// pivots: of the rows of the lane's system, in shared memory.
 template <class T, class L>
 __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& memory, T (&a)[L::rows][L::size],
-                                      const T* floor, T* pivots, int once) {
+                                      T* pivots, int once) {
   constexpr int G = L::lanes, P = L::piece, N = L::size, R = L::rows;
   T* const columns[2] = {memory.column[0] + group * L::column_pitch, memory.column[1] + group * L::column_pitch};
-  const auto next_pivot = [&](T value, int owner, int row) __attribute__((always_inline)) {
-    return shuffle(floor != nullptr ? max(value, floor[row % N + lane]) : value, owner, G);
-  };
 #pragma unroll
   for (int u = 0; u < R; ++u) columns[0][G * u + lane] = a[u][0];
-  T pivot = next_pivot(a[0][0], 0, 0);
+  T pivot = shuffle(a[0][0], 0, G);
 #pragma unroll 1
   for (int first = 0; first < N; first += G) {
     T swept[N];  // the rows to come behind the last, from column G on
@@ -114,12 +125,12 @@ __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& mem
             if (next < G) {
 #pragma unroll
               for (int u = 0; u < R; ++u) to[G * u] = a[u][c];
-              pivot = next_pivot(a[0][c], next % G, first);
+              pivot = shuffle(a[0][c], next % G, G);
             } else {
 #pragma unroll
               for (int u = 1; u < R; ++u) to[G * (u - 1)] = a[u][c];
               to[G * (R - 1)] = swept[c];
-              pivot = next_pivot(a[1][c], 0, first + G);
+              pivot = shuffle(a[1][c], 0, G);
             }
           }
         }
@@ -128,7 +139,8 @@ __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& mem
     };
     unrolled<G>([&](auto index) __attribute__((always_inline)) {
       if constexpr (sizeof(T) == sizeof(double))
-        apart(once, [&]() __attribute__((always_inline)) { step(index); });
+        apart(
+            once, [&]() __attribute__((always_inline)) { step(index); });
       else
         step(index);
     });
@@ -144,12 +156,36 @@ __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& mem
   }
 }
 
+template <class T, class L>
+__device__ __forceinline__ T largest_diagonal(int lane, const T (&a)[L::rows][L::size]) {
+  T largest = 0;
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) largest = max(largest, abs(diagonal<T, L>(lane, u, a)));
+  return max_of_group<L::lanes>(largest);
+}
+
+/// The exponent of the largest diagonal element, and so of the largest, of D a D; 0 where it is not `far`.
+template <class T, class L>
+__device__ __forceinline__ int inverse_exponent(const Arguments<T>& args, std::int64_t system, int lane, bool far,
+                                                const T (&a)[L::rows][L::size]) {
+  int largest = -4 * Traits<T>::exponent_bias;
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) {
+    const int row = L::lanes * u + lane;
+    if (row < args.n)
+      largest = max(largest, exponent_of(diagonal<T, L>(lane, u, a)) + 2 * scaling_exponent(args, system, row, far));
+  }
+  largest = max_of_group<L::lanes>(largest);
+  return far ? largest : 0;
+}
+
 template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, SweepPlan<T, N>::resident_warps) sweep_kernel(Arguments<T> args) {
   using L = typename SweepPlan<T, N>::L;
   constexpr int G = L::lanes, P = L::piece;
   __shared__ TileMemory<T, L> memory;
   __shared__ double norms[L::systems];
+  __shared__ int exponents[L::systems];  // of those norms
   __shared__ std::int32_t states[L::systems];
   const int n = args.n;
   // Whose work a lane does; computed again where it is asked for: the matrices take the registers.
@@ -157,9 +193,6 @@ __global__ void __launch_bounds__(warp_lanes, SweepPlan<T, N>::resident_warps) s
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
   // Of the rows of the lane's system, while the matrix is in registers.
   const auto pivots = [&]() __attribute__((always_inline)) { return memory.matrix[group()]; };
-  const auto floors = [&]() __attribute__((always_inline)) {
-    return args.pivot_floor > 0 ? memory.matrix[group()] + N : nullptr;
-  };
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     const auto system_of = [&](int s) __attribute__((always_inline)) {
@@ -208,30 +241,35 @@ __global__ void __launch_bounds__(warp_lanes, SweepPlan<T, N>::resident_warps) s
       const std::int32_t status = inspect<G>(args, system_of(group()), lane());
       if (lane() == 0) states[group()] = status;
     }
-    if (args.rcond != nullptr) {
-      const double norm = norm1<T, L>(n, lane(), a, args.once);
-      if (lane() == 0) norms[group()] = norm;
-    }
     int far = any_of_group<G>(diagonal_far_bits<T, L>(lane(), a) != 0);
-    scale_rows<T, L>(args, system_of(group()), lane(), far, a);
-    __syncwarp();  // the matrices have been read, whose place the floors and the pivots take
-    if (args.pivot_floor > 0) {
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) {
-        const T own = diagonal<T, L>(lane(), u, a);
-        floors()[G * u + lane()] = own > 0 ? args.pivot_floor * own : -infinity<T>();
+    if (args.rcond != nullptr) {
+      int exponent = 0;
+      if (sizeof(T) == sizeof(double) && __any_sync(whole_warp, far)) {
+        exponent = -normalizing_exponent(largest_diagonal<T, L>(lane(), a));
+        if (!far) exponent = 0;
+      }
+      const double norm = norm1<T, L>(n, lane(), a, power_of_two<double>(-fresh(exponent)), args.once);
+      if (lane() == 0) {
+        norms[group()] = norm;
+        exponents[group()] = exponent;
       }
     }
-    sweep<T, L>(group(), lane(), memory, a, floors(), pivots(), args.once);
+    scale_rows<T, L>(args, system_of(group()), lane(), far, a);
+    __syncwarp();  // the matrices have been read, whose place the pivots take
+    sweep<T, L>(group(), lane(), memory, a, pivots(), args.once);
     __syncwarp();  // the last pivots are there
     T pivot[L::rows];
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) pivot[u] = pivots()[G * u + lane()];
     const int bad_pivot = first_bad_pivot<T, L>(lane(), pivot);
     if (args.x != nullptr && args.pivot_numbers)
-      store_pivots<T, L>(args, system_of(group()), mine(), lane(), far, pivot,
-                         floors() != nullptr ? floors() + lane() : nullptr);
-    scale_rows<T, L>(args, system_of(group()), lane(), far, a);
+      store_pivots<T, L>(args, system_of(group()), mine(), lane(), far, pivot);
+    // Back to A^-1, as far as it is wanted; for rcond alone times a power of two that keeps it in range.
+    int exponent = 0;  // of its largest element, where it is far from 1
+    if (args.rcond != nullptr && __any_sync(whole_warp, far))
+      exponent = inverse_exponent<T, L>(args, system_of(group()), lane(), far, a);
+    const int shift = args.x == nullptr ? exponent >> 1 : 0;
+    scale_rows<T, L>(args, system_of(group()), lane(), far, a, shift);
     T zero = 0;  // becomes NaN where an element is not finite
     unrolled<N>([&, own = lane() ](auto index) __attribute__((always_inline)) {
       constexpr int i = index;
@@ -246,10 +284,13 @@ __global__ void __launch_bounds__(warp_lanes, SweepPlan<T, N>::resident_warps) s
     }
     __syncwarp();  // the status is known to all lanes, and the pivots have been read
     if (args.rcond != nullptr) {
-      const double norm_inverse = norm1<T, L>(n, lane(), a, args.once);
-      const bool known = states[group()] == 0 && (args.x != nullptr || args.info[system_of(group())] == 0);
+      const int rest = sizeof(T) == sizeof(double) ? min(max(exponent - 2 * shift, -1022), 1022) : 0;
+      const double norm_inverse = norm1<T, L>(n, lane(), a, power_of_two<double>(-fresh(rest)), args.once);
+      const bool solved = args.x != nullptr ? states[group()] == 0 : args.info[system_of(group())] == 0;
       if (mine() && lane() == 0)
-        args.rcond[system_of(group())] = known ? static_cast<T>(1 / norms[group()] / norm_inverse) : not_a_number<T>();
+        args.rcond[system_of(group())] = solved ? rcond_of<T>(norms[group()], exponents[group()], norm_inverse,
+                                                              2 * shift + rest, states[group()] == 0)
+                                                : not_a_number<T>();
     }
     if (args.x == nullptr) continue;
     if (mine() && lane() == 0) {
@@ -311,16 +352,42 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, 64>::resi
     if (args.storage == Storage::dense && __any_sync(whole_warp, differs_above<T, L>(matrix, lane, a)))
       status = inspect<L::lanes>(args, system, lane);
     double norm_a = 0;
-    if (args.rcond != nullptr) norm_a = norm1<T, L>(n, lane, matrix);
+    int a_exponent = 0;
+    if (args.rcond != nullptr) {
+      T largest = 0;
+#pragma unroll 1
+      for (int row = lane; row < n; row += L::lanes) largest = max(largest, abs(matrix[row * (L::row_pitch + 1)]));
+      a_exponent = -normalizing_exponent(max_of_group<L::lanes>(largest));
+      norm_a = norm1<T, L>(n, lane, matrix, power_of_two<double>(-fresh(a_exponent)));
+    }
     const bool far = __any_sync(whole_warp, diagonal_is_far<T, L>(matrix, lane));
     __syncwarp();  // A has been read for its norm, the last system's pivots too
     store_powers<T, L>(lane, far, matrix);
-    if (args.pivot_floor > 0) store_floors<T, L>(args, lane, far, matrix);
-    __syncwarp();  // the powers and the floors are complete
+    __syncwarp();  // the powers are complete
     T pivots[L::rows];
     scale_in_shared_memory<T, L>(lane, matrix);
-    eliminate_in_shared_memory<T, L, 1, true>(args, lane, matrix, nullptr);
+    eliminate_in_shared_memory<T, L, 1, true>(lane, matrix, nullptr);
     collect_pivots<T, L>(matrix, lane, pivots);
+    // Back to A^-1, as far as it is wanted; for rcond alone times a power of two that keeps it in range.
+    int exponent = 0, shift = 0;
+    if (args.rcond != nullptr && far) {
+      exponent = -4 * Traits<T>::exponent_bias;
+#pragma unroll 1
+      for (int row = lane; row < n; row += L::lanes)
+        exponent = max(exponent, exponent_of(matrix[row * (L::row_pitch + 1)]) +
+                                     2 * exponent_of(*behind<L>(matrix, powers_at<L> + row)));
+      exponent = max_of_group<L::lanes>(exponent);
+      __syncwarp();  // the powers have been read
+      if (args.x == nullptr) {
+        shift = exponent >> 1;
+#pragma unroll 1
+        for (int row = lane; row < N; row += L::lanes) {
+          T& power = *behind<L>(matrix, powers_at<L> + row);
+          power = power_of_two<T>(max(exponent_of(power) - shift, 1 - Traits<T>::exponent_bias));
+        }
+      }
+      __syncwarp();  // the powers are complete
+    }
 #pragma unroll 1
     for (int i = 0; i < N; ++i)
 #pragma unroll
@@ -341,9 +408,12 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, 64>::resi
       if (status == 0) status = reason;
     }
     if (args.rcond != nullptr) {
-      const double norm_inverse = norm1<T, L>(n, lane, matrix);
-      const bool known = status == 0 && (args.x != nullptr || args.info[system] == 0);
-      if (lane == 0) args.rcond[system] = known ? static_cast<T>(1 / norm_a / norm_inverse) : not_a_number<T>();
+      const int rest = sizeof(T) == sizeof(double) ? min(max(exponent - 2 * shift, -1022), 1022) : 0;
+      const double norm_inverse = norm1<T, L>(n, lane, matrix, power_of_two<double>(-fresh(rest)));
+      const bool solved = args.x != nullptr ? status == 0 : args.info[system] == 0;
+      if (lane == 0)
+        args.rcond[system] =
+            solved ? rcond_of<T>(norm_a, a_exponent, norm_inverse, 2 * shift + rest, status == 0) : not_a_number<T>();
     }
     if (args.x == nullptr) continue;
     // Both triangles from one: the inverse is exactly symmetric.
@@ -386,6 +456,17 @@ __device__ void multiply_factors(int n, int lane, bool mine, T* x, T* matrix) {
   __syncwarp();  // A^-1 is complete, and U is read
 }
 
+/// Whether a bit of the two triangles in shared memory differs in the lane's rows.
+template <class T, class L>
+__device__ bool triangles_differ(const T* matrix, int lane) {
+  unsigned bits = 0;
+#pragma unroll 1
+  for (int i = lane; i < L::size; i += L::lanes)
+#pragma unroll 4
+    for (int j = 0; j < i; ++j) bits |= differing_bits(matrix[i * L::row_pitch + j], matrix[j * L::row_pitch + i]);
+  return bits != 0;
+}
+
 /// Multiplies factors, if the inverses are still factors; then ||I - A X||_1 / (||A||_1 ||X||_1), two columns of X at a
 /// time, if backward errors are wanted.
 template <class T, int N>
@@ -413,7 +494,14 @@ __global__ void __launch_bounds__(warp_lanes, Layout<T, N>::resident_warps) judg
     wait_for_copies();
     if (args.backward_error == nullptr) continue;
     const bool solved = mine && args.info[system] == 0;
-    const bool wide = __any_sync(whole_warp, diagonal_is_far<T, L>(matrix, lane));
+    double common_factor = 1;
+    if (sizeof(T) == sizeof(double)) {
+      T largest = 0;
+#pragma unroll 1
+      for (int row = lane; solved && row < n; row += L::lanes)
+        largest = max(largest, abs(args.x[system * args.x_step + row * (n + 1)]));
+      common_factor = power_of_two<double>(normalizing_exponent(max_of_group<L::lanes>(largest)));
+    }
     double worst = 0, norm_x = 0, norm_a = 0;
 #pragma unroll 1
     for (int column = 0; column < n; column += C) {
@@ -428,7 +516,7 @@ __global__ void __launch_bounds__(warp_lanes, Layout<T, N>::resident_warps) judg
           if (solved && row < n && column + c < n) x[c][u] = args.x[system * args.x_step + row * n + column + c];
           b[c][u] = row == column + c && row < n ? T(1) : T(0);
         }
-      const Norms<C> norms = judge<T, L, C>(n, group, lane, memory, wide, true, x, b);
+      const Norms<C> norms = judge<T, L, C>(n, group, lane, memory, common_factor, x, b);
       norm_a = norms.matrix;
 #pragma unroll
       for (int c = 0; c < C; ++c) {
@@ -436,10 +524,28 @@ __global__ void __launch_bounds__(warp_lanes, Layout<T, N>::resident_warps) judg
         norm_x = max(norm_x, norms.solution[c]);
       }
     }
-    if (mine && lane == 0)
-      args.backward_error[system] = !solved      ? not_a_number<T>()
-                                    : worst == 0 ? T(0)
-                                                 : static_cast<T>(worst / (norm_a * norm_x));
+    if (worst != 0) worst /= norm_a * norm_x;
+    const bool differs = args.storage == Storage::dense && any_of_group<L::lanes>(triangles_differ<T, L>(matrix, lane));
+    if (differs) worst = marked_for_stored_judgement;
+    if (mine && lane == 0) args.backward_error[system] = solved ? static_cast<T>(worst) : not_a_number<T>();
+  }
+}
+
+/// Judges the few inverses that judge_inverse_kernel has left, whose triangles differ: every element of A as it is
+/// stored.
+template <class T>
+__global__ void __launch_bounds__(warp_lanes) judge_stored_inverse_kernel(Arguments<T> args) {
+  const int lane = threadIdx.x;
+  for (std::int64_t first = std::int64_t{blockIdx.x} * warp_lanes; first < args.count;
+       first += std::int64_t{gridDim.x} * warp_lanes) {
+    const bool marked =
+        first + lane < args.count && args.backward_error[first + lane] == T(marked_for_stored_judgement);
+#pragma unroll 1
+    for (unsigned left = __ballot_sync(whole_warp, marked); left != 0; left &= left - 1) {
+      const std::int64_t system = first + __ffs(static_cast<int>(left)) - 1;
+      const double error = judge_as_stored<warp_lanes>(args, system, lane, 0, args.n);
+      if (lane == 0) args.backward_error[system] = static_cast<T>(error);
+    }
   }
 }
 
@@ -454,26 +560,29 @@ Kernels<T> sweep_kernels() {
 }  // namespace
 
 template <class T>
-cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
-                         cudaStream_t stream) {
-  return launch<T>(sweep_kernels<T>(), arguments_of(batch, solution, pivot_floor), stream);
+cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream) {
+  return launch<T>(sweep_kernels<T>(), arguments_of(batch, solution), stream);
 }
 
 template <class T>
 cudaError_t launch_judge_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, InversesToJudge which,
                                  cudaStream_t stream) {
-  Arguments<T> arguments = arguments_of(batch, solution, 0);
+  Arguments<T> arguments = arguments_of(batch, solution);
   arguments.only_marked = which == InversesToJudge::marked_factors;
   arguments.factors = which != InversesToJudge::all;
-  return launch<T>({{judge_inverse_kernel<T, 8>, Layout<T, 8>::systems},
-                    {judge_inverse_kernel<T, 16>, Layout<T, 16>::systems},
-                    {judge_inverse_kernel<T, 32>, Layout<T, 32>::systems},
-                    {judge_inverse_kernel<T, 64>, Layout<T, 64>::systems}},
-                   arguments, stream);
+  const cudaError_t status = launch<T>({{judge_inverse_kernel<T, 8>, Layout<T, 8>::systems},
+                                        {judge_inverse_kernel<T, 16>, Layout<T, 16>::systems},
+                                        {judge_inverse_kernel<T, 32>, Layout<T, 32>::systems},
+                                        {judge_inverse_kernel<T, 64>, Layout<T, 64>::systems}},
+                                       arguments, stream);
+  if (status != cudaSuccess || arguments.backward_error == nullptr || batch.shape.storage != Storage::dense)
+    return status;
+  const typename Kernels<T>::OfSize stored{judge_stored_inverse_kernel<T>, warp_lanes};
+  return launch<T>({stored, stored, stored, stored}, arguments, stream);
 }
 
-template cudaError_t launch_sweep(const SpdBatch<float>&, const SpdSolution<float>&, double, cudaStream_t);
-template cudaError_t launch_sweep(const SpdBatch<double>&, const SpdSolution<double>&, double, cudaStream_t);
+template cudaError_t launch_sweep(const SpdBatch<float>&, const SpdSolution<float>&, cudaStream_t);
+template cudaError_t launch_sweep(const SpdBatch<double>&, const SpdSolution<double>&, cudaStream_t);
 template cudaError_t launch_judge_inverse(const SpdBatch<float>&, const SpdSolution<float>&, InversesToJudge,
                                           cudaStream_t);
 template cudaError_t launch_judge_inverse(const SpdBatch<double>&, const SpdSolution<double>&, InversesToJudge,

@@ -22,8 +22,8 @@ struct LdltPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
   static constexpr int lanes = N <= 16 ? 4 : N == 32 ? (single ? 4 : 8) : (single ? 16 : 32);
   using General = Tile<T, N, lanes, false>;
-  using Judging = Tile<T, N, N <= 16 ? 4 : N == 32 ? (single ? 8 : 16) : 32, false>;
-  static constexpr int general_warps = 8, judging_warps = 12;
+  using Judging = Tile<T, N, N == 8 ? 4 : N == 16 ? (single ? 4 : 8) : N == 32 ? (single ? 8 : 16) : 32, false>;
+  static constexpr int general_warps = 8, judging_warps = N == 64 ? 6 : 12;
 };
 
 /// Of the quick kernel, which there is for all but n > 32 in double precision: such rows take all registers.
@@ -55,14 +55,6 @@ __device__ __forceinline__ int scale_rhs(const Arguments<T>& args, std::int64_t 
   for (int u = 0; u < L::rows; ++u)
     b[u] = scale(b[u], scaling_exponent(args, system, L::lanes * u + lane, far) + shift);
   return shift;
-}
-/// x = 2^-t D y.
-template <class T, class L>
-__device__ __forceinline__ void unscale(const Arguments<T>& args, std::int64_t system, int lane, bool far, int shift,
-                                        T (&x)[L::rows]) {
-#pragma unroll
-  for (int u = 0; u < L::rows; ++u)
-    x[u] = scale(x[u], scaling_exponent(args, system, L::lanes * u + lane, far) - shift);
 }
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
@@ -131,8 +123,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) quick_ldlt
     __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
       stage(next);
-    factor<Plan::turning, Plan::apart, false>(group, lane, memory, a, b, inverse, static_cast<const T*>(nullptr),
-                                              args.once);
+    factor<Plan::turning, Plan::apart, false>(group, lane, memory, a, b, inverse, N, args.once);
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       b[u] *= inverse[u];
@@ -170,8 +161,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
   // Whose work a lane does; computed again where it is asked for: the matrices take the registers.
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
-  const int columns = args.inverse ? n : args.nrhs;
-  __shared__ T floors[L::systems][N];  // of the pivots; every lane reads its own
+  const auto columns = [&]() __attribute__((always_inline)) { return args.inverse ? args.n : args.nrhs; };
   fill_padding<T, L>(args, memory);
   // Where few systems are wanted, a warp looks through many at a time and works on those that it finds. What it keeps
   // in mind meanwhile lies in shared memory: the matrices take the registers.
@@ -182,6 +172,9 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
     std::int64_t first, span, next;   // system of the first bit of found, of all bits, of the next span
     std::int64_t chosen[L::systems];  // the system that each group works on; -1: none
   } plan;
+  // What is known of those systems so far: the status, and whether a solution has underflowed.
+  __shared__ std::int32_t states[L::systems];
+  __shared__ bool underflows[L::systems];
   if (threadIdx.x == 0) {
     plan.found = 0;
     plan.look = args.looks;
@@ -255,18 +248,16 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
           memory.matrix[thread / G], thread / G, thread % G,
           [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
     const bool differs = any_of_group<G>(bits != 0);
-    std::int32_t status = 0;
-    if (__any_sync(whole_warp, differs)) status = inspect<G>(args, system(), lane());
+    if (lane() == 0) {
+      states[group()] = 0;
+      underflows[group()] = false;
+    }
+    if (__any_sync(whole_warp, differs)) {
+      const std::int32_t status = inspect<G>(args, system(), lane());
+      if (lane() == 0) states[group()] = status;
+    }
     const bool far = any_of_group<G>(diagonal_far_bits<T, L>(lane(), a) != 0);
     scale_rows<T, L>(args, system(), lane(), far, a);
-    const T* const floor = args.pivot_floor > 0 ? &floors[group()][lane()] : nullptr;
-    if (args.pivot_floor > 0) {
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) {
-        const T own = diagonal<T, L>(lane(), u, a);
-        floors[group()][G * u + lane()] = own > 0 ? args.pivot_floor * own : -infinity<T>();
-      }
-    }
     int shift = 0;
     bool scaled = false;  // some system of the warp is
     const auto take_rhs = [&] {
@@ -282,17 +273,21 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
       if (scaled) shift = scale_rhs<T, L>(args, system(), lane(), far, b);
     };
     take_rhs();
-    factor<0, true, true>(group(), lane(), memory, a, b, inverse, floor, args.once);
+    if constexpr (sizeof(T) == sizeof(double)) {
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // of the padding
+    }
+    factor<0, true, true>(group(), lane(), memory, a, b, inverse, n, args.once);
     const int bad_pivot = first_bad_pivot<T, L>(lane(), inverse);
     if (args.pivot_numbers) {
       T pivots[L::rows];
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) pivots[u] = diagonal<T, L>(lane(), u, a);
-      store_pivots<T, L>(args, system(), mine(), lane(), far, pivots, floor);
+      store_pivots<T, L>(args, system(), mine(), lane(), far, pivots);
     }
     bool bad = bad_pivot != 0;
 #pragma unroll 1
-    for (int column = 0; column < columns; ++column) {
+    for (int column = 0; column < columns(); ++column) {
       if (args.inverse) {
         // Column `column` of U = L^-T.
 #pragma unroll
@@ -324,7 +319,10 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
           }
         }
       } else if (scaled) {
-        unscale<T, L>(args, system(), lane(), far, shift, b);
+        const bool tiny = rescale<T, L>(b, memory.rhs + group() * L::column_pitch + lane(), [&](int u) {
+          return scaling_exponent(args, system(), L::lanes * u + lane(), far) - shift;
+        });
+        if (tiny) underflows[group()] = true;
       }
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) bad |= not_finite(b[u]);
@@ -333,19 +331,23 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
           const int row = G * u + lane();
-          if (row < n) x[static_cast<std::int64_t>(row) * columns] = b[u];
+          if (row < n) x[static_cast<std::int64_t>(row) * columns()] = b[u];
         }
       }
     }
-    if (__any_sync(whole_warp, bad)) {
+    __syncwarp();  // what is known of the systems is there
+    std::int32_t status = states[group()];
+    const bool tiny = underflows[group()];
+    if (__any_sync(whole_warp, bad || tiny)) {
       const bool failed = any_of_group<G>(bad);
-      const std::int32_t reason = explain_failure<G>(args, system(), bad_pivot, lane());
-      if (failed && status == 0) status = reason;
+      const std::int32_t reason = explain_failure<G>(args, system(), bad_pivot, lane(),
+                                                     failed ? info_result_not_finite : info_result_underflowed);
+      if ((failed || tiny) && status == 0) status = reason;
     }
     if (!mine()) continue;
     if (status != 0) {
 #pragma unroll 1
-      for (int e = lane(); args.x != nullptr && e < n * columns; e += G)
+      for (int e = lane(); args.x != nullptr && e < n * columns(); e += G)
         args.x[system() * args.x_step + e] = not_a_number<T>();
     }
     if (lane() == 0) {
@@ -367,9 +369,10 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::judging_warps) jud
   fill_padding<T, L>(args, memory);
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    const auto system_of = [&](int g) { return min(std::int64_t{task} * L::systems + g, args.count - 1); };
+    const auto system_of = [&](int g) __attribute__((always_inline)) {  // computed again instead of kept
+      return min(std::int64_t{fresh(static_cast<int>(task))} * L::systems + g, args.count - 1);
+    };
     const auto source = [&](int s) { return args.a + system_of(s) * args.a_step; };
-    const std::int64_t system = system_of(group);
     __syncwarp();  // the last systems are done with
     if (args.vectors)
       stage_pieces<0, N>(source, memory);
@@ -378,26 +381,22 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::judging_warps) jud
     double worst = 0;
 #pragma unroll 1
     for (int column = 0; column < args.nrhs; ++column) {
-      stage_rhs<false>(args, args.b + system * args.b_step, group, lane, column, memory);
+      stage_rhs<false>(args, args.b + system_of(group) * args.b_step, group, lane, column, memory);
       T x[L::rows], b[L::rows];
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) {
         const int row = G * u + lane;
-        x[u] = row < n ? args.x[system * args.x_step + static_cast<std::int64_t>(row) * args.nrhs + column] : T(0);
+        x[u] = row < n ? args.x[system_of(group) * args.x_step + static_cast<std::int64_t>(row) * args.nrhs + column]
+                       : T(0);
       }
       wait_for_copies();
-      bool wide = false;
 #pragma unroll
-      for (int u = 0; u < L::rows; ++u) {
-        const int row = G * u + lane;
-        b[u] = memory.rhs[group * L::column_pitch + row];
-        wide |= is_far(b[u], Traits<T>::rhs_window) ||
-                far_bits(static_cast<T>(staged<L>(memory.matrix[group], group, row, row))) != 0;
-      }
-      worst = max(worst, judge<Whole, T, L>(n, group, lane, memory, __any_sync(whole_warp, wide), x, b, args.once));
+      for (int u = 0; u < L::rows; ++u) b[u] = memory.rhs[group * L::column_pitch + G * u + lane];
+      worst = max(worst, judge<Whole, T, L>(n, group, lane, memory, x, b, args.once));
       __syncwarp();  // the right-hand side has been read, whose place the next takes
     }
-    if (lane == 0 && std::int64_t{task} * L::systems + group < args.count)
+    const std::int64_t system = std::int64_t{task} * L::systems + group;
+    if (lane == 0 && system < args.count)
       args.backward_error[system] = args.info[system] == 0 ? static_cast<T>(worst) : not_a_number<T>();
   }
 }
@@ -432,13 +431,12 @@ Kernels<T> judge_kernels() {
 }  // namespace
 
 template <class T>
-cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
-                        double resolve_above, cudaStream_t stream) {
-  Arguments<T> arguments = arguments_of(batch, solution, pivot_floor, static_cast<T>(resolve_above));
+cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double resolve_above,
+                        cudaStream_t stream) {
+  Arguments<T> arguments = arguments_of(batch, solution, static_cast<T>(resolve_above));
   const SpdShape& shape = batch.shape;
   const bool packed = shape.storage == Storage::packed_lower;
-  const bool plain =
-      shape.nrhs == 1 && !shape.determinant_only && !arguments.pivot_numbers && pivot_floor == 0 && resolve_above < 0;
+  const bool plain = shape.nrhs == 1 && !shape.determinant_only && !arguments.pivot_numbers && resolve_above < 0;
   if (plain && in_whole_pieces(batch) && (shape.n <= 32 || sizeof(T) == sizeof(float))) {
     const cudaError_t status =
         launch<T>(packed ? quick_kernels<T, true>() : quick_kernels<T, false>(), arguments, stream, true);
@@ -458,7 +456,7 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
                    stream);
 }
 
-template cudaError_t launch_ldlt(const SpdBatch<float>&, const SpdSolution<float>&, double, double, cudaStream_t);
-template cudaError_t launch_ldlt(const SpdBatch<double>&, const SpdSolution<double>&, double, double, cudaStream_t);
+template cudaError_t launch_ldlt(const SpdBatch<float>&, const SpdSolution<float>&, double, cudaStream_t);
+template cudaError_t launch_ldlt(const SpdBatch<double>&, const SpdSolution<double>&, double, cudaStream_t);
 
 }  // namespace smallbatch

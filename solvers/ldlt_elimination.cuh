@@ -21,7 +21,6 @@ struct Elimination {
   T (&a)[L::rows][L::size];
   T (&b)[L::rows];        // becomes L^-1 b
   T (&inverse)[L::rows];  // becomes 1 / d of the lane's rows
-  const T* floor;         // of the pivots of the lane's rows, G apart in shared memory; null: none
   T* column[2];           // of the lane's system, in shared memory
   int lane;
   T pivot;  // of the next step
@@ -58,11 +57,9 @@ __device__ __forceinline__ void eliminate(Elimination<T, L>& e, int owner, bool 
 #pragma unroll
         for (int u = slot; u < L::rows; ++u) to[G * u] = e.a[u][c - shift];
         T source = e.a[slot][c - shift];
-        if (general && e.floor != nullptr) source = max(source, e.floor[G * slot]);
         if (slot + 1 < L::rows) {
           constexpr int other = slot + 1 < L::rows ? slot + 1 : slot;
-          T below = e.a[other][c - shift];
-          if (general && e.floor != nullptr) below = max(below, e.floor[G * other]);
+          const T below = e.a[other][c - shift];
           if (next_slot) source = below;
         }
         e.pivot = shuffle(source, (owner + 1) % G, G);
@@ -78,16 +75,12 @@ __device__ __forceinline__ void eliminate(Elimination<T, L>& e, int owner, bool 
 /// their registers, so that both turns are the same code. That keeps the code small enough for the instruction cache.
 template <int Turning, bool Apart, bool general, class T, class L>
 __device__ __forceinline__ void factor(int group, int lane, TileMemory<T, L>& memory, T (&a)[L::rows][L::size],
-                                       T (&b)[L::rows], T (&inverse)[L::rows], const T* floor, int once) {
+                                       T (&b)[L::rows], T (&inverse)[L::rows], int n, int once) {
   constexpr int G = L::lanes, H = G / 2, N = L::size;
-  const T first = general && floor != nullptr ? max(a[0][0], floor[0]) : a[0][0];
-  Elimination<T, L> e{a,
-                      b,
-                      inverse,
-                      floor,
-                      {memory.column[0] + G + group * L::column_pitch, memory.column[1] + G + group * L::column_pitch},
-                      lane,
-                      shuffle(first, 0, G)};
+  Elimination<T, L> e{
+      a,       b,
+      inverse, {memory.column[0] + G + group * L::column_pitch, memory.column[1] + G + group * L::column_pitch},
+      lane,    shuffle(a[0][0], 0, G)};
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) e.column[0][G * u + lane] = a[u][0];
   unrolled<Turning>([&](auto index) __attribute__((always_inline)) {
@@ -127,6 +120,7 @@ __device__ __forceinline__ void factor(int group, int lane, TileMemory<T, L>& me
 #pragma unroll
       for (int u = slot; u < L::rows; ++u) a[u][k] = l[u];
     };
+    if (general && sizeof(T) == sizeof(double) && k >= n) return;  // rows of the identity (floats: the branch costs registers)
     if constexpr (Apart)
       apart(once, step);
     else

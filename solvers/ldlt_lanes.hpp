@@ -19,12 +19,11 @@ struct LdltTask {
   bool inverse;  ///< A^-1 is the solution; nrhs is 0 then, as it is for the determinant alone
   Storage storage;
   SpdMethod method;  ///< never automatic
-  T pivot_floor;
   std::int64_t count;
   const T* a;
   const T* b;
   std::int64_t a_step, b_step;
-  SpdSolution<T> solution;  ///< x_stride is never 0 where x is written
+  SpdSolution<T> solution;  ///< its stride resolved, too
   void* workspace;          ///< workspace_size(task) bytes, aligned to ldlt_alignment
 };
 

@@ -35,26 +35,17 @@ constexpr int padded_max = padded(max_system_size);
 /// What an elimination tells about A besides its factors.
 template <class L>
 struct Pivots {
-  typename L::Vector d[padded_max];           ///< as used: after repair
+  typename L::Vector d[padded_max];
   typename L::Vector reciprocal[padded_max];  ///< 1 / d; 0 from n on
   typename L::Mask first_bad;                 ///< 1 + index of the first pivot that is not positive and finite, or 0
-  typename L::Mask repaired;                  ///< pivots that the floor replaced
 
   void begin(int n) {
-    first_bad = repaired = typename L::Mask{};
+    first_bad = typename L::Mask{};
     for (int k = n; k < padded(n); ++k) d[k] = reciprocal[k] = typename L::Vector{};
   }
-  /// Takes pivot k of a matrix with that diagonal element, and returns its reciprocal.
-  template <class T>
-  typename L::Vector take(int k, typename L::Vector pivot, typename L::Vector diagonal, T floor) {
-    using Vector = typename L::Vector;
+  /// Takes pivot k, and returns its reciprocal.
+  typename L::Vector take(int k, typename L::Vector pivot) {
     using Mask = typename L::Mask;
-    if (floor > 0) {
-      const Vector least = diagonal * floor;
-      const Mask repair = (pivot < least) & (diagonal > 0);
-      pivot = repair ? least : pivot;
-      repaired -= repair;  // a true lane is -1
-    }
     const Mask good = (pivot > 0) & (pivot <= L::largest);
     first_bad = (first_bad == 0) & ~good ? Mask{} + (k + 1) : first_bad;
     d[k] = pivot;
@@ -106,15 +97,13 @@ struct Elimination {
 
   /// The diagonal block of M rows: turns the c to its left into l and factors it.
   template <int M>
-  static void factor_diagonal(Vector* c, std::int64_t row0, T floor, Pivots<L>& pivots) {
-    Vector sum[M][M], diagonal[M];
+  static void factor_diagonal(Vector* c, std::int64_t row0, Pivots<L>& pivots) {
+    Vector sum[M][M];
     Vector* const block = c + panel_rows * row0;
 #pragma GCC unroll 4
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
       for (int t = 0; t <= m; ++t) sum[m][t] = block[panel_rows * t + m];
-#pragma GCC unroll 4
-    for (int m = 0; m < M; ++m) diagonal[m] = sum[m][m];
     const Vector* reciprocal_of = pivots.reciprocal;
     for (Vector* column = c; column != block; column += panel_rows, ++reciprocal_of) {
       Vector old[M];
@@ -130,7 +119,7 @@ struct Elimination {
     }
 #pragma GCC unroll 4
     for (int k = 0; k < M; ++k) {
-      const Vector reciprocal = pivots.take(static_cast<int>(row0) + k, sum[k][k], diagonal[k], floor);
+      const Vector reciprocal = pivots.take(static_cast<int>(row0) + k, sum[k][k]);
 #pragma GCC unroll 4
       for (int m = k + 1; m < M; ++m) {
         const Vector multiplier = sum[m][k] * reciprocal;
@@ -142,7 +131,7 @@ struct Elimination {
   }
 
   template <int M, class BeforeTile>
-  static void factor_panel(Vector* l, std::int64_t panel, T floor, Pivots<L>& pivots, BeforeTile&& before_tile) {
+  static void factor_panel(Vector* l, std::int64_t panel, Pivots<L>& pivots, BeforeTile&& before_tile) {
     Vector* const c = l + panel_begin(panel);
     for (std::int64_t before = 0; before < panel; ++before)
       for (int t = 0; t < panel_rows; t += Columns) {
@@ -150,7 +139,7 @@ struct Elimination {
         eliminate_tile<M>(c, l + panel_begin(before) + t, panel_rows * before + t);
       }
     before_tile();
-    factor_diagonal<M>(c, panel_rows * panel, floor, pivots);
+    factor_diagonal<M>(c, panel_rows * panel, pivots);
   }
 
   static constexpr int tile_count(int n) {
@@ -158,20 +147,20 @@ struct Elimination {
   }
   /// L over the lower triangle of A; before_tile() is called tile_count(n) times on the way.
   template <class BeforeTile>
-  static void factor(int n, Vector* l, T floor, Pivots<L>& pivots, BeforeTile&& before_tile) {
+  static void factor(int n, Vector* l, Pivots<L>& pivots, BeforeTile&& before_tile) {
     pivots.begin(n);
     for (int panel = 0; panel < panel_count(n); ++panel) switch (n - panel_rows * panel) {
         case 1:
-          factor_panel<1>(l, panel, floor, pivots, before_tile);
+          factor_panel<1>(l, panel, pivots, before_tile);
           break;
         case 2:
-          factor_panel<2>(l, panel, floor, pivots, before_tile);
+          factor_panel<2>(l, panel, pivots, before_tile);
           break;
         case 3:
-          factor_panel<3>(l, panel, floor, pivots, before_tile);
+          factor_panel<3>(l, panel, pivots, before_tile);
           break;
         default:
-          factor_panel<4>(l, panel, floor, pivots, before_tile);
+          factor_panel<4>(l, panel, pivots, before_tile);
       }
   }
 
@@ -306,12 +295,11 @@ struct Elimination {
 
   /// Gauss-Jordan elimination of [A | b]. Row i of the reduced matrix lies above the diagonal, as element (j, i), j >
   /// i, of the lower triangle: there too while A is still symmetric, below the pivot. The pivot rows are not scaled.
-  static void gauss_jordan(int n, Vector* a, T floor, Pivots<L>& pivots, Vector* x, int columns) {
+  static void gauss_jordan(int n, Vector* a, Pivots<L>& pivots, Vector* x, int columns) {
     pivots.begin(n);
-    Vector diagonal[padded_max], multiplier[padded_max], row[padded_max];
-    for (int k = 0; k < n; ++k) diagonal[k] = a[lower_place(k, k)];
+    Vector multiplier[padded_max], row[padded_max];
     for (int k = 0; k < n; ++k) {
-      const Vector reciprocal = pivots.take(k, a[lower_place(k, k)], diagonal[k], floor);
+      const Vector reciprocal = pivots.take(k, a[lower_place(k, k)]);
       for (int i = 0; i < n; ++i)
         multiplier[i] = i == k ? Vector{} : a[i < k ? lower_place(k, i) : lower_place(i, k)] * reciprocal;
       for (int j = k + 1; j < n; ++j) row[j] = a[lower_place(j, k)];
@@ -329,12 +317,11 @@ struct Elimination {
   }
 
   /// The inverse, n x n by rows and exactly symmetric, by n symmetric sweeps that leave -A^-1 over the lower triangle.
-  static void sweep(int n, Vector* a, T floor, Pivots<L>& pivots, Vector* inverse) {
+  static void sweep(int n, Vector* a, Pivots<L>& pivots, Vector* inverse) {
     pivots.begin(n);
-    Vector diagonal[padded_max], multiplier[padded_max], row[padded_max];
-    for (int k = 0; k < n; ++k) diagonal[k] = a[lower_place(k, k)];
+    Vector multiplier[padded_max], row[padded_max];
     for (int k = 0; k < n; ++k) {
-      const Vector reciprocal = pivots.take(k, a[lower_place(k, k)], diagonal[k], floor);
+      const Vector reciprocal = pivots.take(k, a[lower_place(k, k)]);
       for (int i = 0; i < n; ++i) {
         row[i] = i == k ? Vector{} : a[i < k ? lower_place(k, i) : lower_place(i, k)];
         multiplier[i] = row[i] * reciprocal;

@@ -7,7 +7,7 @@
 // Inspection costs nothing where nothing is wrong. The upper triangle is compared with the lower bit by bit while both
 // are transposed; only where some bit differs is the bound of core/batch.hpp evaluated. A NaN or an infinity in A or b
 // ends in a pivot that is not positive and finite or in an x that is not finite, so the input of a group is searched
-// for them only where that happened (or where a repaired pivot may have hidden it).
+// for them only where that happened.
 //
 // Systems whose numbers are far from 1 are scaled by powers of two: D' A D' y = 2^t D' b, x = 2^-t D' y. That is exact,
 // so it changes no bit of any result that would not have left the range of T.
@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "core/batch.hpp"
+#include "solvers/backward_error.hpp"
 #include "solvers/ldlt_lanes.hpp"
 #include "solvers/ldlt_lanes_elimination.hpp"
 #include "solvers/ldlt_lanes_vectors.hpp"
@@ -106,7 +107,7 @@ struct Group {
   Mask* rhs_shift;                 // nrhs: t, the exponents by which right-hand sides were scaled
   Mask differing;                  // some a_ij and a_ji differ in some bit
   Mask not_finite, not_symmetric;  // found in the triangles that differ
-  Mask unusable;                   // x is not finite
+  Mask unusable, vanished;         // x is not finite, or has underflowed
   Mask status;
   T rcond_lanes[W];
   Pivots<L> pivots;
@@ -327,6 +328,9 @@ struct Group {
   /// Back from the scaled system. An inverse has x = D' y D'.
   void finish_solution() {
     Mask bad{};
+    vanished = Mask{};
+    for (int c = 0; c < columns && !task.inverse; ++c)
+      if (scaled || any(rhs_shift[c])) vanished |= underflows(c);
     for (int i = 0; i < n; ++i)
       for (int c = 0; c < columns; ++c) {
         Vector& value = x[i * columns + c];
@@ -338,6 +342,24 @@ struct Group {
         bad |= value - value != 0;
       }
     unusable = bad;
+  }
+  /// Where column c of x is about to lose more than a few roundings because T has no numbers that small.
+  Mask underflows(int c) const {
+    constexpr int lowest = -8 * L::exponent_bias;
+    Mask top = Mask{} + lowest;  // the exponent of the largest
+    for (int i = 0; i < n; ++i) {
+      const Vector y = x[i * columns + c];
+      top = larger(top, y != 0 ? X::of(y) + half_of(i) - rhs_shift[c] : Mask{} + lowest);
+    }
+    if (!any((top > lowest) & (top < L::mantissa_bits - L::exponent_bias))) return Mask{};
+    Vector lost{}, norm{};
+    for (int i = 0; i < n; ++i) {
+      const Mask exponent = half_of(i) - rhs_shift[c];
+      const Vector y = x[i * columns + c], exact = X::scale(y, exponent - top);
+      lost += absolute(exact - X::scale(X::scale(y, exponent), -top));
+      norm += absolute(exact);
+    }
+    return lost > 4 * L::eps * norm;
   }
 
   // the numbers about A
@@ -434,6 +456,61 @@ struct Group {
     }
   }
 
+  /// v = high + low, high a multiple of 2^-bits; |v| < 2^(51 - bits).
+  struct Halves {
+    Wide high, low;
+  };
+  template <int bits>
+  static Halves halved(Wide v) {
+    constexpr double c = 1.5 * static_cast<double>(std::int64_t{1} << (52 - bits));
+    const Wide high = (v + c) - c;
+    return {high, v - high};
+  }
+  /// residual - factor A v, for the lower triangle in panels, elements and v of at most 2 in magnitude, and residuals
+  /// below 2^9. Products of 21-bit halves add up without rounding, and what the rest rounds is 2^-21 as much: the
+  /// residual of a solution in double precision is as exact as that of one in single precision.
+  static void subtract_product_exactly(int n, const Vector* a, Wide factor, int part, const Wide* v, Wide* residual) {
+    constexpr int bits = 21;
+    Wide v_high[padded_max], v_low[padded_max], rest[padded_max];
+    for (int i = 0; i < padded(n); ++i) {
+      const Halves of_v = halved<bits>(v[i]), of_residual = halved<2 * bits>(residual[i]);
+      v_high[i] = of_v.high, v_low[i] = of_v.low;
+      residual[i] = of_residual.high, rest[i] = of_residual.low;
+    }
+    const auto subtract = [&](const Halves& value, int j, Wide& high, Wide& low) __attribute__((always_inline)) {
+      high -= value.high * v_high[j];
+      low -= value.low * v[j];
+      low -= value.high * v_low[j];
+    };
+    for (int i0 = 0; i0 < n; i0 += panel_rows) {
+      const Vector* const rows = a + panel_begin(i0 / panel_rows);
+      Wide row[panel_rows]{}, row_rest[panel_rows]{};
+      for (int j = 0; j < i0; ++j) {
+        Wide sum = residual[j], sum_rest = rest[j];
+#pragma GCC unroll 4
+        for (int m = 0; m < panel_rows; ++m) {
+          const Halves value = halved<bits>(widen_scaled(rows[panel_rows * j + m], part, factor));
+          subtract(value, j, row[m], row_rest[m]);
+          subtract(value, i0 + m, sum, sum_rest);
+        }
+        residual[j] = sum;
+        rest[j] = sum_rest;
+      }
+#pragma GCC unroll 4
+      for (int m = 0; m < panel_rows; ++m) {
+        residual[i0 + m] += row[m];
+        rest[i0 + m] += row_rest[m];
+      }
+      for (int i = i0; i < i0 + panel_rows && i < n; ++i)
+        for (int j = i0; j <= i; ++j) {
+          const Halves value = halved<bits>(widen_scaled(a[lower_place(i, j)], part, factor));
+          subtract(value, j, residual[i], rest[i]);
+          if (j < i) subtract(value, i, residual[j], rest[j]);
+        }
+    }
+    for (int i = 0; i < n; ++i) residual[i] += rest[i];
+  }
+
   /// The residual of column c times a_factor x_factor, for A = A^T; its norm and that of x times x_factor.
   struct Norms {
     Wide residual, x;
@@ -447,7 +524,10 @@ struct Group {
       residual[i] = right * a_factor * x_factor;
     }
     for (int i = n; i < padded(n); ++i) scaled_x[i] = residual[i] = Wide{};
-    subtract_product(n, a, a_factor, part, scaled_x, residual);
+    if constexpr (sizeof(T) == sizeof(double))
+      subtract_product_exactly(n, a, a_factor, part, scaled_x, residual);
+    else
+      subtract_product(n, a, a_factor, part, scaled_x, residual);
     for (int i = 0; i < n; ++i) norm_r += absolute(residual[i]);
     return {norm_r, norm_x};
   }
@@ -475,42 +555,10 @@ struct Group {
     return task.inverse ? worst_residual / (norm_a * norm_inverse) : worst;
   }
 
-  static double larger_of(double p, double q) { return p > q ? p : q; }
-  /// 2^-e for a magnitude 2^e; exact, and finite for any.
-  static double normalizer_of(double magnitude) {
-    int exponent = 0;
-    __builtin_frexp(magnitude, &exponent);
-    return __builtin_ldexp(1.0, exponent < -1020 ? 1020 : -exponent);
-  }
   /// The backward error of one lane whose A is symmetric up to rounding only: every element is read as it is stored.
   double stored_backward_error(int lane) const {
-    const T* const stored = first_a + lane * a_step;
-    double largest = 0, largest_x = 0, norm_a = 0, worst = 0, worst_residual = 0, norm_inverse = 0;
-    for (std::int64_t e = 0; e < matrix_size; ++e) largest = larger_of(largest, __builtin_fabs(stored[e]));
-    const double a_factor = normalizer_of(largest);
-    for (int j = 0; j < n; ++j) {
-      double sum = 0;
-      for (int i = 0; i < n; ++i) sum += __builtin_fabs(stored[i * n + j] * a_factor);
-      norm_a = larger_of(norm_a, sum);
-    }
-    for (int e = 0; e < n * n && task.inverse; ++e) largest_x = larger_of(largest_x, __builtin_fabs(x[e][lane]));
-    for (int c = 0; c < columns; ++c) {
-      if (!task.inverse) largest_x = 0;
-      for (int i = 0; i < n && !task.inverse; ++i)
-        largest_x = larger_of(largest_x, __builtin_fabs(x[i * columns + c][lane]));
-      const double x_factor = normalizer_of(largest_x);
-      double norm_x = 0, norm_r = 0;
-      for (int i = 0; i < n; ++i) {
-        double residual = (task.inverse ? (i == c ? 1.0 : 0.0) : b[i * columns + c][lane]) * a_factor * x_factor;
-        for (int j = 0; j < n; ++j) residual -= stored[i * n + j] * a_factor * (x[j * columns + c][lane] * x_factor);
-        norm_r += __builtin_fabs(residual);
-        norm_x += __builtin_fabs(x[i * columns + c][lane] * x_factor);
-      }
-      worst = larger_of(worst, norm_r == 0 ? 0 : norm_r / (norm_a * norm_x));
-      worst_residual = larger_of(worst_residual, norm_r);
-      norm_inverse = larger_of(norm_inverse, norm_x);
-    }
-    return task.inverse ? worst_residual / (norm_a * norm_inverse) : worst;
+    return backward_error_of(SpdShape{n, task.nrhs, task.storage}, first_a + lane * a_step, first_b + lane * b_step,
+                             (const T*)x + lane, W);
   }
 
   /// 1 / (||A||_1 ||A^-1||_1) of one part's lanes, from the inverse of the scaled system.
@@ -567,18 +615,18 @@ struct Group {
     const bool inverts = task.inverse || task.solution.rcond != nullptr;
     if (task.method == SpdMethod::gauss_jordan) {
       if (task.inverse) {
-        E::sweep(n, l, task.pivot_floor, pivots, inverse);
+        E::sweep(n, l, pivots, inverse);
         return;
       }
       if (inverts) {
         Pivots<L> same;
         for (int e = 0; e < panel_begin(panel_count(n)); ++e) z[e] = l[e];
-        E::sweep(n, z, task.pivot_floor, same, inverse);
+        E::sweep(n, z, same, inverse);
       }
-      E::gauss_jordan(n, l, task.pivot_floor, pivots, x, columns);
+      E::gauss_jordan(n, l, pivots, x, columns);
       return;
     }
-    E::factor(n, l, task.pivot_floor, pivots, prefetch);
+    E::factor(n, l, pivots, prefetch);
     if (inverts) E::invert(n, l, pivots, z, inverse);
     if (!task.inverse) E::substitute_all(n, l, pivots, x, columns);
   }
@@ -599,10 +647,11 @@ struct Group {
     finish_solution();
 
     status = Mask{};
-    if (any(not_finite | not_symmetric | pivots.first_bad | unusable | pivots.repaired)) {
+    if (any(not_finite | not_symmetric | pivots.first_bad | unusable | vanished)) {
       inspect();
       status = status == 0 ? pivots.first_bad : status;
       fail(unusable, info_result_not_finite);
+      fail(vanished, info_result_underflowed);
     }
   }
 
@@ -633,9 +682,10 @@ struct Group {
           out.log_determinant[first + part * part_lanes + lane] =
               status[part * part_lanes + lane] != 0 ? __builtin_nan("") : logarithm[lane];
       }
-    if (out.repaired != nullptr)
-      for (int lane = 0; lane < used; ++lane)
-        out.repaired[first + lane] = status[lane] != 0 ? 0 : static_cast<std::int32_t>(pivots.repaired[lane]);
+    for (int lane = 0; lane < used; ++lane) {
+      if (out.repaired != nullptr) out.repaired[first + lane] = 0;
+      if (out.perturbation != nullptr) out.perturbation[first + lane] = status[lane] != 0 ? nan : T(0);
+    }
     if (solution_size == 0) return;
     for (std::int64_t e = 0; e < solution_size && some_failed; ++e) x[e] = status != 0 ? Vector{} + nan : x[e];
     Memory::store_all(x, solution_size, used, out.x + first * out.x_stride, out.x_stride);

@@ -37,7 +37,7 @@ struct Refinement {
   typename Single::Vector *l, *correction;
   Pivots<Single> pivots;
   const int n, columns;
-  const bool factors_in_t;  // for the numbers about A, or to see which pivots are repaired
+  const bool factors_in_t;  // for the numbers about A
 
   template <int... Group>
   Refinement(const LdltTask<T>& task, Carver& carver, Indices<Group...>)
@@ -46,8 +46,8 @@ struct Refinement {
         correction(carver.take<typename Single::Vector>(padded(task.n))),
         n(task.n),
         columns(task.nrhs),
-        factors_in_t(task.pivot_floor > 0 || task.solution.rcond != nullptr ||
-                     task.solution.smallest_pivot != nullptr || task.solution.log_determinant != nullptr) {
+        factors_in_t(task.solution.rcond != nullptr || task.solution.smallest_pivot != nullptr ||
+                     task.solution.log_determinant != nullptr) {
     if (l == nullptr) return;
     for (int e = 0; e < panel_begin(panel_count(n)); ++e) l[e] = typename Single::Vector{};
   }
@@ -98,7 +98,7 @@ struct Refinement {
       for (int j = 0; j <= i; ++j)
         l[lower_place(i, j)] = narrowed(G::widen(group_of(0).l[lower_place(i, j)], part_of(0)),
                                         G::widen(group_of(1).l[lower_place(i, j)], part_of(1)));
-    SingleElimination::factor(n, l, 0.0F, pivots, [] {});
+    SingleElimination::factor(n, l, pivots, [] {});
     for (int h = 0; h < 2; ++h) norm[h] = G::norm_of_matrix(n, group_of(h).l, Wide{} + 1, part_of(h));
   }
 
@@ -163,6 +163,17 @@ struct Refinement {
     }
   }
 
+  /// Whether a solution may have underflowed.
+  bool is_tiny(const G& part, int c, int lane) const {
+    constexpr T least = sizeof(T) == sizeof(double) ? static_cast<T>(0x1p-970) : static_cast<T>(0x1p-104F);
+    bool none = true, tiny = true;
+    for (int i = 0; i < n; ++i) {
+      none &= part.b[i * columns + c][lane] == 0;
+      tiny &= !(part.x[i * columns + c][lane] >= least || part.x[i * columns + c][lane] <= -least);
+    }
+    return tiny && !none;
+  }
+
   void solve(std::int64_t first, int used) {
     Prefetch<T> prefetch(nullptr, 0, 0, 1, 1);
     for (int g = 0; g < groups; ++g) {
@@ -181,18 +192,15 @@ struct Refinement {
         bool good = part.not_finite[lane] == 0 && part.not_symmetric[lane] == 0 &&
                     pivots.first_bad[k * W + lane] == 0 && errors[lane] <= spd_resolve_above * u;
         for (std::int64_t e = 0; e < part.solution_size && good; ++e) good = part.x[e][lane] - part.x[e][lane] == 0;
+        for (int c = 0; c < columns && good; ++c) good = !is_tiny(part, c, lane);
         whole[lane] = good ? -1 : 0;
       }
       part.status = typename L::Mask{};
-      part.pivots.repaired = typename L::Mask{};
       if (factors_in_t || any(~whole)) {
         for (std::int64_t e = 0; e < part.solution_size; ++e) part.refined[e] = part.x[e];
         for (std::int64_t e = 0; e < panel_begin(panel_count(n)); ++e) part.l[e] = part.a[e];
         part.solve(prefetch);
-        if (factors_in_t)
-          whole &= part.pivots.repaired == 0;
-        else
-          part.status &= ~whole;
+        if (!factors_in_t) part.status &= ~whole;
         for (std::int64_t e = 0; e < part.solution_size; ++e) part.x[e] = chosen(whole, part.refined[e], part.x[e]);
       }
       if (used > k * W) part.write(first + k * W, used - k * W < W ? used - k * W : W);

@@ -34,14 +34,14 @@ struct Arguments {
   T* smallest_pivot;
   double* log_determinant;
   std::int32_t* repaired;
+  T* perturbation;
   std::int64_t count, a_step, b_step, x_step;
   unsigned tasks;  ///< groups of systems that a warp takes at a time
   int n, nrhs;
   Storage storage;
   bool inverse;
-  bool pivot_numbers;  ///< smallest pivot, log-determinant or repairs are wanted
-  bool vectors;        ///< matrices may be copied in pieces of 16 bytes
-  T pivot_floor;
+  bool pivot_numbers;      ///< smallest pivot, log-determinant or what is said of repairs are wanted
+  bool vectors;            ///< matrices may be copied in pieces of 16 bytes
   T resolve_above;         ///< work on systems alone that were solved with a larger backward error; negative: on all
   bool factors;            ///< inverses are still factors
   bool only_marked;        ///< judge systems alone whose backward error is the mark
@@ -55,21 +55,22 @@ constexpr int max_looks = 16;  // of Arguments::looks
 /// Stands in info between the two kernels of a plain solve.
 constexpr std::int32_t info_unsettled = INT32_MIN;
 
-/// Stands in backward_error between an inverse by L D L^T and its judgement.
-constexpr int marked_for_judgement = -1;
+/// Stand in backward_error between an inverse by L D L^T and its judgement, and between that and one of every stored
+/// element.
+constexpr int marked_for_judgement = -1, marked_for_stored_judgement = -2;
 
 template <class T>
 struct Traits;
 template <>
 struct Traits<float> {
-  static constexpr int exponent_bias = 127;
+  static constexpr int exponent_bias = 127, mantissa_bits = 23;
   // Exponents that need no scaling; of diagonals in lower triangles far_bits() decides.
   static constexpr int diagonal_window = 20, rhs_window = 40;
   static constexpr float eps = 0x1p-23F;
 };
 template <>
 struct Traits<double> {
-  static constexpr int exponent_bias = 1023;
+  static constexpr int exponent_bias = 1023, mantissa_bits = 52;
   static constexpr int diagonal_window = 150, rhs_window = 300;
   static constexpr double eps = 0x1p-52;
 };
@@ -199,6 +200,50 @@ __device__ T infinity() {
   return static_cast<T>(__longlong_as_double(0x7ff0000000000000LL));
 }
 
+/// v = high + low, high a multiple of 2^-bits; |v| < 2^(51 - bits).
+struct alignas(16) Halves {
+  double high, low;
+};
+template <int bits>
+__device__ __forceinline__ Halves halved(double v) {
+  constexpr double c = 1.5 * static_cast<double>(1LL << (52 - bits));
+  const double high = __dsub_rn(__dadd_rn(v, c), c);
+  return {high, v - high};
+}
+
+/// A residual b - sum_j a_j x_j of numbers of type T in twice their precision. Of double precision: products of 21-bit
+/// halves add up without rounding where a and x are at most 2 in magnitude and the residual is below 2^9, and what the
+/// rest rounds is 2^-21 as much.
+template <class T>
+struct Residual;
+template <>
+struct Residual<float> {
+  using Factor = double;  // x_j as it is kept for several residuals
+  double sum;
+  static __device__ __forceinline__ Factor factor(double x) { return x; }
+  __device__ __forceinline__ explicit Residual(double b = 0) : sum(b) {}
+  __device__ __forceinline__ void subtract(double a, Factor x) { sum = fma(-a, x, sum); }
+  [[nodiscard]] __device__ __forceinline__ double value() const { return sum; }
+};
+template <>
+struct Residual<double> {
+  using Factor = Halves;
+  static constexpr int bits = 21;
+  double high, low;
+  static __device__ __forceinline__ Factor factor(double x) { return halved<bits>(x); }
+  __device__ __forceinline__ explicit Residual(double b = 0) {
+    const Halves of_b = halved<2 * bits>(b);
+    high = of_b.high, low = of_b.low;
+  }
+  __device__ __forceinline__ void subtract(double a, const Factor& x) {
+    const Halves of_a = halved<bits>(a);
+    high = fma(-of_a.high, x.high, high);
+    low = fma(-of_a.low, x.high + x.low, low);
+    low = fma(-of_a.high, x.low, low);
+  }
+  [[nodiscard]] __device__ __forceinline__ double value() const { return high + low; }
+};
+
 /// The bits in which two numbers differ.
 __device__ inline unsigned differing_bits(float a, float b) {
   return static_cast<unsigned>(__float_as_int(a) ^ __float_as_int(b));
@@ -275,8 +320,7 @@ bool in_whole_pieces(const SpdBatch<T>& batch) {
 }
 
 template <class T>
-Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
-                          T resolve_above = -1) {
+Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution, T resolve_above = -1) {
   const SpdShape& shape = batch.shape;
   return {batch.a,
           batch.b,
@@ -287,6 +331,7 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
           solution.smallest_pivot,
           solution.log_determinant,
           solution.repaired,
+          solution.perturbation,
           batch.count,
           batch.a_step(),
           batch.b_step(),
@@ -296,9 +341,9 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
           shape.nrhs,
           shape.storage,
           shape.wants_inverse(),
-          solution.smallest_pivot != nullptr || solution.log_determinant != nullptr || solution.repaired != nullptr,
+          solution.smallest_pivot != nullptr || solution.log_determinant != nullptr || solution.repaired != nullptr ||
+              solution.perturbation != nullptr,
           shape.storage != Storage::packed_lower && in_whole_pieces(batch),
-          static_cast<T>(pivot_floor),
           resolve_above,
           false,
           false};

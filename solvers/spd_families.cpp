@@ -236,7 +236,7 @@ std::optional<SpdFamily> parse_spd_family(std::string_view name) {
 template <class T>
 void generate_spd(SpdFamily family, const SpdShape& shape, double condition, std::uint64_t seed, std::int64_t first,
                   std::int64_t count, T* a, T* b) {
-  check_spd_batch(SpdBatch<T>{shape, count, nullptr, nullptr}, SpdSolution<T>{});
+  check_spd_shape(shape, count);
   if (!(condition >= 1) || !std::isfinite(condition))
     throw Error(ErrorKind::usage, "no matrix has the condition number " + std::to_string(condition) +
                                       " (it is at least 1). Give a number from 1 to about 1e7 for float32 or 1e15 for "

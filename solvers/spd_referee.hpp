@@ -11,8 +11,11 @@ namespace smallbatch {
 
 /// u is the unit roundoff of T: 2^-24 for float, 2^-53 for double. LAPACK accepts ratios below 30.
 ///
-/// With a floor of pivots the system is judged that the repaired pivots belong to: raising the pivot d_k by s_k is the
-/// same as adding s_k to a_kk, so below A stands for A + diag(s), with the referee's own s, unless said otherwise.
+/// With a floor of pivots the referee finds out for itself which pivots are to be raised (SpdOptions::pivot_floor),
+/// with the same double precision for either type (long double for double), and A below stands for its own nearby
+/// matrix A + diag(s), unless said otherwise. How far x may be from the solution of that one is a matter of rounding
+/// alone; where rounding decides which pivots are raised (`undecided`), x must still be, within rounding, the solution
+/// of some A + diag(e) with e_k within what may be added, and its numbers those of a positive definite matrix.
 ///
 /// Bounds. A solver whose backward error is 30 u has computed with some A + dA, ||dA|| <= 30 u ||A||, in each element
 /// |dA_ij| <= 30 u sqrt(a_ii a_jj) where it factors (N. J. Higham, "Accuracy and Stability of Numerical Algorithms",
@@ -20,31 +23,37 @@ namespace smallbatch {
 ///     |d rcond| <= 30 u (1 + rcond)       rcond ||A|| is the distance to singularity (W. Kahan, 1966), which moves no
 ///                                         more than A does; and n u rcond for the sums of the norms
 ///     |d d_k| <= 30 u (sum_i |v_ki| sqrt(a_ii))^2 + sum_{m < k} v_km^2 |d s_m|
-///     |d ln det A| <= sum_k |d d_k| / d_k; and n 2^-53 sum_k |ln d_k| for the sum
-/// A pivot that was replaced is the floor, whatever it was before: its d_k has an error of 30 u d_k (unless rounding
-/// decides whether to replace it), and |d s_k| is what |d d_k| was. That error of A + diag(s) adds to dA: ratios and
-/// the bound of rcond are relaxed by 1 + max_k |d s_k| / (30 u a_kk).
+///     |d ln det A| <= sum_k |d d_k| / d_k; and (n + 3) 2^-53 sum_k (|ln m_k| + |c_k| ln 2), d_k = m_k 2^c_k, for the
+///     sum
+/// Where pivots were raised, u is 2^-53 in |d d_k|. A pivot that was raised is F a_kk, whatever it was before; |d s_k|
+/// is what |d d_k| was, less than F a_kk / 4 or else undecided. That error of A + diag(s) adds to dA: the forward ratio
+/// and the bound of rcond are relaxed by 1 + max_k |d s_k| / (30 u a_kk).
 struct SpdJudgement {
   /// The referee's own status of the system, from its own inspection and Eigen's LLT in double precision;
   /// info_result_not_finite only where the backend says so too.
   std::int32_t info = 0;
   /// max over right-hand sides of ||b - A x||_1 / (||A||_1 ||x||_1 u)   (dpot02)
   /// ||I - A X||_1 / (n ||A||_1 ||X||_1 u)                              (dpot03, inverse)
+  /// where pivots are raised: for the nearby matrix, within what may be added, that x answers best.
   double residual_ratio = 0;
   /// max over columns of ||x - x*||_inf rcond / (||x*||_inf u), x* the referee's own solution   (dget04)
   double forward_ratio = 0;
   /// 1 / (||A||_1 ||A^-1||_1), with the explicit inverse. Where the referee's and the backend's status differ about a
   /// pivot, instead the smallest eigenvalue of the disputed leading block after scaling its diagonal to 1, over the
   /// largest: what decides whether a Cholesky factorization can tell (Demmel 1989). It is negative where the block is
-  /// clearly indefinite.
+  /// clearly indefinite. 1 where pivots are to be raised, and the backend has not done so: that is never right.
   double rcond = 0;
   double rcond_bound = 0;
-  /// The backward error of solvers/spd_solver.hpp: of x for A as given, also where pivots were replaced.
+  /// The backward error of solvers/spd_solver.hpp: of x for A as given, also where pivots were raised.
   double backward_error = 0;
   double smallest_pivot = 0, smallest_pivot_bound = 0;
   double log_determinant = 0, log_determinant_bound = 0;
-  /// Pivots that the floor replaced, and how many are so near to it that rounding decides.
-  std::int32_t repaired = 0, repaired_bound = 0;
+  /// Pivots that the floor raises, and what that adds, as SpdSolution::perturbation has it.
+  std::int32_t repaired = 0;
+  double perturbation = 0, perturbation_bound = 0;
+  double largest_perturbation = 0;  ///< the most that it may be; 0 without a floor
+  /// Rounding decides which pivots are raised: the counts and the numbers about A may be others.
+  bool undecided = false;
 };
 
 inline constexpr double spd_ratio_limit = 30;
@@ -64,7 +73,7 @@ SpdJudgement judge_spd_solution(const SpdShape& shape, const T* a, const T* b, c
 
 /// Whether the backend's status is right: it equals the referee's, or the two disagree about a pivot of a matrix that
 /// rounding alone can push to either side (|rcond| < n u). Any other mismatch is a wrong answer: a failure that the
-/// backend missed, or one that it made up.
+/// backend missed, or one that it made up. (About an underflow near the limit judge_spd_solution() agrees with either.)
 bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, ScalarType type, int n);
 
 }  // namespace smallbatch

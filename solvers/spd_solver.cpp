@@ -1,6 +1,7 @@
 #include "solvers/spd_solver.hpp"
 
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include "core/error.hpp"
@@ -15,12 +16,56 @@ constexpr std::array<std::pair<SpdMethod, std::string_view>, 4> method_names{{{S
                                                                               {SpdMethod::ldlt, "ldlt"},
                                                                               {SpdMethod::mixed, "mixed"}}};
 
-void check_stride(const char* array, std::int64_t stride, std::int64_t size) {
-  if (stride == 0 || stride >= size) return;
+void check_stride(const char* array, std::int64_t stride, std::int64_t size, bool may_be_shared) {
+  if (stride == tight || stride >= size || (may_be_shared && stride == 0)) return;
   throw Error(ErrorKind::bad_input, std::string("the stride of ") + array + " is " + std::to_string(stride) +
                                         " (one system has " + std::to_string(size) +
-                                        " numbers). Give the distance of two systems, or 0 where they lie one after "
-                                        "the other.");
+                                        " numbers). Give the distance of two systems, or `tight`" +
+                                        (may_be_shared ? "; 0 is one for all systems." : "."));
+}
+
+void check_present(const char* array, const void* pointer) {
+  if (pointer != nullptr) return;
+  throw Error(ErrorKind::bad_input, std::string("there is no array for ") + array +
+                                        " (its pointer is null). Give one; only the numbers that are not wanted may be "
+                                        "null.");
+}
+
+/// The numbers [begin, begin + size) of every system, step apart.
+template <class T>
+struct Strided {
+  const T* begin;
+  std::int64_t size, step;
+};
+
+/// Whether systems of two arrays share memory; arrays that alternate with the same step do not.
+template <class T>
+bool overlap(std::int64_t count, const Strided<T>& one, const Strided<T>& other) {
+  const auto first = [](const T* place) { return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(place)); };
+  const auto bytes = [](std::int64_t numbers) { return numbers * static_cast<std::int64_t>(sizeof(T)); };
+  const std::int64_t distance = first(other.begin) - first(one.begin);
+  if (one.size == 0 || other.size == 0 || distance >= bytes((count - 1) * one.step + one.size) ||
+      -distance >= bytes((count - 1) * other.step + other.size))
+    return false;
+  const std::int64_t step = bytes(one.step);
+  if (one.step != other.step || step == 0) return true;
+  const std::int64_t apart = (distance % step + step) % step;
+  return apart < bytes(one.size) || apart + bytes(other.size) > step;
+}
+
+template <class T>
+void check_overlap(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+  const SpdShape& shape = batch.shape;
+  if (shape.determinant_only) return;
+  const Strided<T> x{solution.x, shape.solution_size(), solution.x_step(shape)};
+  const auto refuse = [](const char* array) {
+    throw Error(ErrorKind::bad_input, std::string("x lies in the memory of ") + array +
+                                          " (the input would change while it is read). Give x memory of its own, or "
+                                          "that of b exactly.");
+  };
+  if (overlap(batch.count, x, {batch.a, shape.matrix_size(), batch.a_step()})) refuse("A");
+  if (solution.x == batch.b && solution.x_step(shape) == batch.b_step()) return;
+  if (shape.nrhs > 0 && overlap(batch.count, x, {batch.b, shape.rhs_size(), batch.b_step()})) refuse("b");
 }
 
 }  // namespace
@@ -53,9 +98,7 @@ std::unique_ptr<SpdSolver> make_spd_solver(const Backend& backend, const SpdOpti
   throw Error(ErrorKind::usage, "there is no such solver backend. Use cuda, cpu or reference.");
 }
 
-template <class T>
-void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
-  const SpdShape& shape = batch.shape;
+void check_spd_shape(const SpdShape& shape, std::int64_t count) {
   if (shape.n < 1 || shape.n > max_system_size)
     throw Error(ErrorKind::bad_input, "a batch of systems with n = " + std::to_string(shape.n) +
                                           " cannot be solved (n must lie between 1 and " +
@@ -68,12 +111,24 @@ void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
     throw Error(ErrorKind::bad_input, "a batch with nrhs = " + std::to_string(shape.nrhs) +
                                           " cannot ask for the determinant alone (its right-hand sides would be "
                                           "ignored). Set nrhs to 0, or ask for the solution too.");
-  if (batch.count < 0)
-    throw Error(ErrorKind::bad_input, "a batch of " + std::to_string(batch.count) +
+  if (count < 0)
+    throw Error(ErrorKind::bad_input, "a batch of " + std::to_string(count) +
                                           " systems cannot be solved (the count is negative). Give 0 or more systems.");
-  check_stride("A", batch.a_stride, shape.matrix_size());
-  check_stride("b", batch.b_stride, shape.rhs_size());
-  check_stride("x", solution.x_stride, shape.solution_size());
+}
+
+template <class T>
+void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+  const SpdShape& shape = batch.shape;
+  check_spd_shape(shape, batch.count);
+  check_stride("A", batch.a_stride, shape.matrix_size(), true);
+  check_stride("b", batch.b_stride, shape.rhs_size(), true);
+  check_stride("x", solution.x_stride, shape.solution_size(), false);
+  if (batch.count == 0) return;
+  check_present("A", batch.a);
+  if (shape.nrhs > 0) check_present("b", batch.b);
+  if (!shape.determinant_only) check_present("x", solution.x);
+  check_present("info", solution.info);
+  check_overlap(batch, solution);
 }
 
 template void check_spd_batch(const SpdBatch<float>&, const SpdSolution<float>&);

@@ -2,8 +2,7 @@
 //
 // The call enqueues kernels on `stream` of the current device and returns: it allocates nothing, waits for nothing and
 // prints nothing. All pointers are device pointers, aligned as their type; dense matrices with n = 8, 16, 32 or 64 are
-// loaded faster where `a` and its stride are multiples of 16 bytes. The batch must be valid (SpdSolver::solve says
-// when), its arrays must live until the stream has passed, and input and output may not overlap.
+// loaded faster where `a` and its stride are multiples of 16 bytes. The arrays must live until the stream has passed.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,9 +12,10 @@
 namespace smallbatch {
 
 /// What SpdSolver::solve promises, for arrays on the device; numbers whose pointers are null are not computed. Returns
-/// the status of the launch.
+/// the status of the launch, and cudaErrorInvalidValue where SpdSolver::solve or make_spd_solver would throw, or where
+/// x overlaps b: there are no solutions in place here.
 template <class T>
-cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options,
-                             cudaStream_t stream);
+[[nodiscard]] cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution,
+                                           const SpdOptions& options, cudaStream_t stream);
 
 }  // namespace smallbatch

@@ -20,8 +20,8 @@
 namespace smallbatch {
 
 enum class SpdMethod {
-  automatic,     ///< L D L^T for solutions; for inverses the sweep on cuda, and L D L^T where its backward error is above
-                 ///< `spd_resolve_above`
+  automatic,  ///< L D L^T for solutions; for inverses the sweep on cuda, and L D L^T where its backward error is above
+              ///< `spd_resolve_above`
   gauss_jordan,  ///< elimination above and below the pivots, right-hand sides carried along; its error grows with the
                  ///< condition number
   ldlt,          ///< A = L D L^T and two triangular solves: backward stable
@@ -36,10 +36,40 @@ inline constexpr double spd_resolve_above = 8;
 
 struct SpdOptions {
   SpdMethod method = SpdMethod::automatic;
-  /// A pivot d_k < pivot_floor * a_kk is replaced by pivot_floor * a_kk and counted in `repaired`, if a_kk > 0; x then
-  /// solves a nearby system and its backward error is that for A as given. 0: no repair. Within [0, 1).
+  /// f, within [0, 1): pivots below this fraction of their diagonal element are raised. 0: none are.
+  ///
+  /// For matrices that should be positive definite, or semidefinite, and are not to working precision. With F = max(f,
+  /// n u), u = 2^-24 or 2^-53 as T has it, such a matrix is factored in double precision with symmetric pivoting:
+  /// the next pivot is the first row whose diagonal element s_kk is nearly the largest, as a fraction of a_kk
+  /// (`spd_nearly_largest`). As soon as the largest is below F a_kk, the rows that are left follow in their order, each
+  /// with the pivot max(F a_kk, max_i s_ik^2 / (F a_ii)), so that no later s_ii loses more than F a_ii. Raising pivots
+  /// adds e_k to a_kk: the answer is that of the nearby A + diag(e), so are all numbers but the backward error, which
+  /// is that for A as given; `repaired` counts the raised pivots (n less the numerical rank of A), `perturbation` is
+  /// max_k e_k / a_kk.
+  ///
+  /// Where some e_k would be larger than `spd_largest_repair` max(F a_kk, n u max_i a_ii), or a diagonal element is not
+  /// positive, no semidefinite matrix is near, and the system has the status that it has without a floor (or k, should
+  /// that be 0). A system of which no pivot is raised has the bits that it has without a floor.
+  ///
+  /// (P. E. Gill, W. Murray, M. H. Wright, "Practical Optimization" (1981), section 4.4.2.2, for pivots raised under
+  /// symmetric pivoting; N. J. Higham, "Accuracy and Stability of Numerical Algorithms", section 10.3, for why the
+  /// order of the rows would not do. docs/numerics.md has what was measured.)
   double pivot_floor = 0;
 };
+
+/// Of symmetric pivoting: pivots that differ by less are equal, so that rounding does not decide between them.
+inline constexpr double spd_nearly_largest = 1 - 0x1p-10;
+/// What may be added to a diagonal element, in units of max(F a_kk, n u max_i a_ii).
+inline constexpr double spd_largest_repair = 8;
+/// F of the floor f.
+template <class T>
+constexpr double spd_used_floor(double pivot_floor, int n) {
+  const double rounding = n * (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53);
+  return pivot_floor > rounding ? pivot_floor : rounding;
+}
+
+/// The change of x by its rounding, in units of u ||x||_1, beyond which it has underflowed (core/batch.hpp).
+inline constexpr double spd_underflow_loss = 8;
 
 /// "auto", "gauss_jordan", "ldlt", "mixed".
 std::string_view spd_method_name(SpdMethod method);
@@ -52,10 +82,10 @@ std::optional<SpdMethod> parse_spd_method(std::string_view name);
 ///     max over right-hand sides of  ||b - A x||_1 / (||A||_1 ||x||_1)            (solution; LAPACK's dpot02 without
 ///     /eps)
 ///     ||I - A X||_1 / (||A||_1 ||X||_1)                                          (inverse; dpot03 without /(n eps))
-/// with the residual computed in double precision, 0 where the residual is 0. Dimensionless: compare it with
+/// with the residual computed in twice the precision of T, 0 where the residual is 0. Dimensionless: compare it with
 /// 30 * 2^-24 (float32) or 30 * 2^-53 (float64).
 ///
-/// rcond, smallest_pivot, log_determinant and repaired as core/batch.hpp defines them.
+/// rcond, smallest_pivot, log_determinant, repaired and perturbation as core/batch.hpp defines them.
 ///
 /// A system that fails has NaN for every number and 0 for repaired; its neighbours' results are, bit for bit, what they
 /// would be without it. The same system gives the same bits at any place in any batch.
@@ -63,8 +93,10 @@ class SpdSolver {
  public:
   virtual ~SpdSolver() = default;
 
-  /// Throws Error (bad_input) for n outside [1, max_system_size], nrhs < 0, nrhs > 0 with determinant_only, count < 0
-  /// or a stride shorter than a system; count = 0 does nothing.
+  /// Throws Error (bad_input) for n outside [1, max_system_size], nrhs < 0, nrhs > 0 with determinant_only, count < 0,
+  /// a stride that is neither `tight` nor at least a system (0 is allowed of a and b), info or any other array that is
+  /// needed and null, x that overlaps a, and x that overlaps b and is not b itself with the same stride; count = 0 does
+  /// nothing. x may be b: the solutions then take the place of the right-hand sides.
   virtual void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) = 0;
   virtual void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) = 0;
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "solvers/pivot_repair.hpp"
 #include "solvers/spd_solver_backends.hpp"
 
 namespace smallbatch {
@@ -39,11 +41,8 @@ class CpuSpdSolver final : public SpdSolver {
   void solve_with(const LdltKernel<T>& kernel, const SpdBatch<T>& batch, const SpdSolution<T>& solution) const {
     check_spd_batch(batch, solution);
     const SpdShape& shape = batch.shape;
-    LdltTask<T> all{shape.n,        shape.nrhs,     shape.wants_inverse(),
-                    shape.storage,  method_,        static_cast<T>(pivot_floor_),
-                    batch.count,    batch.a,        batch.b,
-                    batch.a_step(), batch.b_step(), solution,
-                    nullptr};
+    LdltTask<T> all{shape.n, shape.nrhs, shape.wants_inverse(), shape.storage,  method_,  batch.count,
+                    batch.a, batch.b,    batch.a_step(),        batch.b_step(), solution, nullptr};
     all.solution.x_stride = solution.x_step(shape);
     if (shape.determinant_only) all.solution.backward_error = nullptr;
     const std::size_t workspace_size = kernel.workspace_size(all);
@@ -60,7 +59,13 @@ class CpuSpdSolver final : public SpdSolver {
       if (shape.nrhs > 0) task.b += first * all.b_step;
       task.solution = beginning_at(first, all.solution);
       task.workspace = workspace.get();
+      std::vector<T> kept;  // right-hand sides whose place the solutions take, for the repair
+      if (pivot_floor_ > 0 && task.solution.x == task.b && shape.nrhs > 0)
+        kept.assign(task.b, task.b + (task.count - 1) * task.b_step + shape.rhs_size());
       kernel.solve(task);
+      for (std::int64_t k = 0; k < task.count && pivot_floor_ > 0; ++k)
+        repair_pivots(shape, task.a + k * task.a_step, (kept.empty() ? task.b : kept.data()) + k * task.b_step,
+                      pivot_floor_, beginning_at(k, task.solution));
     });
   }
 
@@ -77,6 +82,7 @@ class CpuSpdSolver final : public SpdSolver {
     advance(solution.smallest_pivot);
     advance(solution.log_determinant);
     advance(solution.repaired);
+    advance(solution.perturbation);
     return solution;
   }
 

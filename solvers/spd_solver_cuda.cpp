@@ -4,6 +4,7 @@
 
 #include "core/device.hpp"
 #include "core/device_cuda.hpp"
+#include "core/error.hpp"
 #include "solvers/spd_kernels.cuh"
 #include "solvers/spd_solver.cuh"
 #include "solvers/spd_solver_backends.hpp"
@@ -24,7 +25,7 @@ class CudaSpdSolver final : public SpdSolver {
 
  private:
   static constexpr std::size_t alignment = 256;  // of each array in the memory
-  static constexpr std::size_t arrays = 8;
+  static constexpr std::size_t arrays = 9;       // A, b, x, info and five numbers
 
   template <class T>
   void run(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
@@ -35,45 +36,52 @@ class CudaSpdSolver final : public SpdSolver {
     const auto a_bytes = static_cast<std::size_t>(shape.matrix_size()) * sizeof(T);
     const auto b_bytes = static_cast<std::size_t>(shape.rhs_size()) * sizeof(T);
     const auto x_bytes = static_cast<std::size_t>(shape.solution_size()) * sizeof(T);
-    constexpr std::size_t numbers = 3 * sizeof(T) + sizeof(double) + 2 * sizeof(std::int32_t);
-    const std::int64_t piece = piece_size(batch.count, a_bytes + b_bytes + x_bytes + numbers);
+    constexpr std::size_t numbers = 4 * sizeof(T) + sizeof(double) + 2 * sizeof(std::int32_t);
+    const bool one_a = batch.a_stride == 0, one_b = batch.b_stride == 0;  // for all systems
+    const std::size_t shared = (one_a ? a_bytes : 0) + (one_b ? b_bytes : 0);
+    const std::size_t per_system = (one_a ? 0 : a_bytes) + (one_b ? 0 : b_bytes) + x_bytes + numbers;
+    const std::int64_t piece = piece_size(batch.count, per_system, shared + arrays * alignment);
     const auto systems = static_cast<std::size_t>(piece);
 
     std::byte* free = memory_.reserve<std::byte>(capacity_);
-    const auto carve = [&free, systems](std::size_t bytes_per_system) {
+    const auto carve = [&free](std::size_t bytes) {
       std::byte* array = free;
-      free += (systems * bytes_per_system + alignment - 1) / alignment * alignment;
+      free += (bytes + alignment - 1) / alignment * alignment;
       return array;
     };
-    const auto carve_if = [&carve]<class V>(const V* wanted) {
-      return reinterpret_cast<V*>(wanted != nullptr ? carve(sizeof(V)) : nullptr);
+    const auto carve_if = [&carve, systems]<class V>(const V* wanted) {
+      return reinterpret_cast<V*>(wanted != nullptr ? carve(systems * sizeof(V)) : nullptr);
     };
-    T* a = reinterpret_cast<T*>(carve(a_bytes));
-    T* b = reinterpret_cast<T*>(carve(b_bytes));
+    T* a = reinterpret_cast<T*>(carve(one_a ? a_bytes : systems * a_bytes));
+    T* b = reinterpret_cast<T*>(carve(one_b ? b_bytes : systems * b_bytes));
     SpdSolution<T> on_device;
-    on_device.x = shape.determinant_only ? nullptr : reinterpret_cast<T*>(carve(x_bytes));
-    on_device.info = reinterpret_cast<std::int32_t*>(carve(sizeof(std::int32_t)));
-    if (!shape.determinant_only) on_device.backward_error = reinterpret_cast<T*>(carve(sizeof(T)));
+    on_device.x = shape.determinant_only ? nullptr : reinterpret_cast<T*>(carve(systems * x_bytes));
+    on_device.info = reinterpret_cast<std::int32_t*>(carve(systems * sizeof(std::int32_t)));
+    if (!shape.determinant_only) on_device.backward_error = reinterpret_cast<T*>(carve(systems * sizeof(T)));
     on_device.rcond = carve_if(solution.rcond);
     on_device.smallest_pivot = carve_if(solution.smallest_pivot);
     on_device.log_determinant = carve_if(solution.log_determinant);
     on_device.repaired = carve_if(solution.repaired);
+    on_device.perturbation = carve_if(solution.perturbation);
+    const SpdBatch<T> batch_on_device{shape, 0, a, b, one_a ? 0 : tight, one_b ? 0 : tight};
 
+    if (one_a) copy_systems(a, a_bytes, batch.a, shape.matrix_size(), 1);
+    if (one_b) copy_systems(b, b_bytes, batch.b, shape.rhs_size(), 1);
     for (std::int64_t first = 0; first < batch.count; first += piece) {
-      const std::int64_t count = std::min(piece, batch.count - first);
-      copy_systems(a, a_bytes, batch.a + first * batch.a_step(), batch.a_step(), count);
-      if (b_bytes > 0) copy_systems(b, b_bytes, batch.b + first * batch.b_step(), batch.b_step(), count);
-      check(launch_spd_solve<T>({shape, count, a, b}, on_device, options_, stream_.get()));
+      SpdBatch<T> part = batch_on_device;
+      part.count = std::min(piece, batch.count - first);
+      if (!one_a) copy_systems(a, a_bytes, batch.a + first * batch.a_step(), batch.a_step(), part.count);
+      if (!one_b && b_bytes > 0) copy_systems(b, b_bytes, batch.b + first * batch.b_step(), batch.b_step(), part.count);
+      check(launch_spd_solve<T>(part, on_device, options_, stream_.get()));
+      const auto count = static_cast<std::size_t>(part.count);
       if (x_bytes > 0) {
         const std::int64_t step = solution.x_step(shape);
         check(cudaMemcpy2DAsync(solution.x + first * step, static_cast<std::size_t>(step) * sizeof(T), on_device.x,
-                                x_bytes, x_bytes, static_cast<std::size_t>(count), cudaMemcpyDeviceToHost,
-                                stream_.get()));
+                                x_bytes, x_bytes, count, cudaMemcpyDeviceToHost, stream_.get()));
       }
       const auto copy_back = [&]<class V>(V* to, const V* from) {
         if (to != nullptr && from != nullptr)
-          check(cudaMemcpyAsync(to + first, from, static_cast<std::size_t>(count) * sizeof(V), cudaMemcpyDeviceToHost,
-                                stream_.get()));
+          check(cudaMemcpyAsync(to + first, from, count * sizeof(V), cudaMemcpyDeviceToHost, stream_.get()));
       };
       copy_back(solution.info, on_device.info);
       copy_back(solution.backward_error, on_device.backward_error);
@@ -81,23 +89,28 @@ class CudaSpdSolver final : public SpdSolver {
       copy_back(solution.smallest_pivot, on_device.smallest_pivot);
       copy_back(solution.log_determinant, on_device.log_determinant);
       copy_back(solution.repaired, on_device.repaired);
+      copy_back(solution.perturbation, on_device.perturbation);
     }
     stream_.synchronize();
   }
 
-  /// Systems that the device takes at once; makes capacity_ large enough for them.
-  std::int64_t piece_size(std::int64_t count, std::size_t bytes_per_system) {
-    const auto needed = [bytes_per_system](std::int64_t systems) {
-      return static_cast<std::size_t>(systems) * bytes_per_system + arrays * alignment;
+  /// Systems that the device takes at once; makes the memory large enough for them.
+  std::int64_t piece_size(std::int64_t count, std::size_t bytes_per_system, std::size_t others) {
+    const auto needed = [&](std::int64_t systems) {
+      return static_cast<std::size_t>(systems) * bytes_per_system + others;
     };
     if (needed(count) <= capacity_) return count;
     std::size_t free_bytes = 0, total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes));
     // memory_ is given back before it grows. An eighth stays free for the runtime and for other plans.
     const std::size_t usable = std::max(capacity_, (free_bytes + capacity_) / 8 * 7);
-    const std::size_t fitting = usable > needed(1) ? (usable - arrays * alignment) / bytes_per_system : 1;
+    const std::size_t fitting = usable > needed(1) ? (usable - others) / bytes_per_system : 1;
     const std::int64_t piece = std::min(count, static_cast<std::int64_t>(fitting));
-    capacity_ = std::max(capacity_, needed(piece));
+    if (const std::size_t wanted = std::max(capacity_, needed(piece)); wanted > capacity_) {
+      capacity_ = 0;  // should there be no memory of that size
+      (void)memory_.reserve<std::byte>(wanted);
+      capacity_ = wanted;
+    }
     return piece;
   }
 
@@ -122,23 +135,34 @@ namespace {
 /// Inverts by the sweep, or by L D L^T. `automatic` takes the sweep and inverts again what it answered badly; where no
 /// backward errors are wanted that would tell, it takes L D L^T at once.
 template <class T>
-cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options,
+cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, SpdMethod method,
                            cudaStream_t stream) {
-  const double floor = options.pivot_floor;
   const bool judged = solution.backward_error != nullptr;
-  if (options.method != SpdMethod::gauss_jordan && !(options.method == SpdMethod::automatic && judged)) {
-    const cudaError_t status = launch_ldlt(batch, solution, floor, -1, stream);
+  if (method != SpdMethod::gauss_jordan && !(method == SpdMethod::automatic && judged)) {
+    const cudaError_t status = launch_ldlt(batch, solution, -1, stream);
     if (status != cudaSuccess) return status;
     return launch_judge_inverse(batch, solution, InversesToJudge::all_factors, stream);
   }
-  cudaError_t status = launch_sweep(batch, solution, floor, stream);
+  cudaError_t status = launch_sweep(batch, solution, stream);
   if (status != cudaSuccess || !judged) return status;
   status = launch_judge_inverse(batch, solution, InversesToJudge::all, stream);
-  if (status != cudaSuccess || options.method == SpdMethod::gauss_jordan) return status;
+  if (status != cudaSuccess || method == SpdMethod::gauss_jordan) return status;
   constexpr double roundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53;
-  status = launch_ldlt(batch, solution, floor, spd_resolve_above * batch.shape.n * roundoff, stream);
+  status = launch_ldlt(batch, solution, spd_resolve_above * batch.shape.n * roundoff, stream);
   if (status != cudaSuccess) return status;
   return launch_judge_inverse(batch, solution, InversesToJudge::marked_factors, stream);
+}
+
+/// What kernels may be told; they read b while x is written.
+template <class T>
+bool is_valid(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options) {
+  try {
+    check_spd_batch(batch, solution);
+  } catch (const Error&) {
+    return false;
+  }
+  const bool in_place = batch.shape.nrhs > 0 && solution.x == batch.b;
+  return (batch.count == 0 || !in_place) && options.pivot_floor >= 0 && options.pivot_floor < 1;
 }
 
 }  // namespace
@@ -146,19 +170,25 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solut
 template <class T>
 cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options,
                              cudaStream_t stream) {
+  if (!is_valid(batch, solution, options)) return cudaErrorInvalidValue;
+  if (batch.count == 0) return cudaSuccess;
   cudaError_t status = cudaSuccess;
   if (batch.shape.wants_inverse()) {
-    status = launch_inverse(batch, solution, options, stream);
+    status = launch_inverse(batch, solution, options.method, stream);
   } else if (options.method == SpdMethod::gauss_jordan && !batch.shape.determinant_only) {
-    status = launch_gauss_jordan(batch, solution, options.pivot_floor, stream);
+    status = launch_gauss_jordan(batch, solution, stream);
   } else {
-    status = launch_ldlt(batch, solution, options.pivot_floor, -1, stream);
+    status = launch_ldlt(batch, solution, -1, stream);
   }
-  if (status != cudaSuccess || solution.rcond == nullptr) return status;
-  SpdSolution<T> condition;
-  condition.info = solution.info;
-  condition.rcond = solution.rcond;
-  return launch_sweep(batch, condition, options.pivot_floor, stream);
+  if (status == cudaSuccess && solution.rcond != nullptr) {
+    SpdSolution<T> condition;
+    condition.info = solution.info;
+    condition.rcond = solution.rcond;
+    status = launch_sweep(batch, condition, stream);
+  }
+  if (status == cudaSuccess && options.pivot_floor > 0)
+    status = launch_pivot_repair(batch, solution, options.pivot_floor, stream);
+  return status;
 }
 
 template cudaError_t launch_spd_solve(const SpdBatch<float>&, const SpdSolution<float>&, const SpdOptions&,

@@ -2,8 +2,8 @@
 //
 // Input is inspected here first, because Eigen's LLT reports success for NaN, infinities and asymmetric matrices. Every
 // system is scaled by powers of two to numbers near 1 (exact), so that products of norms stay in range. Residuals are
-// computed in double precision for float input and in long double for double input. Pivots below a floor are repaired
-// in a textbook L D L^T of the residuals' precision, because a Cholesky factorization never shows them.
+// computed in double precision for float input and in long double for double input, and so are the pivots of matrices
+// that a floor of pivots may repair, and the factors of the repaired ones.
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>
@@ -12,7 +12,9 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <type_traits>
+#include <vector>
 
 #include "core/parallel.hpp"
 #include "solvers/spd_referee.hpp"
@@ -56,12 +58,12 @@ double norm1(const Eigen::MatrixBase<Derived>& m) {
 
 /// One system as the referee sees it: the stored matrix A, and the Cholesky factor of E = 2^-g H A H, where g brings
 /// the largest element next to 1 and the powers of two in H = diag(2^half) then bring the diagonal there, too.
-/// Repairing a pivot adds to the diagonal element, so E + diag(shift) is what is factored where there is a floor.
+/// Raising a pivot adds to the diagonal element, so E + diag(shift) is what is factored where there is a floor.
 template <class T, int N>
 class RefereeSystem {
  public:
   RefereeSystem(const SpdShape& shape, const T* a, const T* b, double pivot_floor)
-      : shape_(shape), b_(b), floor_(pivot_floor), matrix_(shape.n, shape.n), shift_(shape.n) {
+      : shape_(shape), b_(b), matrix_(shape.n, shape.n), shift_(shape.n) {
     const int n = shape.n;
     for (int i = 0; i < n; ++i)
       for (int j = 0; j < n; ++j) {
@@ -80,13 +82,33 @@ class RefereeSystem {
       for (int i = 0; i < n; ++i)
         for (int j = 0; j < n; ++j) equilibrated_(i, j) = std::ldexp(matrix_(i, j), half_[i] + half_[j] - exponent_);
     matrix_ = scaled(matrix_, -exponent_);
-    if (floor_ > 0) factor_with_floor();
-    if (info_ == 0 && repaired_ == 0) factor();
+    if (pivot_floor > 0) {
+      floor_ = spd_used_floor<T>(pivot_floor, n);
+      find_repairs();
+    }
+    if (repaired_ == 0) factor();
+    if (failed_ != 0) {
+      if (info_ == 0) info_ = failed_;
+    } else if (repaired_ > 0 || (floor_ > 0 && info_ != 0)) {
+      info_ = 0;
+      factor_nearby();
+    }
   }
 
   [[nodiscard]] std::int32_t info() const { return info_; }
   [[nodiscard]] int columns() const { return shape_.wants_inverse() ? shape_.n : shape_.nrhs; }
   [[nodiscard]] std::int32_t repaired() const { return repaired_; }
+  /// max_k shift_k / a_kk
+  [[nodiscard]] double perturbation() const { return perturbation_; }
+  /// The most that max_k shift_k / a_kk may be; 0 without a floor.
+  [[nodiscard]] double largest_perturbation() const {
+    double largest = 0;
+    for (int i = 0; i < shape_.n && floor_ > 0; ++i)
+      largest = std::max(largest, largest_shift(i) / equilibrated_(i, i));
+    return largest;
+  }
+  /// Rounding decides which pivots are raised: |d shift| may be anything up to F.
+  [[nodiscard]] bool undecided() const { return undecided_; }
 
   /// Column c of the solution, refined with wide residuals.
   Column<Wide<T>, N> solve(int c) const {
@@ -94,11 +116,11 @@ class RefereeSystem {
     for (int i = 0; i < shape_.n; ++i) rhs(i) = std::ldexp(rhs(i), half_[i]);
     const int rhs_exponent = exponent_of(rhs);
     rhs = scaled(rhs, -rhs_exponent);
-    Column<Wide<T>, N> x = solve_once(rhs).template cast<Wide<T>>();
+    Column<Wide<T>, N> x = solve_once(rhs);
     constexpr int refinements = 2;
     for (int step = 0; step < refinements; ++step) {
       const Column<Wide<T>, N> r = rhs - equilibrated_.template cast<Wide<T>>() * x - shift_.cwiseProduct(x);
-      x += solve_once(r).template cast<Wide<T>>();
+      x += solve_once(r);
     }
     for (int i = 0; i < shape_.n; ++i) x(i) = std::ldexp(x(i), half_[i] + rhs_exponent - exponent_);
     return x;
@@ -125,33 +147,25 @@ class RefereeSystem {
         x[i * n + j] = x[j * n + i] = static_cast<T>(std::ldexp(product(i, j), half_[i] + half_[j] - exponent_));
   }
 
-  /// ||b - A x||_1 / (||A||_1 ||x||_1), largest over the right-hand sides, or ||I - A X||_1 / (||A||_1 ||X||_1); for A
-  /// as given, or as repaired.
-  double backward_error(const T* x, bool as_repaired) const {
-    Column<Wide<T>, N> added = Column<Wide<T>, N>::Zero(shape_.n);
-    if (as_repaired) added = shift_of_matrix();
-    const double norm_a = norm1((matrix_ + Matrix<double, N>(added.template cast<double>().asDiagonal())).eval());
-    double worst = 0, norm_inverse = 0;
-    int x_exponent = 0;
+  /// ||b - A x||_1 / (||A||_1 ||x||_1), largest over the right-hand sides, or ||I - A X||_1 / (||A||_1 ||X||_1).
+  double backward_error(const T* x) const { return residual(x, Column<Wide<T>, N>::Zero(shape_.n)); }
+
+  /// The same for that A + diag(e) which x answers best, e_k within what may be added.
+  double error_as_repaired(const T* x) const {
+    using W = Wide<T>;
+    Column<W, N> product = Column<W, N>::Zero(shape_.n), square = product;
+    const int of_all = shape_.wants_inverse() ? exponent_of_columns(x) : 0;
     for (int c = 0; c < columns(); ++c) {
-      const Column<double, N> stored = stored_solution(x, c);
-      if (!stored.allFinite()) return nan_value;
-      x_exponent = c == 0 || !shape_.wants_inverse() ? exponent_of(stored) : std::max(x_exponent, exponent_of(stored));
+      const ResidualOfColumn of = residual_of(x, c, of_all, Column<W, N>::Zero(shape_.n));
+      product += of.residual.cwiseProduct(of.x);
+      square += of.x.cwiseAbs2();
     }
-    for (int c = 0; c < columns(); ++c) {
-      Column<double, N> stored = stored_solution(x, c);
-      if (!shape_.wants_inverse()) x_exponent = exponent_of(stored);
-      stored = scaled(stored, -x_exponent);
-      const Column<Wide<T>, N> wide = stored.template cast<Wide<T>>();
-      const Column<Wide<T>, N> r = scaled(stored_rhs(c), -exponent_ - x_exponent) -
-                                   (matrix_.template cast<Wide<T>>() * wide).eval() - added.cwiseProduct(wide);
-      const double residual = static_cast<double>(r.cwiseAbs().sum()), norm_x = stored.cwiseAbs().sum();
-      norm_inverse = std::max(norm_inverse, norm_x);
-      if (residual == 0) continue;
-      const double error = shape_.wants_inverse() ? residual : residual / (norm_a * norm_x);
-      if (!(error <= worst)) worst = error;
+    Column<W, N> added(shape_.n);
+    for (int i = 0; i < shape_.n; ++i) {
+      const W most = std::ldexp(W(largest_shift(i)), -2 * half_[i]);
+      added(i) = product(i) > 0 ? std::min<W>(product(i) / square(i), most) : W(0);
     }
-    return shape_.wants_inverse() && worst > 0 ? worst / (norm_a * norm_inverse) : worst;
+    return residual(x, added);
   }
 
   /// max over columns of ||x - x*||_inf / ||x*||_inf.
@@ -170,6 +184,25 @@ class RefereeSystem {
     return worst;
   }
 
+  /// By how much rounding to T changes the solution that it changes most, in units of u ||x||_1.
+  [[nodiscard]] double rounding_loss() const {
+    constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+    double worst = 0;
+    for (int c = 0; c < shape_.nrhs; ++c) worst = std::max(worst, rounding_loss(solve(c)) / u);
+    return worst;
+  }
+  /// The same of one solution, relatively.
+  [[nodiscard]] static double rounding_loss(const Column<Wide<T>, N>& x) {
+    Wide<T> lost = 0, norm = 0;
+    for (const Wide<T> value : x) {
+      const T stored = static_cast<T>(value);
+      if (!std::isfinite(stored)) return 0;  // that is an overflow
+      lost += std::abs(value - Wide<T>(stored));
+      norm += std::abs(value);
+    }
+    return norm == 0 ? 0 : static_cast<double>(lost / norm);
+  }
+
   /// Whether some solution leaves the range of T.
   [[nodiscard]] bool overflows() const {
     for (int c = 0; c < columns(); ++c)
@@ -185,14 +218,19 @@ class RefereeSystem {
     double smallest_pivot = 0;   ///< |d min_k d_k|
     double log_determinant = 0;  ///< |d ln det A|
     double shift = 0;            ///< max_k |d s_k| / a_kk
-    std::int32_t undecided = 0;  ///< pivots within their error of the floor
   };
   [[nodiscard]] Conditions conditions(double e) const {
     const int n = shape_.n;
     Conditions found;
     Matrix<double, N> inverse = Matrix<double, N>::Identity(n, n);
     factor_.template triangularView<Eigen::Lower>().solveInPlace(inverse);
-    add_pivot_errors(inverse, e, found);
+    std::array<double, max_system_size> pivot_error = nearby_pivot_error_;
+    for (int k = 0; k < n && !as_nearby_; ++k) {
+      double sum = 0;
+      for (int i = 0; i <= k; ++i) sum += std::abs(inverse(k, i)) * factor_(k, k) * std::sqrt(equilibrated_(i, i));
+      pivot_error[k] = e * sum * sum;
+    }
+    add_pivot_errors(e, pivot_error, found);
     factor_.template triangularView<Eigen::Lower>().adjoint().solveInPlace(inverse);
     for (int i = 0; i < n; ++i) {
       if (half_[i] == 0) continue;
@@ -224,11 +262,14 @@ class RefereeSystem {
     }
     return static_cast<double>(sum + exponent * std::numbers::ln2_v<Wide<T>>);
   }
-  /// sum_k |ln d_k|: what the roundings of ln det A are relative to.
+  /// sum_k |ln m_k| + |e_k ln 2| of d_k = m_k 2^e_k: what the roundings of ln det A are relative to.
   [[nodiscard]] double log_magnitude() const {
     double sum = 0;
-    for (int k = 0; k < shape_.n; ++k)
-      sum += std::abs(std::log(pivot_of_equilibrated(k)) + (exponent_ - 2 * half_[k]) * std::numbers::ln2);
+    for (int k = 0; k < shape_.n; ++k) {
+      const double pivot = pivot_of_equilibrated(k);
+      const int exponent = std::ilogb(pivot);
+      sum += std::log(std::ldexp(pivot, -exponent)) + std::abs(exponent + exponent_ - 2 * half_[k]) * std::numbers::ln2;
+    }
     return sum;
   }
 
@@ -244,28 +285,55 @@ class RefereeSystem {
   }
 
  private:
-  /// The errors of pivots and repairs, from the inverse of the Cholesky factor of E, whose rows are v_k / sqrt(d_k).
-  void add_pivot_errors(const Matrix<double, N>& inverse_factor, double e, Conditions& found) const {
-    std::array<double, max_system_size> shift_error{};  // |d s_k| of E
+  /// One column of b - (A + diag(added)) x, and x, both times powers of two that keep them in range.
+  struct ResidualOfColumn {
+    Column<Wide<T>, N> residual, x;
+  };
+  ResidualOfColumn residual_of(const T* x, int c, int exponent_of_all, const Column<Wide<T>, N>& added) const {
+    const Column<double, N> stored = stored_solution(x, c);
+    const int exponent = shape_.wants_inverse() ? exponent_of_all : exponent_of(stored);
+    const Column<Wide<T>, N> wide = scaled(stored, -exponent).template cast<Wide<T>>();
+    return {scaled(stored_rhs(c), -exponent_ - exponent) - (matrix_.template cast<Wide<T>>() * wide).eval() -
+                added.cwiseProduct(wide),
+            wide};
+  }
+  int exponent_of_columns(const T* x) const {
+    int exponent = exponent_of(stored_solution(x, 0));
+    for (int c = 1; c < columns(); ++c) exponent = std::max(exponent, exponent_of(stored_solution(x, c)));
+    return exponent;
+  }
+  double residual(const T* x, const Column<Wide<T>, N>& added) const {
+    const double norm_a = norm1((matrix_ + Matrix<double, N>(added.template cast<double>().asDiagonal())).eval());
+    for (int c = 0; c < columns(); ++c)
+      if (!stored_solution(x, c).allFinite()) return nan_value;
+    const int of_all = shape_.wants_inverse() ? exponent_of_columns(x) : 0;
+    double worst = 0, norm_inverse = 0;
+    for (int c = 0; c < columns(); ++c) {
+      const ResidualOfColumn of = residual_of(x, c, of_all, added);
+      const double residual = static_cast<double>(of.residual.cwiseAbs().sum());
+      const double norm_x = static_cast<double>(of.x.cwiseAbs().sum());
+      norm_inverse = std::max(norm_inverse, norm_x);
+      if (residual == 0) continue;
+      const double error = shape_.wants_inverse() ? residual : residual / (norm_a * norm_x);
+      if (!(error <= worst)) worst = error;
+    }
+    return shape_.wants_inverse() && worst > 0 ? worst / (norm_a * norm_inverse) : worst;
+  }
+
+  /// What errors of pivots and repairs do to the numbers about A. A pivot that was raised is the floor, whatever was
+  /// below it.
+  void add_pivot_errors(double e, const std::array<double, max_system_size>& pivot_error, Conditions& found) const {
     double smallest = std::numeric_limits<double>::infinity(), lowest = smallest, error_of_smallest = 0;
     for (int k = 0; k < shape_.n; ++k) {
       const double d = pivot_of_equilibrated(k);
-      double sum = 0, of_shifts = 0;
-      for (int i = 0; i <= k; ++i) {
-        const double v = std::abs(inverse_factor(k, i)) * factor_(k, k);
-        sum += v * std::sqrt(equilibrated_(i, i) + static_cast<double>(shift_(i)));
-        of_shifts += v * v * shift_error[i];
-      }
-      double error = e * sum * sum + of_shifts;
-      const double floor = floor_ * equilibrated_(k, k);
-      const bool undecided = floor_ > 0 && !(std::abs(unrepaired_[k] - floor) > error);
-      if (undecided) ++found.undecided;
-      if (undecided || shift_(k) != 0) {
-        shift_error[k] = error;
+      double error = pivot_error[k];
+      if (shift_(k) != 0) {
         found.shift = std::max(found.shift, error / equilibrated_(k, k));
+        error = 0;
       }
-      if (shift_(k) != 0 && !undecided) error = e * d;  // it is the floor, whatever was below it
-      found.log_determinant += error / d;
+      // The repaired are computed in double precision, of which the pivot is rounded in the end.
+      found.log_determinant += as_nearby_ ? error / d + e_of_double : error / d;
+      if (as_nearby_) error += e * d;
       const int exponent = exponent_ - 2 * half_[k];
       lowest = std::min(lowest, std::ldexp(d - error, exponent));
       if (const double pivot = std::ldexp(d, exponent); pivot < smallest) {
@@ -295,40 +363,95 @@ class RefereeSystem {
     if (llt.info() == Eigen::Success) {
       factor_ = llt.matrixLLT();
       for (int k = 0; k < shape_.n; ++k) pivots_[k] = Wide<T>(factor_(k, k)) * factor_(k, k);
-    } else if (floor_ == 0) {  // with a floor, L D L^T has shown that all pivots are positive
+    } else {
       info_ = first_failing_block();
     }
   }
 
-  /// L D L^T by rows, pivots below the floor raised to it.
-  void factor_with_floor() {
+  /// What may be added to diagonal element i of E.
+  [[nodiscard]] double largest_shift(int i) const {
+    constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+    const double rounding = shape_.n * u * matrix_.diagonal().maxCoeff();  // of 2^-g A
+    return spd_largest_repair * std::max(floor_ * equilibrated_(i, i), std::ldexp(rounding, 2 * half_[i]));
+  }
+
+  /// Which pivots the floor raises, and by how much: symmetric pivoting as solvers/spd_solver.hpp has it, with the rows
+  /// of L^-1 beside the Schur complement, which say how large the errors of its diagonal may be.
+  void find_repairs() {
+    using W = Wide<T>;
     const int n = shape_.n;
-    Matrix<Wide<T>, N> l(n, n);
-    Column<Wide<T>, N> d(n), row(n);  // row_j = l_kj d_j
-    factor_.setZero(n, n);
-    for (int k = 0; k < n; ++k) {
-      d(k) = equilibrated_(k, k);
-      for (int j = 0; j < k; ++j) {
-        row(j) = equilibrated_(k, j);
-        for (int m = 0; m < j; ++m) row(j) -= row(m) * l(j, m);
-        l(k, j) = row(j) / d(j);
-        d(k) -= row(j) * l(k, j);
+    Matrix<W, N> s = equilibrated_.template cast<W>(), v = Matrix<W, N>::Identity(n, n);
+    std::array<double, max_system_size> shift_error{};
+    std::vector<int> left(static_cast<std::size_t>(n));
+    std::iota(left.begin(), left.end(), 0);
+    const auto share = [&](int i) { return static_cast<double>(s(i, i) / W(equilibrated_(i, i))); };
+    const auto error_of = [&](int i) {
+      double sum = 0, of_shifts = 0;
+      for (int j = 0; j < n; ++j) {
+        const double weight = std::abs(static_cast<double>(v(i, j)));
+        sum += weight * std::sqrt(equilibrated_(j, j));
+        of_shifts += weight * weight * shift_error[j];
       }
-      unrepaired_[k] = static_cast<double>(d(k));
-      const Wide<T> lowest = Wide<T>(floor_) * equilibrated_(k, k);
-      if (equilibrated_(k, k) > 0 && !(d(k) >= lowest)) {
-        shift_(k) = lowest - d(k);
-        d(k) = lowest;
-        ++repaired_;
-      }
-      if (!(d(k) > 0)) {
-        info_ = k + 1;
+      return e_of_double * sum * sum + of_shifts;
+    };
+    for (int i = 0; i < n; ++i)
+      if (!(equilibrated_(i, i) > 0)) {
+        failed_ = i + 1;
         return;
       }
-      pivots_[k] = d(k);
-      factor_(k, k) = static_cast<double>(std::sqrt(d(k)));
-      for (int i = 0; i < k; ++i) factor_(k, i) = static_cast<double>(l(k, i)) * factor_(i, i);
+    bool raising = false;
+    while (!left.empty()) {
+      auto chosen = left.begin();
+      if (!raising) {
+        const int best = *std::max_element(left.begin(), left.end(), [&](int i, int j) { return share(i) < share(j); });
+        const double error_of_best = error_of(best) / equilibrated_(best, best);
+        raising = share(best) < floor_;
+        if (!(std::abs(share(best) - floor_) > error_of_best)) undecided_ = true;
+        const double least = spd_nearly_largest * share(best);
+        if (!raising) chosen = std::find_if(left.begin(), left.end(), [&](int i) { return share(i) >= least; });
+        for (auto i = left.begin(); !raising && i <= chosen; ++i) {
+          const double error = error_of(*i) / equilibrated_(*i, *i) + error_of_best;
+          if (*i != best && !(std::abs(share(*i) - least) > error)) undecided_ = true;
+        }
+      }
+      const int row = *chosen;
+      left.erase(chosen);
+      nearby_pivot_error_[row] = error_of(row);
+      pivots_[row] = s(row, row);
+      if (raising) {
+        ++repaired_;
+        W raised = W(floor_) * equilibrated_(row, row);
+        for (const int i : left)
+          raised = std::max<W>(raised, s(i, row) * s(i, row) / (W(floor_) * equilibrated_(i, i)));
+        pivots_[row] = raised;
+        shift_(row) = raised - s(row, row);
+        shift_error[row] = nearby_pivot_error_[row];
+        const double added = static_cast<double>(shift_(row)) / equilibrated_(row, row);
+        perturbation_ = std::max(perturbation_, added);
+        if (!(shift_error[row] < floor_ / 4 * equilibrated_(row, row))) undecided_ = true;
+        if (!(static_cast<double>(shift_(row)) <= largest_shift(row))) {
+          failed_ = row + 1;
+          repaired_ = 0;
+          perturbation_ = 0;
+          shift_.setZero();
+          return;
+        }
+      }
+      for (const int i : left) {
+        const W l = s(i, row) / pivots_[row];
+        for (const int j : left) s(i, j) -= l * s(row, j);
+        v.row(i) -= l * v.row(row);
+      }
     }
+  }
+
+  /// The factor of E + diag(shift), where LLT in double precision may not have one.
+  void factor_nearby() {
+    as_nearby_ = true;
+    Matrix<Wide<T>, N> nearby = equilibrated_.template cast<Wide<T>>();
+    nearby.diagonal() += shift_;
+    wide_factor_ = Eigen::LLT<Matrix<Wide<T>, N>>(nearby).matrixL();
+    factor_ = wide_factor_.template cast<double>();
   }
 
   /// What repairs add to the diagonal of matrix_.
@@ -338,11 +461,17 @@ class RefereeSystem {
     return shift;
   }
 
-  Column<double, N> solve_once(const Column<Wide<T>, N>& rhs) const {
+  Column<Wide<T>, N> solve_once(const Column<Wide<T>, N>& rhs) const {
+    if (as_nearby_) {
+      Column<Wide<T>, N> x = rhs;
+      wide_factor_.template triangularView<Eigen::Lower>().solveInPlace(x);
+      wide_factor_.template triangularView<Eigen::Lower>().adjoint().solveInPlace(x);
+      return x;
+    }
     Column<double, N> x = rhs.template cast<double>();
     factor_.template triangularView<Eigen::Lower>().solveInPlace(x);
     factor_.template triangularView<Eigen::Lower>().adjoint().solveInPlace(x);
-    return x;
+    return x.template cast<Wide<T>>();
   }
 
   /// The smallest leading block that LLT cannot factor: its last pivot is the first that is not positive.
@@ -366,47 +495,62 @@ class RefereeSystem {
 
   SpdShape shape_;
   const T* b_;
-  double floor_;
   Matrix<double, N> matrix_;        // A; 2^-exponent_ A once inspected
   Matrix<double, N> equilibrated_;  // E
   int exponent_ = 0;                // g
   std::array<int, max_system_size> half_{};
-  Matrix<double, N> factor_;                          // lower triangular, of E + diag(shift)
-  Column<Wide<T>, N> shift_;                          // 0 where the pivot was not repaired
-  std::array<Wide<T>, max_system_size> pivots_{};     // of E + diag(shift)
-  std::array<double, max_system_size> unrepaired_{};  // pivots of E as they were found, where there is a floor
-  std::int32_t info_ = 0, repaired_ = 0;
+  Matrix<double, N> factor_;                       // lower triangular, of E + diag(shift)
+  Column<Wide<T>, N> shift_;                       // 0 where the pivot was not raised
+  std::array<Wide<T>, max_system_size> pivots_{};  // of E + diag(shift)
+  std::int32_t info_ = 0;
+  // Where there is a floor.
+  static constexpr double e_of_double = spd_ratio_limit * 0x1p-53;
+  double floor_ = 0;  // F
+  std::int32_t repaired_ = 0;
+  double perturbation_ = 0;
+  int failed_ = 0;  // the row whose pivot cannot be raised, counted from 1
+  bool undecided_ = false;
+  bool as_nearby_ = false;  // the factors are those of a nearby matrix, the pivots those of find_repairs()
+  std::array<double, max_system_size> nearby_pivot_error_{};
+  Matrix<Wide<T>, N> wide_factor_;
 };
 
 /// System k of a batch; numbers that are not wanted have null pointers.
 template <class T>
 void solve_one(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor, std::int64_t k) {
   const SpdShape& shape = batch.shape;
-  const RefereeSystem<T, Eigen::Dynamic> system(shape, batch.a + k * batch.a_step(),
-                                                shape.nrhs > 0 ? batch.b + k * batch.b_step() : nullptr, pivot_floor);
+  std::vector<T> b;  // x may take its place
+  if (shape.nrhs > 0) b.assign(batch.b + k * batch.b_step(), batch.b + k * batch.b_step() + shape.rhs_size());
+  const RefereeSystem<T, Eigen::Dynamic> system(shape, batch.a + k * batch.a_step(), b.data(), pivot_floor);
+  constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
   const int columns = system.columns();
   T* x = shape.determinant_only ? nullptr : solution.x + k * solution.x_step(shape);
   std::int32_t info = system.info();
+  bool has_underflowed = false;
   if (info == 0 && shape.wants_inverse()) {
     system.store_inverse(x);
   } else if (info == 0) {
     for (int c = 0; c < columns; ++c) {
       const Column<Wide<T>, Eigen::Dynamic> column = system.solve(c);
+      has_underflowed = has_underflowed || system.rounding_loss(column) > spd_underflow_loss * u;
       for (int i = 0; i < shape.n; ++i) x[i * std::int64_t{columns} + c] = static_cast<T>(column(i));
     }
   }
   if (info == 0 && !std::all_of(x, x + shape.solution_size(), [](T value) { return std::isfinite(value); }))
     info = info_result_not_finite;
+  if (info == 0 && has_underflowed) info = info_result_underflowed;
   if (info != 0) std::fill(x, x + shape.solution_size(), static_cast<T>(nan_value));
   solution.info[k] = info;
   const bool solved = info == 0;
   if (solution.backward_error != nullptr)
-    solution.backward_error[k] = static_cast<T>(solved ? system.backward_error(x, false) : nan_value);
+    solution.backward_error[k] = static_cast<T>(solved ? system.backward_error(x) : nan_value);
   if (solution.rcond != nullptr) solution.rcond[k] = static_cast<T>(solved ? system.conditions(0).rcond : nan_value);
   if (solution.smallest_pivot != nullptr)
     solution.smallest_pivot[k] = static_cast<T>(solved ? system.smallest_pivot() : nan_value);
   if (solution.log_determinant != nullptr) solution.log_determinant[k] = solved ? system.log_determinant() : nan_value;
   if (solution.repaired != nullptr) solution.repaired[k] = solved ? system.repaired() : 0;
+  if (solution.perturbation != nullptr)
+    solution.perturbation[k] = static_cast<T>(solved ? system.perturbation() : nan_value);
 }
 
 /// The numbers about A with the bounds of spd_referee.hpp; returns by how much repairs relax the ratios.
@@ -423,9 +567,12 @@ double judge_numbers(const RefereeSystem<T, N>& system, int n, SpdJudgement& jud
   judgement.smallest_pivot_bound =
       conditions.smallest_pivot + static_cast<double>(std::numeric_limits<T>::denorm_min());
   judgement.log_determinant = system.log_determinant();
-  judgement.log_determinant_bound = conditions.log_determinant + n * 0x1p-53 * system.log_magnitude();
+  judgement.log_determinant_bound = conditions.log_determinant + (n + 3) * 0x1p-53 * system.log_magnitude();
   judgement.repaired = system.repaired();
-  judgement.repaired_bound = conditions.undecided;
+  judgement.perturbation = system.perturbation();
+  judgement.perturbation_bound = conditions.shift + 2 * u * system.perturbation();
+  judgement.largest_perturbation = system.largest_perturbation();
+  judgement.undecided = system.undecided();
   return relaxed;
 }
 
@@ -438,26 +585,34 @@ SpdJudgement judge_one(const SpdShape& shape, const T* a, const T* b, const T* x
   judgement.info = system.info();
   for (double* number : {&judgement.residual_ratio, &judgement.forward_ratio, &judgement.backward_error,
                          &judgement.rcond_bound, &judgement.smallest_pivot, &judgement.smallest_pivot_bound,
-                         &judgement.log_determinant, &judgement.log_determinant_bound})
+                         &judgement.log_determinant, &judgement.log_determinant_bound, &judgement.perturbation,
+                         &judgement.perturbation_bound, &judgement.largest_perturbation})
     *number = nan_value;
   if (judgement.info < 0) return judgement;
   double relaxed = 1;
-  if (judgement.info == 0) relaxed = judge_numbers(system, shape.n, judgement);
-  if (judgement.info == 0 && info == info_result_not_finite && system.overflows()) judgement.info = info;
+  if (judgement.info == 0) {
+    relaxed = judge_numbers(system, shape.n, judgement);
+    if (info == info_result_not_finite && system.overflows()) judgement.info = info;
+    // About as much as the limit may be either.
+    const double loss = system.rounding_loss() / spd_underflow_loss;
+    if (loss > 2 || (loss > 0.5 && info == info_result_underflowed)) judgement.info = info_result_underflowed;
+  }
   if (info == 0) {
-    judgement.backward_error = system.backward_error(x, false);
-    const double of_repaired = judgement.repaired > 0 ? system.backward_error(x, true) : judgement.backward_error;
-    judgement.residual_ratio = of_repaired / ((shape.wants_inverse() ? shape.n * u : u) * relaxed);
+    judgement.backward_error = system.backward_error(x);
+    const bool is_repaired = judgement.info == 0 && (judgement.repaired > 0 || judgement.undecided);
+    const double error = is_repaired ? system.error_as_repaired(x) : judgement.backward_error;
+    judgement.residual_ratio = error / (shape.wants_inverse() ? shape.n * u : u);
     const bool certain = !(judgement.rcond < shape.n * 0x1p-53);  // or else no digit of the referee's solution is
-    if (judgement.info == 0 && certain)
+    if (judgement.info == 0 && certain && !judgement.undecided)
       judgement.forward_ratio = system.forward_error(x) * judgement.rcond / (u * relaxed);
     else
       judgement.forward_ratio = std::isnan(judgement.residual_ratio) ? nan_value : 0;
   }
-  if (info >= 0 && info <= shape.n && info != judgement.info) {
+  if (info >= 0 && info <= shape.n && info != judgement.info && judgement.info >= 0) {
+    const bool must_be_repaired = judgement.info == 0 && judgement.repaired > 0 && !judgement.undecided;
     const int earlier =
         info == 0 || judgement.info == 0 ? std::max(info, judgement.info) : std::min(info, judgement.info);
-    judgement.rcond = system.scaled_block_rcond(earlier);
+    judgement.rcond = must_be_repaired ? 1 : system.scaled_block_rcond(earlier);
   }
   return judgement;
 }

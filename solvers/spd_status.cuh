@@ -59,10 +59,11 @@ __device__ __forceinline__ int first_bad_pivot(int lane, const T (&pivots)[L::ro
   return first == INT32_MAX ? 0 : first;
 }
 
-/// Why a system without a usable answer failed: `first_bad_pivot` (0: none) counts only where the input is finite. The
-/// whole warp calls.
+/// Why a system without a usable answer failed: `first_bad_pivot` (0: none) counts only where the input is finite, and
+/// what became of the answer, `otherwise`, only where the pivots are good. The whole warp calls.
 template <int Lanes, class T>
-__device__ std::int32_t explain_failure(const Arguments<T>& args, std::int64_t system, int first_bad_pivot, int lane) {
+__device__ std::int32_t explain_failure(const Arguments<T>& args, std::int64_t system, int first_bad_pivot, int lane,
+                                        std::int32_t otherwise = info_result_not_finite) {
   bool bad = false;
 #pragma unroll 1
   for (int i = 0; i < args.n; ++i)
@@ -74,7 +75,7 @@ __device__ std::int32_t explain_failure(const Arguments<T>& args, std::int64_t s
   return bad                    ? info_matrix_not_finite
          : bad_rhs              ? info_rhs_not_finite
          : first_bad_pivot != 0 ? first_bad_pivot
-                                : info_result_not_finite;
+                                : otherwise;
 }
 
 /// The exponent of row `row` of the diagonal matrix D of powers of two that brings the diagonal of D A D next to 1
@@ -92,6 +93,44 @@ __device__ void forget_pivots(const Arguments<T>& args, std::int64_t system) {
   if (args.smallest_pivot != nullptr) args.smallest_pivot[system] = not_a_number<T>();
   if (args.log_determinant != nullptr) args.log_determinant[system] = not_a_number<double>();
   if (args.repaired != nullptr) args.repaired[system] = 0;
+  if (args.perturbation != nullptr) args.perturbation[system] = not_a_number<T>();
+}
+
+/// What is said of repairs where there are none.
+template <class T>
+__device__ void store_no_repair(const Arguments<T>& args, std::int64_t system) {
+  if (args.repaired != nullptr) args.repaired[system] = 0;
+  if (args.perturbation != nullptr) args.perturbation[system] = 0;
+}
+
+/// y_u times 2^exponent(u), a row of the lane's solution each; whether that loses more than a few roundings because T
+/// has no numbers that small. `place`: of the lane in shared memory, L::lanes numbers apart: the matrix takes the
+/// registers. The whole warp calls.
+template <class T, class L, class Exponent>
+__device__ __forceinline__ bool rescale(T (&y)[L::rows], T* place, Exponent&& exponent) {
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) place[L::lanes * u] = y[u];
+  constexpr int lowest = -8 * Traits<T>::exponent_bias;
+  int top = lowest;  // of the largest
+#pragma unroll 1
+  for (int u = 0; u < L::rows; ++u)
+    if (const T value = place[L::lanes * u]; value != 0) top = max(top, exponent_of(value) + exponent(u));
+  top = max_of_group<L::lanes>(top);
+  const bool low = top > lowest && top < Traits<T>::mantissa_bits - Traits<T>::exponent_bias;
+  T lost = 0, norm = 0;
+#pragma unroll 1
+  for (int u = 0; u < L::rows; ++u) {
+    const T value = place[L::lanes * u], rounded = scale(value, exponent(u));
+    place[L::lanes * u] = rounded;
+    if (!low) continue;
+    const T exact = scale(value, exponent(u) - top);
+    lost += abs(exact - scale(rounded, -top));
+    norm += abs(exact);
+  }
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) y[u] = place[L::lanes * u];
+  if (!__any_sync(whole_warp, low)) return false;
+  return sum_of_group<L::lanes>(lost) > 4 * Traits<T>::eps * sum_of_group<L::lanes>(norm);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ struct alignas(16) TileMemory {
   // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
-    double x[L::systems][L::size + 2];  // answers to be judged
+    typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
   };
 };
 
@@ -198,10 +198,11 @@ __device__ __forceinline__ void visit_columns(const T* matrix, int group, int la
 /// Packed lower triangles lie in shared memory as they are; this distance makes the lanes of a warp, which read from
 /// rows next to each other, meet every bank once: numbers of triangles differ by all that is less than it.
 template <class L>
-inline constexpr int packed_numbers = L::size * (L::size + 1) / 2;
+inline constexpr int packed_numbers = L::size*(L::size + 1) / 2;
 template <class L>
-inline constexpr int packed_pitch =
-    packed_numbers<L> + (32 * L::piece / 4 + L::lanes - packed_numbers<L> % (32 * L::piece / 4)) % (32 * L::piece / 4);
+inline constexpr int packed_pitch = packed_numbers<L> +
+                                    (32 * L::piece / 4 + L::lanes - packed_numbers<L> % (32 * L::piece / 4)) %
+                                        (32 * L::piece / 4);
 
 /// Starts to copy the packed triangles of the warp's systems, 16 bytes at a time.
 template <class T, class L, class Source>
@@ -277,15 +278,16 @@ __device__ __forceinline__ unsigned diagonal_far_bits(int lane, const T (&a)[L::
   return bits;
 }
 
-/// D A D of the lane's system in registers, D where it is `far`. The whole warp calls; costs nothing where no system is
-/// far.
+/// 2^(-2 shift) D A D of the lane's system in registers, D where it is `far`. The whole warp calls; costs nothing where
+/// no system is far.
 template <class T, class L>
 __device__ __forceinline__ void scale_rows(const Arguments<T>& args, std::int64_t system, int lane, bool far,
-                                           T (&a)[L::rows][L::size]) {
+                                           T (&a)[L::rows][L::size], int shift = 0) {
   T power[L::rows];
 #pragma unroll
   for (int u = 0; u < L::rows; ++u)
-    power[u] = power_of_two<T>(scaling_exponent(args, system, L::lanes * u + lane, far));
+    power[u] = power_of_two<T>(
+        max(scaling_exponent(args, system, L::lanes * u + lane, far) - shift, 1 - Traits<T>::exponent_bias));
   // Loops of one turn or none, of large matrices a few columns each: one branch around them all would move all
   // registers.
   const int turns = __any_sync(whole_warp, far) ? 1 : 0;

@@ -7,16 +7,15 @@ namespace smallbatch {
 
 namespace {
 
-/// ||b - A x||_1 / (||A||_1 ||x||_1) of the lane's system, residual and norms in double precision; A from shared
-/// memory, `Whole` or from its lower triangle. x[u] and b[u] belong to row G u + lane. `wide`: the numbers may lie far
-/// from 1. The whole warp calls.
+/// ||b - A x||_1 / (||A||_1 ||x||_1) of the lane's system, the residual in twice the precision of T; A from shared
+/// memory, `Whole` or from its lower triangle. x[u] and b[u] belong to row G u + lane. The whole warp calls.
 template <bool Whole, class T, class L>
-__device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T, L>& memory, bool wide,
-                                        const T (&x)[L::rows], const T (&b)[L::rows], int once) {
-  constexpr int G = L::lanes, P = L::piece, chunk = 8;  // columns
+__device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T, L>& memory, const T (&x)[L::rows],
+                                        const T (&b)[L::rows], int once) {
+  constexpr int G = L::lanes, P = L::piece, chunk = sizeof(T) == sizeof(double) ? 4 : 8;  // columns
   const T* matrix = memory.matrix[group];
   double a_factor = 1, x_factor = 1;  // powers of two, which cancel
-  if (sizeof(T) == sizeof(double) && wide) {
+  if (sizeof(T) == sizeof(double)) {
     T largest_a = 0, largest_x = 0;
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
@@ -27,21 +26,22 @@ __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T
     a_factor = power_of_two<double>(normalizing_exponent(max_of_group<G>(largest_a)));
     x_factor = power_of_two<double>(normalizing_exponent(max_of_group<G>(largest_x)));
   }
-  double norm_x = 0, residual[L::rows], column_sum[L::rows];
+  double norm_x = 0, column_sum[L::rows];
+  Residual<T> residual[L::rows];
   __syncwarp();  // the reads of what lay in the place of x are over
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) {
     const double value = static_cast<double>(x[u]) * x_factor;
-    memory.x[group][G * u + lane] = value;
+    memory.x[group][G * u + lane] = Residual<T>::factor(value);
     norm_x += abs(value);
-    residual[u] = static_cast<double>(b[u]) * a_factor * x_factor;
+    residual[u] = Residual<T>(static_cast<double>(b[u]) * a_factor * x_factor);
     column_sum[u] = 0;
   }
   __syncwarp();  // x is complete
   const auto add = [&](int u, int column, T stored) __attribute__((always_inline)) {
     const double value = static_cast<double>(stored) * a_factor;
     if (!Whole) column_sum[u] += abs(value);  // of the row, which is the same
-    residual[u] = fma(-value, memory.x[group][column], residual[u]);
+    residual[u].subtract(value, memory.x[group][column]);
   };
   const T* const first_line = matrix + L::line(lane, 0) * 8 * P;
   const int key = L::key(lane, 0) ^ L::system_key(group);
@@ -81,7 +81,7 @@ __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) {
     if (G * u + lane < n) norm_a = max(norm_a, column_sum[u]);
-    sum += abs(residual[u]);
+    sum += abs(residual[u].value());
   }
   sum = sum_of_group<G>(sum);
   norm_a = max_of_group<G>(norm_a);
@@ -89,13 +89,12 @@ __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T
   return sum == 0 ? 0 : sum / (norm_a * norm_x);
 }
 
-/// Smallest pivot, log-determinant and number of repaired pivots of the lane's system. The whole warp calls.
+/// Smallest pivot and log-determinant of the lane's system, and that nothing was repaired. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int64_t system, bool mine, int lane,
-                                             bool far, const T (&pivots)[L::rows], const T* floor) {
+                                             bool far, const T (&pivots)[L::rows]) {
   T smallest = infinity<T>();
   double sum = 0;
-  int repaired = 0;
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) {
     constexpr double ln_2 = 0.693147180559945309417;
@@ -104,15 +103,13 @@ __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int6
     const int exponent = scaling_exponent(args, system, row, far);
     smallest = min(smallest, scale(pivots[u], -2 * exponent));
     if (args.log_determinant != nullptr) sum += log(static_cast<double>(pivots[u])) - 2 * exponent * ln_2;
-    repaired += floor != nullptr && pivots[u] == floor[L::lanes * u];
   }
   smallest = min_of_group<L::lanes>(smallest);
   sum = sum_of_group<L::lanes>(sum);
-  repaired = sum_of_group<L::lanes>(repaired);
   if (!mine || lane != 0) return;
   if (args.smallest_pivot != nullptr) args.smallest_pivot[system] = smallest;
   if (args.log_determinant != nullptr) args.log_determinant[system] = sum;
-  if (args.repaired != nullptr) args.repaired[system] = repaired;
+  store_no_repair(args, system);
 }
 
 }  // namespace

@@ -59,7 +59,6 @@ template <class L, class T>
 __device__ __forceinline__ T* behind(T* matrix, int e) {
   return matrix + e / 4 * L::row_pitch + L::size + e % 4;
 }
-inline constexpr int floors_at = 0;  // of the pivots, during an elimination
 template <class L>
 inline constexpr int powers_at = L::size;  // of two: the diagonal of D, where a system of the warp is scaled
 /// The distance in memory from element e to element e + by; `by` is a multiple of 4, or e is and `by` is not negative.
@@ -154,7 +153,7 @@ __device__ __forceinline__ void load_rows(const T* matrix, int lane, T (&a)[L::r
 /// Where the rows take most of a lane's registers, barriers keep the compiler from loading a whole pivot column at
 /// once, into registers that are not there.
 template <class T, class L>
-inline constexpr bool crowded = L::rows * L::size * sizeof(T) >= (L::size > 32 || sizeof(T) == 8 ? 512 : 1 << 30);
+inline constexpr bool crowded = L::rows* L::size * sizeof(T) >= (L::size > 32 || sizeof(T) == 8 ? 512 : 1 << 30);
 
 /// Whole rows, of which what lies above the diagonal comes from the lower triangle.
 template <class T, class L>
@@ -241,21 +240,6 @@ __device__ __forceinline__ void scale_rhs(const T* matrix, int lane, bool scaled
     for (int u = 0; u < L::rows; ++u)
       b[c][u] = scale(b[c][u], scaling_exponent<T, L>(matrix, L::lanes * u + lane, scaled) + shift[c]);
   }
-}
-
-/// The least value that pivot `row` of the scaled matrix may have, from A; -infinity where there is no repair.
-template <class T, class L>
-__device__ __forceinline__ T pivot_floor(const Arguments<T>& args, const T* matrix, int row, bool scaled) {
-  const T diagonal = scale(matrix[row * (L::row_pitch + 1)], 2 * scaling_exponent<T, L>(matrix, row, scaled));
-  return args.pivot_floor > 0 && diagonal > 0 ? args.pivot_floor * diagonal : -infinity<T>();
-}
-
-/// The floors of all pivots behind the rows. The caller lets all lanes pass.
-template <class T, class L>
-__device__ void store_floors(const Arguments<T>& args, int lane, bool scaled, T* matrix) {
-#pragma unroll 1
-  for (int u = 0; u < L::rows; ++u)
-    *behind<L>(matrix, floors_at + L::lanes * u + lane) = pivot_floor<T, L>(args, matrix, L::lanes * u + lane, scaled);
 }
 
 }  // namespace

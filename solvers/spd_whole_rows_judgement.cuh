@@ -2,6 +2,7 @@
 #pragma once
 
 #include "solvers/gauss_jordan_elimination.cuh"
+#include "solvers/spd_stored_judgement.cuh"
 
 namespace smallbatch {
 
@@ -14,18 +15,18 @@ struct Norms {
   double residual[C], matrix, solution[C];
 };
 
-/// The residuals of the lane's system in double precision; A from its lower triangle in shared memory. x[c][u] and
-/// b[c][u] belong to row G u + lane. `wide`: the numbers may lie far from 1. The powers of two are the same for all
-/// columns of an inverse. The whole warp calls.
+/// The residuals of the lane's system in twice the precision of T; A from its lower triangle in shared memory. x[c][u]
+/// and b[c][u] belong to row G u + lane. common_factor: the power of two that brings all columns of an inverse to at
+/// most 2; 0: each column has its own. The whole warp calls.
 template <class T, class L, int C>
-__device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory<T, L, C>& memory, bool wide,
-                                          bool inverse, const T (&x)[C][L::rows], const T (&b)[C][L::rows]) {
+__device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory<T, L, C>& memory, double common_factor,
+                                          const T (&x)[C][L::rows], const T (&b)[C][L::rows]) {
   constexpr int G = L::lanes, P = L::piece;
   T* matrix = memory.matrix[group];
   double a_factor = 1, x_factor[C];
 #pragma unroll
   for (int c = 0; c < C; ++c) x_factor[c] = 1;
-  if (sizeof(T) == sizeof(double) && wide) {
+  if (sizeof(T) == sizeof(double)) {
     T largest = 0;
 #pragma unroll
     for (int u = 0; u < L::rows; ++u)
@@ -36,11 +37,13 @@ __device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory
       largest = 0;
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) largest = max(largest, abs(x[c][u]));
-      x_factor[c] = inverse ? 1 / a_factor : power_of_two<double>(normalizing_exponent(max_of_group<G>(largest)));
+      x_factor[c] =
+          common_factor != 0 ? common_factor : power_of_two<double>(normalizing_exponent(max_of_group<G>(largest)));
     }
   }
   Norms<C> norms;
-  double residual[C][L::rows], row_sum[L::rows];
+  Residual<T> residual[C][L::rows];
+  double row_sum[L::rows];
   __syncwarp();  // the reads of what lay in the place of x are over
 #pragma unroll
   for (int c = 0; c < C; ++c) {
@@ -48,21 +51,33 @@ __device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       const double scaled = static_cast<double>(x[c][u]) * x_factor[c];
-      behind<L>(matrix, lane)[further<L>(c * L::size + G * u)] = static_cast<T>(scaled);
+      if constexpr (sizeof(T) == sizeof(double)) {
+        const Halves halves = Residual<T>::factor(scaled);
+        behind<L>(matrix, lane)[further<L>(2 * c * L::size + G * u)] = halves.high;
+        behind<L>(matrix, lane)[further<L>((2 * c + 1) * L::size + G * u)] = halves.low;
+      } else {
+        behind<L>(matrix, lane)[further<L>(c * L::size + G * u)] = static_cast<T>(scaled);
+      }
       norms.solution[c] += abs(scaled);
-      residual[c][u] = static_cast<double>(b[c][u]) * a_factor * x_factor[c];
+      residual[c][u] = Residual<T>(static_cast<double>(b[c][u]) * a_factor * x_factor[c]);
     }
   }
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) row_sum[u] = 0;
   __syncwarp();  // x is complete
+  const auto known = [&](int j, int c) __attribute__((always_inline)) -> typename Residual<T>::Factor {
+    const T* const places = behind<L>(matrix, j / P * P) + j % P;
+    if constexpr (sizeof(T) == sizeof(double))
+      return {places[further<L>(2 * c * L::size)], places[further<L>((2 * c + 1) * L::size)]};
+    else
+      return places[further<L>(c * L::size)];
+  };
   const auto add = [&](int u, int j, T stored) __attribute__((always_inline)) {
     const double value = static_cast<double>(stored) * a_factor;
     row_sum[u] += abs(value);
 #pragma unroll
     for (int c = 0; c < C; ++c)
-      residual[c][u] = fma(-value, static_cast<double>(behind<L>(matrix, j / P * P)[further<L>(c * L::size) + j % P]),
-                           residual[c][u]);
+      residual[c][u].subtract(value, known(j, c));
   };
 #pragma unroll
   for (int block = 0; block < L::rows; ++block)  // columns G block .. G (block + 1) - 1
@@ -90,14 +105,14 @@ __device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory
   for (int c = 0; c < C; ++c) {
     norms.residual[c] = 0;
 #pragma unroll
-    for (int u = 0; u < L::rows; ++u) norms.residual[c] += abs(residual[c][u]);
+    for (int u = 0; u < L::rows; ++u) norms.residual[c] += abs(residual[c][u].value());
     norms.residual[c] = sum_of_group<G>(norms.residual[c]);
     norms.solution[c] = sum_of_group<G>(norms.solution[c]);
   }
   return norms;
 }
 
-/// Smallest pivot, log-determinant and number of repaired pivots of the lane's system. The whole warp calls.
+/// Smallest pivot and log-determinant of the lane's system, and that nothing was repaired. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int64_t system, bool mine, int lane,
                                              bool scaled, const T* matrix, const T (&pivots)[L::rows]) {
@@ -127,55 +142,7 @@ __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int6
     sum = sum_of_group<L::lanes>(sum);
     if (mine && lane == 0) args.log_determinant[system] = sum;
   }
-  if (args.repaired != nullptr) {
-    int repaired = 0;
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) {
-      const int row = L::lanes * u + own;
-      repaired += row < args.n && args.pivot_floor > 0 && pivots[u] == pivot_floor<T, L>(args, matrix, row, scaled);
-    }
-    repaired = sum_of_group<L::lanes>(repaired);
-    if (mine && lane == 0) args.repaired[system] = repaired;
-  }
-}
-
-/// The backward error of a system whose triangles differ by rounding, whose judgement must not take one of them for
-/// both: with the whole of A, and x, from global memory, for right-hand side `column`. The lanes of a system work
-/// together; slow.
-template <class T, class L>
-__device__ double judge_asymmetric(const Arguments<T>& args, std::int64_t system, int lane, int column) {
-  const int n = args.n;
-  const T* a = args.a + system * args.a_step;
-  const auto x = [&](std::int64_t j) {
-    return static_cast<double>(args.x[system * args.x_step + j * args.nrhs + column]);
-  };
-  double residual = 0, norm_x = 0, norm_a = 0, largest_x = 0, largest_a = 0;
-#pragma unroll 1
-  for (int i = 0; i < n; ++i) {
-    largest_x = max(largest_x, abs(x(i)));
-    largest_a = max(largest_a, abs(static_cast<double>(a[i * n + i])));
-  }
-  // The powers of two keep products in range; they cancel.
-  const double x_factor = power_of_two<double>(normalizing_exponent(largest_x));
-  const double a_factor = power_of_two<double>(normalizing_exponent(largest_a));
-#pragma unroll 1
-  for (int i = lane; i < n; i += L::lanes) {
-    double sum = static_cast<double>(args.b[system * args.b_step + static_cast<std::int64_t>(i) * args.nrhs + column]) *
-                 a_factor * x_factor;
-    double column_sum = 0;
-#pragma unroll 1
-    for (int j = 0; j < n; ++j) {
-      sum = fma(-static_cast<double>(a[i * n + j]) * a_factor, x(j) * x_factor, sum);
-      column_sum += abs(static_cast<double>(a[j * n + i]) * a_factor);
-    }
-    residual += abs(sum);
-    norm_x += abs(x(i) * x_factor);
-    norm_a = max(norm_a, column_sum);
-  }
-  residual = sum_of_group<L::lanes>(residual);
-  norm_x = sum_of_group<L::lanes>(norm_x);
-  norm_a = max_of_group<L::lanes>(norm_a);
-  return residual == 0 ? 0 : residual / (norm_a * norm_x);
+  if (mine && lane == 0) store_no_repair(args, system);
 }
 
 }  // namespace

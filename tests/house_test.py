@@ -21,7 +21,7 @@ DOORS = {
     r"hdf5\.h": r"io/.*\.cpp|io/hdf5_\w+\.hpp|tests/io/.*",
     r"CLI/.*": r"app/options\.cpp",
     r"Eigen/.*": r".*_reference\.cpp|bench/eigen_\w+\.cpp|tests/.*",
-    r"cuda_runtime(_api)?\.h": r"core/device_cuda\.[hc]pp|.*_cuda\.[hc]pp|.*\.cuh?|(tests/)?bench/.*",
+    r"cuda_runtime(_api)?\.h": r"core/device_cuda\.[hc]pp|.*_cuda(_test)?\.[hc]pp|.*\.cuh?|(tests/)?bench/.*",
     r"png\.h": r"io/.*\.cpp|tests/io/.*",
     r"spdlog/.*": r"app/.*",
     r"nlohmann/.*": r"app/.*|bench/.*|tests/.*",

@@ -31,13 +31,13 @@ TEST(SystemBlocks, HoldAtLeastOneSystem) { EXPECT_EQ(cut_into_blocks(systems(3),
 TEST(SystemBlocks, OfNothingAreNone) { EXPECT_TRUE(cut_into_blocks(systems(0), 1 << 20).empty()); }
 
 TEST(SystemBlocks, ASystemIsMatrixRightHandSideSolutionAndNumbers) {
-  // backward error, rcond, smallest pivot; ln det A; status, repaired
-  EXPECT_EQ(bytes_per_system(systems(1)), 4 * (1024 + 32 + 32 + 3) + 8 + 4 + 4);
+  // backward error, rcond, smallest pivot, perturbation; ln det A; status, repaired
+  EXPECT_EQ(bytes_per_system(systems(1)), 4 * (1024 + 32 + 32 + 4) + 8 + 4 + 4);
   SolveSet set = systems(1);
   set.type = ScalarType::float64;
   set.shape = {64, 0, Storage::dense_lower, true};
-  EXPECT_EQ(bytes_per_system(set), 8 * (4096 + 2) + 8 + 4 + 4);
-  EXPECT_EQ(result_bytes(set), 8 * 2 + 8 + 4 + 4 + 5);
+  EXPECT_EQ(bytes_per_system(set), 8 * (4096 + 3) + 8 + 4 + 4);
+  EXPECT_EQ(result_bytes(set), 8 * 3 + 8 + 4 + 4 + 5);
 }
 
 PotentialSet lattices(std::vector<std::int64_t> charges, LatticeShape shape) {

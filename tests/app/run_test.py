@@ -97,11 +97,11 @@ def test_the_determinant_alone_has_no_solution(smallbatch, tmp_path):
     assert "12 of 12 agree" in smallbatch("verify", "p.h5", "r.h5", expect=1).stdout
     with h5py.File(tmp_path / "r.h5") as file:
         result = file["solve/systems"]
-        assert set(result) == {"info", "rcond", "smallest_pivot", "log_determinant", "repaired"}
+        assert set(result) == {"info", "rcond", "smallest_pivot", "log_determinant", "repaired", "perturbation"}
         assert result.attrs["compute"] == b"log_determinant" and result.attrs["n"] == 8
         failed = result["info"][...] != 0
         assert np.flatnonzero(failed).tolist() == [3, 5]
-        for name in ["rcond", "smallest_pivot", "log_determinant"]:
+        for name in ["rcond", "smallest_pivot", "log_determinant", "perturbation"]:
             assert np.array_equal(np.isnan(result[name][...]), failed)
 
 
@@ -119,11 +119,13 @@ def test_pivots_below_the_floor_are_repaired(smallbatch, tmp_path, dtype, method
     assert systems["verification"]["agreed"] == 3
     assert (systems["repaired_pivots"], systems["repaired_systems"], summary["pivot_floor"]) == (1, 1, floor)
     again = smallbatch("verify", "p.h5", "r.h5", expect=1).stdout
-    assert "1 pivot of 1 system raised to the floor of 0.0078125" in again and "3 of 3 agree" in again
+    assert "1 pivot of 1 system raised to the floor of 0.0078125, by at most 0.00781 of a diagonal element" in again
+    assert "3 of 3 agree" in again and systems["largest_perturbation"] == floor
     with h5py.File(tmp_path / "r.h5", "r+") as file:
         result = file["solve/systems"]
         assert result["info"][...].tolist() == [0, 0, 2]
         assert result["repaired"][...].tolist() == [1, 0, 0]
+        assert result["perturbation"][:2].tolist() == [floor, 0] and np.isnan(result["perturbation"][2])
         np.testing.assert_allclose(result["x"][:2], [[1, 1], [1, 3]], rtol=1e3 * U[dtype])
         np.testing.assert_allclose(result["backward_error"][:2], [floor / 4, 0], rtol=1e-3, atol=U[dtype])
         np.testing.assert_allclose(result["smallest_pivot"][:2], [floor, 1], rtol=1e3 * U[dtype])
@@ -140,6 +142,52 @@ def test_pivots_below_the_floor_are_repaired(smallbatch, tmp_path, dtype, method
     smallbatch("run", "p.h5", "-o", "none.h5", "--method", method, expect=1)
     with h5py.File(tmp_path / "none.h5") as file:
         assert file["solve/systems/info"][...].tolist() == [2, 0, 2]
+
+
+def gaussian_kernels(rng, batch, n, condition, dtype):
+    p = rng.random((batch, n))
+    a = np.exp(-((p[:, :, None] - p[:, None, :]) ** 2) / 0.08) + np.eye(n) * n / condition
+    return (np.tril(a) + np.tril(a, -1).transpose(0, 2, 1)).astype(dtype)
+
+
+@pytest.mark.parametrize("method", ["auto", "gauss_jordan", "mixed"])
+@pytest.mark.parametrize("dtype,n,condition,floor", [(np.float32, 16, 1e9, 1e-5), (np.float64, 32, 1e14, 1e-10)])
+def test_kernels_that_rounding_makes_indefinite_are_solved_nearby(smallbatch, tmp_path, method, dtype, n, condition,
+                                                                  floor):
+    rng = np.random.default_rng(5)
+    a = gaussian_kernels(rng, 200, n, condition, dtype)
+    b = np.einsum("sij,sj->si", a.astype(np.float64), rng.uniform(-1, 1, (200, n))).astype(dtype)
+    with open_problem_file(tmp_path / "p.h5") as file:
+        file["solve/systems/A"], file["solve/systems/b"] = a, b
+    smallbatch("run", "p.h5", "-o", "r.h5", "--pivot-floor", floor, "--method", method)
+    with h5py.File(tmp_path / "r.h5") as file:
+        result = {name: values[...] for name, values in file["solve/systems"].items()}
+    assert not result["info"].any() and (result["repaired"] > 0).sum() >= 190
+    assert (result["perturbation"] <= 1.5 * floor).all()
+    # There is a diagonal E within what was added, to rounding, with (A + E) x = b: the answer is that of a nearby matrix.
+    x, wide = result["x"].astype(np.longdouble), a.astype(np.longdouble)
+    residual = b.astype(np.longdouble) - np.einsum("sij,sj->si", wide, x)
+    added = np.clip(residual / x, 0, result["perturbation"][:, None].astype(np.longdouble))
+    left = np.abs(residual - added * x).sum(1) / np.abs(wide).sum(1).max(1) / np.abs(x).sum(1)
+    assert left.max() < 30 * U[dtype] and np.abs(x).max() < 100
+    # Wrong answers of repaired systems are found, each of them.
+    repaired = result["repaired"] > 0
+    for wrong in [-result["x"], np.ones_like(result["x"]), 1.01 * result["x"], 1e21 * result["x"]]:
+        with h5py.File(tmp_path / "r.h5", "r+") as file:
+            file["solve/systems/x"][...] = np.where(repaired[:, None], wrong, result["x"])
+        found = json.loads(smallbatch("verify", "p.h5", "r.h5", "--json", expect=1).stdout)["sets"][0]["verification"]
+        assert found["disagreed"] == repaired.sum()
+
+
+def test_solutions_that_underflow_say_so(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        file["solve/systems/A"] = np.array([[[1e30]], [[1e30]], [[1]]], np.float32)
+        file["solve/systems/b"] = np.array([[1e-30], [0], [1e-40]], np.float32)
+    done = smallbatch("run", "p.h5", "-o", "r.h5", expect=1)
+    assert "the solution underflowed" in done.stdout and "3 of 3 agree" in done.stdout
+    with h5py.File(tmp_path / "r.h5") as file:
+        assert file["solve/systems/info"][...].tolist() == [-5, 0, 0]
+        assert file["solve/systems/x"][1:, 0].tolist() == [0, np.float32(1e-40)]
 
 
 def test_the_summary_says_what_the_answers_are_worth(smallbatch, tmp_path):
@@ -164,9 +212,9 @@ def test_results_of_format_1_0_are_verified_without_the_new_numbers(smallbatch, 
         add_solve(file)
     smallbatch("run", "p.h5", "-o", "r.h5")
     with h5py.File(tmp_path / "r.h5", "r+") as file:
-        assert file.attrs["smallbatch_format"].tolist() == [1, 2]
+        assert file.attrs["smallbatch_format"].tolist() == [1, 3]
         file.attrs["smallbatch_format"] = np.array([1, 0], np.int32)
-        for name in ["rcond", "smallest_pivot", "log_determinant", "repaired"]:
+        for name in ["rcond", "smallest_pivot", "log_determinant", "repaired", "perturbation"]:
             del file["solve/systems"][name]
         for name in ["method", "pivot_floor"]:
             del file["provenance"].attrs[name]
@@ -316,7 +364,7 @@ def test_sampled_verification_checks_as_many_as_asked(smallbatch, tmp_path):
 
 
 @pytest.mark.parametrize("spoil", ["flip", "nan", "swap", "status", "error", "rcond", "smallest_pivot",
-                                   "log_determinant", "repaired", "rcond_nan", "smallest_pivot_nan",
+                                   "log_determinant", "repaired", "perturbation", "rcond_nan", "smallest_pivot_nan",
                                    "log_determinant_nan", "V", "V_nan", "V_status"])
 def test_verify_finds_wrong_results(smallbatch, tmp_path, spoil):
     with open_problem_file(tmp_path / "p.h5") as file:
@@ -340,7 +388,7 @@ def test_verify_finds_wrong_results(smallbatch, tmp_path, spoil):
             file["solve/systems/repaired"][4] = 1
         elif spoil.endswith("_nan") and not spoil.startswith("V"):
             file["solve/systems"][spoil.removesuffix("_nan")][4] = np.nan
-        elif spoil in ["rcond", "smallest_pivot", "log_determinant"]:
+        elif spoil in ["rcond", "smallest_pivot", "log_determinant", "perturbation"]:
             file["solve/systems"][spoil][4] += 0.001
         elif spoil == "V_status":
             file["potential/charges/info"][0] = 1

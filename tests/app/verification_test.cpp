@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 #include <vector>
+
+#include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
 namespace {
@@ -41,6 +45,7 @@ class VerifySystems : public ::testing::Test {
     block_.x[2 * s] = block_.x[2 * s + 1] = nan_value;
     block_.backward_error[s] = block_.rcond[s] = block_.smallest_pivot[s] = nan_value;
     block_.log_determinant[s] = nan_value;
+    block_.perturbation[s] = nan_value;
   }
   SolveSet set_;
   SpdBlock<float> block_;
@@ -93,6 +98,7 @@ TEST_F(VerifySystems, AFailedSystemMustNotLookSolved) {
   spoiled([&] { block_.smallest_pivot[0] = 2; });
   spoiled([&] { block_.log_determinant[0] = 1; });
   spoiled([&] { block_.repaired[0] = 1; });
+  spoiled([&] { block_.perturbation[0] = 0; });
   fail(0, 2);
   EXPECT_EQ(verdict_of(0), Verdict::agreed);
 }
@@ -114,6 +120,50 @@ TEST_F(VerifySystems, WrongNumbersDisagree) {
   wrong("ln det", block_.log_determinant,
         std::vector<double>{nan_value, std::log(8) + 1e-5, std::log(8) - 1e-5, -std::log(8), 0, infinity});
   wrong("repaired", block_.repaired, std::vector{1, -1});
+  wrong("perturbation", block_.perturbation, std::vector{nan_value, 1e-9F, -1e-9F, infinity});
+}
+
+TEST_F(VerifySystems, BackwardErrorsInDoublePrecisionAreVerifiedToAPartOfThemselves) {
+  // A x = b, 3x3, whose solution in double precision has a residual: the stored error is about half a roundoff.
+  SolveSet set;
+  set.name = "s";
+  set.batch = 1;
+  set.shape = {3, 1, Storage::dense};
+  set.type = ScalarType::float64;
+  SpdBlock<double> block;
+  block.resize(set.shape, 1);
+  std::copy_n(std::array{4.0, 1.0, 1.0 / 3, 1.0, 3.0, 0.1, 1.0 / 3, 0.1, 2.0}.begin(), 9, block.a.begin());
+  std::copy_n(std::array{1.0, 2.0, 1.0 / 7}.begin(), 3, block.b.begin());
+  make_spd_solver({BackendKind::reference})->solve(block.batch(), block.solution());
+  const double right = block.backward_error[0];
+  ASSERT_GT(right, 0.01 * 0x1p-53);
+  const auto verdict = [&](double value) {
+    block.backward_error[0] = value;
+    return verify(set, block, 0, everything, 1).verdict[0];
+  };
+  EXPECT_EQ(verdict(right), Verdict::agreed);
+  for (const double wrong : {0.0, 0.5 * right, 1.5 * right, 1.1 * right + 5 * 0x1p-53, right + 0x1p-53})
+    EXPECT_EQ(verdict(wrong), Verdict::disagreed) << wrong;
+  // Before format 1.3 residuals of doubles were computed in double precision, which rounds them more than this.
+  block.perturbation.clear();
+  EXPECT_EQ(verdict(right + 0x1p-54), Verdict::agreed);
+}
+
+TEST_F(VerifySystems, LogDeterminantsFarFromOneAreRight) {
+  // Half of what ln d and e ln 2 round is in the stored number, half in the referee's.
+  for (int k = -300; k <= 300; k += 7) {
+    SolveSet set;
+    set.batch = 40;
+    set.shape = {1, 0, Storage::dense, true};
+    set.type = ScalarType::float64;
+    SpdBlock<double> block;
+    block.resize(set.shape, 40);
+    for (int s = 0; s < 40; ++s) block.a[static_cast<std::size_t>(s)] = std::ldexp(1 + s / 41.0 + 1e-3, k);
+    make_spd_solver({BackendKind::cpu})->solve(block.batch(), block.solution());
+    for (const Verdict verdict : verify(set, block, 0, everything, 1).verdict) EXPECT_EQ(verdict, Verdict::agreed) << k;
+    block.log_determinant[3] += 8 * 0x1p-53 * std::abs(block.log_determinant[3]) + 0x1p-47;
+    EXPECT_EQ(verify(set, block, 0, everything, 1).verdict[3], Verdict::disagreed);
+  }
 }
 
 TEST_F(VerifySystems, RepairedSystemsAreJudgedByTheRepairedMatrix) {
@@ -128,8 +178,14 @@ TEST_F(VerifySystems, RepairedSystemsAreJudgedByTheRepairedMatrix) {
   block_.smallest_pivot[1] = static_cast<float>(floor_);
   block_.log_determinant[1] = std::log(floor_);
   block_.repaired[1] = 1;
+  block_.perturbation[1] = static_cast<float>(floor_);
   EXPECT_EQ(verdict_of(1), Verdict::agreed);
   EXPECT_EQ(verdict_of(0), Verdict::agreed);
+  for (const float wrong : {0.0F, 0.99F * static_cast<float>(floor_), 1.0F, nan_value}) {
+    block_.perturbation[1] = wrong;
+    EXPECT_EQ(verdict_of(1), Verdict::disagreed) << wrong;
+  }
+  block_.perturbation[1] = static_cast<float>(floor_);
   block_.repaired[1] = 0;
   EXPECT_EQ(verdict_of(1), Verdict::disagreed);
   block_.repaired[1] = 1;
@@ -147,6 +203,7 @@ TEST_F(VerifySystems, ResultsWithoutNumbersAreJudgedByTheirAnswers) {
   block_.smallest_pivot.clear();
   block_.log_determinant.clear();
   block_.repaired.clear();
+  block_.perturbation.clear();
   EXPECT_EQ(verdict_of(0), Verdict::agreed);
   block_.x[0] = -1;
   EXPECT_EQ(verdict_of(0), Verdict::disagreed);

@@ -101,6 +101,31 @@ TEST_P(SpdSolverNumbers, OfDiagonalMatricesAreTheDiagonal) {
   });
 }
 
+TEST_P(SpdSolverNumbers, RcondIsANumberWhereverAIsOne) {
+  // rcond has no unit: that of s A is that of A, also where A^-1 or a sum of A's elements leaves the range.
+  for_all_questions([this]<class T>(T, const SpdShape& shape) {
+    if (shape.wants_inverse()) return;  // which may overflow itself
+    const int n = shape.n, range = std::numeric_limits<T>::max_exponent;
+    SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, 5), reference = block;
+    const double factors[] = {1, std::ldexp(1.0, 2 - range), static_cast<double>(std::numeric_limits<T>::denorm_min()),
+                              std::ldexp(1.0, range - 8), static_cast<double>(std::numeric_limits<T>::max()) / (2 * n)};
+    for (std::int64_t k = 0; k < block.count; ++k) {
+      for (std::int64_t e = 0; e < shape.matrix_size(); ++e) {
+        T& value = block.a[k * shape.matrix_size() + e];
+        value = static_cast<T>(value * factors[k]);
+      }
+      std::fill_n(block.b.begin() + k * shape.rhs_size(), shape.rhs_size(), static_cast<T>(factors[k]));
+    }
+    poison_upper(block, static_cast<T>(nan_value));
+    solve(*solver_, block);
+    solve(*solver_, reference);
+    for (std::int64_t k = 0; k < block.count; ++k) {
+      ASSERT_EQ(block.info[k], 0) << "system " << k;
+      ASSERT_NEAR(block.rcond[k] / reference.rcond[0], 1, 8 * n * unit_roundoff<T>) << "system " << k;
+    }
+  });
+}
+
 TEST_P(SpdSolverNumbers, OfChosenPivotsAreThosePivots) {
   // A = L D L^T, L unit lower of ones: A_ij = sum of D over k <= min(i,j); D powers of two, so all steps are exact.
   for_all_questions([this]<class T>(T, const SpdShape& shape) {
@@ -208,7 +233,9 @@ TEST_P(SpdSolverNumbers, PivotsBelowTheFloorAreReplacedAndCounted) {
         log_determinant += std::log(pivot);
         smallest = std::min(smallest, pivot);
       }
-      ASSERT_NEAR(block.log_determinant[k], log_determinant, 8 * n * unit_roundoff<T>);
+      // Under symmetric pivoting the elimination of integers is not exact.
+      ASSERT_NEAR(block.log_determinant[k], log_determinant, 32 * n * unit_roundoff<T>);
+      ASSERT_NEAR(block.perturbation[k], floor, 2 * unit_roundoff<T> * floor + 32 * n * 0x1p-53);
       ASSERT_NEAR(block.smallest_pivot[k], smallest, 4 * unit_roundoff<T> * smallest);
       if (shape.determinant_only) continue;
       // x solves the system whose diagonal got what the pivots lacked; x* is the referee's for that one.
@@ -313,24 +340,35 @@ TEST_P(SpdSolverNumbers, TheFloorIsRelativeToTheDiagonalElement) {
   check(double{});
 }
 
-TEST_P(SpdSolverNumbers, NegativePivotsAreRepairedTooButNotNegativeDiagonals) {
+TEST_P(SpdSolverNumbers, SlightlyNegativePivotsAreRepairedTooButNotIndefiniteMatrices) {
+  constexpr double floor = 0x1p-10;
   for_all_shapes({1, 0}, [this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n;
     if (n < 3) return;
     SpdBlock<T> block;
-    block.resize(shape, 4);
+    block.resize(shape, 6);
     std::fill(block.b.begin(), block.b.end(), T(1));
-    for (std::int64_t k = 0; k < 4; ++k) fill_singular(block, k, {});
-    element(block, 0, n - 1, n - 1) = static_cast<T>(n - 2);  // last pivot -1, diagonal positive
-    element(block, 1, n - 1, n - 1) = -1;
-    for (int j = 0; j < n; ++j) set_symmetric<T>(block, 2, n / 2, j, 0);
-    solve(*with_floor(1e-3), block);
+    for (std::int64_t k = 0; k < 6; ++k) fill_singular(block, k, {});
+    // The last pivot, of min(i,j) 1, in units of floor a_nn; its row is the one before it but for the corner.
+    const auto last_pivot = [&](std::int64_t k, double pivot) {
+      element(block, k, n - 1, n - 1) = static_cast<T>((n - 1) / (1 - pivot * floor));
+    };
+    last_pivot(0, -2);
+    last_pivot(1, -9);
+    element(block, 2, n - 1, n - 1) = static_cast<T>(n - 2);  // -1
+    element(block, 3, n - 1, n - 1) = -1;
+    for (int j = 0; j < n; ++j) set_symmetric<T>(block, 4, n / 2, j, 0);
+    solve(*with_floor(floor), block);
     EXPECT_EQ(block.info[0], 0);
     EXPECT_EQ(block.repaired[0], 1);
+    EXPECT_NEAR(block.perturbation[0], 3 * floor, 4 * n * unit_roundoff<T>);
     expect_failed(block, 1, n);
-    expect_failed(block, 2, n / 2 + 1);
-    EXPECT_EQ(block.info[3], 0);
-    EXPECT_EQ(block.repaired[3], 0);
+    expect_failed(block, 2, n);
+    expect_failed(block, 3, n);
+    expect_failed(block, 4, n / 2 + 1);
+    EXPECT_EQ(block.info[5], 0);
+    EXPECT_EQ(block.repaired[5], 0);
+    EXPECT_EQ(block.perturbation[5], 0);
   });
 }
 

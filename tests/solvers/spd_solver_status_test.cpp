@@ -101,13 +101,13 @@ TEST_P(SpdSolverStatus, InputIsJudgedInTheDocumentedOrder) {
 }
 
 TEST_P(SpdSolverStatus, AsymmetryWithinRoundingIsSolvedAndBeyondItRefused) {
-  for (const int n : spd_sizes) {
-    if (n == 1) continue;  // no pair of elements
-    SCOPED_TRACE(n);
-    const auto check = [&]<class T>(T) {
+  for_all_shapes({1, 0}, [this]<class T>(T, const SpdShape& shape) {
+    const int n = shape.n;
+    if (n == 1 || shape.storage != Storage::dense) return;  // no pair of elements
+    {
       // Scaled by powers of two as far as the bound is to follow.
       for (const int exponent : {0, -50, 60}) {
-        SpdBlock<T> block = generated_block<T>(SpdFamily::gram, {n, 1, Storage::dense}, 8);
+        SpdBlock<T> block = generated_block<T>(SpdFamily::gram, shape, 8);
         for (T& value : block.a) value = std::ldexp(value, exponent);
         for (std::int64_t k = 0; k < 8; ++k) {
           // In either triangle and with either sign, between the first two rows and the outermost ones; the allowance
@@ -127,10 +127,30 @@ TEST_P(SpdSolverStatus, AsymmetryWithinRoundingIsSolvedAndBeyondItRefused) {
         }
         for (std::int64_t k = 4; k < 8; ++k) expect_failed(block, k, info_matrix_not_symmetric);
       }
-    };
-    check(float{});
-    check(double{});
-  }
+    }
+  });
+}
+
+TEST_P(SpdSolverStatus, TrianglesThatDifferByAnUlpAreJudgedAsTheyAreStored) {
+  // As a Gram product in floating point gives them.
+  for_all_shapes({1, 3, 0}, [this]<class T>(T, const SpdShape& shape) {
+    const int n = shape.n;
+    if (shape.storage != Storage::dense) return;
+    SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 12, 1e3);
+    for (std::int64_t k = 0; k < block.count; ++k)
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j < i; ++j)
+          if ((i + j + k) % 3 == 0) {
+            T& upper = element(block, k, j, i);
+            upper = std::nextafter(upper, (i * j + k) % 2 == 0 ? T(9) : T(-9));
+          }
+    solve(*solver_, block);
+    for (std::int64_t k = 0; k < block.count; ++k) {
+      ASSERT_EQ(block.info[k], 0);
+      expect_backward_error(block, k);
+      ASSERT_LT(judge(block, k).residual_ratio, spd_ratio_limit);
+    }
+  });
 }
 
 TEST_P(SpdSolverStatus, ANeighbourFarFromOneLeavesTheJudgementOfAsymmetricSystemsRight) {
@@ -171,6 +191,53 @@ TEST_P(SpdSolverStatus, ASolutionThatOverflowsSaysSo) {
     EXPECT_EQ(block.info[0], 0);
     expect_failed(block, 1, info_result_not_finite);
     EXPECT_EQ(block.info[2], 0);
+  });
+}
+
+TEST_P(SpdSolverStatus, ASolutionThatUnderflowsSaysSo) {
+  for_all_shapes({1, 3}, [this]<class T>(T, const SpdShape& shape) {
+    constexpr int lowest = std::numeric_limits<T>::min_exponent;  // of normal numbers
+    const int half = lowest / 2;
+    SpdBlock<T> block = generated_block<T>(SpdFamily::gram, shape, 6);
+    const auto scale = [&](std::int64_t k, int a_exponent, int b_exponent) {
+      T* const a = block.a.data() + k * shape.matrix_size();
+      T* const b = block.b.data() + k * shape.rhs_size();
+      for (std::int64_t e = 0; e < shape.matrix_size(); ++e) a[e] = std::ldexp(a[e], a_exponent);
+      for (std::int64_t e = 0; e < shape.rhs_size(); ++e) b[e] = std::ldexp(b[e], b_exponent);
+    };
+    scale(1, -half, half - 60);       // below the smallest number
+    scale(2, -half, half - 8);        // among the subnormal ones, a few bits left
+    scale(3, -half - 20, half + 20);  // normal
+    std::fill_n(block.b.begin() + 4 * shape.rhs_size(), shape.rhs_size(), T(0));
+    scale(4, -half, 0);  // x = 0, exactly
+    // The identity and numbers that are small themselves: x is b, to the bit.
+    for (int i = 0; i < shape.n; ++i)
+      for (int j = 0; j <= i; ++j) set_symmetric<T>(block, 5, i, j, T(i == j ? 1 : 0));
+    for (std::int64_t e = 0; e < shape.rhs_size(); ++e)
+      block.b[5 * shape.rhs_size() + e] = std::numeric_limits<T>::denorm_min() * static_cast<T>(e % 7);
+    solve(*solver_, block);
+    EXPECT_EQ(block.info[0], 0);
+    expect_failed(block, 1, info_result_underflowed);
+    expect_failed(block, 2, info_result_underflowed);
+    for (const std::int64_t k : {3, 4, 5}) {
+      EXPECT_EQ(block.info[k], 0) << "system " << k;
+      EXPECT_LT(judge(block, k).residual_ratio, spd_ratio_limit) << "system " << k;
+    }
+    for (std::int64_t e = 0; e < shape.rhs_size(); ++e) {
+      ASSERT_EQ(block.x[4 * shape.rhs_size() + e], 0);
+      ASSERT_EQ(block.x[5 * shape.rhs_size() + e], block.b[5 * shape.rhs_size() + e]);
+    }
+    // The referee agrees, and with nothing else.
+    for (const std::int64_t k : {1, 2}) {
+      EXPECT_TRUE(same_status(info_result_underflowed, judge(block, k), scalar_type_of<T>, shape.n));
+      SpdBlock<T> zero = block;
+      zero.info[k] = 0;
+      std::fill_n(zero.x.begin() + k * shape.rhs_size(), shape.rhs_size(), T(0));
+      EXPECT_FALSE(same_status(0, judge(zero, k), scalar_type_of<T>, shape.n));
+    }
+    SpdBlock<T> denied = block;
+    denied.info[3] = info_result_underflowed;
+    EXPECT_FALSE(same_status(info_result_underflowed, judge(denied, 3), scalar_type_of<T>, shape.n));
   });
 }
 

@@ -120,10 +120,10 @@ TEST_P(SpdSolverTest, OnlyTheLowerTriangleIsLookedAtWhereThatIsPromised) {
 TEST_P(SpdSolverTest, StridesArePassedOverAndPaddingIsNeitherReadNorWritten) {
   for_all_shapes({1, 3, 0}, [this]<class T>(T, const SpdShape& shape) {
     constexpr std::int64_t count = 11;
-    SpdBlock<T> tight = generated_block<T>(SpdFamily::random, shape, count), padded = tight;
-    element(tight, 4, 0, 0) = -1;  // one failure: its NaNs belong into its own x
+    SpdBlock<T> close = generated_block<T>(SpdFamily::random, shape, count), padded = close;
+    element(close, 4, 0, 0) = -1;  // one failure: its NaNs belong into its own x
     element(padded, 4, 0, 0) = -1;
-    solve(*solver_, tight);
+    solve(*solver_, close);
     // The first system starts one number into its array, and the strides are odd: nothing is aligned to more than T.
     const std::int64_t a_step = shape.matrix_size() + 3, b_step = shape.rhs_size() + 5,
                        x_step = shape.solution_size() + 7;
@@ -140,7 +140,7 @@ TEST_P(SpdSolverTest, StridesArePassedOverAndPaddingIsNeitherReadNorWritten) {
     solver_->solve({shape, count, a.data() + 1, b.data() + 1, a_step, b_step}, solution);
     for (std::int64_t k = 0; k < count; ++k)
       std::copy_n(x.data() + 1 + k * x_step, shape.solution_size(), padded.x.data() + k * shape.solution_size());
-    for (std::int64_t k = 0; k < count; ++k) ASSERT_TRUE(same_bits(padded, k, tight, k)) << "system " << k;
+    for (std::int64_t k = 0; k < count; ++k) ASSERT_TRUE(same_bits(padded, k, close, k)) << "system " << k;
     ASSERT_EQ(x[0], sentinel);
     for (std::int64_t k = 0; k < count; ++k)
       for (std::int64_t e = shape.solution_size(); e < x_step; ++e)
@@ -158,8 +158,8 @@ TEST_P(SpdSolverTest, ANumberThatIsNotWantedChangesNoOther) {
         element(all, 3, n - 1, n - 1) = -1;
         const SpdBlock<T> clean = all;
         solve(*solver_, all);
-        // Bit p of `wanted` asks for the p-th of the five numbers; the others keep their sentinels.
-        for (int wanted = 0; wanted < 32; wanted = wanted == 0 ? 1 : wanted < 16 ? 2 * wanted : wanted + 3) {
+        // Bit p of `wanted` asks for the p-th of the six numbers; the others keep their sentinels.
+        for (int wanted = 0; wanted < 64; wanted = wanted == 0 ? 1 : wanted < 32 ? 2 * wanted : wanted + 5) {
           SpdBlock<T> block = clean;
           const T sentinel = 4711;
           std::fill(block.backward_error.begin(), block.backward_error.end(), sentinel);
@@ -167,6 +167,7 @@ TEST_P(SpdSolverTest, ANumberThatIsNotWantedChangesNoOther) {
           std::fill(block.smallest_pivot.begin(), block.smallest_pivot.end(), sentinel);
           std::fill(block.log_determinant.begin(), block.log_determinant.end(), sentinel);
           std::fill(block.repaired.begin(), block.repaired.end(), 4711);
+          std::fill(block.perturbation.begin(), block.perturbation.end(), sentinel);
           SpdSolution<T> solution = block.solution();
           const SpdBlock<T> untouched = block;
           SpdBlock<T> expected = all;
@@ -180,6 +181,7 @@ TEST_P(SpdSolverTest, ANumberThatIsNotWantedChangesNoOther) {
           leave_out(2, solution.smallest_pivot, expected.smallest_pivot, untouched.smallest_pivot);
           leave_out(3, solution.log_determinant, expected.log_determinant, untouched.log_determinant);
           leave_out(4, solution.repaired, expected.repaired, untouched.repaired);
+          leave_out(5, solution.perturbation, expected.perturbation, untouched.perturbation);
           solver_->solve(block.batch(), solution);
           for (std::int64_t k = 0; k < block.count; ++k)
             ASSERT_TRUE(same_bits(block, k, expected, k)) << "system " << k << ", wanted " << wanted;
@@ -216,6 +218,64 @@ TEST_P(SpdSolverTest, NothingIsLeftFromTheBatchBefore) {
     }
 }
 
+TEST_P(SpdSolverTest, SolutionsMayTakeThePlaceOfRightHandSides) {
+  for (const double floor : {0.0, 1e-3})
+    for_all_shapes({1, 3}, [&]<class T>(T, const SpdShape& shape) {
+      SpdBlock<T> apart = generated_block<T>(SpdFamily::random, shape, 40), in_place = apart;
+      for (SpdBlock<T>* block : {&apart, &in_place}) {
+        element(*block, 4, 0, 0) = -1;
+        for (int j = 0; j < shape.n; ++j) set_symmetric<T>(*block, 7, shape.n / 2, j, T(shape.n == 1 ? 0 : 1));
+      }
+      const auto solver = with_floor(floor);
+      solve(*solver, apart);
+      SpdSolution<T> solution = in_place.solution();
+      solution.x = in_place.b.data();
+      solver->solve(in_place.batch(), solution);
+      std::copy(in_place.b.begin(), in_place.b.end(), in_place.x.begin());
+      for (std::int64_t k = 0; k < apart.count; ++k) ASSERT_TRUE(same_bits(in_place, k, apart, k)) << "system " << k;
+    });
+}
+
+TEST_P(SpdSolverTest, AStrideOfZeroIsOneMatrixOrOneSetOfRightHandSidesForAll) {
+  for_all_shapes({1, 3, 0}, [this]<class T>(T, const SpdShape& shape) {
+    constexpr std::int64_t count = 37;
+    const SpdBlock<T> one = generated_block<T>(SpdFamily::random, shape, count);
+    SpdBlock<T> shared_a = one, shared_b = one, expected_a = one, expected_b = one;
+    for (std::int64_t k = 1; k < count; ++k) {
+      std::copy_n(one.a.begin(), shape.matrix_size(), expected_a.a.begin() + k * shape.matrix_size());
+      std::copy_n(one.b.begin(), shape.rhs_size(), expected_b.b.begin() + k * shape.rhs_size());
+    }
+    solve(*solver_, expected_a);
+    solve(*solver_, expected_b);
+    solver_->solve({shape, count, one.a.data(), one.b.data(), 0, tight}, shared_a.solution());
+    solver_->solve({shape, count, one.a.data(), one.b.data(), tight, 0}, shared_b.solution());
+    for (std::int64_t k = 0; k < count; ++k) {
+      ASSERT_TRUE(same_bits(shared_a, k, expected_a, k)) << "system " << k;
+      ASSERT_TRUE(same_bits(shared_b, k, expected_b, k)) << "system " << k;
+    }
+  });
+}
+
+TEST_P(SpdSolverTest, SystemsMayLieAsRecordsOfMatrixRightHandSideAndSolution) {
+  const SpdShape shape{5, 2, Storage::dense};
+  SpdBlock<double> apart = generated_block<double>(SpdFamily::random, shape, 9), records = apart;
+  solve(*solver_, apart);
+  const std::int64_t step = shape.matrix_size() + shape.rhs_size() + shape.solution_size();
+  std::vector<double> memory(static_cast<std::size_t>(9 * step));
+  double *a = memory.data(), *b = a + shape.matrix_size(), *x = b + shape.rhs_size();
+  for (std::int64_t k = 0; k < 9; ++k) {
+    std::copy_n(apart.a.data() + k * shape.matrix_size(), shape.matrix_size(), a + k * step);
+    std::copy_n(apart.b.data() + k * shape.rhs_size(), shape.rhs_size(), b + k * step);
+  }
+  SpdSolution<double> solution = records.solution();
+  solution.x = x;
+  solution.x_stride = step;
+  solver_->solve({shape, 9, a, b, step, step}, solution);
+  for (std::int64_t k = 0; k < 9; ++k)
+    for (std::int64_t e = 0; e < shape.solution_size(); ++e)
+      ASSERT_EQ(x[k * step + e], apart.x[k * shape.solution_size() + e]);
+}
+
 TEST_P(SpdSolverTest, AnEmptyBatchDoesNothing) {
   std::int32_t info = 77;
   solver_->solve(SpdBatch<float>{{32, 1, Storage::dense}, 0, nullptr, nullptr}, {nullptr, &info, nullptr});
@@ -241,11 +301,32 @@ TEST_P(SpdSolverTest, ArgumentsThatMakeNoSenseThrow) {
   EXPECT_NE(thrown(shaped(4, -1)).find("nrhs = -1"), std::string::npos);
   EXPECT_NE(thrown(shaped(4, 1, -1)).find("-1 systems"), std::string::npos);
   EXPECT_NE(thrown({{4, 2, Storage::dense, true}, 1}).find("nrhs = 2"), std::string::npos);
-  EXPECT_NE(thrown({{4, 1, Storage::dense}, 1, nullptr, nullptr, 15, 0}).find("stride of A is 15"), std::string::npos);
-  EXPECT_NE(thrown({{4, 1, Storage::packed_lower}, 1, nullptr, nullptr, 9, 0}).find("stride of A is 9"),
+  EXPECT_NE(thrown({{4, 1, Storage::dense}, 1, nullptr, nullptr, 15}).find("stride of A is 15"), std::string::npos);
+  EXPECT_NE(thrown({{4, 1, Storage::packed_lower}, 1, nullptr, nullptr, 9}).find("stride of A is 9"),
             std::string::npos);
-  EXPECT_NE(thrown({{4, 2, Storage::dense}, 1, nullptr, nullptr, 0, 7}).find("stride of b is 7"), std::string::npos);
-  SpdSolution<float> solution;
+  EXPECT_NE(thrown({{4, 2, Storage::dense}, 1, nullptr, nullptr, tight, 7}).find("stride of b is 7"),
+            std::string::npos);
+  std::vector<float> memory(256, 1);
+  std::int32_t status = 0;
+  float *const a = memory.data(), *const b = a + 64, *const x = a + 128;
+  const auto of = [&](std::int64_t a_stride, std::int64_t b_stride) {
+    return SpdBatch<float>{{4, 1, Storage::dense}, 2, a, b, a_stride, b_stride};
+  };
+  EXPECT_EQ(thrown(of(tight, tight), {x, &status}), "");
+  EXPECT_NE(thrown(of(-2, tight), {x, &status}).find("stride of A is -2"), std::string::npos);
+  EXPECT_NE(thrown({{4, 1, Storage::dense}, 1, nullptr, b}, {x, &status}).find("no array for A"), std::string::npos);
+  EXPECT_NE(thrown({{4, 1, Storage::dense}, 1, a, nullptr}, {x, &status}).find("no array for b"), std::string::npos);
+  EXPECT_NE(thrown(of(tight, tight), {nullptr, &status}).find("no array for x"), std::string::npos);
+  EXPECT_NE(thrown(of(tight, tight), {x, nullptr}).find("no array for info"), std::string::npos);
+  // The input would change while it is read.
+  EXPECT_NE(thrown(of(tight, tight), {a + 31, &status}).find("memory of A"), std::string::npos);
+  EXPECT_NE(thrown(of(tight, tight), {b + 1, &status}).find("memory of b"), std::string::npos);
+  EXPECT_NE(thrown(of(tight, 5), {b, &status}).find("memory of b"), std::string::npos);
+  EXPECT_NE(thrown({{4, 0, Storage::dense}, 2, a}, {a, &status}).find("memory of A"), std::string::npos);
+  EXPECT_EQ(thrown({{4, 0, Storage::dense}, 2, a}, {a + 32, &status}), "");
+  SpdSolution<float> solution{x, &status};
+  solution.x_stride = 0;
+  EXPECT_NE(thrown(of(tight, tight), solution).find("stride of x is 0"), std::string::npos);
   solution.x_stride = 15;
   EXPECT_NE(thrown(shaped(4, 0), solution).find("stride of x is 15"), std::string::npos);
 }
