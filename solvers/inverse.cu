@@ -157,10 +157,11 @@ __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& mem
 }
 
 template <class T, class L>
-__device__ __forceinline__ T largest_diagonal(int lane, const T (&a)[L::rows][L::size]) {
+__device__ __forceinline__ T largest_diagonal(int n, int lane, const T (&a)[L::rows][L::size]) {
   T largest = 0;
 #pragma unroll
-  for (int u = 0; u < L::rows; ++u) largest = max(largest, abs(diagonal<T, L>(lane, u, a)));
+  for (int u = 0; u < L::rows; ++u)
+    if (L::lanes * u + lane < n) largest = max(largest, abs(diagonal<T, L>(lane, u, a)));
   return max_of_group<L::lanes>(largest);
 }
 
@@ -245,7 +246,7 @@ __global__ void __launch_bounds__(warp_lanes, SweepPlan<T, N>::resident_warps) s
     if (args.rcond != nullptr) {
       int exponent = 0;
       if (sizeof(T) == sizeof(double) && __any_sync(whole_warp, far)) {
-        exponent = -normalizing_exponent(largest_diagonal<T, L>(lane(), a));
+        exponent = -normalizing_exponent(largest_diagonal<T, L>(n, lane(), a));
         if (!far) exponent = 0;
       }
       const double norm = norm1<T, L>(n, lane(), a, power_of_two<double>(-fresh(exponent)), args.once);
@@ -381,7 +382,7 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, 64>::resi
       if (args.x == nullptr) {
         shift = exponent >> 1;
 #pragma unroll 1
-        for (int row = lane; row < N; row += L::lanes) {
+        for (int row = lane; row < n; row += L::lanes) {
           T& power = *behind<L>(matrix, powers_at<L> + row);
           power = power_of_two<T>(max(exponent_of(power) - shift, 1 - Traits<T>::exponent_bias));
         }

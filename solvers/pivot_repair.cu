@@ -431,7 +431,7 @@ __global__ void __launch_bounds__(warp_lanes) repair_kernel(Arguments<T> args, R
     __syncwarp();  // x is stored
     double error = 0;
     if (args.backward_error != nullptr && args.x != nullptr)
-      error = judge_as_stored<warp_lanes>(args, system, lane, 0, args.nrhs);
+      error = judge_as_stored<warp_lanes>(args, system, lane, 0, args.inverse ? n : args.nrhs);
     if (lane != 0) continue;
     constexpr double ln_2 = 0.693147180559945309417;
     args.info[system] = 0;

@@ -285,9 +285,10 @@ __device__ __forceinline__ void scale_rows(const Arguments<T>& args, std::int64_
                                            T (&a)[L::rows][L::size], int shift = 0) {
   T power[L::rows];
 #pragma unroll
-  for (int u = 0; u < L::rows; ++u)
-    power[u] = power_of_two<T>(
-        max(scaling_exponent(args, system, L::lanes * u + lane, far) - shift, 1 - Traits<T>::exponent_bias));
+  for (int u = 0; u < L::rows; ++u) {
+    const int row = L::lanes * u + lane, exponent = scaling_exponent(args, system, row, far) - shift;
+    power[u] = power_of_two<T>(row < args.n ? max(exponent, 1 - Traits<T>::exponent_bias) : 0);
+  }
   // Loops of one turn or none, of large matrices a few columns each: one branch around them all would move all
   // registers.
   const int turns = __any_sync(whole_warp, far) ? 1 : 0;
