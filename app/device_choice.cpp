@@ -5,9 +5,10 @@
 
 namespace smallbatch {
 
-DeviceChoice choose_device(const DeviceRequest& request, unsigned threads) {
+DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, InstructionSet instruction_set) {
   DeviceChoice choice;
   choice.backend.threads = threads;
+  choice.backend.instruction_set = instruction_set;
   const unsigned used = threads == 0 ? hardware_threads() : threads;
   choice.description = std::to_string(used) + (used == 1 ? " CPU thread" : " CPU threads");
   if (request.kind == DeviceRequest::Kind::cpu) {

@@ -13,6 +13,6 @@ struct DeviceChoice {
 };
 
 /// auto: the first GPU, or else the CPU. Throws Error(no_device) where a GPU was asked for by name and is not there.
-DeviceChoice choose_device(const DeviceRequest& request, unsigned threads);
+DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, InstructionSet instruction_set);
 
 }  // namespace smallbatch

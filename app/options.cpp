@@ -92,7 +92,7 @@ std::array<T, 3> parse_three(const std::string& option, const std::string& text,
 /// Options whose text needs a second look, kept until CLI11 is done.
 struct RawText {
   std::string device = "auto", verify = "all", singular = "inf", precision = "single";
-  std::string method = "auto";
+  std::string method = "auto", instruction_set = "best";
   std::string type = "float32", storage = "dense", uplo = "both", compute = "solution", family = "random";
   std::string targets = "lattice";
   std::string unit = "volt", shape, spacing, origin, placement = "common", axis = "z";
@@ -107,9 +107,9 @@ LatticeShape shape_from(const std::string& text) {
 }
 
 template <class T>
-void add_choice(CLI::App* app, const std::string& name, std::string& target, const std::vector<std::string>& choices,
-                const std::string& help, T group) {
-  app->add_option(name, target, help)->check(CLI::IsMember(choices))->capture_default_str()->group(group);
+CLI::Option* add_choice(CLI::App* app, const std::string& name, std::string& target,
+                        const std::vector<std::string>& choices, const std::string& help, T group) {
+  return app->add_option(name, target, help)->check(CLI::IsMember(choices))->capture_default_str()->group(group);
 }
 
 /// What a problem file of charges may ask for; `finish_asked` reads the targets and judges the numbers.
@@ -174,11 +174,14 @@ Invocation parse_options(int argc, const char* const* argv) {
       ->check(CLI::Range(0U, 4096U))
       ->capture_default_str()
       ->group("Computing");
+  add_choice(run_app, "--instruction-set", raw.instruction_set, {"best", "baseline", "avx2", "avx512"},
+             "What the CPU computes with", "Computing")
+      ->envname("SMALLBATCH_INSTRUCTION_SET");
   add_choice(run_app, "--method", raw.method, {"auto", "gauss_jordan", "ldlt", "mixed"}, "How systems are solved",
              "Computing");
   run_app
       ->add_option("--pivot-floor", run.spd.pivot_floor,
-                   "Replace pivots below this fraction of their diagonal element; 0: never")
+                   "Raise pivots below this fraction of their diagonal element to it; 0: never")
       ->capture_default_str()
       ->group("Computing");
   add_choice(run_app, "--precision", raw.precision, {"single", "double"}, "Arithmetic of potentials, and type of V",
@@ -347,6 +350,7 @@ Invocation parse_options(int argc, const char* const* argv) {
     run.device = parse_device(raw.device);
     run.verify = parse_verify(raw.verify);
     run.spd.method = *parse_spd_method(raw.method);
+    run.instruction_set = *parse_instruction_set(raw.instruction_set);
     if (!(run.spd.pivot_floor >= 0 && run.spd.pivot_floor < 1))
       refuse("--pivot-floor", std::to_string(run.spd.pivot_floor), "0, or a fraction below 1");
     run.singular = raw.singular == "inf" ? Singular::infinite : Singular::skip;

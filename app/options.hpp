@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/batch.hpp"
+#include "core/instruction_set.hpp"
 #include "core/units.hpp"
 #include "physics/charge_sets.hpp"
 #include "solvers/spd_families.hpp"
@@ -39,6 +40,7 @@ struct RunOptions {
   Singular singular = Singular::infinite;
   ScalarType precision = ScalarType::float32;  ///< of the potentials' arithmetic and of V
   unsigned threads = 0;
+  InstructionSet instruction_set = InstructionSet::best;
   std::int64_t block_mib = 64;
   bool overwrite = false, json = false;
 };

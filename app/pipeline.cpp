@@ -192,7 +192,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
 
   const ProblemReader reader(options.problems);
   for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
-  const DeviceChoice device = choose_device(options.device, options.threads);
+  const DeviceChoice device = choose_device(options.device, options.threads, options.instruction_set);
   if (!device.note.empty()) spdlog::info("no GPU is used ({})", device.note);
   spdlog::info("computing on {}", device.description);
   const auto solver = make_spd_solver(device.backend, options.spd);

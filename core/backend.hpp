@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "core/instruction_set.hpp"
+
 namespace smallbatch {
 
 enum class BackendKind {
@@ -15,6 +17,7 @@ struct Backend {
   BackendKind kind = BackendKind::cpu;
   int device = 0;        ///< CUDA device index (cuda)
   unsigned threads = 0;  ///< worker threads (cpu, reference); 0: one per core
+  InstructionSet instruction_set = InstructionSet::best;  ///< (cpu)
 };
 
 /// "cuda:0", "cpu", "reference".

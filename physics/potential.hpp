@@ -86,7 +86,8 @@ class Potential {
   [[nodiscard]] virtual std::string description() const = 0;
 };
 
-/// Throws Error (no_device) where the backend is cuda and the build or the machine has none.
+/// Throws Error (no_device) where the backend is cuda and the build or the machine has none, Error (usage) for an
+/// instruction set that the processor does not have.
 std::unique_ptr<Potential> make_potential(const Backend& backend);
 
 /// The referee's answer at one target, with the bounds that a backend must keep there.

@@ -105,7 +105,7 @@ class SpdSolver {
 };
 
 /// Throws Error (no_device) where the backend is cuda and the build or the machine has none, Error (usage) for a
-/// pivot_floor outside [0, 1).
+/// pivot_floor outside [0, 1) or an instruction set that the processor does not have.
 std::unique_ptr<SpdSolver> make_spd_solver(const Backend& backend, const SpdOptions& options = {});
 
 }  // namespace smallbatch

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <ostream>
+#include <stdexcept>
 #include <string>
 
 #include "core/backend.hpp"
@@ -32,6 +34,18 @@ inline std::string backend_test_name(const ::testing::TestParamInfo<BackendKind>
   return "unknown";
 }
 
+/// What SMALLBATCH_INSTRUCTION_SET names; without it the best. The tests of a room run once with each (CMakeLists.txt).
+inline InstructionSet instruction_set_under_test() {
+  const char* const name = std::getenv("SMALLBATCH_INSTRUCTION_SET");
+  if (name == nullptr) return InstructionSet::best;
+  if (const auto set = parse_instruction_set(name)) return *set;
+  throw std::invalid_argument("SMALLBATCH_INSTRUCTION_SET names no instruction set: " + std::string(name));
+}
+
+inline Backend backend_under_test(BackendKind kind, unsigned threads = 0) {
+  return {kind, 0, threads, instruction_set_under_test()};
+}
+
 /// Why a backend cannot run here; empty where it can.
 inline std::string why_absent(BackendKind kind) {
   if (kind != BackendKind::cuda) return "";
@@ -43,7 +57,7 @@ inline std::string why_absent(BackendKind kind) {
 class BackendTest : public ::testing::TestWithParam<BackendKind> {
  protected:
   void SetUp() override {
-    backend_.kind = GetParam();
+    backend_ = backend_under_test(GetParam());
     if (const std::string why = why_absent(backend_.kind); !why.empty()) GTEST_SKIP() << why;
   }
   Backend backend_;

@@ -23,12 +23,13 @@ TEST(Options, RunDefaults) {
   EXPECT_EQ(run.singular, Singular::infinite);
   EXPECT_EQ(run.spd.method, SpdMethod::automatic);
   EXPECT_EQ(run.spd.pivot_floor, 0);
+  EXPECT_EQ(run.instruction_set, InstructionSet::best);
   EXPECT_FALSE(run.overwrite);
 }
 
 TEST(Options, RunChoices) {
   const auto call = parse("-q", "run", "p.h5", "-o", "r.h5", "--device", "cuda:3", "--verify", "sample=42",
-                          "--singular", "skip", "--precision", "double", "--overwrite");
+                          "--singular", "skip", "--precision", "double", "--overwrite", "--instruction-set", "avx2");
   const auto run = std::get<RunOptions>(call.command);
   EXPECT_EQ(run.device.kind, DeviceRequest::Kind::cuda);
   EXPECT_EQ(run.device.index, 3);
@@ -36,6 +37,7 @@ TEST(Options, RunChoices) {
   EXPECT_EQ(run.verify.sample, 42);
   EXPECT_EQ(run.singular, Singular::skip);
   EXPECT_EQ(run.precision, ScalarType::float64);
+  EXPECT_EQ(run.instruction_set, InstructionSet::avx2);
   EXPECT_TRUE(run.overwrite);
   EXPECT_EQ(call.verbosity, Verbosity::quiet);
 }

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -446,6 +447,41 @@ def test_results_tell_where_they_come_from(smallbatch, tmp_path):
     assert note["kind"] == b"results" and note["problems"] == b"p.h5" and note["verify"] == b"all"
     assert b"run p.h5 -o r.h5 --device cpu" in note["command_line"]
     assert b"ldlt" in note["solver"] and note["program"].startswith(b"smallbatch ")
+
+
+def sets_of_this_processor():
+    """Read from the system, as GCC's __builtin_cpu_supports would."""
+    flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
+    yield "baseline"
+    if {"avx2", "fma"} <= set(flags):
+        yield "avx2"
+        if {"avx512f", "avx512dq", "avx512vl"} <= set(flags):
+            yield "avx512"
+
+
+def test_instruction_set_is_chosen_and_told(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+        add_potential(file)
+
+    def used(*arguments, **options):
+        smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", "--device", "cpu", *arguments, **options)
+        with h5py.File(tmp_path / "r.h5") as file:
+            note = file["provenance"].attrs
+            return {note[plan].decode().split()[-1] for plan in ("solver", "potential")}
+
+    usable = list(sets_of_this_processor())
+    assert used() == used("--instruction-set", "best") == {usable[-1]}
+    for name in usable:
+        assert used("--instruction-set", name) == {name}
+        assert used(env={**os.environ, "SMALLBATCH_INSTRUCTION_SET": name}) == {name}
+        assert used("--instruction-set", name, env={**os.environ, "SMALLBATCH_INSTRUCTION_SET": "baseline"}) == {name}
+    for name in {"avx2", "avx512"} - set(usable):
+        refused = smallbatch("run", "p.h5", "-o", "none.h5", "--device", "cpu", "--instruction-set", name, expect=2)
+        assert name in refused.stderr and ", ".join(reversed(usable)) in refused.stderr
+    refused = smallbatch("run", "p.h5", "-o", "none.h5", env={**os.environ, "SMALLBATCH_INSTRUCTION_SET": "sse9"}, expect=2)
+    assert "--instruction-set: sse9" in refused.stderr and "baseline" in refused.stderr
+    assert not (tmp_path / "none.h5").exists()
 
 
 def test_stdout_holds_data_alone(smallbatch, tmp_path):

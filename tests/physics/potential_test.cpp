@@ -524,6 +524,8 @@ TEST_P(PotentialTest, SaysWhatRuns) {
   const std::string description = potential_->description();
   const char* const start[] = {"cuda:0 direct sum", "cpu direct sum ", "reference eigen"};
   EXPECT_EQ(description.find(start[static_cast<int>(GetParam())]), 0U) << description;
+  if (GetParam() == BackendKind::cpu && backend_.instruction_set != InstructionSet::best)
+    EXPECT_EQ(description, "cpu direct sum " + std::string(instruction_set_name(backend_.instruction_set)));
 }
 
 TEST(PotentialFactory, GpuThatIsNotThere) {
@@ -542,8 +544,8 @@ TEST(PotentialThreads, NumberOfThreadsDoesNotChangeBits) {
   const LatticeShape shape{40, 30, 5};
   const Problem problem = random_problem(111, 100, 20);
   for (const BackendKind kind : {BackendKind::cpu, BackendKind::reference}) {
-    const auto one = evaluate<float>(*make_potential({kind, 0, 1}), shape, {problem});
-    const auto three = evaluate<float>(*make_potential({kind, 0, 3}), shape, {problem});
+    const auto one = evaluate<float>(*make_potential(backend_under_test(kind, 1)), shape, {problem});
+    const auto three = evaluate<float>(*make_potential(backend_under_test(kind, 3)), shape, {problem});
     EXPECT_TRUE(same_bits(one.potential, three.potential));
   }
 }

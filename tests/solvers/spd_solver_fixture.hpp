@@ -62,7 +62,7 @@ inline std::string shape_name(const SpdShape& shape) {
 class SpdSolverTest : public ::testing::TestWithParam<SolverChoice> {
  protected:
   void SetUp() override {
-    backend_.kind = GetParam().kind;
+    backend_ = backend_under_test(GetParam().kind);
     if (const std::string why = why_absent(backend_.kind); !why.empty()) GTEST_SKIP() << why;
     solver_ = with_floor(0);
   }

@@ -353,7 +353,10 @@ TEST_P(SpdSolverTest, DescriptionNamesBackendAndMethod) {
   } else {
     // On the cpu the automatic choice is ldlt.
     const std::string used = GetParam().method == SpdMethod::automatic ? "ldlt" : method;
-    EXPECT_EQ(description, "cpu " + used + " " + usable_ldlt_kernels().front().name);
+    const std::string set(backend_.instruction_set == InstructionSet::best
+                              ? usable_ldlt_kernels().front().name
+                              : instruction_set_name(backend_.instruction_set));
+    EXPECT_EQ(description, "cpu " + used + " " + set);
   }
 }
 
