@@ -426,7 +426,7 @@ const DatasetInfo& InputFile::float_dataset(const std::string& object) const {
 }
 
 template <class T>
-void InputFile::read(const std::string& object, std::initializer_list<IndexRange> leading, T* values) const {
+void InputFile::read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const {
   const QuietHdf5 quiet;
   const OpenDataset& opened = impl_->open(object);
   std::vector<hsize_t> start(opened.info.shape.size(), 0), count(opened.info.shape.begin(), opened.info.shape.end());
@@ -456,11 +456,11 @@ void InputFile::read(const std::string& object, std::initializer_list<IndexRange
   }
 }
 
-template void InputFile::read(const std::string&, std::initializer_list<IndexRange>, float*) const;
-template void InputFile::read(const std::string&, std::initializer_list<IndexRange>, double*) const;
-template void InputFile::read(const std::string&, std::initializer_list<IndexRange>, std::int8_t*) const;
-template void InputFile::read(const std::string&, std::initializer_list<IndexRange>, std::int32_t*) const;
-template void InputFile::read(const std::string&, std::initializer_list<IndexRange>, std::int64_t*) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, float*) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, double*) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int8_t*) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int32_t*) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int64_t*) const;
 
 std::optional<std::vector<std::int64_t>> InputFile::integers(const std::string& object,
                                                              const std::string& attribute) const {

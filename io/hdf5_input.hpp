@@ -28,7 +28,7 @@ struct DatasetInfo {
 };
 
 /// Indices [first, first + count) of one axis.
-struct IndexRange {
+struct AxisRange {
   std::int64_t first = 0, count = 0;
 };
 
@@ -65,7 +65,7 @@ class InputFile {
   /// Elements of `object`: the given ranges of its first axes, all of the others, converted to T (float, double,
   /// int8, int32 or int64).
   template <class T>
-  void read(const std::string& object, std::initializer_list<IndexRange> leading, T* values) const;
+  void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const;
 
   /// Attributes; nothing where there is none by that name. The wrong type or size is an error; Booleans are integers.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> integers(const std::string& object,

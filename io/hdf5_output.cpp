@@ -212,7 +212,7 @@ void Hdf5Output::create_group(const std::string& group) {
 }
 
 template <class T>
-void Hdf5Output::write(const std::string& dataset, std::initializer_list<IndexRange> leading, const T* values) {
+void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRange> leading, const T* values) {
   const QuietHdf5 quiet;
   impl_->throw_latched();
   const auto found = impl_->datasets.find(dataset);
@@ -247,11 +247,11 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<IndexRa
   opened.unwritten -= std::min(written, opened.unwritten);
 }
 
-template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const float*);
-template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const double*);
-template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const std::int8_t*);
-template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const std::int32_t*);
-template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const std::int64_t*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const float*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const double*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::int8_t*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::int32_t*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::int64_t*);
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, const std::string& value) {
   const QuietHdf5 quiet;

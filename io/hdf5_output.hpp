@@ -34,7 +34,7 @@ class Hdf5Output {
 
   /// Writes the given ranges of the first axes, all of the others; T as in InputFile::read. No element twice.
   template <class T>
-  void write(const std::string& dataset, std::initializer_list<IndexRange> leading, const T* values);
+  void write(const std::string& dataset, std::initializer_list<AxisRange> leading, const T* values);
 
   /// Attributes of a group or dataset that exists; one by that name is replaced.
   void attribute(const std::string& object, const std::string& name, const std::string& value);

@@ -291,7 +291,7 @@ struct ProblemReader::Impl {
   }
 
   /// Groups of a range of the set's charges.
-  void read_groups(const PotentialSet& set, const ChargeSource& source, const IndexRange& charges,
+  void read_groups(const PotentialSet& set, const ChargeSource& source, const AxisRange& charges,
                    std::vector<std::int8_t>& group) const {
     const std::string name = potential_path(set.name) + "/group";
     group.resize(static_cast<std::size_t>(charges.count));

@@ -96,7 +96,7 @@ void ResultWriter::add(const SolveSet& set) {
 template <class T>
 void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   const std::string group = solve_path(set.name);
-  const IndexRange systems{block.first, block.count};
+  const AxisRange systems{block.first, block.count};
   if (!set.shape.determinant_only) {
     impl_->file.write(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {systems}, block.x.data());
     impl_->file.write(group + "/backward_error", {systems}, block.backward_error.data());
@@ -143,7 +143,7 @@ void ResultWriter::add(const PotentialSet& set, ScalarType type) {
 template <class T>
 void ResultWriter::write(const PotentialSet& set, const PotentialBlock<T>& block) {
   const std::string group = potential_path(set.name);
-  const IndexRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
+  const AxisRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
   const auto write_values = [&](const char* name, const std::vector<T>& values) {
     if (set.targets == TargetKind::lattice) {
       impl_->file.write(group + name, {problems, planes}, values.data());
@@ -174,7 +174,7 @@ void ResultWriter::write_verdicts(const std::string& lane, const std::string& se
     impl_->file.create_filled(group + "/error_over_bound", ElementType::float32, {batch},
                               std::numeric_limits<double>::quiet_NaN());
   }
-  const IndexRange problems{first, static_cast<std::int64_t>(verdict.size())};
+  const AxisRange problems{first, static_cast<std::int64_t>(verdict.size())};
   impl_->file.write(group + "/verdict", {problems}, reinterpret_cast<const std::int8_t*>(verdict.data()));
   impl_->file.write(group + "/error_over_bound", {problems}, error_over_bound.data());
 }

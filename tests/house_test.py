@@ -83,6 +83,17 @@ def test_no_backend_is_chosen_by_the_preprocessor():
             assert not re.search(r"CUDA|NVCC|AVX|BACKEND", line), f"{name}: {line.strip()}"
 
 
+def test_each_type_of_a_header_has_a_name_of_its_own():
+    """Two definitions of one name in one namespace are one symbol to the linker, whichever it takes."""
+    places = {}
+    for name, text in FILES:
+        if name.endswith((".hpp", ".cuh")) and not name.startswith("tests/") and "\nnamespace {" not in text:
+            for kind in re.findall(r"^(?:struct|class|enum class|union) (\w+)(?: final)?\s*[:{]", text, re.M):
+                places.setdefault(kind, []).append(name)
+    assert len(places) > 40
+    assert {kind: names for kind, names in places.items() if len(names) > 1} == {}
+
+
 def test_tests_mirror_the_rooms():
     for room in ["core", "solvers", "physics", "io", "app"]:
         assert list((ROOT / "tests" / room).glob("*_test.*")), f"tests/{room} is empty"
