@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "io/hdf5_handles.hpp"
+#include "io/hdf5_input_driver.hpp"
 #include "io/hdf5_units.hpp"
 
 namespace smallbatch {
@@ -28,8 +28,12 @@ std::optional<double> unit_of(const InputFile& file, const std::string& numbers,
 }  // namespace
 
 bool is_hdf5(const std::string& path) {
-  const QuietHdf5 quiet;
-  return H5Fis_hdf5(path.c_str()) > 0;
+  try {
+    InputBytes file(path);
+    return has_hdf5_signature(file);
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group) : file_(&file) {

@@ -226,6 +226,42 @@ const std::vector<Refusal>& refusals() {
       {"cutoff_as_text",
        [](RawHdf5& f) { f.attribute("/potential/p", "cutoff", "12"); },
        {"/potential/p@cutoff", "one number", "string"}},
+      {"cutoff_of_another_float",
+       [](RawHdf5& f) { f.attribute("/potential/p", "cutoff", std::vector<double>{12}, H5T_VAX_F64); },
+       {"/potential/p@cutoff", "one number", "float that is not IEEE"}},
+      {"cutoff_of_another_exponent",
+       [](RawHdf5& f) {
+         const hid_t type = H5Tcopy(H5T_IEEE_F64LE);
+         H5Tset_ebias(type, 1022);
+         f.attribute("/potential/p", "cutoff", std::vector<double>{12}, type);
+       },
+       {"/potential/p@cutoff", "one number", "float that is not IEEE"}},
+      {"dielectric_of_63_bits",
+       [](RawHdf5& f) {
+         const hid_t type = H5Tcopy(H5T_STD_I64LE);
+         H5Tset_precision(type, 63);
+         f.attribute("/potential/p", "dielectric", std::vector<std::int64_t>{2}, type);
+       },
+       {"/potential/p@dielectric", "one number", "an integer with unused bits"}},
+      {"field_of_31_bits",
+       [](RawHdf5& f) {
+         const hid_t type = H5Tcopy(H5T_STD_I32BE);
+         H5Tset_precision(type, 31);
+         f.attribute("/potential/p", "field", std::vector<std::int32_t>{1}, type);
+       },
+       {"/potential/p@field", "expected integers", "an integer with unused bits"}},
+      {"field_of_another_enumeration",
+       [](RawHdf5& f) {
+         const hid_t bits = H5Tcopy(H5T_STD_I8LE);
+         H5Tset_precision(bits, 7);
+         const hid_t type = H5Tenum_create(bits);
+         const std::int8_t yes = 1;
+         H5Tenum_insert(type, "YES", &yes);
+         const hid_t attribute = H5Acreate_by_name(f.id(), "/potential/p", "field", type, H5Screate(H5S_SCALAR),
+                                                   H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+         EXPECT_GE(H5Awrite(attribute, type, &yes), 0);
+       },
+       {"/potential/p@field", "expected integers", "enumeration"}},
       {"dielectric_zero", set_number("dielectric", 0), {"/potential/p@dielectric", "above 0", "found 0.0"}},
       {"dielectric_infinite", set_number("dielectric", infinity), {"/potential/p@dielectric", "finite", "inf"}},
       {"group_of_floats",

@@ -339,6 +339,23 @@ TEST_F(RefusedFile, data_beyond_the_end) {
                [&] { ProblemReader{path("p.h5")}; });
 }
 
+/// Text of no known character set, or padded in no known way; the byte that says so is not checksummed.
+TEST_F(RefusedFile, text_of_an_unknown_kind) {
+  for (const int kind : {0x20, 0x70, 0x03, 0x0F}) {
+    testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create, [](RawHdf5& file) {
+      file.attribute("/potential/p", "output_unit", "kcal/mol/e");
+    });
+    auto bytes = testing::file_bytes(path("p.h5"));
+    const std::array<char, 8> ascii{0x13, 0, 0, 0, 11, 0, 0, 0};
+    const auto found = std::search(bytes.begin(), bytes.end(), ascii.begin(), ascii.end());
+    ASSERT_NE(found, bytes.end());
+    found[1] = static_cast<char>(kind);
+    testing::write_bytes(path("p.h5"), bytes);
+    expect_error(ErrorKind::bad_input, {"p.h5", "/potential/p@output_unit", "unknown kind of string"},
+                 [&] { ProblemReader{path("p.h5")}; });
+  }
+}
+
 TEST_F(RefusedFile, one_that_is_being_written) {
   testing::write_good_problems(path("p.h5"));
   const int file = ::open(path("p.h5").c_str(), O_RDWR);
