@@ -495,10 +495,7 @@ void InputFile::read(const std::string& object, std::initializer_list<AxisRange>
       throw impl_->damage(object);
     }
   }
-  if (impl_->bytes->has_failed()) throw impl_->damage(object);
-  if (impl_->bytes->has_changed()) {
-    throw error(object, "the file was changed while it was read", "Let nothing write to it meanwhile, and run again.");
-  }
+  if (!impl_->bytes->check_unchanged()) throw impl_->damage(object);
 }
 
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, float*) const;

@@ -38,12 +38,6 @@ std::uint64_t InputBytes::size() const noexcept {
   return ::fstat(file_, &now) == 0 ? static_cast<std::uint64_t>(now.st_size) : 0;
 }
 
-bool InputBytes::has_changed() const noexcept {
-  struct stat now {};
-  return ::fstat(file_, &now) != 0 || now.st_size != opened_.st_size || now.st_mtim.tv_sec != opened_.st_mtim.tv_sec ||
-         now.st_mtim.tv_nsec != opened_.st_mtim.tv_nsec;
-}
-
 std::size_t InputBytes::read_some(const Extent& extent, void* bytes) noexcept {
   if (has_failed()) return 0;
   std::size_t found = 0;
@@ -51,7 +45,7 @@ std::size_t InputBytes::read_some(const Extent& extent, void* bytes) noexcept {
     const ssize_t more = ::pread(file_, static_cast<char*>(bytes) + found, extent.size - found,
                                  static_cast<off_t>(extent.address + found));
     if (more < 0 && errno == EINTR) continue;
-    if (more < 0) failure_ = {extent.address + found, size(), errno};
+    if (more < 0) failure_ = {Failure::Kind::system, extent.address + found, size(), errno};
     if (more <= 0) break;
     found += static_cast<std::size_t>(more);
   }
@@ -61,7 +55,21 @@ std::size_t InputBytes::read_some(const Extent& extent, void* bytes) noexcept {
 bool InputBytes::read(const Extent& extent, void* bytes) noexcept {
   const std::size_t found = read_some(extent, bytes);
   if (found == extent.size) return true;
-  if (!has_failed()) failure_ = {extent.address + found, size(), 0};
+  if (!has_failed()) failure_ = {Failure::Kind::end_of_file, extent.address + found, size(), 0};
+  return false;
+}
+
+bool InputBytes::check_unchanged() noexcept {
+  if (has_failed()) return false;
+  struct stat now {};
+  const bool is_known = ::fstat(file_, &now) == 0;
+  if (is_known && now.st_size == opened_.st_size && now.st_mtim.tv_sec == opened_.st_mtim.tv_sec &&
+      now.st_mtim.tv_nsec == opened_.st_mtim.tv_nsec) {
+    return true;
+  }
+  const auto size = static_cast<std::uint64_t>(now.st_size);
+  failure_ = {is_known && now.st_size < opened_.st_size ? Failure::Kind::end_of_file : Failure::Kind::change, size,
+              size, 0};
   return false;
 }
 
@@ -76,14 +84,28 @@ bool InputBytes::lock() noexcept {
 
 std::string InputBytes::why() const {
   const std::string byte = std::to_string(failure_->address);
-  if (failure_->system_error != 0) return "reading byte " + byte + " failed: " + std::strerror(failure_->system_error);
-  return "the file is truncated: expected byte " + byte + ", found a size of " + std::to_string(failure_->file_size) +
-         " bytes";
+  switch (failure_->kind) {
+    case Failure::Kind::system:
+      return "reading byte " + byte + " failed: " + std::strerror(failure_->system_error);
+    case Failure::Kind::end_of_file:
+      return "the file is truncated: expected byte " + byte + ", found a size of " +
+             std::to_string(failure_->file_size) + " bytes";
+    case Failure::Kind::change:
+      break;
+  }
+  return "the file was changed while it was read";
 }
 
 std::string InputBytes::remedy() const {
-  return failure_->system_error != 0 ? "Check the disk or the network, and run again."
-                                     : "Copy it again or write it anew, and let nothing write to it while it is read.";
+  switch (failure_->kind) {
+    case Failure::Kind::system:
+      return "Check the disk or the network, and run again.";
+    case Failure::Kind::end_of_file:
+      return "Copy it again or write it anew, and let nothing write to it while it is read.";
+    case Failure::Kind::change:
+      break;
+  }
+  return "Let nothing write to it meanwhile, and run again.";
 }
 
 bool has_hdf5_signature(InputBytes& file) noexcept {

@@ -18,7 +18,7 @@ struct Extent {
   std::uint64_t address = 0, size = 0;
 };
 
-/// A regular file open for reading. The first read that failed is kept, and from then on every one fails: what HDF5
+/// A regular file open for reading. The first failure is kept, and from then on every read fails: what HDF5
 /// makes of it does not matter.
 class InputBytes {
  public:
@@ -30,13 +30,14 @@ class InputBytes {
 
   /// Of the file as it is now.
   [[nodiscard]] std::uint64_t size() const noexcept;
-  /// Whether its size, or when it was last written, is no longer what it was when it was opened.
-  [[nodiscard]] bool has_changed() const noexcept;
 
   /// As many of the bytes as there are; fewer only at the end of the file, or where the system reports a failure.
   std::size_t read_some(const Extent& extent, void* bytes) noexcept;
   /// All of them, or false.
   bool read(const Extent& extent, void* bytes) noexcept;
+  /// False where its size, or when it was last written, is no longer what it was when it was opened: what was read may
+  /// be of two files.
+  bool check_unchanged() noexcept;
   /// False where a program has the file locked for writing, as HDF5 does. Where files cannot be locked nobody has.
   bool lock() noexcept;
 
@@ -51,8 +52,9 @@ class InputBytes {
 
  private:
   struct Failure {
+    enum class Kind { system, end_of_file, change } kind = Kind::system;
     std::uint64_t address = 0, file_size = 0;
-    int system_error = 0;  ///< 0: the file has ended
+    int system_error = 0;
   };
 
   int file_ = -1;

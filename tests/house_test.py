@@ -23,8 +23,8 @@ DOORS = {
     r"Eigen/.*": r".*_reference\.cpp|bench/eigen_\w+\.cpp|tests/.*",
     r"cuda_runtime(_api)?\.h": r"core/device_cuda\.[hc]pp|.*_cuda\.[hc]pp|.*\.cuh?|(tests/)?bench/.*",
     r"png\.h": r"io/.*\.cpp|tests/io/.*",
-    r"zlib\.h": r"io/chunk_filters\.cpp|tests/io/.*",
-    r"spdlog/.*": r"app/.*",
+    r"zlib\.h": r"io/chunk_filters\.cpp|tests/.*",
+    r"spdlog/.*": r"(tests/)?app/.*",
     r"nlohmann/.*": r"app/.*|bench/.*|tests/.*",
 }
 
