@@ -192,6 +192,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
 
   const ProblemReader reader(options.problems);
   for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
+  for (const std::string& note : reader.notes()) spdlog::info("{}", note);
   const DeviceChoice device = choose_device(options.device, options.threads);
   if (!device.note.empty()) spdlog::info("no GPU is used ({})", device.note);
   spdlog::info("computing on {}", device.description);

@@ -5,6 +5,7 @@
 
 #include "io/hdf5_input_driver.hpp"
 #include "io/hdf5_units.hpp"
+#include "io/known_names.hpp"
 
 namespace smallbatch {
 namespace {
@@ -16,6 +17,15 @@ std::string only_group(const InputFile& file) {
   for (const std::string& name : groups) found.append(" ").append(quoted(name));
   throw file.error("/particles", "expected one group of particles, " + found,
                    groups.empty() ? "Give an H5MD file with charges." : "Name the group to use.");
+}
+
+/// Other attributes are other programs' business, but a unit under another name would be no unit.
+void refuse_near_unit(const InputFile& file, const std::string& object) {
+  for (const std::string& name : file.attributes(object)) {
+    if (name == "unit" || !nearest_name(name, {"unit"})) continue;
+    throw file.error(object, "its attribute " + quoted(name) + " is unknown: did you mean \"unit\"?",
+                     "Correct its name or remove it.");
+  }
 }
 
 /// The unit may stand on the numbers or on the group that holds them with their times.
@@ -41,6 +51,9 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group) : 
   const std::string particles = "/particles/" + name;
   if (name.find('/') != std::string::npos || file.kind(particles) != ObjectKind::group) {
     throw file.error("/particles", "it has no group " + quoted(name), "Name an H5MD particles group of this file.");
+  }
+  if (printable(name) != name) {
+    throw file.error("/particles", "the group " + quoted(name) + " has control characters in its name", "Rename it.");
   }
   const std::string position = particles + "/position", charge = particles + "/charge";
   position_has_frames_ = file.kind(position) == ObjectKind::group;
@@ -74,6 +87,7 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group) : 
         "Store one charge per particle (and frame).");
   }
 
+  for (const std::string& object : {position, position_, charge, charge_}) refuse_near_unit(file, object);
   const auto position_unit = unit_of(file, position_, position, length_unit);
   const auto charge_unit_found = unit_of(file, charge_, charge, charge_unit);
   unit_in_angstrom_ = position_unit.value_or(1);

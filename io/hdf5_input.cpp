@@ -158,11 +158,15 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return text + ")";
 }
 
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
+  }
+  return text;
+}
+
 std::string quoted(const std::string& text) {
-  std::string result = text.size() > 64 ? text.substr(0, 64) + "..." : text;
-  std::ranges::replace_if(
-      result, [](unsigned char c) { return c < 32 || c == 127; }, '?');
-  return "\"" + result + "\"";
+  return "\"" + printable(text.size() > 64 ? text.substr(0, 64) + "..." : text) + "\"";
 }
 
 struct InputFile::Impl {
@@ -503,6 +507,22 @@ template void InputFile::read(const std::string&, std::initializer_list<AxisRang
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int8_t*) const;
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int32_t*) const;
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int64_t*) const;
+
+std::vector<std::string> InputFile::attributes(const std::string& object) const {
+  const QuietHdf5 quiet;
+  std::vector<std::string> names;
+  if (impl_->kind(object) == ObjectKind::none) return names;
+  const auto list = [](hid_t, const char* name, const H5A_info_t*, void* data) -> herr_t {
+    static_cast<std::vector<std::string>*>(data)->emplace_back(name);
+    return 0;
+  };
+  hsize_t position = 0;
+  if (H5Aiterate_by_name(impl_->file.get(), object.c_str(), H5_INDEX_NAME, H5_ITER_INC, &position, list, &names,
+                         H5P_DEFAULT) < 0) {
+    throw impl_->damage(object);
+  }
+  return names;
+}
 
 std::optional<std::vector<std::int64_t>> InputFile::integers(const std::string& object,
                                                              const std::string& attribute) const {

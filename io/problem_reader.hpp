@@ -27,6 +27,8 @@ class ProblemReader {
   [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const;
   /// Sentences for the user's log: a newer minor version, datasets that are not used, ...
   [[nodiscard]] const std::vector<std::string>& warnings() const;
+  /// Others, of what is no cause for concern: a unit that was taken where the file names none.
+  [[nodiscard]] const std::vector<std::string>& notes() const;
 
   /// Systems [first, first + count) of the set into block.a and block.b; the block is resized. T is the set's type.
   template <class T>

@@ -168,6 +168,72 @@ const std::vector<Refusal>& refusals() {
        },
        {"/particles", "../solve"}},
 
+      // Names that nobody would look at.
+      {"unit_in_the_plural",
+       [](RawHdf5& f) { f.attribute("/potential/p/position", "units", "nm"); },
+       {"/potential/p/position", "its attribute \"units\" is unknown: did you mean \"unit\"?"}},
+      {"unit_of_the_set",
+       [](RawHdf5& f) { f.attribute("/potential/p", "unit", "nm"); },
+       {"/potential/p", "\"unit\" is unknown)"}},
+      {"unit_of_offsets",
+       [](RawHdf5& f) { f.attribute("/potential/p/offset", "unit", "nm"); },
+       {"/potential/p/offset", "\"unit\" is unknown)"}},
+      {"unit_of_charges_misspelt",
+       [](RawHdf5& f) { f.attribute("/potential/p/charge", "uint", "C"); },
+       {"/potential/p/charge", "did you mean \"unit\"?"}},
+      {"dielectric_misspelt",
+       [](RawHdf5& f) { f.attribute("/potential/p", "dielectrc", std::vector<double>{1}); },
+       {"/potential/p", "\"dielectrc\" is unknown: did you mean \"dielectric\"?"}},
+      {"field_with_a_capital",
+       [](RawHdf5& f) { f.attribute("/potential/p", "Field", std::vector<std::int32_t>{1}); },
+       {"did you mean \"field\"?"}},
+      {"output_unit_in_the_plural",
+       [](RawHdf5& f) { f.attribute("/potential/p", "output_units", "kT/e"); },
+       {"did you mean \"output_unit\"?"}},
+      {"cutoff_in_two_words",
+       [](RawHdf5& f) { f.attribute("/potential/p", "cut_off", std::vector<double>{1}); },
+       {"did you mean \"cutoff\"?"}},
+      {"softening_swapped",
+       [](RawHdf5& f) { f.attribute("/potential/p", "sofetning", std::vector<double>{1}); },
+       {"did you mean \"softening\"?"}},
+      {"shape_of_another_kind",
+       [](RawHdf5& f) { f.attribute("/potential/p", "scale", std::vector<double>{1}); },
+       {"/potential/p", "\"scale\" is unknown)"}},
+      {"dataset_positions",
+       [](RawHdf5& f) {
+         EXPECT_GE(H5Lmove(f.id(), "/potential/p/position", f.id(), "/potential/p/positions", H5P_DEFAULT, H5P_DEFAULT), 0);
+       },
+       {"/potential/p", "its dataset \"positions\" is unknown: did you mean \"position\"?"}},
+      {"dataset_charges",
+       [](RawHdf5& f) {
+         EXPECT_GE(H5Lmove(f.id(), "/potential/p/charge", f.id(), "/potential/p/charges", H5P_DEFAULT, H5P_DEFAULT), 0);
+       },
+       {"/potential/p", "its dataset \"charges\" is unknown: did you mean \"charge\"?"}},
+      {"dataset_offsets",
+       [](RawHdf5& f) {
+         EXPECT_GE(H5Lmove(f.id(), "/potential/p/offset", f.id(), "/potential/p/offsets", H5P_DEFAULT, H5P_DEFAULT), 0);
+       },
+       {"/potential/p", "its dataset \"offsets\" is unknown: did you mean \"offset\"?"}},
+      {"dataset_origin_with_a_capital",
+       [](RawHdf5& f) {
+         EXPECT_GE(H5Lmove(f.id(), "/potential/p/origin", f.id(), "/potential/p/Origin", H5P_DEFAULT, H5P_DEFAULT), 0);
+       },
+       {"/potential/p", "its dataset \"Origin\" is unknown: did you mean \"origin\"?"}},
+      {"dataset_spacing_misspelt",
+       [](RawHdf5& f) {
+         EXPECT_GE(H5Lmove(f.id(), "/potential/p/spacing", f.id(), "/potential/p/spacng", H5P_DEFAULT, H5P_DEFAULT), 0);
+       },
+       {"/potential/p", "its dataset \"spacng\" is unknown: did you mean \"spacing\"?"}},
+      {"dataset_groups",
+       [](RawHdf5& f) { f.dataset("/potential/p/groups", {4}, counted<std::int32_t>(4)); },
+       {"\"groups\" is unknown: did you mean \"group\"?"}},
+      {"dataset_pointoffset",
+       [](RawHdf5& f) { f.dataset("/potential/p/pointoffset", {4}, counted<std::int32_t>(4)); },
+       {"\"pointoffset\" is unknown: did you mean \"point_offset\"?"}},
+      {"dataset_points",
+       [](RawHdf5& f) { f.dataset("/potential/p/Points", {4}, counted<std::int32_t>(4)); },
+       {"\"Points\" is unknown: did you mean \"points\"?"}},
+
       // Targets other than lattices, fields, energies.
       {"targets_unknown",
        [](RawHdf5& f) { f.attribute("/potential/p", "targets", "atoms"); },

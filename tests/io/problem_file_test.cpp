@@ -324,10 +324,96 @@ TEST_F(ProblemFile, a_newer_minor_version_and_unused_data_are_warnings) {
     file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 7});
     file.dataset("/solve/s/expected", {1}, std::vector<float>{1});
   }
+  {
+    const ProblemReader reader(path("p.h5"));
+    ASSERT_EQ(reader.warnings().size(), 2U);
+    EXPECT_NE(reader.warnings()[0].find("1.7"), std::string::npos);
+    EXPECT_NE(reader.warnings()[1].find("/solve/s/expected"), std::string::npos);
+  }
+  {
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    file.attribute("/solve/s", "uplow", "lower");
+    file.dataset("/potential/p/groups", {1}, std::vector<float>{1});
+  }
   const ProblemReader reader(path("p.h5"));
-  ASSERT_EQ(reader.warnings().size(), 2U);
-  EXPECT_NE(reader.warnings()[0].find("1.7"), std::string::npos);
-  EXPECT_NE(reader.warnings()[1].find("/solve/s/expected"), std::string::npos);
+  ASSERT_EQ(reader.warnings().size(), 4U);
+  EXPECT_NE(reader.warnings()[1].find("/solve/s of"), std::string::npos);
+  EXPECT_NE(reader.warnings()[1].find("\"uplow\" is unknown: did you mean \"uplo\"?"), std::string::npos);
+  EXPECT_NE(reader.warnings()[3].find("/potential/p/groups"), std::string::npos);
+}
+
+TEST_F(ProblemFile, what_other_programs_put_on_objects_is_left_alone) {
+  testing::write_good_problems(path("p.h5"));
+  {
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    for (const char* object : {"/solve", "/solve/s", "/solve/s/A", "/potential/p", "/potential/p/position"}) {
+      for (const char* name : {"CLASS",
+                               "NAME",
+                               "DIMENSION_LIST",
+                               "REFERENCE_LIST",
+                               "DIMENSION_LABELS",
+                               "TITLE",
+                               "VERSION",
+                               "FLAVOR",
+                               "FILTERS",
+                               "EXTDIM",
+                               "NROWS",
+                               "H5PATH",
+                               "_FillValue",
+                               "_Netcdf4Dimid",
+                               "_Netcdf4Coordinates",
+                               "_NCProperties",
+                               "_nc3_strict",
+                               "_NCCOPY",
+                               "Conventions",
+                               "coordinates",
+                               "long_name",
+                               "standard_name",
+                               "MATLAB_class",
+                               "MATLAB_int_decode",
+                               "OCTAVE_GLOBAL",
+                               "comment",
+                               "description",
+                               "history",
+                               "title"}) {
+        file.attribute(object, name, "theirs", RawHdf5::Text::variable_utf8);
+      }
+    }
+    // Where the known name is there, another one is just another one.
+    file.dataset("/solve/s/a", {1}, std::vector<float>{1});
+  }
+  const ProblemReader reader(path("p.h5"));
+  ASSERT_EQ(reader.warnings().size(), 1U);
+  EXPECT_NE(reader.warnings()[0].find("/solve/s/a"), std::string::npos);
+}
+
+TEST_F(ProblemFile, positions_without_a_unit_are_noted_once) {
+  testing::write_good_problems(path("p.h5"));
+  {
+    const ProblemReader reader(path("p.h5"));
+    EXPECT_TRUE(reader.warnings().empty());
+    ASSERT_EQ(reader.notes().size(), 1U);
+    EXPECT_EQ(reader.notes()[0], "/potential/p/position of " + path("p.h5") + " has no unit: read as angstrom.");
+  }
+  {
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    for (const char* set : {"/potential/q", "/potential/r", "/potential/s"}) {
+      H5Ocopy(file.id(), "/potential/p", file.id(), set, H5P_DEFAULT, H5P_DEFAULT);
+    }
+    file.attribute("/potential/q/position", "unit", "angstrom");
+  }
+  {
+    const ProblemReader reader(path("p.h5"));
+    ASSERT_EQ(reader.notes().size(), 1U);
+    EXPECT_EQ(reader.notes()[0],
+              "/potential/p/position and 2 more of " + path("p.h5") + " have no unit: read as angstrom.");
+  }
+  {
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    for (const char* set : {"p", "r", "s"})
+      file.attribute("/potential/" + std::string(set) + "/position", "unit", "pm");
+  }
+  EXPECT_TRUE(ProblemReader(path("p.h5")).notes().empty());
 }
 
 TEST_F(ProblemFile, what_is_not_there_cannot_be_read) {
@@ -350,6 +436,7 @@ void write_trajectory(RawHdf5& file, bool charge_per_frame, bool unit_on_group) 
   file.attribute("/h5md", "version", std::vector<std::int32_t>{1, 1});
   file.dataset(element + "/value", {3, 2, 3}, counted<float>(18));
   file.dataset(element + "/step", {3}, std::vector<std::int32_t>{0, 10, 20});
+  file.attribute(element, "software", "another program's");
   file.attribute(unit_on_group ? element : element + "/value", "unit", "nm", RawHdf5::Text::variable_utf8);
   if (charge_per_frame) {
     file.dataset("/particles/all/charge/value", {3, 2}, counted<double>(6, 10));
@@ -441,6 +528,13 @@ TEST_F(ProblemFile, h5md_errors_name_the_dataset) {
     file.dataset("/particles/all/position", {2, 2}, counted<double>(4));
   });
   expect_error(ErrorKind::bad_input, {"/particles/all/position", "(N, 3)", "(2, 2)"}, open("all"));
+  for (const char* object : {"position", "position/value", "charge", "charge/value"}) {
+    const std::string name = std::string("/particles/all/") + object;
+    with([&](RawHdf5& file) { file.attribute(name, "units", "nm"); });
+    expect_error(ErrorKind::bad_input, {name + " of", "\"units\" is unknown: did you mean \"unit\"?"}, open("all"));
+  }
+  with([](RawHdf5& file) { file.group("/particles/a\tb"); });
+  expect_error(ErrorKind::bad_input, {"/particles", "\"a?b\"", "control characters"}, open("a\tb"));
   with([](RawHdf5& file) { file.attribute("/particles/all/position/value", "unit", "furlong"); });
   expect_error(ErrorKind::bad_input, {"/particles/all/position/value@unit", "nm", "\"furlong\""}, open("all"));
 }

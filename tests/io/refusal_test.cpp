@@ -170,6 +170,43 @@ const std::vector<Refusal>& refusals() {
        },
        {"/solve/s/b", "(0, 2, 2147483648)"}},
 
+      // Names that nobody would look at.
+      {"attribute_unknown",
+       [](RawHdf5& f) { f.attribute("/solve/s", "precision", "high"); },
+       {"/solve/s", "its attribute \"precision\" is unknown)", "Correct its name or remove it"}},
+      {"attribute_misspelt",
+       [](RawHdf5& f) { f.attribute("/solve/s", "uplow", "lower"); },
+       {"/solve/s", "\"uplow\" is unknown: did you mean \"uplo\"?"}},
+      {"attribute_in_capitals",
+       [](RawHdf5& f) { f.attribute("/solve/s", "COMPUTE", "log_determinant"); },
+       {"/solve/s", "\"COMPUTE\" is unknown: did you mean \"compute\"?"}},
+      {"attribute_of_the_other_lane",
+       [](RawHdf5& f) { f.attribute("/solve/s", "cutoff", std::vector<double>{1}); },
+       {"/solve/s", "\"cutoff\" is unknown)"}},
+      {"attribute_of_a_dataset",
+       [](RawHdf5& f) { f.attribute("/solve/s/A", "uplo", "lower"); },
+       {"/solve/s/A", "\"uplo\" is unknown)"}},
+      {"attribute_of_all_sets",
+       [](RawHdf5& f) { f.attribute("/solve", "uplo", "lower"); },
+       {"/solve", "\"uplo\" is unknown)"}},
+      {"attribute_scales_the_numbers",
+       [](RawHdf5& f) { f.attribute("/solve/s/A", "scale_factor", std::vector<double>{2}); },
+       {"/solve/s/A", "\"scale_factor\" is unknown)"}},
+      {"attribute_with_a_terrible_name",
+       [](RawHdf5& f) {
+         f.attribute("/solve/s/b", "\x1B[2J" + std::string(10'000, 'x'), std::vector<double>{1});
+       },
+       {"/solve/s/b", "\"?[2J" + std::string(60, 'x') + "...\" is unknown)"}},
+      {"dataset_in_capitals",
+       [](RawHdf5& f) { f.remove("/solve/s/b"), f.dataset("/solve/s/B", {3, 2}, counted<float>(6)); },
+       {"/solve/s", "\"B\" is unknown: did you mean \"b\"?"}},
+      {"dataset_in_small_letters",
+       [](RawHdf5& f) { f.remove("/solve/s/A"), f.dataset("/solve/s/a", {3, 2, 2}, counted<float>(12)); },
+       {"/solve/s", "\"a\" is unknown: did you mean \"A\"?"}},
+      {"set_with_a_terrible_name",
+       [](RawHdf5& f) { f.dataset("/solve/\x1B[2J/A", {1, 1, 1}, counted<float>(1)); },
+       {"/solve", "\"?[2J\" has control characters"}},
+
       // What leads out of the file, or is not in it.
       {"soft_link",
        [](RawHdf5& f) {
