@@ -21,6 +21,9 @@ inline const std::string uplo_lower = "lower", compute_log_determinant = "log_de
 
 inline std::string solve_path(const std::string& set) { return "/solve/" + set; }
 inline std::string potential_path(const std::string& set) { return "/potential/" + set; }
+inline std::string verification_path(const std::string& lane, const std::string& set) {
+  return "/verification/" + lane + "/" + set;
+}
 
 inline ScalarType scalar_type(ElementType type) {
   return type == ElementType::float32 ? ScalarType::float32 : ScalarType::float64;

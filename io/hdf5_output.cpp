@@ -201,8 +201,6 @@ void Hdf5Output::create_filled(const std::string& dataset, ElementType type, con
   impl_->create(dataset, type, shape, fill);
 }
 
-bool Hdf5Output::exists(const std::string& object) const { return impl_->datasets.contains(object); }
-
 void Hdf5Output::create_group(const std::string& group) {
   const QuietHdf5 quiet;
   impl_->throw_latched();

@@ -216,7 +216,7 @@ std::vector<double> ResultReader::read_potential(const PotentialSet& set, std::i
 }
 
 VerificationSummary ResultReader::verification(const std::string& lane, const std::string& set) const {
-  const std::string group = "/verification/" + lane + "/" + set;
+  const std::string group = verification_path(lane, set);
   VerificationSummary summary;
   if (impl_->file.kind(group) == ObjectKind::none) return summary;
   auto integer = [&](const char* name) {

@@ -382,11 +382,47 @@ def test_names_that_are_no_utf8_do_not_stop_a_summary(smallbatch, tmp_path):
 
 
 def test_an_empty_batch_is_no_error(smallbatch, tmp_path):
-    with open_problem_file(tmp_path / "p.h5") as file:
-        add_solve(file, batch=0, n=4)
-    smallbatch("run", "p.h5", "-o", "r.h5")
-    with h5py.File(tmp_path / "r.h5") as file:
-        assert file["solve/systems/x"].shape == (0, 4)
+    """Sets without problems have all that other sets have."""
+    for name, batch in [("empty", 0), ("full", 1)]:
+        with open_problem_file(tmp_path / f"{name}.h5") as file:
+            add_solve(file, batch=batch, n=4)
+            add_solve(file, name="determinants", batch=batch, n=4, nrhs="log_determinant")
+            for targets in ["lattice", "points", "charges"]:
+                group = add_potential(file, targets, position=np.full((batch, 3), 0.5), charge=np.ones(batch),
+                                      offset=np.arange(batch + 1), spacing=np.ones((batch, 3)), targets=targets, field=1)
+                group["group"] = np.zeros(batch, np.int8)
+                if targets != "lattice":
+                    del group.attrs["shape"], group["origin"], group["spacing"]
+            file["potential/points/points"] = np.zeros((batch, 3))
+        for verify in ["all", "none"]:
+            smallbatch("run", f"{name}.h5", "-o", f"{name}_{verify}.h5", "--verify", verify)
+            smallbatch("verify", f"{name}.h5", f"{name}_{verify}.h5")
+            smallbatch("info", f"{name}_{verify}.h5")
+
+    def described(path):
+        """Every group's attributes, and every dataset's type, shape but for the batch, and attributes."""
+        found = {}
+
+        def take(name, item):
+            is_dataset = isinstance(item, h5py.Dataset)
+            found[name] = (set(item.attrs), *((item.dtype, item.shape[1:]) if is_dataset else ()))
+
+        with h5py.File(path) as file:
+            for lane in ["solve", "potential", "verification", "provenance"]:
+                take(lane, file[lane])
+                file[lane].visititems(lambda name, item: take(f"{lane}/{name}", item))
+        return found
+
+    for verify in ["all", "none"]:
+        full, empty = described(tmp_path / f"full_{verify}.h5"), described(tmp_path / f"empty_{verify}.h5")
+        assert empty == full and len(full) > 60
+        with h5py.File(tmp_path / f"empty_{verify}.h5") as file:
+            assert file["solve/systems/x"].shape == (0, 4)
+            for name in empty:
+                if name.startswith("verification/") and name.count("/") == 2:
+                    assert [file[name][key].shape for key in ("verdict", "error_over_bound")] == [(0,), (0,)]
+                    totals = [file[name].attrs[key] for key in ("checked", "agreed", "disagreed", "worst_index")]
+                    assert totals == [0, 0, 0, -1]
 
 
 def test_results_tell_where_they_come_from(smallbatch, tmp_path):
