@@ -11,8 +11,8 @@
 namespace smallbatch {
 
 /// What is written, and the newest that is read without a warning.
-inline constexpr std::int32_t format_major = 1, format_minor = 2;
-/// "1.2" and "(1, 2)"
+inline constexpr std::int32_t format_major = 1, format_minor = 3;
+/// "1.3" and "(1, 3)"
 inline const std::string format_version = std::to_string(format_major) + "." + std::to_string(format_minor);
 inline const std::string format_pair = "(" + std::to_string(format_major) + ", " + std::to_string(format_minor) + ")";
 
@@ -36,6 +36,9 @@ inline ElementType element_type(ScalarType type) {
 std::int64_t check_format(const InputFile& file, std::vector<std::string>& warnings);
 
 bool is_result_file(const InputFile& file);
+
+/// Names of the sets of a lane, "/solve" or "/potential"; each must be a group, and fit for a message.
+std::vector<std::string> set_names(const InputFile& file, const std::string& lane);
 
 /// Throws where the dataset has another shape.
 void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape);

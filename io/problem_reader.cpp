@@ -76,22 +76,6 @@ struct ProblemReader::Impl {
   std::map<std::string, ChargeSource> sources;
   bool is_newer = false;  ///< of a newer minor version, which may name what this one does not
 
-  /// Names of a lane's sets; each must be a group.
-  [[nodiscard]] std::vector<std::string> set_names(const std::string& lane) {
-    check_attributes(lane, {});
-    auto names = file.members(lane);
-    for (const std::string& name : names) {
-      if (printable(name) != name) {
-        throw file.error(lane, "the set " + quoted(name) + " has control characters in its name", "Rename it.");
-      }
-      if (file.kind(lane + "/" + name) != ObjectKind::group) {
-        throw file.error(lane + "/" + name, "expected a group (a problem set), found a dataset",
-                         "Put the set's datasets into a group.");
-      }
-    }
-    return names;
-  }
-
   /// What nobody would look at is refused: a unit under another name would be no unit.
   void check_attributes(const std::string& object, const std::vector<std::string>& known) {
     for (const std::string& unknown : unknown_attributes(file, object, known)) {
@@ -371,8 +355,9 @@ struct ProblemReader::Impl {
                                             " (it is a results file, expected problems). Give the file that the "
                                             "results were made from.");
     }
-    for (const std::string& name : set_names("/solve")) solve_sets.push_back(open_solve_set(name));
-    for (const std::string& name : set_names("/potential")) potential_sets.push_back(open_potential_set(name));
+    for (const char* lane : {"/solve", "/potential"}) check_attributes(lane, {});
+    for (const std::string& name : set_names(file, "/solve")) solve_sets.push_back(open_solve_set(name));
+    for (const std::string& name : set_names(file, "/potential")) potential_sets.push_back(open_potential_set(name));
     if (solve_sets.empty() && potential_sets.empty()) {
       throw file.error("/", "it has no problem set", "Add a group under /solve or /potential, as FORMAT.md says.");
     }

@@ -302,6 +302,23 @@ def test_what_h5py_and_xarray_add_by_themselves_is_no_stranger(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_the_attributes_of_others_that_the_page_lists_are_left_alone(tmp_path):
+    section = FORMAT.read_text().split("### Names")[1].split("## Results")[0].split("Left alone is")[1]
+    names = [name.replace("...", "x") for name in re.findall(r"`(.*?)`", section)]
+    assert len(names) > 20
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file.attrs["smallbatch_format"] = np.array([1, 3], "int32")
+        file["solve/s/A"] = np.ones((1, 1, 1))
+        for name in names:
+            file["solve/s"].attrs[name] = file["solve/s/A"].attrs[name] = "theirs"
+    done = info(tmp_path / "in.h5")
+    assert done.returncode == 0, done.stderr
+    with h5py.File(tmp_path / "in.h5", "a") as file:
+        file["solve/s"].attrs["mine"] = 1
+    done = info(tmp_path / "in.h5")
+    assert done.returncode == 3 and '"mine" is unknown' in done.stderr
+
+
 def test_structures_newer_than_the_library_are_refused_with_the_remedy(tmp_path):
     path = tmp_path / "in.h5"
     with h5py.File(path, "w", libver=("v110", "v110")) as file:
