@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "io/hdf5_attribute_messages.hpp"
 #include "io/hdf5_chunks.hpp"
 #include "io/hdf5_handles.hpp"
 #include "io/hdf5_input_driver.hpp"
@@ -176,7 +177,10 @@ struct InputFile::Impl {
   std::shared_ptr<InputBytes> bytes;
   Hdf5Handle driver;
   Hdf5Handle file;
+  std::uint64_t base = 0;            ///< of the file: what comes before is its user's
+  bool has_usual_addresses = false;  ///< of 8 bytes, as lengths
   std::map<std::string, OpenDataset> datasets;
+  std::map<std::string, bool> sound_attributes;  ///< of objects
 
   [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const {
     return {ErrorKind::bad_input, "cannot use " + object + " of " + path + " (" + why + "). " + remedy};
@@ -369,8 +373,23 @@ struct InputFile::Impl {
     return datasets.emplace(object, std::move(opened)).first->second;
   }
 
-  [[nodiscard]] std::optional<OpenAttribute> attribute(const std::string& object, const std::string& name) const {
-    if (kind(object) == ObjectKind::none) return std::nullopt;
+  /// Whether an object is there, and its attributes can be decoded.
+  [[nodiscard]] bool has_object(const std::string& object) {
+    if (kind(object) == ObjectKind::none) return false;
+    auto [sound, is_new] = sound_attributes.try_emplace(object, true);
+    if (is_new) {
+      H5O_info_t info{};
+      if (H5Oget_info_by_name2(file.get(), object.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
+        throw damage(object);
+      }
+      sound->second = !has_usual_addresses || has_sound_attributes(*bytes, base, info.addr);
+    }
+    if (!sound->second) throw error(object, "the sizes of an attribute contradict each other", damaged);
+    return true;
+  }
+
+  [[nodiscard]] std::optional<OpenAttribute> attribute(const std::string& object, const std::string& name) {
+    if (!has_object(object)) return std::nullopt;
     const htri_t exists = H5Aexists_by_name(file.get(), object.c_str(), name.c_str(), H5P_DEFAULT);
     if (exists < 0) throw damage(object);
     if (exists == 0) return std::nullopt;
@@ -411,6 +430,15 @@ InputFile::InputFile(const std::string& path) : impl_(std::make_unique<Impl>(pat
     throw refuse(bytes.is_locked_elsewhere() ? "another program has it open for writing). Wait for it to end."
                                              : open_failure(hdf5_error_text()));
   }
+  const Hdf5Handle creation(H5Fget_create_plist(impl_->file.get()), H5Pclose);
+  hsize_t user_block = 0;
+  std::size_t address_bytes = 0, length_bytes = 0;
+  if (H5Pget_userblock(creation.get(), &user_block) < 0 ||
+      H5Pget_sizes(creation.get(), &address_bytes, &length_bytes) < 0) {
+    throw impl_->damage("/");
+  }
+  impl_->base = user_block;
+  impl_->has_usual_addresses = address_bytes == 8 && length_bytes == 8;
 }
 
 InputFile::~InputFile() {
@@ -511,7 +539,7 @@ template void InputFile::read(const std::string&, std::initializer_list<AxisRang
 std::vector<std::string> InputFile::attributes(const std::string& object) const {
   const QuietHdf5 quiet;
   std::vector<std::string> names;
-  if (impl_->kind(object) == ObjectKind::none) return names;
+  if (!impl_->has_object(object)) return names;
   const auto list = [](hid_t, const char* name, const H5A_info_t*, void* data) -> herr_t {
     static_cast<std::vector<std::string>*>(data)->emplace_back(name);
     return 0;

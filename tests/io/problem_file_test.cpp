@@ -242,6 +242,42 @@ TEST_F(ProblemFile, big_endian_chunks_filters_and_user_blocks_are_read) {
   EXPECT_EQ(block.b, AlignedVector<double>(b.begin() + 15, b.begin() + 105));
 }
 
+TEST_F(ProblemFile, attributes_of_any_number_are_read_wherever_they_lie) {
+  for (const bool is_checksummed : {false, true}) {
+    const auto mode = is_checksummed ? RawHdf5::Mode::create_v110 : RawHdf5::Mode::create;
+    for (const hsize_t user_block : {0, 512}) {
+      for (const int others : {0, 5, 100}) {
+        {
+          RawHdf5 file(path("p.h5"), mode, user_block);
+          file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 0});
+          file.dataset("/solve/s/A", {1, 3}, counted<float>(3, 1));
+          for (int i = 0; i < others; ++i) {
+            file.attribute("/solve/s", "MATLAB_" + std::to_string(i),
+                           std::string(static_cast<std::size_t>(i + 1), 'x'));
+          }
+          file.attribute("/solve/s", "compute", "log_determinant", RawHdf5::Text::variable_utf8);
+          for (int i = 0; i < others; i += 2) file.remove_attribute("/solve/s", "MATLAB_" + std::to_string(i));
+        }
+        const ProblemReader reader(path("p.h5"));
+        EXPECT_TRUE(reader.solve_sets().at(0).shape.determinant_only);
+      }
+    }
+  }
+}
+
+TEST_F(ProblemFile, files_with_short_addresses_are_read) {
+  {
+    const hid_t creation = H5Pcreate(H5P_FILE_CREATE);
+    H5Pset_sizes(creation, 4, 4);
+    H5Fclose(H5Fcreate(path("p.h5").c_str(), H5F_ACC_TRUNC, creation, H5P_DEFAULT));
+    H5Pclose(creation);
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 0});
+    file.dataset("/solve/s/A", {1, 3}, counted<float>(3, 1));
+  }
+  EXPECT_EQ(ProblemReader(path("p.h5")).solve_sets().at(0).shape.n, 2);
+}
+
 TEST_F(ProblemFile, empty_batches_are_read_as_empty) {
   {
     RawHdf5 file(path("p.h5"));

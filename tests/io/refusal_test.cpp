@@ -376,6 +376,26 @@ TEST_F(RefusedFile, data_beyond_the_end) {
                [&] { ProblemReader{path("p.h5")}; });
 }
 
+/// HDF5 1.10 does not ask whether the parts of an attribute lie within it; nothing is checksummed here.
+TEST_F(RefusedFile, an_attribute_whose_sizes_contradict_each_other) {
+  testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create, [](RawHdf5& file) {
+    file.attribute("/potential/p", "cutoff", std::vector<double>{12});
+  });
+  const auto good = testing::file_bytes(path("p.h5"));
+  // Version 1; the bytes of the name, of the type and of the space of one dimension; the name.
+  const std::string cutoff("\x01\0\x07\0\x14\0\x18\0cutoff", 14);
+  const auto found = std::search(good.begin(), good.end(), cutoff.begin(), cutoff.end()) - good.begin();
+  ASSERT_LT(found, static_cast<std::ptrdiff_t>(good.size()));
+  for (const auto& [at, value] : {std::pair{2, 9}, {2, 200}, {3, 1}, {4, 25}, {4, 3}, {5, 1}, {6, 25}, {6, 16}, {6, 8},
+                                  {6, 0}, {6, 255}, {7, 1}, {7, 255}}) {
+    auto bytes = good;
+    bytes[static_cast<std::size_t>(found + at)] = static_cast<char>(value);
+    testing::write_bytes(path("p.h5"), bytes);
+    expect_error(ErrorKind::bad_input, {"p.h5", "/potential/p", "sizes of an attribute contradict each other"},
+                 [&] { ProblemReader{path("p.h5")}; });
+  }
+}
+
 /// Text of no known character set, or padded in no known way; the byte that says so is not checksummed.
 TEST_F(RefusedFile, text_of_an_unknown_kind) {
   for (const int kind : {0x20, 0x70, 0x03, 0x0F}) {
