@@ -355,6 +355,14 @@ struct ProblemReader::Impl {
                                             " (it is a results file, expected problems). Give the file that the "
                                             "results were made from.");
     }
+    for (const std::string& name : file.members("/")) {
+      const auto meant =
+          name == "solve" || name == "potential" ? std::nullopt : nearest_name(name, {"solve", "potential"});
+      if (meant) {
+        warnings.push_back("/" + printable(name) + " of " + file.path() + " is not used: did you mean /" + *meant +
+                           "?");
+      }
+    }
     for (const char* lane : {"/solve", "/potential"}) check_attributes(lane, {});
     for (const std::string& name : set_names(file, "/solve")) solve_sets.push_back(open_solve_set(name));
     for (const std::string& name : set_names(file, "/potential")) potential_sets.push_back(open_potential_set(name));

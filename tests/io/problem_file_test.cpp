@@ -423,6 +423,21 @@ TEST_F(ProblemFile, what_other_programs_put_on_objects_is_left_alone) {
   EXPECT_NE(reader.warnings()[0].find("/solve/s/a"), std::string::npos);
 }
 
+TEST_F(ProblemFile, sets_under_almost_the_right_name_are_warned_of) {
+  testing::write_good_problems(path("p.h5"));
+  {
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    file.dataset("/Solve/s/A", {1, 1, 1}, std::vector<float>{1});
+    file.dataset("/potentials", {1}, std::vector<float>{1});
+    file.group("/particles");
+    file.group("/provenance");
+  }
+  const ProblemReader reader(path("p.h5"));
+  ASSERT_EQ(reader.warnings().size(), 2U);
+  EXPECT_EQ(reader.warnings()[0], "/Solve of " + path("p.h5") + " is not used: did you mean /solve?");
+  EXPECT_EQ(reader.warnings()[1], "/potentials of " + path("p.h5") + " is not used: did you mean /potential?");
+}
+
 TEST_F(ProblemFile, positions_without_a_unit_are_noted_once) {
   testing::write_good_problems(path("p.h5"));
   {
