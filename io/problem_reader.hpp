@@ -12,7 +12,8 @@ namespace smallbatch {
 /// Opening reads and checks everything but the numbers: format version, names, ranks, types, shapes, offsets, units,
 /// that every dataset is whole, and that nothing leads out of the file. Throws Error: missing_file where the file
 /// cannot be opened for reading, bad_input for everything else, in one sentence that names file, dataset and index,
-/// what was expected and what was found, and what to do.
+/// what was expected and what was found, and what to do. Reading throws bad_input, too: where a byte is no longer there
+/// or cannot be read, where the file has changed since it was opened, and where a chunk does not come out as declared.
 ///
 /// HDF5 allows one call at a time in a process: threads that use readers and writers, also different ones, take turns.
 class ProblemReader {
