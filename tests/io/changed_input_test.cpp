@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstdint>
-#include <ctime>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -66,6 +65,11 @@ class ChangedInput : public testing::FileTest, public ::testing::WithParamInterf
     file.dataset("/solve/s/A", {1000, 8, 8}, numbers, H5I_INVALID_HID, creation);
     H5Pclose(creation);
   }
+  /// When the file was last written.
+  void set_time(const timespec& time) {
+    const std::array<timespec, 2> times{{{0, UTIME_OMIT}, time}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path("p.h5").c_str(), times.data(), 0), 0);
+  }
   void truncate_to(std::uint64_t size) { ASSERT_EQ(::truncate(path("p.h5").c_str(), static_cast<off_t>(size)), 0); }
 };
 
@@ -91,7 +95,10 @@ TEST_P(ChangedInput, what_the_file_still_holds_is_not_believed_either) {
   write_problems(GetParam());
   const std::uint64_t size = std::filesystem::file_size(path("p.h5"));
   const ProblemReader reader(path("p.h5"));
+  struct stat before {};
+  ASSERT_EQ(::stat(path("p.h5").c_str(), &before), 0);
   truncate_to(size - 1);
+  set_time(before.st_mtim);
   SpdBlock<float> block;
   expect_error(ErrorKind::bad_input, {"p.h5", "/solve/s/A", "found a size of " + std::to_string(size - 1) + " bytes"},
                [&] { reader.read(reader.solve_sets().at(0), 0, 10, block); });
@@ -99,12 +106,17 @@ TEST_P(ChangedInput, what_the_file_still_holds_is_not_believed_either) {
 
 TEST_P(ChangedInput, bytes_written_meanwhile_are_noticed) {
   write_problems(GetParam());
-  const ProblemReader reader(path("p.h5"));
-  const std::array<timespec, 2> an_hour_later{{{0, UTIME_OMIT}, {::time(nullptr) + 3600, 0}}};
-  ASSERT_EQ(::utimensat(AT_FDCWD, path("p.h5").c_str(), an_hour_later.data(), 0), 0);
-  SpdBlock<float> block;
-  expect_error(ErrorKind::bad_input, {"p.h5", "/solve/s/A", "changed while it was read"},
-               [&] { reader.read(reader.solve_sets().at(0), 0, 10, block); });
+  struct stat before {};
+  ASSERT_EQ(::stat(path("p.h5").c_str(), &before), 0);
+  for (const timespec change : {timespec{3600, 0}, timespec{0, before.st_mtim.tv_nsec > 0 ? -1 : 1}}) {
+    set_time(before.st_mtim);
+    const ProblemReader reader(path("p.h5"));
+    SpdBlock<float> block;
+    reader.read(reader.solve_sets().at(0), 0, 10, block);
+    set_time({before.st_mtim.tv_sec + change.tv_sec, before.st_mtim.tv_nsec + change.tv_nsec});
+    expect_error(ErrorKind::bad_input, {"p.h5", "/solve/s/A", "changed while it was read"},
+                 [&] { reader.read(reader.solve_sets().at(0), 0, 10, block); });
+  }
 }
 
 TEST_P(ChangedInput, the_systems_own_error_is_told) {

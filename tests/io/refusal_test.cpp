@@ -396,6 +396,26 @@ TEST_F(RefusedFile, an_attribute_whose_sizes_contradict_each_other) {
   }
 }
 
+TEST_F(RefusedFile, an_attribute_whose_value_reaches_beyond_it) {
+  testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create, [](RawHdf5& file) {
+    file.attribute("/potential/p", "output_unit", "kcal/mol/e");
+  });
+  auto bytes = testing::file_bytes(path("p.h5"));
+  const std::array<char, 8> text_of_11_bytes{0x13, 0, 0, 0, 11, 0, 0, 0};
+  const auto found = std::search(bytes.begin(), bytes.end(), text_of_11_bytes.begin(), text_of_11_bytes.end());
+  ASSERT_NE(found, bytes.end());
+  for (const int length : {12, 16, 17, 100}) {  // the message has room for 16
+    found[4] = static_cast<char>(length);
+    testing::write_bytes(path("p.h5"), bytes);
+    if (length > 16) {
+      expect_error(ErrorKind::bad_input, {"p.h5", "/potential/p", "sizes of an attribute contradict each other"},
+                   [&] { ProblemReader{path("p.h5")}; });
+    } else {
+      EXPECT_EQ(ProblemReader(path("p.h5")).potential_sets().at(0).output_unit, PotentialUnit::kcal_per_mol_e);
+    }
+  }
+}
+
 /// Text of no known character set, or padded in no known way; the byte that says so is not checksummed.
 TEST_F(RefusedFile, text_of_an_unknown_kind) {
   for (const int kind : {0x20, 0x70, 0x03, 0x0F}) {
