@@ -12,7 +12,7 @@ constexpr std::size_t most_kept_bytes = std::size_t{32} << 20;
 
 /// Where the chunk of the dataset that begins at `origin` lies, and the filters that it skipped. False where HDF5
 /// fails.
-bool locate(hid_t dataset, InputBytes& file, const std::vector<hsize_t>& origin, std::vector<Extent>& found,
+bool locate(hid_t dataset, InputBytes& file, const std::vector<hsize_t>& origin, Extent& found,
             std::uint32_t& skipped) {
   unsigned char unused = 0;  // nothing is read
   file.located = &found;
@@ -79,13 +79,12 @@ bool ChunkedDataset::is_edge(const Origin& origin) const {
 std::optional<std::string> ChunkedDataset::load(hid_t dataset, InputBytes& file, std::size_t element_bytes,
                                                 const Key& key, Bytes& bytes) const {
   const auto& [memory_type, origin] = key;
-  std::vector<Extent> found;
+  Extent extent;
   std::uint32_t skipped = 0;
-  if (!locate(dataset, file, origin, found, skipped)) return "";
+  if (!locate(dataset, file, origin, extent, skipped)) return "";
   const std::size_t stored_element_bytes = H5Tget_size(type_.get()), expected = chunk_elements_ * stored_element_bytes;
   const bool is_filtered = layout_.filters_edges || !is_edge(origin);
   const std::vector<ChunkFilter> filters = is_filtered ? layout_.filters : std::vector<ChunkFilter>{};
-  const Extent extent = found.size() == 1 ? found.front() : Extent{};
   if (const std::uint64_t largest = largest_stored_bytes(filters, expected); extent.size > largest) {
     return "has " + std::to_string(extent.size) + " bytes, expected at most " + std::to_string(largest);
   }

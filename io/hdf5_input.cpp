@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "io/hdf5_attribute_messages.hpp"
@@ -180,7 +181,7 @@ struct InputFile::Impl {
   std::uint64_t base = 0;            ///< of the file: what comes before is its user's
   bool has_usual_addresses = false;  ///< of 8 bytes, as lengths
   std::map<std::string, OpenDataset> datasets;
-  std::map<std::string, bool> sound_attributes;  ///< of objects
+  std::set<std::string> sound_attributes;  ///< objects whose attributes were checked
 
   [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const {
     return {ErrorKind::bad_input, "cannot use " + object + " of " + path + " (" + why + "). " + remedy};
@@ -376,15 +377,13 @@ struct InputFile::Impl {
   /// Whether an object is there, and its attributes can be decoded.
   [[nodiscard]] bool has_object(const std::string& object) {
     if (kind(object) == ObjectKind::none) return false;
-    auto [sound, is_new] = sound_attributes.try_emplace(object, true);
-    if (is_new) {
-      H5O_info_t info{};
-      if (H5Oget_info_by_name2(file.get(), object.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
-        throw damage(object);
-      }
-      sound->second = !has_usual_addresses || has_sound_attributes(*bytes, base, info.addr);
+    if (sound_attributes.contains(object)) return true;
+    H5O_info_t info{};
+    if (H5Oget_info_by_name2(file.get(), object.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) throw damage(object);
+    if (has_usual_addresses && !has_sound_attributes(*bytes, base, info.addr)) {
+      throw error(object, "the sizes of an attribute contradict each other", damaged);
     }
-    if (!sound->second) throw error(object, "the sizes of an attribute contradict each other", damaged);
+    sound_attributes.insert(object);
     return true;
   }
 
@@ -424,6 +423,7 @@ InputFile::InputFile(const std::string& path) : impl_(std::make_unique<Impl>(pat
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
   impl_->driver = {use_input_driver(access.get(), impl_->bytes), H5FDunregister};
+  if (!impl_->driver.valid()) throw refuse("HDF5: " + hdf5_error_text() + "). Please report this.");
   impl_->file = {H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
   if (!impl_->file.valid()) {
     if (bytes.has_failed()) throw refuse_failure();

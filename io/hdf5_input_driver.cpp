@@ -142,7 +142,7 @@ H5FD_t* open_file(const char*, unsigned flags, hid_t access, haddr_t) {
 herr_t read_file(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, void* into) {
   InputBytes& bytes = *of(file).bytes;
   if (bytes.located && type == H5FD_MEM_DRAW) {
-    bytes.located->push_back({address, size});
+    *bytes.located = {address, size};
     return 0;
   }
   return status(bytes.read({address, size}, into));

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace smallbatch {
 
@@ -47,8 +46,8 @@ class InputBytes {
   [[nodiscard]] std::string why() const;
   [[nodiscard]] std::string remedy() const;
 
-  /// While this is set, HDF5's reads of numbers are not made: where they lie is noted there instead.
-  std::vector<Extent>* located = nullptr;
+  /// While this is set, HDF5's reads of numbers are not made: where the last ones lie is noted there instead.
+  Extent* located = nullptr;
 
  private:
   struct Failure {
