@@ -86,7 +86,8 @@ std::string problem_info(const InfoOptions& options) {
     if (!set.particles.empty()) text << ", charges from /particles/" << set.particles;
     text << "\n";
   }
-  for (const std::string& warning : reader.warnings()) text << "  note: " << warning << "\n";
+  for (const auto* sentences : {&reader.warnings(), &reader.notes()})
+    for (const std::string& sentence : *sentences) text << "  note: " << sentence << "\n";
   text << "  running it needs " << bytes_text(static_cast<double>(needs.result_bytes)) << " of disk and about "
        << bytes_text(static_cast<double>(needs.host_bytes)) << " of memory, for " << needs.systems << " systems and "
        << needs.pairs << " pairs of charge and target\n";
@@ -95,6 +96,7 @@ std::string problem_info(const InfoOptions& options) {
               {"kind", "problems"},
               {"sets", sets},
               {"warnings", reader.warnings()},
+              {"notes", reader.notes()},
               {"needs",
                {{"result_bytes", needs.result_bytes},
                 {"memory_bytes", needs.host_bytes},

@@ -95,8 +95,7 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
   };
   stages.write = [&](std::int64_t, const SpdBlock<T>& block) {
     run.writer.write(set, block);
-    run.writer.write_verdicts(outcome.lane, set.name, set.batch, block.first, verdicts.verdict,
-                              verdicts.error_over_bound);
+    run.writer.write_verdicts(outcome.lane, set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
     outcome.count_status(block.info);
     outcome.count_numbers(block);
     outcome.count_verdicts(block.first, verdicts);
@@ -146,7 +145,7 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   const PotentialStatistics statistics = found.statistics();
   if (is_verified) verify_statistics(statistics, referee, of_set);
   run.writer.write_statistics(set, statistics);
-  run.writer.write_verdicts(outcome.lane, set.name, set.batch, 0, of_set.verdict, of_set.error_over_bound);
+  run.writer.write_verdicts(outcome.lane, set.name, 0, of_set.verdict, of_set.error_over_bound);
   outcome.count_statistics(statistics);
   outcome.count_verdicts(0, of_set);
   outcome.work = pairs(set);
@@ -192,6 +191,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
 
   const ProblemReader reader(options.problems);
   for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
+  for (const std::string& note : reader.notes()) spdlog::info("{}", note);
   const DeviceChoice device = choose_device(options.device, options.threads, options.instruction_set);
   if (!device.note.empty()) spdlog::info("no GPU is used ({})", device.note);
   spdlog::info("computing on {}", device.description);

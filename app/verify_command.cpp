@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
 
 #include "app/blocks.hpp"
@@ -19,6 +22,14 @@ struct Files {
   const ResultReader& results;
 };
 
+/// As short as it can be, and no other number's.
+template <class T>
+std::string number_text(T value) {
+  std::array<char, 32> text{};
+  const char* const end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), static_cast<std::size_t>(end - text.data())};
+}
+
 template <class Set>
 const Set& find_set(const std::vector<Set>& sets, const std::string& lane, const std::string& name,
                     const std::string& path) {
@@ -28,12 +39,80 @@ const Set& find_set(const std::vector<Set>& sets, const std::string& lane, const
                                         " (the problem file has that set). Run the problem file again.");
 }
 
-void expect_same(bool same, const std::string& what, const Files& files,
-                 const std::string& difference = "shape or place") {
-  if (same) return;
-  throw Error(ErrorKind::bad_input, what + " in " + files.options.results + " has another " + difference + " than in " +
-                                        files.options.problems +
-                                        " (these results are of other problems). Name the file they were made from.");
+/// What the results hold of a set must be what the problems ask for; both in words.
+void expect_same(const Files& files, const std::string& object, const std::string& asked, const std::string& found) {
+  if (asked == found) return;
+  throw Error(ErrorKind::bad_input,
+              "cannot use " + object + " of " + files.options.results + " (expected " + asked + " as " +
+                  files.options.problems + " asks, found " + found +
+                  ": these results are of other problems, or were changed). Name the file they were made from.");
+}
+
+/// The same for arrays.
+template <class T>
+void expect_same(const Files& files, const std::string& dataset, const std::vector<T>& asked,
+                 const std::vector<T>& found) {
+  const auto [expected, got] = std::ranges::mismatch(asked, found);
+  if (expected == asked.end() && got == found.end()) return;
+  const auto text = [](const std::vector<T>& values, auto value) {
+    return value == values.end() ? "the end" : number_text(*value);
+  };
+  const std::string place = "[" + std::to_string(expected - asked.begin()) + "]";
+  expect_same(files, dataset + place, text(asked, expected), text(found, got));
+}
+
+/// Every set of the results is one of the problems, and its verdicts fit each other.
+template <class Set>
+void expect_sets(const Files& files, const std::string& lane, const std::vector<Set>& problems,
+                 const std::vector<Set>& results) {
+  for (const Set& set : results) {
+    if (std::ranges::find(problems, set.name, &Set::name) == problems.end()) {
+      throw Error(ErrorKind::bad_input, "cannot use /" + lane + "/" + set.name + " of " + files.options.results + " (" +
+                                            files.options.problems +
+                                            " has no such set: these results are of other problems). Name the file "
+                                            "they were made from.");
+    }
+    files.results.check_verification(lane, set.name, set.batch);
+  }
+}
+
+/// "x (5, 8) of float32", "log_determinant (5) of float64, n = 8"
+std::string answer_words(const SolveSet& set) {
+  const SpdShape& shape = set.shape;
+  std::vector<std::int64_t> sizes{set.batch};
+  if (!shape.determinant_only) sizes.push_back(shape.n);
+  if (shape.wants_inverse()) sizes.push_back(shape.n);
+  if (shape.nrhs > 0 && !set.rhs_is_vector) sizes.push_back(shape.nrhs);
+  std::string text = shape.determinant_only ? "log_determinant (" : shape.wants_inverse() ? "inverse (" : "x (";
+  for (std::size_t i = 0; i < sizes.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(sizes[i]);
+  text += set.type == ScalarType::float32 ? ") of float32" : ") of float64";
+  return shape.determinant_only ? text + ", n = " + std::to_string(shape.n) : text;
+}
+
+void expect_same(const Files& files, const PotentialSet& asked, const PotentialSet& found) {
+  const std::string group = "/potential/" + asked.name;
+  const auto shape = [](const PotentialSet& set) {
+    return std::to_string(set.shape.nx) + " x " + std::to_string(set.shape.ny) + " x " + std::to_string(set.shape.nz);
+  };
+  const auto problems = [](const PotentialSet& set) { return std::to_string(set.batch) + " problems"; };
+  const auto wanted = [](bool is_wanted) { return std::string(is_wanted ? "one" : "none"); };
+  const auto expect = [&](const char* object, const std::string& expected, const std::string& got) {
+    expect_same(files, group + object, expected, got);
+  };
+  expect("@targets", target_kind_name(asked.targets), target_kind_name(found.targets));
+  expect("@shape", shape(asked), shape(found));
+  expect("", problems(asked), problems(found));
+  expect("@output_unit", potential_unit_name(asked.output_unit), potential_unit_name(found.output_unit));
+  expect("@temperature", number_text(asked.temperature), number_text(found.temperature));
+  expect("@dielectric", number_text(asked.dielectric), number_text(found.dielectric));
+  expect("@softening", number_text(asked.softening), number_text(found.softening));
+  expect("@cutoff", number_text(asked.cutoff), number_text(found.cutoff));
+  expect("/E", wanted(asked.has_field), wanted(found.has_field));
+  expect("/energy", wanted(asked.has_groups), wanted(found.has_groups));
+  expect_same(files, group + "/origin", asked.origin, found.origin);
+  expect_same(files, group + "/spacing", asked.spacing, found.spacing);
+  expect_same(files, group + "/point_offset", asked.point_offset, found.point_offset);
+  if (asked.targets == TargetKind::charges) expect_same(files, group + "/offset", asked.offset, found.offset);
 }
 
 template <class T>
@@ -101,26 +180,21 @@ RunReport verify(const VerifyOptions& options) {
     throw Error(ErrorKind::bad_input, "cannot use " + options.results + " (its pivot_floor is " +
                                           std::to_string(report.pivot_floor) +
                                           ", expected 0 or a fraction below 1). Write the results anew.");
+  const std::string singular = results.provenance("singular");
+  if (!singular.empty() && singular != "inf" && singular != "skip")
+    throw Error(ErrorKind::bad_input, "cannot use /provenance@singular of " + options.results +
+                                          " (it is neither inf nor skip). Write the results anew.");
+  expect_sets(files, "solve", problems.solve_sets(), results.solve_sets());
+  expect_sets(files, "potential", problems.potential_sets(), results.potential_sets());
   for (const SolveSet& set : problems.solve_sets()) {
     const SolveSet& found = find_set(results.solve_sets(), "solve", set.name, options.results);
-    expect_same(found.batch == set.batch && found.type == set.type && found.shape.n == set.shape.n &&
-                    found.shape.nrhs == set.shape.nrhs && found.shape.determinant_only == set.shape.determinant_only &&
-                    (set.shape.nrhs == 0 || found.rhs_is_vector == set.rhs_is_vector),
-                "/solve/" + set.name, files);
+    expect_same(files, "/solve/" + set.name, answer_words(set), answer_words(found));
     report.sets.push_back(set.type == ScalarType::float32 ? verify_set<float>(files, set, report.pivot_floor)
                                                           : verify_set<double>(files, set, report.pivot_floor));
   }
   for (const PotentialSet& set : problems.potential_sets()) {
     const PotentialSet& found = find_set(results.potential_sets(), "potential", set.name, options.results);
-    expect_same(found.targets == set.targets && found.batch == set.batch && found.shape.nx == set.shape.nx &&
-                    found.shape.ny == set.shape.ny && found.shape.nz == set.shape.nz && found.origin == set.origin &&
-                    found.spacing == set.spacing && found.point_offset == set.point_offset &&
-                    (set.targets != TargetKind::charges || found.offset == set.offset),
-                "/potential/" + set.name, files);
-    expect_same(found.output_unit == set.output_unit && found.has_field == set.has_field &&
-                    found.has_groups == set.has_groups && found.softening == set.softening &&
-                    found.cutoff == set.cutoff && found.dielectric == set.dielectric,
-                "/potential/" + set.name, files, "unit, field, energy, softening, cut-off or dielectric constant");
+    expect_same(files, set, found);
     report.sets.push_back(found.type == ScalarType::float32 ? verify_set<float>(files, set, found)
                                                             : verify_set<double>(files, set, found));
   }

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "io/hdf5_handles.hpp"
+#include "io/hdf5_input_driver.hpp"
 #include "io/hdf5_units.hpp"
+#include "io/known_names.hpp"
 
 namespace smallbatch {
 namespace {
@@ -18,6 +19,15 @@ std::string only_group(const InputFile& file) {
                    groups.empty() ? "Give an H5MD file with charges." : "Name the group to use.");
 }
 
+/// Other attributes are other programs' business, but a unit under another name would be no unit.
+void refuse_near_unit(const InputFile& file, const std::string& object) {
+  for (const std::string& name : file.attributes(object)) {
+    if (name == "unit" || !nearest_name(name, {"unit"})) continue;
+    throw file.error(object, "its attribute " + quoted(name) + " is unknown: did you mean \"unit\"?",
+                     "Correct its name or remove it.");
+  }
+}
+
 /// The unit may stand on the numbers or on the group that holds them with their times.
 std::optional<double> unit_of(const InputFile& file, const std::string& numbers, const std::string& element,
                               std::optional<double> (*unit)(const InputFile&, const std::string&)) {
@@ -28,8 +38,12 @@ std::optional<double> unit_of(const InputFile& file, const std::string& numbers,
 }  // namespace
 
 bool is_hdf5(const std::string& path) {
-  const QuietHdf5 quiet;
-  return H5Fis_hdf5(path.c_str()) > 0;
+  try {
+    InputBytes file(path);
+    return has_hdf5_signature(file);
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group) : file_(&file) {
@@ -37,6 +51,9 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group) : 
   const std::string particles = "/particles/" + name;
   if (name.find('/') != std::string::npos || file.kind(particles) != ObjectKind::group) {
     throw file.error("/particles", "it has no group " + quoted(name), "Name an H5MD particles group of this file.");
+  }
+  if (printable(name) != name) {
+    throw file.error("/particles", "the group " + quoted(name) + " has control characters in its name", "Rename it.");
   }
   const std::string position = particles + "/position", charge = particles + "/charge";
   position_has_frames_ = file.kind(position) == ObjectKind::group;
@@ -70,6 +87,7 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group) : 
         "Store one charge per particle (and frame).");
   }
 
+  for (const std::string& object : {position, position_, charge, charge_}) refuse_near_unit(file, object);
   const auto position_unit = unit_of(file, position_, position, length_unit);
   const auto charge_unit_found = unit_of(file, charge_, charge, charge_unit);
   unit_in_angstrom_ = position_unit.value_or(1);

@@ -21,6 +21,9 @@ inline const std::string uplo_lower = "lower", compute_log_determinant = "log_de
 
 inline std::string solve_path(const std::string& set) { return "/solve/" + set; }
 inline std::string potential_path(const std::string& set) { return "/potential/" + set; }
+inline std::string verification_path(const std::string& lane, const std::string& set) {
+  return "/verification/" + lane + "/" + set;
+}
 
 inline ScalarType scalar_type(ElementType type) {
   return type == ElementType::float32 ? ScalarType::float32 : ScalarType::float64;
@@ -33,6 +36,9 @@ inline ElementType element_type(ScalarType type) {
 std::int64_t check_format(const InputFile& file, std::vector<std::string>& warnings);
 
 bool is_result_file(const InputFile& file);
+
+/// Names of the sets of a lane, "/solve" or "/potential"; each must be a group, and fit for a message.
+std::vector<std::string> set_names(const InputFile& file, const std::string& lane);
 
 /// Throws where the dataset has another shape.
 void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape);

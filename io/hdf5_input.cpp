@@ -1,19 +1,18 @@
 // Checks come before reads: link kinds, then the object, then type, layout, filters and stored bytes.
 #include "io/hdf5_input.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "io/hdf5_attribute_messages.hpp"
+#include "io/hdf5_chunks.hpp"
 #include "io/hdf5_handles.hpp"
+#include "io/hdf5_input_driver.hpp"
 
 namespace smallbatch {
 namespace {
@@ -22,7 +21,6 @@ constexpr std::size_t largest_string = 4096;
 constexpr hssize_t most_attribute_values = 64;
 /// Deflate turns at most this many bytes into one.
 constexpr std::uint64_t largest_deflate_ratio = 1032;
-constexpr std::size_t chunk_cache_bytes = std::size_t{32} << 20;
 
 const std::string damaged = "The file is damaged: copy it again or write it anew.";
 
@@ -48,6 +46,31 @@ ElementType element_type(hid_t type) {
   return ElementType::other;
 }
 
+/// 8, 16, 32 or 64 bits, signed or not, in either byte order, and nothing out of the ordinary.
+bool is_integer(hid_t type) {
+  const std::array known{H5T_STD_I8LE,  H5T_STD_I8BE,  H5T_STD_U8LE,  H5T_STD_U8BE,  H5T_STD_I16LE, H5T_STD_I16BE,
+                         H5T_STD_U16LE, H5T_STD_U16BE, H5T_STD_I32LE, H5T_STD_I32BE, H5T_STD_U32LE, H5T_STD_U32BE,
+                         H5T_STD_I64LE, H5T_STD_I64BE, H5T_STD_U64LE, H5T_STD_U64BE};
+  return std::ranges::any_of(known, [type](hid_t id) { return H5Tequal(type, id) > 0; });
+}
+
+bool is_float(hid_t type) {
+  const ElementType found = element_type(type);
+  return found == ElementType::float32 || found == ElementType::float64;
+}
+
+/// Of fixed or variable length, ASCII or UTF-8.
+bool is_string(hid_t type) {
+  if (H5Tget_class(type) != H5T_STRING) return false;
+  const H5T_cset_t characters = H5Tget_cset(type);
+  const H5T_str_t padding = H5Tget_strpad(type);
+  if (characters != H5T_CSET_ASCII && characters != H5T_CSET_UTF8) return false;
+  if (padding != H5T_STR_NULLTERM && padding != H5T_STR_NULLPAD && padding != H5T_STR_SPACEPAD) return false;
+  if (H5Tis_variable_str(type) <= 0) return true;
+  const Hdf5Handle character(H5Tget_super(type), H5Tclose);
+  return character.valid() && H5Tget_class(character.get()) == H5T_INTEGER && H5Tget_size(character.get()) == 1;
+}
+
 std::string type_text(hid_t type) {
   const std::string bits = std::to_string(8 * H5Tget_size(type));
   switch (H5Tget_class(type)) {
@@ -56,9 +79,11 @@ std::string type_text(hid_t type) {
       return (is_ieee ? "float" : "a float that is not IEEE, bits: ") + bits;
     }
     case H5T_INTEGER:
+      if (!is_integer(type)) return "an integer with unused bits, bits: " + bits;
       return (H5Tget_sign(type) == H5T_SGN_NONE ? "uint" : "int") + bits;
     case H5T_STRING:
-      return H5Tis_variable_str(type) > 0 ? "variable-length string" : "string";
+      return std::string(is_string(type) ? "" : "unknown kind of ") +
+             (H5Tis_variable_str(type) > 0 ? "variable-length string" : "string");
     case H5T_COMPOUND:
       return "compound";
     case H5T_ENUM:
@@ -93,38 +118,11 @@ std::optional<std::uint64_t> product(const std::vector<std::int64_t>& factors, s
   return result;
 }
 
-/// Opens for reading and says in one sentence why it cannot; the file's size.
-std::uint64_t check_readable(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) {
-    if (errno == ENOENT) {
-      throw Error(ErrorKind::missing_file, "cannot read " + path + " (no such file). Check the name and the folder.");
-    }
-    throw Error(ErrorKind::missing_file,
-                "cannot read " + path + " (" + std::strerror(errno) + "). Check the file's name and permissions.");
-  }
-  struct stat status {};
-  const int failure = ::fstat(file, &status);
-  ::close(file);
-  if (failure != 0 || !S_ISREG(status.st_mode)) {
-    throw Error(ErrorKind::missing_file, "cannot read " + path + " (it is " +
-                                             (S_ISDIR(status.st_mode) ? "a folder" : "no regular file") +
-                                             "). Give the name of an HDF5 file.");
-  }
-  if (status.st_size == 0) {
-    throw Error(ErrorKind::bad_input, "cannot use " + path + " (it is empty, 0 bytes). Write it anew.");
-  }
-  return static_cast<std::uint64_t>(status.st_size);
-}
-
 /// Why H5Fopen failed, in the user's words.
 std::string open_failure(const std::string& hdf5_text) {
   if (hdf5_text.find("truncated file") != std::string::npos) return "it is truncated: " + hdf5_text + "). " + damaged;
   if (hdf5_text.find("already open for write") != std::string::npos) {
     return "the program that wrote it did not close it). Wait for it to end, or write the file anew.";
-  }
-  if (hdf5_text.find("unable to lock file") != std::string::npos) {
-    return "another program has it open for writing). Wait for it to end.";
   }
   return "HDF5 cannot open it: " + hdf5_text + "). " + remedy_for(hdf5_text);
 }
@@ -146,6 +144,7 @@ class VariableStrings {
 struct OpenDataset {
   Hdf5Handle handle;
   DatasetInfo info;
+  std::unique_ptr<ChunkedDataset> chunks;  ///< of chunked ones; HDF5 reads the others
 };
 
 struct OpenAttribute {
@@ -161,22 +160,35 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return text + ")";
 }
 
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
+  }
+  return text;
+}
+
 std::string quoted(const std::string& text) {
-  std::string result = text.size() > 64 ? text.substr(0, 64) + "..." : text;
-  std::ranges::replace_if(result, [](unsigned char c) { return c < 32 || c == 127; }, '?');
-  return "\"" + result + "\"";
+  return "\"" + printable(text.size() > 64 ? text.substr(0, 64) + "..." : text) + "\"";
 }
 
 struct InputFile::Impl {
+  explicit Impl(const std::string& name) : path(name), bytes(std::make_shared<InputBytes>(name)) {}
+
   std::string path;
-  std::uint64_t file_bytes = 0;
+  std::shared_ptr<InputBytes> bytes;
+  Hdf5Handle driver;
   Hdf5Handle file;
+  std::uint64_t base = 0;            ///< of the file: what comes before is its user's
+  bool has_usual_addresses = false;  ///< of 8 bytes, as lengths
   std::map<std::string, OpenDataset> datasets;
+  std::set<std::string> sound_attributes;  ///< objects whose attributes were checked
 
   [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const {
     return {ErrorKind::bad_input, "cannot use " + object + " of " + path + " (" + why + "). " + remedy};
   }
+  /// Why an HDF5 call that was just made failed.
   [[nodiscard]] Error damage(const std::string& object) const {
+    if (bytes->has_failed()) return error(object, bytes->why(), bytes->remedy());
     const std::string text = hdf5_error_text();
     return error(object, "HDF5: " + text, remedy_for(text));
   }
@@ -212,28 +224,48 @@ struct InputFile::Impl {
     }
   }
 
-  void check_filters(hid_t creation, const std::string& object, bool& deflated) const {
+  /// In the order in which they were applied.
+  [[nodiscard]] std::vector<ChunkFilter> filters_of(hid_t creation, const std::string& object) const {
+    constexpr std::array<std::pair<H5Z_filter_t, ChunkFilter::Kind>, 3> known{
+        {{H5Z_FILTER_DEFLATE, ChunkFilter::Kind::deflate},
+         {H5Z_FILTER_SHUFFLE, ChunkFilter::Kind::shuffle},
+         {H5Z_FILTER_FLETCHER32, ChunkFilter::Kind::fletcher32}}};
     const int count = H5Pget_nfilters(creation);
     if (count < 0) throw damage(object);
+    std::vector<ChunkFilter> filters;
     for (int i = 0; i < count; ++i) {
       unsigned flags = 0, config = 0;
-      std::size_t values = 0;
+      std::array<unsigned, 4> values{};
+      std::size_t value_count = values.size();
       std::array<char, 64> name{};
-      const H5Z_filter_t filter = H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values, nullptr,
-                                                 name.size() - 1, name.data(), &config);
+      const H5Z_filter_t filter = H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &value_count,
+                                                 values.data(), name.size() - 1, name.data(), &config);
       if (filter < 0) throw damage(object);
-      if (filter == H5Z_FILTER_DEFLATE) deflated = true;
-      if (filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SHUFFLE || filter == H5Z_FILTER_FLETCHER32) continue;
-      throw error(object,
-                  "expected the filters shuffle, deflate (gzip) and fletcher32 at most, found filter " +
-                      std::to_string(filter) + " " + quoted(name.data()),
-                  "Store it without compression or with gzip.");
+      const auto found = std::ranges::find(known, filter, &std::pair<H5Z_filter_t, ChunkFilter::Kind>::first);
+      if (found == known.end()) {
+        throw error(object,
+                    "expected the filters shuffle, deflate (gzip) and fletcher32 at most, found filter " +
+                        std::to_string(filter) + " " + quoted(name.data()),
+                    "Store it without compression or with gzip.");
+      }
+      if (std::ranges::find(filters, found->second, &ChunkFilter::kind) != filters.end()) {
+        throw error(object, "expected each filter once, found filter " + quoted(name.data()) + " twice",
+                    "Store it without compression or with gzip.");
+      }
+      const bool is_shuffle = found->second == ChunkFilter::Kind::shuffle;
+      if (is_shuffle && (value_count != 1 || values[0] == 0)) {
+        throw error(object, "its filter shuffle does not say how many bytes an element has", damaged);
+      }
+      filters.push_back({found->second, is_shuffle ? values[0] : 0});
     }
+    return filters;
   }
 
-  /// All the bytes that the dataset declares are in this file.
-  void check_stored(hid_t dataset, hid_t space, hid_t type, const std::string& object,
-                    const std::vector<std::int64_t>& shape) const {
+  /// All the bytes that the dataset declares are in this file. What a chunked one declares; nothing of others.
+  [[nodiscard]] std::optional<ChunkLayout> check_stored(hid_t dataset, hid_t space, hid_t type,
+                                                        const std::string& object,
+                                                        const std::vector<std::int64_t>& shape) const {
+    const std::uint64_t file_bytes = bytes->size();
     const Hdf5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
     if (!creation.valid()) throw damage(object);
     const H5D_layout_t layout = H5Pget_layout(creation.get());
@@ -244,15 +276,14 @@ struct InputFile::Impl {
       throw error(object, "its data are in an external file, expected them in this one",
                   "Copy the data into this file.");
     }
-    bool deflated = false;
-    check_filters(creation.get(), object, deflated);
+    const std::vector<ChunkFilter> filters = filters_of(creation.get(), object);
 
     const auto declared = product(shape, H5Tget_size(type));
     const std::string declares = "shape " + shape_text(shape) + " declares " +
                                  (declared ? std::to_string(*declared) : "more than 2^64") + " bytes";
     const std::string of_file = "the file has " + std::to_string(file_bytes) + " bytes";
     if (!declared) throw error(object, declares + ", " + of_file, damaged);
-    if (*declared == 0) return;
+    if (*declared == 0) return std::nullopt;
     const auto refuse_size = [&](std::uint64_t stored) {
       return error(object, declares + ", found " + std::to_string(stored) + " stored, " + of_file, damaged);
     };
@@ -280,6 +311,7 @@ struct InputFile::Impl {
           __builtin_mul_overflow(*chunk_count, *chunk_bytes, &in_chunks)) {
         throw refuse_size(0);
       }
+      const bool deflated = std::ranges::find(filters, ChunkFilter::Kind::deflate, &ChunkFilter::kind) != filters.end();
       const std::uint64_t stored = H5Dget_storage_size(dataset);
       if (stored == 0) throw never_written();
       if (stored > file_bytes || in_chunks / (deflated ? largest_deflate_ratio : 1) > stored) throw refuse_size(stored);
@@ -291,18 +323,22 @@ struct InputFile::Impl {
             "expected " + std::to_string(*chunk_count) + " chunks, found " + std::to_string(written) + " written",
             "Fill the dataset and close the file.");
       }
-      return;
+      unsigned options = 0;
+      if (H5Pget_chunk_opts(creation.get(), &options) < 0) throw damage(object);
+      return ChunkLayout{shape, chunk_shape, filters, (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) == 0};
     }
+    if (!filters.empty()) throw error(object, "it has filters, but no chunks", damaged);
     if (layout == H5D_CONTIGUOUS) {
       const haddr_t offset = H5Dget_offset(dataset);
       if (offset == HADDR_UNDEF) throw never_written();
       const std::uint64_t stored = H5Dget_storage_size(dataset);
       if (stored < *declared || *declared > file_bytes || offset > file_bytes - *declared) throw refuse_size(stored);
-      return;
+      return std::nullopt;
     }
     if (layout != H5D_COMPACT) throw error(object, "its storage layout is unknown", damaged);
     const std::uint64_t stored = H5Dget_storage_size(dataset);
     if (stored < *declared) throw refuse_size(stored);
+    return std::nullopt;
   }
 
   const OpenDataset& open(const std::string& object) {
@@ -323,7 +359,7 @@ struct InputFile::Impl {
     opened.handle = {H5Dopen2(file.get(), object.c_str(), H5P_DEFAULT), H5Dclose};
     if (!opened.handle.valid()) throw damage(object);
     const Hdf5Handle space(H5Dget_space(opened.handle.get()), H5Sclose);
-    const Hdf5Handle type(H5Dget_type(opened.handle.get()), H5Tclose);
+    Hdf5Handle type(H5Dget_type(opened.handle.get()), H5Tclose);
     if (!space.valid() || !type.valid()) throw damage(object);
     if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) {
       throw error(object, "it holds no data", "Store numbers in it.");
@@ -332,13 +368,27 @@ struct InputFile::Impl {
     opened.info.type = element_type(type.get());
     opened.info.type_name = type_text(type.get());
     if (opened.info.type != ElementType::other) {
-      check_stored(opened.handle.get(), space.get(), type.get(), object, opened.info.shape);
+      auto chunks = check_stored(opened.handle.get(), space.get(), type.get(), object, opened.info.shape);
+      if (chunks) opened.chunks = std::make_unique<ChunkedDataset>(std::move(*chunks), std::move(type));
     }
     return datasets.emplace(object, std::move(opened)).first->second;
   }
 
-  [[nodiscard]] std::optional<OpenAttribute> attribute(const std::string& object, const std::string& name) const {
-    if (kind(object) == ObjectKind::none) return std::nullopt;
+  /// Whether an object is there, and its attributes can be decoded.
+  [[nodiscard]] bool has_object(const std::string& object) {
+    if (kind(object) == ObjectKind::none) return false;
+    if (sound_attributes.contains(object)) return true;
+    H5O_info_t info{};
+    if (H5Oget_info_by_name2(file.get(), object.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) throw damage(object);
+    if (has_usual_addresses && !has_sound_attributes(*bytes, base, info.addr)) {
+      throw error(object, "the sizes of an attribute contradict each other", damaged);
+    }
+    sound_attributes.insert(object);
+    return true;
+  }
+
+  [[nodiscard]] std::optional<OpenAttribute> attribute(const std::string& object, const std::string& name) {
+    if (!has_object(object)) return std::nullopt;
     const htri_t exists = H5Aexists_by_name(file.get(), object.c_str(), name.c_str(), H5P_DEFAULT);
     if (exists < 0) throw damage(object);
     if (exists == 0) return std::nullopt;
@@ -357,22 +407,38 @@ struct InputFile::Impl {
   }
 };
 
-InputFile::InputFile(const std::string& path) : impl_(std::make_unique<Impl>()) {
+InputFile::InputFile(const std::string& path) : impl_(std::make_unique<Impl>(path)) {
   const QuietHdf5 quiet;
-  impl_->path = path;
-  impl_->file_bytes = check_readable(path);
-  if (H5Fis_hdf5(path.c_str()) <= 0) {
-    throw Error(ErrorKind::bad_input, "cannot use " + path +
-                                          " (it is not an HDF5 file). Give an HDF5 file as FORMAT.md describes; other "
-                                          "formats have to be imported first.");
+  InputBytes& bytes = *impl_->bytes;
+  const auto refuse = [&](const std::string& why_and_remedy) {
+    return Error(ErrorKind::bad_input, "cannot use " + path + " (" + why_and_remedy);
+  };
+  const auto refuse_failure = [&] { return refuse(bytes.why() + "). " + bytes.remedy()); };
+  if (!has_hdf5_signature(bytes)) {
+    if (bytes.has_failed()) throw refuse_failure();
+    if (bytes.size() == 0) throw refuse("it is empty, 0 bytes). Write it anew.");
+    throw refuse(
+        "it is not an HDF5 file). Give an HDF5 file as FORMAT.md describes; other formats have to be imported first.");
   }
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
-  H5Pset_cache(access.get(), 0, 12421, chunk_cache_bytes, 0.75);
+  impl_->driver = {use_input_driver(access.get(), impl_->bytes), H5FDunregister};
+  if (!impl_->driver.valid()) throw refuse("HDF5: " + hdf5_error_text() + "). Please report this.");
   impl_->file = {H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
   if (!impl_->file.valid()) {
-    throw Error(ErrorKind::bad_input, "cannot use " + path + " (" + open_failure(hdf5_error_text()));
+    if (bytes.has_failed()) throw refuse_failure();
+    throw refuse(bytes.is_locked_elsewhere() ? "another program has it open for writing). Wait for it to end."
+                                             : open_failure(hdf5_error_text()));
   }
+  const Hdf5Handle creation(H5Fget_create_plist(impl_->file.get()), H5Pclose);
+  hsize_t user_block = 0;
+  std::size_t address_bytes = 0, length_bytes = 0;
+  if (H5Pget_userblock(creation.get(), &user_block) < 0 ||
+      H5Pget_sizes(creation.get(), &address_bytes, &length_bytes) < 0) {
+    throw impl_->damage("/");
+  }
+  impl_->base = user_block;
+  impl_->has_usual_addresses = address_bytes == 8 && length_bytes == 8;
 }
 
 InputFile::~InputFile() {
@@ -426,10 +492,10 @@ const DatasetInfo& InputFile::float_dataset(const std::string& object) const {
 }
 
 template <class T>
-void InputFile::read(const std::string& object, std::initializer_list<IndexRange> leading, T* values) const {
+void InputFile::read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const {
   const QuietHdf5 quiet;
   const OpenDataset& opened = impl_->open(object);
-  std::vector<hsize_t> start(opened.info.shape.size(), 0), count(opened.info.shape.begin(), opened.info.shape.end());
+  std::vector<std::int64_t> start(opened.info.shape.size(), 0), count = opened.info.shape;
   if (leading.size() > start.size()) throw Error(ErrorKind::internal, object + " has fewer axes than were asked for.");
   std::size_t axis = 0;
   for (const auto& [first, length] : leading) {
@@ -439,28 +505,52 @@ void InputFile::read(const std::string& object, std::initializer_list<IndexRange
                                         std::to_string(length) + ") of " + object + " of " + impl_->path + " (it has " +
                                         std::to_string(all) + "). Ask for what is there.");
     }
-    start[axis] = static_cast<hsize_t>(first);
-    count[axis] = static_cast<hsize_t>(length);
+    start[axis] = first;
+    count[axis] = length;
     ++axis;
   }
-  if (std::ranges::find(count, hsize_t{0}) != count.end()) return;
-  const Hdf5Handle file_space(H5Dget_space(opened.handle.get()), H5Sclose);
-  const int rank = static_cast<int>(count.size());
-  const Hdf5Handle memory_space(rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, count.data(), nullptr),
-                                H5Sclose);
-  if (rank > 0) {
-    H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
+  if (std::ranges::find(count, 0) != count.end()) return;
+  if (opened.chunks) {
+    const auto wrong =
+        opened.chunks->read(opened.handle.get(), *impl_->bytes, native_type<T>(), sizeof(T), start, count, values);
+    if (wrong) throw wrong->empty() ? impl_->damage(object) : error(object, *wrong, damaged);
+  } else {
+    const std::vector<hsize_t> first(start.begin(), start.end()), length(count.begin(), count.end());
+    const Hdf5Handle file_space(H5Dget_space(opened.handle.get()), H5Sclose);
+    const int rank = static_cast<int>(count.size());
+    const Hdf5Handle memory_space(rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, length.data(), nullptr),
+                                  H5Sclose);
+    if (rank > 0) {
+      H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, first.data(), nullptr, length.data(), nullptr);
+    }
+    if (H5Dread(opened.handle.get(), native_type<T>(), memory_space.get(), file_space.get(), H5P_DEFAULT, values) < 0) {
+      throw impl_->damage(object);
+    }
   }
-  if (H5Dread(opened.handle.get(), native_type<T>(), memory_space.get(), file_space.get(), H5P_DEFAULT, values) < 0) {
-    throw impl_->damage(object);
-  }
+  if (!impl_->bytes->check_unchanged()) throw impl_->damage(object);
 }
 
-template void InputFile::read(const std::string&, std::initializer_list<IndexRange>, float*) const;
-template void InputFile::read(const std::string&, std::initializer_list<IndexRange>, double*) const;
-template void InputFile::read(const std::string&, std::initializer_list<IndexRange>, std::int8_t*) const;
-template void InputFile::read(const std::string&, std::initializer_list<IndexRange>, std::int32_t*) const;
-template void InputFile::read(const std::string&, std::initializer_list<IndexRange>, std::int64_t*) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, float*) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, double*) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int8_t*) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int32_t*) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int64_t*) const;
+
+std::vector<std::string> InputFile::attributes(const std::string& object) const {
+  const QuietHdf5 quiet;
+  std::vector<std::string> names;
+  if (!impl_->has_object(object)) return names;
+  const auto list = [](hid_t, const char* name, const H5A_info_t*, void* data) -> herr_t {
+    static_cast<std::vector<std::string>*>(data)->emplace_back(name);
+    return 0;
+  };
+  hsize_t position = 0;
+  if (H5Aiterate_by_name(impl_->file.get(), object.c_str(), H5_INDEX_NAME, H5_ITER_INC, &position, list, &names,
+                         H5P_DEFAULT) < 0) {
+    throw impl_->damage(object);
+  }
+  return names;
+}
 
 std::optional<std::vector<std::int64_t>> InputFile::integers(const std::string& object,
                                                              const std::string& attribute) const {
@@ -470,7 +560,7 @@ std::optional<std::vector<std::int64_t>> InputFile::integers(const std::string& 
   // h5py stores a Boolean as an enumeration of 0 and 1.
   const bool is_enumeration = H5Tget_class(opened->type.get()) == H5T_ENUM;
   const Hdf5Handle type(is_enumeration ? H5Tget_super(opened->type.get()) : H5Tcopy(opened->type.get()), H5Tclose);
-  if (H5Tget_class(type.get()) != H5T_INTEGER || H5Tget_size(type.get()) > 8) {
+  if (!is_integer(type.get())) {
     throw error(object + "@" + attribute, "expected integers, found " + type_text(opened->type.get()),
                 "Store it as an array of integers.");
   }
@@ -487,10 +577,10 @@ std::optional<double> InputFile::number(const std::string& object, const std::st
   const QuietHdf5 quiet;
   const auto opened = impl_->attribute(object, attribute);
   if (!opened) return std::nullopt;
-  const H5T_class_t found = H5Tget_class(opened->type.get());
-  if ((found != H5T_INTEGER && found != H5T_FLOAT) || H5Tget_size(opened->type.get()) > 8 || opened->count != 1) {
+  const hid_t type = opened->type.get();
+  if ((!is_integer(type) && !is_float(type)) || opened->count != 1) {
     throw error(object + "@" + attribute,
-                "expected one number, found " + std::to_string(opened->count) + " of " + type_text(opened->type.get()),
+                "expected one number, found " + std::to_string(opened->count) + " of " + type_text(type),
                 "Store it as one number.");
   }
   double value = 0;
@@ -505,7 +595,7 @@ std::optional<std::vector<std::string>> InputFile::strings(const std::string& ob
   if (!opened) return std::nullopt;
   const std::string name = object + "@" + attribute;
   const hid_t type = opened->type.get();
-  if (H5Tget_class(type) != H5T_STRING) {
+  if (!is_string(type)) {
     throw error(name, "expected a string, found " + type_text(type), "Store it as a string.");
   }
   const auto check_length = [&](std::size_t length) {

@@ -1,9 +1,11 @@
 // An HDF5 file from a stranger, opened read-only and believed in nothing. Private to io/.
 //
 // What is refused, by name: links that are not hard (soft, external, user-defined), external storage, virtual datasets,
-// filters other than shuffle, deflate and fletcher32, variable-length data in datasets, datasets that were never
-// written, and datasets that declare more bytes than the file can hold. A declared size is compared with the stored
-// bytes before anybody allocates memory for it.
+// filters other than shuffle, deflate and fletcher32, chunks that come out with other bytes than they declare,
+// variable-length data in datasets, types other than those of the standards, datasets that were never written, and
+// datasets that declare more bytes than the file can hold. A declared size is compared with the stored bytes before
+// anybody allocates memory for it, a byte that is not in the file when it is read is an error, and so is a file that
+// changes meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +30,7 @@ struct DatasetInfo {
 };
 
 /// Indices [first, first + count) of one axis.
-struct IndexRange {
+struct AxisRange {
   std::int64_t first = 0, count = 0;
 };
 
@@ -37,7 +39,10 @@ enum class ObjectKind { none, group, dataset, other };
 /// "(3, 4)"
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
-/// `text` fit for a message: quoted, control characters replaced, cut after 64 bytes.
+/// `text` fit for a message: control characters replaced.
+std::string printable(std::string text);
+
+/// The same, quoted and cut after 64 bytes.
 std::string quoted(const std::string& text);
 
 class InputFile {
@@ -65,7 +70,10 @@ class InputFile {
   /// Elements of `object`: the given ranges of its first axes, all of the others, converted to T (float, double,
   /// int8, int32 or int64).
   template <class T>
-  void read(const std::string& object, std::initializer_list<IndexRange> leading, T* values) const;
+  void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const;
+
+  /// The names of an object's attributes, sorted. Empty where the object does not exist.
+  [[nodiscard]] std::vector<std::string> attributes(const std::string& object) const;
 
   /// Attributes; nothing where there is none by that name. The wrong type or size is an error; Booleans are integers.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> integers(const std::string& object,

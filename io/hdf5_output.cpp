@@ -201,8 +201,6 @@ void Hdf5Output::create_filled(const std::string& dataset, ElementType type, con
   impl_->create(dataset, type, shape, fill);
 }
 
-bool Hdf5Output::exists(const std::string& object) const { return impl_->datasets.contains(object); }
-
 void Hdf5Output::create_group(const std::string& group) {
   const QuietHdf5 quiet;
   impl_->throw_latched();
@@ -212,7 +210,7 @@ void Hdf5Output::create_group(const std::string& group) {
 }
 
 template <class T>
-void Hdf5Output::write(const std::string& dataset, std::initializer_list<IndexRange> leading, const T* values) {
+void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRange> leading, const T* values) {
   const QuietHdf5 quiet;
   impl_->throw_latched();
   const auto found = impl_->datasets.find(dataset);
@@ -247,11 +245,11 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<IndexRa
   opened.unwritten -= std::min(written, opened.unwritten);
 }
 
-template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const float*);
-template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const double*);
-template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const std::int8_t*);
-template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const std::int32_t*);
-template void Hdf5Output::write(const std::string&, std::initializer_list<IndexRange>, const std::int64_t*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const float*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const double*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::int8_t*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::int32_t*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::int64_t*);
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, const std::string& value) {
   const QuietHdf5 quiet;

@@ -29,12 +29,11 @@ class Hdf5Output {
   void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape);
   /// A dataset that may stay unwritten in part: those elements are `fill` (0 or NaN).
   void create_filled(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape, double fill);
-  [[nodiscard]] bool exists(const std::string& object) const;
   void create_group(const std::string& group);
 
   /// Writes the given ranges of the first axes, all of the others; T as in InputFile::read. No element twice.
   template <class T>
-  void write(const std::string& dataset, std::initializer_list<IndexRange> leading, const T* values);
+  void write(const std::string& dataset, std::initializer_list<AxisRange> leading, const T* values);
 
   /// Attributes of a group or dataset that exists; one by that name is replaced.
   void attribute(const std::string& object, const std::string& name, const std::string& value);

@@ -13,9 +13,28 @@
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_input.hpp"
 #include "io/hdf5_units.hpp"
+#include "io/known_names.hpp"
 
 namespace smallbatch {
 namespace {
+
+/// What io/FORMAT.md names of a set: attributes of its group; datasets, and their attributes.
+struct KnownNames {
+  std::vector<std::string> attributes;
+  std::map<std::string, std::vector<std::string>> datasets;
+};
+
+const KnownNames solve_names{{"uplo", "compute"}, {{"A", {}}, {"b", {}}}};
+const KnownNames potential_names{
+    {"targets", "shape", "field", "softening", "cutoff", "dielectric", "output_unit", "temperature", "particles"},
+    {{"position", {"unit"}},
+     {"charge", {"unit"}},
+     {"offset", {}},
+     {"origin", {"unit"}},
+     {"spacing", {"unit"}},
+     {"points", {"unit"}},
+     {"point_offset", {}},
+     {"group", {}}}};
 
 /// Where a potential set's charges and points come from.
 struct ChargeSource {
@@ -52,24 +71,46 @@ struct ProblemReader::Impl {
   std::vector<SolveSet> solve_sets;
   std::vector<PotentialSet> potential_sets;
   std::vector<std::string> warnings;
+  std::vector<std::string> without_unit;  ///< positions
+  std::vector<std::string> notes;
   std::map<std::string, ChargeSource> sources;
+  bool is_newer = false;  ///< of a newer minor version, which may name what this one does not
 
-  /// Names of a lane's sets; each must be a group.
-  [[nodiscard]] std::vector<std::string> set_names(const std::string& lane) const {
-    auto names = file.members(lane);
-    for (const std::string& name : names) {
-      if (file.kind(lane + "/" + name) != ObjectKind::group) {
-        throw file.error(lane + "/" + name, "expected a group (a problem set), found a dataset",
-                         "Put the set's datasets into a group.");
+  /// What nobody would look at is refused: a unit under another name would be no unit.
+  void check_attributes(const std::string& object, const std::vector<std::string>& known) {
+    for (const std::string& unknown : unknown_attributes(file, object, known)) {
+      if (!is_newer) {
+        throw file.error(object, unknown, "Correct its name or remove it; FORMAT.md lists the attributes.");
+      }
+      warnings.push_back(object + " of " + file.path() + ": " + unknown + ", and not read.");
+    }
+  }
+
+  /// Refuses unknown attributes, and datasets that probably should be the known ones that are missing.
+  void check_names(const std::string& group, const KnownNames& known) {
+    check_attributes(group, known.attributes);
+    const std::vector<std::string> members = file.members(group);
+    std::vector<std::string> missing;
+    for (const auto& [name, attributes] : known.datasets) {
+      if (std::ranges::find(members, name) == members.end()) {
+        missing.push_back(name);
+      } else {
+        check_attributes(group + "/" + name, attributes);
       }
     }
-    return names;
+    for (const std::string& name : members) {
+      const auto meant = known.datasets.contains(name) || is_newer ? std::nullopt : nearest_name(name, missing);
+      if (meant) {
+        throw file.error(group, "its dataset " + quoted(name) + " is unknown: did you mean " + quoted(*meant) + "?",
+                         "Correct its name or move it elsewhere.");
+      }
+    }
   }
 
   void warn_of_unused(const std::string& group, const std::vector<std::string>& used) {
     for (const std::string& name : file.members(group)) {
       if (std::ranges::find(used, name) == used.end()) {
-        warnings.push_back(group + "/" + name + " of " + file.path() + " is not used.");
+        warnings.push_back(printable(group + "/" + name) + " of " + file.path() + " is not used.");
       }
     }
   }
@@ -109,6 +150,7 @@ struct ProblemReader::Impl {
     const std::string group = solve_path(name), a = group + "/A", b = group + "/b";
     SolveSet set;
     set.name = name;
+    check_names(group, solve_names);
     const DatasetInfo& matrices = file.float_dataset(a);
     set.type = scalar_type(matrices.type);
     const auto& shape = matrices.shape;
@@ -178,7 +220,7 @@ struct ProblemReader::Impl {
     warnings.insert(warnings.end(), of_particles.begin(), of_particles.end());
   }
 
-  void open_charges(PotentialSet& set, ChargeSource& source) const {
+  void open_charges(PotentialSet& set, ChargeSource& source) {
     const std::string group = potential_path(set.name), position = group + "/position", charge = group + "/charge";
     const DatasetInfo& positions = file.float_dataset(position);
     if (positions.shape.size() != 2 || positions.shape[1] != 3) {
@@ -197,7 +239,9 @@ struct ProblemReader::Impl {
       set.offset = read_offset(file, offset, positions.shape[0], "charges");
     }
     set.batch = static_cast<std::int64_t>(set.offset.size()) - 1;
-    source.unit_in_angstrom = length_unit(file, position).value_or(1);
+    const auto unit = length_unit(file, position);
+    if (!unit) without_unit.push_back(position);
+    source.unit_in_angstrom = unit.value_or(1);
     source.charge_unit_in_e = charge_unit(file, charge).value_or(1);
   }
 
@@ -250,6 +294,7 @@ struct ProblemReader::Impl {
     const std::string group = potential_path(name);
     PotentialSet set;
     set.name = name;
+    check_names(group, potential_names);
     read_potential_attributes(file, set);
     ChargeSource source;
     const auto particles = file.string(group, "particles");
@@ -291,7 +336,7 @@ struct ProblemReader::Impl {
   }
 
   /// Groups of a range of the set's charges.
-  void read_groups(const PotentialSet& set, const ChargeSource& source, const IndexRange& charges,
+  void read_groups(const PotentialSet& set, const ChargeSource& source, const AxisRange& charges,
                    std::vector<std::int8_t>& group) const {
     const std::string name = potential_path(set.name) + "/group";
     group.resize(static_cast<std::size_t>(charges.count));
@@ -304,16 +349,30 @@ struct ProblemReader::Impl {
   }
 
   void open() {
-    check_format(file, warnings);
+    is_newer = check_format(file, warnings) > format_minor;
     if (is_result_file(file)) {
       throw Error(ErrorKind::bad_input, "cannot use " + file.path() +
                                             " (it is a results file, expected problems). Give the file that the "
                                             "results were made from.");
     }
-    for (const std::string& name : set_names("/solve")) solve_sets.push_back(open_solve_set(name));
-    for (const std::string& name : set_names("/potential")) potential_sets.push_back(open_potential_set(name));
+    for (const std::string& name : file.members("/")) {
+      const auto meant =
+          name == "solve" || name == "potential" ? std::nullopt : nearest_name(name, {"solve", "potential"});
+      if (meant) {
+        warnings.push_back("/" + printable(name) + " of " + file.path() + " is not used: did you mean /" + *meant +
+                           "?");
+      }
+    }
+    for (const char* lane : {"/solve", "/potential"}) check_attributes(lane, {});
+    for (const std::string& name : set_names(file, "/solve")) solve_sets.push_back(open_solve_set(name));
+    for (const std::string& name : set_names(file, "/potential")) potential_sets.push_back(open_potential_set(name));
     if (solve_sets.empty() && potential_sets.empty()) {
       throw file.error("/", "it has no problem set", "Add a group under /solve or /potential, as FORMAT.md says.");
+    }
+    if (!without_unit.empty()) {
+      const std::size_t more = without_unit.size() - 1;
+      notes.push_back(without_unit.front() + (more > 0 ? " and " + std::to_string(more) + " more" : "") + " of " +
+                      file.path() + (more > 0 ? " have" : " has") + " no unit: read as angstrom.");
     }
   }
 };
@@ -326,6 +385,7 @@ const std::string& ProblemReader::path() const { return impl_->file.path(); }
 const std::vector<SolveSet>& ProblemReader::solve_sets() const { return impl_->solve_sets; }
 const std::vector<PotentialSet>& ProblemReader::potential_sets() const { return impl_->potential_sets; }
 const std::vector<std::string>& ProblemReader::warnings() const { return impl_->warnings; }
+const std::vector<std::string>& ProblemReader::notes() const { return impl_->notes; }
 
 template <class T>
 void ProblemReader::read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const {

@@ -12,7 +12,8 @@ namespace smallbatch {
 /// Opening reads and checks everything but the numbers: format version, names, ranks, types, shapes, offsets, units,
 /// that every dataset is whole, and that nothing leads out of the file. Throws Error: missing_file where the file
 /// cannot be opened for reading, bad_input for everything else, in one sentence that names file, dataset and index,
-/// what was expected and what was found, and what to do.
+/// what was expected and what was found, and what to do. Reading throws bad_input, too: where a byte is no longer there
+/// or cannot be read, where the file has changed since it was opened, and where a chunk does not come out as declared.
 ///
 /// HDF5 allows one call at a time in a process: threads that use readers and writers, also different ones, take turns.
 class ProblemReader {
@@ -27,6 +28,8 @@ class ProblemReader {
   [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const;
   /// Sentences for the user's log: a newer minor version, datasets that are not used, ...
   [[nodiscard]] const std::vector<std::string>& warnings() const;
+  /// Others, of what is no cause for concern: a unit that was taken where the file names none.
+  [[nodiscard]] const std::vector<std::string>& notes() const;
 
   /// Systems [first, first + count) of the set into block.a and block.b; the block is resized. T is the set's type.
   template <class T>

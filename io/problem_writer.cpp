@@ -73,7 +73,7 @@ void ProblemWriter::write_charges(const PotentialSet& set, std::int64_t first_ch
                                       " charges and " + std::to_string(position.size()) +
                                       " coordinates (expected 3 per charge). Give both for the same charges.");
   }
-  const IndexRange charges{first_charge, static_cast<std::int64_t>(charge.size())};
+  const AxisRange charges{first_charge, static_cast<std::int64_t>(charge.size())};
   impl_->file.write(group + "/position", {charges}, position.data());
   impl_->file.write(group + "/charge", {charges}, charge.data());
 }

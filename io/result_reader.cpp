@@ -1,5 +1,8 @@
 #include "io/result_reader.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_input.hpp"
 
@@ -26,6 +29,28 @@ struct ResultReader::Impl {
   void expect_numbers(const std::string& dataset, const std::string& type, std::int64_t batch) const {
     expect_type_name(dataset, type);
     expect_shape(file, dataset, {batch});
+  }
+
+  /// A text attribute that says what it must say.
+  void expect_text(const std::string& object, const std::string& attribute, const std::string& expected) const {
+    const auto found = file.string(object, attribute);
+    if (found == expected) return;
+    throw file.error(object + "@" + attribute,
+                     "expected " + quoted(expected) + ", found " + (found ? quoted(*found) : "nothing"),
+                     "Write the results anew.");
+  }
+
+  /// V, E and the energy are in the unit that the set names, and lengths in angstrom.
+  void expect_units(const PotentialSet& set) const {
+    const std::string group = potential_path(set.name), unit = potential_unit_name(set.output_unit);
+    expect_text(group + "/V", "unit", unit);
+    if (set.has_field) expect_text(group + "/E", "unit", field_unit_name(set.output_unit));
+    if (set.has_groups) expect_text(group + "/energy", "unit", energy_unit_name(set.output_unit));
+    if (has_statistics) {
+      for (const char* statistic : {"/V_min", "/V_max", "/V_mean"}) expect_text(group + statistic, "unit", unit);
+    }
+    if (set.targets != TargetKind::lattice) return;
+    for (const char* place : {"/origin", "/spacing"}) expect_text(group + place, "unit", "angstrom");
   }
 
   /// The type and shape that a solution or an inverse tells.
@@ -72,10 +97,12 @@ struct ResultReader::Impl {
     const std::string group = solve_path(name);
     SolveSet set;
     set.name = name;
-    if (file.string(group, "compute") == compute_log_determinant)
+    if (file.string(group, "compute")) {
+      expect_text(group, "compute", compute_log_determinant);
       open_determinants(group, set);
-    else
+    } else {
       open_answer(group, set);
+    }
     expect_numbers(group + "/info", "int32", set.batch);
     if (!has_numbers) return set;
     const std::string type = set.type == ScalarType::float32 ? "float32" : "float64";
@@ -119,6 +146,7 @@ struct ResultReader::Impl {
       }
     }
     read_potential_lengths(file, set, 1);
+    expect_units(set);
     return set;
   }
 
@@ -133,8 +161,8 @@ struct ResultReader::Impl {
                                             " (it is not a results file: /provenance has no kind \"results\"). Give a "
                                             "file that smallbatch run wrote.");
     }
-    for (const std::string& name : file.members("/solve")) solve_sets.push_back(open_solve_set(name));
-    for (const std::string& name : file.members("/potential")) potential_sets.push_back(open_potential_set(name));
+    for (const std::string& name : set_names(file, "/solve")) solve_sets.push_back(open_solve_set(name));
+    for (const std::string& name : set_names(file, "/potential")) potential_sets.push_back(open_potential_set(name));
   }
 };
 
@@ -173,7 +201,7 @@ void ResultReader::read(const PotentialSet& set, PotentialBlock<T>& block) const
   expect_type(scalar_type_of<T>, set.type, set.name);
   expect_range(block.first, block.count, set.batch, set.name);
   const std::string group = potential_path(set.name);
-  const IndexRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
+  const AxisRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
   const auto values = [&](const char* name, std::int64_t per_target, std::vector<T>& into) {
     const std::int64_t first = set.targets_before(block.first);
     const bool on_lattices = set.targets == TargetKind::lattice;
@@ -220,7 +248,7 @@ std::vector<double> ResultReader::read_potential(const PotentialSet& set, std::i
 }
 
 VerificationSummary ResultReader::verification(const std::string& lane, const std::string& set) const {
-  const std::string group = "/verification/" + lane + "/" + set;
+  const std::string group = verification_path(lane, set);
   VerificationSummary summary;
   if (impl_->file.kind(group) == ObjectKind::none) return summary;
   auto integer = [&](const char* name) {
@@ -234,6 +262,71 @@ VerificationSummary ResultReader::verification(const std::string& lane, const st
   summary.worst_index = integer("worst_index");
   summary.worst_error_over_bound = impl_->file.number(group, "worst_error_over_bound").value_or(0);
   return summary;
+}
+
+void ResultReader::check_verification(const std::string& lane, const std::string& set, std::int64_t batch) const {
+  const InputFile& file = impl_->file;
+  const std::string group = verification_path(lane, set);
+  const auto refuse = [&](const std::string& object, const std::string& expected, const std::string& found) {
+    throw file.error(object, "expected " + expected + ", found " + found,
+                     "These verdicts were changed: run the problem file again.");
+  };
+  if (file.kind(group) != ObjectKind::group) {
+    throw file.error("/verification/" + lane, "it has no group " + quoted(set), "Run the problem file again.");
+  }
+  const VerificationSummary stored = verification(lane, set);
+  VerificationSummary found;
+  const std::string verdict = group + "/verdict", error = group + "/error_over_bound";
+  // Before 1.3 systems of an empty set had no verdicts.
+  if (batch > 0 || file.kind(verdict) != ObjectKind::none) {
+    impl_->expect_numbers(verdict, "int8", batch);
+    impl_->expect_numbers(error, "float32", batch);
+  }
+  bool is_worst_there = stored.worst_index == -1;
+  constexpr std::int64_t at_once = 1 << 20;
+  for (std::int64_t first = 0; first < batch; first += at_once) {
+    const std::int64_t count = std::min(at_once, batch - first);
+    std::vector<std::int8_t> verdicts(static_cast<std::size_t>(count));
+    std::vector<float> errors(verdicts.size());
+    file.read(verdict, {{first, count}}, verdicts.data());
+    file.read(error, {{first, count}}, errors.data());
+    for (std::size_t i = 0; i < verdicts.size(); ++i) {
+      const std::int64_t index = first + static_cast<std::int64_t>(i);
+      const std::string place = "[" + std::to_string(index) + "]";
+      const float worst = errors[i];
+      switch (static_cast<Verdict>(verdicts[i])) {
+        case Verdict::not_checked:
+          if (!std::isnan(worst)) refuse(error + place, "NaN where nothing was checked", std::to_string(worst));
+          continue;
+        case Verdict::agreed:
+          if (!(worst >= 0 && worst <= 1)) refuse(error + place, "0 to 1 as the verdict says", std::to_string(worst));
+          ++found.agreed;
+          break;
+        case Verdict::disagreed:  // the error may have been rounded to 1
+          if (!(worst >= 1)) refuse(error + place, "more than 1 as the verdict says", std::to_string(worst));
+          ++found.disagreed;
+          break;
+        default:
+          refuse(verdict + place, "0, 1 or 2", std::to_string(verdicts[i]));
+      }
+      ++found.checked;
+      found.worst_error_over_bound = std::max(found.worst_error_over_bound, static_cast<double>(worst));
+      is_worst_there = is_worst_there || (index == stored.worst_index && worst == stored.worst_error_over_bound);
+    }
+  }
+  const auto expect_total = [&](const char* name, auto expected, auto total) {
+    if (expected != total) {
+      refuse(group + "@" + name, std::to_string(expected) + " as its verdicts say", std::to_string(total));
+    }
+  };
+  expect_total("checked", found.checked, stored.checked);
+  expect_total("agreed", found.agreed, stored.agreed);
+  expect_total("disagreed", found.disagreed, stored.disagreed);
+  expect_total("worst_error_over_bound", found.worst_error_over_bound, stored.worst_error_over_bound);
+  if (!is_worst_there || (stored.worst_index == -1) != (found.checked == 0)) {
+    refuse(group + "@worst_index", found.checked == 0 ? "-1" : "the index of the worst error",
+           std::to_string(stored.worst_index));
+  }
 }
 
 std::string ResultReader::provenance(const std::string& key) const {

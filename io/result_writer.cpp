@@ -62,6 +62,14 @@ void write_vtkhdf(Hdf5Output& file, const PotentialSet& set) {
 struct ResultWriter::Impl {
   Hdf5Output file;
   bool has_vtkhdf = false;
+
+  /// What is not written later says that nothing was checked.
+  void add_verdicts(const std::string& lane, const std::string& set, std::int64_t batch) {
+    const std::string group = verification_path(lane, set);
+    file.create_filled(group + "/verdict", ElementType::int8, {batch}, static_cast<double>(Verdict::not_checked));
+    file.create_filled(group + "/error_over_bound", ElementType::float32, {batch},
+                       std::numeric_limits<double>::quiet_NaN());
+  }
 };
 
 ResultWriter::ResultWriter(const std::string& path, bool overwrite)
@@ -92,12 +100,13 @@ void ResultWriter::add(const SolveSet& set) {
   impl_->file.create(group + "/log_determinant", ElementType::float64, {set.batch});
   impl_->file.create(group + "/repaired", ElementType::int32, {set.batch});
   impl_->file.create(group + "/perturbation", type, {set.batch});
+  impl_->add_verdicts("solve", set.name, set.batch);
 }
 
 template <class T>
 void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   const std::string group = solve_path(set.name);
-  const IndexRange systems{block.first, block.count};
+  const AxisRange systems{block.first, block.count};
   if (!set.shape.determinant_only) {
     impl_->file.write(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {systems}, block.x.data());
     impl_->file.write(group + "/backward_error", {systems}, block.backward_error.data());
@@ -136,6 +145,7 @@ void ResultWriter::add(const PotentialSet& set, ScalarType type) {
     file.write(name, {}, (at_points ? set.point_offset : set.offset).data());
   }
   write_potential_attributes(file, set);
+  impl_->add_verdicts("potential", set.name, set.batch);
   if (!impl_->has_vtkhdf && set.targets == TargetKind::lattice && set.batch > 0) {
     write_vtkhdf(file, set);
     impl_->has_vtkhdf = true;
@@ -145,7 +155,7 @@ void ResultWriter::add(const PotentialSet& set, ScalarType type) {
 template <class T>
 void ResultWriter::write(const PotentialSet& set, const PotentialBlock<T>& block) {
   const std::string group = potential_path(set.name);
-  const IndexRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
+  const AxisRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
   const auto write_values = [&](const char* name, const std::vector<T>& values) {
     if (set.targets == TargetKind::lattice) {
       impl_->file.write(group + name, {problems, planes}, values.data());
@@ -166,24 +176,16 @@ void ResultWriter::write_statistics(const PotentialSet& set, const PotentialStat
   impl_->file.write(group + "/V_mean", {}, statistics.mean.data());
 }
 
-void ResultWriter::write_verdicts(const std::string& lane, const std::string& set, std::int64_t batch,
-                                  std::int64_t first, std::span<const Verdict> verdict,
-                                  std::span<const float> error_over_bound) {
-  const std::string group = "/verification/" + lane + "/" + set;
-  if (!impl_->file.exists(group + "/verdict")) {
-    impl_->file.create_filled(group + "/verdict", ElementType::int8, {batch},
-                              static_cast<double>(Verdict::not_checked));
-    impl_->file.create_filled(group + "/error_over_bound", ElementType::float32, {batch},
-                              std::numeric_limits<double>::quiet_NaN());
-  }
-  const IndexRange problems{first, static_cast<std::int64_t>(verdict.size())};
+void ResultWriter::write_verdicts(const std::string& lane, const std::string& set, std::int64_t first,
+                                  std::span<const Verdict> verdict, std::span<const float> error_over_bound) {
+  const std::string group = verification_path(lane, set);
+  const AxisRange problems{first, static_cast<std::int64_t>(verdict.size())};
   impl_->file.write(group + "/verdict", {problems}, reinterpret_cast<const std::int8_t*>(verdict.data()));
   impl_->file.write(group + "/error_over_bound", {problems}, error_over_bound.data());
 }
 
 void ResultWriter::write_summary(const std::string& lane, const std::string& set, const VerificationSummary& summary) {
-  const std::string group = "/verification/" + lane + "/" + set;
-  if (!impl_->file.exists(group + "/verdict")) impl_->file.create_group(group);
+  const std::string group = verification_path(lane, set);
   impl_->file.attribute(group, "criterion", summary.criterion);
   impl_->file.attribute(group, "checked", summary.checked);
   impl_->file.attribute(group, "agreed", summary.agreed);

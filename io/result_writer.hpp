@@ -18,14 +18,16 @@ class ResultWriter {
   ResultWriter(ResultWriter&&) noexcept;
   ResultWriter& operator=(ResultWriter&&) = delete;
 
-  /// Creates /solve/<name>/{x or inverse, info, backward_error, rcond, smallest_pivot, log_determinant, repaired} at
-  /// full size; without answer and backward error where the determinant alone was asked for.
+  /// Creates /solve/<name>/{x or inverse, info, backward_error, rcond, smallest_pivot, log_determinant, repaired} and
+  /// /verification/solve/<name>/{verdict, error_over_bound} at full size; without answer and backward error where the
+  /// determinant alone was asked for.
   void add(const SolveSet& set);
   template <class T>
   void write(const SolveSet& set, const SpdBlock<T>& block);
 
-  /// Creates /potential/<name>/{V, E, energy, info, V_min, V_max, V_mean} at full size, V and E of type `type`, E and
-  /// energy where they are wanted, and says where V is. The first set of lattices added is also what /VTKHDF shows.
+  /// Creates /potential/<name>/{V, E, energy, info, V_min, V_max, V_mean} and the set's verdicts at full size, V and E
+  /// of type `type`, E and energy where they are wanted, and says where V is. The first set of lattices added is also
+  /// what /VTKHDF shows.
   void add(const PotentialSet& set, ScalarType type);
   /// Problems [first, first + count), of lattices their planes [first_plane, first_plane + plane_count), and their
   /// info; the energy with the first plane.
@@ -34,9 +36,9 @@ class ResultWriter {
   /// Of all problems. NaN where this is not called.
   void write_statistics(const PotentialSet& set, const PotentialStatistics& statistics);
 
-  /// /verification/<lane>/<set>/{verdict, error_over_bound} for problems first, first + 1, ...; lane is "solve" or
-  /// "potential".
-  void write_verdicts(const std::string& lane, const std::string& set, std::int64_t batch, std::int64_t first,
+  /// Verdicts of problems first, first + 1, ... of a set that was added; lane is "solve" or "potential". Those never
+  /// written say that nothing was checked.
+  void write_verdicts(const std::string& lane, const std::string& set, std::int64_t first,
                       std::span<const Verdict> verdict, std::span<const float> error_over_bound);
   void write_summary(const std::string& lane, const std::string& set, const VerificationSummary& summary);
 

@@ -23,7 +23,8 @@ DOORS = {
     r"Eigen/.*": r".*_reference\.cpp|bench/eigen_\w+\.cpp|tests/.*",
     r"cuda_runtime(_api)?\.h": r"core/device_cuda\.[hc]pp|.*_cuda(_test)?\.[hc]pp|.*\.cuh?|(tests/)?bench/.*",
     r"png\.h": r"io/.*\.cpp|tests/io/.*",
-    r"spdlog/.*": r"app/.*",
+    r"zlib\.h": r"io/chunk_filters\.cpp|tests/.*",
+    r"spdlog/.*": r"(tests/)?app/.*",
     r"nlohmann/.*": r"app/.*|bench/.*|tests/.*",
 }
 
@@ -81,6 +82,17 @@ def test_no_backend_is_chosen_by_the_preprocessor():
             continue
         for line in re.findall(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*$", text, re.M):
             assert not re.search(r"CUDA|NVCC|AVX|BACKEND", line), f"{name}: {line.strip()}"
+
+
+def test_each_type_of_a_header_has_a_name_of_its_own():
+    """Two definitions of one name in one namespace are one symbol to the linker, whichever it takes."""
+    places = {}
+    for name, text in FILES:
+        if name.endswith((".hpp", ".cuh")) and not name.startswith("tests/") and "\nnamespace {" not in text:
+            for kind in re.findall(r"^(?:struct|class|enum class|union) (\w+)(?: final)?\s*[:{]", text, re.M):
+                places.setdefault(kind, []).append(name)
+    assert len(places) > 40
+    assert {kind: names for kind, names in places.items() if len(names) > 1} == {}
 
 
 def test_tests_mirror_the_rooms():

@@ -49,6 +49,19 @@ def test_generated_sets_say_what_is_read_and_wanted(smallbatch, tmp_path):
         np.testing.assert_allclose(file["solve/systems/log_determinant"], expected, rtol=1e-12)
 
 
+def test_positions_without_a_unit_are_noted_once(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        for name in ["one", "two", "three"]:
+            add_potential(file, name=name)
+    note = "/potential/one/position and 2 more of p.h5 have no unit: read as angstrom."
+    assert note in smallbatch("info", "p.h5").stdout
+    described = json.loads(smallbatch("info", "p.h5", "--json").stdout)
+    assert described["notes"] == [note] and described["warnings"] == []
+    lines = smallbatch("run", "p.h5", "-o", "r.h5").stderr.splitlines()
+    assert [line.split(" ", 1)[1] for line in lines if "unit" in line] == [f"info {note}"]
+    assert smallbatch("-q", "run", "p.h5", "-o", "r.h5", "--overwrite").stderr == ""
+
+
 def test_the_seed_makes_the_numbers_and_is_printed(smallbatch, tmp_path):
     files = []
     for name, seed in [("a", 3), ("b", 3), ("c", 4)]:

@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import subprocess
+import zlib
 
 import h5py
 import numpy as np
@@ -52,6 +53,18 @@ def point_to_water(file, group):
     group.attrs["particles"] = np.bytes_("water")
 
 
+def deflate_short(file, group):
+    """A gzip chunk of one system less than it declares."""
+    a = group["A"][...]
+    del group["A"]
+    stored = group.create_dataset("A", data=a, chunks=a.shape, compression="gzip")
+    stored.id.write_direct_chunk((0, 0, 0), zlib.compress(a[1:].tobytes()))
+
+
+def rename(old, new):
+    return lambda file, group: group.move(old, new)
+
+
 BAD_FILES = {
     "no A": (edit_solve(lambda f, g: g.__delitem__("A")), ["/solve/systems", "A"]),
     "A of rank 4": (edit_solve(lambda f, g: replace(g, "A", np.ones((2, 3, 4, 4), np.float32))), ["/solve/systems/A"]),
@@ -82,6 +95,19 @@ BAD_FILES = {
     "A is a group": (edit_solve(lambda f, g: (g.__delitem__("A"), g.create_group("A"))), ["/solve/systems/A"]),
     "A behind an external link": (edit_solve(lambda f, g: (g.__delitem__("A"), g.__setitem__(
         "A", h5py.ExternalLink("other.h5", "/A")))), ["/solve/systems/A", "link"]),
+    "a chunk that inflates short": (edit_solve(deflate_short),
+                                    ["/solve/systems/A", "chunk at (0, 0, 0)", "1024 bytes", "1280 bytes"]),
+    "B for b": (edit_solve(rename("b", "B")), ["/solve/systems", '"B"', 'did you mean "b"?']),
+    "uplo misspelt": (edit_solve(set_attribute("uplow", "lower")), ["/solve/systems", 'did you mean "uplo"?']),
+    "units for unit": (edit_potential(lambda f, g: g["position"].attrs.__setitem__("units", "nm")),
+                       ["/potential/charges/position", '"units"', 'did you mean "unit"?']),
+    "positions for position": (edit_potential(rename("position", "positions")), ['did you mean "position"?']),
+    "offsets for offset": (edit_potential(rename("offset", "offsets"), offset=[0, 1]), ['did you mean "offset"?']),
+    "field with a capital": (edit_potential(set_attribute("Field", 1)), ["/potential/charges", 'did you mean "field"?']),
+    "dielectric misspelt": (edit_potential(set_attribute("dielectrc", 80.0)), ['did you mean "dielectric"?']),
+    "output unit in the plural": (edit_potential(set_attribute("output_units", "kT/e")),
+                                  ['did you mean "output_unit"?']),
+    "an attribute of nobody": (edit_potential(set_attribute("epsilon", 80.0)), ["/potential/charges", '"epsilon"']),
     "no charge": (edit_potential(lambda f, g: g.__delitem__("charge")), ["/potential/charges", "charge"]),
     "no position": (edit_potential(lambda f, g: g.__delitem__("position")), ["/potential/charges", "position"]),
     "no origin": (edit_potential(lambda f, g: g.__delitem__("origin")), ["/potential/charges", "origin"]),
@@ -130,8 +156,10 @@ def test_bad_file(smallbatch, tmp_path, name):
 def test_a_newer_minor_version_warns(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
+        file["solve/systems"].attrs["refined"] = 1
         file.attrs["smallbatch_format"] = np.array([1, 7], np.int32)
-    assert "1.7" in smallbatch("run", "p.h5", "-o", "r.h5").stderr
+    errors = smallbatch("run", "p.h5", "-o", "r.h5").stderr
+    assert "1.7" in errors and '"refined" is unknown' in errors
 
 
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 0.999])

@@ -403,6 +403,108 @@ def test_verify_finds_wrong_results(smallbatch, tmp_path, spoil):
     assert "DISAGREE" in smallbatch("verify", "p.h5", "r.h5", expect=1).stdout
 
 
+def change_number(name, value):
+    return lambda item: item.attrs.__setitem__(name, value)
+
+
+def change_text(name, value):
+    return lambda item: item.attrs.__setitem__(name, np.bytes_(value))
+
+
+def write_at(index, value):
+    return lambda item: item.__setitem__(index, value)
+
+
+CHANGED_RESULTS = {
+    "unit of V": ("potential/charges/V", "unit", change_text("unit", "volt")),
+    "unit of V removed": ("potential/charges/V", "unit", lambda item: item.attrs.__delitem__("unit")),
+    "unit of E": ("potential/charges/E", "unit", change_text("unit", "volt/nm")),
+    "unit of the energy": ("potential/charges/energy", "unit", change_text("unit", "kcal/mol")),
+    "unit of V_min": ("potential/charges/V_min", "unit", change_text("unit", "e/angstrom")),
+    "unit of V_mean": ("potential/charges/V_mean", "unit", change_text("unit", "kT")),
+    "unit of the origin, which is 0": ("potential/charges/origin", "unit", change_text("unit", "nm")),
+    "unit of the spacing": ("potential/charges/spacing", "unit", change_text("unit", "bohr")),
+    "output_unit": ("potential/charges", "output_unit", lambda group: (
+        change_text("output_unit", "volt")(group), change_text("unit", "volt*e")(group["energy"]),
+        change_text("unit", "volt/angstrom")(group["E"]),
+        *(change_text("unit", "volt")(group[name]) for name in ["V", "V_min", "V_max", "V_mean"]))),
+    "temperature": ("potential/charges", "temperature", change_number("temperature", 300.0)),
+    "temperature removed": ("potential/charges", "temperature", lambda item: item.attrs.__delitem__("temperature")),
+    "dielectric": ("potential/charges", "dielectric", change_number("dielectric", 4.5)),
+    "softening": ("potential/charges", "softening", change_number("softening", 0.25)),
+    "cutoff": ("potential/charges", "cutoff", change_number("cutoff", 9.000001)),
+    "targets": ("potential/charges", "", change_text("targets", "charges")),
+    "shape": ("potential/charges", "", change_number("shape", [4, 2, 3])),
+    "field": ("potential/charges", "/E", change_number("field", 0)),
+    "origin": ("potential/charges/origin", "[2]", write_at((0, 2), 1e-9)),
+    "spacing": ("potential/charges/spacing", "[3]", write_at((1, 0), 1.0000001)),
+    "compute": ("solve/determinants", "compute", change_text("compute", "determinant")),
+    "n": ("solve/determinants", "", change_number("n", 9)),
+    "singular": ("provenance", "singular", change_text("singular", "some")),
+    "a set of other problems": ("solve/more", "no such set", lambda file: file.copy("solve/systems", "solve/more")),
+    "no verification": ("verification/solve", '"systems"', lambda group: group.__delitem__("systems")),
+    "no verdicts": ("verification/solve/systems", "verdict", lambda group: group.__delitem__("verdict")),
+    "a verdict of another kind": ("verification/solve/systems/verdict", "[2]", write_at(2, 3)),
+    "a verdict less": ("verification/solve/systems/error_over_bound", "[2]", write_at(2, np.nan)),
+    "a verdict that was no check": ("verification/potential/charges", "[1]",
+                                    lambda group: write_at(1, 0)(group["verdict"])),
+    "disagreement": ("verification/solve/systems", "[4]", lambda group: write_at(4, 2)(group["verdict"])),
+    "disagreement called agreement": ("verification/solve/systems/error_over_bound", "[1]", write_at(1, 2)),
+    "an error below 0": ("verification/solve/systems/error_over_bound", "[0]", write_at(0, -1)),
+    "checked": ("verification/solve/systems", "checked", change_number("checked", 6)),
+    "agreed": ("verification/potential/charges", "agreed", change_number("agreed", 1)),
+    "disagreed": ("verification/solve/determinants", "disagreed", change_number("disagreed", 1)),
+    "worst error": ("verification/solve/systems", "worst_error_over_bound", change_number("worst_error_over_bound", 0)),
+    "worst index": ("verification/solve/systems", "worst_index", change_number("worst_index", 5)),
+    "worst index of nothing": ("verification/solve/systems", "worst_index", change_number("worst_index", -1)),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED_RESULTS)
+def test_results_that_were_changed_are_refused(smallbatch, tmp_path, name):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=5, n=4)
+        add_solve(file, name="determinants", batch=5, n=4, nrhs="log_determinant")
+        group = add_potential(file, position=[(0.25, 0, 0), (2, 1, 0.5)], charge=[1, -1], offset=[0, 1, 2],
+                              output_unit="kT/e", temperature=310.0, dielectric=4.0, softening=0.2, cutoff=9.0, field=1,
+                              origin=np.zeros((2, 3)), spacing=np.ones((2, 3)))
+        group["group"] = np.array([1, 2], np.int8)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    smallbatch("verify", "p.h5", "r.h5")
+    where, word, change = CHANGED_RESULTS[name]
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        change(file if where == "solve/more" else file[where])
+    sentence = smallbatch("verify", "p.h5", "r.h5", expect=3).stderr.strip().splitlines()[-1]
+    assert where in sentence and word in sentence and "r.h5" in sentence, sentence
+    assert "(" in sentence and sentence.endswith("."), sentence
+
+
+def test_results_of_older_formats_are_verified(smallbatch, tmp_path):
+    """What 1.2 and 1.1 brought is taken away."""
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+        add_solve(file, name="empty", batch=0)
+        add_potential(file, output_unit="kT/e", temperature=310.0)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    for minor in [2, 1, 0]:
+        with h5py.File(tmp_path / "r.h5", "r+") as file:
+            file.attrs["smallbatch_format"] = np.array([1, minor], np.int32)
+            for name in file["solve"]:
+                for number in ["rcond", "smallest_pivot", "log_determinant", "repaired"]:
+                    if minor == 0:
+                        del file["solve"][name][number]
+            charges = file["potential/charges"]
+            if minor == 2:
+                del file["verification/solve/empty/verdict"], file["verification/solve/empty/error_over_bound"]
+            if minor == 1:
+                for number in ["V_min", "V_max", "V_mean"]:
+                    del charges[number]
+                for attribute in ["targets", "field", "softening", "cutoff", "dielectric"]:
+                    del charges.attrs[attribute]
+        smallbatch("verify", "p.h5", "r.h5")
+        smallbatch("info", "r.h5")
+
+
 def test_one_lattice_larger_than_a_block_is_verified_as_one_problem(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_potential(file, shape=(128, 128, 40), spacing=(0.1, 0.1, 0.1), origin=(1, 1, 1))
@@ -431,11 +533,47 @@ def test_names_that_are_no_utf8_do_not_stop_a_summary(smallbatch, tmp_path):
 
 
 def test_an_empty_batch_is_no_error(smallbatch, tmp_path):
-    with open_problem_file(tmp_path / "p.h5") as file:
-        add_solve(file, batch=0, n=4)
-    smallbatch("run", "p.h5", "-o", "r.h5")
-    with h5py.File(tmp_path / "r.h5") as file:
-        assert file["solve/systems/x"].shape == (0, 4)
+    """Sets without problems have all that other sets have."""
+    for name, batch in [("empty", 0), ("full", 1)]:
+        with open_problem_file(tmp_path / f"{name}.h5") as file:
+            add_solve(file, batch=batch, n=4)
+            add_solve(file, name="determinants", batch=batch, n=4, nrhs="log_determinant")
+            for targets in ["lattice", "points", "charges"]:
+                group = add_potential(file, targets, position=np.full((batch, 3), 0.5), charge=np.ones(batch), field=1,
+                                      offset=np.arange(batch + 1), spacing=np.ones((batch, 3)), targets=targets)
+                group["group"] = np.zeros(batch, np.int8)
+                if targets != "lattice":
+                    del group.attrs["shape"], group["origin"], group["spacing"]
+            file["potential/points/points"] = np.zeros((batch, 3))
+        for verify in ["all", "none"]:
+            smallbatch("run", f"{name}.h5", "-o", f"{name}_{verify}.h5", "--verify", verify)
+            smallbatch("verify", f"{name}.h5", f"{name}_{verify}.h5")
+            smallbatch("info", f"{name}_{verify}.h5")
+
+    def described(path):
+        """Every group's attributes, and every dataset's type, shape but for the batch, and attributes."""
+        found = {}
+
+        def take(name, item):
+            is_dataset = isinstance(item, h5py.Dataset)
+            found[name] = (set(item.attrs), *((item.dtype, item.shape[1:]) if is_dataset else ()))
+
+        with h5py.File(path) as file:
+            for lane in ["solve", "potential", "verification", "provenance"]:
+                take(lane, file[lane])
+                file[lane].visititems(lambda name, item: take(f"{lane}/{name}", item))
+        return found
+
+    for verify in ["all", "none"]:
+        full, empty = described(tmp_path / f"full_{verify}.h5"), described(tmp_path / f"empty_{verify}.h5")
+        assert empty == full and len(full) > 60
+        with h5py.File(tmp_path / f"empty_{verify}.h5") as file:
+            assert file["solve/systems/x"].shape == (0, 4)
+            for name in empty:
+                if name.startswith("verification/") and name.count("/") == 2:
+                    assert [file[name][key].shape for key in ("verdict", "error_over_bound")] == [(0,), (0,)]
+                    totals = [file[name].attrs[key] for key in ("checked", "agreed", "disagreed", "worst_index")]
+                    assert totals == [0, 0, 0, -1]
 
 
 def test_results_tell_where_they_come_from(smallbatch, tmp_path):

@@ -250,6 +250,75 @@ def test_files_of_h5py_are_read(tmp_path, options):
     assert "plain" in done.stdout and "gzip" in done.stdout
 
 
+def test_chunks_of_h5py_hold_the_same_systems(tmp_path):
+    """However h5py stores them, the solutions are those of the plain dataset, bit by bit."""
+    rng = np.random.default_rng(5)
+    for trial in range(12):
+        n, batch = rng.integers(1, 12), rng.integers(1, 60)
+        g = rng.standard_normal((batch, n, n))
+        a = g @ g.transpose(0, 2, 1) + n * np.eye(n)
+        b = rng.standard_normal((batch, n, 2))
+        dtype = rng.choice(["<f4", ">f4", "<f8", ">f8"])
+        with h5py.File(tmp_path / f"{trial}.h5", "w", libver=("earliest", "v110")) as file:
+            file.attrs["smallbatch_format"] = np.array([1, 0], "int32")
+            for name in ["plain", "chunked", "guessed"]:
+                for key, values in [("A", a), ("b", b)]:
+                    options = {}
+                    if name == "guessed":
+                        options = dict(chunks=True, compression=int(rng.integers(1, 10)))
+                    elif name == "chunked":
+                        options = dict(
+                            chunks=tuple(int(rng.integers(1, 2 * length + 1)) for length in values.shape),
+                            maxshape=(None,) * 3, shuffle=bool(rng.integers(2)), fletcher32=bool(rng.integers(2)),
+                            compression=[None, "gzip"][rng.integers(2)],
+                        )
+                    file.create_dataset(f"solve/{name}/{key}", data=values.astype(dtype), **options)
+        run = [os.environ["SMALLBATCH_BIN"], "run", tmp_path / f"{trial}.h5", "-o", tmp_path / "out.h5", "--overwrite"]
+        done = subprocess.run([*run, "--verify", "none"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        with h5py.File(tmp_path / "out.h5") as file:
+            plain = file["solve/plain/x"][...]
+            assert np.isfinite(plain).all()
+            for name in ["chunked", "guessed"]:
+                assert np.array_equal(file[f"solve/{name}/x"][...], plain), f"trial {trial}, {name}"
+
+
+def test_what_h5py_and_xarray_add_by_themselves_is_no_stranger(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    a = xarray.DataArray(np.tile(np.eye(3), (4, 1, 1)), dims=("system", "row", "column"), attrs={"long_name": "A"})
+    xarray.Dataset({"A": a}, coords={"system": np.arange(4.0)}).to_netcdf(
+        tmp_path / "in.h5", group="solve/netcdf", engine="h5netcdf"
+    )
+    with h5py.File(tmp_path / "in.h5", "a") as file:
+        file.attrs["smallbatch_format"] = np.array([1, 0], "int32")
+        file["solve/scaled/A"] = np.ones((2, 1, 1))
+        file["solve/scaled/A"].dims[0].label = "system"
+        file["solve/scaled/b"] = np.ones((2, 1))
+        file["solve/scaled/b"].make_scale("system")
+        file["solve/scaled/A"].dims[0].attach_scale(file["solve/scaled/b"])
+        assert {"DIMENSION_LIST", "DIMENSION_LABELS"} <= set(file["solve/scaled/A"].attrs)
+        assert len(file["solve/netcdf/A"].attrs) > 1
+    done = info(tmp_path / "in.h5")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_attributes_of_others_that_the_page_lists_are_left_alone(tmp_path):
+    section = FORMAT.read_text().split("### Names")[1].split("## Results")[0].split("Left alone is")[1]
+    names = [name.replace("...", "x") for name in re.findall(r"`(.*?)`", section)]
+    assert len(names) > 20
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file.attrs["smallbatch_format"] = np.array([1, 3], "int32")
+        file["solve/s/A"] = np.ones((1, 1, 1))
+        for name in names:
+            file["solve/s"].attrs[name] = file["solve/s/A"].attrs[name] = "theirs"
+    done = info(tmp_path / "in.h5")
+    assert done.returncode == 0, done.stderr
+    with h5py.File(tmp_path / "in.h5", "a") as file:
+        file["solve/s"].attrs["mine"] = 1
+    done = info(tmp_path / "in.h5")
+    assert done.returncode == 3 and '"mine" is unknown' in done.stderr
+
+
 def test_structures_newer_than_the_library_are_refused_with_the_remedy(tmp_path):
     path = tmp_path / "in.h5"
     with h5py.File(path, "w", libver=("v110", "v110")) as file:

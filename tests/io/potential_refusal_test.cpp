@@ -168,6 +168,72 @@ const std::vector<Refusal>& refusals() {
        },
        {"/particles", "../solve"}},
 
+      // Names that nobody would look at.
+      {"unit_in_the_plural",
+       [](RawHdf5& f) { f.attribute("/potential/p/position", "units", "nm"); },
+       {"/potential/p/position", "its attribute \"units\" is unknown: did you mean \"unit\"?"}},
+      {"unit_of_the_set",
+       [](RawHdf5& f) { f.attribute("/potential/p", "unit", "nm"); },
+       {"/potential/p", "\"unit\" is unknown)"}},
+      {"unit_of_offsets",
+       [](RawHdf5& f) { f.attribute("/potential/p/offset", "unit", "nm"); },
+       {"/potential/p/offset", "\"unit\" is unknown)"}},
+      {"unit_of_charges_misspelt",
+       [](RawHdf5& f) { f.attribute("/potential/p/charge", "uint", "C"); },
+       {"/potential/p/charge", "did you mean \"unit\"?"}},
+      {"dielectric_misspelt",
+       [](RawHdf5& f) { f.attribute("/potential/p", "dielectrc", std::vector<double>{1}); },
+       {"/potential/p", "\"dielectrc\" is unknown: did you mean \"dielectric\"?"}},
+      {"field_with_a_capital",
+       [](RawHdf5& f) { f.attribute("/potential/p", "Field", std::vector<std::int32_t>{1}); },
+       {"did you mean \"field\"?"}},
+      {"output_unit_in_the_plural",
+       [](RawHdf5& f) { f.attribute("/potential/p", "output_units", "kT/e"); },
+       {"did you mean \"output_unit\"?"}},
+      {"cutoff_in_two_words",
+       [](RawHdf5& f) { f.attribute("/potential/p", "cut_off", std::vector<double>{1}); },
+       {"did you mean \"cutoff\"?"}},
+      {"softening_swapped",
+       [](RawHdf5& f) { f.attribute("/potential/p", "sofetning", std::vector<double>{1}); },
+       {"did you mean \"softening\"?"}},
+      {"shape_of_another_kind",
+       [](RawHdf5& f) { f.attribute("/potential/p", "scale", std::vector<double>{1}); },
+       {"/potential/p", "\"scale\" is unknown)"}},
+      {"dataset_positions",
+       [](RawHdf5& f) {
+         EXPECT_GE(H5Lmove(f.id(), "/potential/p/position", f.id(), "/potential/p/positions", H5P_DEFAULT, H5P_DEFAULT), 0);
+       },
+       {"/potential/p", "its dataset \"positions\" is unknown: did you mean \"position\"?"}},
+      {"dataset_charges",
+       [](RawHdf5& f) {
+         EXPECT_GE(H5Lmove(f.id(), "/potential/p/charge", f.id(), "/potential/p/charges", H5P_DEFAULT, H5P_DEFAULT), 0);
+       },
+       {"/potential/p", "its dataset \"charges\" is unknown: did you mean \"charge\"?"}},
+      {"dataset_offsets",
+       [](RawHdf5& f) {
+         EXPECT_GE(H5Lmove(f.id(), "/potential/p/offset", f.id(), "/potential/p/offsets", H5P_DEFAULT, H5P_DEFAULT), 0);
+       },
+       {"/potential/p", "its dataset \"offsets\" is unknown: did you mean \"offset\"?"}},
+      {"dataset_origin_with_a_capital",
+       [](RawHdf5& f) {
+         EXPECT_GE(H5Lmove(f.id(), "/potential/p/origin", f.id(), "/potential/p/Origin", H5P_DEFAULT, H5P_DEFAULT), 0);
+       },
+       {"/potential/p", "its dataset \"Origin\" is unknown: did you mean \"origin\"?"}},
+      {"dataset_spacing_misspelt",
+       [](RawHdf5& f) {
+         EXPECT_GE(H5Lmove(f.id(), "/potential/p/spacing", f.id(), "/potential/p/spacng", H5P_DEFAULT, H5P_DEFAULT), 0);
+       },
+       {"/potential/p", "its dataset \"spacng\" is unknown: did you mean \"spacing\"?"}},
+      {"dataset_groups",
+       [](RawHdf5& f) { f.dataset("/potential/p/groups", {4}, counted<std::int32_t>(4)); },
+       {"\"groups\" is unknown: did you mean \"group\"?"}},
+      {"dataset_pointoffset",
+       [](RawHdf5& f) { f.dataset("/potential/p/pointoffset", {4}, counted<std::int32_t>(4)); },
+       {"\"pointoffset\" is unknown: did you mean \"point_offset\"?"}},
+      {"dataset_points",
+       [](RawHdf5& f) { f.dataset("/potential/p/Points", {4}, counted<std::int32_t>(4)); },
+       {"\"Points\" is unknown: did you mean \"points\"?"}},
+
       // Targets other than lattices, fields, energies.
       {"targets_unknown",
        [](RawHdf5& f) { f.attribute("/potential/p", "targets", "atoms"); },
@@ -226,6 +292,42 @@ const std::vector<Refusal>& refusals() {
       {"cutoff_as_text",
        [](RawHdf5& f) { f.attribute("/potential/p", "cutoff", "12"); },
        {"/potential/p@cutoff", "one number", "string"}},
+      {"cutoff_of_another_float",
+       [](RawHdf5& f) { f.attribute("/potential/p", "cutoff", std::vector<double>{12}, H5T_VAX_F64); },
+       {"/potential/p@cutoff", "one number", "float that is not IEEE"}},
+      {"cutoff_of_another_exponent",
+       [](RawHdf5& f) {
+         const hid_t type = H5Tcopy(H5T_IEEE_F64LE);
+         H5Tset_ebias(type, 1022);
+         f.attribute("/potential/p", "cutoff", std::vector<double>{12}, type);
+       },
+       {"/potential/p@cutoff", "one number", "float that is not IEEE"}},
+      {"dielectric_of_63_bits",
+       [](RawHdf5& f) {
+         const hid_t type = H5Tcopy(H5T_STD_I64LE);
+         H5Tset_precision(type, 63);
+         f.attribute("/potential/p", "dielectric", std::vector<std::int64_t>{2}, type);
+       },
+       {"/potential/p@dielectric", "one number", "an integer with unused bits"}},
+      {"field_of_31_bits",
+       [](RawHdf5& f) {
+         const hid_t type = H5Tcopy(H5T_STD_I32BE);
+         H5Tset_precision(type, 31);
+         f.attribute("/potential/p", "field", std::vector<std::int32_t>{1}, type);
+       },
+       {"/potential/p@field", "expected integers", "an integer with unused bits"}},
+      {"field_of_another_enumeration",
+       [](RawHdf5& f) {
+         const hid_t bits = H5Tcopy(H5T_STD_I8LE);
+         H5Tset_precision(bits, 7);
+         const hid_t type = H5Tenum_create(bits);
+         const std::int8_t yes = 1;
+         H5Tenum_insert(type, "YES", &yes);
+         const hid_t attribute = H5Acreate_by_name(f.id(), "/potential/p", "field", type, H5Screate(H5S_SCALAR),
+                                                   H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+         EXPECT_GE(H5Awrite(attribute, type, &yes), 0);
+       },
+       {"/potential/p@field", "expected integers", "enumeration"}},
       {"dielectric_zero", set_number("dielectric", 0), {"/potential/p@dielectric", "above 0", "found 0.0"}},
       {"dielectric_infinite", set_number("dielectric", infinity), {"/potential/p@dielectric", "finite", "inf"}},
       {"group_of_floats",

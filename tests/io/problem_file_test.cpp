@@ -45,7 +45,7 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
     const RawHdf5 raw(path, RawHdf5::Mode::read);
     EXPECT_EQ(raw.read<T>("/solve/s/A"), counted<T>(matrix * static_cast<std::size_t>(set.batch)));
     EXPECT_EQ(raw.has("/solve/s/b"), set.shape.nrhs > 0);
-    EXPECT_EQ(raw.read_attribute<std::int32_t>("/", "smallbatch_format"), (std::vector<std::int32_t>{1, 2}));
+    EXPECT_EQ(raw.read_attribute<std::int32_t>("/", "smallbatch_format"), (std::vector<std::int32_t>{1, 3}));
     EXPECT_EQ(H5Aexists_by_name(raw.id(), "/solve/s", "uplo", H5P_DEFAULT) > 0,
               set.shape.storage == Storage::dense_lower);
     EXPECT_EQ(H5Aexists_by_name(raw.id(), "/solve/s", "compute", H5P_DEFAULT) > 0, set.shape.determinant_only);
@@ -242,6 +242,42 @@ TEST_F(ProblemFile, big_endian_chunks_filters_and_user_blocks_are_read) {
   EXPECT_EQ(block.b, AlignedVector<double>(b.begin() + 15, b.begin() + 105));
 }
 
+TEST_F(ProblemFile, attributes_of_any_number_are_read_wherever_they_lie) {
+  for (const bool is_checksummed : {false, true}) {
+    const auto mode = is_checksummed ? RawHdf5::Mode::create_v110 : RawHdf5::Mode::create;
+    for (const hsize_t user_block : {0, 512}) {
+      for (const int others : {0, 5, 100}) {
+        {
+          RawHdf5 file(path("p.h5"), mode, user_block);
+          file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 0});
+          file.dataset("/solve/s/A", {1, 3}, counted<float>(3, 1));
+          for (int i = 0; i < others; ++i) {
+            file.attribute("/solve/s", "MATLAB_" + std::to_string(i),
+                           std::string(static_cast<std::size_t>(i + 1), 'x'));
+          }
+          file.attribute("/solve/s", "compute", "log_determinant", RawHdf5::Text::variable_utf8);
+          for (int i = 0; i < others; i += 2) file.remove_attribute("/solve/s", "MATLAB_" + std::to_string(i));
+        }
+        const ProblemReader reader(path("p.h5"));
+        EXPECT_TRUE(reader.solve_sets().at(0).shape.determinant_only);
+      }
+    }
+  }
+}
+
+TEST_F(ProblemFile, files_with_short_addresses_are_read) {
+  {
+    const hid_t creation = H5Pcreate(H5P_FILE_CREATE);
+    H5Pset_sizes(creation, 4, 4);
+    H5Fclose(H5Fcreate(path("p.h5").c_str(), H5F_ACC_TRUNC, creation, H5P_DEFAULT));
+    H5Pclose(creation);
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 0});
+    file.dataset("/solve/s/A", {1, 3}, counted<float>(3, 1));
+  }
+  EXPECT_EQ(ProblemReader(path("p.h5")).solve_sets().at(0).shape.n, 2);
+}
+
 TEST_F(ProblemFile, empty_batches_are_read_as_empty) {
   {
     RawHdf5 file(path("p.h5"));
@@ -324,10 +360,111 @@ TEST_F(ProblemFile, a_newer_minor_version_and_unused_data_are_warnings) {
     file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 7});
     file.dataset("/solve/s/expected", {1}, std::vector<float>{1});
   }
+  {
+    const ProblemReader reader(path("p.h5"));
+    ASSERT_EQ(reader.warnings().size(), 2U);
+    EXPECT_NE(reader.warnings()[0].find("1.7"), std::string::npos);
+    EXPECT_NE(reader.warnings()[1].find("/solve/s/expected"), std::string::npos);
+  }
+  {
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    file.attribute("/solve/s", "uplow", "lower");
+    file.dataset("/potential/p/groups", {1}, std::vector<float>{1});
+  }
+  const ProblemReader reader(path("p.h5"));
+  ASSERT_EQ(reader.warnings().size(), 4U);
+  EXPECT_NE(reader.warnings()[1].find("/solve/s of"), std::string::npos);
+  EXPECT_NE(reader.warnings()[1].find("\"uplow\" is unknown: did you mean \"uplo\"?"), std::string::npos);
+  EXPECT_NE(reader.warnings()[3].find("/potential/p/groups"), std::string::npos);
+}
+
+TEST_F(ProblemFile, what_other_programs_put_on_objects_is_left_alone) {
+  testing::write_good_problems(path("p.h5"));
+  {
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    for (const char* object : {"/solve", "/solve/s", "/solve/s/A", "/potential/p", "/potential/p/position"}) {
+      for (const char* name : {"CLASS",
+                               "NAME",
+                               "DIMENSION_LIST",
+                               "REFERENCE_LIST",
+                               "DIMENSION_LABELS",
+                               "TITLE",
+                               "VERSION",
+                               "FLAVOR",
+                               "FILTERS",
+                               "EXTDIM",
+                               "NROWS",
+                               "H5PATH",
+                               "_FillValue",
+                               "_Netcdf4Dimid",
+                               "_Netcdf4Coordinates",
+                               "_NCProperties",
+                               "_nc3_strict",
+                               "_NCCOPY",
+                               "Conventions",
+                               "coordinates",
+                               "long_name",
+                               "standard_name",
+                               "MATLAB_class",
+                               "MATLAB_int_decode",
+                               "OCTAVE_GLOBAL",
+                               "comment",
+                               "description",
+                               "history",
+                               "title"}) {
+        file.attribute(object, name, "theirs", RawHdf5::Text::variable_utf8);
+      }
+    }
+    // Where the known name is there, another one is just another one.
+    file.dataset("/solve/s/a", {1}, std::vector<float>{1});
+  }
+  const ProblemReader reader(path("p.h5"));
+  ASSERT_EQ(reader.warnings().size(), 1U);
+  EXPECT_NE(reader.warnings()[0].find("/solve/s/a"), std::string::npos);
+}
+
+TEST_F(ProblemFile, sets_under_almost_the_right_name_are_warned_of) {
+  testing::write_good_problems(path("p.h5"));
+  {
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    file.dataset("/Solve/s/A", {1, 1, 1}, std::vector<float>{1});
+    file.dataset("/potentials", {1}, std::vector<float>{1});
+    file.group("/particles");
+    file.group("/provenance");
+  }
   const ProblemReader reader(path("p.h5"));
   ASSERT_EQ(reader.warnings().size(), 2U);
-  EXPECT_NE(reader.warnings()[0].find("1.7"), std::string::npos);
-  EXPECT_NE(reader.warnings()[1].find("/solve/s/expected"), std::string::npos);
+  EXPECT_EQ(reader.warnings()[0], "/Solve of " + path("p.h5") + " is not used: did you mean /solve?");
+  EXPECT_EQ(reader.warnings()[1], "/potentials of " + path("p.h5") + " is not used: did you mean /potential?");
+}
+
+TEST_F(ProblemFile, positions_without_a_unit_are_noted_once) {
+  testing::write_good_problems(path("p.h5"));
+  {
+    const ProblemReader reader(path("p.h5"));
+    EXPECT_TRUE(reader.warnings().empty());
+    ASSERT_EQ(reader.notes().size(), 1U);
+    EXPECT_EQ(reader.notes()[0], "/potential/p/position of " + path("p.h5") + " has no unit: read as angstrom.");
+  }
+  {
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    for (const char* set : {"/potential/q", "/potential/r", "/potential/s"}) {
+      H5Ocopy(file.id(), "/potential/p", file.id(), set, H5P_DEFAULT, H5P_DEFAULT);
+    }
+    file.attribute("/potential/q/position", "unit", "angstrom");
+  }
+  {
+    const ProblemReader reader(path("p.h5"));
+    ASSERT_EQ(reader.notes().size(), 1U);
+    EXPECT_EQ(reader.notes()[0],
+              "/potential/p/position and 2 more of " + path("p.h5") + " have no unit: read as angstrom.");
+  }
+  {
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    for (const char* set : {"p", "r", "s"})
+      file.attribute("/potential/" + std::string(set) + "/position", "unit", "pm");
+  }
+  EXPECT_TRUE(ProblemReader(path("p.h5")).notes().empty());
 }
 
 TEST_F(ProblemFile, what_is_not_there_cannot_be_read) {
@@ -350,6 +487,7 @@ void write_trajectory(RawHdf5& file, bool charge_per_frame, bool unit_on_group) 
   file.attribute("/h5md", "version", std::vector<std::int32_t>{1, 1});
   file.dataset(element + "/value", {3, 2, 3}, counted<float>(18));
   file.dataset(element + "/step", {3}, std::vector<std::int32_t>{0, 10, 20});
+  file.attribute(element, "software", "another program's");
   file.attribute(unit_on_group ? element : element + "/value", "unit", "nm", RawHdf5::Text::variable_utf8);
   if (charge_per_frame) {
     file.dataset("/particles/all/charge/value", {3, 2}, counted<double>(6, 10));
@@ -441,6 +579,13 @@ TEST_F(ProblemFile, h5md_errors_name_the_dataset) {
     file.dataset("/particles/all/position", {2, 2}, counted<double>(4));
   });
   expect_error(ErrorKind::bad_input, {"/particles/all/position", "(N, 3)", "(2, 2)"}, open("all"));
+  for (const char* object : {"position", "position/value", "charge", "charge/value"}) {
+    const std::string name = std::string("/particles/all/") + object;
+    with([&](RawHdf5& file) { file.attribute(name, "units", "nm"); });
+    expect_error(ErrorKind::bad_input, {name + " of", "\"units\" is unknown: did you mean \"unit\"?"}, open("all"));
+  }
+  with([](RawHdf5& file) { file.group("/particles/a\tb"); });
+  expect_error(ErrorKind::bad_input, {"/particles", "\"a?b\"", "control characters"}, open("a\tb"));
   with([](RawHdf5& file) { file.attribute("/particles/all/position/value", "unit", "furlong"); });
   expect_error(ErrorKind::bad_input, {"/particles/all/position/value@unit", "nm", "\"furlong\""}, open("all"));
 }

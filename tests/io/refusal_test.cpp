@@ -170,6 +170,43 @@ const std::vector<Refusal>& refusals() {
        },
        {"/solve/s/b", "(0, 2, 2147483648)"}},
 
+      // Names that nobody would look at.
+      {"attribute_unknown",
+       [](RawHdf5& f) { f.attribute("/solve/s", "precision", "high"); },
+       {"/solve/s", "its attribute \"precision\" is unknown)", "Correct its name or remove it"}},
+      {"attribute_misspelt",
+       [](RawHdf5& f) { f.attribute("/solve/s", "uplow", "lower"); },
+       {"/solve/s", "\"uplow\" is unknown: did you mean \"uplo\"?"}},
+      {"attribute_in_capitals",
+       [](RawHdf5& f) { f.attribute("/solve/s", "COMPUTE", "log_determinant"); },
+       {"/solve/s", "\"COMPUTE\" is unknown: did you mean \"compute\"?"}},
+      {"attribute_of_the_other_lane",
+       [](RawHdf5& f) { f.attribute("/solve/s", "cutoff", std::vector<double>{1}); },
+       {"/solve/s", "\"cutoff\" is unknown)"}},
+      {"attribute_of_a_dataset",
+       [](RawHdf5& f) { f.attribute("/solve/s/A", "uplo", "lower"); },
+       {"/solve/s/A", "\"uplo\" is unknown)"}},
+      {"attribute_of_all_sets",
+       [](RawHdf5& f) { f.attribute("/solve", "uplo", "lower"); },
+       {"/solve", "\"uplo\" is unknown)"}},
+      {"attribute_scales_the_numbers",
+       [](RawHdf5& f) { f.attribute("/solve/s/A", "scale_factor", std::vector<double>{2}); },
+       {"/solve/s/A", "\"scale_factor\" is unknown)"}},
+      {"attribute_with_a_terrible_name",
+       [](RawHdf5& f) {
+         f.attribute("/solve/s/b", "\x1B[2J" + std::string(10'000, 'x'), std::vector<double>{1});
+       },
+       {"/solve/s/b", "\"?[2J" + std::string(60, 'x') + "...\" is unknown)"}},
+      {"dataset_in_capitals",
+       [](RawHdf5& f) { f.remove("/solve/s/b"), f.dataset("/solve/s/B", {3, 2}, counted<float>(6)); },
+       {"/solve/s", "\"B\" is unknown: did you mean \"b\"?"}},
+      {"dataset_in_small_letters",
+       [](RawHdf5& f) { f.remove("/solve/s/A"), f.dataset("/solve/s/a", {3, 2, 2}, counted<float>(12)); },
+       {"/solve/s", "\"a\" is unknown: did you mean \"A\"?"}},
+      {"set_with_a_terrible_name",
+       [](RawHdf5& f) { f.dataset("/solve/\x1B[2J/A", {1, 1, 1}, counted<float>(1)); },
+       {"/solve", "\"?[2J\" has control characters"}},
+
       // What leads out of the file, or is not in it.
       {"soft_link",
        [](RawHdf5& f) {
@@ -337,6 +374,63 @@ TEST_F(RefusedFile, data_beyond_the_end) {
   expect_error(ErrorKind::bad_input,
                {"p.h5", "/solve/s/A", "declares 48 bytes", "the file has " + std::to_string(bytes.size()) + " bytes"},
                [&] { ProblemReader{path("p.h5")}; });
+}
+
+/// HDF5 1.10 does not ask whether the parts of an attribute lie within it; nothing is checksummed here.
+TEST_F(RefusedFile, an_attribute_whose_sizes_contradict_each_other) {
+  testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create, [](RawHdf5& file) {
+    file.attribute("/potential/p", "cutoff", std::vector<double>{12});
+  });
+  const auto good = testing::file_bytes(path("p.h5"));
+  // Version 1; the bytes of the name, of the type and of the space of one dimension; the name.
+  const std::string cutoff("\x01\0\x07\0\x14\0\x18\0cutoff", 14);
+  const auto found = std::search(good.begin(), good.end(), cutoff.begin(), cutoff.end()) - good.begin();
+  ASSERT_LT(found, static_cast<std::ptrdiff_t>(good.size()));
+  for (const auto& [at, value] : {std::pair{2, 9}, {2, 200}, {3, 1}, {4, 25}, {4, 3}, {5, 1}, {6, 25}, {6, 16}, {6, 8},
+                                  {6, 0}, {6, 255}, {7, 1}, {7, 255}}) {
+    auto bytes = good;
+    bytes[static_cast<std::size_t>(found + at)] = static_cast<char>(value);
+    testing::write_bytes(path("p.h5"), bytes);
+    expect_error(ErrorKind::bad_input, {"p.h5", "/potential/p", "sizes of an attribute contradict each other"},
+                 [&] { ProblemReader{path("p.h5")}; });
+  }
+}
+
+TEST_F(RefusedFile, an_attribute_whose_value_reaches_beyond_it) {
+  testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create, [](RawHdf5& file) {
+    file.attribute("/potential/p", "output_unit", "kcal/mol/e");
+  });
+  auto bytes = testing::file_bytes(path("p.h5"));
+  const std::array<char, 8> text_of_11_bytes{0x13, 0, 0, 0, 11, 0, 0, 0};
+  const auto found = std::search(bytes.begin(), bytes.end(), text_of_11_bytes.begin(), text_of_11_bytes.end());
+  ASSERT_NE(found, bytes.end());
+  for (const int length : {12, 16, 17, 100}) {  // the message has room for 16
+    found[4] = static_cast<char>(length);
+    testing::write_bytes(path("p.h5"), bytes);
+    if (length > 16) {
+      expect_error(ErrorKind::bad_input, {"p.h5", "/potential/p", "sizes of an attribute contradict each other"},
+                   [&] { ProblemReader{path("p.h5")}; });
+    } else {
+      EXPECT_EQ(ProblemReader(path("p.h5")).potential_sets().at(0).output_unit, PotentialUnit::kcal_per_mol_e);
+    }
+  }
+}
+
+/// Text of no known character set, or padded in no known way; the byte that says so is not checksummed.
+TEST_F(RefusedFile, text_of_an_unknown_kind) {
+  for (const int kind : {0x20, 0x70, 0x03, 0x0F}) {
+    testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create, [](RawHdf5& file) {
+      file.attribute("/potential/p", "output_unit", "kcal/mol/e");
+    });
+    auto bytes = testing::file_bytes(path("p.h5"));
+    const std::array<char, 8> ascii{0x13, 0, 0, 0, 11, 0, 0, 0};
+    const auto found = std::search(bytes.begin(), bytes.end(), ascii.begin(), ascii.end());
+    ASSERT_NE(found, bytes.end());
+    found[1] = static_cast<char>(kind);
+    testing::write_bytes(path("p.h5"), bytes);
+    expect_error(ErrorKind::bad_input, {"p.h5", "/potential/p@output_unit", "unknown kind of string"},
+                 [&] { ProblemReader{path("p.h5")}; });
+  }
 }
 
 TEST_F(RefusedFile, one_that_is_being_written) {

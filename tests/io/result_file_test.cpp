@@ -229,8 +229,9 @@ TEST_F(ResultFile, verdicts_not_written_say_so) {
     writer.write(set, block);
     const std::vector<Verdict> verdicts{Verdict::agreed, Verdict::disagreed};
     const std::vector<float> errors{0.25F, 7};
-    writer.write_verdicts("solve", "s", 5, 2, verdicts, errors);
+    writer.write_verdicts("solve", "s", 2, verdicts, errors);
     writer.write_summary("solve", "s", {"|x - x*| <= bound", 2, 1, 1, 7, 3});
+    writer.add({"unchecked", ScalarType::float32, {1, 1, Storage::dense}, true, 0});
     writer.write_summary("solve", "unchecked", {"none", 0, 0, 0, 0, -1});
     writer.provenance("device", "cpu");
     writer.provenance("device", "cuda:0");

@@ -1,0 +1,73 @@
+// How HDF5 reads a stranger's file: plain pread, as its own driver does, but of a descriptor that was looked at first,
+// and a byte that is not there at that moment is a failure, where HDF5's own driver makes it a zero. Private to io/.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace smallbatch {
+
+/// Bytes [address, address + size) of a file.
+struct Extent {
+  std::uint64_t address = 0, size = 0;
+};
+
+/// A regular file open for reading. The first failure is kept, and from then on every read fails: what HDF5
+/// makes of it does not matter.
+class InputBytes {
+ public:
+  /// Throws Error(missing_file) where the file cannot be opened for reading, or is not a regular one.
+  explicit InputBytes(const std::string& path);
+  ~InputBytes();
+  InputBytes(const InputBytes&) = delete;
+  InputBytes& operator=(const InputBytes&) = delete;
+
+  /// Of the file as it is now.
+  [[nodiscard]] std::uint64_t size() const noexcept;
+
+  /// As many of the bytes as there are; fewer only at the end of the file, or where the system reports a failure.
+  std::size_t read_some(const Extent& extent, void* bytes) noexcept;
+  /// All of them, or false.
+  bool read(const Extent& extent, void* bytes) noexcept;
+  /// False where its size, or when it was last written, is no longer what it was when it was opened: what was read may
+  /// be of two files.
+  bool check_unchanged() noexcept;
+  /// False where a program has the file locked for writing, as HDF5 does. Where files cannot be locked nobody has.
+  bool lock() noexcept;
+
+  [[nodiscard]] bool is_locked_elsewhere() const { return is_locked_elsewhere_; }
+  [[nodiscard]] bool has_failed() const { return failure_.has_value(); }
+  /// What failed, and what to do about it: the two parts of a message.
+  [[nodiscard]] std::string why() const;
+  [[nodiscard]] std::string remedy() const;
+
+  /// While this is set, HDF5's reads of numbers are not made: where the last ones lie is noted there instead.
+  Extent* located = nullptr;
+
+ private:
+  struct Failure {
+    enum class Kind { system, end_of_file, change } kind = Kind::system;
+    std::uint64_t address = 0, file_size = 0;
+    int system_error = 0;
+  };
+
+  int file_ = -1;
+  struct stat opened_ {};
+  bool is_locked_elsewhere_ = false;
+  std::optional<Failure> failure_;
+};
+
+/// True where the file says that it is HDF5. False also where it cannot be read, which has_failed() tells apart.
+bool has_hdf5_signature(InputBytes& file) noexcept;
+
+/// Sets the driver in a file access property list (both are HDF5 identifiers); the name that HDF5 is told later does
+/// not matter. Returns the driver, to be unregistered after the file is closed, or a negative number. `file` must stay
+/// where it is until the file is open.
+std::int64_t use_input_driver(std::int64_t access, const std::shared_ptr<InputBytes>& file);
+
+}  // namespace smallbatch
