@@ -188,7 +188,7 @@ __device__ __forceinline__ void mark_near(const LatticeBatch& lattice, const Cel
                                           M& memory) {
   const double radius =
       near_radius<T>(sqrt(square_of_norm({s[0].shifted, s[1].shifted, s[2].shifted})), place.singular_distance, Field);
-  IndexRange box[3];
+  LatticeIndices box[3];
 #pragma unroll
   for (int axis = 0; axis < 3; ++axis) {
     box[axis] = near_indices(s[axis].shifted, place.spacing[axis], place.points[axis], radius);

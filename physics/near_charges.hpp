@@ -50,17 +50,17 @@ constexpr double near_radius(double norm, double singular_distance, bool with_fi
 }
 
 /// Lattice indices first..last of one axis, empty where last < first.
-struct IndexRange {
+struct LatticeIndices {
   std::int64_t first = 0, last = -1;
   [[nodiscard]] constexpr bool empty() const { return last < first; }
 };
 
 /// The indices k in [0, points) with |k * spacing - coordinate| <= radius.
-constexpr IndexRange near_indices(double coordinate, double spacing, std::int64_t points, double radius) {
+constexpr LatticeIndices near_indices(double coordinate, double spacing, std::int64_t points, double radius) {
   const double low = (coordinate - radius) / spacing, high = (coordinate + radius) / spacing;
   const auto end = static_cast<double>(points);
   if (!(low < end) || !(high >= 0)) return {};
-  IndexRange range{0, points - 1};
+  LatticeIndices range{0, points - 1};
   if (low > 0) {
     range.first = static_cast<std::int64_t>(low);  // rounds down
     if (static_cast<double>(range.first) < low) ++range.first;

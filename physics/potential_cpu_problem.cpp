@@ -54,7 +54,7 @@ bool on_lattice_point(const CpuTargets& targets, const Exact (&s)[3], double sin
 /// Lattice points closer than `radius` to s, counted from the first plane asked for.
 void add_near_points(const CpuTargets& targets, const Exact (&s)[3], double radius, std::vector<std::int64_t>& points) {
   const LatticeBatch& lattice = targets.lattice();
-  IndexRange range[3];
+  LatticeIndices range[3];
   for (int axis = 0; axis < 3; ++axis)
     range[axis] = near_indices(s[axis].high, targets.spacing()[axis], targets.lattice_points(axis), radius);
   range[2].first = std::max(range[2].first, lattice.first_plane);
