@@ -83,6 +83,19 @@ def test_no_backend_is_chosen_by_the_preprocessor():
             assert not re.search(r"CUDA|NVCC|AVX|BACKEND", line), f"{name}: {line.strip()}"
 
 
+def test_a_type_of_the_product_has_one_definition():
+    # Two of one name with external linkage, though in different files, are one to the linker.
+    places = {}
+    for name, text in FILES:
+        if name.startswith("tests/") or not name.endswith((".hpp", ".cuh")):
+            continue
+        shared = re.sub(r"^namespace \{$.*?^\}  // namespace$", "", text, flags=re.M | re.S)
+        for type_name in re.findall(r"^(?:struct|class)(?: alignas\([^)]*\))? (\w+)[^;{<]*\{", shared, re.M):
+            places.setdefault(type_name, set()).add(name)
+    assert len(places) > 40
+    assert not {name: files for name, files in places.items() if len(files) > 1}
+
+
 def test_tests_mirror_the_rooms():
     for room in ["core", "solvers", "physics", "io", "app"]:
         assert list((ROOT / "tests" / room).glob("*_test.*")), f"tests/{room} is empty"
