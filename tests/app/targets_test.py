@@ -11,7 +11,7 @@ import pytest
 
 from tests.problems import open_problem_file
 
-VOLT = 14.39964547842567  # one e at one angstrom
+VOLT = 14.399645478425672  # one e at one angstrom
 KT = VOLT / (8.617333262145e-5 * 298.15)  # at 298.15 K
 
 

@@ -22,7 +22,7 @@ TEST_P(PotentialTargets, EveryTargetWithinTheBounds) {
     for (const Where& where : {Where(at_points), Where(at_charges), Where(11, 10, 9)})
       for_both_precisions([&](auto zero) {
         using T = decltype(zero);
-        const PotentialOptions options{Singular::infinite, 332.06371};
+        const PotentialOptions options{Singular::infinite, 332.06371329919225};
         const auto answer = evaluate_everything<T>(*potential_, where, {problem}, options);
         expect_agrees(compare_with_truth(answer, problem, where, options));
         EXPECT_EQ(answer.info[0], 0);
