@@ -25,8 +25,8 @@ namespace smallbatch {
 
 struct PotentialOptions {
   Singular singular = Singular::infinite;
-  double unit_factor = 1;  ///< f; 1 gives e/angstrom
-  double softening = 0;    ///< eps, angstrom; above 0 nothing is singular, and the policy decides nothing
+  double unit_factor = 1;  ///< f, finite; 1 gives e/angstrom
+  double softening = 0;    ///< eps, angstrom (is_softening); above 0 nothing is singular: the policy decides nothing
   double cutoff = 0;       ///< c, angstrom; 0: none
 };
 
@@ -74,9 +74,10 @@ class Potential {
  public:
   virtual ~Potential() = default;
 
-  /// Throws Error (bad_input) for a shape below 1, planes outside the lattice, a spacing that is not positive and
-  /// finite, offsets that fall, a softening or cut-off that is negative or not finite; count = 0 does nothing, and a
-  /// problem without charges is 0 everywhere.
+  /// Throws Error (bad_input) for a shape below 1, planes outside the lattice, a spacing below least_spacing or not
+  /// finite, offsets that fall, a softening that is neither 0 nor has a square that is a normal double, a cut-off that
+  /// is negative or not finite, a unit factor that is not finite; count = 0 does nothing, and a problem without charges
+  /// is 0 everywhere.
   virtual void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                         const PotentialResult<float>& result) = 0;
   virtual void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
@@ -95,16 +96,24 @@ struct ReferencePotential {
   double bound = 0;      ///< of the potential, as above
   std::array<double, 3> field{};
   double field_bound = 0;  ///< of each component
+  bool singular = false;   ///< the policy made V an infinity and E a NaN
+};
+
+/// A problem's status, of which there are two where rounding decides whether its values leave their range.
+struct ReferenceStatus {
+  std::int32_t info = 0, or_else = 0;
 };
 
 /// Problem `problem` of the batch at the targets `points`: indices (z * ny + y) * nx + x into the whole lattice, or
-/// counted from the problem's first point. On `threads` threads. `precision` says whose bound. Returns the problem's
-/// info; where it is negative, every potential and field is NaN. Written with Eigen in double precision; of what it
-/// judges it shares only the constants above. A result's summary and energy are not asked for here.
-std::int32_t reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
-                                 const PotentialOptions& options, ScalarType precision,
-                                 std::span<const std::int64_t> points, std::span<ReferencePotential> out,
-                                 unsigned threads = 1);
+/// counted from the problem's first point. On `threads` threads. `precision` says whose bound; without `with_field` the
+/// field is not computed, and does not count for the status. Returns the problem's status, at points and at charges as
+/// if no value left its range: that the values say. Where it has no values, every potential and field is NaN. Written
+/// with Eigen in double precision; of what it judges it shares only the constants above. A result's summary and energy
+/// are not asked for here.
+ReferenceStatus reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
+                                    const PotentialOptions& options, ScalarType precision,
+                                    std::span<const std::int64_t> points, std::span<ReferencePotential> out,
+                                    unsigned threads = 1, bool with_field = true);
 
 /// The referee's interaction energy of groups 1 and 2 of one problem, and the bound that a backend must keep:
 /// f sum |q_i q_j|/rho_ij 2^-44.

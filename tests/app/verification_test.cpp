@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -381,8 +383,10 @@ class VerifyStatistics : public ::testing::Test {
 TEST_F(VerifyStatistics, PartsAddUp) {
   StatisticsOfSet found(3);
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  found.add(0, std::vector<PotentialSummary>{{1, 2, 3, 2}, {3, 3, 3, 1}, {infinity, -infinity, 0, 0}});
-  found.add(1, std::vector<PotentialSummary>{{-6, -6, -6, 1}});
+  const PotentialSummary none{infinity, -infinity, 0, 0};
+  found.add(0, 1, std::vector<PotentialSummary>{{2, 2, 2, 1}, {1, 1, 1, 1}, none});  // one per plane
+  found.add(1, 2, std::vector<PotentialSummary>{{3, 3, 3, 1}, none, none, none});    // two planes of each
+  found.add(1, 1, std::vector<PotentialSummary>{{-6, -6, -6, 1}});
   const PotentialStatistics statistics = found.statistics();
   for (std::size_t p = 0; p < 2; ++p) {
     EXPECT_EQ(statistics.lowest[p], right_.lowest[p]);
@@ -390,6 +394,21 @@ TEST_F(VerifyStatistics, PartsAddUp) {
     EXPECT_EQ(statistics.mean[p], right_.mean[p]);
   }
   EXPECT_TRUE(std::isnan(statistics.lowest[2]) && std::isnan(statistics.highest[2]) && std::isnan(statistics.mean[2]));
+}
+
+TEST(StatisticsOfSet, DoNotDependOnHowPlanesWereCut) {
+  // 1e16 swallows the planes after it, were they added up apart; together they lose nothing.
+  std::vector<PotentialSummary> planes;
+  for (const double sum : {1e16, 1.0, 1.0, 1.0, -1e16, 0.1, 0.2, 0.3}) planes.push_back({sum, sum, sum, 1});
+  std::vector<double> means;
+  for (const std::size_t cut : {8, 1, 3, 5}) {
+    StatisticsOfSet found(1);
+    for (std::size_t first = 0; first < planes.size(); first += cut)
+      found.add(0, 1, std::span(planes).subspan(first, std::min(cut, planes.size() - first)));
+    means.push_back(found.statistics().mean[0]);
+  }
+  for (const double mean : means) EXPECT_EQ(mean, means[0]);
+  EXPECT_DOUBLE_EQ(means[0], 3.6 / 8);
 }
 
 TEST_F(VerifyStatistics, RightOnesAgreeAndMakeNoProblemChecked) {

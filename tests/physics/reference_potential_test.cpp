@@ -74,9 +74,10 @@ TEST(ReferencePotential, IsTrueForFieldsAtEveryKindOfTarget) {
       std::vector<std::int64_t> targets(static_cast<std::size_t>(target_count(problem, where)));
       std::iota(targets.begin(), targets.end(), std::int64_t{0});
       std::vector<ReferencePotential> answer(targets.size());
-      const std::int32_t info =
+      const ReferenceStatus status =
           reference_potential(batch.charges(), batch.targets(), 1, options, ScalarType::float64, targets, answer, 2);
-      EXPECT_EQ(info, true_info(problem, where, options));
+      EXPECT_EQ(status.info, true_info(problem, where, options));
+      EXPECT_EQ(status.or_else, status.info);
       const long double largest = extent(problem, where);
       for (std::size_t i = 0; i < targets.size(); ++i) {
         const Truth expected = truth<double>(problem, where, targets[i], options, largest);
