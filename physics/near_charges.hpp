@@ -14,7 +14,7 @@
 // where an axis has more than some 2^15 points.
 //
 // Two more radii are folded in: where the singularity policy decides (twice that distance, so that rounding in the
-// search cannot lose a point), and where r*r, or a softening's square beside it, would leave T's normal numbers.
+// search cannot lose a point), and where r*r would leave T's normal numbers.
 #pragma once
 
 #include <cstdint>
@@ -39,13 +39,13 @@ constexpr bool leaves_single_range(const PotentialOptions& options, bool with_fi
   return options.softening > largest_length || (with_field && (extent > largest_length || charge > largest_charge));
 }
 
-/// How near a charge at distance `norm` from the origin a target must be to be summed again in double precision. Beyond
-/// that a softening whose square is no normal float is nothing beside the distance.
+/// How near a charge at distance `norm` from the origin a target must be to be summed again in double precision. Beside
+/// larger distances what a softening's square loses where it is no normal float is nothing.
 template <class T>
 constexpr double near_radius(double norm, double singular_distance, bool with_field) {
   const double rounding = norm * (sizeof(T) == 4 ? 0x1p-16 : 0x1p-45);
   const double policy = 2 * singular_distance;
-  const double underflow = sizeof(T) != 4 ? 0x1p-500 : with_field ? least_length : 0x1p-47;
+  const double underflow = sizeof(T) != 4 ? 0x1p-500 : with_field ? least_length : 0x1p-60;
   const double larger = rounding > policy ? rounding : policy;
   return larger > underflow ? larger : underflow;
 }

@@ -444,7 +444,7 @@ ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t proble
     if (!here.isFinite().all() || !std::isfinite(charges.charge[i])) return {nan, 0};
     if (charges.group == nullptr || charges.group[i] != 1 || charges.charge[i] == 0) continue;
     for (const std::int64_t j : second) {
-      const double product = options.unit_factor * charges.charge[i] * charges.charge[j];
+      const double product = charges.charge[i] * charges.charge[j];
       const double r = (here - Eigen::Map<const Eigen::Array3d>(charges.position + 3 * j)).matrix().norm();
       if (options.softening == 0 && r < singular_distance_of_points) {
         if (options.singular == Singular::infinite) energy.add(std::copysign(infinity, product));
@@ -456,7 +456,7 @@ ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t proble
       if (cutoff == 0 || r < 1.01 * cutoff) bound.add(std::abs(product) / rho * 0x1p-44);
     }
   }
-  return {energy.value(), bound.value()};
+  return {options.unit_factor * energy.value(), std::abs(options.unit_factor) * bound.value()};
 }
 
 }  // namespace smallbatch

@@ -254,6 +254,84 @@ TEST_F(VerifyPotential, TheNumberOfChargesOnPointsMustBeRight) {
   EXPECT_EQ(judge().verdict[0], Verdict::disagreed);
 }
 
+/// The same, in a unit in which the first point's V is beyond single precision, and the second's just within it.
+class VerifyPotentialOutOfRange : public VerifyPotential {
+ protected:
+  VerifyPotentialOutOfRange() {
+    options_.unit_factor = 1.5 * static_cast<double>(std::numeric_limits<float>::max());
+    for (float& v : block_.potential) v = static_cast<float>(options_.unit_factor * v);
+    block_.info = {info_values_out_of_range};
+  }
+  Verdict verdict(VerifyMode mode = everything) { return verify(set_, block_, options_, mode, 1, points_).verdict[0]; }
+  PotentialOptions options_;
+};
+
+TEST_F(VerifyPotentialOutOfRange, InfinitiesOfTheRightSignAgree) {
+  ASSERT_EQ(block_.potential[0], INFINITY);
+  ASSERT_TRUE(std::isfinite(block_.potential[1]));
+  EXPECT_EQ(verdict(), Verdict::agreed);
+  block_.info[0] = 0;
+  EXPECT_EQ(verdict(), Verdict::disagreed);
+}
+
+TEST_F(VerifyPotentialOutOfRange, AnythingElseDisagrees) {
+  for (const float wrong : {-INFINITY, nan_value, std::numeric_limits<float>::max(), 0.0F}) {
+    block_.potential[0] = wrong;
+    EXPECT_EQ(verdict(), Verdict::disagreed) << wrong;
+  }
+}
+
+TEST_F(VerifyPotentialOutOfRange, AnInfinityWithinTheRangeDisagrees) {
+  block_.potential[1] = INFINITY;
+  EXPECT_EQ(verdict(), Verdict::disagreed);
+}
+
+TEST_F(VerifyPotentialOutOfRange, AtTheEdgeBothAnswersAgree) {
+  // The sum of the rule is V of the first point.
+  for (const double part : {1 - 5e-8, 1.0, 1 + 5e-8}) {
+    options_.unit_factor = part * static_cast<double>(std::numeric_limits<float>::max());
+    for (const int z : {0, 1})
+      for (const int x : {1, 2, 3})
+        block_.potential[static_cast<std::size_t>(3 * z + x - 1)] =
+            static_cast<float>(options_.unit_factor / std::sqrt(x * x + z * z));
+    for (const float first : {std::numeric_limits<float>::max(), INFINITY})
+      for (const std::int32_t info : {0, info_values_out_of_range}) {
+        block_.potential[0] = first;
+        block_.info[0] = info;
+        EXPECT_EQ(verdict(), Verdict::agreed) << part << " " << first << " " << info;
+      }
+  }
+}
+
+TEST_F(VerifyPotentialOutOfRange, PointsAreJudgedByTheirValues) {
+  set_.targets = block_.targets = TargetKind::points;
+  set_.point_offset = block_.point_offset = {0, 7};
+  for (const int z : {0, 1})
+    for (const int x : {1, 2, 3}) block_.point.insert(block_.point.end(), {double(x), 0, double(z)});
+  block_.point.insert(block_.point.end(), {0, 0, 0});  // on the charge
+  block_.potential.push_back(INFINITY);
+  const VerifyMode second{VerifyMode::Kind::sample, 1};  // the first point
+  for (const VerifyMode& mode : {everything, second}) {
+    block_.info[0] = info_values_out_of_range;
+    EXPECT_EQ(verdict(mode), Verdict::agreed);
+    block_.info[0] = 1;
+    EXPECT_EQ(verdict(mode), Verdict::disagreed);
+  }
+  options_.unit_factor /= 2;  // all in range, but for the target on the charge
+  for (std::size_t i = 0; i < 6; ++i)
+    block_.potential[i] =
+        static_cast<float>(options_.unit_factor / std::hypot(block_.point[3 * i], block_.point[3 * i + 2]));
+  for (const VerifyMode& mode : {everything, second}) {
+    block_.info[0] = 1;
+    EXPECT_EQ(verdict(mode), Verdict::agreed);
+  }
+  block_.info[0] = info_values_out_of_range;
+  EXPECT_EQ(verdict(), Verdict::disagreed);
+  block_.info[0] = 1;
+  block_.potential[3] = INFINITY;  // not the one that is looked at
+  EXPECT_EQ(verdict(second), Verdict::disagreed);
+}
+
 /// Charges of 1 and -2 on the x axis at 0 and 2, and the points (1, 0, 0), (5, 0, 0) in one problem, (0, 3, 0) in
 /// another that has the first charge alone; between them a problem of charges without points.
 class VerifyPoints : public ::testing::Test {
