@@ -39,7 +39,9 @@ void read_block(const ProblemReader& reader, const PotentialSet& set, const Plan
   reader.read(set, range.first, range.count, block);
   block.first_plane = range.first_plane;
   block.plane_count = range.plane_count;
-  if (range.first_plane > 0) block.group.clear();
+  if (range.first_plane == 0) return;
+  block.group.clear();
+  block.wants_energy = false;
 }
 
 /// Bytes of a block's values, charges, points and planes' summaries.

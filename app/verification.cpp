@@ -427,7 +427,7 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
           beyond, stored_beyond_range(block, begin, end, options.singular == Singular::infinite ? status.info : 0));
     if (!is_status(block.info[problem], status, beyond)) verdicts.add(p, infinity);
   }
-  if (block.group.empty()) return verdicts;
+  if (!block.wants_energy) return verdicts;
   const Selection problems(mode, set.batch, block.first, block.first + block.count);
   parallel_for(problems.size(), 1, workers, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t k = first; k < last; ++k) {

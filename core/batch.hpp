@@ -256,7 +256,8 @@ struct PotentialBlock {
   std::vector<double> position, charge, origin, spacing, point;
   std::vector<T> potential, field;  ///< field is empty where it is not wanted
   std::vector<std::int32_t> info;
-  std::vector<std::int8_t> group;         ///< empty where no energy is wanted
+  std::vector<std::int8_t> group;         ///< of the charges, where an energy is wanted
+  bool wants_energy = false;              ///< also of problems that have no charges
   std::vector<PotentialSummary> summary;  ///< one per plane of each lattice, or per problem
   std::vector<double> energy;
 
@@ -279,7 +280,7 @@ struct PotentialBlock {
     field.resize(with_field ? 3 * values : 0);
     info.resize(problems);
     summary.resize(targets == TargetKind::lattice ? problems * static_cast<std::size_t>(plane_count) : problems);
-    energy.resize(group.empty() ? 0 : problems);
+    energy.resize(wants_energy ? problems : 0);
   }
   [[nodiscard]] ChargeBatch charges() const {
     return {count, offset.data(), position.data(), charge.data(), group.empty() ? nullptr : group.data()};
@@ -294,7 +295,7 @@ struct PotentialBlock {
   }
   [[nodiscard]] PotentialResult<T> result() {
     return {potential.data(), info.data(), field.empty() ? nullptr : field.data(), summary.data(),
-            group.empty() ? nullptr : energy.data()};
+            wants_energy ? energy.data() : nullptr};
   }
 };
 

@@ -346,6 +346,7 @@ class VerifyPoints : public ::testing::Test {
     block_.position = {0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0};
     block_.charge = {1, -2, 1, 1};
     block_.group = {1, 2, 1, 1};
+    block_.wants_energy = true;
     block_.point = {1, 0, 0, 5, 0, 0, 0, 3, 0};
     block_.resize_results(true);
     block_.potential = {-1, 1.0F / 5 - 2.0F / 3, 1.0F / 3};
@@ -426,6 +427,7 @@ TEST_F(VerifyPoints, ABlockIsAPartOfTheSet) {
   last.position = {0, 0, 0};
   last.charge = {1};
   last.group = {1};
+  last.wants_energy = true;
   last.point = {0, 3, 0};
   last.resize_results(true);
   last.potential = {1.0F / 3};
