@@ -67,6 +67,13 @@ struct CarefulSums : TargetSums {
   }
 };
 
+/// What a problem's charges are multiplied by.
+template <class T>
+__device__ double scale_of(const ChargeBatch& charges, std::int64_t problem, double least_distance) {
+  const std::int64_t count = charges.offset[problem + 1] - charges.offset[problem];
+  return charge_scale(static_cast<double>(count) * largest_input<T>, least_distance);
+}
+
 /// Stores what a warp's lanes found together at value `index`, from charges that were multiplied by `scale`. Says in
 /// lane 0 whether a value leaves the range of T.
 template <class T>
@@ -74,13 +81,13 @@ __device__ bool store_careful(const PotentialResult<T>& result, std::int64_t ind
                               double scale, const PotentialOptions& options) {
   const TargetSums sums = sum_over_warp(of_lane);
   if (threadIdx.x % warp_lanes != 0) return false;
-  const double per_scale = 1 / scale, others = options.unit_factor * sums.others.value() * per_scale;
+  const double others = unscaled(sums.others.value(), options.unit_factor, scale);
   const bool singular = is_singular(options.singular, sums.net, sums.magnitude);
   const auto potential = static_cast<T>(apply_singularity(options.singular, others, sums.net, sums.magnitude));
   result.potential[index] = potential;
   bool infinite = isinf(potential);
   for (int axis = 0; axis < 3 && result.field != nullptr; ++axis) {
-    const auto component = static_cast<T>(options.unit_factor * sums.field[axis] * per_scale);
+    const auto component = static_cast<T>(unscaled(sums.field[axis], options.unit_factor, scale));
     result.field[3 * index + axis] = singular ? static_cast<T>(NAN) : component;
     infinite = infinite || isinf(component);
   }
@@ -94,7 +101,8 @@ __global__ void __launch_bounds__(again_threads)
                           PotentialResult<T> result) {
   const std::int64_t problem = blockIdx.x;
   const Placement place = placement(lattice, problem);
-  const double least = least_distance(options, place.singular_distance), scale = charge_scale(least);
+  const double least = least_distance(options, place.singular_distance);
+  const double scale = scale_of<T>(charges, problem, least);
   if (!has_values(result.info[problem]) || !is_extreme(options, result.field != nullptr, least)) return;
   const std::int64_t of_plane = lattice.shape.nx * lattice.shape.ny, of_problem = lattice.plane_count * of_plane;
   const std::int64_t warp = (static_cast<std::int64_t>(blockIdx.y) * again_threads + threadIdx.x) / warp_lanes;
@@ -120,7 +128,7 @@ template <class T>
 __global__ void __launch_bounds__(again_threads)
     points_again_kernel(ChargeBatch charges, PointBatch points, bool at_charges, std::int64_t values,
                         PotentialOptions options, PotentialResult<T> result) {
-  const double least = least_distance(options, singular_distance_of_points), scale = charge_scale(least);
+  const double least = least_distance(options, singular_distance_of_points);
   const bool extreme = is_extreme(options, result.field != nullptr, least);
   const std::int64_t warp = (static_cast<std::int64_t>(blockIdx.x) * again_threads + threadIdx.x) / warp_lanes;
   for (std::int64_t value = warp; value < values; value += std::int64_t{gridDim.x} * warps_per_block) {
@@ -132,6 +140,7 @@ __global__ void __launch_bounds__(again_threads)
       again = again || isinf(result.field[3 * value + axis]);
     if (!__any_sync(whole_warp, again)) continue;
     const double* p = points.position + 3 * place;
+    const double scale = scale_of<T>(charges, problem, least);
     CarefulSums sums;
     for (std::int64_t i = charges.offset[problem] + threadIdx.x % warp_lanes; i < charges.offset[problem + 1];
          i += warp_lanes) {

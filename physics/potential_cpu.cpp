@@ -23,6 +23,7 @@
 #include "physics/potential_checks.hpp"
 #include "physics/potential_cpu_pieces.hpp"
 #include "physics/potential_cpu_problem.hpp"
+#include "physics/value_range.hpp"
 #include "physics/value_summary.hpp"
 
 namespace smallbatch {
@@ -102,8 +103,7 @@ struct Summation {
     lanes.sum_double(problem.double_charges(), listed, block, interaction, singular_distance, sums);
     std::int32_t on_charges = 0;
     bool out_of_range = false;
-    const double per_scale = 1 / problem.scale;
-    const auto value = [&](double sum) { return options.unit_factor * sum * per_scale; };
+    const auto value = [&](double sum) { return unscaled(sum, options.unit_factor, problem.scale); };
     for (int i = 0; i < count; ++i) {
       if (sums.magnitude[i] > 0) ++on_charges;
       constexpr double nan = std::numeric_limits<double>::quiet_NaN();

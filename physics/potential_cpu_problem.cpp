@@ -125,7 +125,9 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
   const double singular_distance = targets.singular_distance(options);
   const bool truncated = options.cutoff > 0;
   const bool may_leave = targets.on_lattice() && may_leave_range<T>(options, wants_field, count, singular_distance);
-  problem.scale = charge_scale(least_distance(options, singular_distance));
+  double strongest = 0;
+  for (std::int64_t i = 0; i < count; ++i) strongest = std::max(strongest, std::abs(charge[i]));
+  problem.scale = charge_scale(static_cast<double>(count) * strongest, least_distance(options, singular_distance));
   const std::vector<std::int64_t> charge_order =
       truncated ? order_of(position, targets.origin(), count) : std::vector<std::int64_t>{};
   if (truncated && targets.are_charges())
@@ -135,7 +137,7 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
   if (targets.are_charges()) problem.own.assign(static_cast<std::size_t>(count), -1);
 
   std::int64_t on_points = 0, kept = 0;
-  double extent = 0, strongest = 0, nearest = 0;
+  double extent = 0, nearest = 0;
   LargestValues largest;
   for (std::int64_t k = 0; k < count; ++k) {
     const std::int64_t i = truncated ? charge_order[static_cast<std::size_t>(k)] : k;
@@ -161,7 +163,6 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
     extent = std::max(extent, norm(s));
     if (is_single) {
       problem.single[3].push_back(static_cast<float>(charge[i]));
-      strongest = std::max(strongest, std::abs(charge[i]));
       // How small rho may be at most for a target to be summed again in double precision.
       const double rho = near_radius<float>(norm(s), singular_distance, wants_field);
       if (!targets.on_lattice()) {
@@ -189,7 +190,7 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
   problem.near_points.erase(std::unique(problem.near_points.begin(), problem.near_points.end()),
                             problem.near_points.end());
   problem.all_in_double = !is_single || leaves_single_range(options, wants_field, extent, strongest) ||
-                          (truncated && options.cutoff < least_length);
+                          (truncated && (options.cutoff < least_length || options.softening > options.cutoff));
   if (truncated) {
     problem.groups = CutoffGroups({kept, problem.exact[0].data(), problem.exact[1].data(), problem.exact[2].data()});
     problem.reach =

@@ -170,9 +170,9 @@ class Referee {
           }
         }
         const Chunk reciprocal = (distance2 + softening2).sqrt().inverse();
-        Chunk share = charge.abs() * reciprocal;  // of the bound
+        Chunk share = reciprocal;  // of the bounds, for a charge of 1
         if (truncated) share *= (distance2.sqrt() < 1.01 * options_.cutoff).select(Chunk::Constant(2), 0);
-        bound += (share * (relative + shift * reciprocal)).sum();
+        bound += (counted(charge, 0x1p-70) * share * (relative + shift * reciprocal)).sum();
         Chunk along = charge * reciprocal;  // then of the field, by displacement over rho
         if (!truncated) {
           potential_terms += along;
@@ -183,16 +183,24 @@ class Referee {
           along = charge * (w * (w * reciprocal.square() + 4 * per_cutoff2));
         }
         if (!wants_field) continue;
-        field_bound += (4 * share * reciprocal * (relative + shift * reciprocal)).sum();
+        share *= 4 * reciprocal;
+        if (truncated) share *= (1 / (4 * options_.cutoff * reciprocal)).max(1);
+        field_bound += (counted(charge, 0x1p-30) * share * (relative + shift * reciprocal)).sum();
         for (int axis = 0; axis < 3; ++axis) field_terms[axis] += along * (displacement(axis) * reciprocal);
       }
       potential.add(potential_terms);
       if (!wants_field) continue;
       for (int axis = 0; axis < 3; ++axis) field[axis].add(field_terms[axis]);
     }
-    const auto unscaled = [&](double sum) { return std::scalbn(options_.unit_factor * sum, -scale_); };
-    // What is stored is rounded to numbers below the normal ones, too; and a bound beyond all numbers allows any.
-    const double least = single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min();
+    const auto unscaled = [&](double sum) {
+      const double scaled = options_.unit_factor * sum;
+      return std::isnormal(scaled) ? std::scalbn(scaled, -scale_) : options_.unit_factor * std::scalbn(sum, -scale_);
+    };
+    // Terms of double precision, and what is stored, are rounded to numbers below the normal ones, too; and a bound
+    // beyond all numbers allows any.
+    const double least =
+        static_cast<double>(used_) * std::abs(options_.unit_factor) * std::numeric_limits<double>::denorm_min() +
+        (single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min());
     const auto bound_of = [&](double sum) {
       return sum > 0 ? std::min(std::abs(unscaled(sum)) + least, std::numeric_limits<double>::max()) : 0;
     };
@@ -207,6 +215,12 @@ class Referee {
   }
 
  private:
+  /// What charges count in a bound: in single precision at least `least` each, where they are charges at all.
+  [[nodiscard]] Chunk counted(const Chunk& charge, double least) const {
+    if (precision_ != ScalarType::float32) return charge.abs();
+    return (charge != 0).select(charge.abs().max(std::scalbn(least, scale_)), 0);
+  }
+
   /// From the origin to the last lattice point.
   [[nodiscard]] Eigen::Array3d corner() const {
     const Eigen::Array3d points(static_cast<double>(shape_.nx), static_cast<double>(shape_.ny),

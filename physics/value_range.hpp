@@ -3,8 +3,8 @@
 //
 // In double precision a charge may be 1e150 e, and a distance as small as 2^-511 angstrom, a softening's: q/rho^2 would
 // overflow, and sums of such terms be a NaN, though V and E are wanted in range, or as infinities of their sign. Where
-// distances may be that small, charges are therefore summed in units of 2^540 e: no sum of 2^40 terms overflows then,
-// and what underflows, below 2^-482 e/angstrom or e/angstrom^2, is nothing beside such charges' terms elsewhere.
+// that may be, charges are therefore summed in units of 2^540 e: no sum of 2^20 terms overflows then. What underflows
+// is below 2^-482 e/angstrom or e/angstrom^2.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,17 @@ constexpr double least_distance(const PotentialOptions& options, double singular
   return options.softening > 0 ? options.softening : singular_distance;
 }
 
-/// What charges are multiplied by, a power of two, before they are summed in double precision.
-constexpr double charge_scale(double least_distance) { return least_distance < 0x1p-240 ? per_large_unit : 1; }
+/// What charges are multiplied by, a power of two, before they are summed in double precision; `most`: no sum of their
+/// magnitudes is larger.
+constexpr double charge_scale(double most, double least_distance) {
+  return most / least_distance / least_distance < 0x1p1000 ? 1 : per_large_unit;
+}
+/// What a sum of such charges is in a unit of V, E or the energy.
+constexpr double unscaled(double sum, double unit_factor, double scale) {
+  const double scaled = unit_factor * sum, magnitude = scaled < 0 ? -scaled : scaled;
+  return magnitude < 0x1p-1000 ? unit_factor * (sum / scale)
+                               : scaled / scale;  // neither step leaves the normal numbers
+}
 
 /// Whether the GPU's inner loops, which form 1/rho^3, and with a cut-off w from rho^2, are not up to a problem's
 /// lengths.

@@ -7,8 +7,8 @@
 #include <functional>
 #include <string>
 
-#include "core/device.hpp"
 #include "core/device_cuda.hpp"
+#include "tests/backends.hpp"
 #include "tests/physics/potential_cases.hpp"
 
 namespace smallbatch::testing {
@@ -85,12 +85,8 @@ class DeviceBatch {
   DeviceMemory potential_, info_, field_, summary_, energy_, workspace_;
 };
 
-class DirectSum : public ::testing::Test {
+class DirectSum : public BackendTest {
  protected:
-  void SetUp() override {
-    const DeviceList list = cuda_devices();
-    if (list.devices.empty()) GTEST_SKIP() << "no GPU: " << list.why_none;
-  }
   static Problem problem() {
     Problem problem = random_problem(701, 40, 3);
     add_random_points(problem, 702, 30, 3);
@@ -99,7 +95,9 @@ class DirectSum : public ::testing::Test {
   }
 };
 
-TEST_F(DirectSum, RefusesWhatItCanSeeToBeWrong) {
+INSTANTIATE_TEST_SUITE_P(Backends, DirectSum, ::testing::Values(BackendKind::cuda), backend_test_name);
+
+TEST_P(DirectSum, RefusesWhatItCanSeeToBeWrong) {
   const Batch on_lattices({4, 3, 2}, {problem(), problem()}), on_points(at_points, {problem()}),
       on_charges(at_charges, {problem()});
   using Change = std::function<void(DeviceBatch<float>&)>;
@@ -143,7 +141,7 @@ TEST_F(DirectSum, RefusesWhatItCanSeeToBeWrong) {
   on_lattice("a spacing that is a NaN", [](auto& d) { d.sizes.smallest_spacing = NAN; });
 }
 
-TEST_F(DirectSum, RefusesOptionsThatMakeNoSense) {
+TEST_P(DirectSum, RefusesOptionsThatMakeNoSense) {
   const Batch batch({4, 3, 2}, {problem()});
   const DeviceBatch<double> device(batch);
   for (const double bad : {-1.0, 1e-163, 1e-200, 1e200, infinity, static_cast<double>(NAN)})
@@ -156,7 +154,7 @@ TEST_F(DirectSum, RefusesOptionsThatMakeNoSense) {
   EXPECT_EQ(device.launch(), cudaSuccess);
 }
 
-TEST_F(DirectSum, OfNothingNeedsNoPointers) {
+TEST_P(DirectSum, OfNothingNeedsNoPointers) {
   EXPECT_EQ(direct_sum<float>({}, TargetBatch{}, {}, {}, {}, nullptr, nullptr), cudaSuccess);
   const Batch batch(at_points, {Problem{}});
   DeviceBatch<float> device(batch);
@@ -166,7 +164,7 @@ TEST_F(DirectSum, OfNothingNeedsNoPointers) {
   EXPECT_EQ(device.launch(), cudaSuccess);
 }
 
-TEST_F(DirectSum, AnUnknownSpacingChangesNothing) {
+TEST_P(DirectSum, AnUnknownSpacingChangesNothing) {
   Problem tiny = problem(), small = problem();
   for (Problem* p : {&tiny, &small})
     for (double& x : p->position) x *= p == &tiny ? 1e-90 : 1e-21;
