@@ -453,6 +453,7 @@ ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t proble
   for (std::int64_t j = first; charges.group != nullptr && j < last; ++j)
     if (charges.group[j] == 2 && charges.charge[j] != 0) second.push_back(j);
   CompensatedSum energy, bound;
+  double pairs = 0;  // each rounded to a number below the normal ones, where it is one
   for (std::int64_t i = first; i < last; ++i) {
     const Eigen::Map<const Eigen::Array3d> here(charges.position + 3 * i);
     if (!here.isFinite().all() || !std::isfinite(charges.charge[i])) return {nan, 0};
@@ -467,10 +468,14 @@ ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t proble
       const double rho = std::sqrt(r * r + softening2);
       const double w = cutoff > 0 ? std::max(0.0, 1 - (r / cutoff) * (r / cutoff)) : 1;
       energy.add(product / rho * (w * w));
-      if (cutoff == 0 || r < 1.01 * cutoff) bound.add(std::abs(product) / rho * 0x1p-44);
+      if (cutoff > 0 && r >= 1.01 * cutoff) continue;
+      bound.add(std::abs(product) / rho * 0x1p-44);
+      ++pairs;
     }
   }
-  return {options.unit_factor * energy.value(), std::abs(options.unit_factor) * bound.value()};
+  const double factor = std::abs(options.unit_factor), least = std::numeric_limits<double>::denorm_min();
+  return {options.unit_factor * energy.value(),
+          factor * bound.value() + (pairs > 0 ? least + pairs * factor * least : 0)};
 }
 
 }  // namespace smallbatch
