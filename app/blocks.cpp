@@ -28,10 +28,18 @@ std::int64_t charges_of(const PotentialSet& set, std::int64_t first, std::int64_
   return set.offset[static_cast<std::size_t>(first + count)] - set.offset[static_cast<std::size_t>(first)];
 }
 
-/// Values, charges and points of whole problems.
+/// Values and summary of a lattice's plane.
+std::int64_t bytes_per_plane(const PotentialSet& set, ScalarType precision) {
+  return set.shape.plane_points() * bytes_per_target(set, precision) +
+         static_cast<std::int64_t>(sizeof(PotentialSummary));
+}
+
+/// Values, charges, points and summaries of whole problems.
 std::int64_t bytes_of_problems(const PotentialSet& set, std::int64_t first, std::int64_t count, ScalarType precision) {
-  const std::int64_t targets = targets_of(set, first, count), charges = charges_of(set, first, count);
-  return targets * bytes_per_target(set, precision) + charges * bytes_per_charge +
+  const std::int64_t charges = charges_of(set, first, count) * bytes_per_charge;
+  if (set.targets == TargetKind::lattice) return count * set.shape.nz * bytes_per_plane(set, precision) + charges;
+  const std::int64_t targets = targets_of(set, first, count);
+  return targets * bytes_per_target(set, precision) + charges +
          (set.targets == TargetKind::points ? targets * bytes_per_point : 0);
 }
 
@@ -56,7 +64,7 @@ std::int64_t result_bytes(const PotentialSet& set, ScalarType precision) {
 
 std::int64_t bytes_per_block(const PotentialSet& set, const PlaneRange& range, ScalarType precision) {
   if (set.targets != TargetKind::lattice) return bytes_of_problems(set, range.first, range.count, precision);
-  return range.count * range.plane_count * set.shape.plane_points() * bytes_per_target(set, precision) +
+  return range.count * range.plane_count * bytes_per_plane(set, precision) +
          charges_of(set, range.first, range.count) * bytes_per_charge;
 }
 
@@ -79,7 +87,7 @@ std::vector<PlaneRange> cut_into_blocks(const PotentialSet& set, ScalarType prec
   std::vector<PlaneRange> ranges;
   const bool on_lattices = set.targets == TargetKind::lattice;
   const std::int64_t nz = on_lattices ? set.shape.nz : 0;
-  const std::int64_t plane_bytes = set.shape.plane_points() * bytes_per_target(set, precision);
+  const std::int64_t plane_bytes = bytes_per_plane(set, precision);
   for (std::int64_t p = 0; p < set.batch;) {
     const double problem_pairs = pairs_of_problem(set, p);
     if (on_lattices && (bytes_of_problems(set, p, 1, precision) > block_bytes || problem_pairs > block_pairs)) {

@@ -26,9 +26,9 @@ inline constexpr double cpu_block_pairs = 4e9;
 /// The same for a GPU that nobody waits behind.
 inline constexpr double gpu_block_pairs = 1e12;
 
-/// At most `block_bytes` of values, charges and points and `block_pairs` pairs of charge and target, but at least one
-/// plane, or one problem of other targets: a problem's points stay together, because the first one is the origin that
-/// all are counted from.
+/// At most `block_bytes` of values, charges, points and planes' summaries and `block_pairs` pairs of charge and target,
+/// but at least one plane, or one problem of other targets: a problem's points stay together, because the first one is
+/// the origin that all are counted from.
 std::vector<PlaneRange> cut_into_blocks(const PotentialSet& set, ScalarType precision, std::int64_t block_bytes,
                                         double block_pairs);
 
@@ -39,10 +39,12 @@ void read_block(const ProblemReader& reader, const PotentialSet& set, const Plan
   reader.read(set, range.first, range.count, block);
   block.first_plane = range.first_plane;
   block.plane_count = range.plane_count;
-  if (range.first_plane > 0) block.group.clear();
+  if (range.first_plane == 0) return;
+  block.group.clear();
+  block.wants_energy = false;
 }
 
-/// Bytes of a block's values, charges and points.
+/// Bytes of a block's values, charges, points and planes' summaries.
 std::int64_t bytes_per_block(const PotentialSet& set, const PlaneRange& range, ScalarType precision);
 
 /// Bytes of one system with its solution and all its numbers, and of one set's results in a file.

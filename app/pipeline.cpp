@@ -136,7 +136,7 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   stages.write = [&](std::int64_t, const PotentialBlock<T>& block) {
     run.writer.write(set, block);
     of_set.merge(block.first, verdicts);
-    found.add(block.first, block.summary);
+    found.add(block.first, block.count, block.summary);
     outcome.count_energies(block.energy);
     if (block.first_plane == 0) outcome.count_status(block.info);
     progress.advance(pairs(block));

@@ -14,17 +14,23 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 StatisticsOfSet::StatisticsOfSet(std::int64_t batch) : total_(static_cast<std::size_t>(batch)) {}
 
-void StatisticsOfSet::add(std::int64_t first, std::span<const PotentialSummary> summary) {
-  for (std::size_t k = 0; k < summary.size(); ++k) total_[static_cast<std::size_t>(first) + k].add(summary[k]);
+void StatisticsOfSet::add(std::int64_t first, std::int64_t count, std::span<const PotentialSummary> summary) {
+  for (std::size_t k = 0; k < summary.size(); ++k) {
+    auto& [found, lost] =
+        total_[static_cast<std::size_t>(first) + k * static_cast<std::size_t>(count) / summary.size()];
+    const double before = found.sum, more = summary[k].sum;
+    found.add(summary[k]);
+    lost += std::abs(before) >= std::abs(more) ? (before - found.sum) + more : (more - found.sum) + before;  // Neumaier
+  }
 }
 
 PotentialStatistics StatisticsOfSet::statistics() const {
   PotentialStatistics statistics;
-  for (const PotentialSummary& total : total_) {
-    const bool any = total.values > 0;
-    statistics.lowest.push_back(any ? total.lowest : nan);
-    statistics.highest.push_back(any ? total.highest : nan);
-    statistics.mean.push_back(any ? total.sum / static_cast<double>(total.values) : nan);
+  for (const auto& [found, lost] : total_) {
+    const bool any = found.values > 0;
+    statistics.lowest.push_back(any ? found.lowest : nan);
+    statistics.highest.push_back(any ? found.highest : nan);
+    statistics.mean.push_back(any ? (found.sum + lost) / static_cast<double>(found.values) : nan);
   }
   return statistics;
 }

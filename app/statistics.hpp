@@ -12,16 +12,21 @@
 
 namespace smallbatch {
 
-/// Puts the summaries of blocks together.
+/// Puts the summaries of blocks together, one after the other: however a lattice's planes were cut into blocks, the
+/// bits are the same.
 class StatisticsOfSet {
  public:
   explicit StatisticsOfSet(std::int64_t batch);
-  /// Of problems first, first + 1, ..., or of some of their planes.
-  void add(std::int64_t first, std::span<const PotentialSummary> summary);
+  /// Of `count` problems from `first` on, or of some of their planes: as many summaries of each, in their order.
+  void add(std::int64_t first, std::int64_t count, std::span<const PotentialSummary> summary);
   [[nodiscard]] PotentialStatistics statistics() const;
 
  private:
-  std::vector<PotentialSummary> total_;
+  struct Total {
+    PotentialSummary found;
+    double lost = 0;  ///< what additions to the sum have lost
+  };
+  std::vector<Total> total_;
 };
 
 /// Finds them again from all values of V.

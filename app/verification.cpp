@@ -103,25 +103,70 @@ double judge(double got, double expected, double bound, bool may_be_nan) {
   return error_over_bound(got, expected, bound);
 }
 
-/// Error over bound of V, and of E where the block has it, at one target. A problem without an answer has NaN
-/// everywhere, and a target at which V is infinite has no field.
+/// How far a number is beyond the range of its type, as far as its bound lets one say.
+enum class Beyond { no, perhaps, yes };
 template <class T>
-double judge(const PotentialBlock<T>& block, std::int64_t target, bool answered, const ReferencePotential& reference) {
+Beyond beyond_range(double exact, double bound) {
+  constexpr double largest = std::numeric_limits<T>::max();
+  if (std::abs(exact) - bound > largest || std::isinf(exact)) return Beyond::yes;
+  return std::abs(exact) + bound > largest ? Beyond::perhaps : Beyond::no;
+}
+
+/// The same of one number of T: beyond T's range it is an infinity of its sign.
+template <class T>
+double judge_in_range(T got, double expected, double bound, Beyond& beyond) {
+  const Beyond found = beyond_range<T>(expected, bound);
+  beyond = std::max(beyond, found);
+  const bool same_sign = std::signbit(got) == std::signbit(expected);
+  if (std::isinf(got) && found != Beyond::no && same_sign) return 0;
+  if (sizeof(T) == sizeof(double) && std::isinf(expected) && same_sign)  // it may be so by rounding alone
+    return std::abs(got) > 0.999 * std::numeric_limits<double>::max() ? 0 : infinity;
+  return error_over_bound(got, expected, bound);
+}
+
+/// Error over bound of V, and of E where the block has it, at one target. A problem without values has NaN everywhere,
+/// and a target at which V is singular has no field. `beyond` becomes what the target's values say, if it is more.
+template <class T>
+double judge(const PotentialBlock<T>& block, std::int64_t target, bool answered, const ReferencePotential& reference,
+             Beyond& beyond) {
   const auto i = static_cast<std::size_t>(target);
-  double worst = judge(block.potential[i], reference.potential, reference.bound, !answered);
+  const bool in_numbers = answered && !reference.singular;
+  double worst = in_numbers ? judge_in_range(block.potential[i], reference.potential, reference.bound, beyond)
+                            : judge(block.potential[i], reference.potential, reference.bound, !answered);
   if (block.field.empty()) return worst;
-  const bool has_no_field = !answered || std::isinf(reference.potential);
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    worst =
-        std::max(worst, judge(block.field[3 * i + axis], reference.field[axis], reference.field_bound, has_no_field));
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const T got = block.field[3 * i + axis];
+    worst = std::max(worst, in_numbers ? judge_in_range(got, reference.field[axis], reference.field_bound, beyond)
+                                       : judge(got, reference.field[axis], reference.field_bound, true));
+  }
   return worst;
+}
+
+/// What the stored values of a problem at points or charges say of their range: E is infinite beyond it alone, V also
+/// at `singular` targets at most, as the policy has it.
+template <class T>
+Beyond stored_beyond_range(const PotentialBlock<T>& block, std::int64_t first, std::int64_t last,
+                           std::int64_t singular) {
+  const auto infinite = [](const std::vector<T>& values, std::int64_t begin, std::int64_t end) {
+    return std::count_if(values.begin() + begin, values.begin() + end, [](T value) { return std::isinf(value); });
+  };
+  const std::int64_t potentials = infinite(block.potential, first, last);
+  const std::int64_t fields = block.field.empty() ? 0 : infinite(block.field, 3 * first, 3 * last);
+  if (fields > 0 || potentials > singular) return Beyond::yes;
+  return potentials > 0 ? Beyond::perhaps : Beyond::no;
+}
+
+/// Whether a status is the referee's, for values that are so far beyond their range.
+bool is_status(std::int32_t info, const ReferenceStatus& expected, Beyond beyond) {
+  if (has_values(expected.info) && beyond != Beyond::no && info == info_values_out_of_range) return true;
+  return beyond != Beyond::yes && (info == expected.info || info == expected.or_else);
 }
 
 /// Error over bound of a problem's interaction energy.
 template <class T>
 double judge_energy(const PotentialBlock<T>& block, const PotentialOptions& options, std::int64_t problem) {
   const double energy = block.energy[static_cast<std::size_t>(problem)];
-  if (block.info[static_cast<std::size_t>(problem)] < 0) return std::isnan(energy) ? 0 : infinity;
+  if (!has_values(block.info[static_cast<std::size_t>(problem)])) return std::isnan(energy) ? 0 : infinity;
   const ReferenceEnergy reference = reference_energy(block.charges(), problem, options);
   return judge(energy, reference.energy, reference.bound, true);
 }
@@ -341,6 +386,12 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
     }
   }
 
+  struct Checked {
+    ReferenceStatus status;
+    std::int64_t targets = 0;
+    Beyond beyond = Beyond::no;
+  };
+  std::vector<Checked> checked(static_cast<std::size_t>(block.count));
   Verdicts verdicts(block.count);
   std::mutex verdicts_mutex;
   auto verify_piece = [&](const Piece& piece, unsigned threads_of_piece) {
@@ -350,14 +401,18 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
     std::vector<ReferencePotential> expected(size);
     const std::int64_t before = set.targets_before(block.first + piece.problem);
     for (std::size_t k = 0; k < size; ++k) targets[k] = selected[piece.first + static_cast<std::int64_t>(k)] - before;
-    const std::int32_t expected_info =
+    const ReferenceStatus status =
         reference_potential(block.charges(), block.target_batch(), piece.problem, options, scalar_type_of<T>, targets,
-                            expected, threads_of_piece);
-    double worst = block.info[static_cast<std::size_t>(piece.problem)] == expected_info ? 0 : infinity;
+                            expected, threads_of_piece, !block.field.empty());
+    double worst = 0;
+    Beyond beyond = Beyond::no;
     for (std::size_t k = 0; k < size; ++k)
-      worst = std::max(worst, judge(block, targets[k] + before - first_target, expected_info >= 0, expected[k]));
+      worst = std::max(worst,
+                       judge(block, targets[k] + before - first_target, has_values(status.info), expected[k], beyond));
     const std::lock_guard lock(verdicts_mutex);
     verdicts.add(piece.problem, worst);
+    Checked& sum = checked[static_cast<std::size_t>(piece.problem)];
+    sum = {status, sum.targets + piece.last - piece.first, std::max(sum.beyond, beyond)};
   };
 
   // Few large problems are worked through by all threads, many small ones by a thread each: the referee prepares the
@@ -371,7 +426,19 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
       for (std::int64_t k = first; k < last; ++k) verify_piece(pieces[static_cast<std::size_t>(k)], 1);
     });
   }
-  if (block.group.empty()) return verdicts;
+  for (std::int64_t p = 0; p < block.count; ++p) {
+    const auto problem = static_cast<std::size_t>(p);
+    if (verdicts.verdict[problem] == Verdict::not_checked) continue;
+    auto [status, targets, beyond] = checked[problem];
+    const std::int64_t begin = set.targets_before(block.first + p) - first_target, end = begin + block.target_count(p);
+    if (set.targets == TargetKind::lattice)
+      beyond = Beyond::no;  // the charges have said it
+    else if (targets < end - begin)
+      beyond = std::max(
+          beyond, stored_beyond_range(block, begin, end, options.singular == Singular::infinite ? status.info : 0));
+    if (!is_status(block.info[problem], status, beyond)) verdicts.add(p, infinity);
+  }
+  if (!block.wants_energy) return verdicts;
   const Selection problems(mode, set.batch, block.first, block.first + block.count);
   parallel_for(problems.size(), 1, workers, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t k = first; k < last; ++k) {

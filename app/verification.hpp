@@ -11,7 +11,11 @@
 //     |E_k - E_ref,k| <= f sum_i |q_i|/r_i^2 (2^-20 + 2^-21 L/r_i)   (2^-49 and 2^-50), each component,
 //   with rho for r where there is a softening and twice that where there is a cut-off (physics/potential.hpp). The
 //   interaction energy is within f sum |q_i q_j|/r_ij 2^-44; V_min, V_max and V_mean are those of the values
-//   (app/statistics.hpp). A NaN is right where the referee says that there is none but NaN, and nowhere else.
+//   (app/statistics.hpp). A NaN is right where the referee says that there is none but NaN, and nowhere else; an
+//   infinity where the policy makes one, or the referee's number, within its bound, leaves the range of the type with
+//   that sign. Whether values leave their range (info_values_out_of_range) the charges say on lattices, where both
+//   answers are right within 1e-3 of the edge, and elsewhere the values: those that are checked, and what the stored
+//   ones look like where not all are.
 #pragma once
 
 #include <array>
@@ -49,10 +53,11 @@ struct Verdicts {
 struct SetOutcome {
   std::string lane, name, shape;  ///< lane: "solve" or "potential"; shape in words
   std::int64_t batch = 0;
-  std::map<std::int32_t, std::int64_t> failed;  ///< systems or problems by status, where there is no answer
-  std::int64_t singular = 0;                    ///< charges on lattice points, or targets on charges
-  std::optional<double> worst_backward_error;   ///< of the solved systems, in units of roundoff; NaN is the worst
-  std::optional<double> smallest_rcond;         ///< of the solved systems; NaN is the smallest
+  /// Systems or problems by status: without an answer, or with values that leave their range.
+  std::map<std::int32_t, std::int64_t> failed;
+  std::int64_t singular = 0;                   ///< charges on lattice points, or targets on charges
+  std::optional<double> worst_backward_error;  ///< of the solved systems, in units of roundoff; NaN is the worst
+  std::optional<double> smallest_rcond;        ///< of the solved systems; NaN is the smallest
   std::int64_t repaired_pivots = 0, repaired_systems = 0;
   double largest_perturbation = 0;  ///< what raising pivots added at most, as a fraction of a diagonal element
   VerificationSummary verification;

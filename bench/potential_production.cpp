@@ -14,8 +14,8 @@ class Production {
     if (!with_field) result_.field = nullptr;
   }
   void launch(cudaStream_t stream) const {
-    check(direct_sum(problem_->device_charges, problem_->device_lattice, {problem_->charge_count()}, {}, result_,
-                     nullptr, stream));
+    const DirectSumSizes sizes{problem_->charge_count(), 0, PotentialProblem::spacing};
+    check(direct_sum(problem_->device_charges, problem_->device_lattice, sizes, {}, result_, nullptr, stream));
   }
 
  private:

@@ -31,6 +31,8 @@ std::string describe_potential_info(std::int32_t info) {
       return "a position or a charge is a NaN or an infinity";
     case info_charges_out_of_range:
       return "a position or a charge is out of range";
+    case info_values_out_of_range:
+      return "evaluated, but V or E leaves the range of its type";
     default:
       break;
   }

@@ -145,13 +145,36 @@ struct LatticeShape {
 };
 
 /// Status of one potential problem. 0: evaluated. k > 0: evaluated, and k charges that are not zero lie on a lattice
-/// point, or k targets on a charge that is not zero (the singularity policy decided the values there). Negative: every
-/// value of the problem is NaN, because:
+/// point, or k targets on a charge that is not zero (the singularity policy decided the values there). Negative: as
+/// below, in this order; where has_values() says that there are none, every value of the problem is NaN.
 inline constexpr std::int32_t info_charges_not_finite = -1;  ///< a position, a charge or a point is a NaN or infinite
 inline constexpr std::int32_t info_charges_out_of_range =
     -2;  ///< beyond 1e15 angstrom or e (1e150 in double precision)
+/// Evaluated, but V or E leaves the range of its type: a value that does is an infinity of its sign, all others are
+/// right. At points and charges: some V, or E where it is wanted, does so (other than by the singularity policy). On a
+/// lattice the charges decide, wherever the planes asked for lie and whether or not the values cancel:
+///     |f| sum_i |q_i| / rho_i,   or, where E is wanted,   |f| sum_i |q_i| / rho_i^2 (1 + 2 rho_i / c)
+/// exceeds the largest finite number of the type, with rho_i^2 = d_i^2 + softening^2, d_i from charge i to the nearest
+/// point of the whole lattice (of a charge *on* a point, without a softening: the smallest spacing), c the cut-off (the
+/// bracket is 1 without one). V and E are then within the range, to 1e-6 of it, wherever neither sum exceeds it.
+inline constexpr std::int32_t info_values_out_of_range = -3;
+
+/// Whether a problem of this status has values.
+constexpr bool has_values(std::int32_t potential_info) {
+  return potential_info >= 0 || potential_info == info_values_out_of_range;
+}
 
 std::string describe_potential_info(std::int32_t info);
+
+/// A softening must be 0, which is none, or a length (angstrom) whose square is a normal double.
+inline constexpr double least_softening = 0x1p-511, largest_softening = 0x1p+511;
+constexpr bool is_softening(double length) {
+  return length == 0 || (length >= least_softening && length <= largest_softening);
+}
+
+/// Spacings of lattices (angstrom) from here on: the square of 1e-6 of it, at which a charge lies on a point, is a
+/// normal double.
+inline constexpr double least_spacing = 0x1p-470;
 
 /// What V and E are at a target that holds a charge: an infinity with the sign of the net charge there (no net charge
 /// contributes nothing) and a field of NaN, or the values of all the other charges.
@@ -201,7 +224,7 @@ struct TargetBatch {
   TargetBatch(const PointBatch& of_points) : kind(TargetKind::points), points(of_points) {}
 };
 
-/// What the values of one problem are, those that are finite; of no values lowest is an infinity and highest its
+/// What some values of a problem are, those that are finite; of no values lowest is an infinity and highest its
 /// negative, as minima and maxima of nothing are.
 struct PotentialSummary {
   double lowest = std::numeric_limits<double>::infinity(), highest = -std::numeric_limits<double>::infinity(), sum = 0;
@@ -223,7 +246,9 @@ struct PotentialResult {
   T* potential = nullptr;
   std::int32_t* info = nullptr;
   T* field = nullptr;  ///< E = -grad V, as potential with a last axis of 3; null: not wanted, and not computed
-  PotentialSummary* summary = nullptr;  ///< (count), of the potential as stored; null: not wanted
+  /// Of the potential as stored: one per plane of each lattice, (count, plane_count), or one per problem, (count);
+  /// null: not wanted. A summary's bits depend on its own values and their number alone.
+  PotentialSummary* summary = nullptr;
   double* energy = nullptr;  ///< (count), the interaction energy of groups 1 and 2, unit of V times e; null: not wanted
 };
 
@@ -239,8 +264,9 @@ struct PotentialBlock {
   std::vector<double> position, charge, origin, spacing, point;
   std::vector<T> potential, field;  ///< field is empty where it is not wanted
   std::vector<std::int32_t> info;
-  std::vector<std::int8_t> group;         ///< empty where no energy is wanted
-  std::vector<PotentialSummary> summary;  ///< of the block's planes
+  std::vector<std::int8_t> group;         ///< of the charges, where an energy is wanted
+  bool wants_energy = false;              ///< also of problems that have no charges
+  std::vector<PotentialSummary> summary;  ///< one per plane of each lattice, or per problem
   std::vector<double> energy;
 
   /// How many targets problem first + k has, of a lattice in the block's planes.
@@ -261,8 +287,8 @@ struct PotentialBlock {
     potential.resize(values);
     field.resize(with_field ? 3 * values : 0);
     info.resize(problems);
-    summary.resize(problems);
-    energy.resize(group.empty() ? 0 : problems);
+    summary.resize(targets == TargetKind::lattice ? problems * static_cast<std::size_t>(plane_count) : problems);
+    energy.resize(wants_energy ? problems : 0);
   }
   [[nodiscard]] ChargeBatch charges() const {
     return {count, offset.data(), position.data(), charge.data(), group.empty() ? nullptr : group.data()};
@@ -277,7 +303,7 @@ struct PotentialBlock {
   }
   [[nodiscard]] PotentialResult<T> result() {
     return {potential.data(), info.data(), field.empty() ? nullptr : field.data(), summary.data(),
-            group.empty() ? nullptr : energy.data()};
+            wants_energy ? energy.data() : nullptr};
   }
 };
 

@@ -6,20 +6,23 @@
 namespace smallbatch {
 
 double potential_unit_factor(PotentialUnit unit, double temperature_kelvin) {
-  // One e at one angstrom: e / (4 pi eps0 1e-10 m) in volts, 14.3996454784 V.
-  constexpr double volt =
-      elementary_charge_coulomb / (4 * std::numbers::pi * vacuum_permittivity_farad_per_metre * 1e-10);
+  constexpr long double volt =
+      elementary_charge_coulomb / (4 * std::numbers::pi_v<long double> * vacuum_permittivity_farad_per_metre * 1e-10L);
+  long double factor = 1;
   switch (unit) {
     case PotentialUnit::volt:
-      return volt;
+      factor = volt;
+      break;
     case PotentialUnit::kt_per_e:
-      return volt * elementary_charge_coulomb / (boltzmann_joule_per_kelvin * temperature_kelvin);
+      factor = volt * elementary_charge_coulomb / (boltzmann_joule_per_kelvin * temperature_kelvin);
+      break;
     case PotentialUnit::kcal_per_mol_e:
-      return volt * elementary_charge_coulomb * avogadro_per_mole / joule_per_kilocalorie;
+      factor = volt * elementary_charge_coulomb * avogadro_per_mole / joule_per_kilocalorie;
+      break;
     case PotentialUnit::e_per_angstrom:
-      return 1;
+      break;
   }
-  return 1;
+  return static_cast<double>(factor);
 }
 
 namespace {
@@ -59,7 +62,7 @@ std::optional<double> length_unit_in_angstrom(std::string_view name) {
 
 std::optional<double> charge_unit_in_e(std::string_view name) {
   if (name == "e") return 1;
-  if (name == "C") return 1 / elementary_charge_coulomb;
+  if (name == "C") return static_cast<double>(1 / elementary_charge_coulomb);
   return std::nullopt;
 }
 

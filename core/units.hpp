@@ -1,6 +1,11 @@
-// Physical constants (CODATA 2018; e and k are exact in the SI of 2019) and the units of the potential.
+// Physical constants (CODATA 2018; e, k and N_A are exact in the SI of 2019, the calorie is the thermochemical one) and
+// the units of the potential.
 //
-// Inside, lengths are in angstrom and charges in units of e, so a bare sum of q/r is in e/angstrom.
+// Inside, lengths are in angstrom and charges in units of e, so a bare sum of q/r is in e/angstrom:
+//     1 e/angstrom = e / (4 pi eps0 10^-10 m)              = 14.399645478425672 V
+//                  = e^2 N_A / (4 pi eps0 10^-10 m 4184 J) = 332.06371329919225 kcal/mol/e
+//                  = e^2 / (4 pi eps0 10^-10 m k 298.15 K) = 560.45932214753453 kT/e at 298.15 K
+// What units are made of is in long double, so that what comes out of it is rounded once.
 #pragma once
 
 #include <optional>
@@ -9,12 +14,12 @@
 
 namespace smallbatch {
 
-inline constexpr double elementary_charge_coulomb = 1.602176634e-19;
-inline constexpr double vacuum_permittivity_farad_per_metre = 8.8541878128e-12;
-inline constexpr double boltzmann_joule_per_kelvin = 1.380649e-23;
-inline constexpr double avogadro_per_mole = 6.02214076e23;
+inline constexpr long double elementary_charge_coulomb = 1.602176634e-19L;
+inline constexpr long double vacuum_permittivity_farad_per_metre = 8.8541878128e-12L;
+inline constexpr long double boltzmann_joule_per_kelvin = 1.380649e-23L;
+inline constexpr long double avogadro_per_mole = 6.02214076e23L;
 inline constexpr double bohr_angstrom = 0.529177210903;
-inline constexpr double joule_per_kilocalorie = 4184.0;
+inline constexpr long double joule_per_kilocalorie = 4184;
 inline constexpr double default_temperature_kelvin = 298.15;
 
 /// Units in which V can be written. The factor turns e/angstrom into the unit.

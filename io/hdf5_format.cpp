@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 
 #include "io/hdf5_units.hpp"
 
@@ -49,6 +50,26 @@ double read_number(const InputFile& file, const std::string& group, const std::s
 
 bool is_positive(double value) { return value > 0; }
 bool is_not_negative(double value) { return value >= 0; }
+bool is_finite(double value) { return std::isfinite(value); }
+
+/// Of any size: std::to_string() knows six decimals.
+std::string text_of(double value) {
+  std::array<char, 32> text{};
+  const int length = std::snprintf(text.data(), text.size(), "%.6g", value);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+/// The factor of V's unit over the dielectric constant must be a normal number.
+void check_unit_factor(const InputFile& file, const PotentialSet& set) {
+  const double factor = potential_unit_factor(set.output_unit, set.temperature);
+  if (std::isnormal(factor) && std::isnormal(factor / set.dielectric)) return;
+  const bool by_temperature = !std::isnormal(factor);
+  throw file.error(
+      potential_path(set.name) + (by_temperature ? "@temperature" : "@dielectric"),
+      "the factor of V's unit, " + text_of(by_temperature ? factor : factor / set.dielectric) + " with " +
+          text_of(by_temperature ? set.temperature : set.dielectric) + ", is no normal float64",
+      by_temperature ? "Set the temperature in kelvin." : "Set the relative permittivity; 1 is the vacuum.");
+}
 
 void read_targets(const InputFile& file, PotentialSet& set) {
   const std::string group = potential_path(set.name);
@@ -195,19 +216,31 @@ void read_potential_attributes(const InputFile& file, PotentialSet& set) {
   }
   set.temperature = read_number(file, group, "temperature", default_temperature_kelvin, is_positive, "kelvin above 0",
                                 "Set the temperature in kelvin.");
+  check_unit_factor(file, set);
 }
 
 void read_potential_lengths(const InputFile& file, PotentialSet& set, double unit_in_angstrom) {
   const std::string group = potential_path(set.name);
-  const auto length = [&](const char* name) {
-    return unit_in_angstrom * read_number(file, group, name, 0, is_not_negative, "a finite length of 0 or more",
-                                          "Give a length in the unit of the positions; 0 is none.");
+  const auto length = [&](const char* name, bool (*allowed)(double), const std::string& expected) {
+    const std::string remedy = "Give a length in the unit of the positions; 0 is none.";
+    const double stored = read_number(file, group, name, 0, is_not_negative, "a finite length of 0 or more", remedy);
+    const double angstrom = unit_in_angstrom * stored;
+    if (!allowed(angstrom) || (angstrom == 0) != (stored == 0)) {
+      throw file.error(group + "@" + name,
+                       "expected 0 or " + expected + ", found " + text_of(stored) + " in a unit of " +
+                           text_of(unit_in_angstrom) + " angstrom",
+                       remedy);
+    }
+    return angstrom;
   };
-  set.softening = length("softening");
-  set.cutoff = length("cutoff");
+  set.softening = length("softening", is_softening,
+                         "a length from " + text_of(least_softening) + " to " + text_of(largest_softening) +
+                             " angstrom, whose square is a normal float64");
+  set.cutoff = length("cutoff", is_finite, "a length that is a float64 in angstrom");
   if (set.targets != TargetKind::lattice) return;
-  std::int64_t bytes = set.shape.points() * static_cast<std::int64_t>(sizeof(double));
-  if (__builtin_mul_overflow(bytes, std::int64_t{set.has_field ? 4 : 1}, &bytes) ||
+  // V, E where it is wanted, and a summary of each plane, which may be as small as a point.
+  std::int64_t bytes = set.shape.points();
+  if (__builtin_mul_overflow(bytes, (set.has_field ? 4 : 1) * sizeof(double) + sizeof(PotentialSummary), &bytes) ||
       __builtin_mul_overflow(bytes, set.batch, &bytes)) {
     throw file.error(group + "@shape",
                      "the potentials of " + std::to_string(set.batch) + " problems are more bytes than a file can hold",
@@ -224,6 +257,12 @@ void read_potential_lengths(const InputFile& file, PotentialSet& set, double uni
       throw file.error(triple_index(group + "/spacing", i),
                        "expected a finite number above 0, found " + std::to_string(set.spacing[i]),
                        "Correct the spacing.");
+    }
+    if (set.spacing[i] < least_spacing) {
+      throw file.error(
+          triple_index(group + "/spacing", i),
+          "expected at least " + text_of(least_spacing) + " angstrom, found " + text_of(set.spacing[i]) + " angstrom",
+          "Correct the spacing, or its unit.");
     }
   }
 }

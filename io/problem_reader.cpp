@@ -415,6 +415,7 @@ void ProblemReader::read(const PotentialSet& set, std::int64_t first, std::int64
     block.spacing.assign(set.spacing.begin() + 3 * first, set.spacing.begin() + 3 * (first + count));
   }
   if (set.targets == TargetKind::points) impl_->read_points(set, first, count, source.point_unit_in_angstrom, block);
+  block.wants_energy = set.has_groups;
   if (set.has_groups) impl_->read_groups(set, source, {first_charge, charges}, block.group);
   block.position.resize(static_cast<std::size_t>(charges) * 3);
   block.charge.resize(static_cast<std::size_t>(charges));

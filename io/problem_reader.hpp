@@ -36,7 +36,7 @@ class ProblemReader {
   void read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
 
   /// Problems [first, first + count): charges, groups, offset (from 0), and origin and spacing, or the points, in
-  /// angstrom and e. Sets targets, shape, first and count; planes and results are the caller's.
+  /// angstrom and e. Sets targets, shape, first, count and wants_energy; planes and results are the caller's.
   template <class T>
   void read(const PotentialSet& set, std::int64_t first, std::int64_t count, PotentialBlock<T>& block) const;
 

@@ -15,6 +15,9 @@ namespace smallbatch {
 struct DirectSumSizes {
   std::int64_t charges = 0;  ///< charges.offset[count] - charges.offset[0]
   std::int64_t points = 0;   ///< points.offset[count] - points.offset[0]; of targets that are points alone
+  /// Of lattices: no spacing is smaller, angstrom. 0: unknown, which costs two short launches where there is no
+  /// softening.
+  double smallest_spacing = 0;
 };
 
 /// Bytes of device memory that summaries and energies need while they are computed; 0 where neither is wanted.
@@ -27,8 +30,14 @@ template <class T>
 /// aligned to 256.
 ///
 /// Asynchronous on `stream` of the current device; allocates nothing, never synchronises. A lattice without summary and
-/// energy takes one launch, whatever the number of problems. Arguments are not checked. Returns the status of the
-/// launches.
+/// energy takes one launch, whatever the number of problems, where its smallest spacing is known and its numbers are
+/// not extreme (info_values_out_of_range).
+///
+/// Returns the status of the launches, or launches nothing and returns cudaErrorInvalidValue: for counts and sizes
+/// below 0, shapes below 1 or too large to count, planes outside the lattice or none, options that Potential::evaluate
+/// refuses, an energy without groups, and for a null pointer where its data are needed (offsets and info always;
+/// potential, positions, charges and points where there are any; origin and spacing of lattices; the workspace where it
+/// has bytes). Nothing on the device is looked at: offsets, origins and spacings must be right, and the sizes true.
 template <class T>
 [[nodiscard]] cudaError_t direct_sum(const ChargeBatch& charges, const TargetBatch& targets,
                                      const DirectSumSizes& sizes, const PotentialOptions& options,

@@ -16,13 +16,28 @@ cudaError_t launch_points(const ChargeBatch& charges, const PointBatch& points, 
                           const DirectSumSizes& sizes, const PotentialOptions& options,
                           const PotentialResult<T>& result, cudaStream_t stream);
 
-/// Summaries of stored values: `per_problem` of each problem, or, where offset is not null, offset[p] .. offset[p+1]-1
-/// (counted from offset[0]) of problem p. `partial` has room for summary_pieces() of them.
-std::int64_t summary_pieces(std::int64_t problems, std::int64_t values);
+/// What these leave to be done for problems far from everyday numbers, nearly always nothing: info_values_out_of_range,
+/// and sums that stay clear of the ends of double's range.
 template <class T>
-cudaError_t launch_summaries(std::int64_t problems, std::int64_t values, std::int64_t per_problem,
-                             const std::int64_t* offset, const T* potential, const std::int32_t* info,
-                             PotentialSummary* partial, PotentialSummary* summary, cudaStream_t stream);
+cudaError_t launch_lattice_extremes(const ChargeBatch& charges, const LatticeBatch& lattice,
+                                    const DirectSumSizes& sizes, const PotentialOptions& options,
+                                    const PotentialResult<T>& result, cudaStream_t stream);
+template <class T>
+cudaError_t launch_point_extremes(const ChargeBatch& charges, const PointBatch& points, bool at_charges,
+                                  const DirectSumSizes& sizes, const PotentialOptions& options,
+                                  const PotentialResult<T>& result, cudaStream_t stream);
+
+/// The values of each summary: `each` of every row, one row after the other, or, where offset is not null,
+/// offset[k] .. offset[k+1]-1 (counted from offset[0]) of row k.
+struct SummaryRows {
+  std::int64_t rows = 0, values = 0, each = 0;
+  const std::int64_t* offset = nullptr;  // on the device
+};
+/// Summaries of stored values. `partial` has room for summary_pieces() of them.
+std::int64_t summary_pieces(const SummaryRows& rows);
+template <class T>
+cudaError_t launch_summaries(const SummaryRows& rows, const T* potential, PotentialSummary* partial,
+                             PotentialSummary* summary, cudaStream_t stream);
 
 /// Interaction energies. `partial` has room for energy_pieces() numbers.
 std::int64_t energy_pieces(std::int64_t problems, std::int64_t charges);

@@ -1,8 +1,8 @@
 // The body of the CPU's inner loops, written once and compiled per instruction set. Include it in
 // direct_sum_lanes_<set>.cpp only.
 //
-// With rho^2 = r^2 + eps^2, x = min(r^2/c^2, 1) and w = 1 - x, a charge contributes
-//     V: q/rho w^2,   E: (p - s) q/rho^3 w (1 + 3 x + 4 eps^2/c^2)
+// With rho^2 = r^2 + eps^2 and w = 1 - min(r^2/c^2, 1), a charge contributes
+//     V: q/rho w^2,   E: (p - s) q/rho w (w/rho^2 + 4/c^2)
 // and without a cut-off q/rho and (p - s) q/rho^3. What is asked for is a template argument, so no loop over charges
 // holds a branch. A charge beyond c contributes exactly 0, so leaving out whole partial sums of such charges changes no
 // bit.
@@ -52,13 +52,12 @@ Vector third_order_step(Vector a, Vector y) {
 /// The numbers of an interaction that a term needs.
 template <class T>
 struct Constants {
-  T softening2, inverse_cutoff2, at_contact;  ///< eps^2, 1/c^2, 1 + 4 eps^2/c^2
+  T softening2, inverse_cutoff2;  ///< eps^2, 1/c^2
 
   explicit Constants(const Interaction& interaction) {
-    const double c2 = interaction.cutoff * interaction.cutoff, eps2 = interaction.softening * interaction.softening;
-    softening2 = static_cast<T>(eps2);
+    const double c2 = interaction.cutoff * interaction.cutoff;
+    softening2 = static_cast<T>(interaction.softening * interaction.softening);
     inverse_cutoff2 = static_cast<T>(c2 > 0 ? 1 / c2 : 0);
-    at_contact = static_cast<T>(c2 > 0 ? 1 + 4 * eps2 / c2 : 1);
   }
 };
 
@@ -73,22 +72,22 @@ template <class Lanes, bool field, bool truncated, class Charge, class Vector, c
                                             Vector r2, Vector rho2, const Constants<T>& constants) {
   const Vector one = Vector{} + T{1};
   const Vector reciprocal = Lanes::inverse_sqrt(rho2), along = q * reciprocal;
-  const Vector x = truncated ? Lanes::smaller(r2 * constants.inverse_cutoff2, one) : Vector{};
-  const Vector w = one - x;
+  [[maybe_unused]] const Vector w = truncated ? one - Lanes::smaller(r2 * constants.inverse_cutoff2, one) : Vector{};
   if constexpr (truncated)
     sums[0] += along * (w * w);
   else
     sums[0] += along;
   if constexpr (field) {
     if constexpr (sizeof(T) == 4) {
-      Vector factor = along * (reciprocal * reciprocal);
-      if constexpr (truncated) factor *= w * (constants.at_contact + 3 * x);
+      Vector per_rho2 = reciprocal * reciprocal;
+      if constexpr (truncated) per_rho2 = w * (w * per_rho2 + 4 * constants.inverse_cutoff2);
+      const Vector factor = along * per_rho2;
       sums[1] += dx * factor;
       sums[2] += dy * factor;
       sums[3] += dz * factor;
     } else {  // 1/rho^3 could underflow where q/rho^2 does not
       Vector factor = along * reciprocal;
-      if constexpr (truncated) factor *= w * (constants.at_contact + 3 * x);
+      if constexpr (truncated) factor = q * (w * (w * (reciprocal * reciprocal) + 4 * constants.inverse_cutoff2));
       sums[1] += (dx * reciprocal) * factor;
       sums[2] += (dy * reciprocal) * factor;
       sums[3] += (dz * reciprocal) * factor;

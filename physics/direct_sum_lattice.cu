@@ -20,6 +20,7 @@
 
 #include "physics/direct_sum_device.cuh"
 #include "physics/direct_sum_kernels.cuh"
+#include "physics/lattice_placement.cuh"
 
 namespace smallbatch {
 
@@ -60,44 +61,8 @@ Cells cells_of(const LatticeBatch& lattice, std::int64_t problems) {
           static_cast<unsigned>(std::min<std::int64_t>(rows, L::threads))};
 }
 
-/// Where a problem's lattice lies.
-struct Placement {
-  double origin[3], spacing[3];
-  std::int64_t points[3];
-  double singular_distance;
-
-  [[nodiscard]] __device__ double extent(int axis) const {
-    return static_cast<double>(points[axis] - 1) * spacing[axis];
-  }
-};
-__device__ __forceinline__ Placement placement(const LatticeBatch& lattice, std::int64_t problem) {
-  Placement place;
-#pragma unroll
-  for (int axis = 0; axis < 3; ++axis) {
-    place.origin[axis] = lattice.origin[3 * problem + axis];
-    place.spacing[axis] = lattice.spacing[3 * problem + axis];
-  }
-  place.points[0] = lattice.shape.nx;
-  place.points[1] = lattice.shape.ny;
-  place.points[2] = lattice.shape.nz;
-  place.singular_distance =
-      singular_distance_in_spacings * fmin(fmin(place.spacing[0], place.spacing[1]), place.spacing[2]);
-  return place;
-}
-
-/// Lattice coordinate `index` minus the charge's, rounded only where the difference is already small.
-__device__ double displacement(std::int64_t index, double spacing, ShiftedCoordinate charge) {
-  return fma(static_cast<double>(index), spacing, -charge.shifted) - charge.low;
-}
-
 __device__ __forceinline__ bool on_lattice_point(const Placement& place, const ShiftedCoordinate (&s)[3]) {
-  double d[3];
-#pragma unroll
-  for (int axis = 0; axis < 3; ++axis) {
-    const std::int64_t index = nearest_index(s[axis].shifted, place.spacing[axis], place.points[axis]);
-    d[axis] = displacement(index, place.spacing[axis], s[axis]);
-  }
-  return square_of_norm(d) < place.singular_distance * place.singular_distance;
+  return nearest_point2(place, s) < place.singular_distance * place.singular_distance;
 }
 
 /// What a charge is to all points of a row of cells: dy_j^2 + dz^2 + eps^2, and for a field q dy_j and q dz.
@@ -188,7 +153,7 @@ __device__ __forceinline__ void mark_near(const LatticeBatch& lattice, const Cel
                                           M& memory) {
   const double radius =
       near_radius<T>(sqrt(square_of_norm({s[0].shifted, s[1].shifted, s[2].shifted})), place.singular_distance, Field);
-  IndexRange box[3];
+  LatticeIndices box[3];
 #pragma unroll
   for (int axis = 0; axis < 3; ++axis) {
     box[axis] = near_indices(s[axis].shifted, place.spacing[axis], place.points[axis], radius);

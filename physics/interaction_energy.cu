@@ -39,10 +39,10 @@ __global__ void __launch_bounds__(energy_threads)
       const double d[3] = {s[0] - charges.position[3 * j], s[1] - charges.position[3 * j + 1],
                            s[2] - charges.position[3 * j + 2]};
       const double r2 = square_of_norm(d);
-      // A pair on one place is as infinite as its product of charges says.
-      if (options.softening == 0 && r2 < singular2 && options.singular == Singular::infinite &&
-          q * charges.charge[j] != 0)
-        singular += q * charges.charge[j] > 0 ? HUGE_VAL : -HUGE_VAL;
+      // A pair on one place is as infinite as its charges say.
+      if (options.softening == 0 && r2 < singular2 && options.singular == Singular::infinite && q != 0 &&
+          charges.charge[j] != 0)
+        singular += (q > 0) == (charges.charge[j] > 0) ? HUGE_VAL : -HUGE_VAL;
       sums.add_charge(charges.charge[j], d, singular2, options);
     }
     energy += q * sums.others.value() + singular;
@@ -63,7 +63,8 @@ __global__ void problem_kernel(ChargeBatch charges, double factor, const std::in
     sum.add(partial[piece]);
     plain += partial[piece];
   }
-  energy[problem] = info[problem] < 0 ? static_cast<double>(NAN) : factor * (isfinite(plain) ? sum.value() : plain);
+  const double whole = factor * (isfinite(plain) ? sum.value() : plain);
+  energy[problem] = has_values(info[problem]) ? whole : static_cast<double>(NAN);
 }
 
 }  // namespace

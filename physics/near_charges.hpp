@@ -39,7 +39,8 @@ constexpr bool leaves_single_range(const PotentialOptions& options, bool with_fi
   return options.softening > largest_length || (with_field && (extent > largest_length || charge > largest_charge));
 }
 
-/// How near a charge at distance `norm` from the origin a target must be to be summed again in double precision.
+/// How near a charge at distance `norm` from the origin a target must be to be summed again in double precision. Beside
+/// larger distances what a softening's square loses where it is no normal float is nothing.
 template <class T>
 constexpr double near_radius(double norm, double singular_distance, bool with_field) {
   const double rounding = norm * (sizeof(T) == 4 ? 0x1p-16 : 0x1p-45);
@@ -50,17 +51,17 @@ constexpr double near_radius(double norm, double singular_distance, bool with_fi
 }
 
 /// Lattice indices first..last of one axis, empty where last < first.
-struct IndexRange {
+struct LatticeIndices {
   std::int64_t first = 0, last = -1;
   [[nodiscard]] constexpr bool empty() const { return last < first; }
 };
 
 /// The indices k in [0, points) with |k * spacing - coordinate| <= radius.
-constexpr IndexRange near_indices(double coordinate, double spacing, std::int64_t points, double radius) {
+constexpr LatticeIndices near_indices(double coordinate, double spacing, std::int64_t points, double radius) {
   const double low = (coordinate - radius) / spacing, high = (coordinate + radius) / spacing;
   const auto end = static_cast<double>(points);
   if (!(low < end) || !(high >= 0)) return {};
-  IndexRange range{0, points - 1};
+  LatticeIndices range{0, points - 1};
   if (low > 0) {
     range.first = static_cast<std::int64_t>(low);  // rounds down
     if (static_cast<double>(range.first) < low) ++range.first;
@@ -84,6 +85,10 @@ constexpr double apply_singularity(Singular policy, double others, double net, d
   const bool balanced = (net < 0 ? -net : net) <= net_charge_tolerance * magnitude;
   if (policy == Singular::skip || balanced) return others;
   return net > 0 ? __builtin_huge_val() : -__builtin_huge_val();
+}
+/// Whether they make it infinite, and its field none.
+constexpr bool is_singular(Singular policy, double net, double magnitude) {
+  return apply_singularity(policy, 0, net, magnitude) != 0;
 }
 
 }  // namespace smallbatch

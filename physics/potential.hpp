@@ -25,8 +25,8 @@ namespace smallbatch {
 
 struct PotentialOptions {
   Singular singular = Singular::infinite;
-  double unit_factor = 1;  ///< f; 1 gives e/angstrom
-  double softening = 0;    ///< eps, angstrom; above 0 nothing is singular, and the policy decides nothing
+  double unit_factor = 1;  ///< f, finite; 1 gives e/angstrom
+  double softening = 0;    ///< eps, angstrom (is_softening); above 0 nothing is singular: the policy decides nothing
   double cutoff = 0;       ///< c, angstrom; 0: none
 };
 
@@ -49,24 +49,27 @@ inline constexpr double net_charge_tolerance = 0x1p-40;
 /// origin, and rho_i as above (r_i without softening):
 ///     |V - V_exact|       <= f sum_i |q_i|/rho_i   (2^-22 + 2^-23 L/rho_i)
 ///     |E_k - E_exact,k|   <= f sum_i |q_i|/rho_i^2 (2^-20 + 2^-21 L/rho_i)     for each component k
-/// and twice that with a cut-off, where the sums go over the charges with r_i < 1.01 c; for a softening that is not
-/// much larger than the cut-off, and a cut-off of at least 2^-16 L.
+/// and twice that with a cut-off, E's max(1, rho_i/4c) times as much again, where the sums go over the charges with
+/// r_i < 1.01 c; for a cut-off of at least 2^-16 L and 2^-300 eps.
 ///
 /// Double precision (double): the same with 2^-51, 2^-52, 2^-49 and 2^-50.
 ///
 /// The first terms hold for roundings that do not all go one way. Where up to 15 charges in a row (63 where E is
 /// concerned) each give less than half a unit in the last place of what one beside them gives, and all have one sign,
-/// they are lost together: V and E may then be wrong by 4 times their bounds. In E's bound in single precision a charge
-/// counts as 2^-30 e at least. Where single precision's range does not hold the terms
-/// (physics/near_charges.hpp), they are summed in double precision; fields in double precision need every rho_i between
-/// 1e-100 and 1e100 angstrom.
+/// they are lost together: V and E may then be wrong by 4 times their bounds. In single precision a charge that is not
+/// zero counts as 2^-70 e at least in V's bound, and as 2^-30 e in E's. Where single precision's range does not hold
+/// the terms (physics/near_charges.hpp), they are summed in double precision. To numbers below the normal ones of its
+/// type a value is rounded; beyond the largest it is an infinity of its sign (info_values_out_of_range). On the GPU
+/// fields in double precision need every rho_i below 1e100 angstrom.
 ///
 /// Where field and a cut-off are wanted, with w = max(0, 1 - r^2/c^2):
 ///     E(p) = f sum_i q_i (p - s_i) (w^2 / rho^3 + 4 w / (rho c^2)).
 ///
 /// The interaction energy of two groups of charges, in double precision whatever the type of the result:
 ///     U = f sum_{i in 1} sum_{j in 2} q_i q_j g(|s_i - s_j|);
-/// pairs nearer than singular_distance_of_points are infinite or left out, as the policy says.
+/// pairs nearer than singular_distance_of_points are infinities of the sign of f q_i q_j, or left out, as the policy
+/// says (none is with a softening). Where such pairs are infinities of both signs, the energy is a NaN: it has no
+/// value. Terms that leave the range of double do the same; no status says so.
 ///
 /// Per problem `info` is as core/batch.hpp defines it. V and E of the same problem have the same bits at any place in a
 /// batch and for any split into planes.
@@ -74,9 +77,10 @@ class Potential {
  public:
   virtual ~Potential() = default;
 
-  /// Throws Error (bad_input) for a shape below 1, planes outside the lattice, a spacing that is not positive and
-  /// finite, offsets that fall, a softening or cut-off that is negative or not finite; count = 0 does nothing, and a
-  /// problem without charges is 0 everywhere.
+  /// Throws Error (bad_input) for a shape below 1, planes outside the lattice, a spacing below least_spacing or not
+  /// finite, offsets that fall, a softening that is neither 0 nor has a square that is a normal double, a cut-off that
+  /// is negative or not finite, a unit factor that is not finite; count = 0 does nothing, and a problem without charges
+  /// is 0 everywhere.
   virtual void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                         const PotentialResult<float>& result) = 0;
   virtual void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
@@ -96,16 +100,24 @@ struct ReferencePotential {
   double bound = 0;      ///< of the potential, as above
   std::array<double, 3> field{};
   double field_bound = 0;  ///< of each component
+  bool singular = false;   ///< the policy made V an infinity and E a NaN
+};
+
+/// A problem's status, of which there are two where rounding decides whether its values leave their range.
+struct ReferenceStatus {
+  std::int32_t info = 0, or_else = 0;
 };
 
 /// Problem `problem` of the batch at the targets `points`: indices (z * ny + y) * nx + x into the whole lattice, or
-/// counted from the problem's first point. On `threads` threads. `precision` says whose bound. Returns the problem's
-/// info; where it is negative, every potential and field is NaN. Written with Eigen in double precision; of what it
-/// judges it shares only the constants above. A result's summary and energy are not asked for here.
-std::int32_t reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
-                                 const PotentialOptions& options, ScalarType precision,
-                                 std::span<const std::int64_t> points, std::span<ReferencePotential> out,
-                                 unsigned threads = 1);
+/// counted from the problem's first point. On `threads` threads. `precision` says whose bound; without `with_field` the
+/// field is not computed, and does not count for the status. Returns the problem's status, at points and at charges as
+/// if no value left its range: that the values say. Where it has no values, every potential and field is NaN. Written
+/// with Eigen in double precision; of what it judges it shares only the constants above. A result's summary and energy
+/// are not asked for here.
+ReferenceStatus reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
+                                    const PotentialOptions& options, ScalarType precision,
+                                    std::span<const std::int64_t> points, std::span<ReferencePotential> out,
+                                    unsigned threads = 1, bool with_field = true);
 
 /// The referee's interaction energy of groups 1 and 2 of one problem, and the bound that a backend must keep:
 /// f sum |q_i q_j|/rho_ij 2^-44.

@@ -1,6 +1,7 @@
 #include "physics/potential_checks.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <string>
 
@@ -13,41 +14,64 @@ namespace {
   throw Error(ErrorKind::bad_input, problem + " (" + why + "). " + remedy);
 }
 
+bool has_points(const LatticeShape& shape) { return shape.nx >= 1 && shape.ny >= 1 && shape.nz >= 1; }
+bool has_few_enough(std::int64_t problems, const LatticeShape& shape) {
+  std::int64_t values = std::numeric_limits<std::int64_t>::max() / 64;
+  for (const std::int64_t factor : {shape.nx, shape.ny, shape.nz, problems})
+    if (factor > 0) values /= factor;
+  return values > 0;
+}
+bool has_planes(const LatticeBatch& lattice) {
+  return lattice.first_plane >= 0 && lattice.plane_count >= 1 &&
+         lattice.first_plane <= lattice.shape.nz - lattice.plane_count;
+}
+
 void check_shape(std::int64_t count, const LatticeBatch& lattice) {
   const auto [nx, ny, nz] = lattice.shape;
   const std::string shape = std::to_string(nx) + " x " + std::to_string(ny) + " x " + std::to_string(nz);
-  if (nx < 1 || ny < 1 || nz < 1)
+  if (!has_points(lattice.shape))
     refuse("the lattice has no points", "shape " + shape, "Give a shape of at least 1 x 1 x 1.");
-  std::int64_t values = std::numeric_limits<std::int64_t>::max() / 64;
-  for (const std::int64_t factor : {nx, ny, nz, count})
-    if (factor > 0) values /= factor;
-  if (values == 0)
+  if (!has_few_enough(count, lattice.shape))
     refuse("the lattices have too many points to count", shape + " times " + std::to_string(count) + " problems",
            "Give a smaller shape.");
-  if (lattice.first_plane < 0 || lattice.plane_count < 1 || lattice.first_plane > nz - lattice.plane_count)
+  if (!has_planes(lattice))
     refuse("the planes asked for are not in the lattice",
            "first " + std::to_string(lattice.first_plane) + ", count " + std::to_string(lattice.plane_count) +
                ", the lattice has " + std::to_string(nz),
            "Ask for planes within 0 .. nz-1.");
 }
 
-void check_length(const char* name, double value) {
-  if (!(value >= 0) || !std::isfinite(value))
-    refuse(std::string("the ") + name + " cannot be used", std::to_string(value) + " angstrom",
+bool is_cutoff(double length) { return length >= 0 && std::isfinite(length); }
+
+/// Of any size: std::to_string() knows six decimals.
+std::string text_of(double value) {
+  char text[32];
+  const int length = std::snprintf(text, sizeof(text), "%.6g", value);
+  return {text, static_cast<std::size_t>(length)};
+}
+
+void check_options(const PotentialOptions& options) {
+  if (!is_softening(options.softening))
+    refuse("the softening cannot be used", text_of(options.softening) + " angstrom",
+           "Give 0, which means none, or a length from " + text_of(least_softening) + " to " +
+               text_of(largest_softening) + " angstrom.");
+  if (!is_cutoff(options.cutoff))
+    refuse("the cut-off cannot be used", text_of(options.cutoff) + " angstrom",
            "Give a finite length of 0 or more; 0 means none.");
+  if (!std::isfinite(options.unit_factor))
+    refuse("the unit factor cannot be used", text_of(options.unit_factor), "Give a finite number.");
 }
 
 void check_placement(std::int64_t p, const LatticeBatch& lattice) {
   const std::string problem = "problem " + std::to_string(p);
   for (std::int64_t axis = 0; axis < 3; ++axis) {
     const double spacing = lattice.spacing[3 * p + axis], origin = lattice.origin[3 * p + axis];
-    if (!(spacing > 0) || !std::isfinite(spacing))
-      refuse("the spacing of " + problem + " cannot be used",
-             std::to_string(spacing) + " on axis " + std::to_string(axis),
-             "Give a positive, finite spacing in angstrom.");
+    if (!(spacing >= least_spacing) || !std::isfinite(spacing))
+      refuse("the spacing of " + problem + " cannot be used", text_of(spacing) + " on axis " + std::to_string(axis),
+             "Give a finite spacing of at least " + text_of(least_spacing) + " angstrom.");
     if (!std::isfinite(origin))
-      refuse("the origin of " + problem + " cannot be used",
-             std::to_string(origin) + " on axis " + std::to_string(axis), "Give a finite origin in angstrom.");
+      refuse("the origin of " + problem + " cannot be used", text_of(origin) + " on axis " + std::to_string(axis),
+             "Give a finite origin in angstrom.");
   }
 }
 
@@ -62,14 +86,21 @@ void check_offsets(const char* what, std::int64_t p, const std::int64_t* offset)
 void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options) {
   if (charges.count < 0)
     refuse("the batch has a negative count", std::to_string(charges.count), "Give 0 or more problems.");
-  check_length("softening", options.softening);
-  check_length("cut-off", options.cutoff);
+  check_options(options);
   if (targets.kind == TargetKind::lattice) check_shape(charges.count, targets.lattice);
   for (std::int64_t p = 0; p < charges.count; ++p) {
     if (targets.kind == TargetKind::lattice) check_placement(p, targets.lattice);
     check_offsets("charges", p, charges.offset);
     if (targets.kind == TargetKind::points) check_offsets("points", p, targets.points.offset);
   }
+}
+
+bool are_usable(const PotentialOptions& options) {
+  return is_softening(options.softening) && is_cutoff(options.cutoff) && std::isfinite(options.unit_factor);
+}
+
+bool can_be_counted(std::int64_t problems, const LatticeBatch& lattice) {
+  return has_points(lattice.shape) && has_few_enough(problems, lattice.shape) && has_planes(lattice);
 }
 
 std::int64_t target_count(const ChargeBatch& charges, const TargetBatch& targets) {

@@ -23,6 +23,7 @@
 #include "physics/potential_checks.hpp"
 #include "physics/potential_cpu_pieces.hpp"
 #include "physics/potential_cpu_problem.hpp"
+#include "physics/value_range.hpp"
 #include "physics/value_summary.hpp"
 
 namespace smallbatch {
@@ -31,19 +32,28 @@ namespace {
 
 constexpr std::int64_t blocks_per_piece = 16;
 
+/// What the values of one problem's points or charges have said, from all threads.
+struct Seen {
+  std::atomic<std::int32_t> on_charges = 0;  ///< targets
+  std::atomic<bool> out_of_range = false;    ///< some value leaves the range of its type
+};
+
 /// Where one problem's values go.
 template <class T>
 struct Values {
   T* potential;
-  T* field;  ///< null: not wanted
-  std::int32_t* info;
+  T* field;    ///< null: not wanted
+  Seen* seen;  ///< null: on lattices the charges say all
 
-  void set(std::int64_t index, double v, double ex, double ey, double ez) const {
+  /// Says whether a value became an infinity.
+  bool set(std::int64_t index, double v, double ex, double ey, double ez) const {
     potential[index] = static_cast<T>(v);
-    if (field == nullptr) return;
-    field[3 * index] = static_cast<T>(ex);
-    field[3 * index + 1] = static_cast<T>(ey);
-    field[3 * index + 2] = static_cast<T>(ez);
+    if (field == nullptr) return std::isinf(potential[index]);
+    T* const e = field + 3 * index;
+    e[0] = static_cast<T>(ex);
+    e[1] = static_cast<T>(ey);
+    e[2] = static_cast<T>(ez);
+    return std::isinf(potential[index]) || std::isinf(e[0]) || std::isinf(e[1]) || std::isinf(e[2]);
   }
 };
 
@@ -92,19 +102,22 @@ struct Summation {
     const ListedSums listed = reaching(box_around(block.x, block.y, block.z, count), nullptr, list);
     lanes.sum_double(problem.double_charges(), listed, block, interaction, singular_distance, sums);
     std::int32_t on_charges = 0;
-    const double f = options.unit_factor;
+    bool out_of_range = false;
+    const auto value = [&](double sum) { return unscaled(sum, options.unit_factor, problem.scale); };
     for (int i = 0; i < count; ++i) {
-      const double v = apply_singularity(options.singular, f * sums.potential[i], sums.net[i], sums.magnitude[i]);
       if (sums.magnitude[i] > 0) ++on_charges;
       constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-      if (!interaction.field)
-        values.set(index[i], v, 0, 0, 0);
-      else if (sums.magnitude[i] > 0 && std::isinf(v))
-        values.set(index[i], v, nan, nan, nan);
+      if (is_singular(options.singular, sums.net[i], sums.magnitude[i]))
+        values.set(index[i], apply_singularity(options.singular, 0, sums.net[i], sums.magnitude[i]), nan, nan, nan);
+      else if (interaction.field)
+        out_of_range |= values.set(index[i], value(sums.potential[i]), value(sums.field[0][i]), value(sums.field[1][i]),
+                                   value(sums.field[2][i]));
       else
-        values.set(index[i], v, f * sums.field[0][i], f * sums.field[1][i], f * sums.field[2][i]);
+        out_of_range |= values.set(index[i], value(sums.potential[i]), 0, 0, 0);
     }
-    if (!targets.on_lattice() && on_charges > 0) std::atomic_ref(*values.info) += on_charges;
+    if (values.seen == nullptr) return;
+    if (on_charges > 0) values.seen->on_charges += on_charges;
+    if (out_of_range) values.seen->out_of_range = true;
   }
 
   /// Blocks first .. last-1, at most blocks_per_piece. (double)
@@ -170,19 +183,20 @@ struct Summation {
     reaching(around, nullptr, piece_list);
     std::vector<std::int64_t> near;
     SingleSums sums;
+    bool out_of_range = false;
     for (std::int64_t b = 0; b < last - first; ++b) {
       const ListedSums listed = reaching(box[b], &piece_list, list);
       lanes.sum_single(problem.single_charges(), listed, block[b], interaction, sums);
       const double f = options.unit_factor;
       for (int i = 0; i < block[b].count; ++i) {
-        if (interaction.field)
-          values.set(index[b][i], f * sums.potential[i], f * sums.field[0][i], f * sums.field[1][i],
-                     f * sums.field[2][i]);
-        else
-          values.set(index[b][i], f * sums.potential[i], 0, 0, 0);
+        const bool infinite = interaction.field ? values.set(index[b][i], f * sums.potential[i], f * sums.field[0][i],
+                                                             f * sums.field[1][i], f * sums.field[2][i])
+                                                : values.set(index[b][i], f * sums.potential[i], 0, 0, 0);
+        out_of_range |= infinite && sums.near[i] == 0;
       }
       find_near(sums, index[b], block[b].count, near);
     }
+    if (values.seen != nullptr && out_of_range) values.seen->out_of_range = true;
     for (std::size_t i = 0; i < near.size(); i += targets_per_call)
       sum_in_double(near.data() + i, static_cast<int>(std::min<std::size_t>(targets_per_call, near.size() - i)), values,
                     list);
@@ -201,6 +215,7 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
     check_potential_call(charges, targets, options);
     const bool field = result.field != nullptr, truncated = options.cutoff > 0;
     std::vector<CpuProblem> problems(static_cast<std::size_t>(charges.count));
+    std::vector<Seen> seen(targets.kind == TargetKind::lattice ? 0 : problems.size());
     std::vector<CpuTargets> where;
     std::vector<std::int64_t> first_value{0};
     Pieces pieces(blocks_per_piece);
@@ -219,9 +234,9 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
       for (std::int64_t i = first_piece; i < last_piece; ++i) {
         const auto [p, first, last] = pieces[i];
         const Values<T> values{result.potential + first_value[p], field ? result.field + 3 * first_value[p] : nullptr,
-                               result.info + p};
+                               seen.empty() ? nullptr : &seen[p]};
         const TargetBlocks blocks(where[p], truncated);
-        if (problems[p].info < 0) {
+        if (!has_values(problems[p].info)) {
           fill_with_nan(blocks, problems[p], first, last, values);
           continue;
         }
@@ -230,15 +245,26 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
             .sum_blocks(blocks, first, last, values);
       }
     });
-    if (result.summary != nullptr) summarise(result.potential, first_value, threads_, result.summary);
+    for (std::size_t p = 0; p < seen.size(); ++p)
+      if (has_values(result.info[p]))
+        result.info[p] = seen[p].out_of_range ? info_values_out_of_range : seen[p].on_charges.load();
+    if (result.summary != nullptr) summarise(result.potential, rows_of(targets, first_value), threads_, result.summary);
     if (result.energy != nullptr) {
       sum_energies(charges, options, result.energy);
       for (std::int64_t p = 0; p < charges.count; ++p)
-        if (result.info[p] < 0) result.energy[p] = std::numeric_limits<double>::quiet_NaN();
+        if (!has_values(result.info[p])) result.energy[p] = std::numeric_limits<double>::quiet_NaN();
     }
   }
 
  private:
+  /// Where the values of each summary begin, and the last ones end: each plane's, or each problem's.
+  static std::vector<std::int64_t> rows_of(const TargetBatch& targets, const std::vector<std::int64_t>& first_value) {
+    if (targets.kind != TargetKind::lattice) return first_value;
+    std::vector<std::int64_t> first{0};
+    while (first.back() < first_value.back()) first.push_back(first.back() + targets.lattice.shape.plane_points());
+    return first;
+  }
+
   template <class T>
   static void fill_with_nan(const TargetBlocks& blocks, const CpuProblem& problem, std::int64_t first,
                             std::int64_t last, const Values<T>& values) {
@@ -265,20 +291,23 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
     }
     PotentialOptions others = options;
     others.singular = Singular::skip;
+    others.unit_factor = 1;
     std::vector<double> potential(charge[0].size());
     std::vector<std::int32_t> info(static_cast<std::size_t>(charges.count));
     run(ChargeBatch{charges.count, offset[1].data(), position[1].data(), charge[1].data()},
         PointBatch{offset[0].data(), position[0].data()}, others,
         PotentialResult<double>{potential.data(), info.data()});
     for (std::int64_t p = 0; p < charges.count; ++p) {
-      double sum = 0, lost = 0;
+      double sum = 0, lost = 0, plain = 0;  // what is infinite stays so in this one
       for (std::int64_t i = offset[0][p]; i < offset[0][p + 1]; ++i) {
-        const Exact next = exact_difference(sum, -charge[0][i] * potential[i]);
+        const double term = charge[0][i] * potential[i];
+        const Exact next = exact_difference(sum, -term);
         sum = next.high;
         lost += next.low;
+        plain += term;
       }
-      energy[p] = sum + lost;
-      if (info[p] <= 0 || options.singular == Singular::skip) continue;
+      energy[p] = options.unit_factor * (std::isfinite(plain) ? sum + lost : plain);
+      if (info[p] == 0 || options.singular == Singular::skip || options.softening > 0) continue;
       for (std::int64_t i = offset[0][p]; i < offset[0][p + 1]; ++i)  // rare: some pair shares its place
         for (std::int64_t j = offset[1][p]; j < offset[1][p + 1]; ++j) {
           double r2 = 0;

@@ -6,6 +6,7 @@
 
 #include "physics/near_charges.hpp"
 #include "physics/partial_sums.hpp"
+#include "physics/value_range.hpp"
 
 namespace smallbatch {
 
@@ -40,7 +41,8 @@ std::int32_t input_status(const CpuTargets& targets, const double* position, con
   return in_range ? 0 : info_charges_out_of_range;
 }
 
-bool on_lattice_point(const CpuTargets& targets, const Exact (&s)[3], double singular_distance) {
+/// The square of the distance to the nearest point of the lattice.
+double nearest_point2(const CpuTargets& targets, const Exact (&s)[3]) {
   double r2 = 0;
   for (int axis = 0; axis < 3; ++axis) {
     const double h = targets.spacing()[axis];
@@ -48,13 +50,13 @@ bool on_lattice_point(const CpuTargets& targets, const Exact (&s)[3], double sin
     const double d = (p.high - s[axis].high) + (p.low - s[axis].low);
     r2 += d * d;
   }
-  return r2 < singular_distance * singular_distance;
+  return r2;
 }
 
 /// Lattice points closer than `radius` to s, counted from the first plane asked for.
 void add_near_points(const CpuTargets& targets, const Exact (&s)[3], double radius, std::vector<std::int64_t>& points) {
   const LatticeBatch& lattice = targets.lattice();
-  IndexRange range[3];
+  LatticeIndices range[3];
   for (int axis = 0; axis < 3; ++axis)
     range[axis] = near_indices(s[axis].high, targets.spacing()[axis], targets.lattice_points(axis), radius);
   range[2].first = std::max(range[2].first, lattice.first_plane);
@@ -93,9 +95,10 @@ CpuTargets::CpuTargets(const ChargeBatch& charges, const TargetBatch& targets, s
 
 double CpuTargets::singular_distance(const PotentialOptions& options) const {
   if (options.softening > 0) return 0;
-  if (!on_lattice()) return singular_distance_of_points;
-  return singular_distance_in_spacings * std::min({spacing_[0], spacing_[1], spacing_[2]});
+  return on_lattice() ? singular_distance_in_spacings * smallest_spacing() : singular_distance_of_points;
 }
+
+double CpuTargets::smallest_spacing() const { return std::min({spacing_[0], spacing_[1], spacing_[2]}); }
 
 void CpuTargets::place(std::int64_t index, Exact (&relative)[3]) const {
   if (on_lattice()) {
@@ -121,6 +124,10 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
   constexpr bool is_single = sizeof(T) == 4;
   const double singular_distance = targets.singular_distance(options);
   const bool truncated = options.cutoff > 0;
+  const bool may_leave = targets.on_lattice() && may_leave_range<T>(options, wants_field, count, singular_distance);
+  double strongest = 0;
+  for (std::int64_t i = 0; i < count; ++i) strongest = std::max(strongest, std::abs(charge[i]));
+  problem.scale = charge_scale(static_cast<double>(count) * strongest, least_distance(options, singular_distance));
   const std::vector<std::int64_t> charge_order =
       truncated ? order_of(position, targets.origin(), count) : std::vector<std::int64_t>{};
   if (truncated && targets.are_charges())
@@ -130,7 +137,8 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
   if (targets.are_charges()) problem.own.assign(static_cast<std::size_t>(count), -1);
 
   std::int64_t on_points = 0, kept = 0;
-  double extent = 0, strongest = 0, nearest = 0;
+  double extent = 0, nearest = 0;
+  LargestValues largest;
   for (std::int64_t k = 0; k < count; ++k) {
     const std::int64_t i = truncated ? charge_order[static_cast<std::size_t>(k)] : k;
     if (charge[i] == 0) continue;
@@ -141,13 +149,20 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
       problem.exact[axis + 3].push_back(s[axis].low);
       if (is_single) problem.single[axis].push_back(static_cast<float>(s[axis].high));
     }
-    problem.exact[6].push_back(charge[i]);
+    problem.exact[6].push_back(problem.scale * charge[i]);
     if (targets.are_charges()) problem.own[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(kept);
-    if (targets.on_lattice() && on_lattice_point(targets, s, singular_distance)) ++on_points;
+    if (targets.on_lattice()) {
+      const double r2 = nearest_point2(targets, s);
+      const bool on_point = r2 < singular_distance * singular_distance;
+      if (on_point) ++on_points;
+      if (may_leave)
+        largest.add(std::abs(charge[i]),
+                    on_point ? targets.smallest_spacing() : std::sqrt(r2 + options.softening * options.softening),
+                    options);
+    }
     extent = std::max(extent, norm(s));
     if (is_single) {
       problem.single[3].push_back(static_cast<float>(charge[i]));
-      strongest = std::max(strongest, std::abs(charge[i]));
       // How small rho may be at most for a target to be summed again in double precision.
       const double rho = near_radius<float>(norm(s), singular_distance, wants_field);
       if (!targets.on_lattice()) {
@@ -161,6 +176,7 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
     ++kept;
   }
   problem.info = static_cast<std::int32_t>(std::min<std::int64_t>(on_points, std::numeric_limits<std::int32_t>::max()));
+  if (largest.leave_range<T>(options, wants_field)) problem.info = info_values_out_of_range;
   for (std::int64_t i = 0; i < targets.count() && !targets.on_lattice(); ++i) {
     Exact s[3];
     targets.place(i, s);
@@ -174,7 +190,7 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
   problem.near_points.erase(std::unique(problem.near_points.begin(), problem.near_points.end()),
                             problem.near_points.end());
   problem.all_in_double = !is_single || leaves_single_range(options, wants_field, extent, strongest) ||
-                          (truncated && options.cutoff < least_length);
+                          (truncated && (options.cutoff < least_length || options.softening > options.cutoff));
   if (truncated) {
     problem.groups = CutoffGroups({kept, problem.exact[0].data(), problem.exact[1].data(), problem.exact[2].data()});
     problem.reach =

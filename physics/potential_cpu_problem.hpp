@@ -30,6 +30,7 @@ class CpuTargets {
   [[nodiscard]] std::int64_t lattice_points(int axis) const {
     return axis == 0 ? lattice_->shape.nx : axis == 1 ? lattice_->shape.ny : lattice_->shape.nz;
   }
+  [[nodiscard]] double smallest_spacing() const;  ///< of a lattice
   /// How near a charge lies on a target; 0 where nothing is singular.
   [[nodiscard]] double singular_distance(const PotentialOptions& options) const;
   /// Relative to the origin.
@@ -45,6 +46,7 @@ class CpuTargets {
 struct CpuProblem {
   std::int32_t info = 0;            ///< of points and charges as targets, what their places alone say: 0 or negative
   bool all_in_double = false;       ///< single precision's range does not hold this problem's terms
+  double scale = 1;                 ///< what charges are multiplied by in `exact`: a power of two (charge_scale)
   AlignedVector<float> single[4];   ///< x, y, z, q; single precision only
   std::vector<float> near_squared;  ///< per partial sum (SingleCharges); not on lattices
   AlignedVector<double> exact[7];   ///< x, y, z, their low parts, q; empty where nothing needs them

@@ -1,4 +1,5 @@
 // The plan for GPUs: owns device memory and a stream, copies a batch in, calls direct_sum, copies the answer out.
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string>
@@ -54,10 +55,15 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
           copy_in(point_, targets.points.position + 3 * targets.points.offset[0], 3 * values);
     }
 
-    const DirectSumSizes sizes{offset.back(), point_offset.back()};
+    DirectSumSizes sizes{offset.back(), point_offset.back()};
+    if (targets.kind == TargetKind::lattice)
+      sizes.smallest_spacing = *std::min_element(targets.lattice.spacing, targets.lattice.spacing + 3 * charges.count);
+    const bool on_lattices = targets.kind == TargetKind::lattice;
+    const std::size_t summaries =
+        on_lattices ? problems * static_cast<std::size_t>(targets.lattice.plane_count) : problems;
     PotentialResult<T> on_device{potential_.reserve<T>(values), info_.reserve<std::int32_t>(problems)};
     if (result.field != nullptr) on_device.field = field_.reserve<T>(3 * values);
-    if (result.summary != nullptr) on_device.summary = summary_.reserve<PotentialSummary>(problems);
+    if (result.summary != nullptr) on_device.summary = summary_.reserve<PotentialSummary>(summaries);
     if (energies) on_device.energy = energy_.reserve<double>(problems);
     void* const workspace =
         workspace_.reserve<char>(direct_sum_workspace_bytes(device_charges, device_targets, sizes, on_device));
@@ -65,12 +71,12 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
     copy_out(result.potential, on_device.potential, values);
     copy_out(result.info, on_device.info, problems);
     copy_out(result.field, on_device.field, 3 * values);
-    copy_out(result.summary, on_device.summary, problems);
+    copy_out(result.summary, on_device.summary, summaries);
     copy_out(result.energy, on_device.energy, problems);
     stream_->synchronize();
     if (result.energy != nullptr && !energies)  // of no groups
       for (std::size_t p = 0; p < problems; ++p)
-        result.energy[p] = result.info[p] < 0 ? std::numeric_limits<double>::quiet_NaN() : 0;
+        result.energy[p] = has_values(result.info[p]) ? 0 : std::numeric_limits<double>::quiet_NaN();
   }
 
  private:

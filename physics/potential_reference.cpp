@@ -4,9 +4,11 @@
 //
 // It must be clearly more accurate than the double precision bound that it checks (relative errors of 4 u, u = 2^-53):
 //  - displacements carry the low parts that position - origin and index * spacing round away, so neither costs L/r;
-//  - 64 sums run side by side, and each keeps what its additions, of two terms together, lose (Knuth's two-sum).
+//  - 64 sums run side by side, and each keeps what its additions, of two terms together, lose (Knuth's two-sum);
+//  - charges are scaled by a power of two where their terms would overflow.
 #include <Eigen/Core>
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -89,7 +91,7 @@ constexpr double no_positions[3] = {};
 class Referee {
  public:
   Referee(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem, const PotentialOptions& options,
-          ScalarType precision)
+          ScalarType precision, bool wants_field)
       : kind_(targets.kind),
         shape_(targets.lattice.shape),
         options_(options),
@@ -112,29 +114,34 @@ class Referee {
       singular_distance_ =
           on_lattice ? singular_distance_in_spacings * spacing_.minCoeff() : singular_distance_of_points;
 
-    info_ = input_status(position, charge, anywhere);
-    if (info_ < 0) return;
+    status_.info = input_status(position, charge, anywhere);
+    status_.or_else = status_.info;
+    if (status_.info < 0) return;
     keep_charges(position, charge);
     extent_ = on_lattice ? corner().matrix().norm() : 0;
     if (used_ > 0) extent_ = std::max(extent_, position_.topRows(used_).matrix().rowwise().norm().maxCoeff());
     if (points_.cols() > 0)
       extent_ = std::max(extent_, (points_.colwise() - origin_).matrix().colwise().norm().maxCoeff());
     const std::int64_t on = on_lattice ? charges_on_lattice() : targets_on_charges();
-    info_ = static_cast<std::int32_t>(std::min<std::int64_t>(on, std::numeric_limits<std::int32_t>::max()));
+    status_.info = static_cast<std::int32_t>(std::min<std::int64_t>(on, std::numeric_limits<std::int32_t>::max()));
+    status_.or_else = status_.info;
+    if (on_lattice) judge_range(wants_field);
   }
 
-  [[nodiscard]] std::int32_t info() const { return info_; }
+  /// At points and charges, without what only values can say: info_values_out_of_range.
+  [[nodiscard]] ReferenceStatus status() const { return status_; }
   [[nodiscard]] std::int64_t points() const { return points_.cols(); }
 
   /// `target` is an index into the whole lattice, or counted from the problem's first point. The field only where it
   /// is wanted.
   [[nodiscard]] ReferencePotential at(std::int64_t target, bool wants_field) const {
-    if (info_ < 0) return {nan, 0, {nan, nan, nan}, 0};
+    if (!has_values(status_.info)) return {nan, 0, {nan, nan, nan}, 0};
     const Place place = place_of(target);
     const Eigen::Index own = kind_ == TargetKind::charges ? own_[target] : -1;
     const bool single = precision_ == ScalarType::float32, truncated = options_.cutoff > 0;
     const double relative = single ? 0x1p-22 : 0x1p-51, shift = extent_ * (single ? 0x1p-23 : 0x1p-52);
-    const double softening2 = options_.softening * options_.softening, cutoff2 = options_.cutoff * options_.cutoff;
+    const double softening2 = options_.softening * options_.softening;
+    const double per_cutoff2 = truncated ? 1 / std::pow(std::max(options_.cutoff, 0x1p-500), 2) : 0;
 
     ChunkSum potential, field[3];
     double bound = 0, field_bound = 0;
@@ -163,37 +170,57 @@ class Referee {
           }
         }
         const Chunk reciprocal = (distance2 + softening2).sqrt().inverse();
-        Chunk share = charge.abs() * reciprocal;  // of the bound
+        Chunk share = reciprocal;  // of the bounds, for a charge of 1
         if (truncated) share *= (distance2.sqrt() < 1.01 * options_.cutoff).select(Chunk::Constant(2), 0);
-        bound += (share * (relative + shift * reciprocal)).sum();
-        Chunk along = charge * reciprocal;  // q/rho, times what a cut-off leaves of the potential and of the field
+        bound += (counted(charge, 0x1p-70) * share * (relative + shift * reciprocal)).sum();
+        Chunk along = charge * reciprocal;  // then of the field, by displacement over rho
         if (!truncated) {
           potential_terms += along;
           along *= reciprocal;
         } else {
-          const Chunk w = (1 - distance2 / cutoff2).max(0);
+          const Chunk w = (1 - distance2 * per_cutoff2).max(0);
           potential_terms += along * w.square();
-          along *= reciprocal * (w.square() + (w > 0).select(4 * w * (distance2 + softening2) / cutoff2, 0));
+          along = charge * (w * (w * reciprocal.square() + 4 * per_cutoff2));
         }
         if (!wants_field) continue;
-        field_bound += (4 * share * reciprocal * (relative + shift * reciprocal)).sum();
+        share *= 4 * reciprocal;
+        if (truncated) share *= (1 / (4 * options_.cutoff * reciprocal)).max(1);
+        field_bound += (counted(charge, 0x1p-30) * share * (relative + shift * reciprocal)).sum();
         for (int axis = 0; axis < 3; ++axis) field_terms[axis] += along * (displacement(axis) * reciprocal);
       }
       potential.add(potential_terms);
       if (!wants_field) continue;
       for (int axis = 0; axis < 3; ++axis) field[axis].add(field_terms[axis]);
     }
-    const double factor = options_.unit_factor;
-    ReferencePotential result{factor * potential.total(), std::abs(factor) * bound, {}, std::abs(factor) * field_bound};
-    for (std::size_t axis = 0; axis < 3; ++axis) result.field[axis] = factor * field[axis].total();
+    const auto unscaled = [&](double sum) {
+      const double scaled = options_.unit_factor * sum;
+      return std::isnormal(scaled) ? std::scalbn(scaled, -scale_) : options_.unit_factor * std::scalbn(sum, -scale_);
+    };
+    // Terms of double precision, and what is stored, are rounded to numbers below the normal ones, too; and a bound
+    // beyond all numbers allows any.
+    const double least =
+        static_cast<double>(used_) * std::abs(options_.unit_factor) * std::numeric_limits<double>::denorm_min() +
+        (single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min());
+    const auto bound_of = [&](double sum) {
+      return sum > 0 ? std::min(std::abs(unscaled(sum)) + least, std::numeric_limits<double>::max()) : 0;
+    };
+    ReferencePotential result{unscaled(potential.total()), bound_of(bound), {}, bound_of(field_bound)};
+    for (std::size_t axis = 0; axis < 3; ++axis) result.field[axis] = unscaled(field[axis].total());
     if (options_.singular == Singular::infinite && std::abs(net.value()) > net_charge_tolerance * on_target.value()) {
       result.potential = std::copysign(infinity, net.value());
       result.field = {nan, nan, nan};
+      result.singular = true;
     }
     return result;
   }
 
  private:
+  /// What charges count in a bound: in single precision at least `least` each, where they are charges at all.
+  [[nodiscard]] Chunk counted(const Chunk& charge, double least) const {
+    if (precision_ != ScalarType::float32) return charge.abs();
+    return (charge != 0).select(charge.abs().max(std::scalbn(least, scale_)), 0);
+  }
+
   /// From the origin to the last lattice point.
   [[nodiscard]] Eigen::Array3d corner() const {
     const Eigen::Array3d points(static_cast<double>(shape_.nx), static_cast<double>(shape_.ny),
@@ -218,6 +245,11 @@ class Referee {
   /// Zero charges have no effect. Whole chunks are filled with zero charges that lie on the first one.
   void keep_charges(const Positions& position, const Eigen::Map<const Eigen::ArrayXd>& charge) {
     used_ = (charge != 0).count();
+    // The exponents of the largest charge, of their number, and of the largest 1/rho^2 stay below 1000 together.
+    const double least_rho = options_.softening > 0 ? options_.softening : singular_distance_;
+    if (used_ > 0)
+      scale_ = std::min(0, 1000 - std::ilogb(charge.abs().maxCoeff()) - std::ilogb(static_cast<double>(used_)) +
+                               2 * std::ilogb(least_rho));
     const Eigen::Index stored = (used_ + chunk_charges - 1) / chunk_charges * chunk_charges;
     position_.setZero(stored, 3);
     position_low_.setZero(stored, 3);
@@ -229,7 +261,7 @@ class Referee {
       const Place place = shifted(position.col(i), origin_);
       position_.row(next) = place.high.transpose();
       position_low_.row(next) = place.low.transpose();
-      charge_[next] = charge[i];
+      charge_[next] = std::scalbn(charge[i], scale_);
       own_[i] = next++;
     }
     for (; next < stored; ++next) {
@@ -250,18 +282,46 @@ class Referee {
 
   /// How many charges lie on a lattice point.
   [[nodiscard]] std::int64_t charges_on_lattice() const {
-    const std::int64_t points[3] = {shape_.nx, shape_.ny, shape_.nz};
     std::int64_t found = 0;
-    for (Eigen::Index i = 0; i < used_; ++i) {
-      Eigen::Array3d d;
-      for (int axis = 0; axis < 3; ++axis) {
-        const double last = static_cast<double>(points[axis] - 1);
-        const double index = std::clamp(std::round(position_(i, axis) / spacing_[axis]), 0.0, last);
-        d[axis] = std::fma(index, -spacing_[axis], position_(i, axis)) + position_low_(i, axis);
-      }
-      if (d.matrix().norm() < singular_distance_) ++found;
-    }
+    for (Eigen::Index i = 0; i < used_; ++i)
+      if (to_lattice(i).matrix().norm() < singular_distance_) ++found;
     return found;
+  }
+
+  /// Whether values on the lattice leave their range: the sums of info_values_out_of_range, in units of a power of two
+  /// that none of their terms leaves.
+  void judge_range(bool wants_field) {
+    const double largest =
+        precision_ == ScalarType::float32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+    const double factor = std::abs(options_.unit_factor);
+    constexpr int unit = 600;
+    double potential = 0, field = 0;
+    for (Eigen::Index i = 0; i < used_; ++i) {
+      const double d = to_lattice(i).matrix().norm();
+      const double rho = options_.softening > 0   ? std::hypot(d, options_.softening)
+                         : d < singular_distance_ ? spacing_.minCoeff()
+                                                  : d;
+      const double term = std::scalbn(std::abs(charge_[i]), -unit - scale_) / rho;
+      potential += term;
+      field += options_.cutoff > 0 ? term / rho + 2 * term / options_.cutoff : term / rho;
+    }
+    const double sum = wants_field ? std::max(potential, field) : potential,
+                 limit = std::scalbn(largest, -unit) / factor;
+    if (sum > 0.999 * limit) status_.or_else = info_values_out_of_range;
+    if (sum > limit) std::swap(status_.info, status_.or_else);
+    if (sum > 1.001 * limit) status_.or_else = status_.info;
+  }
+
+  /// From the nearest point of the lattice to a charge.
+  [[nodiscard]] Eigen::Array3d to_lattice(Eigen::Index i) const {
+    const std::int64_t points[3] = {shape_.nx, shape_.ny, shape_.nz};
+    Eigen::Array3d d;
+    for (int axis = 0; axis < 3; ++axis) {
+      const double last = static_cast<double>(points[axis] - 1);
+      const double index = std::clamp(std::round(position_(i, axis) / spacing_[axis]), 0.0, last);
+      d[axis] = std::fma(index, -spacing_[axis], position_(i, axis)) + position_low_(i, axis);
+    }
+    return d;
   }
 
   /// How many targets have a charge on them, other than their own: looked for among the charges in the order of x.
@@ -296,7 +356,8 @@ class Referee {
   Eigen::Array3d origin_ = Eigen::Array3d::Zero(), spacing_ = Eigen::Array3d::Zero();
   double singular_distance_ = 0;  ///< 0: nothing is singular
   double extent_ = 0;
-  std::int32_t info_ = 0;
+  int scale_ = 0;  ///< charges are kept times 2 to this
+  ReferenceStatus status_;
   Eigen::Array<double, Eigen::Dynamic, 3> position_, position_low_;  ///< relative to the origin: high + low is exact
   Eigen::ArrayXd charge_;
   std::vector<Eigen::Index> own_;  ///< where a charge of the problem lies in charge_; -1 where it is zero
@@ -333,22 +394,32 @@ class EigenPotential final : public PotentialOf<EigenPotential> {
     const bool on_lattice = targets.kind == TargetKind::lattice, wants_field = result.field != nullptr;
     std::int64_t done = 0;
     for (std::int64_t problem = 0; problem < charges.count; ++problem) {
-      const Referee referee(charges, targets, problem, options, scalar_type_of<T>);
-      result.info[problem] = referee.info();
+      const Referee referee(charges, targets, problem, options, scalar_type_of<T>, wants_field);
+      std::atomic<bool> out_of_range = false;
       const std::int64_t begin = on_lattice ? lattice.first_plane * lattice.shape.plane_points() : 0;
       const std::int64_t count = on_lattice ? lattice.plane_count * lattice.shape.plane_points() : referee.points();
       parallel_for(count, 64, threads_, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t i = first; i < last; ++i) {
           const ReferencePotential answer = referee.at(begin + i, wants_field);
-          result.potential[done + i] = static_cast<T>(answer.potential);
+          const T v = result.potential[done + i] = static_cast<T>(answer.potential);
+          if (std::isinf(v) && !answer.singular) out_of_range = true;
           if (!wants_field) continue;
-          for (std::size_t axis = 0; axis < 3; ++axis)
-            result.field[3 * (done + i) + static_cast<std::int64_t>(axis)] = static_cast<T>(answer.field[axis]);
+          for (std::size_t axis = 0; axis < 3; ++axis) {
+            const T e = static_cast<T>(answer.field[axis]);
+            result.field[3 * (done + i) + static_cast<std::int64_t>(axis)] = e;
+            if (std::isinf(e)) out_of_range = true;
+          }
         }
       });
-      if (result.summary != nullptr) result.summary[problem] = summary_of(result.potential + done, count);
+      const std::int32_t info = referee.status().info;
+      result.info[problem] = !on_lattice && out_of_range ? info_values_out_of_range : info;
+      if (result.summary != nullptr && !on_lattice)
+        result.summary[problem] = summary_of(result.potential + done, count);
+      for (std::int64_t plane = 0; result.summary != nullptr && on_lattice && plane < lattice.plane_count; ++plane)
+        result.summary[problem * lattice.plane_count + plane] =
+            summary_of(result.potential + done + plane * lattice.shape.plane_points(), lattice.shape.plane_points());
       if (result.energy != nullptr)
-        result.energy[problem] = referee.info() < 0 ? nan : reference_energy(charges, problem, options).energy;
+        result.energy[problem] = has_values(info) ? reference_energy(charges, problem, options).energy : nan;
       done += count;
     }
   }
@@ -363,16 +434,16 @@ std::unique_ptr<Potential> make_reference_potential(unsigned threads) {
   return std::make_unique<EigenPotential>(threads);
 }
 
-std::int32_t reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
-                                 const PotentialOptions& options, ScalarType precision,
-                                 std::span<const std::int64_t> points, std::span<ReferencePotential> out,
-                                 unsigned threads) {
-  const Referee referee(charges, targets, problem, options, precision);
+ReferenceStatus reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
+                                    const PotentialOptions& options, ScalarType precision,
+                                    std::span<const std::int64_t> points, std::span<ReferencePotential> out,
+                                    unsigned threads, bool with_field) {
+  const Referee referee(charges, targets, problem, options, precision, with_field);
   parallel_for(static_cast<std::int64_t>(points.size()), 64, threads, [&](std::int64_t first, std::int64_t last) {
     for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
-      out[i] = referee.at(points[i], true);
+      out[i] = referee.at(points[i], with_field);
   });
-  return referee.info();
+  return referee.status();
 }
 
 ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t problem, const PotentialOptions& options) {
@@ -382,24 +453,29 @@ ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t proble
   for (std::int64_t j = first; charges.group != nullptr && j < last; ++j)
     if (charges.group[j] == 2 && charges.charge[j] != 0) second.push_back(j);
   CompensatedSum energy, bound;
+  double pairs = 0;  // each rounded to a number below the normal ones, where it is one
   for (std::int64_t i = first; i < last; ++i) {
     const Eigen::Map<const Eigen::Array3d> here(charges.position + 3 * i);
     if (!here.isFinite().all() || !std::isfinite(charges.charge[i])) return {nan, 0};
     if (charges.group == nullptr || charges.group[i] != 1 || charges.charge[i] == 0) continue;
     for (const std::int64_t j : second) {
-      const double product = options.unit_factor * charges.charge[i] * charges.charge[j];
+      const double product = charges.charge[i] * charges.charge[j];
       const double r = (here - Eigen::Map<const Eigen::Array3d>(charges.position + 3 * j)).matrix().norm();
       if (options.softening == 0 && r < singular_distance_of_points) {
         if (options.singular == Singular::infinite) energy.add(std::copysign(infinity, product));
         continue;
       }
       const double rho = std::sqrt(r * r + softening2);
-      const double w = cutoff > 0 ? std::max(0.0, 1 - r * r / (cutoff * cutoff)) : 1;
+      const double w = cutoff > 0 ? std::max(0.0, 1 - (r / cutoff) * (r / cutoff)) : 1;
       energy.add(product / rho * (w * w));
-      if (cutoff == 0 || r < 1.01 * cutoff) bound.add(std::abs(product) / rho * 0x1p-44);
+      if (cutoff > 0 && r >= 1.01 * cutoff) continue;
+      bound.add(std::abs(product) / rho * 0x1p-44);
+      ++pairs;
     }
   }
-  return {energy.value(), bound.value()};
+  const double factor = std::abs(options.unit_factor), least = std::numeric_limits<double>::denorm_min();
+  return {options.unit_factor * energy.value(),
+          factor * bound.value() + (pairs > 0 ? least + pairs * factor * least : 0)};
 }
 
 }  // namespace smallbatch

@@ -15,9 +15,9 @@ constexpr std::int64_t values_per_piece = 4096;
 template <class T>
 void summarise(const T* potential, const std::vector<std::int64_t>& first_value, unsigned threads,
                PotentialSummary* summary) {
-  const auto problems = static_cast<std::int64_t>(first_value.size()) - 1;
+  const auto summaries = static_cast<std::int64_t>(first_value.size()) - 1;
   Pieces pieces(values_per_piece);
-  for (std::int64_t p = 0; p < problems; ++p) pieces.add_problem(first_value[p + 1] - first_value[p]);
+  for (std::int64_t k = 0; k < summaries; ++k) pieces.add_problem(first_value[k + 1] - first_value[k]);
   std::vector<PotentialSummary> of_piece(static_cast<std::size_t>(pieces.count()));
   parallel_for(pieces.count(), 16, threads, [&](std::int64_t first_piece, std::int64_t last_piece) {
     for (std::int64_t i = first_piece; i < last_piece; ++i) {
@@ -28,7 +28,7 @@ void summarise(const T* potential, const std::vector<std::int64_t>& first_value,
       }
     }
   });
-  std::fill_n(summary, problems, PotentialSummary{});
+  std::fill_n(summary, summaries, PotentialSummary{});
   for (std::int64_t i = 0; i < pieces.count(); ++i) summary[pieces[i].problem].add(of_piece[i]);
 }
 

@@ -57,7 +57,7 @@ def add_potential(file, name="charges", position=((0.25, 0, 0),), charge=(1.0,),
     return group
 
 
-VOLT = np.longdouble("14.39964547842567")  # one e at one angstrom
+VOLT = np.longdouble("14.39964547842567205853")  # one e at one angstrom
 
 
 def distances(position, shape, origin, spacing):

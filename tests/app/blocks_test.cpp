@@ -70,7 +70,7 @@ TEST(PlaneBlocks, ManySmallLatticesShareABlock) {
 
 TEST(PlaneBlocks, OneLargeLatticeIsCutIntoPlanes) {
   const PotentialSet set = lattices({5, 7}, {64, 64, 10});
-  const auto ranges = cut_into_blocks(set, ScalarType::float32, 3 * 64 * 64 * 4, 1e9);
+  const auto ranges = cut_into_blocks(set, ScalarType::float32, 3 * (64 * 64 * 4 + 32), 1e9);  // 32: the summary
   EXPECT_EQ(ranges.size(), 8U);  // 3 + 3 + 3 + 1 planes, twice
   for (const PlaneRange& range : ranges) EXPECT_LE(range.plane_count, 3);
   expect_cover(set, ranges);
@@ -130,9 +130,15 @@ TEST(PointBlocks, CountChargesPointsValuesAndFields) {
 TEST(PlaneBlocks, FieldsMakePlanesLarger) {
   PotentialSet set = lattices({5}, {64, 64, 8});
   set.has_field = true;
-  const auto ranges = cut_into_blocks(set, ScalarType::float32, 2 * 64 * 64 * 16, 1e9);
+  const auto ranges = cut_into_blocks(set, ScalarType::float32, 2 * (64 * 64 * 16 + 32), 1e9);
   EXPECT_EQ(ranges.size(), 4U);
   expect_cover(set, ranges);
+}
+
+TEST(PlaneBlocks, CountThePlanesSummaries) {  // which are most of it where planes are small
+  const PotentialSet set = lattices({0}, {1, 1, 1000});
+  EXPECT_EQ(bytes_per_block(set, {0, 1, 0, 10}, ScalarType::float64), 10 * (8 + 32));
+  EXPECT_EQ(cut_into_blocks(set, ScalarType::float64, 100 * (8 + 32), 1e9).size(), 10U);
 }
 
 TEST(PlaneBlocks, AtLeastOnePlane) {

@@ -11,7 +11,7 @@ import pytest
 
 from tests.problems import open_problem_file
 
-VOLT = 14.39964547842567  # one e at one angstrom
+VOLT = 14.399645478425672  # one e at one angstrom
 KT = VOLT / (8.617333262145e-5 * 298.15)  # at 298.15 K
 
 
@@ -189,12 +189,30 @@ def test_small_blocks_give_the_same_file(smallbatch, tmp_path):
         for name in ("points", "lattice"):
             for key in one[f"potential/{name}"]:
                 a, b = one[f"potential/{name}/{key}"][...], many[f"potential/{name}/{key}"][...]
-                if key == "V_mean":
-                    np.testing.assert_allclose(a, b, rtol=1e-12)
-                else:
-                    assert np.array_equal(a, b), (name, key)
+                assert np.array_equal(a, b), (name, key)
     told = json.loads(smallbatch("info", "p.h5", "--json").stdout)["sets"]
     assert [s["name"] for s in told] == ["lattice", "points"]
+
+
+def test_problems_without_charges_have_no_energy_in_whatever_block(smallbatch, tmp_path):
+    rng = np.random.default_rng(12)
+    charges_of = np.array([2] * 6 + [0] * 20 + [2] * 4)
+    offset = np.concatenate([[0], np.cumsum(charges_of)])
+    position, charge = random_problem(rng, offset[-1])
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_set(file, "none", np.zeros((0, 3)), np.zeros(0), targets="points", points=np.zeros((3, 3)),
+                group=np.zeros(0, "int8"))
+        add_set(file, "some", position, charge, offset=offset, targets="points", points=rng.uniform(0, 8, (20000, 3)),
+                group=np.tile([1, 2], offset[-1] // 2).astype("int8"))
+    smallbatch("run", "p.h5", "-o", "r.h5", "--block-mib", 1)
+    smallbatch("verify", "p.h5", "r.h5")
+    energies = np.zeros(30)
+    for p in np.flatnonzero(charges_of):
+        a, b = offset[p], offset[p] + 1
+        energies[p] = VOLT * charge[a] * charge[b] / np.linalg.norm(position[a] - position[b])
+    with h5py.File(tmp_path / "r.h5") as file:
+        np.testing.assert_allclose(file["potential/some/energy"], energies, rtol=1e-12)
+        assert file["potential/none/energy"][...].tolist() == [0]
 
 
 def write_one_of_each(tmp_path):

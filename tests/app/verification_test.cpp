@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -309,6 +310,84 @@ TEST_F(VerifyPotential, TheNumberOfChargesOnPointsMustBeRight) {
   EXPECT_EQ(judge().verdict[0], Verdict::disagreed);
 }
 
+/// The same, in a unit in which the first point's V is beyond single precision, and the second's just within it.
+class VerifyPotentialOutOfRange : public VerifyPotential {
+ protected:
+  VerifyPotentialOutOfRange() {
+    options_.unit_factor = 1.5 * static_cast<double>(std::numeric_limits<float>::max());
+    for (float& v : block_.potential) v = static_cast<float>(options_.unit_factor * v);
+    block_.info = {info_values_out_of_range};
+  }
+  Verdict verdict(VerifyMode mode = everything) { return verify(set_, block_, options_, mode, 1, points_).verdict[0]; }
+  PotentialOptions options_;
+};
+
+TEST_F(VerifyPotentialOutOfRange, InfinitiesOfTheRightSignAgree) {
+  ASSERT_EQ(block_.potential[0], INFINITY);
+  ASSERT_TRUE(std::isfinite(block_.potential[1]));
+  EXPECT_EQ(verdict(), Verdict::agreed);
+  block_.info[0] = 0;
+  EXPECT_EQ(verdict(), Verdict::disagreed);
+}
+
+TEST_F(VerifyPotentialOutOfRange, AnythingElseDisagrees) {
+  for (const float wrong : {-INFINITY, nan_value, std::numeric_limits<float>::max(), 0.0F}) {
+    block_.potential[0] = wrong;
+    EXPECT_EQ(verdict(), Verdict::disagreed) << wrong;
+  }
+}
+
+TEST_F(VerifyPotentialOutOfRange, AnInfinityWithinTheRangeDisagrees) {
+  block_.potential[1] = INFINITY;
+  EXPECT_EQ(verdict(), Verdict::disagreed);
+}
+
+TEST_F(VerifyPotentialOutOfRange, AtTheEdgeBothAnswersAgree) {
+  // The sum of the rule is V of the first point.
+  for (const double part : {1 - 5e-8, 1.0, 1 + 5e-8}) {
+    options_.unit_factor = part * static_cast<double>(std::numeric_limits<float>::max());
+    for (const int z : {0, 1})
+      for (const int x : {1, 2, 3})
+        block_.potential[static_cast<std::size_t>(3 * z + x - 1)] =
+            static_cast<float>(options_.unit_factor / std::sqrt(x * x + z * z));
+    for (const float first : {std::numeric_limits<float>::max(), INFINITY})
+      for (const std::int32_t info : {0, info_values_out_of_range}) {
+        block_.potential[0] = first;
+        block_.info[0] = info;
+        EXPECT_EQ(verdict(), Verdict::agreed) << part << " " << first << " " << info;
+      }
+  }
+}
+
+TEST_F(VerifyPotentialOutOfRange, PointsAreJudgedByTheirValues) {
+  set_.targets = block_.targets = TargetKind::points;
+  set_.point_offset = block_.point_offset = {0, 7};
+  for (const int z : {0, 1})
+    for (const int x : {1, 2, 3}) block_.point.insert(block_.point.end(), {double(x), 0, double(z)});
+  block_.point.insert(block_.point.end(), {0, 0, 0});  // on the charge
+  block_.potential.push_back(INFINITY);
+  const VerifyMode second{VerifyMode::Kind::sample, 1};  // the first point
+  for (const VerifyMode& mode : {everything, second}) {
+    block_.info[0] = info_values_out_of_range;
+    EXPECT_EQ(verdict(mode), Verdict::agreed);
+    block_.info[0] = 1;
+    EXPECT_EQ(verdict(mode), Verdict::disagreed);
+  }
+  options_.unit_factor /= 2;  // all in range, but for the target on the charge
+  for (std::size_t i = 0; i < 6; ++i)
+    block_.potential[i] =
+        static_cast<float>(options_.unit_factor / std::hypot(block_.point[3 * i], block_.point[3 * i + 2]));
+  for (const VerifyMode& mode : {everything, second}) {
+    block_.info[0] = 1;
+    EXPECT_EQ(verdict(mode), Verdict::agreed);
+  }
+  block_.info[0] = info_values_out_of_range;
+  EXPECT_EQ(verdict(), Verdict::disagreed);
+  block_.info[0] = 1;
+  block_.potential[3] = INFINITY;  // not the one that is looked at
+  EXPECT_EQ(verdict(second), Verdict::disagreed);
+}
+
 /// Charges of 1 and -2 on the x axis at 0 and 2, and the points (1, 0, 0), (5, 0, 0) in one problem, (0, 3, 0) in
 /// another that has the first charge alone; between them a problem of charges without points.
 class VerifyPoints : public ::testing::Test {
@@ -323,6 +402,7 @@ class VerifyPoints : public ::testing::Test {
     block_.position = {0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0};
     block_.charge = {1, -2, 1, 1};
     block_.group = {1, 2, 1, 1};
+    block_.wants_energy = true;
     block_.point = {1, 0, 0, 5, 0, 0, 0, 3, 0};
     block_.resize_results(true);
     block_.potential = {-1, 1.0F / 5 - 2.0F / 3, 1.0F / 3};
@@ -403,6 +483,7 @@ TEST_F(VerifyPoints, ABlockIsAPartOfTheSet) {
   last.position = {0, 0, 0};
   last.charge = {1};
   last.group = {1};
+  last.wants_energy = true;
   last.point = {0, 3, 0};
   last.resize_results(true);
   last.potential = {1.0F / 3};
@@ -438,8 +519,10 @@ class VerifyStatistics : public ::testing::Test {
 TEST_F(VerifyStatistics, PartsAddUp) {
   StatisticsOfSet found(3);
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  found.add(0, std::vector<PotentialSummary>{{1, 2, 3, 2}, {3, 3, 3, 1}, {infinity, -infinity, 0, 0}});
-  found.add(1, std::vector<PotentialSummary>{{-6, -6, -6, 1}});
+  const PotentialSummary none{infinity, -infinity, 0, 0};
+  found.add(0, 1, std::vector<PotentialSummary>{{2, 2, 2, 1}, {1, 1, 1, 1}, none});  // one per plane
+  found.add(1, 2, std::vector<PotentialSummary>{{3, 3, 3, 1}, none, none, none});    // two planes of each
+  found.add(1, 1, std::vector<PotentialSummary>{{-6, -6, -6, 1}});
   const PotentialStatistics statistics = found.statistics();
   for (std::size_t p = 0; p < 2; ++p) {
     EXPECT_EQ(statistics.lowest[p], right_.lowest[p]);
@@ -447,6 +530,21 @@ TEST_F(VerifyStatistics, PartsAddUp) {
     EXPECT_EQ(statistics.mean[p], right_.mean[p]);
   }
   EXPECT_TRUE(std::isnan(statistics.lowest[2]) && std::isnan(statistics.highest[2]) && std::isnan(statistics.mean[2]));
+}
+
+TEST(StatisticsOfSet, DoNotDependOnHowPlanesWereCut) {
+  // 1e16 swallows the planes after it, were they added up apart; together they lose nothing.
+  std::vector<PotentialSummary> planes;
+  for (const double sum : {1e16, 1.0, 1.0, 1.0, -1e16, 0.1, 0.2, 0.3}) planes.push_back({sum, sum, sum, 1});
+  std::vector<double> means;
+  for (const std::size_t cut : {8, 1, 3, 5}) {
+    StatisticsOfSet found(1);
+    for (std::size_t first = 0; first < planes.size(); first += cut)
+      found.add(0, 1, std::span(planes).subspan(first, std::min(cut, planes.size() - first)));
+    means.push_back(found.statistics().mean[0]);
+  }
+  for (const double mean : means) EXPECT_EQ(mean, means[0]);
+  EXPECT_DOUBLE_EQ(means[0], 3.6 / 8);
 }
 
 TEST_F(VerifyStatistics, RightOnesAgreeAndMakeNoProblemChecked) {

@@ -13,7 +13,7 @@ from PIL import Image
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkIOChemistry import vtkGaussianCubeReader2
 
-VOLT = 14.3996454784  # e / angstrom
+VOLT = 14.399645478425672  # e / angstrom
 BOHR = 0.529177210903  # angstrom
 POINTS = (7, 5, 6)
 ORIGIN = np.array([[0.0, 0.0, 0.0], [-2.0, 1.0, 3.0]])

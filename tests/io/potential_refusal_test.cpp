@@ -287,6 +287,53 @@ const std::vector<Refusal>& refusals() {
        {"/potential/p@field", "expected 0 or 1", "(1, 1, 1)"}},
       {"softening_negative", set_number("softening", -0.5), {"/potential/p@softening", "0 or more", "-0.5"}},
       {"softening_nan", set_number("softening", nan), {"/potential/p@softening", "finite", "nan"}},
+      {"softening_without_a_square",
+       set_number("softening", 1e-163),
+       {"/potential/p@softening", "0 or a length from 1.49167e-154 to 6.7039e+153 angstrom", "found 1e-163"}},
+      {"softening_with_an_infinite_square",
+       set_number("softening", 1e160),
+       {"/potential/p@softening", "square is a normal float64", "found 1e+160"}},
+      {"softening_that_its_unit_makes_too_small",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p/position", "unit", "pm");
+         set_number("softening", 1e-153)(f);
+       },
+       {"/potential/p@softening", "found 1e-153 in a unit of 0.01 angstrom"}},
+      {"softening_that_its_unit_makes_nothing",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p/position", "unit", "pm");
+         set_number("softening", 5e-324)(f);
+       },
+       {"/potential/p@softening", "found 4.94066e-324"}},
+      {"cutoff_that_its_unit_makes_none",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p/position", "unit", "pm");
+         set_number("cutoff", 5e-324)(f);
+       },
+       {"/potential/p@cutoff", "found 4.94066e-324 in a unit of 0.01 angstrom"}},
+      {"cutoff_that_its_unit_makes_infinite",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p/position", "unit", "m");
+         set_number("cutoff", 1e300)(f);
+       },
+       {"/potential/p@cutoff", "found 1e+300 in a unit of 1e+10 angstrom"}},
+      {"spacing_without_a_square",
+       replace("/potential/p/spacing", {3}, std::vector<double>{1, 1e-142, 1}),
+       {"/potential/p/spacing[0, 1]", "at least 3.28", "1e-142 angstrom"}},
+      {"dielectric_too_small", set_number("dielectric", 1e-310), {"/potential/p@dielectric", "inf with 1e-310"}},
+      {"temperature_too_small",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p", "output_unit", "kT/e");
+         set_number("temperature", 1e-306)(f);
+       },
+       {"/potential/p@temperature", "inf with 1e-306"}},
+      {"temperature_and_dielectric_too_large",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p", "output_unit", "kT/e");
+         set_number("temperature", 1e200)(f);
+         set_number("dielectric", 1e200)(f);
+       },
+       {"/potential/p@dielectric", "0 with 1e+200"}},
       {"cutoff_negative", set_number("cutoff", -12), {"/potential/p@cutoff", "0 or more", "-12"}},
       {"cutoff_infinite", set_number("cutoff", infinity), {"/potential/p@cutoff", "finite", "inf"}},
       {"cutoff_as_text",

@@ -122,7 +122,7 @@ TEST_F(PotentialProblem, fields_lengths_dielectric_and_groups_are_read) {
   EXPECT_DOUBLE_EQ(set.softening, 2.5);
   EXPECT_DOUBLE_EQ(set.cutoff, 20);
   EXPECT_EQ(set.dielectric, 80);
-  EXPECT_NEAR(set.unit_factor(), 14.3996454784 / 80, 1e-9);
+  EXPECT_NEAR(set.unit_factor(), 14.399645478425672 / 80, 1e-9);
   PotentialBlock<double> block;
   reader.read(set, 0, 1, block);
   EXPECT_EQ(block.group, (std::vector<std::int8_t>{1}));

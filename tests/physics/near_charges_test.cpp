@@ -13,7 +13,7 @@ TEST(NearIndices, AreThoseWithinTheRadius) {
   for (const double spacing : {1.0, 0.25, 3.0})
     for (const double radius : {0.0, 0.2, 1.0, 7.5})
       for (double coordinate = -12; coordinate < 40; coordinate += 0.171875) {
-        const IndexRange range = near_indices(coordinate, spacing, 10, radius);
+        const LatticeIndices range = near_indices(coordinate, spacing, 10, radius);
         for (std::int64_t k = 0; k < 10; ++k) {
           const bool near = std::abs(static_cast<double>(k) * spacing - coordinate) <= radius;
           EXPECT_EQ(near, k >= range.first && k <= range.last) << spacing << ' ' << radius << ' ' << coordinate;
@@ -27,7 +27,7 @@ TEST(NearIndices, StandHugeAndMissingNumbers) {
   EXPECT_TRUE(near_indices(1e300, 1e-10, 10, 1).empty());
   EXPECT_TRUE(near_indices(-1e300, 1e-10, 10, 1).empty());
   EXPECT_TRUE(near_indices(NAN, 1, 10, 1).empty());
-  const IndexRange all = near_indices(0, 1e-30, 10, 1e20);
+  const LatticeIndices all = near_indices(0, 1e-30, 10, 1e20);
   EXPECT_EQ(all.first, 0);
   EXPECT_EQ(all.last, 9);
 }

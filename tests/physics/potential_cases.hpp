@@ -139,8 +139,8 @@ template <class T>
 struct Answer {
   std::vector<T> potential;
   std::vector<std::int32_t> info;
-  std::vector<T> field;  ///< empty where it was not wanted
-  std::vector<PotentialSummary> summary;
+  std::vector<T> field;                   ///< empty where it was not wanted
+  std::vector<PotentialSummary> summary;  ///< one per plane, or per problem
   std::vector<double> energy;
   std::vector<std::int64_t> begin;  ///< (count + 1), of each problem's values
 
@@ -149,6 +149,11 @@ struct Answer {
   }
   [[nodiscard]] std::vector<T> field_of(std::size_t problem) const {
     return {field.begin() + 3 * begin[problem], field.begin() + 3 * begin[problem + 1]};
+  }
+  [[nodiscard]] std::vector<PotentialSummary> summary_of(std::size_t problem) const {
+    const std::size_t each = summary.size() / info.size();
+    const auto first = summary.begin() + static_cast<std::ptrdiff_t>(problem * each);
+    return {first, first + static_cast<std::ptrdiff_t>(each)};
   }
 };
 
@@ -173,7 +178,9 @@ Answer<T> evaluate(Potential& backend, const Batch& batch, const PotentialOption
   PotentialResult<T> result{answer.potential.data(), answer.info.data()};
   if (wanted == Wanted::everything) {
     answer.field.assign(3 * values, T{-12345});
-    answer.summary.assign(count, {-12345, -12345, -12345, -12345});
+    const bool on_lattices = batch.where.kind == TargetKind::lattice;
+    answer.summary.assign(on_lattices ? count * static_cast<std::size_t>(plane_count) : count,
+                          {-12345, -12345, -12345, -12345});
     answer.energy.assign(count, -12345);
     result.field = answer.field.data();
     result.summary = answer.summary.data();
@@ -336,6 +343,7 @@ inline void expect_agrees(const Comparison& found, std::source_location where = 
                              << found.worst_index << ", line " << where.line();
 }
 
+/// Also of structs without gaps, such as PotentialSummary.
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);

@@ -31,7 +31,7 @@ TEST_P(PotentialField, OneChargeByHand) {
   problem.spacing = {2, 3, 6};
   problem.add(0, 0, 0, -5);
   problem.add_point(2, 3, 6);  // at distance 7
-  const double volt = 14.3996454784;
+  const double volt = 14.399645478425672;
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
     for (const Where& where : {Where(at_points), Where(3, 3, 3)}) {
@@ -60,9 +60,9 @@ TEST_P(PotentialField, EveryLatticePointWithinTheBounds) {
     for_both_precisions([&](auto zero) {
       using T = decltype(zero);
       for (const Singular policy : {Singular::infinite, Singular::skip}) {
-        const auto answer = evaluate_everything<T>(*potential_, shape, {problem}, {policy, 332.06371});
+        const auto answer = evaluate_everything<T>(*potential_, shape, {problem}, {policy, 332.06371329919225});
         EXPECT_EQ(answer.info[0], 1);
-        expect_agrees(compare_with_truth(answer, problem, shape, {policy, 332.06371}));
+        expect_agrees(compare_with_truth(answer, problem, shape, {policy, 332.06371329919225}));
       }
     });
   }
@@ -415,7 +415,7 @@ TEST(PotentialFieldThreads, NumberOfThreadsDoesNotChangeBits) {
         const auto three = evaluate_everything<float>(*make_potential(backend_under_test(kind, 3)), where, {problem}, options);
         EXPECT_TRUE(same_bits(one.potential, three.potential));
         EXPECT_TRUE(same_bits(one.field, three.field));
-        EXPECT_EQ(one.summary[0].sum, three.summary[0].sum);
+        EXPECT_TRUE(same_bits(one.summary, three.summary));
         EXPECT_EQ(one.energy, three.energy);
       }
 }

@@ -31,6 +31,18 @@ void expect_summary(const PotentialSummary& summary, const std::vector<T>& value
   EXPECT_NEAR(summary.sum, static_cast<double>(sum), 1e-12 * static_cast<double>(magnitude));
 }
 
+/// Of each plane, or of the problem.
+template <class T>
+void expect_summaries(const Answer<T>& answer, std::size_t problem) {
+  const std::vector<PotentialSummary> summaries = answer.summary_of(problem);
+  const std::vector<T> values = answer.potential_of(problem);
+  const auto each = static_cast<std::ptrdiff_t>(values.size() / summaries.size());
+  for (std::size_t k = 0; k < summaries.size(); ++k) {
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(k) * each;
+    expect_summary<T>(summaries[k], {first, first + each});
+  }
+}
+
 TEST_P(PotentialSummaryTest, IsThatOfTheValues) {
   std::vector<Problem> problems;
   for (const std::int64_t charges : {0, 1, 300, 40}) {
@@ -44,7 +56,7 @@ TEST_P(PotentialSummaryTest, IsThatOfTheValues) {
     for_both_precisions([&](auto zero) {
       using T = decltype(zero);
       const auto answer = evaluate_everything<T>(*potential_, where, problems);
-      for (std::size_t p = 0; p < problems.size(); ++p) expect_summary(answer.summary[p], answer.potential_of(p));
+      for (std::size_t p = 0; p < problems.size(); ++p) expect_summaries(answer, p);
     });
 }
 
@@ -66,8 +78,51 @@ TEST_P(PotentialSummaryTest, OfPlanesIsOfThosePlanes) {
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
     const auto part = evaluate<T>(*potential_, batch, {}, 3, 2, Wanted::everything);
-    for (std::size_t p = 0; p < 2; ++p) expect_summary(part.summary[p], part.potential_of(p));
+    EXPECT_EQ(part.summary.size(), 4U);
+    for (std::size_t p = 0; p < 2; ++p) expect_summaries(part, p);
   });
+}
+
+TEST_P(PotentialSummaryTest, HaveTheSameBitsForEveryCutIntoPlanes) {
+  // Planes of one point, of less than a piece that is summed at once, and of several pieces that are not full.
+  for (const LatticeShape shape : {LatticeShape{1, 1, 40}, {30, 17, 9}, {131, 127, 7}}) {
+    std::vector<Problem> problems{random_problem(541, 9, 6), random_problem(542, 3, 6), random_problem(543, 0, 6)};
+    problems[1].add(problems[1].origin[0], problems[1].origin[1], problems[1].origin[2] + 3, -1);  // an infinity
+    const Batch batch(shape, problems);
+    for_both_precisions([&](auto zero) {
+      using T = decltype(zero);
+      const auto whole = evaluate<T>(*potential_, batch, {}, 0, shape.nz, Wanted::everything);
+      ASSERT_EQ(whole.summary.size(), 3 * static_cast<std::size_t>(shape.nz));
+      for (std::size_t p = 0; p < problems.size(); ++p) {
+        expect_summaries(whole, p);
+        const auto alone = evaluate_everything<T>(*potential_, shape, {problems[p]});
+        EXPECT_TRUE(same_bits(whole.summary_of(p), alone.summary)) << p;
+        std::vector<PotentialSummary> joined;
+        for (std::int64_t first = 0, planes = 1; first < shape.nz; first += planes, ++planes) {
+          planes = std::min(planes, shape.nz - first);
+          const auto part = evaluate<T>(*potential_, batch, {}, first, planes, Wanted::everything).summary_of(p);
+          joined.insert(joined.end(), part.begin(), part.end());
+        }
+        EXPECT_TRUE(same_bits(whole.summary_of(p), joined)) << p;
+      }
+    });
+  }
+}
+
+TEST_P(PotentialSummaryTest, HaveTheSameBitsWhereverTheValuesLie) {
+  // The same values behind any number of others, at points.
+  Problem problem = random_problem(551, 7, 6), before = problem;
+  add_random_points(problem, 552, 9001, 6);
+  for (const std::int64_t others : {0, 1, 4095, 4096, 5000}) {
+    before.points.clear();
+    add_random_points(before, 553, others, 6);
+    for_both_precisions([&](auto zero) {
+      using T = decltype(zero);
+      const auto alone = evaluate_everything<T>(*potential_, at_points, {problem});
+      const auto after = evaluate_everything<T>(*potential_, at_points, {before, problem});
+      EXPECT_TRUE(same_bits(after.summary_of(1), alone.summary)) << others;
+    });
+  }
 }
 
 TEST_P(PotentialSummaryTest, OfNothingIsEmpty) {
@@ -79,10 +134,12 @@ TEST_P(PotentialSummaryTest, OfNothingIsEmpty) {
     for (const Where& where : {Where(at_charges), Where(3, 3, 3)}) {
       const auto answer = evaluate_everything<T>(*potential_, where, {bad});
       EXPECT_LT(answer.info[0], 0);
-      EXPECT_EQ(answer.summary[0].values, 0);
-      EXPECT_EQ(answer.summary[0].lowest, infinity);
-      EXPECT_EQ(answer.summary[0].highest, -infinity);
-      EXPECT_EQ(answer.summary[0].sum, 0);
+      for (const PotentialSummary& summary : answer.summary) {
+        EXPECT_EQ(summary.values, 0);
+        EXPECT_EQ(summary.lowest, infinity);
+        EXPECT_EQ(summary.highest, -infinity);
+        EXPECT_EQ(summary.sum, 0);
+      }
       EXPECT_TRUE(std::isnan(answer.energy[0]));
     }
     const auto answer = evaluate_everything<T>(*potential_, at_points, {nothing});

@@ -50,8 +50,8 @@ TEST_P(PotentialTest, BornIonInVolts) {
     problem.add(0, 0, 0, 1);
     const double volt = potential_unit_factor(PotentialUnit::volt);
     const auto answer = evaluate<T>(*potential_, {5, 5, 1}, {problem}, {Singular::infinite, volt});
-    EXPECT_NEAR(answer.potential[4 * 5 + 4], 14.3996454784 / 5, 2e-6);  // (3, 4, 0)
-    EXPECT_NEAR(answer.potential[2 * 5 + 2], 14.3996454784 / 2.5, 4e-6);
+    EXPECT_NEAR(answer.potential[4 * 5 + 4], 14.399645478425672 / 5, 2e-6);  // (3, 4, 0)
+    EXPECT_NEAR(answer.potential[2 * 5 + 2], 14.399645478425672 / 2.5, 4e-6);
     EXPECT_EQ(answer.potential[0], static_cast<T>(infinity));
   });
 }
@@ -121,7 +121,7 @@ TEST_P(PotentialTest, EveryPointWithinTheBound) {
       for (double& q : problem.charge) q = std::abs(q);
     for_both_precisions([&](auto zero) {
       using T = decltype(zero);
-      const PotentialOptions options{Singular::infinite, 332.06371};
+      const PotentialOptions options{Singular::infinite, 332.06371329919225};
       const auto answer = evaluate<T>(*potential_, shape, {problem}, options);
       const Comparison found = compare_with_truth(answer, problem, shape, options);
       expect_agrees(found);

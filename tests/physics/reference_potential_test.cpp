@@ -74,9 +74,10 @@ TEST(ReferencePotential, IsTrueForFieldsAtEveryKindOfTarget) {
       std::vector<std::int64_t> targets(static_cast<std::size_t>(target_count(problem, where)));
       std::iota(targets.begin(), targets.end(), std::int64_t{0});
       std::vector<ReferencePotential> answer(targets.size());
-      const std::int32_t info =
+      const ReferenceStatus status =
           reference_potential(batch.charges(), batch.targets(), 1, options, ScalarType::float64, targets, answer, 2);
-      EXPECT_EQ(info, true_info(problem, where, options));
+      EXPECT_EQ(status.info, true_info(problem, where, options));
+      EXPECT_EQ(status.or_else, status.info);
       const long double largest = extent(problem, where);
       for (std::size_t i = 0; i < targets.size(); ++i) {
         const Truth expected = truth<double>(problem, where, targets[i], options, largest);
@@ -123,6 +124,38 @@ TEST(ReferencePotential, OneChargeByHand) {
   EXPECT_DOUBLE_EQ(answer[0].bound, 0.4 * 1.5 * 0x1p-22);
   reference_potential(batch.charges(), batch.lattice(), 0, {}, ScalarType::float64, points, answer);
   EXPECT_DOUBLE_EQ(answer[0].bound, 0.4 * 1.5 * 0x1p-51);
+}
+
+TEST(ReferencePotential, BoundsCountChargesThatAreHardlyThere) {
+  Problem problem;  // at distance 5 of the point (0,0,0), L = 5
+  problem.add(3, 4, 0, -1e-35);
+  problem.add(0, 0, 5, 0);
+  const Batch batch({1, 1, 1}, {problem});
+  const std::vector<std::int64_t> points{0};
+  std::vector<ReferencePotential> answer(1);
+  reference_potential(batch.charges(), batch.lattice(), 0, {}, ScalarType::float32, points, answer);
+  EXPECT_DOUBLE_EQ(answer[0].bound, 0x1p-70 / 5 * 1.5 * 0x1p-22);
+  EXPECT_DOUBLE_EQ(answer[0].field_bound, 0x1p-30 / 25 * 1.5 * 0x1p-20);
+  reference_potential(batch.charges(), batch.lattice(), 0, {}, ScalarType::float64, points, answer);
+  EXPECT_DOUBLE_EQ(answer[0].bound, 2e-36 * 1.5 * 0x1p-51);
+}
+
+TEST(ReferencePotential, BoundsOfFieldsGrowWithASofteningLongerThanTheCutoff) {
+  Problem problem;  // r, s, rho = 3, 4, 5; L = 3
+  problem.add(3, 0, 0, 1);
+  const Batch batch({1, 1, 1}, {problem});
+  const std::vector<std::int64_t> points{0};
+  std::vector<ReferencePotential> answer(1);
+  for (const auto& [cutoff, factor] : {std::pair{3.5, 1.0}, {0.1, 0.0}, {3.0, 1.0}}) {
+    reference_potential(batch.charges(), batch.lattice(), 0, {Singular::infinite, 1, 4, cutoff}, ScalarType::float32,
+                        points, answer);
+    EXPECT_DOUBLE_EQ(answer[0].bound, factor * 2 / 5 * (1 + 0.5 * 3 / 5) * 0x1p-22);
+    EXPECT_DOUBLE_EQ(answer[0].field_bound, factor * 2 / 25 * (1 + 0.5 * 3 / 5) * 0x1p-20);
+  }
+  const double rho = std::sqrt(9 + 400.0 * 400);  // 33 1/3 times 4 cut-offs
+  reference_potential(batch.charges(), batch.lattice(), 0, {Singular::infinite, 1, 400, 3}, ScalarType::float32, points,
+                      answer);
+  EXPECT_DOUBLE_EQ(answer[0].field_bound, 2 / (rho * rho) * (1 + 0.5 * 3 / rho) * 0x1p-20 * (rho / 12));
 }
 
 TEST(ReferencePotential, KeepsDigitsWhenEverythingIsFarFromZero) {
