@@ -524,8 +524,9 @@ TEST_P(PotentialTest, SaysWhatRuns) {
   const std::string description = potential_->description();
   const char* const start[] = {"cuda:0 direct sum", "cpu direct sum ", "reference eigen"};
   EXPECT_EQ(description.find(start[static_cast<int>(GetParam())]), 0U) << description;
-  if (GetParam() == BackendKind::cpu && backend_.instruction_set != InstructionSet::best)
+  if (GetParam() == BackendKind::cpu && backend_.instruction_set != InstructionSet::best) {
     EXPECT_EQ(description, "cpu direct sum " + std::string(instruction_set_name(backend_.instruction_set)));
+  }
 }
 
 TEST(PotentialFactory, GpuThatIsNotThere) {
