@@ -3,9 +3,10 @@
 // solve: the backend's status is the referee's (or rounding decides about it). A failed system has NaN for every number
 //   and no raised pivot. For a solved one the stored backward error is right, LAPACK's ratios are at most 30 (dpot02
 //   for the residual, dpot03 for an inverse, dget04 for the error against Eigen's solution times the reciprocal
-//   condition), and rcond, the smallest pivot, ln det A, the number of raised pivots and what raising them added are the
-//   referee's, within the bounds of solvers/spd_referee.hpp. Where the floor of the run raised pivots, the ratios and
-//   numbers are those of the nearby matrix that the referee finds for itself; the backward error is that for A as given.
+//   condition), and rcond, the smallest pivot, ln det A, the number of raised pivots and what raising them added are
+//   the referee's, within the bounds of solvers/spd_referee.hpp. Where the floor of the run raised pivots, the ratios
+//   and numbers are those of the nearby matrix that the referee finds for itself; the backward error is that for A as
+//   given.
 // potential: the status is the referee's, and at every checked point
 //     |V - V_ref|     <= f sum_i |q_i|/r_i   (2^-22 + 2^-23 L/r_i)   (2^-51 and 2^-52 for V in double precision),
 //     |E_k - E_ref,k| <= f sum_i |q_i|/r_i^2 (2^-20 + 2^-21 L/r_i)   (2^-49 and 2^-50), each component,

@@ -15,8 +15,8 @@ enum class BackendKind {
 
 struct Backend {
   BackendKind kind = BackendKind::cpu;
-  int device = 0;        ///< CUDA device index (cuda)
-  unsigned threads = 0;  ///< worker threads (cpu, reference); 0: one per core
+  int device = 0;                                         ///< CUDA device index (cuda)
+  unsigned threads = 0;                                   ///< worker threads (cpu, reference); 0: one per core
   InstructionSet instruction_set = InstructionSet::best;  ///< (cpu)
 };
 

@@ -1,5 +1,5 @@
-// The instruction sets that the cpu backends are compiled for, all of them in every program of a processor family; which
-// one runs is chosen at run time.
+// The instruction sets that the cpu backends are compiled for, all of them in every program of a processor family;
+// which one runs is chosen at run time.
 #pragma once
 
 #include <cstddef>

@@ -14,9 +14,9 @@ struct ResultReader::Impl {
   InputFile file;
   std::vector<SolveSet> solve_sets;
   std::vector<PotentialSet> potential_sets;
-  bool has_numbers = true;     ///< about A: rcond, smallest_pivot, log_determinant, repaired; format 1.0 lacks them
+  bool has_numbers = true;       ///< about A: rcond, smallest_pivot, log_determinant, repaired; format 1.0 lacks them
   bool has_perturbation = true;  ///< formats before 1.3 lack it
-  bool has_statistics = true;  ///< of V: V_min, V_max, V_mean; formats 1.0 and 1.1 lack them
+  bool has_statistics = true;    ///< of V: V_min, V_max, V_mean; formats 1.0 and 1.1 lack them
 
   void expect_type_name(const std::string& dataset, const std::string& expected) const {
     const DatasetInfo& info = file.dataset(dataset);

@@ -50,7 +50,7 @@ __global__ void check_kernel(ChargeBatch charges, PointBatch points, bool at_cha
     if (is_charge) {
       const double q = charges.charge[place];
       if (!isfinite(q)) faults = not_finite;
-      if (has_origin && !(fabs(q) <= largest_input<T>) && faults == 0) faults = out_of_range;
+      if (has_origin && !(fabs(q) <= largest_input<T>)&&faults == 0) faults = out_of_range;
     }
     if (faults != 0) atomicOr(reinterpret_cast<unsigned*>(info + problem), fault_mark | faults);
   });
@@ -80,7 +80,7 @@ struct PointMemory {
 
 /// The square of the largest distance that is summed in T.
 template <class T>
-inline constexpr T farthest2 = static_cast<T>(largest_input<T> * largest_input<T>);
+inline constexpr T farthest2 = static_cast<T>(largest_input<T>* largest_input<T>);
 
 /// Adds the terms of one charge; smallest: of all r^2 that a point met.
 template <class T, bool Field, bool Cutoff>

@@ -120,7 +120,8 @@ __device__ __forceinline__ void factor(int group, int lane, TileMemory<T, L>& me
 #pragma unroll
       for (int u = slot; u < L::rows; ++u) a[u][k] = l[u];
     };
-    if (general && sizeof(T) == sizeof(double) && k >= n) return;  // rows of the identity (floats: the branch costs registers)
+    if (general && sizeof(T) == sizeof(double) && k >= n)
+      return;  // rows of the identity (floats: the branch costs registers)
     if constexpr (Apart)
       apart(once, step);
     else

@@ -65,7 +65,7 @@ __device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) row_sum[u] = 0;
   __syncwarp();  // x is complete
-  const auto known = [&](int j, int c) __attribute__((always_inline)) -> typename Residual<T>::Factor {
+  const auto known = [&](int j, int c) __attribute__((always_inline))->typename Residual<T>::Factor {
     const T* const places = behind<L>(matrix, j / P * P) + j % P;
     if constexpr (sizeof(T) == sizeof(double))
       return {places[further<L>(2 * c * L::size)], places[further<L>((2 * c + 1) * L::size)]};
@@ -76,8 +76,7 @@ __device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory
     const double value = static_cast<double>(stored) * a_factor;
     row_sum[u] += abs(value);
 #pragma unroll
-    for (int c = 0; c < C; ++c)
-      residual[c][u].subtract(value, known(j, c));
+    for (int c = 0; c < C; ++c) residual[c][u].subtract(value, known(j, c));
   };
 #pragma unroll
   for (int block = 0; block < L::rows; ++block)  // columns G block .. G (block + 1) - 1

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "tests/io/hdf5_file.hpp"
 #include "io/output_file.hpp"
 #include "io/problem_reader.hpp"
 #include "io/problem_writer.hpp"
 #include "io/result_writer.hpp"
+#include "tests/io/hdf5_file.hpp"
 
 namespace smallbatch {
 namespace {

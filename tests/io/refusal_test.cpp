@@ -56,23 +56,33 @@ const std::vector<Refusal>& refusals() {
       // The format.
       {"version_missing", [](RawHdf5& f) { f.remove_attribute("/", "smallbatch_format"); }, {"smallbatch_format"}},
       {"version_newer_major",
-       [](RawHdf5& f) { f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{2, 3}); },
+       [](RawHdf5& f) {
+         f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{2, 3});
+       },
        {"version 1", "version 2.3"}},
       {"version_zero",
-       [](RawHdf5& f) { f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{0, 1}); },
+       [](RawHdf5& f) {
+         f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{0, 1});
+       },
        {"(0, 1)"}},
       {"version_of_one_number",
        [](RawHdf5& f) { f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1}); },
        {"smallbatch_format", "(1)"}},
       {"version_as_float",
-       [](RawHdf5& f) { f.attribute("/", "smallbatch_format", std::vector<double>{1, 0}); },
+       [](RawHdf5& f) {
+         f.attribute("/", "smallbatch_format", std::vector<double>{1, 0});
+       },
        {"expected integers", "float64"}},
       {"no_sets", [](RawHdf5& f) { f.remove("/solve/s"), f.remove("/potential/p"); }, {"no problem set"}},
       {"dataset_in_place_of_a_set",
-       [](RawHdf5& f) { f.dataset("/solve/loose", {2}, std::vector<float>{1, 2}); },
+       [](RawHdf5& f) {
+         f.dataset("/solve/loose", {2}, std::vector<float>{1, 2});
+       },
        {"/solve/loose", "expected a group"}},
       {"dataset_in_place_of_a_lane",
-       [](RawHdf5& f) { f.remove("/solve"), f.dataset("/solve", {2}, std::vector<float>{1, 2}); },
+       [](RawHdf5& f) {
+         f.remove("/solve"), f.dataset("/solve", {2}, std::vector<float>{1, 2});
+       },
        {"/solve", "expected a group"}},
 
       // Solve sets.
@@ -193,18 +203,22 @@ const std::vector<Refusal>& refusals() {
        [](RawHdf5& f) { f.attribute("/solve/s/A", "scale_factor", std::vector<double>{2}); },
        {"/solve/s/A", "\"scale_factor\" is unknown)"}},
       {"attribute_with_a_terrible_name",
-       [](RawHdf5& f) {
-         f.attribute("/solve/s/b", "\x1B[2J" + std::string(10'000, 'x'), std::vector<double>{1});
-       },
+       [](RawHdf5& f) { f.attribute("/solve/s/b", "\x1B[2J" + std::string(10'000, 'x'), std::vector<double>{1}); },
        {"/solve/s/b", "\"?[2J" + std::string(60, 'x') + "...\" is unknown)"}},
       {"dataset_in_capitals",
-       [](RawHdf5& f) { f.remove("/solve/s/b"), f.dataset("/solve/s/B", {3, 2}, counted<float>(6)); },
+       [](RawHdf5& f) {
+         f.remove("/solve/s/b"), f.dataset("/solve/s/B", {3, 2}, counted<float>(6));
+       },
        {"/solve/s", "\"B\" is unknown: did you mean \"b\"?"}},
       {"dataset_in_small_letters",
-       [](RawHdf5& f) { f.remove("/solve/s/A"), f.dataset("/solve/s/a", {3, 2, 2}, counted<float>(12)); },
+       [](RawHdf5& f) {
+         f.remove("/solve/s/A"), f.dataset("/solve/s/a", {3, 2, 2}, counted<float>(12));
+       },
        {"/solve/s", "\"a\" is unknown: did you mean \"A\"?"}},
       {"set_with_a_terrible_name",
-       [](RawHdf5& f) { f.dataset("/solve/\x1B[2J/A", {1, 1, 1}, counted<float>(1)); },
+       [](RawHdf5& f) {
+         f.dataset("/solve/\x1B[2J/A", {1, 1, 1}, counted<float>(1));
+       },
        {"/solve", "\"?[2J\" has control characters"}},
 
       // What leads out of the file, or is not in it.
@@ -386,8 +400,19 @@ TEST_F(RefusedFile, an_attribute_whose_sizes_contradict_each_other) {
   const std::string cutoff("\x01\0\x07\0\x14\0\x18\0cutoff", 14);
   const auto found = std::search(good.begin(), good.end(), cutoff.begin(), cutoff.end()) - good.begin();
   ASSERT_LT(found, static_cast<std::ptrdiff_t>(good.size()));
-  for (const auto& [at, value] : {std::pair{2, 9}, {2, 200}, {3, 1}, {4, 25}, {4, 3}, {5, 1}, {6, 25}, {6, 16}, {6, 8},
-                                  {6, 0}, {6, 255}, {7, 1}, {7, 255}}) {
+  for (const auto& [at, value] : {std::pair{2, 9},
+                                  {2, 200},
+                                  {3, 1},
+                                  {4, 25},
+                                  {4, 3},
+                                  {5, 1},
+                                  {6, 25},
+                                  {6, 16},
+                                  {6, 8},
+                                  {6, 0},
+                                  {6, 255},
+                                  {7, 1},
+                                  {7, 255}}) {
     auto bytes = good;
     bytes[static_cast<std::size_t>(found + at)] = static_cast<char>(value);
     testing::write_bytes(path("p.h5"), bytes);
@@ -397,9 +422,8 @@ TEST_F(RefusedFile, an_attribute_whose_sizes_contradict_each_other) {
 }
 
 TEST_F(RefusedFile, an_attribute_whose_value_reaches_beyond_it) {
-  testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create, [](RawHdf5& file) {
-    file.attribute("/potential/p", "output_unit", "kcal/mol/e");
-  });
+  testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create,
+                               [](RawHdf5& file) { file.attribute("/potential/p", "output_unit", "kcal/mol/e"); });
   auto bytes = testing::file_bytes(path("p.h5"));
   const std::array<char, 8> text_of_11_bytes{0x13, 0, 0, 0, 11, 0, 0, 0};
   const auto found = std::search(bytes.begin(), bytes.end(), text_of_11_bytes.begin(), text_of_11_bytes.end());
@@ -419,9 +443,8 @@ TEST_F(RefusedFile, an_attribute_whose_value_reaches_beyond_it) {
 /// Text of no known character set, or padded in no known way; the byte that says so is not checksummed.
 TEST_F(RefusedFile, text_of_an_unknown_kind) {
   for (const int kind : {0x20, 0x70, 0x03, 0x0F}) {
-    testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create, [](RawHdf5& file) {
-      file.attribute("/potential/p", "output_unit", "kcal/mol/e");
-    });
+    testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create,
+                                 [](RawHdf5& file) { file.attribute("/potential/p", "output_unit", "kcal/mol/e"); });
     auto bytes = testing::file_bytes(path("p.h5"));
     const std::array<char, 8> ascii{0x13, 0, 0, 0, 11, 0, 0, 0};
     const auto found = std::search(bytes.begin(), bytes.end(), ascii.begin(), ascii.end());

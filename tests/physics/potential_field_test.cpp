@@ -411,8 +411,10 @@ TEST(PotentialFieldThreads, NumberOfThreadsDoesNotChangeBits) {
     for (const Where& where : {Where(at_charges), Where(20, 30, 5)})
       for (const double cutoff : {0.0, 7.0}) {
         const PotentialOptions options{Singular::infinite, 1, 0, cutoff};
-        const auto one = evaluate_everything<float>(*make_potential(backend_under_test(kind, 1)), where, {problem}, options);
-        const auto three = evaluate_everything<float>(*make_potential(backend_under_test(kind, 3)), where, {problem}, options);
+        const auto one =
+            evaluate_everything<float>(*make_potential(backend_under_test(kind, 1)), where, {problem}, options);
+        const auto three =
+            evaluate_everything<float>(*make_potential(backend_under_test(kind, 3)), where, {problem}, options);
         EXPECT_TRUE(same_bits(one.potential, three.potential));
         EXPECT_TRUE(same_bits(one.field, three.field));
         EXPECT_TRUE(same_bits(one.summary, three.summary));
