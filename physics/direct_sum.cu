@@ -39,7 +39,7 @@ bool makes_sense(const ChargeBatch& charges, const TargetBatch& targets, const D
   if (on_lattices && (lattice.origin == nullptr || lattice.spacing == nullptr)) return false;
   if (at_points && (targets.points.offset == nullptr || (sizes.points > 0 && targets.points.position == nullptr)))
     return false;
-  if (result.energy != nullptr && charges.group == nullptr) return false;
+  if (result.energy != nullptr && sizes.charges > 0 && charges.group == nullptr) return false;
   const bool any = on_lattices || (at_points ? sizes.points : sizes.charges) > 0;
   return result.potential != nullptr || !any;
 }

@@ -35,9 +35,9 @@ template <class T>
 ///
 /// Returns the status of the launches, or launches nothing and returns cudaErrorInvalidValue: for counts and sizes
 /// below 0, shapes below 1 or too large to count, planes outside the lattice or none, options that Potential::evaluate
-/// refuses, an energy without groups, and for a null pointer where its data are needed (offsets and info always;
-/// potential, positions, charges and points where there are any; origin and spacing of lattices; the workspace where it
-/// has bytes). Nothing on the device is looked at: offsets, origins and spacings must be right, and the sizes true.
+/// refuses, and for a null pointer where its data are needed (offsets and info always; potential, positions, charges,
+/// points, and the groups of an energy, where there are any; origin and spacing of lattices; the workspace where it has
+/// bytes). Nothing on the device is looked at: offsets, origins and spacings must be right, and the sizes true.
 template <class T>
 [[nodiscard]] cudaError_t direct_sum(const ChargeBatch& charges, const TargetBatch& targets,
                                      const DirectSumSizes& sizes, const PotentialOptions& options,
