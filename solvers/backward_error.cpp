@@ -15,6 +15,13 @@ double normalizer_of(double magnitude) {
   return std::ldexp(1.0, std::min(1020, -exponent));
 }
 
+/// b times two powers of two: no bit is lost on the way, where one of them is large and the other small.
+double with_factors(double b, double a_factor, double x_factor) {
+  const double product = a_factor * x_factor;
+  const bool normal = product >= 0x1p-1022 && product <= 0x1p1023;
+  return normal ? b * product : b * a_factor * x_factor;
+}
+
 /// A sum in twice the precision of its terms.
 template <class T>
 struct WideSum;
@@ -72,7 +79,7 @@ double backward_error_of(const SpdShape& shape, const T* a, const T* b, const T*
     double norm_x = 0, norm_r = 0;
     for (int i = 0; i < n; ++i) {
       const double right = shape.wants_inverse() ? (i == c ? 1 : 0) : b[i * std::int64_t{columns} + c];
-      WideSum<T> residual{right * a_factor * x_factor};
+      WideSum<T> residual{with_factors(right, a_factor, x_factor)};
       for (int j = 0; j < n; ++j) residual.subtract(element(i, j) * a_factor, solution(j, c) * x_factor);
       norm_r += std::abs(residual.value());
       norm_x += std::abs(solution(i, c) * x_factor);

@@ -517,11 +517,15 @@ struct Group {
   };
   Norms residual_of(int c, int part, Wide a_factor, Wide x_factor, Wide* residual) const {
     Wide scaled_x[padded_max], norm_x{}, norm_r{};
+    // Of b: both at once, so that no bit is lost on the way where one is large and the other small.
+    const Wide product = a_factor * x_factor;
+    const auto normal = (product >= 0x1p-1022) & (product <= 0x1p1023);
+    const Wide first = normal ? product : a_factor, second = normal ? Wide{} + 1 : x_factor;
     for (int i = 0; i < n; ++i) {
       scaled_x[i] = widen(x[i * columns + c], part) * x_factor;
       norm_x += absolute(scaled_x[i]);
       const Wide right = task.inverse ? Wide{} + (i == c ? 1 : 0) : widen(b[i * columns + c], part);
-      residual[i] = right * a_factor * x_factor;
+      residual[i] = right * first * second;
     }
     for (int i = n; i < padded(n); ++i) scaled_x[i] = residual[i] = Wide{};
     if constexpr (sizeof(T) == sizeof(double))

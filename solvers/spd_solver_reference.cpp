@@ -80,7 +80,12 @@ class RefereeSystem {
     equilibrated_ = scaled(matrix_, -exponent_);
     if (std::any_of(half_.begin(), half_.end(), [](int half) { return half != 0; }))
       for (int i = 0; i < n; ++i)
-        for (int j = 0; j < n; ++j) equilibrated_(i, j) = std::ldexp(matrix_(i, j), half_[i] + half_[j] - exponent_);
+        for (int j = 0; j < n; ++j) {
+          // Of a matrix that is not positive definite it may be anything; its product with others must be a number.
+          constexpr double largest = 0x1p400;
+          const double element = std::ldexp(matrix_(i, j), half_[i] + half_[j] - exponent_);
+          equilibrated_(i, j) = std::clamp(element, -largest, largest);
+        }
     matrix_ = scaled(matrix_, -exponent_);
     if (pivot_floor > 0) {
       floor_ = spd_used_floor<T>(pivot_floor, n);
@@ -150,6 +155,17 @@ class RefereeSystem {
   /// ||b - A x||_1 / (||A||_1 ||x||_1), largest over the right-hand sides, or ||I - A X||_1 / (||A||_1 ||X||_1).
   double backward_error(const T* x) const { return residual(x, Column<Wide<T>, N>::Zero(shape_.n)); }
 
+  /// What a backend's may be wrong by beside 1 %.
+  [[nodiscard]] double rounding_of_backward_error(const T* x) const {
+    constexpr int least = -1020;  // the exponents of elements that can be brought next to 1 in one multiplication
+    bool twice = sizeof(T) == sizeof(double) && exponent_ >= least;
+    for (int c = 0; c < columns(); ++c) {
+      const Column<double, N> column = stored_solution(x, c);
+      twice = twice && (exponent_of(column) >= least || column.isZero(0));
+    }
+    return twice ? 0x1p-59 : shape_.n * 0x1p-53;
+  }
+
   /// The same for that A + diag(e) which x answers best, e_k within what may be added.
   double error_as_repaired(const T* x) const {
     using W = Wide<T>;
@@ -184,15 +200,24 @@ class RefereeSystem {
     return worst;
   }
 
-  /// By how much rounding to T changes the solution that it changes most, in units of u ||x||_1.
-  [[nodiscard]] double rounding_loss() const {
+  /// By how much rounding to T changes the solution that it changes most, and the most that it could change one as
+  /// small as that, in units of u ||x||_1.
+  struct RoundingLoss {
+    double found = 0, most = 0;
+  };
+  [[nodiscard]] RoundingLoss rounding_loss() const {
     constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
-    double worst = 0;
-    for (int c = 0; c < shape_.nrhs; ++c) worst = std::max(worst, rounding_loss(solve(c)) / u);
+    RoundingLoss worst;
+    for (int c = 0; c < shape_.nrhs; ++c) {
+      const Column<Wide<T>, N> x = solve(c);
+      const double norm = static_cast<double>(x.cwiseAbs().sum() / std::numeric_limits<T>::denorm_min());
+      worst.found = std::max(worst.found, relative_loss(x) / u);
+      if (norm > 0) worst.most = std::max(worst.most, shape_.n / 2.0 / norm / u);
+    }
     return worst;
   }
-  /// The same of one solution, relatively.
-  [[nodiscard]] static double rounding_loss(const Column<Wide<T>, N>& x) {
+  /// By how much rounding to T changes one solution, relatively.
+  [[nodiscard]] static double relative_loss(const Column<Wide<T>, N>& x) {
     Wide<T> lost = 0, norm = 0;
     for (const Wide<T> value : x) {
       const T stored = static_cast<T>(value);
@@ -381,6 +406,8 @@ class RefereeSystem {
     using W = Wide<T>;
     const int n = shape_.n;
     Matrix<W, N> s = equilibrated_.template cast<W>(), v = Matrix<W, N>::Identity(n, n);
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < i; ++j) s(j, i) = s(i, j);  // the lower triangle counts
     std::array<double, max_system_size> shift_error{};
     std::vector<int> left(static_cast<std::size_t>(n));
     std::iota(left.begin(), left.end(), 0);
@@ -399,7 +426,7 @@ class RefereeSystem {
         failed_ = i + 1;
         return;
       }
-    bool raising = false;
+    bool raising = false, order_undecided = false;
     while (!left.empty()) {
       auto chosen = left.begin();
       if (!raising) {
@@ -411,8 +438,10 @@ class RefereeSystem {
         if (!raising) chosen = std::find_if(left.begin(), left.end(), [&](int i) { return share(i) >= least; });
         for (auto i = left.begin(); !raising && i <= chosen; ++i) {
           const double error = error_of(*i) / equilibrated_(*i, *i) + error_of_best;
-          if (*i != best && !(std::abs(share(*i) - least) > error)) undecided_ = true;
+          if (*i != best && !(std::abs(share(*i) - least) > error)) order_undecided = true;
         }
+        // Where all pivots are well above the floor in one order, they are in another.
+        if (order_undecided && share(best) < 2 * floor_) undecided_ = true;
       }
       const int row = *chosen;
       left.erase(chosen);
@@ -532,7 +561,7 @@ void solve_one(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double 
   } else if (info == 0) {
     for (int c = 0; c < columns; ++c) {
       const Column<Wide<T>, Eigen::Dynamic> column = system.solve(c);
-      has_underflowed = has_underflowed || system.rounding_loss(column) > spd_underflow_loss * u;
+      has_underflowed = has_underflowed || system.relative_loss(column) > spd_underflow_loss * u;
       for (int i = 0; i < shape.n; ++i) x[i * std::int64_t{columns} + c] = static_cast<T>(column(i));
     }
   }
@@ -576,6 +605,20 @@ double judge_numbers(const RefereeSystem<T, N>& system, int n, SpdJudgement& jud
   return relaxed;
 }
 
+/// What becomes of a solution that leaves the range of T; as the backend has it where it is about as much as the limit,
+/// or where the backend's solution is not so certain.
+template <class T, int N>
+std::int32_t range_status(const RefereeSystem<T, N>& system, int n, double rcond, std::int32_t info) {
+  constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+  if (info == info_result_not_finite && system.overflows()) return info;
+  if (info != info_result_not_finite && rcond < n * u) return info;
+  const auto loss = system.rounding_loss();
+  const double error = 1 / rcond;  // of the backend's x, which may lie nearer to numbers of T, or farther from them
+  if (info == info_result_underflowed)
+    return std::min(loss.found + error, loss.most) > 0.5 * spd_underflow_loss ? info : 0;
+  return loss.found - error > 2 * spd_underflow_loss ? info_result_underflowed : 0;
+}
+
 template <class T, int N>
 SpdJudgement judge_one(const SpdShape& shape, const T* a, const T* b, const T* x, std::int32_t info,
                        double pivot_floor) {
@@ -584,21 +627,20 @@ SpdJudgement judge_one(const SpdShape& shape, const T* a, const T* b, const T* x
   SpdJudgement judgement;
   judgement.info = system.info();
   for (double* number : {&judgement.residual_ratio, &judgement.forward_ratio, &judgement.backward_error,
-                         &judgement.rcond_bound, &judgement.smallest_pivot, &judgement.smallest_pivot_bound,
-                         &judgement.log_determinant, &judgement.log_determinant_bound, &judgement.perturbation,
-                         &judgement.perturbation_bound, &judgement.largest_perturbation})
+                         &judgement.backward_error_bound, &judgement.rcond_bound, &judgement.smallest_pivot,
+                         &judgement.smallest_pivot_bound, &judgement.log_determinant, &judgement.log_determinant_bound,
+                         &judgement.perturbation, &judgement.perturbation_bound, &judgement.largest_perturbation})
     *number = nan_value;
   if (judgement.info < 0) return judgement;
   double relaxed = 1;
   if (judgement.info == 0) {
     relaxed = judge_numbers(system, shape.n, judgement);
-    if (info == info_result_not_finite && system.overflows()) judgement.info = info;
-    // About as much as the limit may be either.
-    const double loss = system.rounding_loss() / spd_underflow_loss;
-    if (loss > 2 || (loss > 0.5 && info == info_result_underflowed)) judgement.info = info_result_underflowed;
+    if (info == 0 || info == info_result_not_finite || info == info_result_underflowed)
+      judgement.info = range_status(system, shape.n, judgement.rcond, info);
   }
   if (info == 0) {
     judgement.backward_error = system.backward_error(x);
+    judgement.backward_error_bound = 0.01 * judgement.backward_error + system.rounding_of_backward_error(x);
     const bool is_repaired = judgement.info == 0 && (judgement.repaired > 0 || judgement.undecided);
     const double error = is_repaired ? system.error_as_repaired(x) : judgement.backward_error;
     judgement.residual_ratio = error / (shape.wants_inverse() ? shape.n * u : u);
@@ -608,10 +650,12 @@ SpdJudgement judge_one(const SpdShape& shape, const T* a, const T* b, const T* x
     else
       judgement.forward_ratio = std::isnan(judgement.residual_ratio) ? nan_value : 0;
   }
-  if (info >= 0 && info <= shape.n && info != judgement.info && judgement.info >= 0) {
+  // A backend that finds x out of range has found all pivots positive.
+  const std::int32_t pivot = info == info_result_not_finite || info == info_result_underflowed ? 0 : info;
+  if (pivot >= 0 && pivot <= shape.n && pivot != judgement.info && judgement.info >= 0) {
     const bool must_be_repaired = judgement.info == 0 && judgement.repaired > 0 && !judgement.undecided;
     const int earlier =
-        info == 0 || judgement.info == 0 ? std::max(info, judgement.info) : std::min(info, judgement.info);
+        pivot == 0 || judgement.info == 0 ? std::max(pivot, judgement.info) : std::min(pivot, judgement.info);
     judgement.rcond = must_be_repaired ? 1 : system.scaled_block_rcond(earlier);
   }
   return judgement;
@@ -659,9 +703,11 @@ template SpdJudgement judge_spd_solution(const SpdShape&, const double*, const d
 
 bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, ScalarType type, int n) {
   if (backend_info == judgement.info) return true;
-  if (backend_info < 0 || backend_info > n || judgement.info < 0) return false;
+  const bool out_of_range = backend_info == info_result_not_finite || backend_info == info_result_underflowed;
+  const bool about_a_pivot =
+      (backend_info >= 0 && backend_info <= n && judgement.info >= 0) || (out_of_range && judgement.info > 0);
   const double u = type == ScalarType::float32 ? 0x1p-24 : 0x1p-53;
-  return std::abs(judgement.rcond) < n * u;
+  return about_a_pivot && std::abs(judgement.rcond) < n * u;
 }
 
 }  // namespace smallbatch

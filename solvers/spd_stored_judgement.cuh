@@ -51,7 +51,7 @@ __device__ double judge_as_stored(const Arguments<T>& args, std::int64_t system,
     for (int i = lane; i < n; i += Lanes) {
       const double right = args.inverse ? (i == c ? 1.0 : 0.0)
                                         : args.b[system * args.b_step + static_cast<std::int64_t>(i) * args.nrhs + c];
-      Residual<T> of_row(right * a_factor * x_factor);
+      Residual<T> of_row(with_factors(right, a_factor, x_factor));
 #pragma unroll 1
       for (int j = 0; j < n; ++j) of_row.subtract(a(i, j) * a_factor, Residual<T>::factor(x(j, c) * x_factor));
       residual += abs(of_row.value());

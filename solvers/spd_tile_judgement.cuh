@@ -34,7 +34,7 @@ __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T
     const double value = static_cast<double>(x[u]) * x_factor;
     memory.x[group][G * u + lane] = Residual<T>::factor(value);
     norm_x += abs(value);
-    residual[u] = Residual<T>(static_cast<double>(b[u]) * a_factor * x_factor);
+    residual[u] = Residual<T>(with_factors(static_cast<double>(b[u]), a_factor, x_factor));
     column_sum[u] = 0;
   }
   __syncwarp();  // x is complete

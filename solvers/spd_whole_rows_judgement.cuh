@@ -59,7 +59,7 @@ __device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory
         behind<L>(matrix, lane)[further<L>(c * L::size + G * u)] = static_cast<T>(scaled);
       }
       norms.solution[c] += abs(scaled);
-      residual[c][u] = Residual<T>(static_cast<double>(b[c][u]) * a_factor * x_factor[c]);
+      residual[c][u] = Residual<T>(with_factors(static_cast<double>(b[c][u]), a_factor, x_factor[c]));
     }
   }
 #pragma unroll

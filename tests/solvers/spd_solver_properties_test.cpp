@@ -199,6 +199,28 @@ TEST_P(SpdSolverProperties, IntegersTimesTheSmallestNumberComeOutExactly) {
   });
 }
 
+TEST_P(SpdSolverProperties, IntegerSolutionsTimesTheSmallestNumberComeOutExactly) {
+  for_all_shapes({1, 4}, [this]<class T>(T, const SpdShape& shape) {
+    constexpr T unit = std::numeric_limits<T>::denorm_min();
+    SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, 2);
+    for (std::int64_t k = 0; k < 2; ++k)
+      for (int i = 0; i < shape.n; ++i)
+        for (int c = 0; c < shape.nrhs; ++c) {
+          int sum = 0;
+          for (int j = 0; j < shape.n; ++j) sum += (std::min(i, j) + 1) * (j % 5 - 2 + c);
+          block.b[(k * shape.n + i) * shape.nrhs + c] = static_cast<T>(sum) * unit;
+        }
+    solve(*solver_, block);
+    for (std::int64_t k = 0; k < 2; ++k) {
+      ASSERT_EQ(block.info[k], 0);
+      ASSERT_EQ(block.backward_error[k], 0);
+      for (int i = 0; i < shape.n; ++i)
+        for (int c = 0; c < shape.nrhs; ++c)
+          ASSERT_EQ(block.x[(k * shape.n + i) * shape.nrhs + c], static_cast<T>(i % 5 - 2 + c) * unit);
+    }
+  });
+}
+
 TEST_P(SpdSolverProperties, DiagonalsAcrossTheWholeRange) {
   // diag(s) K diag(s) for K with ones on the diagonal and 1/8 beside it, s from the smallest to the largest number that
   // can be squared: well conditioned once the scales are taken out. x is chosen as K y = 1, x = y / s.
