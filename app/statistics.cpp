@@ -30,7 +30,8 @@ PotentialStatistics StatisticsOfSet::statistics() const {
     const bool any = found.values > 0;
     statistics.lowest.push_back(any ? found.lowest : nan);
     statistics.highest.push_back(any ? found.highest : nan);
-    statistics.mean.push_back(any ? (found.sum + lost) / static_cast<double>(found.values) : nan);
+    const double sum = found.sum + lost;
+    statistics.mean.push_back(any && std::isfinite(sum) ? sum / static_cast<double>(found.values) : nan);
   }
   return statistics;
 }
@@ -63,8 +64,12 @@ double StatisticsReferee::judge(const PotentialStatistics& statistics, std::int6
   const double lowest = statistics.lowest[p], highest = statistics.highest[p], mean = statistics.mean[p];
   if (found.values == 0) return std::isnan(lowest) && std::isnan(highest) && std::isnan(mean) ? 0 : infinity;
   const double expected = static_cast<double>(found.sum / static_cast<long double>(found.values));
+  // Sums in double precision may leave its range on the way.
+  constexpr auto largest = static_cast<long double>(std::numeric_limits<double>::max());
+  if (found.magnitude > largest && std::isnan(mean))
+    return std::max(error_over_bound(lowest, found.lowest, 0), error_over_bound(highest, found.highest, 0));
   return std::max({error_over_bound(lowest, found.lowest, 0), error_over_bound(highest, found.highest, 0),
-                   error_over_bound(mean, expected, 0x1p-52 * static_cast<double>(found.magnitude))});
+                   error_over_bound(mean, expected, static_cast<double>(0x1p-52L * found.magnitude))});
 }
 
 template void StatisticsReferee::add(const PotentialBlock<float>&);

@@ -63,7 +63,7 @@ double judge_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement, st
   const double rcond = block.rcond[s], pivot = block.smallest_pivot[s], log_determinant = block.log_determinant[s];
   const bool has_perturbation = !block.perturbation.empty();
   const double perturbation = has_perturbation ? block.perturbation[s] : 0;
-  if (!(rcond >= 0) || !(pivot > 0) || !std::isfinite(log_determinant) || block.repaired[s] < 0) return infinity;
+  if (!(rcond >= 0) || !(pivot >= 0) || !std::isfinite(log_determinant) || block.repaired[s] < 0) return infinity;
   if (has_perturbation && (!(perturbation >= 0) || (perturbation == 0) != (block.repaired[s] == 0))) return infinity;
   if (judgement.info != 0) return 0;  // rounding decides whether A has these numbers
   if (judgement.undecided) return within(perturbation, 1.001 * judgement.largest_perturbation) ? 0 : infinity;
@@ -88,11 +88,9 @@ double judge(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, 
   if (info != 0) return looks_failed(block, x, s) ? 0 : infinity;
   const double numbers = judge_numbers(block, judgement, s);
   if (shape.determinant_only) return numbers;
-  const double expected = judgement.backward_error;
-  // Residuals are computed in twice the precision of T; before format 1.3, in double precision.
-  const bool in_double = sizeof(T) == sizeof(float) || block.perturbation.empty();
-  const double rounding = in_double ? shape.n * 0x1p-53 : 0x1p-59;
-  if (!within(error_over_bound(block.backward_error[s], expected, 0.01 * expected + rounding), 1)) return infinity;
+  // Before format 1.3 residuals were computed in double precision, whatever T is.
+  const double bound = judgement.backward_error_bound + (block.perturbation.empty() ? shape.n * 0x1p-53 : 0);
+  if (!within(error_over_bound(block.backward_error[s], judgement.backward_error, bound), 1)) return infinity;
   return std::max({numbers, error_over_bound(judgement.residual_ratio, 0, spd_ratio_limit),
                    error_over_bound(judgement.forward_ratio, 0, spd_ratio_limit)});
 }
@@ -103,11 +101,15 @@ double judge(double got, double expected, double bound, bool may_be_nan) {
   return error_over_bound(got, expected, bound);
 }
 
+/// A bound that is beyond all numbers, as the referee gives it.
+bool is_any_number(double bound) { return bound == std::numeric_limits<double>::max(); }
+
 /// How far a number is beyond the range of its type, as far as its bound lets one say.
 enum class Beyond { no, perhaps, yes };
 template <class T>
 Beyond beyond_range(double exact, double bound) {
   constexpr double largest = std::numeric_limits<T>::max();
+  if (is_any_number(bound)) return Beyond::perhaps;
   if (std::abs(exact) - bound > largest || std::isinf(exact)) return Beyond::yes;
   return std::abs(exact) + bound > largest ? Beyond::perhaps : Beyond::no;
 }
@@ -119,6 +121,8 @@ double judge_in_range(T got, double expected, double bound, Beyond& beyond) {
   beyond = std::max(beyond, found);
   const bool same_sign = std::signbit(got) == std::signbit(expected);
   if (std::isinf(got) && found != Beyond::no && same_sign) return 0;
+  if (std::isinf(got) && bound - std::abs(expected) > std::numeric_limits<T>::max()) return 0;
+  if (is_any_number(bound)) return std::isnan(got) ? infinity : 0;
   if (sizeof(T) == sizeof(double) && std::isinf(expected) && same_sign)  // it may be so by rounding alone
     return std::abs(got) > 0.999 * std::numeric_limits<double>::max() ? 0 : infinity;
   return error_over_bound(got, expected, bound);

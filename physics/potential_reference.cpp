@@ -199,7 +199,7 @@ class Referee {
     // Terms of double precision, and what is stored, are rounded to numbers below the normal ones, too; and a bound
     // beyond all numbers allows any.
     const double least =
-        static_cast<double>(used_) * std::abs(options_.unit_factor) * std::numeric_limits<double>::denorm_min() +
+        static_cast<double>(used_) * std::numeric_limits<double>::denorm_min() * std::abs(options_.unit_factor) +
         (single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min());
     const auto bound_of = [&](double sum) {
       return sum > 0 ? std::min(std::abs(unscaled(sum)) + least, std::numeric_limits<double>::max()) : 0;
@@ -475,7 +475,7 @@ ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t proble
   }
   const double factor = std::abs(options.unit_factor), least = std::numeric_limits<double>::denorm_min();
   return {options.unit_factor * energy.value(),
-          factor * bound.value() + (pairs > 0 ? least + pairs * factor * least : 0)};
+          factor * bound.value() + (pairs > 0 ? least + pairs * least * factor : 0)};
 }
 
 }  // namespace smallbatch

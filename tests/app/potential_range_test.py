@@ -143,3 +143,24 @@ def test_energies_of_pairs_on_one_place(smallbatch, tmp_path, device):
         smallbatch("verify", "p.h5", "r.h5")
         with h5py.File(tmp_path / "r.h5") as file:
             np.testing.assert_allclose(file["potential/a/energy"], expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_sums_beyond_double_precision_are_no_values_but_no_disagreement_either(smallbatch, tmp_path, device):
+    points = [[1.0, 0, 0], [0, 1, 0]]
+    three = np.full((3, 3), 0.1)  # of which nothing is left but rounding, whose bound is beyond all numbers
+    rng = np.random.default_rng(5)
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_set(file, "mean", [[0, 0, 0]], [1], targets="points", points=points, dielectric=1e-308,
+                output_unit="e/angstrom")
+        add_set(file, "none", three, np.array([0.1, 0.2, -0.3]) * 1e30, targets="points", points=points,
+                dielectric=1e-305, output_unit="e/angstrom")
+        add_set(file, "energy", rng.uniform(0, 9, (40, 3)), rng.uniform(-0.1, 0.1, 40), targets="points", points=points,
+                dielectric=1e-302, output_unit="kT/e", temperature=2.0, group=np.repeat([1, 2], 20).astype("int8"))
+    done = smallbatch("run", "p.h5", "-o", "r.h5", "--precision", "double", "--device", device, expect=None)
+    assert "DISAGREE" not in done.stdout
+    with h5py.File(tmp_path / "r.h5") as file:
+        mean = file["potential/mean"]
+        np.testing.assert_allclose(mean["V"], [1e308, 1e308], rtol=1e-15)
+        assert mean["V_max"][0] == mean["V"][...].max() and np.isnan(mean["V_mean"][0])
+        assert np.isfinite(file["potential/energy/energy"][0])
