@@ -1,0 +1,496 @@
+"""Random small potential files, whose results are judged by long double arithmetic of NumPy alone.
+
+What is asked for, the units, the bounds and the statuses are those of io/FORMAT.md, docs/numerics.md and the headers of
+physics/; nothing is taken from the program. A file follows from a seed and its number, which every message names; the
+number of files and the seed are options:
+
+    python -m pytest -q tests/app/random_potentials_test.py --random-files 3000 --random-seed 7
+
+Where rounding may decide what is right (a charge about as far from a target as makes it lie on it, values at the edge
+of their range, ...), or where nothing is promised, a set is drawn again: see `undecided` in `truth_of`.
+"""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.problems import open_problem_file
+
+pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
+DEFAULT_FILES = 1000
+
+LONG = np.longdouble
+LENGTHS = {None: LONG(1), "angstrom": LONG(1), "nm": LONG(10), "pm": LONG("0.01"), "bohr": LONG("0.529177210903"),
+           "m": LONG("1e10")}
+E = LONG("1.602176634e-19")
+CHARGES = {None: LONG(1), "e": LONG(1), "C": 1 / E}
+VOLT = E / (4 * LONG("3.14159265358979323846") * LONG("8.8541878128e-12") * LONG("1e-10"))
+UNITS = {  # of V, E and the energy
+    "volt": ("volt", "volt/angstrom", "volt*e"), "kT/e": ("kT/e", "kT/e/angstrom", "kT"),
+    "kcal/mol/e": ("kcal/mol/e", "kcal/mol/e/angstrom", "kcal/mol"),
+    "e/angstrom": ("e/angstrom", "e/angstrom^2", "e^2/angstrom"),
+}
+TWO = LONG(2)
+SAME_PLACE = LONG("1e-6")  # of the smallest spacing, or angstrom
+
+
+def chance(rng, p):
+    return rng.random() < p
+
+
+def norm(x):
+    return np.sqrt((x * x).sum(-1))
+
+
+# ---- drawing
+
+def draw_set(rng, double):
+    """A set as it will be stored: `data` are its datasets, `units` theirs, `attrs` what is asked for."""
+    kind, batch = str(rng.choice(["lattice", "points", "charges"])), int(rng.choice([0, 1, 1, 1, 2, 2, 2, 3, 3, 4]))
+    extreme, size = chance(rng, 0.2), 10 ** rng.uniform(-1, 2)
+    if extreme:
+        low, high = (-90 if double else -25) if kind == "lattice" else -3, 80 if double else 12
+        size = 10 ** rng.uniform(low, high)
+    own_units = chance(rng, 0.3)
+    single_input = not extreme and not own_units and chance(rng, 0.6)
+    unit = list(LENGTHS)[rng.integers(len(LENGTHS))]
+    units = {"position": unit, "charge": [None, "e", "C"][rng.integers(3)]}
+    for name in ("origin", "spacing", "points"):
+        units[name] = str(rng.choice(list(LENGTHS)[1:])) if own_units and chance(rng, 0.7) else None
+    real = str(rng.choice(["<f4", ">f4"] if single_input else ["<f8", "<f8", ">f8"]))
+    own_real, on_grid = "<f4" if single_input and chance(rng, 0.5) else "<f8", single_input and chance(rng, 0.7)
+
+    def store(name, angstrom, of_type):
+        values, of_size = (np.asarray(x) / float(LENGTHS[units[name] or unit]) for x in (angstrom, size))
+        if on_grid:  # multiples of a power of two: float32 holds them, and their sums
+            step = 2.0 ** (np.floor(np.log2(of_size)) - 5)
+            values = np.maximum(np.round(values / step), 1 if name == "spacing" else -np.inf) * step
+        return values.astype(of_type)
+
+    counts = np.minimum(rng.integers(0, 31, batch) * (rng.random(batch) < 0.9), 3 if chance(rng, 0.4) else 30)
+    total, ends = int(counts.sum()), np.concatenate([[0], np.cumsum(counts)])
+    shift = size * rng.uniform(-10, 10, 3) * rng.choice([0, 1, 1e4 if unit in (None, "angstrom") else 1])
+    axes = np.array([1, 1, chance(rng, 0.9)])  # else all lies in a plane
+    data = {"position": store("position", shift + size * rng.uniform(-0.2, 1.2, (total, 3)) * axes, real)}
+    charge = np.concatenate([np.zeros(0), *(draw_charges(rng, n, double, single_input) for n in counts)])
+    data["charge"] = (charge / float(CHARGES[units["charge"]])).astype(real)
+    if batch != 1 or chance(rng, 0.5):
+        data["offset"] = ends.astype(rng.choice(["<i4", "<i8"]))
+    attrs = {"targets": kind} if kind != "lattice" or chance(rng, 0.5) else {}
+    if kind == "lattice":
+        n = int(rng.integers(1, 200))
+        odd = [(1, 1, n), (n, 1, 1), (2, 1, 33), (17, 3, 1), (1, 1, 1)]
+        shape = odd[rng.integers(len(odd))] if chance(rng, 0.3) else tuple(map(int, rng.integers(1, 7, 3)))
+        rows = [(3,) if chance(rng, 0.5) else (batch, 3) for _ in range(2)]
+        attrs["shape"] = np.array(shape, rng.choice(["<i4", "<i8"]))
+        data["origin"] = store("origin", shift + size * rng.uniform(-0.1, 0.1, rows[0]), own_real)
+        data["spacing"] = store("spacing", size * rng.uniform(0.5, 1.5, rows[1]) / np.array(shape), own_real)
+    elif kind == "points":
+        many = 0 if chance(rng, 0.05) else int(rng.integers(1, 61))
+        if chance(rng, 0.6):
+            of_problems = np.concatenate([[0], np.cumsum(rng.integers(0, many + 1, batch))])
+            data["point_offset"], many = of_problems.astype(rng.choice(["<i4", "<i8"])), int(of_problems[-1])
+        data["points"] = store("points", shift + size * rng.uniform(-0.5, 1.5, (many, 3)) * axes, own_real)
+    if chance(rng, 0.5):  # numbers other than 1 and 2 are neither group, also where their last byte is 1 or 2
+        of_type, *others = [("<i1", 0, 3, -1), ("<i4", 0, 257, -255), ("<i8", 0, 2**32 + 1, 258)][rng.integers(3)]
+        data["group"] = rng.choice(np.array([1, 1, 2, 2, *others], of_type), total)
+    if chance(rng, 0.25):
+        softening = size * 10 ** rng.uniform(-3, 0.5) if chance(rng, 0.9) else 10 ** rng.uniform(-140, 140)
+        attrs["softening"] = softening / float(LENGTHS[unit])
+    if chance(rng, 0.25):
+        attrs["cutoff"] = size * rng.uniform(0.3, 2) / float(LENGTHS[unit])
+    for name in ("softening", "cutoff", "field"):
+        if chance(rng, 0.1):
+            attrs.setdefault(name, 0)
+    if chance(rng, 0.5):
+        attrs["field"] = [True, np.int32(1), np.int64(1)][rng.integers(3)]
+    if chance(rng, 0.6):
+        attrs["output_unit"] = str(rng.choice(list(UNITS)))
+    if attrs.get("output_unit") == "kT/e" and chance(rng, 0.6):
+        attrs["temperature"] = 10 ** rng.uniform(0, 3.5)
+    strongest = np.abs(charge).max(initial=0)
+    if chance(rng, 0.4):
+        attrs["dielectric"] = rng.uniform(1, 80)
+    elif strongest > 0 and chance(rng, 0.3):  # V, E or both near an end of their range
+        end = rng.uniform(-320, -305) if double else rng.uniform(-47, -36)
+        end = end if chance(rng, 0.2) else rng.uniform(303, 311) if double else rng.uniform(33, 41)
+        power = np.log10(strongest) - np.log10(size) * rng.choice([1, 2]) + 1 - end
+        attrs["dielectric"] = 10 ** np.clip(power, -302, 302)
+    drawn = {"data": data, "units": units, "attrs": attrs, "kind": kind, "batch": batch, "ends": ends,
+             "name": str(rng.choice(["a", "molecules", "x-1", "Z_2"]))}
+    for p in range(batch):
+        plant(rng, drawn, p, double)
+    return drawn
+
+
+def draw_charges(rng, count, double, single_input):
+    """Charges of one problem, in e: of one sign or two, alike or not, rarely huge or tiny."""
+    charge, how = rng.uniform(0.1, 1, count) * rng.choice([-1, 1], count), rng.random()
+    if how < 0.2:
+        charge = np.abs(charge) * rng.choice([-1, 1])
+    elif how < 0.4:  # in sum none
+        charge[count // 2 :] = -charge[: count - count // 2]
+    elif how < 0.5:
+        charge *= 10 ** rng.uniform(-9, 0, count)
+    elif how < 0.6:
+        charge = np.tile([0.1, 0.2, -0.3], 10)[:count]
+    if chance(rng, 0.2):
+        charge *= 10 ** (rng.uniform(-100, 100) if double and not single_input else rng.uniform(-16, 14))
+    if chance(rng, 0.3):
+        charge[rng.random(count) < rng.choice([0.2, 1])] = 0
+    return charge
+
+
+def plant(rng, drawn, p, double):
+    """Charges on targets, near targets and on each other; numbers that are none, or too large."""
+    data, begin, end = drawn["data"], drawn["ends"][p], drawn["ends"][p + 1]
+    position, charge = data["position"][begin:end], data["charge"][begin:end]  # views
+    here, unit = places_of(drawn, p), LENGTHS[drawn["units"]["position"]]
+    if len(charge) and len(here["targets"]) and chance(rng, 0.3):
+        for i in rng.integers(0, len(charge), rng.integers(1, 5)):
+            place = here["targets"][rng.integers(len(here["targets"]))] + here["origin"]
+            if chance(rng, 0.5):
+                direction = rng.standard_normal(3)
+                place = place + direction / norm(direction) * 10 ** rng.uniform(-2, 5) * here["same_place"]
+            position[i] = place / unit
+    if len(charge) > 1 and chance(rng, 0.3):
+        together, how = min(len(charge), int(rng.integers(2, 6))), rng.random()
+        on_target = len(here["targets"]) and chance(rng, 0.5)
+        position[:together] = (here["targets"][-1] + here["origin"]) / unit if on_target else position[0]
+        if how < 0.4:  # no net charge
+            charge[1] = -charge[0]
+        elif how < 0.7:  # none but by rounding
+            charge[: min(together, 3)] = np.array([0.1, 0.2, -0.3])[:together] * charge[0]
+    numbers = [data["points"]] if drawn["kind"] == "points" and chance(rng, 0.5) else [position, charge]
+    numbers, spoil = numbers[rng.integers(len(numbers))], rng.random()
+    if numbers.size and spoil < 0.12:
+        scale = CHARGES[drawn["units"]["charge"]] if numbers is charge else unit
+        beyond = rng.uniform(151, 170) if double and numbers.dtype.itemsize == 8 else rng.uniform(16, 25)
+        values = [np.nan, np.inf, -np.inf] if spoil < 0.06 else np.array([-1, 1]) * 10**beyond / float(scale)
+        numbers.reshape(-1)[rng.integers(numbers.size)] = rng.choice(values)
+    elif position.size and spoil < 0.15 and "cutoff" not in drawn["attrs"]:  # far, but not too far
+        position.reshape(-1)[rng.integers(position.size)] += 10 ** rng.uniform(4, 13) / float(unit)
+
+
+def write(path, sets):
+    with open_problem_file(path) as file:
+        for drawn in sets:
+            group = file.create_group(f"potential/{drawn['name']}")
+            for name, values in drawn["data"].items():
+                group[name] = values
+                if drawn["units"].get(name):
+                    group[name].attrs["unit"] = drawn["units"][name]
+            for name, value in drawn["attrs"].items():
+                group.attrs[name] = np.bytes_(value) if isinstance(value, str) else value
+
+
+# ---- the truth
+
+def places_of(drawn, p):
+    """Problem p in angstrom: where its targets and charges lie from the origin (lattice's, or the first target), and
+    `doubt`, what converting units to angstrom in double precision may do to a displacement: a factor and a product are
+    rounded, so each coordinate that was converted is off by 2^-52 of itself."""
+    data, mine = drawn["data"], slice(drawn["ends"][p], drawn["ends"][p + 1])
+
+    def angstrom(name, values):
+        unit = drawn["units"][name] or drawn["units"]["position"]
+        values = values.astype(LONG) * LENGTHS[unit]
+        return values, norm(values) / TWO**52 * (unit not in (None, "angstrom"))
+
+    charges, doubt_of_charges = angstrom("position", data["position"][mine])
+    here = {"absolute": charges, "doubt_of_charges": doubt_of_charges, "same_place": SAME_PLACE}
+    if drawn["kind"] == "lattice":
+        rows = {name: data[name] if data[name].ndim == 1 else data[name][p] for name in ("origin", "spacing")}
+        (origin, doubt_of_origin), (spacing, _) = (angstrom(name, row) for name, row in rows.items())
+        z, y, x = np.meshgrid(*map(np.arange, drawn["attrs"]["shape"][::-1]), indexing="ij")
+        targets, doubt = angstrom("spacing", rows["spacing"].astype(LONG) * np.stack([x, y, z], -1).reshape(-1, 3))
+        here |= {"same_place": SAME_PLACE * spacing.min(), "spacing": spacing}
+        doubt = doubt + doubt_of_origin
+    else:
+        targets, doubt = charges, doubt_of_charges
+        if drawn["kind"] == "points":
+            begin, end = data["point_offset"][p : p + 2] if "point_offset" in data else (0, len(data["points"]))
+            targets, doubt = angstrom("points", data["points"][begin:end])
+        origin = targets[0] if len(targets) else np.zeros(3, LONG)
+        targets = targets - origin
+    return here | {"targets": targets, "charges": charges - origin, "origin": origin,
+                   "doubt": doubt[:, None] + doubt_of_charges[None, :]}
+
+
+def asked_of(drawn, double):
+    attrs, unit = drawn["attrs"], LENGTHS[drawn["units"]["position"]]
+    name = attrs.get("output_unit", "volt")
+    factor = {"volt": VOLT, "e/angstrom": LONG(1), "kcal/mol/e": VOLT * E * LONG("6.02214076e23") / 4184,
+              "kT/e": VOLT * E / (LONG("1.380649e-23") * LONG(attrs.get("temperature", LONG("298.15"))))}[name]
+    return {"unit": name, "factor": factor / LONG(attrs.get("dielectric", 1)), "field": bool(attrs.get("field", 0)),
+            "softening": LONG(attrs.get("softening", 0)) * unit, "cutoff": LONG(attrs.get("cutoff", 0)) * unit,
+            "limit": LONG("1e150") if double else LONG("1e15"), "double": double, "dtype": "f8" if double else "f4",
+            "largest": LONG(np.finfo("f8" if double else "f4").max), "converted": unit != 1}
+
+
+def g_of(r, rho, cutoff):
+    """g(r), and its slope -g'(r)/r"""
+    w = np.maximum(1 - (r / cutoff) ** 2, 0) if cutoff else np.ones_like(r)
+    return w * w / rho, w * w / rho**3 + (4 * w / (rho * cutoff**2) if cutoff else 0)
+
+
+def truth_of(drawn, p, asked):
+    """What the documentation says of problem p: `info` (at points and charges as long as no value leaves its range), V
+    and E with their bounds, where they are singular, the energy with its bound; `undecided` where it does not say."""
+    here, mine = places_of(drawn, p), slice(drawn["ends"][p], drawn["ends"][p + 1])
+    charge = drawn["data"]["charge"][mine].astype(LONG) * CHARGES[drawn["units"]["charge"]]
+    targets, charges, on_lattice = here["targets"], here["charges"], drawn["kind"] == "lattice"
+    truth = {"targets": len(targets), "undecided": False, "has_values": False, "on_lattice": on_lattice}
+    if not all(np.isfinite(x).all() for x in (targets, here["absolute"], charge)):
+        return truth | {"info": -1}
+    most = max(np.abs(x).max(initial=0) for x in (charges, charge, targets)) / asked["limit"]
+    # Without a target there is no origin, and of a lattice without charges nothing is far.
+    if 0.5 < most < 2 or (most > 0.5 and (not len(targets) or (on_lattice and not len(charge)))):
+        return truth | {"undecided": True}
+    if most > 1:
+        return truth | {"info": -2}
+    used = charge != 0
+    doubt, charge, charges = here["doubt"][:, used], charge[used], charges[used]
+    softening, cutoff, factor, same_place = asked["softening"], asked["cutoff"], asked["factor"], here["same_place"]
+    d = targets[:, None, :] - charges[None]
+    r, others = norm(d), np.ones((len(targets), len(charge)), bool)
+    if drawn["kind"] == "charges":
+        others = np.arange(len(used))[:, None] != np.flatnonzero(used)[None]
+    on = others & (r < same_place) & (softening == 0)
+    net, magnitude = (charge * on).sum(1), (np.abs(charge) * on).sum(1)
+    in_sum = others & ~on
+    rho = np.where(in_sum, np.sqrt(r * r + softening * softening), 1)
+    g, slope = g_of(r, rho, cutoff)
+    truth |= {"has_values": True, "info": int(on.any(0 if on_lattice else 1).sum()), "net": net,
+              "singular": np.abs(net) > TWO**-40 * magnitude, "V": factor * (in_sum * charge * g).sum(1),
+              "E": factor * ((in_sum * charge * slope)[..., None] * d).sum(1)}
+    # Bounds: the documented ones; the factor of the unit and its quotient by the dielectric, rounded once each; what
+    # the conversion of charge, softening and cut-off may do (a rounded factor and product), and that of coordinates, to
+    # first order, with a cut-off 4 times as much beyond the factor of 2 that the bounds have then. Beside them, what
+    # rounding to numbers below the normal ones does (physics/value_range.hpp), and the least that a charge counts.
+    extent = max(norm(charges).max(initial=0), norm(targets).max(initial=0))
+    relative, coordinate, *least = (TWO**-51, TWO**-52, 0, 0) if asked["double"] else (
+        TWO**-22, TWO**-23, TWO**-70, TWO**-30)
+    wide = 4 if cutoff else 1
+    converted = TWO**-52 * ((drawn["units"]["charge"] == "C") + asked["converted"] * wide * (
+        int(softening > 0) + int(cutoff > 0)))
+    bound, slack = relative + coordinate * extent / rho, converted + wide * doubt / rho
+    share = in_sum / rho * (2 * (r < LONG("1.01") * cutoff) if cutoff else 1)
+    of_field = share / rho * 4 * (np.maximum(1, rho / (4 * cutoff)) if cutoff else 1)
+    is_scaled = len(charge) * np.abs(charge).max(initial=0) / (softening or same_place) ** 2 > TWO**990
+    underflow = len(charge) * factor * TWO ** (-482 if is_scaled else -1074)
+    underflow += np.finfo(asked["dtype"]).smallest_subnormal
+    undecided = [(np.abs(net) > TWO**-46 * magnitude) & (np.abs(net) < TWO**-34 * magnitude),
+                 others & (r > same_place / 2) & (r < 2 * same_place) & (softening == 0),
+                 in_sum & (doubt > rho * TWO**-12), (doubt > same_place / 4) & (softening == 0),  # conversion decides
+                 cutoff and (cutoff < extent * TWO**-15 or cutoff < softening * TWO**-299)]  # nothing is promised
+    for name, each, at_least in (("V", share, least[0]), ("E", of_field, least[1])):
+        total = factor * (each * (np.maximum(np.abs(charge), at_least) * bound + np.abs(charge) * slack)).sum(1)
+        total = np.where(total > 0, total + underflow, 0)
+        truth[name + "_bound"] = (total if name == "V" else total[:, None]) + np.abs(truth[name]) * TWO**-52
+        # Many that are each too weak for a sum, beside a strong one: 4 times the bound, it is said.
+        terms = np.abs(charge) * each
+        strongest = terms.max(1, initial=0)
+        undecided.append((terms * (terms < strongest[:, None] * relative / 4)).sum(1) > strongest * relative / 2)
+    if on_lattice and len(charge):
+        rho = np.where(on.any(0), here["spacing"].min(), np.sqrt(r.min(0) ** 2 + softening**2))
+        of_v, of_e = np.abs(charge) / rho, np.abs(charge) / rho**2 * (1 + (2 * rho / cutoff if cutoff else 0))
+        most = max(of_v.sum(), asked["field"] * of_e.sum()) * factor / asked["largest"]
+        truth["info"] = -3 if most > 1 else truth["info"]
+        undecided.append(0.99 < most < 1.01)
+    if "group" in drawn["data"]:
+        group, places, doubt = (x[used] for x in (
+            drawn["data"]["group"][mine], here["absolute"], here["doubt_of_charges"]))
+        one, two = group == 1, group == 2
+        r, product = norm(places[one][:, None] - places[two][None]), charge[one][:, None] * charge[two][None]
+        doubt, on = doubt[one][:, None] + doubt[two][None], (r < SAME_PLACE) & (softening == 0)
+        rho = np.where(on, 1, np.sqrt(r * r + softening * softening))
+        share = factor * np.abs(product) * ~on / rho
+        slack = 2 * converted + TWO**-52 + 2 * wide * doubt / rho
+        underflow = r.size * TWO**-1074 * (1 + factor * (1 + np.abs(charge).max(initial=0)))
+        truth |= {"energy": factor * (product * ~on * g_of(r, rho, cutoff)[0]).sum(), "energy_size": share.sum(),
+                  "energy_bound": (share * (TWO**-44 + slack)).sum() + underflow, "pairs": set(np.sign(product[on]))}
+        undecided += [(r > SAME_PLACE / 2) & (r < 2 * SAME_PLACE) & (softening == 0), (doubt > rho * TWO**-12) & ~on]
+    return truth | {"undecided": any(np.any(x) for x in undecided)}
+
+
+# ---- judging
+
+def agree(got, exact, bound, largest):
+    """Whether every number is within its bound, or beyond the range of its type an infinity of its sign."""
+    got = got.astype(LONG)
+    beyond = np.isinf(got) & (np.abs(exact) + bound > largest * (1 - LONG("1e-6")))
+    beyond &= (np.sign(got) == np.sign(exact)) | (bound - np.abs(exact) > largest * (1 - LONG("1e-6")))
+    return bool((beyond | (np.abs(got - exact) <= bound)).all())
+
+
+def judge_problem(result, p, v, e, truth, asked, skip, where):
+    """`v` and `e`: those of the problem's targets."""
+    info, field = int(result["info"][p]), asked["field"]
+    statistics = [LONG(result[key][p]) for key in ("V_min", "V_max", "V_mean")]
+    energy = LONG(result["energy"][p]) if "energy" in result else None
+    if not truth["has_values"]:
+        assert info == truth["info"], f"{where}: info {info}, not {truth['info']}"
+        numbers = [v, statistics, e if field else np.nan, np.nan if energy is None else energy]
+        assert all(np.isnan(x).all() for x in numbers), f"{where}: numbers in a problem of status {info}"
+        return
+    singular, expected = truth["singular"] & (not skip), truth["info"]
+    if not truth["on_lattice"] and (np.isinf(v[~singular]).any() or (field and np.isinf(e).any())):
+        expected = -3
+    assert info == expected, f"{where}: info {info}, not {expected}"
+    assert (v[singular] == np.sign(truth["net"][singular]) * np.inf).all(), f"{where}: V of charges on targets"
+    assert not field or np.isnan(e[singular]).all(), f"{where}: E of charges on targets"
+    for name, got in (("V", v), ("E", e))[: 1 + field]:
+        got, exact, bound = got[~singular], truth[name][~singular], truth[name + "_bound"][~singular]
+        assert agree(got, exact, bound, asked["largest"]), f"{where}: {name} is {got}, not {exact}, within {bound}"
+    finite = v[np.isfinite(v)].astype(LONG)
+    if finite.size == 0:
+        assert np.isnan(statistics).all(), f"{where}: statistics of no values"
+    else:
+        assert statistics[:2] == [finite.min(), finite.max()], f"{where}: V_min, V_max {statistics[:2]}"
+        bound = TWO**-52 * np.abs(finite).sum() + TWO**-1074
+        too_large = np.abs(finite).sum() > np.finfo(float).max and np.isnan(statistics[2])
+        right = abs(statistics[2] - finite.mean()) <= bound
+        assert too_large or right, f"{where}: V_mean {statistics[2]}, not {finite.mean()}"
+    if energy is None or (truth["energy_size"] > LONG("1e300") and (skip or len(truth["pairs"]) != 2)):
+        return
+    pairs = set() if skip else truth["pairs"]
+    bound = truth["energy_bound"] if not pairs else 0
+    right = np.isnan(energy) if len(pairs) == 2 else energy == min(pairs) * LONG(np.inf) if pairs else (
+        abs(energy - truth["energy"]) <= bound)
+    assert right, f"{where}: energy {energy}, not {truth['energy']} within {bound}, pairs on one place {pairs}"
+
+
+def judge_set(file, drawn, truths, asked, skip, where):
+    """Everything that the results hold of a set; whether some problem has a status that is a failure."""
+    group, kind, batch = file[f"potential/{drawn['name']}"], drawn["kind"], drawn["batch"]
+    result, attrs, lattice = {key: group[key][...] for key in group}, dict(group.attrs), kind == "lattice"
+    of_targets = {"lattice": ["origin", "spacing"], "points": ["point_offset"], "charges": ["offset"]}[kind]
+    names = ["V", "info", "V_min", "V_max", "V_mean", *of_targets, *["E"] * asked["field"]]
+    names += ["energy"] * ("group" in drawn["data"])
+    assert set(result) == set(names), f"{where}: datasets {set(result)}"
+    starts = np.concatenate([[0], np.cumsum([truth["targets"] for truth in truths])]).astype(int)
+    shape = (batch, *drawn["attrs"]["shape"][::-1]) if lattice else (starts[-1],)
+    for name, of_value in [("V", ()), ("E", (3,))][: 1 + asked["field"]]:
+        assert result[name].shape == (*shape, *of_value) and result[name].dtype == asked["dtype"], f"{where}: {name}"
+    for name, unit in zip(("V", "E", "energy"), UNITS[asked["unit"]]):
+        assert name not in result or group[name].attrs["unit"].decode() == unit, f"{where}: unit of {name}"
+    assert attrs["targets"].decode() == kind and attrs["output_unit"].decode() == asked["unit"], f"{where}: {attrs}"
+    assert not lattice or tuple(attrs["shape"]) == tuple(drawn["attrs"]["shape"]), f"{where}: {attrs}"
+    assert bool(attrs.get("field", 0)) == asked["field"], f"{where}: {attrs}"
+    for name, otherwise in (("softening", 0), ("cutoff", 0), ("dielectric", 1), ("temperature", 298.15)):
+        exact = asked.get(name, LONG(drawn["attrs"].get(name, otherwise)))
+        assert abs(LONG(attrs.get(name, otherwise)) - exact) <= TWO**-52 * exact, f"{where}: {attrs}"
+    for p in range(batch):
+        for name in of_targets[: 2 * lattice]:
+            exact = places_of(drawn, p)[name]
+            assert (abs(result[name][p].astype(LONG) - exact) <= TWO**-52 * abs(exact)).all(), f"{where}: {name}"
+    assert lattice or result[of_targets[0]].tolist() == starts.tolist(), f"{where}: {of_targets}"
+    v, e = result["V"].reshape(-1), result["E"].reshape(-1, 3) if asked["field"] else np.zeros((starts[-1], 3))
+    for p, truth in enumerate(truths):
+        mine = slice(starts[p], starts[p + 1])
+        judge_problem(result, p, v[mine], e[mine], truth, asked, skip, f"{where}, problem {p}")
+    verification = file[f"verification/potential/{drawn['name']}"]
+    assert verification["verdict"][...].tolist() == [1] * batch, f"{where}: verdicts"
+    assert (verification["error_over_bound"][...] <= 1).all(), f"{where}: error_over_bound"
+    counted = [int(verification.attrs[key]) for key in ("checked", "agreed", "disagreed")]
+    assert counted == [batch, batch, 0], f"{where}: {counted}"
+    return bool((result["info"] < 0).any())
+
+
+# ---- tampering
+
+def tamper(rng, path, drawn, truths, asked):
+    """Changes one stored number or word by more than its bound; says which."""
+    p = int(rng.integers(drawn["batch"]))
+    truth, numbers = truths[p], truths[p]["targets"] > 0
+    with h5py.File(path, "r+") as file:
+        group = file[f"potential/{drawn['name']}"]
+        what = str(rng.choice(["info", "V_mean", "unit", "attribute", "verdict"] + ["V"] * 2 * numbers +
+                              ["E"] * 2 * (numbers and asked["field"]) + ["energy"] * ("energy" in group)))
+        if what == "unit":
+            group["V"].attrs["unit"] = np.bytes_("e/angstrom" if asked["unit"] != "e/angstrom" else "volt")
+        elif what == "attribute":
+            name = str(rng.choice(["softening", "cutoff", "dielectric"]))
+            group.attrs[name] = 1.5 * group.attrs.get(name, 0) + 1
+        elif what == "verdict":
+            file[f"verification/potential/{drawn['name']}/verdict"][p] = 2
+        elif what == "info":
+            group["info"][p] += rng.choice([-1, 1])
+        else:
+            values, place = group[what][...], p
+            if what in ("V", "E"):
+                place = sum(one["targets"] for one in truths[:p]) + int(rng.integers(truth["targets"]))
+                place = place if what == "V" else 3 * place + int(rng.integers(3))
+            flat = values.reshape(-1)
+            bound = LONG(np.max(truth.get(what + "_bound", 0)))
+            if what == "V_mean":
+                bound = abs(LONG(group["V_max"][p])) + abs(LONG(group["V_min"][p]))
+            # By more than the bound and the type's digits; what is or would become no number is one, or none at all.
+            changed = LONG(flat[place]) + 4 * bound + abs(flat[place]) / TWO**20 + LONG("1e-300" if bound else "1e-3")
+            in_range = np.isfinite(flat[place]) and changed < asked["largest"] / 2
+            flat[place] = changed if in_range and chance(rng, 0.8) else 0.5 if np.isnan(flat[place]) else np.nan
+            group[what][...] = values
+        return f"{what} of problem {p}"
+
+
+# ---- the test
+
+def others_of(smallbatch, tmp_path):
+    """What the machine has beside the CPU's best: arguments of `run`."""
+    with open_problem_file(tmp_path / "probe.h5") as file:
+        group = file.create_group("potential/a")
+        group["position"], group["charge"], group.attrs["targets"] = np.ones((1, 3)), np.ones(1), np.bytes_("charges")
+    asked = [["--device", "reference"], ["--device", "cuda"]]
+    asked += [["--device", "cpu", "--instruction-set", name] for name in ("baseline", "avx2", "avx512", "best")]
+    found = []
+    for arguments in asked:
+        code = smallbatch("run", "probe.h5", "-o", "probed.h5", "--overwrite", *arguments, expect=None).returncode
+        assert code in (0, 5 if "cuda" in arguments else 2), arguments
+        found += [arguments] if code == 0 else []
+    return found
+
+
+def draw_file(rng, double):
+    """Sets, and of each its truths and what it asks for, drawn until the documentation decides everything."""
+    sets = {}
+    for _ in range(1 + chance(rng, 0.3)):
+        undecided = True
+        while undecided:
+            drawn = draw_set(rng, double)
+            asked = asked_of(drawn, double)
+            truths = [truth_of(drawn, p, asked) for p in range(drawn["batch"])]
+            undecided = any(truth["undecided"] for truth in truths)
+        sets[drawn["name"]] = (drawn, truths, asked)
+    return list(sets.values())
+
+
+@np.errstate(invalid="ignore")
+def test_random_files_have_the_answers_of_long_double(smallbatch, tmp_path, pytestconfig):
+    seed, devices = pytestconfig.getoption("random_seed"), others_of(smallbatch, tmp_path)
+    number_of_files = pytestconfig.getoption("random_files")
+    for number in range(DEFAULT_FILES if number_of_files is None else number_of_files):
+        rng = np.random.default_rng([seed, number])
+        precision, singular = str(rng.choice(["single", "double"])), str(rng.choice(["inf", "skip"]))
+        sets = draw_file(rng, precision == "double")
+        write(tmp_path / "p.h5", [drawn for drawn, _, _ in sets])
+        for device in (["--device", "cpu"], devices[rng.integers(len(devices))]):
+            more = ["--precision", precision, "--singular", singular, *(["--block-mib", "1"] * chance(rng, 0.2))]
+            where = f"file {number} of seed {seed}, run {' '.join(device + more)}"
+            done = smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", *device, *more, expect=None)
+            assert done.returncode in (0, 1), f"{where}: exit code {done.returncode}\n{done.stderr}"
+            with h5py.File(tmp_path / "r.h5") as file:
+                failed = [judge_set(file, *one, singular == "skip", f"{where}, set {one[0]['name']}") for one in sets]
+            assert done.returncode == any(failed), f"{where}: exit code {done.returncode}"
+        one = sets[rng.integers(len(sets))]
+        if chance(rng, 0.75) or one[0]["batch"] == 0:
+            continue
+        code = smallbatch("verify", "p.h5", "r.h5", expect=None).returncode
+        assert code == any(failed), f"{where}: verify gives {code}"
+        what = tamper(rng, tmp_path / "r.h5", *one)
+        done = smallbatch("verify", "p.h5", "r.h5", "--json", expect=None)
+        found = done.returncode == 3 or (done.returncode == 1 and any(
+            told["verification"]["disagreed"] for told in json.loads(done.stdout)["sets"]))
+        assert found, f"{where}: verify does not see that {what} of {one[0]['name']} was changed"
