@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <ostream>
@@ -48,8 +49,19 @@ inline std::string solver_test_name(const ::testing::TestParamInfo<SolverChoice>
 /// Every question that a system can be asked: for its solution, its inverse, its determinant.
 inline const std::vector<std::pair<int, bool>> spd_questions{{1, false}, {3, false}, {0, false}, {0, true}};
 
+/// Of these sizes the last, and every N-th before it, where SMALLBATCH_EVERY_NTH_SIZE names N: under tools that take
+/// seconds per kernel.
+inline std::vector<int> sizes_under_test(const std::vector<int>& sizes) {
+  const char* const named = std::getenv("SMALLBATCH_EVERY_NTH_SIZE");
+  const std::size_t step = named == nullptr ? 1 : std::max<std::size_t>(1, std::stoul(named));
+  std::vector<int> some;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if ((sizes.size() - 1 - i) % step == 0) some.push_back(sizes[i]);
+  return some;
+}
+
 /// Every size at which some kernel changes its lanes, its rows per lane or its padding, and the neighbours of those.
-inline const std::vector<int> spd_sizes{1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64};
+inline const std::vector<int> spd_sizes = sizes_under_test({1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64});
 inline const std::vector<Storage> all_storages{Storage::dense, Storage::dense_lower, Storage::packed_lower};
 
 inline std::string shape_name(const SpdShape& shape) {

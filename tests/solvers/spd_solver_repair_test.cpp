@@ -40,7 +40,7 @@ class SpdSolverRepair : public SpdSolverTest {
   template <class Check>
   void for_all_kernels(const std::vector<int>& sizes, Check check) {
     for (const Storage storage : all_storages)
-      for (const int n : sizes)
+      for (const int n : sizes_under_test(sizes))
         for (const auto& [nrhs, determinant_only] : spd_questions) {
           const SpdShape shape{n, nrhs, storage, determinant_only};
           SCOPED_TRACE(shape_name(shape));
@@ -124,7 +124,7 @@ TEST_P(SpdSolverRepair, EveryAnswerIsThatOfANearbyMatrix) {
 
 TEST_P(SpdSolverRepair, AllMethodsRaiseTheSamePivots) {
   const auto reference = make_spd_solver({BackendKind::reference}, {SpdMethod::automatic, 1e-5});
-  for (const int n : {5, 16, 32, 33, 64})
+  for (const int n : sizes_under_test({5, 16, 32, 33, 64}))
     for (const auto& [nrhs, determinant_only] : spd_questions) {
       const SpdShape shape{n, nrhs, Storage::dense, determinant_only};
       SCOPED_TRACE(shape_name(shape));
@@ -177,7 +177,7 @@ TEST_P(SpdSolverRepair, FloorsThatTheTypeDoesNotHoldMeanWhatTheySay) {
 
 TEST_P(SpdSolverRepair, InputThatIsNotFiniteIsFoundWithAFloorToo) {
   for (const Storage storage : all_storages)
-    for (const int n : {1, 7, 16, 32, 33, 64})
+    for (const int n : sizes_under_test({1, 7, 16, 32, 33, 64}))
       for (const auto& [nrhs, determinant_only] : spd_questions) {
         const SpdShape shape{n, nrhs, storage, determinant_only};
         SCOPED_TRACE(shape_name(shape));

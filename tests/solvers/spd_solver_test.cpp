@@ -149,7 +149,7 @@ TEST_P(SpdSolverTest, StridesArePassedOverAndPaddingIsNeitherReadNorWritten) {
 }
 
 TEST_P(SpdSolverTest, ANumberThatIsNotWantedChangesNoOther) {
-  for (const int n : {1, 5, 16, 32, 33, 64})
+  for (const int n : sizes_under_test({1, 5, 16, 32, 33, 64}))
     for (const int nrhs : {1, 3, 0}) {
       const SpdShape shape{n, nrhs, Storage::dense};
       SCOPED_TRACE(shape_name(shape));
@@ -193,7 +193,7 @@ TEST_P(SpdSolverTest, ANumberThatIsNotWantedChangesNoOther) {
 }
 
 TEST_P(SpdSolverTest, NothingIsLeftFromTheBatchBefore) {
-  for (const int n : {5, 8, 16, 32, 64})
+  for (const int n : sizes_under_test({5, 8, 16, 32, 64}))
     for (const Storage storage : {Storage::dense, Storage::packed_lower}) {
       const SpdShape shape{n, 1, storage};
       SCOPED_TRACE(shape_name(shape));
