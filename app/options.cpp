@@ -181,7 +181,7 @@ Invocation parse_options(int argc, const char* const* argv) {
              "Computing");
   run_app
       ->add_option("--pivot-floor", run.spd.pivot_floor,
-                   "Raise pivots below this fraction of their diagonal element to it; 0: never")
+                   "Raise pivots below this fraction of their diagonal element to it or more; 0: never")
       ->capture_default_str()
       ->group("Computing");
   add_choice(run_app, "--precision", raw.precision, {"single", "double"}, "Arithmetic of potentials, and type of V",

@@ -66,7 +66,10 @@ double judge_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement, st
   if (!(rcond >= 0) || !(pivot >= 0) || !std::isfinite(log_determinant) || block.repaired[s] < 0) return infinity;
   if (has_perturbation && (!(perturbation >= 0) || (perturbation == 0) != (block.repaired[s] == 0))) return infinity;
   if (judgement.info != 0) return 0;  // rounding decides whether A has these numbers
-  if (judgement.undecided) return within(perturbation, 1.001 * judgement.largest_perturbation) ? 0 : infinity;
+  if (judgement.undecided) {
+    if (block.repaired[s] > block.shape.n) return infinity;
+    return within(perturbation, 1.001 * judgement.largest_perturbation) ? 0 : infinity;  // rounded to T, to be exact
+  }
   if (block.repaired[s] != judgement.repaired) return infinity;
   return std::max(
       {error_over_bound(rcond, judgement.rcond, judgement.rcond_bound),

@@ -62,7 +62,7 @@ class NearbyFactors {
     int exponent = 0;
     for (int k = 0; k < n_; ++k) {
       sum += std::log(pivot_[k]);
-      exponent -= 2 * half_[k];
+      exponent -= 2 * half_[order_[k]];
     }
     return sum + exponent * 0.693147180559945309417;  // ln 2
   }

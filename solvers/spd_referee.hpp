@@ -12,7 +12,7 @@ namespace smallbatch {
 /// u is the unit roundoff of T: 2^-24 for float, 2^-53 for double. LAPACK accepts ratios below 30.
 ///
 /// With a floor of pivots the referee finds out for itself which pivots are to be raised (SpdOptions::pivot_floor),
-/// with the same double precision for either type (long double for double), and A below stands for its own nearby
+/// in double precision for float and long double for double, and A below stands for its own nearby
 /// matrix A + diag(s), unless said otherwise. How far x may be from the solution of that one is a matter of rounding
 /// alone; where rounding decides which pivots are raised (`undecided`), x must still be, within rounding, the solution
 /// of some A + diag(e) with e_k within what may be added, and its numbers those of a positive definite matrix.
@@ -25,12 +25,13 @@ namespace smallbatch {
 ///     |d d_k| <= 30 u (sum_i |v_ki| sqrt(a_ii))^2 + sum_{m < k} v_km^2 |d s_m|
 ///     |d ln det A| <= sum_k |d d_k| / d_k; and (n + 3) 2^-53 sum_k (|ln m_k| + |c_k| ln 2), d_k = m_k 2^c_k, for the
 ///     sum
-/// Where pivots were raised, u is 2^-53 in |d d_k|. A pivot that was raised is F a_kk, whatever it was before; |d s_k|
-/// is what |d d_k| was, less than F a_kk / 4 or else undecided. That error of A + diag(s) adds to dA: the forward ratio
-/// and the bound of rcond are relaxed by 1 + max_k |d s_k| / (30 u a_kk).
+/// Where pivots were raised, u is 2^-53 in |d d_k|. A pivot that was raised is what the floor makes of it, whatever it
+/// was before; |d s_k| is what |d d_k| was, less than F a_kk / 4 or else undecided. That error of A + diag(s) adds to
+/// dA: the forward ratio and the bound of rcond are relaxed by 1 + max_k |d s_k| / (30 u a_kk).
 struct SpdJudgement {
   /// The referee's own status of the system, from its own inspection and Eigen's LLT in double precision;
-  /// info_result_not_finite only where the backend says so too.
+  /// info_result_not_finite only where the backend says so too, info_result_underflowed clearly below what the backend
+  /// may have rounded, or where it says so too.
   std::int32_t info = 0;
   /// max over right-hand sides of ||b - A x||_1 / (||A||_1 ||x||_1 u)   (dpot02)
   /// ||I - A X||_1 / (n ||A||_1 ||X||_1 u)                              (dpot03, inverse)
@@ -75,7 +76,8 @@ SpdJudgement judge_spd_solution(const SpdShape& shape, const T* a, const T* b, c
 
 /// Whether the backend's status is right: it equals the referee's, or the two disagree about a pivot of a matrix that
 /// rounding alone can push to either side (|rcond| < n u). Any other mismatch is a wrong answer: a failure that the
-/// backend missed, or one that it made up. (About an underflow near the limit judge_spd_solution() agrees with either.)
+/// backend missed, or one that it made up. A backend that finds x out of range has found all pivots positive. (About an
+/// underflow near the limit judge_spd_solution() agrees with either.)
 bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, ScalarType type, int n);
 
 }  // namespace smallbatch

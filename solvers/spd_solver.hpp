@@ -49,8 +49,8 @@ struct SpdOptions {
   ///
   /// Where some e_k would be larger than `spd_largest_repair` max(F a_kk, n u max_i a_ii), or a diagonal element is not
   /// positive, no semidefinite matrix is near, and the system has the status that it has without a floor (or k, should
-  /// that be 0). A system of which no pivot is raised has the bits that it has without a floor. Where the triangles of
-  /// A differ by roundings, e is that of the lower one.
+  /// that be 0). A system that is solved without a floor, and of which no pivot is raised, keeps its bits. Where the
+  /// triangles of A differ by roundings, e is that of the lower one.
   ///
   /// (P. E. Gill, W. Murray, M. H. Wright, "Practical Optimization" (1981), section 4.4.2.2, for pivots raised under
   /// symmetric pivoting; N. J. Higham, "Accuracy and Stability of Numerical Algorithms", section 10.3, for why the
