@@ -174,19 +174,26 @@ TEST_P(SpdSolverProperties, SumsOnTheWayMayLeaveTheRange) {
   check(double{});
 }
 
+/// min(i,j), twice, and what integers i % 5 - 2 + c times `unit` are the solutions of.
+template <class T>
+SpdBlock<T> integer_systems(const SpdShape& shape, T unit) {
+  SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, 2);
+  for (std::int64_t k = 0; k < 2; ++k)
+    for (int i = 0; i < shape.n; ++i)
+      for (int c = 0; c < shape.nrhs; ++c) {
+        int sum = 0;
+        for (int j = 0; j < shape.n; ++j) sum += (std::min(i, j) + 1) * (j % 5 - 2 + c);
+        block.b[(k * shape.n + i) * shape.nrhs + c] = static_cast<T>(sum) * unit;
+      }
+  return block;
+}
+
 TEST_P(SpdSolverProperties, IntegersTimesTheSmallestNumberComeOutExactly) {
   // min(i,j) times the smallest subnormal number: the reciprocal of every pivot is beyond the range.
   for_all_shapes({1, 4}, [this]<class T>(T, const SpdShape& shape) {
     constexpr T unit = std::numeric_limits<T>::denorm_min();
-    SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, 2);
+    SpdBlock<T> block = integer_systems<T>(shape, unit);
     for (T& value : block.a) value *= unit;
-    for (std::int64_t k = 0; k < 2; ++k)
-      for (int i = 0; i < shape.n; ++i)
-        for (int c = 0; c < shape.nrhs; ++c) {
-          int sum = 0;
-          for (int j = 0; j < shape.n; ++j) sum += (std::min(i, j) + 1) * (j % 5 - 2 + c);
-          block.b[(k * shape.n + i) * shape.nrhs + c] = static_cast<T>(sum) * unit;
-        }
     solve(*solver_, block);
     for (std::int64_t k = 0; k < 2; ++k) {
       ASSERT_EQ(block.info[k], 0);
@@ -202,14 +209,7 @@ TEST_P(SpdSolverProperties, IntegersTimesTheSmallestNumberComeOutExactly) {
 TEST_P(SpdSolverProperties, IntegerSolutionsTimesTheSmallestNumberComeOutExactly) {
   for_all_shapes({1, 4}, [this]<class T>(T, const SpdShape& shape) {
     constexpr T unit = std::numeric_limits<T>::denorm_min();
-    SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, 2);
-    for (std::int64_t k = 0; k < 2; ++k)
-      for (int i = 0; i < shape.n; ++i)
-        for (int c = 0; c < shape.nrhs; ++c) {
-          int sum = 0;
-          for (int j = 0; j < shape.n; ++j) sum += (std::min(i, j) + 1) * (j % 5 - 2 + c);
-          block.b[(k * shape.n + i) * shape.nrhs + c] = static_cast<T>(sum) * unit;
-        }
+    SpdBlock<T> block = integer_systems<T>(shape, unit);
     solve(*solver_, block);
     for (std::int64_t k = 0; k < 2; ++k) {
       ASSERT_EQ(block.info[k], 0);
