@@ -81,7 +81,7 @@ Step eigen_step(const std::shared_ptr<HostPlanes<T>>& planes) {
 
 /// The one place that calls the cpu backend.
 template <class T>
-Step backend_step(const std::shared_ptr<HostPlanes<T>>& planes, const DirectSumLanes& lanes, unsigned threads) {
+Step backend_step(const std::shared_ptr<HostPlanes<T>>& planes, const DirectSumKernels& lanes, unsigned threads) {
   const std::shared_ptr<Potential> backend = make_cpu_potential(threads, lanes);
   const std::string of_threads = threads == 1 ? "one thread" : std::to_string(threads) + " threads";
   return host_step<T>(
@@ -94,7 +94,7 @@ Step backend_step(const std::shared_ptr<HostPlanes<T>>& planes, const DirectSumL
 
 std::vector<Step> host_potential_steps(std::int64_t edge, std::int64_t charges, std::int64_t planes) {
   const auto some = std::make_shared<HostPlanes<float>>(edge, charges, planes);
-  std::vector<Step> steps{eigen_step(some), backend_step(some, *supported_direct_sum_lanes().front(), 1)};
+  std::vector<Step> steps{eigen_step(some), backend_step(some, *supported_direct_sum_kernels().front(), 1)};
   for (Step& step : steps) {
     step.part = some->part();
     step.idea += ", on " + std::to_string(some->plane_count()) + " of the planes";
@@ -109,7 +109,7 @@ Ladder host_potential_ladder(std::int64_t edge, std::int64_t charges, std::int64
   ladder.title = "potential on the host, " + std::to_string(some->plane_count()) + " planes of a " +
                  std::to_string(edge) + "^3 lattice, " + std::to_string(charges) + " charges, " +
                  (sizeof(T) == 4 ? "float32" : "float64");
-  const std::vector<const DirectSumLanes*> lanes = supported_direct_sum_lanes();
+  const std::vector<const DirectSumKernels*> lanes = supported_direct_sum_kernels();
   ladder.note = "Host: " + std::to_string(hardware_threads()) + " threads, " + lanes.front()->name +
                 ". By the host's clock, data in host memory.";
   ladder.unit = "pairs";

@@ -9,10 +9,10 @@
 namespace smallbatch {
 
 namespace {
-const DirectSumLanes& lanes_for(InstructionSet wanted) {
-  const std::vector<const DirectSumLanes*> usable = supported_direct_sum_lanes();
+const DirectSumKernels& lanes_for(InstructionSet wanted) {
+  const std::vector<const DirectSumKernels*> usable = supported_direct_sum_kernels();
   std::vector<std::string_view> names;
-  for (const DirectSumLanes* lanes : usable) names.emplace_back(lanes->name);
+  for (const DirectSumKernels* lanes : usable) names.emplace_back(lanes->name);
   return *usable[chosen_instruction_set(wanted, names)];
 }
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "physics/direct_sum_lanes.hpp"
+#include "physics/cpu/kernels.hpp"
 #include "physics/potential.hpp"
 
 namespace smallbatch {
@@ -23,7 +23,7 @@ class PotentialOf : public Potential {
 };
 
 std::unique_ptr<Potential> make_cuda_potential(int device);
-std::unique_ptr<Potential> make_cpu_potential(unsigned threads, const DirectSumLanes& lanes);
+std::unique_ptr<Potential> make_cpu_potential(unsigned threads, const DirectSumKernels& lanes);
 std::unique_ptr<Potential> make_reference_potential(unsigned threads);
 
 }  // namespace smallbatch

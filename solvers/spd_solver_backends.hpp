@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "solvers/ldlt_lanes.hpp"
+#include "solvers/cpu/kernels.hpp"
 #include "solvers/spd_solver.hpp"
 
 namespace smallbatch {

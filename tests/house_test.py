@@ -20,8 +20,8 @@ MAY_INCLUDE = {
 DOORS = {
     r"hdf5\.h": r"io/.*\.cpp|io/hdf5_\w+\.hpp|tests/io/.*",
     r"CLI/.*": r"app/options\.cpp",
-    r"Eigen/.*": r".*_reference\.cpp|bench/eigen_\w+\.cpp|tests/.*",
-    r"cuda_runtime(_api)?\.h": r"core/device_cuda\.[hc]pp|.*_cuda(_test)?\.[hc]pp|.*\.cuh?|(tests/)?bench/.*",
+    r"Eigen/.*": r"(solvers|physics)/reference/.*|bench/eigen_\w+\.cpp|tests/.*",
+    r"cuda_runtime(_api)?\.h": r"core/device_cuda\.[hc]pp|(solvers|physics)/(cuda/.*|\w+\.cuh)|.*_cuda_test\.cpp|(tests/)?bench/.*",
     r"png\.h": r"io/.*\.cpp|tests/io/.*",
     r"zlib\.h": r"io/chunk_filters\.cpp|tests/.*",
     r"spdlog/.*": r"(tests/)?app/.*",
@@ -59,6 +59,21 @@ def test_includes_keep_the_rules(name, text):
         for third_party, door in DOORS.items():
             if re.fullmatch(third_party, target):
                 assert re.fullmatch(door, name), f"{name} includes {target}, whose door is {door}"
+
+
+def test_wings_know_no_other_wing():
+    """Of solvers/ and physics/: cpu, cuda and reference share what lies on top of the room, and nothing else; into a
+    wing look its own files, the list of backends on top, benchmarks and tests."""
+    wings = 0
+    for name, text in FILES:
+        place = name.split("/")
+        for _, target in includes(text):
+            wing = re.match(r"(solvers|physics)/(cpu|cuda|reference)/", target)
+            if not wing or place[0] in ("bench", "tests") or re.fullmatch(r"\w+/\w+_backends\.hpp", name):
+                continue
+            wings += 1
+            assert place[:2] == [wing[1], wing[2]], f"{name} includes {target}, of another wing"
+    assert wings > 40
 
 
 @pytest.mark.parametrize("name,text", FILES, ids=[name for name, _ in FILES])

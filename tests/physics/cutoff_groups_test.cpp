@@ -1,5 +1,5 @@
 // Which partial sums of charges a cut-off keeps.
-#include "physics/cutoff_groups.hpp"
+#include "physics/cpu/cutoff_groups.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "physics/charge_sets.hpp"
-#include "physics/partial_sums.hpp"
+#include "physics/cpu/partial_sums.hpp"
 
 namespace smallbatch {
 namespace {

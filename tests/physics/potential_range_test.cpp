@@ -137,7 +137,7 @@ TEST_P(PotentialRange, SofteningsLongerThanTheCutoffFollowThemToo) {
 }
 
 TEST(PotentialRangeOfLanes, SofteningsOfEverySizeFollowTheClosedForms) {
-  for (const DirectSumLanes* const lanes : supported_direct_sum_lanes())
+  for (const DirectSumKernels* const lanes : supported_direct_sum_kernels())
     for (const double softening : softenings)
       for (const double cutoff : {0.0, 2.5})
         for_both_precisions(

@@ -1,0 +1,317 @@
+// The body of the CPU's inner loops, written once and compiled per instruction set. Include it in
+// kernels_<set>.cpp only.
+//
+// With rho^2 = r^2 + eps^2 and w = 1 - min(r^2/c^2, 1), a charge contributes
+//     V: q/rho w^2,   E: (p - s) q/rho w (w/rho^2 + 4/c^2)
+// and without a cut-off q/rho and (p - s) q/rho^3. What is asked for is a template argument, so no loop over charges
+// holds a branch. A charge beyond c contributes exactly 0, so leaving out whole partial sums of such charges changes no
+// bit.
+//
+// Everything here has internal linkage, and nothing inline from the standard library is used: a function with external
+// linkage compiled with AVX-512 could be the copy that the linker keeps for the whole program.
+//
+// A Lanes type names the set's vectors of float and double (GCC vector types, so that + - * and ?: work), its inverse
+// square roots, its smaller of two vectors, and whether any lane of a comparison of doubles is true.
+#pragma once
+
+#include "physics/cpu/kernels.hpp"
+#include "physics/cpu/partial_sums.hpp"
+
+namespace smallbatch {
+namespace {
+
+template <class Vector, class T>
+Vector load(const T* from) {
+  Vector v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return v;
+}
+template <class Vector, class T>
+void store(T* to, Vector v) {
+  __builtin_memcpy(to, &v, sizeof(v));
+}
+
+std::int64_t end_of(std::int64_t begin, std::int64_t length, std::int64_t most) {
+  return most - begin < length ? most : begin + length;
+}
+
+// From an estimate y of 1/sqrt(a) to a better one, with e = 1 - a y^2.
+/// Newton's: leaves 3/8 e^2.
+template <class T, class Vector>
+Vector second_order_step(Vector a, Vector y) {
+  const Vector e = T{1} - (a * y) * y;
+  return y + (y * e) * T{0.5};
+}
+/// Leaves 5/16 e^3.
+template <class T, class Vector>
+Vector third_order_step(Vector a, Vector y) {
+  const Vector e = T{1} - (a * y) * y;
+  return y + (y * e) * (T{0.5} + T{0.375} * e);
+}
+
+/// The numbers of an interaction that a term needs.
+template <class T>
+struct Constants {
+  T softening2, inverse_cutoff2;  ///< eps^2, 1/c^2
+
+  explicit Constants(const Interaction& interaction) {
+    const double c2 = interaction.cutoff * interaction.cutoff;
+    softening2 = static_cast<T>(interaction.softening * interaction.softening);
+    inverse_cutoff2 = static_cast<T>(c2 > 0 ? 1 / c2 : 0);
+  }
+};
+
+/// V alone, or V and the three components of E.
+template <bool field>
+inline constexpr int values_of = field ? 4 : 1;
+
+/// Adds what a charge q (one for all lanes, or one for each) at displacement (dx, dy, dz) contributes to sums[0 ..
+/// values).
+template <class Lanes, bool field, bool truncated, class Charge, class Vector, class T>
+[[gnu::always_inline]] inline void add_term(Vector (&sums)[values_of<field>], Charge q, Vector dx, Vector dy, Vector dz,
+                                            Vector r2, Vector rho2, const Constants<T>& constants) {
+  const Vector one = Vector{} + T{1};
+  const Vector reciprocal = Lanes::inverse_sqrt(rho2), along = q * reciprocal;
+  [[maybe_unused]] const Vector w = truncated ? one - Lanes::smaller(r2 * constants.inverse_cutoff2, one) : Vector{};
+  if constexpr (truncated)
+    sums[0] += along * (w * w);
+  else
+    sums[0] += along;
+  if constexpr (field) {
+    if constexpr (sizeof(T) == 4) {
+      Vector per_rho2 = reciprocal * reciprocal;
+      if constexpr (truncated) per_rho2 = w * (w * per_rho2 + 4 * constants.inverse_cutoff2);
+      const Vector factor = along * per_rho2;
+      sums[1] += dx * factor;
+      sums[2] += dy * factor;
+      sums[3] += dz * factor;
+    } else {  // 1/rho^3 could underflow where q/rho^2 does not
+      Vector factor = along * reciprocal;
+      if constexpr (truncated) factor = q * (w * (w * (reciprocal * reciprocal) + 4 * constants.inverse_cutoff2));
+      sums[1] += (dx * reciprocal) * factor;
+      sums[2] += (dy * reciprocal) * factor;
+      sums[3] += (dz * reciprocal) * factor;
+    }
+  }
+}
+
+/// Several vectors of targets side by side, and what has been summed for them.
+template <class Lanes, bool field>
+struct SingleBlock {
+  using Float = typename Lanes::Float;
+  using Mask = decltype(Float{} < Float{});
+  static constexpr int width = sizeof(Float) / sizeof(float);
+  // Several vectors reuse each charge and hide the latency of the square root, as far as the registers go.
+  static constexpr int vectors = field ? Lanes::float_vectors / 2 : Lanes::float_vectors;
+  Float x[vectors], y[vectors], z[vectors];
+  Mask own[vectors];
+};
+
+/// How the targets of a call lie: in a row of a lattice, which share y and z; on a lattice; or anywhere, where one may
+/// be a charge itself.
+enum class Lie { row, lattice, scattered };
+
+/// One partial sum: charges begin .. end-1. `nearest` becomes the smallest rho^2. A row has the same bits as a lattice:
+/// what it computes once for all its targets is computed in the same order.
+template <class Lanes, bool field, bool truncated, Lie lie, bool leave_own_out>
+[[gnu::always_inline]] inline void add_charges(
+    const SingleCharges& charges, std::int64_t begin, std::int64_t end, const SingleBlock<Lanes, field>& block,
+    const Constants<float>& constants,
+    typename Lanes::Float (&partial)[SingleBlock<Lanes, field>::vectors][values_of<field>],
+    typename Lanes::Float (&nearest)[SingleBlock<Lanes, field>::vectors]) {
+  using Float = typename Lanes::Float;
+  using Mask = typename SingleBlock<Lanes, field>::Mask;
+  constexpr int vectors = SingleBlock<Lanes, field>::vectors, values = values_of<field>;
+  const Float nothing = {}, far = nothing + 0x1p100F;
+  for (std::int64_t group_begin = begin; group_begin < end; group_begin += charges_per_group) {
+    const std::int64_t group_end = end_of(group_begin, charges_per_group, end);
+    Float group[vectors][values] = {};
+    for (std::int64_t i = group_begin; i < group_end; ++i) {
+      [[maybe_unused]] float row_dyz2;
+      if constexpr (lie == Lie::row) {
+        const float row_dy = block.y[0][0] - charges.y[i], row_dz = block.z[0][0] - charges.z[i];
+        row_dyz2 = row_dy * row_dy + (row_dz * row_dz + constants.softening2);
+      }
+      for (int v = 0; v < vectors; ++v) {
+        const Float dx = block.x[v] - charges.x[i];
+        Float dy = {}, dz = {}, r2, rho2;
+        if constexpr (lie != Lie::row) {
+          dy = block.y[v] - charges.y[i];
+          dz = block.z[v] - charges.z[i];
+        }
+        if constexpr (lie == Lie::row) {
+          static_assert(!truncated && !field);
+          r2 = rho2 = dx * dx + row_dyz2;
+        } else if constexpr (truncated) {
+          r2 = dx * dx + (dy * dy + dz * dz);
+          rho2 = r2 + constants.softening2;
+        } else {
+          r2 = rho2 = dx * dx + (dy * dy + (dz * dz + constants.softening2));
+        }
+        if constexpr (leave_own_out) {
+          const Mask is_own = block.own[v] == Mask{} + static_cast<std::int32_t>(i);
+          const Float q = is_own ? nothing : nothing + charges.q[i];
+          rho2 = is_own ? far : rho2;
+          add_term<Lanes, field, truncated>(group[v], q, dx, dy, dz, r2, rho2, constants);
+        } else {
+          add_term<Lanes, field, truncated>(group[v], charges.q[i], dx, dy, dz, r2, rho2, constants);
+        }
+        if constexpr (lie == Lie::scattered) nearest[v] = Lanes::smaller(nearest[v], rho2);
+      }
+    }
+    for (int v = 0; v < vectors; ++v)
+      for (int value = 0; value < values; ++value) partial[v][value] += group[v][value];
+  }
+}
+
+template <class Lanes, bool field, bool truncated, Lie lie>
+void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const SingleTargets& targets,
+                   const Interaction& interaction, SingleSums& sums) {
+  using Block = SingleBlock<Lanes, field>;
+  using Float = typename Block::Float;
+  using Mask = typename Block::Mask;
+  constexpr int width = Block::width, vectors = Block::vectors, values = values_of<field>;
+  static_assert(targets_per_call % (width * vectors) == 0);
+  const Constants<float> constants(interaction);
+  const std::int64_t partial_sums =
+      listed.list ? listed.count : (charges.count + charges_per_partial_sum - 1) / charges_per_partial_sum;
+  for (int first = 0; first < targets.count; first += width * vectors) {
+    Block block;
+    Mask near[vectors] = {};
+    for (int v = 0; v < vectors; ++v) {
+      block.x[v] = load<Float>(targets.x + first + v * width);
+      block.y[v] = load<Float>(targets.y + first + v * width);
+      block.z[v] = load<Float>(targets.z + first + v * width);
+      if constexpr (lie == Lie::scattered) block.own[v] = load<Mask>(targets.own + first + v * width);
+    }
+    double total[values][width * vectors] = {};
+    for (std::int64_t k = 0; k < partial_sums; ++k) {
+      const std::int64_t sum = listed.list ? listed.list[k] : k, begin = sum * charges_per_partial_sum;
+      const std::int64_t end = end_of(begin, charges_per_partial_sum, charges.count);
+      Float partial[vectors][values] = {}, nearest[vectors];
+      for (int v = 0; v < vectors; ++v) nearest[v] = Float{} + 0x1p100F;
+      if (lie == Lie::scattered && begin <= targets.last_own && end > targets.first_own)
+        add_charges<Lanes, field, truncated, lie, true>(charges, begin, end, block, constants, partial, nearest);
+      else
+        add_charges<Lanes, field, truncated, lie, false>(charges, begin, end, block, constants, partial, nearest);
+      for (int v = 0; v < vectors; ++v) {
+        if constexpr (lie == Lie::scattered) near[v] |= nearest[v] < Float{} + charges.near_squared[sum];
+        for (int value = 0; value < values; ++value)
+          for (int lane = 0; lane < width; ++lane)
+            total[value][v * width + lane] += static_cast<double>(partial[v][value][lane]);
+      }
+    }
+    __builtin_memcpy(sums.potential + first, total[0], sizeof(total[0]));
+    for (int axis = 1; axis < values; ++axis)
+      __builtin_memcpy(sums.field[axis - 1] + first, total[axis], sizeof(total[axis]));
+    for (int v = 0; v < vectors; ++v) store(sums.near + first + v * width, near[v]);
+  }
+}
+
+template <class Lanes, bool field, bool truncated, bool leave_own_out>
+void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const DoubleTargets& targets,
+                   const Interaction& interaction, double singular_distance, DoubleSums& sums) {
+  using Double = typename Lanes::Double;
+  using Mask = decltype(Double{} < Double{});
+  constexpr int width = sizeof(Double) / sizeof(double), values = values_of<field>;
+  const double singular_distance_squared = singular_distance * singular_distance;
+  const Double none = {}, one = none + 1.0;
+  const Constants<double> constants(interaction);
+  const std::int64_t partial_sums =
+      listed.list ? listed.count : (charges.count + charges_per_partial_sum - 1) / charges_per_partial_sum;
+  for (int first = 0; first < targets.count; first += width) {
+    const Double x = load<Double>(targets.x + first), x_low = load<Double>(targets.x_low + first);
+    const Double y = load<Double>(targets.y + first), y_low = load<Double>(targets.y_low + first);
+    const Double z = load<Double>(targets.z + first), z_low = load<Double>(targets.z_low + first);
+    const Mask own = leave_own_out ? load<Mask>(targets.own + first) : Mask{};
+    Double total[values] = {}, total_low[values] = {}, net = {}, magnitude = {};
+    for (std::int64_t k = 0; k < partial_sums; ++k) {
+      const std::int64_t begin = (listed.list ? listed.list[k] : k) * charges_per_partial_sum;
+      const std::int64_t end = end_of(begin, charges_per_partial_sum, charges.count);
+      for (std::int64_t group_begin = begin; group_begin < end; group_begin += charges_per_group) {
+        const std::int64_t group_end = end_of(group_begin, charges_per_group, end);
+        Double group[values] = {};
+        for (std::int64_t i = group_begin; i < group_end; ++i) {
+          const Double dx = (x - charges.x[i]) + (x_low - charges.x_low[i]);
+          const Double dy = (y - charges.y[i]) + (y_low - charges.y_low[i]);
+          const Double dz = (z - charges.z[i]) + (z_low - charges.z_low[i]);
+          const Double r2 = dx * dx + (dy * dy + dz * dz);
+          Double q = none + charges.q[i], rho2 = r2 + constants.softening2;
+          Mask left_out = r2 < singular_distance_squared;
+          if constexpr (leave_own_out) {
+            const Mask is_own = own == Mask{} + i;
+            q = is_own ? none : q;
+            left_out |= is_own;
+          }
+          if (Lanes::any(left_out)) {  // rare
+            net += left_out ? q : none;
+            magnitude += left_out ? (q < none ? -q : q) : none;
+            // A charge of 0 at any distance adds nothing.
+            q = left_out ? none : q;
+            rho2 = left_out ? one : rho2;
+          }
+          add_term<Lanes, field, truncated>(group, q, dx, dy, dz, r2, rho2, constants);
+        }
+        for (int value = 0; value < values; ++value) {
+          // total + total_low += group, without loss (Knuth's two-sum)
+          const Double sum = total[value] + group[value], gained = sum - total[value];
+          total_low[value] += (total[value] - (sum - gained)) + (group[value] - gained);
+          total[value] = sum;
+        }
+      }
+    }
+    store(sums.potential + first, total[0] + total_low[0]);
+    for (int axis = 1; axis < values; ++axis) store(sums.field[axis - 1] + first, total[axis] + total_low[axis]);
+    store(sums.net + first, net);
+    store(sums.magnitude + first, magnitude);
+  }
+}
+
+template <class Lanes, bool field, bool truncated>
+constexpr auto single_by_targets(Lie lie) {
+  if (lie == Lie::scattered) return sum_single_of<Lanes, field, truncated, Lie::scattered>;
+  if constexpr (!truncated && !field)  // the others gain nothing
+    if (lie == Lie::row) return sum_single_of<Lanes, field, truncated, Lie::row>;
+  return sum_single_of<Lanes, field, truncated, Lie::lattice>;
+}
+Lie lie_of(const SingleCharges& charges, const SingleTargets& targets) {
+  if (charges.near_squared != nullptr) return Lie::scattered;
+  for (int i = 1; i < targets.count; ++i)
+    if (targets.y[i] != targets.y[0] || targets.z[i] != targets.z[0]) return Lie::lattice;
+  return Lie::row;
+}
+template <class Lanes, bool field, bool truncated>
+constexpr auto double_by_targets(bool leave_own_out) {
+  return leave_own_out ? sum_double_of<Lanes, field, truncated, true> : sum_double_of<Lanes, field, truncated, false>;
+}
+
+template <class Lanes>
+void sum_single(const SingleCharges& charges, const ListedSums& listed, const SingleTargets& targets,
+                const Interaction& interaction, SingleSums& sums) {
+  const Lie lie = lie_of(charges, targets);
+  const bool truncated = interaction.cutoff > 0;
+  const auto sum =
+      interaction.field
+          ? (truncated ? single_by_targets<Lanes, true, true>(lie) : single_by_targets<Lanes, true, false>(lie))
+          : (truncated ? single_by_targets<Lanes, false, true>(lie) : single_by_targets<Lanes, false, false>(lie));
+  sum(charges, listed, targets, interaction, sums);
+}
+
+template <class Lanes>
+void sum_double(const DoubleCharges& charges, const ListedSums& listed, const DoubleTargets& targets,
+                const Interaction& interaction, double singular_distance, DoubleSums& sums) {
+  const bool own = targets.leave_own_out, truncated = interaction.cutoff > 0;
+  const auto sum =
+      interaction.field
+          ? (truncated ? double_by_targets<Lanes, true, true>(own) : double_by_targets<Lanes, true, false>(own))
+          : (truncated ? double_by_targets<Lanes, false, true>(own) : double_by_targets<Lanes, false, false>(own));
+  sum(charges, listed, targets, interaction, singular_distance, sums);
+}
+
+template <class Lanes>
+constexpr DirectSumKernels lanes_of(const char* name) {
+  return {name, sum_single<Lanes>, sum_double<Lanes>};
+}
+
+}  // namespace
+}  // namespace smallbatch

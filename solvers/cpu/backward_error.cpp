@@ -1,0 +1,98 @@
+#include "solvers/cpu/backward_error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace smallbatch {
+
+namespace {
+
+/// 2^-e for a magnitude of 2^e: exact, and finite for any.
+double normalizer_of(double magnitude) {
+  int exponent = 0;
+  std::frexp(magnitude, &exponent);
+  return std::ldexp(1.0, std::min(1020, -exponent));
+}
+
+/// b times two powers of two: no bit is lost on the way, where one of them is large and the other small.
+double with_factors(double b, double a_factor, double x_factor) {
+  const double product = a_factor * x_factor;
+  const bool normal = product >= 0x1p-1022 && product <= 0x1p1023;
+  return normal ? b * product : b * a_factor * x_factor;
+}
+
+/// A sum in twice the precision of its terms.
+template <class T>
+struct WideSum;
+template <>
+struct WideSum<float> {
+  double sum = 0;
+  void subtract(double a, double x) { sum -= a * x; }  // the product is exact
+  [[nodiscard]] double value() const { return sum; }
+};
+template <>
+struct WideSum<double> {
+  double sum = 0, lost = 0;
+  void subtract(double a, double x) {
+    const double product = -a * x, before = sum;
+    sum += product;
+    const double added = sum - before;
+    lost += ((before - (sum - added)) + (product - added)) + std::fma(-a, x, -product);
+  }
+  [[nodiscard]] double value() const { return sum + lost; }
+};
+
+}  // namespace
+
+template <class T>
+double backward_error_of(const SpdShape& shape, const T* a, const T* b, const T* x, std::int64_t x_distance) {
+  const int n = shape.n, columns = shape.wants_inverse() ? n : shape.nrhs;
+  const auto element = [&](int i, int j) -> double {
+    const int row = std::max(i, j), column = std::min(i, j);
+    return shape.storage == Storage::dense         ? a[i * n + j]
+           : shape.storage == Storage::dense_lower ? a[row * n + column]
+                                                   : a[row * (row + 1) / 2 + column];
+  };
+  const auto solution = [&](int i, int c) -> double { return x[(i * std::int64_t{columns} + c) * x_distance]; };
+
+  double largest = 0, norm_a = 0;
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) largest = std::max(largest, std::abs(element(i, j)));
+  const double a_factor = normalizer_of(largest);
+  for (int j = 0; j < n; ++j) {
+    double sum = 0;
+    for (int i = 0; i < n; ++i) sum += std::abs(element(i, j) * a_factor);
+    norm_a = std::max(norm_a, sum);
+  }
+  const auto largest_of = [&](int first, int last) {
+    double magnitude = 0;
+    for (int c = first; c < last; ++c)
+      for (int i = 0; i < n; ++i) magnitude = std::max(magnitude, std::abs(solution(i, c)));
+    return magnitude;
+  };
+  // The columns of an inverse are scaled alike: its norm is the largest of theirs.
+  double x_factor = shape.wants_inverse() ? normalizer_of(largest_of(0, n)) : 0;
+  double worst = 0, worst_residual = 0, norm_inverse = 0;
+  for (int c = 0; c < columns; ++c) {
+    if (!shape.wants_inverse()) x_factor = normalizer_of(largest_of(c, c + 1));
+    double norm_x = 0, norm_r = 0;
+    for (int i = 0; i < n; ++i) {
+      const double right = shape.wants_inverse() ? (i == c ? 1 : 0) : b[i * std::int64_t{columns} + c];
+      WideSum<T> residual{with_factors(right, a_factor, x_factor)};
+      for (int j = 0; j < n; ++j) residual.subtract(element(i, j) * a_factor, solution(j, c) * x_factor);
+      norm_r += std::abs(residual.value());
+      norm_x += std::abs(solution(i, c) * x_factor);
+    }
+    if (norm_r != 0) worst = std::max(worst, norm_r / (norm_a * norm_x));
+    worst_residual = std::max(worst_residual, norm_r);
+    norm_inverse = std::max(norm_inverse, norm_x);
+  }
+  if (!shape.wants_inverse()) return worst;
+  return worst_residual == 0 ? 0 : worst_residual / (norm_a * norm_inverse);
+}
+
+template double backward_error_of(const SpdShape&, const float*, const float*, const float*, std::int64_t);
+template double backward_error_of(const SpdShape&, const double*, const double*, const double*, std::int64_t);
+
+}  // namespace smallbatch

@@ -1,0 +1,52 @@
+// The cpu kernels as named objects: one table per instruction set, all compiled into every binary of a processor family
+// and chosen at run time. The files that fill the tables share one body, kernels_body.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/batch.hpp"
+#include "solvers/spd_solver.hpp"
+
+namespace smallbatch {
+
+/// Systems to solve and where the results go, with every stride and the method resolved.
+template <class T>
+struct LdltTask {
+  int n;
+  int nrhs;
+  bool inverse;  ///< A^-1 is the solution; nrhs is 0 then, as it is for the determinant alone
+  Storage storage;
+  SpdMethod method;  ///< never automatic
+  std::int64_t count;
+  const T* a;
+  const T* b;
+  std::int64_t a_step, b_step;
+  SpdSolution<T> solution;  ///< its stride resolved, too
+  void* workspace;          ///< workspace_size(task) bytes, aligned to ldlt_alignment
+};
+
+template <class T>
+struct LdltKernel {
+  int lanes;  ///< systems that are solved together, one per SIMD lane
+  std::size_t (*workspace_size)(const LdltTask<T>& task);
+  void (*solve)(const LdltTask<T>& task);
+};
+
+struct LdltKernels {
+  const char* name;  ///< "avx512", "avx2", "baseline"
+  LdltKernel<float> float32;
+  LdltKernel<double> float64;
+};
+
+inline constexpr std::size_t ldlt_alignment = 64;
+
+/// What this processor can run, best first; baseline is always the last.
+std::vector<LdltKernels> usable_ldlt_kernels();
+
+extern const LdltKernels ldlt_baseline;
+extern const LdltKernels ldlt_avx2;    ///< x86-64 only
+extern const LdltKernels ldlt_avx512;  ///< x86-64 only
+
+}  // namespace smallbatch

@@ -1,0 +1,70 @@
+// What every instruction set compiles: a task, group after group.
+//
+// This file and those that it includes from this room are compiled once per instruction set with that set's flags.
+// Everything in them therefore has internal linkage and calls no inline function from elsewhere: the linker keeps one
+// copy of those for the whole program, and it could be one that the processor cannot run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "solvers/cpu/kernels.hpp"
+#include "solvers/cpu/group.hpp"
+#include "solvers/cpu/refinement.hpp"
+
+namespace smallbatch {
+namespace {
+
+/// Refinement is of solutions alone.
+template <class T>
+bool refines(const LdltTask<T>& task) {
+  return task.method == SpdMethod::mixed && task.nrhs > 0;
+}
+
+/// The systems that come after `first + systems`, up to as many more.
+template <class T>
+Prefetch<T> prefetch_after(const LdltTask<T>& task, std::int64_t first, int systems, std::int64_t matrix_size,
+                           int shares) {
+  const std::int64_t begin = first + systems, left = task.count - begin;
+  if (left <= 0) return {task.a, 0, 0, matrix_size, shares};
+  return {task.a + begin * task.a_step, task.a_step, left < systems ? static_cast<int>(left) : systems, matrix_size,
+          shares};
+}
+
+template <class T, int W, int Columns>
+void solve_in_lanes(const LdltTask<T>& task) {
+  Carver carver(task.workspace);
+  const auto used = [&task](std::int64_t first, int systems) {
+    return task.count - first < systems ? static_cast<int>(task.count - first) : systems;
+  };
+  if (refines(task)) {
+    using R = Refinement<T, W, Columns>;
+    R refinement(task, carver, typename FirstIndices<R::groups>::Type{});
+    for (std::int64_t first = 0; first < task.count; first += R::systems)
+      refinement.solve(first, used(first, R::systems));
+    return;
+  }
+  Group<T, W, Columns> group(task, carver);
+  for (std::int64_t first = 0; first < task.count; first += W) {
+    Prefetch<T> prefetch =
+        prefetch_after(task, first, W, group.matrix_size, Elimination<T, W, Columns>::tile_count(task.n));
+    group.load(first, used(first, W));
+    group.solve(prefetch);
+    group.write(first, used(first, W));
+  }
+}
+
+template <class T, int W, int Columns>
+std::size_t workspace_size_in_lanes(const LdltTask<T>& task) {
+  Carver carver(nullptr);
+  if (refines(task)) {
+    using R = Refinement<T, W, Columns>;
+    const R refinement(task, carver, typename FirstIndices<R::groups>::Type{});
+  } else {
+    const Group<T, W, Columns> group(task, carver);
+  }
+  return static_cast<std::size_t>(carver.taken());
+}
+
+}  // namespace
+}  // namespace smallbatch

@@ -1,0 +1,277 @@
+// In double precision and with symmetric pivoting, whatever the method and the type: an elimination of a nearly
+// semidefinite matrix in the order of its rows may multiply the rounding of its elements without limit, and then its
+// pivots say nothing (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", section 10.3).
+#include "solvers/cpu/pivot_repair.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "solvers/cpu/backward_error.hpp"
+#include "solvers/spd_solver.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+using Row = std::array<double, max_system_size>;
+using Square = std::array<Row, max_system_size>;
+using Exponents = std::array<int, max_system_size>;
+
+/// S (A + diag(e)) S = L D L^T up to the order of the rows, with S = diag(2^half) such that the diagonal of S A S lies
+/// in [1, 4). Row i of a vector stays in place i; column k of L is that of the k-th pivot, and 0 where rows are done.
+class NearbyFactors {
+ public:
+  template <class T>
+  NearbyFactors(const SpdShape& shape, const T* a, double floor) : n_(shape.n) {
+    const bool packed = shape.storage == Storage::packed_lower;
+    const auto element = [&](int i, int j) -> double { return a[packed ? i * (i + 1) / 2 + j : i * n_ + j]; };
+    for (int i = 0; i < n_; ++i) {
+      if (!(element(i, i) > 0)) {
+        failed_ = i + 1;
+        return;
+      }
+      half_[i] = -(std::ilogb(element(i, i)) >> 1);
+    }
+    Square s{};
+    for (int i = 0; i < n_; ++i)
+      for (int j = 0; j <= i; ++j) s[i][j] = s[j][i] = std::ldexp(element(i, j), half_[i] + half_[j]);
+    double largest = 0;
+    for (int i = 0; i < n_; ++i) largest = std::max(largest, element(i, i));
+    factor(s, floor, spd_used_floor<T>(0, n_) * largest);
+  }
+
+  /// 0, or the row, counted from 1, whose diagonal element is not positive or would have to grow by more than is
+  /// allowed.
+  [[nodiscard]] int failed() const { return failed_; }
+  [[nodiscard]] std::int32_t repaired() const { return repaired_; }
+  [[nodiscard]] double perturbation() const { return perturbation_; }
+  /// The exponent of row i of S, and what was added to its diagonal element in S A S.
+  [[nodiscard]] int half(int i) const { return half_[i]; }
+  [[nodiscard]] double added(int i) const { return added_[i]; }
+
+  [[nodiscard]] double smallest_pivot() const {
+    double smallest = infinity;
+    for (int k = 0; k < n_; ++k) smallest = std::min(smallest, std::ldexp(pivot_[k], -2 * half_[order_[k]]));
+    return smallest;
+  }
+  [[nodiscard]] double log_determinant() const {
+    double sum = 0;
+    int exponent = 0;
+    for (int k = 0; k < n_; ++k) {
+      sum += std::log(pivot_[k]);
+      exponent -= 2 * half_[order_[k]];
+    }
+    return sum + exponent * 0.693147180559945309417;  // ln 2
+  }
+
+  /// Of the right-hand side 2^exponent b: the solution 2^exponent x, row by row.
+  void solve(Row& b, Exponents& exponent) const {
+    constexpr int none = std::numeric_limits<int>::min();
+    int top = none;
+    for (int i = 0; i < n_; ++i)
+      if (b[i] != 0) top = std::max(top, std::ilogb(b[i]) + half_[i]);
+    if (top == none) top = 0;
+    for (int i = 0; i < n_; ++i) b[i] = std::ldexp(b[i], half_[i] - top);
+    for (int k = 0; k < n_; ++k) {
+      const double known = b[order_[k]];
+      for (int i = 0; i < n_; ++i) b[i] -= l_[k][i] * known;
+    }
+    for (int k = n_ - 1; k >= 0; --k) {
+      double sum = b[order_[k]] / pivot_[k];
+      for (int i = 0; i < n_; ++i) sum -= l_[k][i] * b[i];
+      b[order_[k]] = sum;
+    }
+    for (int i = 0; i < n_; ++i) exponent[i] = half_[i] + top;
+  }
+
+  /// The inverse of S (A + diag(e)) S: Y D^-1 Y^T with L^T Y = I.
+  void invert(Square& inverse) const {
+    inverse = {};
+    for (int c = 0; c < n_; ++c) {
+      Row y{};
+      y[order_[c]] = 1;
+      for (int k = c - 1; k >= 0; --k) {
+        double sum = 0;
+        for (int i = 0; i < n_; ++i) sum -= l_[k][i] * y[i];
+        y[order_[k]] = sum;
+      }
+      for (int i = 0; i < n_; ++i) {
+        const double scaled = y[i] / pivot_[c];
+        for (int j = 0; j <= i; ++j) inverse[i][j] += scaled * y[j];
+      }
+    }
+    for (int i = 0; i < n_; ++i)
+      for (int j = 0; j < i; ++j) inverse[j][i] = inverse[i][j];
+  }
+
+ private:
+  /// The next pivot: the first row that is not done yet and whose diagonal element is nearly the largest, as a fraction
+  /// of what it was; or the first row of all, once the largest is below the floor.
+  [[nodiscard]] int next_pivot(const Square& s, const Row& diagonal, const std::array<bool, max_system_size>& done,
+                               double floor, bool& raising) const {
+    double largest = -infinity;
+    for (int i = 0; i < n_; ++i)
+      if (!done[i]) largest = std::max(largest, s[i][i] / diagonal[i]);
+    raising = raising || !(largest >= floor);
+    for (int i = 0; i < n_; ++i)
+      if (!done[i] && (raising || s[i][i] / diagonal[i] >= spd_nearly_largest * largest)) return i;
+    return -1;
+  }
+
+  /// `rounding`: what the elements of A may be wrong by, on its own scale.
+  void factor(Square& s, double floor, double rounding) {
+    Row diagonal{};
+    for (int i = 0; i < n_; ++i) diagonal[i] = s[i][i];
+    std::array<bool, max_system_size> done{};
+    bool raising = false;
+    for (int k = 0; k < n_; ++k) {
+      const int row = order_[k] = next_pivot(s, diagonal, done, floor, raising);
+      pivot_[k] = s[row][row];
+      if (raising) {
+        ++repaired_;
+        pivot_[k] = floor * diagonal[row];
+        for (int i = 0; i < n_; ++i)
+          if (!done[i] && i != row) pivot_[k] = std::max(pivot_[k], s[row][i] * s[row][i] / (floor * diagonal[i]));
+        added_[row] = pivot_[k] - s[row][row];
+        perturbation_ = std::max(perturbation_, added_[row] / diagonal[row]);
+        const double allowed = std::max(floor * diagonal[row], std::ldexp(rounding, 2 * half_[row]));
+        if (!(added_[row] <= spd_largest_repair * allowed)) {
+          failed_ = row + 1;
+          return;
+        }
+      }
+      done[row] = true;
+      Row column{};
+      for (int i = 0; i < n_; ++i)
+        if (!done[i]) column[i] = s[row][i];
+      for (int i = 0; i < n_; ++i) l_[k][i] = column[i] / pivot_[k];
+      for (int i = 0; i < n_; ++i)
+        if (!done[i])
+          for (int j = 0; j < n_; ++j) s[i][j] -= l_[k][i] * column[j];
+    }
+  }
+
+  int n_, failed_ = 0;
+  std::int32_t repaired_ = 0;
+  double perturbation_ = 0;
+  Exponents half_{}, order_{};  // order_[k]: the row of the k-th pivot
+  Row pivot_{}, added_{};
+  Square l_;  // l_[k][i]: row i of column k
+};
+
+/// 1 / (||A + diag(e)||_1 ||(A + diag(e))^-1||_1), from the inverse of S (A + diag(e)) S.
+template <class T>
+double rcond_of(const SpdShape& shape, const T* a, const NearbyFactors& factors, const Square& inverse) {
+  const int n = shape.n;
+  const auto element = [&](int i, int j) -> double {
+    const int row = std::max(i, j), column = std::min(i, j);
+    return a[shape.storage == Storage::packed_lower ? row * (row + 1) / 2 + column : row * n + column];
+  };
+  int top = std::numeric_limits<int>::min();
+  for (int i = 0; i < n; ++i) top = std::max(top, std::ilogb(element(i, i)));
+  double norm = 0, norm_inverse = 0;  // of A 2^-top and its inverse
+  for (int j = 0; j < n; ++j) {
+    double sum = std::ldexp(factors.added(j), -2 * factors.half(j) - top), sum_inverse = 0;
+    for (int i = 0; i < n; ++i) {
+      sum += std::abs(std::ldexp(element(i, j), -top));
+      sum_inverse += std::abs(std::ldexp(inverse[i][j], factors.half(i) + factors.half(j) + top));
+    }
+    norm = std::max(norm, sum);
+    norm_inverse = std::max(norm_inverse, sum_inverse);
+  }
+  return 1 / norm / norm_inverse;
+}
+
+/// The solutions of the nearby systems, and what became of them.
+template <class T>
+std::int32_t store_solutions(const SpdShape& shape, const T* b, const NearbyFactors& factors, T* x) {
+  constexpr double u = std::numeric_limits<T>::epsilon() / 2.0;
+  const int n = shape.n;
+  std::int32_t info = 0;
+  for (int c = 0; c < shape.nrhs; ++c) {
+    Row y{};
+    Exponents exponent{};
+    for (int i = 0; i < n; ++i) y[i] = b[i * std::int64_t{shape.nrhs} + c];
+    factors.solve(y, exponent);
+    int top = std::numeric_limits<int>::min() / 2;
+    for (int i = 0; i < n; ++i)
+      if (y[i] != 0) top = std::max(top, std::ilogb(y[i]) + exponent[i]);
+    double lost = 0, norm = 0;
+    for (int i = 0; i < n; ++i) {
+      const T stored = static_cast<T>(std::ldexp(y[i], exponent[i]));
+      if (!std::isfinite(stored)) return info_result_not_finite;
+      const double exact = std::ldexp(y[i], exponent[i] - top);
+      lost += std::abs(exact - std::ldexp(static_cast<double>(stored), -top));
+      norm += std::abs(exact);
+      x[i * std::int64_t{shape.nrhs} + c] = stored;
+    }
+    if (lost > spd_underflow_loss * u * norm) info = info_result_underflowed;
+  }
+  return info;
+}
+
+template <class T>
+std::int32_t store_inverse(const SpdShape& shape, const NearbyFactors& factors, const Square& inverse, T* x) {
+  for (int i = 0; i < shape.n; ++i)
+    for (int j = 0; j < shape.n; ++j) {
+      const T stored = static_cast<T>(std::ldexp(inverse[i][j], factors.half(i) + factors.half(j)));
+      if (!std::isfinite(stored)) return info_result_not_finite;
+      x[i * shape.n + j] = stored;
+    }
+  return 0;
+}
+
+template <class V>
+void put(V* place, double value) {
+  if (place != nullptr) *place = static_cast<V>(value);
+}
+
+template <class T>
+void store_failure(const SpdShape& shape, std::int32_t info, const SpdSolution<T>& results) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  *results.info = info;
+  for (std::int64_t e = 0; e < shape.solution_size(); ++e) results.x[e] = static_cast<T>(nan);
+  for (T* number : {results.backward_error, results.rcond, results.smallest_pivot, results.perturbation})
+    put(number, nan);
+  put(results.log_determinant, nan);
+  put(results.repaired, 0);
+}
+
+}  // namespace
+
+template <class T>
+void repair_pivots(const SpdShape& shape, const T* a, const T* b, double pivot_floor, const SpdSolution<T>& results) {
+  const std::int32_t info = *results.info;
+  if (info == info_matrix_not_finite || info == info_matrix_not_symmetric || info == info_rhs_not_finite) return;
+  const NearbyFactors factors(shape, a, spd_used_floor<T>(pivot_floor, shape.n));
+  if (factors.failed() != 0) {
+    if (info == 0) store_failure(shape, factors.failed(), results);
+    return;
+  }
+  if (factors.repaired() == 0 && info <= 0) return;
+
+  Square inverse;
+  if (shape.wants_inverse() || results.rcond != nullptr) factors.invert(inverse);
+  std::int32_t status = 0;
+  if (shape.wants_inverse())
+    status = store_inverse(shape, factors, inverse, results.x);
+  else if (!shape.determinant_only)
+    status = store_solutions(shape, b, factors, results.x);
+  if (status != 0) return store_failure(shape, status, results);
+  *results.info = 0;
+  if (!shape.determinant_only && results.backward_error != nullptr)
+    put(results.backward_error, backward_error_of(shape, a, b, results.x));
+  if (results.rcond != nullptr) put(results.rcond, rcond_of(shape, a, factors, inverse));
+  put(results.smallest_pivot, factors.smallest_pivot());
+  put(results.log_determinant, factors.log_determinant());
+  put(results.repaired, factors.repaired());
+  put(results.perturbation, factors.perturbation());
+}
+
+template void repair_pivots(const SpdShape&, const float*, const float*, double, const SpdSolution<float>&);
+template void repair_pivots(const SpdShape&, const double*, const double*, double, const SpdSolution<double>&);
+
+}  // namespace smallbatch

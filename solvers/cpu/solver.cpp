@@ -1,0 +1,102 @@
+// The cpu plan: all threads over groups of systems, each group interleaved across SIMD lanes (kernels_body.hpp) by
+// the kernels for this processor.
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "solvers/cpu/pivot_repair.hpp"
+#include "solvers/spd_solver_backends.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+struct AlignedDelete {
+  void operator()(void* memory) const noexcept { ::operator delete (memory, std::align_val_t{ldlt_alignment}); }
+};
+
+class CpuSpdSolver final : public SpdSolver {
+ public:
+  CpuSpdSolver(unsigned threads, const LdltKernels& kernels, const SpdOptions& options)
+      : threads_(threads),
+        kernels_(kernels),
+        method_(options.method == SpdMethod::automatic ? SpdMethod::ldlt : options.method),
+        pivot_floor_(options.pivot_floor) {}
+
+  void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) override {
+    solve_with(kernels_.float32, batch, solution);
+  }
+  void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) override {
+    solve_with(kernels_.float64, batch, solution);
+  }
+  [[nodiscard]] std::string description() const override {
+    return "cpu " + std::string(spd_method_name(method_)) + " " + kernels_.name;
+  }
+
+ private:
+  template <class T>
+  void solve_with(const LdltKernel<T>& kernel, const SpdBatch<T>& batch, const SpdSolution<T>& solution) const {
+    check_spd_batch(batch, solution);
+    const SpdShape& shape = batch.shape;
+    LdltTask<T> all{shape.n, shape.nrhs, shape.wants_inverse(), shape.storage,  method_,  batch.count,
+                    batch.a, batch.b,    batch.a_step(),        batch.b_step(), solution, nullptr};
+    all.solution.x_stride = solution.x_step(shape);
+    if (shape.determinant_only) all.solution.backward_error = nullptr;
+    const std::size_t workspace_size = kernel.workspace_size(all);
+    // Large pieces: each begins with matrices that nobody prefetched, and with fresh memory. But enough for all
+    // threads.
+    const std::int64_t lanes = kernel.lanes, workers = threads_ == 0 ? hardware_threads() : threads_;
+    const std::int64_t groups = std::clamp<std::int64_t>(batch.count / (4 * workers * lanes), 16, 128) / 2 * 2;
+    parallel_for(batch.count, groups * lanes, threads_, [&](std::int64_t first, std::int64_t last) {
+      const std::unique_ptr<void, AlignedDelete> workspace(
+          ::operator new (workspace_size, std::align_val_t{ldlt_alignment}));
+      LdltTask<T> task = all;
+      task.count = last - first;
+      task.a += first * all.a_step;
+      if (shape.nrhs > 0) task.b += first * all.b_step;
+      task.solution = beginning_at(first, all.solution);
+      task.workspace = workspace.get();
+      std::vector<T> kept;  // right-hand sides whose place the solutions take, for the repair
+      if (pivot_floor_ > 0 && task.solution.x == task.b && shape.nrhs > 0)
+        kept.assign(task.b, task.b + (task.count - 1) * task.b_step + shape.rhs_size());
+      kernel.solve(task);
+      for (std::int64_t k = 0; k < task.count && pivot_floor_ > 0; ++k)
+        repair_pivots(shape, task.a + k * task.a_step, (kept.empty() ? task.b : kept.data()) + k * task.b_step,
+                      pivot_floor_, beginning_at(k, task.solution));
+    });
+  }
+
+  /// The same arrays from that system on.
+  template <class T>
+  static SpdSolution<T> beginning_at(std::int64_t first, SpdSolution<T> solution) {
+    const auto advance = [first](auto*& array) {
+      if (array != nullptr) array += first;
+    };
+    if (solution.x != nullptr) solution.x += first * solution.x_stride;
+    advance(solution.info);
+    advance(solution.backward_error);
+    advance(solution.rcond);
+    advance(solution.smallest_pivot);
+    advance(solution.log_determinant);
+    advance(solution.repaired);
+    advance(solution.perturbation);
+    return solution;
+  }
+
+  unsigned threads_;
+  LdltKernels kernels_;
+  SpdMethod method_;
+  double pivot_floor_;
+};
+
+}  // namespace
+
+std::unique_ptr<SpdSolver> make_cpu_spd_solver(unsigned threads, const LdltKernels& kernels,
+                                               const SpdOptions& options) {
+  return std::make_unique<CpuSpdSolver>(threads, kernels, options);
+}
+
+}  // namespace smallbatch

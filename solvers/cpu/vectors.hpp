@@ -1,0 +1,249 @@
+// SIMD across systems: vectors with one lane per system, their arithmetic by powers of two, and the transpositions
+// between one system after another in memory and one vector per element.
+//
+// Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
+#pragma once
+
+#include <cstdint>
+
+namespace smallbatch {
+namespace {
+
+/// W lanes of T, and their double precision: a register holds half as many lanes of doubles as of floats, so those are
+/// taken in parts (the compiler splits larger vectors badly).
+template <class T, int W>
+struct Lanes;
+template <int W>
+struct Lanes<float, W> {
+  typedef float Vector __attribute__((vector_size(4 * W)));
+  typedef std::int32_t Mask __attribute__((vector_size(4 * W)));
+  static constexpr int parts = 2;
+  typedef float Part __attribute__((vector_size(4 * W / parts)));
+  typedef double Wide __attribute__((vector_size(8 * W / parts)));
+  typedef std::int64_t WideMask __attribute__((vector_size(8 * W / parts)));
+  static constexpr int mantissa_bits = 23, exponent_bias = 127;
+  static constexpr int diagonal_window = 20, rhs_window = 40;  // exponents that need no scaling
+  static constexpr float eps = 0x1p-23F, largest = 0x1.fffffep+127F;
+};
+template <int W>
+struct Lanes<double, W> {
+  typedef double Vector __attribute__((vector_size(8 * W)));
+  typedef std::int64_t Mask __attribute__((vector_size(8 * W)));
+  static constexpr int parts = 1;
+  typedef Vector Part;
+  typedef Vector Wide;
+  typedef Mask WideMask;
+  static constexpr int mantissa_bits = 52, exponent_bias = 1023;
+  static constexpr int diagonal_window = 150, rhs_window = 300;
+  static constexpr double eps = 0x1p-52, largest = 0x1.fffffffffffffp+1023;
+};
+
+template <class V>
+V absolute(V v) {
+  return v < 0 ? -v : v;
+}
+template <class V>
+V larger(V a, V b) {
+  return a > b ? a : b;
+}
+template <class V>
+V smaller(V a, V b) {
+  return a < b ? a : b;
+}
+
+/// a where the mask is set, b elsewhere. (g++ 12 has no ?: for some of these without SSE 4.)
+template <class M, class V>
+V chosen(M mask, V a, V b) {
+  return (V)((mask & (M)a) | (~mask & (M)b));
+}
+
+template <class M>
+bool any(M mask) {
+  std::int64_t words[sizeof(M) / 8], all = 0;
+  __builtin_memcpy(words, &mask, sizeof(M));
+  for (const std::int64_t word : words) all |= word;
+  return all != 0;
+}
+
+/// Arithmetic with exponents of floating point numbers.
+template <class L>
+struct Exponents {
+  using Vector = typename L::Vector;
+  using Mask = typename L::Mask;
+  /// floor(log2 |v|); -bias where v is zero or subnormal, bias + 1 where it is not finite.
+  static Mask of(Vector v) { return (((Mask)v >> L::mantissa_bits) & (2 * L::exponent_bias + 1)) - L::exponent_bias; }
+  /// 2^e, for e among the normal exponents.
+  static Vector power_of_two(Mask e) { return (Vector)((e + L::exponent_bias) << L::mantissa_bits); }
+  /// v 2^e in two steps, so that 2^e itself may lie outside the range of T.
+  static Vector scale(Vector v, Mask e) {
+    constexpr int limit = 2 * (L::exponent_bias - 1);
+    e = e < -limit ? Mask{} - limit : e;
+    e = e > limit ? Mask{} + limit : e;
+    const Mask half = e >> 1;
+    return v * power_of_two(half) * power_of_two(e - half);
+  }
+  static Mask outside(Mask e, int window) { return (e < -window) | (e > window); }
+  /// 2^-exponent(v), kept among the normal numbers.
+  static Vector normalizer(Vector v) {
+    Mask e = of(v);
+    e = e < -L::exponent_bias + 1 ? Mask{} - L::exponent_bias + 1 : e;
+    e = e > L::exponent_bias - 1 ? Mask{} + L::exponent_bias - 1 : e;
+    return power_of_two(-e);
+  }
+};
+
+template <int... J>
+struct Indices {};
+template <int Count, int... J>
+struct FirstIndices : FirstIndices<Count - 1, Count - 1, J...> {};
+template <int... J>
+struct FirstIndices<0, J...> {
+  using Type = Indices<J...>;
+};
+
+/// Moves four neighbouring numbers of each of W systems between memory and four vectors. Pieces of 128 bits are what
+/// shuffles do not cross cheaply: piece p of register q comes from system P p + q (P numbers to a piece), so that the
+/// transposition of P x P blocks within the pieces leaves the systems in order.
+template <class T, int W>
+struct Transposition {
+  using Vector = typename Lanes<T, W>::Vector;
+  using Mask = typename Lanes<T, W>::Mask;
+  static constexpr int piece = 16 / static_cast<int>(sizeof(T));
+  template <int Count>
+  struct Numbers {
+    typedef T Type __attribute__((vector_size(sizeof(T) * Count)));
+  };
+
+  template <class V, int... J>
+  static auto joined(V low, V high, Indices<J...>) {
+    return __builtin_shufflevector(low, high, J...);
+  }
+  template <int From, class V, int... J>
+  static auto extracted(V v, Indices<J...>) {
+    return __builtin_shufflevector(v, v, (From + J)...);
+  }
+  /// Count numbers, piece by piece, `step` apart.
+  template <int Count>
+  static auto gather(const T* from, std::int64_t step) {
+    if constexpr (Count == piece) {
+      typename Numbers<Count>::Type v;
+      __builtin_memcpy(&v, from, sizeof(v));
+      return v;
+    } else {
+      constexpr int half = Count / 2;
+      return joined(gather<half>(from, step), gather<half>(from + half / piece * step, step),
+                    typename FirstIndices<Count>::Type{});
+    }
+  }
+  template <int Count, class V>
+  static void scatter(V v, T* to, std::int64_t step) {
+    if constexpr (Count == piece) {
+      __builtin_memcpy(to, &v, sizeof(v));
+    } else {
+      constexpr int half = Count / 2;
+      using Half = typename FirstIndices<half>::Type;
+      scatter<half>(extracted<0>(v, Half{}), to, step);
+      scatter<half>(extracted<half>(v, Half{}), to + half / piece * step, step);
+    }
+  }
+
+  /// Alternates units of Unit numbers of a and b, taken from the low or the high half of each piece.
+  template <int Unit, bool High, int... J>
+  static Vector zip(Vector a, Vector b, Indices<J...>) {
+    constexpr int units = piece / Unit;
+    return __builtin_shufflevector(a, b,
+                                   (J / piece * piece + ((High ? units / 2 : 0) + J % piece / Unit / 2) * Unit +
+                                    J % Unit + (J % piece / Unit % 2 == 1 ? W : 0))...);
+  }
+  static void transpose_pieces(Vector* rows) {
+    using All = typename FirstIndices<W>::Type;
+    if constexpr (piece == 4) {
+      const Vector a = zip<1, false>(rows[0], rows[1], All{}), b = zip<1, true>(rows[0], rows[1], All{});
+      const Vector c = zip<1, false>(rows[2], rows[3], All{}), d = zip<1, true>(rows[2], rows[3], All{});
+      rows[0] = zip<2, false>(a, c, All{});
+      rows[1] = zip<2, true>(a, c, All{});
+      rows[2] = zip<2, false>(b, d, All{});
+      rows[3] = zip<2, true>(b, d, All{});
+    } else {
+      const Vector low = zip<1, false>(rows[0], rows[1], All{});
+      rows[1] = zip<1, true>(rows[0], rows[1], All{});
+      rows[0] = low;
+    }
+  }
+
+  /// to[t] = number t of each system; system k starts k steps after `from`.
+  static void load(const T* from, std::int64_t step, Vector* to) {
+    asm("" : "+r"(step));  // addresses are cheap to compute, and too many to be kept in registers
+    for (int h = 0; h < 4; h += piece) {
+      for (int q = 0; q < piece; ++q) to[h + q] = gather<W>(from + h + q * step, piece * step);
+      transpose_pieces(to + h);
+    }
+  }
+  /// Numbers that load_chunk takes: as wide as a register, so that a system's cache line is asked for once. (Where
+  /// systems lie a power of two apart, their lines displace each other.)
+  static constexpr int chunk = W < 4 ? 4 : W;
+  /// Exchanges off-diagonal blocks of Step x Step numbers between rows.
+  template <int Step, int... J>
+  static void exchange(Vector* rows, Indices<J...>) {
+#pragma GCC unroll 16
+    for (int i = 0; i < W; ++i) {
+      if (i & Step) continue;
+      const Vector low = __builtin_shufflevector(rows[i], rows[i + Step], (J & Step ? W + J - Step : J)...);
+      rows[i + Step] = __builtin_shufflevector(rows[i], rows[i + Step], (J & Step ? W + J : J + Step)...);
+      rows[i] = low;
+    }
+  }
+  template <int Step>
+  static void exchange_from(Vector* rows) {
+    if constexpr (Step < W) {
+      exchange<Step>(rows, typename FirstIndices<W>::Type{});
+      exchange_from<2 * Step>(rows);
+    }
+  }
+  /// load, for `chunk` numbers.
+  static void load_chunk(const T* from, std::int64_t step, Vector* to) {
+    if constexpr (W <= piece) {
+      load(from, step, to);
+    } else {
+      asm("" : "+r"(step));
+#pragma GCC unroll 16
+      for (int q = 0; q < W; ++q) __builtin_memcpy(&to[q], from + q * step, sizeof(Vector));
+#pragma GCC unroll 16
+      for (int q = 0; q < W; q += piece) transpose_pieces(to + q);
+      exchange_from<piece>(to);
+    }
+  }
+  static void store(const Vector* from, T* to, std::int64_t step) {
+    for (int h = 0; h < 4; h += piece) {
+      Vector rows[piece];
+      for (int q = 0; q < piece; ++q) rows[q] = from[h + q];
+      transpose_pieces(rows);
+      for (int q = 0; q < piece; ++q) scatter<W>(rows[q], to + h + q * step, piece * step);
+    }
+  }
+
+  /// to[t] = number first + t of each system, for t < 4 as long as that is below `size`: reads nothing beyond it.
+  __attribute__((noinline)) static void load_within(const T* from, std::int64_t step, std::int64_t first,
+                                                    std::int64_t size, Vector* to) {
+    if (first + 4 <= size) {
+      load(from + first, step, to);
+    } else if (size >= 4) {
+      Vector last[4];
+      load(from + size - 4, step, last);
+      for (std::int64_t t = 0; first + t < size; ++t) to[t] = last[first + t - (size - 4)];
+    } else {
+      for (std::int64_t t = 0; first + t < size; ++t)
+        for (int lane = 0; lane < W; ++lane) to[t][lane] = from[lane * step + first + t];
+    }
+  }
+  /// Stores `size` vectors as the numbers of the first `used` systems.
+  static void store_all(const Vector* from, std::int64_t size, int used, T* to, std::int64_t step) {
+    std::int64_t e = 0;
+    for (; used == W && e + 4 <= size; e += 4) store(from + e, to + e, step);
+    for (; e < size; ++e)
+      for (int lane = 0; lane < used; ++lane) to[lane * step + e] = from[e][lane];
+  }
+};
+
+}  // namespace
+}  // namespace smallbatch

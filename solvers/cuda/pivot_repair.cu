@@ -1,0 +1,466 @@
+// The repair of matrices that are singular to working precision: SpdOptions::pivot_floor says what it means.
+//
+// A warp per system, in double precision whatever T is, after the method asked for has left its answer: the matrix lies
+// in shared memory and is factored with symmetric pivoting, lane l having the columns l and l + 32. Nothing is moved:
+// rows are done or not, and their order is kept. Where no pivot is raised, nothing is written.
+//
+// Of two rows the later one's element in the column of the earlier one becomes L; the earlier one's element in the
+// column of the later one, and the diagonal, become the inverse where it is wanted.
+#include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/stored_judgement.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// What a floor asks for.
+struct Repair {
+  double floor;     // F
+  double rounding;  // n u
+};
+
+template <int N>
+struct RepairMemory {
+  static constexpr int pitch = N + 1;
+  double s[N * pitch];
+  double diagonal[N], pivot[N];  // of S A S; of the k-th row in order
+  int order[N];                  // row of the k-th pivot
+};
+
+/// What a lane knows of its rows.
+template <int N>
+struct OwnRows {
+  static constexpr int rows = N / warp_lanes;
+  int half[rows];      // the exponents of S
+  int place[rows];     // k of their pivots
+  double added[rows];  // to their diagonal elements in S A S
+};
+
+constexpr double lowest_double = -0x1.fffffffffffffp+1023;
+
+/// v 2^e as T, rounded once.
+template <class T>
+__device__ T scaled_to(double v, int e) {
+  return static_cast<T>(scale(v, e));
+}
+
+/// The factors of the nearby matrix. Returns 0, or the row, counted from 1, whose diagonal element is not positive or
+/// would have to grow by more than is allowed; `repaired` and `perturbation` say what was raised. The whole warp calls,
+/// with the same arguments.
+template <class T, int N>
+__device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std::int64_t system,
+                             RepairMemory<N>& memory, OwnRows<N>& own, int& repaired, double& perturbation) {
+  constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
+  const int lane = threadIdx.x, n = args.n;
+  int failed = INT32_MAX;
+  double largest_a = 0;
+#pragma unroll
+  for (int u = 0; u < rows; ++u) {
+    const int row = warp_lanes * u + lane;
+    own.half[u] = 0;
+    own.place[u] = N;
+    own.added[u] = 0;
+    if (row >= n) continue;
+    const double diagonal = element(args, system, row, row);
+    if (!(diagonal > 0)) failed = min(failed, row + 1);
+    own.half[u] = diagonal > 0 ? -(ilogb(diagonal) >> 1) : 0;
+    largest_a = max(largest_a, diagonal);
+    memory.order[row] = own.half[u];  // for all lanes, until the pivots are known
+  }
+  failed = min_of_group<warp_lanes>(failed);
+  if (failed != INT32_MAX) return failed;
+  largest_a = max_of_group<warp_lanes>(largest_a);
+  __syncwarp();  // the exponents are there
+#pragma unroll 1
+  for (int i = 0; i < n; ++i)
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const int j = warp_lanes * u + lane;
+      if (j >= n) continue;
+      const double value = element(args, system, max(i, j), min(i, j));
+      memory.s[i * pitch + j] = scale(value, memory.order[i] + own.half[u]);
+    }
+  __syncwarp();  // the matrix is there, and the exponents have been read
+#pragma unroll
+  for (int u = 0; u < rows; ++u)
+    if (const int row = warp_lanes * u + lane; row < n) memory.diagonal[row] = memory.s[row * (pitch + 1)];
+  __syncwarp();  // its diagonal, too
+
+  unsigned long long left = n == 64 ? ~0ULL : (1ULL << n) - 1;
+  bool raising = false;
+  repaired = 0;
+  perturbation = 0;
+#pragma unroll 1
+  for (int k = 0; k < n; ++k) {
+    double share[rows], largest = lowest_double;
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const int row = warp_lanes * u + lane;
+      share[u] = (left >> row & 1) != 0 ? memory.s[row * (pitch + 1)] / memory.diagonal[row] : lowest_double;
+      largest = max(largest, share[u]);
+    }
+    largest = max_of_group<warp_lanes>(largest);
+    raising = raising || !(largest >= repair.floor);
+    int row = -1;
+#pragma unroll
+    for (int u = rows - 1; u >= 0; --u) {
+      const bool is_left = (left >> (warp_lanes * u + lane) & 1) != 0;
+      const unsigned candidates =
+          __ballot_sync(whole_warp, is_left && (raising || share[u] >= spd_nearly_largest * largest));
+      if (candidates != 0) row = warp_lanes * u + __ffs(static_cast<int>(candidates)) - 1;
+    }
+    if (row < 0) return n;  // NaN
+    left &= ~(1ULL << row);
+    const double found = memory.s[row * (pitch + 1)], diagonal = memory.diagonal[row];
+    double pivot = found;
+    if (raising) {
+      pivot = repair.floor * diagonal;
+#pragma unroll
+      for (int u = 0; u < rows; ++u) {
+        const int i = warp_lanes * u + lane;
+        if ((left >> i & 1) == 0) continue;
+        const double c = memory.s[row * pitch + i];
+        pivot = max(pivot, c * c / (repair.floor * memory.diagonal[i]));
+      }
+      pivot = max_of_group<warp_lanes>(pivot);
+      const double added = pivot - found;
+      ++repaired;
+      perturbation = max(perturbation, added / diagonal);
+      int half = 0;
+#pragma unroll
+      for (int u = 0; u < rows; ++u)
+        if (warp_lanes * u + lane == row) {
+          own.added[u] = added;
+          half = own.half[u];
+        }
+      half = shuffle(half, row % warp_lanes, warp_lanes);
+      const double allowed = max(repair.floor * diagonal, scale(repair.rounding * largest_a, 2 * half));
+      if (!(added <= spd_largest_repair * allowed)) return row + 1;
+    }
+    if (lane == 0) {
+      memory.order[k] = row;
+      memory.pivot[k] = pivot;
+    }
+    double column[rows];
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const int i = warp_lanes * u + lane;
+      if (i == row) own.place[u] = k;
+      column[u] = 0;
+      if ((left >> i & 1) == 0) continue;
+      column[u] = memory.s[row * pitch + i];
+      memory.s[i * pitch + row] = column[u] / pivot;
+    }
+    __syncwarp();  // the column of L is complete
+#pragma unroll 1
+    for (unsigned long long rest = left; rest != 0; rest &= rest - 1) {
+      const int i = __ffsll(static_cast<long long>(rest)) - 1;
+      const double l = memory.s[i * pitch + row];
+#pragma unroll
+      for (int u = 0; u < rows; ++u) {
+        const int j = warp_lanes * u + lane;
+        if ((left >> j & 1) != 0) memory.s[i * pitch + j] = fma(-l, column[u], memory.s[i * pitch + j]);
+      }
+    }
+    __syncwarp();  // the step is complete
+  }
+  return 0;
+}
+
+/// The solution of L D L^T y = b, in place of it: row by row of the lane's.
+template <int N>
+__device__ void solve_nearby(int n, const RepairMemory<N>& memory, const OwnRows<N>& own,
+                             double (&y)[OwnRows<N>::rows]) {
+  constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
+  const int lane = threadIdx.x;
+  const auto known = [&](int row) {
+    double value = y[0];
+    if (rows > 1 && row >= warp_lanes) value = y[rows - 1];
+    return shuffle(value, row % warp_lanes, warp_lanes);
+  };
+#pragma unroll 1
+  for (int k = 0; k < n; ++k) {
+    const int row = memory.order[k];
+    const double value = known(row);
+#pragma unroll
+    for (int u = 0; u < rows; ++u)
+      if (own.place[u] > k && own.place[u] < N)
+        y[u] = fma(-memory.s[(warp_lanes * u + lane) * pitch + row], value, y[u]);
+  }
+#pragma unroll
+  for (int u = 0; u < rows; ++u)
+    if (own.place[u] < N) y[u] /= memory.pivot[own.place[u]];
+#pragma unroll 1
+  for (int k = n - 1; k >= 0; --k) {
+    const int row = memory.order[k];
+    const double value = known(row);
+#pragma unroll
+    for (int u = 0; u < rows; ++u)
+      if (own.place[u] < k) y[u] = fma(-memory.s[row * pitch + warp_lanes * u + lane], value, y[u]);
+  }
+}
+
+/// The inverse Y D^-1 Y^T, L^T Y = I, into the places that L leaves: of two rows, that of the earlier one in the column
+/// of the later.
+template <int N>
+__device__ void invert_nearby(int n, RepairMemory<N>& memory, const OwnRows<N>& own) {
+  constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
+  const int lane = threadIdx.x;
+#pragma unroll 1
+  for (int k = 0; k < n; ++k) {
+    const int row = memory.order[k];
+#pragma unroll
+    for (int u = 0; u < rows; ++u)
+      if (own.place[u] >= k && own.place[u] < N) memory.s[row * pitch + warp_lanes * u + lane] = 0;
+  }
+  __syncwarp();  // they are clear
+#pragma unroll 1
+  for (int c = 0; c < n; ++c) {
+    // Column c of Y: L^T y = e_c, of which rows after the c-th are 0.
+    double y[rows];
+#pragma unroll
+    for (int u = 0; u < rows; ++u) y[u] = own.place[u] == c ? 1 : 0;
+    const auto known = [&](int row) {
+      double value = y[0];
+      if (rows > 1 && row >= warp_lanes) value = y[rows - 1];
+      return shuffle(value, row % warp_lanes, warp_lanes);
+    };
+#pragma unroll 1
+    for (int k = c; k >= 0; --k) {
+      const int row = memory.order[k];
+      const double value = known(row);
+#pragma unroll
+      for (int u = 0; u < rows; ++u)
+        if (own.place[u] < k) y[u] = fma(-memory.s[row * pitch + warp_lanes * u + lane], value, y[u]);
+    }
+    const double per_pivot = 1 / memory.pivot[c];
+#pragma unroll 1
+    for (int k = 0; k <= c; ++k) {
+      const int row = memory.order[k];
+      const double value = known(row) * per_pivot;
+#pragma unroll
+      for (int u = 0; u < rows; ++u)
+        if (own.place[u] >= k && own.place[u] <= c) {
+          double& element = memory.s[row * pitch + warp_lanes * u + lane];
+          element = fma(value, y[u], element);
+        }
+    }
+    __syncwarp();  // what other lanes will read of the inverse is written
+  }
+}
+
+/// Element (row, own row u) of what invert_nearby() has left.
+template <int N>
+__device__ double inverse_element(const RepairMemory<N>& memory, const OwnRows<N>& own, int row, int place, int u) {
+  constexpr int pitch = RepairMemory<N>::pitch;
+  const int j = warp_lanes * u + static_cast<int>(threadIdx.x);
+  return place <= own.place[u] ? memory.s[row * pitch + j] : memory.s[j * pitch + row];
+}
+
+/// The solutions, and what became of them.
+template <class T, int N>
+__device__ std::int32_t store_solutions(const Arguments<T>& args, std::int64_t system, const RepairMemory<N>& memory,
+                                        const OwnRows<N>& own) {
+  constexpr int rows = OwnRows<N>::rows, lowest = -1 << 20;
+  const int lane = threadIdx.x, n = args.n;
+  std::int32_t info = 0;
+#pragma unroll 1
+  for (int column = 0; column < args.nrhs; ++column) {
+    double y[rows];
+    int top = lowest;
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const std::int64_t row = warp_lanes * u + lane;
+      y[u] = row < n ? static_cast<double>(args.b[system * args.b_step + row * args.nrhs + column]) : 0.0;
+      if (y[u] != 0) top = max(top, ilogb(y[u]) + own.half[u]);
+    }
+    top = max_of_group<warp_lanes>(top);
+    if (top == lowest) top = 0;
+#pragma unroll
+    for (int u = 0; u < rows; ++u) y[u] = scale(y[u], own.half[u] - top);
+    solve_nearby<N>(n, memory, own, y);
+    int top_x = lowest;
+#pragma unroll
+    for (int u = 0; u < rows; ++u)
+      if (y[u] != 0) top_x = max(top_x, ilogb(y[u]) + own.half[u] + top);
+    top_x = max_of_group<warp_lanes>(top_x);
+    double lost = 0, norm = 0;
+    bool bad = false;
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const std::int64_t row = warp_lanes * u + lane;
+      if (row >= n) continue;
+      const T stored = scaled_to<T>(y[u], own.half[u] + top);
+      bad |= not_finite(stored);
+      const double exact = scale(y[u], own.half[u] + top - top_x);
+      lost += abs(exact - scale(static_cast<double>(stored), -top_x));
+      norm += abs(exact);
+      args.x[system * args.x_step + row * args.nrhs + column] = stored;
+    }
+    constexpr double limit = spd_underflow_loss * static_cast<double>(Traits<T>::eps) / 2;
+    const bool tiny = sum_of_group<warp_lanes>(lost) > limit * sum_of_group<warp_lanes>(norm);
+    if (__any_sync(whole_warp, bad))
+      info = info_result_not_finite;
+    else if (tiny && info == 0)
+      info = info_result_underflowed;
+  }
+  return info;
+}
+
+template <class T, int N>
+__device__ std::int32_t store_inverse(const Arguments<T>& args, std::int64_t system, const RepairMemory<N>& memory,
+                                      const OwnRows<N>& own) {
+  constexpr int rows = OwnRows<N>::rows;
+  const int lane = threadIdx.x, n = args.n;
+  bool bad = false;
+#pragma unroll 1
+  for (int k = 0; k < n; ++k) {
+    const int row = memory.order[k];
+    int half = own.half[0];
+    if (rows > 1 && row >= warp_lanes) half = own.half[rows - 1];
+    half = shuffle(half, row % warp_lanes, warp_lanes);
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const int j = warp_lanes * u + lane;
+      if (j >= n) continue;
+      const T stored = scaled_to<T>(inverse_element<N>(memory, own, row, k, u), half + own.half[u]);
+      bad |= not_finite(stored);
+      args.x[system * args.x_step + row * n + j] = stored;
+    }
+  }
+  return __any_sync(whole_warp, bad) ? info_result_not_finite : 0;
+}
+
+/// 1 / (||A + diag(e)||_1 ||(A + diag(e))^-1||_1)
+template <class T, int N>
+__device__ double rcond_of_nearby(const Arguments<T>& args, std::int64_t system, const RepairMemory<N>& memory,
+                                  const OwnRows<N>& own) {
+  constexpr int rows = OwnRows<N>::rows, lowest = -1 << 20;
+  const int lane = threadIdx.x, n = args.n;
+  int top = lowest;
+#pragma unroll
+  for (int u = 0; u < rows; ++u)
+    if (const int row = warp_lanes * u + lane; row < n)
+      top = max(top, ilogb(static_cast<double>(element(args, system, row, row))));
+  top = max_of_group<warp_lanes>(top);
+  double sum[rows], sum_inverse[rows];  // of A 2^-top and its inverse
+#pragma unroll
+  for (int u = 0; u < rows; ++u) {
+    sum[u] = scale(own.added[u], -2 * own.half[u] - top);
+    sum_inverse[u] = 0;
+  }
+#pragma unroll 1
+  for (int k = 0; k < n; ++k) {
+    const int row = memory.order[k];
+    int half = own.half[0];
+    if (rows > 1 && row >= warp_lanes) half = own.half[rows - 1];
+    half = shuffle(half, row % warp_lanes, warp_lanes);
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const int j = warp_lanes * u + lane;
+      if (j >= n) continue;
+      sum[u] += abs(scale(static_cast<double>(element(args, system, max(row, j), min(row, j))), -top));
+      sum_inverse[u] += abs(scale(inverse_element<N>(memory, own, row, k, u), half + own.half[u] + top));
+    }
+  }
+  double norm = 0, norm_inverse = 0;
+#pragma unroll
+  for (int u = 0; u < rows; ++u) {
+    norm = max(norm, sum[u]);
+    norm_inverse = max(norm_inverse, sum_inverse[u]);
+  }
+  return 1 / max_of_group<warp_lanes>(norm) / max_of_group<warp_lanes>(norm_inverse);
+}
+
+template <class T>
+__device__ void store_failure(const Arguments<T>& args, std::int64_t system, std::int32_t info) {
+  const std::int64_t numbers =
+      args.x == nullptr ? 0 : static_cast<std::int64_t>(args.n) * (args.inverse ? args.n : args.nrhs);
+#pragma unroll 1
+  for (std::int64_t e = threadIdx.x; e < numbers; e += warp_lanes) args.x[system * args.x_step + e] = not_a_number<T>();
+  if (threadIdx.x != 0) return;
+  args.info[system] = info;
+  if (args.backward_error != nullptr) args.backward_error[system] = not_a_number<T>();
+  if (args.rcond != nullptr) args.rcond[system] = not_a_number<T>();
+  forget_pivots(args, system);
+}
+
+template <class T, int N>
+__global__ void __launch_bounds__(warp_lanes) repair_kernel(Arguments<T> args, Repair repair) {
+  constexpr int rows = OwnRows<N>::rows;
+  __shared__ RepairMemory<N> memory;
+  const int lane = threadIdx.x, n = args.n;
+#pragma unroll 1
+  for (std::int64_t system = blockIdx.x; system < args.count; system += gridDim.x) {
+    __syncwarp();  // the last system is done with
+    const std::int32_t found = args.info[system];
+    if (found == info_matrix_not_finite || found == info_matrix_not_symmetric || found == info_rhs_not_finite) continue;
+    OwnRows<N> own;
+    int repaired = 0;
+    double perturbation = 0;
+    const int failed = factor_nearby<T, N>(args, repair, system, memory, own, repaired, perturbation);
+    if (failed != 0) {
+      if (found == 0) store_failure(args, system, failed);
+      continue;
+    }
+    if (repaired == 0 && found <= 0) continue;
+
+    std::int32_t status = 0;
+    if (args.x != nullptr && !args.inverse) status = store_solutions<T, N>(args, system, memory, own);
+    if (args.inverse || args.rcond != nullptr) invert_nearby<N>(n, memory, own);
+    if (args.inverse) status = store_inverse<T, N>(args, system, memory, own);
+    if (status != 0) {
+      store_failure(args, system, status);
+      continue;
+    }
+    const double rcond = args.rcond != nullptr ? rcond_of_nearby<T, N>(args, system, memory, own) : 0;
+    T smallest = infinity<T>();
+    double sum = 0;
+    int exponent = 0;
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      if (own.place[u] == N) continue;
+      const double pivot = memory.pivot[own.place[u]];
+      smallest = min(smallest, scaled_to<T>(pivot, -2 * own.half[u]));
+      sum += log(pivot);
+      exponent -= 2 * own.half[u];
+    }
+    smallest = min_of_group<warp_lanes>(smallest);
+    sum = sum_of_group<warp_lanes>(sum);
+    exponent = sum_of_group<warp_lanes>(exponent);
+    __syncwarp();  // x is stored
+    double error = 0;
+    if (args.backward_error != nullptr && args.x != nullptr)
+      error = judge_as_stored<warp_lanes>(args, system, lane, 0, args.inverse ? n : args.nrhs);
+    if (lane != 0) continue;
+    constexpr double ln_2 = 0.693147180559945309417;
+    args.info[system] = 0;
+    if (args.backward_error != nullptr) args.backward_error[system] = static_cast<T>(error);
+    if (args.rcond != nullptr) args.rcond[system] = static_cast<T>(rcond);
+    if (args.smallest_pivot != nullptr) args.smallest_pivot[system] = smallest;
+    if (args.log_determinant != nullptr) args.log_determinant[system] = sum + exponent * ln_2;
+    if (args.repaired != nullptr) args.repaired[system] = repaired;
+    if (args.perturbation != nullptr) args.perturbation[system] = static_cast<T>(perturbation);
+  }
+}
+
+}  // namespace
+
+template <class T>
+cudaError_t launch_pivot_repair(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
+                                cudaStream_t stream) {
+  if (batch.count == 0) return cudaSuccess;
+  const int n = batch.shape.n;
+  const Arguments<T> arguments = arguments_of(batch, solution);
+  const Repair repair{spd_used_floor<T>(pivot_floor, n), spd_used_floor<T>(0, n)};
+  constexpr std::int64_t max_blocks = 1 << 15;
+  const auto blocks = static_cast<unsigned>(std::min(max_blocks, batch.count));
+  const auto kernel = n <= warp_lanes ? repair_kernel<T, warp_lanes> : repair_kernel<T, 2 * warp_lanes>;
+  kernel<<<blocks, warp_lanes, 0, stream>>>(arguments, repair);
+  return cudaGetLastError();
+}
+
+template cudaError_t launch_pivot_repair(const SpdBatch<float>&, const SpdSolution<float>&, double, cudaStream_t);
+template cudaError_t launch_pivot_repair(const SpdBatch<double>&, const SpdSolution<double>&, double, cudaStream_t);
+
+}  // namespace smallbatch

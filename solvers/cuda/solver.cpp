@@ -1,0 +1,205 @@
+// The cuda plan: owns a stream and one piece of device memory, copies systems in, launches spd_solver.cuh, copies the
+// results out. A batch that does not fit into the free memory is worked through in pieces. And the choice of kernels.
+#include <algorithm>
+
+#include "core/device.hpp"
+#include "core/device_cuda.hpp"
+#include "core/error.hpp"
+#include "solvers/cuda/kernels.cuh"
+#include "solvers/spd_solver.cuh"
+#include "solvers/spd_solver_backends.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+class CudaSpdSolver final : public SpdSolver {
+ public:
+  /// The caller has made `device` current for the time of construction.
+  CudaSpdSolver(int device, const SpdOptions& options) : device_(device), options_(options) {}
+  void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) override { run(batch, solution); }
+  void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) override { run(batch, solution); }
+  [[nodiscard]] std::string description() const override {
+    return "cuda:" + std::to_string(device_) + " " + std::string(spd_method_name(options_.method));
+  }
+
+ private:
+  static constexpr std::size_t alignment = 256;  // of each array in the memory
+  static constexpr std::size_t arrays = 9;       // A, b, x, info and five numbers
+
+  template <class T>
+  void run(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+    check_spd_batch(batch, solution);
+    if (batch.count == 0) return;
+    const DeviceGuard guard(device_);
+    const SpdShape& shape = batch.shape;
+    const auto a_bytes = static_cast<std::size_t>(shape.matrix_size()) * sizeof(T);
+    const auto b_bytes = static_cast<std::size_t>(shape.rhs_size()) * sizeof(T);
+    const auto x_bytes = static_cast<std::size_t>(shape.solution_size()) * sizeof(T);
+    constexpr std::size_t numbers = 4 * sizeof(T) + sizeof(double) + 2 * sizeof(std::int32_t);
+    const bool one_a = batch.a_stride == 0, one_b = batch.b_stride == 0;  // for all systems
+    const std::size_t shared = (one_a ? a_bytes : 0) + (one_b ? b_bytes : 0);
+    const std::size_t per_system = (one_a ? 0 : a_bytes) + (one_b ? 0 : b_bytes) + x_bytes + numbers;
+    const std::int64_t piece = piece_size(batch.count, per_system, shared + arrays * alignment);
+    const auto systems = static_cast<std::size_t>(piece);
+
+    std::byte* free = memory_.reserve<std::byte>(capacity_);
+    const auto carve = [&free](std::size_t bytes) {
+      std::byte* array = free;
+      free += (bytes + alignment - 1) / alignment * alignment;
+      return array;
+    };
+    const auto carve_if = [&carve, systems]<class V>(const V* wanted) {
+      return reinterpret_cast<V*>(wanted != nullptr ? carve(systems * sizeof(V)) : nullptr);
+    };
+    T* a = reinterpret_cast<T*>(carve(one_a ? a_bytes : systems * a_bytes));
+    T* b = reinterpret_cast<T*>(carve(one_b ? b_bytes : systems * b_bytes));
+    SpdSolution<T> on_device;
+    on_device.x = shape.determinant_only ? nullptr : reinterpret_cast<T*>(carve(systems * x_bytes));
+    on_device.info = reinterpret_cast<std::int32_t*>(carve(systems * sizeof(std::int32_t)));
+    if (!shape.determinant_only) on_device.backward_error = reinterpret_cast<T*>(carve(systems * sizeof(T)));
+    on_device.rcond = carve_if(solution.rcond);
+    on_device.smallest_pivot = carve_if(solution.smallest_pivot);
+    on_device.log_determinant = carve_if(solution.log_determinant);
+    on_device.repaired = carve_if(solution.repaired);
+    on_device.perturbation = carve_if(solution.perturbation);
+    const SpdBatch<T> batch_on_device{shape, 0, a, b, one_a ? 0 : tight, one_b ? 0 : tight};
+
+    if (one_a) copy_systems(a, a_bytes, batch.a, shape.matrix_size(), 1);
+    if (one_b) copy_systems(b, b_bytes, batch.b, shape.rhs_size(), 1);
+    for (std::int64_t first = 0; first < batch.count; first += piece) {
+      SpdBatch<T> part = batch_on_device;
+      part.count = std::min(piece, batch.count - first);
+      if (!one_a) copy_systems(a, a_bytes, batch.a + first * batch.a_step(), batch.a_step(), part.count);
+      if (!one_b && b_bytes > 0) copy_systems(b, b_bytes, batch.b + first * batch.b_step(), batch.b_step(), part.count);
+      check(launch_spd_solve<T>(part, on_device, options_, stream_.get()));
+      const auto count = static_cast<std::size_t>(part.count);
+      if (x_bytes > 0) {
+        const std::int64_t step = solution.x_step(shape);
+        check(cudaMemcpy2DAsync(solution.x + first * step, static_cast<std::size_t>(step) * sizeof(T), on_device.x,
+                                x_bytes, x_bytes, count, cudaMemcpyDeviceToHost, stream_.get()));
+      }
+      const auto copy_back = [&]<class V>(V* to, const V* from) {
+        if (to != nullptr && from != nullptr)
+          check(cudaMemcpyAsync(to + first, from, count * sizeof(V), cudaMemcpyDeviceToHost, stream_.get()));
+      };
+      copy_back(solution.info, on_device.info);
+      copy_back(solution.backward_error, on_device.backward_error);
+      copy_back(solution.rcond, on_device.rcond);
+      copy_back(solution.smallest_pivot, on_device.smallest_pivot);
+      copy_back(solution.log_determinant, on_device.log_determinant);
+      copy_back(solution.repaired, on_device.repaired);
+      copy_back(solution.perturbation, on_device.perturbation);
+    }
+    stream_.synchronize();
+  }
+
+  /// Systems that the device takes at once; makes the memory large enough for them.
+  std::int64_t piece_size(std::int64_t count, std::size_t bytes_per_system, std::size_t others) {
+    const auto needed = [&](std::int64_t systems) {
+      return static_cast<std::size_t>(systems) * bytes_per_system + others;
+    };
+    if (needed(count) <= capacity_) return count;
+    std::size_t free_bytes = 0, total_bytes = 0;
+    check(cudaMemGetInfo(&free_bytes, &total_bytes));
+    // memory_ is given back before it grows. An eighth stays free for the runtime and for other plans.
+    const std::size_t usable = std::max(capacity_, (free_bytes + capacity_) / 8 * 7);
+    const std::size_t fitting = usable > needed(1) ? (usable - others) / bytes_per_system : 1;
+    const std::int64_t piece = std::min(count, static_cast<std::int64_t>(fitting));
+    if (const std::size_t wanted = std::max(capacity_, needed(piece)); wanted > capacity_) {
+      capacity_ = 0;  // should there be no memory of that size
+      (void)memory_.reserve<std::byte>(wanted);
+      capacity_ = wanted;
+    }
+    return piece;
+  }
+
+  /// Systems of `bytes` bytes each, `step` numbers apart on the host, one right after the other on the device.
+  template <class T>
+  void copy_systems(T* to, std::size_t bytes, const T* from, std::int64_t step, std::int64_t count) const {
+    check(cudaMemcpy2DAsync(to, bytes, from, static_cast<std::size_t>(step) * sizeof(T), bytes,
+                            static_cast<std::size_t>(count), cudaMemcpyHostToDevice, stream_.get()));
+  }
+
+  int device_;
+  SpdOptions options_;
+  Stream stream_;
+  DeviceMemory memory_;
+  std::size_t capacity_ = 0;  // bytes that memory_ holds
+};
+
+}  // namespace
+
+namespace {
+
+/// Inverts by the sweep, or by L D L^T. `automatic` takes the sweep and inverts again what it answered badly; where no
+/// backward errors are wanted that would tell, it takes L D L^T at once.
+template <class T>
+cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, SpdMethod method,
+                           cudaStream_t stream) {
+  const bool judged = solution.backward_error != nullptr;
+  if (method != SpdMethod::gauss_jordan && !(method == SpdMethod::automatic && judged)) {
+    const cudaError_t status = launch_ldlt(batch, solution, -1, stream);
+    if (status != cudaSuccess) return status;
+    return launch_judge_inverse(batch, solution, InversesToJudge::all_factors, stream);
+  }
+  cudaError_t status = launch_sweep(batch, solution, stream);
+  if (status != cudaSuccess || !judged) return status;
+  status = launch_judge_inverse(batch, solution, InversesToJudge::all, stream);
+  if (status != cudaSuccess || method == SpdMethod::gauss_jordan) return status;
+  constexpr double roundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53;
+  status = launch_ldlt(batch, solution, spd_resolve_above * batch.shape.n * roundoff, stream);
+  if (status != cudaSuccess) return status;
+  return launch_judge_inverse(batch, solution, InversesToJudge::marked_factors, stream);
+}
+
+/// What kernels may be told; they read b while x is written.
+template <class T>
+bool is_valid(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options) {
+  try {
+    check_spd_batch(batch, solution);
+  } catch (const Error&) {
+    return false;
+  }
+  const bool in_place = batch.shape.nrhs > 0 && solution.x == batch.b;
+  return (batch.count == 0 || !in_place) && options.pivot_floor >= 0 && options.pivot_floor < 1;
+}
+
+}  // namespace
+
+template <class T>
+cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options,
+                             cudaStream_t stream) {
+  if (!is_valid(batch, solution, options)) return cudaErrorInvalidValue;
+  if (batch.count == 0) return cudaSuccess;
+  cudaError_t status = cudaSuccess;
+  if (batch.shape.wants_inverse()) {
+    status = launch_inverse(batch, solution, options.method, stream);
+  } else if (options.method == SpdMethod::gauss_jordan && !batch.shape.determinant_only) {
+    status = launch_gauss_jordan(batch, solution, stream);
+  } else {
+    status = launch_ldlt(batch, solution, -1, stream);
+  }
+  if (status == cudaSuccess && solution.rcond != nullptr) {
+    SpdSolution<T> condition;
+    condition.info = solution.info;
+    condition.rcond = solution.rcond;
+    status = launch_sweep(batch, condition, stream);
+  }
+  if (status == cudaSuccess && options.pivot_floor > 0)
+    status = launch_pivot_repair(batch, solution, options.pivot_floor, stream);
+  return status;
+}
+
+template cudaError_t launch_spd_solve(const SpdBatch<float>&, const SpdSolution<float>&, const SpdOptions&,
+                                      cudaStream_t);
+template cudaError_t launch_spd_solve(const SpdBatch<double>&, const SpdSolution<double>&, const SpdOptions&,
+                                      cudaStream_t);
+
+std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device, const SpdOptions& options) {
+  (void)cuda_device(device);  // throws where there is none
+  const DeviceGuard guard(device);
+  return std::make_unique<CudaSpdSolver>(device, options);
+}
+
+}  // namespace smallbatch

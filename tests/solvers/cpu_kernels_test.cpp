@@ -1,0 +1,337 @@
+// The cpu kernels, each instruction set forced by name: the backend that the other tests of this room see uses the best
+// one alone.
+#include "solvers/cpu/kernels.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "solvers/spd_referee.hpp"
+#include "solvers/spd_solver_backends.hpp"
+#include "tests/solvers/spd_problems.hpp"
+
+namespace smallbatch::testing {
+namespace {
+
+constexpr SpdMethod methods[] = {SpdMethod::automatic, SpdMethod::gauss_jordan, SpdMethod::ldlt, SpdMethod::mixed};
+constexpr Storage every_storage[] = {Storage::dense, Storage::dense_lower, Storage::packed_lower};
+
+template <class T>
+constexpr T nan_of = std::numeric_limits<T>::quiet_NaN();
+
+/// Calls check(solver) for every instruction set and method, on one thread.
+template <class Check>
+void for_all_solvers(Check check, double pivot_floor = 0) {
+  for (const LdltKernels& kernels : usable_ldlt_kernels())
+    for (const SpdMethod method : methods) {
+      const auto solver = make_cpu_spd_solver(1, kernels, {method, pivot_floor});
+      SCOPED_TRACE(solver->description());
+      check(*solver);
+    }
+}
+
+/// Fills one system's matrix: value(i, j) in the lower triangle; above it the same, or a NaN that nobody may look at.
+template <class T, class Value>
+void fill(T* a, const SpdShape& shape, Value value) {
+  for (int i = 0; i < shape.n; ++i)
+    for (int j = 0; j <= i; ++j) {
+      if (shape.storage == Storage::packed_lower) {
+        a[i * (i + 1) / 2 + j] = static_cast<T>(value(i, j));
+        continue;
+      }
+      a[j * shape.n + i] = shape.storage == Storage::dense ? static_cast<T>(value(i, j)) : nan_of<T>;
+      a[i * shape.n + j] = static_cast<T>(value(i, j));
+    }
+}
+
+TEST(Ldlt, BaselineIsAlwaysUsableAndTheBestComesFirst) {
+  const std::vector<LdltKernels> usable = usable_ldlt_kernels();
+  ASSERT_FALSE(usable.empty());
+  EXPECT_STREQ(usable.back().name, "baseline");
+  for (std::size_t i = 1; i < usable.size(); ++i) {
+    EXPECT_GE(usable[i - 1].float32.lanes, usable[i].float32.lanes);
+    EXPECT_GE(usable[i - 1].float64.lanes, usable[i].float64.lanes);
+  }
+}
+
+TEST(Ldlt, DescriptionNamesMethodAndInstructionSet) {
+  for (const LdltKernels& kernels : usable_ldlt_kernels()) {
+    const auto description = [&](SpdMethod method) {
+      return make_cpu_spd_solver(1, kernels, {method, 0})->description();
+    };
+    EXPECT_EQ(description(SpdMethod::automatic), std::string("cpu ldlt ") + kernels.name);
+    EXPECT_EQ(description(SpdMethod::ldlt), std::string("cpu ldlt ") + kernels.name);
+    EXPECT_EQ(description(SpdMethod::gauss_jordan), std::string("cpu gauss_jordan ") + kernels.name);
+    EXPECT_EQ(description(SpdMethod::mixed), std::string("cpu mixed ") + kernels.name);
+  }
+}
+
+TEST(Ldlt, EveryInstructionSetAndMethodSolvesEveryShape) {
+  for_all_solvers([](SpdSolver& solver) {
+    for (const Storage storage : {Storage::dense, Storage::packed_lower})
+      for (int n = 1; n <= max_system_size; n += n < 18 ? 1 : 5)
+        for (const int nrhs : {0, 1, 3, 6}) {
+          SCOPED_TRACE("n = " + std::to_string(n) + ", nrhs = " + std::to_string(nrhs));
+          const SpdShape shape{n, nrhs, storage};
+          const auto check = [&]<class T>(T) {
+            SpdBlock<T> block = generated_block<T>(SpdFamily::random_log_uniform, shape, 21);
+            element(block, 20, 0, 0) = 0;  // one failure in the group that is not full
+            solve(solver, block);
+            EXPECT_EQ(block.info[20], 1);
+            for (std::int64_t k = 0; k < 20; ++k) {
+              ASSERT_EQ(block.info[k], 0);
+              const SpdJudgement judgement = judge_spd_solution(shape, block.a.data() + k * shape.matrix_size(),
+                                                                block.b.data() + k * shape.rhs_size(),
+                                                                block.x.data() + k * shape.solution_size(), 0);
+              ASSERT_LT(judgement.residual_ratio, spd_ratio_limit);
+              ASSERT_LT(judgement.forward_ratio, spd_ratio_limit);
+            }
+          };
+          check(float{});
+          check(double{});
+        }
+  });
+}
+
+TEST(Ldlt, ClosedFormsOfTheNumbersAboutA) {
+  // min(i,j): all pivots are 1, det = 1; the norms are n(n+1)/2 and 4 (n > 2).   r^|i-j|: det = (1 - r^2)^(n-1), the
+  // last pivots are 1 - r^2; ||A|| ||A^-1|| = ((1 + r)/(1 - r))^2 as n grows.   diag(4^i): all of it by hand.
+  for_all_solvers([](SpdSolver& solver) {
+    for (const Storage storage : every_storage)
+      for (const int n : {3, 4, 13, 32, 64})
+        for (const bool determinant_only : {false, true}) {
+          SCOPED_TRACE("n = " + std::to_string(n));
+          const auto check = [&]<class T>(T) {
+            const SpdShape shape{n, 0, storage, determinant_only};
+            SpdBlock<T> block;
+            block.resize(shape, 3);
+            const double r = 0.5;
+            const std::int64_t size = shape.matrix_size();
+            fill(block.a.data(), shape, [](int, int j) { return j + 1; });
+            fill(block.a.data() + size, shape, [r](int i, int j) { return std::pow(r, i - j); });
+            // 4^i from 4^-32 on for n = 64
+            fill(block.a.data() + 2 * size, shape,
+                 [n](int i, int j) { return i == j ? std::ldexp(1.0, 2 * i - n) : 0; });
+            solve(solver, block);
+            for (int k = 0; k < 3; ++k) ASSERT_EQ(block.info[k], 0);
+            const double u = std::numeric_limits<T>::epsilon();
+            EXPECT_EQ(block.log_determinant[0], 0);
+            EXPECT_EQ(block.smallest_pivot[0], 1);
+            EXPECT_NEAR(block.rcond[0], 1 / (4 * (n * (n + 1) / 2.0)), 8 * u / (n * n));
+            EXPECT_NEAR(block.log_determinant[1], (n - 1) * std::log(1 - r * r), n * u);
+            EXPECT_EQ(block.smallest_pivot[1], static_cast<T>(1 - r * r));
+            if (n >= 32) {
+              EXPECT_NEAR(block.rcond[1], 1.0 / 9, 1e-4);
+            }
+            EXPECT_NEAR(block.log_determinant[2], (n * (n - 1.0) - 1.0 * n * n) * std::log(2.0), 1e-12);
+            EXPECT_EQ(block.smallest_pivot[2], std::ldexp(T(1), -n));
+            EXPECT_EQ(block.rcond[2], std::ldexp(T(1), -2 * (n - 1)));
+            for (int k = 0; k < 3; ++k) EXPECT_EQ(block.repaired[k], 0);
+          };
+          check(float{});
+          check(double{});
+        }
+  });
+}
+
+TEST(Ldlt, ARepairedPivotIsTheFloor) {
+  // L of ones, A_ij = number of k <= min(i,j) with D_k = 1: D_p = 0 is found as exactly 0, and replaced by
+  // floor * a_pp; the determinant is that number.
+  constexpr double floor = 0x1p-10;
+  for_all_solvers(
+      [](SpdSolver& solver) {
+        for (const int n : {5, 8, 33})
+          for (const int nrhs : {0, 1}) {
+            const auto check = [&]<class T>(T) {
+              const SpdShape shape{n, nrhs, Storage::dense};
+              SpdBlock<T> block;
+              block.resize(shape, 3 * n);
+              std::fill(block.b.begin(), block.b.end(), T(1));
+              const auto repaired = [n](int k) { return k % 3 == 0 ? 1 + k / 3 % (n - 1) : 0; };  // 0: none
+              for (int k = 0; k < 3 * n; ++k)
+                fill(block.a.data() + k * shape.matrix_size(), shape,
+                     [p = repaired(k)](int, int j) { return p > 0 && j >= p ? j : j + 1; });
+              block.a[shape.matrix_size()] = nan_of<T>;
+              solve(solver, block);
+              for (int k = 0; k < 3 * n; ++k) {
+                if (k == 1) {
+                  EXPECT_EQ(block.info[k], info_matrix_not_finite);
+                  EXPECT_EQ(block.repaired[k], 0);
+                  continue;
+                }
+                const int p = repaired(k);
+                ASSERT_EQ(block.info[k], 0);
+                ASSERT_EQ(block.repaired[k], p > 0 ? 1 : 0) << "system " << k;
+                // Its column below the pivot is zero too, so no later pivot changes.
+                const double pivot = p > 0 ? floor * p : 1;
+                ASSERT_NEAR(block.log_determinant[k], std::log(pivot), 1e-14 * n) << "system " << k;
+                ASSERT_EQ(block.smallest_pivot[k], static_cast<T>(std::min(pivot, 1.0)));
+              }
+            };
+            check(float{});
+            check(double{});
+          }
+      },
+      floor);
+}
+
+TEST(Ldlt, WhatIsNotAskedForIsNotWrittenAndStridesLeaveGapsAlone) {
+  for_all_solvers([](SpdSolver& solver) {
+    for (const Storage storage : every_storage)
+      for (const int nrhs : {0, 1, 3}) {
+        const auto check = [&]<class T>(T) {
+          constexpr int n = 13;
+          constexpr std::int64_t count = 19;
+          const SpdShape shape{n, nrhs, storage};
+          SpdBlock<T> close = generated_block<T>(SpdFamily::random, shape, count);
+          solve(solver, close);
+          const std::int64_t a_stride = shape.matrix_size() + 3, b_stride = shape.rhs_size() + 5,
+                             x_stride = shape.solution_size() + 2;
+          std::vector<T> a(count * a_stride, nan_of<T>), b(count * b_stride, nan_of<T>), x(count * x_stride, T(77));
+          for (std::int64_t k = 0; k < count; ++k) {
+            std::copy_n(close.a.data() + k * shape.matrix_size(), shape.matrix_size(), a.data() + k * a_stride);
+            if (nrhs > 0) std::copy_n(close.b.data() + k * shape.rhs_size(), shape.rhs_size(), b.data() + k * b_stride);
+          }
+          std::vector<std::int32_t> info(count, 77);
+          SpdBatch<T> batch{shape, count, a.data(), b.data(), a_stride, b_stride};
+          SpdSolution<T> alone{};
+          alone.x = x.data();
+          alone.info = info.data();
+          alone.x_stride = x_stride;
+          solver.solve(batch, alone);
+          for (std::int64_t k = 0; k < count; ++k) {
+            ASSERT_EQ(info[k], 0);
+            ASSERT_EQ(std::memcmp(x.data() + k * x_stride, close.x.data() + k * shape.solution_size(),
+                                  shape.solution_size() * sizeof(T)),
+                      0)
+                << "system " << k;
+            for (std::int64_t e = shape.solution_size(); e < x_stride; ++e) ASSERT_EQ(x[k * x_stride + e], 77);
+          }
+          // Each number alone.
+          std::vector<T> number(count, T(77));
+          for (T* SpdSolution<T>::*member :
+               {&SpdSolution<T>::backward_error, &SpdSolution<T>::rcond, &SpdSolution<T>::smallest_pivot}) {
+            SpdSolution<T> one = alone;
+            one.*member = number.data();
+            solver.solve(batch, one);
+            ASSERT_EQ(std::memcmp(number.data(), close.solution().*member, count * sizeof(T)), 0);
+          }
+        };
+        check(float{});
+        check(double{});
+      }
+  });
+}
+
+TEST(Ldlt, TheUpperTriangleDecidesOnlyWhereItIsCompared) {
+  // One element above the diagonal differs: in its last bit (solved, as the lower triangle says), by much, or it is not
+  // finite. Every place, so every vector and tail of the comparison is met.
+  for (const LdltKernels& kernels : usable_ldlt_kernels()) {
+    const auto solver = make_cpu_spd_solver(1, kernels, {});
+    for (const int n : {2, 3, 5, 8, 11, 18}) {
+      const auto check = [&]<class T>(T) {
+        const std::int64_t pairs = n * (n - 1) / 2;
+        const SpdShape shape{n, 1, Storage::dense};
+        const SpdBlock<T> one = generated_block<T>(SpdFamily::gram, shape, 1);
+        SpdBlock<T> block = selected(one, std::vector<std::int64_t>(3 * pairs + 1, 0));
+        std::int64_t k = 0;
+        for (int i = 0; i < n; ++i)
+          for (int j = i + 1; j < n; ++j) {
+            T& last_bit = element(block, k++, i, j);
+            last_bit = std::nextafter(last_bit, T(1));
+            element(block, k++, i, j) += T(0.5);
+            element(block, k++, i, j) = nan_of<T>;
+          }
+        solve(*solver, block);
+        for (std::int64_t p = 0; p < pairs; ++p) {
+          ASSERT_EQ(block.info[3 * p], 0);
+          ASSERT_EQ(std::memcmp(&block.x[3 * p * n], &block.x[3 * pairs * n], sizeof(T) * n), 0);
+          ASSERT_EQ(block.info[3 * p + 1], info_matrix_not_symmetric) << p;
+          ASSERT_EQ(block.info[3 * p + 2], info_matrix_not_finite) << p;
+        }
+      };
+      check(float{});
+      check(double{});
+    }
+  }
+}
+
+TEST(Ldlt, NeitherLaneNorNeighbourDecidesABit) {
+  for_all_solvers([](SpdSolver& solver) {
+    for (const int nrhs : {0, 1, 5}) {
+      const auto check = [&]<class T>(T) {
+        const SpdShape shape{21, nrhs, Storage::dense};
+        SpdBlock<T> block = generated_block<T>(SpdFamily::gaussian_kernel, shape, 61, 1e5);
+        for (std::int64_t e = 0; e < shape.matrix_size(); ++e) block.a[17 * shape.matrix_size() + e] *= T(0x1p+100);
+        element(block, 30, 4, 7) = nan_of<T>;                                       // fails
+        element(block, 41, 4, 7) = std::nextafter(element(block, 41, 4, 7), T(2));  // differs, but is solved
+        element(block, 52, 20, 20) = -1;
+        std::vector<std::int64_t> reversed(61);
+        std::iota(reversed.rbegin(), reversed.rend(), 0);
+        SpdBlock<T> backwards = selected(block, reversed);
+        solve(solver, block);
+        solve(solver, backwards);
+        for (std::int64_t k = 0; k < 61; ++k) {
+          ASSERT_TRUE(same_bits(block, k, backwards, 60 - k)) << "system " << k;
+          SpdBlock<T> alone = selected(block, {k});
+          solve(solver, alone);
+          ASSERT_TRUE(same_bits(block, k, alone, 0)) << "system " << k;
+        }
+      };
+      check(float{});
+      check(double{});
+    }
+  });
+}
+
+TEST(Ldlt, MixedPrecisionReachesTheRoundoffOfDoublePrecision) {
+  // Without a number that asks for a factorization in double precision. kappa = 1e4: single precision alone leaves
+  // errors of 1e-8 and above; kappa = 1e12: it cannot factor or refine, and double precision takes over.
+  for (const LdltKernels& kernels : usable_ldlt_kernels())
+    for (const double condition : {1e4, 1e12}) {
+      const auto solver = make_cpu_spd_solver(1, kernels, {SpdMethod::mixed, 0});
+      SpdBlock<double> block = generated_block<double>(SpdFamily::random, {32, 2, Storage::dense}, 37, condition);
+      SpdSolution<double> solution{};
+      solution.x = block.x.data();
+      solution.info = block.info.data();
+      solver->solve(block.batch(), solution);
+      // Where refinement got there, the last bits are not those of a factorization in double precision.
+      SpdBlock<double> unrefined = block;
+      solve(*make_cpu_spd_solver(1, kernels, {SpdMethod::ldlt, 0}), unrefined);
+      EXPECT_EQ(block.x == unrefined.x, condition == 1e12);
+      for (std::int64_t k = 0; k < block.count; ++k) {
+        ASSERT_EQ(block.info[k], 0);
+        const SpdJudgement judgement = judge_spd_solution(block.shape, block.a.data() + k * 1024,
+                                                          block.b.data() + k * 64, block.x.data() + k * 64, 0);
+        ASSERT_LT(judgement.residual_ratio, spd_resolve_above + 1) << "condition " << condition << ", system " << k;
+      }
+    }
+}
+
+TEST(Ldlt, InstructionSetsWithFusedMultiplyAddAgreeBitForBit) {
+  for (const SpdMethod method : methods) {
+    std::vector<SpdBlock<float>> results;
+    for (const LdltKernels& kernels : usable_ldlt_kernels()) {
+      if (std::string(kernels.name) == "baseline") continue;
+      results.push_back(generated_block<float>(SpdFamily::random, {30, 2, Storage::dense}, 50));
+      solve(*make_cpu_spd_solver(2, kernels, {method, 0}), results.back());
+    }
+    for (std::size_t r = 1; r < results.size(); ++r)
+      for (std::int64_t k = 0; k < 50; ++k) ASSERT_TRUE(same_bits(results[0], k, results[r], k)) << "system " << k;
+  }
+}
+
+TEST(Ldlt, TheNumberOfThreadsChangesNoBit) {
+  const LdltKernels kernels = usable_ldlt_kernels().front();
+  SpdBlock<double> one = generated_block<double>(SpdFamily::random, {32, 1, Storage::dense}, 1000), three = one;
+  solve(*make_cpu_spd_solver(1, kernels, {}), one);
+  solve(*make_cpu_spd_solver(3, kernels, {}), three);
+  for (std::int64_t k = 0; k < 1000; ++k) ASSERT_TRUE(same_bits(one, k, three, k)) << "system " << k;
+}
+
+}  // namespace
+}  // namespace smallbatch::testing
