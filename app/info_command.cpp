@@ -4,8 +4,8 @@
 
 #include "app/blocks.hpp"
 #include "app/commands.hpp"
+#include "app/outcome.hpp"
 #include "app/report.hpp"
-#include "app/verification.hpp"
 #include "core/units.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"

@@ -8,7 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/batch.hpp"
+#include "core/potentials.hpp"
+#include "core/systems.hpp"
 #include "core/instruction_set.hpp"
 #include "core/units.hpp"
 #include "physics/charge_sets.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/options.hpp"
-#include "app/verification.hpp"
+#include "app/outcome.hpp"
 
 namespace smallbatch {
 

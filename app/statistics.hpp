@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "core/batch.hpp"
+#include "core/potentials.hpp"
 #include "io/sets.hpp"
 
 namespace smallbatch {

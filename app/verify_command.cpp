@@ -7,7 +7,7 @@
 #include "app/commands.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
-#include "app/verification.hpp"
+#include "app/outcome.hpp"
 #include "core/error.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/ladder.hpp"
-#include "core/batch.hpp"
+#include "core/potentials.hpp"
 
 namespace smallbatch {
 

@@ -7,6 +7,7 @@
 #include "core/compare.hpp"
 #include "physics/charge_sets.hpp"
 #include "physics/potential.hpp"
+#include "physics/potential_referee.hpp"
 
 namespace smallbatch {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/ladder.hpp"
-#include "core/batch.hpp"
+#include "core/potentials.hpp"
 #include "core/device_cuda.hpp"
 
 namespace smallbatch {

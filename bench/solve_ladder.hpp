@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "bench/ladder.hpp"
-#include "core/batch.hpp"
+#include "core/systems.hpp"
 
 namespace smallbatch {
 

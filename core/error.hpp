@@ -1,4 +1,4 @@
-// Errors that stop a run. Numerical failure is not one of them: that is a status per system (core/batch.hpp).
+// Errors that stop a run. Numerical failure is not one of them: that is a status per system or problem.
 //
 // Every message reads "problem (why). What to do." and names the file, the dataset and the index it is about.
 #pragma once

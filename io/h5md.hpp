@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/batch.hpp"
+#include "core/scalar_type.hpp"
 #include "io/hdf5_input.hpp"
 #include "io/molecule.hpp"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "core/batch.hpp"
+#include "core/potentials.hpp"
 
 namespace smallbatch {
 

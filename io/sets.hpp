@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/batch.hpp"
+#include "core/potentials.hpp"
+#include "core/systems.hpp"
 #include "core/units.hpp"
 
 namespace smallbatch {

@@ -19,7 +19,7 @@
 #include <string>
 
 #include "core/backend.hpp"
-#include "core/batch.hpp"
+#include "core/potentials.hpp"
 
 namespace smallbatch {
 
@@ -71,8 +71,8 @@ inline constexpr double net_charge_tolerance = 0x1p-40;
 /// says (none is with a softening). Where such pairs are infinities of both signs, the energy is a NaN: it has no
 /// value. Terms that leave the range of double do the same; no status says so.
 ///
-/// Per problem `info` is as core/batch.hpp defines it. V and E of the same problem have the same bits at any place in a
-/// batch and for any split into planes.
+/// Per problem `info` is as core/potentials.hpp defines it. V and E of the same problem have the same bits at any place
+/// in a batch and for any split into planes.
 class Potential {
  public:
   virtual ~Potential() = default;
@@ -93,37 +93,5 @@ class Potential {
 /// Throws Error (no_device) where the backend is cuda and the build or the machine has none, Error (usage) for an
 /// instruction set that the processor does not have.
 std::unique_ptr<Potential> make_potential(const Backend& backend);
-
-/// The referee's answer at one target, with the bounds that a backend must keep there.
-struct ReferencePotential {
-  double potential = 0;  ///< in the unit of options.unit_factor; the singularity policy applied
-  double bound = 0;      ///< of the potential, as above
-  std::array<double, 3> field{};
-  double field_bound = 0;  ///< of each component
-  bool singular = false;   ///< the policy made V an infinity and E a NaN
-};
-
-/// A problem's status, of which there are two where rounding decides whether its values leave their range.
-struct ReferenceStatus {
-  std::int32_t info = 0, or_else = 0;
-};
-
-/// Problem `problem` of the batch at the targets `points`: indices (z * ny + y) * nx + x into the whole lattice, or
-/// counted from the problem's first point. On `threads` threads. `precision` says whose bound; without `with_field` the
-/// field is not computed, and does not count for the status. Returns the problem's status, at points and at charges as
-/// if no value left its range: that the values say. Where it has no values, every potential and field is NaN. Written
-/// with Eigen in double precision; of what it judges it shares only the constants above. A result's summary and energy
-/// are not asked for here.
-ReferenceStatus reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
-                                    const PotentialOptions& options, ScalarType precision,
-                                    std::span<const std::int64_t> points, std::span<ReferencePotential> out,
-                                    unsigned threads = 1, bool with_field = true);
-
-/// The referee's interaction energy of groups 1 and 2 of one problem, and the bound that a backend must keep:
-/// f sum |q_i q_j|/rho_ij 2^-44.
-struct ReferenceEnergy {
-  double energy = 0, bound = 0;
-};
-ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t problem, const PotentialOptions& options);
 
 }  // namespace smallbatch

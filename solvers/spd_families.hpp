@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/batch.hpp"
+#include "core/systems.hpp"
 
 namespace smallbatch {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/batch.hpp"
+#include "core/systems.hpp"
 
 namespace smallbatch {
 
@@ -79,5 +79,13 @@ SpdJudgement judge_spd_solution(const SpdShape& shape, const T* a, const T* b, c
 /// backend missed, or one that it made up. A backend that finds x out of range has found all pivots positive. (About an
 /// underflow near the limit judge_spd_solution() agrees with either.)
 bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, ScalarType type, int n);
+
+/// Error over bound of all that a block has of one system, computed with this floor of pivots: at most 1 where it is
+/// right. The status is the referee's (same_status). A failed system has NaN for every number and no raised pivot. For
+/// a solved one the stored backward error is right, the ratios are at most spd_ratio_limit, and rcond, the smallest
+/// pivot, ln det A, the number of raised pivots and what raising them added are the referee's, within their bounds.
+/// Numbers that the block does not have (results of old formats) are not judged.
+template <class T>
+double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::int64_t system);
 
 }  // namespace smallbatch

@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "core/backend.hpp"
-#include "core/batch.hpp"
+#include "core/systems.hpp"
 
 namespace smallbatch {
 
@@ -69,7 +69,7 @@ constexpr double spd_used_floor(double pivot_floor, int n) {
   return pivot_floor > rounding ? pivot_floor : rounding;
 }
 
-/// The change of x by its rounding, in units of u ||x||_1, beyond which it has underflowed (core/batch.hpp).
+/// The change of x by its rounding, in units of u ||x||_1, beyond which it has underflowed (core/systems.hpp).
 inline constexpr double spd_underflow_loss = 8;
 
 /// "auto", "gauss_jordan", "ldlt", "mixed".
@@ -79,14 +79,14 @@ std::optional<SpdMethod> parse_spd_method(std::string_view name);
 /// Solves batches that lie in host memory. An object owns its device memory and stream; use it from one thread at a
 /// time.
 ///
-/// Per system: `info` as core/batch.hpp defines it, and the normwise backward error
+/// Per system: `info` as core/systems.hpp defines it, and the normwise backward error
 ///     max over right-hand sides of  ||b - A x||_1 / (||A||_1 ||x||_1)            (solution; LAPACK's dpot02 without
 ///     /eps)
 ///     ||I - A X||_1 / (||A||_1 ||X||_1)                                          (inverse; dpot03 without /(n eps))
 /// with the residual computed in twice the precision of T, 0 where the residual is 0. Dimensionless: compare it with
 /// 30 * 2^-24 (float32) or 30 * 2^-53 (float64).
 ///
-/// rcond, smallest_pivot, log_determinant, repaired and perturbation as core/batch.hpp defines them.
+/// rcond, smallest_pivot, log_determinant, repaired and perturbation as core/systems.hpp defines them.
 ///
 /// A system that fails has NaN for every number and 0 for repaired; its neighbours' results are, bit for bit, what they
 /// would be without it. The same system gives the same bits at any place in any batch.

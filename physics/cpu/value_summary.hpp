@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/batch.hpp"
+#include "core/potentials.hpp"
 
 namespace smallbatch {
 

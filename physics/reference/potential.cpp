@@ -19,6 +19,7 @@
 #include "core/parallel.hpp"
 #include "physics/potential_backends.hpp"
 #include "physics/potential_checks.hpp"
+#include "physics/potential_referee.hpp"
 
 namespace smallbatch {
 

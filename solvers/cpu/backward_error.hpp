@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/batch.hpp"
+#include "core/systems.hpp"
 
 namespace smallbatch {
 

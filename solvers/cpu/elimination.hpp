@@ -17,7 +17,7 @@
 
 #include <cstdint>
 
-#include "core/batch.hpp"
+#include "core/systems.hpp"
 #include "solvers/cpu/vectors.hpp"
 
 namespace smallbatch {

@@ -5,8 +5,8 @@
 // lane ever sees another: a system that fails leaves its neighbours alone, and its result does not depend on its lane.
 //
 // Inspection costs nothing where nothing is wrong. The upper triangle is compared with the lower bit by bit while both
-// are transposed; only where some bit differs is the bound of core/batch.hpp evaluated. A NaN or an infinity in A or b
-// ends in a pivot that is not positive and finite or in an x that is not finite, so the input of a group is searched
+// are transposed; only where some bit differs is the bound of core/systems.hpp evaluated. A NaN or an infinity in A or
+// b ends in a pivot that is not positive and finite or in an x that is not finite, so the input of a group is searched
 // for them only where that happened.
 //
 // Systems whose numbers are far from 1 are scaled by powers of two: D' A D' y = 2^t D' b, x = 2^-t D' y. That is exact,
@@ -18,10 +18,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/batch.hpp"
+#include "core/systems.hpp"
 #include "solvers/cpu/backward_error.hpp"
-#include "solvers/cpu/kernels.hpp"
 #include "solvers/cpu/elimination.hpp"
+#include "solvers/cpu/kernels.hpp"
 #include "solvers/cpu/vectors.hpp"
 
 namespace smallbatch {

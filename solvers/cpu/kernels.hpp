@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/batch.hpp"
+#include "core/systems.hpp"
 #include "solvers/spd_solver.hpp"
 
 namespace smallbatch {

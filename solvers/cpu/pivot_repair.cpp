@@ -245,7 +245,7 @@ void store_failure(const SpdShape& shape, std::int32_t info, const SpdSolution<T
 template <class T>
 void repair_pivots(const SpdShape& shape, const T* a, const T* b, double pivot_floor, const SpdSolution<T>& results) {
   const std::int32_t info = *results.info;
-  if (info == info_matrix_not_finite || info == info_matrix_not_symmetric || info == info_rhs_not_finite) return;
+  if (is_input_refused(info)) return;
   const NearbyFactors factors(shape, a, spd_used_floor<T>(pivot_floor, shape.n));
   if (factors.failed() != 0) {
     if (info == 0) store_failure(shape, factors.failed(), results);

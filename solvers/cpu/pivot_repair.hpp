@@ -2,7 +2,7 @@
 // means.
 #pragma once
 
-#include "core/batch.hpp"
+#include "core/systems.hpp"
 
 namespace smallbatch {
 

@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "core/batch.hpp"
+#include "core/systems.hpp"
 
 namespace smallbatch {
 

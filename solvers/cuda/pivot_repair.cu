@@ -2,7 +2,8 @@
 //
 // A warp per system, in double precision whatever T is, after the method asked for has left its answer: the matrix lies
 // in shared memory and is factored with symmetric pivoting, lane l having the columns l and l + 32. Nothing is moved:
-// rows are done or not, and their order is kept. Where no pivot is raised, nothing is written.
+// rows are done or not, and their order is kept. Where no pivot is raised, nothing is written but the
+// answers of systems that had failed at a pivot.
 //
 // Of two rows the later one's element in the column of the earlier one becomes L; the earlier one's element in the
 // column of the later one, and the diagonal, become the inverse where it is wanted.
@@ -394,7 +395,7 @@ __global__ void __launch_bounds__(warp_lanes) repair_kernel(Arguments<T> args, R
   for (std::int64_t system = blockIdx.x; system < args.count; system += gridDim.x) {
     __syncwarp();  // the last system is done with
     const std::int32_t found = args.info[system];
-    if (found == info_matrix_not_finite || found == info_matrix_not_symmetric || found == info_rhs_not_finite) continue;
+    if (is_input_refused(found)) continue;
     OwnRows<N> own;
     int repaired = 0;
     double perturbation = 0;

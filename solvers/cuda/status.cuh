@@ -25,7 +25,7 @@ __device__ bool rhs_not_finite(const Arguments<T>& args, std::int64_t system, in
 }
 
 /// The status of the input of a system whose triangles differ: not finite before not symmetric before the right-hand
-/// sides, as core/batch.hpp orders them. The whole warp calls.
+/// sides, as core/systems.hpp orders them. The whole warp calls.
 template <int Lanes, class T>
 __device__ std::int32_t inspect(const Arguments<T>& args, std::int64_t system, int lane) {
   const int n = args.n;

@@ -1,4 +1,5 @@
 // Verification must find wrong answers, wherever they are and whatever they look like.
+#include "app/outcome.hpp"
 #include "app/verification.hpp"
 
 #include <gtest/gtest.h>

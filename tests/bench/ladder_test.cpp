@@ -19,6 +19,7 @@
 #include "core/device.hpp"
 #include "core/device_cuda.hpp"
 #include "physics/potential.hpp"
+#include "physics/potential_referee.hpp"
 
 namespace smallbatch {
 namespace {

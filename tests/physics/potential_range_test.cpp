@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "physics/potential_backends.hpp"
+#include "physics/potential_referee.hpp"
 #include "tests/physics/potential_fixture.hpp"
 
 namespace smallbatch::testing {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/units.hpp"
+#include "physics/potential_referee.hpp"
 #include "tests/physics/potential_fixture.hpp"
 
 namespace smallbatch::testing {

@@ -6,6 +6,7 @@
 
 #include "core/compare.hpp"
 #include "core/parallel.hpp"
+#include "physics/potential_referee.hpp"
 #include "tests/physics/potential_cases.hpp"
 
 namespace smallbatch::testing {

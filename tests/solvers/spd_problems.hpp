@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/batch.hpp"
+#include "core/systems.hpp"
 #include "solvers/spd_families.hpp"
 #include "solvers/spd_solver.hpp"
 

@@ -1,8 +1,9 @@
-// The plain structs that flow from file to lane to verification to file. No behaviour beyond their own sizes, and
-// adding up what several pieces of a problem said.
+// Potentials of point charges on lattices, at points, and at the charges themselves: the plain structs that flow from
+// file to evaluation to verification to file. No behaviour beyond their own sizes, and adding up what several pieces of
+// a problem said.
 //
 // A *batch* is a view (pointers; host or device as the callee says). A *block* owns a piece of a set on the host: what
-// io fills, a lane solves or evaluates, verification judges and io writes.
+// io fills, a room computes, verification judges and io writes.
 #pragma once
 
 #include <algorithm>
@@ -11,131 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "core/aligned_allocator.hpp"
+#include "core/scalar_type.hpp"
 
 namespace smallbatch {
-
-enum class ScalarType { float32, float64 };
-
-template <class T>
-inline constexpr ScalarType scalar_type_of = sizeof(T) == 4 ? ScalarType::float32 : ScalarType::float64;
-
-// lane 1: A x = b for many small symmetric positive definite systems
-
-/// The largest n a solver accepts.
-inline constexpr int max_system_size = 64;
-
-/// How one matrix lies in memory.
-enum class Storage {
-  dense,        ///< n*n numbers by rows, both triangles filled (and compared: an asymmetric matrix is refused)
-  dense_lower,  ///< n*n numbers by rows, of which the strict upper triangle is never looked at (LAPACK's uplo = 'L')
-  packed_lower  ///< n(n+1)/2 numbers, the lower triangle by rows: (0,0), (1,0), (1,1), (2,0), ...
-};
-
-/// The shape that all systems of a set share.
-struct SpdShape {
-  int n = 0;
-  int nrhs = 1;  ///< right-hand sides per system; 0 asks for the inverse of A instead of a solution
-  Storage storage = Storage::dense;
-  bool determinant_only = false;  ///< no x and no backward error, only the numbers about A; nrhs is 0 then
-
-  [[nodiscard]] bool wants_inverse() const { return nrhs == 0 && !determinant_only; }
-  [[nodiscard]] std::int64_t matrix_size() const {
-    return storage == Storage::packed_lower ? std::int64_t{n} * (n + 1) / 2 : std::int64_t{n} * n;
-  }
-  [[nodiscard]] std::int64_t rhs_size() const { return std::int64_t{n} * nrhs; }
-  /// Numbers in one solution: n*nrhs, n*n (dense) for the inverse, none for the determinant alone.
-  [[nodiscard]] std::int64_t solution_size() const { return std::int64_t{n} * (wants_inverse() ? n : nrhs); }
-};
-
-/// Status of one system. 0: solved. k > 0: the k-th pivot (counted from 1) is not positive, so A is not positive
-/// definite (LAPACK's meaning). Negative: the input or the result cannot be used, as below; input is judged in this
-/// order, before any pivot. Where the status is not 0, every number of the system's answer is NaN.
-inline constexpr std::int32_t info_matrix_not_finite = -1;     ///< A holds a NaN or an infinity, in either triangle
-inline constexpr std::int32_t info_matrix_not_symmetric = -2;  ///< |a_ij - a_ji| > n eps sqrt(|a_ii a_jj|) somewhere
-inline constexpr std::int32_t info_rhs_not_finite = -3;        ///< b holds a NaN or an infinity
-inline constexpr std::int32_t info_result_not_finite = -4;     ///< all pivots were positive, but x overflowed
-/// All pivots were positive, but some right-hand side's x is so small that rounding it to T, which has no smaller
-/// numbers there, changes it by more than 8 u ||x||_1 (u = 2^-24 or 2^-53).
-inline constexpr std::int32_t info_result_underflowed = -5;
-
-/// One line for people: "solved", "pivot 3 is not positive", "A is not symmetric", ...
-std::string describe_spd_info(std::int32_t info);
-
-/// The stride of systems that lie one right after the other.
-inline constexpr std::int64_t tight = -1;
-
-/// Input of a solver. Arrays are stacked with the batch first: a (count, matrix_size), b (count, n, nrhs) with the
-/// right-hand side index fastest; b is ignored (may be null) where nrhs is 0. System k starts k strides after the
-/// first, in numbers. A stride of 0: one matrix, or one set of right-hand sides, for all systems.
-template <class T>
-struct SpdBatch {
-  SpdShape shape;
-  std::int64_t count = 0;
-  const T* a = nullptr;
-  const T* b = nullptr;
-  std::int64_t a_stride = tight, b_stride = tight;
-
-  [[nodiscard]] std::int64_t a_step() const { return a_stride == tight ? shape.matrix_size() : a_stride; }
-  [[nodiscard]] std::int64_t b_step() const { return b_stride == tight ? shape.rhs_size() : b_stride; }
-};
-
-/// Output of a solver: x (count, n, nrhs), or (count, n, n) for the inverse, with a stride as in SpdBatch (but not 0);
-/// all others (count). A null pointer means that the number is not wanted, and is not computed; info is always wanted,
-/// x unless the determinant alone is.
-template <class T>
-struct SpdSolution {
-  T* x = nullptr;
-  std::int32_t* info = nullptr;
-  T* backward_error = nullptr;        ///< as solvers/spd_solver.hpp defines it
-  T* rcond = nullptr;                 ///< 1 / (||A||_1 ||A^-1||_1)
-  T* smallest_pivot = nullptr;        ///< min_k d_k of A = L D L^T; may round to 0
-  double* log_determinant = nullptr;  ///< ln det A = sum_k ln d_k
-  std::int32_t* repaired = nullptr;   ///< pivots that the floor of SpdOptions raised
-  T* perturbation = nullptr;          ///< max_k e_k / a_kk of what raising them added, A + diag(e); 0 without repairs
-  std::int64_t x_stride = tight;
-
-  [[nodiscard]] std::int64_t x_step(const SpdShape& shape) const {
-    return x_stride == tight ? shape.solution_size() : x_stride;
-  }
-};
-
-/// Systems [first, first + count) of a set, with room for their solutions.
-template <class T>
-struct SpdBlock {
-  SpdShape shape;
-  std::int64_t first = 0;
-  std::int64_t count = 0;
-  AlignedVector<T> a, b, x;
-  std::vector<T> backward_error, rcond, smallest_pivot, perturbation;
-  std::vector<double> log_determinant;
-  std::vector<std::int32_t> info, repaired;
-
-  /// Sizes every array for `systems` systems of shape `s`.
-  void resize(const SpdShape& s, std::int64_t systems) {
-    shape = s;
-    count = systems;
-    const auto c = static_cast<std::size_t>(systems);
-    a.resize(c * static_cast<std::size_t>(s.matrix_size()));
-    b.resize(c * static_cast<std::size_t>(s.rhs_size()));
-    x.resize(c * static_cast<std::size_t>(s.solution_size()));
-    backward_error.resize(s.determinant_only ? 0 : c);
-    rcond.resize(c);
-    smallest_pivot.resize(c);
-    log_determinant.resize(c);
-    info.resize(c);
-    repaired.resize(c);
-    perturbation.resize(c);
-  }
-  [[nodiscard]] SpdBatch<T> batch() const { return {shape, count, a.data(), b.data()}; }
-  [[nodiscard]] SpdSolution<T> solution() {
-    return {x.data(),        info.data(),           shape.determinant_only ? nullptr : backward_error.data(),
-            rcond.data(),    smallest_pivot.data(), log_determinant.data(),
-            repaired.data(), perturbation.data()};
-  }
-};
-
-// lane 2: potentials of point charges on lattices, at points, and at the charges themselves
 
 /// Points per axis. Values lie with x fastest: index = (z * ny + y) * nx + x.
 struct LatticeShape {

@@ -1,0 +1,168 @@
+#include "app/outcome.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <sstream>
+
+namespace smallbatch {
+
+namespace {
+constexpr double roundoff(ScalarType type) { return type == ScalarType::float32 ? 0x1p-24 : 0x1p-53; }
+}  // namespace
+
+std::int64_t SetOutcome::failed_count() const {
+  std::int64_t total = 0;
+  for (const auto& [status, number] : failed) total += number;
+  return total;
+}
+
+void SetOutcome::count_status(std::span<const std::int32_t> info) {
+  for (const std::int32_t status : info) {
+    if (status == 0) continue;
+    if (lane == "potential" && status > 0)
+      singular += status;
+    else
+      ++failed[status];
+  }
+}
+
+template <class T>
+void SetOutcome::count_numbers(const SpdBlock<T>& block) {
+  constexpr double u = roundoff(scalar_type_of<T>);
+  // Keeps the value that is `worse`, and a NaN once it is there.
+  const auto keep = [](std::optional<double>& kept, double value, auto worse) {
+    if (!kept || (!std::isnan(*kept) && (std::isnan(value) || worse(value, *kept)))) kept = value;
+  };
+  for (std::size_t s = 0; s < block.info.size(); ++s) {
+    if (block.info[s] != 0) continue;
+    if (!block.backward_error.empty()) keep(worst_backward_error, block.backward_error[s] / u, std::greater<>());
+    if (!block.rcond.empty()) keep(smallest_rcond, block.rcond[s], std::less<>());
+    if (!block.repaired.empty() && block.repaired[s] != 0) {
+      repaired_pivots += block.repaired[s];
+      ++repaired_systems;
+      if (!block.perturbation.empty())
+        largest_perturbation = std::max(largest_perturbation, static_cast<double>(block.perturbation[s]));
+    }
+  }
+}
+
+namespace {
+void widen(std::optional<std::array<double, 2>>& range, double low, double high) {
+  if (std::isnan(low) || std::isnan(high)) return;
+  range = range ? std::array{std::min((*range)[0], low), std::max((*range)[1], high)} : std::array{low, high};
+}
+}  // namespace
+
+void SetOutcome::count_statistics(const PotentialStatistics& statistics) {
+  for (std::size_t p = 0; p < statistics.lowest.size(); ++p)
+    widen(potential_range, statistics.lowest[p], statistics.highest[p]);
+}
+
+void SetOutcome::count_energies(std::span<const double> energies) {
+  for (const double energy : energies) widen(energy_range, energy, energy);
+}
+
+void SetOutcome::count_verdicts(std::int64_t first, const Verdicts& verdicts) {
+  for (std::size_t i = 0; i < verdicts.verdict.size(); ++i) {
+    if (verdicts.verdict[i] == Verdict::not_checked) continue;
+    ++verification.checked;
+    ++(verdicts.verdict[i] == Verdict::agreed ? verification.agreed : verification.disagreed);
+    const double error = verdicts.error_over_bound[i];
+    if (verification.worst_index < 0 || error > verification.worst_error_over_bound) {
+      verification.worst_error_over_bound = error;
+      verification.worst_index = first + static_cast<std::int64_t>(i);
+    }
+  }
+}
+
+std::string shape_words(const SolveSet& set) {
+  std::ostringstream text;
+  text << set.batch << (set.shape.storage == Storage::packed_lower ? " packed " : " dense ") << set.shape.n << "x"
+       << set.shape.n << (set.type == ScalarType::float32 ? " float32" : " float64");
+  if (set.shape.storage == Storage::dense_lower) text << ", lower triangles";
+  if (set.shape.determinant_only) {
+    text << ", log determinant";
+  } else if (set.shape.wants_inverse()) {
+    text << ", inverse";
+  } else {
+    text << ", " << set.shape.nrhs << (set.shape.nrhs == 1 ? " right-hand side" : " right-hand sides");
+  }
+  return text.str();
+}
+
+std::string shape_words(const PotentialSet& set) {
+  std::ostringstream text;
+  const auto counted = [&](std::int64_t count, const char* thing) {
+    text << count << " " << thing << (count == 1 ? "" : "s");
+  };
+  if (set.targets == TargetKind::lattice) {
+    counted(set.batch, "lattice");
+    text << " " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz;
+  } else {
+    counted(set.batch, "problem");
+  }
+  if (set.targets == TargetKind::points) {
+    text << ", ";
+    counted(set.targets_before(set.batch), "point");
+  }
+  if (!set.offset.empty()) {  // the results do not always tell
+    text << (set.targets == TargetKind::charges ? " at " : ", ");
+    counted(set.charges(), "charge");
+  }
+  if (set.has_field) text << ", field";
+  if (set.has_groups) text << ", interaction energy";
+  if (set.softening > 0) text << ", softening " << set.softening << " angstrom";
+  if (set.cutoff > 0) text << ", cut-off " << set.cutoff << " angstrom";
+  if (set.dielectric != 1) text << ", dielectric " << set.dielectric;
+  return text.str();
+}
+
+SetOutcome start_outcome(const SolveSet& set) {
+  SetOutcome outcome;
+  outcome.lane = "solve";
+  outcome.name = set.name;
+  outcome.shape = shape_words(set);
+  outcome.batch = set.batch;
+  std::string& criterion = outcome.verification.criterion;
+  criterion = "same status as Eigen LLT in higher precision; ";
+  if (set.shape.wants_inverse())
+    criterion += "||I - A X||_1 / (n ||A||_1 ||X||_1 u) <= 30; ||X - X*|| rcond / (||X*|| u) <= 30; ";
+  else if (!set.shape.determinant_only)
+    criterion += "||b - A x||_1 / (||A||_1 ||x||_1 u) <= 30; ||x - x*||_inf rcond / (||x*||_inf u) <= 30; ";
+  criterion +=
+      "rcond within (30 + (30 + n) rcond) u, and the smallest pivot and ln det A within what errors of "
+      "30 u sqrt(a_ii a_jj) in the elements of A can do; u = ";
+  criterion += set.type == ScalarType::float32 ? "2^-24" : "2^-53";
+  return outcome;
+}
+
+SetOutcome start_outcome(const PotentialSet& set, ScalarType precision) {
+  SetOutcome outcome;
+  outcome.lane = "potential";
+  outcome.name = set.name;
+  outcome.shape = shape_words(set);
+  outcome.batch = set.batch;
+  outcome.targets = set.targets;
+  outcome.has_field = set.has_field;
+  outcome.unit = set.output_unit;
+  const bool single = precision == ScalarType::float32;
+  const std::string r = set.softening > 0 ? "rho_i" : "r_i", twice = set.cutoff > 0 ? "2 f" : "f";
+  std::string& criterion = outcome.verification.criterion;
+  criterion =
+      "|V - V*| <= " + twice + " sum_i |q_i|/" + r + (single ? " (2^-22 + 2^-23 L/" : " (2^-51 + 2^-52 L/") + r + ")";
+  if (set.has_field)
+    criterion += ", |E_k - E_k*| <= " + twice + " sum_i |q_i|/" + r + "^2" +
+                 (single ? " (2^-20 + 2^-21 L/" : " (2^-49 + 2^-50 L/") + r + ")";
+  if (set.has_groups) criterion += ", |U - U*| <= f sum |q_i q_j|/r_ij 2^-44";
+  criterion += " against direct summation with Eigen in double precision";
+  if (set.softening > 0) criterion += ", rho^2 = r^2 + softening^2";
+  if (set.cutoff > 0) criterion += ", sums over the charges within 1.01 cut-offs";
+  criterion += "; V_min, V_max and V_mean are those of V";
+  return outcome;
+}
+
+template void SetOutcome::count_numbers(const SpdBlock<float>&);
+template void SetOutcome::count_numbers(const SpdBlock<double>&);
+
+}  // namespace smallbatch

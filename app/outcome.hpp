@@ -1,0 +1,56 @@
+// What became of a set, in numbers and in words: what `run` and `verify` report.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "app/verification.hpp"
+#include "io/result_writer.hpp"
+#include "io/sets.hpp"
+
+namespace smallbatch {
+
+/// What became of one set: the counts that `run` and `verify` report.
+struct SetOutcome {
+  std::string lane, name, shape;  ///< lane: "solve" or "potential"; shape in words
+  std::int64_t batch = 0;
+  /// Systems or problems by status: without an answer, or with values that leave their range.
+  std::map<std::int32_t, std::int64_t> failed;
+  std::int64_t singular = 0;                   ///< charges on lattice points, or targets on charges
+  std::optional<double> worst_backward_error;  ///< of the solved systems, in units of roundoff; NaN is the worst
+  std::optional<double> smallest_rcond;        ///< of the solved systems; NaN is the smallest
+  std::int64_t repaired_pivots = 0, repaired_systems = 0;
+  double largest_perturbation = 0;  ///< what raising pivots added at most, as a fraction of a diagonal element
+  VerificationSummary verification;
+  std::int64_t points_checked = 0;  ///< potential sets: targets compared
+  TargetKind targets = TargetKind::lattice;
+  bool has_field = false;
+  PotentialUnit unit = PotentialUnit::volt;  ///< of V
+  /// Potential sets: least and greatest V and interaction energy that are no NaN.
+  std::optional<std::array<double, 2>> potential_range, energy_range;
+  double compute_seconds = 0;
+  double work = 0;  ///< systems, or pairs of charge and point
+
+  [[nodiscard]] std::int64_t failed_count() const;
+  [[nodiscard]] bool all_right() const { return failed_count() == 0 && verification.disagreed == 0; }
+  void count_status(std::span<const std::int32_t> info);
+  template <class T>
+  void count_numbers(const SpdBlock<T>& block);
+  void count_statistics(const PotentialStatistics& statistics);
+  void count_energies(std::span<const double> energies);
+  void count_verdicts(std::int64_t first, const Verdicts& verdicts);
+};
+
+/// "1000 dense 32x32 float32, 1 right-hand side"; "1 lattice 65x65x65, 60 charges, field"; "3 problems, 500 points, 60
+/// charges, cut-off 12 angstrom".
+std::string shape_words(const SolveSet& set);
+std::string shape_words(const PotentialSet& set);
+
+SetOutcome start_outcome(const SolveSet& set);
+SetOutcome start_outcome(const PotentialSet& set, ScalarType precision);
+
+}  // namespace smallbatch

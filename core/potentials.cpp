@@ -1,0 +1,22 @@
+#include "core/potentials.hpp"
+
+namespace smallbatch {
+
+std::string describe_potential_info(std::int32_t info) {
+  switch (info) {
+    case 0:
+      return "evaluated";
+    case info_charges_not_finite:
+      return "a position or a charge is a NaN or an infinity";
+    case info_charges_out_of_range:
+      return "a position or a charge is out of range";
+    case info_values_out_of_range:
+      return "evaluated, but V or E leaves the range of its type";
+    default:
+      break;
+  }
+  if (info > 0) return "evaluated; " + std::to_string(info) + " charges lie on lattice points";
+  return "unknown status " + std::to_string(info);
+}
+
+}  // namespace smallbatch

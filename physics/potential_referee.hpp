@@ -1,0 +1,69 @@
+// The referee's potentials, fields and energies, and whether what a block has of them is right. Written with Eigen in
+// double precision; of what it judges it shares only the constants of physics/potential.hpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "core/potentials.hpp"
+#include "physics/potential.hpp"
+
+namespace smallbatch {
+
+/// The referee's answer at one target, with the bounds that a backend must keep there (Potential).
+struct ReferencePotential {
+  double potential = 0;  ///< in the unit of options.unit_factor; the singularity policy applied
+  double bound = 0;      ///< of the potential
+  std::array<double, 3> field{};
+  double field_bound = 0;  ///< of each component
+  bool singular = false;   ///< the policy made V an infinity and E a NaN
+};
+
+/// A problem's status, of which there are two where rounding decides whether its values leave their range.
+struct ReferenceStatus {
+  std::int32_t info = 0, or_else = 0;
+};
+
+/// Problem `problem` of the batch at the targets `points`: indices (z * ny + y) * nx + x into the whole lattice, or
+/// counted from the problem's first point. On `threads` threads. `precision` says whose bound; without `with_field` the
+/// field is not computed, and does not count for the status. Returns the problem's status, at points and at charges as
+/// if no value left its range: that the values say. Where it has no values, every potential and field is NaN. A
+/// result's summary and energy are not asked for here.
+ReferenceStatus reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
+                                    const PotentialOptions& options, ScalarType precision,
+                                    std::span<const std::int64_t> points, std::span<ReferencePotential> out,
+                                    unsigned threads = 1, bool with_field = true);
+
+/// The referee's interaction energy of groups 1 and 2 of one problem, and the bound that a backend must keep:
+/// f sum |q_i q_j|/rho_ij 2^-44.
+struct ReferenceEnergy {
+  double energy = 0, bound = 0;
+};
+ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t problem, const PotentialOptions& options);
+
+/// How far a number is beyond the range of its type, as far as its bound lets one say.
+enum class Beyond { no, perhaps, yes };
+
+/// Error over bound of V, and of E where the block has it, at its target `target`: at most 1 where they are right. A
+/// problem that is not `answered` has NaN everywhere, and a target at which V is singular has no field; a NaN is right
+/// nowhere else. An infinity is right where the policy makes one, or the referee's number, within its bound, leaves the
+/// range of the type with that sign. `beyond` becomes what the target's values say, if it is more.
+template <class T>
+double potential_error_over_bound(const PotentialBlock<T>& block, std::int64_t target, bool answered,
+                                  const ReferencePotential& reference, Beyond& beyond);
+
+/// What the stored values first .. last - 1 of a problem at points or charges say of their range: E is infinite beyond
+/// it alone, V also at `singular` targets at most, as the policy has it.
+template <class T>
+Beyond stored_beyond_range(const PotentialBlock<T>& block, std::int64_t first, std::int64_t last,
+                           std::int64_t singular);
+
+/// Whether a status is the referee's, for values that are so far beyond their range.
+bool is_status(std::int32_t info, const ReferenceStatus& expected, Beyond beyond);
+
+/// Error over bound of a problem's interaction energy.
+template <class T>
+double energy_error_over_bound(const PotentialBlock<T>& block, const PotentialOptions& options, std::int64_t problem);
+
+}  // namespace smallbatch
