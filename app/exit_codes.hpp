@@ -31,6 +31,7 @@ constexpr ExitCode exit_code_of(ErrorKind kind) {
     case ErrorKind::out_of_memory:
       return ExitCode::out_of_memory;
     case ErrorKind::output:
+    case ErrorKind::output_exists:
       return ExitCode::output;
     case ErrorKind::interrupted:
       return ExitCode::interrupted;

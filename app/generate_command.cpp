@@ -2,8 +2,8 @@
 #include <sstream>
 #include <utility>
 
-#include "app/blocks.hpp"
 #include "app/commands.hpp"
+#include "app/cut_into_blocks.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/report.hpp"

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "app/blocks.hpp"
 #include "app/commands.hpp"
+#include "app/cut_into_blocks.hpp"
 #include "app/outcome.hpp"
 #include "app/report.hpp"
 #include "core/units.hpp"
@@ -114,9 +114,9 @@ std::string result_info(const InfoOptions& options) {
   for (const char* key : {"program", "created", "device"})
     if (const std::string value = reader.provenance(key); !value.empty()) text << ", " << value;
   text << "\n";
-  auto add = [&](Json json, const std::string& lane, const std::string& name) {
-    const VerificationSummary v = reader.verification(lane, name);
-    text << "  " << lane << "/" << name << ": " << json["shape"].get<std::string>() << "; verified: " << v.agreed
+  auto add = [&](Json json, const std::string& kind, const std::string& name) {
+    const VerificationSummary v = reader.verification(kind, name);
+    text << "  " << kind << "/" << name << ": " << json["shape"].get<std::string>() << "; verified: " << v.agreed
          << " agree, " << v.disagreed << " disagree\n";
     json["verification"] = {{"criterion", v.criterion},
                             {"checked", v.checked},

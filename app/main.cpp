@@ -41,6 +41,20 @@ struct Execute {
   ExitCode operator()(const ExportOptions& o) const { return print(export_map(o)); }
 };
 
+/// Which option does what an error of a library room says is to be done.
+const char* option_for(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::no_device:
+      return " --device cpu does, or --device auto, which takes a GPU only where there is one.";
+    case ErrorKind::out_of_memory:
+      return " --block-mib sets the size of blocks.";
+    case ErrorKind::output_exists:
+      return " --overwrite replaces it.";
+    default:
+      return "";
+  }
+}
+
 ExitCode run_command(int argc, const char* const* argv) {
   try {
     silence_hdf5();
@@ -52,7 +66,7 @@ ExitCode run_command(int argc, const char* const* argv) {
       catch_interruptions();
     return std::visit(Execute{call.command_line}, call.command);
   } catch (const Error& error) {
-    spdlog::error("{}", error.what());
+    spdlog::error("{}{}", error.what(), option_for(error.kind()));
     return exit_code_of(error.kind());
   } catch (const std::length_error&) {  // a container larger than any memory
     spdlog::error(

@@ -8,9 +8,9 @@
 #include <variant>
 #include <vector>
 
+#include "core/instruction_set.hpp"
 #include "core/potentials.hpp"
 #include "core/systems.hpp"
-#include "core/instruction_set.hpp"
 #include "core/units.hpp"
 #include "physics/charge_sets.hpp"
 #include "solvers/spd_families.hpp"

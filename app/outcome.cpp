@@ -20,7 +20,7 @@ std::int64_t SetOutcome::failed_count() const {
 void SetOutcome::count_status(std::span<const std::int32_t> info) {
   for (const std::int32_t status : info) {
     if (status == 0) continue;
-    if (lane == "potential" && status > 0)
+    if (kind == "potential" && status > 0)
       singular += status;
     else
       ++failed[status];
@@ -120,7 +120,7 @@ std::string shape_words(const PotentialSet& set) {
 
 SetOutcome start_outcome(const SolveSet& set) {
   SetOutcome outcome;
-  outcome.lane = "solve";
+  outcome.kind = "solve";
   outcome.name = set.name;
   outcome.shape = shape_words(set);
   outcome.batch = set.batch;
@@ -139,7 +139,7 @@ SetOutcome start_outcome(const SolveSet& set) {
 
 SetOutcome start_outcome(const PotentialSet& set, ScalarType precision) {
   SetOutcome outcome;
-  outcome.lane = "potential";
+  outcome.kind = "potential";
   outcome.name = set.name;
   outcome.shape = shape_words(set);
   outcome.batch = set.batch;

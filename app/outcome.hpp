@@ -16,7 +16,7 @@ namespace smallbatch {
 
 /// What became of one set: the counts that `run` and `verify` report.
 struct SetOutcome {
-  std::string lane, name, shape;  ///< lane: "solve" or "potential"; shape in words
+  std::string kind, name, shape;  ///< kind: "solve" or "potential"; shape in words
   std::int64_t batch = 0;
   /// Systems or problems by status: without an answer, or with values that leave their range.
   std::map<std::int32_t, std::int64_t> failed;

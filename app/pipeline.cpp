@@ -7,7 +7,7 @@
 #include <ctime>
 #include <future>
 
-#include "app/blocks.hpp"
+#include "app/cut_into_blocks.hpp"
 #include "app/device_choice.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
@@ -95,7 +95,7 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
   };
   stages.write = [&](std::int64_t, const SpdBlock<T>& block) {
     run.writer.write(set, block);
-    run.writer.write_verdicts(outcome.lane, set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
+    run.writer.write_verdicts(outcome.kind, set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
     outcome.count_status(block.info);
     outcome.count_numbers(block);
     outcome.count_verdicts(block.first, verdicts);
@@ -145,7 +145,7 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   const PotentialStatistics statistics = found.statistics();
   if (is_verified) verify_statistics(statistics, referee, of_set);
   run.writer.write_statistics(set, statistics);
-  run.writer.write_verdicts(outcome.lane, set.name, 0, of_set.verdict, of_set.error_over_bound);
+  run.writer.write_verdicts(outcome.kind, set.name, 0, of_set.verdict, of_set.error_over_bound);
   outcome.count_statistics(statistics);
   outcome.count_verdicts(0, of_set);
   outcome.work = pairs(set);
@@ -213,7 +213,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     report.sets.push_back(options.precision == ScalarType::float32 ? run_set<float>(all, set)
                                                                    : run_set<double>(all, set));
 
-  for (const SetOutcome& set : report.sets) writer.write_summary(set.lane, set.name, set.verification);
+  for (const SetOutcome& set : report.sets) writer.write_summary(set.kind, set.name, set.verification);
   writer.provenance("program", std::string("smallbatch ") + version_text);
   writer.provenance("commit", commit_text);
   writer.provenance("command_line", command_line);

@@ -18,14 +18,14 @@ std::string number(const char* format, double value) {
 }
 
 std::string describe_status(const SetOutcome& set, std::int32_t status) {
-  return set.lane == "solve" ? describe_spd_info(status) : describe_potential_info(status);
+  return set.kind == "solve" ? describe_spd_info(status) : describe_potential_info(status);
 }
 
 std::string verdict_text(const SetOutcome& set) {
   const VerificationSummary& v = set.verification;
   if (v.checked == 0) return set.batch == 0 ? "nothing to verify" : "not verified";
   std::string text = std::to_string(v.agreed) + " of " + std::to_string(set.batch) + " agree with the referee";
-  if (set.lane == "potential") text += " at " + std::to_string(set.points_checked) + " points";
+  if (set.kind == "potential") text += " at " + std::to_string(set.points_checked) + " points";
   if (v.disagreed > 0) text += ", " + std::to_string(v.disagreed) + " DISAGREE";
   return text + "; largest error " + number("%.3g", v.worst_error_over_bound) + " of the bound (at index " +
          std::to_string(v.worst_index) + ")";
@@ -92,13 +92,13 @@ std::string rate_text(double per_second, const std::string& unit) {
 std::string report_text(const RunReport& report) {
   std::ostringstream text;
   for (const SetOutcome& set : report.sets) {
-    text << set.lane << "/" << set.name << ": " << set.shape << "\n";
+    text << set.kind << "/" << set.name << ": " << set.shape << "\n";
     if (!report.device.empty() && set.compute_seconds > 0)
       text << "  computed in " << seconds_text(set.compute_seconds) << ", "
-           << rate_text(set.work / set.compute_seconds, set.lane == "solve" ? "systems" : "pairs") << " ("
-           << (set.lane == "solve" ? report.solver : report.potential) << ")\n";
+           << rate_text(set.work / set.compute_seconds, set.kind == "solve" ? "systems" : "pairs") << " ("
+           << (set.kind == "solve" ? report.solver : report.potential) << ")\n";
     const std::int64_t failed = set.failed_count();
-    text << "  " << (set.batch - failed) << (set.lane == "solve" ? " solved" : " evaluated") << ", " << failed
+    text << "  " << (set.batch - failed) << (set.kind == "solve" ? " solved" : " evaluated") << ", " << failed
          << " failed\n";
     for (const auto& [status, count] : set.failed)
       text << "    " << count << " with status " << status << ": " << describe_status(set, status) << "\n";
@@ -128,7 +128,7 @@ std::string report_json(const RunReport& report) {
     for (const auto& [status, count] : set.failed)
       failed.push_back({{"status", status}, {"meaning", describe_status(set, status)}, {"count", count}});
     const VerificationSummary& v = set.verification;
-    Json entry = {{"lane", set.lane},
+    Json entry = {{"lane", set.kind},
                   {"name", set.name},
                   {"shape", set.shape},
                   {"batch", set.batch},
@@ -141,14 +141,14 @@ std::string report_json(const RunReport& report) {
                     {"worst_index", v.worst_index},
                     // JSON has no infinity: null says that the worst error has no number.
                     {"worst_error_over_bound", v.worst_error_over_bound}}}};
-    if (set.lane == "solve") {
+    if (set.kind == "solve") {
       entry["worst_backward_error_in_roundoffs"] = optional_json(set.worst_backward_error);
       entry["smallest_rcond"] = optional_json(set.smallest_rcond);
       entry["repaired_pivots"] = set.repaired_pivots;
       entry["repaired_systems"] = set.repaired_systems;
       entry["largest_perturbation"] = set.largest_perturbation;
     }
-    if (set.lane == "potential") {
+    if (set.kind == "potential") {
       entry["targets"] = target_kind_name(set.targets);
       entry["field"] = set.has_field;
       entry["V"] = range_json(set.potential_range, potential_unit_name(set.unit));
@@ -158,7 +158,7 @@ std::string report_json(const RunReport& report) {
     }
     if (!report.device.empty()) {
       entry["compute_seconds"] = set.compute_seconds;
-      entry[set.lane == "solve" ? "systems" : "pairs"] = set.work;
+      entry[set.kind == "solve" ? "systems" : "pairs"] = set.work;
     }
     sets.push_back(std::move(entry));
   }

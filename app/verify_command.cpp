@@ -3,8 +3,8 @@
 #include <charconv>
 #include <chrono>
 
-#include "app/blocks.hpp"
 #include "app/commands.hpp"
+#include "app/cut_into_blocks.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/outcome.hpp"
@@ -31,11 +31,11 @@ std::string number_text(T value) {
 }
 
 template <class Set>
-const Set& find_set(const std::vector<Set>& sets, const std::string& lane, const std::string& name,
+const Set& find_set(const std::vector<Set>& sets, const std::string& kind, const std::string& name,
                     const std::string& path) {
   for (const Set& set : sets)
     if (set.name == name) return set;
-  throw Error(ErrorKind::bad_input, path + " holds no results for /" + lane + "/" + name +
+  throw Error(ErrorKind::bad_input, path + " holds no results for /" + kind + "/" + name +
                                         " (the problem file has that set). Run the problem file again.");
 }
 
@@ -63,16 +63,16 @@ void expect_same(const Files& files, const std::string& dataset, const std::vect
 
 /// Every set of the results is one of the problems, and its verdicts fit each other.
 template <class Set>
-void expect_sets(const Files& files, const std::string& lane, const std::vector<Set>& problems,
+void expect_sets(const Files& files, const std::string& kind, const std::vector<Set>& problems,
                  const std::vector<Set>& results) {
   for (const Set& set : results) {
     if (std::ranges::find(problems, set.name, &Set::name) == problems.end()) {
-      throw Error(ErrorKind::bad_input, "cannot use /" + lane + "/" + set.name + " of " + files.options.results + " (" +
+      throw Error(ErrorKind::bad_input, "cannot use /" + kind + "/" + set.name + " of " + files.options.results + " (" +
                                             files.options.problems +
                                             " has no such set: these results are of other problems). Name the file "
                                             "they were made from.");
     }
-    files.results.check_verification(lane, set.name, set.batch);
+    files.results.check_verification(kind, set.name, set.batch);
   }
 }
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bench/ladder.hpp"
-#include "core/potentials.hpp"
 #include "core/device_cuda.hpp"
+#include "core/potentials.hpp"
 
 namespace smallbatch {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/systems.hpp"
 #include "core/device_cuda.hpp"
+#include "core/systems.hpp"
 
 namespace smallbatch {
 

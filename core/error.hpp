@@ -1,6 +1,7 @@
 // Errors that stop a run. Numerical failure is not one of them: that is a status per system or problem.
 //
-// Every message reads "problem (why). What to do." and names the file, the dataset and the index it is about.
+// Every message reads "problem (why). What to do." and names the file, the dataset and the index it is about. It speaks
+// to whoever calls the library: which option of the command does what is to be done, the application adds.
 #pragma once
 
 #include <stdexcept>
@@ -15,7 +16,8 @@ enum class ErrorKind {
   missing_file,   ///< a file that should be read is not there or may not be read
   no_device,      ///< a device asked for by name cannot be used
   out_of_memory,  ///< host or device memory does not suffice
-  output,         ///< the output exists, its folder is not writable, or the disk is full
+  output,         ///< the output's folder is not writable, or the disk is full
+  output_exists,  ///< the output exists, and nobody said that it may be replaced
   interrupted,    ///< the user stopped the run
   internal        ///< a bug or a broken machine
 };

@@ -141,14 +141,14 @@ std::int64_t check_format(const InputFile& file, std::vector<std::string>& warni
 
 bool is_result_file(const InputFile& file) { return file.string("/provenance", "kind") == "results"; }
 
-std::vector<std::string> set_names(const InputFile& file, const std::string& lane) {
-  auto names = file.members(lane);
+std::vector<std::string> set_names(const InputFile& file, const std::string& kind) {
+  auto names = file.members(kind);
   for (const std::string& name : names) {
     if (printable(name) != name) {
-      throw file.error(lane, "the set " + quoted(name) + " has control characters in its name", "Rename it.");
+      throw file.error(kind, "the set " + quoted(name) + " has control characters in its name", "Rename it.");
     }
-    if (file.kind(lane + "/" + name) != ObjectKind::group) {
-      throw file.error(lane + "/" + name, "expected a group (a set), found a dataset",
+    if (file.kind(kind + "/" + name) != ObjectKind::group) {
+      throw file.error(kind + "/" + name, "expected a group (a set), found a dataset",
                        "Put the set's datasets into a group.");
     }
   }

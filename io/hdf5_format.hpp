@@ -21,8 +21,8 @@ inline const std::string uplo_lower = "lower", compute_log_determinant = "log_de
 
 inline std::string solve_path(const std::string& set) { return "/solve/" + set; }
 inline std::string potential_path(const std::string& set) { return "/potential/" + set; }
-inline std::string verification_path(const std::string& lane, const std::string& set) {
-  return "/verification/" + lane + "/" + set;
+inline std::string verification_path(const std::string& kind, const std::string& set) {
+  return "/verification/" + kind + "/" + set;
 }
 
 inline ScalarType scalar_type(ElementType type) {
@@ -37,8 +37,8 @@ std::int64_t check_format(const InputFile& file, std::vector<std::string>& warni
 
 bool is_result_file(const InputFile& file);
 
-/// Names of the sets of a lane, "/solve" or "/potential"; each must be a group, and fit for a message.
-std::vector<std::string> set_names(const InputFile& file, const std::string& lane);
+/// Names of the sets of a kind, "/solve" or "/potential"; each must be a group, and fit for a message.
+std::vector<std::string> set_names(const InputFile& file, const std::string& kind);
 
 /// Throws where the dataset has another shape.
 void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape);

@@ -363,7 +363,7 @@ struct ProblemReader::Impl {
                            "?");
       }
     }
-    for (const char* lane : {"/solve", "/potential"}) check_attributes(lane, {});
+    for (const char* kind : {"/solve", "/potential"}) check_attributes(kind, {});
     for (const std::string& name : set_names(file, "/solve")) solve_sets.push_back(open_solve_set(name));
     for (const std::string& name : set_names(file, "/potential")) potential_sets.push_back(open_potential_set(name));
     if (solve_sets.empty() && potential_sets.empty()) {

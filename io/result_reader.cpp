@@ -247,8 +247,8 @@ std::vector<double> ResultReader::read_potential(const PotentialSet& set, std::i
   return values;
 }
 
-VerificationSummary ResultReader::verification(const std::string& lane, const std::string& set) const {
-  const std::string group = verification_path(lane, set);
+VerificationSummary ResultReader::verification(const std::string& kind, const std::string& set) const {
+  const std::string group = verification_path(kind, set);
   VerificationSummary summary;
   if (impl_->file.kind(group) == ObjectKind::none) return summary;
   auto integer = [&](const char* name) {
@@ -264,17 +264,17 @@ VerificationSummary ResultReader::verification(const std::string& lane, const st
   return summary;
 }
 
-void ResultReader::check_verification(const std::string& lane, const std::string& set, std::int64_t batch) const {
+void ResultReader::check_verification(const std::string& kind, const std::string& set, std::int64_t batch) const {
   const InputFile& file = impl_->file;
-  const std::string group = verification_path(lane, set);
+  const std::string group = verification_path(kind, set);
   const auto refuse = [&](const std::string& object, const std::string& expected, const std::string& found) {
     throw file.error(object, "expected " + expected + ", found " + found,
                      "These verdicts were changed: run the problem file again.");
   };
   if (file.kind(group) != ObjectKind::group) {
-    throw file.error("/verification/" + lane, "it has no group " + quoted(set), "Run the problem file again.");
+    throw file.error("/verification/" + kind, "it has no group " + quoted(set), "Run the problem file again.");
   }
-  const VerificationSummary stored = verification(lane, set);
+  const VerificationSummary stored = verification(kind, set);
   VerificationSummary found;
   const std::string verdict = group + "/verdict", error = group + "/error_over_bound";
   // Before 1.3 systems of an empty set had no verdicts.

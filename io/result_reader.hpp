@@ -37,9 +37,9 @@ class ResultReader {
                                                    std::int64_t first_plane, std::int64_t plane_count) const;
 
   /// What the writer was told about a set's verification; nothing was checked where the file has no such thing.
-  [[nodiscard]] VerificationSummary verification(const std::string& lane, const std::string& set) const;
+  [[nodiscard]] VerificationSummary verification(const std::string& kind, const std::string& set) const;
   /// Throws where that does not fit the set's verdicts, or they do not fit each other: nobody but `run` writes them.
-  void check_verification(const std::string& lane, const std::string& set, std::int64_t batch) const;
+  void check_verification(const std::string& kind, const std::string& set, std::int64_t batch) const;
   /// An attribute of /provenance that is a string; empty where there is none.
   [[nodiscard]] std::string provenance(const std::string& key) const;
   /// One that is a number; 0 where there is none.

@@ -64,8 +64,8 @@ struct ResultWriter::Impl {
   bool has_vtkhdf = false;
 
   /// What is not written later says that nothing was checked.
-  void add_verdicts(const std::string& lane, const std::string& set, std::int64_t batch) {
-    const std::string group = verification_path(lane, set);
+  void add_verdicts(const std::string& kind, const std::string& set, std::int64_t batch) {
+    const std::string group = verification_path(kind, set);
     file.create_filled(group + "/verdict", ElementType::int8, {batch}, static_cast<double>(Verdict::not_checked));
     file.create_filled(group + "/error_over_bound", ElementType::float32, {batch},
                        std::numeric_limits<double>::quiet_NaN());
@@ -176,16 +176,16 @@ void ResultWriter::write_statistics(const PotentialSet& set, const PotentialStat
   impl_->file.write(group + "/V_mean", {}, statistics.mean.data());
 }
 
-void ResultWriter::write_verdicts(const std::string& lane, const std::string& set, std::int64_t first,
+void ResultWriter::write_verdicts(const std::string& kind, const std::string& set, std::int64_t first,
                                   std::span<const Verdict> verdict, std::span<const float> error_over_bound) {
-  const std::string group = verification_path(lane, set);
+  const std::string group = verification_path(kind, set);
   const AxisRange problems{first, static_cast<std::int64_t>(verdict.size())};
   impl_->file.write(group + "/verdict", {problems}, reinterpret_cast<const std::int8_t*>(verdict.data()));
   impl_->file.write(group + "/error_over_bound", {problems}, error_over_bound.data());
 }
 
-void ResultWriter::write_summary(const std::string& lane, const std::string& set, const VerificationSummary& summary) {
-  const std::string group = verification_path(lane, set);
+void ResultWriter::write_summary(const std::string& kind, const std::string& set, const VerificationSummary& summary) {
+  const std::string group = verification_path(kind, set);
   impl_->file.attribute(group, "criterion", summary.criterion);
   impl_->file.attribute(group, "checked", summary.checked);
   impl_->file.attribute(group, "agreed", summary.agreed);

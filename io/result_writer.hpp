@@ -36,11 +36,11 @@ class ResultWriter {
   /// Of all problems. NaN where this is not called.
   void write_statistics(const PotentialSet& set, const PotentialStatistics& statistics);
 
-  /// Verdicts of problems first, first + 1, ... of a set that was added; lane is "solve" or "potential". Those never
+  /// Verdicts of problems first, first + 1, ... of a set that was added; kind is "solve" or "potential". Those never
   /// written say that nothing was checked.
-  void write_verdicts(const std::string& lane, const std::string& set, std::int64_t first,
+  void write_verdicts(const std::string& kind, const std::string& set, std::int64_t first,
                       std::span<const Verdict> verdict, std::span<const float> error_over_bound);
-  void write_summary(const std::string& lane, const std::string& set, const VerificationSummary& summary);
+  void write_summary(const std::string& kind, const std::string& set, const VerificationSummary& summary);
 
   /// Attributes of /provenance.
   void provenance(const std::string& key, const std::string& value);

@@ -1,6 +1,8 @@
 """The house rules, read from the source: who may include whom, and which door each third party has."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,3 +117,19 @@ def test_a_type_of_the_product_has_one_definition():
 def test_tests_mirror_the_rooms():
     for room in ["core", "solvers", "physics", "io", "app"]:
         assert list((ROOT / "tests" / room).glob("*_test.*")), f"tests/{room} is empty"
+
+
+def test_code_is_formatted():
+    program = Path(sys.executable).parent / "clang-format"  # of tests/requirements.txt: versions differ in their taste
+    if not program.exists():
+        pytest.skip("this Python's environment has no clang-format")
+    done = subprocess.run([program, "--dry-run", "-Werror", *[ROOT / name for name, _ in FILES]],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:2000]
+
+
+def test_decisions_say_whether_they_hold():
+    decisions = sorted((ROOT / "docs" / "adr").glob("*.md"))
+    assert decisions
+    for path in decisions:
+        assert re.search(r"^\*\*Status\.\*\* \w", path.read_text(), re.M), f"{path.name} has no status"

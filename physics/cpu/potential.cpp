@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "physics/cpu/pieces.hpp"
+#include "physics/cpu/problem.hpp"
+#include "physics/cpu/value_summary.hpp"
 #include "physics/near_charges.hpp"
 #include "physics/potential_backends.hpp"
 #include "physics/potential_checks.hpp"
-#include "physics/cpu/pieces.hpp"
-#include "physics/cpu/problem.hpp"
 #include "physics/value_range.hpp"
-#include "physics/cpu/value_summary.hpp"
 
 namespace smallbatch {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "physics/near_charges.hpp"
 #include "physics/cpu/partial_sums.hpp"
+#include "physics/near_charges.hpp"
 #include "physics/value_range.hpp"
 
 namespace smallbatch {

@@ -6,8 +6,8 @@
 
 #include "core/aligned_allocator.hpp"
 #include "physics/cpu/cutoff_groups.hpp"
-#include "physics/cpu/kernels.hpp"
 #include "physics/cpu/exact_sums.hpp"
+#include "physics/cpu/kernels.hpp"
 #include "physics/potential.hpp"
 
 namespace smallbatch {

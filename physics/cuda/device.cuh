@@ -2,9 +2,9 @@
 // precision. Private to physics/*.cu.
 #pragma once
 
+#include "physics/cuda/software_rsqrt.cuh"
 #include "physics/direct_sum.cuh"
 #include "physics/near_charges.hpp"
-#include "physics/cuda/software_rsqrt.cuh"
 
 namespace smallbatch {
 

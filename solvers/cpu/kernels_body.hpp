@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "solvers/cpu/kernels.hpp"
 #include "solvers/cpu/group.hpp"
+#include "solvers/cpu/kernels.hpp"
 #include "solvers/cpu/refinement.hpp"
 
 namespace smallbatch {

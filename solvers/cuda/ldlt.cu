@@ -6,8 +6,8 @@
 // status: while a warp works on its systems, the next ones are on their way into the shared memory that these have
 // left. What is not plain it leaves to the general one, which takes all sizes and any number of right-hand sides and
 // computes whatever is asked for. The third judges the solutions.
-#include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/status.cuh"
 #include "solvers/cuda/tile_judgement.cuh"
 

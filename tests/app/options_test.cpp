@@ -139,6 +139,7 @@ TEST(ExitCodes, AreTheDocumentedOnes) {
   EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::no_device)), 5);
   EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::out_of_memory)), 6);
   EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::output)), 7);
+  EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::output_exists)), 7);
   EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::internal)), 70);
   EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::interrupted)), 130);
 }

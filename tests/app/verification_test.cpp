@@ -1,6 +1,6 @@
 // Verification must find wrong answers, wherever they are and whatever they look like.
-#include "app/outcome.hpp"
 #include "app/verification.hpp"
+#include "app/outcome.hpp"
 
 #include <gtest/gtest.h>
 

@@ -51,8 +51,8 @@ TEST_F(FileSafety, a_commit_leaves_the_file_alone) {
 
 TEST_F(FileSafety, an_existing_file_is_replaced_only_on_demand) {
   testing::write_bytes(path("p.h5"), {'o', 'l', 'd'});
-  expect_error(ErrorKind::output, {"p.h5", "exists already"}, [&] { ProblemWriter{path("p.h5"), false}; });
-  expect_error(ErrorKind::output, {"p.h5", "exists already"}, [&] { ResultWriter{path("p.h5"), false}; });
+  expect_error(ErrorKind::output_exists, {"p.h5", "exists already"}, [&] { ProblemWriter{path("p.h5"), false}; });
+  expect_error(ErrorKind::output_exists, {"p.h5", "exists already"}, [&] { ResultWriter{path("p.h5"), false}; });
   {
     ProblemWriter writer(path("p.h5"), true);
     write_small_set(writer);
@@ -68,7 +68,7 @@ TEST_F(FileSafety, a_file_that_appears_meanwhile_is_not_replaced) {
     OutputFile output(path("o.txt"), false);
     testing::write_bytes(output.temporary_path(), {'n', 'e', 'w'});
     testing::write_bytes(path("o.txt"), {'o', 'l', 'd'});
-    expect_error(ErrorKind::output, {"o.txt", "exists already"}, [&] { output.commit(); });
+    expect_error(ErrorKind::output_exists, {"o.txt", "exists already"}, [&] { output.commit(); });
   }
   EXPECT_EQ(testing::file_bytes(path("o.txt")), (std::vector<char>{'o', 'l', 'd'}));
   EXPECT_EQ(files_in_folder(), 1U);

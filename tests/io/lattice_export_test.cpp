@@ -519,7 +519,7 @@ TEST_F(LatticeExport, an_existing_file_stays_unless_overwritten) {
   for (const auto& [name, write] : writers) {
     SCOPED_TRACE(name);
     std::ofstream(file(name)) << "mine";
-    expect_error(ErrorKind::output, file(name), [&] { write(file(name), false); });
+    expect_error(ErrorKind::output_exists, file(name), [&] { write(file(name), false); });
     EXPECT_EQ(contents(file(name)), "mine");
     write(file(name), true);
     EXPECT_GT(contents(file(name)).size(), 100U);

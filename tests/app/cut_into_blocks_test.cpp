@@ -1,5 +1,5 @@
 // A set is cut into blocks that cover it once, in order, and keep the limits.
-#include "app/blocks.hpp"
+#include "app/cut_into_blocks.hpp"
 
 #include <gtest/gtest.h>
 

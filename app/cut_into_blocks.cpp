@@ -1,4 +1,4 @@
-#include "app/blocks.hpp"
+#include "app/cut_into_blocks.hpp"
 
 #include <algorithm>
 
