@@ -19,34 +19,34 @@ const PotentialSet& choose_set(const std::vector<PotentialSet>& sets, const std:
     names += (names.empty() ? "" : ", ") + set.name;
   }
   if (sets.empty())
-    throw Error(ErrorKind::bad_input, path +
-                                          " holds no potential maps (only /potential sets can be exported). "
-                                          "Name a result file of such a set.");
+    throw Error(ErrorKind::bad_input, path + " holds no potential maps", "only /potential sets can be exported",
+                "Name a result file of such a set.");
   if (name.empty() && sets.size() == 1) return sets[0];
-  throw Error(ErrorKind::usage, (name.empty() ? "several potential sets are in " + path
-                                              : path + " holds no potential set '" + name + "'") +
-                                    " (it holds " + names + "). Name one with --set.");
+  throw Error(
+      ErrorKind::usage,
+      (name.empty() ? "several potential sets are in " + path : path + " holds no potential set '" + name + "'"),
+      "it holds " + names, "Name one with --set.");
 }
 
 [[noreturn]] void refuse_index(const std::string& what, std::int64_t found, std::int64_t count) {
-  throw Error(ErrorKind::usage,
-              what + " " + std::to_string(found) + " does not exist (there are " + std::to_string(count) + "). " +
-                  (count > 0 ? "Take one from 0 to " + std::to_string(count - 1) + "." : "Export another set."));
+  throw Error(ErrorKind::usage, what + " " + std::to_string(found) + " does not exist",
+              "there are " + std::to_string(count),
+              count > 0 ? "Take one from 0 to " + std::to_string(count - 1) + "." : "Export another set.");
 }
 
 }  // namespace
 
 std::string export_map(const ExportOptions& options) {
   if (!options.output.ends_with(".dx") && !options.output.ends_with(".cube") && !options.output.ends_with(".png"))
-    throw Error(ErrorKind::usage, "cannot tell the format of '" + options.output +
-                                      "' (known endings are .dx, .cube and .png). Use one of them.");
+    throw Error(ErrorKind::usage, "cannot tell the format of '" + options.output + "'",
+                "known endings are .dx, .cube and .png", "Use one of them.");
   const ResultReader results(options.results);
   const PotentialSet& set = choose_set(results.potential_sets(), options.set, options.results);
   if (set.targets != TargetKind::lattice)
-    throw Error(ErrorKind::bad_input, "potential/" + set.name + " of " + options.results +
-                                          " cannot be exported (V is at " +
-                                          (set.targets == TargetKind::points ? "points" : "the charges") +
-                                          ", a map needs a lattice). Read V with h5py instead.");
+    throw Error(ErrorKind::bad_input, "potential/" + set.name + " of " + options.results + " cannot be exported",
+                std::string("V is at ") + (set.targets == TargetKind::points ? "points" : "the charges") +
+                    ", a map needs a lattice",
+                "Read V with h5py instead.");
   if (options.index < 0 || options.index >= set.batch) refuse_index("--index", options.index, set.batch);
 
   const auto first = static_cast<std::size_t>(3 * options.index);

@@ -48,9 +48,9 @@ class Source {
   explicit Source(const ImportOptions& options) : inputs_(options.inputs) {
     if (is_hdf5(inputs_[0])) {
       if (inputs_.size() > 1)
-        throw Error(ErrorKind::usage, "import takes one H5MD file, or PQR files (" + inputs_[0] + " and " +
-                                          std::to_string(inputs_.size() - 1) +
-                                          " more were given). Import them one by one.");
+        throw Error(ErrorKind::usage, "import takes one H5MD file, or PQR files",
+                    inputs_[0] + " and " + std::to_string(inputs_.size() - 1) + " more were given",
+                    "Import them one by one.");
       trajectory_ = std::make_unique<H5mdReader>(inputs_[0], options.group);
       for (const std::string& warning : trajectory_->warnings()) spdlog::warn("{}", warning);
     }
@@ -82,9 +82,8 @@ void place_lattice(const ImportOptions& options, const std::vector<Box>& boxes, 
     for (std::size_t a = 0; a < 3; ++a) {
       const double steps = std::ceil(extent[a] / *options.spacing);
       if (!(steps < most_points))
-        throw Error(ErrorKind::usage, "--spacing " + std::to_string(*options.spacing) + " is too small (" +
-                                          std::to_string(extent[a]) +
-                                          " angstrom would take more than 1048576 points). Take a larger one.");
+        throw Error(ErrorKind::usage, "--spacing " + std::to_string(*options.spacing) + " is too small",
+                    std::to_string(extent[a]) + " angstrom would take more than 1048576 points", "Take a larger one.");
       shape[a] = static_cast<std::int64_t>(steps) + 1;
     }
   set.shape = {shape[0], shape[1], shape[2]};
@@ -118,9 +117,9 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
     const Molecule molecule = source.read(p);
     for (const double coordinate : molecule.position)
       if (on_lattice && !std::isfinite(coordinate))
-        throw Error(ErrorKind::bad_input, "no lattice can be laid around problem " + std::to_string(p) + " of " +
-                                              options.inputs[0] +
-                                              " (a position is a NaN or an infinity). Mend the file.");
+        throw Error(ErrorKind::bad_input,
+                    "no lattice can be laid around problem " + std::to_string(p) + " of " + options.inputs[0],
+                    "a position is a NaN or an infinity", "Mend the file.");
     boxes[static_cast<std::size_t>(p)].add(molecule.position);
     set.offset.push_back(set.offset.back() + static_cast<std::int64_t>(molecule.charge.size()));
     for (const double q : molecule.charge) total_charge += q;

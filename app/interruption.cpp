@@ -26,8 +26,8 @@ void catch_interruptions() {
 
 void stop_if_interrupted() {
   if (const int signal = caught_signal; signal != 0)
-    throw Error(ErrorKind::interrupted,
-                "stopped by signal " + std::to_string(signal) + " (no output file was left). Run again.");
+    throw Error(ErrorKind::interrupted, "stopped by signal " + std::to_string(signal), "no output file was left",
+                "Run again.");
 }
 
 }  // namespace smallbatch

@@ -19,8 +19,8 @@ namespace {
 
 ExitCode print(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) == EOF || std::fflush(stdout) == EOF)
-    throw Error(ErrorKind::output,
-                "the summary could not be written to stdout (closed or full). Redirect it elsewhere.");
+    throw Error(ErrorKind::output, "the summary could not be written to stdout", "closed or full",
+                "Redirect it elsewhere.");
   return ExitCode::verified;
 }
 

@@ -34,8 +34,8 @@ std::optional<T> parse_number(std::string_view text) {
 }
 
 [[noreturn]] void refuse(const std::string& option, const std::string& found, const std::string& expected) {
-  throw Error(ErrorKind::usage,
-              option + " cannot be '" + found + "' (expected " + expected + "). See smallbatch --help.");
+  throw Error(ErrorKind::usage, option + " cannot be '" + found + "'", "expected " + expected,
+              "See smallbatch --help.");
 }
 
 DeviceRequest parse_device(const std::string& text) {

@@ -35,17 +35,17 @@ const Set& find_set(const std::vector<Set>& sets, const std::string& kind, const
                     const std::string& path) {
   for (const Set& set : sets)
     if (set.name == name) return set;
-  throw Error(ErrorKind::bad_input, path + " holds no results for /" + kind + "/" + name +
-                                        " (the problem file has that set). Run the problem file again.");
+  throw Error(ErrorKind::bad_input, path + " holds no results for /" + kind + "/" + name,
+              "the problem file has that set", "Run the problem file again.");
 }
 
 /// What the results hold of a set must be what the problems ask for; both in words.
 void expect_same(const Files& files, const std::string& object, const std::string& asked, const std::string& found) {
   if (asked == found) return;
-  throw Error(ErrorKind::bad_input,
-              "cannot use " + object + " of " + files.options.results + " (expected " + asked + " as " +
-                  files.options.problems + " asks, found " + found +
-                  ": these results are of other problems, or were changed). Name the file they were made from.");
+  throw Error(ErrorKind::bad_input, "cannot use " + object + " of " + files.options.results,
+              "expected " + asked + " as " + files.options.problems + " asks, found " + found +
+                  ": these results are of other problems, or were changed",
+              "Name the file they were made from.");
 }
 
 /// The same for arrays.
@@ -67,10 +67,9 @@ void expect_sets(const Files& files, const std::string& kind, const std::vector<
                  const std::vector<Set>& results) {
   for (const Set& set : results) {
     if (std::ranges::find(problems, set.name, &Set::name) == problems.end()) {
-      throw Error(ErrorKind::bad_input, "cannot use /" + kind + "/" + set.name + " of " + files.options.results + " (" +
-                                            files.options.problems +
-                                            " has no such set: these results are of other problems). Name the file "
-                                            "they were made from.");
+      throw Error(ErrorKind::bad_input, "cannot use /" + kind + "/" + set.name + " of " + files.options.results,
+                  files.options.problems + " has no such set: these results are of other problems",
+                  "Name the file they were made from.");
     }
     files.results.check_verification(kind, set.name, set.batch);
   }
@@ -177,13 +176,13 @@ RunReport verify(const VerifyOptions& options) {
   report.verify_mode = verify_mode_name(options.mode);
   report.pivot_floor = results.provenance_number("pivot_floor");
   if (!(report.pivot_floor >= 0 && report.pivot_floor < 1))
-    throw Error(ErrorKind::bad_input, "cannot use " + options.results + " (its pivot_floor is " +
-                                          std::to_string(report.pivot_floor) +
-                                          ", expected 0 or a fraction below 1). Write the results anew.");
+    throw Error(ErrorKind::bad_input, "cannot use " + options.results,
+                "its pivot_floor is " + std::to_string(report.pivot_floor) + ", expected 0 or a fraction below 1",
+                "Write the results anew.");
   const std::string singular = results.provenance("singular");
   if (!singular.empty() && singular != "inf" && singular != "skip")
-    throw Error(ErrorKind::bad_input, "cannot use /provenance@singular of " + options.results +
-                                          " (it is neither inf nor skip). Write the results anew.");
+    throw Error(ErrorKind::bad_input, "cannot use /provenance@singular of " + options.results,
+                "it is neither inf nor skip", "Write the results anew.");
   expect_sets(files, "solve", problems.solve_sets(), results.solve_sets());
   expect_sets(files, "potential", problems.potential_sets(), results.potential_sets());
   for (const SolveSet& set : problems.solve_sets()) {

@@ -36,9 +36,9 @@ Options parse_options(const std::vector<std::string>& arguments) {
     else if (!arguments[i].starts_with("-") && options.commit == "unknown")
       options.commit = arguments[i];
     else
-      throw Error(ErrorKind::usage, "\"" + arguments[i] +
-                                        "\" is not understood (the command takes a commit and --only with names of "
-                                        "tables). Call: smallbatch_bench [commit] [--only solve,calls]");
+      throw Error(ErrorKind::usage, "\"" + arguments[i] + "\" is not understood",
+                  "the command takes a commit and --only with names of tables",
+                  "Call: smallbatch_bench [commit] [--only solve,calls]");
   }
   return options;
 }

@@ -101,8 +101,8 @@ std::vector<std::string> parse_table_names(std::string_view list) {
     if (std::find(known.begin(), known.end(), names.back()) == known.end()) {
       std::string all;
       for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
-      throw Error(ErrorKind::usage, "there is no table \"" + names.back() + "\" (they are " + all +
-                                        "). Name those to print, with commas between");
+      throw Error(ErrorKind::usage, "there is no table \"" + names.back() + "\"", "they are " + all,
+                  "Name those to print, with commas between");
     }
     start = end + 1;
   }

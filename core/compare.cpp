@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 
 namespace smallbatch {
 
@@ -35,15 +34,6 @@ void Comparison::merge(const Comparison& other) {
     worst = other.worst;
     worst_index = other.worst_index;
   }
-}
-
-Comparison compare(std::span<const double> got, std::span<const double> expected, std::span<const double> bound) {
-  if (got.size() != expected.size() || got.size() != bound.size())
-    throw std::invalid_argument("compare: got, expected and bound differ in length");
-  Comparison result;
-  for (std::size_t i = 0; i < got.size(); ++i)
-    result.add(error_over_bound(got[i], expected[i], bound[i]), static_cast<std::int64_t>(i));
-  return result;
 }
 
 }  // namespace smallbatch

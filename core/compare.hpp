@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 namespace smallbatch {
 
@@ -27,9 +26,5 @@ struct Comparison {
   void add(double error_over_its_bound, std::int64_t index);
   void merge(const Comparison& other);
 };
-
-/// Compares element by element: |got[i] - expected[i]| <= bound[i]. The three spans have one length.
-[[nodiscard]] Comparison compare(std::span<const double> got, std::span<const double> expected,
-                                 std::span<const double> bound);
 
 }  // namespace smallbatch

@@ -12,8 +12,8 @@ DeviceInfo cuda_device(int index) {
   const std::string why = list.devices.empty()
                               ? list.why_none
                               : "this machine's GPUs are cuda:0 to cuda:" + std::to_string(list.devices.size() - 1);
-  throw Error(ErrorKind::no_device,
-              "GPU " + number + " (cuda:" + number + ") cannot be used (" + why + "). Use the cpu backend.");
+  throw Error(ErrorKind::no_device, "GPU " + number + " (cuda:" + number + ") cannot be used", why,
+              "Use the cpu backend.");
 }
 
 }  // namespace smallbatch

@@ -19,9 +19,9 @@ void check(cudaError_t status, std::source_location where) {
   const std::string why =
       std::string(cudaGetErrorString(status)) + ", at " + where.file_name() + ":" + std::to_string(where.line());
   if (status == cudaErrorMemoryAllocation)
-    throw Error(ErrorKind::out_of_memory,
-                "the GPU's memory does not suffice (" + why + "). Use smaller blocks or free the GPU.");
-  throw Error(ErrorKind::internal, "a CUDA call failed (" + why + "). Run again; if it fails again, check the GPU.");
+    throw Error(ErrorKind::out_of_memory, "the GPU's memory does not suffice", why,
+                "Use smaller blocks or free the GPU.");
+  throw Error(ErrorKind::internal, "a CUDA call failed", why, "Run again; if it fails again, check the GPU.");
 }
 
 DeviceList cuda_devices() {

@@ -24,6 +24,10 @@ enum class ErrorKind {
 
 class Error : public std::runtime_error {
  public:
+  /// "problem (why). remedy"
+  Error(ErrorKind kind, const std::string& problem, const std::string& why, const std::string& remedy)
+      : Error(kind, problem + " (" + why + "). " + remedy) {}
+  /// A whole sentence, or two.
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
   [[nodiscard]] ErrorKind kind() const noexcept { return kind_; }
 

@@ -34,8 +34,8 @@ std::size_t chosen_instruction_set(InstructionSet wanted, const std::vector<std:
   if (found != usable.end()) return static_cast<std::size_t>(found - usable.begin());
   std::string have;
   for (const std::string_view name : usable) have += (have.empty() ? "" : ", ") + std::string(name);
-  throw Error(ErrorKind::usage, "the instruction set " + std::string(instruction_set_name(wanted)) +
-                                    " cannot be used (this processor has " + have + "). Name one of those, or best.");
+  throw Error(ErrorKind::usage, "the instruction set " + std::string(instruction_set_name(wanted)) + " cannot be used",
+              "this processor has " + have, "Name one of those, or best.");
 }
 
 }  // namespace smallbatch

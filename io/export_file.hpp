@@ -57,9 +57,10 @@ inline std::string plain_line(const std::string& text) {
 inline void check_shape(const std::string& path, const LatticeMap& map) {
   const auto& [nx, ny, nz] = map.shape;
   if (nx > 0 && ny > 0 && nz > 0 && static_cast<std::int64_t>(map.values.size()) == map.shape.points()) return;
-  throw Error(ErrorKind::usage, "cannot write " + path + " (the map holds " + std::to_string(map.values.size()) +
-                                    " values for " + std::to_string(nx) + " x " + std::to_string(ny) + " x " +
-                                    std::to_string(nz) + " points). Give one value for each point.");
+  throw Error(ErrorKind::usage, "cannot write " + path,
+              "the map holds " + std::to_string(map.values.size()) + " values for " + std::to_string(nx) + " x " +
+                  std::to_string(ny) + " x " + std::to_string(nz) + " points",
+              "Give one value for each point.");
 }
 
 }  // namespace smallbatch

@@ -122,8 +122,8 @@ H5mdReader::H5mdReader(const std::string& path, const std::string& group)
 
 Molecule H5mdReader::read(std::int64_t frame) const {
   if (frame < 0 || frame >= frames()) {
-    throw Error(ErrorKind::usage, "cannot read frame " + std::to_string(frame) + " of " + file_->path() + " (it has " +
-                                      std::to_string(frames()) + "). Ask for a frame that is there.");
+    throw Error(ErrorKind::usage, "cannot read frame " + std::to_string(frame) + " of " + file_->path(),
+                "it has " + std::to_string(frames()), "Ask for a frame that is there.");
   }
   Molecule molecule;
   molecule.position.resize(static_cast<std::size_t>(charges_per_frame()) * 3);

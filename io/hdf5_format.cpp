@@ -279,9 +279,8 @@ void write_potential_attributes(Hdf5Output& file, const PotentialSet& set) {
   if (set.targets != TargetKind::lattice) return;
   const auto numbers = static_cast<std::size_t>(set.batch) * 3;
   if (set.origin.size() != numbers || set.spacing.size() != numbers) {
-    throw Error(ErrorKind::usage,
-                "set " + quoted(set.name) + " has " + std::to_string(set.batch) +
-                    " problems (but not as many origins and spacings). Give one of each per problem.");
+    throw Error(ErrorKind::usage, "set " + quoted(set.name) + " has " + std::to_string(set.batch) + " problems",
+                "but not as many origins and spacings", "Give one of each per problem.");
   }
   file.attribute(group, "shape", std::vector<std::int64_t>{set.shape.nx, set.shape.ny, set.shape.nz});
   for (const auto& [name, values] : {std::pair{"/origin", &set.origin}, std::pair{"/spacing", &set.spacing}}) {
@@ -294,15 +293,14 @@ void write_potential_attributes(Hdf5Output& file, const PotentialSet& set) {
 void expect_type(ScalarType asked, ScalarType stored, const std::string& set) {
   if (asked == stored) return;
   const auto name = [](ScalarType type) { return std::string(type == ScalarType::float32 ? "float32" : "float64"); };
-  throw Error(ErrorKind::usage, "set " + quoted(set) + " holds " + name(stored) + " (asked for " + name(asked) +
-                                    "). Ask for its own type.");
+  throw Error(ErrorKind::usage, "set " + quoted(set) + " holds " + name(stored), "asked for " + name(asked),
+              "Ask for its own type.");
 }
 
 void expect_range(std::int64_t first, std::int64_t count, std::int64_t batch, const std::string& set) {
   if (first >= 0 && count >= 0 && first <= batch && count <= batch - first) return;
-  throw Error(ErrorKind::usage, "set " + quoted(set) + " has " + std::to_string(batch) + " problems (asked for " +
-                                    std::to_string(count) + " from " + std::to_string(first) +
-                                    "). Ask for what is there.");
+  throw Error(ErrorKind::usage, "set " + quoted(set) + " has " + std::to_string(batch) + " problems",
+              "asked for " + std::to_string(count) + " from " + std::to_string(first), "Ask for what is there.");
 }
 
 }  // namespace smallbatch

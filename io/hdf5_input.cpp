@@ -184,7 +184,7 @@ struct InputFile::Impl {
   std::set<std::string> sound_attributes;  ///< objects whose attributes were checked
 
   [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const {
-    return {ErrorKind::bad_input, "cannot use " + object + " of " + path + " (" + why + "). " + remedy};
+    return {ErrorKind::bad_input, "cannot use " + object + " of " + path, why, remedy};
   }
   /// Why an HDF5 call that was just made failed.
   [[nodiscard]] Error damage(const std::string& object) const {
@@ -501,9 +501,10 @@ void InputFile::read(const std::string& object, std::initializer_list<AxisRange>
   for (const auto& [first, length] : leading) {
     const std::int64_t all = opened.info.shape[axis];
     if (first < 0 || length < 0 || first > all || length > all - first) {
-      throw Error(ErrorKind::usage, "cannot read [" + std::to_string(first) + ", " + std::to_string(first) + " + " +
-                                        std::to_string(length) + ") of " + object + " of " + impl_->path + " (it has " +
-                                        std::to_string(all) + "). Ask for what is there.");
+      throw Error(ErrorKind::usage,
+                  "cannot read [" + std::to_string(first) + ", " + std::to_string(first) + " + " +
+                      std::to_string(length) + ") of " + object + " of " + impl_->path,
+                  "it has " + std::to_string(all), "Ask for what is there.");
     }
     start[axis] = first;
     count[axis] = length;

@@ -25,9 +25,9 @@ InputBytes::InputBytes(const std::string& path) : file_(::open(path.c_str(), O_R
   }
   if (::fstat(file_, &opened_) != 0 || !S_ISREG(opened_.st_mode)) {
     ::close(file_);
-    throw Error(ErrorKind::missing_file, "cannot read " + path + " (it is " +
-                                             (S_ISDIR(opened_.st_mode) ? "a folder" : "no regular file") +
-                                             "). Give the name of a file.");
+    throw Error(ErrorKind::missing_file, "cannot read " + path,
+                std::string("it is ") + (S_ISDIR(opened_.st_mode) ? "a folder" : "no regular file"),
+                "Give the name of a file.");
   }
 }
 

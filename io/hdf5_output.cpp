@@ -60,10 +60,9 @@ struct Hdf5Output::Impl {
   }
   /// Keeps the failure of the HDF5 call that was just made, and throws it.
   [[noreturn]] void fail() {
-    fail(file_failure.system_error
-             ? output_error(target.path(), file_failure.system_error)
-             : Error(ErrorKind::output, "cannot write " + target.path() + " (HDF5: " + hdf5_error_text() +
-                                            "). Check the disk and try again."));
+    fail(file_failure.system_error ? output_error(target.path(), file_failure.system_error)
+                                   : Error(ErrorKind::output, "cannot write " + target.path(),
+                                           "HDF5: " + hdf5_error_text(), "Check the disk and try again."));
   }
   [[noreturn]] void fail(Error error) {
     failure = std::move(error);
@@ -87,8 +86,8 @@ struct Hdf5Output::Impl {
     std::int64_t bytes = element_bytes;
     for (const std::int64_t length : shape) {
       if (length < 0 || __builtin_mul_overflow(bytes, length, &bytes)) {
-        fail(Error(ErrorKind::output, "cannot write " + dataset + " of " + target.path() + " (shape " +
-                                          shape_text(shape) + " has more bytes than a file can). Make it smaller."));
+        fail(Error(ErrorKind::output, "cannot write " + dataset + " of " + target.path(),
+                   "shape " + shape_text(shape) + " has more bytes than a file can", "Make it smaller."));
       }
     }
     std::int64_t needed = 0;
@@ -101,9 +100,10 @@ struct Hdf5Output::Impl {
         free_bytes = INT64_MAX;
       }
       if (needed > free_bytes) {
-        fail(Error(ErrorKind::output, "cannot write " + target.path() + " (disk full: needed " +
-                                          std::to_string(needed) + " bytes, free " + std::to_string(free_bytes) +
-                                          " bytes). Free some space or write to another disk."));
+        fail(Error(
+            ErrorKind::output, "cannot write " + target.path(),
+            "disk full: needed " + std::to_string(needed) + " bytes, free " + std::to_string(free_bytes) + " bytes",
+            "Free some space or write to another disk."));
       }
     }
     pending_bytes = needed;
@@ -163,8 +163,8 @@ struct Hdf5Output::Impl {
         if (written.dataset(name).shape != dataset.shape) throw written.error(name, "wrong shape", "");
       }
     } catch (const Error& error) {
-      throw Error(ErrorKind::output, "cannot write " + target.path() + " (reading it back failed: " + error.what() +
-                                         "). Check the disk and try again.");
+      throw Error(ErrorKind::output, "cannot write " + target.path(),
+                  std::string("reading it back failed: ") + error.what(), "Check the disk and try again.");
     }
   }
 };
@@ -224,9 +224,10 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
   std::size_t axis = 0;
   for (const auto& [first, length] : leading) {
     if (first < 0 || length < 0 || first > opened.shape[axis] || length > opened.shape[axis] - first) {
-      throw Error(ErrorKind::usage, "cannot write [" + std::to_string(first) + ", " + std::to_string(first) + " + " +
-                                        std::to_string(length) + ") of " + dataset + " of " + path() + " (it has " +
-                                        std::to_string(opened.shape[axis]) + "). Write what was declared.");
+      throw Error(ErrorKind::usage,
+                  "cannot write [" + std::to_string(first) + ", " + std::to_string(first) + " + " +
+                      std::to_string(length) + ") of " + dataset + " of " + path(),
+                  "it has " + std::to_string(opened.shape[axis]), "Write what was declared.");
     }
     start[axis] = static_cast<hsize_t>(first);
     count[axis] = static_cast<hsize_t>(length);
@@ -316,8 +317,9 @@ void Hdf5Output::commit() {
   impl_->throw_latched();
   for (const auto& [name, dataset] : impl_->datasets) {
     if (dataset.unwritten > 0) {
-      impl_->fail(Error(ErrorKind::internal, "cannot finish " + path() + " (" + std::to_string(dataset.unwritten) +
-                                                 " elements of " + name + " were never written). Please report this."));
+      impl_->fail(Error(ErrorKind::internal, "cannot finish " + path(),
+                        std::to_string(dataset.unwritten) + " elements of " + name + " were never written",
+                        "Please report this."));
     }
   }
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));

@@ -39,10 +39,10 @@ void check_exportable(const std::string& path, const LatticeMap& map) {
   const auto& [nx, ny, nz] = map.shape;
   for (std::int64_t i = 0; i < map.shape.points(); ++i) {
     if (!std::isnan(map.values[i])) continue;
-    throw Error(ErrorKind::bad_input, "cannot write " + path + " (V is NaN at point (" + std::to_string(i % nx) + ", " +
-                                          std::to_string(i / nx % ny) + ", " + std::to_string(i / (nx * ny)) +
-                                          "), and the format has no NaN). See the problem's info for why it has no "
-                                          "potential, or export a PNG slice, which shows NaN in grey.");
+    throw Error(ErrorKind::bad_input, "cannot write " + path,
+                "V is NaN at point (" + std::to_string(i % nx) + ", " + std::to_string(i / nx % ny) + ", " +
+                    std::to_string(i / (nx * ny)) + "), and the format has no NaN",
+                "See the problem's info for why it has no potential, or export a PNG slice, which shows NaN in grey.");
   }
 }
 
@@ -124,9 +124,9 @@ std::int64_t write_cube(const std::string& path, const LatticeMap& map, std::spa
                         std::span<const double> charge, bool overwrite) {
   check_exportable(path, map);
   if (position.size() != 3 * charge.size()) {
-    throw Error(ErrorKind::usage, "cannot write " + path + " (" + std::to_string(charge.size()) + " charges with " +
-                                      std::to_string(position.size()) +
-                                      " coordinates). Give three coordinates for each charge.");
+    throw Error(ErrorKind::usage, "cannot write " + path,
+                std::to_string(charge.size()) + " charges with " + std::to_string(position.size()) + " coordinates",
+                "Give three coordinates for each charge.");
   }
   ExportFile file(path, overwrite);
   const auto bohr = [](double angstrom) { return angstrom / bohr_angstrom; };

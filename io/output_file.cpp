@@ -14,8 +14,8 @@ namespace smallbatch {
 namespace {
 
 Error exists_error(const std::string& path) {
-  return {ErrorKind::output_exists,
-          "cannot write " + path + " (it exists already). Choose another name, or have it replaced."};
+  return {ErrorKind::output_exists, "cannot write " + path, "it exists already",
+          "Choose another name, or have it replaced."};
 }
 
 /// Flushes a file or a folder; 0 or errno. Folders on some file systems cannot be flushed: that is no failure.
@@ -44,16 +44,15 @@ Error output_error(const std::string& path, int system_error) {
   switch (system_error) {
     case ENOSPC:
     case EDQUOT:
-      return {ErrorKind::output, "cannot write " + path + " (disk full). Free some space or write to another disk."};
+      return {ErrorKind::output, "cannot write " + path, "disk full", "Free some space or write to another disk."};
     case EFBIG:
-      return {ErrorKind::output, "cannot write " + path +
-                                     " (disk full: the file would pass the largest size allowed here). Raise the limit "
-                                     "(ulimit -f) or write to another disk."};
+      return {ErrorKind::output, "cannot write " + path, "disk full: the file would pass the largest size allowed here",
+              "Raise the limit (ulimit -f) or write to another disk."};
     case ENOENT:
-      return {ErrorKind::output, "cannot write " + path + " (its folder does not exist). Create the folder first."};
+      return {ErrorKind::output, "cannot write " + path, "its folder does not exist", "Create the folder first."};
     default:
-      return {ErrorKind::output, "cannot write " + path + " (" + std::strerror(system_error) +
-                                     "). Check the folder and its permissions, or write elsewhere."};
+      return {ErrorKind::output, "cannot write " + path, std::strerror(system_error),
+              "Check the folder and its permissions, or write elsewhere."};
   }
 }
 

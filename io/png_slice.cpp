@@ -182,22 +182,23 @@ SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int
                              bool overwrite) {
   check_shape(path, map);
   if (axis < 0 || axis > 2) {
-    throw Error(ErrorKind::usage, "cannot write " + path + " (a lattice has no axis " + std::to_string(axis) +
-                                      "). Choose 0 (x), 1 (y) or 2 (z).");
+    throw Error(ErrorKind::usage, "cannot write " + path, "a lattice has no axis " + std::to_string(axis),
+                "Choose 0 (x), 1 (y) or 2 (z).");
   }
   const std::string axis_name(1, "xyz"[axis]);
   const std::int64_t planes = std::array{map.shape.nx, map.shape.ny, map.shape.nz}[static_cast<std::size_t>(axis)];
   if (index < 0 || index >= planes) {
-    throw Error(ErrorKind::usage, "cannot write " + path + " (the lattice has " + std::to_string(planes) +
-                                      " planes across " + axis_name + ", and there is no plane " +
-                                      std::to_string(index) + "). Choose one from 0 to " + std::to_string(planes - 1) +
-                                      ".");
+    throw Error(ErrorKind::usage, "cannot write " + path,
+                "the lattice has " + std::to_string(planes) + " planes across " + axis_name +
+                    ", and there is no plane " + std::to_string(index),
+                "Choose one from 0 to " + std::to_string(planes - 1) + ".");
   }
   const Plane plane = take_plane(map, axis, index);
   if (std::max(plane.columns, plane.rows) > greatest_side) {
-    throw Error(ErrorKind::usage, "cannot write " + path + " (a plane of " + std::to_string(plane.columns) + " x " +
-                                      std::to_string(plane.rows) +
-                                      " points is too large for a picture). Export OpenDX.");
+    throw Error(ErrorKind::usage, "cannot write " + path,
+                "a plane of " + std::to_string(plane.columns) + " x " + std::to_string(plane.rows) +
+                    " points is too large for a picture",
+                "Export OpenDX.");
   }
   const SlicePicture result = measure(plane.values);
   const Image image = draw(plane, result.colour_limit);

@@ -61,10 +61,10 @@ class PqrReader {
     errno = 0;
     std::ifstream file(path_, std::ios::binary);
     if (!file) {
-      throw Error(ErrorKind::missing_file, "cannot read " + path_ + " (" + std::strerror(errno) + "). Check the name.");
+      throw Error(ErrorKind::missing_file, "cannot read " + path_, std::strerror(errno), "Check the name.");
     }
     if (std::filesystem::is_directory(path_)) {
-      throw Error(ErrorKind::missing_file, "cannot read " + path_ + " (it is a folder). Give the name of a PQR file.");
+      throw Error(ErrorKind::missing_file, "cannot read " + path_, "it is a folder", "Give the name of a PQR file.");
     }
     int models = 0;
     std::string line;
@@ -80,9 +80,10 @@ class PqrReader {
                   "reading " + path_ + " failed after line " + std::to_string(line_number_) + ". Check the disk.");
     }
     if (molecule_.charge.empty()) {
-      throw Error(ErrorKind::bad_input, path_ +
-                                            " holds no charges (expected lines that begin with ATOM or HETATM, found " +
-                                            std::to_string(line_number_) + " lines without). Give a PQR file.");
+      throw Error(
+          ErrorKind::bad_input, path_ + " holds no charges",
+          "expected lines that begin with ATOM or HETATM, found " + std::to_string(line_number_) + " lines without",
+          "Give a PQR file.");
     }
     return std::move(molecule_);
   }

@@ -351,9 +351,8 @@ struct ProblemReader::Impl {
   void open() {
     is_newer = check_format(file, warnings) > format_minor;
     if (is_result_file(file)) {
-      throw Error(ErrorKind::bad_input, "cannot use " + file.path() +
-                                            " (it is a results file, expected problems). Give the file that the "
-                                            "results were made from.");
+      throw Error(ErrorKind::bad_input, "cannot use " + file.path(), "it is a results file, expected problems",
+                  "Give the file that the results were made from.");
     }
     for (const std::string& name : file.members("/")) {
       const auto meant =

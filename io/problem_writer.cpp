@@ -45,15 +45,14 @@ template void ProblemWriter::write(const SolveSet&, const SpdBlock<double>&);
 
 void ProblemWriter::add(const PotentialSet& set) {
   if (set.targets == TargetKind::points || set.has_groups) {
-    throw Error(ErrorKind::usage, "set " + quoted(set.name) +
-                                      " has points or groups (expected lattices, or V at the charges). Write it with "
-                                      "another HDF5 library.");
+    throw Error(ErrorKind::usage, "set " + quoted(set.name) + " has points or groups",
+                "expected lattices, or V at the charges", "Write it with another HDF5 library.");
   }
   if (set.offset.size() != static_cast<std::size_t>(set.batch) + 1) {
     throw Error(ErrorKind::usage,
                 "set " + quoted(set.name) + " has " + std::to_string(set.batch) + " problems and " +
-                    std::to_string(set.offset.size()) +
-                    " offsets (expected one more than problems). Give where each begins and the end.");
+                    std::to_string(set.offset.size()) + " offsets",
+                "expected one more than problems", "Give where each begins and the end.");
   }
   const std::string group = potential_path(set.name);
   impl_->file.create(group + "/position", element_type(set.type), {set.charges(), 3});
@@ -69,9 +68,10 @@ void ProblemWriter::write_charges(const PotentialSet& set, std::int64_t first_ch
                                   std::span<const double> charge) {
   const std::string group = potential_path(set.name);
   if (position.size() != 3 * charge.size()) {
-    throw Error(ErrorKind::usage, "set " + quoted(set.name) + " was given " + std::to_string(charge.size()) +
-                                      " charges and " + std::to_string(position.size()) +
-                                      " coordinates (expected 3 per charge). Give both for the same charges.");
+    throw Error(ErrorKind::usage,
+                "set " + quoted(set.name) + " was given " + std::to_string(charge.size()) + " charges and " +
+                    std::to_string(position.size()) + " coordinates",
+                "expected 3 per charge", "Give both for the same charges.");
   }
   const AxisRange charges{first_charge, static_cast<std::int64_t>(charge.size())};
   impl_->file.write(group + "/position", {charges}, position.data());

@@ -157,9 +157,9 @@ struct ResultReader::Impl {
     has_statistics = minor >= 2;
     has_perturbation = minor >= 3;
     if (!smallbatch::is_result_file(file)) {
-      throw Error(ErrorKind::bad_input, "cannot use " + file.path() +
-                                            " (it is not a results file: /provenance has no kind \"results\"). Give a "
-                                            "file that smallbatch run wrote.");
+      throw Error(ErrorKind::bad_input, "cannot use " + file.path(),
+                  "it is not a results file: /provenance has no kind \"results\"",
+                  "Give a file that smallbatch run wrote.");
     }
     for (const std::string& name : set_names(file, "/solve")) solve_sets.push_back(open_solve_set(name));
     for (const std::string& name : set_names(file, "/potential")) potential_sets.push_back(open_potential_set(name));

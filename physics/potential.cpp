@@ -26,8 +26,8 @@ std::unique_ptr<Potential> make_potential(const Backend& backend) {
     case BackendKind::reference:
       return make_reference_potential(backend.threads);
   }
-  throw Error(ErrorKind::usage, "unknown backend (kind " + std::to_string(static_cast<int>(backend.kind)) +
-                                    "). Use cuda, cpu or reference.");
+  throw Error(ErrorKind::usage, "unknown backend", "kind " + std::to_string(static_cast<int>(backend.kind)),
+              "Use cuda, cpu or reference.");
 }
 
 }  // namespace smallbatch

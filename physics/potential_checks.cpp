@@ -11,7 +11,7 @@ namespace smallbatch {
 
 namespace {
 [[noreturn]] void refuse(const std::string& problem, const std::string& why, const std::string& remedy) {
-  throw Error(ErrorKind::bad_input, problem + " (" + why + "). " + remedy);
+  throw Error(ErrorKind::bad_input, problem, why, remedy);
 }
 
 bool has_points(const LatticeShape& shape) { return shape.nx >= 1 && shape.ny >= 1 && shape.nz >= 1; }

@@ -238,9 +238,8 @@ void generate_spd(SpdFamily family, const SpdShape& shape, double condition, std
                   std::int64_t count, T* a, T* b) {
   check_spd_shape(shape, count);
   if (!(condition >= 1) || !std::isfinite(condition))
-    throw Error(ErrorKind::usage, "no matrix has the condition number " + std::to_string(condition) +
-                                      " (it is at least 1). Give a number from 1 to about 1e7 for float32 or 1e15 for "
-                                      "float64.");
+    throw Error(ErrorKind::usage, "no matrix has the condition number " + std::to_string(condition), "it is at least 1",
+                "Give a number from 1 to about 1e7 for float32 or 1e15 for float64.");
   constexpr std::int64_t grain = 256;
   parallel_for(count, grain, 0, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t k = begin; k < end; ++k)

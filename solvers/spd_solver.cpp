@@ -19,17 +19,16 @@ constexpr std::array<std::pair<SpdMethod, std::string_view>, 4> method_names{{{S
 
 void check_stride(const char* array, std::int64_t stride, std::int64_t size, bool may_be_shared) {
   if (stride == tight || stride >= size || (may_be_shared && stride == 0)) return;
-  throw Error(ErrorKind::bad_input, std::string("the stride of ") + array + " is " + std::to_string(stride) +
-                                        " (one system has " + std::to_string(size) +
-                                        " numbers). Give the distance of two systems, or `tight`" +
-                                        (may_be_shared ? "; 0 is one for all systems." : "."));
+  throw Error(ErrorKind::bad_input, std::string("the stride of ") + array + " is " + std::to_string(stride),
+              "one system has " + std::to_string(size) + " numbers",
+              std::string("Give the distance of two systems, or `tight`") +
+                  (may_be_shared ? "; 0 is one for all systems." : "."));
 }
 
 void check_present(const char* array, const void* pointer) {
   if (pointer != nullptr) return;
-  throw Error(ErrorKind::bad_input, std::string("there is no array for ") + array +
-                                        " (its pointer is null). Give one; only the numbers that are not wanted may be "
-                                        "null.");
+  throw Error(ErrorKind::bad_input, std::string("there is no array for ") + array, "its pointer is null",
+              "Give one; only the numbers that are not wanted may be null.");
 }
 
 /// The numbers [begin, begin + size) of every system, step apart.
@@ -60,9 +59,8 @@ void check_overlap(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   if (shape.determinant_only) return;
   const Strided<T> x{solution.x, shape.solution_size(), solution.x_step(shape)};
   const auto refuse = [](const char* array) {
-    throw Error(ErrorKind::bad_input, std::string("x lies in the memory of ") + array +
-                                          " (the input would change while it is read). Give x memory of its own, or "
-                                          "that of b exactly.");
+    throw Error(ErrorKind::bad_input, std::string("x lies in the memory of ") + array,
+                "the input would change while it is read", "Give x memory of its own, or that of b exactly.");
   };
   if (overlap(batch.count, x, {batch.a, shape.matrix_size(), batch.a_step()})) refuse("A");
   if (solution.x == batch.b && solution.x_step(shape) == batch.b_step()) return;
@@ -85,9 +83,8 @@ std::optional<SpdMethod> parse_spd_method(std::string_view wanted) {
 
 std::unique_ptr<SpdSolver> make_spd_solver(const Backend& backend, const SpdOptions& options) {
   if (!(options.pivot_floor >= 0 && options.pivot_floor < 1))
-    throw Error(ErrorKind::usage, "a pivot floor of " + std::to_string(options.pivot_floor) +
-                                      " cannot be used (it is a fraction of the diagonal element). Give 0 for no "
-                                      "repair, or a number below 1.");
+    throw Error(ErrorKind::usage, "a pivot floor of " + std::to_string(options.pivot_floor) + " cannot be used",
+                "it is a fraction of the diagonal element", "Give 0 for no repair, or a number below 1.");
   switch (backend.kind) {
     case BackendKind::cuda:
       return make_cuda_spd_solver(backend.device, options);
@@ -106,20 +103,18 @@ std::unique_ptr<SpdSolver> make_spd_solver(const Backend& backend, const SpdOpti
 
 void check_spd_shape(const SpdShape& shape, std::int64_t count) {
   if (shape.n < 1 || shape.n > max_system_size)
-    throw Error(ErrorKind::bad_input, "a batch of systems with n = " + std::to_string(shape.n) +
-                                          " cannot be solved (n must lie between 1 and " +
-                                          std::to_string(max_system_size) + "). Split the systems or pad them.");
+    throw Error(ErrorKind::bad_input, "a batch of systems with n = " + std::to_string(shape.n) + " cannot be solved",
+                "n must lie between 1 and " + std::to_string(max_system_size), "Split the systems or pad them.");
   if (shape.nrhs < 0)
-    throw Error(ErrorKind::bad_input, "a batch with nrhs = " + std::to_string(shape.nrhs) +
-                                          " cannot be solved (nrhs counts right-hand sides; 0 asks for the inverse). "
-                                          "Give the number of columns of b.");
+    throw Error(ErrorKind::bad_input, "a batch with nrhs = " + std::to_string(shape.nrhs) + " cannot be solved",
+                "nrhs counts right-hand sides; 0 asks for the inverse", "Give the number of columns of b.");
   if (shape.nrhs > 0 && shape.determinant_only)
-    throw Error(ErrorKind::bad_input, "a batch with nrhs = " + std::to_string(shape.nrhs) +
-                                          " cannot ask for the determinant alone (its right-hand sides would be "
-                                          "ignored). Set nrhs to 0, or ask for the solution too.");
+    throw Error(ErrorKind::bad_input,
+                "a batch with nrhs = " + std::to_string(shape.nrhs) + " cannot ask for the determinant alone",
+                "its right-hand sides would be ignored", "Set nrhs to 0, or ask for the solution too.");
   if (count < 0)
-    throw Error(ErrorKind::bad_input, "a batch of " + std::to_string(count) +
-                                          " systems cannot be solved (the count is negative). Give 0 or more systems.");
+    throw Error(ErrorKind::bad_input, "a batch of " + std::to_string(count) + " systems cannot be solved",
+                "the count is negative", "Give 0 or more systems.");
 }
 
 template <class T>

@@ -5,10 +5,8 @@
 namespace smallbatch {
 
 std::unique_ptr<Potential> make_cuda_potential(int device) {
-  throw Error(ErrorKind::no_device,
-              "GPU " + std::to_string(device) +
-                  " cannot be used (this build has no CUDA). Use the cpu backend, or install the CUDA "
-                  "toolkit and configure again with -DSMALLBATCH_CUDA=ON.");
+  throw Error(ErrorKind::no_device, "GPU " + std::to_string(device) + " cannot be used", "this build has no CUDA",
+              "Use the cpu backend, or install the CUDA toolkit and configure again with -DSMALLBATCH_CUDA=ON.");
 }
 
 }  // namespace smallbatch

@@ -5,9 +5,8 @@
 namespace smallbatch {
 
 std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device, const SpdOptions&) {
-  throw Error(ErrorKind::no_device, "the solver cannot run on cuda:" + std::to_string(device) +
-                                        " (this build has no CUDA). Use the cpu backend, or install the CUDA toolkit "
-                                        "and configure again with -DSMALLBATCH_CUDA=ON.");
+  throw Error(ErrorKind::no_device, "the solver cannot run on cuda:" + std::to_string(device), "this build has no CUDA",
+              "Use the cpu backend, or install the CUDA toolkit and configure again with -DSMALLBATCH_CUDA=ON.");
 }
 
 }  // namespace smallbatch
