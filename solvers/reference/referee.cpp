@@ -1,6 +1,7 @@
 // The judgement of one answer, with Eigen.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/compare.hpp"
 #include "solvers/reference/system.hpp"
@@ -107,7 +108,7 @@ bool looks_failed(const SpdBlock<T>& block, const T* x, std::size_t s) {
 
 /// Largest error over bound of a solved system's numbers about A.
 template <class T>
-double judge_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement, std::size_t s) {
+double error_of_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement, std::size_t s) {
   if (block.rcond.empty()) return 0;
   const double rcond = block.rcond[s], pivot = block.smallest_pivot[s], log_determinant = block.log_determinant[s];
   const bool has_perturbation = !block.perturbation.empty();
@@ -161,7 +162,7 @@ double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::i
                                                     block.b.data() + system * shape.rhs_size(), x, info, pivot_floor);
   if (!same_status(info, judgement, scalar_type_of<T>, shape.n)) return infinity;
   if (info != 0) return looks_failed(block, x, s) ? 0 : infinity;
-  const double numbers = judge_numbers(block, judgement, s);
+  const double numbers = error_of_numbers(block, judgement, s);
   if (shape.determinant_only) return numbers;
   // Before format 1.3 residuals were computed in double precision, whatever T is.
   const double bound = judgement.backward_error_bound + (block.perturbation.empty() ? shape.n * 0x1p-53 : 0);
