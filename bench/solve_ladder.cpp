@@ -21,7 +21,7 @@ void launch_production(const Systems<T>& systems, SpdMethod method, bool judged,
   if (systems.shape.determinant_only) solution.log_determinant = systems.log_determinant;
   SpdOptions options;
   options.method = method;
-  check(launch_spd_solve(systems.batch(), solution, options, stream));
+  check(launch_spd_solve(systems.batch(), solution, options, systems.workspace, stream));
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 #include "core/grid_stride.hpp"
 #include "solvers/spd_families.hpp"
 #include "solvers/spd_referee.hpp"
+#include "solvers/spd_solver.cuh"
 
 namespace smallbatch {
 
@@ -75,6 +76,7 @@ Systems<T>::Systems(const SpdShape& s, std::int64_t systems)
   backward_error = memory_error_.reserve<T>(all);
   log_determinant = memory_determinant_.reserve<double>(all);
   info = memory_info_.reserve<std::int32_t>(all);
+  workspace = memory_workspace_.reserve<std::byte>(spd_workspace_bytes<T>(shape, count, {}));
   bad_ = memory_bad_.reserve<unsigned long long>(1);
   check(cudaDeviceSynchronize());  // the steps' streams do not wait for this one
 }

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -25,6 +26,7 @@ class Systems {
   T* backward_error = nullptr;
   double* log_determinant = nullptr;
   std::int32_t* info = nullptr;
+  std::byte* workspace = nullptr;  ///< as many bytes as any method of production needs
 
   [[nodiscard]] SpdBatch<T> batch() const { return {shape, count, a, b}; }
 
@@ -42,7 +44,7 @@ class Systems {
   std::int64_t distinct_;
   std::vector<T> host_a_, host_b_;
   DeviceMemory memory_a_, memory_dense_, memory_b_, memory_x_, memory_error_, memory_determinant_, memory_info_,
-      memory_bad_;
+      memory_workspace_, memory_bad_;
   unsigned long long* bad_ = nullptr;
 };
 

@@ -1,21 +1,38 @@
-// Small SPD systems on the GPU, for host code that has its data on the device already.
-//
-// The call enqueues kernels on `stream` of the current device and returns: it allocates nothing, waits for nothing and
-// prints nothing. All pointers are device pointers, aligned as their type; dense matrices with n = 8, 16, 32 or 64 are
-// loaded faster where `a` and its stride are multiples of 16 bytes. The arrays must live until the stream has passed.
+// Small SPD systems on the GPU, for host code that has its data on the device already. Needs no CUDA compiler to
+// include.
 #pragma once
 
 #include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
 
 #include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
 
-/// What SpdSolver::solve promises, for arrays on the device; numbers whose pointers are null are not computed. Returns
-/// the status of the launch, and cudaErrorInvalidValue where SpdSolver::solve or make_spd_solver would throw, or where
-/// x overlaps b: there are no solutions in place here.
+/// Bytes of device memory that launch_spd_solve() needs besides its arrays, for T = float or double: less than
+/// (1 + sizeof(T)) count + 512, and 0 for Gauss-Jordan solutions and for determinants.
+template <class T>
+[[nodiscard]] std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count, const SpdOptions& options);
+
+/// SpdSolver::solve for device memory, for T = float or double: every pointer in `batch` and `solution` is a device
+/// pointer, aligned as its type (dense matrices with n = 8, 16, 32 or 64 are loaded faster where `a` and its stride are
+/// multiples of 16 bytes), and `workspace` points to spd_workspace_bytes() bytes aligned to 256, whose contents matter
+/// neither before nor after. Numbers whose pointers are null are not stored; no other number, and no status, depends on
+/// which those are.
+///
+/// Asynchronous on `stream` of the current device: enqueues a few kernels, always the same ones for the same arguments,
+/// allocates nothing, never synchronises, and keeps nothing on the host, so that a CUDA graph can be captured from it
+/// and replayed on other contents of the same arrays. Any number of host threads may call it at a time. Calls that may
+/// run at the same time, on different streams, need workspaces and outputs of their own; they may share inputs. The
+/// arrays must live until the stream has passed. On the way, outputs hold nothing but numbers of their kind.
+///
+/// Returns the status of the launches, or launches nothing and returns cudaErrorInvalidValue: where SpdSolver::solve or
+/// make_spd_solver would throw, where x overlaps b (there are no solutions in place here), and for a workspace that is
+/// needed and null or not aligned.
 template <class T>
 [[nodiscard]] cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution,
-                                           const SpdOptions& options, cudaStream_t stream);
+                                           const SpdOptions& options, void* workspace, cudaStream_t stream);
 
 }  // namespace smallbatch

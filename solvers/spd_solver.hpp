@@ -88,6 +88,8 @@ std::optional<SpdMethod> parse_spd_method(std::string_view name);
 ///
 /// rcond, smallest_pivot, log_determinant, repaired and perturbation as core/systems.hpp defines them.
 ///
+/// Which numbers are asked for changes no bit of x, of info, or of the others.
+///
 /// A system that fails has NaN for every number and 0 for repaired; its neighbours' results are, bit for bit, what they
 /// would be without it. The same system gives the same bits at any place in any batch.
 class SpdSolver {

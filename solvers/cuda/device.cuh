@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "solvers/cuda/kernels.cuh"
 #include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
@@ -36,28 +37,18 @@ struct Arguments {
   std::int32_t* repaired;
   T* perturbation;
   std::int64_t count, a_step, b_step, x_step;
-  unsigned tasks;  ///< groups of systems that a warp takes at a time
   int n, nrhs;
   Storage storage;
   bool inverse;
-  bool pivot_numbers;      ///< smallest pivot, log-determinant or what is said of repairs are wanted
-  bool vectors;            ///< matrices may be copied in pieces of 16 bytes
-  T resolve_above;         ///< work on systems alone that were solved with a larger backward error; negative: on all
-  bool factors;            ///< inverses are still factors
-  bool only_marked;        ///< judge systems alone whose backward error is the mark
-  int once = 1;            ///< 1, but not to the compiler
-  bool unsettled = false;  ///< work on systems alone whose info is info_unsettled
-  int looks = 0;           ///< look for the systems to work on among warp_lanes looks at a time; 0: work on all
+  bool pivot_numbers;    ///< smallest pivot, log-determinant or what is said of repairs are wanted
+  bool vectors;          ///< matrices may be copied in pieces of 16 bytes
+  Mark* marks;           ///< of each system, in the workspace
+  bool marked = false;   ///< work on systems alone that are marked unsettled
+  T resolve_above = -1;  ///< mark systems unsettled that were solved with a larger backward error; negative: none
+  int once = 1;          ///< 1, but not to the compiler
+  int span = 0;          ///< systems that a warp takes, or looks through, at a time
+  unsigned tasks = 0;    ///< spans
 };
-
-constexpr int max_looks = 16;  // of Arguments::looks
-
-/// Stands in info between the two kernels of a plain solve.
-constexpr std::int32_t info_unsettled = INT32_MIN;
-
-/// Stand in backward_error between an inverse by L D L^T and its judgement, and between that and one of every stored
-/// element.
-constexpr int marked_for_judgement = -1, marked_for_stored_judgement = -2;
 
 template <class T>
 struct Traits;
@@ -327,7 +318,7 @@ bool in_whole_pieces(const SpdBatch<T>& batch) {
 }
 
 template <class T>
-Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution, T resolve_above = -1) {
+Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks = nullptr) {
   const SpdShape& shape = batch.shape;
   return {batch.a,
           batch.b,
@@ -343,7 +334,6 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
           batch.a_step(),
           batch.b_step(),
           solution.x_step(shape),
-          0,
           shape.n,
           shape.nrhs,
           shape.storage,
@@ -351,13 +341,11 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
           solution.smallest_pivot != nullptr || solution.log_determinant != nullptr || solution.repaired != nullptr ||
               solution.perturbation != nullptr,
           shape.storage != Storage::packed_lower && in_whole_pieces(batch),
-          resolve_above,
-          false,
-          false};
+          marks};
 }
 
-/// Launches the kernel for the size of the systems: a warp per block, which strides over the batch. `whole`: what is
-/// left over behind the last whole task is no task.
+/// Launches the kernel for the size of the systems: a warp per block, which strides over the spans of the batch.
+/// `whole`: what is left over behind the last whole span is no task.
 template <class T>
 cudaError_t launch(const Kernels<T>& kernels, Arguments<T> arguments, cudaStream_t stream, bool whole = false) {
   if (arguments.count == 0) return cudaSuccess;
@@ -367,8 +355,8 @@ cudaError_t launch(const Kernels<T>& kernels, Arguments<T> arguments, cudaStream
                                   : size == 16 ? kernels.of16
                                   : size == 32 ? kernels.of32
                                                : kernels.of64;
-  const int at_a_time = arguments.looks > 0 ? arguments.looks * warp_lanes : systems;
-  arguments.tasks = static_cast<unsigned>((arguments.count + (whole ? 0 : at_a_time - 1)) / at_a_time);
+  if (arguments.span == 0) arguments.span = systems;
+  arguments.tasks = static_cast<unsigned>((arguments.count + (whole ? 0 : arguments.span - 1)) / arguments.span);
   void* parameters[] = {&arguments};
   return cudaLaunchKernel(kernel, dim3(std::max(1U, std::min(max_blocks, arguments.tasks))), dim3(warp_lanes),
                           parameters, 0, stream);

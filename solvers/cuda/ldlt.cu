@@ -2,10 +2,12 @@
 // not (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", sections 10.1 and 14.4); ldlt_elimination.cuh
 // has the elimination.
 //
-// Three kernels. The quick one takes whole matrices of size N with one right-hand side and answers with x and the
+// Four kernels. The quick one takes whole matrices of size N with one right-hand side and answers with x and the
 // status: while a warp works on its systems, the next ones are on their way into the shared memory that these have
-// left. What is not plain it leaves to the general one, which takes all sizes and any number of right-hand sides and
-// computes whatever is asked for. The third judges the solutions.
+// left. What is not plain it marks for the general one, which takes all sizes and any number of right-hand sides and
+// computes whatever is asked for. The third inverts, the fourth judges the solutions.
+//
+// One file, because the kernels that solve share their parts: the same system has the same bits from each of them.
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/status.cuh"
@@ -81,7 +83,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) quick_ldlt
   };
   if (blockIdx.x == 0)
     for (std::int64_t rest = std::int64_t{args.tasks} * L::systems + threadIdx.x; rest < args.count; rest += warp_lanes)
-      args.info[rest] = info_unsettled;
+      args.marks[rest] = Mark::unsettled;
   unsigned task = blockIdx.x;
   if (task < args.tasks) stage(task);
 #pragma unroll 1
@@ -141,220 +143,324 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) quick_ldlt
     T* x = args.x + place * args.x_step + lane;
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) x[G * u] = b[u];
-    if (lane == 0) args.info[place] = plain ? 0 : info_unsettled;
+    if (lane != 0) continue;
+    args.info[place] = 0;
+    args.marks[place] = plain ? Mark::settled : Mark::unsettled;
   }
 }
 
-/// Whether a system is among the few that a launch is for.
-template <class T>
-__device__ bool is_wanted(const Arguments<T>& args, std::int64_t system) {
-  if (args.unsettled) return args.info[system] == info_unsettled;
-  return args.info[system] == 0 && !(args.backward_error[system] <= args.resolve_above);
+constexpr int longest_span = 16 * warp_lanes;  // of systems, of which the general kernels do those that are marked
+
+/// The shared memory of a warp of the general kernels. What it keeps in mind of its systems lies here: the matrices
+/// take the registers.
+template <class T, class L>
+struct GeneralMemory {
+  TileMemory<T, L> tile;
+  int count, next;                    // systems of the span that are to be done; the first that is not yet
+  std::uint16_t found[longest_span];  // where only some are: which, counted from the first of the span
+  std::int64_t systems[L::systems];   // the ones under way, one for each group of lanes
+  int used;                           // groups that have one of their own; the others repeat the last
+  std::int32_t states[L::systems];    // their statuses, as far as they are known
+  bool underflows[L::systems];        // whether a solution has underflowed
+};
+
+/// Whose work a lane does; computed again where it is asked for: the matrices take the registers.
+template <class L>
+__device__ __forceinline__ int own_lane() {
+  return fresh(threadIdx.x) % L::lanes;
+}
+template <class L>
+__device__ __forceinline__ int own_group() {
+  return fresh(threadIdx.x) / L::lanes;
+}
+/// Whether the group's system is its own.
+template <class T, class L>
+__device__ __forceinline__ bool is_own(const GeneralMemory<T, L>& memory) {
+  return own_group<L>() < memory.used;
+}
+template <class T, class L>
+__device__ __forceinline__ std::int64_t own_system(const GeneralMemory<T, L>& memory) {
+  return memory.systems[own_group<L>()];
 }
 
+/// Finds the systems of a span that are to be done: all, or those that are marked. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ void find_systems(const Arguments<T>& args, unsigned task, GeneralMemory<T, L>& memory) {
+  const std::int64_t first = std::int64_t{task} * args.span;
+  int count = 0;
+  if (args.marked) {
+    unsigned wanted = 0;  // bit i: system first + warp_lanes i + lane
+#pragma unroll
+    for (int i = 0; i < longest_span / warp_lanes; ++i) {
+      const std::int64_t system = first + warp_lanes * i + threadIdx.x;
+      if (warp_lanes * i < args.span && system < args.count)
+        wanted |= static_cast<unsigned>(args.marks[system] == Mark::unsettled) << i;
+    }
+    const int looks = __any_sync(whole_warp, wanted != 0) ? longest_span / warp_lanes : 0;
+#pragma unroll 1
+    for (int i = 0; i < looks; ++i) {
+      const bool own = (wanted >> i & 1) != 0;
+      const unsigned lanes = __ballot_sync(whole_warp, own);
+      const int place = count + __popc(lanes & ((1U << threadIdx.x) - 1));
+      if (own) memory.found[place] = static_cast<std::uint16_t>(warp_lanes * i + threadIdx.x);
+      count += __popc(lanes);
+    }
+  } else {
+    count = static_cast<int>(min(std::int64_t{args.span}, args.count - first));
+  }
+  if (threadIdx.x == 0) {
+    memory.count = count;
+    memory.next = 0;
+  }
+}
+
+/// Gives each group of lanes one of the systems that were found; whether there were any left. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ bool choose_systems(const Arguments<T>& args, unsigned task, GeneralMemory<T, L>& memory) {
+  __syncwarp();  // the last systems are done with, and it is known which were found
+  const int first = memory.next, count = memory.count;
+  __syncwarp();  // that has been read
+  if (first >= count) return false;
+  if (const int group = static_cast<int>(threadIdx.x); group < L::systems) {
+    const int k = min(first + group, count - 1);
+    memory.systems[group] = std::int64_t{task} * args.span + (args.marked ? memory.found[k] : k);
+    memory.states[group] = 0;
+    memory.underflows[group] = false;
+  }
+  if (threadIdx.x == 0) {
+    memory.used = min(L::systems, count - first);
+    memory.next = first + L::systems;
+  }
+  __syncwarp();  // the systems are known
+  return true;
+}
+
+template <class T, class L>
+__device__ __forceinline__ void stage_systems(const Arguments<T>& args, GeneralMemory<T, L>& memory) {
+  const auto source = [&](int s) { return args.a + memory.systems[s] * args.a_step; };
+  if (args.vectors)
+    stage_pieces<0, L::size>(source, memory.tile);
+  else
+    stage_numbers(args, source, memory.tile);
+}
+
+/// The lower triangle of D A D, D where the system is far from 1, which is returned; and the status of the input. The
+/// whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ bool load_scaled(const Arguments<T>& args, GeneralMemory<T, L>& memory,
+                                            T (&a)[L::rows][L::size]) {
+  unsigned bits = 0;                      // in which the triangles differ
+  const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
+  const T* const matrix = memory.tile.matrix[thread / L::lanes];
+  load_rows<0, L::size, T, L>(matrix, thread / L::lanes, thread % L::lanes, a);
+  if (args.storage == Storage::dense)
+    visit_columns<0, L::size, false, T, L>(
+        matrix, thread / L::lanes, thread % L::lanes,
+        [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
+  const bool differs = any_of_group<L::lanes>(bits != 0);
+  if (__any_sync(whole_warp, differs)) {
+    const std::int32_t status = inspect<L::lanes>(args, own_system(memory), own_lane<L>());
+    if (own_lane<L>() == 0) memory.states[own_group<L>()] = status;
+  }
+  const bool far = any_of_group<L::lanes>(diagonal_far_bits<T, L>(own_lane<L>(), a) != 0);
+  scale_rows<T, L>(args, own_system(memory), own_lane<L>(), far, a);
+  return far;
+}
+
+/// The staged right-hand side, 2^t D b where some system of the warp is scaled, which is returned. The whole warp
+/// calls.
+template <class T, class L>
+__device__ __forceinline__ bool take_rhs(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
+                                         T (&b)[L::rows], int& t) {
+  bool b_far = false;
+  const T* const own = memory.tile.rhs + own_group<L>() * L::column_pitch + own_lane<L>();
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) {
+    b[u] = own[L::lanes * u];
+    b_far |= is_far(b[u], Traits<T>::rhs_window);
+  }
+  t = 0;
+  const bool scaled = __any_sync(whole_warp, far || b_far);
+  if (scaled) t = scale_rhs<T, L>(args, own_system(memory), own_lane<L>(), far, b);
+  return scaled;
+}
+
+/// The factors, with b carried along, and what the pivots say; returns the first bad one. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ int factor_and_tell(Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
+                                               T (&a)[L::rows][L::size], T (&b)[L::rows], T (&inverse)[L::rows]) {
+  if constexpr (sizeof(T) == sizeof(double)) {
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // of the padding
+  }
+  factor<0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, inverse, args.n, args.once);
+  const int bad_pivot = first_bad_pivot<T, L>(own_lane<L>(), inverse);
+  if (args.pivot_numbers) {
+    T pivots[L::rows];
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) pivots[u] = diagonal<T, L>(own_lane<L>(), u, a);
+    store_pivots<T, L>(args, own_system(memory), is_own(memory), own_lane<L>(), far, pivots);
+  }
+  return bad_pivot;
+}
+
+/// The status, and what it means for the answer: NaN where it is not 0. `bad`: a number of the lane's, or a pivot, is
+/// not what it should be. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ void settle(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool bad, int bad_pivot) {
+  __syncwarp();  // what is known of the systems is there
+  std::int32_t status = memory.states[own_group<L>()];
+  const bool tiny = memory.underflows[own_group<L>()];
+  if (__any_sync(whole_warp, bad || tiny)) {
+    const bool failed = any_of_group<L::lanes>(bad);
+    const std::int32_t reason = explain_failure<L::lanes>(args, own_system(memory), bad_pivot, own_lane<L>(),
+                                                          failed ? info_result_not_finite : info_result_underflowed);
+    if ((failed || tiny) && status == 0) status = reason;
+  }
+  if (!is_own(memory)) return;
+  const std::int64_t system = own_system(memory);
+  if (status != 0) {
+    const int numbers = args.n * (args.inverse ? args.n : args.nrhs);
+#pragma unroll 1
+    for (int e = own_lane<L>(); args.x != nullptr && e < numbers; e += L::lanes)
+      args.x[system * args.x_step + e] = not_a_number<T>();
+  }
+  if (own_lane<L>() != 0) return;
+  args.info[system] = status;
+  if (status != 0) forget_pivots(args, system);
+}
+
+/// Solves any number of right-hand sides, or none, of systems of any size.
 template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) general_ldlt_kernel(Arguments<T> args) {
   using L = typename LdltPlan<T, N>::General;
-  constexpr int G = L::lanes;
-  __shared__ TileMemory<T, L> memory;
-  const int n = args.n;
-  // Whose work a lane does; computed again where it is asked for: the matrices take the registers.
-  const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
-  const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
-  const auto columns = [&]() __attribute__((always_inline)) { return args.inverse ? args.n : args.nrhs; };
-  fill_padding<T, L>(args, memory);
-  // Where few systems are wanted, a warp looks through many at a time and works on those that it finds. What it keeps
-  // in mind meanwhile lies in shared memory: the matrices take the registers.
-  __shared__ struct {
-    unsigned wanted[warp_lanes];      // bit i of word l: system span + warp_lanes i + l
-    unsigned found;                   // of those with the same i, the ones that are still to be done
-    int look;                         // the i to come
-    std::int64_t first, span, next;   // system of the first bit of found, of all bits, of the next span
-    std::int64_t chosen[L::systems];  // the system that each group works on; -1: none
-  } plan;
-  // What is known of those systems so far: the status, and whether a solution has underflowed.
-  __shared__ std::int32_t states[L::systems];
-  __shared__ bool underflows[L::systems];
-  if (threadIdx.x == 0) {
-    plan.found = 0;
-    plan.look = args.looks;
-    plan.next = std::int64_t{blockIdx.x} * (args.looks > 0 ? args.looks * warp_lanes : L::systems);
-  }
+  __shared__ GeneralMemory<T, L> memory;
+  fill_padding<T, L>(args, memory.tile);
+  const auto stage_column = [&](int column) __attribute__((always_inline)) {
+    stage_rhs<false>(args, args.b + own_system(memory) * args.b_step, own_group<L>(), own_lane<L>(), column,
+                     memory.tile);
+  };
 #pragma unroll 1
-  for (;;) {
-    __syncwarp();  // the plan is complete, and the last systems are done with
-    unsigned found = plan.found;
-    std::int64_t first = plan.first, span = plan.span, next = plan.next;
-    int look = plan.look;
-    __syncwarp();  // the plan has been read
-    if (args.looks == 0) {
-      first = next;
-      if (first >= args.count) break;
-      next += std::int64_t{gridDim.x} * L::systems;
-      found = whole_warp;
-    } else if (found == 0 && look == args.looks) {
-      span = next;
-      if (span >= args.count) break;
-      next += std::int64_t{gridDim.x} * args.looks * warp_lanes;
-      look = 0;
-      unsigned wanted = 0;
-#pragma unroll
-      for (int i = 0; i < max_looks; ++i) {
-        const std::int64_t system = span + warp_lanes * i + threadIdx.x;
-        if (i < args.looks && system < args.count) wanted |= static_cast<unsigned>(is_wanted(args, system)) << i;
-      }
-      if (!__any_sync(whole_warp, wanted != 0)) look = args.looks;
-      plan.wanted[threadIdx.x] = wanted;
-    } else if (found == 0) {
-      found = __ballot_sync(whole_warp, plan.wanted[threadIdx.x] >> look & 1);
-      first = span + warp_lanes * look;
-      ++look;
-    }
-    std::int64_t own = -1;  // system
-    const bool any = found != 0;
+  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    find_systems(args, task, memory);
 #pragma unroll 1
-    for (int g = 0; g < L::systems && found != 0; ++g, found &= found - 1)
-      if (g == group()) own = first + __ffs(static_cast<int>(found)) - 1;
-    if (threadIdx.x == 0) {
-      plan.found = found;
-      plan.first = first;
-      plan.span = span;
-      plan.next = next;
-      plan.look = look;
-    }
-    if (lane() == 0) plan.chosen[group()] = own < args.count ? own : -1;
-    if (!any) continue;
-    __syncwarp();  // the plan is complete
-    const auto mine = [&] { return plan.chosen[group()] >= 0; };
-    const auto system = [&] {
-      const std::int64_t chosen = plan.chosen[group()];
-      return chosen >= 0 ? chosen : plan.first;
-    };
-    const auto source = [&](int s) {
-      return args.a + (plan.chosen[s] >= 0 ? plan.chosen[s] : plan.first) * args.a_step;
-    };
-    if (args.vectors)
-      stage_pieces<0, N>(source, memory);
-    else
-      stage_numbers(args, source, memory);
-    stage_rhs<false>(args, args.b + system() * args.b_step, group(), lane(), 0, memory);
-    wait_for_copies();
-    T a[L::rows][N], b[L::rows], inverse[L::rows];
-    unsigned bits = 0;                      // in which the triangles differ
-    const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
-    load_rows<0, N, T, L>(memory.matrix[thread / G], thread / G, thread % G, a);
-    if (args.storage == Storage::dense)
-      visit_columns<0, N, false, T, L>(
-          memory.matrix[thread / G], thread / G, thread % G,
-          [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
-    const bool differs = any_of_group<G>(bits != 0);
-    if (lane() == 0) {
-      states[group()] = 0;
-      underflows[group()] = false;
-    }
-    if (__any_sync(whole_warp, differs)) {
-      const std::int32_t status = inspect<G>(args, system(), lane());
-      if (lane() == 0) states[group()] = status;
-    }
-    const bool far = any_of_group<G>(diagonal_far_bits<T, L>(lane(), a) != 0);
-    scale_rows<T, L>(args, system(), lane(), far, a);
-    int shift = 0;
-    bool scaled = false;  // some system of the warp is
-    const auto take_rhs = [&] {
-      bool b_far = false;
-      const T* const own = memory.rhs + group() * L::column_pitch + lane();
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) {
-        b[u] = own[G * u];
-        b_far |= is_far(b[u], Traits<T>::rhs_window);
-      }
-      shift = 0;
-      scaled = __any_sync(whole_warp, far || b_far);
-      if (scaled) shift = scale_rhs<T, L>(args, system(), lane(), far, b);
-    };
-    take_rhs();
-    if constexpr (sizeof(T) == sizeof(double)) {
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // of the padding
-    }
-    factor<0, true, true>(group(), lane(), memory, a, b, inverse, n, args.once);
-    const int bad_pivot = first_bad_pivot<T, L>(lane(), inverse);
-    if (args.pivot_numbers) {
-      T pivots[L::rows];
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) pivots[u] = diagonal<T, L>(lane(), u, a);
-      store_pivots<T, L>(args, system(), mine(), lane(), far, pivots);
-    }
-    bool bad = bad_pivot != 0;
+    while (choose_systems(args, task, memory)) {
+      stage_systems(args, memory);
+      stage_column(0);
+      wait_for_copies();
+      T a[L::rows][N], b[L::rows], inverse[L::rows];
+      const bool far = load_scaled(args, memory, a);
+      int shift = 0;
+      bool scaled = take_rhs(args, memory, far, b, shift);
+      const int bad_pivot = factor_and_tell(args, memory, far, a, b, inverse);
+      bool bad = bad_pivot != 0;
 #pragma unroll 1
-    for (int column = 0; column < columns(); ++column) {
-      if (args.inverse) {
-        // Column `column` of U = L^-T.
-#pragma unroll
-        for (int u = 0; u < L::rows; ++u) b[u] = G * u + lane() == column ? T(1) : T(0);
-      } else {
+      for (int column = 0; column < args.nrhs; ++column) {
         if (column > 0) {
           __syncwarp();  // the right-hand side before has been read
-          stage_rhs<false>(args, args.b + system() * args.b_step, group(), lane(), column, memory);
+          stage_column(column);
           wait_for_copies();
-          take_rhs();
-          substitute_forward<T, L>(lane(), a, b, args.once);
+          scaled = take_rhs(args, memory, far, b, shift);
+          substitute_forward<T, L>(own_lane<L>(), a, b, args.once);
         }
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
           b[u] *= inverse[u];
           now(b[u]);
         }
+        substitute_back<true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, args.once);
+        if (scaled) {
+          T* const place = memory.tile.rhs + own_group<L>() * L::column_pitch + own_lane<L>();
+          const bool tiny = rescale<T, L>(b, place, [&](int u) {
+            return scaling_exponent(args, own_system(memory), L::lanes * u + own_lane<L>(), far) - shift;
+          });
+          if (tiny) memory.underflows[own_group<L>()] = true;
+        }
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) bad |= not_finite(b[u]);
+        if (is_own(memory)) {
+          T* const x = args.x + own_system(memory) * args.x_step + column;
+#pragma unroll
+          for (int u = 0; u < L::rows; ++u) {
+            const int row = L::lanes * u + own_lane<L>();
+            if (row < args.n) x[static_cast<std::int64_t>(row) * args.nrhs] = b[u];
+          }
+        }
       }
-      substitute_back<true, true>(group(), lane(), memory, a, b, args.once);
-      if (args.inverse) {
+      settle(args, memory, bad, bad_pivot);
+    }
+  }
+}
+
+/// Element (row, column) of U, row <= column, which lies in shared memory as a packed lower triangle of U^T.
+template <class T>
+__device__ __forceinline__ T& factor_element(T* u, int row, int column) {
+  return u[column * (column + 1) / 2 + row];
+}
+
+/// x = U D^-1 U^T of the lane's system, with 1 / d in place of the unit diagonal of U; whether a number is not finite.
+template <class T, class L>
+__device__ __forceinline__ bool multiply_factors(int n, int lane, T* u, T* x) {
+  T zero = 0;  // becomes NaN where a number is not finite
+#pragma unroll 1
+  for (int i = lane; i < n; i += L::lanes)
+#pragma unroll 1
+    for (int j = 0; j <= i; ++j) {
+      T sum = factor_element(u, i, i);
+      if (j < i) sum *= factor_element(u, j, i);
+#pragma unroll 4
+      for (int c = i + 1; c < n; ++c)
+        sum = fma(factor_element(u, i, c) * factor_element(u, c, c), factor_element(u, j, c), sum);
+      x[i * n + j] = x[j * n + i] = sum;
+      zero = fma(sum, T(0), zero);
+    }
+  return !(zero == 0);
+}
+
+/// A^-1 = U D^-1 U^T, U = L^-T. U takes the place of A in shared memory.
+template <class T, int N>
+__global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) ldlt_inverse_kernel(Arguments<T> args) {
+  using L = typename LdltPlan<T, N>::General;
+  static_assert(packed_pitch<L> <= L::staged_numbers);
+  __shared__ GeneralMemory<T, L> memory;
+  fill_padding<T, L>(args, memory.tile);
+#pragma unroll 1
+  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    find_systems(args, task, memory);
+#pragma unroll 1
+    while (choose_systems(args, task, memory)) {
+      stage_systems(args, memory);
+      wait_for_copies();
+      T a[L::rows][N], b[L::rows]{}, inverse[L::rows];
+      const bool far = load_scaled(args, memory, a);
+      const int bad_pivot = factor_and_tell(args, memory, far, a, b, inverse);
+      bool bad = bad_pivot != 0;
+      T* const u_memory = memory.tile.matrix[0];
+#pragma unroll 1
+      for (int column = 0; column < args.n; ++column) {
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) b[u] = L::lanes * u + own_lane<L>() == column ? T(1) : T(0);
+        substitute_back<true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, args.once);
         // U of the matrix as it is given, and 1 / d in place of its unit diagonal.
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
-          const int row = G * u + lane();
+          const int row = L::lanes * u + own_lane<L>();
           if (row == column) b[u] = inverse[u];
           if (far) {
-            const int exponent = scaling_exponent(args, system(), column, far);
-            b[u] = scale(b[u], scaling_exponent(args, system(), row, far) + (row == column ? exponent : -exponent));
+            const int exponent = scaling_exponent(args, own_system(memory), column, far);
+            b[u] = scale(b[u],
+                         scaling_exponent(args, own_system(memory), row, far) + (row == column ? exponent : -exponent));
           }
-        }
-      } else if (scaled) {
-        const bool tiny = rescale<T, L>(b, memory.rhs + group() * L::column_pitch + lane(), [&](int u) {
-          return scaling_exponent(args, system(), L::lanes * u + lane(), far) - shift;
-        });
-        if (tiny) underflows[group()] = true;
-      }
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) bad |= not_finite(b[u]);
-      if (mine()) {
-        T* x = args.x + system() * args.x_step + column;
-#pragma unroll
-        for (int u = 0; u < L::rows; ++u) {
-          const int row = G * u + lane();
-          if (row < n) x[static_cast<std::int64_t>(row) * columns()] = b[u];
+          bad |= not_finite(b[u]);
+          if (row <= column) factor_element(u_memory + own_group<L>() * packed_pitch<L>, row, column) = b[u];
         }
       }
-    }
-    __syncwarp();  // what is known of the systems is there
-    std::int32_t status = states[group()];
-    const bool tiny = underflows[group()];
-    if (__any_sync(whole_warp, bad || tiny)) {
-      const bool failed = any_of_group<G>(bad);
-      const std::int32_t reason = explain_failure<G>(args, system(), bad_pivot, lane(),
-                                                     failed ? info_result_not_finite : info_result_underflowed);
-      if ((failed || tiny) && status == 0) status = reason;
-    }
-    if (!mine()) continue;
-    if (status != 0) {
-#pragma unroll 1
-      for (int e = lane(); args.x != nullptr && e < n * columns(); e += G)
-        args.x[system() * args.x_step + e] = not_a_number<T>();
-    }
-    if (lane() == 0) {
-      args.info[system()] = status;
-      if (status != 0) forget_pivots(args, system());
-      if (args.inverse && args.backward_error != nullptr)
-        args.backward_error[system()] = status != 0 ? not_a_number<T>() : static_cast<T>(marked_for_judgement);
+      __syncwarp();  // U is complete
+      if (is_own(memory))
+        bad |= multiply_factors<T, L>(args.n, own_lane<L>(), u_memory + own_group<L>() * packed_pitch<L>,
+                                      args.x + own_system(memory) * args.x_step);
+      settle(args, memory, bad, bad_pivot);
+      fill_padding<T, L>(args, memory.tile);
     }
   }
 }
@@ -420,6 +526,14 @@ Kernels<T> general_kernels() {
           {general_ldlt_kernel<T, 64>, LdltPlan<T, 64>::General::systems}};
 }
 
+template <class T>
+Kernels<T> inverse_kernels() {
+  return {{ldlt_inverse_kernel<T, 8>, LdltPlan<T, 8>::General::systems},
+          {ldlt_inverse_kernel<T, 16>, LdltPlan<T, 16>::General::systems},
+          {ldlt_inverse_kernel<T, 32>, LdltPlan<T, 32>::General::systems},
+          {ldlt_inverse_kernel<T, 64>, LdltPlan<T, 64>::General::systems}};
+}
+
 template <class T, bool Whole>
 Kernels<T> judge_kernels() {
   return {{judge_kernel<T, 8, Whole>, LdltPlan<T, 8>::Judging::systems},
@@ -428,35 +542,50 @@ Kernels<T> judge_kernels() {
           {judge_kernel<T, 64, Whole>, LdltPlan<T, 64>::Judging::systems}};
 }
 
+/// The arguments of a launch for those systems alone that are marked.
+template <class T>
+Arguments<T> of_marked(Arguments<T> arguments) {
+  // The more systems, the more of them in a span; but not so many that few warps would have to do all the work.
+  constexpr std::int64_t warps = 2048;
+  arguments.marked = true;
+  arguments.span = static_cast<int>(
+      std::clamp<std::int64_t>(arguments.count / warps / warp_lanes * warp_lanes, warp_lanes, longest_span));
+  return arguments;
+}
+
 }  // namespace
 
 template <class T>
-cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double resolve_above,
-                        cudaStream_t stream) {
-  Arguments<T> arguments = arguments_of(batch, solution, static_cast<T>(resolve_above));
+cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
+  const Arguments<T> arguments = arguments_of(batch, solution, marks);
   const SpdShape& shape = batch.shape;
-  const bool packed = shape.storage == Storage::packed_lower;
-  const bool plain = shape.nrhs == 1 && !shape.determinant_only && !arguments.pivot_numbers && resolve_above < 0;
-  if (plain && in_whole_pieces(batch) && (shape.n <= 32 || sizeof(T) == sizeof(float))) {
-    const cudaError_t status =
-        launch<T>(packed ? quick_kernels<T, true>() : quick_kernels<T, false>(), arguments, stream, true);
+  const bool plain = shape.nrhs == 1 && !arguments.pivot_numbers && in_whole_pieces(batch) &&
+                     (shape.n <= 32 || sizeof(T) == sizeof(float));
+  cudaError_t status = cudaSuccess;
+  if (plain) {
+    status = launch<T>(shape.storage == Storage::packed_lower ? quick_kernels<T, true>() : quick_kernels<T, false>(),
+                       arguments, stream, true);
     if (status != cudaSuccess) return status;
-    arguments.unsettled = true;
   }
-  if (arguments.unsettled || resolve_above >= 0) {
-    // The more systems, the more of them at a look; but not so many that few warps would have to do all the work.
-    constexpr std::int64_t warps = 2048;
-    arguments.looks = static_cast<int>(std::clamp<std::int64_t>(batch.count / (warp_lanes * warps), 1, max_looks));
-  }
-  const cudaError_t status = launch<T>(general_kernels<T>(), arguments, stream);
+  status = launch<T>(general_kernels<T>(), plain ? of_marked(arguments) : arguments, stream);
   const bool judged = solution.backward_error != nullptr && shape.nrhs > 0;
   if (status != cudaSuccess || !judged) return status;
-  arguments.looks = 0;  // all are judged
   return launch<T>(shape.storage == Storage::dense ? judge_kernels<T, true>() : judge_kernels<T, false>(), arguments,
                    stream);
 }
 
-template cudaError_t launch_ldlt(const SpdBatch<float>&, const SpdSolution<float>&, double, cudaStream_t);
-template cudaError_t launch_ldlt(const SpdBatch<double>&, const SpdSolution<double>&, double, cudaStream_t);
+template <class T>
+cudaError_t launch_ldlt_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                                SystemsToDo which, cudaStream_t stream) {
+  const Arguments<T> arguments = arguments_of(batch, solution, marks);
+  return launch<T>(inverse_kernels<T>(), which == SystemsToDo::unsettled ? of_marked(arguments) : arguments, stream);
+}
+
+template cudaError_t launch_ldlt(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, cudaStream_t);
+template cudaError_t launch_ldlt(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, cudaStream_t);
+template cudaError_t launch_ldlt_inverse(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, SystemsToDo,
+                                         cudaStream_t);
+template cudaError_t launch_ldlt_inverse(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, SystemsToDo,
+                                         cudaStream_t);
 
 }  // namespace smallbatch

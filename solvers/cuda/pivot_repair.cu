@@ -1,4 +1,5 @@
 // The repair of matrices that are singular to working precision: SpdOptions::pivot_floor says what it means.
+// One file, because all of it works on the same matrix in the shared memory of its warp.
 //
 // A warp per system, in double precision whatever T is, after the method asked for has left its answer: the matrix lies
 // in shared memory and is factored with symmetric pivoting, lane l having the columns l and l + 32. Nothing is moved:
@@ -36,6 +37,13 @@ struct OwnRows {
   int place[rows];     // k of their pivots
   double added[rows];  // to their diagonal elements in S A S
 };
+
+/// What the lane that has row `row` holds of it. The whole warp calls, with the same row.
+template <class V, int Rows>
+__device__ V of_row(const V (&values)[Rows], int row) {
+  const V value = Rows > 1 && row >= warp_lanes ? values[Rows - 1] : values[0];
+  return shuffle(value, row % warp_lanes, warp_lanes);
+}
 
 constexpr double lowest_double = -0x1.fffffffffffffp+1023;
 
@@ -174,15 +182,10 @@ __device__ void solve_nearby(int n, const RepairMemory<N>& memory, const OwnRows
                              double (&y)[OwnRows<N>::rows]) {
   constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
   const int lane = threadIdx.x;
-  const auto known = [&](int row) {
-    double value = y[0];
-    if (rows > 1 && row >= warp_lanes) value = y[rows - 1];
-    return shuffle(value, row % warp_lanes, warp_lanes);
-  };
 #pragma unroll 1
   for (int k = 0; k < n; ++k) {
     const int row = memory.order[k];
-    const double value = known(row);
+    const double value = of_row(y, row);
 #pragma unroll
     for (int u = 0; u < rows; ++u)
       if (own.place[u] > k && own.place[u] < N)
@@ -194,7 +197,7 @@ __device__ void solve_nearby(int n, const RepairMemory<N>& memory, const OwnRows
 #pragma unroll 1
   for (int k = n - 1; k >= 0; --k) {
     const int row = memory.order[k];
-    const double value = known(row);
+    const double value = of_row(y, row);
 #pragma unroll
     for (int u = 0; u < rows; ++u)
       if (own.place[u] < k) y[u] = fma(-memory.s[row * pitch + warp_lanes * u + lane], value, y[u]);
@@ -221,15 +224,10 @@ __device__ void invert_nearby(int n, RepairMemory<N>& memory, const OwnRows<N>& 
     double y[rows];
 #pragma unroll
     for (int u = 0; u < rows; ++u) y[u] = own.place[u] == c ? 1 : 0;
-    const auto known = [&](int row) {
-      double value = y[0];
-      if (rows > 1 && row >= warp_lanes) value = y[rows - 1];
-      return shuffle(value, row % warp_lanes, warp_lanes);
-    };
 #pragma unroll 1
     for (int k = c; k >= 0; --k) {
       const int row = memory.order[k];
-      const double value = known(row);
+      const double value = of_row(y, row);
 #pragma unroll
       for (int u = 0; u < rows; ++u)
         if (own.place[u] < k) y[u] = fma(-memory.s[row * pitch + warp_lanes * u + lane], value, y[u]);
@@ -238,7 +236,7 @@ __device__ void invert_nearby(int n, RepairMemory<N>& memory, const OwnRows<N>& 
 #pragma unroll 1
     for (int k = 0; k <= c; ++k) {
       const int row = memory.order[k];
-      const double value = known(row) * per_pivot;
+      const double value = of_row(y, row) * per_pivot;
 #pragma unroll
       for (int u = 0; u < rows; ++u)
         if (own.place[u] >= k && own.place[u] <= c) {
@@ -317,9 +315,7 @@ __device__ std::int32_t store_inverse(const Arguments<T>& args, std::int64_t sys
 #pragma unroll 1
   for (int k = 0; k < n; ++k) {
     const int row = memory.order[k];
-    int half = own.half[0];
-    if (rows > 1 && row >= warp_lanes) half = own.half[rows - 1];
-    half = shuffle(half, row % warp_lanes, warp_lanes);
+    const int half = of_row(own.half, row);
 #pragma unroll
     for (int u = 0; u < rows; ++u) {
       const int j = warp_lanes * u + lane;
@@ -353,9 +349,7 @@ __device__ double rcond_of_nearby(const Arguments<T>& args, std::int64_t system,
 #pragma unroll 1
   for (int k = 0; k < n; ++k) {
     const int row = memory.order[k];
-    int half = own.half[0];
-    if (rows > 1 && row >= warp_lanes) half = own.half[rows - 1];
-    half = shuffle(half, row % warp_lanes, warp_lanes);
+    const int half = of_row(own.half, row);
 #pragma unroll
     for (int u = 0; u < rows; ++u) {
       const int j = warp_lanes * u + lane;

@@ -1,11 +1,10 @@
-// The cuda plan: owns a stream and one piece of device memory, copies systems in, launches spd_solver.cuh, copies the
-// results out. A batch that does not fit into the free memory is worked through in pieces. And the choice of kernels.
+// The cuda plan: owns a stream and device memory, copies systems in, launches spd_solver.cuh, copies the results out. A
+// batch that does not fit into the free memory is worked through in pieces.
 #include <algorithm>
 
 #include "core/device.hpp"
 #include "core/device_cuda.hpp"
 #include "core/error.hpp"
-#include "solvers/cuda/kernels.cuh"
 #include "solvers/spd_solver.cuh"
 #include "solvers/spd_solver_backends.hpp"
 
@@ -25,7 +24,7 @@ class CudaSpdSolver final : public SpdSolver {
 
  private:
   static constexpr std::size_t alignment = 256;  // of each array in the memory
-  static constexpr std::size_t arrays = 9;       // A, b, x, info and five numbers
+  static constexpr std::size_t arrays = 10;      // A, b, x, info, six numbers
 
   template <class T>
   void run(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
@@ -37,10 +36,14 @@ class CudaSpdSolver final : public SpdSolver {
     const auto b_bytes = static_cast<std::size_t>(shape.rhs_size()) * sizeof(T);
     const auto x_bytes = static_cast<std::size_t>(shape.solution_size()) * sizeof(T);
     constexpr std::size_t numbers = 4 * sizeof(T) + sizeof(double) + 2 * sizeof(std::int32_t);
+    const auto workspace_bytes = [&](std::int64_t count) { return spd_workspace_bytes<T>(shape, count, options_); };
     const bool one_a = batch.a_stride == 0, one_b = batch.b_stride == 0;  // for all systems
     const std::size_t shared = (one_a ? a_bytes : 0) + (one_b ? b_bytes : 0);
     const std::size_t per_system = (one_a ? 0 : a_bytes) + (one_b ? 0 : b_bytes) + x_bytes + numbers;
-    const std::int64_t piece = piece_size(batch.count, per_system, shared + arrays * alignment);
+    const auto needed = [&](std::int64_t count) {
+      return static_cast<std::size_t>(count) * per_system + workspace_bytes(count) + shared + arrays * alignment;
+    };
+    const std::int64_t piece = piece_size(batch.count, needed);
     const auto systems = static_cast<std::size_t>(piece);
 
     std::byte* free = memory_.reserve<std::byte>(capacity_);
@@ -57,12 +60,13 @@ class CudaSpdSolver final : public SpdSolver {
     SpdSolution<T> on_device;
     on_device.x = shape.determinant_only ? nullptr : reinterpret_cast<T*>(carve(systems * x_bytes));
     on_device.info = reinterpret_cast<std::int32_t*>(carve(systems * sizeof(std::int32_t)));
-    if (!shape.determinant_only) on_device.backward_error = reinterpret_cast<T*>(carve(systems * sizeof(T)));
+    on_device.backward_error = carve_if(shape.determinant_only ? nullptr : solution.backward_error);
     on_device.rcond = carve_if(solution.rcond);
     on_device.smallest_pivot = carve_if(solution.smallest_pivot);
     on_device.log_determinant = carve_if(solution.log_determinant);
     on_device.repaired = carve_if(solution.repaired);
     on_device.perturbation = carve_if(solution.perturbation);
+    std::byte* const workspace = carve(workspace_bytes(piece));
     const SpdBatch<T> batch_on_device{shape, 0, a, b, one_a ? 0 : tight, one_b ? 0 : tight};
 
     if (one_a) copy_systems(a, a_bytes, batch.a, shape.matrix_size(), 1);
@@ -72,7 +76,7 @@ class CudaSpdSolver final : public SpdSolver {
       part.count = std::min(piece, batch.count - first);
       if (!one_a) copy_systems(a, a_bytes, batch.a + first * batch.a_step(), batch.a_step(), part.count);
       if (!one_b && b_bytes > 0) copy_systems(b, b_bytes, batch.b + first * batch.b_step(), batch.b_step(), part.count);
-      check(launch_spd_solve<T>(part, on_device, options_, stream_.get()));
+      check(launch_spd_solve<T>(part, on_device, options_, workspace, stream_.get()));
       const auto count = static_cast<std::size_t>(part.count);
       if (x_bytes > 0) {
         const std::int64_t step = solution.x_step(shape);
@@ -94,18 +98,19 @@ class CudaSpdSolver final : public SpdSolver {
     stream_.synchronize();
   }
 
-  /// Systems that the device takes at once; makes the memory large enough for them.
-  std::int64_t piece_size(std::int64_t count, std::size_t bytes_per_system, std::size_t others) {
-    const auto needed = [&](std::int64_t systems) {
-      return static_cast<std::size_t>(systems) * bytes_per_system + others;
-    };
+  /// Systems that the device takes at once, of `count`; makes the memory large enough for them. needed(systems): bytes.
+  template <class Needed>
+  std::int64_t piece_size(std::int64_t count, Needed&& needed) {
     if (needed(count) <= capacity_) return count;
     std::size_t free_bytes = 0, total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes));
     // memory_ is given back before it grows. An eighth stays free for the runtime and for other plans.
     const std::size_t usable = std::max(capacity_, (free_bytes + capacity_) / 8 * 7);
-    const std::size_t fitting = usable > needed(1) ? (usable - others) / bytes_per_system : 1;
-    const std::int64_t piece = std::min(count, static_cast<std::int64_t>(fitting));
+    std::int64_t piece = 1, too_many = count + 1;  // at least one, should there be no memory for it
+    while (too_many - piece > 1) {
+      const std::int64_t middle = piece + (too_many - piece) / 2;
+      (needed(middle) <= usable ? piece : too_many) = middle;
+    }
     if (const std::size_t wanted = std::max(capacity_, needed(piece)); wanted > capacity_) {
       capacity_ = 0;  // should there be no memory of that size
       (void)memory_.reserve<std::byte>(wanted);
@@ -129,72 +134,6 @@ class CudaSpdSolver final : public SpdSolver {
 };
 
 }  // namespace
-
-namespace {
-
-/// Inverts by the sweep, or by L D L^T. `automatic` takes the sweep and inverts again what it answered badly; where no
-/// backward errors are wanted that would tell, it takes L D L^T at once.
-template <class T>
-cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, SpdMethod method,
-                           cudaStream_t stream) {
-  const bool judged = solution.backward_error != nullptr;
-  if (method != SpdMethod::gauss_jordan && !(method == SpdMethod::automatic && judged)) {
-    const cudaError_t status = launch_ldlt(batch, solution, -1, stream);
-    if (status != cudaSuccess) return status;
-    return launch_judge_inverse(batch, solution, InversesToJudge::all_factors, stream);
-  }
-  cudaError_t status = launch_sweep(batch, solution, stream);
-  if (status != cudaSuccess || !judged) return status;
-  status = launch_judge_inverse(batch, solution, InversesToJudge::all, stream);
-  if (status != cudaSuccess || method == SpdMethod::gauss_jordan) return status;
-  constexpr double roundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53;
-  status = launch_ldlt(batch, solution, spd_resolve_above * batch.shape.n * roundoff, stream);
-  if (status != cudaSuccess) return status;
-  return launch_judge_inverse(batch, solution, InversesToJudge::marked_factors, stream);
-}
-
-/// What kernels may be told; they read b while x is written.
-template <class T>
-bool is_valid(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options) {
-  try {
-    check_spd_batch(batch, solution);
-  } catch (const Error&) {
-    return false;
-  }
-  const bool in_place = batch.shape.nrhs > 0 && solution.x == batch.b;
-  return (batch.count == 0 || !in_place) && options.pivot_floor >= 0 && options.pivot_floor < 1;
-}
-
-}  // namespace
-
-template <class T>
-cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options,
-                             cudaStream_t stream) {
-  if (!is_valid(batch, solution, options)) return cudaErrorInvalidValue;
-  if (batch.count == 0) return cudaSuccess;
-  cudaError_t status = cudaSuccess;
-  if (batch.shape.wants_inverse()) {
-    status = launch_inverse(batch, solution, options.method, stream);
-  } else if (options.method == SpdMethod::gauss_jordan && !batch.shape.determinant_only) {
-    status = launch_gauss_jordan(batch, solution, stream);
-  } else {
-    status = launch_ldlt(batch, solution, -1, stream);
-  }
-  if (status == cudaSuccess && solution.rcond != nullptr) {
-    SpdSolution<T> condition;
-    condition.info = solution.info;
-    condition.rcond = solution.rcond;
-    status = launch_sweep(batch, condition, stream);
-  }
-  if (status == cudaSuccess && options.pivot_floor > 0)
-    status = launch_pivot_repair(batch, solution, options.pivot_floor, stream);
-  return status;
-}
-
-template cudaError_t launch_spd_solve(const SpdBatch<float>&, const SpdSolution<float>&, const SpdOptions&,
-                                      cudaStream_t);
-template cudaError_t launch_spd_solve(const SpdBatch<double>&, const SpdSolution<double>&, const SpdOptions&,
-                                      cudaStream_t);
 
 std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device, const SpdOptions& options) {
   (void)cuda_device(device);  // throws where there is none

@@ -1,12 +1,16 @@
-// The launch for arrays on the device: what it refuses before anything runs. (What it computes is what the cuda solver
-// computes, whose tests are those of all backends.)
+// The launch for arrays on the device: what it refuses before anything runs, and that it can be captured, replayed and
+// called from many threads. (What it computes is what the cuda solver computes, whose tests are those of all backends.)
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
+#include <thread>
 #include <vector>
 
+#include "core/device_cuda.hpp"
 #include "solvers/spd_solver.cuh"
+#include "tests/solvers/spd_solver_fixture.hpp"
 
 namespace smallbatch::testing {
 namespace {
@@ -14,8 +18,10 @@ namespace {
 /// Arrays that no kernel ever sees.
 class SpdLaunch : public ::testing::Test {
  protected:
-  cudaError_t launch() { return launch_spd_solve(batch_, solution_, options_, nullptr); }
+  cudaError_t launch() { return launch_spd_solve(batch_, solution_, options_, workspace_, nullptr); }
 
+  alignas(256) std::byte space_[1024]{};
+  std::byte* workspace_ = space_;
   std::vector<float> memory_ = std::vector<float>(4096, 1);
   std::vector<std::int32_t> info_ = std::vector<std::int32_t>(16, 77);
   SpdBatch<float> batch_{{4, 1, Storage::dense}, 3, memory_.data(), memory_.data() + 1024};
@@ -86,6 +92,211 @@ TEST_F(SpdLaunch, RefusesFloorsThatAreNoFractions) {
     EXPECT_EQ(launch(), cudaErrorInvalidValue) << floor;
   }
 }
+
+TEST_F(SpdLaunch, RefusesAWorkspaceThatIsNotThereOrNotAligned) {
+  workspace_ = nullptr;
+  EXPECT_EQ(launch(), cudaErrorInvalidValue);
+  workspace_ = space_ + 128;
+  EXPECT_EQ(launch(), cudaErrorInvalidValue);
+}
+
+TEST_F(SpdLaunch, NeedsNoMoreWorkspaceThanItSays) {
+  for (const SpdShape& shape : {SpdShape{32, 1}, SpdShape{32, 0}, SpdShape{32, 0, Storage::dense, true}})
+    for (const SpdMethod method : {SpdMethod::automatic, SpdMethod::gauss_jordan, SpdMethod::ldlt, SpdMethod::mixed})
+      for (const std::int64_t count : {std::int64_t{1}, std::int64_t{1000}, std::int64_t{1} << 33}) {
+        EXPECT_LT(spd_workspace_bytes<float>(shape, count, {method}), 5 * static_cast<std::size_t>(count) + 512);
+        EXPECT_LT(spd_workspace_bytes<double>(shape, count, {method}), 9 * static_cast<std::size_t>(count) + 512);
+      }
+  EXPECT_EQ(spd_workspace_bytes<float>({32, 1}, 0, {}), 0U);
+  EXPECT_EQ(spd_workspace_bytes<float>({32, 1}, 1000, {SpdMethod::gauss_jordan}), 0U);
+  EXPECT_EQ(spd_workspace_bytes<double>({32, 0, Storage::dense, true}, 1000, {}), 0U);
+}
+
+/// Numbers on the device, which come and go as vectors.
+template <class V>
+class OnDevice {
+ public:
+  explicit OnDevice(std::size_t count) : count_(count), data_(memory_.reserve<V>(std::max<std::size_t>(count, 1))) {}
+  [[nodiscard]] V* data() const { return data_; }
+  template <class Values>
+  void upload(const Values& from) {
+    check(cudaMemcpy(data_, from.data(), count_ * sizeof(V), cudaMemcpyHostToDevice));
+  }
+  template <class Values>
+  void download(Values& to) const {
+    check(cudaMemcpy(to.data(), data_, count_ * sizeof(V), cudaMemcpyDeviceToHost));
+  }
+
+ private:
+  std::size_t count_;
+  DeviceMemory memory_;
+  V* data_;
+};
+
+/// A block's arrays on the device.
+template <class T>
+class DeviceBlock {
+ public:
+  DeviceBlock(const SpdBlock<T>& like, const SpdOptions& options)
+      : options_(options),
+        shape_(like.shape),
+        count_(like.count),
+        a_(like.a.size()),
+        b_(like.b.size()),
+        x_(like.x.size()),
+        numbers_(4 * like.info.size()),
+        log_determinant_(like.info.size()),
+        info_(2 * like.info.size()),
+        workspace_(spd_workspace_bytes<T>(shape_, count_, options)) {
+    upload(like);
+    // What lies in a fresh workspace is anybody's guess.
+    check(cudaMemset(workspace_.data(), 0x01, spd_workspace_bytes<T>(shape_, count_, options)));
+  }
+  void upload(const SpdBlock<T>& from) {
+    a_.upload(from.a);
+    b_.upload(from.b);
+  }
+  void launch(cudaStream_t stream) const {
+    const SpdSolution<T> solution{x_.data(),
+                                  info_.data(),
+                                  shape_.determinant_only ? nullptr : number(0),
+                                  number(1),
+                                  number(2),
+                                  log_determinant_.data(),
+                                  info_.data() + count_,
+                                  number(3)};
+    check(launch_spd_solve<T>({shape_, count_, a_.data(), b_.data()}, solution, options_, workspace_.data(), stream));
+  }
+  void download(SpdBlock<T>& to) const {
+    x_.download(to.x);
+    log_determinant_.download(to.log_determinant);
+    std::vector<T> numbers(4 * to.info.size());
+    std::vector<std::int32_t> info(2 * to.info.size());
+    numbers_.download(numbers);
+    info_.download(info);
+    const std::size_t count = to.info.size();
+    for (std::size_t k = 0; k < count; ++k) {
+      to.info[k] = info[k];
+      to.repaired[k] = info[count + k];
+      if (!to.backward_error.empty()) to.backward_error[k] = numbers[k];
+      to.rcond[k] = numbers[count + k];
+      to.smallest_pivot[k] = numbers[2 * count + k];
+      to.perturbation[k] = numbers[3 * count + k];
+    }
+  }
+
+ private:
+  [[nodiscard]] T* number(std::int64_t which) const { return numbers_.data() + which * count_; }
+
+  SpdOptions options_;
+  SpdShape shape_;
+  std::int64_t count_;
+  OnDevice<T> a_, b_, x_, numbers_;
+  OnDevice<double> log_determinant_;
+  OnDevice<std::int32_t> info_;
+  OnDevice<std::byte> workspace_;
+};
+
+class SpdLaunchOnDevice : public SpdSolverTest {
+ protected:
+  /// Systems of many kinds: plain ones, and of each kind that a kernel leaves to another one a few.
+  template <class T>
+  static SpdBlock<T> mixed_systems(const SpdShape& shape, std::uint64_t seed) {
+    SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 150, 100, seed);
+    const int n = shape.n;
+    for (std::int64_t k = 0; k < block.count; ++k) switch ((k + static_cast<std::int64_t>(seed)) % 11) {
+        case 3:  // far from 1
+          for (int i = 0; i < n; ++i)
+            for (int j = 0; j <= i; ++j) set_symmetric(block, k, i, j, std::ldexp(element(block, k, i, j), 70));
+          break;
+        case 5:  // triangles that differ
+          if (n > 1 && shape.storage == Storage::dense)
+            element(block, k, n - 1, 0) *= 1 + std::numeric_limits<T>::epsilon();
+          break;
+        case 7:
+          element(block, k, n - 1, n - 1) = -1;
+          break;
+        case 9:
+          element(block, k, 0, 0) = std::numeric_limits<T>::quiet_NaN();
+          break;
+        default:
+          break;
+      }
+    return block;
+  }
+  template <class T>
+  static void expect_same(const SpdBlock<T>& block, const SpdBlock<T>& expected) {
+    for (std::int64_t k = 0; k < block.count; ++k) ASSERT_TRUE(same_bits(block, k, expected, k)) << "system " << k;
+  }
+  template <class Check>
+  void for_some_shapes(Check check) {
+    for (const auto& [nrhs, determinant] : spd_questions)
+      for (const Storage storage : {Storage::dense, Storage::packed_lower})
+        for (const int n : {7, 32, 48}) {
+          const SpdShape shape{n, nrhs, storage, determinant};
+          SCOPED_TRACE(shape_name(shape));
+          check(float{}, shape);
+          check(double{}, shape);
+          if (HasFatalFailure()) return;
+        }
+  }
+};
+
+TEST_P(SpdLaunchOnDevice, AGraphOfItIsReplayedOnOtherSystems) {
+  for_some_shapes([this]<class T>(T, const SpdShape& shape) {
+    SpdBlock<T> block = mixed_systems<T>(shape, 1);
+    DeviceBlock<T> on_device(block, {GetParam().method});
+    const Stream stream;
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+    on_device.launch(stream.get());
+    check(cudaStreamEndCapture(stream.get(), &graph));
+    cudaGraphExec_t executable = nullptr;
+    check(cudaGraphInstantiate(&executable, graph, 0));
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      block = mixed_systems<T>(shape, seed);
+      on_device.upload(block);
+      check(cudaGraphLaunch(executable, stream.get()));
+      stream.synchronize();
+      SpdBlock<T> expected = block;
+      on_device.download(block);
+      solve(*solver_, expected);
+      expect_same(block, expected);
+    }
+    check(cudaGraphExecDestroy(executable));
+    check(cudaGraphDestroy(graph));
+  });
+}
+
+TEST_P(SpdLaunchOnDevice, ThreadsAndStreamsDoNotDisturbEachOther) {
+  for_some_shapes([this]<class T>(T, const SpdShape& shape) {
+    constexpr std::uint64_t callers = 4;
+    std::vector<SpdBlock<T>> blocks, expected;
+    std::vector<DeviceBlock<T>> on_device;
+    on_device.reserve(callers);
+    for (std::uint64_t seed = 0; seed < callers; ++seed) {
+      blocks.push_back(mixed_systems<T>(shape, seed));
+      on_device.emplace_back(blocks.back(), SpdOptions{GetParam().method});
+      expected.push_back(blocks.back());
+      solve(*solver_, expected.back());
+    }
+    std::vector<std::thread> threads;
+    for (std::uint64_t caller = 0; caller < callers; ++caller)
+      threads.emplace_back([&, caller] {
+        const Stream stream;
+        for (int turn = 0; turn < 5; ++turn) on_device[caller].launch(stream.get());
+        stream.synchronize();
+        on_device[caller].download(blocks[caller]);
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (std::uint64_t caller = 0; caller < callers; ++caller) expect_same(blocks[caller], expected[caller]);
+  });
+}
+
+const std::vector<SolverChoice> cuda_choices{{BackendKind::cuda, SpdMethod::automatic},
+                                             {BackendKind::cuda, SpdMethod::gauss_jordan},
+                                             {BackendKind::cuda, SpdMethod::ldlt}};
+INSTANTIATE_TEST_SUITE_P(Launch, SpdLaunchOnDevice, ::testing::ValuesIn(cuda_choices), solver_test_name);
 
 }  // namespace
 }  // namespace smallbatch::testing

@@ -196,6 +196,23 @@ TEST_P(SpdSolverStatus, ASolutionThatOverflowsSaysSo) {
   });
 }
 
+// A = L D L^T with d = p, s and l_10 = p^-1/2: of A^-1 the first element alone, 1 / p + 1 / (p s), leaves the range.
+TEST_P(SpdSolverStatus, AnInverseThatOverflowsSaysSo) {
+  for_all_shapes({0}, [this]<class T>(T, const SpdShape& shape) {
+    const int n = shape.n, p = sizeof(T) == 4 ? -110 : -1000, s = sizeof(T) == 4 ? -20 : -40;
+    if (n < 2) return;
+    SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 3);
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j <= i; ++j) set_symmetric(block, 1, i, j, T(i == j ? 1 : 0));
+    set_symmetric(block, 1, n - 2, n - 2, std::ldexp(T(1), p));
+    set_symmetric(block, 1, n - 1, n - 2, std::ldexp(T(1), p / 2));
+    set_symmetric(block, 1, n - 1, n - 1, 1 + std::ldexp(T(1), s));
+    solve(*solver_, block);
+    expect_failed(block, 1, info_result_not_finite);
+    for (const std::int64_t k : {0, 2}) EXPECT_EQ(block.info[k], 0) << "system " << k;
+  });
+}
+
 TEST_P(SpdSolverStatus, ASolutionThatUnderflowsSaysSo) {
   for_all_shapes({1, 3}, [this]<class T>(T, const SpdShape& shape) {
     constexpr int lowest = std::numeric_limits<T>::min_exponent;  // of normal numbers

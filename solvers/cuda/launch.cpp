@@ -1,0 +1,105 @@
+// What launch_spd_solve() launches, in which order, and what it keeps in its workspace.
+#include "core/error.hpp"
+#include "solvers/cuda/kernels.cuh"
+#include "solvers/spd_solver.cuh"
+#include "solvers/spd_solver_backends.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr std::size_t alignment = 256;  // of the workspace, and of what lies in it
+
+/// What kernels leave to each other: a mark for each system, and backward errors for `automatic` to judge inverses by
+/// where the caller does not want to know them.
+template <class T>
+struct Workspace {
+  Workspace(const SpdShape& shape, std::int64_t count, const SpdOptions& options, std::byte* begin) {
+    const auto take = [&](std::size_t bytes_each) {
+      std::byte* const array = begin + bytes;
+      bytes += (static_cast<std::size_t>(count) * bytes_each + alignment - 1) / alignment * alignment;
+      return array;
+    };
+    if (shape.determinant_only) return;
+    if (shape.wants_inverse() || options.method != SpdMethod::gauss_jordan)
+      marks = reinterpret_cast<Mark*>(take(sizeof(Mark)));
+    if (shape.wants_inverse() && options.method == SpdMethod::automatic)
+      backward_error = reinterpret_cast<T*>(take(sizeof(T)));
+  }
+  std::size_t bytes = 0;
+  Mark* marks = nullptr;
+  T* backward_error = nullptr;
+};
+
+template <class T>
+cudaError_t launch_inverse(const SpdBatch<T>& batch, SpdSolution<T> solution, SpdMethod method,
+                           const Workspace<T>& workspace, cudaStream_t stream) {
+  const auto judge = [&](SystemsToDo which, double resolve_above) {
+    return launch_judge_inverse(batch, solution, workspace.marks, which, resolve_above, stream);
+  };
+  cudaError_t status = method == SpdMethod::automatic || method == SpdMethod::gauss_jordan
+                           ? launch_sweep(batch, solution, stream)
+                           : launch_ldlt_inverse(batch, solution, workspace.marks, SystemsToDo::all, stream);
+  if (status != cudaSuccess) return status;
+  if (method != SpdMethod::automatic)
+    return solution.backward_error != nullptr ? judge(SystemsToDo::all, -1) : cudaSuccess;
+
+  // What the sweep has answered badly is inverted again.
+  if (solution.backward_error == nullptr) solution.backward_error = workspace.backward_error;
+  constexpr double roundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53;
+  status = judge(SystemsToDo::all, spd_resolve_above * batch.shape.n * roundoff);
+  if (status != cudaSuccess) return status;
+  status = launch_ldlt_inverse(batch, solution, workspace.marks, SystemsToDo::unsettled, stream);
+  if (status != cudaSuccess) return status;
+  return judge(SystemsToDo::unsettled, -1);
+}
+
+/// What kernels may be told; they read b while x is written.
+template <class T>
+bool is_valid(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options) {
+  try {
+    check_spd_batch(batch, solution);
+  } catch (const Error&) {
+    return false;
+  }
+  const bool in_place = batch.shape.nrhs > 0 && solution.x == batch.b;
+  return (batch.count == 0 || !in_place) && options.pivot_floor >= 0 && options.pivot_floor < 1;
+}
+
+}  // namespace
+
+template <class T>
+std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count, const SpdOptions& options) {
+  return count > 0 ? Workspace<T>(shape, count, options, nullptr).bytes : 0;
+}
+
+template <class T>
+cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options,
+                             void* workspace, cudaStream_t stream) {
+  if (!is_valid(batch, solution, options)) return cudaErrorInvalidValue;
+  if (batch.count == 0) return cudaSuccess;
+  const Workspace<T> own(batch.shape, batch.count, options, static_cast<std::byte*>(workspace));
+  if (own.bytes > 0 && (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % alignment != 0))
+    return cudaErrorInvalidValue;
+  cudaError_t status = cudaSuccess;
+  if (batch.shape.wants_inverse()) {
+    status = launch_inverse(batch, solution, options.method, own, stream);
+  } else if (options.method == SpdMethod::gauss_jordan && !batch.shape.determinant_only) {
+    status = launch_gauss_jordan(batch, solution, stream);
+  } else {
+    status = launch_ldlt(batch, solution, own.marks, stream);
+  }
+  if (status == cudaSuccess && solution.rcond != nullptr) status = launch_rcond(batch, solution, stream);
+  if (status == cudaSuccess && options.pivot_floor > 0)
+    status = launch_pivot_repair(batch, solution, options.pivot_floor, stream);
+  return status;
+}
+
+template std::size_t spd_workspace_bytes<float>(const SpdShape&, std::int64_t, const SpdOptions&);
+template std::size_t spd_workspace_bytes<double>(const SpdShape&, std::int64_t, const SpdOptions&);
+template cudaError_t launch_spd_solve(const SpdBatch<float>&, const SpdSolution<float>&, const SpdOptions&, void*,
+                                      cudaStream_t);
+template cudaError_t launch_spd_solve(const SpdBatch<double>&, const SpdSolution<double>&, const SpdOptions&, void*,
+                                      cudaStream_t);
+
+}  // namespace smallbatch
