@@ -37,6 +37,7 @@ struct Arguments {
   std::int32_t* repaired;
   T* perturbation;
   std::int64_t count, a_step, b_step, x_step;
+  unsigned tasks;  ///< spans of systems that a warp takes, or looks through, at a time
   int n, nrhs;
   Storage storage;
   bool inverse;
@@ -46,8 +47,7 @@ struct Arguments {
   bool marked = false;   ///< work on systems alone that are marked unsettled
   T resolve_above = -1;  ///< mark systems unsettled that were solved with a larger backward error; negative: none
   int once = 1;          ///< 1, but not to the compiler
-  int span = 0;          ///< systems that a warp takes, or looks through, at a time
-  unsigned tasks = 0;    ///< spans
+  int span = 0;          ///< systems of a task
 };
 
 template <class T>
@@ -334,6 +334,7 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
           batch.a_step(),
           batch.b_step(),
           solution.x_step(shape),
+          0,
           shape.n,
           shape.nrhs,
           shape.storage,

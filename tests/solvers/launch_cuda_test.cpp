@@ -148,13 +148,14 @@ class DeviceBlock {
         log_determinant_(like.info.size()),
         info_(2 * like.info.size()),
         workspace_(spd_workspace_bytes<T>(shape_, count_, options)) {
-    upload(like);
     // What lies in a fresh workspace is anybody's guess.
     check(cudaMemset(workspace_.data(), 0x01, spd_workspace_bytes<T>(shape_, count_, options)));
+    upload(like);
   }
   void upload(const SpdBlock<T>& from) {
     a_.upload(from.a);
     b_.upload(from.b);
+    check(cudaDeviceSynchronize());  // streams that do not wait for the default one must not come before the copies
   }
   void launch(cudaStream_t stream) const {
     const SpdSolution<T> solution{x_.data(),
