@@ -10,10 +10,9 @@ constexpr std::int64_t bytes_per_charge = 4 * sizeof(double);
 constexpr std::int64_t bytes_per_point = 3 * sizeof(double);
 constexpr std::int64_t bytes_per_verdict = 5;  // int8 and float32
 
-/// Answer, backward error, rcond, smallest pivot, perturbation; ln det A; status, repaired pivots.
+/// Answer, status and numbers.
 std::int64_t solution_bytes(const SolveSet& set) {
-  const std::int64_t numbers = set.shape.solution_size() + (set.shape.determinant_only ? 3 : 4);
-  return bytes_of(set.type) * numbers + 8 + 4 + 4;
+  return bytes_of(set.type) * set.shape.solution_size() + bytes_of_numbers(set.type, set.shape);
 }
 
 /// V, and E where it is wanted.

@@ -2,6 +2,14 @@
 
 namespace smallbatch {
 
+std::int64_t bytes_of_numbers(ScalarType type, const SpdShape& shape) {
+  std::int64_t bytes = sizeof(std::int32_t);
+  for_each_spd_number(type, [&]<class T, class V>(const SpdNumber<T, V>& number) {
+    if (number.is_of(shape)) bytes += static_cast<std::int64_t>(sizeof(V));
+  });
+  return bytes;
+}
+
 std::string describe_spd_info(std::int32_t info) {
   switch (info) {
     case 0:

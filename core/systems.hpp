@@ -5,8 +5,12 @@
 // io fills, a room computes, verification judges and io writes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "core/aligned_allocator.hpp"
@@ -97,6 +101,64 @@ struct SpdSolution {
   }
 };
 
+template <class T>
+struct SpdBlock;
+
+/// One double for each number of a system's answer: what a referee finds, or bounds of errors. The defaults are what a
+/// failed system has.
+struct SpdValues {
+  static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  double backward_error = nan, rcond = nan, smallest_pivot = nan, log_determinant = nan;
+  double repaired = 0;
+  double perturbation = nan;
+};
+
+/// One number of a system's answer, an array of V per batch: what it is called and where it stands.
+template <class T, class V>
+struct SpdNumber {
+  const char* name;  ///< of its dataset in result files, too (io/FORMAT.md)
+  int since;         ///< files have it from this minor version of their format on
+  bool is_about_x;   ///< or else about A, and there where the determinant alone is asked for
+  V* SpdSolution<T>::*in_solution;
+  std::vector<V> SpdBlock<T>::*in_block;
+  double SpdValues::*in_values;
+
+  [[nodiscard]] bool is_of(const SpdShape& shape) const { return !(is_about_x && shape.determinant_only); }
+  [[nodiscard]] V of_failed() const { return static_cast<V>(SpdValues{}.*in_values); }
+};
+
+/// All numbers but info, in the order of their datasets. Who sizes, copies, writes, reads or compares them goes through
+/// this list, so that another one is a member of SpdSolution, SpdBlock and SpdValues each, a row here, and whatever
+/// computes it.
+template <class T>
+inline constexpr auto spd_numbers =
+    std::make_tuple(SpdNumber<T, T>{"backward_error", 0, true, &SpdSolution<T>::backward_error,
+                                    &SpdBlock<T>::backward_error, &SpdValues::backward_error},
+                    SpdNumber<T, T>{"rcond", 1, false, &SpdSolution<T>::rcond, &SpdBlock<T>::rcond, &SpdValues::rcond},
+                    SpdNumber<T, T>{"smallest_pivot", 1, false, &SpdSolution<T>::smallest_pivot,
+                                    &SpdBlock<T>::smallest_pivot, &SpdValues::smallest_pivot},
+                    SpdNumber<T, double>{"log_determinant", 1, false, &SpdSolution<T>::log_determinant,
+                                         &SpdBlock<T>::log_determinant, &SpdValues::log_determinant},
+                    SpdNumber<T, std::int32_t>{"repaired", 1, false, &SpdSolution<T>::repaired, &SpdBlock<T>::repaired,
+                                               &SpdValues::repaired},
+                    SpdNumber<T, T>{"perturbation", 3, false, &SpdSolution<T>::perturbation, &SpdBlock<T>::perturbation,
+                                    &SpdValues::perturbation});
+template <class T>
+inline constexpr std::size_t spd_number_count = std::tuple_size_v<std::remove_const_t<decltype(spd_numbers<T>)>>;
+
+/// Calls `visit` with each of them.
+template <class T, class Visit>
+void for_each_spd_number(const Visit& visit) {
+  std::apply([&visit](const auto&... number) { (visit(number), ...); }, spd_numbers<T>);
+}
+template <class Visit>
+void for_each_spd_number(ScalarType type, const Visit& visit) {
+  type == ScalarType::float32 ? for_each_spd_number<float>(visit) : for_each_spd_number<double>(visit);
+}
+
+/// Bytes of one system's info and numbers.
+std::int64_t bytes_of_numbers(ScalarType type, const SpdShape& shape);
+
 /// Systems [first, first + count) of a set, with room for their solutions.
 template <class T>
 struct SpdBlock {
@@ -104,9 +166,10 @@ struct SpdBlock {
   std::int64_t first = 0;
   std::int64_t count = 0;
   AlignedVector<T> a, b, x;
+  std::vector<std::int32_t> info;
   std::vector<T> backward_error, rcond, smallest_pivot, perturbation;
   std::vector<double> log_determinant;
-  std::vector<std::int32_t> info, repaired;
+  std::vector<std::int32_t> repaired;
 
   /// Sizes every array for `systems` systems of shape `s`.
   void resize(const SpdShape& s, std::int64_t systems) {
@@ -116,19 +179,16 @@ struct SpdBlock {
     a.resize(c * static_cast<std::size_t>(s.matrix_size()));
     b.resize(c * static_cast<std::size_t>(s.rhs_size()));
     x.resize(c * static_cast<std::size_t>(s.solution_size()));
-    backward_error.resize(s.determinant_only ? 0 : c);
-    rcond.resize(c);
-    smallest_pivot.resize(c);
-    log_determinant.resize(c);
     info.resize(c);
-    repaired.resize(c);
-    perturbation.resize(c);
+    for_each_spd_number<T>([&](const auto& number) { (this->*number.in_block).resize(number.is_of(s) ? c : 0); });
   }
   [[nodiscard]] SpdBatch<T> batch() const { return {shape, count, a.data(), b.data()}; }
   [[nodiscard]] SpdSolution<T> solution() {
-    return {x.data(),        info.data(),           shape.determinant_only ? nullptr : backward_error.data(),
-            rcond.data(),    smallest_pivot.data(), log_determinant.data(),
-            repaired.data(), perturbation.data()};
+    SpdSolution<T> arrays{x.data(), info.data()};
+    for_each_spd_number<T>([&](const auto& number) {
+      if (number.is_of(shape)) arrays.*number.in_solution = (this->*number.in_block).data();
+    });
+    return arrays;
   }
 };
 

@@ -14,9 +14,13 @@ struct ResultReader::Impl {
   InputFile file;
   std::vector<SolveSet> solve_sets;
   std::vector<PotentialSet> potential_sets;
-  bool has_numbers = true;       ///< about A: rcond, smallest_pivot, log_determinant, repaired; format 1.0 lacks them
-  bool has_perturbation = true;  ///< formats before 1.3 lack it
-  bool has_statistics = true;    ///< of V: V_min, V_max, V_mean; formats 1.0 and 1.1 lack them
+  std::int64_t minor = format_minor;  ///< version of the file's format
+  bool has_statistics = true;         ///< of V: V_min, V_max, V_mean; formats 1.0 and 1.1 lack them
+
+  /// Whether the file has that number of the set's systems.
+  [[nodiscard]] bool has(const auto& number, const SolveSet& set) const {
+    return number.is_of(set.shape) && number.since <= minor;
+  }
 
   void expect_type_name(const std::string& dataset, const std::string& expected) const {
     const DatasetInfo& info = file.dataset(dataset);
@@ -73,7 +77,6 @@ struct ResultReader::Impl {
     set.shape.n = static_cast<int>(shape[1]);
     set.rhs_is_vector = shape.size() == 2;
     set.shape.nrhs = inverse ? 0 : set.rhs_is_vector ? 1 : static_cast<int>(shape[2]);
-    expect_numbers(group + "/backward_error", info.type_name, set.batch);
   }
 
   /// What a set without solutions tells: the type by its numbers, n by an attribute.
@@ -104,13 +107,10 @@ struct ResultReader::Impl {
       open_answer(group, set);
     }
     expect_numbers(group + "/info", "int32", set.batch);
-    if (!has_numbers) return set;
-    const std::string type = set.type == ScalarType::float32 ? "float32" : "float64";
-    expect_numbers(group + "/rcond", type, set.batch);
-    expect_numbers(group + "/smallest_pivot", type, set.batch);
-    expect_numbers(group + "/log_determinant", "float64", set.batch);
-    expect_numbers(group + "/repaired", "int32", set.batch);
-    if (has_perturbation) expect_numbers(group + "/perturbation", type, set.batch);
+    for_each_spd_number(set.type, [&]<class T, class V>(const SpdNumber<T, V>& number) {
+      const char* const type = std::is_integral_v<V> ? "int32" : sizeof(V) == 4 ? "float32" : "float64";
+      if (has(number, set)) expect_numbers(group + "/" + number.name, type, set.batch);
+    });
     return set;
   }
 
@@ -152,10 +152,8 @@ struct ResultReader::Impl {
 
   void open() {
     std::vector<std::string> warnings;
-    const std::int64_t minor = check_format(file, warnings);
-    has_numbers = minor >= 1;
+    minor = check_format(file, warnings);
     has_statistics = minor >= 2;
-    has_perturbation = minor >= 3;
     if (!smallbatch::is_result_file(file)) {
       throw Error(ErrorKind::bad_input, "cannot use " + file.path(),
                   "it is not a results file: /provenance has no kind \"results\"",
@@ -181,19 +179,14 @@ void ResultReader::read(const SolveSet& set, std::int64_t first, std::int64_t co
   // The block keeps the shape that the caller gave it: results do not say how A was stored.
   block.first = first;
   block.count = count;
-  const auto fill = [&](const char* name, auto& values, std::int64_t numbers, bool is_there) {
+  const auto fill = [&](const std::string& name, auto& values, std::int64_t numbers, bool is_there) {
     values.resize(is_there ? static_cast<std::size_t>(count * numbers) : 0);
-    if (is_there) impl_->file.read(group + name, {{first, count}}, values.data());
+    if (is_there) impl_->file.read(group + "/" + name, {{first, count}}, values.data());
   };
-  const bool has_answer = !set.shape.determinant_only, has_numbers = impl_->has_numbers;
-  fill(set.shape.wants_inverse() ? "/inverse" : "/x", block.x, set.shape.solution_size(), has_answer);
-  fill("/backward_error", block.backward_error, 1, has_answer);
-  fill("/info", block.info, 1, true);
-  fill("/rcond", block.rcond, 1, has_numbers);
-  fill("/smallest_pivot", block.smallest_pivot, 1, has_numbers);
-  fill("/log_determinant", block.log_determinant, 1, has_numbers);
-  fill("/repaired", block.repaired, 1, has_numbers);
-  fill("/perturbation", block.perturbation, 1, impl_->has_perturbation);
+  fill(set.shape.wants_inverse() ? "inverse" : "x", block.x, set.shape.solution_size(), !set.shape.determinant_only);
+  fill("info", block.info, 1, true);
+  for_each_spd_number<T>(
+      [&](const auto& number) { fill(number.name, block.*number.in_block, 1, impl_->has(number, set)); });
 }
 
 template <class T>

@@ -22,8 +22,8 @@ class ResultReader {
   [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const;
 
   /// x (or the inverse) and the numbers per system of systems [first, first + count) into a block of that many. What
-  /// the file lacks is left empty: x and backward_error where the determinant alone was asked for; rcond,
-  /// smallest_pivot, log_determinant and repaired in a file of format 1.0, and perturbation before 1.3.
+  /// the file lacks is left empty: what is about x where the determinant alone was asked for, and the numbers that its
+  /// version of the format does not have.
   template <class T>
   void read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
   /// V, E, energy and info of problems [block.first, .. + block.count), of lattices their planes [block.first_plane, ..

@@ -92,14 +92,10 @@ void ResultWriter::add(const SolveSet& set) {
   if (set.shape.determinant_only) {  // no dataset tells n
     impl_->file.attribute(group, "compute", compute_log_determinant);
     impl_->file.attribute(group, "n", n);
-  } else {
-    impl_->file.create(group + "/backward_error", type, {set.batch});
   }
-  impl_->file.create(group + "/rcond", type, {set.batch});
-  impl_->file.create(group + "/smallest_pivot", type, {set.batch});
-  impl_->file.create(group + "/log_determinant", ElementType::float64, {set.batch});
-  impl_->file.create(group + "/repaired", ElementType::int32, {set.batch});
-  impl_->file.create(group + "/perturbation", type, {set.batch});
+  for_each_spd_number(set.type, [&]<class T, class V>(const SpdNumber<T, V>& number) {
+    if (number.is_of(set.shape)) impl_->file.create(group + "/" + number.name, element_type_of<V>, {set.batch});
+  });
   impl_->add_verdicts("solve", set.name, set.batch);
 }
 
@@ -107,16 +103,13 @@ template <class T>
 void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   const std::string group = solve_path(set.name);
   const AxisRange systems{block.first, block.count};
-  if (!set.shape.determinant_only) {
+  if (!set.shape.determinant_only)
     impl_->file.write(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {systems}, block.x.data());
-    impl_->file.write(group + "/backward_error", {systems}, block.backward_error.data());
-  }
   impl_->file.write(group + "/info", {systems}, block.info.data());
-  impl_->file.write(group + "/rcond", {systems}, block.rcond.data());
-  impl_->file.write(group + "/smallest_pivot", {systems}, block.smallest_pivot.data());
-  impl_->file.write(group + "/log_determinant", {systems}, block.log_determinant.data());
-  impl_->file.write(group + "/repaired", {systems}, block.repaired.data());
-  impl_->file.write(group + "/perturbation", {systems}, block.perturbation.data());
+  for_each_spd_number<T>([&](const auto& number) {
+    if (!number.is_of(set.shape)) return;
+    impl_->file.write(group + "/" + number.name, {systems}, (block.*number.in_block).data());
+  });
 }
 
 void ResultWriter::add(const PotentialSet& set, ScalarType type) {

@@ -18,9 +18,9 @@ class ResultWriter {
   ResultWriter(ResultWriter&&) noexcept;
   ResultWriter& operator=(ResultWriter&&) = delete;
 
-  /// Creates /solve/<name>/{x or inverse, info, backward_error, rcond, smallest_pivot, log_determinant, repaired} and
-  /// /verification/solve/<name>/{verdict, error_over_bound} at full size; without answer and backward error where the
-  /// determinant alone was asked for.
+  /// Creates /solve/<name>/{x or inverse, info, all of spd_numbers} and
+  /// /verification/solve/<name>/{verdict, error_over_bound} at full size; without what is about x where the determinant
+  /// alone was asked for.
   void add(const SolveSet& set);
   template <class T>
   void write(const SolveSet& set, const SpdBlock<T>& block);

@@ -86,12 +86,12 @@ std::optional<SpdMethod> parse_spd_method(std::string_view name);
 /// with the residual computed in twice the precision of T, 0 where the residual is 0. Dimensionless: compare it with
 /// 30 * 2^-24 (float32) or 30 * 2^-53 (float64).
 ///
-/// rcond, smallest_pivot, log_determinant, repaired and perturbation as core/systems.hpp defines them.
+/// All other numbers as core/systems.hpp defines them.
 ///
 /// Which numbers are asked for changes no bit of x, of info, or of the others.
 ///
-/// A system that fails has NaN for every number and 0 for repaired; its neighbours' results are, bit for bit, what they
-/// would be without it. The same system gives the same bits at any place in any batch.
+/// A system that fails has NaN for every number and 0 for repaired (SpdValues); its neighbours' results are, bit for
+/// bit, what they would be without it. The same system gives the same bits at any place in any batch.
 class SpdSolver {
  public:
   virtual ~SpdSolver() = default;

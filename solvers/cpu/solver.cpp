@@ -44,7 +44,9 @@ class CpuSpdSolver final : public SpdSolver {
     LdltTask<T> all{shape.n, shape.nrhs, shape.wants_inverse(), shape.storage,  method_,  batch.count,
                     batch.a, batch.b,    batch.a_step(),        batch.b_step(), solution, nullptr};
     all.solution.x_stride = solution.x_step(shape);
-    if (shape.determinant_only) all.solution.backward_error = nullptr;
+    for_each_spd_number<T>([&](const auto& number) {
+      if (!number.is_of(shape)) all.solution.*number.in_solution = nullptr;
+    });
     const std::size_t workspace_size = kernel.workspace_size(all);
     // Large pieces: each begins with matrices that nobody prefetched, and with fresh memory. But enough for all
     // threads.
@@ -72,17 +74,11 @@ class CpuSpdSolver final : public SpdSolver {
   /// The same arrays from that system on.
   template <class T>
   static SpdSolution<T> beginning_at(std::int64_t first, SpdSolution<T> solution) {
-    const auto advance = [first](auto*& array) {
-      if (array != nullptr) array += first;
-    };
     if (solution.x != nullptr) solution.x += first * solution.x_stride;
-    advance(solution.info);
-    advance(solution.backward_error);
-    advance(solution.rcond);
-    advance(solution.smallest_pivot);
-    advance(solution.log_determinant);
-    advance(solution.repaired);
-    advance(solution.perturbation);
+    solution.info += first;
+    for_each_spd_number<T>([&](const auto& number) {
+      if (auto*& array = solution.*number.in_solution; array != nullptr) array += first;
+    });
     return solution;
   }
 

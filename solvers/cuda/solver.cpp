@@ -24,7 +24,6 @@ class CudaSpdSolver final : public SpdSolver {
 
  private:
   static constexpr std::size_t alignment = 256;  // of each array in the memory
-  static constexpr std::size_t arrays = 10;      // A, b, x, info, six numbers
 
   template <class T>
   void run(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
@@ -35,11 +34,12 @@ class CudaSpdSolver final : public SpdSolver {
     const auto a_bytes = static_cast<std::size_t>(shape.matrix_size()) * sizeof(T);
     const auto b_bytes = static_cast<std::size_t>(shape.rhs_size()) * sizeof(T);
     const auto x_bytes = static_cast<std::size_t>(shape.solution_size()) * sizeof(T);
-    constexpr std::size_t numbers = 4 * sizeof(T) + sizeof(double) + 2 * sizeof(std::int32_t);
+    const auto number_bytes = static_cast<std::size_t>(bytes_of_numbers(scalar_type_of<T>, shape));
+    constexpr std::size_t arrays = 5 + spd_number_count<T>;  // A, b, x, info, the workspace and the numbers
     const auto workspace_bytes = [&](std::int64_t count) { return spd_workspace_bytes<T>(shape, count, options_); };
     const bool one_a = batch.a_stride == 0, one_b = batch.b_stride == 0;  // for all systems
     const std::size_t shared = (one_a ? a_bytes : 0) + (one_b ? b_bytes : 0);
-    const std::size_t per_system = (one_a ? 0 : a_bytes) + (one_b ? 0 : b_bytes) + x_bytes + numbers;
+    const std::size_t per_system = (one_a ? 0 : a_bytes) + (one_b ? 0 : b_bytes) + x_bytes + number_bytes;
     const auto needed = [&](std::int64_t count) {
       return static_cast<std::size_t>(count) * per_system + workspace_bytes(count) + shared + arrays * alignment;
     };
@@ -52,20 +52,15 @@ class CudaSpdSolver final : public SpdSolver {
       free += (bytes + alignment - 1) / alignment * alignment;
       return array;
     };
-    const auto carve_if = [&carve, systems]<class V>(const V* wanted) {
-      return reinterpret_cast<V*>(wanted != nullptr ? carve(systems * sizeof(V)) : nullptr);
-    };
     T* a = reinterpret_cast<T*>(carve(one_a ? a_bytes : systems * a_bytes));
     T* b = reinterpret_cast<T*>(carve(one_b ? b_bytes : systems * b_bytes));
     SpdSolution<T> on_device;
     on_device.x = shape.determinant_only ? nullptr : reinterpret_cast<T*>(carve(systems * x_bytes));
     on_device.info = reinterpret_cast<std::int32_t*>(carve(systems * sizeof(std::int32_t)));
-    on_device.backward_error = carve_if(shape.determinant_only ? nullptr : solution.backward_error);
-    on_device.rcond = carve_if(solution.rcond);
-    on_device.smallest_pivot = carve_if(solution.smallest_pivot);
-    on_device.log_determinant = carve_if(solution.log_determinant);
-    on_device.repaired = carve_if(solution.repaired);
-    on_device.perturbation = carve_if(solution.perturbation);
+    for_each_spd_number<T>([&]<class V>(const SpdNumber<T, V>& number) {
+      if (solution.*number.in_solution != nullptr && number.is_of(shape))
+        on_device.*number.in_solution = reinterpret_cast<V*>(carve(systems * sizeof(V)));
+    });
     std::byte* const workspace = carve(workspace_bytes(piece));
     const SpdBatch<T> batch_on_device{shape, 0, a, b, one_a ? 0 : tight, one_b ? 0 : tight};
 
@@ -88,12 +83,8 @@ class CudaSpdSolver final : public SpdSolver {
           check(cudaMemcpyAsync(to + first, from, count * sizeof(V), cudaMemcpyDeviceToHost, stream_.get()));
       };
       copy_back(solution.info, on_device.info);
-      copy_back(solution.backward_error, on_device.backward_error);
-      copy_back(solution.rcond, on_device.rcond);
-      copy_back(solution.smallest_pivot, on_device.smallest_pivot);
-      copy_back(solution.log_determinant, on_device.log_determinant);
-      copy_back(solution.repaired, on_device.repaired);
-      copy_back(solution.perturbation, on_device.perturbation);
+      for_each_spd_number<T>(
+          [&](const auto& number) { copy_back(solution.*number.in_solution, on_device.*number.in_solution); });
     }
     stream_.synchronize();
   }

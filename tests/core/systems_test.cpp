@@ -4,6 +4,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 namespace smallbatch {
 namespace {
@@ -32,6 +36,48 @@ TEST(SpdBlock, HasRoomForItsSystems) {
   EXPECT_EQ(block.backward_error.size(), 5U);
   for (const float* first : {block.a.data(), block.b.data(), block.x.data()})
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first) % 64, 0U);
+}
+
+template <class T>
+void expect_arrays_of_each_number() {
+  for (const bool determinant_only : {false, true}) {
+    SpdBlock<T> block;
+    block.resize({3, determinant_only ? 0 : 2, Storage::dense, determinant_only}, 5);
+    const SpdSolution<T> solution = block.solution();
+    EXPECT_EQ(solution.info, block.info.data());
+    std::set<const void*> arrays;
+    std::set<std::string> names;
+    std::int64_t bytes = sizeof(std::int32_t);
+    for_each_spd_number<T>([&]<class V>(const SpdNumber<T, V>& number) {
+      EXPECT_TRUE(names.insert(number.name).second) << number.name;
+      const std::vector<V>& values = block.*number.in_block;
+      const bool is_there = !number.is_about_x || !determinant_only;
+      EXPECT_EQ(values.size(), is_there ? 5U : 0U) << number.name;
+      EXPECT_EQ(solution.*number.in_solution, is_there ? values.data() : nullptr) << number.name;
+      // What a failed system has, and a member of SpdValues that is this number's alone.
+      EXPECT_TRUE(std::is_integral_v<V> ? number.of_failed() == 0 : std::isnan(number.of_failed())) << number.name;
+      SpdValues marked;
+      marked.*number.in_values = 4711;
+      int found = 0;
+      for_each_spd_number<T>([&](const auto& other) { found += marked.*other.in_values == 4711 ? 1 : 0; });
+      EXPECT_EQ(found, 1) << number.name;
+      if (!is_there) return;
+      EXPECT_TRUE(arrays.insert(values.data()).second) << number.name;
+      bytes += static_cast<std::int64_t>(sizeof(V));
+    });
+    EXPECT_EQ(block.backward_error.size(), determinant_only ? 0U : 5U);
+    EXPECT_EQ(block.rcond.size(), 5U);
+    EXPECT_EQ(names.size(), spd_number_count<T>);
+    EXPECT_EQ(bytes_of_numbers(scalar_type_of<T>, block.shape), bytes);
+    // Every array of a solution is info, x or one of the list.
+    EXPECT_EQ(sizeof(SpdSolution<T>), (2 + names.size()) * sizeof(void*) + sizeof(std::int64_t));
+    EXPECT_EQ(sizeof(SpdValues), names.size() * sizeof(double));
+  }
+}
+
+TEST(SpdNumbers, EachHasArraysOfItsOwn) {
+  expect_arrays_of_each_number<float>();
+  expect_arrays_of_each_number<double>();
 }
 
 TEST(IsInputRefused, IsTrueWhereNothingWasComputed) {

@@ -77,11 +77,10 @@ bool same_bits(const SpdBlock<T>& one, std::int64_t k, const SpdBlock<T>& other,
     return values.empty() ||
            std::memcmp(values.data() + p * size, others.data() + q * size, sizeof(values[0]) * size) == 0;
   };
-  return equal(one.info, k, other.info, m) && equal(one.repaired, k, other.repaired, m) &&
-         equal(one.perturbation, k, other.perturbation, m) && equal(one.backward_error, k, other.backward_error, m) &&
-         equal(one.rcond, k, other.rcond, m) && equal(one.smallest_pivot, k, other.smallest_pivot, m) &&
-         equal(one.log_determinant, k, other.log_determinant, m) &&
-         equal(one.x, k, other.x, m, one.shape.solution_size());
+  bool same = equal(one.info, k, other.info, m) && equal(one.x, k, other.x, m, one.shape.solution_size());
+  for_each_spd_number<T>(
+      [&](const auto& number) { same = same && equal(one.*number.in_block, k, other.*number.in_block, m); });
+  return same;
 }
 
 }  // namespace smallbatch::testing

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/error.hpp"
 #include "solvers/spd_solver_backends.hpp"
@@ -159,30 +161,25 @@ TEST_P(SpdSolverTest, ANumberThatIsNotWantedChangesNoOther) {
         if (n > 1) element(all, 5, n - 1, 0) *= 1 + std::numeric_limits<T>::epsilon();  // judged as it is stored
         const SpdBlock<T> clean = all;
         solve(*solver_, all);
-        // Bit p of `wanted` asks for the p-th of the six numbers; the others keep their sentinels.
-        for (int wanted = 0; wanted < 64; wanted = wanted == 0 ? 1 : wanted < 32 ? 2 * wanted : wanted + 5) {
-          SpdBlock<T> block = clean;
-          const T sentinel = 4711;
-          std::fill(block.backward_error.begin(), block.backward_error.end(), sentinel);
-          std::fill(block.rcond.begin(), block.rcond.end(), sentinel);
-          std::fill(block.smallest_pivot.begin(), block.smallest_pivot.end(), sentinel);
-          std::fill(block.log_determinant.begin(), block.log_determinant.end(), sentinel);
-          std::fill(block.repaired.begin(), block.repaired.end(), 4711);
-          std::fill(block.perturbation.begin(), block.perturbation.end(), sentinel);
+        // Bit p of `wanted` asks for the p-th number: none, each alone, all but each, all. The others keep their
+        // sentinels.
+        constexpr unsigned everything = (1U << spd_number_count<T>)-1;
+        std::vector<unsigned> choices{0, everything};
+        for (std::size_t p = 0; p < spd_number_count<T>; ++p) {
+          choices.push_back(1U << p);
+          choices.push_back(everything & ~(1U << p));
+        }
+        for (const unsigned wanted : choices) {
+          SpdBlock<T> block = clean, expected = all;
           SpdSolution<T> solution = block.solution();
-          const SpdBlock<T> untouched = block;
-          SpdBlock<T> expected = all;
-          const auto leave_out = [&](int p, auto& pointer, auto& numbers, const auto& sentinels) {
-            if ((wanted >> p & 1) != 0) return;
-            pointer = nullptr;
-            numbers = sentinels;
-          };
-          leave_out(0, solution.backward_error, expected.backward_error, untouched.backward_error);
-          leave_out(1, solution.rcond, expected.rcond, untouched.rcond);
-          leave_out(2, solution.smallest_pivot, expected.smallest_pivot, untouched.smallest_pivot);
-          leave_out(3, solution.log_determinant, expected.log_determinant, untouched.log_determinant);
-          leave_out(4, solution.repaired, expected.repaired, untouched.repaired);
-          leave_out(5, solution.perturbation, expected.perturbation, untouched.perturbation);
+          int p = 0;
+          for_each_spd_number<T>([&]<class V>(const SpdNumber<T, V>& number) {
+            std::vector<V>& values = block.*number.in_block;
+            std::fill(values.begin(), values.end(), V(4711));
+            if ((wanted >> p++ & 1U) != 0) return;
+            solution.*number.in_solution = nullptr;
+            expected.*number.in_block = values;
+          });
           solver_->solve(block.batch(), solution);
           for (std::int64_t k = 0; k < block.count; ++k)
             ASSERT_TRUE(same_bits(block, k, expected, k)) << "system " << k << ", wanted " << wanted;
@@ -204,9 +201,9 @@ TEST_P(SpdSolverTest, NothingIsLeftFromTheBatchBefore) {
         for (std::int64_t k = 0; k < failing.count; ++k) element(failing, k, n - 1, n - 1) = -1;
         solve(*solver_, failing);
         SpdSolution<T> solution = block.solution();
-        solution.rcond = solution.smallest_pivot = nullptr;
-        solution.log_determinant = nullptr;
-        solution.repaired = nullptr;
+        for_each_spd_number<T>([&](const auto& number) {
+          if (!number.is_about_x) solution.*number.in_solution = nullptr;
+        });
         solver_->solve(block.batch(), solution);
         for (std::int64_t k = 0; k < block.count; ++k) {
           ASSERT_EQ(failing.info[k], n);
