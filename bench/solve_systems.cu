@@ -120,7 +120,7 @@ double Systems<T>::worst_error() const {
     if (shape.determinant_only) {
       const SpdJudgement judgement = judge_spd_solution<T>(shape, matrix, rhs, nullptr, 0);
       const double got = download(log_determinant + p, 1)[0];
-      worst = std::max(worst, error_over_bound(got, judgement.log_determinant, judgement.log_determinant_bound));
+      worst = std::max(worst, error_over_bound(got, judgement.log_determinant, judgement.bounds.log_determinant));
     } else {
       const std::vector<T> answer = download(x + p * size, size);
       const SpdJudgement judgement = judge_spd_solution(shape, matrix, rhs, answer.data(), 0);

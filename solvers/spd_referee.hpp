@@ -28,7 +28,10 @@ namespace smallbatch {
 /// Where pivots were raised, u is 2^-53 in |d d_k|. A pivot that was raised is what the floor makes of it, whatever it
 /// was before; |d s_k| is what |d d_k| was, less than F a_kk / 4 or else undecided. That error of A + diag(s) adds to
 /// dA: the forward ratio and the bound of rcond are relaxed by 1 + max_k |d s_k| / (30 u a_kk).
-struct SpdJudgement {
+///
+/// The numbers are the referee's own, about A only where it has factored A; backward_error is that of x. `bounds` says
+/// by how much a backend's may differ.
+struct SpdJudgement : SpdValues {
   /// The referee's own status of the system, from its own inspection and Eigen's LLT in double precision;
   /// info_result_not_finite only where the backend says so too, info_result_underflowed clearly below what the backend
   /// may have rounded, or where it says so too.
@@ -36,25 +39,19 @@ struct SpdJudgement {
   /// max over right-hand sides of ||b - A x||_1 / (||A||_1 ||x||_1 u)   (dpot02)
   /// ||I - A X||_1 / (n ||A||_1 ||X||_1 u)                              (dpot03, inverse)
   /// where pivots are raised: for the nearby matrix, within what may be added, that x answers best.
-  double residual_ratio = 0;
+  double residual_ratio = nan;
   /// max over columns of ||x - x*||_inf rcond / (||x*||_inf u), x* the referee's own solution   (dget04)
-  double forward_ratio = 0;
-  /// 1 / (||A||_1 ||A^-1||_1), with the explicit inverse. Where the referee's and the backend's status differ about a
-  /// pivot, instead the smallest eigenvalue of the disputed leading block after scaling its diagonal to 1, over the
-  /// largest: what decides whether a Cholesky factorization can tell (Demmel 1989). It is negative where the block is
-  /// clearly indefinite. 1 where pivots are to be raised, and the backend has not done so: that is never right.
-  double rcond = 0;
-  double rcond_bound = 0;
-  /// The backward error of solvers/spd_solver.hpp: of x for A as given, also where pivots were raised.
-  /// A backend's is right to 1 % of it and 2^-59; n 2^-53 for float, and where all of A or of a solution is so small
-  /// that double has no number twice as exact.
-  double backward_error = 0, backward_error_bound = 0;
-  double smallest_pivot = 0, smallest_pivot_bound = 0;
-  double log_determinant = 0, log_determinant_bound = 0;
-  /// Pivots that the floor raises, and what that adds, as SpdSolution::perturbation has it.
-  std::int32_t repaired = 0;
-  double perturbation = 0, perturbation_bound = 0;
-  double largest_perturbation = 0;  ///< the most that it may be; 0 without a floor
+  double forward_ratio = nan;
+  /// A backend's backward error, that of x for A as given also where pivots were raised, is right to 1 % of it and
+  /// 2^-59; n 2^-53 for float, and where all of A or of a solution is so small that double has no number twice as
+  /// exact.
+  SpdValues bounds;
+  /// Where the referee's and the backend's status differ about a pivot: the smallest eigenvalue of the disputed leading
+  /// block after scaling its diagonal to 1, over the largest, which decides whether a Cholesky factorization can tell
+  /// (Demmel 1989). Negative where the block is clearly indefinite. NaN where there is no dispute, and where pivots are
+  /// to be raised and the backend has not done so: that is never right.
+  double disputed_rcond = nan;
+  double largest_perturbation = nan;  ///< the most that it may be; 0 without a floor
   /// Rounding decides which pivots are raised: the counts and the numbers about A may be others.
   bool undecided = false;
 };
@@ -68,16 +65,15 @@ inline constexpr double spd_ratio_limit = 30;
 /// no ratios to compute: they are NaN, so look at same_status() first. Where only the referee finds the matrix not
 /// positive definite, or so near to a singular one (rcond < n 2^-53) that no digit of its own solution is certain,
 /// there is no x*: the residual is judged, and forward_ratio is 0 if x is finite. A NaN or an infinity in x gives NaN
-/// or infinite ratios, never a small one. All numbers about A but rcond and the counts are NaN where the referee's info
-/// is not 0.
+/// or infinite ratios, never a small one.
 template <class T>
 SpdJudgement judge_spd_solution(const SpdShape& shape, const T* a, const T* b, const T* x, std::int32_t info,
                                 double pivot_floor = 0);
 
 /// Whether the backend's status is right: it equals the referee's, or the two disagree about a pivot of a matrix that
-/// rounding alone can push to either side (|rcond| < n u). Any other mismatch is a wrong answer: a failure that the
-/// backend missed, or one that it made up. A backend that finds x out of range has found all pivots positive. (About an
-/// underflow near the limit judge_spd_solution() agrees with either.)
+/// rounding alone can push to either side (|disputed_rcond| < n u). Any other mismatch is a wrong answer: a failure
+/// that the backend missed, or one that it made up. A backend that finds x out of range has found all pivots positive.
+/// (About an underflow near the limit judge_spd_solution() agrees with either.)
 bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, ScalarType type, int n);
 
 /// Error over bound of all that a block has of one system, computed with this floor of pivots: at most 1 where it is

@@ -14,37 +14,15 @@ namespace {
 using reference::nan_value;
 using reference::RefereeSystem;
 
-/// The numbers about A with the bounds of spd_referee.hpp; returns by how much repairs relax the ratios.
-template <class T, int N>
-double judge_numbers(const RefereeSystem<T, N>& system, int n, SpdJudgement& judgement) {
-  constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
-  constexpr double e = spd_ratio_limit * u;
-  const auto conditions = system.conditions(e);
-  const double relaxed = 1 + conditions.shift / e;
-  judgement.rcond = conditions.rcond;
-  // Whoever repairs may take the norm of A as given.
-  judgement.rcond_bound = relaxed * e * (1 + conditions.rcond) + (n * u + conditions.norm_change) * conditions.rcond;
-  judgement.smallest_pivot = system.smallest_pivot();
-  judgement.smallest_pivot_bound =
-      conditions.smallest_pivot + static_cast<double>(std::numeric_limits<T>::denorm_min());
-  judgement.log_determinant = system.log_determinant();
-  judgement.log_determinant_bound = conditions.log_determinant + (n + 3) * 0x1p-53 * system.log_magnitude();
-  judgement.repaired = system.repaired();
-  judgement.perturbation = system.perturbation();
-  judgement.perturbation_bound = conditions.shift + 2 * u * system.perturbation();
-  judgement.largest_perturbation = system.largest_perturbation();
-  judgement.undecided = system.undecided();
-  return relaxed;
-}
-
 /// What becomes of a solution that leaves the range of T; as the backend has it where it is about as much as the limit,
 /// or where the backend's solution is not so certain.
 template <class T, int N>
-std::int32_t range_status(const RefereeSystem<T, N>& system, int n, double rcond, std::int32_t info) {
+std::int32_t range_status(const RefereeSystem<T, N>& system, const typename RefereeSystem<T, N>::Solution& solution,
+                          int n, double rcond, std::int32_t info) {
   constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
-  if (info == info_result_not_finite && system.overflows()) return info;
+  if (info == info_result_not_finite && system.overflows(solution)) return info;
   if (info != info_result_not_finite && rcond < n * u) return info;
-  const auto loss = system.rounding_loss();
+  const auto loss = system.rounding_loss(solution);
   const double error = 1 / rcond;  // of the backend's x, which may lie nearer to numbers of T, or farther from them
   if (info == info_result_underflowed)
     return std::min(loss.found + error, loss.most) > 0.5 * spd_underflow_loss ? info : 0;
@@ -56,29 +34,33 @@ SpdJudgement judge_one(const SpdShape& shape, const T* a, const T* b, const T* x
                        double pivot_floor) {
   const RefereeSystem<T, N> system(shape, a, b, pivot_floor);
   constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+  constexpr double e = spd_ratio_limit * u;
   SpdJudgement judgement;
   judgement.info = system.info();
-  for (double* number : {&judgement.residual_ratio, &judgement.forward_ratio, &judgement.backward_error,
-                         &judgement.backward_error_bound, &judgement.rcond_bound, &judgement.smallest_pivot,
-                         &judgement.smallest_pivot_bound, &judgement.log_determinant, &judgement.log_determinant_bound,
-                         &judgement.perturbation, &judgement.perturbation_bound, &judgement.largest_perturbation})
-    *number = nan_value;
   if (judgement.info < 0) return judgement;
   double relaxed = 1;
+  typename RefereeSystem<T, N>::Solution solution;
   if (judgement.info == 0) {
-    relaxed = judge_numbers(system, shape.n, judgement);
-    if (info == 0 || info == info_result_not_finite || info == info_result_underflowed)
-      judgement.info = range_status(system, shape.n, judgement.rcond, info);
+    const auto conditions = system.conditions(e);
+    static_cast<SpdValues&>(judgement) = system.numbers(conditions);
+    judgement.bounds = system.bounds(e, conditions);
+    judgement.largest_perturbation = system.largest_perturbation();
+    judgement.undecided = system.undecided();
+    relaxed = conditions.relaxed(e);
+    if (info == 0 || info == info_result_not_finite || info == info_result_underflowed) {
+      solution = system.solve();
+      judgement.info = range_status(system, solution, shape.n, judgement.rcond, info);
+    }
   }
   if (info == 0) {
     judgement.backward_error = system.backward_error(x);
-    judgement.backward_error_bound = 0.01 * judgement.backward_error + system.rounding_of_backward_error(x);
+    judgement.bounds.backward_error = 0.01 * judgement.backward_error + system.rounding_of_backward_error(x);
     const bool is_repaired = judgement.info == 0 && (judgement.repaired > 0 || judgement.undecided);
     const double error = is_repaired ? system.error_as_repaired(x) : judgement.backward_error;
     judgement.residual_ratio = error / (shape.wants_inverse() ? shape.n * u : u);
     const bool certain = !(judgement.rcond < shape.n * 0x1p-53);  // or else no digit of the referee's solution is
     if (judgement.info == 0 && certain && !judgement.undecided)
-      judgement.forward_ratio = system.forward_error(x) * judgement.rcond / (u * relaxed);
+      judgement.forward_ratio = system.forward_error(x, solution) * judgement.rcond / (u * relaxed);
     else
       judgement.forward_ratio = std::isnan(judgement.residual_ratio) ? nan_value : 0;
   }
@@ -88,7 +70,7 @@ SpdJudgement judge_one(const SpdShape& shape, const T* a, const T* b, const T* x
     const bool must_be_repaired = judgement.info == 0 && judgement.repaired > 0 && !judgement.undecided;
     const int earlier =
         pivot == 0 || judgement.info == 0 ? std::max(pivot, judgement.info) : std::min(pivot, judgement.info);
-    judgement.rcond = must_be_repaired ? 1 : system.scaled_block_rcond(earlier);
+    if (!must_be_repaired) judgement.disputed_rcond = system.scaled_block_rcond(earlier);
   }
   return judgement;
 }
@@ -99,33 +81,38 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 template <class T>
 bool looks_failed(const SpdBlock<T>& block, const T* x, std::size_t s) {
   bool failed = std::all_of(x, x + block.shape.solution_size(), [](T v) { return std::isnan(v); });
-  for (const std::vector<T>* numbers :
-       {&block.backward_error, &block.rcond, &block.smallest_pivot, &block.perturbation})
-    failed = failed && (numbers->empty() || std::isnan((*numbers)[s]));
-  return failed && (block.log_determinant.empty() || std::isnan(block.log_determinant[s])) &&
-         (block.repaired.empty() || block.repaired[s] == 0);
+  for_each_spd_number<T>([&](const auto& number) {
+    const auto& values = block.*number.in_block;
+    failed = failed && (values.empty() ||
+                        (std::isnan(number.of_failed()) ? std::isnan(values[s]) : values[s] == number.of_failed()));
+  });
+  return failed;
 }
 
 /// Largest error over bound of a solved system's numbers about A.
 template <class T>
 double error_of_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement, std::size_t s) {
   if (block.rcond.empty()) return 0;
-  const double rcond = block.rcond[s], pivot = block.smallest_pivot[s], log_determinant = block.log_determinant[s];
   const bool has_perturbation = !block.perturbation.empty();
   const double perturbation = has_perturbation ? block.perturbation[s] : 0;
-  if (!(rcond >= 0) || !(pivot >= 0) || !std::isfinite(log_determinant) || block.repaired[s] < 0) return infinity;
+  if (!(block.rcond[s] >= 0) || !(block.smallest_pivot[s] >= 0) || !std::isfinite(block.log_determinant[s]) ||
+      block.repaired[s] < 0)
+    return infinity;
   if (has_perturbation && (!(perturbation >= 0) || (perturbation == 0) != (block.repaired[s] == 0))) return infinity;
   if (judgement.info != 0) return 0;  // rounding decides whether A has these numbers
   if (judgement.undecided) {
     if (block.repaired[s] > block.shape.n) return infinity;
     return within(perturbation, 1.001 * judgement.largest_perturbation) ? 0 : infinity;  // rounded to T, to be exact
   }
-  if (block.repaired[s] != judgement.repaired) return infinity;
-  return std::max(
-      {error_over_bound(rcond, judgement.rcond, judgement.rcond_bound),
-       error_over_bound(pivot, judgement.smallest_pivot, judgement.smallest_pivot_bound),
-       error_over_bound(log_determinant, judgement.log_determinant, judgement.log_determinant_bound),
-       has_perturbation ? error_over_bound(perturbation, judgement.perturbation, judgement.perturbation_bound) : 0});
+  double worst = 0;
+  for_each_spd_number<T>([&](const auto& number) {
+    const auto& values = block.*number.in_block;
+    if (number.is_about_x || values.empty()) return;
+    const double SpdValues::*value = number.in_values;
+    worst =
+        std::max(worst, error_over_bound(static_cast<double>(values[s]), judgement.*value, judgement.bounds.*value));
+  });
+  return worst;
 }
 
 }  // namespace
@@ -149,7 +136,7 @@ bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, Scala
   const bool about_a_pivot =
       (backend_info >= 0 && backend_info <= n && judgement.info >= 0) || (out_of_range && judgement.info > 0);
   const double u = type == ScalarType::float32 ? 0x1p-24 : 0x1p-53;
-  return about_a_pivot && std::abs(judgement.rcond) < n * u;
+  return about_a_pivot && std::abs(judgement.disputed_rcond) < n * u;
 }
 
 template <class T>
@@ -165,7 +152,7 @@ double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::i
   const double numbers = error_of_numbers(block, judgement, s);
   if (shape.determinant_only) return numbers;
   // Before format 1.3 residuals were computed in double precision, whatever T is.
-  const double bound = judgement.backward_error_bound + (block.perturbation.empty() ? shape.n * 0x1p-53 : 0);
+  const double bound = judgement.bounds.backward_error + (block.perturbation.empty() ? shape.n * 0x1p-53 : 0);
   if (!within(error_over_bound(block.backward_error[s], judgement.backward_error, bound), 1)) return infinity;
   return std::max({numbers, error_over_bound(judgement.residual_ratio, 0, spd_ratio_limit),
                    error_over_bound(judgement.forward_ratio, 0, spd_ratio_limit)});

@@ -22,7 +22,8 @@ void solve_one(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double 
   const SpdShape& shape = batch.shape;
   std::vector<T> b;  // x may take its place
   if (shape.nrhs > 0) b.assign(batch.b + k * batch.b_step(), batch.b + k * batch.b_step() + shape.rhs_size());
-  const RefereeSystem<T, Eigen::Dynamic> system(shape, batch.a + k * batch.a_step(), b.data(), pivot_floor);
+  using System = RefereeSystem<T, Eigen::Dynamic>;
+  const System system(shape, batch.a + k * batch.a_step(), b.data(), pivot_floor);
   constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
   const int columns = system.columns();
   T* x = shape.determinant_only ? nullptr : solution.x + k * solution.x_step(shape);
@@ -42,17 +43,16 @@ void solve_one(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double 
   if (info == 0 && has_underflowed) info = info_result_underflowed;
   if (info != 0) std::fill(x, x + shape.solution_size(), static_cast<T>(nan_value));
   solution.info[k] = info;
-  const bool solved = info == 0;
-  if (solution.backward_error != nullptr)
-    solution.backward_error[k] = static_cast<T>(solved ? system.backward_error(x) : nan_value);
-  if (solution.rcond != nullptr) solution.rcond[k] = static_cast<T>(solved ? system.conditions(0).rcond : nan_value);
-  if (solution.smallest_pivot != nullptr)
-    solution.smallest_pivot[k] = static_cast<T>(solved ? system.smallest_pivot() : nan_value);
-  if (solution.log_determinant != nullptr) solution.log_determinant[k] = solved ? system.log_determinant() : nan_value;
-  if (solution.repaired != nullptr) solution.repaired[k] = solved ? system.repaired() : 0;
-  if (solution.perturbation != nullptr)
-    solution.perturbation[k] = static_cast<T>(solved ? system.perturbation() : nan_value);
+  SpdValues values;
+  if (info == 0)
+    values = system.numbers(solution.rcond != nullptr ? system.conditions(0) : typename System::Conditions{});
+  if (info == 0 && solution.backward_error != nullptr) values.backward_error = system.backward_error(x);
+  for_each_spd_number<T>([&]<class V>(const SpdNumber<T, V>& number) {
+    if (V* const array = solution.*number.in_solution; array != nullptr && number.is_of(shape))
+      array[k] = static_cast<V>(values.*number.in_values);
+  });
 }
+
 class ReferenceSpdSolver final : public SpdSolver {
  public:
   ReferenceSpdSolver(unsigned threads, double pivot_floor) : threads_(threads), pivot_floor_(pivot_floor) {}

@@ -104,9 +104,6 @@ class RefereeSystem {
 
   [[nodiscard]] std::int32_t info() const { return info_; }
   [[nodiscard]] int columns() const { return shape_.wants_inverse() ? shape_.n : shape_.nrhs; }
-  [[nodiscard]] std::int32_t repaired() const { return repaired_; }
-  /// max_k shift_k / a_kk
-  [[nodiscard]] double perturbation() const { return perturbation_; }
   /// The most that max_k shift_k / a_kk may be; 0 without a floor.
   [[nodiscard]] double largest_perturbation() const {
     double largest = 0;
@@ -186,11 +183,20 @@ class RefereeSystem {
     return residual(x, added);
   }
 
+  /// The solution x*, all columns.
+  using Solution = Eigen::Matrix<Wide<T>, N, Eigen::Dynamic, Eigen::ColMajor, N == Eigen::Dynamic ? max_system_size : N,
+                                 Eigen::Dynamic>;
+  [[nodiscard]] Solution solve() const {
+    Solution all(shape_.n, columns());
+    for (int c = 0; c < columns(); ++c) all.col(c) = solve(c);
+    return all;
+  }
+
   /// max over columns of ||x - x*||_inf / ||x*||_inf.
-  double forward_error(const T* x) const {
+  double forward_error(const T* x, const Solution& solution) const {
     double worst = 0;
     for (int c = 0; c < columns(); ++c) {
-      const Column<Wide<T>, N> expected = solve(c);
+      const Column<Wide<T>, N> expected = solution.col(c);
       const Column<double, N> stored = stored_solution(x, c);
       if (!stored.allFinite()) return nan_value;
       const Column<Wide<T>, N> difference = stored.template cast<Wide<T>>() - expected;
@@ -207,11 +213,11 @@ class RefereeSystem {
   struct RoundingLoss {
     double found = 0, most = 0;
   };
-  [[nodiscard]] RoundingLoss rounding_loss() const {
+  [[nodiscard]] RoundingLoss rounding_loss(const Solution& solution) const {
     constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
     RoundingLoss worst;
     for (int c = 0; c < shape_.nrhs; ++c) {
-      const Column<Wide<T>, N> x = solve(c);
+      const Column<Wide<T>, N> x = solution.col(c);
       const double norm = static_cast<double>(x.cwiseAbs().sum() / std::numeric_limits<T>::denorm_min());
       worst.found = std::max(worst.found, relative_loss(x) / u);
       if (norm > 0) worst.most = std::max(worst.most, shape_.n / 2.0 / norm / u);
@@ -231,11 +237,9 @@ class RefereeSystem {
   }
 
   /// Whether some solution leaves the range of T.
-  [[nodiscard]] bool overflows() const {
-    for (int c = 0; c < columns(); ++c)
-      for (const Wide<T> value : solve(c))
-        if (!std::isfinite(static_cast<T>(value))) return true;
-    return false;
+  [[nodiscard]] static bool overflows(const Solution& solution) {
+    return std::any_of(solution.data(), solution.data() + solution.size(),
+                       [](Wide<T> value) { return !std::isfinite(static_cast<T>(value)); });
   }
 
   /// The condition number, and what errors |dA_ij| <= e sqrt(a_ii a_jj) do (spd_referee.hpp has the formulas).
@@ -245,6 +249,7 @@ class RefereeSystem {
     double smallest_pivot = 0;   ///< |d min_k d_k|
     double log_determinant = 0;  ///< |d ln det A|
     double shift = 0;            ///< max_k |d s_k| / a_kk
+    [[nodiscard]] double relaxed(double e) const { return 1 + shift / e; }
   };
   [[nodiscard]] Conditions conditions(double e) const {
     const int n = shape_.n;
@@ -270,6 +275,31 @@ class RefereeSystem {
     found.rcond = 1 / (norm * norm1(inverse));
     found.norm_change = std::abs(norm / norm1(matrix_) - 1);
     return found;
+  }
+
+  /// The numbers about A, rcond as `conditions` has it.
+  [[nodiscard]] SpdValues numbers(const Conditions& conditions) const {
+    SpdValues found;
+    found.rcond = conditions.rcond;
+    found.smallest_pivot = smallest_pivot();
+    found.log_determinant = log_determinant();
+    found.repaired = repaired_;
+    found.perturbation = perturbation_;
+    return found;
+  }
+  /// What errors of e may change in them, and roundings (spd_referee.hpp).
+  [[nodiscard]] SpdValues bounds(double e, const Conditions& conditions) const {
+    constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+    const int n = shape_.n;
+    SpdValues bound;
+    // Whoever repairs may take the norm of A as given.
+    bound.rcond =
+        conditions.relaxed(e) * e * (1 + conditions.rcond) + (n * u + conditions.norm_change) * conditions.rcond;
+    bound.smallest_pivot = conditions.smallest_pivot + static_cast<double>(std::numeric_limits<T>::denorm_min());
+    bound.log_determinant = conditions.log_determinant + (n + 3) * 0x1p-53 * log_magnitude();
+    bound.repaired = 0;
+    bound.perturbation = conditions.shift + 2 * u * perturbation_;
+    return bound;
   }
 
   /// d_k of E = L D L^T; that of A is 2^(g - 2 half_k) times as large.

@@ -209,19 +209,19 @@ TYPED_TEST(SpdReferee, NumbersOfMatricesWithClosedForms) {
       // min(i,j) = L L^T with ones below the diagonal; its inverse is tridiagonal, (-1, 2, -1), with a 1 in the corner.
       const SpdJudgement ones = judge_numbers(shape, family_matrix<T>(SpdFamily::min_ij, shape));
       EXPECT_EQ(ones.info, 0);
-      expect_truth(ones.smallest_pivot, 1, ones.smallest_pivot_bound, 1e6 * this->u, "min(i,j): pivot");
-      expect_truth(ones.log_determinant, 0, ones.log_determinant_bound, 3e6 * this->u, "min(i,j): determinant");
+      expect_truth(ones.smallest_pivot, 1, ones.bounds.smallest_pivot, 1e6 * this->u, "min(i,j): pivot");
+      expect_truth(ones.log_determinant, 0, ones.bounds.log_determinant, 3e6 * this->u, "min(i,j): determinant");
       EXPECT_NEAR(ones.rcond, 1 / (4 * 0.5 * n * (n + 1)), 1e-13);
-      EXPECT_LT(ones.rcond_bound, 32 * this->u);
+      EXPECT_LT(ones.bounds.rcond, 32 * this->u);
       EXPECT_EQ(ones.repaired, 0);
       EXPECT_FALSE(ones.undecided);
       // Lehmer's matrix: d_k = (2k - 1) / k^2, because det A_n = (2n)! / (2^n (n!)^3).
       const SpdJudgement lehmer = judge_numbers(shape, family_matrix<T>(SpdFamily::lehmer, shape));
       double log_determinant = 0;
       for (int k = 1; k <= n; ++k) log_determinant += std::log((2.0 * k - 1) / (1.0 * k * k));
-      expect_truth(lehmer.smallest_pivot, (2.0 * n - 1) / (1.0 * n * n), lehmer.smallest_pivot_bound, 1e6 * this->u,
+      expect_truth(lehmer.smallest_pivot, (2.0 * n - 1) / (1.0 * n * n), lehmer.bounds.smallest_pivot, 1e6 * this->u,
                    "Lehmer: pivot");
-      expect_truth(lehmer.log_determinant, log_determinant, lehmer.log_determinant_bound, 3e6 * this->u,
+      expect_truth(lehmer.log_determinant, log_determinant, lehmer.bounds.log_determinant, 3e6 * this->u,
                    "Lehmer: determinant");
     }
 }
@@ -295,10 +295,10 @@ TYPED_TEST(SpdReferee, BoundsHoldForEveryMatrixWithinRounding) {
         EXPECT_EQ(numbers.repaired > n / 2, floor > 0 && n >= 32);
         EXPECT_FALSE(bounds.undecided);
         EXPECT_EQ(numbers.repaired, bounds.repaired);
-        EXPECT_LE(std::abs(numbers.perturbation - bounds.perturbation), scale * bounds.perturbation_bound);
-        EXPECT_LE(std::abs(numbers.rcond - bounds.rcond), norm_scale * bounds.rcond_bound);
-        EXPECT_LE(std::abs(numbers.smallest_pivot - bounds.smallest_pivot), scale * bounds.smallest_pivot_bound);
-        EXPECT_LE(std::abs(numbers.log_determinant - bounds.log_determinant), scale * bounds.log_determinant_bound);
+        EXPECT_LE(std::abs(numbers.perturbation - bounds.perturbation), scale * bounds.bounds.perturbation);
+        EXPECT_LE(std::abs(numbers.rcond - bounds.rcond), norm_scale * bounds.bounds.rcond);
+        EXPECT_LE(std::abs(numbers.smallest_pivot - bounds.smallest_pivot), scale * bounds.bounds.smallest_pivot);
+        EXPECT_LE(std::abs(numbers.log_determinant - bounds.log_determinant), scale * bounds.bounds.log_determinant);
       }
 }
 
@@ -309,9 +309,9 @@ TYPED_TEST(SpdReferee, BoundsAreNearlyReached) {
   std::vector<T> a(n * n, 0);
   for (int i = 0; i < n; ++i) a[i * n + i] = static_cast<T>(i + 1);
   const SpdJudgement judgement = judge_numbers({n, 0, Storage::dense, true}, a);
-  EXPECT_NEAR(judgement.log_determinant_bound, 30 * n * this->u + (n + 3) * 0x1p-53 * std::lgamma(n + 1), this->u);
-  EXPECT_NEAR(judgement.smallest_pivot_bound, 30 * this->u, 0.01 * this->u);
-  EXPECT_NEAR(judgement.rcond_bound, (30 + (30 + n) / 16.0) * this->u, 0.01 * this->u);
+  EXPECT_NEAR(judgement.bounds.log_determinant, 30 * n * this->u + (n + 3) * 0x1p-53 * std::lgamma(n + 1), this->u);
+  EXPECT_NEAR(judgement.bounds.smallest_pivot, 30 * this->u, 0.01 * this->u);
+  EXPECT_NEAR(judgement.bounds.rcond, (30 + (30 + n) / 16.0) * this->u, 0.01 * this->u);
 }
 
 TYPED_TEST(SpdReferee, RepairsWhatLiesBelowTheFloor) {
@@ -326,12 +326,12 @@ TYPED_TEST(SpdReferee, RepairsWhatLiesBelowTheFloor) {
   EXPECT_EQ(judgement.repaired, 1);
   EXPECT_FALSE(judgement.undecided);
   EXPECT_EQ(judgement.perturbation, f);
-  EXPECT_LT(judgement.perturbation_bound, 3 * this->u * f + 0x1p-40);
+  EXPECT_LT(judgement.bounds.perturbation, 3 * this->u * f + 0x1p-40);
   EXPECT_EQ(judgement.residual_ratio, 0);
   EXPECT_LT(judgement.forward_ratio, 1);
   EXPECT_EQ(judgement.backward_error, f / (2 * 2));
   EXPECT_NEAR(judgement.smallest_pivot, f, 1e-15);
-  EXPECT_LT(judgement.smallest_pivot_bound, 31 * this->u * f);  // it is the floor
+  EXPECT_LT(judgement.bounds.smallest_pivot, 31 * this->u * f);  // it is the floor
   EXPECT_NEAR(judgement.log_determinant, std::log(f), 1e-13);
   EXPECT_NEAR(judgement.rcond, f / ((2 + f) * (2 + f)), 1e-15);
   // Without a floor the matrix is singular; the solution of another floor is wrong.
@@ -362,14 +362,36 @@ TYPED_TEST(SpdReferee, RepairsWhatLiesBelowTheFloor) {
   }
 }
 
+TYPED_TEST(SpdReferee, ADisputeLeavesTheConditionNumberAlone) {
+  // [1 r; r 1], r = 3/4: eigenvalues 1 - r and 1 + r, ||A||_1 = 1 + r, ||A^-1||_1 = 1 / (1 - r).
+  using T = TypeParam;
+  const std::vector<T> a{1, T(0.75), T(0.75), 1};
+  const SpdShape shape{2, 0, Storage::dense, true};
+  const SpdJudgement agreed = judge_numbers(shape, a);
+  EXPECT_NEAR(agreed.rcond, 1 / 7.0, 1e-15);
+  EXPECT_TRUE(std::isnan(agreed.disputed_rcond));
+  const SpdJudgement first = judge_spd_solution<T>(shape, a.data(), nullptr, nullptr, 1);
+  EXPECT_NEAR(first.rcond, 1 / 7.0, 1e-15);
+  EXPECT_EQ(first.disputed_rcond, 1);
+  const SpdJudgement second = judge_spd_solution<T>(shape, a.data(), nullptr, nullptr, 2);
+  EXPECT_NEAR(second.rcond, 1 / 7.0, 1e-15);
+  EXPECT_NEAR(second.disputed_rcond, 1 / 7.0, 1e-15);
+  // No failure is right where the pivot is to be raised, however near to a singular matrix A is.
+  const std::vector<T> ones{1, 1, 1, 1};
+  EXPECT_TRUE(std::isnan(judge_spd_solution<T>(shape, ones.data(), nullptr, nullptr, 2, 0x1p-7).disputed_rcond));
+}
+
 TYPED_TEST(SpdReferee, ThereAreNoNumbersWithoutPivots) {
   using T = TypeParam;
   const std::vector<T> a{1, 2, 2, 1};
   const SpdJudgement judgement = judge_numbers({2, 0, Storage::dense, true}, a);
   EXPECT_EQ(judgement.info, 2);
-  for (const double number : {judgement.smallest_pivot, judgement.log_determinant, judgement.rcond_bound,
-                              judgement.smallest_pivot_bound, judgement.log_determinant_bound})
+  for (const double number :
+       {judgement.rcond, judgement.smallest_pivot, judgement.log_determinant, judgement.bounds.rcond,
+        judgement.bounds.smallest_pivot, judgement.bounds.log_determinant})
     EXPECT_TRUE(std::isnan(number));
+  // [1 2; 2 1] has the eigenvalues -1 and 3.
+  EXPECT_NEAR(judgement.disputed_rcond, -1 / 3.0, 1e-15);
 }
 
 TYPED_TEST(SpdReferee, AsABackendReadsTheLowerTriangleAndStridesAlone) {

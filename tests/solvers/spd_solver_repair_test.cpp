@@ -108,10 +108,10 @@ TEST_P(SpdSolverRepair, EveryAnswerIsThatOfANearbyMatrix) {
       ASSERT_EQ(judgement.info, 0);
       if (!judgement.undecided) {
         ASSERT_EQ(block.repaired[k], judgement.repaired);
-        ASSERT_LE(std::abs(block.perturbation[k] - judgement.perturbation), judgement.perturbation_bound);
-        ASSERT_LE(std::abs(block.rcond[k] - judgement.rcond), judgement.rcond_bound);
-        ASSERT_LE(std::abs(block.smallest_pivot[k] - judgement.smallest_pivot), judgement.smallest_pivot_bound);
-        ASSERT_LE(std::abs(block.log_determinant[k] - judgement.log_determinant), judgement.log_determinant_bound);
+        ASSERT_LE(std::abs(block.perturbation[k] - judgement.perturbation), judgement.bounds.perturbation);
+        ASSERT_LE(std::abs(block.rcond[k] - judgement.rcond), judgement.bounds.rcond);
+        ASSERT_LE(std::abs(block.smallest_pivot[k] - judgement.smallest_pivot), judgement.bounds.smallest_pivot);
+        ASSERT_LE(std::abs(block.log_determinant[k] - judgement.log_determinant), judgement.bounds.log_determinant);
       }
       // Gauss-Jordan elimination is not backward stable where it is not repaired.
       if (shape.determinant_only || (GetParam().method == SpdMethod::gauss_jordan && block.repaired[k] == 0)) continue;
