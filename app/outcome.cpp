@@ -162,7 +162,44 @@ SetOutcome start_outcome(const PotentialSet& set, ScalarType precision) {
   return outcome;
 }
 
+template <class T>
+void SolveTally<T>::judge(const SpdBlock<T>& block) {
+  verdicts_ = verify(set_, block, pivot_floor_, mode_, threads_);
+}
+
+template <class T>
+void SolveTally<T>::count(const SpdBlock<T>& block) {
+  outcome.count_status(block.info);
+  outcome.count_numbers(block);
+  outcome.count_verdicts(block.first, verdicts_);
+}
+
+template <class T>
+void PotentialTally<T>::judge(const PotentialBlock<T>& block) {
+  of_block_ = verify(set_, block, options_, mode_, threads_, outcome.points_checked);
+  if (is_judged()) referee_.add(block);
+}
+
+template <class T>
+void PotentialTally<T>::count(const PotentialBlock<T>& block) {
+  of_set_.merge(block.first, of_block_);
+  if (block.first_plane > 0) return;  // status and energy come with the first plane
+  outcome.count_status(block.info);
+  outcome.count_energies(block.energy);
+}
+
+template <class T>
+void PotentialTally<T>::finish(const PotentialStatistics& statistics) {
+  if (is_judged()) verify_statistics(statistics, referee_, of_set_);
+  outcome.count_statistics(statistics);
+  outcome.count_verdicts(0, of_set_);
+}
+
 template void SetOutcome::count_numbers(const SpdBlock<float>&);
 template void SetOutcome::count_numbers(const SpdBlock<double>&);
+template class SolveTally<float>;
+template class SolveTally<double>;
+template class PotentialTally<float>;
+template class PotentialTally<double>;
 
 }  // namespace smallbatch

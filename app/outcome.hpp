@@ -53,4 +53,57 @@ std::string shape_words(const PotentialSet& set);
 SetOutcome start_outcome(const SolveSet& set);
 SetOutcome start_outcome(const PotentialSet& set, ScalarType precision);
 
+/// Judges the systems of a set and counts what became of them, one block after the other: first judge(), which may run
+/// beside the counting of no other block, then count().
+template <class T>
+class SolveTally {
+ public:
+  SolveTally(const SolveSet& set, double pivot_floor, const VerifyMode& mode, unsigned threads)
+      : outcome(start_outcome(set)), set_(set), pivot_floor_(pivot_floor), mode_(mode), threads_(threads) {}
+  void judge(const SpdBlock<T>& block);
+  void count(const SpdBlock<T>& block);
+  /// Of the block that was judged last.
+  [[nodiscard]] const Verdicts& verdicts() const { return verdicts_; }
+
+  SetOutcome outcome;
+
+ private:
+  const SolveSet& set_;
+  double pivot_floor_;
+  VerifyMode mode_;
+  unsigned threads_;
+  Verdicts verdicts_;
+};
+
+/// The same for potentials. Planes of a problem may lie in several blocks, so that verdicts are whole after finish().
+template <class T>
+class PotentialTally {
+ public:
+  PotentialTally(const PotentialSet& set, const PotentialOptions& options, const VerifyMode& mode, unsigned threads)
+      : outcome(start_outcome(set, scalar_type_of<T>)),
+        set_(set),
+        options_(options),
+        mode_(mode),
+        threads_(threads),
+        of_set_(set.batch),
+        referee_(set.batch) {}
+  void judge(const PotentialBlock<T>& block);
+  void count(const PotentialBlock<T>& block);
+  void finish(const PotentialStatistics& statistics);
+  /// Of all problems.
+  [[nodiscard]] const Verdicts& verdicts() const { return of_set_; }
+
+  SetOutcome outcome;
+
+ private:
+  [[nodiscard]] bool is_judged() const { return mode_.kind != VerifyMode::Kind::none; }
+
+  const PotentialSet& set_;
+  PotentialOptions options_;
+  VerifyMode mode_;
+  unsigned threads_;
+  Verdicts of_block_, of_set_;
+  StatisticsReferee referee_;
+};
+
 }  // namespace smallbatch

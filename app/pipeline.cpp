@@ -77,10 +77,9 @@ struct Run {
 
 template <class T>
 SetOutcome run_set(const Run& run, const SolveSet& set) {
-  SetOutcome outcome = start_outcome(set);
+  SolveTally<T> tally(set, run.options.spd.pivot_floor, run.options.verify, run.options.threads);
   const auto blocks = cut_into_blocks(set, run.options.block_mib << 20);
   Progress progress("solve/" + set.name, static_cast<double>(set.batch));
-  Verdicts verdicts;
 
   Stages<SpdBlock<T>> stages;
   stages.read = [&](std::int64_t k, SpdBlock<T>& block) {
@@ -88,37 +87,31 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
     run.reader.read(set, range.first, range.count, block);
   };
   stages.compute = [&](std::int64_t, SpdBlock<T>& block) {
-    timed(outcome.compute_seconds, [&] { run.solver.solve(block.batch(), block.solution()); });
+    timed(tally.outcome.compute_seconds, [&] { run.solver.solve(block.batch(), block.solution()); });
   };
-  stages.verify = [&](std::int64_t, const SpdBlock<T>& block) {
-    verdicts = verify(set, block, run.options.spd.pivot_floor, run.options.verify, run.options.threads);
-  };
+  stages.verify = [&](std::int64_t, const SpdBlock<T>& block) { tally.judge(block); };
   stages.write = [&](std::int64_t, const SpdBlock<T>& block) {
+    const Verdicts& verdicts = tally.verdicts();
     run.writer.write(set, block);
-    run.writer.write_verdicts(outcome.kind, set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
-    outcome.count_status(block.info);
-    outcome.count_numbers(block);
-    outcome.count_verdicts(block.first, verdicts);
+    run.writer.write_verdicts("solve", set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
+    tally.count(block);
     progress.advance(static_cast<double>(block.count));
   };
   stream_blocks(static_cast<std::int64_t>(blocks.size()), stages, run.seconds);
-  outcome.work = static_cast<double>(set.batch);
-  return outcome;
+  tally.outcome.work = static_cast<double>(set.batch);
+  return tally.outcome;
 }
 
 template <class T>
 SetOutcome run_set(const Run& run, const PotentialSet& set) {
-  SetOutcome outcome = start_outcome(set, scalar_type_of<T>);
   // Where every answer is verified, the CPU works through each pair too.
   const bool gpu_alone = run.backend == BackendKind::cuda && run.options.verify.kind != VerifyMode::Kind::all;
   const auto blocks = cut_into_blocks(set, scalar_type_of<T>, run.options.block_mib << 20,
                                       gpu_alone ? gpu_block_pairs : cpu_block_pairs);
   const PotentialOptions options{run.options.singular, set.unit_factor(), set.softening, set.cutoff};
-  const bool is_verified = run.options.verify.kind != VerifyMode::Kind::none;
+  PotentialTally<T> tally(set, options, run.options.verify, run.options.threads);
   Progress progress("potential/" + set.name, pairs(set));
-  Verdicts verdicts, of_set(set.batch);  // a problem's planes may lie in several blocks
   StatisticsOfSet found(set.batch);
-  StatisticsReferee referee(set.batch);
 
   Stages<PotentialBlock<T>> stages;
   stages.read = [&](std::int64_t k, PotentialBlock<T>& block) {
@@ -126,30 +119,24 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
     block.resize_results(set.has_field);
   };
   stages.compute = [&](std::int64_t, PotentialBlock<T>& block) {
-    timed(outcome.compute_seconds,
+    timed(tally.outcome.compute_seconds,
           [&] { run.potential.evaluate(block.charges(), block.target_batch(), options, block.result()); });
   };
-  stages.verify = [&](std::int64_t, const PotentialBlock<T>& block) {
-    verdicts = verify(set, block, options, run.options.verify, run.options.threads, outcome.points_checked);
-    if (is_verified) referee.add(block);
-  };
+  stages.verify = [&](std::int64_t, const PotentialBlock<T>& block) { tally.judge(block); };
   stages.write = [&](std::int64_t, const PotentialBlock<T>& block) {
     run.writer.write(set, block);
-    of_set.merge(block.first, verdicts);
     found.add(block.first, block.count, block.summary);
-    outcome.count_energies(block.energy);
-    if (block.first_plane == 0) outcome.count_status(block.info);
+    tally.count(block);
     progress.advance(pairs(block));
   };
   stream_blocks(static_cast<std::int64_t>(blocks.size()), stages, run.seconds);
   const PotentialStatistics statistics = found.statistics();
-  if (is_verified) verify_statistics(statistics, referee, of_set);
+  tally.finish(statistics);
+  const Verdicts& verdicts = tally.verdicts();
   run.writer.write_statistics(set, statistics);
-  run.writer.write_verdicts(outcome.kind, set.name, 0, of_set.verdict, of_set.error_over_bound);
-  outcome.count_statistics(statistics);
-  outcome.count_verdicts(0, of_set);
-  outcome.work = pairs(set);
-  return outcome;
+  run.writer.write_verdicts("potential", set.name, 0, verdicts.verdict, verdicts.error_over_bound);
+  tally.outcome.work = pairs(set);
+  return tally.outcome;
 }
 
 std::string utc_now() {

@@ -116,50 +116,38 @@ void expect_same(const Files& files, const PotentialSet& asked, const PotentialS
 
 template <class T>
 SetOutcome verify_set(const Files& files, const SolveSet& set, double pivot_floor) {
-  SetOutcome outcome = start_outcome(set);
-  const auto blocks = cut_into_blocks(set, files.options.block_mib << 20);
+  SolveTally<T> tally(set, pivot_floor, files.options.mode, files.options.threads);
   Progress progress("verify solve/" + set.name, static_cast<double>(set.batch));
   SpdBlock<T> block;
-  for (const SystemRange& range : blocks) {
+  for (const SystemRange& range : cut_into_blocks(set, files.options.block_mib << 20)) {
     stop_if_interrupted();
     files.problems.read(set, range.first, range.count, block);
     files.results.read(set, range.first, range.count, block);
-    outcome.count_status(block.info);
-    outcome.count_numbers(block);
-    outcome.count_verdicts(block.first, verify(set, block, pivot_floor, files.options.mode, files.options.threads));
+    tally.judge(block);
+    tally.count(block);
     progress.advance(static_cast<double>(range.count));
   }
-  return outcome;
+  return tally.outcome;
 }
 
 template <class T>
 SetOutcome verify_set(const Files& files, const PotentialSet& set, const PotentialSet& results_set) {
-  SetOutcome outcome = start_outcome(set, scalar_type_of<T>);
   const PotentialOptions options{files.results.provenance("singular") == "skip" ? Singular::skip : Singular::infinite,
                                  set.unit_factor(), set.softening, set.cutoff};
-  const auto blocks = cut_into_blocks(set, scalar_type_of<T>, files.options.block_mib << 20, cpu_block_pairs);
+  PotentialTally<T> tally(set, options, files.options.mode, files.options.threads);
   Progress progress("verify potential/" + set.name, pairs(set));
-  Verdicts of_set(set.batch);
-  StatisticsReferee referee(set.batch);
   PotentialBlock<T> block;
-  for (const PlaneRange& range : blocks) {
+  for (const PlaneRange& range :
+       cut_into_blocks(set, scalar_type_of<T>, files.options.block_mib << 20, cpu_block_pairs)) {
     stop_if_interrupted();
     read_block(files.problems, set, range, block);
     files.results.read(results_set, block);
-    if (range.first_plane == 0) {
-      outcome.count_energies(block.energy);
-      outcome.count_status(block.info);
-    }
-    of_set.merge(block.first,
-                 verify(set, block, options, files.options.mode, files.options.threads, outcome.points_checked));
-    referee.add(block);
+    tally.judge(block);
+    tally.count(block);
     progress.advance(pairs(block));
   }
-  const PotentialStatistics statistics = files.results.statistics(results_set);
-  verify_statistics(statistics, referee, of_set);
-  outcome.count_statistics(statistics);
-  outcome.count_verdicts(0, of_set);
-  return outcome;
+  tally.finish(files.results.statistics(results_set));
+  return tally.outcome;
 }
 
 }  // namespace
