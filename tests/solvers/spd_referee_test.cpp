@@ -405,8 +405,11 @@ TYPED_TEST(SpdReferee, AsABackendReadsTheLowerTriangleAndStridesAlone) {
   std::vector<std::int32_t> info(2, -7), repaired(2, -7);
   const SpdBatch<T> batch{{2, 1, Storage::dense_lower}, 2, a.data(), b.data(), 9, 3};
   const auto solver = make_spd_solver({BackendKind::reference});
-  solver->solve(batch, {x.data(), info.data(), backward_error.data(), rcond.data(), smallest_pivot.data(),
-                        log_determinant.data(), repaired.data(), nullptr, 4});
+  SpdSolution<T> solution{x.data(),       info.data(),           backward_error.data(),
+                          rcond.data(),   smallest_pivot.data(), log_determinant.data(),
+                          repaired.data()};
+  solution.x_stride = 4;
+  solver->solve(batch, solution);
   EXPECT_EQ(info, (std::vector<std::int32_t>{0, 0}));
   EXPECT_EQ(x, (std::vector<T>{1, 1, -7, -7, 2, 2}));
   EXPECT_EQ(backward_error, (std::vector<T>{0, 0}));
