@@ -311,6 +311,34 @@ TEST_F(VerifyPotential, TheNumberOfChargesOnPointsMustBeRight) {
   EXPECT_EQ(judge().verdict[0], Verdict::disagreed);
 }
 
+TEST_F(VerifyPotential, AProblemInTwoBlocksIsCountedOnce) {
+  for (const bool fails : {false, true}) {
+    if (fails) {
+      block_.position[0] = nan_value;
+      block_.info[0] = info_charges_not_finite;
+      std::fill(block_.potential.begin(), block_.potential.end(), nan_value);
+    }
+    PotentialTally<float> tally(set_, PotentialOptions{}, everything, 1);
+    for (const std::int64_t plane : {0, 1}) {
+      PotentialBlock<float> part = block_;
+      part.first_plane = plane;
+      part.plane_count = 1;
+      part.potential = {block_.potential.begin() + 3 * plane, block_.potential.begin() + 3 * plane + 3};
+      tally.judge(part);
+      tally.count(part);
+    }
+    const double lowest = fails ? nan_value : block_.potential[5], highest = fails ? nan_value : 1;
+    double mean = 0;
+    for (const float v : block_.potential) mean += v / 6.0;
+    tally.finish({{lowest}, {highest}, {mean}});
+    EXPECT_EQ(tally.verdicts().verdict[0], Verdict::agreed);
+    EXPECT_EQ(tally.outcome.verification.checked, 1);
+    EXPECT_EQ(tally.outcome.points_checked, 6);
+    EXPECT_EQ(tally.outcome.failed_count(), fails ? 1 : 0);
+    EXPECT_EQ(tally.outcome.potential_range.has_value(), !fails);
+  }
+}
+
 /// The same, in a unit in which the first point's V is beyond single precision, and the second's just within it.
 class VerifyPotentialOutOfRange : public VerifyPotential {
  protected:
