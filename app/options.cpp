@@ -1,13 +1,17 @@
-// The command line, through CLI11: the one file that knows it.
+// The command line, through CLI11: the one file that knows it. One file, because it is CLI11's door; read from top to
+// bottom it is the help: a class for each command, in which an option has one place.
 #include "app/options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
-#include <map>
+#include <deque>
+#include <functional>
+#include <initializer_list>
 #include <sstream>
 #include <type_traits>
+#include <utility>
 
+#include "app/option_texts.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 
@@ -22,118 +26,350 @@ constexpr const char* exit_code_help =
     "130 interrupted.\n"
     "Results and help go to stdout, everything else to stderr. NO_COLOR is respected.";
 
-/// The whole of `text` as a number of type T, or nothing.
-template <class T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if constexpr (std::is_floating_point_v<T>)
-    if (!std::isfinite(value)) return std::nullopt;
-  return value;
-}
+using AnyCommand = decltype(Invocation::command);
 
-[[noreturn]] void refuse(const std::string& option, const std::string& found, const std::string& expected) {
-  throw Error(ErrorKind::usage, option + " cannot be '" + found + "'", "expected " + expected,
-              "See smallbatch --help.");
-}
+/// One command. Its constructor declares its options, each in one place: name, where the value goes, help, and what
+/// else may be wrong with it. CLI11 keeps references to the values, so a command stays where it is.
+class Command {
+ public:
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+  virtual ~Command() = default;
 
-DeviceRequest parse_device(const std::string& text) {
-  using Kind = DeviceRequest::Kind;
-  if (text == "auto") return {Kind::automatic, 0};
-  if (text == "cpu") return {Kind::cpu, 0};
-  if (text == "reference") return {Kind::reference, 0};
-  if (text == "cuda") return {Kind::cuda, 0};
-  if (text.starts_with("cuda:")) {
-    const auto index = parse_number<int>(std::string_view(text).substr(5));
-    if (index && *index >= 0) return {Kind::cuda, *index};
+  [[nodiscard]] bool is_called() const { return app_->parsed(); }
+  /// What was asked for, once the line has been read.
+  AnyCommand finish() {
+    for (const auto& look : second_looks_) look();
+    return options();
   }
-  refuse("--device", text, "auto, cpu, cuda, cuda:K or reference");
-}
 
-VerifyMode parse_verify(const std::string& text) {
-  using Kind = VerifyMode::Kind;
-  if (text == "all") return {Kind::all, 0};
-  if (text == "none") return {Kind::none, 0};
-  if (text.starts_with("sample=")) {
-    const auto count = parse_number<std::int64_t>(std::string_view(text).substr(7));
-    if (count && *count > 0) return {Kind::sample, *count};
+ protected:
+  Command(CLI::App& parent, const std::string& name, const std::string& help, const std::string& heading)
+      : app_(parent.add_subcommand(name, help)) {
+    if (!heading.empty()) app_->group(heading);
   }
-  refuse("--verify", text, "all, none or sample=N with N > 0");
-}
+  [[nodiscard]] virtual AnyCommand options() const = 0;
 
-PotentialUnit parse_unit(const std::string& text) {
-  if (const auto unit = parse_potential_unit(text)) return *unit;
-  refuse("--unit", text, "volt, kT/e, kcal/mol/e or e/angstrom");
-}
+  /// The help lists what is declared from here on under this heading.
+  void heading(const std::string& heading) { heading_ = heading; }
 
-/// A name that can be a group of an HDF5 file.
-void check_set_name(const std::string& name) {
-  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
-    refuse("--set", name, "a name without '/'");
-}
-
-/// "65,65,65" or "0.5" (the same for all three axes, where `one_for_all`).
-template <class T>
-std::array<T, 3> parse_three(const std::string& option, const std::string& text, bool one_for_all) {
-  std::array<T, 3> values{};
-  std::size_t found = 0;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
-    const auto value = parse_number<T>(part);
-    if (!value || found == 3) refuse(option, text, "three numbers, as in 1,2,3");
-    values[found++] = *value;
+  /// The help shows the value that is there.
+  template <class T>
+  CLI::Option* option(const std::string& name, T& value, const std::string& help) {
+    return without_default(name, value, help)->capture_default_str();
   }
-  if (one_for_all && found == 1) return {values[0], values[0], values[0]};
-  if (found != 3 || text.back() == ',') refuse(option, text, "three numbers, as in 1,2,3");
-  return values;
-}
+  template <class T>
+  CLI::Option* without_default(const std::string& name, T& value, const std::string& help) {
+    return app_->add_option(name, value, help)->group(heading_);
+  }
+  template <class T>
+  void required(const std::string& name, T& value, const std::string& help) {
+    without_default(name, value, help)->required();
+  }
+  void flag(const std::string& name, bool& value, const std::string& help) {
+    app_->add_flag(name, value, help)->group(heading_);
+  }
+  void overwrite_flag(bool& value) { flag("--overwrite", value, "Replace the output where it exists"); }
+  void json_flag(bool& value) { flag("--json", value, "The summary on stdout as JSON"); }
 
-/// Options whose text needs a second look, kept until CLI11 is done.
-struct RawText {
-  std::string device = "auto", verify = "all", singular = "inf", precision = "single";
-  std::string method = "auto", instruction_set = "best";
-  std::string type = "float32", storage = "dense", uplo = "both", compute = "solution", family = "random";
-  std::string targets = "lattice";
-  std::string unit = "volt", shape, spacing, origin, placement = "common", axis = "z";
+  /// An option of which CLI11 knows the text alone: `use` reads it in the end.
+  template <class Use>
+  CLI::Option* text(const std::string& name, const std::string& by_default, const std::string& help, Use use) {
+    std::string& value = texts_.emplace_back(by_default);
+    second_look([&value, use] { use(value); });
+    return option(name, value, help);
+  }
+  /// One of several words, each for a value.
+  template <class T>
+  CLI::Option* choice(const std::string& name, T& value, const std::vector<std::pair<std::string, T>>& choices,
+                      const std::string& help) {
+    std::vector<std::string> words;
+    std::string by_default;
+    for (const auto& [word, meaning] : choices) {
+      words.push_back(word);
+      if (meaning == value) by_default = word;
+    }
+    const auto use = [&value, choices](const std::string& chosen) {
+      for (const auto& [word, meaning] : choices)
+        if (word == chosen) value = meaning;
+    };
+    return text(name, by_default, help, use)->check(CLI::IsMember(words));
+  }
+
+  /// Called when the whole line has been read, in the order in which they were added.
+  void second_look(std::function<void()> look) { second_looks_.push_back(std::move(look)); }
+  [[nodiscard]] bool is_given(const std::string& option) const { return app_->count(option) > 0; }
+
+  void footer(const std::string& text) { app_->footer(text); }
+
+ private:
+  CLI::App* app_;
+  std::string heading_;
+  std::deque<std::string> texts_;
+  std::vector<std::function<void()>> second_looks_;
 };
 
-LatticeShape shape_from(const std::string& text) {
-  const auto s = parse_three<std::int64_t>("--shape", text, true);
-  constexpr std::int64_t most = 1 << 20;  // of an axis: a lattice of 2^60 points is enough, and no product overflows
-  for (const std::int64_t points : s)
-    if (points < 1 || points > most) refuse("--shape", text, "three numbers of points, each from 1 to 1048576");
-  return {s[0], s[1], s[2]};
+/// The choices of these words, with what `parse` makes of them.
+template <class Parse>
+auto choices_of(std::initializer_list<const char*> words, Parse parse) {
+  std::vector<std::pair<std::string, std::decay_t<decltype(*parse(""))>>> choices;
+  for (const char* word : words) choices.emplace_back(word, *parse(word));
+  return choices;
 }
 
-template <class T>
-CLI::Option* add_choice(CLI::App* app, const std::string& name, std::string& target,
-                        const std::vector<std::string>& choices, const std::string& help, T group) {
-  return app->add_option(name, target, help)->check(CLI::IsMember(choices))->capture_default_str()->group(group);
-}
+class RunCommand final : public Command {
+ public:
+  explicit RunCommand(CLI::App& app) : Command(app, "run", "Solve and evaluate every problem set of a file", "Work") {
+    heading("Input");
+    required("problems", run_.problems, "Problem file (HDF5)");
+    heading("Computing");
+    text("--device", "auto", "auto, cpu, cuda[:K] or reference (Eigen)",
+         [this](const std::string& device) { run_.device = parse_device(device); });
+    option("--threads", run_.threads, "CPU threads; 0: one per core")->check(CLI::Range(0U, 4096U));
+    choice("--instruction-set", run_.instruction_set,
+           choices_of({"best", "baseline", "avx2", "avx512"}, parse_instruction_set), "What the CPU computes with")
+        ->envname("SMALLBATCH_INSTRUCTION_SET");
+    choice("--method", run_.spd.method, choices_of({"auto", "gauss_jordan", "ldlt", "mixed"}, parse_spd_method),
+           "How systems are solved");
+    option("--pivot-floor", run_.spd.pivot_floor,
+           "Raise pivots below this fraction of their diagonal element to it or more; 0: never");
+    second_look([this] {
+      if (!(run_.spd.pivot_floor >= 0 && run_.spd.pivot_floor < 1))
+        refuse_option("--pivot-floor", std::to_string(run_.spd.pivot_floor), "0, or a fraction below 1");
+    });
+    choice("--precision", run_.precision, {{"single", ScalarType::float32}, {"double", ScalarType::float64}},
+           "Arithmetic of potentials, and type of V");
+    choice("--singular", run_.singular, {{"inf", Singular::infinite}, {"skip", Singular::skip}},
+           "V at a lattice point that holds a charge: an infinity, or without that charge");
+    option("--block-mib", run_.block_mib, "Size of the pieces that flow; three are in memory")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}));
+    heading("Verification");
+    text("--verify", "all", "all, sample=N (N per set) or none",
+         [this](const std::string& mode) { run_.verify = parse_verify(mode); });
+    heading("Output");
+    required("-o,--output", run_.results, "Result file");
+    overwrite_flag(run_.overwrite);
+    json_flag(run_.json);
+  }
 
-/// What a problem file of charges may ask for; `finish_asked` reads the targets and judges the numbers.
-void add_asked(CLI::App* app, AskedOfCharges& asked, std::string& targets, const std::string& group) {
-  add_choice(app, "--targets", targets, {"lattice", "charges"},
-             "Where V is wanted: on a lattice, or at the charges, each without its own", group);
-  app->add_flag("--field", asked.field, "E, too")->group(group);
-  app->add_option("--softening", asked.softening, "Angstrom; 0: none")->capture_default_str()->group(group);
-  app->add_option("--cutoff", asked.cutoff, "Angstrom; 0: none")->capture_default_str()->group(group);
-  app->add_option("--dielectric", asked.dielectric, "Relative permittivity")->capture_default_str()->group(group);
-}
+ private:
+  [[nodiscard]] AnyCommand options() const override { return run_; }
+  RunOptions run_;
+};
 
-/// Refuses numbers without sense, and `of_lattices`, options of a lattice, where V is wanted at the charges.
-void finish_asked(const CLI::App* app, AskedOfCharges& asked, const std::string& targets,
-                  const std::vector<std::string>& of_lattices) {
-  for (const auto& [option, length] : {std::pair{"--softening", asked.softening}, {"--cutoff", asked.cutoff}})
-    if (!(length >= 0) || !std::isfinite(length)) refuse(option, std::to_string(length), "0, or a length in angstrom");
-  if (!(asked.dielectric > 0) || !std::isfinite(asked.dielectric))
-    refuse("--dielectric", std::to_string(asked.dielectric), "a number above 0");
-  if (targets == "lattice") return;
-  asked.targets = TargetKind::charges;
-  for (const std::string& option : of_lattices)
-    if (app->count(option) > 0) refuse("--targets", targets, "lattice where " + option + " is given");
-}
+class InfoCommand final : public Command {
+ public:
+  explicit InfoCommand(CLI::App& app)
+      : Command(app, "info", "What a problem or result file holds, and what running it needs", "Look") {
+    heading("Input");
+    required("file", info_.file, "Problem or result file");
+    heading("Output");
+    json_flag(info_.json);
+  }
+
+ private:
+  [[nodiscard]] AnyCommand options() const override { return info_; }
+  InfoOptions info_;
+};
+
+class VerifyCommand final : public Command {
+ public:
+  explicit VerifyCommand(CLI::App& app)
+      : Command(app, "verify", "Check a result file against its problem file again, with Eigen", "Look") {
+    heading("Input");
+    required("problems", verify_.problems, "Problem file");
+    required("results", verify_.results, "Result file");
+    heading("Verification");
+    text("--verify", "all", "all or sample=N (N per set)", [this](const std::string& mode) {
+      verify_.mode = parse_verify(mode);
+      if (verify_.mode.kind == VerifyMode::Kind::none) refuse_option("--verify", mode, "all or sample=N with N > 0");
+    });
+    option("--threads", verify_.threads, "CPU threads; 0: one per core")->check(CLI::Range(0U, 4096U));
+    heading("Output");
+    json_flag(verify_.json);
+  }
+
+ private:
+  [[nodiscard]] AnyCommand options() const override { return verify_; }
+  VerifyOptions verify_;
+};
+
+class GenerateSpdCommand final : public Command {
+ public:
+  explicit GenerateSpdCommand(CLI::App& generate)
+      : Command(generate, "spd", "Symmetric positive definite systems of a chosen family", "") {
+    std::string families = "Families:";
+    std::vector<std::pair<std::string, SpdFamily>> named;
+    for (const auto& family : spd_families()) {
+      families += "\n  " + std::string(family.name) + "  " + std::string(family.description);
+      named.emplace_back(family.name, family.family);
+    }
+    footer(families);
+    heading("Problem");
+    option("--batch", spd_.batch, "Systems")->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+    option("--n", spd_.shape.n, "Rows of A")->check(CLI::Range(1, max_system_size));
+    option("--nrhs", spd_.shape.nrhs, "Right-hand sides; 0 asks for the inverse")->check(CLI::Range(0, 1 << 20));
+    choice("--type", spd_.type, {{"float32", ScalarType::float32}, {"float64", ScalarType::float64}}, "Numbers");
+    choice("--storage", is_packed_, {{"dense", false}, {"packed", true}}, "Whole matrices, or lower triangles by rows");
+    choice("--uplo", is_lower_, {{"both", false}, {"lower", true}},
+           "Triangles of dense matrices that are to be looked at");
+    second_look([this] {
+      if (is_packed_ && is_lower_)
+        refuse_option("--uplo", "lower", "nothing with --storage packed, where triangles are lower ones");
+      spd_.shape.storage = is_packed_ ? Storage::packed_lower : is_lower_ ? Storage::dense_lower : Storage::dense;
+    });
+    choice("--compute", spd_.shape.determinant_only, {{"solution", false}, {"log_determinant", true}},
+           "What is wanted: x (or the inverse), or ln det A alone");
+    second_look([this] {
+      if (!spd_.shape.determinant_only) return;
+      if (is_given("--nrhs"))
+        refuse_option("--nrhs", std::to_string(spd_.shape.nrhs), "nothing with --compute log_determinant");
+      spd_.shape.nrhs = 0;
+    });
+    choice("--family", spd_.family, named, "Kind of matrix");
+    option("--condition", spd_.condition, "Condition number, where the family lets one choose")
+        ->check(CLI::Range(1.0, 1e300));
+    option("--seed", spd_.seed, "Same seed, same numbers");
+    heading("Output");
+    option("--set", spd_.set, "Name of the set");
+    second_look([this] { check_set_name(spd_.set); });
+    required("-o,--output", spd_.output, "Problem file");
+    overwrite_flag(spd_.overwrite);
+  }
+
+ private:
+  [[nodiscard]] AnyCommand options() const override { return spd_; }
+  GenerateSpdOptions spd_;
+  bool is_packed_ = false, is_lower_ = false;  ///< what is wanted of A
+};
+
+/// What commands that make a problem file of charges have in common.
+class ChargesCommand : public Command {
+ protected:
+  using Command::Command;
+
+  void unit_of_potential(PotentialUnit& unit) {
+    text("--unit", potential_unit_name(unit), "Unit of V: volt, kT/e, kcal/mol/e, e/angstrom",
+         [&unit](const std::string& name) { unit = parse_unit(name); });
+  }
+
+  /// `of_lattices` are options of a lattice, refused where V is wanted at the charges.
+  void asked_of_charges(AskedOfCharges& asked, const std::vector<std::string>& of_lattices) {
+    choice("--targets", asked.targets, {{"lattice", TargetKind::lattice}, {"charges", TargetKind::charges}},
+           "Where V is wanted: on a lattice, or at the charges, each without its own");
+    flag("--field", asked.field, "E, too");
+    length("--softening", asked.softening);
+    length("--cutoff", asked.cutoff);
+    option("--dielectric", asked.dielectric, "Relative permittivity");
+    second_look([this, &asked, of_lattices] {
+      if (!(asked.dielectric > 0) || !std::isfinite(asked.dielectric))
+        refuse_option("--dielectric", std::to_string(asked.dielectric), "a number above 0");
+      for (const std::string& option : of_lattices)
+        if (asked.targets == TargetKind::charges && is_given(option))
+          refuse_option("--targets", "charges", "lattice where " + option + " is given");
+    });
+  }
+
+ private:
+  void length(const std::string& name, double& value) {
+    option(name, value, "Angstrom; 0: none");
+    second_look([name, &value] {
+      if (!(value >= 0) || !std::isfinite(value))
+        refuse_option(name, std::to_string(value), "0, or a length in angstrom");
+    });
+  }
+};
+
+class GenerateChargesCommand final : public ChargesCommand {
+ public:
+  explicit GenerateChargesCommand(CLI::App& generate)
+      : ChargesCommand(generate, "charges", "Random charges in a box that --shape and --spacing span", "") {
+    heading("Problem");
+    option("--batch", charges_.batch, "Problems")->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32));
+    option("--charges", charges_.charges, "Charges per problem, neutral in sum")
+        ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+    const auto& [nx, ny, nz] = charges_.shape;
+    text("--shape", std::to_string(nx) + "," + std::to_string(ny) + "," + std::to_string(nz), "Lattice points nx,ny,nz",
+         [this](const std::string& shape) { charges_.shape = parse_shape(shape); });
+    option("--spacing", charges_.spacing, "Angstrom")->check(CLI::PositiveNumber);
+    unit_of_potential(charges_.unit);
+    asked_of_charges(charges_.asked, {});
+    option("--seed", charges_.seed, "Same seed, same numbers");
+    heading("Output");
+    option("--set", charges_.set, "Name of the set");
+    second_look([this] {
+      check_set_name(charges_.set);
+      if (charges_.charges > 0 && charges_.batch > (std::int64_t{1} << 40) / charges_.charges)
+        refuse_option("--batch", std::to_string(charges_.batch), "at most 2^40 charges altogether");
+    });
+    required("-o,--output", charges_.output, "Problem file");
+    overwrite_flag(charges_.overwrite);
+  }
+
+ private:
+  [[nodiscard]] AnyCommand options() const override { return charges_; }
+  GenerateChargesOptions charges_;
+};
+
+class ImportCommand final : public ChargesCommand {
+ public:
+  explicit ImportCommand(CLI::App& app)
+      : ChargesCommand(app, "import", "Make a problem file from PQR files or an H5MD trajectory", "Make and convert") {
+    heading("Input");
+    required("files", import_.inputs, "PQR files, a problem each; or one H5MD file, a problem per frame");
+    option("--group", import_.group, "H5MD particles group; the only one by default");
+    heading("Lattice");
+    text("--shape", "", "Lattice points nx,ny,nz (default 65,65,65, or from --spacing)",
+         [this](const std::string& shape) {
+           if (shape.empty()) return;
+           const LatticeShape s = parse_shape(shape);
+           import_.shape = {s.nx, s.ny, s.nz};
+         });
+    text("--spacing", "", "Angstrom (default: from the box and --shape)", [this](const std::string& spacing) {
+      if (!spacing.empty()) import_.spacing = parse_spacing(spacing);
+    });
+    text("--origin", "", "Angstrom x,y,z (default: centred on the charges)", [this](const std::string& origin) {
+      if (!origin.empty()) import_.origin = parse_origin(origin);
+    });
+    option("--margin", import_.margin, "Angstrom around the charges")->check(CLI::NonNegativeNumber);
+    choice("--lattice", import_.placement, {{"common", LatticePlacement::common}, {"each", LatticePlacement::each}},
+           "One lattice around all problems, or one around each");
+    heading("Output");
+    unit_of_potential(import_.unit);
+    option("--temperature", import_.temperature, "Kelvin, for kT/e")->check(CLI::PositiveNumber);
+    asked_of_charges(import_.asked, {"--shape", "--spacing", "--origin", "--margin", "--lattice"});
+    option("--set", import_.set, "Name of the set");
+    second_look([this] { check_set_name(import_.set); });
+    required("-o,--output", import_.output, "Problem file");
+    overwrite_flag(import_.overwrite);
+  }
+
+ private:
+  [[nodiscard]] AnyCommand options() const override { return import_; }
+  ImportOptions import_;
+};
+
+class ExportCommand final : public Command {
+ public:
+  explicit ExportCommand(CLI::App& app)
+      : Command(app, "export", "Write one map of a result file as OpenDX, cube or a picture", "Make and convert") {
+    heading("Input");
+    required("results", export_.results, "Result file");
+    option("--set", export_.set, "Potential set; the only one by default");
+    option("--index", export_.index, "Problem within the set");
+    option("--problems", export_.problems, "Problem file, whose charges become a cube file's atoms");
+    heading("Picture");
+    choice("--axis", export_.axis, {{"x", 0}, {"y", 1}, {"z", 2}}, "Picture: the axis that the slice is across");
+    without_default("--slice", export_.slice, "Picture: index along the axis (default: the middle)");
+    heading("Output");
+    required("-o,--output", export_.output, "File ending in .dx, .cube or .png");
+    overwrite_flag(export_.overwrite);
+  }
+
+ private:
+  [[nodiscard]] AnyCommand options() const override { return export_; }
+  ExportOptions export_;
+};
 
 }  // namespace
 
@@ -150,187 +386,23 @@ Invocation parse_options(int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("smallbatch ") + version_text + " (" + commit_text + ")");
 
-  Invocation call;
-  RawText raw;
   bool quiet = false, verbose = false;
   app.add_flag("-q,--quiet", quiet, "Errors alone on stderr");
   app.add_flag("-v,--verbose", verbose, "More on stderr");
   app.fallthrough();
 
-  auto overwrite_flag = [](CLI::App* sub, bool& flag) {
-    sub->add_flag("--overwrite", flag, "Replace the output where it exists")->group("Output");
-  };
-  auto json_flag = [](CLI::App* sub, bool& flag) {
-    sub->add_flag("--json", flag, "The summary on stdout as JSON")->group("Output");
-  };
+  // In the order of the help.
+  RunCommand run(app);
+  InfoCommand info(app);
+  VerifyCommand verify(app);
+  CLI::App* generate = app.add_subcommand("generate", "Make a problem file")->group("Make and convert");
+  generate->require_subcommand(1);
+  GenerateSpdCommand generate_spd(*generate);
+  GenerateChargesCommand generate_charges(*generate);
+  ImportCommand importing(app);
+  ExportCommand exporting(app);
 
-  RunOptions run;
-  CLI::App* run_app = app.add_subcommand("run", "Solve and evaluate every problem set of a file")->group("Work");
-  run_app->add_option("problems", run.problems, "Problem file (HDF5)")->required()->group("Input");
-  run_app->add_option("--device", raw.device, "auto, cpu, cuda[:K] or reference (Eigen)")
-      ->capture_default_str()
-      ->group("Computing");
-  run_app->add_option("--threads", run.threads, "CPU threads; 0: one per core")
-      ->check(CLI::Range(0U, 4096U))
-      ->capture_default_str()
-      ->group("Computing");
-  add_choice(run_app, "--instruction-set", raw.instruction_set, {"best", "baseline", "avx2", "avx512"},
-             "What the CPU computes with", "Computing")
-      ->envname("SMALLBATCH_INSTRUCTION_SET");
-  add_choice(run_app, "--method", raw.method, {"auto", "gauss_jordan", "ldlt", "mixed"}, "How systems are solved",
-             "Computing");
-  run_app
-      ->add_option("--pivot-floor", run.spd.pivot_floor,
-                   "Raise pivots below this fraction of their diagonal element to it or more; 0: never")
-      ->capture_default_str()
-      ->group("Computing");
-  add_choice(run_app, "--precision", raw.precision, {"single", "double"}, "Arithmetic of potentials, and type of V",
-             "Computing");
-  add_choice(run_app, "--singular", raw.singular, {"inf", "skip"},
-             "V at a lattice point that holds a charge: an infinity, or without that charge", "Computing");
-  run_app->add_option("--block-mib", run.block_mib, "Size of the pieces that flow; three are in memory")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}))
-      ->capture_default_str()
-      ->group("Computing");
-  run_app->add_option("--verify", raw.verify, "all, sample=N (N per set) or none")
-      ->capture_default_str()
-      ->group("Verification");
-  run_app->add_option("-o,--output", run.results, "Result file")->required()->group("Output");
-  overwrite_flag(run_app, run.overwrite);
-  json_flag(run_app, run.json);
-
-  InfoOptions info;
-  CLI::App* info_app =
-      app.add_subcommand("info", "What a problem or result file holds, and what running it needs")->group("Look");
-  info_app->add_option("file", info.file, "Problem or result file")->required()->group("Input");
-  json_flag(info_app, info.json);
-
-  VerifyOptions verify;
-  CLI::App* verify_app =
-      app.add_subcommand("verify", "Check a result file against its problem file again, with Eigen")->group("Look");
-  verify_app->add_option("problems", verify.problems, "Problem file")->required()->group("Input");
-  verify_app->add_option("results", verify.results, "Result file")->required()->group("Input");
-  verify_app->add_option("--verify", raw.verify, "all or sample=N (N per set)")
-      ->capture_default_str()
-      ->group("Verification");
-  verify_app->add_option("--threads", verify.threads, "CPU threads; 0: one per core")
-      ->check(CLI::Range(0U, 4096U))
-      ->capture_default_str()
-      ->group("Verification");
-  json_flag(verify_app, verify.json);
-
-  CLI::App* generate_app = app.add_subcommand("generate", "Make a problem file")->group("Make and convert");
-  generate_app->require_subcommand(1);
-  GenerateSpdOptions spd;
-  CLI::App* spd_app = generate_app->add_subcommand("spd", "Symmetric positive definite systems of a chosen family");
-  std::string families = "Families:";
-  std::vector<std::string> family_names;
-  for (const auto& family : spd_families()) {
-    families += "\n  " + std::string(family.name) + "  " + std::string(family.description);
-    family_names.emplace_back(family.name);
-  }
-  spd_app->footer(families);
-  spd_app->add_option("--batch", spd.batch, "Systems")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
-      ->capture_default_str()
-      ->group("Problem");
-  spd_app->add_option("--n", spd.shape.n, "Rows of A")
-      ->check(CLI::Range(1, max_system_size))
-      ->capture_default_str()
-      ->group("Problem");
-  spd_app->add_option("--nrhs", spd.shape.nrhs, "Right-hand sides; 0 asks for the inverse")
-      ->check(CLI::Range(0, 1 << 20))
-      ->capture_default_str()
-      ->group("Problem");
-  add_choice(spd_app, "--type", raw.type, {"float32", "float64"}, "Numbers", "Problem");
-  add_choice(spd_app, "--storage", raw.storage, {"dense", "packed"}, "Whole matrices, or lower triangles by rows",
-             "Problem");
-  add_choice(spd_app, "--uplo", raw.uplo, {"both", "lower"}, "Triangles of dense matrices that are to be looked at",
-             "Problem");
-  add_choice(spd_app, "--compute", raw.compute, {"solution", "log_determinant"},
-             "What is wanted: x (or the inverse), or ln det A alone", "Problem");
-  add_choice(spd_app, "--family", raw.family, family_names, "Kind of matrix", "Problem");
-  spd_app->add_option("--condition", spd.condition, "Condition number, where the family lets one choose")
-      ->check(CLI::Range(1.0, 1e300))
-      ->capture_default_str()
-      ->group("Problem");
-  spd_app->add_option("--seed", spd.seed, "Same seed, same numbers")->capture_default_str()->group("Problem");
-  spd_app->add_option("--set", spd.set, "Name of the set")->capture_default_str()->group("Output");
-  spd_app->add_option("-o,--output", spd.output, "Problem file")->required()->group("Output");
-  overwrite_flag(spd_app, spd.overwrite);
-
-  GenerateChargesOptions charges;
-  CLI::App* charges_app =
-      generate_app->add_subcommand("charges", "Random charges in a box that --shape and --spacing span");
-  raw.shape = "64,64,64";
-  charges_app->add_option("--batch", charges.batch, "Problems")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32))
-      ->capture_default_str()
-      ->group("Problem");
-  charges_app->add_option("--charges", charges.charges, "Charges per problem, neutral in sum")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
-      ->capture_default_str()
-      ->group("Problem");
-  charges_app->add_option("--shape", raw.shape, "Lattice points nx,ny,nz")->capture_default_str()->group("Problem");
-  charges_app->add_option("--spacing", charges.spacing, "Angstrom")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->group("Problem");
-  charges_app->add_option("--unit", raw.unit, "Unit of V: volt, kT/e, kcal/mol/e, e/angstrom")
-      ->capture_default_str()
-      ->group("Problem");
-  add_asked(charges_app, charges.asked, raw.targets, "Problem");
-  charges_app->add_option("--seed", charges.seed, "Same seed, same numbers")->capture_default_str()->group("Problem");
-  charges_app->add_option("--set", charges.set, "Name of the set")->capture_default_str()->group("Output");
-  charges_app->add_option("-o,--output", charges.output, "Problem file")->required()->group("Output");
-  overwrite_flag(charges_app, charges.overwrite);
-
-  ImportOptions importing;
-  std::string import_shape;
-  CLI::App* import_app = app.add_subcommand("import", "Make a problem file from PQR files or an H5MD trajectory")
-                             ->group("Make and convert");
-  import_app->add_option("files", importing.inputs, "PQR files, a problem each; or one H5MD file, a problem per frame")
-      ->required()
-      ->group("Input");
-  import_app->add_option("--group", importing.group, "H5MD particles group; the only one by default")->group("Input");
-  import_app->add_option("--shape", import_shape, "Lattice points nx,ny,nz (default 65,65,65, or from --spacing)")
-      ->group("Lattice");
-  import_app->add_option("--spacing", raw.spacing, "Angstrom (default: from the box and --shape)")->group("Lattice");
-  import_app->add_option("--origin", raw.origin, "Angstrom x,y,z (default: centred on the charges)")->group("Lattice");
-  import_app->add_option("--margin", importing.margin, "Angstrom around the charges")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str()
-      ->group("Lattice");
-  add_choice(import_app, "--lattice", raw.placement, {"common", "each"},
-             "One lattice around all problems, or one around each", "Lattice");
-  import_app->add_option("--unit", raw.unit, "Unit of V: volt, kT/e, kcal/mol/e, e/angstrom")
-      ->capture_default_str()
-      ->group("Output");
-  import_app->add_option("--temperature", importing.temperature, "Kelvin, for kT/e")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->group("Output");
-  add_asked(import_app, importing.asked, raw.targets, "Output");
-  import_app->add_option("--set", importing.set, "Name of the set")->capture_default_str()->group("Output");
-  import_app->add_option("-o,--output", importing.output, "Problem file")->required()->group("Output");
-  overwrite_flag(import_app, importing.overwrite);
-
-  ExportOptions exporting;
-  CLI::App* export_app = app.add_subcommand("export", "Write one map of a result file as OpenDX, cube or a picture")
-                             ->group("Make and convert");
-  export_app->add_option("results", exporting.results, "Result file")->required()->group("Input");
-  export_app->add_option("--set", exporting.set, "Potential set; the only one by default")->group("Input");
-  export_app->add_option("--index", exporting.index, "Problem within the set")->capture_default_str()->group("Input");
-  export_app->add_option("--problems", exporting.problems, "Problem file, whose charges become a cube file's atoms")
-      ->group("Input");
-  add_choice(export_app, "--axis", raw.axis, {"x", "y", "z"}, "Picture: the axis that the slice is across", "Picture");
-  export_app->add_option("--slice", exporting.slice, "Picture: index along the axis (default: the middle)")
-      ->group("Picture");
-  export_app->add_option("-o,--output", exporting.output, "File ending in .dx, .cube or .png")
-      ->required()
-      ->group("Output");
-  overwrite_flag(export_app, exporting.overwrite);
-
+  Invocation call;
   for (int i = 0; i < argc; ++i) call.command_line += (i == 0 ? "" : " ") + std::string(argv[i]);
   try {
     app.parse(argc, argv);
@@ -346,65 +418,9 @@ Invocation parse_options(int argc, const char* const* argv) {
   }
 
   call.verbosity = quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal;
-  if (run_app->parsed()) {
-    run.device = parse_device(raw.device);
-    run.verify = parse_verify(raw.verify);
-    run.spd.method = *parse_spd_method(raw.method);
-    run.instruction_set = *parse_instruction_set(raw.instruction_set);
-    if (!(run.spd.pivot_floor >= 0 && run.spd.pivot_floor < 1))
-      refuse("--pivot-floor", std::to_string(run.spd.pivot_floor), "0, or a fraction below 1");
-    run.singular = raw.singular == "inf" ? Singular::infinite : Singular::skip;
-    run.precision = raw.precision == "single" ? ScalarType::float32 : ScalarType::float64;
-    call.command = run;
-  } else if (info_app->parsed()) {
-    call.command = info;
-  } else if (verify_app->parsed()) {
-    verify.mode = parse_verify(raw.verify);
-    if (verify.mode.kind == VerifyMode::Kind::none) refuse("--verify", raw.verify, "all or sample=N with N > 0");
-    call.command = verify;
-  } else if (spd_app->parsed()) {
-    spd.type = raw.type == "float32" ? ScalarType::float32 : ScalarType::float64;
-    spd.shape.storage = raw.storage == "packed" ? Storage::packed_lower
-                        : raw.uplo == "lower"   ? Storage::dense_lower
-                                                : Storage::dense;
-    if (raw.storage == "packed" && raw.uplo == "lower")
-      refuse("--uplo", raw.uplo, "nothing with --storage packed, where triangles are lower ones");
-    spd.shape.determinant_only = raw.compute == "log_determinant";
-    if (spd.shape.determinant_only && spd_app->count("--nrhs") > 0)
-      refuse("--nrhs", std::to_string(spd.shape.nrhs), "nothing with --compute log_determinant");
-    if (spd.shape.determinant_only) spd.shape.nrhs = 0;
-    spd.family = *parse_spd_family(raw.family);
-    check_set_name(spd.set);
-    call.command = spd;
-  } else if (charges_app->parsed()) {
-    charges.shape = shape_from(raw.shape);
-    check_set_name(charges.set);
-    if (charges.charges > 0 && charges.batch > (std::int64_t{1} << 40) / charges.charges)
-      refuse("--batch", std::to_string(charges.batch), "at most 2^40 charges altogether");
-    charges.unit = parse_unit(raw.unit);
-    finish_asked(charges_app, charges.asked, raw.targets, {});
-    call.command = charges;
-  } else if (import_app->parsed()) {
-    if (!import_shape.empty()) {
-      const LatticeShape s = shape_from(import_shape);
-      importing.shape = {s.nx, s.ny, s.nz};
-    }
-    if (!raw.spacing.empty()) {
-      importing.spacing = parse_number<double>(raw.spacing);
-      if (!importing.spacing || !(*importing.spacing > 0))
-        refuse("--spacing", raw.spacing, "a length above 0 in angstrom");
-    }
-    if (!raw.origin.empty()) importing.origin = parse_three<double>("--origin", raw.origin, false);
-    importing.placement = raw.placement == "common" ? LatticePlacement::common : LatticePlacement::each;
-    importing.unit = parse_unit(raw.unit);
-    check_set_name(importing.set);
-    finish_asked(import_app, importing.asked, raw.targets,
-                 {"--shape", "--spacing", "--origin", "--margin", "--lattice"});
-    call.command = importing;
-  } else {
-    exporting.axis = raw.axis == "x" ? 0 : raw.axis == "y" ? 1 : 2;
-    call.command = exporting;
-  }
+  for (Command* command :
+       std::initializer_list<Command*>{&run, &info, &verify, &generate_spd, &generate_charges, &importing, &exporting})
+    if (command->is_called()) call.command = command->finish();
   return call;
 }
 

@@ -1,0 +1,102 @@
+#include "app/option_texts.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <type_traits>
+
+#include "core/error.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+/// The whole of `text` as a number of type T, or nothing.
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if constexpr (std::is_floating_point_v<T>)
+    if (!std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+/// "65,33,17", or "65" for all three axes, where `one_for_all`.
+template <class T>
+std::array<T, 3> parse_three(const std::string& option, const std::string& text, bool one_for_all) {
+  std::array<T, 3> values{};
+  std::size_t found = 0;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto value = parse_number<T>(word);
+    if (!value || found == 3) refuse_option(option, text, "three numbers, as in 1,2,3");
+    values[found++] = *value;
+  }
+  if (one_for_all && found == 1) return {values[0], values[0], values[0]};
+  if (found != 3 || text.back() == ',') refuse_option(option, text, "three numbers, as in 1,2,3");
+  return values;
+}
+
+}  // namespace
+
+void refuse_option(const std::string& option, const std::string& found, const std::string& expected) {
+  throw Error(ErrorKind::usage, option + " cannot be '" + found + "'", "expected " + expected,
+              "See smallbatch --help.");
+}
+
+DeviceRequest parse_device(const std::string& text) {
+  using Kind = DeviceRequest::Kind;
+  if (text == "auto") return {Kind::automatic, 0};
+  if (text == "cpu") return {Kind::cpu, 0};
+  if (text == "reference") return {Kind::reference, 0};
+  if (text == "cuda") return {Kind::cuda, 0};
+  if (text.starts_with("cuda:")) {
+    const auto index = parse_number<int>(std::string_view(text).substr(5));
+    if (index && *index >= 0) return {Kind::cuda, *index};
+  }
+  refuse_option("--device", text, "auto, cpu, cuda, cuda:K or reference");
+}
+
+VerifyMode parse_verify(const std::string& text) {
+  using Kind = VerifyMode::Kind;
+  if (text == "all") return {Kind::all, 0};
+  if (text == "none") return {Kind::none, 0};
+  if (text.starts_with("sample=")) {
+    const auto count = parse_number<std::int64_t>(std::string_view(text).substr(7));
+    if (count && *count > 0) return {Kind::sample, *count};
+  }
+  refuse_option("--verify", text, "all, none or sample=N with N > 0");
+}
+
+PotentialUnit parse_unit(const std::string& text) {
+  if (const auto unit = parse_potential_unit(text)) return *unit;
+  refuse_option("--unit", text, "volt, kT/e, kcal/mol/e or e/angstrom");
+}
+
+LatticeShape parse_shape(const std::string& text) {
+  const auto shape = parse_three<std::int64_t>("--shape", text, true);
+  constexpr std::int64_t most = 1 << 20;  // of an axis: a lattice of 2^60 points is enough, and no product overflows
+  for (const std::int64_t points : shape)
+    if (points < 1 || points > most)
+      refuse_option("--shape", text, "three numbers of points, each from 1 to " + std::to_string(most));
+  return {shape[0], shape[1], shape[2]};
+}
+
+double parse_spacing(const std::string& text) {
+  const auto spacing = parse_number<double>(text);
+  if (!spacing || !(*spacing > 0)) refuse_option("--spacing", text, "a length above 0 in angstrom");
+  return *spacing;
+}
+
+std::array<double, 3> parse_origin(const std::string& text) { return parse_three<double>("--origin", text, false); }
+
+void check_set_name(const std::string& name) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
+    refuse_option("--set", name, "a name without '/'");
+}
+
+}  // namespace smallbatch

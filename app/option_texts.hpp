@@ -1,0 +1,28 @@
+// What the texts of options mean that CLI11 cannot judge. All of these throw Error(usage), with a sentence that says
+// what was expected.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "app/options.hpp"
+
+namespace smallbatch {
+
+[[noreturn]] void refuse_option(const std::string& option, const std::string& found, const std::string& expected);
+
+DeviceRequest parse_device(const std::string& text);
+VerifyMode parse_verify(const std::string& text);
+PotentialUnit parse_unit(const std::string& text);
+
+/// "65,33,17", or "65" for all three axes.
+LatticeShape parse_shape(const std::string& text);
+/// Above 0.
+double parse_spacing(const std::string& text);
+/// "0,-1.5,2".
+std::array<double, 3> parse_origin(const std::string& text);
+
+/// A name that can be a group of an HDF5 file.
+void check_set_name(const std::string& name);
+
+}  // namespace smallbatch
