@@ -69,7 +69,7 @@ double StatisticsReferee::judge(const PotentialStatistics& statistics, std::int6
   if (found.magnitude > largest && std::isnan(mean))
     return std::max(error_over_bound(lowest, found.lowest, 0), error_over_bound(highest, found.highest, 0));
   return std::max({error_over_bound(lowest, found.lowest, 0), error_over_bound(highest, found.highest, 0),
-                   error_over_bound(mean, expected, static_cast<double>(0x1p-52L * found.magnitude))});
+                   error_over_bound(mean, expected, static_cast<double>(mean_bound * found.magnitude))});
 }
 
 template void StatisticsReferee::add(const PotentialBlock<float>&);

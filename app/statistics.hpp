@@ -29,6 +29,9 @@ class StatisticsOfSet {
   std::vector<Total> total_;
 };
 
+/// Of V_mean, of the sum of all |V|.
+inline constexpr double mean_bound = 0x1p-52;
+
 /// Finds them again from all values of V.
 class StatisticsReferee {
  public:
@@ -36,7 +39,7 @@ class StatisticsReferee {
   template <class T>
   void add(const PotentialBlock<T>& block);
   /// Error over bound of a problem, once all its values were added: V_min and V_max are values themselves,
-  ///     |V_mean - mean| <= 2^-52 sum |V|.
+  ///     |V_mean - mean| <= mean_bound sum |V|.
   [[nodiscard]] double judge(const PotentialStatistics& statistics, std::int64_t problem) const;
 
  private:

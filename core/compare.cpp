@@ -1,6 +1,8 @@
 #include "core/compare.hpp"
 
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 namespace smallbatch {
@@ -13,6 +15,14 @@ double error_over_bound(double got, double expected, double bound) {
   if (!std::isfinite(got) || !std::isfinite(expected)) return infinity;
   if (!(bound > 0) || !std::isfinite(bound)) return infinity;
   return std::abs(got - expected) / bound;
+}
+
+std::string bound_text(double bound) {
+  int exponent = 0;
+  if (std::frexp(bound, &exponent) == 0.5 && exponent < 0) return "2^" + std::to_string(exponent - 1);
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.10g", bound);
+  return text.data();
 }
 
 void Comparison::add(double error_over_its_bound, std::int64_t index) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace smallbatch {
 
@@ -14,6 +15,10 @@ namespace smallbatch {
 /// |got - expected| over `bound`: 0 where the two are equal, infinity where either is a NaN, where just one is
 /// infinite, or where they differ and the bound is not a positive number.
 [[nodiscard]] double error_over_bound(double got, double expected, double bound);
+
+/// A number of a rule as sentences have it, so that they are made from what is compared: "30", "1.01", and for small
+/// powers of two "2^-22".
+[[nodiscard]] std::string bound_text(double bound);
 
 /// What comparing many values found.
 struct Comparison {

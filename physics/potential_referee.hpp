@@ -5,11 +5,22 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "core/potentials.hpp"
 #include "physics/potential.hpp"
 
 namespace smallbatch {
+
+/// The numbers of the bounds in physics/potential.hpp: of V the parts that do not and that do grow with L/rho_i, and by
+/// how much E's are larger; by how much both are with a cut-off, and up to which of its multiples charges count.
+struct PotentialBounds {
+  double of_terms, of_distances;
+};
+inline constexpr PotentialBounds potential_bounds_float{0x1p-22, 0x1p-23}, potential_bounds_double{0x1p-51, 0x1p-52};
+inline constexpr double field_bound_factor = 4, cutoff_bound_factor = 2, bound_reach_in_cutoffs = 1.01;
+/// Of an interaction energy, of the sum of its terms' magnitudes.
+inline constexpr double energy_bound = 0x1p-44;
 
 /// The referee's answer at one target, with the bounds that a backend must keep there (Potential).
 struct ReferencePotential {
@@ -36,7 +47,7 @@ ReferenceStatus reference_potential(const ChargeBatch& charges, const TargetBatc
                                     unsigned threads = 1, bool with_field = true);
 
 /// The referee's interaction energy of groups 1 and 2 of one problem, and the bound that a backend must keep:
-/// f sum |q_i q_j|/rho_ij 2^-44.
+/// f sum |q_i q_j|/rho_ij energy_bound.
 struct ReferenceEnergy {
   double energy = 0, bound = 0;
 };
@@ -65,5 +76,9 @@ bool is_status(std::int32_t info, const ReferenceStatus& expected, Beyond beyond
 /// Error over bound of a problem's interaction energy.
 template <class T>
 double energy_error_over_bound(const PotentialBlock<T>& block, const PotentialOptions& options, std::int64_t problem);
+
+/// When V, and E and U where they are wanted, are right: that rule as a sentence, with its numbers.
+std::string potential_criterion(const PotentialOptions& options, ScalarType precision, bool with_field,
+                                bool with_energy);
 
 }  // namespace smallbatch

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/systems.hpp"
 
@@ -83,5 +84,8 @@ bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, Scala
 /// Numbers that the block does not have (results of old formats) are not judged.
 template <class T>
 double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::int64_t system);
+
+/// That rule as a sentence, with its numbers.
+std::string spd_criterion(const SpdShape& shape, ScalarType type);
 
 }  // namespace smallbatch

@@ -140,7 +140,8 @@ class Referee {
     const Place place = place_of(target);
     const Eigen::Index own = kind_ == TargetKind::charges ? own_[target] : -1;
     const bool single = precision_ == ScalarType::float32, truncated = options_.cutoff > 0;
-    const double relative = single ? 0x1p-22 : 0x1p-51, shift = extent_ * (single ? 0x1p-23 : 0x1p-52);
+    const PotentialBounds& bounds = single ? potential_bounds_float : potential_bounds_double;
+    const double relative = bounds.of_terms, shift = extent_ * bounds.of_distances;
     const double softening2 = options_.softening * options_.softening;
     const double per_cutoff2 = truncated ? 1 / std::pow(std::max(options_.cutoff, 0x1p-500), 2) : 0;
 
@@ -172,7 +173,9 @@ class Referee {
         }
         const Chunk reciprocal = (distance2 + softening2).sqrt().inverse();
         Chunk share = reciprocal;  // of the bounds, for a charge of 1
-        if (truncated) share *= (distance2.sqrt() < 1.01 * options_.cutoff).select(Chunk::Constant(2), 0);
+        if (truncated)
+          share *= (distance2.sqrt() < bound_reach_in_cutoffs * options_.cutoff)
+                       .select(Chunk::Constant(cutoff_bound_factor), 0);
         bound += (counted(charge, 0x1p-70) * share * (relative + shift * reciprocal)).sum();
         Chunk along = charge * reciprocal;  // then of the field, by displacement over rho
         if (!truncated) {
@@ -184,7 +187,7 @@ class Referee {
           along = charge * (w * (w * reciprocal.square() + 4 * per_cutoff2));
         }
         if (!wants_field) continue;
-        share *= 4 * reciprocal;
+        share *= field_bound_factor * reciprocal;
         if (truncated) share *= (1 / (4 * options_.cutoff * reciprocal)).max(1);
         field_bound += (counted(charge, 0x1p-30) * share * (relative + shift * reciprocal)).sum();
         for (int axis = 0; axis < 3; ++axis) field_terms[axis] += along * (displacement(axis) * reciprocal);
@@ -469,8 +472,8 @@ ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t proble
       const double rho = std::sqrt(r * r + softening2);
       const double w = cutoff > 0 ? std::max(0.0, 1 - (r / cutoff) * (r / cutoff)) : 1;
       energy.add(product / rho * (w * w));
-      if (cutoff > 0 && r >= 1.01 * cutoff) continue;
-      bound.add(std::abs(product) / rho * 0x1p-44);
+      if (cutoff > 0 && r >= bound_reach_in_cutoffs * cutoff) continue;
+      bound.add(std::abs(product) / rho * energy_bound);
       ++pairs;
     }
   }

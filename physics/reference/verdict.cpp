@@ -86,6 +86,24 @@ double energy_error_over_bound(const PotentialBlock<T>& block, const PotentialOp
   return judge(energy, reference.energy, reference.bound, true);
 }
 
+std::string potential_criterion(const PotentialOptions& options, ScalarType precision, bool with_field,
+                                bool with_energy) {
+  const auto [of_terms, of_distances] =
+      precision == ScalarType::float32 ? potential_bounds_float : potential_bounds_double;
+  const std::string r = options.softening > 0 ? "rho_i" : "r_i";
+  const std::string f = (options.cutoff > 0 ? bound_text(cutoff_bound_factor) + " f" : "f") + " sum_i |q_i|/" + r;
+  const auto relative = [&, on = of_terms, along = of_distances](double factor) {
+    return " (" + bound_text(factor * on) + " + " + bound_text(factor * along) + " L/" + r + ")";
+  };
+  std::string text = "|V - V*| <= " + f + relative(1);
+  if (with_field) text += ", |E_k - E_k*| <= " + f + "^2" + relative(field_bound_factor);
+  if (with_energy) text += ", |U - U*| <= f sum |q_i q_j|/r_ij " + bound_text(energy_bound);
+  text += " against direct summation with Eigen in double precision";
+  if (options.softening > 0) text += ", rho^2 = r^2 + softening^2";
+  if (options.cutoff > 0) text += ", sums over the charges within " + bound_text(bound_reach_in_cutoffs) + " cut-offs";
+  return text;
+}
+
 template double potential_error_over_bound(const PotentialBlock<float>&, std::int64_t, bool, const ReferencePotential&,
                                            Beyond&);
 template Beyond stored_beyond_range(const PotentialBlock<float>&, std::int64_t, std::int64_t, std::int64_t);

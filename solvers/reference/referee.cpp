@@ -14,6 +14,8 @@ namespace {
 using reference::nan_value;
 using reference::RefereeSystem;
 
+constexpr double unit_roundoff(ScalarType type) { return type == ScalarType::float32 ? 0x1p-24 : 0x1p-53; }
+
 /// What becomes of a solution that leaves the range of T; as the backend has it where it is about as much as the limit,
 /// or where the backend's solution is not so certain.
 template <class T, int N>
@@ -135,8 +137,7 @@ bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, Scala
   const bool out_of_range = backend_info == info_result_not_finite || backend_info == info_result_underflowed;
   const bool about_a_pivot =
       (backend_info >= 0 && backend_info <= n && judgement.info >= 0) || (out_of_range && judgement.info > 0);
-  const double u = type == ScalarType::float32 ? 0x1p-24 : 0x1p-53;
-  return about_a_pivot && std::abs(judgement.disputed_rcond) < n * u;
+  return about_a_pivot && std::abs(judgement.disputed_rcond) < n * unit_roundoff(type);
 }
 
 template <class T>
@@ -160,5 +161,18 @@ double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::i
 
 template double spd_error_over_bound(const SpdBlock<float>&, double, std::int64_t);
 template double spd_error_over_bound(const SpdBlock<double>&, double, std::int64_t);
+
+std::string spd_criterion(const SpdShape& shape, ScalarType type) {
+  const std::string limit = bound_text(spd_ratio_limit);
+  std::string text = "same status as Eigen LLT in higher precision; ";
+  if (shape.wants_inverse())
+    text += "||I - A X||_1 / (n ||A||_1 ||X||_1 u) <= " + limit + "; ||X - X*|| rcond / (||X*|| u) <= " + limit + "; ";
+  else if (!shape.determinant_only)
+    text += "||b - A x||_1 / (||A||_1 ||x||_1 u) <= " + limit + "; ||x - x*||_inf rcond / (||x*||_inf u) <= " + limit +
+            "; ";
+  return text + "rcond within (" + limit + " + (" + limit +
+         " + n) rcond) u, and the smallest pivot and ln det A within what errors of " + limit +
+         " u sqrt(a_ii a_jj) in the elements of A can do; u = " + bound_text(unit_roundoff(type));
+}
 
 }  // namespace smallbatch

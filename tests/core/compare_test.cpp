@@ -106,6 +106,15 @@ TEST_F(CompareWrongAnswers, TwoSwappedEntries) {
 
 TEST_F(CompareWrongAnswers, AllZero) { EXPECT_EQ(compare(std::vector<double>(4, 0.0)).disagreeing, 4); }
 
+TEST(BoundText, IsTheNumberAsOneWritesIt) {
+  EXPECT_EQ(bound_text(30), "30");
+  EXPECT_EQ(bound_text(1.01), "1.01");
+  EXPECT_EQ(bound_text(0.5), "0.5");
+  EXPECT_EQ(bound_text(0x1p-22), "2^-22");
+  EXPECT_EQ(bound_text(0x1p-53), "2^-53");
+  EXPECT_EQ(bound_text(0x3p-24), "1.788139343e-07");
+}
+
 TEST(Comparison, MergeKeepsTheWorst) {
   Comparison a, b;
   a.add(0.5, 7);
