@@ -23,7 +23,7 @@ DOORS = {
     r"hdf5\.h": r"io/.*\.cpp|io/hdf5_\w+\.hpp|tests/io/.*",
     r"CLI/.*": r"app/options\.cpp",
     r"Eigen/.*": r"(solvers|physics)/reference/.*|bench/eigen_\w+\.cpp|tests/.*",
-    r"cuda_runtime(_api)?\.h": r"core/device_cuda\.[hc]pp|(solvers|physics)/(cuda/.*|\w+\.cuh)|.*_cuda_test\.cpp|(tests/)?bench/.*",
+    r"cuda_runtime(_api)?\.h": r"core/device_cuda\.[hc]pp|(solvers|physics)/(cuda/.*|\w+\.cuh)|tests/\w+/cuda/.*|(tests/)?bench/.*",
     r"png\.h": r"io/.*\.cpp|tests/io/.*",
     r"zlib\.h": r"io/chunk_filters\.cpp|tests/.*",
     r"spdlog/.*": r"(tests/)?app/.*",
@@ -114,9 +114,33 @@ def test_a_type_of_the_product_has_one_definition():
     assert not {name: files for name, files in places.items() if len(files) > 1}
 
 
+# Tests in C++ of no one file, and what they are of instead.
+THEMES = {
+    "tests/io/changed_input_test.cpp": "both readers, of files that change under them",
+    "tests/io/chunked_input_test.cpp": "hdf5_input, hdf5_chunks and chunk_filters together",
+    "tests/io/file_safety_test.cpp": "output_file and all that write through it",
+    "tests/io/potential_refusal_test.cpp": "what both readers refuse of potential sets",
+    "tests/io/potential_set_test.cpp": "potential sets through all readers and writers",
+    "tests/io/problem_file_test.cpp": "problem_writer and problem_reader, one against the other",
+    "tests/io/refusal_test.cpp": "what both readers refuse of everything else",
+    "tests/io/result_file_test.cpp": "result_writer and result_reader, one against the other",
+    "tests/physics/scafacos_test.cpp": "every backend, against another project's systems",
+    "tests/solvers/cuda/launch_test.cpp": "the launches of solvers/spd_solver.cuh",
+}
+
+
 def test_tests_mirror_the_rooms():
-    for room in ["core", "solvers", "physics", "io", "app"]:
-        assert list((ROOT / "tests" / room).glob("*_test.*")), f"tests/{room} is empty"
+    """tests/<room>/[<wing>/]<file>_test.cpp or <file>_<theme>_test.cpp is of <room>/[<wing>/]<file>.*"""
+    mirrored, others = 0, set()
+    for path in sorted((ROOT / "tests").rglob("*_test.cpp")):
+        name, place = path.stem.removesuffix("_test"), path.parent.relative_to(ROOT / "tests")
+        files = {source.stem for source in (ROOT / place).iterdir() if source.is_file()}
+        if any(name == file or name.startswith(file + "_") for file in files):
+            mirrored += 1
+        else:
+            others.add(path.relative_to(ROOT).as_posix())
+    assert mirrored > 30
+    assert others == set(THEMES)
 
 
 def test_code_is_formatted():
