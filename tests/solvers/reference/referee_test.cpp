@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "solvers/spd_families.hpp"
@@ -81,6 +82,26 @@ TYPED_TEST(SpdReferee, RatiosFollowTheirFormulas) {
   this->x_[10] = static_cast<T>(0.5 + d / 2);
   EXPECT_NEAR(this->judge().residual_ratio, 64 / (4 * (1 + d)), 1e-9);
   EXPECT_NEAR(this->judge().forward_ratio, 64, 1e-9);
+}
+
+TYPED_TEST(SpdReferee, ItsSentenceSaysWhereItsVerdictTurns) {
+  using T = TypeParam;
+  SpdBlock<T> block;  // as above: the forward ratio is 64, and the largest
+  block.resize({4, 1, Storage::dense}, 1);
+  block.a = {2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2};
+  block.b = {2, 2, 2, 2};
+  block.x = {1, 1, 1, static_cast<T>(1 + 64 * this->u)};
+  block.info = {0};
+  block.backward_error = {static_cast<T>(
+      judge_spd_solution(block.shape, block.a.data(), block.b.data(), block.x.data(), 0).backward_error)};
+  block.rcond = {1};
+  block.smallest_pivot = {2};
+  block.log_determinant = {4 * std::log(2.0)};
+  const std::string sentence = spd_criterion(block.shape, scalar_type_of<T>);
+  const double limit = std::stod(sentence.substr(sentence.rfind("<= ") + 3));
+  EXPECT_NEAR(spd_error_over_bound(block, 0, 0) * limit, 64, 1e-9);
+  const int exponent = std::stoi(sentence.substr(sentence.rfind("u = 2^") + 6));
+  EXPECT_EQ(std::ldexp(1, exponent), this->u);
 }
 
 TYPED_TEST(SpdReferee, RefusesWrongAnswers) {
