@@ -101,6 +101,15 @@ def test_no_backend_is_chosen_by_the_preprocessor():
             assert not re.search(r"CUDA|NVCC|AVX|BACKEND", line), f"{name}: {line.strip()}"
 
 
+def test_there_is_one_namespace():
+    """smallbatch, of all rooms; smallbatch::testing, of tests; and those without a name, of one translation unit."""
+    for name, text in FILES:
+        allowed = {"smallbatch", ""} | ({"smallbatch::testing"} if name.startswith("tests/") else set())
+        found = re.findall(r"^[ \t]*(?:inline[ \t]+)?namespace\b[ \t]*([\w:]*)", text, re.M)
+        assert set(found) <= allowed, f"{name} has {set(found) - allowed}"
+        assert set(found) - {""} or not name.endswith((".hpp", ".cuh")), f"{name} is in no namespace"
+
+
 def test_a_type_of_the_product_has_one_definition():
     # Two of one name with external linkage, though in different files, are one to the linker.
     places = {}

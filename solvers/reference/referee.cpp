@@ -11,9 +11,6 @@ namespace smallbatch {
 
 namespace {
 
-using reference::nan_value;
-using reference::RefereeSystem;
-
 constexpr double unit_roundoff(ScalarType type) { return type == ScalarType::float32 ? 0x1p-24 : 0x1p-53; }
 
 /// What becomes of a solution that leaves the range of T; as the backend has it where it is about as much as the limit,

@@ -11,11 +11,6 @@ namespace smallbatch {
 
 namespace {
 
-using reference::Column;
-using reference::nan_value;
-using reference::RefereeSystem;
-using reference::Wide;
-
 /// System k of a batch; numbers that are not wanted have null pointers.
 template <class T>
 void solve_one(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor, std::int64_t k) {

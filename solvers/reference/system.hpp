@@ -24,7 +24,7 @@
 #include "solvers/spd_referee.hpp"
 #include "solvers/spd_solver.hpp"
 
-namespace smallbatch::reference {
+namespace smallbatch {
 
 inline constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
@@ -576,4 +576,4 @@ class RefereeSystem {
   Matrix<Wide<T>, N> wide_factor_;
 };
 
-}  // namespace smallbatch::reference
+}  // namespace smallbatch
