@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "physics/potential_referee.hpp"
+#include "solvers/spd_referee.hpp"
 #include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
@@ -245,6 +247,16 @@ TEST_F(VerifySystems, TheWorstNumbersAreReported) {
   EXPECT_FALSE(start_outcome(set_).worst_backward_error.has_value());
 }
 
+TEST_F(VerifySystems, TheRulesSentenceIsTheReferees) {
+  for (const ScalarType type : {ScalarType::float32, ScalarType::float64})
+    for (const SpdShape& shape :
+         {SpdShape{2, 1, Storage::dense}, {2, 0, Storage::dense}, {2, 0, Storage::dense, true}}) {
+      set_.shape = shape;
+      set_.type = type;
+      EXPECT_EQ(start_outcome(set_).verification.criterion, spd_criterion(shape, type));
+    }
+}
+
 TEST_F(VerifySystems, ASampleIsSpreadEvenly) {
   const Verdicts verdicts = verify(set_, block_, 0, {VerifyMode::Kind::sample, 2}, 1);
   EXPECT_EQ(verdicts.verdict[0], Verdict::agreed);
@@ -279,6 +291,17 @@ class VerifyPotential : public ::testing::Test {
   PotentialBlock<float> block_;
   std::int64_t points_ = 0;
 };
+
+TEST_F(VerifyPotential, TheRulesSentenceIsTheReferees) {
+  for (const bool is_more : {false, true})
+    for (const ScalarType type : {ScalarType::float32, ScalarType::float64}) {
+      set_.has_field = set_.has_groups = is_more;
+      set_.softening = set_.cutoff = is_more ? 2 : 0;
+      const PotentialOptions options{Singular::infinite, 1, set_.softening, set_.cutoff};
+      EXPECT_EQ(start_outcome(set_, type).verification.criterion,
+                potential_criterion(options, type, is_more, is_more) + "; V_min, V_max and V_mean are those of V");
+    }
+}
 
 TEST_F(VerifyPotential, RightValuesAgree) {
   EXPECT_EQ(judge().verdict[0], Verdict::agreed);
