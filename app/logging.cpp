@@ -39,7 +39,7 @@ Progress::~Progress() {
 void Progress::advance(double amount) {
   if (!spdlog::should_log(spdlog::level::info)) return;
   done_ = std::min(total_, done_ + amount);
-  const double part = total_ > 0 ? done_ / total_ : 1;
+  const double fraction = total_ > 0 ? done_ / total_ : 1;
   const auto now = std::chrono::steady_clock::now();
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   const double since_last = std::chrono::duration<double>(now - last_line_).count();
@@ -47,16 +47,16 @@ void Progress::advance(double amount) {
     if (drawn_ && since_last < 0.1) return;
     last_line_ = now;
     drawn_ = true;
-    const int filled = static_cast<int>(part * 30);
-    const double left = part > 0 ? elapsed * (1 - part) / part : 0;
+    const int filled = static_cast<int>(fraction * 30);
+    const double left = fraction > 0 ? elapsed * (1 - fraction) / fraction : 0;
     std::fprintf(stderr, "\r\033[K%s [%s%s] %3.0f %%  %.0f s left", what_.c_str(),
                  std::string(static_cast<std::size_t>(filled), '#').c_str(),
-                 std::string(static_cast<std::size_t>(30 - filled), '.').c_str(), 100 * part, left);
+                 std::string(static_cast<std::size_t>(30 - filled), '.').c_str(), 100 * fraction, left);
     std::fflush(stderr);
-  } else if (part >= next_line_ && since_last >= 2) {
+  } else if (fraction >= next_line_ && since_last >= 2) {
     last_line_ = now;
-    while (next_line_ <= part) next_line_ += 0.1;
-    spdlog::info("{}: {:.0f} % after {:.0f} s", what_, 100 * part, elapsed);
+    while (next_line_ <= fraction) next_line_ += 0.1;
+    spdlog::info("{}: {:.0f} % after {:.0f} s", what_, 100 * fraction, elapsed);
   }
 }
 

@@ -1,4 +1,4 @@
-// Which implementation does the work. Each lane has three behind one interface: cuda, cpu and reference.
+// Which implementation does the work. Each operation has three behind one interface: cuda, cpu and reference.
 #pragma once
 
 #include <string>

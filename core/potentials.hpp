@@ -1,9 +1,9 @@
 // Potentials of point charges on lattices, at points, and at the charges themselves: the plain structs that flow from
-// file to evaluation to verification to file. No behaviour beyond their own sizes, and adding up what several pieces of
-// a problem said.
+// file to evaluation to verification to file. No behaviour beyond their own sizes, and adding up what several blocks
+// say of a problem.
 //
-// A *batch* is a view (pointers; host or device as the callee says). A *block* owns a piece of a set on the host: what
-// io fills, a room computes, verification judges and io writes.
+// A *batch* is a view (pointers; host or device as the callee says). A *block* owns consecutive problems of a set, or
+// planes of lattices, on the host: what io fills, a room computes, verification judges and io writes.
 #pragma once
 
 #include <algorithm>

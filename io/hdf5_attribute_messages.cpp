@@ -11,8 +11,8 @@ namespace {
 
 using Bytes = std::span<const unsigned char>;
 
-constexpr std::uint64_t largest_piece = std::uint64_t{1} << 20;  ///< of a header
-constexpr std::size_t most_pieces = 1000;
+constexpr std::uint64_t largest_extent = std::uint64_t{1} << 20;  ///< of a header
+constexpr std::size_t most_extents = 1000;
 constexpr unsigned attribute_type = 0x0C, continuation_type = 0x10;
 
 /// `count` bytes, the lowest first; 0 beyond the end.
@@ -55,22 +55,22 @@ bool is_sound_attribute(Bytes message) {
 }  // namespace
 
 bool has_sound_attributes(InputBytes& file, std::uint64_t base, std::uint64_t address) {
-  std::vector<unsigned char> piece(16);
+  std::vector<unsigned char> bytes(16);
   const auto read = [&](std::uint64_t from, std::uint64_t size) {
-    piece.resize(std::min(size, largest_piece));
-    return from <= INT64_MAX - base && file.read_some({base + from, piece.size()}, piece.data()) == piece.size();
+    bytes.resize(std::min(size, largest_extent));
+    return from <= INT64_MAX - base && file.read_some({base + from, bytes.size()}, bytes.data()) == bytes.size();
   };
-  if (!read(address, 16) || piece[0] != 1) return true;  // "OHDR" begins those with checksums
-  std::vector<Extent> pieces{{address + 16, number(piece, 8, 4)}};
-  for (std::size_t next = 0; next < pieces.size() && next < most_pieces; ++next) {
-    if (!read(pieces[next].address, pieces[next].size)) return true;
-    for (std::size_t at = 0; at + 8 <= piece.size();) {
-      const std::uint64_t type = number(piece, at, 2), size = number(piece, at + 2, 2);
-      const bool is_shared = (piece[at + 4] & 2) != 0;
+  if (!read(address, 16) || bytes[0] != 1) return true;  // "OHDR" begins those with checksums
+  std::vector<Extent> extents{{address + 16, number(bytes, 8, 4)}};
+  for (std::size_t next = 0; next < extents.size() && next < most_extents; ++next) {
+    if (!read(extents[next].address, extents[next].size)) return true;
+    for (std::size_t at = 0; at + 8 <= bytes.size();) {
+      const std::uint64_t type = number(bytes, at, 2), size = number(bytes, at + 2, 2);
+      const bool is_shared = (bytes[at + 4] & 2) != 0;
       at += 8;
-      if (size > piece.size() - at) return true;
-      const Bytes message = Bytes(piece).subspan(at, size);
-      if (type == continuation_type) pieces.push_back({number(message, 0, 8), number(message, 8, 8)});
+      if (size > bytes.size() - at) return true;
+      const Bytes message = Bytes(bytes).subspan(at, size);
+      if (type == continuation_type) extents.push_back({number(message, 0, 8), number(message, 8, 8)});
       if (type == attribute_type && !is_shared && !is_sound_attribute(message)) return false;
       at += size;
     }

@@ -91,7 +91,7 @@ std::string cube_line(std::int64_t count, std::initializer_list<double> numbers)
 std::int64_t write_opendx(const std::string& path, const LatticeMap& map, bool overwrite) {
   check_exportable(path, map);
   ExportFile file(path, overwrite);
-  // Comments in pieces: some readers hold 84 characters of a line.
+  // Comments in short lines: some readers hold 84 characters of a line.
   file.write("# smallbatch: potential on a lattice, lengths in angstrom\n#\n");
   const std::string title = plain_line(map.title);
   for (std::size_t i = 0; i < title.size(); i += 72) file.write("# " + title.substr(i, 72) + "\n");

@@ -1,4 +1,4 @@
-// A plane of V as a PNG: one block of pixels per lattice point, beside it the scale of colours. libpng is used here
+// A plane of V as a PNG: one rectangle of pixels per lattice point, beside it the scale of colours. libpng is used here
 // alone.
 //
 // The scale diverges from white: a value and its negative are equally dark, and lightness falls in equal steps of OKLab
@@ -39,9 +39,9 @@ Colour scale_colour(double t) {
   const auto& scale = t < 0 ? negative_scale : positive_scale;
   const double step = std::abs(t) * static_cast<double>(scale.size() - 1);
   const auto below = std::min(static_cast<std::size_t>(step), scale.size() - 2);
-  const double part = step - static_cast<double>(below);
+  const double above = step - static_cast<double>(below);
   const auto mix = [&](png_byte Colour::*channel) {
-    return static_cast<png_byte>(std::lround((1 - part) * scale[below].*channel + part * scale[below + 1].*channel));
+    return static_cast<png_byte>(std::lround((1 - above) * scale[below].*channel + above * scale[below + 1].*channel));
   };
   return {mix(&Colour::red), mix(&Colour::green), mix(&Colour::blue)};
 }
@@ -167,13 +167,13 @@ bool encode(std::FILE* stream, const Image& image, std::span<png_text> texts) {
   return true;
 }
 
-png_text text_chunk(const char* key, std::string& value) {
-  png_text chunk{};
-  chunk.compression = PNG_TEXT_COMPRESSION_NONE;
-  chunk.key = const_cast<png_charp>(key);  // read only
-  chunk.text = value.data();
-  chunk.text_length = value.size();
-  return chunk;
+png_text text_of(const char* key, std::string& value) {
+  png_text text{};
+  text.compression = PNG_TEXT_COMPRESSION_NONE;
+  text.key = const_cast<png_charp>(key);  // read only
+  text.text = value.data();
+  text.text_length = value.size();
+  return text;
 }
 
 }  // namespace
@@ -207,8 +207,8 @@ SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int
   const auto [end, failure] = std::to_chars(digits.data(), digits.data() + digits.size(), result.colour_limit);
   std::string title = plain_line(map.title), axis_text = axis_name, index_text = std::to_string(index);
   std::string limit_text(digits.data(), end), software = "smallbatch";
-  std::array texts{text_chunk("Title", title), text_chunk("Axis", axis_text), text_chunk("Index", index_text),
-                   text_chunk("Colour limit", limit_text), text_chunk("Software", software)};
+  std::array texts{text_of("Title", title), text_of("Axis", axis_text), text_of("Index", index_text),
+                   text_of("Colour limit", limit_text), text_of("Software", software)};
 
   ExportFile file(path, overwrite);
   if (!encode(file.stream(), image, texts)) file.fail();

@@ -57,9 +57,9 @@ void repeat(std::vector<T>& values, std::size_t length) {
 
 /// Those of problems [first, first + count), from 0.
 std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& offset, std::int64_t first, std::int64_t count) {
-  std::vector<std::int64_t> part(offset.begin() + first, offset.begin() + first + count + 1);
-  for (std::int64_t& value : part) value -= offset[static_cast<std::size_t>(first)];
-  return part;
+  std::vector<std::int64_t> found(offset.begin() + first, offset.begin() + first + count + 1);
+  for (std::int64_t& value : found) value -= offset[static_cast<std::size_t>(first)];
+  return found;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Writes problem files (io/FORMAT.md), in pieces of any size.
+// Writes problem files (io/FORMAT.md), in blocks of any size.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Problem files: what is written comes back, in pieces of any size; units, layouts and string kinds that users have.
+// Problem files: what is written comes back, in blocks of any size; units, layouts and string kinds that users have.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
