@@ -1,9 +1,9 @@
-// Checks come before reads: link kinds, then the object, then type, layout, filters and stored bytes.
+// Checks come before reads: link kinds, then the object, then type, layout, filters and stored bytes. One file, because
+// what opening an object has checked is what reading it relies on.
 #include "io/hdf5_input.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
@@ -13,91 +13,15 @@
 #include "io/hdf5_chunks.hpp"
 #include "io/hdf5_handles.hpp"
 #include "io/hdf5_input_driver.hpp"
+#include "io/hdf5_input_errors.hpp"
+#include "io/hdf5_storage.hpp"
+#include "io/hdf5_types.hpp"
 
 namespace smallbatch {
 namespace {
 
 constexpr std::size_t largest_string = 4096;
 constexpr hssize_t most_attribute_values = 64;
-/// Deflate turns at most this many bytes into one.
-constexpr std::uint64_t largest_deflate_ratio = 1032;
-
-const std::string damaged = "The file is damaged: copy it again or write it anew.";
-
-/// What to do about HDF5's own complaint. An unknown version is, as a rule, a newer library's.
-std::string remedy_for(const std::string& hdf5_text) {
-  if (hdf5_text.find("version") == std::string::npos) return damaged;
-  return "Write it with libver=(\"v110\", \"v110\"), which every HDF5 from 1.10 on reads; else the file is damaged.";
-}
-
-ElementType element_type(hid_t type) {
-  const std::array<std::pair<hid_t, ElementType>, 10> known{{{H5T_IEEE_F32LE, ElementType::float32},
-                                                             {H5T_IEEE_F32BE, ElementType::float32},
-                                                             {H5T_IEEE_F64LE, ElementType::float64},
-                                                             {H5T_IEEE_F64BE, ElementType::float64},
-                                                             {H5T_STD_I8LE, ElementType::int8},
-                                                             {H5T_STD_I8BE, ElementType::int8},
-                                                             {H5T_STD_I32LE, ElementType::int32},
-                                                             {H5T_STD_I32BE, ElementType::int32},
-                                                             {H5T_STD_I64LE, ElementType::int64},
-                                                             {H5T_STD_I64BE, ElementType::int64}}};
-  for (const auto& [id, element] : known)
-    if (H5Tequal(type, id) > 0) return element;
-  return ElementType::other;
-}
-
-/// 8, 16, 32 or 64 bits, signed or not, in either byte order, and nothing out of the ordinary.
-bool is_integer(hid_t type) {
-  const std::array known{H5T_STD_I8LE,  H5T_STD_I8BE,  H5T_STD_U8LE,  H5T_STD_U8BE,  H5T_STD_I16LE, H5T_STD_I16BE,
-                         H5T_STD_U16LE, H5T_STD_U16BE, H5T_STD_I32LE, H5T_STD_I32BE, H5T_STD_U32LE, H5T_STD_U32BE,
-                         H5T_STD_I64LE, H5T_STD_I64BE, H5T_STD_U64LE, H5T_STD_U64BE};
-  return std::ranges::any_of(known, [type](hid_t id) { return H5Tequal(type, id) > 0; });
-}
-
-bool is_float(hid_t type) {
-  const ElementType found = element_type(type);
-  return found == ElementType::float32 || found == ElementType::float64;
-}
-
-/// Of fixed or variable length, ASCII or UTF-8.
-bool is_string(hid_t type) {
-  if (H5Tget_class(type) != H5T_STRING) return false;
-  const H5T_cset_t characters = H5Tget_cset(type);
-  const H5T_str_t padding = H5Tget_strpad(type);
-  if (characters != H5T_CSET_ASCII && characters != H5T_CSET_UTF8) return false;
-  if (padding != H5T_STR_NULLTERM && padding != H5T_STR_NULLPAD && padding != H5T_STR_SPACEPAD) return false;
-  if (H5Tis_variable_str(type) <= 0) return true;
-  const Hdf5Handle character(H5Tget_super(type), H5Tclose);
-  return character.valid() && H5Tget_class(character.get()) == H5T_INTEGER && H5Tget_size(character.get()) == 1;
-}
-
-std::string type_text(hid_t type) {
-  const std::string bits = std::to_string(8 * H5Tget_size(type));
-  switch (H5Tget_class(type)) {
-    case H5T_FLOAT: {
-      const bool is_ieee = element_type(type) != ElementType::other || bits == "16";
-      return (is_ieee ? "float" : "a float that is not IEEE, bits: ") + bits;
-    }
-    case H5T_INTEGER:
-      if (!is_integer(type)) return "an integer with unused bits, bits: " + bits;
-      return (H5Tget_sign(type) == H5T_SGN_NONE ? "uint" : "int") + bits;
-    case H5T_STRING:
-      return std::string(is_string(type) ? "" : "unknown kind of ") +
-             (H5Tis_variable_str(type) > 0 ? "variable-length string" : "string");
-    case H5T_COMPOUND:
-      return "compound";
-    case H5T_ENUM:
-      return "enumeration";
-    case H5T_VLEN:
-      return "variable-length data";
-    case H5T_ARRAY:
-      return "array type";
-    case H5T_REFERENCE:
-      return "reference";
-    default:
-      return "a type that is no number";
-  }
-}
 
 std::vector<std::int64_t> shape_of(hid_t space) {
   std::array<hsize_t, H5S_MAX_RANK> dims{};
@@ -105,26 +29,6 @@ std::vector<std::int64_t> shape_of(hid_t space) {
   std::vector<std::int64_t> shape;
   for (int axis = 0; axis < rank; ++axis) shape.push_back(static_cast<std::int64_t>(dims[axis]));
   return shape;
-}
-
-/// The product of non-negative numbers, or nothing where it does not fit.
-std::optional<std::uint64_t> product(const std::vector<std::int64_t>& factors, std::uint64_t start) {
-  if (std::ranges::any_of(factors, [](std::int64_t factor) { return factor < 0; })) return std::nullopt;
-  if (std::ranges::find(factors, 0) != factors.end()) return 0;
-  std::uint64_t result = start;
-  for (const std::int64_t factor : factors) {
-    if (__builtin_mul_overflow(result, static_cast<std::uint64_t>(factor), &result)) return std::nullopt;
-  }
-  return result;
-}
-
-/// Why H5Fopen failed, in the user's words.
-std::string open_failure(const std::string& hdf5_text) {
-  if (hdf5_text.find("truncated file") != std::string::npos) return "it is truncated: " + hdf5_text + "). " + damaged;
-  if (hdf5_text.find("already open for write") != std::string::npos) {
-    return "the program that wrote it did not close it). Wait for it to end, or write the file anew.";
-  }
-  return "HDF5 cannot open it: " + hdf5_text + "). " + remedy_for(hdf5_text);
 }
 
 /// Frees what H5Aread allocated for variable-length strings.
@@ -171,27 +75,15 @@ std::string quoted(const std::string& text) {
   return "\"" + printable(text.size() > 64 ? text.substr(0, 64) + "..." : text) + "\"";
 }
 
-struct InputFile::Impl {
-  explicit Impl(const std::string& name) : path(name), bytes(std::make_shared<InputBytes>(name)) {}
+struct InputFile::Impl : InputErrors {
+  using InputErrors::InputErrors;
 
-  std::string path;
-  std::shared_ptr<InputBytes> bytes;
   Hdf5Handle driver;
   Hdf5Handle file;
   std::uint64_t base = 0;            ///< of the file: what comes before is its user's
   bool has_usual_addresses = false;  ///< of 8 bytes, as lengths
   std::map<std::string, OpenDataset> datasets;
   std::set<std::string> sound_attributes;  ///< objects whose attributes were checked
-
-  [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const {
-    return {ErrorKind::bad_input, "cannot use " + object + " of " + path, why, remedy};
-  }
-  /// Why an HDF5 call that was just made failed.
-  [[nodiscard]] Error damage(const std::string& object) const {
-    if (bytes->has_failed()) return error(object, bytes->why(), bytes->remedy());
-    const std::string text = hdf5_error_text();
-    return error(object, "HDF5: " + text, remedy_for(text));
-  }
 
   void check_hard_link(const std::string& link_path) const {
     H5L_info_t link{};
@@ -224,123 +116,6 @@ struct InputFile::Impl {
     }
   }
 
-  /// In the order in which they were applied.
-  [[nodiscard]] std::vector<ChunkFilter> filters_of(hid_t creation, const std::string& object) const {
-    constexpr std::array<std::pair<H5Z_filter_t, ChunkFilter::Kind>, 3> known{
-        {{H5Z_FILTER_DEFLATE, ChunkFilter::Kind::deflate},
-         {H5Z_FILTER_SHUFFLE, ChunkFilter::Kind::shuffle},
-         {H5Z_FILTER_FLETCHER32, ChunkFilter::Kind::fletcher32}}};
-    const int count = H5Pget_nfilters(creation);
-    if (count < 0) throw damage(object);
-    std::vector<ChunkFilter> filters;
-    for (int i = 0; i < count; ++i) {
-      unsigned flags = 0, config = 0;
-      std::array<unsigned, 4> values{};
-      std::size_t value_count = values.size();
-      std::array<char, 64> name{};
-      const H5Z_filter_t filter = H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &value_count,
-                                                 values.data(), name.size() - 1, name.data(), &config);
-      if (filter < 0) throw damage(object);
-      const auto found = std::ranges::find(known, filter, &std::pair<H5Z_filter_t, ChunkFilter::Kind>::first);
-      if (found == known.end()) {
-        throw error(object,
-                    "expected the filters shuffle, deflate (gzip) and fletcher32 at most, found filter " +
-                        std::to_string(filter) + " " + quoted(name.data()),
-                    "Store it without compression or with gzip.");
-      }
-      if (std::ranges::find(filters, found->second, &ChunkFilter::kind) != filters.end()) {
-        throw error(object, "expected each filter once, found filter " + quoted(name.data()) + " twice",
-                    "Store it without compression or with gzip.");
-      }
-      const bool is_shuffle = found->second == ChunkFilter::Kind::shuffle;
-      if (is_shuffle && (value_count != 1 || values[0] == 0)) {
-        throw error(object, "its filter shuffle does not say how many bytes an element has", damaged);
-      }
-      filters.push_back({found->second, is_shuffle ? values[0] : 0});
-    }
-    return filters;
-  }
-
-  /// All the bytes that the dataset declares are in this file. What a chunked one declares; nothing of others.
-  [[nodiscard]] std::optional<ChunkLayout> check_stored(hid_t dataset, hid_t space, hid_t type,
-                                                        const std::string& object,
-                                                        const std::vector<std::int64_t>& shape) const {
-    const std::uint64_t file_bytes = bytes->size();
-    const Hdf5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
-    if (!creation.valid()) throw damage(object);
-    const H5D_layout_t layout = H5Pget_layout(creation.get());
-    if (layout == H5D_VIRTUAL) {
-      throw error(object, "it is a virtual dataset, expected the data themselves", "Copy the data into this file.");
-    }
-    if (H5Pget_external_count(creation.get()) != 0) {
-      throw error(object, "its data are in an external file, expected them in this one",
-                  "Copy the data into this file.");
-    }
-    const std::vector<ChunkFilter> filters = filters_of(creation.get(), object);
-
-    const auto declared = product(shape, H5Tget_size(type));
-    const std::string declares = "shape " + shape_text(shape) + " declares " +
-                                 (declared ? std::to_string(*declared) : "more than 2^64") + " bytes";
-    const std::string of_file = "the file has " + std::to_string(file_bytes) + " bytes";
-    if (!declared) throw error(object, declares + ", " + of_file, damaged);
-    if (*declared == 0) return std::nullopt;
-    const auto refuse_size = [&](std::uint64_t stored) {
-      return error(object, declares + ", found " + std::to_string(stored) + " stored, " + of_file, damaged);
-    };
-    const auto never_written = [&] {
-      return error(object, declares + ", but they were never written", "Fill the dataset and close the file.");
-    };
-
-    if (layout == H5D_CHUNKED) {
-      std::array<hsize_t, H5S_MAX_RANK> chunk{};
-      if (H5Pget_chunk(creation.get(), H5S_MAX_RANK, chunk.data()) != static_cast<int>(shape.size())) {
-        throw damage(object);
-      }
-      std::vector<std::int64_t> chunks, chunk_shape;
-      for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-        const auto length = static_cast<std::int64_t>(chunk[axis]);
-        if (length <= 0) throw error(object, "its chunks are empty", damaged);
-        chunk_shape.push_back(length);
-        chunks.push_back((shape[axis] - 1) / length + 1);
-      }
-      const auto chunk_count = product(chunks, 1);
-      const auto chunk_bytes = product(chunk_shape, H5Tget_size(type));
-      std::uint64_t in_chunks = 0;
-      // Each chunk takes a byte at the least: no need to count what cannot be there.
-      if (!chunk_count || !chunk_bytes || *chunk_count > file_bytes ||
-          __builtin_mul_overflow(*chunk_count, *chunk_bytes, &in_chunks)) {
-        throw refuse_size(0);
-      }
-      const bool deflated = std::ranges::find(filters, ChunkFilter::Kind::deflate, &ChunkFilter::kind) != filters.end();
-      const std::uint64_t stored = H5Dget_storage_size(dataset);
-      if (stored == 0) throw never_written();
-      if (stored > file_bytes || in_chunks / (deflated ? largest_deflate_ratio : 1) > stored) throw refuse_size(stored);
-      hsize_t written = 0;
-      if (H5Dget_num_chunks(dataset, space, &written) < 0) throw damage(object);
-      if (written != *chunk_count) {
-        throw error(
-            object,
-            "expected " + std::to_string(*chunk_count) + " chunks, found " + std::to_string(written) + " written",
-            "Fill the dataset and close the file.");
-      }
-      unsigned options = 0;
-      if (H5Pget_chunk_opts(creation.get(), &options) < 0) throw damage(object);
-      return ChunkLayout{shape, chunk_shape, filters, (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) == 0};
-    }
-    if (!filters.empty()) throw error(object, "it has filters, but no chunks", damaged);
-    if (layout == H5D_CONTIGUOUS) {
-      const haddr_t offset = H5Dget_offset(dataset);
-      if (offset == HADDR_UNDEF) throw never_written();
-      const std::uint64_t stored = H5Dget_storage_size(dataset);
-      if (stored < *declared || *declared > file_bytes || offset > file_bytes - *declared) throw refuse_size(stored);
-      return std::nullopt;
-    }
-    if (layout != H5D_COMPACT) throw error(object, "its storage layout is unknown", damaged);
-    const std::uint64_t stored = H5Dget_storage_size(dataset);
-    if (stored < *declared) throw refuse_size(stored);
-    return std::nullopt;
-  }
-
   const OpenDataset& open(const std::string& object) {
     if (const auto found = datasets.find(object); found != datasets.end()) return found->second;
     const ObjectKind found_kind = kind(object);
@@ -368,7 +143,7 @@ struct InputFile::Impl {
     opened.info.type = element_type(type.get());
     opened.info.type_name = type_text(type.get());
     if (opened.info.type != ElementType::other) {
-      auto chunks = check_stored(opened.handle.get(), space.get(), type.get(), object, opened.info.shape);
+      auto chunks = check_storage(*this, opened.handle.get(), space.get(), type.get(), object, opened.info.shape);
       if (chunks) opened.chunks = std::make_unique<ChunkedDataset>(std::move(*chunks), std::move(type));
     }
     return datasets.emplace(object, std::move(opened)).first->second;
@@ -400,7 +175,9 @@ struct InputFile::Impl {
     if (!opened.type.valid() || !opened.space.valid()) throw damage(object + "@" + name);
     const hssize_t count = H5Sget_simple_extent_npoints(opened.space.get());
     if (count < 1 || count > most_attribute_values) {
-      throw error(object + "@" + name, "expected 1 to 64 values, found " + std::to_string(count), "See FORMAT.md.");
+      throw error(object + "@" + name,
+                  "expected 1 to " + std::to_string(most_attribute_values) + " values, found " + std::to_string(count),
+                  "See FORMAT.md.");
     }
     opened.count = static_cast<std::size_t>(count);
     return opened;
@@ -601,7 +378,9 @@ std::optional<std::vector<std::string>> InputFile::strings(const std::string& ob
   }
   const auto check_length = [&](std::size_t length) {
     if (length > largest_string) {
-      throw error(name, "expected at most 4096 bytes, found " + std::to_string(length), "Store a shorter string.");
+      throw error(name,
+                  "expected at most " + std::to_string(largest_string) + " bytes, found " + std::to_string(length),
+                  "Store a shorter string.");
     }
   };
   std::vector<std::string> values(opened->count);

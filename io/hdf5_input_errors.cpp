@@ -1,0 +1,34 @@
+#include "io/hdf5_input_errors.hpp"
+
+#include "io/hdf5_handles.hpp"
+
+namespace smallbatch {
+namespace {
+
+/// What to do about HDF5's own complaint. An unknown version is, as a rule, a newer library's.
+std::string remedy_for(const std::string& hdf5_text) {
+  if (hdf5_text.find("version") == std::string::npos) return damaged;
+  return "Write it with libver=(\"v110\", \"v110\"), which every HDF5 from 1.10 on reads; else the file is damaged.";
+}
+
+}  // namespace
+
+std::string open_failure(const std::string& hdf5_text) {
+  if (hdf5_text.find("truncated file") != std::string::npos) return "it is truncated: " + hdf5_text + "). " + damaged;
+  if (hdf5_text.find("already open for write") != std::string::npos) {
+    return "the program that wrote it did not close it). Wait for it to end, or write the file anew.";
+  }
+  return "HDF5 cannot open it: " + hdf5_text + "). " + remedy_for(hdf5_text);
+}
+
+Error InputErrors::error(const std::string& object, const std::string& why, const std::string& remedy) const {
+  return {ErrorKind::bad_input, "cannot use " + object + " of " + path, why, remedy};
+}
+
+Error InputErrors::damage(const std::string& object) const {
+  if (bytes->has_failed()) return error(object, bytes->why(), bytes->remedy());
+  const std::string text = hdf5_error_text();
+  return error(object, "HDF5: " + text, remedy_for(text));
+}
+
+}  // namespace smallbatch

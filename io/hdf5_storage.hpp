@@ -1,0 +1,20 @@
+// Where the bytes of a dataset lie: all that it declares, in this file, behind filters that are known. Private to io/.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/hdf5_chunks.hpp"
+#include "io/hdf5_input_errors.hpp"
+
+namespace smallbatch {
+
+/// Throws where it is not so. What a chunked dataset declares; nothing of others, which HDF5 may read.
+std::optional<ChunkLayout> check_storage(const InputErrors& file, hid_t dataset, hid_t space, hid_t type,
+                                         const std::string& object, const std::vector<std::int64_t>& shape);
+
+}  // namespace smallbatch
