@@ -1,4 +1,5 @@
-// Opening walks /solve and /potential and checks what they declare; reading moves numbers and converts units.
+// Opening walks /solve and /potential and checks what they declare; reading moves numbers and converts units. One file,
+// because what opening a set has checked is what reading it relies on.
 #include "io/problem_reader.hpp"
 
 #include <algorithm>

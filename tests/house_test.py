@@ -152,6 +152,16 @@ def test_tests_mirror_the_rooms():
     assert others == set(THEMES)
 
 
+LONG = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*"))
+        if path.suffix in {".hpp", ".cpp", ".cu", ".cuh", ".py"} and len(path.read_text().splitlines()) > 400]
+
+
+@pytest.mark.parametrize("path", LONG, ids=[path.relative_to(ROOT).as_posix() for path in LONG])
+def test_long_files_say_why(path):
+    beginning = re.sub(r"\s+(?://)?\s*", " ", "\n".join(path.read_text().splitlines()[:15]))
+    assert re.search(r"\bOne file, because \w", beginning), f"{path.name} has more than 400 lines and does not say why"
+
+
 def test_code_is_formatted():
     program = Path(sys.executable).parent / "clang-format"  # of tests/requirements.txt: versions differ in their taste
     if not program.exists():

@@ -1,4 +1,5 @@
-// V and E on lattices, all problems of a batch in one launch.
+// V and E on lattices, all problems of a batch in one launch. One file, because staging charges, summing them and
+// summing again near them are steps of one kernel, whose registers and order of instructions they share.
 //
 // A thread keeps X x Y neighbouring points of one xy-plane in registers. dx serves the Y points of a column. What a
 // charge is to the Y rows, dy^2 + dz^2 and with a field also q dy and q dz, is the same for all points of these rows: a

@@ -6,7 +6,7 @@
 // computed in double precision for float input and in long double for double input, and so are the pivots of matrices
 // that a floor of pivots may repair, and the factors of the repaired ones.
 //
-// One class, because everything in it is about the one scaled matrix and its one factor.
+// One file, because everything in its one class is about the one scaled matrix and its one factor.
 #pragma once
 
 #include <Eigen/Cholesky>

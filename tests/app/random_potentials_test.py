@@ -1,4 +1,5 @@
-"""Random small potential files, whose results are judged by long double arithmetic of NumPy alone.
+"""Random small potential files, whose results are judged by long double arithmetic of NumPy alone. One file,
+because how files are made and how they are judged have to agree.
 
 What is asked for, the units, the bounds and the statuses are those of io/FORMAT.md, docs/numerics.md and the headers of
 physics/; nothing is taken from the program. A file follows from a seed and its number, which every message names; the

@@ -1,5 +1,6 @@
 """Random small files of systems through the command, on every backend, and one more opinion of every number it stores,
-beside those of the cuda, cpu and reference backends and of the referee.
+beside those of the cuda, cpu and reference backends and of the referee. One file, because how files are made and how
+they are judged have to agree.
 
 The opinion is NumPy's long double and the definitions of io/FORMAT.md and docs/numerics.md; the program's own code has
 no part in it. On one machine file number k of seed S is always the same. A long run, of every backend that the machine

@@ -1,4 +1,7 @@
-"""The main job as a user runs it: problem files by h5py in, result files by h5py out, compared with NumPy."""
+"""The main job as a user runs it: problem files by h5py in, result files by h5py out, compared with NumPy.
+
+One file, because every test is of the one command `run`.
+"""
 
 import json
 import os

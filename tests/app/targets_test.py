@@ -1,6 +1,7 @@
 """Points and charges as targets, fields, softening, cut-off, dielectric and energies, as a user runs them.
 
-The truth is computed here, in double precision by NumPy, from the definitions in io/FORMAT.md.
+The truth is computed here, in double precision by NumPy, from the definitions in io/FORMAT.md. One file,
+because all of its tests share that truth.
 """
 
 import json

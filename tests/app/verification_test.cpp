@@ -1,4 +1,5 @@
-// Verification must find wrong answers, wherever they are and whatever they look like.
+// Verification must find wrong answers, wherever they are and whatever they look like. One file, because verdicts,
+// their counts and the statistics that are judged with them are made together.
 #include "app/verification.hpp"
 #include "app/outcome.hpp"
 

@@ -1,5 +1,6 @@
 // Chunks: whatever a writer may store is read as HDF5 itself reads it, and a chunk that does not come out with the
-// bytes that it declares is refused by name. The chunks are made by hand, with zlib and H5Dwrite_chunk.
+// bytes that it declares is refused by name. The chunks are made by hand, with zlib and H5Dwrite_chunk. One
+// file, because what is refused is what is read with something changed.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <zlib.h>

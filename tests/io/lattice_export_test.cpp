@@ -1,5 +1,5 @@
 // Exported maps, read back by small parsers written here from the formats' descriptions, and pictures by libpng's
-// reader.
+// reader. One file, because all formats are of the same maps.
 #include "io/lattice_export.hpp"
 
 #include <gtest/gtest.h>

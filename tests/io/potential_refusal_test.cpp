@@ -1,4 +1,5 @@
 // Potential sets that must be refused: each with the sentence that says where, what was expected and what was found.
+// One file, because it is one table.
 #include <gtest/gtest.h>
 
 #include <cstdint>

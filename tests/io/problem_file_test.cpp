@@ -1,4 +1,5 @@
 // Problem files: what is written comes back, in blocks of any size; units, layouts and string kinds that users have.
+// One file, because all of its tests write problems and read them.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 

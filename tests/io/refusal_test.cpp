@@ -1,5 +1,5 @@
 // Files that must be refused, but for what is wrong with potential sets: each with the sentence that says where, what
-// was expected and what was found.
+// was expected and what was found. One file, because it is one table.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <hdf5.h>

@@ -1,5 +1,5 @@
 // The field E = -grad V. Truths: closed forms, the laws of electrostatics, differences of V, and a direct sum in long
-// double.
+// double. One file, because a field has to pass all of these.
 #include <gtest/gtest.h>
 
 #include <numbers>

@@ -1,5 +1,6 @@
 // The ends of the range of numbers: softenings whose squares hardly exist, and values that leave the range of their
-// type. Truths: closed forms, by hand and in long double, whose exponents know no such ends.
+// type. Truths: closed forms, by hand and in long double, whose exponents know no such ends. One file, because its
+// cases share these truths.
 #include <gtest/gtest.h>
 
 #include <string>

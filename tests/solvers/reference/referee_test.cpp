@@ -1,4 +1,5 @@
-// The referee must not accept wrong answers, and must find the right ones right.
+// The referee must not accept wrong answers, and must find the right ones right. One file, because these are two sides
+// of each rule.
 #include "solvers/spd_referee.hpp"
 
 #include <gtest/gtest.h>
