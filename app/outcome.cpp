@@ -5,6 +5,9 @@
 #include <functional>
 #include <sstream>
 
+#include "physics/potential_referee.hpp"
+#include "solvers/spd_referee.hpp"
+
 namespace smallbatch {
 
 namespace {
@@ -124,16 +127,7 @@ SetOutcome start_outcome(const SolveSet& set) {
   outcome.name = set.name;
   outcome.shape = shape_words(set);
   outcome.batch = set.batch;
-  std::string& criterion = outcome.verification.criterion;
-  criterion = "same status as Eigen LLT in higher precision; ";
-  if (set.shape.wants_inverse())
-    criterion += "||I - A X||_1 / (n ||A||_1 ||X||_1 u) <= 30; ||X - X*|| rcond / (||X*|| u) <= 30; ";
-  else if (!set.shape.determinant_only)
-    criterion += "||b - A x||_1 / (||A||_1 ||x||_1 u) <= 30; ||x - x*||_inf rcond / (||x*||_inf u) <= 30; ";
-  criterion +=
-      "rcond within (30 + (30 + n) rcond) u, and the smallest pivot and ln det A within what errors of "
-      "30 u sqrt(a_ii a_jj) in the elements of A can do; u = ";
-  criterion += set.type == ScalarType::float32 ? "2^-24" : "2^-53";
+  outcome.verification.criterion = spd_criterion(set.shape, set.type);
   return outcome;
 }
 
@@ -146,19 +140,9 @@ SetOutcome start_outcome(const PotentialSet& set, ScalarType precision) {
   outcome.targets = set.targets;
   outcome.has_field = set.has_field;
   outcome.unit = set.output_unit;
-  const bool single = precision == ScalarType::float32;
-  const std::string r = set.softening > 0 ? "rho_i" : "r_i", twice = set.cutoff > 0 ? "2 f" : "f";
-  std::string& criterion = outcome.verification.criterion;
-  criterion =
-      "|V - V*| <= " + twice + " sum_i |q_i|/" + r + (single ? " (2^-22 + 2^-23 L/" : " (2^-51 + 2^-52 L/") + r + ")";
-  if (set.has_field)
-    criterion += ", |E_k - E_k*| <= " + twice + " sum_i |q_i|/" + r + "^2" +
-                 (single ? " (2^-20 + 2^-21 L/" : " (2^-49 + 2^-50 L/") + r + ")";
-  if (set.has_groups) criterion += ", |U - U*| <= f sum |q_i q_j|/r_ij 2^-44";
-  criterion += " against direct summation with Eigen in double precision";
-  if (set.softening > 0) criterion += ", rho^2 = r^2 + softening^2";
-  if (set.cutoff > 0) criterion += ", sums over the charges within 1.01 cut-offs";
-  criterion += "; V_min, V_max and V_mean are those of V";
+  const PotentialOptions options{Singular::infinite, set.unit_factor(), set.softening, set.cutoff};
+  outcome.verification.criterion = potential_criterion(options, precision, set.has_field, set.has_groups) +
+                                   "; V_min, V_max and V_mean are those of V";
   return outcome;
 }
 
