@@ -137,9 +137,9 @@ __global__ void __launch_bounds__(warp_lanes, SweepPlan<T, N>::resident_warps) r
     const double norm_inverse = norm1<T, L>(args.n, lane(), a, power_of_two<double>(-fresh(rest)), args.once);
     const bool mine = std::int64_t{fresh(static_cast<int>(task))} * L::systems + group() < args.count;
     if (mine && lane() == 0)
-      args.rcond[system()] = args.info[system()] == 0 ? rcond_of<T>(norms[group()], exponents[group()], norm_inverse,
-                                                                    2 * shift + rest, has_inverse)
-                                                      : not_a_number<T>();
+      args.to.rcond[system()] = args.to.info[system()] == 0 ? rcond_of<T>(norms[group()], exponents[group()],
+                                                                          norm_inverse, 2 * shift + rest, has_inverse)
+                                                            : not_a_number<T>();
   }
 }
 
@@ -200,9 +200,9 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, 64>::resi
     const int rest = sizeof(T) == sizeof(double) ? min(max(exponent - 2 * shift, -1022), 1022) : 0;
     const double norm_inverse = norm1<T, L>(n, lane, matrix, power_of_two<double>(-fresh(rest)));
     if (lane == 0)
-      args.rcond[system] = args.info[system] == 0
-                               ? rcond_of<T>(norm_a, a_exponent, norm_inverse, 2 * shift + rest, has_inverse)
-                               : not_a_number<T>();
+      args.to.rcond[system] = args.to.info[system] == 0
+                                  ? rcond_of<T>(norm_a, a_exponent, norm_inverse, 2 * shift + rest, has_inverse)
+                                  : not_a_number<T>();
   }
 }
 

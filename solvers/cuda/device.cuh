@@ -23,25 +23,18 @@ namespace {
 constexpr unsigned whole_warp = 0xffffffffU;
 constexpr int warp_lanes = 32;
 
-/// Everything a kernel is told. Null pointers are not computed.
+/// Everything a kernel is told.
 template <class T>
 struct Arguments {
   const T* a;
   const T* b;
-  T* x;
-  std::int32_t* info;
-  T* backward_error;
-  T* rcond;
-  T* smallest_pivot;
-  double* log_determinant;
-  std::int32_t* repaired;
-  T* perturbation;
-  std::int64_t count, a_step, b_step, x_step;
+  SpdSolution<T> to;  ///< x_stride: in numbers, not `tight`
+  std::int64_t count, a_step, b_step;
   unsigned tasks;  ///< spans of systems that a warp takes, or looks through, at a time
   int n, nrhs;
   Storage storage;
   bool inverse;
-  bool pivot_numbers;    ///< smallest pivot, log-determinant or what is said of repairs are wanted
+  bool pivot_numbers;    ///< numbers that the pivots give are wanted
   bool vectors;          ///< matrices may be copied in pieces of 16 bytes
   Mark* marks;           ///< of each system, in the workspace
   bool marked = false;   ///< work on systems alone that are marked unsettled
@@ -320,29 +313,16 @@ bool in_whole_pieces(const SpdBatch<T>& batch) {
 template <class T>
 Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks = nullptr) {
   const SpdShape& shape = batch.shape;
-  return {batch.a,
-          batch.b,
-          solution.x,
-          solution.info,
-          solution.backward_error,
-          solution.rcond,
-          solution.smallest_pivot,
-          solution.log_determinant,
-          solution.repaired,
-          solution.perturbation,
-          batch.count,
-          batch.a_step(),
-          batch.b_step(),
-          solution.x_step(shape),
-          0,
-          shape.n,
-          shape.nrhs,
-          shape.storage,
-          shape.wants_inverse(),
-          solution.smallest_pivot != nullptr || solution.log_determinant != nullptr || solution.repaired != nullptr ||
-              solution.perturbation != nullptr,
-          shape.storage != Storage::packed_lower && in_whole_pieces(batch),
-          marks};
+  SpdSolution<T> of_pivots = solution;
+  of_pivots.backward_error = of_pivots.rcond = nullptr;
+  bool pivot_numbers = false;
+  for_each_spd_number<T>([&](const auto& number) { pivot_numbers |= of_pivots.*number.in_solution != nullptr; });
+  const bool vectors = shape.storage != Storage::packed_lower && in_whole_pieces(batch);
+  Arguments<T> arguments{batch.a, batch.b, solution,   batch.count,   batch.a_step(),        batch.b_step(),
+                         0,       shape.n, shape.nrhs, shape.storage, shape.wants_inverse(), pivot_numbers,
+                         vectors, marks};
+  arguments.to.x_stride = solution.x_step(shape);
+  return arguments;
 }
 
 /// Launches the kernel for the size of the systems: a warp per block, which strides over the spans of the batch.

@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, N>::resid
         for (int u = 0; u < L::rows; ++u) bad |= not_finite(b[c][u]);
       }
       if (first_rhs == 0 && args.pivot_numbers)
-        store_pivots<T, L>(args, once_more(task), mine, fresh(lane), far, matrix, pivots);
+        store_pivots<T, L>(args, once_more(task), mine, fresh(lane), far, matrix);
       const int bad_pivot = first_bad_pivot<T, L>(lane, pivots);
       if (__any_sync(whole_warp, bad || bad_pivot != 0 || tiny)) {
         const bool failed = any_of_group<L::lanes>(bad) || bad_pivot != 0;
@@ -121,9 +121,9 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, N>::resid
         if ((failed || tiny) && status == 0) status = reason;
       }
 
-      if (args.x != nullptr && mine) {
+      if (args.to.x != nullptr && mine) {
         const int own = fresh(lane);
-        T* x = args.x + once_more(task) * args.x_step;
+        T* x = args.to.x + once_more(task) * args.to.x_stride;
 #pragma unroll
         for (int c = 0; c < C; ++c)
 #pragma unroll
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, N>::resid
             x[static_cast<std::int64_t>(row) * columns + column] = value;
           }
       }
-      if (args.backward_error != nullptr) {
+      if (args.to.backward_error != nullptr) {
         __syncwarp();  // the last pivot row has been read, whose place b takes
         stage_rhs<T, L>(args, system, group, lane, first_rhs, memory);
         wait_for_copies();
@@ -154,21 +154,21 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, N>::resid
           if (differs) worst = exact;
         }
         if (mine && lane == 0) {
-          T& stored = args.backward_error[once_more(task)];
+          T& stored = args.to.backward_error[once_more(task)];
           stored = Many && first_rhs > 0 ? max(stored, static_cast<T>(worst)) : static_cast<T>(worst);
         }
       }
     }
-    if (Many && status != 0 && mine && args.x != nullptr) {
+    if (Many && status != 0 && mine && args.to.x != nullptr) {
       // Right-hand sides before the one that failed.
       for (int e = fresh(lane); e < n * columns; e += L::lanes)
-        args.x[once_more(task) * args.x_step + e] = not_a_number<T>();
+        args.to.x[once_more(task) * args.to.x_stride + e] = not_a_number<T>();
     }
     if (mine && lane == 0) {
       const std::int64_t place = once_more(task);
-      args.info[place] = status;
+      args.to.info[place] = status;
       if (status != 0) forget_pivots(args, place);
-      if (args.backward_error != nullptr && status != 0) args.backward_error[place] = not_a_number<T>();
+      if (args.to.backward_error != nullptr && status != 0) args.to.backward_error[place] = not_a_number<T>();
     }
   }
 }

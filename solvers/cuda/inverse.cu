@@ -19,13 +19,14 @@ __device__ __forceinline__ void store_inverses(const Arguments<T>& args, unsigne
                                                const T (&a)[L::rows][L::size]) {
   constexpr int P = L::piece;
   const int n = args.n, thread = fresh(threadIdx.x);
-  const bool in_pieces = n == L::size && reinterpret_cast<std::uintptr_t>(args.x) % 16 == 0 && args.x_step % P == 0;
+  const bool in_pieces =
+      n == L::size && reinterpret_cast<std::uintptr_t>(args.to.x) % 16 == 0 && args.to.x_stride % P == 0;
   store_negative<first, end, T, L>(memory.matrix[thread / L::lanes], thread / L::lanes, thread % L::lanes, a);
   __syncwarp();  // these rows of A^-1 are complete
 #pragma unroll 1
   for (int s = 0; s < L::systems && std::int64_t{task} * L::systems + s < args.count; ++s) {
     const bool solved = states[s] == 0;
-    T* const x = args.x + system_of<T, L>(args, task, s) * args.x_step;
+    T* const x = args.to.x + system_of<T, L>(args, task, s) * args.to.x_stride;
     if (in_pieces && solved) {
 #pragma unroll
       for (int q = first * L::pieces_per_row; q < end * L::pieces_per_row; q += warp_lanes) {
@@ -84,7 +85,7 @@ __global__ void __launch_bounds__(warp_lanes, SweepPlan<T, N>::resident_warps) s
     }
     __syncwarp();  // the status is known to all lanes, and the pivots have been read
     if (mine() && lane() == 0) {
-      args.info[system()] = states[group()];
+      args.to.info[system()] = states[group()];
       if (states[group()] != 0) forget_pivots(args, system());
     }
     if constexpr (L::split) {
@@ -131,17 +132,17 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, 64>::resi
       if (status == 0) status = reason;
     }
     // Both triangles from one: the inverse is exactly symmetric.
-    T* const x = args.x + system * args.x_step;
+    T* const x = args.to.x + system * args.to.x_stride;
     for (int e = lane; e < n * n; e += warp_lanes)
       x[e] = status == 0 ? matrix[max(e / n, e % n) * L::row_pitch + min(e / n, e % n)] : not_a_number<T>();
     if (args.pivot_numbers) {
       __syncwarp();  // A^-1 has been stored; store_pivots() wants the diagonal of A
       stage_matrices<T, L>(args, system, memory);
       wait_for_copies();
-      store_pivots<T, L>(args, system, true, lane, far, matrix, pivots);
+      store_pivots<T, L>(args, system, true, lane, far, matrix);
     }
     if (lane == 0) {
-      args.info[system] = status;
+      args.to.info[system] = status;
       if (status != 0) forget_pivots(args, system);
     }
   }

@@ -43,13 +43,13 @@ __global__ void __launch_bounds__(warp_lanes, Layout<T, N>::resident_warps) judg
     __syncwarp();  // the last systems have been judged
     stage_matrices<T, L>(args, std::int64_t{task} * L::systems, memory);
     wait_for_copies();
-    const bool solved = mine && args.info[system()] == 0;
+    const bool solved = mine && args.to.info[system()] == 0;
     double common_factor = 1;
     if (sizeof(T) == sizeof(double)) {
       T largest = 0;
 #pragma unroll 1
       for (int row = lane; solved && row < n; row += L::lanes)
-        largest = max(largest, abs(args.x[system() * args.x_step + row * (n + 1)]));
+        largest = max(largest, abs(args.to.x[system() * args.to.x_stride + row * (n + 1)]));
       common_factor = power_of_two<double>(normalizing_exponent(max_of_group<L::lanes>(largest)));
     }
     double worst = 0, norm_x = 0, norm_a = 0;
@@ -63,7 +63,8 @@ __global__ void __launch_bounds__(warp_lanes, Layout<T, N>::resident_warps) judg
         for (int u = 0; u < L::rows; ++u) {
           const int row = L::lanes * u + own;
           x[c][u] = 0;
-          if (solved && row < n && column + c < n) x[c][u] = args.x[system() * args.x_step + row * n + column + c];
+          if (solved && row < n && column + c < n)
+            x[c][u] = args.to.x[system() * args.to.x_stride + row * n + column + c];
           b[c][u] = row == column + c && row < n ? T(1) : T(0);
         }
       const Norms<C> norms = judge<T, L, C>(n, group, lane, memory, common_factor, x, b);
@@ -78,7 +79,7 @@ __global__ void __launch_bounds__(warp_lanes, Layout<T, N>::resident_warps) judg
     const bool differs = args.storage == Storage::dense && any_of_group<L::lanes>(triangles_differ<T, L>(matrix, lane));
     if (mine && lane == 0) {
       const T error = static_cast<T>(worst);
-      args.backward_error[system()] = solved ? error : not_a_number<T>();
+      args.to.backward_error[system()] = solved ? error : not_a_number<T>();
       args.marks[system()] = !solved ? Mark::settled : differs ? Mark::as_stored : mark_of(args, error);
     }
   }
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(warp_lanes) judge_stored_inverse_kernel(Argume
       const std::int64_t system = first + __ffs(static_cast<int>(left)) - 1;
       const T error = static_cast<T>(judge_as_stored<warp_lanes>(args, system, lane, 0, args.n));
       if (lane != 0) continue;
-      args.backward_error[system] = error;
+      args.to.backward_error[system] = error;
       args.marks[system] = mark_of(args, error);
     }
   }

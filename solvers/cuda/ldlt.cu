@@ -140,11 +140,11 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) quick_ldlt
     }
     const bool plain = !any_of_group<G>(!(zero == 0 && least > 0));
     const std::int64_t place = std::int64_t{task} * L::systems + group;
-    T* x = args.x + place * args.x_step + lane;
+    T* x = args.to.x + place * args.to.x_stride + lane;
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) x[G * u] = b[u];
     if (lane != 0) continue;
-    args.info[place] = 0;
+    args.to.info[place] = 0;
     args.marks[place] = plain ? Mark::settled : Mark::unsettled;
   }
 }
@@ -322,11 +322,11 @@ __device__ __forceinline__ void settle(const Arguments<T>& args, GeneralMemory<T
   if (status != 0) {
     const int numbers = args.n * (args.inverse ? args.n : args.nrhs);
 #pragma unroll 1
-    for (int e = own_lane<L>(); args.x != nullptr && e < numbers; e += L::lanes)
-      args.x[system * args.x_step + e] = not_a_number<T>();
+    for (int e = own_lane<L>(); args.to.x != nullptr && e < numbers; e += L::lanes)
+      args.to.x[system * args.to.x_stride + e] = not_a_number<T>();
   }
   if (own_lane<L>() != 0) return;
-  args.info[system] = status;
+  args.to.info[system] = status;
   if (status != 0) forget_pivots(args, system);
 }
 
@@ -379,7 +379,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) bad |= not_finite(b[u]);
         if (is_own(memory)) {
-          T* const x = args.x + own_system(memory) * args.x_step + column;
+          T* const x = args.to.x + own_system(memory) * args.to.x_stride + column;
 #pragma unroll
           for (int u = 0; u < L::rows; ++u) {
             const int row = L::lanes * u + own_lane<L>();
@@ -458,7 +458,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) ldl
       __syncwarp();  // U is complete
       if (is_own(memory))
         bad |= multiply_factors<T, L>(args.n, own_lane<L>(), u_memory + own_group<L>() * packed_pitch<L>,
-                                      args.x + own_system(memory) * args.x_step);
+                                      args.to.x + own_system(memory) * args.to.x_stride);
       settle(args, memory, bad, bad_pivot);
       fill_padding<T, L>(args, memory.tile);
     }
@@ -492,8 +492,10 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::judging_warps) jud
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) {
         const int row = G * u + lane;
-        x[u] = row < n ? args.x[system_of(group) * args.x_step + static_cast<std::int64_t>(row) * args.nrhs + column]
-                       : T(0);
+        x[u] =
+            row < n
+                ? args.to.x[system_of(group) * args.to.x_stride + static_cast<std::int64_t>(row) * args.nrhs + column]
+                : T(0);
       }
       wait_for_copies();
 #pragma unroll
@@ -503,7 +505,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::judging_warps) jud
     }
     const std::int64_t system = std::int64_t{task} * L::systems + group;
     if (lane == 0 && system < args.count)
-      args.backward_error[system] = args.info[system] == 0 ? static_cast<T>(worst) : not_a_number<T>();
+      args.to.backward_error[system] = args.to.info[system] == 0 ? static_cast<T>(worst) : not_a_number<T>();
   }
 }
 

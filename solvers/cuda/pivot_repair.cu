@@ -9,6 +9,7 @@
 // Of two rows the later one's element in the column of the earlier one becomes L; the earlier one's element in the
 // column of the later one, and the diagonal, become the inverse where it is wanted.
 #include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/pivot_numbers.cuh"
 #include "solvers/cuda/stored_judgement.cuh"
 
 namespace smallbatch {
@@ -294,7 +295,7 @@ __device__ std::int32_t store_solutions(const Arguments<T>& args, std::int64_t s
       const double exact = scale(y[u], own.half[u] + top - top_x);
       lost += abs(exact - scale(static_cast<double>(stored), -top_x));
       norm += abs(exact);
-      args.x[system * args.x_step + row * args.nrhs + column] = stored;
+      args.to.x[system * args.to.x_stride + row * args.nrhs + column] = stored;
     }
     constexpr double limit = spd_underflow_loss * static_cast<double>(Traits<T>::eps) / 2;
     const bool tiny = sum_of_group<warp_lanes>(lost) > limit * sum_of_group<warp_lanes>(norm);
@@ -322,7 +323,7 @@ __device__ std::int32_t store_inverse(const Arguments<T>& args, std::int64_t sys
       if (j >= n) continue;
       const T stored = scaled_to<T>(inverse_element<N>(memory, own, row, k, u), half + own.half[u]);
       bad |= not_finite(stored);
-      args.x[system * args.x_step + row * n + j] = stored;
+      args.to.x[system * args.to.x_stride + row * n + j] = stored;
     }
   }
   return __any_sync(whole_warp, bad) ? info_result_not_finite : 0;
@@ -370,13 +371,14 @@ __device__ double rcond_of_nearby(const Arguments<T>& args, std::int64_t system,
 template <class T>
 __device__ void store_failure(const Arguments<T>& args, std::int64_t system, std::int32_t info) {
   const std::int64_t numbers =
-      args.x == nullptr ? 0 : static_cast<std::int64_t>(args.n) * (args.inverse ? args.n : args.nrhs);
+      args.to.x == nullptr ? 0 : static_cast<std::int64_t>(args.n) * (args.inverse ? args.n : args.nrhs);
 #pragma unroll 1
-  for (std::int64_t e = threadIdx.x; e < numbers; e += warp_lanes) args.x[system * args.x_step + e] = not_a_number<T>();
+  for (std::int64_t e = threadIdx.x; e < numbers; e += warp_lanes)
+    args.to.x[system * args.to.x_stride + e] = not_a_number<T>();
   if (threadIdx.x != 0) return;
-  args.info[system] = info;
-  if (args.backward_error != nullptr) args.backward_error[system] = not_a_number<T>();
-  if (args.rcond != nullptr) args.rcond[system] = not_a_number<T>();
+  args.to.info[system] = info;
+  if (args.to.backward_error != nullptr) args.to.backward_error[system] = not_a_number<T>();
+  if (args.to.rcond != nullptr) args.to.rcond[system] = not_a_number<T>();
   forget_pivots(args, system);
 }
 
@@ -388,7 +390,7 @@ __global__ void __launch_bounds__(warp_lanes) repair_kernel(Arguments<T> args, R
 #pragma unroll 1
   for (std::int64_t system = blockIdx.x; system < args.count; system += gridDim.x) {
     __syncwarp();  // the last system is done with
-    const std::int32_t found = args.info[system];
+    const std::int32_t found = args.to.info[system];
     if (is_input_refused(found)) continue;
     OwnRows<N> own;
     int repaired = 0;
@@ -401,41 +403,28 @@ __global__ void __launch_bounds__(warp_lanes) repair_kernel(Arguments<T> args, R
     if (repaired == 0 && found <= 0) continue;
 
     std::int32_t status = 0;
-    if (args.x != nullptr && !args.inverse) status = store_solutions<T, N>(args, system, memory, own);
-    if (args.inverse || args.rcond != nullptr) invert_nearby<N>(n, memory, own);
+    if (args.to.x != nullptr && !args.inverse) status = store_solutions<T, N>(args, system, memory, own);
+    if (args.inverse || args.to.rcond != nullptr) invert_nearby<N>(n, memory, own);
     if (args.inverse) status = store_inverse<T, N>(args, system, memory, own);
     if (status != 0) {
       store_failure(args, system, status);
       continue;
     }
-    const double rcond = args.rcond != nullptr ? rcond_of_nearby<T, N>(args, system, memory, own) : 0;
-    T smallest = infinity<T>();
-    double sum = 0;
-    int exponent = 0;
+    const double rcond = args.to.rcond != nullptr ? rcond_of_nearby<T, N>(args, system, memory, own) : 0;
+    PivotNumbers<T> numbers;
 #pragma unroll
-    for (int u = 0; u < rows; ++u) {
-      if (own.place[u] == N) continue;
-      const double pivot = memory.pivot[own.place[u]];
-      smallest = min(smallest, scaled_to<T>(pivot, -2 * own.half[u]));
-      sum += log(pivot);
-      exponent -= 2 * own.half[u];
-    }
-    smallest = min_of_group<warp_lanes>(smallest);
-    sum = sum_of_group<warp_lanes>(sum);
-    exponent = sum_of_group<warp_lanes>(exponent);
+    for (int u = 0; u < rows; ++u)
+      if (own.place[u] < N) numbers.add(args, memory.pivot[own.place[u]], own.half[u]);
+    numbers.template combine<warp_lanes>();
     __syncwarp();  // x is stored
     double error = 0;
-    if (args.backward_error != nullptr && args.x != nullptr)
+    if (args.to.backward_error != nullptr && args.to.x != nullptr)
       error = judge_as_stored<warp_lanes>(args, system, lane, 0, args.inverse ? n : args.nrhs);
     if (lane != 0) continue;
-    constexpr double ln_2 = 0.693147180559945309417;
-    args.info[system] = 0;
-    if (args.backward_error != nullptr) args.backward_error[system] = static_cast<T>(error);
-    if (args.rcond != nullptr) args.rcond[system] = static_cast<T>(rcond);
-    if (args.smallest_pivot != nullptr) args.smallest_pivot[system] = smallest;
-    if (args.log_determinant != nullptr) args.log_determinant[system] = sum + exponent * ln_2;
-    if (args.repaired != nullptr) args.repaired[system] = repaired;
-    if (args.perturbation != nullptr) args.perturbation[system] = static_cast<T>(perturbation);
+    args.to.info[system] = 0;
+    if (args.to.backward_error != nullptr) args.to.backward_error[system] = static_cast<T>(error);
+    if (args.to.rcond != nullptr) args.to.rcond[system] = static_cast<T>(rcond);
+    numbers.store(args, system, repaired, perturbation);
   }
 }
 

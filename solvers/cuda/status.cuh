@@ -87,22 +87,6 @@ __device__ __forceinline__ int scaling_exponent(const Arguments<T>& args, std::i
   return diagonal > 0 ? -(exponent_of(diagonal) >> 1) : 0;
 }
 
-/// What is said of the pivots of a system that failed.
-template <class T>
-__device__ void forget_pivots(const Arguments<T>& args, std::int64_t system) {
-  if (args.smallest_pivot != nullptr) args.smallest_pivot[system] = not_a_number<T>();
-  if (args.log_determinant != nullptr) args.log_determinant[system] = not_a_number<double>();
-  if (args.repaired != nullptr) args.repaired[system] = 0;
-  if (args.perturbation != nullptr) args.perturbation[system] = not_a_number<T>();
-}
-
-/// What is said of repairs where there are none.
-template <class T>
-__device__ void store_no_repair(const Arguments<T>& args, std::int64_t system) {
-  if (args.repaired != nullptr) args.repaired[system] = 0;
-  if (args.perturbation != nullptr) args.perturbation[system] = 0;
-}
-
 /// y_u times 2^exponent(u), a row of the lane's solution each; whether that loses more than a few roundings because T
 /// has no numbers that small. `place`: of the lane in shared memory, L::lanes numbers apart: the matrix takes the
 /// registers. The whole warp calls.

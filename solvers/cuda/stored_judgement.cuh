@@ -17,7 +17,9 @@ __device__ double judge_as_stored(const Arguments<T>& args, std::int64_t system,
   const auto a = [&](int i, int j) -> double {
     return args.storage == Storage::dense ? element(args, system, i, j) : element(args, system, max(i, j), min(i, j));
   };
-  const auto x = [&](std::int64_t j, int c) -> double { return args.x[system * args.x_step + j * columns + c]; };
+  const auto x = [&](std::int64_t j, int c) -> double {
+    return args.to.x[system * args.to.x_stride + j * columns + c];
+  };
 
   double largest_a = 0, largest_x = 0, norm_a = 0;
 #pragma unroll 1

@@ -1,6 +1,7 @@
 // How good an answer is, and what its pivots say, from lower triangles in registers. Private to solvers/*.cu.
 #pragma once
 
+#include "solvers/cuda/pivot_numbers.cuh"
 #include "solvers/cuda/tile.cuh"
 
 namespace smallbatch {
@@ -89,27 +90,17 @@ __device__ __forceinline__ double judge(int n, int group, int lane, TileMemory<T
   return sum == 0 ? 0 : sum / (norm_a * norm_x);
 }
 
-/// Smallest pivot and log-determinant of the lane's system, and that nothing was repaired. The whole warp calls.
+/// What the pivots of the lane's system say, none of which was raised. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int64_t system, bool mine, int lane,
                                              bool far, const T (&pivots)[L::rows]) {
-  T smallest = infinity<T>();
-  double sum = 0;
+  PivotNumbers<T> numbers;
 #pragma unroll
-  for (int u = 0; u < L::rows; ++u) {
-    constexpr double ln_2 = 0.693147180559945309417;
-    const int row = L::lanes * u + lane;
-    if (row >= args.n) continue;
-    const int exponent = scaling_exponent(args, system, row, far);
-    smallest = min(smallest, scale(pivots[u], -2 * exponent));
-    if (args.log_determinant != nullptr) sum += log(static_cast<double>(pivots[u])) - 2 * exponent * ln_2;
-  }
-  smallest = min_of_group<L::lanes>(smallest);
-  sum = sum_of_group<L::lanes>(sum);
-  if (!mine || lane != 0) return;
-  if (args.smallest_pivot != nullptr) args.smallest_pivot[system] = smallest;
-  if (args.log_determinant != nullptr) args.log_determinant[system] = sum;
-  store_no_repair(args, system);
+  for (int u = 0; u < L::rows; ++u)
+    if (const int row = L::lanes * u + lane; row < args.n)
+      numbers.add(args, pivots[u], scaling_exponent(args, system, row, far));
+  numbers.template combine<L::lanes>();
+  if (mine && lane == 0) numbers.store(args, system);
 }
 
 }  // namespace

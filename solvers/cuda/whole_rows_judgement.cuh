@@ -2,6 +2,7 @@
 #pragma once
 
 #include "solvers/cuda/gauss_jordan_elimination.cuh"
+#include "solvers/cuda/pivot_numbers.cuh"
 #include "solvers/cuda/stored_judgement.cuh"
 
 namespace smallbatch {
@@ -111,37 +112,18 @@ __device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory
   return norms;
 }
 
-/// Smallest pivot and log-determinant of the lane's system, and that nothing was repaired. The whole warp calls.
+/// What the pivots of the lane's system say, none of which was raised; they lie behind the rows. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int64_t system, bool mine, int lane,
-                                             bool scaled, const T* matrix, const T (&pivots)[L::rows]) {
-  const int own = fresh(lane);
-  if (args.smallest_pivot != nullptr) {
-    T smallest = infinity<T>();
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) {
-      const int row = L::lanes * u + own;
-      const T pivot = scale(pivots[u], -2 * scaling_exponent<T, L>(matrix, row, scaled));
-      if (row < args.n) smallest = min(smallest, pivot);
-    }
-    smallest = min_of_group<L::lanes>(smallest);
-    if (mine && lane == 0) args.smallest_pivot[system] = smallest;
-  }
-  if (args.log_determinant != nullptr) {
-    constexpr double ln_2 = 0.693147180559945309417;
-    double sum = 0;
+                                             bool scaled, const T* matrix) {
+  PivotNumbers<T> numbers;
+  const T* const pivots = behind<L>(const_cast<T*>(matrix), lane);
 #pragma unroll 1
-    for (int u = 0; u < L::rows; ++u) {
-      const int row = L::lanes * u + own;
-      if (row < args.n)
-        sum +=
-            log(static_cast<double>(behind<L>(const_cast<T*>(matrix), lane)[further<L>(pivots_at<L> + L::lanes * u)])) -
-            2 * scaling_exponent<T, L>(matrix, row, scaled) * ln_2;
-    }
-    sum = sum_of_group<L::lanes>(sum);
-    if (mine && lane == 0) args.log_determinant[system] = sum;
-  }
-  if (mine && lane == 0) store_no_repair(args, system);
+  for (int u = 0; u < L::rows; ++u)
+    if (const int row = L::lanes * u + lane; row < args.n)
+      numbers.add(args, pivots[further<L>(pivots_at<L> + L::lanes * u)], scaling_exponent<T, L>(matrix, row, scaled));
+  numbers.template combine<L::lanes>();
+  if (mine && lane == 0) numbers.store(args, system);
 }
 
 }  // namespace
