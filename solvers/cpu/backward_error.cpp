@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "solvers/scaled_residual.hpp"
+
 namespace smallbatch {
 
 namespace {
@@ -13,13 +15,6 @@ double normalizer_of(double magnitude) {
   int exponent = 0;
   std::frexp(magnitude, &exponent);
   return std::ldexp(1.0, std::min(1020, -exponent));
-}
-
-/// b times two powers of two: no bit is lost on the way, where one of them is large and the other small.
-double with_factors(double b, double a_factor, double x_factor) {
-  const double product = a_factor * x_factor;
-  const bool normal = product >= 0x1p-1022 && product <= 0x1p1023;
-  return normal ? b * product : b * a_factor * x_factor;
 }
 
 /// A sum in twice the precision of its terms.

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "solvers/cuda/kernels.cuh"
+#include "solvers/scaled_residual.hpp"
 #include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
@@ -154,13 +155,6 @@ __device__ int normalizing_exponent(T v) {
     return 0;
   else
     return -min(Traits<T>::exponent_bias - 1, max(1 - Traits<T>::exponent_bias, exponent_of(v)));
-}
-
-/// b times two powers of two: no bit is lost on the way, where one of them is large and the other small.
-__device__ __forceinline__ double with_factors(double b, double a_factor, double x_factor) {
-  const double product = a_factor * x_factor;
-  const bool normal = product >= 0x1p-1022 && product <= 0x1p1023;
-  return normal ? b * product : b * a_factor * x_factor;
 }
 
 /// Whether v is not zero and its magnitude lies beyond 2^+-window. (Not so for a NaN.)
