@@ -10,7 +10,9 @@
 
 #include "solvers/cpu/group.hpp"
 #include "solvers/cpu/kernels.hpp"
+#include "solvers/cpu/prefetch.hpp"
 #include "solvers/cpu/refinement.hpp"
+#include "solvers/cpu/workspace.hpp"
 
 namespace smallbatch {
 namespace {
@@ -19,16 +21,6 @@ namespace {
 template <class T>
 bool refines(const LdltTask<T>& task) {
   return task.method == SpdMethod::mixed && task.nrhs > 0;
-}
-
-/// The systems that come after `first + systems`, up to as many more.
-template <class T>
-Prefetch<T> prefetch_after(const LdltTask<T>& task, std::int64_t first, int systems, std::int64_t matrix_size,
-                           int shares) {
-  const std::int64_t begin = first + systems, left = task.count - begin;
-  if (left <= 0) return {task.a, 0, 0, matrix_size, shares};
-  return {task.a + begin * task.a_step, task.a_step, left < systems ? static_cast<int>(left) : systems, matrix_size,
-          shares};
 }
 
 template <class T, int W, int Columns>
@@ -41,16 +33,14 @@ void solve_in_lanes(const LdltTask<T>& task) {
     using R = Refinement<T, W, Columns>;
     R refinement(task, carver, typename FirstIndices<R::groups>::Type{});
     for (std::int64_t first = 0; first < task.count; first += R::systems)
-      refinement.solve(first, used(first, R::systems));
+      refinement.run(first, used(first, R::systems));
     return;
   }
   Group<T, W, Columns> group(task, carver);
   for (std::int64_t first = 0; first < task.count; first += W) {
     Prefetch<T> prefetch =
-        prefetch_after(task, first, W, group.matrix_size, Elimination<T, W, Columns>::tile_count(task.n));
-    group.load(first, used(first, W));
-    group.solve(prefetch);
-    group.write(first, used(first, W));
+        prefetch_after(task, first, W, group.work.matrix_size, Elimination<T, W, Columns>::tile_count(task.n));
+    group.run(first, used(first, W), prefetch);
   }
 }
 

@@ -48,7 +48,7 @@ class CpuSpdSolver final : public SpdSolver {
       if (!number.is_of(shape)) all.solution.*number.in_solution = nullptr;
     });
     const std::size_t workspace_size = kernel.workspace_size(all);
-    // Large pieces: each begins with matrices that nobody prefetched, and with fresh memory. But enough for all
+    // Large tasks: each begins with matrices that nobody prefetched, and with fresh memory. But enough for all
     // threads.
     const std::int64_t lanes = kernel.lanes, workers = threads_ == 0 ? hardware_threads() : threads_;
     const std::int64_t groups = std::clamp<std::int64_t>(batch.count / (4 * workers * lanes), 16, 128) / 2 * 2;

@@ -92,6 +92,30 @@ struct Exponents {
   }
 };
 
+/// The parts of W lanes, in double precision and back.
+template <class T, int W>
+struct Parts {
+  using L = Lanes<T, W>;
+  using Vector = typename L::Vector;
+  using Wide = typename L::Wide;
+  static constexpr int lanes = W / L::parts;
+
+  /// Lanes part * lanes and following of a vector in memory.
+  static Wide widen(const Vector& v, int part) {
+    typename L::Part some;
+    __builtin_memcpy(&some, (const T*)&v + part * lanes, sizeof(some));
+    if constexpr (sizeof(T) == sizeof(double))
+      return some;
+    else
+      return __builtin_convertvector(some, Wide);
+  }
+  /// Puts them among the W numbers at `to`.
+  template <class V>
+  static void put(Wide values, int part, V* to) {
+    for (int lane = 0; lane < lanes; ++lane) to[part * lanes + lane] = static_cast<V>(values[lane]);
+  }
+};
+
 template <int... J>
 struct Indices {};
 template <int Count, int... J>

@@ -1,0 +1,188 @@
+// A group of systems from the caller's memory into vectors, and what is wrong with A or b.
+//
+// Inspection costs nothing where nothing is wrong. The upper triangle is compared with the lower bit by bit while both
+// are transposed; only where some bit differs is the bound of core/systems.hpp evaluated. A NaN or an infinity in A or
+// b ends in a pivot that is not positive and finite or in an x that is not finite, so the input of a group is searched
+// for them only where that happened (judge.hpp).
+//
+// Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
+#pragma once
+
+#include <cstdint>
+
+#include "core/systems.hpp"
+#include "solvers/cpu/elimination.hpp"
+#include "solvers/cpu/vectors.hpp"
+#include "solvers/cpu/workspace.hpp"
+
+namespace smallbatch {
+namespace {
+
+/// The input of a group.
+template <class T, int W>
+struct Input {
+  using L = Lanes<T, W>;
+  using Vector = typename L::Vector;
+  using Mask = typename L::Mask;
+  using Memory = Transposition<T, W>;
+  using Work = Workspace<T, W>;
+
+  const T *first_a, *first_b;  // W systems
+  std::int64_t a_step, b_step;
+  Mask differing;                  // some a_ij and a_ji differ in some bit
+  Mask not_finite, not_symmetric;  // found in the triangles that differ
+
+  /// `used` systems of the task, A into work.l (and work.a), b into work.b.
+  void load(const Work& work, std::int64_t first, int used) {
+    point_to(work, first, used);
+    load_matrix(work);
+    load_rhs(work);
+  }
+
+  /// Whether some element of the lower triangle of A, or of b, is not finite.
+  [[nodiscard]] Mask lower_not_finite(const Work& work) const {
+    Mask bad{};
+    for (int i = 0; i < work.n; ++i)
+      for (int j = 0; j <= i; j += panel_rows) {
+        Vector strip[panel_rows];
+        load_strip(work, i, j, strip);
+        for (int t = 0; t < panel_rows && j + t <= i; ++t) bad |= strip[t] - strip[t] != 0;
+      }
+    return bad;
+  }
+  [[nodiscard]] static Mask rhs_not_finite(const Work& work) {
+    Mask bad{};
+    for (std::int64_t e = 0; e < work.rhs_size; ++e) bad |= work.b[e] - work.b[e] != 0;
+    return bad;
+  }
+
+ private:
+  /// Points to `used` systems of the task; fewer than W are copied, and the last one repeated.
+  void point_to(const Work& work, std::int64_t first, int used) {
+    const LdltTask<T>& task = work.task;
+    first_a = task.a + first * task.a_step;
+    first_b = task.b + (task.nrhs > 0 ? first * task.b_step : 0);
+    a_step = task.a_step;
+    b_step = task.b_step;
+    if (used == W) return;
+    for (int lane = 0; lane < W; ++lane) {
+      const int k = lane < used ? lane : used - 1;
+      __builtin_memcpy(work.few_a + lane * work.matrix_size, first_a + k * a_step, sizeof(T) * work.matrix_size);
+      if (work.rhs_size > 0)
+        __builtin_memcpy(work.few_b + lane * work.rhs_size, first_b + k * b_step, sizeof(T) * work.rhs_size);
+    }
+    first_a = work.few_a;
+    first_b = work.few_b;
+    a_step = work.matrix_size;
+    b_step = work.rhs_size;
+  }
+
+  static std::int64_t row_begin(const Work& work, std::int64_t i) {
+    return work.task.storage == Storage::packed_lower ? i * (i + 1) / 2 : i * work.n;
+  }
+  void load_strip(const Work& work, int i, int j, Vector* to) const {
+    const std::int64_t place = row_begin(work, i) + j;
+    if (place + panel_rows <= work.matrix_size)
+      Memory::load(first_a + place, a_step, to);
+    else
+      Memory::load_within(first_a, a_step, place, work.matrix_size, to);
+  }
+  /// visit(i, j, a_ij) for the elements of row i right of its diagonal block.
+  template <class Visit>
+  void visit_right_of_block(const Work& work, int i, Visit visit) const {
+    Vector strip[panel_rows];
+    int j = i / panel_rows * panel_rows + panel_rows;
+    for (; j + panel_rows <= work.n; j += panel_rows) {
+      load_strip(work, i, j, strip);
+#pragma GCC unroll 4
+      for (int t = 0; t < panel_rows; ++t) visit(i, j + t, strip[t]);
+    }
+    if (j >= work.n) return;
+    load_strip(work, i, j, strip);
+    for (int t = 0; j + t < work.n; ++t) visit(i, j + t, strip[t]);
+  }
+  /// visit(i, j, a_ij) for j > i within the diagonal blocks, which are loaded whole.
+  template <class Visit>
+  static void visit_blocks(const Work& work, Visit visit) {
+    for (int i = 0; i < work.n; ++i)
+      for (int j = i + 1; j < work.n && j % panel_rows != 0; ++j)
+        visit(i, j, work.l[panel_begin(i / panel_rows) + panel_rows * j + i % panel_rows]);
+  }
+
+  /// The lower triangle into panels, and the upper one past it. Rows come last to first, so that a_ji is there when
+  /// a_ij passes, j > i.
+  void load_matrix(const Work& work) {
+    differing = not_finite = not_symmetric = Mask{};
+    Mask difference{};  // in a register
+    for (int i = work.n - 1; i >= 0; --i) {
+      const std::int64_t begin = row_begin(work, i);
+      const int end = work.dense ? work.n : i + 1;
+      Vector strips[Memory::chunk];
+      int j = 0;
+      for (; j < end && begin + j + Memory::chunk <= work.matrix_size; j += Memory::chunk) {
+        Memory::load_chunk(first_a + begin + j, a_step, strips);
+#pragma GCC unroll 4
+        for (int s = 0; s < Memory::chunk; s += panel_rows)
+          if (j + s < end) take_strip(work, i, j + s, strips + s, difference);
+      }
+      for (; j < end; j += panel_rows) {
+        load_strip(work, i, j, strips);
+        take_strip(work, i, j, strips, difference);
+      }
+    }
+    if (!work.dense) return;
+    visit_blocks(work, [&work, &difference](int i, int j, Vector v) {
+      difference |= (Mask)v ^ (Mask)work.l[lower_place(j, i)];
+    });
+    differing = difference;
+    if (any(differing)) judge_differences(work);
+  }
+  static void take_strip(const Work& work, int i, int j, const Vector* strip, Mask& difference) {
+    if (j <= i) {
+      const std::int64_t place = panel_begin(i / panel_rows) + panel_rows * j + i % panel_rows;
+#pragma GCC unroll 4
+      for (int t = 0; t < panel_rows; ++t) work.l[place + panel_rows * t] = strip[t];
+      if (!work.keeps_a) return;
+#pragma GCC unroll 4
+      for (int t = 0; t < panel_rows; ++t) work.a[place + panel_rows * t] = strip[t];
+    } else {
+      const Vector* const mirrored = work.l + panel_begin(j / panel_rows) + panel_rows * i;
+      if (j + panel_rows <= work.n) {
+#pragma GCC unroll 4
+        for (int t = 0; t < panel_rows; ++t) difference |= (Mask)strip[t] ^ (Mask)mirrored[t];
+      } else {
+        for (int t = 0; j + t < work.n; ++t) difference |= (Mask)strip[t] ^ (Mask)mirrored[t];
+      }
+    }
+  }
+
+  /// What the differing triangles mean.
+  void judge_differences(const Work& work) {
+    const int n = work.n;
+    Vector root[max_system_size];
+    for (int i = 0; i < n; ++i) {
+      const Vector diagonal = absolute(work.l[lower_place(i, i)]);
+      for (int lane = 0; lane < W; ++lane)
+        root[i][lane] = static_cast<T>(__builtin_sqrt(diagonal[lane]));  // in double: the same bits for a float
+    }
+    const auto judge = [this, &work, &root](int i, int j, Vector v) {
+      not_finite |= v - v != 0;
+      const Vector bound = root[j] * (static_cast<T>(work.n) * L::eps);
+      not_symmetric |= absolute(v - work.l[lower_place(j, i)]) > bound * root[i];
+    };
+    for (int i = 0; i < n; ++i) visit_right_of_block(work, i, judge);
+    visit_blocks(work, judge);
+  }
+
+  void load_rhs(const Work& work) {
+    for (std::int64_t e = 0; e < work.rhs_size; e += 4) {
+      if (e + 4 <= work.rhs_size)
+        Memory::load(first_b + e, b_step, work.b + e);
+      else
+        Memory::load_within(first_b, b_step, e, work.rhs_size, work.b + e);
+    }
+  }
+};
+
+}  // namespace
+}  // namespace smallbatch

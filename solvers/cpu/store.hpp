@@ -1,0 +1,80 @@
+// What is known of a group, back into the caller's memory: NaN for every number of a system that failed.
+//
+// Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
+#pragma once
+
+#include <cstdint>
+
+#include "core/systems.hpp"
+#include "solvers/cpu/judge.hpp"
+#include "solvers/cpu/vectors.hpp"
+#include "solvers/cpu/workspace.hpp"
+
+namespace smallbatch {
+namespace {
+
+/// What a group gives back.
+template <class T, int W>
+struct Output {
+  using L = Lanes<T, W>;
+  using Vector = typename L::Vector;
+  using Mask = typename L::Mask;
+
+  const Workspace<T, W>& work;
+  const Judge<T, W> judge;
+  const Mask& status;
+  const std::int64_t first;  // system of the task
+  const int used;            // lanes
+
+  /// Everything that is asked for. `rconds`: if that is.
+  void store(const T* rconds) const {
+    const SpdSolution<T>& out = work.task.solution;
+    for (int lane = 0; lane < used; ++lane) out.info[first + lane] = static_cast<std::int32_t>(status[lane]);
+    if (out.backward_error != nullptr) {
+      T errors[W];
+      judge.backward_errors(errors);
+      for (int lane = 0; lane < used; ++lane)
+        if (judge.input.differing[lane] != 0) errors[lane] = static_cast<T>(judge.stored_backward_error(lane));
+      numbers(errors, out.backward_error);
+    }
+    if (out.rcond != nullptr) numbers(rconds, out.rcond);
+    if (out.smallest_pivot != nullptr) {
+      T pivots[W];
+      judge.smallest_pivots(pivots);
+      numbers(pivots, out.smallest_pivot);
+    }
+    if (out.log_determinant != nullptr) {
+      double logarithms[W];
+      judge.log_determinants(logarithms);
+      numbers(logarithms, out.log_determinant);
+    }
+    no_repairs();
+    solutions();
+  }
+
+ private:
+  template <class V>
+  void numbers(const V* of_lane, V* out) const {
+    for (int lane = 0; lane < used; ++lane)
+      out[first + lane] = status[lane] != 0 ? static_cast<V>(__builtin_nan("")) : of_lane[lane];
+  }
+  /// No pivot has been raised (pivot_repair.hpp).
+  void no_repairs() const {
+    const SpdSolution<T>& out = work.task.solution;
+    const T none[W] = {};
+    for (int lane = 0; lane < used && out.repaired != nullptr; ++lane) out.repaired[first + lane] = 0;
+    if (out.perturbation != nullptr) numbers(none, out.perturbation);
+  }
+  void solutions() const {
+    const std::int64_t size = work.solution_size;
+    if (size == 0) return;
+    const Vector nan = Vector{} + static_cast<T>(__builtin_nan(""));
+    const bool some_failed = any(status);
+    for (std::int64_t e = 0; e < size && some_failed; ++e) work.x[e] = status != 0 ? nan : work.x[e];
+    const std::int64_t step = work.task.solution.x_stride;
+    Transposition<T, W>::store_all(work.x, size, used, work.task.solution.x + first * step, step);
+  }
+};
+
+}  // namespace
+}  // namespace smallbatch
