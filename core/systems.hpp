@@ -192,4 +192,13 @@ struct SpdBlock {
   }
 };
 
+/// The minor format version that has the newest of the numbers.
+inline constexpr int newest_spd_number = std::apply(
+    [](const auto&... number) {
+      int newest = 0;
+      ((newest = number.since > newest ? number.since : newest), ...);
+      return newest;
+    },
+    spd_numbers<float>);
+
 }  // namespace smallbatch

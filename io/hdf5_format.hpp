@@ -1,6 +1,7 @@
 // What problem and result files have in common: the version, what a potential set asks for, the names. Private to io/.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -13,7 +14,7 @@
 namespace smallbatch {
 
 /// What is written, and the newest that is read without a warning.
-inline constexpr std::int32_t format_major = 1, format_minor = 3;
+inline constexpr std::int32_t format_major = 1, format_minor = std::max(3, newest_spd_number);
 /// "1.3" and "(1, 3)"
 inline const std::string format_version = std::to_string(format_major) + "." + std::to_string(format_minor);
 inline const std::string format_pair = "(" + std::to_string(format_major) + ", " + std::to_string(format_minor) + ")";

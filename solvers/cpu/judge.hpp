@@ -1,4 +1,4 @@
-// What is said of a group's answer: its status, its backward error, rcond, and what the pivots tell.
+// What is said of a group's answer: its status, its backward error and rcond.
 //
 // Sums are taken in double precision, of A and x with factors that bring their largest elements next to 1; of single
 // precision, whose norms and products stay in double's range, as they are.
@@ -63,17 +63,6 @@ struct Judge {
   /// 1 / (||A||_1 ||A^-1||_1), from the inverse of the scaled system.
   void rconds(T* of_lane) const {
     for (int part = 0; part < L::parts; ++part) P::put(rcond(part), part, of_lane);
-  }
-
-  void smallest_pivots(T* of_lane) const {
-    Vector smallest = Vector{} + L::largest;
-    for (int k = 0; k < work.n; ++k)
-      smallest = smaller(smallest, scaling.scaled ? X::scale(pivots.d[k], -2 * scaling.half[k]) : pivots.d[k]);
-    __builtin_memcpy(of_lane, &smallest, sizeof(smallest));
-  }
-
-  void log_determinants(double* of_lane) const {
-    for (int part = 0; part < L::parts; ++part) P::put(log_determinant(part), part, of_lane);
   }
 
  private:
@@ -161,29 +150,6 @@ struct Judge {
       norm = larger(norm, sum);
     }
     return 1 / (A::norm_of_matrix(work.n, work.a, a_factor, part) * norm);
-  }
-
-  /// ln det A of one part's lanes: the logarithm of the product of the pivots' mantissas, and their exponents.
-  Wide log_determinant(int part) const {
-    const int n = work.n;
-    using Wider = Exponents<Lanes<double, P::lanes>>;
-    typename L::WideMask exponents{};
-    Wide mantissas = Wide{} + 1;
-    for (int k = 0; k < n; ++k) {
-      const Wide pivot = P::widen(pivots.d[k], part);
-      const Wide normal = pivot < 0x1p-1022 ? pivot * 0x1p54 : pivot;
-      const auto exponent = Wider::of(normal);
-      mantissas *= normal * Wider::power_of_two(-exponent);
-      exponents += exponent - ((pivot < 0x1p-1022) & 54);
-    }
-    Wide sum{};
-    for (int lane = 0; lane < P::lanes; ++lane) {
-      std::int64_t exponent = exponents[lane];
-      for (int k = 0; k < n && scaling.scaled; ++k) exponent -= 2 * scaling.half[k][part * P::lanes + lane];
-      constexpr double ln_2 = 0.693147180559945309417;
-      sum[lane] = __builtin_log(mantissas[lane]) + static_cast<double>(exponent) * ln_2;
-    }
-    return sum;
   }
 };
 

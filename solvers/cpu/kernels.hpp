@@ -23,8 +23,9 @@ struct LdltTask {
   const T* a;
   const T* b;
   std::int64_t a_step, b_step;
-  SpdSolution<T> solution;  ///< its stride resolved, too
-  void* workspace;          ///< workspace_size(task) bytes, aligned to ldlt_alignment
+  SpdSolution<T> solution;     ///< its stride resolved, too
+  bool wants_numbers_about_a;  ///< any number but the backward error
+  void* workspace;             ///< workspace_size(task) bytes, aligned to ldlt_alignment
 };
 
 template <class T>

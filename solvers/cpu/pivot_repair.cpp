@@ -224,20 +224,16 @@ std::int32_t store_inverse(const SpdShape& shape, const NearbyFactors& factors, 
   return 0;
 }
 
-template <class V>
-void put(V* place, double value) {
+template <class V, class Value>
+void put(V* place, Value value) {
   if (place != nullptr) *place = static_cast<V>(value);
 }
 
 template <class T>
 void store_failure(const SpdShape& shape, std::int32_t info, const SpdSolution<T>& results) {
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   *results.info = info;
-  for (std::int64_t e = 0; e < shape.solution_size(); ++e) results.x[e] = static_cast<T>(nan);
-  for (T* number : {results.backward_error, results.rcond, results.smallest_pivot, results.perturbation})
-    put(number, nan);
-  put(results.log_determinant, nan);
-  put(results.repaired, 0);
+  std::fill_n(results.x, shape.solution_size(), std::numeric_limits<T>::quiet_NaN());
+  for_each_spd_number<T>([&](const auto& number) { put(results.*number.in_solution, number.of_failed()); });
 }
 
 }  // namespace

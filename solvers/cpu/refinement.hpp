@@ -52,8 +52,7 @@ struct Refinement {
         correction(carver.take<typename Single::Vector>(padded(task.n))),
         n(task.n),
         columns(task.nrhs),
-        factors_in_t(task.solution.rcond != nullptr || task.solution.smallest_pivot != nullptr ||
-                     task.solution.log_determinant != nullptr) {
+        factors_in_t(task.wants_numbers_about_a) {
     if (l == nullptr) return;
     for (int e = 0; e < panel_begin(panel_count(n)); ++e) l[e] = typename Single::Vector{};
   }

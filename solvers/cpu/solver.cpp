@@ -41,11 +41,13 @@ class CpuSpdSolver final : public SpdSolver {
   void solve_with(const LdltKernel<T>& kernel, const SpdBatch<T>& batch, const SpdSolution<T>& solution) const {
     check_spd_batch(batch, solution);
     const SpdShape& shape = batch.shape;
-    LdltTask<T> all{shape.n, shape.nrhs, shape.wants_inverse(), shape.storage,  method_,  batch.count,
-                    batch.a, batch.b,    batch.a_step(),        batch.b_step(), solution, nullptr};
+    LdltTask<T> all{shape.n, shape.nrhs,     shape.wants_inverse(), shape.storage, method_, batch.count, batch.a,
+                    batch.b, batch.a_step(), batch.b_step(),        solution,      false,   nullptr};
     all.solution.x_stride = solution.x_step(shape);
     for_each_spd_number<T>([&](const auto& number) {
-      if (!number.is_of(shape)) all.solution.*number.in_solution = nullptr;
+      auto*& array = all.solution.*number.in_solution;
+      if (!number.is_of(shape)) array = nullptr;
+      all.wants_numbers_about_a |= array != nullptr && !number.is_about_x;
     });
     const std::size_t workspace_size = kernel.workspace_size(all);
     // Large tasks: each begins with matrices that nobody prefetched, and with fresh memory. But enough for all

@@ -7,6 +7,7 @@
 
 #include "core/systems.hpp"
 #include "solvers/cpu/judge.hpp"
+#include "solvers/cpu/pivot_numbers.hpp"
 #include "solvers/cpu/vectors.hpp"
 #include "solvers/cpu/workspace.hpp"
 
@@ -37,33 +38,20 @@ struct Output {
         if (judge.input.differing[lane] != 0) errors[lane] = static_cast<T>(judge.stored_backward_error(lane));
       numbers(errors, out.backward_error);
     }
-    if (out.rcond != nullptr) numbers(rconds, out.rcond);
-    if (out.smallest_pivot != nullptr) {
-      T pivots[W];
-      judge.smallest_pivots(pivots);
-      numbers(pivots, out.smallest_pivot);
-    }
-    if (out.log_determinant != nullptr) {
-      double logarithms[W];
-      judge.log_determinants(logarithms);
-      numbers(logarithms, out.log_determinant);
-    }
-    no_repairs();
+    numbers(rconds, out.rcond);
+    PivotNumbers<T, W>{work.n, judge.scaling, judge.pivots}.tell(
+        out, [this](const auto* of_lane, auto* to) { numbers(of_lane, to); });
     solutions();
   }
 
  private:
+  /// Where they are wanted.
   template <class V>
   void numbers(const V* of_lane, V* out) const {
-    for (int lane = 0; lane < used; ++lane)
-      out[first + lane] = status[lane] != 0 ? static_cast<V>(__builtin_nan("")) : of_lane[lane];
-  }
-  /// No pivot has been raised (pivot_repair.hpp).
-  void no_repairs() const {
-    const SpdSolution<T>& out = work.task.solution;
-    const T none[W] = {};
-    for (int lane = 0; lane < used && out.repaired != nullptr; ++lane) out.repaired[first + lane] = 0;
-    if (out.perturbation != nullptr) numbers(none, out.perturbation);
+    constexpr bool is_count = static_cast<V>(0.5) == 0;
+    constexpr V of_failed = is_count ? V{} : static_cast<V>(__builtin_nan(""));
+    for (int lane = 0; lane < used && out != nullptr; ++lane)
+      out[first + lane] = status[lane] != 0 ? of_failed : of_lane[lane];
   }
   void solutions() const {
     const std::int64_t size = work.solution_size;
