@@ -97,7 +97,7 @@ template <class Lanes, bool field, bool truncated, class Charge, class Vector, c
 
 /// Several vectors of targets side by side, and what has been summed for them.
 template <class Lanes, bool field>
-struct SingleBlock {
+struct SingleTile {
   using Float = typename Lanes::Float;
   using Mask = decltype(Float{} < Float{});
   static constexpr int width = sizeof(Float) / sizeof(float);
@@ -115,13 +115,13 @@ enum class Lie { row, lattice, scattered };
 /// what it computes once for all its targets is computed in the same order.
 template <class Lanes, bool field, bool truncated, Lie lie, bool leave_own_out>
 [[gnu::always_inline]] inline void add_charges(
-    const SingleCharges& charges, std::int64_t begin, std::int64_t end, const SingleBlock<Lanes, field>& block,
+    const SingleCharges& charges, std::int64_t begin, std::int64_t end, const SingleTile<Lanes, field>& tile,
     const Constants<float>& constants,
-    typename Lanes::Float (&partial)[SingleBlock<Lanes, field>::vectors][values_of<field>],
-    typename Lanes::Float (&nearest)[SingleBlock<Lanes, field>::vectors]) {
+    typename Lanes::Float (&partial)[SingleTile<Lanes, field>::vectors][values_of<field>],
+    typename Lanes::Float (&nearest)[SingleTile<Lanes, field>::vectors]) {
   using Float = typename Lanes::Float;
-  using Mask = typename SingleBlock<Lanes, field>::Mask;
-  constexpr int vectors = SingleBlock<Lanes, field>::vectors, values = values_of<field>;
+  using Mask = typename SingleTile<Lanes, field>::Mask;
+  constexpr int vectors = SingleTile<Lanes, field>::vectors, values = values_of<field>;
   const Float nothing = {}, far = nothing + 0x1p100F;
   for (std::int64_t group_begin = begin; group_begin < end; group_begin += charges_per_group) {
     const std::int64_t group_end = end_of(group_begin, charges_per_group, end);
@@ -129,15 +129,15 @@ template <class Lanes, bool field, bool truncated, Lie lie, bool leave_own_out>
     for (std::int64_t i = group_begin; i < group_end; ++i) {
       [[maybe_unused]] float row_dyz2;
       if constexpr (lie == Lie::row) {
-        const float row_dy = block.y[0][0] - charges.y[i], row_dz = block.z[0][0] - charges.z[i];
+        const float row_dy = tile.y[0][0] - charges.y[i], row_dz = tile.z[0][0] - charges.z[i];
         row_dyz2 = row_dy * row_dy + (row_dz * row_dz + constants.softening2);
       }
       for (int v = 0; v < vectors; ++v) {
-        const Float dx = block.x[v] - charges.x[i];
+        const Float dx = tile.x[v] - charges.x[i];
         Float dy = {}, dz = {}, r2, rho2;
         if constexpr (lie != Lie::row) {
-          dy = block.y[v] - charges.y[i];
-          dz = block.z[v] - charges.z[i];
+          dy = tile.y[v] - charges.y[i];
+          dz = tile.z[v] - charges.z[i];
         }
         if constexpr (lie == Lie::row) {
           static_assert(!truncated && !field);
@@ -149,7 +149,7 @@ template <class Lanes, bool field, bool truncated, Lie lie, bool leave_own_out>
           r2 = rho2 = dx * dx + (dy * dy + (dz * dz + constants.softening2));
         }
         if constexpr (leave_own_out) {
-          const Mask is_own = block.own[v] == Mask{} + static_cast<std::int32_t>(i);
+          const Mask is_own = tile.own[v] == Mask{} + static_cast<std::int32_t>(i);
           const Float q = is_own ? nothing : nothing + charges.q[i];
           rho2 = is_own ? far : rho2;
           add_term<Lanes, field, truncated>(group[v], q, dx, dy, dz, r2, rho2, constants);
@@ -167,22 +167,22 @@ template <class Lanes, bool field, bool truncated, Lie lie, bool leave_own_out>
 template <class Lanes, bool field, bool truncated, Lie lie>
 void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const SingleTargets& targets,
                    const Interaction& interaction, SingleSums& sums) {
-  using Block = SingleBlock<Lanes, field>;
-  using Float = typename Block::Float;
-  using Mask = typename Block::Mask;
-  constexpr int width = Block::width, vectors = Block::vectors, values = values_of<field>;
+  using Tile = SingleTile<Lanes, field>;
+  using Float = typename Tile::Float;
+  using Mask = typename Tile::Mask;
+  constexpr int width = Tile::width, vectors = Tile::vectors, values = values_of<field>;
   static_assert(targets_per_call % (width * vectors) == 0);
   const Constants<float> constants(interaction);
   const std::int64_t partial_sums =
       listed.list ? listed.count : (charges.count + charges_per_partial_sum - 1) / charges_per_partial_sum;
   for (int first = 0; first < targets.count; first += width * vectors) {
-    Block block;
+    Tile tile;
     Mask near[vectors] = {};
     for (int v = 0; v < vectors; ++v) {
-      block.x[v] = load<Float>(targets.x + first + v * width);
-      block.y[v] = load<Float>(targets.y + first + v * width);
-      block.z[v] = load<Float>(targets.z + first + v * width);
-      if constexpr (lie == Lie::scattered) block.own[v] = load<Mask>(targets.own + first + v * width);
+      tile.x[v] = load<Float>(targets.x + first + v * width);
+      tile.y[v] = load<Float>(targets.y + first + v * width);
+      tile.z[v] = load<Float>(targets.z + first + v * width);
+      if constexpr (lie == Lie::scattered) tile.own[v] = load<Mask>(targets.own + first + v * width);
     }
     double total[values][width * vectors] = {};
     for (std::int64_t k = 0; k < partial_sums; ++k) {
@@ -191,9 +191,9 @@ void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const
       Float partial[vectors][values] = {}, nearest[vectors];
       for (int v = 0; v < vectors; ++v) nearest[v] = Float{} + 0x1p100F;
       if (lie == Lie::scattered && begin <= targets.last_own && end > targets.first_own)
-        add_charges<Lanes, field, truncated, lie, true>(charges, begin, end, block, constants, partial, nearest);
+        add_charges<Lanes, field, truncated, lie, true>(charges, begin, end, tile, constants, partial, nearest);
       else
-        add_charges<Lanes, field, truncated, lie, false>(charges, begin, end, block, constants, partial, nearest);
+        add_charges<Lanes, field, truncated, lie, false>(charges, begin, end, tile, constants, partial, nearest);
       for (int v = 0; v < vectors; ++v) {
         if constexpr (lie == Lie::scattered) near[v] |= nearest[v] < Float{} + charges.near_squared[sum];
         for (int value = 0; value < values; ++value)

@@ -1,5 +1,5 @@
-// How the targets of a batch are dealt out: to calls of the inner loops in blocks of up to 64, to threads in pieces of
-// some blocks.
+// How the targets of a batch are dealt out: to calls of the inner loops in tiles of up to 64, to threads in pieces of
+// some tiles.
 #pragma once
 
 #include <algorithm>
@@ -35,11 +35,11 @@ class Pieces {
   std::vector<std::int64_t> length_, first_piece_{0};
 };
 
-/// The blocks of one problem's targets: targets one after the other, or, where a cut-off makes it worth while that they
+/// The tiles of one problem's targets: targets one after the other, or, where a cut-off makes it worth while that they
 /// lie close together, bricks of a lattice.
-class TargetBlocks {
+class TargetTiles {
  public:
-  TargetBlocks(const CpuTargets& targets, bool bricks) : targets_(targets), bricks_(bricks && targets.on_lattice()) {
+  TargetTiles(const CpuTargets& targets, bool bricks) : targets_(targets), bricks_(bricks && targets.on_lattice()) {
     if (!bricks_) return;
     const LatticeBatch& lattice = targets.lattice();
     const std::int64_t points[3] = {lattice.shape.nx, lattice.shape.ny, lattice.plane_count};
@@ -57,21 +57,21 @@ class TargetBlocks {
     return (targets_.count() + targets_per_call - 1) / targets_per_call;
   }
 
-  /// Puts the indices of a block's targets into `index` and says how many there are. `order`: of targets that are no
+  /// Puts the indices of a tile's targets into `index` and says how many there are. `order`: of targets that are no
   /// lattice; empty: as they come.
-  int list(std::int64_t block, const std::vector<std::int64_t>& order, std::int64_t (&index)[targets_per_call]) const {
+  int list(std::int64_t tile, const std::vector<std::int64_t>& order, std::int64_t (&index)[targets_per_call]) const {
     int count = 0;
     if (!bricks_) {
-      const std::int64_t first = block * targets_per_call;
+      const std::int64_t first = tile * targets_per_call;
       const std::int64_t last = std::min(targets_.count(), first + targets_per_call);
       for (std::int64_t i = first; i < last; ++i) index[count++] = order.empty() ? i : order[i];
       return count;
     }
     const LatticeBatch& lattice = targets_.lattice();
     const std::int64_t nx = lattice.shape.nx, ny = lattice.shape.ny, nz = lattice.plane_count;
-    const std::int64_t x0 = block % bricks_along_[0] * edge_[0];
-    const std::int64_t y0 = block / bricks_along_[0] % bricks_along_[1] * edge_[1];
-    const std::int64_t z0 = block / bricks_along_[0] / bricks_along_[1] * edge_[2];
+    const std::int64_t x0 = tile % bricks_along_[0] * edge_[0];
+    const std::int64_t y0 = tile / bricks_along_[0] % bricks_along_[1] * edge_[1];
+    const std::int64_t z0 = tile / bricks_along_[0] / bricks_along_[1] * edge_[2];
     for (std::int64_t z = z0; z < std::min(nz, z0 + edge_[2]); ++z)
       for (std::int64_t y = y0; y < std::min(ny, y0 + edge_[1]); ++y)
         for (std::int64_t x = x0; x < std::min(nx, x0 + edge_[0]); ++x) index[count++] = (z * ny + y) * nx + x;

@@ -30,7 +30,7 @@ namespace smallbatch {
 
 namespace {
 
-constexpr std::int64_t blocks_per_piece = 16;
+constexpr std::int64_t tiles_per_piece = 16;
 
 /// What the values of one problem's points or charges have said, from all threads.
 struct Seen {
@@ -87,20 +87,20 @@ struct Summation {
   template <class T>
   void sum_in_double(const std::int64_t* index, int count, const Values<T>& values,
                      std::vector<std::int32_t>& list) const {
-    DoubleTargets block{};
-    block.count = count;
-    block.leave_own_out = targets.are_charges();
+    DoubleTargets tile{};
+    tile.count = count;
+    tile.leave_own_out = targets.are_charges();
     for (int i = 0; i < count; ++i) {
       Exact place[3];
       targets.place(index[i], place);
-      block.x[i] = place[0].high, block.x_low[i] = place[0].low;
-      block.y[i] = place[1].high, block.y_low[i] = place[1].low;
-      block.z[i] = place[2].high, block.z_low[i] = place[2].low;
-      block.own[i] = own_of(index[i]);
+      tile.x[i] = place[0].high, tile.x_low[i] = place[0].low;
+      tile.y[i] = place[1].high, tile.y_low[i] = place[1].low;
+      tile.z[i] = place[2].high, tile.z_low[i] = place[2].low;
+      tile.own[i] = own_of(index[i]);
     }
     DoubleSums sums;
-    const ListedSums listed = reaching(box_around(block.x, block.y, block.z, count), nullptr, list);
-    lanes.sum_double(problem.double_charges(), listed, block, interaction, singular_distance, sums);
+    const ListedSums listed = reaching(box_around(tile.x, tile.y, tile.z, count), nullptr, list);
+    lanes.sum_double(problem.double_charges(), listed, tile, interaction, singular_distance, sums);
     std::int32_t on_charges = 0;
     bool out_of_range = false;
     const auto value = [&](double sum) { return unscaled(sum, options.unit_factor, problem.scale); };
@@ -120,35 +120,34 @@ struct Summation {
     if (out_of_range) values.seen->out_of_range = true;
   }
 
-  /// Blocks first .. last-1, at most blocks_per_piece. (double)
-  void sum_blocks(const TargetBlocks& blocks, std::int64_t first, std::int64_t last,
-                  const Values<double>& values) const {
-    sum_blocks_in_double(blocks, first, last, values);
+  /// Tiles first .. last-1, at most tiles_per_piece. (double)
+  void sum_tiles(const TargetTiles& tiles, std::int64_t first, std::int64_t last, const Values<double>& values) const {
+    sum_tiles_in_double(tiles, first, last, values);
   }
 
   template <class T>
-  void sum_blocks_in_double(const TargetBlocks& blocks, std::int64_t first, std::int64_t last,
-                            const Values<T>& values) const {
+  void sum_tiles_in_double(const TargetTiles& tiles, std::int64_t first, std::int64_t last,
+                           const Values<T>& values) const {
     std::vector<std::int32_t> list;
     std::int64_t index[targets_per_call];
-    for (std::int64_t block = first; block < last; ++block)
-      sum_in_double(index, blocks.list(block, problem.order, index), values, list);
+    for (std::int64_t tile = first; tile < last; ++tile)
+      sum_in_double(index, tiles.list(tile, problem.order, index), values, list);
   }
 
-  void fill(SingleTargets& block, const std::int64_t* index, int count) const {
-    block = {};
-    block.count = count;
-    block.first_own = std::numeric_limits<std::int32_t>::max();
+  void fill(SingleTargets& tile, const std::int64_t* index, int count) const {
+    tile = {};
+    tile.count = count;
+    tile.first_own = std::numeric_limits<std::int32_t>::max();
     for (int i = 0; i < count; ++i) {
       Exact place[3];
       targets.place(index[i], place);
-      block.x[i] = static_cast<float>(place[0].high);
-      block.y[i] = static_cast<float>(place[1].high);
-      block.z[i] = static_cast<float>(place[2].high);
-      const std::int32_t own = block.own[i] = own_of(index[i]);
+      tile.x[i] = static_cast<float>(place[0].high);
+      tile.y[i] = static_cast<float>(place[1].high);
+      tile.z[i] = static_cast<float>(place[2].high);
+      const std::int32_t own = tile.own[i] = own_of(index[i]);
       if (own < 0) continue;
-      block.first_own = std::min<std::int64_t>(block.first_own, own);
-      block.last_own = std::max<std::int64_t>(block.last_own, own);
+      tile.first_own = std::min<std::int64_t>(tile.first_own, own);
+      tile.last_own = std::max<std::int64_t>(tile.last_own, own);
     }
   }
 
@@ -167,16 +166,15 @@ struct Summation {
   }
 
   /// The same in single precision.
-  void sum_blocks(const TargetBlocks& blocks, std::int64_t first, std::int64_t last,
-                  const Values<float>& values) const {
-    if (problem.all_in_double) return sum_blocks_in_double(blocks, first, last, values);
-    SingleTargets block[blocks_per_piece];
-    std::int64_t index[blocks_per_piece][targets_per_call];
-    Box box[blocks_per_piece], around{};
+  void sum_tiles(const TargetTiles& tiles, std::int64_t first, std::int64_t last, const Values<float>& values) const {
+    if (problem.all_in_double) return sum_tiles_in_double(tiles, first, last, values);
+    SingleTargets tile[tiles_per_piece];
+    std::int64_t index[tiles_per_piece][targets_per_call];
+    Box box[tiles_per_piece], around{};
     for (std::int64_t b = 0; b < last - first; ++b) {
-      const int count = blocks.list(first + b, problem.order, index[b]);
-      fill(block[b], index[b], count);
-      box[b] = box_around(block[b].x, block[b].y, block[b].z, count);
+      const int count = tiles.list(first + b, problem.order, index[b]);
+      fill(tile[b], index[b], count);
+      box[b] = box_around(tile[b].x, tile[b].y, tile[b].z, count);
       around = b == 0 ? box[b] : box_around(around, box[b]);
     }
     std::vector<std::int32_t> piece_list, list;
@@ -186,15 +184,15 @@ struct Summation {
     bool out_of_range = false;
     for (std::int64_t b = 0; b < last - first; ++b) {
       const ListedSums listed = reaching(box[b], &piece_list, list);
-      lanes.sum_single(problem.single_charges(), listed, block[b], interaction, sums);
+      lanes.sum_single(problem.single_charges(), listed, tile[b], interaction, sums);
       const double f = options.unit_factor;
-      for (int i = 0; i < block[b].count; ++i) {
+      for (int i = 0; i < tile[b].count; ++i) {
         const bool infinite = interaction.field ? values.set(index[b][i], f * sums.potential[i], f * sums.field[0][i],
                                                              f * sums.field[1][i], f * sums.field[2][i])
                                                 : values.set(index[b][i], f * sums.potential[i], 0, 0, 0);
         out_of_range |= infinite && sums.near[i] == 0;
       }
-      find_near(sums, index[b], block[b].count, near);
+      find_near(sums, index[b], tile[b].count, near);
     }
     if (values.seen != nullptr && out_of_range) values.seen->out_of_range = true;
     for (std::size_t i = 0; i < near.size(); i += targets_per_call)
@@ -218,11 +216,11 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
     std::vector<Seen> seen(targets.kind == TargetKind::lattice ? 0 : problems.size());
     std::vector<CpuTargets> where;
     std::vector<std::int64_t> first_value{0};
-    Pieces pieces(blocks_per_piece);
+    Pieces pieces(tiles_per_piece);
     for (std::int64_t p = 0; p < charges.count; ++p) {
       where.emplace_back(charges, targets, p);
       first_value.push_back(first_value.back() + where.back().count());
-      pieces.add_problem(TargetBlocks(where.back(), truncated).count());
+      pieces.add_problem(TargetTiles(where.back(), truncated).count());
     }
     parallel_for(charges.count, 1, threads_, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t p = first; p < last; ++p) {
@@ -235,14 +233,14 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
         const auto [p, first, last] = pieces[i];
         const Values<T> values{result.potential + first_value[p], field ? result.field + 3 * first_value[p] : nullptr,
                                seen.empty() ? nullptr : &seen[p]};
-        const TargetBlocks blocks(where[p], truncated);
+        const TargetTiles tiles(where[p], truncated);
         if (!has_values(problems[p].info)) {
-          fill_with_nan(blocks, problems[p], first, last, values);
+          fill_with_nan(tiles, problems[p], first, last, values);
           continue;
         }
         Summation{
             lanes_, problems[p], where[p], options, interaction_of(options, field), where[p].singular_distance(options)}
-            .sum_blocks(blocks, first, last, values);
+            .sum_tiles(tiles, first, last, values);
       }
     });
     for (std::size_t p = 0; p < seen.size(); ++p)
@@ -266,12 +264,12 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
   }
 
   template <class T>
-  static void fill_with_nan(const TargetBlocks& blocks, const CpuProblem& problem, std::int64_t first,
-                            std::int64_t last, const Values<T>& values) {
+  static void fill_with_nan(const TargetTiles& tiles, const CpuProblem& problem, std::int64_t first, std::int64_t last,
+                            const Values<T>& values) {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     std::int64_t index[targets_per_call];
-    for (std::int64_t block = first; block < last; ++block) {
-      const int count = blocks.list(block, problem.order, index);
+    for (std::int64_t tile = first; tile < last; ++tile) {
+      const int count = tiles.list(tile, problem.order, index);
       for (int i = 0; i < count; ++i) values.set(index[i], nan, nan, nan, nan);
     }
   }
