@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/instruction_set.hpp"
+#include "core/instruction_sets.hpp"
 #include "core/potentials.hpp"
 #include "core/systems.hpp"
 #include "core/units.hpp"

@@ -94,7 +94,7 @@ Step backend_step(const std::shared_ptr<HostPlanes<T>>& planes, const DirectSumK
 
 std::vector<Step> host_potential_steps(std::int64_t edge, std::int64_t charges, std::int64_t planes) {
   const auto some = std::make_shared<HostPlanes<float>>(edge, charges, planes);
-  std::vector<Step> steps{eigen_step(some), backend_step(some, *supported_direct_sum_kernels().front(), 1)};
+  std::vector<Step> steps{eigen_step(some), backend_step(some, usable_direct_sum_kernels().front(), 1)};
   for (Step& step : steps) {
     step.part = some->part();
     step.idea += ", on " + std::to_string(some->plane_count()) + " of the planes";
@@ -109,8 +109,8 @@ Ladder host_potential_ladder(std::int64_t edge, std::int64_t charges, std::int64
   ladder.title = "potential on the host, " + std::to_string(some->plane_count()) + " planes of a " +
                  std::to_string(edge) + "^3 lattice, " + std::to_string(charges) + " charges, " +
                  (sizeof(T) == 4 ? "float32" : "float64");
-  const std::vector<const DirectSumKernels*> lanes = supported_direct_sum_kernels();
-  ladder.note = "Host: " + std::to_string(hardware_threads()) + " threads, " + lanes.front()->name +
+  const std::vector<DirectSumKernels> lanes = usable_direct_sum_kernels();
+  ladder.note = "Host: " + std::to_string(hardware_threads()) + " threads, " + lanes.front().name +
                 ". By the host's clock, data in host memory.";
   ladder.unit = "pairs";
   ladder.exponent = 9;
@@ -120,10 +120,10 @@ Ladder host_potential_ladder(std::int64_t edge, std::int64_t charges, std::int64
   ladder.poison = [some](cudaStream_t) { some->poison(); };
   ladder.check = [some] { return some->judge(); };
   ladder.steps.push_back(eigen_step(some));
-  for (auto set = lanes.rbegin(); set != lanes.rend(); ++set) ladder.steps.push_back(backend_step(some, **set, 1));
+  for (auto set = lanes.rbegin(); set != lanes.rend(); ++set) ladder.steps.push_back(backend_step(some, *set, 1));
   for (unsigned threads = 2; threads < hardware_threads(); threads *= 2)
-    ladder.steps.push_back(backend_step(some, *lanes.front(), threads));
-  if (hardware_threads() > 1) ladder.steps.push_back(backend_step(some, *lanes.front(), hardware_threads()));
+    ladder.steps.push_back(backend_step(some, lanes.front(), threads));
+  if (hardware_threads() > 1) ladder.steps.push_back(backend_step(some, lanes.front(), hardware_threads()));
   return ladder;
 }
 

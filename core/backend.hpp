@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/instruction_set.hpp"
+#include "core/instruction_sets.hpp"
 
 namespace smallbatch {
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "core/error.hpp"
 #include "solvers/spd_solver_backends.hpp"
@@ -88,13 +87,9 @@ std::unique_ptr<SpdSolver> make_spd_solver(const Backend& backend, const SpdOpti
   switch (backend.kind) {
     case BackendKind::cuda:
       return make_cuda_spd_solver(backend.device, options);
-    case BackendKind::cpu: {
-      const std::vector<LdltKernels> usable = usable_ldlt_kernels();
-      std::vector<std::string_view> names;
-      for (const LdltKernels& kernels : usable) names.emplace_back(kernels.name);
-      return make_cpu_spd_solver(backend.threads, usable[chosen_instruction_set(backend.instruction_set, names)],
+    case BackendKind::cpu:
+      return make_cpu_spd_solver(backend.threads, chosen_kernels(backend.instruction_set, usable_ldlt_kernels()),
                                  options);
-    }
     case BackendKind::reference:
       return make_reference_spd_solver(backend.threads, options);
   }

@@ -80,10 +80,10 @@ struct DirectSumKernels {
 };
 
 extern const DirectSumKernels direct_sum_kernels_baseline;  ///< runs everywhere
-extern const DirectSumKernels direct_sum_kernels_avx2;      ///< x86-64 with AVX2 and FMA
-extern const DirectSumKernels direct_sum_kernels_avx512;    ///< x86-64 with AVX-512F
+extern const DirectSumKernels direct_sum_kernels_avx2;      ///< x86-64 only
+extern const DirectSumKernels direct_sum_kernels_avx512;    ///< x86-64 only
 
-/// Those that this machine can run, the fastest first; never empty.
-std::vector<const DirectSumKernels*> supported_direct_sum_kernels();
+/// What this processor can run, best first; baseline is always the last.
+std::vector<DirectSumKernels> usable_direct_sum_kernels();
 
 }  // namespace smallbatch

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "core/instruction_sets.hpp"
 #include "core/parallel.hpp"
 #include "physics/cpu/pieces.hpp"
 #include "physics/cpu/problem.hpp"
@@ -321,10 +322,14 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
   }
 
   unsigned threads_;
-  const DirectSumKernels& lanes_;
+  DirectSumKernels lanes_;
 };
 
 }  // namespace
+
+std::vector<DirectSumKernels> usable_direct_sum_kernels() {
+  return usable_kernels<direct_sum_kernels_baseline, direct_sum_kernels_avx2, direct_sum_kernels_avx512>();
+}
 
 std::unique_ptr<Potential> make_cpu_potential(unsigned threads, const DirectSumKernels& lanes) {
   return std::make_unique<CpuPotential>(threads, lanes);

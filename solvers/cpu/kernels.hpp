@@ -43,11 +43,11 @@ struct LdltKernels {
 
 inline constexpr std::size_t ldlt_alignment = 64;
 
-/// What this processor can run, best first; baseline is always the last.
-std::vector<LdltKernels> usable_ldlt_kernels();
-
 extern const LdltKernels ldlt_baseline;
 extern const LdltKernels ldlt_avx2;    ///< x86-64 only
 extern const LdltKernels ldlt_avx512;  ///< x86-64 only
+
+/// What this processor can run, best first; baseline is always the last.
+std::vector<LdltKernels> usable_ldlt_kernels();
 
 }  // namespace smallbatch

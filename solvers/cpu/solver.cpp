@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/instruction_sets.hpp"
 #include "core/parallel.hpp"
 #include "solvers/cpu/pivot_repair.hpp"
 #include "solvers/spd_solver_backends.hpp"
@@ -91,6 +92,8 @@ class CpuSpdSolver final : public SpdSolver {
 };
 
 }  // namespace
+
+std::vector<LdltKernels> usable_ldlt_kernels() { return usable_kernels<ldlt_baseline, ldlt_avx2, ldlt_avx512>(); }
 
 std::unique_ptr<SpdSolver> make_cpu_spd_solver(unsigned threads, const LdltKernels& kernels,
                                                const SpdOptions& options) {

@@ -1,4 +1,4 @@
-#include "core/instruction_set.hpp"
+#include "core/instruction_sets.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,0 @@
-#include "solvers/cpu/kernels.hpp"
-
-namespace smallbatch {
-
-std::vector<LdltKernels> usable_ldlt_kernels() { return {ldlt_baseline}; }
-
-}  // namespace smallbatch
