@@ -2,6 +2,9 @@
 // e = 1 - a y^2, 1/sqrt(a) = y (1 + e/2 + 3/8 e^2 + O(e^3)), |e| < 2^-10.4, so what is left is below 2^-32.
 #include <immintrin.h>
 
+#include "physics/cpu/kernels.hpp"
+
+#pragma GCC target("avx2,fma")
 #include "physics/cpu/kernels_body.hpp"
 
 namespace smallbatch {

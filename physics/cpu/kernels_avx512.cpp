@@ -3,6 +3,9 @@
 // y (1 + e/2 + 3/8 e^2), which leaves 5/16 e^3 < 2^-40, and one of Newton's: less time than a root and a division.
 #include <immintrin.h>
 
+#include "physics/cpu/kernels.hpp"
+
+#pragma GCC target("avx512f,avx2,fma")
 #include "physics/cpu/kernels_body.hpp"
 
 namespace smallbatch {

@@ -1,5 +1,5 @@
 // The body of the CPU's inner loops, written once and compiled per instruction set. Include it in
-// kernels_<set>.cpp only.
+// kernels_<set>.cpp only, after that set's `#pragma GCC target`, and before that every header from elsewhere.
 //
 // With rho^2 = r^2 + eps^2 and w = 1 - min(r^2/c^2, 1), a charge contributes
 //     V: q/rho w^2,   E: (p - s) q/rho w (w/rho^2 + 4/c^2)
@@ -7,8 +7,8 @@
 // holds a branch. A charge beyond c contributes exactly 0, so leaving out whole partial sums of such charges changes no
 // bit.
 //
-// Everything here has internal linkage, and nothing inline from the standard library is used: a function with external
-// linkage compiled with AVX-512 could be the copy that the linker keeps for the whole program.
+// Everything here has internal linkage: an inline function with external linkage compiled with AVX-512 could be the
+// copy that the linker keeps for the whole program.
 //
 // A Lanes type names the set's vectors of float and double (GCC vector types, so that + - * and ?: work), its inverse
 // square roots, its smaller of two vectors, and whether any lane of a comparison of doubles is true.

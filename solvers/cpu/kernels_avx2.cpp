@@ -1,3 +1,7 @@
+#include "solvers/cpu/backward_error.hpp"
+#include "solvers/cpu/kernels.hpp"
+
+#pragma GCC target("avx2,fma")
 #include "solvers/cpu/kernels_body.hpp"
 
 namespace smallbatch {

@@ -1,3 +1,7 @@
+#include "solvers/cpu/backward_error.hpp"
+#include "solvers/cpu/kernels.hpp"
+
+#pragma GCC target("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512")
 #include "solvers/cpu/kernels_body.hpp"
 
 namespace smallbatch {

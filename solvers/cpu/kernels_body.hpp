@@ -1,8 +1,8 @@
 // What every instruction set compiles: a task, group after group.
 //
-// This file and those that it includes from this room are compiled once per instruction set with that set's flags.
-// Everything in them therefore has internal linkage and calls no inline function from elsewhere: the linker keeps one
-// copy of those for the whole program, and it could be one that the processor cannot run.
+// This file and those that it includes from this wing are compiled once per instruction set, all of them after that
+// set's `#pragma GCC target` and every other header before it. Everything in them has internal linkage: of an inline
+// function the linker keeps one copy for the whole program, and it could be one that the processor cannot run.
 #pragma once
 
 #include <cstddef>
