@@ -253,7 +253,7 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
           add_term<Lanes, field, truncated>(group, q, dx, dy, dz, r2, rho2, constants);
         }
         for (int value = 0; value < values; ++value) {
-          // total + total_low += group, without loss (Knuth's two-sum)
+          // total + total_low += group, without loss: two_difference of core, but for vectors
           const Double sum = total[value] + group[value], gained = sum - total[value];
           total_low[value] += (total[value] - (sum - gained)) + (group[value] - gained);
           total[value] = sum;

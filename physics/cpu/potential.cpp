@@ -300,7 +300,7 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
       double sum = 0, lost = 0, plain = 0;  // what is infinite stays so in this one
       for (std::int64_t i = offset[0][p]; i < offset[0][p + 1]; ++i) {
         const double term = charge[0][i] * potential[i];
-        const Exact next = exact_difference(sum, -term);
+        const Exact next = two_difference(sum, -term);
         sum = next.high;
         lost += next.low;
         plain += term;

@@ -107,7 +107,7 @@ void CpuTargets::place(std::int64_t index, Exact (&relative)[3]) const {
     relative[1] = exact_product(index / shape.nx % shape.ny, spacing_[1]);
     relative[2] = exact_product(index / shape.plane_points() + lattice_->first_plane, spacing_[2]);
   } else {
-    for (int axis = 0; axis < 3; ++axis) relative[axis] = exact_difference(positions_[3 * index + axis], origin_[axis]);
+    for (int axis = 0; axis < 3; ++axis) relative[axis] = two_difference(positions_[3 * index + axis], origin_[axis]);
   }
 }
 
@@ -143,7 +143,7 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
     const std::int64_t i = truncated ? charge_order[static_cast<std::size_t>(k)] : k;
     if (charge[i] == 0) continue;
     Exact s[3];
-    for (int axis = 0; axis < 3; ++axis) s[axis] = exact_difference(position[3 * i + axis], targets.origin()[axis]);
+    for (int axis = 0; axis < 3; ++axis) s[axis] = two_difference(position[3 * i + axis], targets.origin()[axis]);
     for (int axis = 0; axis < 3; ++axis) {
       problem.exact[axis].push_back(s[axis].high);
       problem.exact[axis + 3].push_back(s[axis].low);

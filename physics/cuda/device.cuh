@@ -2,6 +2,7 @@
 // precision. Private to physics/*.cu.
 #pragma once
 
+#include "core/two_difference.hpp"
 #include "physics/cuda/software_rsqrt.cuh"
 #include "physics/direct_sum.cuh"
 #include "physics/near_charges.hpp"
@@ -40,8 +41,8 @@ struct ShiftedCoordinate {
   double shifted, low;
 };
 __device__ inline ShiftedCoordinate shift(double position, double origin) {
-  const double shifted = position - origin, minus_origin = shifted - position;
-  return {shifted, (position - (shifted - minus_origin)) - (origin + minus_origin)};
+  const Exact difference = two_difference(position, origin);
+  return {difference.high, difference.low};
 }
 
 /// 1/sqrt(x). For float the hardware's approximation (2^-22.9 relative) with denormals flushed, on purpose: rsqrtf

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/two_difference.hpp"
 #include "solvers/scaled_residual.hpp"
 
 namespace smallbatch {
@@ -30,10 +31,10 @@ template <>
 struct WideSum<double> {
   double sum = 0, lost = 0;
   void subtract(double a, double x) {
-    const double product = -a * x, before = sum;
-    sum += product;
-    const double added = sum - before;
-    lost += ((before - (sum - added)) + (product - added)) + std::fma(-a, x, -product);
+    const double product = a * x;
+    const Exact next = two_difference(sum, product);
+    sum = next.high;
+    lost += next.low + std::fma(-a, x, product);
   }
   [[nodiscard]] double value() const { return sum + lost; }
 };
