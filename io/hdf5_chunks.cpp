@@ -103,7 +103,8 @@ std::optional<std::string> ChunkedDataset::read(hid_t dataset, InputBytes& file,
   const std::size_t rank = start.size();
   Origin first(rank), origin(rank);
   for (std::size_t axis = 0; axis < rank; ++axis) {
-    first[axis] = static_cast<hsize_t>(start[axis] / layout_.chunk[axis] * layout_.chunk[axis]);
+    const std::int64_t begin = start[axis] / layout_.chunk[axis] * layout_.chunk[axis];
+    first[axis] = static_cast<hsize_t>(begin);
   }
   for (origin = first;;) {
     const Key key{memory_type, origin};

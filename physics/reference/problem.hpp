@@ -234,9 +234,9 @@ class ReferenceProblem {
 
   [[nodiscard]] Place place_of(std::int64_t target) const {
     if (kind_ != TargetKind::lattice) return shifted(points_.col(target), origin_);
+    const std::int64_t plane = target / shape_.plane_points();
     const Eigen::Array3d index(static_cast<double>(target % shape_.nx),
-                               static_cast<double>(target / shape_.nx % shape_.ny),
-                               static_cast<double>(target / shape_.plane_points()));
+                               static_cast<double>(target / shape_.nx % shape_.ny), static_cast<double>(plane));
     Place place{index * spacing_, {}};
     for (int axis = 0; axis < 3; ++axis) place.low[axis] = std::fma(index[axis], spacing_[axis], -place.high[axis]);
     return place;

@@ -32,7 +32,7 @@ struct Refinement {
   using X = Exponents<L>;
   using P = Parts<T, W>;
   using Doubles = Exponents<Lanes<double, P::lanes>>;
-  static constexpr int groups = static_cast<int>(sizeof(T) / sizeof(float));
+  static constexpr int groups = sizeof(T) == sizeof(float) ? 1 : 2;
   static constexpr int systems = groups * W;
   using Single = Lanes<float, systems>;
   using SingleElimination = Elimination<float, systems, Columns>;

@@ -529,6 +529,7 @@ class RefereeSystem {
       wide_factor_.template triangularView<Eigen::Lower>().adjoint().solveInPlace(x);
       return x;
     }
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): solveInPlace writes to what it takes as const
     Column<double, N> x = rhs.template cast<double>();
     factor_.template triangularView<Eigen::Lower>().solveInPlace(x);
     factor_.template triangularView<Eigen::Lower>().adjoint().solveInPlace(x);
