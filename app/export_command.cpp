@@ -37,9 +37,7 @@ const PotentialSet& choose_set(const std::vector<PotentialSet>& sets, const std:
 }  // namespace
 
 std::string export_map(const ExportOptions& options) {
-  if (!options.output.ends_with(".dx") && !options.output.ends_with(".cube") && !options.output.ends_with(".png"))
-    throw Error(ErrorKind::usage, "cannot tell the format of '" + options.output + "'",
-                "known endings are .dx, .cube and .png", "Use one of them.");
+  const MapFormat& format = map_format_of(options.output);
   const ResultReader results(options.results);
   const PotentialSet& set = choose_set(results.potential_sets(), options.set, options.results);
   if (set.targets != TargetKind::lattice)
@@ -61,33 +59,17 @@ std::string export_map(const ExportOptions& options) {
   const std::vector<double> values = results.read_potential(set, options.index, 0, set.shape.nz);
   map.values = values;
 
-  std::int64_t limited = 0;
+  PotentialBlock<double> charges;
+  if (!options.problems.empty()) {
+    const ProblemReader problems(options.problems);
+    const PotentialSet& source = choose_set(problems.potential_sets(), set.name, options.problems);
+    if (options.index >= source.batch) refuse_index("--index", options.index, source.batch);
+    problems.read(source, options.index, 1, charges);
+  }
+  const MapExtras extras{charges.position, charges.charge, options.axis, options.slice};
   std::ostringstream text;
   text << options.output << ": " << map.title << ", " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz
-       << " points";
-  if (options.output.ends_with(".dx")) {
-    limited = write_opendx(options.output, map, options.overwrite);
-  } else if (options.output.ends_with(".cube")) {
-    PotentialBlock<double> charges;
-    if (!options.problems.empty()) {
-      const ProblemReader problems(options.problems);
-      const PotentialSet& source = choose_set(problems.potential_sets(), set.name, options.problems);
-      if (options.index >= source.batch) refuse_index("--index", options.index, source.batch);
-      problems.read(source, options.index, 1, charges);
-    }
-    limited = write_cube(options.output, map, charges.position, charges.charge, options.overwrite);
-  } else {
-    const std::array<std::int64_t, 3> sizes{set.shape.nx, set.shape.ny, set.shape.nz};
-    const std::int64_t count = sizes[static_cast<std::size_t>(options.axis)];
-    const std::int64_t slice = options.slice.value_or(count / 2);
-    if (slice < 0 || slice >= count) refuse_index("--slice", slice, count);
-    const SlicePicture picture = write_png_slice(options.output, map, options.axis, slice, options.overwrite);
-    text << "; slice " << slice << " across "
-         << "xyz"[options.axis] << ", values from " << picture.lowest << " to " << picture.highest << ", full blue at "
-         << -picture.colour_limit << ", full red at " << picture.colour_limit;
-  }
-  if (limited > 0) text << "; " << limited << " infinite or huge values are written as +-" << largest_exported_value;
-  text << "\n";
+       << " points" << format.write(options.output, map, extras, options.overwrite) << "\n";
   return text.str();
 }
 

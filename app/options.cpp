@@ -8,12 +8,15 @@
 #include <functional>
 #include <initializer_list>
 #include <sstream>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "app/option_texts.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
+#include "core/instruction_sets.hpp"
+#include "io/lattice_export.hpp"
 
 namespace smallbatch {
 
@@ -111,9 +114,9 @@ class Command {
 
 /// The choices of these words, with what `parse` makes of them.
 template <class Parse>
-auto choices_of(std::initializer_list<const char*> words, Parse parse) {
+auto choices_of(const std::vector<std::string_view>& words, Parse parse) {
   std::vector<std::pair<std::string, std::decay_t<decltype(*parse(""))>>> choices;
-  for (const char* word : words) choices.emplace_back(word, *parse(word));
+  for (const std::string_view word : words) choices.emplace_back(word, *parse(word));
   return choices;
 }
 
@@ -126,8 +129,8 @@ class RunCommand final : public Command {
     text("--device", "auto", "auto, cpu, cuda[:K] or reference (Eigen)",
          [this](const std::string& device) { run_.device = parse_device(device); });
     option("--threads", run_.threads, "CPU threads; 0: one per core")->check(CLI::Range(0U, 4096U));
-    choice("--instruction-set", run_.instruction_set,
-           choices_of({"best", "baseline", "avx2", "avx512"}, parse_instruction_set), "What the CPU computes with")
+    choice("--instruction-set", run_.instruction_set, choices_of(instruction_set_names(), parse_instruction_set),
+           "What the CPU computes with")
         ->envname("SMALLBATCH_INSTRUCTION_SET");
     choice("--method", run_.spd.method, choices_of({"auto", "gauss_jordan", "ldlt", "mixed"}, parse_spd_method),
            "How systems are solved");
@@ -362,7 +365,7 @@ class ExportCommand final : public Command {
     choice("--axis", export_.axis, {{"x", 0}, {"y", 1}, {"z", 2}}, "Picture: the axis that the slice is across");
     without_default("--slice", export_.slice, "Picture: index along the axis (default: the middle)");
     heading("Output");
-    required("-o,--output", export_.output, "File ending in .dx, .cube or .png");
+    required("-o,--output", export_.output, "File ending in " + map_endings("or"));
     overwrite_flag(export_.overwrite);
   }
 

@@ -22,6 +22,12 @@ std::string_view instruction_set_name(InstructionSet wanted) {
   return "unknown";
 }
 
+std::vector<std::string_view> instruction_set_names() {
+  std::vector<std::string_view> all;
+  for (const auto& [set, name] : names) all.push_back(name);
+  return all;
+}
+
 std::optional<InstructionSet> parse_instruction_set(std::string_view wanted) {
   for (const auto& [set, name] : names)
     if (name == wanted) return set;

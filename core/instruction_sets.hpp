@@ -19,6 +19,9 @@ enum class InstructionSet {
 /// "best", "baseline", "avx2", "avx512".
 std::string_view instruction_set_name(InstructionSet set);
 
+/// All of those names.
+std::vector<std::string_view> instruction_set_names();
+
 /// The one with that name.
 std::optional<InstructionSet> parse_instruction_set(std::string_view name);
 

@@ -1,10 +1,12 @@
-// Lattices in other people's formats.
+// Lattices in other people's formats: a function and a file for each, and their list in lattice_export.cpp.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/potentials.hpp"
 
@@ -52,5 +54,24 @@ struct SlicePicture {
 /// of the file. Throws Error(usage) for an axis or an index that the lattice lacks.
 SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int axis, std::int64_t index,
                              bool overwrite);
+
+/// What some formats show besides the map, or of it.
+struct MapExtras {
+  std::span<const double> position, charge;  ///< the atoms of a cube file
+  int axis = 2;
+  std::optional<std::int64_t> slice;  ///< of a picture; the middle where there is none
+};
+
+struct MapFormat {
+  std::string_view ending;  ///< of the file's name
+  /// Writes, and returns what is worth telling of it: "" or clauses that begin with "; ".
+  std::string (*write)(const std::string& path, const LatticeMap& map, const MapExtras& extras, bool overwrite);
+};
+
+/// The format that the ending of the path names. Throws Error(usage) where none does.
+const MapFormat& map_format_of(const std::string& path);
+
+/// All endings: ".dx, .cube and .png" with "and" as the last word.
+std::string map_endings(const std::string& last_word);
 
 }  // namespace smallbatch

@@ -20,6 +20,7 @@
 
 #include "core/backend.hpp"
 #include "core/potentials.hpp"
+#include "physics/singularity.hpp"
 
 namespace smallbatch {
 
@@ -29,16 +30,6 @@ struct PotentialOptions {
   double softening = 0;    ///< eps, angstrom (is_softening); above 0 nothing is singular: the policy decides nothing
   double cutoff = 0;       ///< c, angstrom; 0: none
 };
-
-/// A charge closer to a lattice point than this fraction of the smallest spacing lies *on* it: the singularity policy
-/// decides. A charge of zero contributes nothing anywhere.
-inline constexpr double singular_distance_in_spacings = 1e-6;
-/// The same for points that are no lattice, angstrom.
-inline constexpr double singular_distance_of_points = 1e-6;
-
-/// Charges on one target have no net charge where |sum q| is at most this fraction of sum |q|: what is left is
-/// the rounding of the sum, and its sign means nothing.
-inline constexpr double net_charge_tolerance = 0x1p-40;
 
 /// Evaluates batches that lie in host memory. An object owns its device memory and stream; use it from one thread at a
 /// time.
@@ -58,8 +49,8 @@ inline constexpr double net_charge_tolerance = 0x1p-40;
 /// concerned) each give less than half a unit in the last place of what one beside them gives, and all have one sign,
 /// they are lost together: V and E may then be wrong by 4 times their bounds. In single precision a charge that is not
 /// zero counts as 2^-70 e at least in V's bound, and as 2^-30 e in E's. Where single precision's range does not hold
-/// the terms (physics/near_charges.hpp), they are summed in double precision. To numbers below the normal ones of its
-/// type a value is rounded; beyond the largest it is an infinity of its sign (info_values_out_of_range). On the GPU
+/// the terms (physics/summed_in_double.hpp), they are summed in double precision. To numbers below the normal ones of
+/// its type a value is rounded; beyond the largest it is an infinity of its sign (info_values_out_of_range). On the GPU
 /// fields in double precision need every rho_i below 1e100 angstrom.
 ///
 /// Where field and a cut-off are wanted, with w = max(0, 1 - r^2/c^2):

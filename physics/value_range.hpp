@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "physics/near_charges.hpp"
 #include "physics/potential.hpp"
+#include "physics/summed_in_double.hpp"
 
 namespace smallbatch {
 

@@ -3,7 +3,7 @@
 //
 // Double precision: every target goes through sum_double, which sees exact displacements and tells charges on the
 // target from others. Single precision: every target goes through sum_single, and those near a charge then through
-// sum_double: on lattices those that the charges say (near_charges.hpp), elsewhere those that sum_single marked. Which
+// sum_double: on lattices those that the charges say (summed_in_double.hpp), elsewhere those that sum_single marked. Which
 // targets those are depends on the problem alone, and a lane's arithmetic does not depend on its neighbours, so the
 // bits do not depend on the batch, the planes or the number of threads. Nor do they on what a cut-off leaves out: whole
 // partial sums that would have added 0.
@@ -22,7 +22,7 @@
 #include "physics/cpu/pieces.hpp"
 #include "physics/cpu/problem.hpp"
 #include "physics/cpu/value_summary.hpp"
-#include "physics/near_charges.hpp"
+#include "physics/summed_in_double.hpp"
 #include "physics/potential_backends.hpp"
 #include "physics/potential_checks.hpp"
 #include "physics/value_range.hpp"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "physics/cpu/partial_sums.hpp"
-#include "physics/near_charges.hpp"
+#include "physics/summed_in_double.hpp"
 #include "physics/value_range.hpp"
 
 namespace smallbatch {

@@ -5,7 +5,7 @@
 #include "core/two_difference.hpp"
 #include "physics/cuda/software_rsqrt.cuh"
 #include "physics/direct_sum.cuh"
-#include "physics/near_charges.hpp"
+#include "physics/summed_in_double.hpp"
 
 namespace smallbatch {
 

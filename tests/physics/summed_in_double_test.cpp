@@ -1,5 +1,5 @@
 // Which lattice points lie near a charge.
-#include "physics/near_charges.hpp"
+#include "physics/summed_in_double.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Where the sum in working precision T cannot be trusted, and what the singularity policy makes of a charge on a target
-// (how near that is, physics/potential.hpp says). Shared by cuda and cpu; the referee has its own. (nvcc compiles these
+// (how near that is, physics/singularity.hpp says). Shared by cuda and cpu; the referee has its own. (nvcc compiles these
 // functions for the device through --expt-relaxed-constexpr.)
 //
 // Let u = 2^-24 (float) or 2^-53 (double), s a charge and p a lattice point, both relative to the lattice's origin and
