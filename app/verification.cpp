@@ -1,6 +1,7 @@
 #include "app/verification.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -65,12 +66,15 @@ Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floo
                 unsigned threads) {
   Verdicts verdicts(block.count);
   const Selection selected(mode, set.batch, block.first, block.first + block.count);
-  parallel_for(selected.size(), 64, threads, [&](std::int64_t first, std::int64_t last) {
+  constexpr std::int64_t grain = 64;
+  parallel_for(selected.size(), grain, threads, [&](std::int64_t first, std::int64_t last) {
     stop_if_interrupted();
-    for (std::int64_t i = first; i < last; ++i) {
-      const std::int64_t system = selected[i] - block.first;
-      verdicts.add(system, spd_error_over_bound(block, pivot_floor, system));
-    }
+    std::array<std::int64_t, grain> systems;
+    std::array<double, grain> errors;
+    const auto count = static_cast<std::size_t>(last - first);
+    for (std::size_t i = 0; i < count; ++i) systems[i] = selected[first + static_cast<std::int64_t>(i)] - block.first;
+    spd_errors_over_bounds<T>(block, pivot_floor, {systems.data(), count}, {errors.data(), count});
+    for (std::size_t i = 0; i < count; ++i) verdicts.add(systems[i], errors[i]);
   });
   return verdicts;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "core/systems.hpp"
@@ -82,8 +83,16 @@ bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, Scala
 /// a solved one the stored backward error is right, the ratios are at most spd_ratio_limit, and rcond, the smallest
 /// pivot, ln det A, the number of raised pivots and what raising them added are the referee's, within their bounds.
 /// Numbers that the block does not have (results of old formats) are not judged.
+///
+/// A value above 1/2 is that of judge_spd_solution(). Below, it may be that of the same formulas with other roundings
+/// (solvers/reference/lanes.hpp), which decide nothing there. It does not depend on the systems that are judged beside.
 template <class T>
 double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::int64_t system);
+
+/// The same of many systems, errors[i] of systems[i]; several at a time, so that each takes a fraction of the time.
+template <class T>
+void spd_errors_over_bounds(const SpdBlock<T>& block, double pivot_floor, std::span<const std::int64_t> systems,
+                            std::span<double> errors);
 
 /// That rule as a sentence, with its numbers.
 std::string spd_criterion(const SpdShape& shape, ScalarType type);

@@ -1,9 +1,12 @@
 // The judgement of one answer, with Eigen.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "core/compare.hpp"
+#include "solvers/reference/lanes.hpp"
 #include "solvers/reference/system.hpp"
 #include "solvers/spd_referee.hpp"
 
@@ -114,6 +117,33 @@ double error_of_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement,
   return worst;
 }
 
+/// Error over bound by this judgement of the system; infinite where something without a bound of its own is wrong, or a
+/// backward error by more than `limit` times its bound.
+template <class T>
+double error_by(const SpdJudgement& judgement, const SpdBlock<T>& block, std::int64_t system, double limit) {
+  const SpdShape& shape = block.shape;
+  const auto s = static_cast<std::size_t>(system);
+  const std::int32_t info = block.info[s];
+  if (!same_status(info, judgement, scalar_type_of<T>, shape.n)) return infinity;
+  if (info != 0) return looks_failed(block, block.x.data() + system * shape.solution_size(), s) ? 0 : infinity;
+  const double numbers = error_of_numbers(block, judgement, s);
+  if (shape.determinant_only) return numbers;
+  // Before format 1.3 residuals were computed in double precision, whatever T is.
+  const double bound = judgement.bounds.backward_error + (block.perturbation.empty() ? shape.n * 0x1p-53 : 0);
+  if (!within(error_over_bound(block.backward_error[s], judgement.backward_error, bound), limit)) return infinity;
+  return std::max({numbers, error_over_bound(judgement.residual_ratio, 0, spd_ratio_limit),
+                   error_over_bound(judgement.forward_ratio, 0, spd_ratio_limit)});
+}
+
+template <class T>
+double error_of_one(const SpdBlock<T>& block, double pivot_floor, std::int64_t system) {
+  const SpdShape& shape = block.shape;
+  const SpdJudgement judgement = judge_spd_solution(
+      shape, block.a.data() + system * shape.matrix_size(), block.b.data() + system * shape.rhs_size(),
+      block.x.data() + system * shape.solution_size(), block.info[static_cast<std::size_t>(system)], pivot_floor);
+  return error_by(judgement, block, system, 1);
+}
+
 }  // namespace
 
 template <class T>
@@ -138,22 +168,42 @@ bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, Scala
 }
 
 template <class T>
+void spd_errors_over_bounds(const SpdBlock<T>& block, double pivot_floor, std::span<const std::int64_t> systems,
+                            std::span<double> errors) {
+  constexpr std::size_t lanes = RefereeLanes<T>::lanes;
+  constexpr double certain = 0.5;  // far enough from 1 for what the roundings of two referees differ by
+  RefereeLanes<T> in_lanes;
+  std::array<std::size_t, lanes> places;  // in `systems`
+  std::size_t count = 0;
+  const auto judge_in_lanes = [&] {
+    typename RefereeLanes<T>::Systems judged;
+    for (std::size_t lane = 0; lane < lanes; ++lane) judged[lane] = systems[places[std::min(lane, count - 1)]];
+    const auto judgements = in_lanes.judge(block, judged);
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      double& error = errors[places[lane]];
+      error = judgements[lane] ? error_by(*judgements[lane], block, judged[lane], certain) : infinity;
+      if (!within(error, certain)) error = error_of_one(block, pivot_floor, judged[lane]);
+    }
+    count = 0;
+  };
+  for (std::size_t i = 0; i < systems.size(); ++i) {
+    if (pivot_floor > 0 || block.info[static_cast<std::size_t>(systems[i])] != 0)
+      errors[i] = error_of_one(block, pivot_floor, systems[i]);
+    else
+      places[count++] = i;
+    if (count == lanes) judge_in_lanes();
+  }
+  if (count > 0) judge_in_lanes();
+}
+
+template void spd_errors_over_bounds(const SpdBlock<float>&, double, std::span<const std::int64_t>, std::span<double>);
+template void spd_errors_over_bounds(const SpdBlock<double>&, double, std::span<const std::int64_t>, std::span<double>);
+
+template <class T>
 double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::int64_t system) {
-  const SpdShape& shape = block.shape;
-  const auto s = static_cast<std::size_t>(system);
-  const T* x = block.x.data() + system * shape.solution_size();
-  const std::int32_t info = block.info[s];
-  const SpdJudgement judgement = judge_spd_solution(shape, block.a.data() + system * shape.matrix_size(),
-                                                    block.b.data() + system * shape.rhs_size(), x, info, pivot_floor);
-  if (!same_status(info, judgement, scalar_type_of<T>, shape.n)) return infinity;
-  if (info != 0) return looks_failed(block, x, s) ? 0 : infinity;
-  const double numbers = error_of_numbers(block, judgement, s);
-  if (shape.determinant_only) return numbers;
-  // Before format 1.3 residuals were computed in double precision, whatever T is.
-  const double bound = judgement.bounds.backward_error + (block.perturbation.empty() ? shape.n * 0x1p-53 : 0);
-  if (!within(error_over_bound(block.backward_error[s], judgement.backward_error, bound), 1)) return infinity;
-  return std::max({numbers, error_over_bound(judgement.residual_ratio, 0, spd_ratio_limit),
-                   error_over_bound(judgement.forward_ratio, 0, spd_ratio_limit)});
+  double error = 0;
+  spd_errors_over_bounds(block, pivot_floor, std::span(&system, 1), std::span(&error, 1));
+  return error;
 }
 
 template double spd_error_over_bound(const SpdBlock<float>&, double, std::int64_t);
