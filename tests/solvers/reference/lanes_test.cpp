@@ -1,0 +1,278 @@
+// Verdicts about many systems at once: right answers are right, wrong ones are wrong whatever lies beside them, and the
+// errors are what the formulas of solvers/spd_referee.hpp say, on both sides of where a closer look is taken.
+#include "solvers/reference/lanes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "solvers/spd_families.hpp"
+#include "solvers/spd_referee.hpp"
+#include "solvers/spd_solver.hpp"
+#include "tests/solvers/spd_problems.hpp"
+
+namespace smallbatch::testing {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+template <class T>
+constexpr T nan_of = std::numeric_limits<T>::quiet_NaN();
+
+template <class T>
+std::vector<double> errors_of(const SpdBlock<T>& block) {
+  std::vector<std::int64_t> systems(static_cast<std::size_t>(block.count));
+  std::iota(systems.begin(), systems.end(), 0);
+  std::vector<double> errors(systems.size(), -1);
+  spd_errors_over_bounds<T>(block, 0, systems, errors);
+  return errors;
+}
+
+/// `count` times A = n I + J, x = (1, 2, ..., n), and what is true of them.
+template <class T>
+SpdBlock<T> integers(int n, std::int64_t count, Storage storage = Storage::dense) {
+  SpdBlock<T> block;
+  block.resize({n, 1, storage}, count);
+  for (std::int64_t k = 0; k < count; ++k) {
+    for (int i = 0; i < n; ++i) {
+      for (int j = 0; j < n; ++j) element(block, k, i, j) = static_cast<T>(i == j ? n + 1 : 1);
+      block.x[k * n + i] = static_cast<T>(i + 1);
+      block.b[k * n + i] = static_cast<T>(n * (i + 1) + n * (n + 1) / 2);
+    }
+    // A^-1 = (I - J / 2n) / n, and d_k = n (n + k) / (n + k - 1).
+    block.rcond[k] = static_cast<T>(1 / (2 * (1 - 1.0 / (2 * n) + (n - 1.0) / (2 * n))));
+    block.smallest_pivot[k] = static_cast<T>(n * 2.0 * n / (2 * n - 1));
+    block.log_determinant[k] = n * std::log(n) + std::log(2);
+  }
+  return block;
+}
+
+/// As a backend has solved them.
+template <class T>
+SpdBlock<T> solved(SpdFamily family, const SpdShape& shape, std::int64_t count) {
+  SpdBlock<T> block = generated_block<T>(family, shape, count);
+  poison_upper(block, nan_of<T>);
+  make_spd_solver({BackendKind::cpu})->solve(block.batch(), block.solution());
+  return block;
+}
+
+template <class T>
+class SpdLanes : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(SpdLanes, Scalars);
+
+TYPED_TEST(SpdLanes, TheForwardErrorIsThatOfItsFormula) {
+  // A = 2 I, b = (2, ..., 2), x = (1, ..., 1, 1 + 2 k u): rcond is 1 and ||x*||_inf, too.
+  using T = TypeParam;
+  constexpr double u = unit_roundoff<T>;
+  for (const int n : {1, 4, 5, 32, 63})
+    for (const Storage storage : {Storage::dense, Storage::dense_lower, Storage::packed_lower}) {
+      SpdBlock<T> block = integers<T>(n, 25, storage);
+      for (int k = 0; k < block.count; ++k) {
+        for (int i = 0; i < n; ++i) {
+          for (int j = 0; j < n; ++j) element(block, k, i, j) = i == j ? T(2) : T(0);
+          block.b[k * n + i] = 2;
+          block.x[k * n + i] = i == n - 1 ? static_cast<T>(1 + 2 * k * u) : T(1);
+        }
+        block.backward_error[k] = static_cast<T>(2 * k * u / (n + 2 * k * u));
+        block.rcond[k] = 1;
+        block.smallest_pivot[k] = 2;
+        block.log_determinant[k] = n * std::log(2);
+      }
+      poison_upper(block, nan_of<T>);
+      const std::vector<double> errors = errors_of(block);
+      for (int k = 0; k < block.count; ++k)
+        EXPECT_NEAR(errors[k], 2 * k / spd_ratio_limit, 1e-9) << "n " << n << ", " << k;
+    }
+}
+
+TYPED_TEST(SpdLanes, NumbersAreWrongByAsMuchAsTheyAreOff) {
+  using T = TypeParam;
+  constexpr double u = unit_roundoff<T>;
+  const std::vector<double> shares{0, -0.1, 0.2, -0.3, 0.45, -0.55, 0.7, -0.8, 1.2, -2, 1e4};
+  constexpr double own = std::is_same_v<T, float> ? 0.04 : 0.15;  // what T rounds, and the referee
+  const auto count = static_cast<std::int64_t>(shares.size());
+  const auto expect = [&](const SpdBlock<T>& block, const char* what) {
+    const std::vector<double> errors = errors_of(block);
+    for (std::size_t k = 0; k < shares.size(); ++k)
+      EXPECT_NEAR(errors[k], std::abs(shares[k]), own + 1e-4 * std::abs(shares[k])) << what << ", " << shares[k];
+  };
+  for (const int n : {3, 31, 32, 64}) {
+    SpdBlock<T> block = integers<T>(n, count);
+    const double rcond = static_cast<double>(block.rcond[0]);
+    for (std::int64_t k = 0; k < count; ++k)
+      block.rcond[k] = static_cast<T>(rcond + shares[k] * u * (30 * (1 + rcond) + n * rcond));
+    expect(block, "rcond");
+    // diag(1, 2, ..., n), whose pivots move by 30 u of themselves.
+    block = integers<T>(n, count);
+    for (std::int64_t k = 0; k < count; ++k) {
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j) element(block, k, i, j) = static_cast<T>(i == j ? i + 1 : 0);
+      for (int i = 0; i < n; ++i) block.b[k * n + i] = static_cast<T>((i + 1) * (i + 1));
+      block.rcond[k] = static_cast<T>(1.0 / n);
+      block.smallest_pivot[k] = 1;
+      block.log_determinant[k] = std::lgamma(n + 1);
+    }
+    SpdBlock<T> off = block;
+    for (std::int64_t k = 0; k < count; ++k) off.smallest_pivot[k] = static_cast<T>(1 + shares[k] * 30 * u);
+    expect(off, "smallest pivot");
+    off = block;
+    for (std::int64_t k = 0; k < count; ++k)
+      off.log_determinant[k] += shares[k] * (30 * n * u + (n + 3) * 0x1p-53 * std::lgamma(n + 1));
+    expect(off, "ln det A");
+  }
+}
+
+TYPED_TEST(SpdLanes, BackwardErrorsAreRightToOnePercent) {
+  // A = 2 I, x = (1, 1, 1, 1 + 8 u): (16 u / (2 (4 + 8 u))) is the backward error.
+  using T = TypeParam;
+  constexpr double u = unit_roundoff<T>;
+  SpdBlock<T> block = integers<T>(4, 5);
+  const double backward_error = 16 * u / (2 * (4 + 8 * u));
+  for (std::int64_t k = 0; k < block.count; ++k) {
+    for (int i = 0; i < 4; ++i) {
+      for (int j = 0; j < 4; ++j) element(block, k, i, j) = i == j ? T(2) : T(0);
+      block.b[k * 4 + i] = 2;
+      block.x[k * 4 + i] = i == 3 ? static_cast<T>(1 + 8 * u) : T(1);
+    }
+    block.rcond[k] = 1;
+    block.smallest_pivot[k] = 2;
+    block.log_determinant[k] = 4 * std::log(2);
+    const double factor = std::vector<double>{1, 1.004, 0.992, 1.05, 0}[static_cast<std::size_t>(k)];
+    block.backward_error[k] = static_cast<T>(factor * backward_error);
+  }
+  const std::vector<double> errors = errors_of(block);
+  for (int k = 0; k < 3; ++k) EXPECT_NEAR(errors[k], 8 / spd_ratio_limit, 1e-9);
+  EXPECT_EQ(errors[3], infinity);
+  EXPECT_EQ(errors[4], infinity);
+}
+
+TYPED_TEST(SpdLanes, RightAnswersAreRightAndWrongOnesWrongWhateverLiesBeside) {
+  using T = TypeParam;
+  constexpr std::int64_t count = 11, spoilt = 4;
+  for (const SpdFamily family : {SpdFamily::random, SpdFamily::random_one_small, SpdFamily::gram, SpdFamily::lehmer,
+                                 SpdFamily::graded, SpdFamily::near_underflow, SpdFamily::near_overflow})
+    for (const int n : {1, 2, 5, 8, 32, 50})
+      for (const int nrhs : {1, 3, 0}) {
+        const SpdShape shape{n, nrhs, std::vector{Storage::dense, Storage::dense_lower, Storage::packed_lower}[n % 3]};
+        SCOPED_TRACE(std::string(spd_family_name(family)) + " " + std::to_string(n) + " " + std::to_string(nrhs));
+        const SpdBlock<T> right = solved<T>(family, shape, count);
+        const std::vector<double> errors = errors_of(right);
+        for (std::int64_t k = 0; k < count; ++k) EXPECT_LE(errors[k], 1);
+        const auto expect_wrong = [&](const char* what, auto spoil) {
+          SpdBlock<T> block = right;
+          spoil(block);
+          const std::vector<double> found = errors_of(block);
+          for (std::int64_t k = 0; k < count; ++k)
+            if (k == spoilt)
+              EXPECT_FALSE(found[k] <= 1) << what;
+            else
+              EXPECT_EQ(found[k], errors[k]) << what;
+        };
+        const auto size = static_cast<std::size_t>(shape.solution_size());
+        const auto largest_of_x = [&](SpdBlock<T>& block) -> T& {
+          const auto first = block.x.begin() + static_cast<std::ptrdiff_t>(spoilt * size);
+          return *std::max_element(first, first + static_cast<std::ptrdiff_t>(size),
+                                   [](T a, T b) { return std::abs(a) < std::abs(b); });
+        };
+        expect_wrong("a flipped sign", [&](auto& block) { largest_of_x(block) *= -1; });
+        expect_wrong("one percent", [&](auto& block) { largest_of_x(block) *= T(1.01); });
+        expect_wrong("a NaN in x", [&](auto& block) { block.x[spoilt * size + size / 2] = nan_of<T>; });
+        expect_wrong("an infinity in x", [&](auto& block) { block.x[spoilt * size] = static_cast<T>(-infinity); });
+        expect_wrong("zeros", [&](auto& block) { std::fill_n(&block.x[spoilt * size], size, T(0)); });
+        expect_wrong("a NaN in A", [&](auto& block) { element(block, spoilt, n - 1, n / 2) = nan_of<T>; });
+        expect_wrong("an infinity in A", [&](auto& block) { element(block, spoilt, n / 2, 0) = T(infinity); });
+        expect_wrong("a pivot", [&](auto& block) { element(block, spoilt, n / 2, n / 2) *= -1; });
+        if (nrhs > 0) {
+          const auto last = static_cast<std::size_t>((spoilt + 1) * shape.rhs_size() - 1);
+          expect_wrong("a NaN in b", [&](auto& block) { block.b[last] = nan_of<T>; });
+          expect_wrong("an infinity in b", [&](auto& block) { block.b[last] = T(infinity); });
+        }
+        expect_wrong("a status made up", [&](auto& block) { block.info[spoilt] = 1; });
+        expect_wrong("rcond", [&](auto& block) { block.rcond[spoilt] /= 2; });
+        expect_wrong("rcond NaN", [&](auto& block) { block.rcond[spoilt] = nan_of<T>; });
+        expect_wrong("pivot", [&](auto& block) { block.smallest_pivot[spoilt] *= T(1.05); });
+        expect_wrong("pivot NaN", [&](auto& block) { block.smallest_pivot[spoilt] = nan_of<T>; });
+        expect_wrong("ln det", [&](auto& block) { block.log_determinant[spoilt] += 0.5; });
+        expect_wrong("ln det NaN", [&](auto& block) { block.log_determinant[spoilt] = nan_of<double>; });
+        expect_wrong("backward error", [&](auto& block) { block.backward_error[spoilt] += T(0.1); });
+        expect_wrong("backward error NaN", [&](auto& block) { block.backward_error[spoilt] = nan_of<T>; });
+        expect_wrong("repaired", [&](auto& block) { block.repaired[spoilt] = 1; });
+        expect_wrong("perturbation", [&](auto& block) { block.perturbation[spoilt] = T(0.1); });
+      }
+}
+
+TYPED_TEST(SpdLanes, AMatrixThatIsNotPositiveDefiniteHasNoSolution) {
+  // n I + J with one diagonal element negative: x = (1, 2, ..., n) solves that, too.
+  using T = TypeParam;
+  for (const int n : {2, 7, 32}) {
+    SpdBlock<T> block = integers<T>(n, n);
+    for (int k = 0; k < n; ++k) {
+      element(block, k, k, k) = -1;
+      block.b[k * n + k] -= static_cast<T>((n + 2) * (k + 1));
+    }
+    for (const double error : errors_of(block)) EXPECT_EQ(error, infinity);
+  }
+}
+
+TYPED_TEST(SpdLanes, TrianglesMayDifferByRoundings) {
+  // One element by a share of n eps sqrt(a_ii a_jj).
+  using T = TypeParam;
+  const int n = 32;
+  const std::vector<double> shares{0, 0.2, 0.4, 0.6, 0.9, 1.2, 2, 100};
+  SpdBlock<T> block = integers<T>(n, static_cast<std::int64_t>(shares.size()));
+  for (std::int64_t k = 0; k < block.count; ++k) {
+    const double off = shares[k] * n * 2 * unit_roundoff<T> * (n + 1);
+    element(block, k, 3, 20) = static_cast<T>(1 + off);
+    const double residual = (static_cast<double>(element(block, k, 3, 20)) - 1) * 21;
+    block.backward_error[k] = static_cast<T>(residual / (2 * n * (n * (n + 1) / 2.0)));
+  }
+  const std::vector<double> errors = errors_of(block);
+  for (std::size_t k = 0; k < shares.size(); ++k) EXPECT_EQ(errors[k] == infinity, shares[k] > 1) << shares[k];
+}
+
+TYPED_TEST(SpdLanes, WhatHasUnderflowedIsNoSolution) {
+  // 2 x = 3 s, s the smallest number: x* = 1.5 s has no digits, and 2 s is as near as T has one. 2^30 s has enough.
+  using T = TypeParam;
+  SpdBlock<T> block = integers<T>(1, 4);
+  constexpr T smallest = std::numeric_limits<T>::denorm_min();
+  for (std::int64_t k = 0; k < block.count; ++k) {
+    const bool is_enough = k % 2 == 0;
+    block.a[k] = 2;
+    block.b[k] = is_enough ? std::ldexp(smallest, 31) : 3 * smallest;
+    block.x[k] = is_enough ? std::ldexp(smallest, 30) : 2 * smallest;
+    block.backward_error[k] = is_enough ? T(0) : T(0.25);
+    block.rcond[k] = 1;
+    block.smallest_pivot[k] = 2;
+    block.log_determinant[k] = std::log(2);
+  }
+  const std::vector<double> errors = errors_of(block);
+  for (std::size_t k = 0; k < errors.size(); ++k) EXPECT_EQ(errors[k] <= 1, k % 2 == 0) << k;
+}
+
+TYPED_TEST(SpdLanes, AVerdictDoesNotDependOnThoseBeside) {
+  using T = TypeParam;
+  SpdBlock<T> block = solved<T>(SpdFamily::random, {13, 2, Storage::dense}, 37);
+  for (const std::int64_t k : {3, 4, 11, 30}) element(block, k, 5, 5) = -1;  // failures
+  make_spd_solver({BackendKind::cpu})->solve(block.batch(), block.solution());
+  block.x[9 * 26] = nan_of<T>;
+  const std::vector<double> errors = errors_of(block);
+  std::vector<std::int64_t> systems(37);
+  for (std::int64_t i = 0; i < 37; ++i) systems[i] = i * 8 % 37;
+  std::vector<double> shuffled(37);
+  spd_errors_over_bounds<T>(block, 0, systems, shuffled);
+  for (std::size_t i = 0; i < 37; ++i) {
+    EXPECT_EQ(shuffled[i], errors[systems[i]]);
+    EXPECT_EQ(spd_error_over_bound(block, 0, systems[i]), errors[systems[i]]);
+    EXPECT_EQ(errors[i] <= 1, i != 9);
+  }
+}
+
+}  // namespace
+}  // namespace smallbatch::testing
