@@ -84,7 +84,7 @@ bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, Scala
 /// pivot, ln det A, the number of raised pivots and what raising them added are the referee's, within their bounds.
 /// Numbers that the block does not have (results of old formats) are not judged.
 ///
-/// A value above 1/2 is that of judge_spd_solution(). Below, it may be that of the same formulas with other roundings
+/// Above 1/2 it is by what judge_spd_solution() finds. Below, it may be by the same formulas with other roundings
 /// (solvers/reference/lanes.hpp), which decide nothing there. It does not depend on the systems that are judged beside.
 template <class T>
 double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::int64_t system);
