@@ -221,6 +221,24 @@ TYPED_TEST(SpdLanes, AMatrixThatIsNotPositiveDefiniteHasNoSolution) {
   }
 }
 
+TYPED_TEST(SpdLanes, OfTheDeterminantAloneEveryElementCounts) {
+  using T = TypeParam;
+  const int n = 7;
+  for (const double value : {nan_of<double>, infinity, -infinity}) {
+    const SpdBlock<T> whole = integers<T>(n, n * n + 1);
+    SpdBlock<T> block;
+    block.resize({n, 0, Storage::dense, true}, n * n + 1);
+    block.a = whole.a;
+    block.rcond = whole.rcond;
+    block.smallest_pivot = whole.smallest_pivot;
+    block.log_determinant = whole.log_determinant;
+    for (int k = 0; k < n * n; ++k) block.a[k * n * n + k] = static_cast<T>(value);
+    const std::vector<double> errors = errors_of(block);
+    for (int k = 0; k < n * n; ++k) EXPECT_EQ(errors[k], infinity) << k;
+    EXPECT_LT(errors[n * n], 0.2);
+  }
+}
+
 TYPED_TEST(SpdLanes, TrianglesMayDifferByRoundings) {
   // One element by a share of n eps sqrt(a_ii a_jj).
   using T = TypeParam;
@@ -229,8 +247,8 @@ TYPED_TEST(SpdLanes, TrianglesMayDifferByRoundings) {
   SpdBlock<T> block = integers<T>(n, static_cast<std::int64_t>(shares.size()));
   for (std::int64_t k = 0; k < block.count; ++k) {
     const double off = shares[k] * n * 2 * unit_roundoff<T> * (n + 1);
-    element(block, k, 3, 20) = static_cast<T>(1 + off);
-    const double residual = (static_cast<double>(element(block, k, 3, 20)) - 1) * 21;
+    element(block, k, 0, 1) = static_cast<T>(1 + off);
+    const double residual = (static_cast<double>(element(block, k, 0, 1)) - 1) * 2;
     block.backward_error[k] = static_cast<T>(residual / (2 * n * (n * (n + 1) / 2.0)));
   }
   const std::vector<double> errors = errors_of(block);
@@ -238,22 +256,26 @@ TYPED_TEST(SpdLanes, TrianglesMayDifferByRoundings) {
 }
 
 TYPED_TEST(SpdLanes, WhatHasUnderflowedIsNoSolution) {
-  // 2 x = 3 s, s the smallest number: x* = 1.5 s has no digits, and 2 s is as near as T has one. 2^30 s has enough.
+  // A = 2 I, x* = (m, 1.5, ..., 1.5) s, s the smallest number, of which 2 s is as near as T has one. The forward error
+  // is 0.5 / (m u), and rounding loses 15.5 / m u of x* in the 1-norm: little only where m is large.
   using T = TypeParam;
-  SpdBlock<T> block = integers<T>(1, 4);
+  const int n = 32, digits = std::numeric_limits<T>::digits;
+  SpdBlock<T> block = integers<T>(n, 4);
   constexpr T smallest = std::numeric_limits<T>::denorm_min();
-  for (std::int64_t k = 0; k < block.count; ++k) {
-    const bool is_enough = k % 2 == 0;
-    block.a[k] = 2;
-    block.b[k] = is_enough ? std::ldexp(smallest, 31) : 3 * smallest;
-    block.x[k] = is_enough ? std::ldexp(smallest, 30) : 2 * smallest;
-    block.backward_error[k] = is_enough ? T(0) : T(0.25);
+  for (int k = 0; k < block.count; ++k) {
+    const double m = std::ldexp(1, k % 2 == 0 ? digits + 3 : digits - 4);
+    for (int i = 0; i < n; ++i) {
+      for (int j = 0; j < n; ++j) element(block, k, i, j) = static_cast<T>(i == j ? 2 : 0);
+      block.x[k * n + i] = static_cast<T>(i == 0 ? m : 2) * smallest;
+      block.b[k * n + i] = static_cast<T>(i == 0 ? 2 * m : 3) * smallest;
+    }
+    block.backward_error[k] = static_cast<T>((n - 1) / (2 * (m + 2 * (n - 1))));
     block.rcond[k] = 1;
     block.smallest_pivot[k] = 2;
-    block.log_determinant[k] = std::log(2);
+    block.log_determinant[k] = n * std::log(2);
   }
   const std::vector<double> errors = errors_of(block);
-  for (std::size_t k = 0; k < errors.size(); ++k) EXPECT_EQ(errors[k] <= 1, k % 2 == 0) << k;
+  for (std::size_t k = 0; k < errors.size(); ++k) EXPECT_EQ(errors[k] <= 1, k % 2 == 0) << k << ": " << errors[k];
 }
 
 TYPED_TEST(SpdLanes, AVerdictDoesNotDependOnThoseBeside) {
