@@ -407,7 +407,8 @@ class RefereeLanes {
     found.bounds.smallest_pivot = std::ldexp(std::max(error_of_smallest, smallest - lowest), exponents_[lane]) +
                                   static_cast<double>(std::numeric_limits<T>::denorm_min());
     const double log_product = std::log(product);
-    found.log_determinant = log_product + static_cast<double>(exponents) * std::numbers::ln2;
+    found.log_determinant =
+        static_cast<double>(log_product + static_cast<long double>(exponents) * std::numbers::ln2_v<long double>);
     found.bounds.log_determinant =
         sum_of_errors + (n_ + 3) * 0x1p-53 * (log_product + static_cast<double>(magnitude) * std::numbers::ln2);
     found.perturbation = found.bounds.perturbation = 0;

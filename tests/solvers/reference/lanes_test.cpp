@@ -256,23 +256,23 @@ TYPED_TEST(SpdLanes, TrianglesMayDifferByRoundings) {
 }
 
 TYPED_TEST(SpdLanes, WhatHasUnderflowedIsNoSolution) {
-  // A = 2 I, x* = (m, 1.5, ..., 1.5) s, s the smallest number, of which 2 s is as near as T has one. The forward error
-  // is 0.5 / (m u), and rounding loses 15.5 / m u of x* in the 1-norm: little only where m is large.
+  // A = diag(16, 2, ..., 2), x* = (m, 1.5, ..., 1.5) s, s the smallest number, of which 2 s is as near as T has one.
+  // Rounding loses 15.5 / m of x* in the 1-norm: little only where m is large. All ratios are less than 30.
   using T = TypeParam;
   const int n = 32, digits = std::numeric_limits<T>::digits;
   SpdBlock<T> block = integers<T>(n, 4);
   constexpr T smallest = std::numeric_limits<T>::denorm_min();
   for (int k = 0; k < block.count; ++k) {
-    const double m = std::ldexp(1, k % 2 == 0 ? digits + 3 : digits - 4);
+    const double m = std::ldexp(1, k % 2 == 0 ? digits + 3 : digits - 2);
     for (int i = 0; i < n; ++i) {
-      for (int j = 0; j < n; ++j) element(block, k, i, j) = static_cast<T>(i == j ? 2 : 0);
+      for (int j = 0; j < n; ++j) element(block, k, i, j) = static_cast<T>(i != j ? 0 : i == 0 ? 16 : 2);
       block.x[k * n + i] = static_cast<T>(i == 0 ? m : 2) * smallest;
-      block.b[k * n + i] = static_cast<T>(i == 0 ? 2 * m : 3) * smallest;
+      block.b[k * n + i] = static_cast<T>(i == 0 ? 16 * m : 3) * smallest;
     }
-    block.backward_error[k] = static_cast<T>((n - 1) / (2 * (m + 2 * (n - 1))));
-    block.rcond[k] = 1;
+    block.backward_error[k] = static_cast<T>((n - 1) / (16 * (m + 2 * (n - 1))));
+    block.rcond[k] = T(0.125);
     block.smallest_pivot[k] = 2;
-    block.log_determinant[k] = n * std::log(2);
+    block.log_determinant[k] = (n + 3) * std::log(2);
   }
   const std::vector<double> errors = errors_of(block);
   for (std::size_t k = 0; k < errors.size(); ++k) EXPECT_EQ(errors[k] <= 1, k % 2 == 0) << k << ": " << errors[k];
