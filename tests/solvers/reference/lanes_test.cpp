@@ -67,6 +67,27 @@ class SpdLanes : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SpdLanes, Scalars);
 
+TYPED_TEST(SpdLanes, NumbersOfMatricesWithClosedForms) {
+  // min(i,j) = L L^T with ones below the diagonal; its inverse is tridiagonal, (-1, 2, -1), with a 1 in the corner.
+  using T = TypeParam;
+  for (const int n : {3, 4, 31, 32, 63})
+    for (const Storage storage : {Storage::dense, Storage::dense_lower, Storage::packed_lower}) {
+      SCOPED_TRACE(n);
+      const SpdBlock<T> block = solved<T>(SpdFamily::min_ij, {n, 3, storage}, 1);
+      for (const auto& judgement : RefereeLanes<T>().judge(block, {})) {
+        ASSERT_TRUE(judgement);  // no closer look is needed
+        EXPECT_EQ(judgement->info, 0);
+        EXPECT_NEAR(judgement->rcond, 1 / (4 * 0.5 * n * (n + 1)), 1e-13);
+        EXPECT_NEAR(judgement->smallest_pivot, 1, 1e-12);
+        EXPECT_NEAR(judgement->log_determinant, 0, 1e-12);
+        EXPECT_NEAR(judgement->backward_error, static_cast<double>(block.backward_error[0]),
+                    0.01 * judgement->backward_error + 0x1p-59);
+        EXPECT_LT(judgement->residual_ratio, spd_ratio_limit);
+        EXPECT_LT(judgement->forward_ratio, spd_ratio_limit);
+      }
+    }
+}
+
 TYPED_TEST(SpdLanes, TheForwardErrorIsThatOfItsFormula) {
   // A = 2 I, b = (2, ..., 2), x = (1, ..., 1, 1 + 2 k u): rcond is 1 and ||x*||_inf, too.
   using T = TypeParam;
