@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -36,11 +37,30 @@ struct ReferenceStatus {
   std::int32_t info = 0, or_else = 0;
 };
 
-/// Problem `problem` of the batch at the targets `points`: indices (z * ny + y) * nx + x into the whole lattice, or
-/// counted from the problem's first point. On `threads` threads. `precision` says whose bound; without `with_field` the
-/// field is not computed, and does not count for the status. Returns the problem's status, at points and at charges as
-/// if no value left its range: that the values say. Where it has no values, every potential and field is NaN. A
-/// result's summary and energy are not asked for here.
+class ReferenceProblem;
+
+/// One problem of a batch, prepared once to be asked for as many targets as wanted, by many threads if they like. It
+/// looks at points where they lie: the batch must stay. `precision` says whose bound; without `with_field` the field is
+/// not computed, and does not count for the status. A result's summary and energy are not asked for here.
+class PotentialReferee {
+ public:
+  PotentialReferee(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
+                   const PotentialOptions& options, ScalarType precision, bool with_field);
+  ~PotentialReferee();
+  PotentialReferee(PotentialReferee&&) noexcept;
+  PotentialReferee& operator=(PotentialReferee&&) noexcept;
+
+  /// At points and at charges as if no value left its range: that the values say.
+  [[nodiscard]] ReferenceStatus status() const;
+  /// At the targets `points`: indices (z * ny + y) * nx + x into the whole lattice, or counted from the problem's first
+  /// point. Where the problem has no values, every potential and field is NaN.
+  void at(std::span<const std::int64_t> points, std::span<ReferencePotential> out) const;
+
+ private:
+  std::unique_ptr<const ReferenceProblem> problem_;
+};
+
+/// The same at once, on `threads` threads. Returns the problem's status.
 ReferenceStatus reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
                                     const PotentialOptions& options, ScalarType precision,
                                     std::span<const std::int64_t> points, std::span<ReferencePotential> out,

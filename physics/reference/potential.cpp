@@ -1,7 +1,8 @@
-// The reference backend, and the referee's answers: one target after the other by ReferenceProblem.
+// The reference backend, and the referee's answers: a tile of targets after the other by ReferenceProblem.
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t targets_together = 8 * tile_targets;  // that a thread takes at a time
 
 template <class T>
 PotentialSummary summary_of(const T* potential, std::int64_t count) {
@@ -52,9 +54,13 @@ class EigenPotential final : public PotentialOf<EigenPotential> {
       std::atomic<bool> out_of_range = false;
       const std::int64_t begin = on_lattice ? lattice.first_plane * lattice.shape.plane_points() : 0;
       const std::int64_t count = on_lattice ? lattice.plane_count * lattice.shape.plane_points() : referee.points();
-      parallel_for(count, 64, threads_, [&](std::int64_t first, std::int64_t last) {
+      parallel_for(count, targets_together, threads_, [&](std::int64_t first, std::int64_t last) {
+        std::vector<std::int64_t> points(static_cast<std::size_t>(last - first));
+        std::iota(points.begin(), points.end(), begin + first);
+        std::vector<ReferencePotential> answers(points.size());
+        referee.at(points, answers);
         for (std::int64_t i = first; i < last; ++i) {
-          const ReferencePotential answer = referee.at(begin + i, wants_field);
+          const ReferencePotential& answer = answers[static_cast<std::size_t>(i - first)];
           const T v = result.potential[done + i] = static_cast<T>(answer.potential);
           if (std::isinf(v) && !answer.singular) out_of_range = true;
           if (!wants_field) continue;
@@ -88,15 +94,29 @@ std::unique_ptr<Potential> make_reference_potential(unsigned threads) {
   return std::make_unique<EigenPotential>(threads);
 }
 
+PotentialReferee::PotentialReferee(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
+                                   const PotentialOptions& options, ScalarType precision, bool with_field)
+    : problem_(std::make_unique<ReferenceProblem>(charges, targets, problem, options, precision, with_field)) {}
+PotentialReferee::~PotentialReferee() = default;
+PotentialReferee::PotentialReferee(PotentialReferee&&) noexcept = default;
+PotentialReferee& PotentialReferee::operator=(PotentialReferee&&) noexcept = default;
+
+ReferenceStatus PotentialReferee::status() const { return problem_->status(); }
+
+void PotentialReferee::at(std::span<const std::int64_t> points, std::span<ReferencePotential> out) const {
+  problem_->at(points, out);
+}
+
 ReferenceStatus reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
                                     const PotentialOptions& options, ScalarType precision,
                                     std::span<const std::int64_t> points, std::span<ReferencePotential> out,
                                     unsigned threads, bool with_field) {
-  const ReferenceProblem referee(charges, targets, problem, options, precision, with_field);
-  parallel_for(static_cast<std::int64_t>(points.size()), 64, threads, [&](std::int64_t first, std::int64_t last) {
-    for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
-      out[i] = referee.at(points[i], with_field);
-  });
+  const PotentialReferee referee(charges, targets, problem, options, precision, with_field);
+  parallel_for(static_cast<std::int64_t>(points.size()), targets_together, threads,
+               [&](std::int64_t first, std::int64_t last) {
+                 const auto begin = static_cast<std::size_t>(first), count = static_cast<std::size_t>(last - first);
+                 referee.at(points.subspan(begin, count), out.subspan(begin, count));
+               });
   return referee.status();
 }
 

@@ -1,23 +1,29 @@
-// One problem as the referee sees it: potential and field over Eigen arrays in double precision, one target at a time,
-// vectors along the charges. It shares no arithmetic and no decision with the implementations that it judges: its own
-// status, its own idea of a charge on a target, its own sums.
+// One problem as the referee sees it: potential and field in double precision, a tile of targets at a time. It shares
+// no arithmetic and no decision with the implementations that it judges: its own status, its own idea of a charge on a
+// target, its own sums.
 //
-// It must be clearly more accurate than the double precision bound that it checks (relative errors of 4 u, u = 2^-53):
+// It must be clearly more accurate than the bounds that it checks. Of single precision's (relative errors of 2^-22)
+// double precision leaves nothing to ask for, but near a charge: there displacements lose digits to the coordinates.
+// For double precision's (relative errors of 4 u, u = 2^-53)
 //  - displacements carry the low parts that position - origin and index * spacing round away, so neither costs L/r;
-//  - 64 sums run side by side, and each keeps what its additions, of two terms together, lose (Knuth's two-sum);
-//  - charges are scaled by a power of two where their terms would overflow.
+//  - sums keep what each addition loses (Knuth's two-sum).
+// Charges near a target, which may lie on it, are looked at one by one, with low parts for either precision. Charges
+// are scaled by a power of two where their terms would overflow.
 #pragma once
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "physics/potential_referee.hpp"
 #include "physics/reference/sums.hpp"
+#include "physics/reference/tile.hpp"
 
 namespace smallbatch {
 
@@ -50,11 +56,12 @@ class ReferenceProblem {
 
  public:
   ReferenceProblem(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
-                   const PotentialOptions& options, ScalarType precision, bool wants_field)
+                   const PotentialOptions& options, ScalarType precision, bool with_field)
       : kind_(targets.kind),
         shape_(targets.lattice.shape),
         options_(options),
         precision_(precision),
+        with_field_(with_field),
         points_(targets.kind == TargetKind::lattice ? Positions(no_positions, 3, 0)
                 : targets.kind == TargetKind::points
                     ? positions(targets.points.position, targets.points.offset, problem)
@@ -78,109 +85,184 @@ class ReferenceProblem {
     if (status_.info < 0) return;
     keep_charges(position, charge);
     extent_ = on_lattice ? corner().matrix().norm() : 0;
-    if (used_ > 0) extent_ = std::max(extent_, position_.topRows(used_).matrix().rowwise().norm().maxCoeff());
+    if (used_ > 0) extent_ = std::max(extent_, std::sqrt(position_.square().rowwise().sum().maxCoeff()));
     if (points_.cols() > 0)
-      extent_ = std::max(extent_, (points_.colwise() - origin_).matrix().colwise().norm().maxCoeff());
+      extent_ = std::max(extent_, std::sqrt((points_.colwise() - origin_).square().colwise().sum().maxCoeff()));
+    set_law();
     const std::int64_t on = on_lattice ? charges_on_lattice() : targets_on_charges();
     status_.info = static_cast<std::int32_t>(std::min<std::int64_t>(on, std::numeric_limits<std::int32_t>::max()));
     status_.or_else = status_.info;
-    if (on_lattice) judge_range(wants_field);
+    if (on_lattice) judge_range();
   }
+
+  ReferenceProblem(const ReferenceProblem&) = delete;
+  ReferenceProblem& operator=(const ReferenceProblem&) = delete;
 
   /// At points and charges, without what only values can say: info_values_out_of_range.
   [[nodiscard]] ReferenceStatus status() const { return status_; }
   [[nodiscard]] std::int64_t points() const { return points_.cols(); }
 
-  /// `target` is an index into the whole lattice, or counted from the problem's first point. The field only where it
-  /// is wanted.
-  [[nodiscard]] ReferencePotential at(std::int64_t target, bool wants_field) const {
-    if (!has_values(status_.info)) return {nan, 0, {nan, nan, nan}, 0};
-    const Place place = place_of(target);
-    const Eigen::Index own = kind_ == TargetKind::charges ? own_[target] : -1;
-    const bool single = precision_ == ScalarType::float32, truncated = options_.cutoff > 0;
-    const PotentialBounds& bounds = single ? potential_bounds_float : potential_bounds_double;
-    const double relative = bounds.of_terms, shift = extent_ * bounds.of_distances;
-    const double softening2 = options_.softening * options_.softening;
-    const double per_cutoff2 = truncated ? 1 / std::pow(std::max(options_.cutoff, 0x1p-500), 2) : 0;
-
-    ChunkSum potential, field[3];
-    double bound = 0, field_bound = 0;
-    CompensatedSum net, on_target;
-    for (Eigen::Index begin = 0; begin < charge_.size(); begin += chunks_together * chunk_charges) {
-      const Eigen::Index end = std::min<Eigen::Index>(charge_.size(), begin + chunks_together * chunk_charges);
-      Chunk potential_terms = Chunk::Zero(), field_terms[3] = {Chunk::Zero(), Chunk::Zero(), Chunk::Zero()};
-      for (Eigen::Index first = begin; first < end; first += chunk_charges) {
-        const auto displacement = [&](int axis) {
-          return (place.high[axis] - position_.col(axis).segment<chunk_charges>(first)) +
-                 (place.low[axis] - position_low_.col(axis).segment<chunk_charges>(first));
-        };
-        Chunk charge = charge_.segment<chunk_charges>(first);
-        Chunk distance2 = displacement(0).square() + displacement(1).square() + displacement(2).square();
-        const auto leave_out = [&](Eigen::Index i) {
-          charge[i] = 0;
-          distance2[i] = 1;
-        };
-        if (own >= first && own < first + chunk_charges) leave_out(own - first);
-        if (distance2.minCoeff() < singular_distance_ * singular_distance_) {
-          for (int i = 0; i < chunk_charges; ++i) {
-            if (std::sqrt(distance2[i]) >= singular_distance_) continue;
-            net.add(charge[i]);
-            on_target.add(std::abs(charge[i]));
-            leave_out(i);
-          }
-        }
-        const Chunk reciprocal = (distance2 + softening2).sqrt().inverse();
-        Chunk share = reciprocal;  // of the bounds, for a charge of 1
-        if (truncated)
-          share *= (distance2.sqrt() < bound_reach_in_cutoffs * options_.cutoff)
-                       .select(Chunk::Constant(cutoff_bound_factor), 0);
-        bound += (counted(charge, 0x1p-70) * share * (relative + shift * reciprocal)).sum();
-        Chunk along = charge * reciprocal;  // then of the field, by displacement over rho
-        if (!truncated) {
-          potential_terms += along;
-          along *= reciprocal;
-        } else {
-          const Chunk w = (1 - distance2 * per_cutoff2).max(0);
-          potential_terms += along * w.square();
-          along = charge * (w * (w * reciprocal.square() + 4 * per_cutoff2));
-        }
-        if (!wants_field) continue;
-        share *= field_bound_factor * reciprocal;
-        if (truncated) share *= (1 / (4 * options_.cutoff * reciprocal)).max(1);
-        field_bound += (counted(charge, 0x1p-30) * share * (relative + shift * reciprocal)).sum();
-        for (int axis = 0; axis < 3; ++axis) field_terms[axis] += along * (displacement(axis) * reciprocal);
-      }
-      potential.add(potential_terms);
-      if (!wants_field) continue;
-      for (int axis = 0; axis < 3; ++axis) field[axis].add(field_terms[axis]);
+  /// `targets` are indices into the whole lattice, or counted from the problem's first point. What is found at one does
+  /// not depend on the others.
+  void at(std::span<const std::int64_t> targets, std::span<ReferencePotential> out) const {
+    for (std::size_t first = 0; first < targets.size(); first += tile_targets) {
+      const std::size_t count = std::min<std::size_t>(tile_targets, targets.size() - first);
+      at_tile(targets.subspan(first, count), out.subspan(first, count));
     }
+  }
+
+ private:
+  /// As many charges as are summed at a time, and as many as are looked at one by one where one of them is near.
+  static constexpr Eigen::Index most_together = 256, fewest_together = 8;
+  using Tile = Eigen::Array<double, tile_targets, 1>;
+  using OfTile = Eigen::Map<const Tile>;
+  using Marks = std::array<bool, tile_targets>;
+
+  /// Running sums at the targets of a tile, which keep what each addition loses.
+  struct TileSum {
+    Tile sum = Tile::Zero(), lost = Tile::Zero();
+    void add(const OfTile& terms, const OfTile& lost_of_terms) {
+      const Tile next = sum + terms, gained = next - sum;
+      lost += ((sum - (next - gained)) + (terms - gained)) + lost_of_terms;
+      sum = next;
+    }
+    void add(int target, double term) {
+      const double next = sum[target] + term, gained = next - sum[target];
+      lost[target] += (sum[target] - (next - gained)) + (term - gained);
+      sum[target] = next;
+    }
+    /// What was lost means nothing once the sum is an infinity or a NaN.
+    [[nodiscard]] double total(int target) const {
+      const double total = sum[target] + lost[target];
+      return std::isfinite(sum[target]) ? total : sum[target];
+    }
+  };
+
+  /// A tile of targets, and what has been found at them so far.
+  struct TileState {
+    TileTargets place;
+    std::array<Eigen::Index, tile_targets> own;  ///< the charge that a target leaves out; -1: none
+    TileSum potential, field[3];
+    Tile bound = Tile::Zero(), field_bound = Tile::Zero();
+    std::array<CompensatedSum, tile_targets> net, on_target;
+  };
+
+  void at_tile(std::span<const std::int64_t> targets, std::span<ReferencePotential> out) const {
+    if (!has_values(status_.info)) {
+      std::fill(out.begin(), out.end(), ReferencePotential{nan, 0, {nan, nan, nan}, 0});
+      return;
+    }
+    TileState tile;
+    tile.place.count = static_cast<int>(targets.size());
+    for (int k = 0; k < tile_targets; ++k) {
+      const auto target = targets[std::min(static_cast<std::size_t>(k), targets.size() - 1)];
+      const Place place = place_of(target);
+      for (int axis = 0; axis < 3; ++axis) {
+        tile.place.high[axis][k] = place.high[axis];
+        tile.place.low[axis][k] = place.low[axis];
+      }
+      tile.own[k] = kind_ == TargetKind::charges ? own_[static_cast<std::size_t>(target)] : -1;
+    }
+    Marks all{};
+    std::fill_n(all.begin(), targets.size(), true);
+    for (Eigen::Index first = 0; first < used_; first += most_together)
+      add_charges(first, std::min(first + most_together, used_), all, tile);
+    for (int k = 0; k < tile.place.count; ++k) out[static_cast<std::size_t>(k)] = answer(tile, k);
+  }
+
+  /// Adds the charges first .. last - 1 at the marked targets.
+  void add_charges(Eigen::Index first, Eigen::Index last, const Marks& marked, TileState& tile) const {
+    TileSums sums;
+    loop_(charges_, first, last, tile.place, law_, sums);
+    Marks near{};
+    const int count = tile.place.count;
+    for (int k = 0; k < tile_targets; ++k) {
+      const bool is_near = marked[k] && sums.nearest2[k] <= near2_;
+      near[k] = is_near;
+      if (marked[k] && !is_near) continue;
+      sums.potential[k] = sums.potential_lost[k] = sums.bound[k] = 0;
+      for (int axis = 0; axis < 3; ++axis) sums.field[axis][k] = sums.field_lost[axis][k] = 0;
+      sums.field_bound[k] = 0;
+    }
+    tile.potential.add(OfTile(sums.potential), OfTile(sums.potential_lost));
+    tile.bound += OfTile(sums.bound);
+    if (with_field_) {
+      for (int axis = 0; axis < 3; ++axis)
+        tile.field[axis].add(OfTile(sums.field[axis]), OfTile(sums.field_lost[axis]));
+      tile.field_bound += OfTile(sums.field_bound);
+    }
+    if (std::none_of(near.begin(), near.begin() + count, [](bool is_near) { return is_near; })) return;
+    if (last - first > fewest_together) {
+      const Eigen::Index middle = (first + last) / 2;
+      add_charges(first, middle, near, tile);
+      add_charges(middle, last, near, tile);
+      return;
+    }
+    for (int k = 0; k < count; ++k)
+      for (Eigen::Index i = first; near[k] && i < last; ++i) add_charge(i, k, tile);
+  }
+
+  /// Adds one charge at one target: what the loops do, for charges that may lie on it.
+  void add_charge(Eigen::Index i, int k, TileState& tile) const {
+    if (i == tile.own[k]) return;
+    double d[3];
+    for (int axis = 0; axis < 3; ++axis)
+      d[axis] = (tile.place.high[axis][k] - position_(i, axis)) + (tile.place.low[axis][k] - position_low_(i, axis));
+    const double distance2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2], charge = charge_[i];
+    if (std::sqrt(distance2) < singular_distance_) {
+      tile.net[k].add(charge);
+      tile.on_target[k].add(std::abs(charge));
+      return;
+    }
+    const bool truncated = options_.cutoff > 0;
+    const double rho = std::sqrt(distance2 + law_.softening2), reciprocal = 1 / rho;
+    const double share = truncated && std::sqrt(distance2) >= bound_reach_in_cutoffs * options_.cutoff
+                             ? 0
+                             : reciprocal * (law_.relative + law_.shift * reciprocal);
+    tile.bound[k] += counted_[i] * share;
+    const double w = truncated ? std::max(0.0, 1 - distance2 * law_.per_cutoff2) : 1;
+    tile.potential.add(k, charge * reciprocal * (w * w));
+    if (!with_field_) return;
+    tile.field_bound[k] +=
+        counted_in_field_[i] * share * reciprocal * (truncated ? std::max(1.0, rho * law_.per_four_cutoffs) : 1);
+    const double along = charge * (w * (w * (reciprocal * reciprocal) + (truncated ? 4 * law_.per_cutoff2 : 0)));
+    for (int axis = 0; axis < 3; ++axis) tile.field[axis].add(k, along * (d[axis] * reciprocal));
+  }
+
+  [[nodiscard]] ReferencePotential answer(const TileState& tile, int k) const {
     const auto unscaled = [&](double sum) {
       const double scaled = options_.unit_factor * sum;
+      if (scale_ == 0) return scaled;
       return std::isnormal(scaled) ? std::scalbn(scaled, -scale_) : options_.unit_factor * std::scalbn(sum, -scale_);
     };
     // Terms of double precision, and what is stored, are rounded to numbers below the normal ones, too; and a bound
     // beyond all numbers allows any.
     const double least =
         static_cast<double>(used_) * std::numeric_limits<double>::denorm_min() * std::abs(options_.unit_factor) +
-        (single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min());
+        (precision_ == ScalarType::float32 ? std::numeric_limits<float>::denorm_min()
+                                           : std::numeric_limits<double>::denorm_min());
+    const double factor = options_.cutoff > 0 ? cutoff_bound_factor : 1;
     const auto bound_of = [&](double sum) {
       return sum > 0 ? std::min(std::abs(unscaled(sum)) + least, std::numeric_limits<double>::max()) : 0;
     };
-    ReferencePotential result{unscaled(potential.total()), bound_of(bound), {}, bound_of(field_bound)};
-    for (std::size_t axis = 0; axis < 3; ++axis) result.field[axis] = unscaled(field[axis].total());
-    if (options_.singular == Singular::infinite && std::abs(net.value()) > net_charge_tolerance * on_target.value()) {
-      result.potential = std::copysign(infinity, net.value());
+    ReferencePotential result{unscaled(tile.potential.total(k)), bound_of(factor * tile.bound[k]), {}, 0};
+    if (with_field_) {
+      result.field_bound = bound_of(factor * field_bound_factor * tile.field_bound[k]);
+      for (std::size_t axis = 0; axis < 3; ++axis) result.field[axis] = unscaled(tile.field[axis].total(k));
+    }
+    const double net = tile.net[k].value();
+    if (options_.singular == Singular::infinite && std::abs(net) > net_charge_tolerance * tile.on_target[k].value()) {
+      result.potential = std::copysign(infinity, net);
       result.field = {nan, nan, nan};
       result.singular = true;
     }
     return result;
   }
 
- private:
-  /// What charges count in a bound: in single precision at least `least` each, where they are charges at all.
-  [[nodiscard]] Chunk counted(const Chunk& charge, double least) const {
-    if (precision_ != ScalarType::float32) return charge.abs();
-    return (charge != 0).select(charge.abs().max(std::scalbn(least, scale_)), 0);
+  /// What charges count in a bound: in single precision at least `least` each.
+  [[nodiscard]] Eigen::ArrayXd counted(double least) const {
+    if (precision_ != ScalarType::float32) return charge_.abs();
+    return charge_.abs().max(std::scalbn(least, scale_));
   }
 
   /// From the origin to the last lattice point.
@@ -204,7 +286,7 @@ class ReferenceProblem {
     return far ? info_charges_out_of_range : 0;
   }
 
-  /// Zero charges have no effect. Whole chunks are filled with zero charges that lie on the first one.
+  /// Zero charges have no effect.
   void keep_charges(const Positions& position, const Eigen::Map<const Eigen::ArrayXd>& charge) {
     used_ = (charge != 0).count();
     // The exponents of the largest charge, of their number, and of the largest 1/rho^2 stay below 1000 together.
@@ -212,24 +294,52 @@ class ReferenceProblem {
     if (used_ > 0)
       scale_ = std::min(0, 1000 - std::ilogb(charge.abs().maxCoeff()) - std::ilogb(static_cast<double>(used_)) +
                                2 * std::ilogb(least_rho));
-    const Eigen::Index stored = (used_ + chunk_charges - 1) / chunk_charges * chunk_charges;
-    position_.setZero(stored, 3);
-    position_low_.setZero(stored, 3);
-    charge_.setZero(stored);
-    own_.assign(static_cast<std::size_t>(charge.size()), -1);
+    position_.resize(used_, 3);
+    position_low_.resize(used_, 3);
+    charge_.resize(used_);
+    if (kind_ == TargetKind::charges) own_.assign(static_cast<std::size_t>(charge.size()), -1);
+    const double unit = std::scalbn(1, scale_);
     Eigen::Index next = 0;
     for (Eigen::Index i = 0; i < charge.size(); ++i) {
       if (charge[i] == 0) continue;
       const Place place = shifted(position.col(i), origin_);
       position_.row(next) = place.high.transpose();
       position_low_.row(next) = place.low.transpose();
-      charge_[next] = std::scalbn(charge[i], scale_);
-      own_[i] = next++;
+      charge_[next] = charge[i] * unit;
+      if (kind_ == TargetKind::charges) own_[static_cast<std::size_t>(i)] = next;
+      ++next;
     }
-    for (; next < stored; ++next) {
-      position_.row(next) = position_.row(0);
-      position_low_.row(next) = position_low_.row(0);
+    counted_ = counted(0x1p-70);
+    if (with_field_) counted_in_field_ = counted(0x1p-30);
+    for (int axis = 0; axis < 3; ++axis) {
+      charges_.high[axis] = position_.col(axis).data();
+      charges_.low[axis] = position_low_.col(axis).data();
     }
+    charges_.charge = charge_.data();
+    charges_.counted = counted_.data();
+    charges_.counted_in_field = counted_in_field_.data();
+  }
+
+  void set_law() {
+    const bool single = precision_ == ScalarType::float32, truncated = options_.cutoff > 0;
+    const PotentialBounds& bounds = single ? potential_bounds_float : potential_bounds_double;
+    law_.softening2 = options_.softening * options_.softening;
+    law_.relative = bounds.of_terms;
+    law_.shift = extent_ * bounds.of_distances;
+    if (truncated) {
+      law_.per_cutoff2 = 1 / std::pow(std::max(options_.cutoff, 0x1p-500), 2);
+      // Within numbers whose last digit has a reciprocal.
+      law_.reach2 = std::clamp(std::pow(bound_reach_in_cutoffs * options_.cutoff, 2), 0x1p-960, 0x1p1023);
+      law_.per_last_digit_of_reach2 = 0x1p54 / law_.reach2;
+      law_.per_four_cutoffs = 1 / (4 * options_.cutoff);
+    }
+    // Near a charge displacements without low parts, wrong by 2^-51 L, tell little, least whether it is on the target;
+    // no charge but a target's own does where there is a softening.
+    const double rounding = single ? 0x1p-36 * extent_ : 0;
+    near2_ = law_.softening2;
+    if (singular_distance_ > 0) near2_ += std::pow(1.001 * singular_distance_ + rounding, 2);
+    static const TileLoops& fastest = *supported_tile_loops().front();
+    loop_ = fastest.loop[single ? 0 : 1][with_field_ ? 1 : 0][truncated ? 1 : 0];
   }
 
   [[nodiscard]] Place place_of(std::int64_t target) const {
@@ -252,7 +362,7 @@ class ReferenceProblem {
 
   /// Whether values on the lattice leave their range: the sums of info_values_out_of_range, in units of a power of two
   /// that none of their terms leaves.
-  void judge_range(bool wants_field) {
+  void judge_range() {
     const double largest =
         precision_ == ScalarType::float32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
     const double factor = std::abs(options_.unit_factor);
@@ -267,7 +377,7 @@ class ReferenceProblem {
       potential += term;
       field += options_.cutoff > 0 ? term / rho + 2 * term / options_.cutoff : term / rho;
     }
-    const double sum = wants_field ? std::max(potential, field) : potential,
+    const double sum = with_field_ ? std::max(potential, field) : potential,
                  limit = std::scalbn(largest, -unit) / factor;
     if (sum > 0.999 * limit) status_.or_else = info_values_out_of_range;
     if (sum > limit) std::swap(status_.info, status_.or_else);
@@ -314,16 +424,21 @@ class ReferenceProblem {
   LatticeShape shape_;
   PotentialOptions options_;
   ScalarType precision_;
+  bool with_field_;
   Positions points_;  ///< the targets where they are no lattice
   Eigen::Array3d origin_ = Eigen::Array3d::Zero(), spacing_ = Eigen::Array3d::Zero();
   double singular_distance_ = 0;  ///< 0: nothing is singular
   double extent_ = 0;
   int scale_ = 0;  ///< charges are kept times 2 to this
   ReferenceStatus status_;
+  Eigen::Index used_ = 0;  ///< charges that are not zero, which alone are kept
   Eigen::Array<double, Eigen::Dynamic, 3> position_, position_low_;  ///< relative to the origin: high + low is exact
-  Eigen::ArrayXd charge_;
-  std::vector<Eigen::Index> own_;  ///< where a charge of the problem lies in charge_; -1 where it is zero
-  Eigen::Index used_ = 0;          ///< charges before those that fill the last chunk
+  Eigen::ArrayXd charge_, counted_, counted_in_field_;
+  std::vector<Eigen::Index> own_;  ///< of targets that are charges: where they are kept; -1 where they are zero
+  TileCharges charges_;            ///< all of them
+  TileLaw law_;
+  double near2_ = 0;  ///< up to this rho^2 a charge may lie on a target
+  TileLoop loop_ = nullptr;
 };
 
 }  // namespace smallbatch

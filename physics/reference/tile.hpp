@@ -1,0 +1,62 @@
+// The referee's inner loop: sums over charges at a tile of targets, by Eigen arrays in double precision whose lanes
+// hold targets; compiled once per instruction set (tile_*.cpp, all from the one body in tile_body.hpp).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace smallbatch {
+
+/// Most targets per call.
+inline constexpr int tile_targets = 32;
+
+/// Coordinates relative to the problem's origin; high + low is exact.
+struct TileCharges {
+  const double *high[3] = {}, *low[3] = {};
+  const double* charge = nullptr;
+  const double *counted = nullptr, *counted_in_field = nullptr;  ///< magnitudes, as the bounds of V and of E count them
+};
+struct TileTargets {
+  int count = 0;
+  alignas(64) double high[3][tile_targets], low[3][tile_targets];
+};
+
+/// What a pair at distance r, rho^2 = r^2 + softening^2, gives V, E and their bounds.
+struct TileLaw {
+  double softening2 = 0;
+  double relative = 0, shift = 0;                   ///< a bound's factor is relative + shift / rho
+  double per_cutoff2 = 0;                           ///< 1 / c^2
+  double reach2 = 0, per_last_digit_of_reach2 = 0;  ///< with a cut-off, bounds count charges with r^2 < reach2 alone
+  double per_four_cutoffs = 0;                      ///< 1 / 4c
+};
+
+/// Sums, for each target; `lost`: what their additions lost.
+struct TileSums {
+  alignas(64) double potential[tile_targets], potential_lost[tile_targets];
+  alignas(64) double field[3][tile_targets], field_lost[3][tile_targets];  ///< where it is wanted
+  alignas(64) double bound[tile_targets], field_bound[tile_targets];       ///< not yet times their constant factors
+  alignas(64) double nearest2[tile_targets];  ///< least rho^2; where it is 0, the other sums are no numbers
+};
+
+/// Over the charges first .. last - 1. Targets from `count` up to the next full arrays are computed too, from whatever
+/// lies there.
+using TileLoop = void (*)(const TileCharges& charges, std::int64_t first, std::int64_t last, const TileTargets& targets,
+                          const TileLaw& law, TileSums& sums);
+
+/// One instruction set.
+struct TileLoops {
+  const char* name;
+  /// By whether sums are exact (displacements with their low parts, reciprocal roots right to the last place, sums
+  /// that keep what they lose; plain sums of terms right to some units in the last place are enough for single
+  /// precision's bounds), whether fields are wanted, and whether there is a cut-off.
+  TileLoop loop[2][2][2];
+};
+
+extern const TileLoops tile_loops_baseline;  ///< runs everywhere
+extern const TileLoops tile_loops_avx2;      ///< x86-64 with AVX2 and FMA
+extern const TileLoops tile_loops_avx512;    ///< x86-64 with AVX-512F
+
+/// Those that this machine can run, the fastest first; never empty.
+std::vector<const TileLoops*> supported_tile_loops();
+
+}  // namespace smallbatch
