@@ -159,9 +159,9 @@ void SolveTally<T>::count(const SpdBlock<T>& block) {
 }
 
 template <class T>
-void PotentialTally<T>::judge(const PotentialBlock<T>& block) {
-  of_block_ = verify(set_, block, options_, mode_, threads_, outcome.points_checked);
-  if (is_judged()) referee_.add(block);
+void PotentialTally<T>::judge(const PotentialBlock<T>& block, const PairsJudged& judged) {
+  of_block_ = verify(set_, block, options_, mode_, threads_, outcome.points_checked, judged);
+  if (is_judged()) referee_.add(block, threads_);
 }
 
 template <class T>

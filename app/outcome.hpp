@@ -87,7 +87,7 @@ class PotentialTally {
         threads_(threads),
         of_set_(set.batch),
         referee_(set.batch) {}
-  void judge(const PotentialBlock<T>& block);
+  void judge(const PotentialBlock<T>& block, const PairsJudged& judged = {});
   void count(const PotentialBlock<T>& block);
   void finish(const PotentialStatistics& statistics);
   /// Of all problems.

@@ -122,12 +122,13 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
     timed(tally.outcome.compute_seconds,
           [&] { run.potential.evaluate(block.charges(), block.target_batch(), options, block.result()); });
   };
-  stages.verify = [&](std::int64_t, const PotentialBlock<T>& block) { tally.judge(block); };
+  stages.verify = [&](std::int64_t, const PotentialBlock<T>& block) {
+    tally.judge(block, [&](double judged) { progress.advance(judged); });
+  };
   stages.write = [&](std::int64_t, const PotentialBlock<T>& block) {
     run.writer.write(set, block);
     found.add(block.first, block.count, block.summary);
     tally.count(block);
-    progress.advance(pairs(block));
   };
   stream_blocks(static_cast<std::int64_t>(blocks.size()), stages, run.seconds);
   const PotentialStatistics statistics = found.statistics();

@@ -37,7 +37,7 @@ class StatisticsReferee {
  public:
   explicit StatisticsReferee(std::int64_t batch);
   template <class T>
-  void add(const PotentialBlock<T>& block);
+  void add(const PotentialBlock<T>& block, unsigned threads = 1);
   /// Error over bound of a problem, once all its values were added: V_min and V_max are values themselves,
   ///     |V_mean - mean| <= mean_bound sum |V|.
   [[nodiscard]] double judge(const PotentialStatistics& statistics, std::int64_t problem) const;
@@ -47,7 +47,11 @@ class StatisticsReferee {
     double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
     long double sum = 0, magnitude = 0;
     std::int64_t values = 0;
+    void add(const Found& more);
   };
+  template <class T>
+  static Found found_in_run(std::span<const T> run);
+
   std::vector<Found> found_;
 };
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <optional>
 
+#include "app/cut_into_blocks.hpp"
 #include "app/interruption.hpp"
 #include "core/compare.hpp"
 #include "core/parallel.hpp"
@@ -41,6 +44,52 @@ class Selection {
   bool all_;
   std::int64_t first_, last_;
   std::vector<std::int64_t> chosen_;
+};
+
+/// A block's problem with a target that is checked.
+struct Problem {
+  std::int64_t problem = 0, charges = 0;  ///< at least 1 for what is counted
+  std::int64_t targets = 0, pieces = 0;   ///< that are checked
+  std::optional<PotentialReferee> referee;
+  ReferenceStatus status;
+  Beyond beyond = Beyond::no;
+};
+
+/// What is judged at a time: selected targets first .. last - 1, all of one problem.
+struct Piece {
+  std::size_t problem = 0;
+  std::int64_t first = 0, last = 0;
+  double worst = 0;
+  Beyond beyond = Beyond::no;
+  [[nodiscard]] std::int64_t targets() const { return last - first; }
+};
+/// Some hundredths of a second of a slow core.
+constexpr std::int64_t pairs_of_piece = 1 << 23, fewest_targets_of_piece = 32, most_targets_of_piece = 1 << 12;
+
+/// Tells of a block's pairs as threads judge some of them, one thread at a time: who finds another at it leaves its own
+/// to the next.
+class Advance {
+ public:
+  Advance(const PairsJudged& judged, double pairs, double pairs_to_judge)
+      : judged_(judged), left_(pairs), weight_(pairs / std::max(1.0, pairs_to_judge)) {}
+  void add(double pairs) {
+    if (!judged_) return;
+    waiting_ += pairs * weight_;
+    if (const std::unique_lock lock(mutex_, std::try_to_lock); lock) tell(std::min(waiting_.exchange(0), left_));
+  }
+  void finish() {
+    if (judged_) tell(left_);
+  }
+
+ private:
+  void tell(double pairs) {
+    left_ -= pairs;
+    judged_(pairs);
+  }
+  const PairsJudged& judged_;
+  double left_, weight_;
+  std::atomic<double> waiting_ = 0;
+  std::mutex mutex_;
 };
 
 }  // namespace
@@ -81,7 +130,7 @@ Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floo
 
 template <class T>
 Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const PotentialOptions& options,
-                const VerifyMode& mode, unsigned threads, std::int64_t& points_checked) {
+                const VerifyMode& mode, unsigned threads, std::int64_t& points_checked, const PairsJudged& judged) {
   // The block's values are one run of the set's targets, counted problem after problem.
   const std::int64_t first_target =
       set.targets_before(block.first) +
@@ -90,84 +139,93 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
                            first_target + static_cast<std::int64_t>(block.potential.size()));
   points_checked += selected.size();
 
-  // Runs of selected targets of one problem, short enough to notice an interruption between two. Where everything is
-  // checked, so is the status of a problem without targets.
-  struct Piece {
-    std::int64_t problem, first, last;
-  };
+  // Runs of selected targets of one problem, short enough to notice an interruption between two, and for all threads to
+  // have some of a large problem. Where everything is checked, so is the status of a problem without targets.
   std::vector<Piece> pieces;
-  constexpr std::int64_t longest = 1 << 16;
+  std::vector<Problem> problems;
+  double checked_pairs = 0;
   std::int64_t i = 0;
   for (std::int64_t p = 0; p < block.count; ++p) {
     const std::int64_t end = set.targets_before(block.first + p + 1);
     const bool is_empty = end == set.targets_before(block.first + p);
-    if (is_empty && mode.kind == VerifyMode::Kind::all) pieces.push_back({p, i, i});
-    while (i < selected.size() && selected[i] < end) {
-      Piece piece{p, i, i};
+    const bool is_selected = i < selected.size() && selected[i] < end;
+    if (!is_selected && !(is_empty && mode.kind == VerifyMode::Kind::all)) continue;
+    const auto k = static_cast<std::size_t>(p);
+    const std::int64_t charges = std::max<std::int64_t>(1, block.offset[k + 1] - block.offset[k]);
+    const std::int64_t longest = std::clamp(pairs_of_piece / charges, fewest_targets_of_piece, most_targets_of_piece);
+    problems.emplace_back().problem = p;
+    problems.back().charges = charges;
+    do {
+      Piece piece{problems.size() - 1, i, i};
       while (i < selected.size() && i - piece.first < longest && selected[i] < end) ++i;
       piece.last = i;
+      problems.back().targets += piece.targets();
+      ++problems.back().pieces;
       pieces.push_back(piece);
-    }
+    } while (i < selected.size() && selected[i] < end);
+    checked_pairs += static_cast<double>(charges) * static_cast<double>(problems.back().targets);
   }
 
-  struct Checked {
-    ReferenceStatus status;
-    std::int64_t targets = 0;
-    Beyond beyond = Beyond::no;
-  };
-  std::vector<Checked> checked(static_cast<std::size_t>(block.count));
-  Verdicts verdicts(block.count);
-  std::mutex verdicts_mutex;
-  auto verify_piece = [&](const Piece& piece, unsigned threads_of_piece) {
+  // The referee prepares a problem once, for the first of its pieces, and forgets it after the last one.
+  std::vector<std::once_flag> prepared(problems.size());
+  std::vector<std::atomic<std::int64_t>> left(problems.size());
+  for (std::size_t k = 0; k < problems.size(); ++k) left[k] = problems[k].pieces;
+  Advance advance(judged, pairs(block), checked_pairs);
+  const unsigned workers = threads == 0 ? hardware_threads() : threads;
+  const auto verify_piece = [&](Piece& piece) {
     stop_if_interrupted();
-    const auto size = static_cast<std::size_t>(piece.last - piece.first);
+    Problem& problem = problems[piece.problem];
+    std::call_once(prepared[piece.problem], [&] {
+      problem.referee.emplace(block.charges(), block.target_batch(), problem.problem, options, scalar_type_of<T>,
+                              !block.field.empty());
+      problem.status = problem.referee->status();
+    });
+    const auto size = static_cast<std::size_t>(piece.targets());
     std::vector<std::int64_t> targets(size);
     std::vector<ReferencePotential> expected(size);
-    const std::int64_t before = set.targets_before(block.first + piece.problem);
+    const std::int64_t before = set.targets_before(block.first + problem.problem);
     for (std::size_t k = 0; k < size; ++k) targets[k] = selected[piece.first + static_cast<std::int64_t>(k)] - before;
-    const ReferenceStatus status =
-        reference_potential(block.charges(), block.target_batch(), piece.problem, options, scalar_type_of<T>, targets,
-                            expected, threads_of_piece, !block.field.empty());
-    double worst = 0;
-    Beyond beyond = Beyond::no;
+    problem.referee->at(targets, expected);
     for (std::size_t k = 0; k < size; ++k)
-      worst = std::max(worst, potential_error_over_bound(block, targets[k] + before - first_target,
-                                                         has_values(status.info), expected[k], beyond));
-    const std::lock_guard lock(verdicts_mutex);
-    verdicts.add(piece.problem, worst);
-    Checked& sum = checked[static_cast<std::size_t>(piece.problem)];
-    sum = {status, sum.targets + piece.last - piece.first, std::max(sum.beyond, beyond)};
+      piece.worst =
+          std::max(piece.worst, potential_error_over_bound(block, targets[k] + before - first_target,
+                                                           has_values(problem.status.info), expected[k], piece.beyond));
+    if (--left[piece.problem] == 0) problem.referee.reset();
+    advance.add(static_cast<double>(problem.charges) * static_cast<double>(size));
   };
+  parallel_for(static_cast<std::int64_t>(pieces.size()), 1, workers, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t k = first; k < last; ++k) verify_piece(pieces[static_cast<std::size_t>(k)]);
+  });
 
-  // Few large problems are worked through by all threads, many small ones by a thread each: the referee prepares the
-  // charges of a problem once for each piece.
-  const unsigned workers = threads == 0 ? hardware_threads() : threads;
-  const auto count = static_cast<std::int64_t>(pieces.size());
-  if (count < 4 * static_cast<std::int64_t>(workers)) {
-    for (const Piece& piece : pieces) verify_piece(piece, workers);
-  } else {
-    parallel_for(count, 1, workers, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t k = first; k < last; ++k) verify_piece(pieces[static_cast<std::size_t>(k)], 1);
-    });
+  advance.finish();
+
+  Verdicts verdicts(block.count);
+  for (const Piece& piece : pieces) {
+    Problem& problem = problems[piece.problem];
+    verdicts.add(problem.problem, piece.worst);
+    problem.beyond = std::max(problem.beyond, piece.beyond);
   }
-  for (std::int64_t p = 0; p < block.count; ++p) {
-    const auto problem = static_cast<std::size_t>(p);
-    if (verdicts.verdict[problem] == Verdict::not_checked) continue;
-    auto [status, targets, beyond] = checked[problem];
-    const std::int64_t begin = set.targets_before(block.first + p) - first_target, end = begin + block.target_count(p);
-    if (set.targets == TargetKind::lattice)
-      beyond = Beyond::no;  // the charges have said it
-    else if (targets < end - begin)
-      beyond = std::max(
-          beyond, stored_beyond_range(block, begin, end, options.singular == Singular::infinite ? status.info : 0));
-    if (!is_status(block.info[problem], status, beyond)) verdicts.add(p, infinity);
-  }
+  parallel_for(static_cast<std::int64_t>(problems.size()), 1, workers, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t k = first; k < last; ++k) {
+      const Problem& problem = problems[static_cast<std::size_t>(k)];
+      const std::int64_t p = problem.problem, begin = set.targets_before(block.first + p) - first_target;
+      const std::int64_t end = begin + block.target_count(p);
+      Beyond beyond = problem.beyond;
+      if (set.targets == TargetKind::lattice)
+        beyond = Beyond::no;  // the charges have said it
+      else if (problem.targets < end - begin)
+        beyond = std::max(
+            beyond,
+            stored_beyond_range(block, begin, end, options.singular == Singular::infinite ? problem.status.info : 0));
+      if (!is_status(block.info[static_cast<std::size_t>(p)], problem.status, beyond)) verdicts.add(p, infinity);
+    }
+  });
   if (!block.wants_energy) return verdicts;
-  const Selection problems(mode, set.batch, block.first, block.first + block.count);
-  parallel_for(problems.size(), 1, workers, [&](std::int64_t first, std::int64_t last) {
+  const Selection energies(mode, set.batch, block.first, block.first + block.count);
+  parallel_for(energies.size(), 1, workers, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t k = first; k < last; ++k) {
       stop_if_interrupted();
-      const std::int64_t problem = problems[k] - block.first;
+      const std::int64_t problem = energies[k] - block.first;
       verdicts.add(problem, energy_error_over_bound(block, options, problem));
     }
   });
@@ -185,8 +243,8 @@ void verify_statistics(const PotentialStatistics& statistics, const StatisticsRe
 template Verdicts verify(const SolveSet&, const SpdBlock<float>&, double, const VerifyMode&, unsigned);
 template Verdicts verify(const SolveSet&, const SpdBlock<double>&, double, const VerifyMode&, unsigned);
 template Verdicts verify(const PotentialSet&, const PotentialBlock<float>&, const PotentialOptions&, const VerifyMode&,
-                         unsigned, std::int64_t&);
+                         unsigned, std::int64_t&, const PairsJudged&);
 template Verdicts verify(const PotentialSet&, const PotentialBlock<double>&, const PotentialOptions&, const VerifyMode&,
-                         unsigned, std::int64_t&);
+                         unsigned, std::int64_t&, const PairsJudged&);
 
 }  // namespace smallbatch

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -34,12 +35,16 @@ template <class T>
 Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, const VerifyMode& mode,
                 unsigned threads);
 
+/// Hears of pairs of charge and target, from one thread at a time.
+using PairsJudged = std::function<void(double pairs)>;
+
 /// Judges the values of a block that `mode` selects (sample: N of all the set's targets, evenly spread, and the
 /// energies of N problems); a problem without one among them stays unchecked. Adds the number of targets to
-/// `points_checked`.
+/// `points_checked`, and tells `judged` of all pairs of the block, in the measure in which those to be judged have
+/// been.
 template <class T>
 Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const PotentialOptions& options,
-                const VerifyMode& mode, unsigned threads, std::int64_t& points_checked);
+                const VerifyMode& mode, unsigned threads, std::int64_t& points_checked, const PairsJudged& judged = {});
 
 /// Judges V_min, V_max and V_mean of all problems. Where they are right, that alone is no check of the problem.
 void verify_statistics(const PotentialStatistics& statistics, const StatisticsReferee& referee, Verdicts& of_set);

@@ -142,9 +142,8 @@ SetOutcome verify_set(const Files& files, const PotentialSet& set, const Potenti
     stop_if_interrupted();
     read_block(files.problems, set, range, block);
     files.results.read(results_set, block);
-    tally.judge(block);
+    tally.judge(block, [&](double judged) { progress.advance(judged); });
     tally.count(block);
-    progress.advance(pairs(block));
   }
   tally.finish(files.results.statistics(results_set));
   return tally.outcome;
