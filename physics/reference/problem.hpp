@@ -1,6 +1,6 @@
 // One problem as the referee sees it: potential and field in double precision, a tile of targets at a time. It shares
 // no arithmetic and no decision with the implementations that it judges: its own status, its own idea of a charge on a
-// target, its own sums.
+// target, its own sums. One file, because what it prepares is what those sums need.
 //
 // It must be clearly more accurate than the bounds that it checks. Of single precision's (relative errors of 2^-22)
 // double precision leaves nothing to ask for, but near a charge: there displacements lose digits to the coordinates.
@@ -22,8 +22,10 @@
 #include <vector>
 
 #include "physics/potential_referee.hpp"
+#include "physics/reference/place.hpp"
 #include "physics/reference/sums.hpp"
 #include "physics/reference/tile.hpp"
+#include "physics/reference/tile_totals.hpp"
 
 namespace smallbatch {
 
@@ -31,22 +33,6 @@ namespace smallbatch {
 class ReferenceProblem {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
   static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-  /// high + low, exactly.
-  struct Place {
-    Eigen::Array3d high, low;
-  };
-
-  /// position - origin: the larger minus the difference gives the smaller as it was used.
-  static Place shifted(const Eigen::Array3d& position, const Eigen::Array3d& origin) {
-    Place place;
-    for (int axis = 0; axis < 3; ++axis) {
-      const double p = position[axis], o = -origin[axis], high = p + o;
-      place.high[axis] = high;
-      place.low[axis] = std::abs(p) >= std::abs(o) ? (p - high) + o : (o - high) + p;
-    }
-    return place;
-  }
 
   using Positions = Eigen::Map<const Eigen::Array3Xd>;
   static Positions positions(const double* all, const std::int64_t* offset, std::int64_t problem) {
@@ -105,73 +91,59 @@ class ReferenceProblem {
   /// `targets` are indices into the whole lattice, or counted from the problem's first point. What is found at one does
   /// not depend on the others.
   void at(std::span<const std::int64_t> targets, std::span<ReferencePotential> out) const {
+    TileTotals tile;
     for (std::size_t first = 0; first < targets.size(); first += tile_targets) {
       const std::size_t count = std::min<std::size_t>(tile_targets, targets.size() - first);
-      at_tile(targets.subspan(first, count), out.subspan(first, count));
+      at_tile(tile, targets.subspan(first, count), out.subspan(first, count));
     }
   }
 
  private:
   /// As many charges as are summed at a time, and as many as are looked at one by one where one of them is near.
   static constexpr Eigen::Index most_together = 256, fewest_together = 8;
-  using Tile = Eigen::Array<double, tile_targets, 1>;
-  using OfTile = Eigen::Map<const Tile>;
   using Marks = std::array<bool, tile_targets>;
 
-  /// Running sums at the targets of a tile, which keep what each addition loses.
-  struct TileSum {
-    Tile sum = Tile::Zero(), lost = Tile::Zero();
-    void add(const OfTile& terms, const OfTile& lost_of_terms) {
-      const Tile next = sum + terms, gained = next - sum;
-      lost += ((sum - (next - gained)) + (terms - gained)) + lost_of_terms;
-      sum = next;
-    }
-    void add(int target, double term) {
-      const double next = sum[target] + term, gained = next - sum[target];
-      lost[target] += (sum[target] - (next - gained)) + (term - gained);
-      sum[target] = next;
-    }
-    /// What was lost means nothing once the sum is an infinity or a NaN.
-    [[nodiscard]] double total(int target) const {
-      const double total = sum[target] + lost[target];
-      return std::isfinite(sum[target]) ? total : sum[target];
-    }
-  };
-
-  /// A tile of targets, and what has been found at them so far.
-  struct TileState {
-    TileTargets place;
-    std::array<Eigen::Index, tile_targets> own;  ///< the charge that a target leaves out; -1: none
-    TileSum potential, field[3];
-    Tile bound = Tile::Zero(), field_bound = Tile::Zero();
-    std::array<CompensatedSum, tile_targets> net, on_target;
-  };
-
-  void at_tile(std::span<const std::int64_t> targets, std::span<ReferencePotential> out) const {
+  void at_tile(TileTotals& tile, std::span<const std::int64_t> targets, std::span<ReferencePotential> out) const {
     if (!has_values(status_.info)) {
       std::fill(out.begin(), out.end(), ReferencePotential{nan, 0, {nan, nan, nan}, 0});
       return;
     }
-    TileState tile;
+    tile.forget(with_field_);
     tile.place.count = static_cast<int>(targets.size());
+    std::int64_t x = 0;
     for (int k = 0; k < tile_targets; ++k) {
-      const auto target = targets[std::min(static_cast<std::size_t>(k), targets.size() - 1)];
-      const Place place = place_of(target);
-      for (int axis = 0; axis < 3; ++axis) {
-        tile.place.high[axis][k] = place.high[axis];
-        tile.place.low[axis][k] = place.low[axis];
-      }
+      const auto i = std::min(static_cast<std::size_t>(k), targets.size() - 1);
+      const std::int64_t target = targets[i];
+      tile.target[k] = target;
       tile.own[k] = kind_ == TargetKind::charges ? own_[static_cast<std::size_t>(target)] : -1;
+      if (kind_ == TargetKind::lattice && k > 0 && target == tile.target[k - 1] + 1 && x + 1 < shape_.nx) {
+        set_along(0, ++x, tile, k);  // beside the one before it
+        for (const int axis : {1, 2}) {
+          tile.place.high[axis][k] = tile.place.high[axis][k - 1];
+          tile.place.low[axis][k] = tile.place.low[axis][k - 1];
+        }
+      } else if (kind_ == TargetKind::lattice) {
+        x = target % shape_.nx;
+        set_along(0, x, tile, k);
+        set_along(1, target / shape_.nx % shape_.ny, tile, k);
+        set_along(2, target / shape_.plane_points(), tile, k);
+      } else {
+        const Place place = place_of(target);
+        for (int axis = 0; axis < 3; ++axis) {
+          tile.place.high[axis][k] = place.high[axis];
+          tile.place.low[axis][k] = place.low[axis];
+        }
+      }
     }
     Marks all{};
     std::fill_n(all.begin(), targets.size(), true);
     for (Eigen::Index first = 0; first < used_; first += most_together)
       add_charges(first, std::min(first + most_together, used_), all, tile);
-    for (int k = 0; k < tile.place.count; ++k) out[static_cast<std::size_t>(k)] = answer(tile, k);
+    for (int k = 0; k < tile.place.count; ++k) answer(tile, k, out[static_cast<std::size_t>(k)]);
   }
 
   /// Adds the charges first .. last - 1 at the marked targets.
-  void add_charges(Eigen::Index first, Eigen::Index last, const Marks& marked, TileState& tile) const {
+  void add_charges(Eigen::Index first, Eigen::Index last, const Marks& marked, TileTotals& tile) const {
     TileSums sums;
     loop_(charges_, first, last, tile.place, law_, sums);
     Marks near{};
@@ -184,12 +156,12 @@ class ReferenceProblem {
       for (int axis = 0; axis < 3; ++axis) sums.field[axis][k] = sums.field_lost[axis][k] = 0;
       sums.field_bound[k] = 0;
     }
-    tile.potential.add(OfTile(sums.potential), OfTile(sums.potential_lost));
-    tile.bound += OfTile(sums.bound);
+    tile.potential.add(ValuesOfTile(sums.potential), ValuesOfTile(sums.potential_lost));
+    tile.bound += ValuesOfTile(sums.bound);
     if (with_field_) {
       for (int axis = 0; axis < 3; ++axis)
-        tile.field[axis].add(OfTile(sums.field[axis]), OfTile(sums.field_lost[axis]));
-      tile.field_bound += OfTile(sums.field_bound);
+        tile.field[axis].add(ValuesOfTile(sums.field[axis]), ValuesOfTile(sums.field_lost[axis]));
+      tile.field_bound += ValuesOfTile(sums.field_bound);
     }
     if (std::none_of(near.begin(), near.begin() + count, [](bool is_near) { return is_near; })) return;
     if (last - first > fewest_together) {
@@ -203,13 +175,15 @@ class ReferenceProblem {
   }
 
   /// Adds one charge at one target: what the loops do, for charges that may lie on it.
-  void add_charge(Eigen::Index i, int k, TileState& tile) const {
+  void add_charge(Eigen::Index i, int k, TileTotals& tile) const {
     if (i == tile.own[k]) return;
+    const Place place = place_of(tile.target[k]);
     double d[3];
     for (int axis = 0; axis < 3; ++axis)
-      d[axis] = (tile.place.high[axis][k] - position_(i, axis)) + (tile.place.low[axis][k] - position_low_(i, axis));
+      d[axis] = (place.high[axis] - position_(i, axis)) + (place.low[axis] - position_low_(i, axis));
     const double distance2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2], charge = charge_[i];
     if (std::sqrt(distance2) < singular_distance_) {
+      tile.any_on_target = true;
       tile.net[k].add(charge);
       tile.on_target[k].add(std::abs(charge));
       return;
@@ -229,34 +203,32 @@ class ReferenceProblem {
     for (int axis = 0; axis < 3; ++axis) tile.field[axis].add(k, along * (d[axis] * reciprocal));
   }
 
-  [[nodiscard]] ReferencePotential answer(const TileState& tile, int k) const {
+  void answer(const TileTotals& tile, int k, ReferencePotential& result) const {
     const auto unscaled = [&](double sum) {
       const double scaled = options_.unit_factor * sum;
       if (scale_ == 0) return scaled;
       return std::isnormal(scaled) ? std::scalbn(scaled, -scale_) : options_.unit_factor * std::scalbn(sum, -scale_);
     };
-    // Terms of double precision, and what is stored, are rounded to numbers below the normal ones, too; and a bound
-    // beyond all numbers allows any.
-    const double least =
-        static_cast<double>(used_) * std::numeric_limits<double>::denorm_min() * std::abs(options_.unit_factor) +
-        (precision_ == ScalarType::float32 ? std::numeric_limits<float>::denorm_min()
-                                           : std::numeric_limits<double>::denorm_min());
     const double factor = options_.cutoff > 0 ? cutoff_bound_factor : 1;
     const auto bound_of = [&](double sum) {
-      return sum > 0 ? std::min(std::abs(unscaled(sum)) + least, std::numeric_limits<double>::max()) : 0;
+      return sum > 0 ? std::min(std::abs(unscaled(sum)) + least_, std::numeric_limits<double>::max()) : 0;
     };
-    ReferencePotential result{unscaled(tile.potential.total(k)), bound_of(factor * tile.bound[k]), {}, 0};
+    result.potential = unscaled(tile.potential.total(k));
+    result.bound = bound_of(factor * tile.bound[k]);
+    result.field = {};
+    result.field_bound = 0;
+    result.singular = false;
     if (with_field_) {
       result.field_bound = bound_of(factor * field_bound_factor * tile.field_bound[k]);
       for (std::size_t axis = 0; axis < 3; ++axis) result.field[axis] = unscaled(tile.field[axis].total(k));
     }
+    if (!tile.any_on_target) return;
     const double net = tile.net[k].value();
     if (options_.singular == Singular::infinite && std::abs(net) > net_charge_tolerance * tile.on_target[k].value()) {
       result.potential = std::copysign(infinity, net);
       result.field = {nan, nan, nan};
       result.singular = true;
     }
-    return result;
   }
 
   /// What charges count in a bound: in single precision at least `least` each.
@@ -333,6 +305,10 @@ class ReferenceProblem {
       law_.per_last_digit_of_reach2 = 0x1p54 / law_.reach2;
       law_.per_four_cutoffs = 1 / (4 * options_.cutoff);
     }
+    // Terms of double precision, and what is stored, are rounded to numbers below the normal ones, too; and a bound
+    // beyond all numbers allows any.
+    least_ = static_cast<double>(used_) * std::numeric_limits<double>::denorm_min() * std::abs(options_.unit_factor) +
+             (single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min());
     // Near a charge displacements without low parts, wrong by 2^-51 L, tell little, least whether it is on the target;
     // no charge but a target's own does where there is a softening.
     const double rounding = single ? 0x1p-36 * extent_ : 0;
@@ -344,12 +320,22 @@ class ReferenceProblem {
 
   [[nodiscard]] Place place_of(std::int64_t target) const {
     if (kind_ != TargetKind::lattice) return shifted(points_.col(target), origin_);
-    const std::int64_t plane = target / shape_.plane_points();
-    const Eigen::Array3d index(static_cast<double>(target % shape_.nx),
-                               static_cast<double>(target / shape_.nx % shape_.ny), static_cast<double>(plane));
-    Place place{index * spacing_, {}};
-    for (int axis = 0; axis < 3; ++axis) place.low[axis] = std::fma(index[axis], spacing_[axis], -place.high[axis]);
+    const std::int64_t index[3] = {target % shape_.nx, target / shape_.nx % shape_.ny, target / shape_.plane_points()};
+    Place place;
+    for (int axis = 0; axis < 3; ++axis) {
+      place.high[axis] = along(axis, index[axis]);
+      place.low[axis] = lost_along(axis, index[axis]);
+    }
     return place;
+  }
+  [[nodiscard]] double along(int axis, std::int64_t index) const { return static_cast<double>(index) * spacing_[axis]; }
+  [[nodiscard]] double lost_along(int axis, std::int64_t index) const {
+    return std::fma(static_cast<double>(index), spacing_[axis], -along(axis, index));
+  }
+  /// Low parts only where loops look at them.
+  void set_along(int axis, std::int64_t index, TileTotals& tile, int k) const {
+    tile.place.high[axis][k] = along(axis, index);
+    if (precision_ != ScalarType::float32) tile.place.low[axis][k] = lost_along(axis, index);
   }
 
   /// How many charges lie on a lattice point.
@@ -437,6 +423,7 @@ class ReferenceProblem {
   std::vector<Eigen::Index> own_;  ///< of targets that are charges: where they are kept; -1 where they are zero
   TileCharges charges_;            ///< all of them
   TileLaw law_;
+  double least_ = 0;  ///< of any bound
   double near2_ = 0;  ///< up to this rho^2 a charge may lie on a target
   TileLoop loop_ = nullptr;
 };

@@ -8,11 +8,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <limits>
 #include <span>
 #include <type_traits>
 #include <vector>
 
+#include "app/interruption.hpp"
+#include "core/error.hpp"
 #include "physics/potential_referee.hpp"
 #include "solvers/spd_referee.hpp"
 #include "solvers/spd_solver.hpp"
@@ -441,6 +445,78 @@ TEST_F(VerifyPotentialOutOfRange, PointsAreJudgedByTheirValues) {
   EXPECT_EQ(verdict(second), Verdict::disagreed);
 }
 
+/// Two lattices of 100 x 50 x 2 points, each with one charge on its first point.
+class VerifyManyPoints : public ::testing::Test {
+ protected:
+  VerifyManyPoints() {
+    set_.name = "p";
+    set_.batch = block_.count = 2;
+    set_.offset = block_.offset = {0, 1, 2};
+    set_.shape = block_.shape = {100, 50, 2};
+    block_.plane_count = 2;
+    block_.position = {0, 0, 0, 0, 0, 0};
+    block_.charge = {1, -1};
+    block_.origin = {0, 0, 0, 0, 0, 0};
+    block_.spacing = {1, 1, 1, 1, 1, 1};
+    block_.info = {1, 1};
+    for (const float charge : {1.0F, -1.0F})
+      for (const int z : {0, 1})
+        for (int y = 0; y < 50; ++y)
+          for (int x = 0; x < 100; ++x)
+            block_.potential.push_back(static_cast<float>(charge / std::sqrt(x * x + y * y + z * z)));
+  }
+  PotentialSet set_;
+  PotentialBlock<float> block_;
+  std::int64_t points_ = 0;
+};
+
+TEST_F(VerifyManyPoints, OneWrongValueInAnyPieceDisagrees) {
+  for (const std::size_t i : {1, 31, 32, 4095, 4096, 4097, 9999, 10001, 14096, 19999}) {
+    const float right = block_.potential[i];
+    block_.potential[i] *= 1.0001F;
+    const Verdicts verdicts = verify(set_, block_, PotentialOptions{}, everything, 2, points_);
+    EXPECT_EQ(verdicts.verdict[0], i < 10000 ? Verdict::disagreed : Verdict::agreed) << i;
+    EXPECT_EQ(verdicts.verdict[1], i < 10000 ? Verdict::agreed : Verdict::disagreed) << i;
+    block_.potential[i] = right;
+  }
+}
+
+TEST_F(VerifyManyPoints, AllPairsAreToldOfInParts) {
+  for (const auto& [mode, least_parts] : {std::pair{everything, 4},
+                                          {VerifyMode{VerifyMode::Kind::sample, 7}, 1},
+                                          {VerifyMode{VerifyMode::Kind::none, 0}, 1}}) {
+    double told = 0;
+    int parts = 0;
+    verify(set_, block_, PotentialOptions{}, mode, 2, points_, [&](double judged) {
+      EXPECT_GE(judged, 0);
+      told += judged;
+      ++parts;
+    });
+    EXPECT_DOUBLE_EQ(told, 20000);
+    EXPECT_GE(parts, least_parts);
+  }
+}
+
+using VerifyManyPointsDeathTest = VerifyManyPoints;
+
+TEST_F(VerifyManyPointsDeathTest, AnInterruptionIsNoticedBetweenParts) {
+  EXPECT_EXIT(
+      {
+        catch_interruptions();
+        double told = 0;
+        try {
+          verify(set_, block_, PotentialOptions{}, everything, 1, points_, [&](double judged) {
+            told += judged;
+            std::raise(SIGINT);
+          });
+        } catch (const Error& error) {
+          std::exit(error.kind() == ErrorKind::interrupted && told > 0 && told < 10000 ? 0 : 1);
+        }
+        std::exit(2);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
 /// Charges of 1 and -2 on the x axis at 0 and 2, and the points (1, 0, 0), (5, 0, 0) in one problem, (0, 3, 0) in
 /// another that has the first charge alone; between them a problem of charges without points.
 class VerifyPoints : public ::testing::Test {
@@ -607,6 +683,72 @@ TEST_F(VerifyStatistics, RightOnesAgreeAndMakeNoProblemChecked) {
   verdicts.add(1, 0.5);
   verify_statistics(right_, referee_, verdicts);
   EXPECT_EQ(verdicts.verdict[1], Verdict::agreed);
+}
+
+/// Values of three problems, the second of which is longer than what a thread takes at a time; infinities among them.
+class VerifyStatisticsOfMany : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t ends[] = {0, 70000, 300001, 300011};
+  VerifyStatisticsOfMany() {
+    block_.targets = TargetKind::points;
+    block_.count = 3;
+    block_.point_offset.assign(std::begin(ends), std::end(ends));
+    for (std::int64_t i = 0; i < ends[3]; ++i)
+      block_.potential.push_back(i % 1009 == 1008 ? INFINITY : std::sin(static_cast<float>(i)) + 0.25F);
+  }
+  /// Whether these are what each of several numbers of threads finds.
+  bool agree(const PotentialStatistics& statistics) const {
+    bool all = true;
+    for (const unsigned threads : {1, 2, 5}) {
+      StatisticsReferee referee(3);
+      referee.add(block_, threads);
+      for (std::int64_t p = 0; p < 3; ++p) all = all && referee.judge(statistics, p) <= 1;
+    }
+    return all;
+  }
+  PotentialStatistics found() const {
+    PotentialStatistics statistics;
+    for (std::size_t p = 0; p < 3; ++p) {
+      double lowest = HUGE_VAL, highest = -HUGE_VAL;
+      long double sum = 0;
+      std::int64_t values = 0;
+      for (std::int64_t i = ends[p]; i < ends[p + 1]; ++i) {
+        const double v = block_.potential[static_cast<std::size_t>(i)];
+        if (!std::isfinite(v)) continue;
+        lowest = std::min(lowest, v);
+        highest = std::max(highest, v);
+        sum += v;
+        ++values;
+      }
+      statistics.lowest.push_back(lowest);
+      statistics.highest.push_back(highest);
+      statistics.mean.push_back(static_cast<double>(sum / static_cast<long double>(values)));
+    }
+    return statistics;
+  }
+  PotentialBlock<float> block_;
+};
+
+TEST_F(VerifyStatisticsOfMany, EveryValueCounts) {
+  const PotentialStatistics before = found();
+  EXPECT_TRUE(agree(before));
+  for (const std::size_t i :
+       {0, 15, 16, 2047, 2048, 65535, 65536, 69999, 70000, 131071, 200000, 300000, 300001, 300010})
+    for (const float extreme : {-3.0F, 3.0F}) {
+      const float kept = block_.potential[i];
+      block_.potential[i] = extreme;
+      EXPECT_FALSE(agree(before)) << i;
+      EXPECT_TRUE(agree(found())) << i;
+      block_.potential[i] = kept;
+    }
+}
+
+TEST_F(VerifyStatisticsOfMany, AWrongMeanDisagrees) {
+  for (std::size_t p = 0; p < 3; ++p) {
+    PotentialStatistics wrong = found();
+    wrong.mean[p] *= 1 + 1e-9;
+    EXPECT_FALSE(agree(wrong)) << p;
+  }
 }
 
 TEST_F(VerifyStatistics, WrongOnesDisagree) {

@@ -202,6 +202,27 @@ TEST(ReferencePotential, NoChargesGiveZeroAndAllowNothingElse) {
   }
 }
 
+TEST(ReferencePotential, WhatIsFoundAtATargetDependsOnNoOther) {
+  // Among them one on a charge, one near a charge, and many that are neither.
+  const Batch batch(shape, {tricky_problem()});
+  const std::vector<std::int64_t> points = all_points();
+  for (const ScalarType precision : {ScalarType::float32, ScalarType::float64}) {
+    const PotentialReferee referee(batch.charges(), batch.lattice(), 0, {}, precision, true);
+    std::vector<ReferencePotential> together(points.size());
+    referee.at(points, together);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      ReferencePotential alone;
+      referee.at(std::span(points).subspan(i, 1), std::span(&alone, 1));
+      EXPECT_EQ(alone.singular, together[i].singular) << i;
+      EXPECT_EQ(alone.potential, together[i].potential) << i;
+      EXPECT_EQ(alone.bound, together[i].bound) << i;
+      EXPECT_EQ(alone.field_bound, together[i].field_bound) << i;
+      for (std::size_t axis = 0; axis < 3 && !alone.singular; ++axis)
+        EXPECT_EQ(alone.field[axis], together[i].field[axis]) << i;
+    }
+  }
+}
+
 TEST(ReferencePotential, ManyThreadsMayAskAtOnce) {
   const Batch batch(shape, {tricky_problem()});
   const std::vector<std::int64_t> points = all_points();
