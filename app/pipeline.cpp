@@ -177,7 +177,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   report.verify_mode = verify_mode_name(options.verify);
   report.pivot_floor = options.spd.pivot_floor;
 
-  const ProblemReader reader(options.problems);
+  const ProblemReader reader(options.problems, options.threads);
   for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
   for (const std::string& note : reader.notes()) spdlog::info("{}", note);
   const DeviceChoice device = choose_device(options.device, options.threads, options.instruction_set);

@@ -153,8 +153,8 @@ SetOutcome verify_set(const Files& files, const PotentialSet& set, const Potenti
 
 RunReport verify(const VerifyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  const ProblemReader problems(options.problems);
-  const ResultReader results(options.results);
+  const ProblemReader problems(options.problems, options.threads);
+  const ResultReader results(options.results, options.threads);
   const Files files{options, problems, results};
 
   RunReport report;

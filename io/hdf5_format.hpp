@@ -34,12 +34,6 @@ inline ScalarType scalar_type(ElementType type) {
 inline ElementType element_type(ScalarType type) {
   return type == ScalarType::float32 ? ElementType::float32 : ElementType::float64;
 }
-/// The elements of an array of V: float, double or std::int32_t.
-template <class V>
-inline constexpr ElementType element_type_of = std::is_integral_v<V> ? ElementType::int32
-                                               : sizeof(V) == 4      ? ElementType::float32
-                                                                     : ElementType::float64;
-
 /// Refuses a file without a version or with a newer major one; a newer minor one is a warning. Returns the minor one.
 std::int64_t check_format(const InputFile& file, std::vector<std::string>& warnings);
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "io/array_runs.hpp"
 #include "io/hdf5_attribute_messages.hpp"
 #include "io/hdf5_chunks.hpp"
 #include "io/hdf5_handles.hpp"
@@ -48,7 +49,9 @@ class VariableStrings {
 struct OpenDataset {
   Hdf5Handle handle;
   DatasetInfo info;
-  std::unique_ptr<ChunkedDataset> chunks;  ///< of chunked ones; HDF5 reads the others
+  ElementType as_stored = ElementType::other;  ///< type of the numbers whose bytes need no HDF5; `other` for none
+  std::uint64_t address = 0;                   ///< in the file, of contiguous ones
+  std::unique_ptr<ChunkedDataset> chunks;      ///< of chunked ones; HDF5 reads the others
 };
 
 struct OpenAttribute {
@@ -118,6 +121,7 @@ struct InputFile::Impl : InputErrors {
 
   const OpenDataset& open(const std::string& object) {
     if (const auto found = datasets.find(object); found != datasets.end()) return found->second;
+    const QuietHdf5 quiet;
     const ObjectKind found_kind = kind(object);
     if (found_kind == ObjectKind::none) {
       const std::size_t slash = object.rfind('/');
@@ -143,8 +147,12 @@ struct InputFile::Impl : InputErrors {
     opened.info.type = element_type(type.get());
     opened.info.type_name = type_text(type.get());
     if (opened.info.type != ElementType::other) {
-      auto chunks = check_storage(*this, opened.handle.get(), space.get(), type.get(), object, opened.info.shape);
-      if (chunks) opened.chunks = std::make_unique<ChunkedDataset>(std::move(*chunks), std::move(type));
+      auto storage = check_storage(*this, opened.handle.get(), space.get(), type.get(), object, opened.info.shape);
+      if (storage.address && H5Tget_order(type.get()) == H5Tget_order(H5T_NATIVE_INT)) {
+        opened.as_stored = opened.info.type;
+        opened.address = *storage.address;
+      }
+      if (storage.chunks) opened.chunks = std::make_unique<ChunkedDataset>(std::move(*storage.chunks), std::move(type));
     }
     return datasets.emplace(object, std::move(opened)).first->second;
   }
@@ -184,7 +192,7 @@ struct InputFile::Impl : InputErrors {
   }
 };
 
-InputFile::InputFile(const std::string& path) : impl_(std::make_unique<Impl>(path)) {
+InputFile::InputFile(const std::string& path, unsigned threads) : impl_(std::make_unique<Impl>(path, threads)) {
   const QuietHdf5 quiet;
   InputBytes& bytes = *impl_->bytes;
   const auto refuse = [&](const std::string& why_and_remedy) {
@@ -254,10 +262,7 @@ std::vector<std::string> InputFile::members(const std::string& group) const {
   return names;
 }
 
-const DatasetInfo& InputFile::dataset(const std::string& object) const {
-  const QuietHdf5 quiet;
-  return impl_->open(object).info;
-}
+const DatasetInfo& InputFile::dataset(const std::string& object) const { return impl_->open(object).info; }
 
 const DatasetInfo& InputFile::float_dataset(const std::string& object) const {
   const DatasetInfo& info = dataset(object);
@@ -270,7 +275,6 @@ const DatasetInfo& InputFile::float_dataset(const std::string& object) const {
 
 template <class T>
 void InputFile::read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const {
-  const QuietHdf5 quiet;
   const OpenDataset& opened = impl_->open(object);
   std::vector<std::int64_t> start(opened.info.shape.size(), 0), count = opened.info.shape;
   if (leading.size() > start.size()) throw Error(ErrorKind::internal, object + " has fewer axes than were asked for.");
@@ -288,7 +292,15 @@ void InputFile::read(const std::string& object, std::initializer_list<AxisRange>
     ++axis;
   }
   if (std::ranges::find(count, 0) != count.end()) return;
-  if (opened.chunks) {
+  if (opened.as_stored == element_type_of<T>) {
+    std::int64_t given = 0;
+    for_each_run(opened.info.shape, start, count, [&](std::int64_t first, std::int64_t length) {
+      const Extent extent{opened.address + static_cast<std::uint64_t>(first) * sizeof(T),
+                          static_cast<std::uint64_t>(length) * sizeof(T)};
+      if (!impl_->bytes->read(extent, values + given)) throw impl_->damage(object);
+      given += length;
+    });
+  } else if (const QuietHdf5 quiet; opened.chunks) {
     const auto wrong =
         opened.chunks->read(opened.handle.get(), *impl_->bytes, native_type<T>(), sizeof(T), start, count, values);
     if (wrong) throw wrong->empty() ? impl_->damage(object) : error(object, *wrong, damaged);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/error.hpp"
@@ -20,6 +21,14 @@
 namespace smallbatch {
 
 enum class ElementType { int8, int32, int64, float32, float64, other };
+
+/// The elements of an array of T: float, double, std::int8_t, std::int32_t or std::int64_t.
+template <class T>
+inline constexpr ElementType element_type_of = std::is_integral_v<T> ? (sizeof(T) == 1   ? ElementType::int8
+                                                                        : sizeof(T) == 4 ? ElementType::int32
+                                                                                         : ElementType::int64)
+                                               : sizeof(T) == 4      ? ElementType::float32
+                                                                     : ElementType::float64;
 
 struct DatasetInfo {
   std::vector<std::int64_t> shape;
@@ -48,7 +57,8 @@ std::string quoted(const std::string& text);
 class InputFile {
  public:
   /// Throws Error: missing_file where the file cannot be opened for reading, bad_input where it is no whole HDF5 file.
-  explicit InputFile(const std::string& path);
+  /// `threads` read large pieces of it; 0: one per core.
+  explicit InputFile(const std::string& path, unsigned threads = 0);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
@@ -68,7 +78,8 @@ class InputFile {
   [[nodiscard]] const DatasetInfo& float_dataset(const std::string& object) const;
 
   /// Elements of `object`: the given ranges of its first axes, all of the others, converted to T (float, double,
-  /// int8, int32 or int64).
+  /// int8, int32 or int64). A contiguous dataset that has numbers of type T in this machine's byte order, and was
+  /// opened before, is read without HDF5: any number of threads may do so at a time.
   template <class T>
   void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const;
 

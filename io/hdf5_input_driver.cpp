@@ -9,15 +9,24 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <new>
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "io/hdf5_handles.hpp"
 
 namespace smallbatch {
+namespace {
 
-InputBytes::InputBytes(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+/// What a thread reads at a time: long enough that nothing is lost by asking the system.
+constexpr std::int64_t bytes_per_piece = std::int64_t{4} << 20;
+
+}  // namespace
+
+InputBytes::InputBytes(const std::string& path, unsigned threads)
+    : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), threads_(threads) {
   if (file_ < 0) {
     const std::string why = errno == ENOENT ? "no such file). Check the name and the folder."
                                             : std::strerror(errno) + std::string("). Check its name and permissions.");
@@ -38,24 +47,53 @@ std::uint64_t InputBytes::size() const noexcept {
   return ::fstat(file_, &now) == 0 ? static_cast<std::uint64_t>(now.st_size) : 0;
 }
 
-std::size_t InputBytes::read_some(const Extent& extent, void* bytes) noexcept {
-  if (has_failed()) return 0;
+std::size_t InputBytes::read_piece(const Extent& extent, void* bytes, int& system_error) const noexcept {
   std::size_t found = 0;
   while (found < extent.size) {
     const ssize_t more = ::pread(file_, static_cast<char*>(bytes) + found, extent.size - found,
                                  static_cast<off_t>(extent.address + found));
     if (more < 0 && errno == EINTR) continue;
-    if (more < 0) failure_ = {Failure::Kind::system, extent.address + found, size(), errno};
+    if (more < 0) system_error = errno;
     if (more <= 0) break;
     found += static_cast<std::size_t>(more);
   }
   return found;
 }
 
+void InputBytes::fail(const Failure& failure) noexcept {
+  const std::lock_guard lock(failing_);
+  if (!failure_) failure_ = failure;
+  has_failed_ = true;
+}
+
+std::size_t InputBytes::read_some(const Extent& extent, void* bytes) noexcept {
+  if (has_failed()) return 0;
+  int system_error = 0;
+  const std::size_t found = read_piece(extent, bytes, system_error);
+  if (system_error != 0) fail({Failure::Kind::system, extent.address + found, size(), system_error});
+  return found;
+}
+
 bool InputBytes::read(const Extent& extent, void* bytes) noexcept {
-  const std::size_t found = read_some(extent, bytes);
-  if (found == extent.size) return true;
-  if (!has_failed()) failure_ = {Failure::Kind::end_of_file, extent.address + found, size(), 0};
+  if (has_failed()) return false;
+  std::mutex missing_mutex;
+  std::uint64_t missing = extent.size;  // the first byte that no thread could read
+  int missing_error = 0;                // and why
+  const auto read_from = [&](std::int64_t first, std::int64_t last) {
+    const auto begin = static_cast<std::uint64_t>(first), size = static_cast<std::uint64_t>(last - first);
+    int system_error = 0;
+    const std::size_t found =
+        read_piece({extent.address + begin, size}, static_cast<char*>(bytes) + begin, system_error);
+    const std::lock_guard lock(missing_mutex);
+    if (found == size || begin + found >= missing) return;
+    missing = begin + found;
+    missing_error = system_error;
+  };
+  parallel_for(static_cast<std::int64_t>(extent.size), bytes_per_piece, threads_,
+               std::ref(read_from));  // no allocation
+  if (missing == extent.size) return true;
+  fail({missing_error != 0 ? Failure::Kind::system : Failure::Kind::end_of_file, extent.address + missing, size(),
+        missing_error});
   return false;
 }
 
@@ -68,8 +106,7 @@ bool InputBytes::check_unchanged() noexcept {
     return true;
   }
   const auto size = static_cast<std::uint64_t>(now.st_size);
-  failure_ = {is_known && now.st_size < opened_.st_size ? Failure::Kind::end_of_file : Failure::Kind::change, size,
-              size, 0};
+  fail({is_known && now.st_size < opened_.st_size ? Failure::Kind::end_of_file : Failure::Kind::change, size, size, 0});
   return false;
 }
 

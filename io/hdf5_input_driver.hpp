@@ -4,9 +4,11 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -17,12 +19,13 @@ struct Extent {
   std::uint64_t address = 0, size = 0;
 };
 
-/// A regular file open for reading. The first failure is kept, and from then on every read fails: what HDF5
-/// makes of it does not matter.
+/// A regular file open for reading, by several threads at a time. The first failure is kept, and from then on every
+/// read fails: what HDF5 makes of it does not matter.
 class InputBytes {
  public:
-  /// Throws Error(missing_file) where the file cannot be opened for reading, or is not a regular one.
-  explicit InputBytes(const std::string& path);
+  /// Throws Error(missing_file) where the file cannot be opened for reading, or is not a regular one. `threads` share
+  /// a large read; 0: one per core.
+  explicit InputBytes(const std::string& path, unsigned threads = 0);
   ~InputBytes();
   InputBytes(const InputBytes&) = delete;
   InputBytes& operator=(const InputBytes&) = delete;
@@ -32,7 +35,7 @@ class InputBytes {
 
   /// As many of the bytes as there are; fewer only at the end of the file, or where the system reports a failure.
   std::size_t read_some(const Extent& extent, void* bytes) noexcept;
-  /// All of them, or false.
+  /// All of them, or false. What is missing is told from the first byte that is, whichever thread finds out first.
   bool read(const Extent& extent, void* bytes) noexcept;
   /// False where its size, or when it was last written, is no longer what it was when it was opened: what was read may
   /// be of two files.
@@ -41,7 +44,7 @@ class InputBytes {
   bool lock() noexcept;
 
   [[nodiscard]] bool is_locked_elsewhere() const { return is_locked_elsewhere_; }
-  [[nodiscard]] bool has_failed() const { return failure_.has_value(); }
+  [[nodiscard]] bool has_failed() const { return has_failed_; }
   /// What failed, and what to do about it: the two parts of a message.
   [[nodiscard]] std::string why() const;
   [[nodiscard]] std::string remedy() const;
@@ -56,10 +59,18 @@ class InputBytes {
     int system_error = 0;
   };
 
+  /// Reads on until all is there or nothing more comes; `system_error` is errno's value where that is a failure.
+  std::size_t read_piece(const Extent& extent, void* bytes, int& system_error) const noexcept;
+  /// Keeps the first one.
+  void fail(const Failure& failure) noexcept;
+
   int file_ = -1;
+  unsigned threads_ = 0;
   struct stat opened_ {};
   bool is_locked_elsewhere_ = false;
-  std::optional<Failure> failure_;
+  std::mutex failing_;
+  std::optional<Failure> failure_;  ///< does not change once has_failed_ is true
+  std::atomic<bool> has_failed_ = false;
 };
 
 /// True where the file says that it is HDF5. False also where it cannot be read, which has_failed() tells apart.

@@ -16,7 +16,8 @@ std::string open_failure(const std::string& hdf5_text);
 
 /// An open file's name and bytes, which know what failed.
 struct InputErrors {
-  explicit InputErrors(const std::string& name) : path(name), bytes(std::make_shared<InputBytes>(name)) {}
+  explicit InputErrors(const std::string& name, unsigned threads = 0)
+      : path(name), bytes(std::make_shared<InputBytes>(name, threads)) {}
 
   std::string path;
   std::shared_ptr<InputBytes> bytes;

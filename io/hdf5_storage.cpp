@@ -63,8 +63,8 @@ std::vector<ChunkFilter> filters_of(const InputErrors& file, hid_t creation, con
 
 }  // namespace
 
-std::optional<ChunkLayout> check_storage(const InputErrors& file, hid_t dataset, hid_t space, hid_t type,
-                                         const std::string& object, const std::vector<std::int64_t>& shape) {
+DatasetStorage check_storage(const InputErrors& file, hid_t dataset, hid_t space, hid_t type, const std::string& object,
+                             const std::vector<std::int64_t>& shape) {
   const std::uint64_t file_bytes = file.bytes->size();
   const Hdf5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
   if (!creation.valid()) throw file.damage(object);
@@ -83,7 +83,7 @@ std::optional<ChunkLayout> check_storage(const InputErrors& file, hid_t dataset,
                                (declared ? std::to_string(*declared) : "more than 2^64") + " bytes";
   const std::string of_file = "the file has " + std::to_string(file_bytes) + " bytes";
   if (!declared) throw file.error(object, declares + ", " + of_file, damaged);
-  if (*declared == 0) return std::nullopt;
+  if (*declared == 0) return {};
   const auto refuse_size = [&](std::uint64_t stored) {
     return file.error(object, declares + ", found " + std::to_string(stored) + " stored, " + of_file, damaged);
   };
@@ -124,7 +124,8 @@ std::optional<ChunkLayout> check_storage(const InputErrors& file, hid_t dataset,
     }
     unsigned options = 0;
     if (H5Pget_chunk_opts(creation.get(), &options) < 0) throw file.damage(object);
-    return ChunkLayout{shape, chunk_shape, filters, (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) == 0};
+    return {std::nullopt,
+            ChunkLayout{shape, chunk_shape, filters, (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) == 0}};
   }
   if (!filters.empty()) throw file.error(object, "it has filters, but no chunks", damaged);
   if (layout == H5D_CONTIGUOUS) {
@@ -132,12 +133,12 @@ std::optional<ChunkLayout> check_storage(const InputErrors& file, hid_t dataset,
     if (offset == HADDR_UNDEF) throw never_written();
     const std::uint64_t stored = H5Dget_storage_size(dataset);
     if (stored < *declared || *declared > file_bytes || offset > file_bytes - *declared) throw refuse_size(stored);
-    return std::nullopt;
+    return {offset, std::nullopt};
   }
   if (layout != H5D_COMPACT) throw file.error(object, "its storage layout is unknown", damaged);
   const std::uint64_t stored = H5Dget_storage_size(dataset);
   if (stored < *declared) throw refuse_size(stored);
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace smallbatch

@@ -13,8 +13,14 @@
 
 namespace smallbatch {
 
-/// Throws where it is not so. What a chunked dataset declares; nothing of others, which HDF5 may read.
-std::optional<ChunkLayout> check_storage(const InputErrors& file, hid_t dataset, hid_t space, hid_t type,
-                                         const std::string& object, const std::vector<std::int64_t>& shape);
+/// Neither is there where a dataset has no elements, or lies in its own header: HDF5 may read it.
+struct DatasetStorage {
+  std::optional<std::uint64_t> address;  ///< in the file, of what lies in one piece
+  std::optional<ChunkLayout> chunks;
+};
+
+/// Throws where it is not so.
+DatasetStorage check_storage(const InputErrors& file, hid_t dataset, hid_t space, hid_t type, const std::string& object,
+                             const std::vector<std::int64_t>& shape);
 
 }  // namespace smallbatch

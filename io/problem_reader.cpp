@@ -66,7 +66,7 @@ std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& offset, st
 }  // namespace
 
 struct ProblemReader::Impl {
-  explicit Impl(const std::string& path) : file(path) {}
+  Impl(const std::string& path, unsigned threads) : file(path, threads) {}
 
   InputFile file;
   std::vector<SolveSet> solve_sets;
@@ -377,7 +377,9 @@ struct ProblemReader::Impl {
   }
 };
 
-ProblemReader::ProblemReader(const std::string& path) : impl_(std::make_unique<Impl>(path)) { impl_->open(); }
+ProblemReader::ProblemReader(const std::string& path, unsigned threads) : impl_(std::make_unique<Impl>(path, threads)) {
+  impl_->open();
+}
 ProblemReader::~ProblemReader() = default;
 ProblemReader::ProblemReader(ProblemReader&&) noexcept = default;
 

@@ -9,7 +9,7 @@
 namespace smallbatch {
 
 struct ResultReader::Impl {
-  explicit Impl(const std::string& path) : file(path) {}
+  Impl(const std::string& path, unsigned threads) : file(path, threads) {}
 
   InputFile file;
   std::vector<SolveSet> solve_sets;
@@ -164,7 +164,9 @@ struct ResultReader::Impl {
   }
 };
 
-ResultReader::ResultReader(const std::string& path) : impl_(std::make_unique<Impl>(path)) { impl_->open(); }
+ResultReader::ResultReader(const std::string& path, unsigned threads) : impl_(std::make_unique<Impl>(path, threads)) {
+  impl_->open();
+}
 ResultReader::~ResultReader() = default;
 ResultReader::ResultReader(ResultReader&&) noexcept = default;
 

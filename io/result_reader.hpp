@@ -13,7 +13,8 @@ namespace smallbatch {
 /// V's type, and offset is empty but where V is at the charges).
 class ResultReader {
  public:
-  explicit ResultReader(const std::string& path);
+  /// `threads` share the reading of a block; 0: one per core.
+  explicit ResultReader(const std::string& path, unsigned threads = 0);
   ~ResultReader();
   ResultReader(ResultReader&&) noexcept;
   ResultReader& operator=(ResultReader&&) = delete;
