@@ -1,14 +1,17 @@
 #include "io/chunk_filters.hpp"
 
+#include <libdeflate.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <new>
 
 namespace smallbatch {
 namespace {
 
-using Bytes = std::vector<unsigned char>;
+using Bytes = AlignedVector<unsigned char>;
 
 constexpr std::size_t checksum_bytes = 4;
 
@@ -25,12 +28,24 @@ struct Inflater {
   z_stream stream{};
 };
 
-std::optional<std::string> inflate_bytes(std::size_t expected, Bytes& bytes) {
+/// True where all of `bytes` is a stream of exactly as many as `inflated` has. Three times as fast as zlib.
+bool inflate_by_libdeflate(const Bytes& bytes, Bytes& inflated) {
+  const std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> inflater(
+      libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+  if (!inflater) throw std::bad_alloc();
+  std::size_t taken = 0, made = 0;
+  const libdeflate_result result = libdeflate_zlib_decompress_ex(inflater.get(), bytes.data(), bytes.size(),
+                                                                 inflated.data(), inflated.size(), &taken, &made);
+  return result == LIBDEFLATE_SUCCESS && taken == bytes.size() && made == inflated.size();
+}
+
+/// The same; else it says what is wrong, and where.
+std::optional<std::string> inflate_by_zlib(Bytes& bytes, Bytes& inflated) {
+  const std::size_t expected = inflated.size();
   constexpr std::size_t most_at_once = std::size_t{1} << 30;  // zlib counts in 32 bits
   const std::string expectation = ", expected " + bytes_text(expected);
   Inflater inflater;
   z_stream& stream = inflater.stream;
-  Bytes inflated(expected);
   std::size_t taken = 0, made = 0;
   for (int status = Z_OK; status != Z_STREAM_END;) {
     // Where all is there, the stream must end; one byte more shows that it does not.
@@ -59,8 +74,27 @@ std::optional<std::string> inflate_bytes(std::size_t expected, Bytes& bytes) {
   if (made != expected) return "inflates to " + bytes_text(made) + expectation;
   if (taken != bytes.size())
     return "has " + bytes_text(bytes.size() - taken) + " after its deflate stream, expected none";
+  return std::nullopt;
+}
+
+std::optional<std::string> inflate_bytes(std::size_t expected, Bytes& bytes) {
+  Bytes inflated(expected);
+  if (!inflate_by_libdeflate(bytes, inflated)) {
+    if (auto wrong = inflate_by_zlib(bytes, inflated)) return wrong;
+  }
   bytes = std::move(inflated);
   return std::nullopt;
+}
+
+/// Byte k of element i comes from place k * elements + i. With the number of bytes known, several elements are
+/// written at once.
+template <std::size_t ElementBytes>
+void interleave(const unsigned char* from, std::size_t elements, unsigned char* __restrict to) {
+  std::array<const unsigned char*, ElementBytes> planes;
+  for (std::size_t byte = 0; byte < ElementBytes; ++byte) planes[byte] = from + byte * elements;
+  for (std::size_t i = 0; i < elements; ++i) {
+    for (std::size_t byte = 0; byte < ElementBytes; ++byte) to[i * ElementBytes + byte] = planes[byte][i];
+  }
 }
 
 /// All first bytes, all second bytes, ..., and what is left of an element: back into elements.
@@ -68,9 +102,15 @@ void unshuffle(std::size_t element_bytes, Bytes& bytes) {
   const std::size_t elements = element_bytes == 0 ? 0 : bytes.size() / element_bytes;
   if (element_bytes < 2 || elements < 2) return;
   Bytes whole(bytes.size());
-  for (std::size_t byte = 0; byte < element_bytes; ++byte) {
-    const unsigned char* from = bytes.data() + byte * elements;
-    for (std::size_t i = 0; i < elements; ++i) whole[i * element_bytes + byte] = from[i];
+  if (element_bytes == 4) {
+    interleave<4>(bytes.data(), elements, whole.data());
+  } else if (element_bytes == 8) {
+    interleave<8>(bytes.data(), elements, whole.data());
+  } else {
+    for (std::size_t byte = 0; byte < element_bytes; ++byte) {
+      const unsigned char* from = bytes.data() + byte * elements;
+      for (std::size_t i = 0; i < elements; ++i) whole[i * element_bytes + byte] = from[i];
+    }
   }
   const auto left = static_cast<std::ptrdiff_t>(elements * element_bytes);
   std::copy(bytes.begin() + left, bytes.end(), whole.begin() + left);

@@ -9,7 +9,8 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
+
+#include "core/aligned_allocator.hpp"
 
 namespace smallbatch {
 
@@ -25,6 +26,6 @@ std::uint64_t largest_stored_bytes(std::span<const ChunkFilter> filters, std::ui
 /// `skipped` was not. `bytes` are those stored, and then the `expected` ones. Nothing where all is right, else what is
 /// wrong, to follow "its chunk ...": "inflates to 12 bytes, expected 48".
 std::optional<std::string> undo_filters(std::span<const ChunkFilter> filters, std::uint32_t skipped,
-                                        std::size_t expected, std::vector<unsigned char>& bytes);
+                                        std::size_t expected, AlignedVector<unsigned char>& bytes);
 
 }  // namespace smallbatch

@@ -2,24 +2,19 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "core/parallel.hpp"
 #include "io/hdf5_input.hpp"
 
 namespace smallbatch {
 namespace {
 
-constexpr std::size_t most_kept_bytes = std::size_t{32} << 20;
-
-/// Where the chunk of the dataset that begins at `origin` lies, and the filters that it skipped. False where HDF5
-/// fails.
-bool locate(hid_t dataset, InputBytes& file, const std::vector<hsize_t>& origin, Extent& found,
-            std::uint32_t& skipped) {
-  unsigned char unused = 0;  // nothing is read
-  file.located = &found;
-  const herr_t status = H5Dread_chunk(dataset, H5P_DEFAULT, origin.data(), &skipped, &unused);
-  file.located = nullptr;
-  return status >= 0;
-}
+constexpr std::size_t most_kept_bytes = std::size_t{1} << 30;
+/// Fewer are not worth another thread.
+constexpr std::size_t least_bytes_per_piece = std::size_t{1} << 18;
+/// Of chunks that are decoded at the same time.
+constexpr std::size_t most_bytes_at_work = std::size_t{1} << 30;
 
 /// Elements of a box that two arrays share, from one to the other, in runs that are as long as both allow.
 class BoxCopy {
@@ -65,24 +60,62 @@ class BoxCopy {
 }  // namespace
 
 ChunkedDataset::ChunkedDataset(ChunkLayout layout, Hdf5Handle type)
-    : layout_(std::move(layout)), type_(std::move(type)) {
+    : layout_(std::move(layout)), type_(std::move(type)), stored_element_bytes_(H5Tget_size(type_.get())) {
   for (const std::int64_t length : layout_.chunk) chunk_elements_ *= static_cast<std::size_t>(length);
 }
 
-bool ChunkedDataset::is_edge(const Origin& origin) const {
+bool ChunkedDataset::locate(hid_t dataset, InputBytes& file) {
+  const Origin first(layout_.shape.size(), 0);
+  std::vector<std::int64_t> last = layout_.shape;
+  for (std::int64_t& element : last) --element;
+  Origin origin = first;
+  do {
+    StoredChunk& chunk = stored_.emplace_back();
+    unsigned char unused = 0;  // nothing is read
+    const std::vector<hsize_t> of_hdf5(origin.begin(), origin.end());
+    file.located = &chunk.extent;
+    const herr_t status = H5Dread_chunk(dataset, H5P_DEFAULT, of_hdf5.data(), &chunk.skipped, &unused);
+    file.located = nullptr;
+    if (status < 0) return false;
+  } while (advance(origin, first, last));
+  return true;
+}
+
+std::size_t ChunkedDataset::index_of(const Origin& origin) const {
+  std::int64_t index = 0;
   for (std::size_t axis = 0; axis < origin.size(); ++axis) {
-    if (static_cast<std::int64_t>(origin[axis]) > layout_.shape[axis] - layout_.chunk[axis]) return true;
+    index = index * ((layout_.shape[axis] - 1) / layout_.chunk[axis] + 1) + origin[axis] / layout_.chunk[axis];
+  }
+  return static_cast<std::size_t>(index);
+}
+
+bool ChunkedDataset::advance(Origin& origin, const Origin& first, const std::vector<std::int64_t>& last) const {
+  for (std::size_t axis = origin.size(); axis > 0; --axis) {
+    origin[axis - 1] += layout_.chunk[axis - 1];
+    if (origin[axis - 1] <= last[axis - 1]) return true;
+    origin[axis - 1] = first[axis - 1];
   }
   return false;
 }
 
-std::optional<std::string> ChunkedDataset::load(hid_t dataset, InputBytes& file, std::size_t element_bytes,
-                                                const Key& key, Bytes& bytes) const {
-  const auto& [memory_type, origin] = key;
-  Extent extent;
-  std::uint32_t skipped = 0;
-  if (!locate(dataset, file, origin, extent, skipped)) return "";
-  const std::size_t stored_element_bytes = H5Tget_size(type_.get()), expected = chunk_elements_ * stored_element_bytes;
+bool ChunkedDataset::is_edge(const Origin& origin) const {
+  for (std::size_t axis = 0; axis < origin.size(); ++axis) {
+    if (origin[axis] > layout_.shape[axis] - layout_.chunk[axis]) return true;
+  }
+  return false;
+}
+
+std::shared_ptr<const ChunkedDataset::Bytes> ChunkedDataset::kept(const Origin& origin, hid_t converted_to) {
+  const std::lock_guard lock(keeping_);
+  const auto found = std::ranges::find_if(
+      kept_, [&](const KeptChunk& chunk) { return chunk.converted_to == converted_to && chunk.origin == origin; });
+  return found == kept_.end() ? nullptr : found->bytes;
+}
+
+std::optional<std::string> ChunkedDataset::load(InputBytes& file, const MemoryType& memory, const Origin& origin,
+                                                Bytes& bytes) {
+  const auto& [extent, skipped] = stored_[index_of(origin)];
+  const std::size_t expected = chunk_elements_ * stored_element_bytes_;
   const bool is_filtered = layout_.filters_edges || !is_edge(origin);
   const std::vector<ChunkFilter> filters = is_filtered ? layout_.filters : std::vector<ChunkFilter>{};
   if (const std::uint64_t largest = largest_stored_bytes(filters, expected); extent.size > largest) {
@@ -91,58 +124,89 @@ std::optional<std::string> ChunkedDataset::load(hid_t dataset, InputBytes& file,
   bytes.resize(extent.size);
   if (!file.read(extent, bytes.data())) return "";
   if (auto wrong = undo_filters(filters, is_filtered ? skipped : 0, expected, bytes)) return wrong;
-  bytes.resize(chunk_elements_ * std::max(stored_element_bytes, element_bytes));
-  if (H5Tconvert(type_.get(), memory_type, chunk_elements_, bytes.data(), nullptr, H5P_DEFAULT) < 0) return "";
-  bytes.resize(chunk_elements_ * element_bytes);
+  if (memory.converted_to < 0) return std::nullopt;
+  bytes.resize(chunk_elements_ * std::max(stored_element_bytes_, memory.element_bytes));
+  const std::lock_guard lock(converting_);
+  if (H5Tconvert(type_.get(), memory.converted_to, chunk_elements_, bytes.data(), nullptr, H5P_DEFAULT) < 0) return "";
+  bytes.resize(chunk_elements_ * memory.element_bytes);
   return std::nullopt;
 }
 
-std::optional<std::string> ChunkedDataset::read(hid_t dataset, InputBytes& file, hid_t memory_type,
-                                                std::size_t element_bytes, const std::vector<std::int64_t>& start,
+std::optional<std::string> ChunkedDataset::read(InputBytes& file, const MemoryType& memory,
+                                                const std::vector<std::int64_t>& start,
                                                 const std::vector<std::int64_t>& count, void* values) {
   const std::size_t rank = start.size();
-  Origin first(rank), origin(rank);
+  Origin first(rank);
+  std::vector<std::int64_t> last(rank);
   for (std::size_t axis = 0; axis < rank; ++axis) {
-    const std::int64_t begin = start[axis] / layout_.chunk[axis] * layout_.chunk[axis];
-    first[axis] = static_cast<hsize_t>(begin);
+    first[axis] = start[axis] / layout_.chunk[axis] * layout_.chunk[axis];
+    last[axis] = start[axis] + count[axis] - 1;
   }
-  for (origin = first;;) {
-    const Key key{memory_type, origin};
-    auto kept = kept_.find(key);
-    if (kept == kept_.end()) {
-      const std::size_t bytes = chunk_elements_ * element_bytes;
-      for (; !kept_keys_.empty() && kept_bytes_ + bytes > most_kept_bytes; kept_keys_.pop_back()) {
-        const auto oldest = kept_.find(kept_keys_.back());
-        kept_bytes_ -= oldest->second.size();
-        kept_.erase(oldest);
-      }
-      Bytes chunk;
-      if (const auto wrong = load(dataset, file, element_bytes, key, chunk)) {
-        const std::vector<std::int64_t> where(origin.begin(), origin.end());
-        return wrong->empty() ? *wrong : "its chunk at " + shape_text(where) + " " + *wrong;
-      }
-      kept_bytes_ += bytes;
-      kept_keys_.push_front(key);
-      kept = kept_.emplace(key, std::move(chunk)).first;
-    }
+  std::vector<Origin> origins;
+  Origin next = first;
+  do origins.push_back(next);
+  while (advance(next, first, last));
+
+  const auto copy = [&](const Origin& origin, const Bytes& bytes) {
     std::vector<std::int64_t> from(rank), to(rank), box(rank);
     for (std::size_t axis = 0; axis < rank; ++axis) {
-      const auto begin = static_cast<std::int64_t>(origin[axis]);
-      const std::int64_t low = std::max(begin, start[axis]);
-      box[axis] = std::min(begin + layout_.chunk[axis], start[axis] + count[axis]) - low;
-      from[axis] = low - begin;
+      const std::int64_t low = std::max(origin[axis], start[axis]);
+      box[axis] = std::min(origin[axis] + layout_.chunk[axis], start[axis] + count[axis]) - low;
+      from[axis] = low - origin[axis];
       to[axis] = low - start[axis];
     }
-    BoxCopy(layout_.chunk, count, box)(kept->second.data(), static_cast<unsigned char*>(values), from, to,
-                                       element_bytes);
-    std::size_t axis = rank;  // the next chunk, the last axis first
-    for (; axis > 0; --axis) {
-      origin[axis - 1] += static_cast<hsize_t>(layout_.chunk[axis - 1]);
-      if (static_cast<std::int64_t>(origin[axis - 1]) < start[axis - 1] + count[axis - 1]) break;
-      origin[axis - 1] = first[axis - 1];
+    BoxCopy(layout_.chunk, count, box)(bytes.data(), static_cast<unsigned char*>(values), from, to,
+                                       memory.element_bytes);
+  };
+  /// Whether a chunk has elements, in the order of the dataset, that come after those asked for.
+  const auto reaches_beyond = [&](const Origin& origin) {
+    std::vector<std::int64_t> end(rank);
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      end[axis] = std::min(origin[axis] + layout_.chunk[axis], layout_.shape[axis]) - 1;
     }
-    if (axis == 0) return std::nullopt;
+    return end > last;
+  };
+
+  std::vector<std::shared_ptr<const Bytes>> to_keep(origins.size());
+  std::mutex finding;
+  std::size_t first_wrong = origins.size(), kept_bytes = 0;
+  std::string why;
+  const std::size_t chunk_bytes = chunk_elements_ * memory.element_bytes;
+  const auto take = [&](std::size_t i) {
+    std::shared_ptr<const Bytes> chunk = kept(origins[i], memory.converted_to);
+    if (!chunk) {
+      auto loaded = std::make_shared<Bytes>();
+      if (const auto wrong = load(file, memory, origins[i], *loaded)) {
+        const std::lock_guard lock(finding);
+        if (i >= first_wrong) return;
+        first_wrong = i;
+        why = wrong->empty() ? *wrong : "its chunk at " + shape_text(origins[i]) + " " + *wrong;
+        return;
+      }
+      chunk = std::move(loaded);
+    }
+    copy(origins[i], *chunk);
+    if (!reaches_beyond(origins[i])) return;
+    const std::lock_guard lock(finding);
+    if (kept_bytes > 0 && kept_bytes + chunk_bytes > most_kept_bytes) return;
+    kept_bytes += chunk_bytes;
+    to_keep[i] = std::move(chunk);
+  };
+  const auto chunks_per_piece = static_cast<std::int64_t>(least_bytes_per_piece / chunk_bytes);
+  const auto threads =
+      static_cast<unsigned>(std::clamp<std::size_t>(most_bytes_at_work / chunk_bytes, 1, file.threads()));
+  parallel_for(static_cast<std::int64_t>(origins.size()), chunks_per_piece, threads,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) take(static_cast<std::size_t>(i));
+               });
+  if (first_wrong < origins.size()) return why;
+
+  const std::lock_guard lock(keeping_);
+  kept_.clear();
+  for (std::size_t i = 0; i < origins.size(); ++i) {
+    if (to_keep[i]) kept_.push_back({origins[i], memory.converted_to, std::move(to_keep[i])});
   }
+  return std::nullopt;
 }
 
 }  // namespace smallbatch

@@ -49,8 +49,8 @@ class VariableStrings {
 struct OpenDataset {
   Hdf5Handle handle;
   DatasetInfo info;
-  ElementType as_stored = ElementType::other;  ///< type of the numbers whose bytes need no HDF5; `other` for none
-  std::uint64_t address = 0;                   ///< in the file, of contiguous ones
+  ElementType as_stored = ElementType::other;  ///< the type of numbers in this machine's byte order
+  std::optional<std::uint64_t> address;        ///< in the file, of contiguous ones
   std::unique_ptr<ChunkedDataset> chunks;      ///< of chunked ones; HDF5 reads the others
 };
 
@@ -148,13 +148,30 @@ struct InputFile::Impl : InputErrors {
     opened.info.type_name = type_text(type.get());
     if (opened.info.type != ElementType::other) {
       auto storage = check_storage(*this, opened.handle.get(), space.get(), type.get(), object, opened.info.shape);
-      if (storage.address && H5Tget_order(type.get()) == H5Tget_order(H5T_NATIVE_INT)) {
-        opened.as_stored = opened.info.type;
-        opened.address = *storage.address;
+      if (H5Tget_order(type.get()) == H5Tget_order(H5T_NATIVE_INT)) opened.as_stored = opened.info.type;
+      opened.address = storage.address;
+      if (storage.chunks) {
+        opened.chunks = std::make_unique<ChunkedDataset>(std::move(*storage.chunks), std::move(type));
+        if (!opened.chunks->locate(opened.handle.get(), *bytes)) throw damage(object);
       }
-      if (storage.chunks) opened.chunks = std::make_unique<ChunkedDataset>(std::move(*storage.chunks), std::move(type));
     }
     return datasets.emplace(object, std::move(opened)).first->second;
+  }
+
+  void read_by_hdf5(const std::string& object, const OpenDataset& opened, hid_t memory_type,
+                    const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& count,
+                    void* values) const {
+    const std::vector<hsize_t> first(start.begin(), start.end()), length(count.begin(), count.end());
+    const Hdf5Handle file_space(H5Dget_space(opened.handle.get()), H5Sclose);
+    const int rank = static_cast<int>(count.size());
+    const Hdf5Handle memory_space(rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, length.data(), nullptr),
+                                  H5Sclose);
+    if (rank > 0) {
+      H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, first.data(), nullptr, length.data(), nullptr);
+    }
+    if (H5Dread(opened.handle.get(), memory_type, memory_space.get(), file_space.get(), H5P_DEFAULT, values) < 0) {
+      throw damage(object);
+    }
   }
 
   /// Whether an object is there, and its attributes can be decoded.
@@ -292,30 +309,23 @@ void InputFile::read(const std::string& object, std::initializer_list<AxisRange>
     ++axis;
   }
   if (std::ranges::find(count, 0) != count.end()) return;
-  if (opened.as_stored == element_type_of<T>) {
+  const bool is_stored = opened.as_stored == element_type_of<T>;
+  std::optional<QuietHdf5> quiet;
+  if (!is_stored || !(opened.address || opened.chunks)) quiet.emplace();  // HDF5 is called
+  if (is_stored && opened.address) {
     std::int64_t given = 0;
     for_each_run(opened.info.shape, start, count, [&](std::int64_t first, std::int64_t length) {
-      const Extent extent{opened.address + static_cast<std::uint64_t>(first) * sizeof(T),
+      const Extent extent{*opened.address + static_cast<std::uint64_t>(first) * sizeof(T),
                           static_cast<std::uint64_t>(length) * sizeof(T)};
       if (!impl_->bytes->read(extent, values + given)) throw impl_->damage(object);
       given += length;
     });
-  } else if (const QuietHdf5 quiet; opened.chunks) {
-    const auto wrong =
-        opened.chunks->read(opened.handle.get(), *impl_->bytes, native_type<T>(), sizeof(T), start, count, values);
+  } else if (opened.chunks) {
+    const MemoryType memory{sizeof(T), is_stored ? -1 : native_type<T>()};
+    const auto wrong = opened.chunks->read(*impl_->bytes, memory, start, count, values);
     if (wrong) throw wrong->empty() ? impl_->damage(object) : error(object, *wrong, damaged);
   } else {
-    const std::vector<hsize_t> first(start.begin(), start.end()), length(count.begin(), count.end());
-    const Hdf5Handle file_space(H5Dget_space(opened.handle.get()), H5Sclose);
-    const int rank = static_cast<int>(count.size());
-    const Hdf5Handle memory_space(rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, length.data(), nullptr),
-                                  H5Sclose);
-    if (rank > 0) {
-      H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, first.data(), nullptr, length.data(), nullptr);
-    }
-    if (H5Dread(opened.handle.get(), native_type<T>(), memory_space.get(), file_space.get(), H5P_DEFAULT, values) < 0) {
-      throw impl_->damage(object);
-    }
+    impl_->read_by_hdf5(object, opened, native_type<T>(), start, count, values);
   }
   if (!impl_->bytes->check_unchanged()) throw impl_->damage(object);
 }

@@ -78,8 +78,8 @@ class InputFile {
   [[nodiscard]] const DatasetInfo& float_dataset(const std::string& object) const;
 
   /// Elements of `object`: the given ranges of its first axes, all of the others, converted to T (float, double,
-  /// int8, int32 or int64). A contiguous dataset that has numbers of type T in this machine's byte order, and was
-  /// opened before, is read without HDF5: any number of threads may do so at a time.
+  /// int8, int32 or int64). A contiguous or chunked dataset that has numbers of type T in this machine's byte
+  /// order, and was opened before, is read without HDF5: any number of threads may do so at a time.
   template <class T>
   void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const;
 

@@ -43,6 +43,8 @@ class InputBytes {
   /// False where a program has the file locked for writing, as HDF5 does. Where files cannot be locked nobody has.
   bool lock() noexcept;
 
+  /// How many share a large read.
+  [[nodiscard]] unsigned threads() const { return threads_; }
   [[nodiscard]] bool is_locked_elsewhere() const { return is_locked_elsewhere_; }
   [[nodiscard]] bool has_failed() const { return has_failed_; }
   /// What failed, and what to do about it: the two parts of a message.

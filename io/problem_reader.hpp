@@ -16,8 +16,8 @@ namespace smallbatch {
 /// or cannot be read, where the file has changed since it was opened, and where a chunk does not come out as declared.
 ///
 /// HDF5 allows one call at a time in a process: threads that use readers and writers, also different ones, take turns.
-/// Sets whose numbers lie contiguous in the file as they do in a block (systems: in this machine's byte order; charges
-/// and points: float64 besides) are read without HDF5, by any number of threads at a time.
+/// Contiguous and chunked sets whose numbers are in the file as in a block (systems: in this machine's byte order;
+/// charges and points: float64 besides) are read without HDF5, by any number of threads at a time.
 class ProblemReader {
  public:
   /// `threads` share the reading of a block; 0: one per core.

@@ -26,6 +26,7 @@ DOORS = {
     r"cuda_runtime(_api)?\.h": r"core/device_cuda\.[hc]pp|(solvers|physics)/(cuda/.*|\w+\.cuh)|tests/\w+/cuda/.*|(tests/)?bench/.*",
     r"png\.h": r"io/.*\.cpp|tests/io/.*",
     r"zlib\.h": r"io/chunk_filters\.cpp|tests/.*",
+    r"libdeflate\.h": r"io/chunk_filters\.cpp",
     r"spdlog/.*": r"(tests/)?app/.*",
     r"nlohmann/.*": r"app/.*|bench/.*|tests/.*",
 }

@@ -9,10 +9,12 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "io/hdf5_input.hpp"
@@ -212,6 +214,104 @@ TEST_F(ChunkedInput, a_chunk_larger_than_what_is_kept_is_read_in_any_order) {
   for (const std::int64_t system : {0, 1, 4'999, 5'000, 5'999, 2'500, 5'001}) {
     input.read("/v", {{system, 1}}, found.data());
     EXPECT_EQ(found, counted<double>(1024, static_cast<double>(system) * 1024));
+  }
+}
+
+/// What this process has read from files so far, in bytes, as the system counts it.
+std::int64_t bytes_read() {
+  std::ifstream file("/proc/self/io");
+  std::string name;
+  std::int64_t count = 0;
+  file >> name >> count;
+  EXPECT_EQ(name, "rchar:");
+  return count;
+}
+
+TEST_F(ChunkedInput, no_chunk_is_read_twice_by_who_reads_on) {
+  constexpr std::int64_t systems = 7'000;  // of 4 KiB; chunks of 10 MB, two after the other and four beside each other
+  const auto number = [](std::int64_t i) { return static_cast<float>(i % 65'537); };
+  {
+    RawHdf5 file(path("c.h5"));
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    const Shape chunk{5'000, 16, 32}, halved{5'000, 32, 16};
+    std::vector<float> values(systems * 1024);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = number(static_cast<std::int64_t>(i));
+    H5Pset_chunk(creation, 3, chunk.data());
+    file.dataset("/v", {systems, 32, 32}, values, H5I_INVALID_HID, creation);
+    H5Pset_chunk(creation, 3, halved.data());
+    H5Pset_fletcher32(creation);
+    file.dataset("/w", {systems, 32, 32}, values, H5I_INVALID_HID, creation);
+    H5Pclose(creation);
+  }
+  const InputFile input(path("c.h5"));
+  for (const std::string name : {"/v", "/w"}) {
+    (void)input.dataset(name);
+    const std::int64_t before = bytes_read();
+    for (std::int64_t first = 0; first < systems; first += 300) {
+      const std::int64_t count = std::min<std::int64_t>(300, systems - first);
+      std::vector<float> found(static_cast<std::size_t>(count) * 1024);
+      input.read(name, {{first, count}}, found.data());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        ASSERT_EQ(found[i], number(first * 1024 + static_cast<std::int64_t>(i)));
+      }
+    }
+    EXPECT_LT(bytes_read() - before, 4 * 5'000 * 16 * 32 * 4 + 100'000);
+  }
+}
+
+TEST_F(ChunkedInput, several_threads_read_one_dataset_at_a_time) {
+  constexpr std::int64_t systems = 2'000;
+  {
+    RawHdf5 file(path("c.h5"));
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    const Shape chunk{70, 16, 16};
+    H5Pset_chunk(creation, 3, chunk.data());
+    H5Pset_shuffle(creation);
+    H5Pset_deflate(creation, 1);
+    file.dataset("/v", {systems, 16, 16}, counted<float>(systems * 256), H5I_INVALID_HID, creation);
+    H5Pclose(creation);
+  }
+  const InputFile input(path("c.h5"), 3);
+  (void)input.dataset("/v");
+  std::vector<std::thread> threads;
+  std::array<std::int64_t, 5> wrong{};
+  for (std::size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (auto first = static_cast<std::int64_t>(31 * t); first + 333 <= systems; first += 333) {
+        std::vector<float> found(333 * 256);
+        input.read("/v", {{first, 333}}, found.data());
+        if (found != counted<float>(found.size(), static_cast<double>(first) * 256)) ++wrong[t];
+      }
+    });
+  }
+  // HDF5 may be at work meanwhile, on this thread.
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(InputFile(path("c.h5")).dataset("/v").shape.size(), 3U);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, (std::array<std::int64_t, 5>{}));
+}
+
+TEST_F(ChunkedInput, of_several_wrong_chunks_the_first_is_named) {
+  {
+    RawHdf5 file(path("c.h5"));
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    const Shape chunk{65'536};
+    H5Pset_chunk(creation, 1, chunk.data());
+    H5Pset_deflate(creation, 1);
+    file.dataset("/v", {20 * 65'536}, counted<double>(20 * 65'536), H5I_INVALID_HID, creation);
+    const hid_t dataset = H5Dopen2(file.id(), "/v", H5P_DEFAULT);
+    for (hsize_t wrong = 7; wrong < 20; wrong += 3) {
+      const Shape origin{wrong * 65'536};
+      const Bytes stored = deflated(Bytes(wrong));
+      ASSERT_GE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, origin.data(), stored.size(), stored.data()), 0);
+    }
+    H5Dclose(dataset);
+    H5Pclose(creation);
+  }
+  for (const unsigned threads : {1U, 4U, 16U}) {
+    const InputFile input(path("c.h5"), threads);
+    std::vector<double> found(20 * 65'536);
+    expect_error(ErrorKind::bad_input, {"/v", "its chunk at (458752) inflates to 7 bytes"},
+                 [&] { input.read("/v", {}, found.data()); });
   }
 }
 
