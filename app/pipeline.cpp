@@ -190,7 +190,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   report.potential = potential->description();
 
   refuse_output_that_is_input(options.problems, options.results);
-  ResultWriter writer(options.results, options.overwrite);
+  ResultWriter writer(options.results, options.overwrite, options.threads);
   for (const SolveSet& set : reader.solve_sets()) writer.add(set);
   for (const PotentialSet& set : reader.potential_sets()) writer.add(set, options.precision);
 

@@ -5,68 +5,100 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <new>
+#include <utility>
 
+#include "core/parallel.hpp"
 #include "io/hdf5_handles.hpp"
 
 namespace smallbatch {
 namespace {
 
+/// What a thread writes at a time: long enough that nothing is lost by asking the system.
+constexpr std::int64_t bytes_per_piece = std::int64_t{4} << 20;
+
+}  // namespace
+
+bool OutputBytes::fail(int system_error) noexcept {
+  int none = 0;
+  system_error_.compare_exchange_strong(none, system_error != 0 ? system_error : EIO);
+  return false;
+}
+
+bool OutputBytes::open(const std::string& path, bool truncate) noexcept {
+  file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC | (truncate ? O_TRUNC : 0));
+  return file_ >= 0 || fail(errno);
+}
+
+bool OutputBytes::close() noexcept {
+  if (file_ < 0 || ::close(std::exchange(file_, -1)) == 0) return true;
+  return fail(errno);
+}
+
+bool OutputBytes::write_piece(std::uint64_t address, std::uint64_t size, const char* bytes) noexcept {
+  while (size > 0 && system_error_ == 0) {
+    const ssize_t written = ::pwrite(file_, bytes, size, static_cast<off_t>(address));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return fail(errno);
+    const auto count = static_cast<std::size_t>(written);
+    bytes += count;
+    size -= count;
+    address += count;
+  }
+  return true;
+}
+
+bool OutputBytes::write(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept {
+  std::atomic<bool> is_written = true;
+  const auto write_from = [&](std::int64_t first, std::int64_t last) {
+    const auto begin = static_cast<std::uint64_t>(first), count = static_cast<std::uint64_t>(last - first);
+    if (!write_piece(address + begin, count, static_cast<const char*>(bytes) + begin)) is_written = false;
+  };
+  parallel_for(static_cast<std::int64_t>(size), bytes_per_piece, threads_, std::ref(write_from));  // no allocation
+  return is_written;
+}
+
+bool OutputBytes::read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept {
+  for (auto* into = static_cast<char*>(bytes); size > 0;) {
+    const ssize_t found = ::pread(file_, into, size, static_cast<off_t>(address));
+    if (found < 0 && errno == EINTR) continue;
+    if (found < 0) return fail(errno);
+    if (found == 0) {
+      std::memset(into, 0, size);
+      return true;
+    }
+    const auto count = static_cast<std::size_t>(found);
+    into += count;
+    size -= count;
+    address += count;
+  }
+  return true;
+}
+
+bool OutputBytes::resize(std::uint64_t size) noexcept {
+  return system_error_ != 0 || ::ftruncate(file_, static_cast<off_t>(size)) == 0 || fail(errno);
+}
+
+std::uint64_t OutputBytes::size() noexcept {
+  const off_t end = ::lseek(file_, 0, SEEK_END);
+  if (end < 0) (void)fail(errno);
+  return end < 0 ? 0 : static_cast<std::uint64_t>(end);
+}
+
+namespace {
+
 /// HDF5 sees the first member alone.
 struct DriverFile {
   H5FD_t hdf5{};
-  int file = -1;
-  haddr_t allocated = 0, end = 0;  ///< HDF5's end of what it has given out, and the file's own end
-  FileFailure* failure = nullptr;
-
-  /// Keeps the first failure; false, for the caller to report.
-  [[nodiscard]] bool fail(int system_error) const {
-    if (failure->system_error == 0) failure->system_error = system_error ? system_error : EIO;
-    return false;
-  }
-  [[nodiscard]] bool failed() const { return failure->system_error != 0; }
-
-  bool write(haddr_t address, std::size_t size, const char* bytes) {
-    end = std::max(end, address + size);
-    while (size > 0 && !failed()) {
-      const ssize_t written = ::pwrite(file, bytes, size, static_cast<off_t>(address));
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return fail(errno);
-      const auto count = static_cast<std::size_t>(written);
-      bytes += count;
-      size -= count;
-      address += count;
-    }
-    return true;
-  }
-
-  /// What lies beyond the end, or was dropped, reads as zeros.
-  bool read(haddr_t address, std::size_t size, char* bytes) const {
-    while (size > 0) {
-      const ssize_t found = ::pread(file, bytes, size, static_cast<off_t>(address));
-      if (found < 0 && errno == EINTR) continue;
-      if (found < 0) return fail(errno);
-      if (found == 0) {
-        std::memset(bytes, 0, size);
-        return true;
-      }
-      const auto count = static_cast<std::size_t>(found);
-      bytes += count;
-      size -= count;
-      address += count;
-    }
-    return true;
-  }
-
-  bool truncate() {
-    if (!failed() && end != allocated && ::ftruncate(file, static_cast<off_t>(allocated)) != 0) return fail(errno);
-    end = allocated;
-    return true;
-  }
+  OutputBytes* bytes = nullptr;
+  /// HDF5's end of what it has given out, and of what it has written.
+  haddr_t allocated = 0, end = 0;
 };
 
 DriverFile& of(H5FD_t* file) { return *reinterpret_cast<DriverFile*>(file); }
@@ -75,27 +107,32 @@ const DriverFile& of(const H5FD_t* file) { return *reinterpret_cast<const Driver
 constexpr herr_t status(bool succeeded) { return succeeded ? 0 : -1; }
 
 H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
-  const auto* info = static_cast<FileFailure* const*>(H5Pget_driver_info(access));
-  auto* opened = new (std::nothrow) DriverFile;
-  if (!info || !opened) {
+  const auto* bytes = static_cast<OutputBytes* const*>(H5Pget_driver_info(access));
+  auto* opened = bytes ? new (std::nothrow) DriverFile : nullptr;
+  if (!opened || !(*bytes)->open(name, (flags & H5F_ACC_TRUNC) != 0)) {
     delete opened;
     return nullptr;
   }
-  opened->failure = *info;
-  opened->file = ::open(name, O_RDWR | O_CLOEXEC | ((flags & H5F_ACC_TRUNC) ? O_TRUNC : 0));
-  const off_t end = opened->file < 0 ? -1 : ::lseek(opened->file, 0, SEEK_END);
-  if (end < 0) {
-    (void)opened->fail(errno);
-    if (opened->file >= 0) ::close(opened->file);
-    delete opened;
-    return nullptr;
-  }
-  opened->end = static_cast<haddr_t>(end);
+  opened->bytes = *bytes;
+  opened->end = opened->bytes->size();
   return &opened->hdf5;
 }
 
+herr_t write_file(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, const void* bytes) {
+  of(file).end = std::max(of(file).end, address + size);
+  return status(of(file).bytes->write(address, size, bytes));
+}
+
+herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
+  DriverFile& opened = of(file);
+  if (opened.end != opened.allocated && !opened.bytes->resize(opened.allocated)) return status(false);
+  opened.end = opened.allocated;
+  return status(true);
+}
+
+/// A failure is kept, and HDF5 closes in peace.
 herr_t close_file(H5FD_t* file) {
-  if (::close(of(file).file) != 0) (void)of(file).fail(errno);
+  (void)of(file).bytes->close();
   delete &of(file);
   return 0;
 }
@@ -105,13 +142,14 @@ H5FD_class_t driver_class() {
   driver.name = "smallbatch";
   driver.maxaddr = static_cast<haddr_t>(INT64_MAX);
   driver.fc_degree = H5F_CLOSE_WEAK;
-  driver.fapl_size = sizeof(FileFailure*);
+  driver.fapl_size = sizeof(OutputBytes*);
   driver.open = open_file;
   driver.close = close_file;
   driver.query = [](const H5FD_t*, unsigned long* features) -> herr_t {
+    // No sieve: numbers that it holds back would come over those that were written past HDF5.
     if (features) {
-      *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-                  H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+      *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA |
+                  H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
     }
     return 0;
   };
@@ -122,12 +160,10 @@ H5FD_class_t driver_class() {
   };
   driver.get_eof = [](const H5FD_t* file, H5FD_mem_t) { return of(file).end; };
   driver.read = [](H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, void* bytes) {
-    return status(of(file).read(address, size, static_cast<char*>(bytes)));
+    return status(of(file).bytes->read(address, size, bytes));
   };
-  driver.write = [](H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, const void* bytes) {
-    return status(of(file).write(address, size, static_cast<const char*>(bytes)));
-  };
-  driver.truncate = [](H5FD_t* file, hid_t, hbool_t) { return status(of(file).truncate()); };
+  driver.write = write_file;
+  driver.truncate = truncate_file;
   constexpr H5FD_mem_t free_lists[] = H5FD_FLMAP_DICHOTOMY;
   std::copy(std::begin(free_lists), std::end(free_lists), std::begin(driver.fl_map));
   return driver;
@@ -135,10 +171,10 @@ H5FD_class_t driver_class() {
 
 }  // namespace
 
-std::int64_t use_file_driver(std::int64_t access, FileFailure* failure) {
+std::int64_t use_file_driver(std::int64_t access, OutputBytes* file) {
   static const H5FD_class_t driver = driver_class();  // HDF5 keeps the pointer
   const hid_t registered = H5FDregister(&driver);
-  if (registered >= 0 && H5Pset_driver(access, registered, &failure) < 0) {
+  if (registered >= 0 && H5Pset_driver(access, registered, &file) < 0) {
     H5FDunregister(registered);
     return -1;
   }

@@ -4,11 +4,15 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
+#include "io/array_runs.hpp"
 #include "io/hdf5_file_driver.hpp"
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_handles.hpp"
@@ -40,27 +44,29 @@ struct OpenDataset {
   std::vector<std::int64_t> shape;
   std::int64_t unwritten = 0;  ///< elements
   std::int64_t element_bytes = 0;
+  ElementType type = ElementType::other;
+  std::optional<std::uint64_t> address;  ///< in the file; nothing where it has no elements
 };
 
 }  // namespace
 
 struct Hdf5Output::Impl {
   OutputFile target;
-  FileFailure file_failure;
+  OutputBytes file_bytes;
   Hdf5Handle driver;
   Hdf5Handle file;
   std::map<std::string, OpenDataset> datasets;
   std::int64_t pending_bytes = 0;  ///< declared, not yet written
   std::optional<Error> failure;
 
-  Impl(const std::string& path, bool overwrite) : target(path, overwrite) {}
+  Impl(const std::string& path, bool overwrite, unsigned threads) : target(path, overwrite), file_bytes(threads) {}
 
   void throw_latched() const {
     if (failure) throw Error(*failure);
   }
   /// Keeps the failure of the HDF5 call that was just made, and throws it.
   [[noreturn]] void fail() {
-    fail(file_failure.system_error ? output_error(target.path(), file_failure.system_error)
+    fail(file_bytes.system_error() ? output_error(target.path(), file_bytes.system_error())
                                    : Error(ErrorKind::output, "cannot write " + target.path(),
                                            "HDF5: " + hdf5_error_text(), "Check the disk and try again."));
   }
@@ -70,7 +76,7 @@ struct Hdf5Output::Impl {
   }
   template <class Result>
   Result check(Result result) {
-    if (result < 0 || file_failure.system_error) fail();
+    if (result < 0 || file_bytes.system_error()) fail();
     return result;
   }
   Hdf5Handle own(hid_t id, herr_t (*close)(hid_t)) { return {check(id), close}; }
@@ -130,6 +136,9 @@ struct Hdf5Output::Impl {
         H5Dclose);
     created.shape = shape;
     created.element_bytes = element_bytes;
+    created.type = type;
+    const haddr_t address = H5Dget_offset(created.handle.get());
+    if (address != HADDR_UNDEF) created.address = address;
     created.unwritten = fill ? 0 : 1;
     if (!fill) {
       for (const std::int64_t length : shape) created.unwritten *= length;
@@ -155,6 +164,18 @@ struct Hdf5Output::Impl {
     check(H5Awrite(attribute.get(), memory_type, values));
   }
 
+  /// Converts to the type in the file.
+  void write_by_hdf5(const OpenDataset& dataset, hid_t memory_type, const std::vector<std::int64_t>& start,
+                     const std::vector<std::int64_t>& count, const void* values) {
+    const QuietHdf5 quiet;
+    const std::vector<hsize_t> first(start.begin(), start.end()), length(count.begin(), count.end());
+    const Hdf5Handle file_space = own(H5Dget_space(dataset.handle.get()), H5Sclose);
+    const Hdf5Handle memory_space =
+        own(H5Screate_simple(static_cast<int>(length.size()), length.data(), nullptr), H5Sclose);
+    check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, first.data(), nullptr, length.data(), nullptr));
+    check(H5Dwrite(dataset.handle.get(), memory_type, memory_space.get(), file_space.get(), H5P_DEFAULT, values));
+  }
+
   /// The file as the next program will see it: everything there, nothing unwritten.
   void read_back() const {
     try {
@@ -169,14 +190,14 @@ struct Hdf5Output::Impl {
   }
 };
 
-Hdf5Output::Hdf5Output(const std::string& path, bool overwrite, const std::string& kind)
-    : impl_(std::make_unique<Impl>(path, overwrite)) {
+Hdf5Output::Hdf5Output(const std::string& path, bool overwrite, const std::string& kind, unsigned threads)
+    : impl_(std::make_unique<Impl>(path, overwrite, threads)) {
   {
     const QuietHdf5 quiet;
     const Hdf5Handle access = impl_->own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     impl_->check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110));
     impl_->check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG));
-    impl_->driver = impl_->own(use_file_driver(access.get(), &impl_->file_failure), H5FDunregister);
+    impl_->driver = impl_->own(use_file_driver(access.get(), &impl_->file_bytes), H5FDunregister);
     impl_->file = impl_->own(
         H5Fcreate(impl_->target.temporary_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   }
@@ -211,7 +232,6 @@ void Hdf5Output::create_group(const std::string& group) {
 
 template <class T>
 void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRange> leading, const T* values) {
-  const QuietHdf5 quiet;
   impl_->throw_latched();
   const auto found = impl_->datasets.find(dataset);
   if (found == impl_->datasets.end()) {
@@ -219,7 +239,7 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
                 dataset + " of " + path() + " was not added before it was written. Add its set first.");
   }
   OpenDataset& opened = found->second;
-  std::vector<hsize_t> start(opened.shape.size(), 0), count(opened.shape.begin(), opened.shape.end());
+  std::vector<std::int64_t> start(opened.shape.size(), 0), count = opened.shape;
   if (leading.size() > start.size()) throw Error(ErrorKind::internal, dataset + " has fewer axes than were written.");
   std::size_t axis = 0;
   for (const auto& [first, length] : leading) {
@@ -229,19 +249,24 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
                       std::to_string(length) + ") of " + dataset + " of " + path(),
                   "it has " + std::to_string(opened.shape[axis]), "Write what was declared.");
     }
-    start[axis] = static_cast<hsize_t>(first);
-    count[axis] = static_cast<hsize_t>(length);
+    start[axis] = first;
+    count[axis] = length;
     ++axis;
   }
-  if (std::ranges::find(count, hsize_t{0}) != count.end()) return;
-  const Hdf5Handle file_space = impl_->own(H5Dget_space(opened.handle.get()), H5Sclose);
-  const Hdf5Handle memory_space =
-      impl_->own(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
-  impl_->check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr));
-  impl_->check(
-      H5Dwrite(opened.handle.get(), native_type<T>(), memory_space.get(), file_space.get(), H5P_DEFAULT, values));
-  std::int64_t written = 1;
-  for (const hsize_t length : count) written *= static_cast<std::int64_t>(length);
+  if (std::ranges::find(count, 0) != count.end()) return;
+  std::int64_t written = 0;
+  if (opened.address && opened.type == element_type_of<T> && std::endian::native == std::endian::little) {
+    for_each_run(opened.shape, start, count, [&](std::int64_t first, std::int64_t length) {
+      impl_->check(impl_->file_bytes.write(*opened.address + static_cast<std::uint64_t>(first) * sizeof(T),
+                                           static_cast<std::uint64_t>(length) * sizeof(T), values + written)
+                       ? 0
+                       : -1);
+      written += length;
+    });
+  } else {
+    impl_->write_by_hdf5(opened, native_type<T>(), start, count, values);
+    written = std::accumulate(count.begin(), count.end(), std::int64_t{1}, std::multiplies<>());
+  }
   if (opened.unwritten > 0) impl_->pending_bytes -= written * opened.element_bytes;
   opened.unwritten -= std::min(written, opened.unwritten);
 }
@@ -324,9 +349,9 @@ void Hdf5Output::commit() {
   }
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   for (auto& [name, dataset] : impl_->datasets) {
-    if (!dataset.handle.close() || impl_->file_failure.system_error) impl_->fail();
+    if (!dataset.handle.close() || impl_->file_bytes.system_error()) impl_->fail();
   }
-  if (!impl_->file.close() || impl_->file_failure.system_error) impl_->fail();
+  if (!impl_->file.close() || impl_->file_bytes.system_error()) impl_->fail();
   try {
     impl_->read_back();
     impl_->target.commit();

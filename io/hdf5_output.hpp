@@ -17,8 +17,9 @@ namespace smallbatch {
 
 class Hdf5Output {
  public:
-  /// `kind`, "problems" or "results", is what /provenance says of the file. Throws Error(output).
-  Hdf5Output(const std::string& path, bool overwrite, const std::string& kind);
+  /// `kind`, "problems" or "results", is what /provenance says of the file. `threads` share the writing of a block; 0:
+  /// one per core. Throws Error(output).
+  Hdf5Output(const std::string& path, bool overwrite, const std::string& kind, unsigned threads = 0);
   ~Hdf5Output();
   Hdf5Output(const Hdf5Output&) = delete;
   Hdf5Output& operator=(const Hdf5Output&) = delete;
@@ -31,7 +32,8 @@ class Hdf5Output {
   void create_filled(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape, double fill);
   void create_group(const std::string& group);
 
-  /// Writes the given ranges of the first axes, all of the others; T as in InputFile::read. No element twice.
+  /// Writes the given ranges of the first axes, all of the others; T as in InputFile::read. No element twice. Where the
+  /// dataset has elements of type T, this is done without HDF5, which another thread may call meanwhile.
   template <class T>
   void write(const std::string& dataset, std::initializer_list<AxisRange> leading, const T* values);
 

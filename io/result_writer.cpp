@@ -72,8 +72,8 @@ struct ResultWriter::Impl {
   }
 };
 
-ResultWriter::ResultWriter(const std::string& path, bool overwrite)
-    : impl_(new Impl{Hdf5Output(path, overwrite, "results"), false}) {}
+ResultWriter::ResultWriter(const std::string& path, bool overwrite, unsigned threads)
+    : impl_(new Impl{Hdf5Output(path, overwrite, "results", threads), false}) {}
 ResultWriter::~ResultWriter() = default;
 ResultWriter::ResultWriter(ResultWriter&&) noexcept = default;
 

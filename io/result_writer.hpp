@@ -10,10 +10,12 @@
 
 namespace smallbatch {
 
-/// A temporary file beside `path` until commit(); see ProblemWriter for what is thrown and what is left behind.
+/// A temporary file beside `path` until commit(); see ProblemWriter for what is thrown and what is left behind. write()
+/// and its like do without HDF5, which another thread may call meanwhile; everything else takes turns with it.
 class ResultWriter {
  public:
-  ResultWriter(const std::string& path, bool overwrite);
+  /// `threads` share the writing of a block; 0: one per core.
+  ResultWriter(const std::string& path, bool overwrite, unsigned threads = 0);
   ~ResultWriter();
   ResultWriter(ResultWriter&&) noexcept;
   ResultWriter& operator=(ResultWriter&&) = delete;

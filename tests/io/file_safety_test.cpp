@@ -171,6 +171,21 @@ TEST_F(FileSafety, a_disk_that_fills_up_leaves_nothing_and_is_remembered) {
   EXPECT_EQ(testing::file_bytes(path("old.h5")), (std::vector<char>{'o', 'l', 'd'}));
 }
 
+TEST_F(FileSafety, a_disk_that_fills_up_under_several_threads_leaves_nothing) {
+  const SolveSet set{"s", ScalarType::float32, {16, 16, Storage::dense}, false, 30'000};  // 31 MB of x
+  {
+    ResultWriter writer(path("p.h5"), false, 4);
+    writer.add(set);
+    const FileSizeLimit limit(10 << 20);
+    SpdBlock<float> block;
+    block.resize(set.shape, set.batch);
+    expect_error(ErrorKind::output, {"p.h5", "disk full"}, [&] { writer.write(set, block); });
+    expect_error(ErrorKind::output, {"p.h5", "disk full"}, [&] { writer.write(set, block); });
+    expect_error(ErrorKind::output, {"p.h5", "disk full"}, [&] { writer.commit(); });
+  }
+  EXPECT_EQ(files_in_folder(), 0U);
+}
+
 TEST_F(FileSafety, a_disk_that_fills_up_at_the_very_end_leaves_nothing) {
   {
     ProblemWriter writer(path("p.h5"), false);
