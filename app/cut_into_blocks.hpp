@@ -1,4 +1,4 @@
-// How a set is cut into blocks: small enough that three of them fit in memory and that a run can be followed and
+// How a set is cut into blocks: small enough that four of them fit in memory and that a run can be followed and
 // stopped, large enough to keep a GPU busy.
 #pragma once
 

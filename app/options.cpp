@@ -144,7 +144,7 @@ class RunCommand final : public Command {
            "Arithmetic of potentials, and type of V");
     choice("--singular", run_.singular, {{"inf", Singular::infinite}, {"skip", Singular::skip}},
            "V at a lattice point that holds a charge: an infinity, or without that charge");
-    option("--block-mib", run_.block_mib, "Size of the pieces that flow; three are in memory")
+    option("--block-mib", run_.block_mib, "Size of the pieces that flow; four are in memory")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}));
     heading("Verification");
     text("--verify", "all", "all, sample=N (N per set) or none",

@@ -147,26 +147,27 @@ SetOutcome start_outcome(const PotentialSet& set, ScalarType precision) {
 }
 
 template <class T>
-void SolveTally<T>::judge(const SpdBlock<T>& block) {
-  verdicts_ = verify(set_, block, pivot_floor_, mode_, threads_);
+Verdicts SolveTally<T>::judge(const SpdBlock<T>& block) const {
+  return verify(set_, block, pivot_floor_, mode_, threads_);
 }
 
 template <class T>
-void SolveTally<T>::count(const SpdBlock<T>& block) {
+void SolveTally<T>::count(const SpdBlock<T>& block, const Verdicts& verdicts) {
   outcome.count_status(block.info);
   outcome.count_numbers(block);
-  outcome.count_verdicts(block.first, verdicts_);
+  outcome.count_verdicts(block.first, verdicts);
 }
 
 template <class T>
-void PotentialTally<T>::judge(const PotentialBlock<T>& block, const PairsJudged& judged) {
-  of_block_ = verify(set_, block, options_, mode_, threads_, outcome.points_checked, judged);
+Verdicts PotentialTally<T>::judge(const PotentialBlock<T>& block, const PairsJudged& judged) {
+  Verdicts verdicts = verify(set_, block, options_, mode_, threads_, outcome.points_checked, judged);
   if (is_judged()) referee_.add(block, threads_);
+  return verdicts;
 }
 
 template <class T>
-void PotentialTally<T>::count(const PotentialBlock<T>& block) {
-  of_set_.merge(block.first, of_block_);
+void PotentialTally<T>::count(const PotentialBlock<T>& block, const Verdicts& verdicts) {
+  of_set_.merge(block.first, verdicts);
   if (block.first_plane > 0) return;  // status and energy come with the first plane
   outcome.count_status(block.info);
   outcome.count_energies(block.energy);

@@ -53,17 +53,15 @@ std::string shape_words(const PotentialSet& set);
 SetOutcome start_outcome(const SolveSet& set);
 SetOutcome start_outcome(const PotentialSet& set, ScalarType precision);
 
-/// Judges the systems of a set and counts what became of them, one block after the other: first judge(), which may run
-/// beside the counting of no other block, then count().
+/// Judges the systems of a set and counts what became of them, one block after the other: first judge(), then count(),
+/// beside which later blocks may be judged.
 template <class T>
 class SolveTally {
  public:
   SolveTally(const SolveSet& set, double pivot_floor, const VerifyMode& mode, unsigned threads)
       : outcome(start_outcome(set)), set_(set), pivot_floor_(pivot_floor), mode_(mode), threads_(threads) {}
-  void judge(const SpdBlock<T>& block);
-  void count(const SpdBlock<T>& block);
-  /// Of the block that was judged last.
-  [[nodiscard]] const Verdicts& verdicts() const { return verdicts_; }
+  [[nodiscard]] Verdicts judge(const SpdBlock<T>& block) const;
+  void count(const SpdBlock<T>& block, const Verdicts& verdicts);
 
   SetOutcome outcome;
 
@@ -72,7 +70,6 @@ class SolveTally {
   double pivot_floor_;
   VerifyMode mode_;
   unsigned threads_;
-  Verdicts verdicts_;
 };
 
 /// The same for potentials. Planes of a problem may lie in several blocks, so that verdicts are whole after finish().
@@ -87,8 +84,8 @@ class PotentialTally {
         threads_(threads),
         of_set_(set.batch),
         referee_(set.batch) {}
-  void judge(const PotentialBlock<T>& block, const PairsJudged& judged = {});
-  void count(const PotentialBlock<T>& block);
+  [[nodiscard]] Verdicts judge(const PotentialBlock<T>& block, const PairsJudged& judged = {});
+  void count(const PotentialBlock<T>& block, const Verdicts& verdicts);
   void finish(const PotentialStatistics& statistics);
   /// Of all problems.
   [[nodiscard]] const Verdicts& verdicts() const { return of_set_; }
@@ -102,7 +99,7 @@ class PotentialTally {
   PotentialOptions options_;
   VerifyMode mode_;
   unsigned threads_;
-  Verdicts of_block_, of_set_;
+  Verdicts of_set_;
   StatisticsReferee referee_;
 };
 

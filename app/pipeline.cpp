@@ -5,13 +5,12 @@
 #include <array>
 #include <chrono>
 #include <ctime>
-#include <future>
 
 #include "app/cut_into_blocks.hpp"
 #include "app/device_choice.hpp"
-#include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/output_check.hpp"
+#include "app/stages.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "io/problem_reader.hpp"
@@ -25,44 +24,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Adds the time that `work` takes to `seconds`.
-template <class Work>
-void timed(double& seconds, Work&& work) {
-  const auto start = Clock::now();
-  work();
-  seconds += std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// What is done with the blocks of one set. Read and write happen on the calling thread (HDF5 wants one thread);
-/// compute and verify on threads of their own, each for one block at a time.
+/// A block on its way, with what was found out about it.
 template <class Block>
-struct Stages {
-  std::function<void(std::int64_t, Block&)> read, compute, verify, write;
+struct JudgedBlock {
+  Block block;
+  Verdicts verdicts;
 };
-
-/// While block k is computed, block k+1 is read and block k-1 is verified and written: three blocks in memory.
-template <class Block>
-void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageSeconds& seconds) {
-  std::array<Block, 3> ring;
-  auto slot = [&](std::int64_t k) -> Block& { return ring[static_cast<std::size_t>(k % 3)]; };
-  for (std::int64_t k = -1; k <= blocks; ++k) {
-    stop_if_interrupted();
-    std::future<void> computing, verifying;  // their destructors wait, so the ring outlives both
-    const bool compute = k >= 0 && k < blocks, finish = k >= 1;
-    if (compute)
-      computing =
-          std::async(std::launch::async, [&, k] { timed(seconds.compute, [&] { stages.compute(k, slot(k)); }); });
-    if (finish)
-      verifying =
-          std::async(std::launch::async, [&, k] { timed(seconds.verify, [&] { stages.verify(k - 1, slot(k - 1)); }); });
-    if (k + 1 < blocks) timed(seconds.read, [&] { stages.read(k + 1, slot(k + 1)); });
-    if (finish) {
-      verifying.get();
-      timed(seconds.write, [&] { stages.write(k - 1, slot(k - 1)); });
-    }
-    if (compute) computing.get();
-  }
-}
 
 /// Everything that the blocks of a run share.
 struct Run {
@@ -72,6 +39,7 @@ struct Run {
   SpdSolver& solver;
   Potential& potential;
   BackendKind backend;
+  StageThreads& threads;
   StageSeconds& seconds;
 };
 
@@ -81,23 +49,24 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
   const auto blocks = cut_into_blocks(set, run.options.block_mib << 20);
   Progress progress("solve/" + set.name, static_cast<double>(set.batch));
 
-  Stages<SpdBlock<T>> stages;
-  stages.read = [&](std::int64_t k, SpdBlock<T>& block) {
+  using Block = JudgedBlock<SpdBlock<T>>;
+  Stages<Block> stages;
+  stages.read = [&](std::int64_t k, Block& item) {
     const SystemRange& range = blocks[static_cast<std::size_t>(k)];
-    run.reader.read(set, range.first, range.count, block);
+    run.reader.read(set, range.first, range.count, item.block);
   };
-  stages.compute = [&](std::int64_t, SpdBlock<T>& block) {
-    timed(tally.outcome.compute_seconds, [&] { run.solver.solve(block.batch(), block.solution()); });
+  stages.compute = [&](std::int64_t, Block& item) {
+    timed(tally.outcome.compute_seconds, [&] { run.solver.solve(item.block.batch(), item.block.solution()); });
   };
-  stages.verify = [&](std::int64_t, const SpdBlock<T>& block) { tally.judge(block); };
-  stages.write = [&](std::int64_t, const SpdBlock<T>& block) {
-    const Verdicts& verdicts = tally.verdicts();
+  stages.verify = [&](std::int64_t, Block& item) { item.verdicts = tally.judge(item.block); };
+  stages.write = [&](std::int64_t, const Block& item) {
+    const auto& [block, verdicts] = item;
     run.writer.write(set, block);
     run.writer.write_verdicts("solve", set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
-    tally.count(block);
+    tally.count(block, verdicts);
     progress.advance(static_cast<double>(block.count));
   };
-  stream_blocks(static_cast<std::int64_t>(blocks.size()), stages, run.seconds);
+  stream_blocks(static_cast<std::int64_t>(blocks.size()), stages, run.threads, run.seconds);
   tally.outcome.work = static_cast<double>(set.batch);
   return tally.outcome;
 }
@@ -113,24 +82,27 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   Progress progress("potential/" + set.name, pairs(set));
   StatisticsOfSet found(set.batch);
 
-  Stages<PotentialBlock<T>> stages;
-  stages.read = [&](std::int64_t k, PotentialBlock<T>& block) {
-    read_block(run.reader, set, blocks[static_cast<std::size_t>(k)], block);
-    block.resize_results(set.has_field);
+  using Block = JudgedBlock<PotentialBlock<T>>;
+  Stages<Block> stages;
+  stages.read = [&](std::int64_t k, Block& item) {
+    read_block(run.reader, set, blocks[static_cast<std::size_t>(k)], item.block);
+    item.block.resize_results(set.has_field);
   };
-  stages.compute = [&](std::int64_t, PotentialBlock<T>& block) {
+  stages.compute = [&](std::int64_t, Block& item) {
+    PotentialBlock<T>& block = item.block;
     timed(tally.outcome.compute_seconds,
           [&] { run.potential.evaluate(block.charges(), block.target_batch(), options, block.result()); });
   };
-  stages.verify = [&](std::int64_t, const PotentialBlock<T>& block) {
-    tally.judge(block, [&](double judged) { progress.advance(judged); });
+  stages.verify = [&](std::int64_t, Block& item) {
+    item.verdicts = tally.judge(item.block, [&](double judged) { progress.advance(judged); });
   };
-  stages.write = [&](std::int64_t, const PotentialBlock<T>& block) {
+  stages.write = [&](std::int64_t, const Block& item) {
+    const PotentialBlock<T>& block = item.block;
     run.writer.write(set, block);
     found.add(block.first, block.count, block.summary);
-    tally.count(block);
+    tally.count(block, item.verdicts);
   };
-  stream_blocks(static_cast<std::int64_t>(blocks.size()), stages, run.seconds);
+  stream_blocks(static_cast<std::int64_t>(blocks.size()), stages, run.threads, run.seconds);
   const PotentialStatistics statistics = found.statistics();
   tally.finish(statistics);
   const Verdicts& verdicts = tally.verdicts();
@@ -194,7 +166,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   for (const SolveSet& set : reader.solve_sets()) writer.add(set);
   for (const PotentialSet& set : reader.potential_sets()) writer.add(set, options.precision);
 
-  const Run all{options, reader, writer, *solver, *potential, device.backend.kind, report.seconds};
+  StageThreads threads;
+  const Run all{options, reader, writer, *solver, *potential, device.backend.kind, threads, report.seconds};
   for (const SolveSet& set : reader.solve_sets())
     report.sets.push_back(set.type == ScalarType::float32 ? run_set<float>(all, set) : run_set<double>(all, set));
   for (const PotentialSet& set : reader.potential_sets())

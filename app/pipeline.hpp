@@ -6,13 +6,9 @@
 
 #include "app/options.hpp"
 #include "app/outcome.hpp"
+#include "app/stages.hpp"
 
 namespace smallbatch {
-
-/// Where the time went, in seconds. The stages overlap, so they add up to more than the whole.
-struct StageSeconds {
-  double read = 0, compute = 0, verify = 0, write = 0, total = 0;
-};
 
 /// What `run` and `verify` have to say.
 struct RunReport {

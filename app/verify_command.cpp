@@ -123,8 +123,7 @@ SetOutcome verify_set(const Files& files, const SolveSet& set, double pivot_floo
     stop_if_interrupted();
     files.problems.read(set, range.first, range.count, block);
     files.results.read(set, range.first, range.count, block);
-    tally.judge(block);
-    tally.count(block);
+    tally.count(block, tally.judge(block));
     progress.advance(static_cast<double>(range.count));
   }
   return tally.outcome;
@@ -142,8 +141,7 @@ SetOutcome verify_set(const Files& files, const PotentialSet& set, const Potenti
     stop_if_interrupted();
     read_block(files.problems, set, range, block);
     files.results.read(results_set, block);
-    tally.judge(block, [&](double judged) { progress.advance(judged); });
-    tally.count(block);
+    tally.count(block, tally.judge(block, [&](double judged) { progress.advance(judged); }));
   }
   tally.finish(files.results.statistics(results_set));
   return tally.outcome;

@@ -352,8 +352,7 @@ TEST_F(VerifyPotential, AProblemInTwoBlocksIsCountedOnce) {
       part.first_plane = plane;
       part.plane_count = 1;
       part.potential = {block_.potential.begin() + 3 * plane, block_.potential.begin() + 3 * plane + 3};
-      tally.judge(part);
-      tally.count(part);
+      tally.count(part, tally.judge(part));
     }
     const double lowest = fails ? nan_value : block_.potential[5], highest = fails ? nan_value : 1;
     double mean = 0;

@@ -1,0 +1,115 @@
+// Blocks pass all stages in their order, few are in memory, and where a stage fails all of them end.
+#include "app/stages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace smallbatch {
+namespace {
+
+struct Block {
+  std::int64_t number = -1;
+  int stages = 0;  ///< that it has passed
+};
+
+TEST(Stages, EveryBlockPassesAllOfThemInOrder) {
+  StageThreads threads;
+  for (const std::int64_t blocks : {0, 1, 2, 3, 4, 5, 1000}) {
+    std::array<std::vector<std::int64_t>, 4> taken;
+    const auto stage = [&](int number) {
+      return [&taken, number](std::int64_t k, Block& block) {
+        taken.at(static_cast<std::size_t>(number)).push_back(k);
+        if (number == 0) block = {k, 0};
+        EXPECT_EQ(block.number, k);
+        EXPECT_EQ(block.stages++, number);
+      };
+    };
+    StageSeconds seconds;
+    stream_blocks<Block>(blocks, {stage(0), stage(1), stage(2), stage(3)}, threads, seconds);
+    std::vector<std::int64_t> all;
+    for (std::int64_t k = 0; k < blocks; ++k) all.push_back(k);
+    for (const std::vector<std::int64_t>& of_stage : taken) EXPECT_EQ(of_stage, all);
+  }
+}
+
+TEST(Stages, AreAtWorkAtTheSameTimeOnSoManyBlocksAndNoMore) {
+  // Each stage waits, with its first block, until all others have begun theirs: that ends only where they overlap.
+  StageThreads threads;
+  std::atomic<int> begun = 0;
+  std::atomic<std::int64_t> in_memory = 0, most = 0;
+  const auto meet = [&](std::int64_t k, int stage) {
+    if (k != 3 - stage) return;
+    ++begun;
+    while (begun < 4) std::this_thread::yield();
+  };
+  Stages<Block> stages;
+  stages.read = [&](std::int64_t k, Block&) {
+    most = std::max<std::int64_t>(most, ++in_memory);
+    meet(k, 0);
+  };
+  stages.compute = [&](std::int64_t k, Block&) { meet(k, 1); };
+  stages.verify = [&](std::int64_t k, Block&) { meet(k, 2); };
+  stages.write = [&](std::int64_t k, Block&) {
+    meet(k, 3);
+    --in_memory;
+  };
+  StageSeconds seconds;
+  stream_blocks<Block>(200, stages, threads, seconds);
+  EXPECT_EQ(begun, 4);
+  EXPECT_EQ(most, 4);
+}
+
+TEST(Stages, HaveOneThreadEachFromSetToSet) {
+  StageThreads threads;
+  std::array<std::set<std::thread::id>, 4> seen;
+  for (int set = 0; set < 3; ++set) {
+    const auto stage = [&](std::size_t number) {
+      return [&seen, number](std::int64_t, Block&) { seen.at(number).insert(std::this_thread::get_id()); };
+    };
+    StageSeconds seconds;
+    stream_blocks<Block>(20, {stage(0), stage(1), stage(2), stage(3)}, threads, seconds);
+  }
+  std::set<std::thread::id> all{std::this_thread::get_id()};
+  for (const std::set<std::thread::id>& of_stage : seen) {
+    EXPECT_EQ(of_stage.size(), 1U);
+    all.insert(of_stage.begin(), of_stage.end());
+  }
+  EXPECT_EQ(all.size(), 5U);
+}
+
+TEST(Stages, AFailureOfAnyEndsAllAndReachesTheCaller) {
+  StageThreads threads;
+  for (std::size_t failing = 0; failing < 4; ++failing) {
+    for (const std::int64_t at : {0, 1, 7, 99}) {
+      std::array<std::atomic<std::int64_t>, 4> done{};
+      const auto stage = [&](std::size_t number) {
+        return [&, number](std::int64_t k, Block&) {
+          if (number == failing && k == at) throw std::runtime_error("stage " + std::to_string(number));
+          ++done.at(number);
+        };
+      };
+      StageSeconds seconds;
+      try {
+        stream_blocks<Block>(100, {stage(0), stage(1), stage(2), stage(3)}, threads, seconds);
+        ADD_FAILURE() << "nothing was thrown";
+      } catch (const std::runtime_error& error) {
+        EXPECT_EQ(error.what(), "stage " + std::to_string(failing));
+      }
+      EXPECT_EQ(done.at(failing), at);
+      for (std::size_t later = failing + 1; later < 4; ++later) EXPECT_LE(done.at(later), at);
+      for (std::size_t earlier = 0; earlier < failing; ++earlier) EXPECT_LE(done.at(earlier), at + 4);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace smallbatch
