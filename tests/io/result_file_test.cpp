@@ -9,11 +9,9 @@
 #include <limits>
 #include <regex>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
-#include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
 #include "io/result_writer.hpp"
 #include "tests/io/hdf5_file.hpp"
@@ -389,41 +387,6 @@ TEST_F(ResultFile, damaged_results_name_the_dataset) {
   expect_error(ErrorKind::bad_input, {"/potential/map/V", "(2, 5, 3, 4)", "(2, 3, 5, 4)"}, open);
   with(replace("/potential/map/info", {1}, counted<std::int32_t>(1)));
   expect_error(ErrorKind::bad_input, {"/potential/map/info", "(2)", "(1)"}, open);
-}
-
-TEST_F(ResultFile, large_blocks_written_by_several_threads_come_back_while_hdf5_is_at_work_elsewhere) {
-  testing::write_good_problems(path("p.h5"));
-  SolveSet set{"s", ScalarType::float32, {16, 16, Storage::dense}, false, 30'000};
-  const auto answer = [](std::size_t i) { return static_cast<float>(i % 1'000'003); };
-  {
-    ResultWriter writer(path("r.h5"), false, 3);
-    writer.add(set);
-    std::thread writing([&] {
-      for (const std::int64_t first : {20'000, 0, 10'000}) {  // of 10 MB each
-        SpdBlock<float> block;
-        block.resize(set.shape, 10'000);
-        block.first = first;
-        for (std::size_t i = 0; i < block.x.size(); ++i) {
-          block.x[i] = answer(static_cast<std::size_t>(first) * 256 + i);
-        }
-        for (std::size_t i = 0; i < block.info.size(); ++i) block.info[i] = static_cast<std::int32_t>(first % 7777 + i);
-        writer.write(set, block);
-      }
-    });
-    for (int i = 0; i < 20; ++i) EXPECT_EQ(ProblemReader(path("p.h5")).solve_sets().size(), 1U);
-    writing.join();
-    writer.commit();
-  }
-  const RawHdf5 file(path("r.h5"), RawHdf5::Mode::read);
-  const auto x = file.read<float>("/solve/s/x");
-  std::size_t wrong = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) wrong += x[i] != answer(i) ? 1 : 0;
-  EXPECT_EQ(x.size(), 30'000U * 256);
-  EXPECT_EQ(wrong, 0U);
-  const auto info = file.read<std::int32_t>("/solve/s/info");
-  for (std::size_t i = 0; i < info.size(); ++i) {
-    ASSERT_EQ(info[i], static_cast<std::int32_t>(i / 10'000 * 10'000 % 7777 + i % 10'000));
-  }
 }
 
 }  // namespace
