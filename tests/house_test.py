@@ -135,7 +135,6 @@ THEMES = {
     "tests/io/refusal_test.cpp": "what both readers refuse of everything else",
     "tests/io/result_file_test.cpp": "result_writer and result_reader, one against the other",
     "tests/physics/scafacos_test.cpp": "every backend, against another project's systems",
-    "tests/solvers/cuda/launch_test.cpp": "the launches of solvers/spd_solver.cuh",
 }
 
 

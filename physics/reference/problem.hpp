@@ -314,7 +314,7 @@ class ReferenceProblem {
     const double rounding = single ? 0x1p-36 * extent_ : 0;
     near2_ = law_.softening2;
     if (singular_distance_ > 0) near2_ += std::pow(1.001 * singular_distance_ + rounding, 2);
-    static const TileLoops& fastest = *supported_tile_loops().front();
+    static const TileLoops fastest = usable_tile_loops().front();
     loop_ = fastest.loop[single ? 0 : 1][with_field_ ? 1 : 0][truncated ? 1 : 0];
   }
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/instruction_sets.hpp"
+
 namespace smallbatch {
 
 /// Most targets per call.
@@ -56,7 +58,9 @@ extern const TileLoops tile_loops_baseline;  ///< runs everywhere
 extern const TileLoops tile_loops_avx2;      ///< x86-64 with AVX2 and FMA
 extern const TileLoops tile_loops_avx512;    ///< x86-64 with AVX-512F
 
-/// Those that this machine can run, the fastest first; never empty.
-std::vector<const TileLoops*> supported_tile_loops();
+/// What this processor can run, best first; baseline is always the last.
+inline std::vector<TileLoops> usable_tile_loops() {
+  return usable_kernels<tile_loops_baseline, tile_loops_avx2, tile_loops_avx512>();
+}
 
 }  // namespace smallbatch

@@ -15,12 +15,12 @@ namespace smallbatch::testing {
 namespace {
 
 TEST(TileLoops, BaselineIsLastAndNamesDiffer) {
-  const auto supported = supported_tile_loops();
-  ASSERT_FALSE(supported.empty());
-  EXPECT_STREQ(supported.back()->name, "baseline");
+  const auto usable = usable_tile_loops();
+  ASSERT_FALSE(usable.empty());
+  EXPECT_STREQ(usable.back().name, "baseline");
   std::set<std::string> names;
-  for (const TileLoops* const loops : supported) names.insert(loops->name);
-  EXPECT_EQ(names.size(), supported.size());
+  for (const TileLoops& loops : usable) names.insert(loops.name);
+  EXPECT_EQ(names.size(), usable.size());
 }
 
 /// Charges in a box of 10 and a tile of targets in it; low parts are those that coordinates near 10^6 would have.
@@ -91,7 +91,7 @@ class TileLoopsOfAll : public ::testing::Test {
 
 TEST_F(TileLoopsOfAll, AreTrue) {
   constexpr double u = 0x1p-53;
-  for (const TileLoops* const loops : supported_tile_loops())
+  for (const TileLoops& loops : usable_tile_loops())
     for (const bool exact : {false, true})
       for (const bool field : {false, true})
         for (const bool with_cutoff : {false, true})
@@ -99,12 +99,12 @@ TEST_F(TileLoopsOfAll, AreTrue) {
             for (const auto& [first, last] : {std::pair{0, count}, {3, 4}, {7, 12}}) {
               targets_.count = targets;
               TileSums sums;
-              loops->loop[exact][field][with_cutoff](charges_, first, last, targets_, law_, sums);
+              loops.loop[exact][field][with_cutoff](charges_, first, last, targets_, law_, sums);
               // Of each term 3 u where low parts and what sums lose are kept; else as many as there are additions.
               const double allowed = exact ? 3 * u : (8 + last - first) * u;
               for (int k = 0; k < targets; ++k) {
                 const Truth expected = truth(first, last, k, exact, with_cutoff);
-                const std::string where = std::string(loops->name) + (exact ? " exact" : "") + (field ? " field" : "") +
+                const std::string where = std::string(loops.name) + (exact ? " exact" : "") + (field ? " field" : "") +
                                           (with_cutoff ? " cutoff " : " ") + std::to_string(k);
                 EXPECT_LE(
                     std::abs(sums.potential[k] + static_cast<long double>(sums.potential_lost[k]) - expected.potential),
@@ -130,18 +130,18 @@ TEST_F(TileLoopsOfAll, OneChargeIsRightToTheLastPlaces) {
   std::vector<double> none(count, 0.0);
   for (auto& low : charges_.low) low = none.data();
   std::mt19937 random(2);
-  for (const TileLoops* const loops : supported_tile_loops())
+  for (const TileLoops& loops : usable_tile_loops())
     for (int i = 0; i < 2000; ++i) {
       // Along one axis the displacement is no sum, and its square's root the displacement.
       const double distance = std::uniform_real_distribution<double>(1, 4)(random);
       for (int axis = 0; axis < 3; ++axis) targets_.high[axis][0] = high_[axis][0] = 0;
       targets_.high[i % 3][0] = distance;
       TileSums sums;
-      loops->loop[true][false][false](charges_, 0, 1, targets_, law_, sums);
+      loops.loop[true][false][false](charges_, 0, 1, targets_, law_, sums);
       const long double expected = static_cast<long double>(charge_[0]) / distance;
       EXPECT_LE(std::abs(sums.potential[0] + static_cast<long double>(sums.potential_lost[0]) - expected),
                 2.5 * 0x1p-53 * std::abs(expected))
-          << loops->name << ' ' << distance;
+          << loops.name << ' ' << distance;
     }
 }
 
