@@ -88,6 +88,25 @@ TYPED_TEST(SpdLanes, NumbersOfMatricesWithClosedForms) {
     }
 }
 
+TYPED_TEST(SpdLanes, EveryColumnCountsInTheNorms) {
+  // Column 0 has the largest sums of both: A = D [n -1; -1 I] D, A^-1 = D^-1 [1 1; 1 I+J] D^-1, D = diag(1/8, 1, ...,
+  // 1); d_0 = n / 64, d_k = (n - k) / (n - k + 1).
+  using T = TypeParam;
+  for (const int n : {5, 31, 32, 63}) {
+    SpdBlock<T> block = integers<T>(n, 1);
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) element(block, 0, i, j) = static_cast<T>(i == j ? 1 : i * j == 0 ? -0.125 : 0);
+    element(block, 0, 0, 0) = static_cast<T>(n / 64.0);
+    block.shape = {n, 0, Storage::dense, true};
+    for (const auto& judgement : RefereeLanes<T>().judge(block, {})) {
+      ASSERT_TRUE(judgement);
+      EXPECT_NEAR(judgement->rcond, 1 / (std::max(n / 64.0 + (n - 1) / 8.0, 1.125) * (64 + 8 * (n - 1))), 1e-14);
+      EXPECT_NEAR(judgement->smallest_pivot, std::min(n / 64.0, 0.5), 1e-13);
+      EXPECT_NEAR(judgement->log_determinant, -6 * std::log(2), 1e-12);
+    }
+  }
+}
+
 TYPED_TEST(SpdLanes, TheForwardErrorIsThatOfItsFormula) {
   // A = 2 I, b = (2, ..., 2), x = (1, ..., 1, 1 + 2 k u): rcond is 1 and ||x*||_inf, too.
   using T = TypeParam;
