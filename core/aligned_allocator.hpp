@@ -1,5 +1,6 @@
 // Memory that begins at a cache line, for the arrays that kernels stream: no vector that is loaded from the start of
-// one then crosses a line.
+// one then crosses a line. Numbers without a value are not set to zero: the threads that fill a block are the first to
+// touch its memory.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +26,11 @@ struct AlignedAllocator {
     return static_cast<T*>(::operator new(count * sizeof(T), alignment));
   }
   void deallocate(T* memory, std::size_t /*count*/) noexcept { ::operator delete(memory, alignment); }
+
+  template <class U>
+  void construct(U* place) noexcept(noexcept(U())) {
+    ::new (static_cast<void*>(place)) U;
+  }
 
   template <class Other>
   bool operator==(const AlignedAllocator<Other>& /*other*/) const noexcept {

@@ -1,8 +1,11 @@
 #include "core/aligned_allocator.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <limits>
 #include <new>
 #include <utility>
@@ -29,6 +32,31 @@ TEST(AlignedAllocator, VectorsKeepNumbersAndAlignmentAsTheyGrow) {
     ASSERT_EQ(address_of(values.data()) % 64, 0U) << k;
   }
   for (int k = 0; k < 1000; ++k) ASSERT_EQ(values[k], static_cast<float>(k));
+}
+
+/// Bytes of this process that are in memory.
+std::int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+TEST(AlignedAllocator, MemoryIsTouchedByWhoFillsItAndNotBefore) {
+  constexpr std::int64_t size = std::int64_t{1} << 28;
+  const std::int64_t before = resident_bytes();
+  AlignedVector<char> values;
+  values.resize(size);
+  EXPECT_LT(resident_bytes() - before, size / 8);
+  std::fill(values.begin(), values.end(), 'x');
+  EXPECT_GT(resident_bytes() - before, size / 2);
+}
+
+TEST(AlignedAllocator, ValuesThatAreGivenAreThere) {
+  EXPECT_EQ(AlignedVector<double>(3, 0.0), (AlignedVector<double>{0, 0, 0}));
+  AlignedVector<int> values{1, 2};
+  values.resize(4, 7);
+  EXPECT_EQ(values, (AlignedVector<int>{1, 2, 7, 7}));
 }
 
 TEST(AlignedAllocator, MovingAVectorMovesItsMemory) {
