@@ -226,7 +226,7 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
     for (std::int64_t k = first; k < last; ++k) {
       stop_if_interrupted();
       const std::int64_t problem = energies[k] - block.first;
-      verdicts.add(problem, energy_error_over_bound(block, options, problem));
+      verdicts.add(problem, energy_error_over_bound(block, options, problem, stop_if_interrupted));
     }
   });
   return verdicts;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -67,11 +68,13 @@ ReferenceStatus reference_potential(const ChargeBatch& charges, const TargetBatc
                                     unsigned threads = 1, bool with_field = true);
 
 /// The referee's interaction energy of groups 1 and 2 of one problem, and the bound that a backend must keep:
-/// f sum |q_i q_j|/rho_ij energy_bound.
+/// f sum |q_i q_j|/rho_ij energy_bound. Large problems take long: `pause` is called every few hundredths of a second,
+/// and may throw.
 struct ReferenceEnergy {
   double energy = 0, bound = 0;
 };
-ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t problem, const PotentialOptions& options);
+ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t problem, const PotentialOptions& options,
+                                 const std::function<void()>& pause = {});
 
 /// How far a number is beyond the range of its type, as far as its bound lets one say.
 enum class Beyond { no, perhaps, yes };
@@ -93,9 +96,10 @@ Beyond stored_beyond_range(const PotentialBlock<T>& block, std::int64_t first, s
 /// Whether a status is the referee's, for values that are so far beyond their range.
 bool is_status(std::int32_t info, const ReferenceStatus& expected, Beyond beyond);
 
-/// Error over bound of a problem's interaction energy.
+/// Error over bound of a problem's interaction energy; `pause` as in reference_energy().
 template <class T>
-double energy_error_over_bound(const PotentialBlock<T>& block, const PotentialOptions& options, std::int64_t problem);
+double energy_error_over_bound(const PotentialBlock<T>& block, const PotentialOptions& options, std::int64_t problem,
+                               const std::function<void()>& pause = {});
 
 /// When V, and E and U where they are wanted, are right: that rule as a sentence, with its numbers.
 std::string potential_criterion(const PotentialOptions& options, ScalarType precision, bool with_field,

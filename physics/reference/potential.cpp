@@ -120,19 +120,26 @@ ReferenceStatus reference_potential(const ChargeBatch& charges, const TargetBatc
   return referee.status();
 }
 
-ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t problem, const PotentialOptions& options) {
+ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t problem, const PotentialOptions& options,
+                                 const std::function<void()>& pause) {
   const std::int64_t first = charges.offset[problem], last = charges.offset[problem + 1];
   const double softening2 = options.softening * options.softening, cutoff = options.cutoff;
   std::vector<std::int64_t> second;
   for (std::int64_t j = first; charges.group != nullptr && j < last; ++j)
     if (charges.group[j] == 2 && charges.charge[j] != 0) second.push_back(j);
   CompensatedSum energy, bound;
+  constexpr std::int64_t pairs_between_pauses = 1 << 20;
+  std::int64_t since_pause = 0;
   double pairs = 0;  // each rounded to a number below the normal ones, where it is one
   for (std::int64_t i = first; i < last; ++i) {
     const Eigen::Map<const Eigen::Array3d> here(charges.position + 3 * i);
     if (!here.isFinite().all() || !std::isfinite(charges.charge[i])) return {nan, 0};
     if (charges.group == nullptr || charges.group[i] != 1 || charges.charge[i] == 0) continue;
     for (const std::int64_t j : second) {
+      if (pause && ++since_pause == pairs_between_pauses) {
+        since_pause = 0;
+        pause();
+      }
       const double product = charges.charge[i] * charges.charge[j];
       const double r = (here - Eigen::Map<const Eigen::Array3d>(charges.position + 3 * j)).matrix().norm();
       if (options.softening == 0 && r < singular_distance_of_points) {

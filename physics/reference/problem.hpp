@@ -198,7 +198,7 @@ class ReferenceProblem {
     tile.potential.add(k, charge * reciprocal * (w * w));
     if (!with_field_) return;
     tile.field_bound[k] +=
-        counted_in_field_[i] * share * reciprocal * (truncated ? std::max(1.0, rho * law_.per_four_cutoffs) : 1);
+        counted_in_field_[i] * share * (reciprocal * (truncated ? std::max(1.0, rho * law_.per_four_cutoffs) : 1));
     const double along = charge * (w * (w * (reciprocal * reciprocal) + (truncated ? 4 * law_.per_cutoff2 : 0)));
     for (int axis = 0; axis < 3; ++axis) tile.field[axis].add(k, along * (d[axis] * reciprocal));
   }
@@ -309,11 +309,13 @@ class ReferenceProblem {
     // beyond all numbers allows any.
     least_ = static_cast<double>(used_) * std::numeric_limits<double>::denorm_min() * std::abs(options_.unit_factor) +
              (single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min());
-    // Near a charge displacements without low parts, wrong by 2^-51 L, tell little, least whether it is on the target;
-    // no charge but a target's own does where there is a softening.
+    // Near a charge displacements without low parts, wrong by 2^-51 L, tell little, least whether it is on the target.
+    // With a softening none is near but a target's own.
     const double rounding = single ? 0x1p-36 * extent_ : 0;
-    near2_ = law_.softening2;
-    if (singular_distance_ > 0) near2_ += std::pow(1.001 * singular_distance_ + rounding, 2);
+    if (singular_distance_ > 0)
+      near2_ = std::pow(1.001 * singular_distance_ + rounding, 2);
+    else if (kind_ == TargetKind::charges)
+      near2_ = law_.softening2;
     static const TileLoops fastest = usable_tile_loops().front();
     loop_ = fastest.loop[single ? 0 : 1][with_field_ ? 1 : 0][truncated ? 1 : 0];
   }
@@ -341,8 +343,10 @@ class ReferenceProblem {
   /// How many charges lie on a lattice point.
   [[nodiscard]] std::int64_t charges_on_lattice() const {
     std::int64_t found = 0;
-    for (Eigen::Index i = 0; i < used_; ++i)
+    for (Eigen::Index i = 0; i < used_; ++i) {
+      if (!(std::abs(to_lattice(i, 0)) < singular_distance_)) continue;
       if (to_lattice(i).matrix().norm() < singular_distance_) ++found;
+    }
     return found;
   }
 
@@ -353,6 +357,12 @@ class ReferenceProblem {
         precision_ == ScalarType::float32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
     const double factor = std::abs(options_.unit_factor);
     constexpr int unit = 600;
+    const double limit = std::scalbn(largest, -unit) / factor;
+    // Hardly ever could they, wherever the charges were.
+    const double least_rho = options_.softening > 0 ? options_.softening : singular_distance_;
+    const double at_most = std::scalbn(charge_.abs().sum(), -unit - scale_) / least_rho;
+    const double field_at_most = at_most / least_rho + (options_.cutoff > 0 ? 2 * at_most / options_.cutoff : 0);
+    if (std::max(at_most, field_at_most) < 0.9 * limit) return;
     double potential = 0, field = 0;
     for (Eigen::Index i = 0; i < used_; ++i) {
       const double d = to_lattice(i).matrix().norm();
@@ -363,23 +373,21 @@ class ReferenceProblem {
       potential += term;
       field += options_.cutoff > 0 ? term / rho + 2 * term / options_.cutoff : term / rho;
     }
-    const double sum = with_field_ ? std::max(potential, field) : potential,
-                 limit = std::scalbn(largest, -unit) / factor;
+    const double sum = with_field_ ? std::max(potential, field) : potential;
     if (sum > 0.999 * limit) status_.or_else = info_values_out_of_range;
     if (sum > limit) std::swap(status_.info, status_.or_else);
     if (sum > 1.001 * limit) status_.or_else = status_.info;
   }
 
   /// From the nearest point of the lattice to a charge.
-  [[nodiscard]] Eigen::Array3d to_lattice(Eigen::Index i) const {
+  [[nodiscard]] double to_lattice(Eigen::Index i, int axis) const {
     const std::int64_t points[3] = {shape_.nx, shape_.ny, shape_.nz};
-    Eigen::Array3d d;
-    for (int axis = 0; axis < 3; ++axis) {
-      const double last = static_cast<double>(points[axis] - 1);
-      const double index = std::clamp(std::round(position_(i, axis) / spacing_[axis]), 0.0, last);
-      d[axis] = std::fma(index, -spacing_[axis], position_(i, axis)) + position_low_(i, axis);
-    }
-    return d;
+    const double last = static_cast<double>(points[axis] - 1);
+    const double index = std::clamp(std::round(position_(i, axis) / spacing_[axis]), 0.0, last);
+    return std::fma(index, -spacing_[axis], position_(i, axis)) + position_low_(i, axis);
+  }
+  [[nodiscard]] Eigen::Array3d to_lattice(Eigen::Index i) const {
+    return {to_lattice(i, 0), to_lattice(i, 1), to_lattice(i, 2)};
   }
 
   /// How many targets have a charge on them, other than their own: looked for among the charges in the order of x.
@@ -423,8 +431,8 @@ class ReferenceProblem {
   std::vector<Eigen::Index> own_;  ///< of targets that are charges: where they are kept; -1 where they are zero
   TileCharges charges_;            ///< all of them
   TileLaw law_;
-  double least_ = 0;  ///< of any bound
-  double near2_ = 0;  ///< up to this rho^2 a charge may lie on a target
+  double least_ = 0;   ///< of any bound
+  double near2_ = -1;  ///< up to this rho^2 a charge may lie on a target
   TileLoop loop_ = nullptr;
 };
 

@@ -79,10 +79,11 @@ bool is_status(std::int32_t info, const ReferenceStatus& expected, Beyond beyond
 }
 
 template <class T>
-double energy_error_over_bound(const PotentialBlock<T>& block, const PotentialOptions& options, std::int64_t problem) {
+double energy_error_over_bound(const PotentialBlock<T>& block, const PotentialOptions& options, std::int64_t problem,
+                               const std::function<void()>& pause) {
   const double energy = block.energy[static_cast<std::size_t>(problem)];
   if (!has_values(block.info[static_cast<std::size_t>(problem)])) return std::isnan(energy) ? 0 : infinity;
-  const ReferenceEnergy reference = reference_energy(block.charges(), problem, options);
+  const ReferenceEnergy reference = reference_energy(block.charges(), problem, options, pause);
   return judge(energy, reference.energy, reference.bound, true);
 }
 
@@ -107,10 +108,12 @@ std::string potential_criterion(const PotentialOptions& options, ScalarType prec
 template double potential_error_over_bound(const PotentialBlock<float>&, std::int64_t, bool, const ReferencePotential&,
                                            Beyond&);
 template Beyond stored_beyond_range(const PotentialBlock<float>&, std::int64_t, std::int64_t, std::int64_t);
-template double energy_error_over_bound(const PotentialBlock<float>&, const PotentialOptions&, std::int64_t);
+template double energy_error_over_bound(const PotentialBlock<float>&, const PotentialOptions&, std::int64_t,
+                                        const std::function<void()>&);
 template double potential_error_over_bound(const PotentialBlock<double>&, std::int64_t, bool, const ReferencePotential&,
                                            Beyond&);
 template Beyond stored_beyond_range(const PotentialBlock<double>&, std::int64_t, std::int64_t, std::int64_t);
-template double energy_error_over_bound(const PotentialBlock<double>&, const PotentialOptions&, std::int64_t);
+template double energy_error_over_bound(const PotentialBlock<double>&, const PotentialOptions&, std::int64_t,
+                                        const std::function<void()>&);
 
 }  // namespace smallbatch
