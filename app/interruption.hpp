@@ -1,4 +1,5 @@
-// Ctrl-C and SIGTERM: a run stops at the next block and leaves nothing behind.
+// Ctrl-C and SIGTERM: a run stops at the next block, or between two pieces of one that is verified, and leaves nothing
+// behind.
 #pragma once
 
 namespace smallbatch {
