@@ -305,24 +305,24 @@ TEST_P(SpdSolverTest, ArgumentsThatMakeNoSenseThrow) {
   EXPECT_NE(thrown({{4, 2, Storage::dense}, 1, nullptr, nullptr, tight, 7}).find("stride of b is 7"),
             std::string::npos);
   std::vector<float> memory(256, 1);
-  std::int32_t status = 0;
+  std::int32_t status[2] = {};
   float *const a = memory.data(), *const b = a + 64, *const x = a + 128;
   const auto of = [&](std::int64_t a_stride, std::int64_t b_stride) {
     return SpdBatch<float>{{4, 1, Storage::dense}, 2, a, b, a_stride, b_stride};
   };
-  EXPECT_EQ(thrown(of(tight, tight), {x, &status}), "");
-  EXPECT_NE(thrown(of(-2, tight), {x, &status}).find("stride of A is -2"), std::string::npos);
-  EXPECT_NE(thrown({{4, 1, Storage::dense}, 1, nullptr, b}, {x, &status}).find("no array for A"), std::string::npos);
-  EXPECT_NE(thrown({{4, 1, Storage::dense}, 1, a, nullptr}, {x, &status}).find("no array for b"), std::string::npos);
-  EXPECT_NE(thrown(of(tight, tight), {nullptr, &status}).find("no array for x"), std::string::npos);
+  EXPECT_EQ(thrown(of(tight, tight), {x, status}), "");
+  EXPECT_NE(thrown(of(-2, tight), {x, status}).find("stride of A is -2"), std::string::npos);
+  EXPECT_NE(thrown({{4, 1, Storage::dense}, 1, nullptr, b}, {x, status}).find("no array for A"), std::string::npos);
+  EXPECT_NE(thrown({{4, 1, Storage::dense}, 1, a, nullptr}, {x, status}).find("no array for b"), std::string::npos);
+  EXPECT_NE(thrown(of(tight, tight), {nullptr, status}).find("no array for x"), std::string::npos);
   EXPECT_NE(thrown(of(tight, tight), {x, nullptr}).find("no array for info"), std::string::npos);
   // The input would change while it is read.
-  EXPECT_NE(thrown(of(tight, tight), {a + 31, &status}).find("memory of A"), std::string::npos);
-  EXPECT_NE(thrown(of(tight, tight), {b + 1, &status}).find("memory of b"), std::string::npos);
-  EXPECT_NE(thrown(of(tight, 5), {b, &status}).find("memory of b"), std::string::npos);
-  EXPECT_NE(thrown({{4, 0, Storage::dense}, 2, a}, {a, &status}).find("memory of A"), std::string::npos);
-  EXPECT_EQ(thrown({{4, 0, Storage::dense}, 2, a}, {a + 32, &status}), "");
-  SpdSolution<float> solution{x, &status};
+  EXPECT_NE(thrown(of(tight, tight), {a + 31, status}).find("memory of A"), std::string::npos);
+  EXPECT_NE(thrown(of(tight, tight), {b + 1, status}).find("memory of b"), std::string::npos);
+  EXPECT_NE(thrown(of(tight, 5), {b, status}).find("memory of b"), std::string::npos);
+  EXPECT_NE(thrown({{4, 0, Storage::dense}, 2, a}, {a, status}).find("memory of A"), std::string::npos);
+  EXPECT_EQ(thrown({{4, 0, Storage::dense}, 2, a}, {a + 32, status}), "");
+  SpdSolution<float> solution{x, status};
   solution.x_stride = 0;
   EXPECT_NE(thrown(of(tight, tight), solution).find("stride of x is 0"), std::string::npos);
   solution.x_stride = 15;
