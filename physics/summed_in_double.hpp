@@ -1,6 +1,6 @@
 // Where the sum in working precision T cannot be trusted, and what the singularity policy makes of a charge on a target
-// (how near that is, physics/singularity.hpp says). Shared by cuda and cpu; the referee has its own. (nvcc compiles these
-// functions for the device through --expt-relaxed-constexpr.)
+// (how near that is, physics/singularity.hpp says). Shared by cuda and cpu; the referee has its own. (nvcc compiles
+// these functions for the device through --expt-relaxed-constexpr.)
 //
 // Let u = 2^-24 (float) or 2^-53 (double), s a charge and p a lattice point, both relative to the lattice's origin and
 // each rounded to T. The rounding moves them by at most u|s| and u|p|, so the distance r is wrong by d <= u (|s| +

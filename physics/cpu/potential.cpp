@@ -3,10 +3,10 @@
 //
 // Double precision: every target goes through sum_double, which sees exact displacements and tells charges on the
 // target from others. Single precision: every target goes through sum_single, and those near a charge then through
-// sum_double: on lattices those that the charges say (summed_in_double.hpp), elsewhere those that sum_single marked. Which
-// targets those are depends on the problem alone, and a lane's arithmetic does not depend on its neighbours, so the
-// bits do not depend on the batch, the planes or the number of threads. Nor do they on what a cut-off leaves out: whole
-// partial sums that would have added 0.
+// sum_double: on lattices those that the charges say (summed_in_double.hpp), elsewhere those that sum_single marked.
+// Which targets those are depends on the problem alone, and a lane's arithmetic does not depend on its neighbours, so
+// the bits do not depend on the batch, the planes or the number of threads. Nor do they on what a cut-off leaves out:
+// whole partial sums that would have added 0.
 //
 // The interaction energy of groups 1 and 2 is sum_i q_i V(s_i) over group 1, with V the potential of group 2 in double
 // precision: a batch of problems like any other.
@@ -22,9 +22,9 @@
 #include "physics/cpu/pieces.hpp"
 #include "physics/cpu/problem.hpp"
 #include "physics/cpu/value_summary.hpp"
-#include "physics/summed_in_double.hpp"
 #include "physics/potential_backends.hpp"
 #include "physics/potential_checks.hpp"
+#include "physics/summed_in_double.hpp"
 #include "physics/value_range.hpp"
 
 namespace smallbatch {

@@ -11,11 +11,11 @@
 //
 // A block's threads move the charges through shared memory, up to 256 at a time, and do there, in double precision, all
 // that is done once for a charge: shift it to the lattice's origin, judge it, and note whether it may lie so near a
-// lattice point that a sum in T cannot be trusted (summed_in_double.hpp). If any does, all charges are looked through again
-// at the end and the block's own points marked that lie near one. Those a warp each sums again in double precision,
-// from the original coordinates, and applies the singularity policy. So a block needs nothing from any other, and a
-// value does not depend on how points are dealt to blocks: which root is whose follows from x alone, and every sum has
-// one fixed order.
+// lattice point that a sum in T cannot be trusted (summed_in_double.hpp). If any does, all charges are looked through
+// again at the end and the block's own points marked that lie near one. Those a warp each sums again in double
+// precision, from the original coordinates, and applies the singularity policy. So a block needs nothing from any
+// other, and a value does not depend on how points are dealt to blocks: which root is whose follows from x alone, and
+// every sum has one fixed order.
 #include <algorithm>
 #include <type_traits>
 

@@ -2,8 +2,8 @@
 //
 // check: what is wrong with the charges and points of each problem, as bits in `info`. sum: a thread
 // keeps four points in registers, which read each charge in shared memory once; the smallest r^2 that a point met says
-// whether the point lies so near a charge that the sum in T cannot be trusted (summed_in_double.hpp). Such points a warp
-// each sums again in double precision, from the original coordinates, and applies the singularity policy. finish:
+// whether the point lies so near a charge that the sum in T cannot be trusted (summed_in_double.hpp). Such points a
+// warp each sums again in double precision, from the original coordinates, and applies the singularity policy. finish:
 // `info` as the interface has it. A charge leaves itself out by its index: only while a block's own charges are in
 // shared memory are indices compared at all.
 #include <algorithm>
