@@ -162,7 +162,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   report.potential = potential->description();
 
   refuse_output_that_is_input(options.problems, options.results);
-  ResultWriter writer(options.results, options.overwrite, options.threads);
+  ResultWriter writer(options.results, options.overwrite, 1);  // writes to one file wait for each other
   for (const SolveSet& set : reader.solve_sets()) writer.add(set);
   for (const PotentialSet& set : reader.potential_sets()) writer.add(set, options.precision);
 

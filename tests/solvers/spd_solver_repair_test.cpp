@@ -208,6 +208,7 @@ TEST_P(SpdSolverRepair, WhereNothingIsRepairedRcondIsTheSame) {
     SCOPED_TRACE(shape_name(shape));
     SpdBlock<float> block;
     block.resize(shape, 1);
+    std::fill(block.a.begin(), block.a.end(), 0.0F);
     for (int i = 0; i < 3; ++i) element(block, 0, i, i) = 0x1p-130F;
     std::fill(block.b.begin(), block.b.end(), 0x1p-135F);
     solve(*with_floor(1e-5), block);
