@@ -309,13 +309,10 @@ class ReferenceProblem {
     // beyond all numbers allows any.
     least_ = static_cast<double>(used_) * std::numeric_limits<double>::denorm_min() * std::abs(options_.unit_factor) +
              (single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min());
-    // Near a charge displacements without low parts, wrong by 2^-51 L, tell little, least whether it is on the target.
-    // With a softening none is near but a target's own.
-    const double rounding = single ? 0x1p-36 * extent_ : 0;
-    if (singular_distance_ > 0)
-      near2_ = std::pow(1.001 * singular_distance_ + rounding, 2);
-    else if (kind_ == TargetKind::charges)
-      near2_ = law_.softening2;
+    // Near a charge displacements without low parts, wrong by 2^-51 L, tell little, least whether it is on the target;
+    // nor do loops know a target's own.
+    near2_ = std::pow(1.001 * singular_distance_ + (single ? 0x1p-36 * extent_ : 0), 2);
+    if (kind_ == TargetKind::charges) near2_ = std::max(near2_, law_.softening2);
     static const TileLoops fastest = usable_tile_loops().front();
     loop_ = fastest.loop[single ? 0 : 1][with_field_ ? 1 : 0][truncated ? 1 : 0];
   }
@@ -431,8 +428,8 @@ class ReferenceProblem {
   std::vector<Eigen::Index> own_;  ///< of targets that are charges: where they are kept; -1 where they are zero
   TileCharges charges_;            ///< all of them
   TileLaw law_;
-  double least_ = 0;   ///< of any bound
-  double near2_ = -1;  ///< up to this rho^2 a charge may lie on a target
+  double least_ = 0;  ///< of any bound
+  double near2_ = 0;  ///< up to this rho^2 a charge may lie on a target
   TileLoop loop_ = nullptr;
 };
 

@@ -173,6 +173,19 @@ TEST(ReferencePotential, KeepsDigitsWhenEverythingIsFarFromZero) {
   }
 }
 
+TEST(ReferencePotential, TellsDistancesThatRoundingHidesFromOneAnother) {
+  Problem problem;  // 3 * 0.1 is not the double that it is rounded to, and a softening this short makes it matter
+  problem.origin = {0, 0, 0};
+  problem.spacing = {0.1, 1, 1};
+  problem.add(3 * 0.1, 0, 0, 1);
+  const long double distance = std::abs(3 * static_cast<long double>(0.1) - static_cast<long double>(3 * 0.1));
+  ASSERT_GT(distance, 0);
+  for (const ScalarType precision : {ScalarType::float32, ScalarType::float64}) {
+    const double potential = ask(problem, {Singular::infinite, 1, 1e-150}, precision)[3].potential;
+    EXPECT_NEAR(potential, static_cast<double>(1 / distance), 1e-12 * potential);
+  }
+}
+
 TEST(ReferencePotential, KeepsDigitsWhenOneChargeOutweighsTheRest) {
   Problem problem = random_problem(6, 30000, 15);
   problem.charge[0] = 1e7;
