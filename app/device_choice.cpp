@@ -5,34 +5,41 @@
 
 namespace smallbatch {
 
+namespace {
+std::string describe(const DeviceInfo& device) {
+  return device.name + " (cuda:" + std::to_string(device.index) + ", sm_" +
+         std::to_string(device.compute_capability_major) + std::to_string(device.compute_capability_minor) + ", CUDA " +
+         device.runtime_version + ", driver supports " + device.driver_version + ")";
+}
+}  // namespace
+
 DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, InstructionSet instruction_set) {
+  using Kind = DeviceRequest::Kind;
   DeviceChoice choice;
-  choice.backend.threads = threads;
-  choice.backend.instruction_set = instruction_set;
+  Backend backend{request.kind == Kind::reference ? BackendKind::reference : BackendKind::cpu, 0, threads,
+                  instruction_set};
+  if (request.kind == Kind::automatic || request.kind == Kind::cuda) {
+    std::vector<int> indices = request.indices;
+    if (const DeviceList list = cuda_devices(); !list.devices.empty()) {
+      const std::size_t count = request.kind == Kind::automatic ? 1 : list.devices.size();
+      for (std::size_t k = 0; request.indices.empty() && k < count; ++k) indices.push_back(list.devices[k].index);
+    } else if (request.kind == Kind::automatic) {
+      choice.note = list.why_none;
+    } else if (indices.empty()) {
+      indices.push_back(0);  // which says why there is none
+    }
+    backend.kind = BackendKind::cuda;
+    for (const int index : indices) {
+      choice.description += (choice.description.empty() ? "" : ", ") + describe(cuda_device(index));
+      backend.device = index;
+      choice.backends.push_back(backend);
+    }
+    if (!choice.backends.empty()) return choice;
+    backend.kind = BackendKind::cpu;
+  }
   const unsigned used = threads == 0 ? hardware_threads() : threads;
   choice.description = std::to_string(used) + (used == 1 ? " CPU thread" : " CPU threads");
-  if (request.kind == DeviceRequest::Kind::cpu) {
-    choice.backend.kind = BackendKind::cpu;
-    return choice;
-  }
-  if (request.kind == DeviceRequest::Kind::reference) {
-    choice.backend.kind = BackendKind::reference;
-    return choice;
-  }
-  const bool by_name = request.kind == DeviceRequest::Kind::cuda;
-  if (const DeviceList list = cuda_devices(); !by_name && list.devices.empty()) {
-    choice.backend.kind = BackendKind::cpu;
-    choice.note = list.why_none;
-    return choice;
-  }
-  const int index = by_name ? request.index : 0;
-  const DeviceInfo device = cuda_device(index);
-  choice.backend.kind = BackendKind::cuda;
-  choice.backend.device = index;
-  choice.description = device.name + " (cuda:" + std::to_string(index) + ", sm_" +
-                       std::to_string(device.compute_capability_major) +
-                       std::to_string(device.compute_capability_minor) + ", CUDA " + device.runtime_version +
-                       ", driver supports " + device.driver_version + ")";
+  choice.backends.push_back(backend);
   return choice;
 }
 

@@ -1,15 +1,18 @@
 // --device: from what was asked for to a backend that exists.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "app/options.hpp"
 #include "core/backend.hpp"
 
 namespace smallbatch {
 
 struct DeviceChoice {
-  Backend backend;
-  std::string description;  ///< "NVIDIA H200 (cuda:0, ...)" or "16 CPU threads"
-  std::string note;         ///< why `auto` took the CPU; empty otherwise
+  std::vector<Backend> backends;  ///< one, or some GPUs
+  std::string description;        ///< "NVIDIA H200 (cuda:0, ...)", one after the other, or "16 CPU threads"
+  std::string note;               ///< why `auto` took the CPU; empty otherwise
 };
 
 /// auto: the first GPU, or else the CPU. Throws Error(no_device) where a GPU was asked for by name and is not there.

@@ -1,5 +1,6 @@
 #include "app/option_texts.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -50,15 +51,24 @@ void refuse_option(const std::string& option, const std::string& found, const st
 
 DeviceRequest parse_device(const std::string& text) {
   using Kind = DeviceRequest::Kind;
-  if (text == "auto") return {Kind::automatic, 0};
-  if (text == "cpu") return {Kind::cpu, 0};
-  if (text == "reference") return {Kind::reference, 0};
-  if (text == "cuda") return {Kind::cuda, 0};
-  if (text.starts_with("cuda:")) {
-    const auto index = parse_number<int>(std::string_view(text).substr(5));
-    if (index && *index >= 0) return {Kind::cuda, *index};
+  if (text == "auto") return {Kind::automatic};
+  if (text == "cpu") return {Kind::cpu};
+  if (text == "reference") return {Kind::reference};
+  if (text == "cuda") return {Kind::cuda, {0}};
+  if (text == "cuda:all") return {Kind::cuda};
+  const auto refuse = [&] {
+    refuse_option("--device", text, "auto, cpu, cuda, cuda:K, cuda:K,L,..., cuda:all or reference");
+  };
+  if (!text.starts_with("cuda:")) refuse();
+  DeviceRequest request{Kind::cuda};
+  for (std::string_view rest = std::string_view(text).substr(5);;) {
+    const std::size_t comma = rest.find(',');
+    const auto index = parse_number<int>(rest.substr(0, comma));
+    if (!index || *index < 0 || std::ranges::count(request.indices, *index) > 0) refuse();
+    request.indices.push_back(*index);
+    if (comma == std::string_view::npos) return request;
+    rest.remove_prefix(comma + 1);
   }
-  refuse_option("--device", text, "auto, cpu, cuda, cuda:K or reference");
 }
 
 VerifyMode parse_verify(const std::string& text) {

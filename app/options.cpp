@@ -126,7 +126,7 @@ class RunCommand final : public Command {
     heading("Input");
     required("problems", run_.problems, "Problem file (HDF5)");
     heading("Computing");
-    text("--device", "auto", "auto, cpu, cuda[:K] or reference (Eigen)",
+    text("--device", "auto", "auto, cpu, cuda[:K|:K,L,...|:all] or reference (Eigen)",
          [this](const std::string& device) { run_.device = parse_device(device); });
     option("--threads", run_.threads, "CPU threads; 0: one per core")->check(CLI::Range(0U, 4096U));
     choice("--instruction-set", run_.instruction_set, choices_of(instruction_set_names(), parse_instruction_set),

@@ -21,7 +21,7 @@ namespace smallbatch {
 struct DeviceRequest {
   enum class Kind { automatic, cpu, cuda, reference };
   Kind kind = Kind::automatic;
-  int index = 0;  ///< of the GPU, with cuda
+  std::vector<int> indices{};  ///< of the GPUs, with cuda; empty: all
 };
 
 /// How much of the answers the referee checks.

@@ -5,6 +5,10 @@
 #include <array>
 #include <chrono>
 #include <ctime>
+#include <future>
+#include <memory>
+#include <memory_resource>
+#include <vector>
 
 #include "app/cut_into_blocks.hpp"
 #include "app/device_choice.hpp"
@@ -12,6 +16,8 @@
 #include "app/output_check.hpp"
 #include "app/stages.hpp"
 #include "app/version.hpp"
+#include "core/block_memory.hpp"
+#include "core/device.hpp"
 #include "core/error.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_writer.hpp"
@@ -27,21 +33,60 @@ using Clock = std::chrono::steady_clock;
 /// A block on its way, with what was found out about it.
 template <class Block>
 struct JudgedBlock {
+  explicit JudgedBlock(std::pmr::memory_resource* memory) : block(memory) {}
   Block block;
   Verdicts verdicts;
 };
+
+/// What computes: a solver and a potential for each device.
+struct Computers {
+  std::vector<std::unique_ptr<SpdSolver>> solvers;
+  std::vector<std::unique_ptr<Potential>> potentials;
+
+  [[nodiscard]] double kernel_seconds() const {
+    double sum = 0;
+    for (const auto& solver : solvers) sum += solver->kernel_seconds();
+    for (const auto& potential : potentials) sum += potential->kernel_seconds();
+    return sum / static_cast<double>(solvers.size());
+  }
+};
+
+Computers make_computers(const DeviceChoice& device, const SpdOptions& options) {
+  Computers computers;
+  for (const Backend& backend : device.backends) {
+    computers.solvers.push_back(make_spd_solver(backend, options));
+    computers.potentials.push_back(make_potential(backend));
+  }
+  return computers;
+}
+
+/// "cuda:0 auto, cuda:1 auto"
+template <class Computer>
+std::string describe(const std::vector<Computer>& computers) {
+  std::string text;
+  for (const auto& computer : computers) text += (text.empty() ? "" : ", ") + computer->description();
+  return text;
+}
 
 /// Everything that the blocks of a run share.
 struct Run {
   const RunOptions& options;
   const ProblemReader& reader;
   ResultWriter& writer;
-  SpdSolver& solver;
-  Potential& potential;
+  const Computers& computers;
   BackendKind backend;
+  BlockMemory& memory;
   StageThreads& threads;
   StageSeconds& seconds;
 };
+
+/// Takes the blocks of a set through all stages; returns the seconds of computing.
+template <class Block>
+double stream(const Run& run, std::size_t blocks, const Stages<Block>& stages) {
+  const double before = run.seconds.compute;
+  stream_blocks(static_cast<std::int64_t>(blocks), stages, run.threads, &run.memory, run.seconds);
+  return run.seconds.compute - before;
+}
 
 template <class T>
 SetOutcome run_set(const Run& run, const SolveSet& set) {
@@ -55,8 +100,8 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
     const SystemRange& range = blocks[static_cast<std::size_t>(k)];
     run.reader.read(set, range.first, range.count, item.block);
   };
-  stages.compute = [&](std::int64_t, Block& item) {
-    timed(tally.outcome.compute_seconds, [&] { run.solver.solve(item.block.batch(), item.block.solution()); });
+  stages.compute = [&](std::int64_t, Block& item, std::size_t device) {
+    run.computers.solvers[device]->solve(item.block.batch(), item.block.solution());
   };
   stages.verify = [&](std::int64_t, Block& item) { item.verdicts = tally.judge(item.block); };
   stages.write = [&](std::int64_t, const Block& item) {
@@ -66,7 +111,7 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
     tally.count(block, verdicts);
     progress.advance(static_cast<double>(block.count));
   };
-  stream_blocks(static_cast<std::int64_t>(blocks.size()), stages, run.threads, run.seconds);
+  tally.outcome.compute_seconds = stream(run, blocks.size(), stages);
   tally.outcome.work = static_cast<double>(set.batch);
   return tally.outcome;
 }
@@ -88,10 +133,9 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
     read_block(run.reader, set, blocks[static_cast<std::size_t>(k)], item.block);
     item.block.resize_results(set.has_field);
   };
-  stages.compute = [&](std::int64_t, Block& item) {
+  stages.compute = [&](std::int64_t, Block& item, std::size_t device) {
     PotentialBlock<T>& block = item.block;
-    timed(tally.outcome.compute_seconds,
-          [&] { run.potential.evaluate(block.charges(), block.target_batch(), options, block.result()); });
+    run.computers.potentials[device]->evaluate(block.charges(), block.target_batch(), options, block.result());
   };
   stages.verify = [&](std::int64_t, Block& item) {
     item.verdicts = tally.judge(item.block, [&](double judged) { progress.advance(judged); });
@@ -102,7 +146,7 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
     found.add(block.first, block.count, block.summary);
     tally.count(block, item.verdicts);
   };
-  stream_blocks(static_cast<std::int64_t>(blocks.size()), stages, run.threads, run.seconds);
+  tally.outcome.compute_seconds = stream(run, blocks.size(), stages);
   const PotentialStatistics statistics = found.statistics();
   tally.finish(statistics);
   const Verdicts& verdicts = tally.verdicts();
@@ -155,24 +199,33 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   const DeviceChoice device = choose_device(options.device, options.threads, options.instruction_set);
   if (!device.note.empty()) spdlog::info("no GPU is used ({})", device.note);
   spdlog::info("computing on {}", device.description);
-  const auto solver = make_spd_solver(device.backend, options.spd);
-  const auto potential = make_potential(device.backend);
-  report.device = device.description;
-  report.solver = solver->description();
-  report.potential = potential->description();
-
   refuse_output_that_is_input(options.problems, options.results);
+  report.device = device.description;
+
+  // A GPU takes a third of a second to begin, in which the results are laid out.
+  auto beginning = std::async(std::launch::async, [&] {
+    Computers computers;
+    timed(report.seconds.start, [&] { computers = make_computers(device, options.spd); });
+    return computers;
+  });
   ResultWriter writer(options.results, options.overwrite, 1);  // writes to one file wait for each other
   for (const SolveSet& set : reader.solve_sets()) writer.add(set);
   for (const PotentialSet& set : reader.potential_sets()) writer.add(set, options.precision);
+  writer.allocate();
+  const Computers computers = beginning.get();
+  report.solver = describe(computers.solvers);
+  report.potential = describe(computers.potentials);
 
-  StageThreads threads;
-  const Run all{options, reader, writer, *solver, *potential, device.backend.kind, threads, report.seconds};
+  const BackendKind backend = device.backends.front().kind;
+  BlockMemory memory(backend == BackendKind::cuda ? cuda_page_lock() : PageLock{});
+  StageThreads threads(device.backends.size());
+  const Run all{options, reader, writer, computers, backend, memory, threads, report.seconds};
   for (const SolveSet& set : reader.solve_sets())
     report.sets.push_back(set.type == ScalarType::float32 ? run_set<float>(all, set) : run_set<double>(all, set));
   for (const PotentialSet& set : reader.potential_sets())
     report.sets.push_back(options.precision == ScalarType::float32 ? run_set<float>(all, set)
                                                                    : run_set<double>(all, set));
+  report.seconds.kernels = computers.kernel_seconds();
 
   for (const SetOutcome& set : report.sets) writer.write_summary(set.kind, set.name, set.verification);
   writer.provenance("program", std::string("smallbatch ") + version_text);

@@ -113,9 +113,9 @@ std::string report_text(const RunReport& report) {
   if (!report.device.empty()) {
     const StageSeconds& s = report.seconds;
     text << "device: " << report.device << "\n"
-         << "time: " << seconds_text(s.total) << " (overlapping: read " << seconds_text(s.read) << ", compute "
-         << seconds_text(s.compute) << ", verify " << seconds_text(s.verify) << ", write " << seconds_text(s.write)
-         << ")\n"
+         << "time: " << seconds_text(s.total) << " (start " << seconds_text(s.start) << "; overlapping: read "
+         << seconds_text(s.read) << ", compute " << seconds_text(s.compute) << ", verify " << seconds_text(s.verify)
+         << ", write " << seconds_text(s.write) << ")\n"
          << "results: " << report.results << "\n";
   }
   return text.str();
@@ -168,10 +168,9 @@ std::string report_json(const RunReport& report) {
     json["device"] = report.device;
     json["solver"] = report.solver;
     json["potential"] = report.potential;
-    json["seconds"] = {{"total", report.seconds.total},
-                       {"read", report.seconds.read},
-                       {"compute", report.seconds.compute},
-                       {"verify", report.seconds.verify},
+    json["seconds"] = {{"total", report.seconds.total},     {"start", report.seconds.start},
+                       {"read", report.seconds.read},       {"compute", report.seconds.compute},
+                       {"kernels", report.seconds.kernels}, {"verify", report.seconds.verify},
                        {"write", report.seconds.write}};
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -35,18 +35,32 @@ void Worker::work() {
   }
 }
 
-bool StageProgress::wait_for(std::size_t stage, std::int64_t block) {
-  std::unique_lock lock(mutex_);
-  const std::int64_t& before = stage == 0 ? done_.back() : done_[stage - 1];
-  const std::int64_t needed = stage == 0 ? block - blocks_in_memory + 1 : block + 1;
-  changed_.wait(lock, [&] { return failure_ || before >= needed; });
-  return !failure_;
+StageThreads::StageThreads(std::size_t devices) {
+  for (std::size_t stage = 0; stage < stage_count; ++stage) {
+    for (std::size_t device = 0; device < (stage == compute_stage ? devices : 1); ++device) {
+      Thread& thread = threads_.emplace_back();
+      thread.stage = stage;
+      thread.device = device;
+    }
+  }
 }
 
-void StageProgress::advance(std::size_t stage) {
+std::optional<std::int64_t> StageProgress::next(std::size_t stage) {
+  std::unique_lock lock(mutex_);
+  if (next_[stage] == blocks_ || failure_) return std::nullopt;
+  const std::int64_t block = next_[stage]++;
+  const Place& at = places_[place(block)];
+  changed_.wait(lock, [&] { return failure_ || (at.block == block && at.stages == stage); });
+  if (failure_) return std::nullopt;
+  return block;
+}
+
+void StageProgress::advance(std::size_t stage, std::int64_t block, double seconds) {
   {
     const std::lock_guard lock(mutex_);
-    ++done_[stage];
+    seconds_[stage] += seconds;
+    Place& at = places_[place(block)];
+    if (++at.stages == stage_count) at = {block + static_cast<std::int64_t>(places_.size()), 0};
   }
   changed_.notify_all();
 }

@@ -1,17 +1,22 @@
-// Blocks on their way through the stages of a run: each stage is one thread for the whole run and takes the blocks of a
-// set in their order, and all stages are at work at the same time, on different blocks.
+// Blocks on their way through the stages of a run: each stage is one thread for the whole run (computing: one for each
+// device) and takes the blocks of a set in their order, and all are at work at the same time, on different blocks.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <future>
+#include <memory_resource>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "app/interruption.hpp"
 
@@ -40,31 +45,64 @@ class Worker {
 };
 
 inline constexpr std::size_t stage_count = 4;  ///< read, compute, verify, write
-inline constexpr std::int64_t blocks_in_memory = 4;
+inline constexpr std::size_t compute_stage = 1;
 
-using StageThreads = std::array<Worker, stage_count>;
+/// The threads of the stages: one each, but of compute one for each device.
+class StageThreads {
+ public:
+  explicit StageThreads(std::size_t devices = 1);
+  [[nodiscard]] std::size_t devices() const { return threads_.size() - (stage_count - 1); }
+  /// How many blocks are in memory: one in each stage, or more where several compute.
+  [[nodiscard]] std::int64_t blocks_in_memory() const { return static_cast<std::int64_t>(threads_.size()); }
 
-/// How many blocks each stage is done with, and the first exception of any.
+  struct Thread {
+    Worker worker;
+    std::size_t stage = 0, device = 0;
+  };
+  [[nodiscard]] std::deque<Thread>& all() { return threads_; }
+
+ private:
+  std::deque<Thread> threads_;
+};
+
+/// Which block each thread takes next, how far the blocks in memory are, and the first exception of any.
 class StageProgress {
  public:
-  /// Waits until a stage may take a block: the one before it is done with it or, for the first stage, the last one with
-  /// the block that had its place in memory. False where some stage has failed.
-  bool wait_for(std::size_t stage, std::int64_t block);
-  void advance(std::size_t stage);
+  StageProgress(std::int64_t blocks, std::int64_t places) : blocks_(blocks), places_(static_cast<std::size_t>(places)) {
+    for (std::size_t i = 0; i < places_.size(); ++i) places_[i].block = static_cast<std::int64_t>(i);
+  }
+  /// The next block of a stage, once the stage before is done with it, or the last one with the block that had its
+  /// place in memory. Nothing where there is none, or some stage has failed.
+  std::optional<std::int64_t> next(std::size_t stage);
+  /// Where the block is in memory.
+  [[nodiscard]] std::size_t place(std::int64_t block) const { return static_cast<std::size_t>(block) % places_.size(); }
+  void advance(std::size_t stage, std::int64_t block, double seconds);
   void fail(std::exception_ptr failure);
   /// Once all stages have ended.
   void rethrow() const;
+  /// Of all threads of a stage.
+  [[nodiscard]] double seconds(std::size_t stage) const { return seconds_[stage]; }
 
  private:
+  struct Place {
+    std::int64_t block = 0;
+    std::size_t stages = 0;  ///< that are done with it
+  };
+  std::int64_t blocks_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::array<std::int64_t, stage_count> done_{};
+  std::vector<Place> places_;
+  std::array<std::int64_t, stage_count> next_{};
+  std::array<double, stage_count> seconds_{};
   std::exception_ptr failure_;
 };
 
-/// Where the time went, in seconds. The stages overlap, so they add up to more than the whole.
+/// Where the time went, in seconds; of computing the mean of the devices. The stages overlap, so they add up to more
+/// than the whole.
 struct StageSeconds {
+  double start = 0;  ///< until there is something that computes
   double read = 0, compute = 0, verify = 0, write = 0, total = 0;
+  double kernels = 0;  ///< of computing, on GPUs; the rest of it is copies
 };
 
 /// Adds the time that `work` takes to `seconds`.
@@ -75,36 +113,54 @@ void timed(double& seconds, Work&& work) {
   seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// What is done with the blocks of one set; a stage may throw, which ends all of them.
+/// What is done with the blocks of one set; a stage may throw, which ends all of them. `device` counts from 0.
 template <class Block>
 struct Stages {
-  std::function<void(std::int64_t, Block&)> read, compute, verify, write;
+  std::function<void(std::int64_t block, Block&)> read;
+  std::function<void(std::int64_t block, Block&, std::size_t device)> compute;
+  std::function<void(std::int64_t block, Block&)> verify, write;
 };
 
-/// Takes blocks 0, 1, ... through all stages. Throws what the first stage that failed threw, or Error(interrupted).
+/// Takes blocks 0, 1, ... through all stages, each in that order; devices take the next one when they are free. Blocks
+/// lie in `memory`. Throws what the first stage that failed threw, or Error(interrupted).
 template <class Block>
-void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThreads& threads, StageSeconds& seconds) {
-  const std::array works{&stages.read, &stages.compute, &stages.verify, &stages.write};
-  const std::array spent{&seconds.read, &seconds.compute, &seconds.verify, &seconds.write};
-  std::array<Block, blocks_in_memory> ring;
-  StageProgress progress;
-  const auto run_stage = [&](std::size_t stage) {
-    try {
-      for (std::int64_t k = 0; k < blocks && progress.wait_for(stage, k); ++k) {
-        stop_if_interrupted();
-        Block& block = ring[static_cast<std::size_t>(k % blocks_in_memory)];
-        timed(*spent[stage], [&] { (*works[stage])(k, block); });
-        progress.advance(stage);
-      }
-    } catch (...) {
-      progress.fail(std::current_exception());
+void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThreads& threads,
+                   std::pmr::memory_resource* memory, StageSeconds& seconds) {
+  std::deque<Block> ring;
+  for (std::int64_t place = 0; place < std::min(blocks, threads.blocks_in_memory()); ++place) ring.emplace_back(memory);
+  StageProgress progress(blocks, threads.blocks_in_memory());
+  const auto work = [&](const StageThreads::Thread& thread, std::int64_t k, Block& block) {
+    switch (thread.stage) {
+      case 0:
+        return stages.read(k, block);
+      case compute_stage:
+        return stages.compute(k, block, thread.device);
+      case 2:
+        return stages.verify(k, block);
+      default:
+        return stages.write(k, block);
     }
   };
-  std::array<std::future<void>, stage_count> running;
-  for (std::size_t stage = 0; stage < stage_count; ++stage) {
-    running[stage] = threads[stage].give([&run_stage, stage] { run_stage(stage); });
+  std::vector<std::future<void>> running;
+  for (StageThreads::Thread& thread : threads.all()) {
+    running.push_back(thread.worker.give([&progress, &work, &ring, &thread] {
+      try {
+        while (const auto k = progress.next(thread.stage)) {
+          stop_if_interrupted();
+          double spent = 0;
+          timed(spent, [&] { work(thread, *k, ring[progress.place(*k)]); });
+          progress.advance(thread.stage, *k, spent);
+        }
+      } catch (...) {
+        progress.fail(std::current_exception());
+      }
+    }));
   }
   for (std::future<void>& stage : running) stage.wait();
+  seconds.read += progress.seconds(0);
+  seconds.compute += progress.seconds(compute_stage) / static_cast<double>(threads.devices());
+  seconds.verify += progress.seconds(2);
+  seconds.write += progress.seconds(3);
   progress.rethrow();
 }
 

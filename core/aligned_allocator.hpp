@@ -1,10 +1,11 @@
 // Memory that begins at a cache line, for the arrays that kernels stream: no vector that is loaded from the start of
 // one then crosses a line. Numbers without a value are not set to zero: the threads that fill a block are the first to
-// touch its memory.
+// touch its memory, which comes from wherever its owner says (core/block_memory.hpp).
 #pragma once
 
 #include <cstddef>
 #include <limits>
+#include <memory_resource>
 #include <new>
 #include <vector>
 
@@ -13,29 +14,41 @@ namespace smallbatch {
 inline constexpr std::size_t cache_line_bytes = 64;
 
 template <class T>
-struct AlignedAllocator {
+class AlignedAllocator {
+ public:
   using value_type = T;
-  static constexpr std::align_val_t alignment{alignof(T) > cache_line_bytes ? alignof(T) : cache_line_bytes};
+  static constexpr std::size_t alignment = alignof(T) > cache_line_bytes ? alignof(T) : cache_line_bytes;
 
   AlignedAllocator() = default;
+  /// `memory` outlives whatever is allocated.
+  // NOLINTNEXTLINE(google-explicit-constructor): a vector is made from the memory that it is to use
+  AlignedAllocator(std::pmr::memory_resource* memory) noexcept : memory_(memory) {}
   template <class Other>
-  AlignedAllocator(const AlignedAllocator<Other>& /*other*/) noexcept {}
+  // NOLINTNEXTLINE(google-explicit-constructor): what an allocator has to have
+  AlignedAllocator(const AlignedAllocator<Other>& other) noexcept : memory_(other.memory()) {}
 
   [[nodiscard]] T* allocate(std::size_t count) {
     if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
-    return static_cast<T*>(::operator new(count * sizeof(T), alignment));
+    return static_cast<T*>(memory_->allocate(count * sizeof(T), alignment));
   }
-  void deallocate(T* memory, std::size_t /*count*/) noexcept { ::operator delete(memory, alignment); }
+  void deallocate(T* memory, std::size_t count) noexcept { memory_->deallocate(memory, count * sizeof(T), alignment); }
 
   template <class U>
   void construct(U* place) noexcept(noexcept(U())) {
     ::new (static_cast<void*>(place)) U;
   }
 
+  /// A copy may outlive the memory that the original uses.
+  [[nodiscard]] AlignedAllocator select_on_container_copy_construction() const { return {}; }
+  [[nodiscard]] std::pmr::memory_resource* memory() const noexcept { return memory_; }
+
   template <class Other>
-  bool operator==(const AlignedAllocator<Other>& /*other*/) const noexcept {
-    return true;
+  bool operator==(const AlignedAllocator<Other>& other) const noexcept {
+    return *memory_ == *other.memory();
   }
+
+ private:
+  std::pmr::memory_resource* memory_ = std::pmr::new_delete_resource();
 };
 
 template <class T>

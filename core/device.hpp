@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/block_memory.hpp"
+
 namespace smallbatch {
 
 struct DeviceInfo {
@@ -26,5 +28,8 @@ DeviceList cuda_devices();
 
 /// The GPU of that index. Throws Error(no_device) where there is none.
 DeviceInfo cuda_device(int index);
+
+/// Locks pages for copies from and to all GPUs, by the driver; locks none in a build without CUDA.
+PageLock cuda_page_lock();
 
 }  // namespace smallbatch

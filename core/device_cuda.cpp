@@ -48,6 +48,15 @@ DeviceList cuda_devices() {
   return list;
 }
 
+PageLock cuda_page_lock() {
+  return {[](void* memory, std::size_t bytes) {
+            const bool is_locked = cudaHostRegister(memory, bytes, cudaHostRegisterPortable) == cudaSuccess;
+            if (!is_locked) (void)cudaGetLastError();
+            return is_locked;
+          },
+          [](void* memory) { (void)cudaHostUnregister(memory); }};
+}
+
 DeviceGuard::DeviceGuard(int device) {
   check(cudaGetDevice(&previous_));
   check(cudaSetDevice(device));
@@ -57,6 +66,23 @@ DeviceGuard::~DeviceGuard() { (void)cudaSetDevice(previous_); }
 Stream::Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
 Stream::~Stream() { (void)cudaStreamDestroy(stream_); }
 void Stream::synchronize() const { check(cudaStreamSynchronize(stream_)); }
+
+StreamTimer::StreamTimer() {
+  check(cudaEventCreate(&begin_));
+  check(cudaEventCreate(&end_));
+}
+StreamTimer::~StreamTimer() {
+  (void)cudaEventDestroy(begin_);
+  (void)cudaEventDestroy(end_);
+}
+void StreamTimer::begin(const Stream& stream) { check(cudaEventRecord(begin_, stream.get())); }
+void StreamTimer::end(const Stream& stream) { check(cudaEventRecord(end_, stream.get())); }
+double StreamTimer::seconds() const {
+  float milliseconds = 0;
+  check(cudaEventSynchronize(end_));
+  check(cudaEventElapsedTime(&milliseconds, begin_, end_));
+  return 1e-3 * static_cast<double>(milliseconds);
+}
 
 DeviceMemory::~DeviceMemory() { (void)cudaFree(data_); }
 void* DeviceMemory::reserve_bytes(std::size_t bytes) {

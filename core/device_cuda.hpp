@@ -38,6 +38,22 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+/// How long what is between begin() and end() takes on a stream of the current device.
+class StreamTimer {
+ public:
+  StreamTimer();
+  ~StreamTimer();
+  StreamTimer(const StreamTimer&) = delete;
+  StreamTimer& operator=(const StreamTimer&) = delete;
+  void begin(const Stream& stream);
+  void end(const Stream& stream);
+  /// Waits for the end.
+  [[nodiscard]] double seconds() const;
+
+ private:
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+};
+
 /// Bytes on the current device. Grows, never shrinks; growing forgets the content.
 class DeviceMemory {
  public:

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/aligned_allocator.hpp"
 #include "core/scalar_type.hpp"
 
 namespace smallbatch {
@@ -140,13 +141,24 @@ struct PotentialBlock {
   std::int64_t first = 0, count = 0;
   std::int64_t first_plane = 0, plane_count = 0;
   std::vector<std::int64_t> offset, point_offset;
-  std::vector<double> position, charge, origin, spacing, point;
-  std::vector<T> potential, field;  ///< field is empty where it is not wanted
+  AlignedVector<double> position, charge, origin, spacing, point;
+  AlignedVector<T> potential, field;  ///< field is empty where it is not wanted
   std::vector<std::int32_t> info;
   std::vector<std::int8_t> group;         ///< of the charges, where an energy is wanted
   bool wants_energy = false;              ///< also of problems that have no charges
   std::vector<PotentialSummary> summary;  ///< one per plane of each lattice, or per problem
   std::vector<double> energy;
+
+  PotentialBlock() = default;
+  /// `memory`, where its larger arrays lie, outlives it.
+  explicit PotentialBlock(std::pmr::memory_resource* memory)
+      : position(memory),
+        charge(memory),
+        origin(memory),
+        spacing(memory),
+        point(memory),
+        potential(memory),
+        field(memory) {}
 
   /// How many targets problem first + k has, of a lattice in the block's planes.
   [[nodiscard]] std::int64_t target_count(std::int64_t k) const {

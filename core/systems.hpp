@@ -120,7 +120,7 @@ struct SpdNumber {
   int since;         ///< files have it from this minor version of their format on
   bool is_about_x;   ///< or else about A, and there where the determinant alone is asked for
   V* SpdSolution<T>::*in_solution;
-  std::vector<V> SpdBlock<T>::*in_block;
+  AlignedVector<V> SpdBlock<T>::*in_block;
   double SpdValues::*in_values;
 
   [[nodiscard]] bool is_of(const SpdShape& shape) const { return !(is_about_x && shape.determinant_only); }
@@ -166,10 +166,24 @@ struct SpdBlock {
   std::int64_t first = 0;
   std::int64_t count = 0;
   AlignedVector<T> a, b, x;
-  std::vector<std::int32_t> info;
-  std::vector<T> backward_error, rcond, smallest_pivot, perturbation;
-  std::vector<double> log_determinant;
-  std::vector<std::int32_t> repaired;
+  AlignedVector<std::int32_t> info;
+  AlignedVector<T> backward_error, rcond, smallest_pivot, perturbation;
+  AlignedVector<double> log_determinant;
+  AlignedVector<std::int32_t> repaired;
+
+  SpdBlock() = default;
+  /// `memory`, where its arrays lie, outlives it.
+  explicit SpdBlock(std::pmr::memory_resource* memory)
+      : a(memory),
+        b(memory),
+        x(memory),
+        info(memory),
+        backward_error(memory),
+        rcond(memory),
+        smallest_pivot(memory),
+        perturbation(memory),
+        log_determinant(memory),
+        repaired(memory) {}
 
   /// Sizes every array for `systems` systems of shape `s`.
   void resize(const SpdShape& s, std::int64_t systems) {

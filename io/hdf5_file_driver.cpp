@@ -12,6 +12,7 @@
 #include <functional>
 #include <iterator>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 /// What a thread writes at a time: long enough that nothing is lost by asking the system.
 constexpr std::int64_t bytes_per_piece = std::int64_t{4} << 20;
+constexpr std::uint64_t bytes_per_allocation = std::uint64_t{32} << 20;
 
 }  // namespace
 
@@ -36,7 +38,25 @@ bool OutputBytes::open(const std::string& path, bool truncate) noexcept {
   return file_ >= 0 || fail(errno);
 }
 
+void OutputBytes::allocate(std::uint64_t size) noexcept {
+  const auto allocate_all = [this, size] {
+    // In steps, between which others can write.
+    for (std::uint64_t begin = 0; begin < size && !is_closing_ && system_error_ == 0; begin += bytes_per_allocation) {
+      const std::uint64_t count = std::min(bytes_per_allocation, size - begin);
+      if (::fallocate(file_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin), static_cast<off_t>(count)) == 0) continue;
+      if (errno == ENOSPC || errno == EDQUOT) (void)fail(errno);
+      return;
+    }
+  };
+  try {
+    allocating_ = std::thread(allocate_all);
+  } catch (const std::system_error&) {  // no thread is to be had: writing allocates
+  }
+}
+
 bool OutputBytes::close() noexcept {
+  is_closing_ = true;
+  if (allocating_.joinable()) allocating_.join();
   if (file_ < 0 || ::close(std::exchange(file_, -1)) == 0) return true;
   return fail(errno);
 }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <thread>
 
 namespace smallbatch {
 
@@ -27,6 +28,9 @@ class OutputBytes {
   /// What lies beyond the end, or was dropped, reads as zeros.
   bool read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept;
   bool resize(std::uint64_t size) noexcept;
+  /// Begins to allocate the first `size` bytes on a thread of its own, where the file system can: what is written there
+  /// later is then quicker, and a disk that does not have them is full now.
+  void allocate(std::uint64_t size) noexcept;
   /// The file's size now; 0 where it is not known.
   [[nodiscard]] std::uint64_t size() noexcept;
 
@@ -41,6 +45,8 @@ class OutputBytes {
   int file_ = -1;
   unsigned threads_ = 0;
   std::atomic<int> system_error_ = 0;
+  std::atomic<bool> is_closing_ = false;
+  std::thread allocating_;
 };
 
 /// Sets the driver in a file access property list (both are HDF5 identifiers); HDF5 opens and closes `file`, which must

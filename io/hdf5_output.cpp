@@ -230,6 +230,16 @@ void Hdf5Output::create_group(const std::string& group) {
       impl_->own(H5Gcreate2(impl_->file.get(), group.c_str(), parents.get(), H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
 }
 
+void Hdf5Output::allocate() {
+  std::uint64_t end = 0;
+  for (const auto& [name, dataset] : impl_->datasets) {
+    std::uint64_t bytes = static_cast<std::uint64_t>(dataset.element_bytes);
+    for (const std::int64_t length : dataset.shape) bytes *= static_cast<std::uint64_t>(length);
+    if (dataset.address) end = std::max(end, *dataset.address + bytes);
+  }
+  impl_->file_bytes.allocate(end);
+}
+
 template <class T>
 void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRange> leading, const T* values) {
   impl_->throw_latched();

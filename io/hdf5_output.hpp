@@ -31,6 +31,8 @@ class Hdf5Output {
   /// A dataset that may stay unwritten in part: those elements are `fill` (0 or NaN).
   void create_filled(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape, double fill);
   void create_group(const std::string& group);
+  /// Once everything is created: lets the disk be allocated beside what is done next.
+  void allocate();
 
   /// Writes the given ranges of the first axes, all of the others; T as in InputFile::read. No element twice. Where the
   /// dataset has elements of type T, this is done without HDF5, which another thread may call meanwhile.

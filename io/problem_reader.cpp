@@ -51,8 +51,8 @@ std::int64_t triangular_root(std::int64_t packed) {
 }
 
 /// Fills `values` with copies of its first `length`.
-template <class T>
-void repeat(std::vector<T>& values, std::size_t length) {
+template <class Values>
+void repeat(Values& values, std::size_t length) {
   for (std::size_t i = length; i < values.size(); ++i) values[i] = values[i - length];
 }
 

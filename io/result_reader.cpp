@@ -197,7 +197,7 @@ void ResultReader::read(const PotentialSet& set, PotentialBlock<T>& block) const
   expect_range(block.first, block.count, set.batch, set.name);
   const std::string group = potential_path(set.name);
   const AxisRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
-  const auto values = [&](const char* name, std::int64_t per_target, std::vector<T>& into) {
+  const auto values = [&](const char* name, std::int64_t per_target, AlignedVector<T>& into) {
     const std::int64_t first = set.targets_before(block.first);
     const bool on_lattices = set.targets == TargetKind::lattice;
     const std::int64_t count = on_lattices ? block.count * block.plane_count * set.shape.plane_points()

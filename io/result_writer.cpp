@@ -149,7 +149,7 @@ template <class T>
 void ResultWriter::write(const PotentialSet& set, const PotentialBlock<T>& block) {
   const std::string group = potential_path(set.name);
   const AxisRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
-  const auto write_values = [&](const char* name, const std::vector<T>& values) {
+  const auto write_values = [&](const char* name, const AlignedVector<T>& values) {
     if (set.targets == TargetKind::lattice) {
       impl_->file.write(group + name, {problems, planes}, values.data());
     } else {
@@ -199,6 +199,8 @@ void ResultWriter::provenance(const std::string& key, const std::string& value) 
 void ResultWriter::provenance(const std::string& key, double value) {
   impl_->file.attribute("/provenance", key, value);
 }
+
+void ResultWriter::allocate() { impl_->file.allocate(); }
 
 void ResultWriter::commit() { impl_->file.commit(); }
 

@@ -24,6 +24,8 @@ class ResultWriter {
   /// /verification/solve/<name>/{verdict, error_over_bound} at full size; without what is about x where the determinant
   /// alone was asked for.
   void add(const SolveSet& set);
+  /// To be called once, when all sets are added: lets the disk be allocated beside what is done next.
+  void allocate();
   template <class T>
   void write(const SolveSet& set, const SpdBlock<T>& block);
 

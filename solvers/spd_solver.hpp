@@ -105,6 +105,8 @@ class SpdSolver {
 
   /// What runs, for provenance: "cuda:0 auto", "cpu ldlt avx2", "reference eigen llt".
   [[nodiscard]] virtual std::string description() const = 0;
+  /// Seconds that a GPU has computed since this was made, without the copies from and to the host; 0 of other backends.
+  [[nodiscard]] virtual double kernel_seconds() const { return 0; }
 };
 
 /// Throws Error (no_device) where the backend is cuda and the build or the machine has none, Error (usage) for a

@@ -20,9 +20,11 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
   explicit CudaPotential(int device) : device_(device) {
     const DeviceGuard guard(device_);
     stream_.emplace();
+    timer_.emplace();
   }
 
   [[nodiscard]] std::string description() const override { return "cuda:" + std::to_string(device_) + " direct sum"; }
+  [[nodiscard]] double kernel_seconds() const override { return kernel_seconds_; }
 
   template <class T>
   void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
@@ -67,13 +69,16 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
     if (energies) on_device.energy = energy_.reserve<double>(problems);
     void* const workspace =
         workspace_.reserve<char>(direct_sum_workspace_bytes(device_charges, device_targets, sizes, on_device));
+    timer_->begin(*stream_);
     check(direct_sum(device_charges, device_targets, sizes, options, on_device, workspace, stream_->get()));
+    timer_->end(*stream_);
     copy_out(result.potential, on_device.potential, values);
     copy_out(result.info, on_device.info, problems);
     copy_out(result.field, on_device.field, 3 * values);
     copy_out(result.summary, on_device.summary, summaries);
     copy_out(result.energy, on_device.energy, problems);
     stream_->synchronize();
+    kernel_seconds_ += timer_->seconds();
     if (result.energy != nullptr && !energies)  // of no groups
       for (std::size_t p = 0; p < problems; ++p)
         result.energy[p] = has_values(result.info[p]) ? 0 : std::numeric_limits<double>::quiet_NaN();
@@ -102,6 +107,8 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
 
   int device_;
   std::optional<Stream> stream_;
+  std::optional<StreamTimer> timer_;
+  double kernel_seconds_ = 0;
   DeviceMemory offset_, position_, charge_, group_, origin_, spacing_, point_offset_, point_;
   DeviceMemory potential_, info_, field_, summary_, energy_, workspace_;
 };

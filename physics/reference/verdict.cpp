@@ -64,7 +64,7 @@ double potential_error_over_bound(const PotentialBlock<T>& block, std::int64_t t
 template <class T>
 Beyond stored_beyond_range(const PotentialBlock<T>& block, std::int64_t first, std::int64_t last,
                            std::int64_t singular) {
-  const auto infinite = [](const std::vector<T>& values, std::int64_t begin, std::int64_t end) {
+  const auto infinite = [](const AlignedVector<T>& values, std::int64_t begin, std::int64_t end) {
     return std::count_if(values.begin() + begin, values.begin() + end, [](T value) { return std::isinf(value); });
   };
   const std::int64_t potentials = infinite(block.potential, first, last);

@@ -21,6 +21,7 @@ class CudaSpdSolver final : public SpdSolver {
   [[nodiscard]] std::string description() const override {
     return "cuda:" + std::to_string(device_) + " " + std::string(spd_method_name(options_.method));
   }
+  [[nodiscard]] double kernel_seconds() const override { return kernel_seconds_; }
 
  private:
   static constexpr std::size_t alignment = 256;  // of each array in the memory
@@ -71,7 +72,9 @@ class CudaSpdSolver final : public SpdSolver {
       part.count = std::min(piece, batch.count - first);
       if (!one_a) copy_systems(a, a_bytes, batch.a + first * batch.a_step(), batch.a_step(), part.count);
       if (!one_b && b_bytes > 0) copy_systems(b, b_bytes, batch.b + first * batch.b_step(), batch.b_step(), part.count);
+      timer_.begin(stream_);
       check(launch_spd_solve<T>(part, on_device, options_, workspace, stream_.get()));
+      timer_.end(stream_);
       const auto count = static_cast<std::size_t>(part.count);
       if (x_bytes > 0) {
         const std::int64_t step = solution.x_step(shape);
@@ -85,6 +88,7 @@ class CudaSpdSolver final : public SpdSolver {
       copy_back(solution.info, on_device.info);
       for_each_spd_number<T>(
           [&](const auto& number) { copy_back(solution.*number.in_solution, on_device.*number.in_solution); });
+      kernel_seconds_ += timer_.seconds();
     }
     stream_.synchronize();
   }
@@ -120,6 +124,8 @@ class CudaSpdSolver final : public SpdSolver {
   int device_;
   SpdOptions options_;
   Stream stream_;
+  StreamTimer timer_;
+  double kernel_seconds_ = 0;
   DeviceMemory memory_;
   std::size_t capacity_ = 0;  // bytes that memory_ holds
 };

@@ -32,7 +32,7 @@ TEST(Options, RunChoices) {
                           "--singular", "skip", "--precision", "double", "--overwrite", "--instruction-set", "avx2");
   const auto run = std::get<RunOptions>(call.command);
   EXPECT_EQ(run.device.kind, DeviceRequest::Kind::cuda);
-  EXPECT_EQ(run.device.index, 3);
+  EXPECT_EQ(run.device.indices, std::vector<int>{3});
   EXPECT_EQ(run.verify.kind, VerifyMode::Kind::sample);
   EXPECT_EQ(run.verify.sample, 42);
   EXPECT_EQ(run.singular, Singular::skip);

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory_resource>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -19,6 +20,8 @@ namespace {
 struct Block {
   std::int64_t number = -1;
   int stages = 0;  ///< that it has passed
+
+  explicit Block(std::pmr::memory_resource*) {}
 };
 
 TEST(Stages, EveryBlockPassesAllOfThemInOrder) {
@@ -26,15 +29,19 @@ TEST(Stages, EveryBlockPassesAllOfThemInOrder) {
   for (const std::int64_t blocks : {0, 1, 2, 3, 4, 5, 1000}) {
     std::array<std::vector<std::int64_t>, 4> taken;
     const auto stage = [&](int number) {
-      return [&taken, number](std::int64_t k, Block& block) {
+      return [&taken, number](std::int64_t k, Block& block, std::size_t = 0) {
         taken.at(static_cast<std::size_t>(number)).push_back(k);
-        if (number == 0) block = {k, 0};
+        if (number == 0) {
+          block.number = k;
+          block.stages = 0;
+        }
         EXPECT_EQ(block.number, k);
         EXPECT_EQ(block.stages++, number);
       };
     };
     StageSeconds seconds;
-    stream_blocks<Block>(blocks, {stage(0), stage(1), stage(2), stage(3)}, threads, seconds);
+    stream_blocks<Block>(blocks, {stage(0), stage(1), stage(2), stage(3)}, threads, std::pmr::new_delete_resource(),
+                         seconds);
     std::vector<std::int64_t> all;
     for (std::int64_t k = 0; k < blocks; ++k) all.push_back(k);
     for (const std::vector<std::int64_t>& of_stage : taken) EXPECT_EQ(of_stage, all);
@@ -56,16 +63,41 @@ TEST(Stages, AreAtWorkAtTheSameTimeOnSoManyBlocksAndNoMore) {
     most = std::max<std::int64_t>(most, ++in_memory);
     meet(k, 0);
   };
-  stages.compute = [&](std::int64_t k, Block&) { meet(k, 1); };
+  stages.compute = [&](std::int64_t k, Block&, std::size_t) { meet(k, 1); };
   stages.verify = [&](std::int64_t k, Block&) { meet(k, 2); };
   stages.write = [&](std::int64_t k, Block&) {
     meet(k, 3);
     --in_memory;
   };
   StageSeconds seconds;
-  stream_blocks<Block>(200, stages, threads, seconds);
+  stream_blocks<Block>(200, stages, threads, std::pmr::new_delete_resource(), seconds);
   EXPECT_EQ(begun, 4);
   EXPECT_EQ(most, 4);
+}
+
+TEST(Stages, SeveralDevicesComputeAtTheSameTimeAndBlocksAreWrittenInOrder) {
+  // The first blocks meet while they are computed, one on each device: that ends only where all three take part.
+  StageThreads threads(3);
+  std::atomic<int> met = 0;
+  std::array<std::atomic<std::int64_t>, 3> computed{};
+  std::vector<std::int64_t> written;
+  Stages<Block> stages;
+  stages.read = [](std::int64_t k, Block& block) { block.number = k; };
+  stages.compute = [&](std::int64_t k, Block& block, std::size_t device) {
+    EXPECT_EQ(block.number, k);
+    ++computed.at(device);
+    if (k >= 3) return;
+    ++met;
+    while (met < 3) std::this_thread::yield();
+  };
+  stages.verify = [](std::int64_t k, Block& block) { EXPECT_EQ(block.number, k); };
+  stages.write = [&](std::int64_t k, Block&) { written.push_back(k); };
+  StageSeconds seconds;
+  stream_blocks<Block>(500, stages, threads, std::pmr::new_delete_resource(), seconds);
+  EXPECT_EQ(computed[0] + computed[1] + computed[2], 500);
+  for (const auto& of_device : computed) EXPECT_GE(of_device, 1);
+  ASSERT_EQ(written.size(), 500U);
+  for (std::int64_t k = 0; k < 500; ++k) EXPECT_EQ(written[static_cast<std::size_t>(k)], k);
 }
 
 TEST(Stages, HaveOneThreadEachFromSetToSet) {
@@ -73,10 +105,13 @@ TEST(Stages, HaveOneThreadEachFromSetToSet) {
   std::array<std::set<std::thread::id>, 4> seen;
   for (int set = 0; set < 3; ++set) {
     const auto stage = [&](std::size_t number) {
-      return [&seen, number](std::int64_t, Block&) { seen.at(number).insert(std::this_thread::get_id()); };
+      return [&seen, number](std::int64_t, Block&, std::size_t = 0) {
+        seen.at(number).insert(std::this_thread::get_id());
+      };
     };
     StageSeconds seconds;
-    stream_blocks<Block>(20, {stage(0), stage(1), stage(2), stage(3)}, threads, seconds);
+    stream_blocks<Block>(20, {stage(0), stage(1), stage(2), stage(3)}, threads, std::pmr::new_delete_resource(),
+                         seconds);
   }
   std::set<std::thread::id> all{std::this_thread::get_id()};
   for (const std::set<std::thread::id>& of_stage : seen) {
@@ -92,14 +127,15 @@ TEST(Stages, AFailureOfAnyEndsAllAndReachesTheCaller) {
     for (const std::int64_t at : {0, 1, 7, 99}) {
       std::array<std::atomic<std::int64_t>, 4> done{};
       const auto stage = [&](std::size_t number) {
-        return [&, number](std::int64_t k, Block&) {
+        return [&, number](std::int64_t k, Block&, std::size_t = 0) {
           if (number == failing && k == at) throw std::runtime_error("stage " + std::to_string(number));
           ++done.at(number);
         };
       };
       StageSeconds seconds;
       try {
-        stream_blocks<Block>(100, {stage(0), stage(1), stage(2), stage(3)}, threads, seconds);
+        stream_blocks<Block>(100, {stage(0), stage(1), stage(2), stage(3)}, threads, std::pmr::new_delete_resource(),
+                             seconds);
         ADD_FAILURE() << "nothing was thrown";
       } catch (const std::runtime_error& error) {
         EXPECT_EQ(error.what(), "stage " + std::to_string(failing));

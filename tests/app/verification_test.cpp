@@ -45,6 +45,8 @@ class VerifySystems : public ::testing::Test {
       block_.rcond[s] = 0.5F;
       block_.smallest_pivot[s] = 2;
       block_.log_determinant[s] = std::log(8);
+      block_.info[s] = block_.repaired[s] = 0;
+      block_.backward_error[s] = block_.perturbation[s] = 0;
     }
   }
   Verdict verdict_of(std::size_t system) { return verify(set_, block_, floor_, everything, 1).verdict[system]; }
@@ -314,7 +316,7 @@ TEST_F(VerifyPotential, RightValuesAgree) {
 }
 
 TEST_F(VerifyPotential, OneWrongValueAnywhereDisagrees) {
-  const std::vector<float> right = block_.potential;
+  const AlignedVector<float> right = block_.potential;
   for (std::size_t i = 0; i < right.size(); ++i)
     for (const float wrong : {-right[i], nan_value, INFINITY, right[i] * 1.00001F, 0.0F}) {
       block_.potential = right;
@@ -637,7 +639,7 @@ class VerifyStatistics : public ::testing::Test {
     block.count = 1;
     block.first_plane = plane;
     block.plane_count = static_cast<std::int64_t>(values.size());
-    block.potential = values;
+    block.potential.assign(values.begin(), values.end());
     referee_.add(block);
   }
   StatisticsReferee referee_{3};

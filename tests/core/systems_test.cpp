@@ -50,7 +50,7 @@ void expect_arrays_of_each_number() {
     std::int64_t bytes = sizeof(std::int32_t);
     for_each_spd_number<T>([&]<class V>(const SpdNumber<T, V>& number) {
       EXPECT_TRUE(names.insert(number.name).second) << number.name;
-      const std::vector<V>& values = block.*number.in_block;
+      const AlignedVector<V>& values = block.*number.in_block;
       const bool is_there = !number.is_about_x || !determinant_only;
       EXPECT_EQ(values.size(), is_there ? 5U : 0U) << number.name;
       EXPECT_EQ(solution.*number.in_solution, is_there ? values.data() : nullptr) << number.name;

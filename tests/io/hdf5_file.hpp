@@ -213,8 +213,8 @@ Values counted(std::size_t count, double start = 0, double step = 1) {
 }
 /// The same for an array of a block.
 template <class T>
-AlignedVector<T> counted_block(std::size_t count, double start = 0) {
-  return counted<T, AlignedVector<T>>(count, start);
+AlignedVector<T> counted_block(std::size_t count, double start = 0, double step = 1) {
+  return counted<T, AlignedVector<T>>(count, start, step);
 }
 
 /// A good problem file: /solve/s with A (3,2,2) and b (3,2), and /potential/p with 4 charges in 2 problems.

@@ -18,6 +18,7 @@ namespace smallbatch {
 namespace {
 
 using testing::counted;
+using testing::counted_block;
 using testing::expect_error;
 using testing::RawHdf5;
 using testing::Shape;
@@ -71,12 +72,12 @@ TEST_F(PotentialProblem, each_problem_has_its_own_points) {
   reader.read(set, 0, 2, block);
   EXPECT_EQ(block.targets, TargetKind::points);
   EXPECT_EQ(block.point_offset, (Offsets{0, 2, 5}));
-  EXPECT_EQ(block.point, counted<double>(15, 0, 10));  // nm, as the positions
+  EXPECT_EQ(block.point, counted_block<double>(15, 0, 10));  // nm, as the positions
   EXPECT_TRUE(block.origin.empty());
   reader.read(set, 1, 1, block);
   EXPECT_EQ(block.offset, (Offsets{0, 3}));
   EXPECT_EQ(block.point_offset, (Offsets{0, 3}));
-  EXPECT_EQ(block.point, counted<double>(9, 60, 10));
+  EXPECT_EQ(block.point, counted_block<double>(9, 60, 10));
   EXPECT_TRUE(block.group.empty());
 }
 
@@ -167,7 +168,7 @@ TEST_F(PotentialProblem, trajectories_have_points_charges_and_groups) {
     EXPECT_EQ(set.targets_before(3), 6);
     reader.read(set, 1, 2, block);
     EXPECT_EQ(block.offset, (Offsets{0, 2, 4}));
-    EXPECT_EQ(block.position, counted<double>(12, 60, 10));
+    EXPECT_EQ(block.position, counted_block<double>(12, 60, 10));
     EXPECT_EQ(block.group, (std::vector<std::int8_t>{2, 1, 2, 1}));
     EXPECT_EQ(block.target_count(), 4);
   }
@@ -176,7 +177,7 @@ TEST_F(PotentialProblem, trajectories_have_points_charges_and_groups) {
     const ProblemReader reader(path("md.h5"));
     reader.read(reader.potential_sets().at(0), 1, 2, block);
     EXPECT_EQ(block.point_offset, (Offsets{0, 1, 2}));
-    EXPECT_EQ(block.point, (std::vector<double>{10, 20, 30, 10, 20, 30}));
+    EXPECT_EQ(block.point, (AlignedVector<double>{10, 20, 30, 10, 20, 30}));
   }
   write("points", [](RawHdf5& file) {
     file.dataset("/potential/md/points", {3, 3}, counted<double>(9));
@@ -185,7 +186,7 @@ TEST_F(PotentialProblem, trajectories_have_points_charges_and_groups) {
   {
     const ProblemReader reader(path("md.h5"));
     reader.read(reader.potential_sets().at(0), 1, 1, block);
-    EXPECT_EQ(block.point, counted<double>(9, 0, 10));
+    EXPECT_EQ(block.point, counted_block<double>(9, 0, 10));
   }
   write("charges", [](RawHdf5& file) {
     file.remove("/potential/md/group");
@@ -269,8 +270,8 @@ void write_results(const std::string& path, const PotentialSet& set) {
       if (z == 0) block.group = {1};
       block.resize_results(true);
       const auto first = static_cast<double>(set.targets_before(p) + z * set.shape.plane_points());
-      block.potential = counted<T>(block.potential.size(), first);
-      block.field = counted<T>(block.field.size(), 3 * first);
+      block.potential = counted_block<T>(block.potential.size(), first);
+      block.field = counted_block<T>(block.field.size(), 3 * first);
       block.info = {static_cast<std::int32_t>(p)};
       if (z == 0) block.energy = {static_cast<double>(7 + p)};
       writer.write(set, block);
@@ -325,8 +326,8 @@ TEST_F(PotentialResults, points_charges_and_lattices_come_back) {
     block.count = 2;
     block.plane_count = on_lattice ? 5 : 0;
     reader.read(found, block);
-    EXPECT_EQ(block.potential, on_lattice ? counted<float>(120, 60) : counted<float>(3, 2));
-    EXPECT_EQ(block.field, on_lattice ? counted<float>(360, 180) : counted<float>(9, 6));
+    EXPECT_EQ(block.potential, on_lattice ? counted_block<float>(120, 60) : counted_block<float>(3, 2));
+    EXPECT_EQ(block.field, on_lattice ? counted_block<float>(360, 180) : counted_block<float>(9, 6));
     EXPECT_EQ(block.energy, (std::vector<double>{8, 9}));
     EXPECT_EQ(block.info, (std::vector<std::int32_t>{1, 2}));
   }

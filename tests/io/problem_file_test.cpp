@@ -169,14 +169,14 @@ TEST_F(ProblemFile, potential_sets_come_back_in_blocks_of_any_size) {
     EXPECT_EQ(block.first, 1);
     EXPECT_EQ(block.count, 2);
     EXPECT_EQ(block.offset, (std::vector<std::int64_t>{0, 0, 5}));
-    EXPECT_EQ(block.position, std::vector<double>(position.begin() + 6, position.begin() + 21));
-    EXPECT_EQ(block.charge, std::vector<double>(charge.begin() + 2, charge.begin() + 7));
-    EXPECT_EQ(block.origin, std::vector<double>(set.origin.begin() + 3, set.origin.begin() + 9));
-    EXPECT_EQ(block.spacing, std::vector<double>(set.spacing.begin() + 3, set.spacing.begin() + 9));
+    EXPECT_EQ(block.position, AlignedVector<double>(position.begin() + 6, position.begin() + 21));
+    EXPECT_EQ(block.charge, AlignedVector<double>(charge.begin() + 2, charge.begin() + 7));
+    EXPECT_EQ(block.origin, AlignedVector<double>(set.origin.begin() + 3, set.origin.begin() + 9));
+    EXPECT_EQ(block.spacing, AlignedVector<double>(set.spacing.begin() + 3, set.spacing.begin() + 9));
     PotentialBlock<double> last;
     reader.read(found, 3, 1, last);
     EXPECT_EQ(last.offset, (std::vector<std::int64_t>{0, 2}));
-    EXPECT_EQ(last.charge, std::vector<double>(charge.begin() + 7, charge.end()));
+    EXPECT_EQ(last.charge, AlignedVector<double>(charge.begin() + 7, charge.end()));
   }
 }
 
@@ -193,8 +193,8 @@ TEST_F(ProblemFile, a_file_of_other_tools_is_read) {
   EXPECT_EQ(set.spacing, (std::vector<double>{0.5, 1, 2, 0.5, 1, 2}));
   PotentialBlock<double> charges;
   reader.read(set, 0, 2, charges);
-  EXPECT_EQ(charges.position, counted<double>(12, 0.5, 0.25));
-  EXPECT_EQ(charges.charge, (std::vector<double>{1, -1, 2, -2}));
+  EXPECT_EQ(charges.position, counted_block<double>(12, 0.5, 0.25));
+  EXPECT_EQ(charges.charge, (AlignedVector<double>{1, -1, 2, -2}));
 }
 
 TEST_F(ProblemFile, triangles_and_determinants_are_asked_for_by_attributes_of_any_string_kind) {
@@ -525,8 +525,9 @@ TEST_F(ProblemFile, frames_of_an_h5md_group_are_a_batch) {
     PotentialBlock<double> block;
     reader.read(set, 1, 2, block);
     EXPECT_EQ(block.offset, (std::vector<std::int64_t>{0, 2, 4}));
-    EXPECT_EQ(block.position, counted<double>(12, 60, 10));
-    EXPECT_EQ(block.charge, charge_per_frame ? counted<double>(4, 12) : (std::vector<double>{0.5, -0.5, 0.5, -0.5}));
+    EXPECT_EQ(block.position, counted_block<double>(12, 60, 10));
+    EXPECT_EQ(block.charge,
+              charge_per_frame ? counted_block<double>(4, 12) : (AlignedVector<double>{0.5, -0.5, 0.5, -0.5}));
     EXPECT_EQ(reader.warnings().size(), charge_per_frame ? 0U : 1U);  // the fixed charges have no unit
 
     const H5mdReader molecules(path("md.h5"), "");

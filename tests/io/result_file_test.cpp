@@ -52,7 +52,7 @@ void write_lattices(ResultWriter& writer, const PotentialSet& set) {
       block.first_plane = plane;
       block.plane_count = std::min<std::int64_t>(2, set.shape.nz - plane);
       const auto first = static_cast<double>(problem * set.shape.points() + plane * set.shape.plane_points());
-      block.potential = counted<T>(static_cast<std::size_t>(block.plane_count * set.shape.plane_points()), first);
+      block.potential = counted_block<T>(static_cast<std::size_t>(block.plane_count * set.shape.plane_points()), first);
       block.info = {static_cast<std::int32_t>(10 + problem)};
       writer.write(set, block);
     }
@@ -113,7 +113,7 @@ void solve_round_trip(const std::string& path, const SolveSet& set, const char* 
   EXPECT_EQ(block.count, 7);
   EXPECT_EQ(block.x, counted_block<T>(static_cast<std::size_t>(7 * set.shape.solution_size()),
                                       static_cast<double>(3 * set.shape.solution_size())));
-  EXPECT_EQ(block.info, (std::vector<std::int32_t>{1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(block.info, (AlignedVector<std::int32_t>{1, 2, 3, 4, 5, 6, 7}));
   EXPECT_EQ(block.backward_error.size(), set.shape.determinant_only ? 0U : 7U);
   int factor = 1;
   for_each_spd_number<T>([&]<class V>(const SpdNumber<T, V>& number) {
@@ -218,8 +218,8 @@ TEST_F(ResultFile, potentials_come_back) {
   block.first_plane = 1;
   block.plane_count = 3;
   reader.read(found, block);
-  auto expected = counted<float>(36, 60 + 12);
-  const auto second = counted<float>(36, 120 + 12);
+  auto expected = counted_block<float>(36, 60 + 12);
+  const auto second = counted_block<float>(36, 120 + 12);
   expected.insert(expected.end(), second.begin(), second.end());
   EXPECT_EQ(block.potential, expected);
   EXPECT_EQ(block.info, (std::vector<std::int32_t>{11, 12}));

@@ -174,7 +174,7 @@ TEST_P(SpdSolverTest, ANumberThatIsNotWantedChangesNoOther) {
           SpdSolution<T> solution = block.solution();
           int p = 0;
           for_each_spd_number<T>([&]<class V>(const SpdNumber<T, V>& number) {
-            std::vector<V>& values = block.*number.in_block;
+            AlignedVector<V>& values = block.*number.in_block;
             std::fill(values.begin(), values.end(), V(4711));
             if ((wanted >> p++ & 1U) != 0) return;
             solution.*number.in_solution = nullptr;

@@ -1,0 +1,91 @@
+#include "core/block_memory.hpp"
+
+#include <sys/mman.h>
+
+#include <new>
+
+#include "core/parallel.hpp"
+
+namespace smallbatch {
+namespace {
+
+constexpr std::size_t small_page = 4096, large_page = std::size_t{2} << 20;
+/// What has fewer bytes is not worth pages of its own.
+constexpr std::size_t least_bytes = 4 * small_page;
+
+/// Whole pages for so many bytes, large ones where they fill one.
+std::size_t whole_pages(std::size_t bytes) {
+  const std::size_t page = bytes < large_page ? small_page : large_page;
+  return (bytes + page - 1) / page * page;
+}
+
+void* map_pages(std::size_t bytes) {
+  const std::size_t spare = bytes < large_page ? 0 : large_page;
+  void* const mapped = ::mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  if (spare == 0) return mapped;
+  auto* const begin = static_cast<std::byte*>(mapped);
+  const std::size_t before = (large_page - reinterpret_cast<std::size_t>(begin) % large_page) % large_page;
+  if (before > 0) ::munmap(begin, before);
+  if (before < spare) ::munmap(begin + before + bytes, spare - before);
+  ::madvise(begin + before, bytes, MADV_HUGEPAGE);  // where there are none, small ones do
+  return begin + before;
+}
+
+/// By all threads: locking pages that nobody has touched touches them on one.
+void touch(void* memory, std::size_t bytes) {
+  parallel_for(static_cast<std::int64_t>(bytes), large_page, 0, [memory](std::int64_t first, std::int64_t last) {
+    for (std::int64_t byte = first; byte < last; byte += static_cast<std::int64_t>(small_page))
+      static_cast<volatile char*>(memory)[byte] = 0;
+  });
+}
+
+}  // namespace
+
+BlockMemory::~BlockMemory() {
+  for (const auto& [memory, pages] : pages_) {
+    if (pages.is_locked) page_lock_.unlock(memory);
+    ::munmap(memory, pages.bytes);
+  }
+}
+
+void* BlockMemory::do_allocate(std::size_t bytes, std::size_t alignment) {
+  if (bytes < least_bytes) return ::operator new (bytes, std::align_val_t{alignment});
+  const std::size_t needed = whole_pages(bytes);
+  const std::lock_guard lock(mutex_);
+  auto best = pages_.end();
+  for (auto pages = pages_.begin(); pages != pages_.end(); ++pages) {
+    if (pages->second.is_free && pages->second.bytes >= needed &&
+        (best == pages_.end() || pages->second.bytes < best->second.bytes)) {
+      best = pages;
+    }
+  }
+  if (best == pages_.end()) {
+    // What is free is too small for this, and so it is for whoever comes next: memory is what is in use.
+    for (auto pages = pages_.begin(); pages != pages_.end();) {
+      if (!pages->second.is_free) {
+        ++pages;
+        continue;
+      }
+      if (pages->second.is_locked) page_lock_.unlock(pages->first);
+      ::munmap(pages->first, pages->second.bytes);
+      pages = pages_.erase(pages);
+    }
+    void* const memory = map_pages(needed);
+    best = pages_.emplace(memory, Pages{needed}).first;
+    if (page_lock_.lock) {
+      touch(memory, needed);
+      best->second.is_locked = page_lock_.lock(memory, needed);
+    }
+  }
+  best->second.is_free = false;
+  return best->first;
+}
+
+void BlockMemory::do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) {
+  if (bytes < least_bytes) return ::operator delete (memory, std::align_val_t{alignment});
+  const std::lock_guard lock(mutex_);
+  pages_.at(memory).is_free = true;
+}
+
+}  // namespace smallbatch
