@@ -21,7 +21,7 @@ namespace smallbatch {
 namespace {
 
 /// What a thread reads at a time: long enough that nothing is lost by asking the system.
-constexpr std::int64_t bytes_per_piece = std::int64_t{4} << 20;
+constexpr std::int64_t bytes_per_piece = std::int64_t{1} << 20;
 
 }  // namespace
 
