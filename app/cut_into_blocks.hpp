@@ -10,6 +10,10 @@
 
 namespace smallbatch {
 
+/// The size of blocks that is quickest: small enough to be in a processor's cache while a GPU copies them, or large
+/// enough that all cores have many systems of each.
+inline constexpr std::int64_t gpu_block_bytes = std::int64_t{16} << 20, cpu_block_bytes = std::int64_t{64} << 20;
+
 /// Systems [first, first + count).
 struct SystemRange {
   std::int64_t first = 0, count = 0;

@@ -13,12 +13,15 @@ std::string describe(const DeviceInfo& device) {
 }
 }  // namespace
 
-DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, InstructionSet instruction_set) {
+DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, InstructionSet instruction_set,
+                           bool prefer_cpu) {
   using Kind = DeviceRequest::Kind;
   DeviceChoice choice;
   Backend backend{request.kind == Kind::reference ? BackendKind::reference : BackendKind::cpu, 0, threads,
                   instruction_set};
-  if (request.kind == Kind::automatic || request.kind == Kind::cuda) {
+  if (request.kind == Kind::automatic && prefer_cpu) {
+    choice.note = "the CPU is done before a GPU has begun";
+  } else if (request.kind == Kind::automatic || request.kind == Kind::cuda) {
     std::vector<int> indices = request.indices;
     if (const DeviceList list = cuda_devices(); !list.devices.empty()) {
       const std::size_t count = request.kind == Kind::automatic ? 1 : list.devices.size();

@@ -61,7 +61,6 @@ Json set_json(const PotentialSet& set) {
 std::string problem_info(const InfoOptions& options) {
   const ProblemReader reader(options.file);
   const RunOptions defaults;
-  const std::int64_t block_bytes = defaults.block_mib << 20;
   Needs needs;
   Json sets = Json::array();
   std::ostringstream text;
@@ -69,16 +68,16 @@ std::string problem_info(const InfoOptions& options) {
   for (const SolveSet& set : reader.solve_sets()) {
     needs.result_bytes += result_bytes(set);
     needs.systems += static_cast<double>(set.batch);
-    for (const SystemRange& range : cut_into_blocks(set, block_bytes))
-      needs.host_bytes = std::max(needs.host_bytes, 3 * range.count * bytes_per_system(set));
+    for (const SystemRange& range : cut_into_blocks(set, cpu_block_bytes))
+      needs.host_bytes = std::max(needs.host_bytes, 4 * range.count * bytes_per_system(set));
     sets.push_back(set_json(set));
     text << "  solve/" << set.name << ": " << shape_words(set) << "\n";
   }
   for (const PotentialSet& set : reader.potential_sets()) {
     needs.result_bytes += result_bytes(set, defaults.precision);
     needs.pairs += pairs(set);
-    for (const PlaneRange& range : cut_into_blocks(set, defaults.precision, block_bytes, cpu_block_pairs))
-      needs.host_bytes = std::max(needs.host_bytes, 3 * bytes_per_block(set, range, defaults.precision));
+    for (const PlaneRange& range : cut_into_blocks(set, defaults.precision, cpu_block_bytes, cpu_block_pairs))
+      needs.host_bytes = std::max(needs.host_bytes, 4 * bytes_per_block(set, range, defaults.precision));
     sets.push_back(set_json(set));
     text << "  potential/" << set.name << ": " << shape_words(set) << ", V in " << potential_unit_name(set.output_unit);
     if (set.has_field) text << ", E in " << field_unit_name(set.output_unit);

@@ -47,7 +47,7 @@ const char* option_for(ErrorKind kind) {
     case ErrorKind::no_device:
       return " --device cpu does, or --device auto, which takes a GPU only where there is one.";
     case ErrorKind::out_of_memory:
-      return " --block-mib sets the size of blocks.";
+      return " --memory sets the size of blocks.";
     case ErrorKind::output_exists:
       return " --overwrite replaces it.";
     default:
@@ -70,10 +70,10 @@ ExitCode run_command(int argc, const char* const* argv) {
     return exit_code_of(error.kind());
   } catch (const std::length_error&) {  // a container larger than any memory
     spdlog::error(
-        "the memory does not suffice (a size beyond any memory). Use a smaller --block-mib or a smaller lattice.");
+        "the memory does not suffice (a size beyond any memory). Use a smaller --memory or a smaller lattice.");
     return ExitCode::out_of_memory;
   } catch (const std::bad_alloc&) {
-    spdlog::error("the memory does not suffice (allocation failed). Use a smaller --block-mib or a larger machine.");
+    spdlog::error("the memory does not suffice (allocation failed). Use a smaller --memory or a larger machine.");
     return ExitCode::out_of_memory;
   } catch (const std::exception& error) {
     spdlog::error("something went wrong that should not ({}). Please report it with the command and the file.",

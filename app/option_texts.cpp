@@ -71,15 +71,22 @@ DeviceRequest parse_device(const std::string& text) {
   }
 }
 
+unsigned parse_threads(const std::string& text) {
+  constexpr unsigned most = 4096;
+  const auto count = parse_number<unsigned>(std::string_view(text).substr(0, text.find(',')));
+  return count && *count <= most ? *count : 0;
+}
+
 VerifyMode parse_verify(const std::string& text) {
   using Kind = VerifyMode::Kind;
+  if (text == "auto") return {Kind::automatic, 0};
   if (text == "all") return {Kind::all, 0};
   if (text == "none") return {Kind::none, 0};
   if (text.starts_with("sample=")) {
     const auto count = parse_number<std::int64_t>(std::string_view(text).substr(7));
     if (count && *count > 0) return {Kind::sample, *count};
   }
-  refuse_option("--verify", text, "all, none or sample=N with N > 0");
+  refuse_option("--verify", text, "auto, all, none or sample=N with N > 0");
 }
 
 PotentialUnit parse_unit(const std::string& text) {

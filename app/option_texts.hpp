@@ -13,6 +13,8 @@ namespace smallbatch {
 
 DeviceRequest parse_device(const std::string& text);
 VerifyMode parse_verify(const std::string& text);
+/// A number of threads as OMP_NUM_THREADS has it, "4" or "4,2": the first; 0 where it is none.
+unsigned parse_threads(const std::string& text);
 PotentialUnit parse_unit(const std::string& text);
 
 /// "65,33,17", or "65" for all three axes.

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <initializer_list>
@@ -105,6 +106,15 @@ class Command {
 
   void footer(const std::string& text) { app_->footer(text); }
 
+  void threads(unsigned& count) {
+    option("--threads", count, "CPU threads; 0: OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, or one per core")
+        ->check(CLI::Range(0U, 4096U));
+    second_look([&count] {
+      for (const char* name : {"OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"})
+        if (const char* value = std::getenv(name); count == 0 && value) count = parse_threads(value);
+    });
+  }
+
  private:
   CLI::App* app_;
   std::string heading_;
@@ -128,7 +138,7 @@ class RunCommand final : public Command {
     heading("Computing");
     text("--device", "auto", "auto, cpu, cuda[:K|:K,L,...|:all] or reference (Eigen)",
          [this](const std::string& device) { run_.device = parse_device(device); });
-    option("--threads", run_.threads, "CPU threads; 0: one per core")->check(CLI::Range(0U, 4096U));
+    threads(run_.threads);
     choice("--instruction-set", run_.instruction_set, choices_of(instruction_set_names(), parse_instruction_set),
            "What the CPU computes with")
         ->envname("SMALLBATCH_INSTRUCTION_SET");
@@ -144,10 +154,11 @@ class RunCommand final : public Command {
            "Arithmetic of potentials, and type of V");
     choice("--singular", run_.singular, {{"inf", Singular::infinite}, {"skip", Singular::skip}},
            "V at a lattice point that holds a charge: an infinity, or without that charge");
-    option("--block-mib", run_.block_mib, "Size of the pieces that flow; four are in memory")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}));
+    without_default("--memory", run_.memory, "Of the blocks that flow, as 512MiB or 2GB (default: less than 300 MiB)")
+        ->transform(CLI::AsSizeValue(true))
+        ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 50));
     heading("Verification");
-    text("--verify", "all", "all, sample=N (N per set) or none",
+    text("--verify", "auto", "auto (all, or as much as is soon done), all, sample=N (N per set) or none",
          [this](const std::string& mode) { run_.verify = parse_verify(mode); });
     heading("Output");
     required("-o,--output", run_.results, "Result file");
@@ -185,9 +196,10 @@ class VerifyCommand final : public Command {
     heading("Verification");
     text("--verify", "all", "all or sample=N (N per set)", [this](const std::string& mode) {
       verify_.mode = parse_verify(mode);
-      if (verify_.mode.kind == VerifyMode::Kind::none) refuse_option("--verify", mode, "all or sample=N with N > 0");
+      const bool some = verify_.mode.kind == VerifyMode::Kind::all || verify_.mode.kind == VerifyMode::Kind::sample;
+      if (!some) refuse_option("--verify", mode, "all or sample=N with N > 0");
     });
-    option("--threads", verify_.threads, "CPU threads; 0: one per core")->check(CLI::Range(0U, 4096U));
+    threads(verify_.threads);
     heading("Output");
     json_flag(verify_.json);
   }

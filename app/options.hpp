@@ -26,7 +26,12 @@ struct DeviceRequest {
 
 /// How much of the answers the referee checks.
 struct VerifyMode {
-  enum class Kind { all, sample, none };
+  enum class Kind {
+    automatic,  ///< all, or as large a share as is affordable (app/estimates.hpp)
+    all,
+    sample,
+    none
+  };
   Kind kind = Kind::all;
   std::int64_t sample = 0;  ///< systems, or lattice points, per set; evenly spread
 };
@@ -36,13 +41,13 @@ enum class Verbosity { quiet, normal, verbose };
 struct RunOptions {
   std::string problems, results;
   DeviceRequest device;
-  VerifyMode verify;
+  VerifyMode verify{VerifyMode::Kind::automatic, 0};
   SpdOptions spd;  ///< method and floor of pivots
   Singular singular = Singular::infinite;
   ScalarType precision = ScalarType::float32;  ///< of the potentials' arithmetic and of V
   unsigned threads = 0;
   InstructionSet instruction_set = InstructionSet::best;
-  std::int64_t block_mib = 64;
+  std::uint64_t memory = 0;  ///< bytes of all blocks that are in memory; 0: what is quickest (app/cut_into_blocks.hpp)
   bool overwrite = false, json = false;
 };
 
@@ -55,7 +60,6 @@ struct VerifyOptions {
   std::string problems, results;
   VerifyMode mode;
   unsigned threads = 0;
-  std::int64_t block_mib = 64;
   bool json = false;
 };
 

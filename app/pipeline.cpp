@@ -4,21 +4,27 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <ctime>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <memory_resource>
+#include <system_error>
 #include <vector>
 
 #include "app/cut_into_blocks.hpp"
 #include "app/device_choice.hpp"
+#include "app/estimates.hpp"
 #include "app/logging.hpp"
 #include "app/output_check.hpp"
+#include "app/report.hpp"
 #include "app/stages.hpp"
 #include "app/version.hpp"
 #include "core/block_memory.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_writer.hpp"
 #include "physics/potential.hpp"
@@ -38,7 +44,8 @@ struct JudgedBlock {
   Verdicts verdicts;
 };
 
-/// What computes: a solver and a potential for each device.
+/// What computes: a solver and a potential for each backend, and for each GPU two of them, of which one copies while
+/// the other one computes.
 struct Computers {
   std::vector<std::unique_ptr<SpdSolver>> solvers;
   std::vector<std::unique_ptr<Potential>> potentials;
@@ -47,15 +54,19 @@ struct Computers {
     double sum = 0;
     for (const auto& solver : solvers) sum += solver->kernel_seconds();
     for (const auto& potential : potentials) sum += potential->kernel_seconds();
-    return sum / static_cast<double>(solvers.size());
+    return sum / devices;
   }
+  double devices = 1;
 };
 
 Computers make_computers(const DeviceChoice& device, const SpdOptions& options) {
   Computers computers;
+  computers.devices = static_cast<double>(device.backends.size());
   for (const Backend& backend : device.backends) {
-    computers.solvers.push_back(make_spd_solver(backend, options));
-    computers.potentials.push_back(make_potential(backend));
+    for (int k = 0; k < (backend.kind == BackendKind::cuda ? 2 : 1); ++k) {
+      computers.solvers.push_back(make_spd_solver(backend, options));
+      computers.potentials.push_back(make_potential(backend));
+    }
   }
   return computers;
 }
@@ -63,18 +74,24 @@ Computers make_computers(const DeviceChoice& device, const SpdOptions& options) 
 /// "cuda:0 auto, cuda:1 auto"
 template <class Computer>
 std::string describe(const std::vector<Computer>& computers) {
-  std::string text;
-  for (const auto& computer : computers) text += (text.empty() ? "" : ", ") + computer->description();
+  std::string text, last;
+  for (const auto& computer : computers)
+    if (const std::string next = computer->description(); next != last) {
+      text += (text.empty() ? "" : ", ") + next;
+      last = next;
+    }
   return text;
 }
 
 /// Everything that the blocks of a run share.
 struct Run {
   const RunOptions& options;
+  double verified_share;  ///< by --verify auto
+  std::int64_t block_bytes;
   const ProblemReader& reader;
   ResultWriter& writer;
   const Computers& computers;
-  BackendKind backend;
+  bool on_gpus;
   BlockMemory& memory;
   StageThreads& threads;
   StageSeconds& seconds;
@@ -90,8 +107,9 @@ double stream(const Run& run, std::size_t blocks, const Stages<Block>& stages) {
 
 template <class T>
 SetOutcome run_set(const Run& run, const SolveSet& set) {
-  SolveTally<T> tally(set, run.options.spd.pivot_floor, run.options.verify, run.options.threads);
-  const auto blocks = cut_into_blocks(set, run.options.block_mib << 20);
+  const VerifyMode verify = mode_for(run.options.verify, set.batch, run.verified_share);
+  SolveTally<T> tally(set, run.options.spd.pivot_floor, verify, run.options.threads);
+  const auto blocks = cut_into_blocks(set, run.block_bytes);
   Progress progress("solve/" + set.name, static_cast<double>(set.batch));
 
   using Block = JudgedBlock<SpdBlock<T>>;
@@ -119,11 +137,12 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
 template <class T>
 SetOutcome run_set(const Run& run, const PotentialSet& set) {
   // Where every answer is verified, the CPU works through each pair too.
-  const bool gpu_alone = run.backend == BackendKind::cuda && run.options.verify.kind != VerifyMode::Kind::all;
-  const auto blocks = cut_into_blocks(set, scalar_type_of<T>, run.options.block_mib << 20,
-                                      gpu_alone ? gpu_block_pairs : cpu_block_pairs);
+  const VerifyMode verify = mode_for(run.options.verify, set.targets_before(set.batch), run.verified_share);
+  const bool gpu_alone = run.on_gpus && verify.kind != VerifyMode::Kind::all;
+  const auto blocks =
+      cut_into_blocks(set, scalar_type_of<T>, run.block_bytes, gpu_alone ? gpu_block_pairs : cpu_block_pairs);
   const PotentialOptions options{run.options.singular, set.unit_factor(), set.softening, set.cutoff};
-  PotentialTally<T> tally(set, options, run.options.verify, run.options.threads);
+  PotentialTally<T> tally(set, options, verify, run.options.threads);
   Progress progress("potential/" + set.name, pairs(set));
   StatisticsOfSet found(set.batch);
 
@@ -156,6 +175,13 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   return tally.outcome;
 }
 
+/// 0 where it is not known.
+double bytes_of_file(const std::string& path) {
+  std::error_code unknown;
+  const auto bytes = std::filesystem::file_size(path, unknown);
+  return unknown ? 0 : static_cast<double>(bytes);
+}
+
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -179,28 +205,46 @@ std::string verify_mode_name(const VerifyMode& mode) {
       return "all";
     case VerifyMode::Kind::sample:
       return "sample=" + std::to_string(mode.sample);
+    case VerifyMode::Kind::automatic:
+      return "auto";
     case VerifyMode::Kind::none:
       break;
   }
   return "none";
 }
 
+/// "all", "1 of 64"
+std::string share_name(double share) { return share < 1 ? "1 of " + std::to_string(std::llround(1 / share)) : "all"; }
+
 RunReport run(const RunOptions& options, const std::string& command_line) {
   const auto start = Clock::now();
   RunReport report;
   report.problems = options.problems;
   report.results = options.results;
-  report.verify_mode = verify_mode_name(options.verify);
   report.pivot_floor = options.spd.pivot_floor;
 
   const ProblemReader reader(options.problems, options.threads);
   for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
   for (const std::string& note : reader.notes()) spdlog::info("{}", note);
-  const DeviceChoice device = choose_device(options.device, options.threads, options.instruction_set);
+  const unsigned threads_of_run = options.threads == 0 ? hardware_threads() : options.threads;
+  const bool auto_verify = options.verify.kind == VerifyMode::Kind::automatic;
+  const Estimate job = estimate(reader, options.precision, options.verify, options.instruction_set);
+  DeviceChoice device;
+  timed(report.seconds.start, [&] {
+    device = choose_device(options.device, options.threads, options.instruction_set,
+                           !is_gpu_quicker(job, auto_verify, threads_of_run));
+  });
+  const bool on_gpus = device.backends.front().kind == BackendKind::cuda;
+  const double share = auto_verify ? affordable_share(job, on_gpus, threads_of_run) : 1;
+  report.verify_mode = !auto_verify ? verify_mode_name(options.verify) : share_name(share);
+  if (share < 1)
+    spdlog::info("verifying {} answers, evenly chosen (--verify all takes about {})", report.verify_mode,
+                 seconds_text(job.referee / threads_of_run));
   if (!device.note.empty()) spdlog::info("no GPU is used ({})", device.note);
   spdlog::info("computing on {}", device.description);
   refuse_output_that_is_input(options.problems, options.results);
   report.device = device.description;
+  report.on_gpus = on_gpus;
 
   // A GPU takes a third of a second to begin, in which the results are laid out.
   auto beginning = std::async(std::launch::async, [&] {
@@ -216,10 +260,12 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   report.solver = describe(computers.solvers);
   report.potential = describe(computers.potentials);
 
-  const BackendKind backend = device.backends.front().kind;
-  BlockMemory memory(backend == BackendKind::cuda ? cuda_page_lock() : PageLock{});
-  StageThreads threads(device.backends.size());
-  const Run all{options, reader, writer, computers, backend, memory, threads, report.seconds};
+  BlockMemory memory(on_gpus ? cuda_page_lock() : PageLock{});
+  StageThreads threads(computers.solvers.size());
+  const std::int64_t block_bytes = options.memory > 0
+                                       ? static_cast<std::int64_t>(options.memory) / threads.blocks_in_memory()
+                                       : (on_gpus ? gpu_block_bytes : cpu_block_bytes);
+  const Run all{options, share, block_bytes, reader, writer, computers, on_gpus, memory, threads, report.seconds};
   for (const SolveSet& set : reader.solve_sets())
     report.sets.push_back(set.type == ScalarType::float32 ? run_set<float>(all, set) : run_set<double>(all, set));
   for (const PotentialSet& set : reader.potential_sets())
@@ -246,6 +292,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   writer.provenance("write_seconds", report.seconds.write);
   timed(report.seconds.write, [&] { writer.commit(); });
   report.seconds.total = std::chrono::duration<double>(Clock::now() - start).count();
+  report.problem_bytes = bytes_of_file(options.problems);
+  report.result_bytes = bytes_of_file(options.results);
   return report;
 }
 

@@ -17,7 +17,9 @@ struct RunReport {
   double pivot_floor = 0;                 ///< that the answers were computed with
   std::vector<SetOutcome> sets;
   StageSeconds seconds;
-  std::string verify_mode;  ///< "all", "sample=N" or "none"
+  bool on_gpus = false;
+  double problem_bytes = 0, result_bytes = 0;  ///< of the files
+  std::string verify_mode;                     ///< "all", "1 of 64", "sample=N" or "none"
 
   [[nodiscard]] bool all_right() const;
 };

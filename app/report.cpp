@@ -1,9 +1,11 @@
 #include "app/report.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <vector>
 
 namespace smallbatch {
 
@@ -59,6 +61,51 @@ std::string potential_text(const SetOutcome& set) {
   return text;
 }
 
+/// What a run does side by side, each at its own pace.
+struct Stage {
+  const char* name;
+  double seconds = 0;
+  double amount = 0;  ///< what it does in them; 0 where it has no measure
+  std::string unit;
+  const char* remedy;
+};
+
+std::vector<Stage> stages_of(const RunReport& report) {
+  const StageSeconds& s = report.seconds;
+  double systems = 0, pairs = 0, checked = 0;
+  for (const SetOutcome& set : report.sets) {
+    (set.kind == "solve" ? systems : pairs) += set.work;
+    checked += static_cast<double>(set.kind == "solve" ? set.verification.checked : set.points_checked);
+  }
+  const double work = pairs > 0 ? pairs : systems;
+  const std::string unit = pairs > 0 ? "pairs" : "systems";
+  std::vector<Stage> stages{
+      {"start", s.start, 0, "",
+       "a GPU takes it once in a run, whatever the size; small jobs are quicker with --device cpu"},
+      {"read", s.read, report.problem_bytes, "bytes",
+       "packed triangles are half as large; a faster disk, or a warm cache"}};
+  if (report.on_gpus) {
+    stages.push_back({"copy", s.compute - s.kernels, report.problem_bytes + report.result_bytes, "bytes",
+                      "packed triangles and float32 are half as large; several GPUs have a bus each"});
+    stages.push_back({"kernels", s.kernels, work, unit, "several GPUs: --device cuda:all"});
+  } else {
+    stages.push_back({"compute", s.compute, work, unit, "a GPU, or more cores"});
+  }
+  stages.push_back({"verify", s.verify, checked, "answers", "--verify sample=N, or more cores"});
+  stages.push_back({"write", s.write, report.result_bytes, "bytes", "a faster disk"});
+  return stages;
+}
+
+const Stage& longest(const std::vector<Stage>& stages) {
+  return *std::max_element(stages.begin(), stages.end(),
+                           [](const Stage& a, const Stage& b) { return a.seconds < b.seconds; });
+}
+
+std::string stage_rate(const Stage& stage, double seconds) {
+  return stage.unit == "bytes" ? bytes_text(stage.amount / seconds) + "/s"
+                               : rate_text(stage.amount / seconds, stage.unit);
+}
+
 /// JSON has no number for what is not there, nor for a NaN: null.
 Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 Json range_json(const std::optional<std::array<double, 2>>& range, const std::string& unit) {
@@ -111,12 +158,19 @@ std::string report_text(const RunReport& report) {
     text << "  " << verdict_text(set) << "\n";
   }
   if (!report.device.empty()) {
-    const StageSeconds& s = report.seconds;
+    const std::vector<Stage> stages = stages_of(report);
+    const double total = report.seconds.total;
+    const Stage& bound = longest(stages);
     text << "device: " << report.device << "\n"
-         << "time: " << seconds_text(s.total) << " (start " << seconds_text(s.start) << "; overlapping: read "
-         << seconds_text(s.read) << ", compute " << seconds_text(s.compute) << ", verify " << seconds_text(s.verify)
-         << ", write " << seconds_text(s.write) << ")\n"
-         << "results: " << report.results << "\n";
+         << "time: " << seconds_text(total) << ", bound by: " << bound.name << " (" << bound.remedy << ")\n";
+    for (const Stage& stage : stages) {
+      if (stage.seconds <= 0) continue;
+      text << "  " << stage.name << " " << seconds_text(stage.seconds);
+      if (stage.amount > 0)
+        text << ": " << stage_rate(stage, stage.seconds) << " while at it, " << stage_rate(stage, total) << " over all";
+      text << "\n";
+    }
+    text << "results: " << report.results << "\n";
   }
   return text.str();
 }
@@ -168,6 +222,9 @@ std::string report_json(const RunReport& report) {
     json["device"] = report.device;
     json["solver"] = report.solver;
     json["potential"] = report.potential;
+    json["bound_by"] = longest(stages_of(report)).name;
+    json["problem_bytes"] = report.problem_bytes;
+    json["result_bytes"] = report.result_bytes;
     json["seconds"] = {{"total", report.seconds.total},     {"start", report.seconds.start},
                        {"read", report.seconds.read},       {"compute", report.seconds.compute},
                        {"kernels", report.seconds.kernels}, {"verify", report.seconds.verify},

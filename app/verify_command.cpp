@@ -119,7 +119,7 @@ SetOutcome verify_set(const Files& files, const SolveSet& set, double pivot_floo
   SolveTally<T> tally(set, pivot_floor, files.options.mode, files.options.threads);
   Progress progress("verify solve/" + set.name, static_cast<double>(set.batch));
   SpdBlock<T> block;
-  for (const SystemRange& range : cut_into_blocks(set, files.options.block_mib << 20)) {
+  for (const SystemRange& range : cut_into_blocks(set, cpu_block_bytes)) {
     stop_if_interrupted();
     files.problems.read(set, range.first, range.count, block);
     files.results.read(set, range.first, range.count, block);
@@ -136,8 +136,7 @@ SetOutcome verify_set(const Files& files, const PotentialSet& set, const Potenti
   PotentialTally<T> tally(set, options, files.options.mode, files.options.threads);
   Progress progress("verify potential/" + set.name, pairs(set));
   PotentialBlock<T> block;
-  for (const PlaneRange& range :
-       cut_into_blocks(set, scalar_type_of<T>, files.options.block_mib << 20, cpu_block_pairs)) {
+  for (const PlaneRange& range : cut_into_blocks(set, scalar_type_of<T>, cpu_block_bytes, cpu_block_pairs)) {
     stop_if_interrupted();
     read_block(files.problems, set, range, block);
     files.results.read(results_set, block);

@@ -1,14 +1,57 @@
 #include "core/parallel.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
+#include <filesystem>
+#include <fstream>
+#include <limits>
 #include <mutex>
+#include <sstream>
 #include <thread>
 
 namespace smallbatch {
 
-unsigned hardware_threads() { return std::max(1U, std::thread::hardware_concurrency()); }
+namespace {
+
+/// Of this process's control group and those above it.
+unsigned cores_of_control_groups() {
+  unsigned least = std::numeric_limits<unsigned>::max();
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (!line.starts_with("0::/")) continue;
+    for (std::filesystem::path group = line.substr(3);; group = group.parent_path()) {
+      std::string quota;
+      std::ifstream file("/sys/fs/cgroup" + group.string() + "/cpu.max");
+      if (std::getline(file, quota)) least = std::min(least, cores_of_quota(quota).value_or(least));
+      if (group == group.parent_path()) break;
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+std::optional<unsigned> cores_of_quota(const std::string& text) {
+  std::istringstream words(text);
+  double quota = 0, period = 0;
+  if (!(words >> quota >> period) || !(quota > 0) || !(period > 0)) return std::nullopt;
+  return static_cast<unsigned>(std::clamp(std::ceil(quota / period), 1.0, 1e6));
+}
+
+unsigned hardware_threads() {
+  static const unsigned threads = [] {
+    unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+    cpu_set_t allowed;
+    if (::sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+      cores = std::max(1U, static_cast<unsigned>(CPU_COUNT(&allowed)));
+    return std::min(cores, cores_of_control_groups());
+  }();
+  return threads;
+}
 
 void parallel_for(std::int64_t count, std::int64_t grain, unsigned threads,
                   const std::function<void(std::int64_t, std::int64_t)>& body) {

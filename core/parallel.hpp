@@ -3,11 +3,18 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 
 namespace smallbatch {
 
-/// One per core, at least 1.
+/// How many threads can run at a time: one per core that this process may use, as far as its affinity and the quota of
+/// its control group (of Linux, version 2) let it; at least 1.
 unsigned hardware_threads();
+
+/// The cores that a quota is, rounded up: "200000 100000", microseconds of all in microseconds of time, is 2. Nothing
+/// where there is none ("max 100000"), or the text is no quota.
+std::optional<unsigned> cores_of_quota(const std::string& text);
 
 /// Calls body(first, last) for pieces of [0, count) of at most `grain` each, on `threads` threads (0: one per core).
 /// Pieces start at multiples of `grain`. Which thread takes which piece is not fixed, so a body must not depend on it.

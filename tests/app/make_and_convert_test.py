@@ -192,7 +192,7 @@ def test_a_terminal_gets_a_progress_bar_and_a_log_does_not(smallbatch, tmp_path)
         if no_color:
             environment["NO_COLOR"] = "1"
         environment["TERM"] = "xterm"
-        process = subprocess.Popen([smallbatch.program, "run", "p.h5", "-o", "r.h5", "--overwrite", "--block-mib", "1"],
+        process = subprocess.Popen([smallbatch.program, "run", "p.h5", "-o", "r.h5", "--overwrite", "--memory", "4MiB"],
                                    cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=follower)
         os.close(follower)
         shown = b""

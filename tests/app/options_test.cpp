@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/exit_codes.hpp"
+#include "app/option_texts.hpp"
 #include "core/error.hpp"
 
 namespace smallbatch {
@@ -19,7 +20,7 @@ TEST(Options, RunDefaults) {
   EXPECT_EQ(run.problems, "p.h5");
   EXPECT_EQ(run.results, "r.h5");
   EXPECT_EQ(run.device.kind, DeviceRequest::Kind::automatic);
-  EXPECT_EQ(run.verify.kind, VerifyMode::Kind::all);
+  EXPECT_EQ(run.verify.kind, VerifyMode::Kind::automatic);
   EXPECT_EQ(run.singular, Singular::infinite);
   EXPECT_EQ(run.spd.method, SpdMethod::automatic);
   EXPECT_EQ(run.spd.pivot_floor, 0);
@@ -113,10 +114,34 @@ TEST(Options, GenerateAndImport) {
   EXPECT_EQ(import.unit, PotentialUnit::kt_per_e);
 }
 
+TEST(Options, SeveralGpusAndSizesOfMemory) {
+  const auto device = [](const char* text) {
+    return std::get<RunOptions>(parse("run", "p.h5", "-o", "r.h5", "--device", text).command).device;
+  };
+  EXPECT_EQ(device("cuda").indices, std::vector<int>{0});
+  EXPECT_EQ(device("cuda:1,0,12").indices, (std::vector<int>{1, 0, 12}));
+  EXPECT_EQ(device("cuda:all").kind, DeviceRequest::Kind::cuda);
+  EXPECT_TRUE(device("cuda:all").indices.empty());
+  for (const char* wrong : {"cuda:", "cuda:0,", "cuda:,0", "cuda:0,0", "cuda:-1", "cuda:0;1", "cuda:All"})
+    EXPECT_THROW(device(wrong), Error) << wrong;
+  const auto memory = [](const char* text) {
+    return std::get<RunOptions>(parse("run", "p.h5", "-o", "r.h5", "--memory", text).command).memory;
+  };
+  EXPECT_EQ(memory("512MiB"), std::uint64_t{512} << 20);
+  EXPECT_EQ(memory("2GB"), 2'000'000'000U);
+  for (const char* wrong : {"0", "1000", "-1", "big"}) EXPECT_THROW(memory(wrong), Error) << wrong;
+}
+
+TEST(Options, ThreadsOfTheEnvironmentAreThoseOfOpenMP) {
+  EXPECT_EQ(parse_threads("4"), 4U);
+  EXPECT_EQ(parse_threads("3,2"), 3U);
+  for (const char* none : {"", "x", "-1", "0", "99999", "4.5"}) EXPECT_EQ(parse_threads(none), 0U) << none;
+}
+
 TEST(Options, HelpShowsLiveDefaultsAndExitCodes) {
   const auto text = std::get<PrintText>(parse("run", "--help").command).text;
-  EXPECT_NE(text.find("--block-mib"), std::string::npos);
-  EXPECT_NE(text.find("64"), std::string::npos);
+  EXPECT_NE(text.find("--memory"), std::string::npos);
+  EXPECT_NE(text.find("--verify TEXT=auto"), std::string::npos);
   EXPECT_NE(text.find("Verification"), std::string::npos);
   EXPECT_NE(std::get<PrintText>(parse("--help").command).text.find("Exit codes"), std::string::npos);
   EXPECT_EQ(std::get<PrintText>(parse("--version").command).text.rfind("smallbatch ", 0), 0U);

@@ -41,7 +41,7 @@ class RunOfAChangingFile : public ::testing::Test {
     options_.results = folder_ / "r.h5";
     options_.device.kind = DeviceRequest::Kind::cpu;
     options_.threads = 1;
-    options_.block_mib = 1;
+    options_.memory = 4 << 20;
   }
   ~RunOfAChangingFile() override {
     spdlog::set_default_logger(before_);

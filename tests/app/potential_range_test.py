@@ -103,7 +103,7 @@ def test_blocks_do_not_show_in_the_results(smallbatch, tmp_path, precision, devi
                 spacing=np.full(3, 1e-4), dielectric=80.0)
     code = 1 if precision == "single" else 0
     for mib in (256, 1, 2, 3):
-        smallbatch("run", "p.h5", "-o", f"{mib}.h5", "--block-mib", mib, "--precision", precision, "--device", device,
+        smallbatch("run", "p.h5", "-o", f"{mib}.h5", "--memory", f"{4 * int(mib)}MiB", "--precision", precision, "--device", device,
                    "--verify", "sample=50", expect=code)
     smallbatch("verify", "p.h5", "1.h5", "--verify", "sample=50", expect=code)
     with h5py.File(tmp_path / "256.h5") as one:

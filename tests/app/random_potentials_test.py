@@ -478,7 +478,7 @@ def test_random_files_have_the_answers_of_long_double(smallbatch, tmp_path, pyte
         sets = draw_file(rng, precision == "double")
         write(tmp_path / "p.h5", [drawn for drawn, _, _ in sets])
         for device in (["--device", "cpu"], devices[rng.integers(len(devices))]):
-            more = ["--precision", precision, "--singular", singular, *(["--block-mib", "1"] * chance(rng, 0.2))]
+            more = ["--precision", precision, "--singular", singular, *(["--memory", "4MiB"] * chance(rng, 0.2))]
             where = f"file {number} of seed {seed}, run {' '.join(device + more)}"
             done = smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", *device, *more, expect=None)
             assert done.returncode in (0, 1), f"{where}: exit code {done.returncode}\n{done.stderr}"

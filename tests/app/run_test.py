@@ -345,7 +345,7 @@ def test_small_blocks_give_the_same_file(smallbatch, tmp_path):
         add_potential(file, position=rng.uniform(0, 8, (50, 3)), charge=rng.uniform(-1, 1, 50), shape=(120, 110, 50),
                       spacing=(0.1, 0.1, 0.1))
     smallbatch("run", "p.h5", "-o", "one.h5", "--verify", "sample=50")
-    smallbatch("run", "p.h5", "-o", "many.h5", "--block-mib", 1, "--verify", "sample=50")
+    smallbatch("run", "p.h5", "-o", "many.h5", "--memory", "4MiB", "--verify", "sample=50")
     with h5py.File(tmp_path / "one.h5") as one, h5py.File(tmp_path / "many.h5") as many:
         for name in [f"solve/systems/{name}" for name in one["solve/systems"]] + ["potential/charges/V"]:
             assert np.array_equal(one[name][...], many[name][...])
@@ -511,7 +511,7 @@ def test_results_of_older_formats_are_verified(smallbatch, tmp_path):
 def test_one_lattice_larger_than_a_block_is_verified_as_one_problem(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_potential(file, shape=(128, 128, 40), spacing=(0.1, 0.1, 0.1), origin=(1, 1, 1))
-    done = smallbatch("run", "p.h5", "-o", "r.h5", "--block-mib", 1, "--json")
+    done = smallbatch("run", "p.h5", "-o", "r.h5", "--memory", "4MiB", "--json")
     verification = json.loads(done.stdout)["sets"][0]["verification"]
     assert verification["checked"] == verification["agreed"] == 1
     assert verification["points_checked"] == 128 * 128 * 40

@@ -184,7 +184,7 @@ def test_small_blocks_give_the_same_file(smallbatch, tmp_path):
         add_set(file, "lattice", position[:20], charge[:20], shape=(60, 50, 40), origin=np.zeros(3),
                 spacing=np.full(3, 0.2), field=1, group=np.tile([1, 2], 10))
     smallbatch("run", "p.h5", "-o", "one.h5", "--verify", "sample=99")
-    smallbatch("run", "p.h5", "-o", "many.h5", "--block-mib", 1, "--verify", "sample=99")
+    smallbatch("run", "p.h5", "-o", "many.h5", "--memory", "4MiB", "--verify", "sample=99")
     smallbatch("verify", "p.h5", "many.h5", "--verify", "sample=99")
     with h5py.File(tmp_path / "one.h5") as one, h5py.File(tmp_path / "many.h5") as many:
         for name in ("points", "lattice"):
@@ -205,7 +205,7 @@ def test_problems_without_charges_have_no_energy_in_whatever_block(smallbatch, t
                 group=np.zeros(0, "int8"))
         add_set(file, "some", position, charge, offset=offset, targets="points", points=rng.uniform(0, 8, (20000, 3)),
                 group=np.tile([1, 2], offset[-1] // 2).astype("int8"))
-    smallbatch("run", "p.h5", "-o", "r.h5", "--block-mib", 1)
+    smallbatch("run", "p.h5", "-o", "r.h5", "--memory", "4MiB")
     smallbatch("verify", "p.h5", "r.h5")
     energies = np.zeros(30)
     for p in np.flatnonzero(charges_of):

@@ -1,6 +1,7 @@
 #include "core/parallel.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <stdexcept>
@@ -20,6 +21,22 @@ TEST(ParallelFor, CoversEveryIndexOnceForAnyThreadsAndGrain) {
       });
       for (const auto& count : visits) EXPECT_EQ(count, 1);
     }
+}
+
+TEST(HardwareThreads, AQuotaIsSoManyCores) {
+  EXPECT_EQ(cores_of_quota("200000 100000"), 2U);
+  EXPECT_EQ(cores_of_quota("150000 100000\n"), 2U);
+  EXPECT_EQ(cores_of_quota("1000 100000"), 1U);
+  EXPECT_EQ(cores_of_quota("100000000 1000"), 100000U);
+  for (const char* none : {"max 100000", "", "x", "100000", "0 100000", "-5 100000", "100000 0"})
+    EXPECT_EQ(cores_of_quota(none), std::nullopt) << none;
+}
+
+TEST(HardwareThreads, AreThoseOfTheAffinity) {
+  EXPECT_GE(hardware_threads(), 1U);
+  cpu_set_t allowed;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  EXPECT_LE(hardware_threads(), static_cast<unsigned>(CPU_COUNT(&allowed)));
 }
 
 TEST(ParallelFor, NothingToDo) {

@@ -1,0 +1,84 @@
+#include "app/estimates.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/cut_into_blocks.hpp"
+
+namespace smallbatch {
+namespace {
+
+constexpr double gpu_start = 0.35, bytes_per_second = 40e9;
+
+/// Of float32 with AVX-512, which the figures below are of.
+double slowness(InstructionSet instruction_set) {
+  const bool best = instruction_set == InstructionSet::best;
+  if (instruction_set == InstructionSet::avx512 || (best && processor_has_avx512())) return 1;
+  if (instruction_set == InstructionSet::avx2 || (best && processor_has_avx2())) return 1.8;
+  return 6;
+}
+
+/// Of what the mode checks of `total` systems or targets.
+double share_of(const VerifyMode& verify, std::int64_t total) {
+  using Kind = VerifyMode::Kind;
+  if (verify.kind == Kind::none) return 0;
+  if (verify.kind != Kind::sample || verify.sample >= total) return 1;
+  return static_cast<double>(verify.sample) / static_cast<double>(total);
+}
+
+void add(Estimate& job, const SolveSet& set, const VerifyMode& verify, double slowness) {
+  const double n = set.shape.n, batch = static_cast<double>(set.batch), rhs = set.shape.nrhs;
+  const bool is_double = set.type == ScalarType::float64, inverse = set.shape.wants_inverse();
+  const double bytes = batch * static_cast<double>(bytes_per_system(set));
+  job.cpu += batch * slowness * (is_double ? 1.8 : 1) *
+             (0.2e-6 + (1.2e-9 + 0.4e-9 * rhs) * n * n + (inverse ? 300e-12 : 60e-12) * n * n * n);
+  job.gpu += bytes / bytes_per_second + batch * (is_double ? 2 : 1) * (n > 32 ? 0.6e-12 : 0.15e-12) * n * n * n;
+  job.referee += share_of(verify, set.batch) * batch * slowness * (is_double ? 1.5 : 1) *
+                 (0.3e-6 + (1e-9 + 0.5e-9 * rhs) * n * n + (inverse ? 400e-12 : 120e-12) * n * n * n);
+  job.read += bytes / bytes_per_second;
+}
+
+void add(Estimate& job, const PotentialSet& set, ScalarType precision, const VerifyMode& verify, double slowness) {
+  const bool is_double = precision == ScalarType::float64;
+  const double work = pairs(set) * (set.has_field ? 1.8 : 1);
+  const double charges = 32 * static_cast<double>(set.charges());
+  job.cpu += work * slowness / (is_double ? 0.9e9 : 3.5e9);
+  job.gpu += work / (is_double ? 0.8e12 : 1.6e12) +
+             (charges + static_cast<double>(result_bytes(set, precision))) / bytes_per_second;
+  job.referee += share_of(verify, set.targets_before(set.batch)) * work * slowness / (is_double ? 0.7e9 : 1.05e9);
+  job.read += charges / bytes_per_second;
+}
+
+}  // namespace
+
+Estimate estimate(const ProblemReader& reader, ScalarType precision, const VerifyMode& verify,
+                  InstructionSet instruction_set) {
+  Estimate job;
+  const double slow = slowness(instruction_set);
+  for (const SolveSet& set : reader.solve_sets()) add(job, set, verify, slow);
+  for (const PotentialSet& set : reader.potential_sets()) add(job, set, precision, verify, slow);
+  return job;
+}
+
+bool is_gpu_quicker(const Estimate& job, bool auto_verify, unsigned threads) {
+  const auto referee = [&](bool on_gpu) {
+    return job.referee / threads * (auto_verify ? affordable_share(job, on_gpu, threads) : 1);
+  };
+  const double on_cpu = std::max(job.read, job.cpu / threads + referee(false));
+  return gpu_start + std::max({job.read, job.gpu, referee(true)}) < on_cpu;
+}
+
+double affordable_share(const Estimate& job, bool on_gpu, unsigned threads) {
+  const double computing = std::max(job.read, on_gpu ? job.gpu : job.cpu / threads);
+  const double affordable = 10 * computing + 2, everything = job.referee / threads;
+  return everything <= affordable ? 1 : std::exp2(-std::ceil(std::log2(everything / affordable)));
+}
+
+VerifyMode mode_for(const VerifyMode& mode, std::int64_t total, double share) {
+  using Kind = VerifyMode::Kind;
+  if (mode.kind != Kind::automatic) return mode;
+  if (share >= 1) return {Kind::all, 0};
+  return {Kind::sample, std::max<std::int64_t>(1, static_cast<std::int64_t>(share * static_cast<double>(total)))};
+}
+
+}  // namespace smallbatch
