@@ -74,6 +74,10 @@ double affordable_share(const Estimate& job, bool on_gpu, unsigned threads) {
   return everything <= affordable ? 1 : std::exp2(-std::ceil(std::log2(everything / affordable)));
 }
 
+bool waits_for_referee(const Estimate& job, double verified_share, unsigned threads) {
+  return verified_share * job.referee / threads > std::max(job.read, job.gpu);
+}
+
 VerifyMode mode_for(const VerifyMode& mode, std::int64_t total, double share) {
   using Kind = VerifyMode::Kind;
   if (mode.kind != Kind::automatic) return mode;

@@ -44,8 +44,7 @@ struct JudgedBlock {
   Verdicts verdicts;
 };
 
-/// What computes: a solver and a potential for each backend, and for each GPU two of them, of which one copies while
-/// the other one computes.
+/// What computes: a solver and a potential for each device.
 struct Computers {
   std::vector<std::unique_ptr<SpdSolver>> solvers;
   std::vector<std::unique_ptr<Potential>> potentials;
@@ -54,19 +53,15 @@ struct Computers {
     double sum = 0;
     for (const auto& solver : solvers) sum += solver->kernel_seconds();
     for (const auto& potential : potentials) sum += potential->kernel_seconds();
-    return sum / devices;
+    return sum / static_cast<double>(solvers.size());
   }
-  double devices = 1;
 };
 
 Computers make_computers(const DeviceChoice& device, const SpdOptions& options) {
   Computers computers;
-  computers.devices = static_cast<double>(device.backends.size());
   for (const Backend& backend : device.backends) {
-    for (int k = 0; k < (backend.kind == BackendKind::cuda ? 2 : 1); ++k) {
-      computers.solvers.push_back(make_spd_solver(backend, options));
-      computers.potentials.push_back(make_potential(backend));
-    }
+    computers.solvers.push_back(make_spd_solver(backend, options));
+    computers.potentials.push_back(make_potential(backend));
   }
   return computers;
 }
@@ -74,12 +69,8 @@ Computers make_computers(const DeviceChoice& device, const SpdOptions& options) 
 /// "cuda:0 auto, cuda:1 auto"
 template <class Computer>
 std::string describe(const std::vector<Computer>& computers) {
-  std::string text, last;
-  for (const auto& computer : computers)
-    if (const std::string next = computer->description(); next != last) {
-      text += (text.empty() ? "" : ", ") + next;
-      last = next;
-    }
+  std::string text;
+  for (const auto& computer : computers) text += (text.empty() ? "" : ", ") + computer->description();
   return text;
 }
 
@@ -223,10 +214,10 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   report.results = options.results;
   report.pivot_floor = options.spd.pivot_floor;
 
-  const ProblemReader reader(options.problems, options.threads);
+  const unsigned threads_of_run = options.threads == 0 ? hardware_threads() : options.threads;
+  const ProblemReader reader(options.problems, (3 * threads_of_run + 3) / 4);  // others are at work, too
   for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
   for (const std::string& note : reader.notes()) spdlog::info("{}", note);
-  const unsigned threads_of_run = options.threads == 0 ? hardware_threads() : options.threads;
   const bool auto_verify = options.verify.kind == VerifyMode::Kind::automatic;
   const Estimate job = estimate(reader, options.precision, options.verify, options.instruction_set);
   DeviceChoice device;
@@ -262,9 +253,10 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
 
   BlockMemory memory(on_gpus ? cuda_page_lock() : PageLock{});
   StageThreads threads(computers.solvers.size());
-  const std::int64_t block_bytes = options.memory > 0
-                                       ? static_cast<std::int64_t>(options.memory) / threads.blocks_in_memory()
-                                       : (on_gpus ? gpu_block_bytes : cpu_block_bytes);
+  const std::int64_t block_bytes =
+      options.memory > 0
+          ? static_cast<std::int64_t>(options.memory) / threads.blocks_in_memory()
+          : (on_gpus && !waits_for_referee(job, share, threads_of_run) ? gpu_block_bytes : cpu_block_bytes);
   const Run all{options, share, block_bytes, reader, writer, computers, on_gpus, memory, threads, report.seconds};
   for (const SolveSet& set : reader.solve_sets())
     report.sets.push_back(set.type == ScalarType::float32 ? run_set<float>(all, set) : run_set<double>(all, set));

@@ -115,11 +115,15 @@ Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floo
                 unsigned threads) {
   Verdicts verdicts(block.count);
   const Selection selected(mode, set.batch, block.first, block.first + block.count);
-  constexpr std::int64_t grain = 64;
+  // Some at a time, as the referee likes them (solvers/reference/lanes.hpp), but all threads have some of a small
+  // block.
+  constexpr std::int64_t fewest = 16, most = 64;
+  const std::int64_t workers = threads == 0 ? hardware_threads() : threads;
+  const std::int64_t grain = std::clamp(selected.size() / (4 * workers) / fewest * fewest, fewest, most);
   parallel_for(selected.size(), grain, threads, [&](std::int64_t first, std::int64_t last) {
     stop_if_interrupted();
-    std::array<std::int64_t, grain> systems;
-    std::array<double, grain> errors;
+    std::array<std::int64_t, most> systems;
+    std::array<double, most> errors;
     const auto count = static_cast<std::size_t>(last - first);
     for (std::size_t i = 0; i < count; ++i) systems[i] = selected[first + static_cast<std::int64_t>(i)] - block.first;
     spd_errors_over_bounds<T>(block, pivot_floor, {systems.data(), count}, {errors.data(), count});
