@@ -17,6 +17,7 @@ inline void ask(PotentialSet& set, const AskedOfCharges& asked) {
   set.dielectric = asked.dielectric;
 }
 
+std::string merge(const MergeOptions& options, const std::string& command_line);
 std::string info(const InfoOptions& options);
 RunReport verify(const VerifyOptions& options);
 std::string generate(const GenerateSpdOptions& options, const std::string& command_line);

@@ -14,7 +14,7 @@ std::string describe(const DeviceInfo& device) {
 }  // namespace
 
 DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, InstructionSet instruction_set,
-                           bool prefer_cpu) {
+                           bool prefer_cpu, const Share& neighbours) {
   using Kind = DeviceRequest::Kind;
   DeviceChoice choice;
   Backend backend{request.kind == Kind::reference ? BackendKind::reference : BackendKind::cpu, 0, threads,
@@ -23,10 +23,13 @@ DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, Instr
     choice.note = "the CPU is done before a GPU has begun";
   } else if (request.kind == Kind::automatic || request.kind == Kind::cuda) {
     std::vector<int> indices = request.indices;
-    if (const DeviceList list = cuda_devices(); !list.devices.empty()) {
-      const std::size_t count = request.kind == Kind::automatic ? 1 : list.devices.size();
-      for (std::size_t k = 0; request.indices.empty() && k < count; ++k) indices.push_back(list.devices[k].index);
-    } else if (request.kind == Kind::automatic) {
+    if (const DeviceList list = cuda_devices(); indices.empty() && !list.devices.empty()) {
+      const int gpus = static_cast<int>(list.devices.size());
+      for (int k = neighbours.index % gpus; k < gpus; k += neighbours.count) {
+        indices.push_back(list.devices[static_cast<std::size_t>(k)].index);
+        if (!request.all) break;
+      }
+    } else if (indices.empty() && request.kind == Kind::automatic) {
       choice.note = list.why_none;
     } else if (indices.empty()) {
       indices.push_back(0);  // which says why there is none

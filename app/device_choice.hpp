@@ -17,7 +17,9 @@ struct DeviceChoice {
 
 /// auto: the first GPU, or else the CPU where there is none or `prefer_cpu` says that it is quicker. Throws
 /// Error(no_device) where a GPU was asked for by name and is not there.
+///
+/// Processes on one machine share its GPUs: this one is `neighbours.index` of `neighbours.count`.
 DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, InstructionSet instruction_set,
-                           bool prefer_cpu);
+                           bool prefer_cpu, const Share& neighbours = {});
 
 }  // namespace smallbatch

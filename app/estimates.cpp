@@ -78,8 +78,9 @@ bool waits_for_referee(const Estimate& job, double verified_share, unsigned thre
   return verified_share * job.referee / threads > std::max(job.read, job.gpu);
 }
 
-VerifyMode mode_for(const VerifyMode& mode, std::int64_t total, double share) {
+VerifyMode mode_for(const VerifyMode& mode, std::int64_t total, double share, int parts) {
   using Kind = VerifyMode::Kind;
+  if (mode.kind == Kind::sample) return {Kind::sample, (mode.sample - 1) / parts + 1};
   if (mode.kind != Kind::automatic) return mode;
   if (share >= 1) return {Kind::all, 0};
   return {Kind::sample, std::max<std::int64_t>(1, static_cast<std::int64_t>(share * static_cast<double>(total)))};

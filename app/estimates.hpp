@@ -15,6 +15,9 @@ struct Estimate {
   double gpu = 0;      ///< of one GPU, once it has begun, to compute and to copy
   double referee = 0;  ///< of one core, to verify
   double read = 0;     ///< to read the file from memory
+
+  /// Of one of so many equal parts.
+  [[nodiscard]] Estimate part(int parts) const { return {cpu / parts, gpu / parts, referee / parts, read / parts}; }
 };
 
 /// `referee` is of what `verify` checks, with auto of everything.
@@ -32,7 +35,8 @@ double affordable_share(const Estimate& job, bool on_gpu, unsigned threads);
 /// Whether a GPU is done before the cores that verify this share.
 bool waits_for_referee(const Estimate& job, double verified_share, unsigned threads);
 
-/// What a mode becomes for a set of `total` systems or targets, where auto checks that share.
-VerifyMode mode_for(const VerifyMode& mode, std::int64_t total, double share);
+/// What a mode becomes for a set of `total` systems or targets, where auto checks that share, and the set is one of so
+/// many parts.
+VerifyMode mode_for(const VerifyMode& mode, std::int64_t total, double share, int parts = 1);
 
 }  // namespace smallbatch

@@ -25,7 +25,7 @@ ExitCode print(const std::string& text) {
 }
 
 ExitCode print(const RunReport& report, bool json) {
-  print(json ? report_json(report) : report_text(report));
+  if (report.is_first_rank) print(json ? report_json(report) : report_text(report));
   return report.all_right() ? ExitCode::verified : ExitCode::not_all_right;
 }
 
@@ -33,6 +33,7 @@ struct Execute {
   const std::string& command_line;
   ExitCode operator()(const PrintText& o) const { return print(o.text); }
   ExitCode operator()(const RunOptions& o) const { return print(run(o, command_line), o.json); }
+  ExitCode operator()(const MergeOptions& o) const { return print(merge(o, command_line)); }
   ExitCode operator()(const InfoOptions& o) const { return print(info(o)); }
   ExitCode operator()(const VerifyOptions& o) const { return print(verify(o), o.json); }
   ExitCode operator()(const GenerateSpdOptions& o) const { return print(generate(o, command_line)); }

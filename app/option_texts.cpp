@@ -54,8 +54,8 @@ DeviceRequest parse_device(const std::string& text) {
   if (text == "auto") return {Kind::automatic};
   if (text == "cpu") return {Kind::cpu};
   if (text == "reference") return {Kind::reference};
-  if (text == "cuda") return {Kind::cuda, {0}};
-  if (text == "cuda:all") return {Kind::cuda};
+  if (text == "cuda") return {Kind::cuda};
+  if (text == "cuda:all") return {Kind::cuda, {}, true};
   const auto refuse = [&] {
     refuse_option("--device", text, "auto, cpu, cuda, cuda:K, cuda:K,L,..., cuda:all or reference");
   };

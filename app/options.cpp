@@ -157,6 +157,13 @@ class RunCommand final : public Command {
     without_default("--memory", run_.memory, "Of the blocks that flow, as 512MiB or 2GB (default: less than 300 MiB)")
         ->transform(CLI::AsSizeValue(true))
         ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 50));
+    text("--shard", "", "K/N: only the K-th of N shares of every set, to be merged (smallbatch merge)",
+         [this](const std::string& share) {
+           if (share.empty()) return;
+           const auto found = parse_share(share);
+           if (!found) refuse_option("--shard", share, "K/N with 1 <= K <= N, as 3/16");
+           run_.share = *found;
+         });
     heading("Verification");
     text("--verify", "auto", "auto (all, or as much as is soon done), all, sample=N (N per set) or none",
          [this](const std::string& mode) { run_.verify = parse_verify(mode); });
@@ -169,6 +176,22 @@ class RunCommand final : public Command {
  private:
   [[nodiscard]] AnyCommand options() const override { return run_; }
   RunOptions run_;
+};
+
+class MergeCommand final : public Command {
+ public:
+  explicit MergeCommand(CLI::App& app)
+      : Command(app, "merge", "Put the results of all shares of a run (run --shard) into one file", "Work") {
+    heading("Input");
+    required("shares", merge_.shares, "Result files of all shares, in any order");
+    heading("Output");
+    required("-o,--output", merge_.output, "Result file");
+    overwrite_flag(merge_.overwrite);
+  }
+
+ private:
+  [[nodiscard]] AnyCommand options() const override { return merge_; }
+  MergeOptions merge_;
 };
 
 class InfoCommand final : public Command {
@@ -408,6 +431,7 @@ Invocation parse_options(int argc, const char* const* argv) {
 
   // In the order of the help.
   RunCommand run(app);
+  MergeCommand merge(app);
   InfoCommand info(app);
   VerifyCommand verify(app);
   CLI::App* generate = app.add_subcommand("generate", "Make a problem file")->group("Make and convert");
@@ -433,8 +457,8 @@ Invocation parse_options(int argc, const char* const* argv) {
   }
 
   call.verbosity = quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal;
-  for (Command* command :
-       std::initializer_list<Command*>{&run, &info, &verify, &generate_spd, &generate_charges, &importing, &exporting})
+  for (Command* command : std::initializer_list<Command*>{&run, &merge, &info, &verify, &generate_spd,
+                                                          &generate_charges, &importing, &exporting})
     if (command->is_called()) call.command = command->finish();
   return call;
 }

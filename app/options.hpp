@@ -12,6 +12,7 @@
 #include "core/potentials.hpp"
 #include "core/systems.hpp"
 #include "core/units.hpp"
+#include "io/share.hpp"
 #include "physics/charge_sets.hpp"
 #include "solvers/spd_families.hpp"
 #include "solvers/spd_solver.hpp"
@@ -21,7 +22,8 @@ namespace smallbatch {
 struct DeviceRequest {
   enum class Kind { automatic, cpu, cuda, reference };
   Kind kind = Kind::automatic;
-  std::vector<int> indices{};  ///< of the GPUs, with cuda; empty: all
+  std::vector<int> indices{};  ///< of the GPUs, with cuda; empty: one, or all
+  bool all = false;
 };
 
 /// How much of the answers the referee checks.
@@ -47,8 +49,15 @@ struct RunOptions {
   ScalarType precision = ScalarType::float32;  ///< of the potentials' arithmetic and of V
   unsigned threads = 0;
   InstructionSet instruction_set = InstructionSet::best;
+  Share share;               ///< of every set, where this process does not run all of it
   std::uint64_t memory = 0;  ///< bytes of all blocks that are in memory; 0: what is quickest (app/cut_into_blocks.hpp)
   bool overwrite = false, json = false;
+};
+
+struct MergeOptions {
+  std::vector<std::string> shares;
+  std::string output;
+  bool overwrite = false;
 };
 
 struct InfoOptions {
@@ -129,8 +138,8 @@ struct PrintText {
 };
 
 struct Invocation {
-  std::variant<PrintText, RunOptions, InfoOptions, VerifyOptions, GenerateSpdOptions, GenerateChargesOptions,
-               ImportOptions, ExportOptions>
+  std::variant<PrintText, RunOptions, MergeOptions, InfoOptions, VerifyOptions, GenerateSpdOptions,
+               GenerateChargesOptions, ImportOptions, ExportOptions>
       command;
   Verbosity verbosity = Verbosity::normal;
   std::string command_line;  ///< as typed, for provenance

@@ -12,12 +12,40 @@ namespace smallbatch {
 
 namespace {
 constexpr double roundoff(ScalarType type) { return type == ScalarType::float32 ? 0x1p-24 : 0x1p-53; }
+
+/// Keeps the value that is `worse`, and a NaN once it is there.
+template <class Worse>
+void keep(std::optional<double>& kept, std::optional<double> value, Worse worse) {
+  if (value && (!kept || (!std::isnan(*kept) && (std::isnan(*value) || worse(*value, *kept))))) kept = value;
+}
+
+void widen(std::optional<std::array<double, 2>>& range, double low, double high) {
+  if (std::isnan(low) || std::isnan(high)) return;
+  range = range ? std::array{std::min((*range)[0], low), std::max((*range)[1], high)} : std::array{low, high};
+}
 }  // namespace
 
 std::int64_t SetOutcome::failed_count() const {
   std::int64_t total = 0;
   for (const auto& [status, number] : failed) total += number;
   return total;
+}
+
+void SetOutcome::add(const SetOutcome& share, std::int64_t start) {
+  batch += share.batch;
+  for (const auto& [status, number] : share.failed) failed[status] += number;
+  singular += share.singular;
+  keep(worst_backward_error, share.worst_backward_error, std::greater<>());
+  keep(smallest_rcond, share.smallest_rcond, std::less<>());
+  repaired_pivots += share.repaired_pivots;
+  repaired_systems += share.repaired_systems;
+  largest_perturbation = std::max(largest_perturbation, share.largest_perturbation);
+  verification.add(share.verification, start);
+  points_checked += share.points_checked;
+  if (share.potential_range) widen(potential_range, (*share.potential_range)[0], (*share.potential_range)[1]);
+  if (share.energy_range) widen(energy_range, (*share.energy_range)[0], (*share.energy_range)[1]);
+  compute_seconds = std::max(compute_seconds, share.compute_seconds);
+  work += share.work;
 }
 
 void SetOutcome::count_status(std::span<const std::int32_t> info) {
@@ -33,10 +61,6 @@ void SetOutcome::count_status(std::span<const std::int32_t> info) {
 template <class T>
 void SetOutcome::count_numbers(const SpdBlock<T>& block) {
   constexpr double u = roundoff(scalar_type_of<T>);
-  // Keeps the value that is `worse`, and a NaN once it is there.
-  const auto keep = [](std::optional<double>& kept, double value, auto worse) {
-    if (!kept || (!std::isnan(*kept) && (std::isnan(value) || worse(value, *kept)))) kept = value;
-  };
   for (std::size_t s = 0; s < block.info.size(); ++s) {
     if (block.info[s] != 0) continue;
     if (!block.backward_error.empty()) keep(worst_backward_error, block.backward_error[s] / u, std::greater<>());
@@ -49,13 +73,6 @@ void SetOutcome::count_numbers(const SpdBlock<T>& block) {
     }
   }
 }
-
-namespace {
-void widen(std::optional<std::array<double, 2>>& range, double low, double high) {
-  if (std::isnan(low) || std::isnan(high)) return;
-  range = range ? std::array{std::min((*range)[0], low), std::max((*range)[1], high)} : std::array{low, high};
-}
-}  // namespace
 
 void SetOutcome::count_statistics(const PotentialStatistics& statistics) {
   for (std::size_t p = 0; p < statistics.lowest.size(); ++p)

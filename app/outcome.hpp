@@ -37,6 +37,8 @@ struct SetOutcome {
 
   [[nodiscard]] std::int64_t failed_count() const;
   [[nodiscard]] bool all_right() const { return failed_count() == 0 && verification.disagreed == 0; }
+  /// Adds what became of a share of the set that begins at `start`. Seconds stay those of the longest.
+  void add(const SetOutcome& share, std::int64_t start);
   void count_status(std::span<const std::int32_t> info);
   template <class T>
   void count_numbers(const SpdBlock<T>& block);

@@ -10,6 +10,7 @@
 #include <future>
 #include <memory>
 #include <memory_resource>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -17,7 +18,9 @@
 #include "app/device_choice.hpp"
 #include "app/estimates.hpp"
 #include "app/logging.hpp"
+#include "app/messages.hpp"
 #include "app/output_check.hpp"
+#include "app/ranks.hpp"
 #include "app/report.hpp"
 #include "app/stages.hpp"
 #include "app/version.hpp"
@@ -77,6 +80,7 @@ std::string describe(const std::vector<Computer>& computers) {
 /// Everything that the blocks of a run share.
 struct Run {
   const RunOptions& options;
+  int parts;              ///< that the sets are one of each
   double verified_share;  ///< by --verify auto
   std::int64_t block_bytes;
   const ProblemReader& reader;
@@ -98,7 +102,7 @@ double stream(const Run& run, std::size_t blocks, const Stages<Block>& stages) {
 
 template <class T>
 SetOutcome run_set(const Run& run, const SolveSet& set) {
-  const VerifyMode verify = mode_for(run.options.verify, set.batch, run.verified_share);
+  const VerifyMode verify = mode_for(run.options.verify, set.batch, run.verified_share, run.parts);
   SolveTally<T> tally(set, run.options.spd.pivot_floor, verify, run.options.threads);
   const auto blocks = cut_into_blocks(set, run.block_bytes);
   Progress progress("solve/" + set.name, static_cast<double>(set.batch));
@@ -128,7 +132,7 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
 template <class T>
 SetOutcome run_set(const Run& run, const PotentialSet& set) {
   // Where every answer is verified, the CPU works through each pair too.
-  const VerifyMode verify = mode_for(run.options.verify, set.targets_before(set.batch), run.verified_share);
+  const VerifyMode verify = mode_for(run.options.verify, set.targets_before(set.batch), run.verified_share, run.parts);
   const bool gpu_alone = run.on_gpus && verify.kind != VerifyMode::Kind::all;
   const auto blocks =
       cut_into_blocks(set, scalar_type_of<T>, run.block_bytes, gpu_alone ? gpu_block_pairs : cpu_block_pairs);
@@ -185,6 +189,7 @@ std::string utc_now() {
 }  // namespace
 
 bool RunReport::all_right() const {
+  if (!is_all_right) return false;
   for (const SetOutcome& set : sets)
     if (!set.all_right()) return false;
   return true;
@@ -205,66 +210,15 @@ std::string verify_mode_name(const VerifyMode& mode) {
 }
 
 /// "all", "1 of 64"
-std::string share_name(double share) { return share < 1 ? "1 of " + std::to_string(std::llround(1 / share)) : "all"; }
+static std::string share_name(double share) {
+  return share < 1 ? "1 of " + std::to_string(std::llround(1 / share)) : "all";
+}
 
-RunReport run(const RunOptions& options, const std::string& command_line) {
-  const auto start = Clock::now();
-  RunReport report;
-  report.problems = options.problems;
-  report.results = options.results;
-  report.pivot_floor = options.spd.pivot_floor;
+namespace {
 
-  const unsigned threads_of_run = options.threads == 0 ? hardware_threads() : options.threads;
-  const ProblemReader reader(options.problems, (3 * threads_of_run + 3) / 4);  // others are at work, too
-  for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
-  for (const std::string& note : reader.notes()) spdlog::info("{}", note);
-  const bool auto_verify = options.verify.kind == VerifyMode::Kind::automatic;
-  const Estimate job = estimate(reader, options.precision, options.verify, options.instruction_set);
-  DeviceChoice device;
-  timed(report.seconds.start, [&] {
-    device = choose_device(options.device, options.threads, options.instruction_set,
-                           !is_gpu_quicker(job, auto_verify, threads_of_run));
-  });
-  const bool on_gpus = device.backends.front().kind == BackendKind::cuda;
-  const double share = auto_verify ? affordable_share(job, on_gpus, threads_of_run) : 1;
-  report.verify_mode = !auto_verify ? verify_mode_name(options.verify) : share_name(share);
-  if (share < 1)
-    spdlog::info("verifying {} answers, evenly chosen (--verify all takes about {})", report.verify_mode,
-                 seconds_text(job.referee / threads_of_run));
-  if (!device.note.empty()) spdlog::info("no GPU is used ({})", device.note);
-  spdlog::info("computing on {}", device.description);
-  refuse_output_that_is_input(options.problems, options.results);
-  report.device = device.description;
-  report.on_gpus = on_gpus;
-
-  // A GPU takes a third of a second to begin, in which the results are laid out.
-  auto beginning = std::async(std::launch::async, [&] {
-    Computers computers;
-    timed(report.seconds.start, [&] { computers = make_computers(device, options.spd); });
-    return computers;
-  });
-  ResultWriter writer(options.results, options.overwrite, 1);  // writes to one file wait for each other
-  for (const SolveSet& set : reader.solve_sets()) writer.add(set);
-  for (const PotentialSet& set : reader.potential_sets()) writer.add(set, options.precision);
-  writer.allocate();
-  const Computers computers = beginning.get();
-  report.solver = describe(computers.solvers);
-  report.potential = describe(computers.potentials);
-
-  BlockMemory memory(on_gpus ? cuda_page_lock() : PageLock{});
-  StageThreads threads(computers.solvers.size());
-  const std::int64_t block_bytes =
-      options.memory > 0
-          ? static_cast<std::int64_t>(options.memory) / threads.blocks_in_memory()
-          : (on_gpus && !waits_for_referee(job, share, threads_of_run) ? gpu_block_bytes : cpu_block_bytes);
-  const Run all{options, share, block_bytes, reader, writer, computers, on_gpus, memory, threads, report.seconds};
-  for (const SolveSet& set : reader.solve_sets())
-    report.sets.push_back(set.type == ScalarType::float32 ? run_set<float>(all, set) : run_set<double>(all, set));
-  for (const PotentialSet& set : reader.potential_sets())
-    report.sets.push_back(options.precision == ScalarType::float32 ? run_set<float>(all, set)
-                                                                   : run_set<double>(all, set));
-  report.seconds.kernels = computers.kernel_seconds();
-
+/// What all sets have come to, for the file.
+void write_notes(ResultWriter& writer, const RunOptions& options, const RunReport& report,
+                 const std::string& command_line) {
   for (const SetOutcome& set : report.sets) writer.write_summary(set.kind, set.name, set.verification);
   writer.provenance("program", std::string("smallbatch ") + version_text);
   writer.provenance("commit", commit_text);
@@ -278,11 +232,131 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   writer.provenance("pivot_floor", options.spd.pivot_floor);
   writer.provenance("verify", report.verify_mode);
   writer.provenance("singular", options.singular == Singular::infinite ? "inf" : "skip");
+  if (!options.share.is_everything()) writer.provenance("share", share_text(options.share));
   writer.provenance("read_seconds", report.seconds.read);
   writer.provenance("compute_seconds", report.seconds.compute);
   writer.provenance("verify_seconds", report.seconds.verify);
   writer.provenance("write_seconds", report.seconds.write);
-  timed(report.seconds.write, [&] { writer.commit(); });
+}
+
+/// What became of the shares of all ranks, at rank 0.
+void gather_outcomes(const Ranks& ranks, const ProblemReader& reader, RunReport& report) {
+  ShareOutcome mine{report.sets, {}, report.seconds};
+  for (const SolveSet& set : reader.solve_sets()) mine.starts.push_back(reader.start(set).problem);
+  for (const PotentialSet& set : reader.potential_sets()) mine.starts.push_back(reader.start(set).problem);
+  const std::vector<std::string> messages = ranks.gather(to_message(mine));
+  for (std::size_t rank = 1; rank < messages.size(); ++rank) add_message(mine, messages[rank]);
+  report.sets = mine.sets;
+  report.seconds = mine.seconds;
+}
+
+}  // namespace
+
+RunReport run(const RunOptions& options, const std::string& command_line) {
+  const auto start = Clock::now();
+  RunReport report;
+  report.problems = options.problems;
+  report.results = options.results;
+  report.pivot_floor = options.spd.pivot_floor;
+
+  const unsigned threads_of_run = options.threads == 0 ? hardware_threads() : options.threads;
+  ProblemReader reader(options.problems, (3 * threads_of_run + 3) / 4);  // others are at work, too
+  const Ranks ranks;
+  const bool are_many = ranks.size() > 1;
+  if (!ranks.is_first()) spdlog::set_level(spdlog::level::off);
+  report.is_first_rank = ranks.is_first();
+  for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
+  for (const std::string& note : reader.notes()) spdlog::info("{}", note);
+  const Share share = are_many ? Share{ranks.rank(), ranks.size()} : options.share;
+  const bool auto_verify = options.verify.kind == VerifyMode::Kind::automatic;
+  const Estimate job = estimate(reader, options.precision, options.verify, options.instruction_set).part(share.count);
+
+  std::vector<std::string> shapes;  // of the whole sets, in words
+  if (are_many) {
+    for (const SolveSet& set : reader.solve_sets()) shapes.push_back(shape_words(set));
+    for (const PotentialSet& set : reader.potential_sets()) shapes.push_back(shape_words(set));
+  }
+
+  DeviceChoice device;
+  Computers computers;
+  std::future<Computers> beginning;
+  std::optional<ResultWriter> writer;
+  double verified_share = 1;
+  bool on_gpus = false;
+  do_on_all(ranks, [&] {
+    if (are_many && !options.share.is_everything())
+      throw Error(ErrorKind::usage, "--shard is for processes that do not know each other", "mpirun has started these",
+                  "Leave it out: each rank takes a share.");
+    refuse_output_that_is_input(options.problems, options.results);
+    if (!are_many) reader.take(share);
+    timed(report.seconds.start, [&] {
+      device =
+          choose_device(options.device, options.threads, options.instruction_set,
+                        !is_gpu_quicker(job, auto_verify, threads_of_run), {ranks.local_rank(), ranks.local_size()});
+    });
+    on_gpus = device.backends.front().kind == BackendKind::cuda;
+    verified_share = auto_verify ? affordable_share(job, on_gpus, threads_of_run) : 1;
+    report.verify_mode = auto_verify ? share_name(verified_share) : verify_mode_name(options.verify);
+    if (verified_share < 1)
+      spdlog::info("verifying {} answers, evenly chosen (--verify all takes about {})", report.verify_mode,
+                   seconds_text(job.referee / threads_of_run));
+    if (!device.note.empty()) spdlog::info("no GPU is used ({})", device.note);
+    spdlog::info("computing on {}{}", device.description,
+                 are_many ? ", and as many more as there are ranks: " + std::to_string(ranks.size()) : "");
+    // A GPU takes a while to begin, in which the results are laid out.
+    beginning = std::async(std::launch::async, [&] {
+      Computers made;
+      timed(report.seconds.start, [&] { made = make_computers(device, options.spd); });
+      return made;
+    });
+    if (ranks.is_first()) {
+      writer.emplace(options.results, options.overwrite, 1);  // writes to one file wait for each other
+      for (const SolveSet& set : reader.solve_sets()) writer->add(set);
+      for (const PotentialSet& set : reader.potential_sets()) writer->add(set, options.precision);
+      writer->allocate();
+    }
+    computers = beginning.get();
+  });
+  if (are_many) {
+    const std::string layout = ranks.broadcast(writer ? to_message(writer->layout()) : "");
+    do_on_all(ranks, [&] {
+      if (!writer) writer.emplace(layout_of(layout));
+      reader.take(share);
+      for (const SolveSet& set : reader.solve_sets()) writer->begin_at(set, reader.start(set));
+      for (const PotentialSet& set : reader.potential_sets()) writer->begin_at(set, reader.start(set));
+    });
+  }
+  report.device = device.description;
+  report.on_gpus = on_gpus;
+  report.solver = describe(computers.solvers);
+  report.potential = describe(computers.potentials);
+
+  do_on_all(ranks, [&] {
+    BlockMemory memory(on_gpus ? cuda_page_lock() : PageLock{});
+    StageThreads threads(computers.solvers.size());
+    const bool is_bus_bound = on_gpus && !waits_for_referee(job, verified_share, threads_of_run);
+    const std::int64_t block_bytes = options.memory > 0
+                                         ? static_cast<std::int64_t>(options.memory) / threads.blocks_in_memory()
+                                         : (is_bus_bound ? gpu_block_bytes : cpu_block_bytes);
+    const Run all{options,   share.count, verified_share, block_bytes, reader,        *writer,
+                  computers, on_gpus,     memory,         threads,     report.seconds};
+    for (const SolveSet& set : reader.solve_sets())
+      report.sets.push_back(set.type == ScalarType::float32 ? run_set<float>(all, set) : run_set<double>(all, set));
+    for (const PotentialSet& set : reader.potential_sets())
+      report.sets.push_back(options.precision == ScalarType::float32 ? run_set<float>(all, set)
+                                                                     : run_set<double>(all, set));
+    report.seconds.kernels = computers.kernel_seconds();
+    if (!ranks.is_first()) writer.reset();
+  });
+  if (are_many) gather_outcomes(ranks, reader, report);
+  for (std::size_t k = 0; k < shapes.size(); ++k) report.sets[k].shape = shapes[k];
+  do_on_all(ranks, [&] {
+    if (!ranks.is_first()) return;
+    if (are_many) writer->others_have_written();
+    write_notes(*writer, options, report, command_line);
+    timed(report.seconds.write, [&] { writer->commit(); });
+  });
+  report.is_all_right = ranks.broadcast(report.all_right() ? "yes" : "no") == "yes";
   report.seconds.total = std::chrono::duration<double>(Clock::now() - start).count();
   report.problem_bytes = bytes_of_file(options.problems);
   report.result_bytes = bytes_of_file(options.results);

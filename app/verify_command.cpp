@@ -150,7 +150,7 @@ SetOutcome verify_set(const Files& files, const PotentialSet& set, const Potenti
 
 RunReport verify(const VerifyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  const ProblemReader problems(options.problems, options.threads);
+  ProblemReader problems(options.problems, options.threads);
   const ResultReader results(options.results, options.threads);
   const Files files{options, problems, results};
 
@@ -163,6 +163,13 @@ RunReport verify(const VerifyOptions& options) {
     throw Error(ErrorKind::bad_input, "cannot use " + options.results,
                 "its pivot_floor is " + std::to_string(report.pivot_floor) + ", expected 0 or a fraction below 1",
                 "Write the results anew.");
+  if (const std::string text = results.provenance("share"); !text.empty()) {
+    const auto share = parse_share(text);
+    if (!share)
+      throw Error(ErrorKind::bad_input, "cannot use /provenance@share of " + options.results, "it is no share, as 3/16",
+                  "Write the results anew.");
+    problems.take(*share);
+  }
   const std::string singular = results.provenance("singular");
   if (!singular.empty() && singular != "inf" && singular != "skip")
     throw Error(ErrorKind::bad_input, "cannot use /provenance@singular of " + options.results,

@@ -51,7 +51,8 @@ struct OpenDataset {
 }  // namespace
 
 struct Hdf5Output::Impl {
-  OutputFile target;
+  std::optional<OutputFile> own_target;  ///< of the process that made the file
+  std::string path, temporary;
   OutputBytes file_bytes;
   Hdf5Handle driver;
   Hdf5Handle file;
@@ -59,16 +60,21 @@ struct Hdf5Output::Impl {
   std::int64_t pending_bytes = 0;  ///< declared, not yet written
   std::optional<Error> failure;
 
-  Impl(const std::string& path, bool overwrite, unsigned threads) : target(path, overwrite), file_bytes(threads) {}
+  Impl(const std::string& name, bool overwrite, unsigned threads)
+      : own_target(std::in_place, name, overwrite),
+        path(name),
+        temporary(own_target->temporary_path()),
+        file_bytes(threads) {}
+  explicit Impl(const OutputLayout& layout) : path(layout.path), temporary(layout.temporary), file_bytes(1) {}
 
   void throw_latched() const {
     if (failure) throw Error(*failure);
   }
   /// Keeps the failure of the HDF5 call that was just made, and throws it.
   [[noreturn]] void fail() {
-    fail(file_bytes.system_error() ? output_error(target.path(), file_bytes.system_error())
-                                   : Error(ErrorKind::output, "cannot write " + target.path(),
-                                           "HDF5: " + hdf5_error_text(), "Check the disk and try again."));
+    fail(file_bytes.system_error() ? output_error(path, file_bytes.system_error())
+                                   : Error(ErrorKind::output, "cannot write " + path, "HDF5: " + hdf5_error_text(),
+                                           "Check the disk and try again."));
   }
   [[noreturn]] void fail(Error error) {
     failure = std::move(error);
@@ -92,14 +98,14 @@ struct Hdf5Output::Impl {
     std::int64_t bytes = element_bytes;
     for (const std::int64_t length : shape) {
       if (length < 0 || __builtin_mul_overflow(bytes, length, &bytes)) {
-        fail(Error(ErrorKind::output, "cannot write " + dataset + " of " + target.path(),
+        fail(Error(ErrorKind::output, "cannot write " + dataset + " of " + path,
                    "shape " + shape_text(shape) + " has more bytes than a file can", "Make it smaller."));
       }
     }
     std::int64_t needed = 0;
     if (__builtin_add_overflow(pending_bytes, bytes, &needed)) needed = INT64_MAX;
     struct statvfs disk {};
-    if (::statvfs(target.temporary_path().c_str(), &disk) == 0) {
+    if (::statvfs(temporary.c_str(), &disk) == 0) {
       std::int64_t free_bytes = 0;
       if (__builtin_mul_overflow(static_cast<std::int64_t>(disk.f_bavail), static_cast<std::int64_t>(disk.f_frsize),
                                  &free_bytes)) {
@@ -107,7 +113,7 @@ struct Hdf5Output::Impl {
       }
       if (needed > free_bytes) {
         fail(Error(
-            ErrorKind::output, "cannot write " + target.path(),
+            ErrorKind::output, "cannot write " + path,
             "disk full: needed " + std::to_string(needed) + " bytes, free " + std::to_string(free_bytes) + " bytes",
             "Free some space or write to another disk."));
       }
@@ -179,13 +185,13 @@ struct Hdf5Output::Impl {
   /// The file as the next program will see it: everything there, nothing unwritten.
   void read_back() const {
     try {
-      const InputFile written(target.temporary_path());
+      const InputFile written(temporary);
       for (const auto& [name, dataset] : datasets) {
         if (written.dataset(name).shape != dataset.shape) throw written.error(name, "wrong shape", "");
       }
     } catch (const Error& error) {
-      throw Error(ErrorKind::output, "cannot write " + target.path(),
-                  std::string("reading it back failed: ") + error.what(), "Check the disk and try again.");
+      throw Error(ErrorKind::output, "cannot write " + path, std::string("reading it back failed: ") + error.what(),
+                  "Check the disk and try again.");
     }
   }
 };
@@ -198,12 +204,34 @@ Hdf5Output::Hdf5Output(const std::string& path, bool overwrite, const std::strin
     impl_->check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110));
     impl_->check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG));
     impl_->driver = impl_->own(use_file_driver(access.get(), &impl_->file_bytes), H5FDunregister);
-    impl_->file = impl_->own(
-        H5Fcreate(impl_->target.temporary_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
+    impl_->file = impl_->own(H5Fcreate(impl_->temporary.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   }
   attribute("/", "smallbatch_format", std::vector<std::int32_t>{format_major, format_minor});
   create_group("/provenance");
   attribute("/provenance", "kind", kind);
+}
+
+Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl>(layout)) {
+  if (!impl_->file_bytes.open(layout.temporary, false)) impl_->fail();
+  for (const auto& [name, type, shape, address] : layout.datasets) {
+    OpenDataset& dataset = impl_->datasets[name];
+    dataset.shape = shape;
+    dataset.type = static_cast<ElementType>(type);
+    if (address >= 0) dataset.address = static_cast<std::uint64_t>(address);
+  }
+}
+
+OutputLayout Hdf5Output::layout() const {
+  OutputLayout layout{impl_->path, std::filesystem::absolute(impl_->temporary).string(), {}};
+  for (const auto& [name, dataset] : impl_->datasets) {
+    layout.datasets.push_back({name, static_cast<int>(dataset.type), dataset.shape,
+                               dataset.address ? static_cast<std::int64_t>(*dataset.address) : -1});
+  }
+  return layout;
+}
+
+void Hdf5Output::others_have_written() {
+  for (auto& [name, dataset] : impl_->datasets) dataset.unwritten = 0;
 }
 
 Hdf5Output::~Hdf5Output() {
@@ -211,7 +239,7 @@ Hdf5Output::~Hdf5Output() {
   impl_.reset();
 }
 
-const std::string& Hdf5Output::path() const { return impl_->target.path(); }
+const std::string& Hdf5Output::path() const { return impl_->path; }
 
 void Hdf5Output::create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape) {
   impl_->create(dataset, type, shape, std::nullopt);
@@ -364,7 +392,7 @@ void Hdf5Output::commit() {
   if (!impl_->file.close() || impl_->file_bytes.system_error()) impl_->fail();
   try {
     impl_->read_back();
-    impl_->target.commit();
+    impl_->own_target->commit();
   } catch (const Error& error) {
     impl_->fail(error);
   }

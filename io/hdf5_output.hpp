@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "io/hdf5_input.hpp"
+#include "io/output_layout.hpp"
 
 namespace smallbatch {
 
@@ -20,6 +21,8 @@ class Hdf5Output {
   /// `kind`, "problems" or "results", is what /provenance says of the file. `threads` share the writing of a block; 0:
   /// one per core. Throws Error(output).
   Hdf5Output(const std::string& path, bool overwrite, const std::string& kind, unsigned threads = 0);
+  /// Writes into a file that another process has made, at these places; that one commits.
+  explicit Hdf5Output(const OutputLayout& layout);
   ~Hdf5Output();
   Hdf5Output(const Hdf5Output&) = delete;
   Hdf5Output& operator=(const Hdf5Output&) = delete;
@@ -31,6 +34,9 @@ class Hdf5Output {
   /// A dataset that may stay unwritten in part: those elements are `fill` (0 or NaN).
   void create_filled(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape, double fill);
   void create_group(const std::string& group);
+  [[nodiscard]] OutputLayout layout() const;
+  /// What was not written here of what was created, other processes have written by the layout.
+  void others_have_written();
   /// Once everything is created: lets the disk be allocated beside what is done next.
   void allocate();
 

@@ -75,6 +75,7 @@ struct ProblemReader::Impl {
   std::vector<std::string> without_unit;  ///< positions
   std::vector<std::string> notes;
   std::map<std::string, ChargeSource> sources;
+  std::map<std::string, ShareStart> solve_starts, potential_starts;  ///< by name, of sets that are shares
   bool is_newer = false;  ///< of a newer minor version, which may name what this one does not
 
   /// What nobody would look at is refused: a unit under another name would be no unit.
@@ -322,13 +323,14 @@ struct ProblemReader::Impl {
   /// Points of problems [first, first + count), in angstrom.
   template <class T>
   void read_points(const PotentialSet& set, std::int64_t first, std::int64_t count, double unit_in_angstrom,
-                   PotentialBlock<T>& block) const {
+                   std::int64_t first_of_share, PotentialBlock<T>& block) const {
     const std::string name = potential_path(set.name) + "/points";
     block.point_offset = offsets_of(set.point_offset, first, count);
     const std::int64_t total = block.point_offset.back();
     block.point.resize(static_cast<std::size_t>(total) * 3);
     if (!set.has_shared_points) {
-      file.read(name, {{set.point_offset[static_cast<std::size_t>(first)], total}}, block.point.data());
+      file.read(name, {{first_of_share + set.point_offset[static_cast<std::size_t>(first)], total}},
+                block.point.data());
     } else if (count > 0) {
       file.read(name, {}, block.point.data());
       repeat(block.point, block.point.size() / static_cast<std::size_t>(count));
@@ -389,15 +391,38 @@ const std::vector<PotentialSet>& ProblemReader::potential_sets() const { return 
 const std::vector<std::string>& ProblemReader::warnings() const { return impl_->warnings; }
 const std::vector<std::string>& ProblemReader::notes() const { return impl_->notes; }
 
+void ProblemReader::take(const Share& share) {
+  const auto take_each = [&share](auto& sets, std::map<std::string, ShareStart>& starts) {
+    for (auto& set : sets) {
+      auto part = part_of(set, share);
+      starts[set.name] = part.start;
+      set = std::move(part.set);
+    }
+  };
+  take_each(impl_->solve_sets, impl_->solve_starts);
+  take_each(impl_->potential_sets, impl_->potential_starts);
+}
+
+namespace {
+ShareStart start_of(const std::map<std::string, ShareStart>& starts, const std::string& name) {
+  const auto found = starts.find(name);
+  return found == starts.end() ? ShareStart{} : found->second;
+}
+}  // namespace
+
+ShareStart ProblemReader::start(const SolveSet& set) const { return start_of(impl_->solve_starts, set.name); }
+ShareStart ProblemReader::start(const PotentialSet& set) const { return start_of(impl_->potential_starts, set.name); }
+
 template <class T>
 void ProblemReader::read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const {
   expect_type(scalar_type_of<T>, set.type, set.name);
   expect_range(first, count, set.batch, set.name);
+  const AxisRange systems{start(set).problem + first, count};
   const std::string group = solve_path(set.name);
   block.resize(set.shape, count);
   block.first = first;
-  impl_->file.read(group + "/A", {{first, count}}, block.a.data());
-  if (set.shape.nrhs > 0) impl_->file.read(group + "/b", {{first, count}}, block.b.data());
+  impl_->file.read(group + "/A", {systems}, block.a.data());
+  if (set.shape.nrhs > 0) impl_->file.read(group + "/b", {systems}, block.b.data());
 }
 
 template <class T>
@@ -405,8 +430,9 @@ void ProblemReader::read(const PotentialSet& set, std::int64_t first, std::int64
                          PotentialBlock<T>& block) const {
   expect_range(first, count, set.batch, set.name);
   const ChargeSource& source = impl_->sources.at(set.name);
-  const std::int64_t first_charge = set.offset[static_cast<std::size_t>(first)];
-  const std::int64_t charges = set.offset[static_cast<std::size_t>(first + count)] - first_charge;
+  const ShareStart start = this->start(set);
+  const auto before = [&set](std::int64_t problem) { return set.offset[static_cast<std::size_t>(problem)]; };
+  const std::int64_t first_charge = start.charge + before(first), charges = before(first + count) - before(first);
   block.targets = set.targets;
   block.shape = set.shape;
   block.first = first;
@@ -416,13 +442,14 @@ void ProblemReader::read(const PotentialSet& set, std::int64_t first, std::int64
     block.origin.assign(set.origin.begin() + 3 * first, set.origin.begin() + 3 * (first + count));
     block.spacing.assign(set.spacing.begin() + 3 * first, set.spacing.begin() + 3 * (first + count));
   }
-  if (set.targets == TargetKind::points) impl_->read_points(set, first, count, source.point_unit_in_angstrom, block);
+  if (set.targets == TargetKind::points)
+    impl_->read_points(set, first, count, source.point_unit_in_angstrom, start.point, block);
   block.wants_energy = set.has_groups;
   if (set.has_groups) impl_->read_groups(set, source, {first_charge, charges}, block.group);
   block.position.resize(static_cast<std::size_t>(charges) * 3);
   block.charge.resize(static_cast<std::size_t>(charges));
   if (source.particles) {
-    source.particles->read(first, count, block.position.data(), block.charge.data());
+    source.particles->read(start.problem + first, count, block.position.data(), block.charge.data());
     return;
   }
   const std::string group = potential_path(set.name);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "io/sets.hpp"
+#include "io/share.hpp"
 
 namespace smallbatch {
 
@@ -29,6 +30,11 @@ class ProblemReader {
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] const std::vector<SolveSet>& solve_sets() const;
   [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const;
+  /// From now on the sets are this share of theirs, and are read as such. To be called once.
+  void take(const Share& share);
+  /// Where a set begins in the one in the file.
+  [[nodiscard]] ShareStart start(const SolveSet& set) const;
+  [[nodiscard]] ShareStart start(const PotentialSet& set) const;
   /// Sentences for the user's log: a newer minor version, datasets that are not used, ...
   [[nodiscard]] const std::vector<std::string>& warnings() const;
   /// Others, of what is no cause for concern: a unit that was taken where the file names none.

@@ -324,6 +324,19 @@ void ResultReader::check_verification(const std::string& kind, const std::string
   }
 }
 
+StoredVerdicts ResultReader::verdicts(const std::string& kind, const std::string& set, std::int64_t batch) const {
+  check_verification(kind, set, batch);
+  const std::string group = verification_path(kind, set);
+  StoredVerdicts found;
+  found.verdict.resize(static_cast<std::size_t>(batch));
+  found.error_over_bound.resize(found.verdict.size());
+  if (batch == 0) return found;
+  static_assert(sizeof(Verdict) == sizeof(std::int8_t));
+  impl_->file.read(group + "/verdict", {}, reinterpret_cast<std::int8_t*>(found.verdict.data()));
+  impl_->file.read(group + "/error_over_bound", {}, found.error_over_bound.data());
+  return found;
+}
+
 std::string ResultReader::provenance(const std::string& key) const {
   return impl_->file.string("/provenance", key).value_or("");
 }

@@ -9,6 +9,12 @@
 
 namespace smallbatch {
 
+/// Of all problems of a set.
+struct StoredVerdicts {
+  std::vector<Verdict> verdict;
+  std::vector<float> error_over_bound;
+};
+
 /// Opening checks the file as ProblemReader does. The sets it lists are what the results hold (PotentialSet::type is
 /// V's type, and offset is empty but where V is at the charges).
 class ResultReader {
@@ -41,6 +47,8 @@ class ResultReader {
   [[nodiscard]] VerificationSummary verification(const std::string& kind, const std::string& set) const;
   /// Throws where that does not fit the set's verdicts, or they do not fit each other: nobody but `run` writes them.
   void check_verification(const std::string& kind, const std::string& set, std::int64_t batch) const;
+  /// The verdicts themselves.
+  [[nodiscard]] StoredVerdicts verdicts(const std::string& kind, const std::string& set, std::int64_t batch) const;
   /// An attribute of /provenance that is a string; empty where there is none.
   [[nodiscard]] std::string provenance(const std::string& key) const;
   /// One that is a number; 0 where there is none.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "io/hdf5_format.hpp"
@@ -62,6 +63,11 @@ void write_vtkhdf(Hdf5Output& file, const PotentialSet& set) {
 struct ResultWriter::Impl {
   Hdf5Output file;
   bool has_vtkhdf = false;
+  std::map<std::string, ShareStart> starts;  ///< by path of the set
+  [[nodiscard]] ShareStart start(const std::string& set) const {
+    const auto found = starts.find(set);
+    return found == starts.end() ? ShareStart{} : found->second;
+  }
 
   /// What is not written later says that nothing was checked.
   void add_verdicts(const std::string& kind, const std::string& set, std::int64_t batch) {
@@ -73,7 +79,16 @@ struct ResultWriter::Impl {
 };
 
 ResultWriter::ResultWriter(const std::string& path, bool overwrite, unsigned threads)
-    : impl_(new Impl{Hdf5Output(path, overwrite, "results", threads), false}) {}
+    : impl_(new Impl{Hdf5Output(path, overwrite, "results", threads), false, {}}) {}
+ResultWriter::ResultWriter(const OutputLayout& layout) : impl_(new Impl{Hdf5Output(layout), false, {}}) {}
+OutputLayout ResultWriter::layout() const { return impl_->file.layout(); }
+void ResultWriter::others_have_written() { impl_->file.others_have_written(); }
+void ResultWriter::begin_at(const SolveSet& set, const ShareStart& start) {
+  impl_->starts[solve_path(set.name)] = start;
+}
+void ResultWriter::begin_at(const PotentialSet& set, const ShareStart& start) {
+  impl_->starts[potential_path(set.name)] = start;
+}
 ResultWriter::~ResultWriter() = default;
 ResultWriter::ResultWriter(ResultWriter&&) noexcept = default;
 
@@ -102,7 +117,7 @@ void ResultWriter::add(const SolveSet& set) {
 template <class T>
 void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   const std::string group = solve_path(set.name);
-  const AxisRange systems{block.first, block.count};
+  const AxisRange systems{impl_->start(group).problem + block.first, block.count};
   if (!set.shape.determinant_only)
     impl_->file.write(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {systems}, block.x.data());
   impl_->file.write(group + "/info", {systems}, block.info.data());
@@ -148,12 +163,14 @@ void ResultWriter::add(const PotentialSet& set, ScalarType type) {
 template <class T>
 void ResultWriter::write(const PotentialSet& set, const PotentialBlock<T>& block) {
   const std::string group = potential_path(set.name);
-  const AxisRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
+  const ShareStart start = impl_->start(group);
+  const AxisRange problems{start.problem + block.first, block.count}, planes{block.first_plane, block.plane_count};
   const auto write_values = [&](const char* name, const AlignedVector<T>& values) {
     if (set.targets == TargetKind::lattice) {
       impl_->file.write(group + name, {problems, planes}, values.data());
     } else {
-      impl_->file.write(group + name, {{set.targets_before(block.first), block.target_count()}}, values.data());
+      impl_->file.write(group + name, {{start.target + set.targets_before(block.first), block.target_count()}},
+                        values.data());
     }
   };
   write_values("/V", block.potential);
@@ -164,15 +181,17 @@ void ResultWriter::write(const PotentialSet& set, const PotentialBlock<T>& block
 
 void ResultWriter::write_statistics(const PotentialSet& set, const PotentialStatistics& statistics) {
   const std::string group = potential_path(set.name);
-  impl_->file.write(group + "/V_min", {}, statistics.lowest.data());
-  impl_->file.write(group + "/V_max", {}, statistics.highest.data());
-  impl_->file.write(group + "/V_mean", {}, statistics.mean.data());
+  const AxisRange problems{impl_->start(group).problem, set.batch};
+  impl_->file.write(group + "/V_min", {problems}, statistics.lowest.data());
+  impl_->file.write(group + "/V_max", {problems}, statistics.highest.data());
+  impl_->file.write(group + "/V_mean", {problems}, statistics.mean.data());
 }
 
 void ResultWriter::write_verdicts(const std::string& kind, const std::string& set, std::int64_t first,
                                   std::span<const Verdict> verdict, std::span<const float> error_over_bound) {
   const std::string group = verification_path(kind, set);
-  const AxisRange problems{first, static_cast<std::int64_t>(verdict.size())};
+  const std::int64_t start = impl_->start(kind == "solve" ? solve_path(set) : potential_path(set)).problem;
+  const AxisRange problems{start + first, static_cast<std::int64_t>(verdict.size())};
   impl_->file.write(group + "/verdict", {problems}, reinterpret_cast<const std::int8_t*>(verdict.data()));
   impl_->file.write(group + "/error_over_bound", {problems}, error_over_bound.data());
 }

@@ -6,7 +6,9 @@
 #include <span>
 #include <string>
 
+#include "io/output_layout.hpp"
 #include "io/sets.hpp"
+#include "io/share.hpp"
 
 namespace smallbatch {
 
@@ -16,9 +18,19 @@ class ResultWriter {
  public:
   /// `threads` share the writing of a block; 0: one per core.
   ResultWriter(const std::string& path, bool overwrite, unsigned threads = 0);
+  /// Writes into what another process has added, with the layout that it says; that one commits. This one has to be
+  /// gone by then, and may write but not add.
+  explicit ResultWriter(const OutputLayout& layout);
+  [[nodiscard]] OutputLayout layout() const;
+  /// What this one has not written of what was added, others have.
+  void others_have_written();
   ~ResultWriter();
   ResultWriter(ResultWriter&&) noexcept;
   ResultWriter& operator=(ResultWriter&&) = delete;
+
+  /// Where the problems that are written from now on begin in a set that was added, should they be a share of it.
+  void begin_at(const SolveSet& set, const ShareStart& start);
+  void begin_at(const PotentialSet& set, const ShareStart& start);
 
   /// Creates /solve/<name>/{x or inverse, info, all of spd_numbers} and
   /// /verification/solve/<name>/{verdict, error_over_bound} at full size; without what is about x where the determinant
@@ -37,7 +49,7 @@ class ResultWriter {
   /// info; the energy with the first plane.
   template <class T>
   void write(const PotentialSet& set, const PotentialBlock<T>& block);
-  /// Of all problems. NaN where this is not called.
+  /// Of all problems of the set (or share). NaN where this is not called.
   void write_statistics(const PotentialSet& set, const PotentialStatistics& statistics);
 
   /// Verdicts of problems first, first + 1, ... of a set that was added; kind is "solve" or "potential". Those never

@@ -71,6 +71,17 @@ struct VerificationSummary {
   std::int64_t checked = 0, agreed = 0, disagreed = 0;
   double worst_error_over_bound = 0;
   std::int64_t worst_index = -1;
+
+  /// Adds what was found of a share of the set that begins at `start`.
+  void add(const VerificationSummary& share, std::int64_t start) {
+    checked += share.checked;
+    agreed += share.agreed;
+    disagreed += share.disagreed;
+    if (share.worst_index < 0) return;
+    if (worst_index >= 0 && worst_error_over_bound >= share.worst_error_over_bound) return;
+    worst_error_over_bound = share.worst_error_over_bound;
+    worst_index = start + share.worst_index;
+  }
 };
 
 }  // namespace smallbatch

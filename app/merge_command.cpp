@@ -1,0 +1,225 @@
+// Puts the results of all shares of a run into one file: what a run of everything would have written.
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "app/commands.hpp"
+#include "app/cut_into_blocks.hpp"
+#include "app/interruption.hpp"
+#include "app/logging.hpp"
+#include "app/version.hpp"
+#include "core/error.hpp"
+#include "io/result_reader.hpp"
+#include "io/result_writer.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+struct ResultsOfShare {
+  std::string path;
+  Share share;
+  std::unique_ptr<ResultReader> reader;
+};
+
+Error unfit(const ResultsOfShare& results, const std::string& why, const std::string& remedy) {
+  return {ErrorKind::bad_input, "cannot merge " + results.path, why, remedy};
+}
+
+/// In their order; all there, once each, and of one run.
+std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
+  std::vector<ResultsOfShare> shares;
+  for (const std::string& path : paths) {
+    ResultsOfShare& results = shares.emplace_back(ResultsOfShare{path, {}, std::make_unique<ResultReader>(path)});
+    const auto share = parse_share(results.reader->provenance("share"));
+    if (!share) throw unfit(results, "it is no share of a run", "Merge what run --shard has written.");
+    results.share = *share;
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const ResultsOfShare& a, const ResultsOfShare& b) { return a.share.index < b.share.index; });
+  const ResultsOfShare& first = shares.front();
+  for (std::size_t k = 0; k < shares.size(); ++k) {
+    const ResultsOfShare& results = shares[k];
+    const auto expect_same = [&](const std::string& what, const std::string& found, const std::string& expected) {
+      if (found != expected)
+        throw unfit(results, "its " + what + " is " + found + ", that of " + first.path + " is " + expected,
+                    "Run all shares alike.");
+    };
+    expect_same("number of shares", std::to_string(results.share.count), std::to_string(first.share.count));
+    for (const char* key : {"commit", "problems", "method", "singular"})
+      expect_same(key, results.reader->provenance(key), first.reader->provenance(key));
+    expect_same("pivot_floor", std::to_string(results.reader->provenance_number("pivot_floor")),
+                std::to_string(first.reader->provenance_number("pivot_floor")));
+    if (results.share.index != static_cast<int>(k)) {
+      const bool is_twice = results.share.index < static_cast<int>(k);
+      throw unfit(results,
+                  is_twice ? "share " + share_text(results.share) + " is there twice"
+                           : "share " + share_text({static_cast<int>(k), results.share.count}) + " is missing",
+                  is_twice ? "Give every share once." : "Give all shares.");
+    }
+  }
+  if (static_cast<int>(shares.size()) != first.share.count)
+    throw unfit(shares.back(),
+                "share " + share_text({static_cast<int>(shares.size()), first.share.count}) + " is missing",
+                "Give all shares.");
+  return shares;
+}
+
+bool is_alike(const SolveSet& a, const SolveSet& b) {
+  return a.type == b.type && a.shape.n == b.shape.n && a.shape.nrhs == b.shape.nrhs &&
+         a.shape.determinant_only == b.shape.determinant_only && a.rhs_is_vector == b.rhs_is_vector;
+}
+
+bool is_alike(const PotentialSet& a, const PotentialSet& b) {
+  return a.type == b.type && a.targets == b.targets && a.shape.nx == b.shape.nx && a.shape.ny == b.shape.ny &&
+         a.shape.nz == b.shape.nz && a.has_field == b.has_field && a.has_groups == b.has_groups &&
+         a.softening == b.softening && a.cutoff == b.cutoff && a.dielectric == b.dielectric &&
+         a.output_unit == b.output_unit && a.temperature == b.temperature;
+}
+
+/// The set of that place in each share, where all of them are alike.
+template <class Set>
+std::vector<const Set*> parts_of(const std::vector<ResultsOfShare>& shares,
+                                 const std::vector<Set>& (ResultReader::*sets)() const, std::size_t index) {
+  std::vector<const Set*> parts;
+  const std::vector<Set>& expected = (shares.front().reader.get()->*sets)();
+  for (const ResultsOfShare& results : shares) {
+    const std::vector<Set>& found = (results.reader.get()->*sets)();
+    if (found.size() != expected.size() || found[index].name != expected[index].name ||
+        !is_alike(found[index], expected[index]))
+      throw unfit(results, "its sets are not those of " + shares.front().path, "Run all shares of one problem file.");
+    parts.push_back(&found[index]);
+  }
+  return parts;
+}
+
+SolveSet whole_of(const std::vector<const SolveSet*>& parts) {
+  SolveSet whole = *parts.front();
+  whole.batch = 0;
+  for (const SolveSet* part : parts) whole.batch += part->batch;
+  return whole;
+}
+
+void append_offsets(std::vector<std::int64_t>& offset, const std::vector<std::int64_t>& more) {
+  if (more.empty()) return;
+  if (offset.empty()) offset.push_back(0);
+  const std::int64_t before = offset.back();
+  for (std::size_t p = 1; p < more.size(); ++p) offset.push_back(before + more[p]);
+}
+
+PotentialSet whole_of(const std::vector<const PotentialSet*>& parts) {
+  PotentialSet whole = *parts.front();
+  whole.batch = 0;
+  for (auto* list : {&whole.offset, &whole.point_offset}) list->clear();
+  for (auto* list : {&whole.origin, &whole.spacing}) list->clear();
+  for (const PotentialSet* part : parts) {
+    whole.batch += part->batch;
+    append_offsets(whole.offset, part->offset);
+    append_offsets(whole.point_offset, part->point_offset);
+    whole.origin.insert(whole.origin.end(), part->origin.begin(), part->origin.end());
+    whole.spacing.insert(whole.spacing.end(), part->spacing.begin(), part->spacing.end());
+  }
+  return whole;
+}
+
+template <class T>
+void copy_values(const ResultReader& from, const SolveSet& set, ResultWriter& to) {
+  SpdBlock<T> block;
+  for (const SystemRange& range : cut_into_blocks(set, cpu_block_bytes)) {
+    stop_if_interrupted();
+    from.read(set, range.first, range.count, block);
+    to.write(set, block);
+  }
+}
+
+/// Planes of a lattice, or some problems, of about a block's bytes.
+template <class T>
+void copy_values(const ResultReader& from, const PotentialSet& set, ResultWriter& to) {
+  const bool on_lattices = set.targets == TargetKind::lattice;
+  const auto bytes = [&](std::int64_t targets) {
+    return targets * static_cast<std::int64_t>(sizeof(T)) * (set.has_field ? 4 : 1);
+  };
+  PotentialBlock<T> block;
+  for (std::int64_t p = 0; p < set.batch; p += block.count) {
+    std::int64_t planes = on_lattices ? set.shape.nz : 0;
+    block.first = p;
+    block.count = 1;
+    if (on_lattices) planes = std::clamp<std::int64_t>(cpu_block_bytes / bytes(set.shape.plane_points()), 1, planes);
+    while (planes == (on_lattices ? set.shape.nz : 0) && p + block.count < set.batch &&
+           bytes(set.targets_before(p + block.count + 1) - set.targets_before(p)) < cpu_block_bytes)
+      ++block.count;
+    for (std::int64_t z = 0; z < std::max<std::int64_t>(1, on_lattices ? set.shape.nz : 0);
+         z += std::max<std::int64_t>(1, planes)) {
+      stop_if_interrupted();
+      block.first_plane = on_lattices ? z : 0;
+      block.plane_count = on_lattices ? std::min(planes, set.shape.nz - z) : 0;
+      from.read(set, block);
+      if (!on_lattices) {  // what tells how many targets a block has
+        auto& ends = set.targets == TargetKind::points ? block.point_offset : block.offset;
+        ends.clear();
+        for (std::int64_t k = 0; k <= block.count; ++k)
+          ends.push_back(set.targets_before(p + k) - set.targets_before(p));
+      }
+      to.write(set, block);
+    }
+  }
+  to.write_statistics(set, from.statistics(set));
+}
+
+/// One set of all shares, values and verdicts.
+template <class Set>
+void merge_set(const std::string& kind, const std::vector<ResultsOfShare>& shares, const std::vector<const Set*>& parts,
+               ResultWriter& writer) {
+  Progress progress(kind + "/" + parts.front()->name, static_cast<double>(parts.size()));
+  VerificationSummary summary;
+  ShareStart start;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const Set& part = *parts[k];
+    const ResultReader& reader = *shares[k].reader;
+    writer.begin_at(part, start);
+    part.type == ScalarType::float32 ? copy_values<float>(reader, part, writer)
+                                     : copy_values<double>(reader, part, writer);
+    const StoredVerdicts verdicts = reader.verdicts(kind, part.name, part.batch);
+    writer.write_verdicts(kind, part.name, 0, verdicts.verdict, verdicts.error_over_bound);
+    const VerificationSummary found = reader.verification(kind, part.name);
+    summary.criterion = found.criterion;
+    summary.add(found, start.problem);
+    start.problem += part.batch;
+    if constexpr (std::is_same_v<Set, PotentialSet>) start.target += part.targets_before(part.batch);
+    progress.advance(1);
+  }
+  writer.write_summary(kind, parts.front()->name, summary);
+}
+
+}  // namespace
+
+std::string merge(const MergeOptions& options, const std::string& command_line) {
+  const std::vector<ResultsOfShare> shares = open_shares(options.shares);
+  const ResultReader& first = *shares.front().reader;
+  ResultWriter writer(options.output, options.overwrite, 1);
+  std::vector<std::vector<const SolveSet*>> solve_parts;
+  std::vector<std::vector<const PotentialSet*>> potential_parts;
+  for (std::size_t k = 0; k < first.solve_sets().size(); ++k) {
+    solve_parts.push_back(parts_of(shares, &ResultReader::solve_sets, k));
+    writer.add(whole_of(solve_parts.back()));
+  }
+  for (std::size_t k = 0; k < first.potential_sets().size(); ++k) {
+    potential_parts.push_back(parts_of(shares, &ResultReader::potential_sets, k));
+    const PotentialSet whole = whole_of(potential_parts.back());
+    writer.add(whole, whole.type);
+  }
+  for (const auto& parts : solve_parts) merge_set("solve", shares, parts, writer);
+  for (const auto& parts : potential_parts) merge_set("potential", shares, parts, writer);
+  for (const char* key :
+       {"program", "commit", "problems", "created", "device", "solver", "potential", "method", "verify", "singular"})
+    writer.provenance(key, first.provenance(key));
+  writer.provenance("pivot_floor", first.provenance_number("pivot_floor"));
+  writer.provenance("command_line", command_line);
+  writer.provenance("merged_shares", static_cast<double>(shares.size()));
+  writer.commit();
+  return options.output + ": " + std::to_string(shares.size()) + " shares merged\n";
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,54 @@
+// The processes of a run: one, or those that mpirun has started (ranks_mpi.cpp; a build without MPI: ranks_alone.cpp).
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace smallbatch {
+
+class Ranks {
+ public:
+  /// Begins MPI where mpirun has started this process. Throws Error(usage) where it has, beside others, and this build
+  /// has no MPI: each would write the same file.
+  Ranks();
+  ~Ranks();
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] bool is_first() const { return rank_ == 0; }
+  /// Among those on the same machine, which share its GPUs.
+  [[nodiscard]] int local_rank() const { return local_rank_; }
+  [[nodiscard]] int local_size() const { return local_size_; }
+
+  /// What rank 0 says, to all. Each of these three is called by all ranks, in the same order.
+  [[nodiscard]] std::string broadcast(std::string text) const;
+  /// What all say, by rank, to rank 0; nothing to the others.
+  [[nodiscard]] std::vector<std::string> gather(const std::string& text) const;
+  /// Throws on every rank where `failure` is one on any of them: its own, or what another one says.
+  void agree(const std::exception_ptr& failure) const;
+
+ private:
+  int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
+  bool uses_mpi_ = false;
+};
+
+/// Does `work` here, and then agrees with the other ranks that all of them could.
+template <class Work>
+void do_on_all(const Ranks& ranks, Work&& work) {
+  std::exception_ptr failure;
+  try {
+    work();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  ranks.agree(failure);
+}
+
+/// Of a launcher's environment: how many processes it has started; 1 where there is none.
+int launched_processes();
+
+}  // namespace smallbatch

@@ -1,0 +1,22 @@
+// Where everything lies in a file that is being written, for other processes that write into it too.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace smallbatch {
+
+struct OutputLayout {
+  struct Dataset {
+    std::string name;
+    int type = 0;  ///< ElementType
+    std::vector<std::int64_t> shape;
+    std::int64_t address = -1;  ///< of its first byte in the file; negative where it has none
+  };
+  std::string path;       ///< what the file will be called
+  std::string temporary;  ///< what it is called
+  std::vector<Dataset> datasets;
+};
+
+}  // namespace smallbatch

@@ -1,0 +1,78 @@
+#include "io/share.hpp"
+
+#include <charconv>
+#include <system_error>
+#include <vector>
+
+namespace smallbatch {
+namespace {
+
+/// The first `index` of `count` equal parts of `total`, rounded down; no product leaves the range.
+std::int64_t before(std::int64_t total, std::int64_t index, std::int64_t count) {
+  return total / count * index + total % count * index / count;
+}
+
+/// Items of problems [first, last), counted from 0.
+std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& offset, std::int64_t first, std::int64_t last) {
+  std::vector<std::int64_t> part(offset.begin() + first, offset.begin() + last + 1);
+  for (std::int64_t& place : part) place -= offset[static_cast<std::size_t>(first)];
+  return part;
+}
+
+/// The first problem of each share: where so much of the pairs has gone before.
+std::int64_t first_problem(const PotentialSet& set, int index, int count) {
+  if (index == count) return set.batch;
+  std::vector<double> pairs{0};  // of all problems before
+  for (std::int64_t p = 0; p < set.batch; ++p) {
+    const auto i = static_cast<std::size_t>(p);
+    const auto charges = static_cast<double>(set.offset[i + 1] - set.offset[i]);
+    const auto targets = static_cast<double>(set.targets_before(p + 1) - set.targets_before(p));
+    pairs.push_back(pairs.back() + targets * (charges + 1));  // a target without charges is written, too
+  }
+  if (pairs.back() == 0) return before(set.batch, index, count);
+  const double wanted = pairs.back() * index / count;
+  std::int64_t first = 0;
+  while (first < set.batch && pairs[static_cast<std::size_t>(first) + 1] <= wanted) ++first;
+  return first;
+}
+
+}  // namespace
+
+std::string share_text(const Share& share) {
+  return std::to_string(share.index + 1) + "/" + std::to_string(share.count);
+}
+
+std::optional<Share> parse_share(const std::string& text) {
+  Share share;
+  const char* const end = text.data() + text.size();
+  const auto index = std::from_chars(text.data(), end, share.index);
+  if (index.ec != std::errc() || index.ptr == end || *index.ptr != '/') return std::nullopt;
+  const auto count = std::from_chars(index.ptr + 1, end, share.count);
+  if (count.ec != std::errc() || count.ptr != end || share.index < 1 || share.index > share.count) return std::nullopt;
+  --share.index;
+  return share;
+}
+
+PartOfSet<SolveSet> part_of(const SolveSet& set, const Share& share) {
+  PartOfSet<SolveSet> part{set, {before(set.batch, share.index, share.count), 0, 0, 0}};
+  part.set.batch = before(set.batch, share.index + 1, share.count) - part.start.problem;
+  return part;
+}
+
+PartOfSet<PotentialSet> part_of(const PotentialSet& set, const Share& share) {
+  const std::int64_t first = first_problem(set, share.index, share.count);
+  const std::int64_t last = first_problem(set, share.index + 1, share.count);
+  const auto i = static_cast<std::size_t>(first);
+  PartOfSet<PotentialSet> part{set, {first, set.offset[i], 0, set.targets_before(first)}};
+  if (set.targets == TargetKind::points) part.start.point = set.point_offset[i];
+  part.set.batch = last - first;
+  part.set.offset = offsets_of(set.offset, first, last);
+  if (set.targets == TargetKind::points) part.set.point_offset = offsets_of(set.point_offset, first, last);
+  if (set.targets == TargetKind::lattice) {
+    part.set.origin.assign(set.origin.begin() + 3 * first, set.origin.begin() + 3 * last);
+    part.set.spacing.assign(set.spacing.begin() + 3 * first, set.spacing.begin() + 3 * last);
+  }
+  return part;
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,38 @@
+// A share of a problem file: consecutive problems of every set, for one of several processes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "io/sets.hpp"
+
+namespace smallbatch {
+
+/// Share `index`, from 0, of `count`.
+struct Share {
+  int index = 0, count = 1;
+
+  [[nodiscard]] bool is_everything() const { return count == 1; }
+};
+
+/// "3/16": the third of sixteen; and back, nothing where it is no such text.
+std::string share_text(const Share& share);
+std::optional<Share> parse_share(const std::string& text);
+
+/// Where a share begins in its set.
+struct ShareStart {
+  std::int64_t problem = 0, charge = 0, point = 0, target = 0;
+};
+
+/// A share of a set as a set of its own, whose problems count from 0, and where it begins. Shares of systems have about
+/// as many systems, those of potentials about as many pairs of charge and target; some may be empty.
+template <class Set>
+struct PartOfSet {
+  Set set;
+  ShareStart start;
+};
+PartOfSet<SolveSet> part_of(const SolveSet& set, const Share& share);
+PartOfSet<PotentialSet> part_of(const PotentialSet& set, const Share& share);
+
+}  // namespace smallbatch
