@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/parallel.hpp"
-#include "io/hdf5_input.hpp"
+#include "io/hdf5_input.hpp"  // shape_text()
 
 namespace smallbatch {
 namespace {
@@ -59,29 +59,21 @@ class BoxCopy {
 
 }  // namespace
 
-ChunkedDataset::ChunkedDataset(ChunkLayout layout, Hdf5Handle type)
-    : layout_(std::move(layout)), type_(std::move(type)), stored_element_bytes_(H5Tget_size(type_.get())) {
+bool ChunkLayout::advance(ChunkOrigin& origin, const ChunkOrigin& first, const std::vector<std::int64_t>& last) const {
+  for (std::size_t axis = origin.size(); axis > 0; --axis) {
+    origin[axis - 1] += chunk[axis - 1];
+    if (origin[axis - 1] <= last[axis - 1]) return true;
+    origin[axis - 1] = first[axis - 1];
+  }
+  return false;
+}
+
+ChunkedDataset::ChunkedDataset(const ChunkLayout& layout, NumberType type, std::span<const StoredChunk> stored)
+    : layout_(layout), type_(type), stored_(stored) {
   for (const std::int64_t length : layout_.chunk) chunk_elements_ *= static_cast<std::size_t>(length);
 }
 
-bool ChunkedDataset::locate(hid_t dataset, InputBytes& file) {
-  const Origin first(layout_.shape.size(), 0);
-  std::vector<std::int64_t> last = layout_.shape;
-  for (std::int64_t& element : last) --element;
-  Origin origin = first;
-  do {
-    StoredChunk& chunk = stored_.emplace_back();
-    unsigned char unused = 0;  // nothing is read
-    const std::vector<hsize_t> of_hdf5(origin.begin(), origin.end());
-    file.located = &chunk.extent;
-    const herr_t status = H5Dread_chunk(dataset, H5P_DEFAULT, of_hdf5.data(), &chunk.skipped, &unused);
-    file.located = nullptr;
-    if (status < 0) return false;
-  } while (advance(origin, first, last));
-  return true;
-}
-
-std::size_t ChunkedDataset::index_of(const Origin& origin) const {
+std::size_t ChunkedDataset::index_of(const ChunkOrigin& origin) const {
   std::int64_t index = 0;
   for (std::size_t axis = 0; axis < origin.size(); ++axis) {
     index = index * ((layout_.shape[axis] - 1) / layout_.chunk[axis] + 1) + origin[axis] / layout_.chunk[axis];
@@ -89,33 +81,24 @@ std::size_t ChunkedDataset::index_of(const Origin& origin) const {
   return static_cast<std::size_t>(index);
 }
 
-bool ChunkedDataset::advance(Origin& origin, const Origin& first, const std::vector<std::int64_t>& last) const {
-  for (std::size_t axis = origin.size(); axis > 0; --axis) {
-    origin[axis - 1] += layout_.chunk[axis - 1];
-    if (origin[axis - 1] <= last[axis - 1]) return true;
-    origin[axis - 1] = first[axis - 1];
-  }
-  return false;
-}
-
-bool ChunkedDataset::is_edge(const Origin& origin) const {
+bool ChunkedDataset::is_edge(const ChunkOrigin& origin) const {
   for (std::size_t axis = 0; axis < origin.size(); ++axis) {
     if (origin[axis] > layout_.shape[axis] - layout_.chunk[axis]) return true;
   }
   return false;
 }
 
-std::shared_ptr<const ChunkedDataset::Bytes> ChunkedDataset::kept(const Origin& origin, hid_t converted_to) {
+std::shared_ptr<const ChunkedDataset::Bytes> ChunkedDataset::kept(const ChunkOrigin& origin, ElementType type) {
   const std::lock_guard lock(keeping_);
-  const auto found = std::ranges::find_if(
-      kept_, [&](const KeptChunk& chunk) { return chunk.converted_to == converted_to && chunk.origin == origin; });
+  const auto found =
+      std::ranges::find_if(kept_, [&](const KeptChunk& chunk) { return chunk.type == type && chunk.origin == origin; });
   return found == kept_.end() ? nullptr : found->bytes;
 }
 
-std::optional<std::string> ChunkedDataset::load(InputBytes& file, const MemoryType& memory, const Origin& origin,
+std::optional<std::string> ChunkedDataset::load(InputBytes& file, ElementType wanted, const ChunkOrigin& origin,
                                                 Bytes& bytes) {
   const auto& [extent, skipped] = stored_[index_of(origin)];
-  const std::size_t expected = chunk_elements_ * stored_element_bytes_;
+  const std::size_t expected = chunk_elements_ * bytes_of(type_.type);
   const bool is_filtered = layout_.filters_edges || !is_edge(origin);
   const std::vector<ChunkFilter> filters = is_filtered ? layout_.filters : std::vector<ChunkFilter>{};
   if (const std::uint64_t largest = largest_stored_bytes(filters, expected); extent.size > largest) {
@@ -124,30 +107,29 @@ std::optional<std::string> ChunkedDataset::load(InputBytes& file, const MemoryTy
   bytes.resize(extent.size);
   if (!file.read(extent, bytes.data())) return "";
   if (auto wrong = undo_filters(filters, is_filtered ? skipped : 0, expected, bytes)) return wrong;
-  if (memory.converted_to < 0) return std::nullopt;
-  bytes.resize(chunk_elements_ * std::max(stored_element_bytes_, memory.element_bytes));
-  const std::lock_guard lock(converting_);
-  if (H5Tconvert(type_.get(), memory.converted_to, chunk_elements_, bytes.data(), nullptr, H5P_DEFAULT) < 0) return "";
-  bytes.resize(chunk_elements_ * memory.element_bytes);
+  if (type_ == NumberType{wanted}) return std::nullopt;
+  Bytes converted(chunk_elements_ * bytes_of(wanted));
+  convert_numbers(type_, bytes.data(), wanted, converted.data(), chunk_elements_);
+  bytes = std::move(converted);
   return std::nullopt;
 }
 
-std::optional<std::string> ChunkedDataset::read(InputBytes& file, const MemoryType& memory,
+std::optional<std::string> ChunkedDataset::read(InputBytes& file, ElementType wanted,
                                                 const std::vector<std::int64_t>& start,
                                                 const std::vector<std::int64_t>& count, void* values) {
-  const std::size_t rank = start.size();
-  Origin first(rank);
+  const std::size_t rank = start.size(), element_bytes = bytes_of(wanted);
+  ChunkOrigin first(rank);
   std::vector<std::int64_t> last(rank);
   for (std::size_t axis = 0; axis < rank; ++axis) {
     first[axis] = start[axis] / layout_.chunk[axis] * layout_.chunk[axis];
     last[axis] = start[axis] + count[axis] - 1;
   }
-  std::vector<Origin> origins;
-  Origin next = first;
+  std::vector<ChunkOrigin> origins;
+  ChunkOrigin next = first;
   do origins.push_back(next);
-  while (advance(next, first, last));
+  while (layout_.advance(next, first, last));
 
-  const auto copy = [&](const Origin& origin, const Bytes& bytes) {
+  const auto copy = [&](const ChunkOrigin& origin, const Bytes& bytes) {
     std::vector<std::int64_t> from(rank), to(rank), box(rank);
     for (std::size_t axis = 0; axis < rank; ++axis) {
       const std::int64_t low = std::max(origin[axis], start[axis]);
@@ -155,11 +137,10 @@ std::optional<std::string> ChunkedDataset::read(InputBytes& file, const MemoryTy
       from[axis] = low - origin[axis];
       to[axis] = low - start[axis];
     }
-    BoxCopy(layout_.chunk, count, box)(bytes.data(), static_cast<unsigned char*>(values), from, to,
-                                       memory.element_bytes);
+    BoxCopy(layout_.chunk, count, box)(bytes.data(), static_cast<unsigned char*>(values), from, to, element_bytes);
   };
   /// Whether a chunk has elements, in the order of the dataset, that come after those asked for.
-  const auto reaches_beyond = [&](const Origin& origin) {
+  const auto reaches_beyond = [&](const ChunkOrigin& origin) {
     std::vector<std::int64_t> end(rank);
     for (std::size_t axis = 0; axis < rank; ++axis) {
       end[axis] = std::min(origin[axis] + layout_.chunk[axis], layout_.shape[axis]) - 1;
@@ -171,12 +152,12 @@ std::optional<std::string> ChunkedDataset::read(InputBytes& file, const MemoryTy
   std::mutex finding;
   std::size_t first_wrong = origins.size(), kept_bytes = 0;
   std::string why;
-  const std::size_t chunk_bytes = chunk_elements_ * memory.element_bytes;
+  const std::size_t chunk_bytes = chunk_elements_ * element_bytes;
   const auto take = [&](std::size_t i) {
-    std::shared_ptr<const Bytes> chunk = kept(origins[i], memory.converted_to);
+    std::shared_ptr<const Bytes> chunk = kept(origins[i], wanted);
     if (!chunk) {
       auto loaded = std::make_shared<Bytes>();
-      if (const auto wrong = load(file, memory, origins[i], *loaded)) {
+      if (const auto wrong = load(file, wanted, origins[i], *loaded)) {
         const std::lock_guard lock(finding);
         if (i >= first_wrong) return;
         first_wrong = i;
@@ -204,7 +185,7 @@ std::optional<std::string> ChunkedDataset::read(InputBytes& file, const MemoryTy
   const std::lock_guard lock(keeping_);
   kept_.clear();
   for (std::size_t i = 0; i < origins.size(); ++i) {
-    if (to_keep[i]) kept_.push_back({origins[i], memory.converted_to, std::move(to_keep[i])});
+    if (to_keep[i]) kept_.push_back({origins[i], wanted, std::move(to_keep[i])});
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// Numbers of chunked datasets, read and decoded here (io/chunk_filters.hpp) on several threads: HDF5 says once where
-// the chunks lie. Private to io/.
+// Numbers of chunked datasets, read and decoded here (io/chunk_filters.hpp) on several threads: HDF5 has said where the
+// chunks lie. Knows no HDF5. Private to io/.
 #pragma once
 
 #include <cstddef>
@@ -7,71 +7,68 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/aligned_allocator.hpp"
 #include "io/chunk_filters.hpp"
-#include "io/hdf5_handles.hpp"
 #include "io/hdf5_input_driver.hpp"
+#include "io/number_conversion.hpp"
 
 namespace smallbatch {
+
+/// Of a chunk: its first element.
+using ChunkOrigin = std::vector<std::int64_t>;
 
 /// What a chunked dataset declares; its rank is at least 1, and a chunk has at most 2^32 bytes.
 struct ChunkLayout {
   std::vector<std::int64_t> shape, chunk;
   std::vector<ChunkFilter> filters;
   bool filters_edges = true;  ///< false: chunks that reach over the end of an axis are stored as they are
+
+  /// The chunk after this one in the box of chunks from `first` that holds `last`; false where there is none.
+  bool advance(ChunkOrigin& origin, const ChunkOrigin& first, const std::vector<std::int64_t>& last) const;
 };
 
-/// Numbers as memory has them.
-struct MemoryType {
-  std::size_t element_bytes = 0;
-  hid_t converted_to = -1;  ///< a native type; negative where the numbers are stored as memory has them
+struct StoredChunk {
+  Extent extent;
+  std::uint32_t skipped = 0;  ///< filters
 };
 
 class ChunkedDataset {
  public:
-  /// `type` is that of the numbers in the file.
-  ChunkedDataset(ChunkLayout layout, Hdf5Handle type);
+  /// `type` is that of the numbers in the file; `stored` are all chunks, in the order of their first elements. They and
+  /// the layout must outlive this object.
+  ChunkedDataset(const ChunkLayout& layout, NumberType type, std::span<const StoredChunk> stored);
 
-  /// Asks HDF5 where every chunk lies; false where it fails. To be called once, before anything is read.
-  bool locate(hid_t dataset, InputBytes& file);
-
-  /// Elements [start, start + count) of each axis, none of them 0, as `memory` has them, into `values`. Nothing where
-  /// all is right, else what is wrong with the first chunk that is not; that is empty where HDF5 or the file knows.
-  /// Each chunk is decoded by one thread. Those that reach beyond what was asked for are kept for the next call, up to
-  /// a gigabyte, and one in any case, so that whoever reads on from there decodes none twice. Where no number is
-  /// converted, HDF5 is not called, and several threads may call this at a time.
-  std::optional<std::string> read(InputBytes& file, const MemoryType& memory, const std::vector<std::int64_t>& start,
+  /// Elements [start, start + count) of each axis, none of them 0, as numbers of type `wanted`, into `values`. Nothing
+  /// where all is right, else what is wrong with the first chunk that is not; that is empty where the file knows. Each
+  /// chunk is decoded by one thread. Those that reach beyond what was asked for are kept for the next call, up to a
+  /// gigabyte, and one in any case, so that whoever reads on from there decodes none twice. Several threads may call
+  /// this at a time.
+  std::optional<std::string> read(InputBytes& file, ElementType wanted, const std::vector<std::int64_t>& start,
                                   const std::vector<std::int64_t>& count, void* values);
 
  private:
-  using Origin = std::vector<std::int64_t>;    ///< of a chunk: its first element
   using Bytes = AlignedVector<unsigned char>;  ///< of a chunk, as numbers in memory
-  struct StoredChunk {
-    Extent extent;
-    std::uint32_t skipped = 0;  ///< filters
-  };
   struct KeptChunk {
-    Origin origin;
-    hid_t converted_to;
+    ChunkOrigin origin;
+    ElementType type;
     std::shared_ptr<const Bytes> bytes;
   };
 
   /// Of a chunk, in the order of their first elements.
-  [[nodiscard]] std::size_t index_of(const Origin& origin) const;
-  /// The chunk after this one in the box of chunks from `first` that holds `last`; false where there is none.
-  bool advance(Origin& origin, const Origin& first, const std::vector<std::int64_t>& last) const;
-  [[nodiscard]] bool is_edge(const Origin& origin) const;
-  std::shared_ptr<const Bytes> kept(const Origin& origin, hid_t converted_to);
-  std::optional<std::string> load(InputBytes& file, const MemoryType& memory, const Origin& origin, Bytes& bytes);
+  [[nodiscard]] std::size_t index_of(const ChunkOrigin& origin) const;
+  [[nodiscard]] bool is_edge(const ChunkOrigin& origin) const;
+  std::shared_ptr<const Bytes> kept(const ChunkOrigin& origin, ElementType type);
+  std::optional<std::string> load(InputBytes& file, ElementType wanted, const ChunkOrigin& origin, Bytes& bytes);
 
-  ChunkLayout layout_;
-  Hdf5Handle type_;
-  std::size_t stored_element_bytes_, chunk_elements_ = 1;
-  std::vector<StoredChunk> stored_;
-  std::mutex keeping_, converting_;
+  const ChunkLayout& layout_;
+  NumberType type_;
+  std::size_t chunk_elements_ = 1;
+  std::span<const StoredChunk> stored_;
+  std::mutex keeping_;
   std::vector<KeptChunk> kept_;
 };
 

@@ -13,37 +13,17 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "core/error.hpp"
+#include "io/catalogue.hpp"
 
 namespace smallbatch {
-
-enum class ElementType { int8, int32, int64, float32, float64, other };
-
-/// The elements of an array of T: float, double, std::int8_t, std::int32_t or std::int64_t.
-template <class T>
-inline constexpr ElementType element_type_of = std::is_integral_v<T> ? (sizeof(T) == 1   ? ElementType::int8
-                                                                        : sizeof(T) == 4 ? ElementType::int32
-                                                                                         : ElementType::int64)
-                                               : sizeof(T) == 4      ? ElementType::float32
-                                                                     : ElementType::float64;
-
-struct DatasetInfo {
-  std::vector<std::int64_t> shape;
-  ElementType type = ElementType::other;
-  std::string type_name;  ///< for messages: "float32", "uint8", "string", ...
-
-  [[nodiscard]] bool is_float() const { return type == ElementType::float32 || type == ElementType::float64; }
-};
 
 /// Indices [first, first + count) of one axis.
 struct AxisRange {
   std::int64_t first = 0, count = 0;
 };
-
-enum class ObjectKind { none, group, dataset, other };
 
 /// "(3, 4)"
 std::string shape_text(const std::vector<std::int64_t>& shape);
@@ -54,11 +34,16 @@ std::string printable(std::string text);
 /// The same, quoted and cut after 64 bytes.
 std::string quoted(const std::string& text);
 
+/// What a file holds is asked of HDF5 (io/catalogue.hpp), which some damaged files crash; its numbers are read without.
+/// Any number of threads may use one file at a time.
 class InputFile {
  public:
+  /// Who asks HDF5: a process of its own (io/describer_process.hpp), or this one, of a file that it has written itself.
+  enum class Describer { child, this_process };
+
   /// Throws Error: missing_file where the file cannot be opened for reading, bad_input where it is no whole HDF5 file.
   /// `threads` read large pieces of it; 0: one per core.
-  explicit InputFile(const std::string& path, unsigned threads = 0);
+  explicit InputFile(const std::string& path, unsigned threads = 0, Describer describer = Describer::child);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
@@ -67,19 +52,24 @@ class InputFile {
   /// Error(bad_input): "cannot use <object> of <file> (<why>). <remedy>".
   [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const;
 
+  /// Asks at once for all that is at an absolute path, and below it down to `depth`, where otherwise each object is
+  /// asked for when it is needed.
+  void describe(const std::string& object, int depth) const;
+  /// Nothing more will be asked for soon: ends the process that was asked.
+  void end_describing() const;
+
   /// What lies at an absolute path ("/solve/a/A"); every link on the way must be hard.
   [[nodiscard]] ObjectKind kind(const std::string& object) const;
   /// The names in a group, sorted. Empty where the group does not exist.
   [[nodiscard]] std::vector<std::string> members(const std::string& group) const;
 
-  /// Opens and checks a dataset, once. The reference lives as long as the file.
+  /// A dataset, checked. The reference lives as long as the file.
   [[nodiscard]] const DatasetInfo& dataset(const std::string& object) const;
   /// The same, and it must hold float32 or float64.
   [[nodiscard]] const DatasetInfo& float_dataset(const std::string& object) const;
 
   /// Elements of `object`: the given ranges of its first axes, all of the others, converted to T (float, double,
-  /// int8, int32 or int64). A contiguous or chunked dataset that has numbers of type T in this machine's byte
-  /// order, and was opened before, is read without HDF5: any number of threads may do so at a time.
+  /// int8, int32 or int64) as convert_numbers() does.
   template <class T>
   void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const;
 

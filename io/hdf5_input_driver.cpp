@@ -75,7 +75,12 @@ std::size_t InputBytes::read_some(const Extent& extent, void* bytes) noexcept {
   return found;
 }
 
-bool InputBytes::read(const Extent& extent, void* bytes) noexcept {
+void InputBytes::forget_failure() noexcept {
+  has_failed_ = false;
+  failure_.reset();
+}
+
+bool InputBytes::read(const Extent& extent, void* bytes, unsigned threads) noexcept {
   if (has_failed()) return false;
   std::mutex missing_mutex;
   std::uint64_t missing = extent.size;  // the first byte that no thread could read
@@ -90,8 +95,11 @@ bool InputBytes::read(const Extent& extent, void* bytes) noexcept {
     missing = begin + found;
     missing_error = system_error;
   };
-  parallel_for(static_cast<std::int64_t>(extent.size), bytes_per_piece, threads_,
-               std::ref(read_from));  // no allocation
+  if (threads == 1) {  // also where there may be no other, not even OpenMP's own
+    read_from(0, static_cast<std::int64_t>(extent.size));
+  } else {
+    parallel_for(static_cast<std::int64_t>(extent.size), bytes_per_piece, threads, std::ref(read_from));
+  }
   if (missing == extent.size) return true;
   fail({missing_error != 0 ? Failure::Kind::system : Failure::Kind::end_of_file, extent.address + missing, size(),
         missing_error});
@@ -183,7 +191,7 @@ herr_t read_file(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::siz
     *bytes.located = {address, size};
     return 0;
   }
-  return status(bytes.read({address, size}, into));
+  return status(bytes.read({address, size}, into, 1));
 }
 
 H5FD_class_t driver_class() {

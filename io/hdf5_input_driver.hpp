@@ -1,5 +1,6 @@
-// How HDF5 reads a stranger's file: plain pread, as its own driver does, but of a descriptor that was looked at first,
-// and a byte that is not there at that moment is a failure, where HDF5's own driver makes it a zero. Private to io/.
+// How a stranger's file is read, by HDF5 too: plain pread, as HDF5's own driver does, but of a descriptor that was
+// looked at first, and a byte that is not there at that moment is a failure, where HDF5's own driver makes it a zero.
+// Private to io/.
 #pragma once
 
 #include <sys/stat.h>
@@ -36,12 +37,18 @@ class InputBytes {
   /// As many of the bytes as there are; fewer only at the end of the file, or where the system reports a failure.
   std::size_t read_some(const Extent& extent, void* bytes) noexcept;
   /// All of them, or false. What is missing is told from the first byte that is, whichever thread finds out first.
-  bool read(const Extent& extent, void* bytes) noexcept;
+  bool read(const Extent& extent, void* bytes) noexcept { return read(extent, bytes, threads_); }
+  /// The same on so many threads.
+  bool read(const Extent& extent, void* bytes, unsigned threads) noexcept;
   /// False where its size, or when it was last written, is no longer what it was when it was opened: what was read may
   /// be of two files.
   bool check_unchanged() noexcept;
   /// False where a program has the file locked for writing, as HDF5 does. Where files cannot be locked nobody has.
   bool lock() noexcept;
+  /// What failed is not told again, and what follows is read.
+  void forget_failure() noexcept;
+
+  [[nodiscard]] int descriptor() const { return file_; }
 
   /// How many share a large read.
   [[nodiscard]] unsigned threads() const { return threads_; }
@@ -71,7 +78,7 @@ class InputBytes {
   struct stat opened_ {};
   bool is_locked_elsewhere_ = false;
   std::mutex failing_;
-  std::optional<Failure> failure_;  ///< does not change once has_failed_ is true
+  std::optional<Failure> failure_;  ///< does not change while has_failed_ is true
   std::atomic<bool> has_failed_ = false;
 };
 

@@ -13,22 +13,18 @@ std::string remedy_for(const std::string& hdf5_text) {
 
 }  // namespace
 
-std::string open_failure(const std::string& hdf5_text) {
-  if (hdf5_text.find("truncated file") != std::string::npos) return "it is truncated: " + hdf5_text + "). " + damaged;
+Defect open_failure(const std::string& hdf5_text) {
+  if (hdf5_text.find("truncated file") != std::string::npos) return {"it is truncated: " + hdf5_text, damaged};
   if (hdf5_text.find("already open for write") != std::string::npos) {
-    return "the program that wrote it did not close it). Wait for it to end, or write the file anew.";
+    return {"the program that wrote it did not close it", "Wait for it to end, or write the file anew."};
   }
-  return "HDF5 cannot open it: " + hdf5_text + "). " + remedy_for(hdf5_text);
+  return {"HDF5 cannot open it: " + hdf5_text, remedy_for(hdf5_text)};
 }
 
-Error InputErrors::error(const std::string& object, const std::string& why, const std::string& remedy) const {
-  return {ErrorKind::bad_input, "cannot use " + object + " of " + path, why, remedy};
-}
-
-Error InputErrors::damage(const std::string& object) const {
-  if (bytes->has_failed()) return error(object, bytes->why(), bytes->remedy());
+Defect damage(const InputBytes& file) {
+  if (file.has_failed()) return {file.why(), file.remedy()};
   const std::string text = hdf5_error_text();
-  return error(object, "HDF5: " + text, remedy_for(text));
+  return {"HDF5: " + text, remedy_for(text)};
 }
 
 }  // namespace smallbatch

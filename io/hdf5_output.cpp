@@ -185,7 +185,7 @@ struct Hdf5Output::Impl {
   /// The file as the next program will see it: everything there, nothing unwritten.
   void read_back() const {
     try {
-      const InputFile written(temporary);
+      const InputFile written(temporary, 1, InputFile::Describer::this_process);
       for (const auto& [name, dataset] : datasets) {
         if (written.dataset(name).shape != dataset.shape) throw written.error(name, "wrong shape", "");
       }

@@ -4,34 +4,22 @@
 #include <array>
 #include <utility>
 
+#include "io/catalogue.hpp"
 #include "io/hdf5_handles.hpp"
-#include "io/hdf5_input.hpp"
+#include "io/hdf5_input.hpp"  // shape_text(), quoted()
+#include "io/hdf5_input_errors.hpp"
 
 namespace smallbatch {
 namespace {
 
-/// Deflate turns at most this many bytes into one.
-constexpr std::uint64_t largest_deflate_ratio = 1032;
-
-/// The product of non-negative numbers, or nothing where it does not fit.
-std::optional<std::uint64_t> product(const std::vector<std::int64_t>& factors, std::uint64_t start) {
-  if (std::ranges::any_of(factors, [](std::int64_t factor) { return factor < 0; })) return std::nullopt;
-  if (std::ranges::find(factors, 0) != factors.end()) return 0;
-  std::uint64_t result = start;
-  for (const std::int64_t factor : factors) {
-    if (__builtin_mul_overflow(result, static_cast<std::uint64_t>(factor), &result)) return std::nullopt;
-  }
-  return result;
-}
-
 /// In the order in which they were applied.
-std::vector<ChunkFilter> filters_of(const InputErrors& file, hid_t creation, const std::string& object) {
+std::vector<ChunkFilter> filters_of(const InputBytes& file, hid_t creation) {
   constexpr std::array<std::pair<H5Z_filter_t, ChunkFilter::Kind>, 3> known{
       {{H5Z_FILTER_DEFLATE, ChunkFilter::Kind::deflate},
        {H5Z_FILTER_SHUFFLE, ChunkFilter::Kind::shuffle},
        {H5Z_FILTER_FLETCHER32, ChunkFilter::Kind::fletcher32}}};
   const int count = H5Pget_nfilters(creation);
-  if (count < 0) throw file.damage(object);
+  if (count < 0) throw damage(file);
   std::vector<ChunkFilter> filters;
   for (int i = 0; i < count; ++i) {
     unsigned flags = 0, config = 0;
@@ -40,21 +28,20 @@ std::vector<ChunkFilter> filters_of(const InputErrors& file, hid_t creation, con
     std::array<char, 64> name{};
     const H5Z_filter_t filter = H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &value_count, values.data(),
                                                name.size() - 1, name.data(), &config);
-    if (filter < 0) throw file.damage(object);
+    if (filter < 0) throw damage(file);
     const auto found = std::ranges::find(known, filter, &std::pair<H5Z_filter_t, ChunkFilter::Kind>::first);
     if (found == known.end()) {
-      throw file.error(object,
-                       "expected the filters shuffle, deflate (gzip) and fletcher32 at most, found filter " +
-                           std::to_string(filter) + " " + quoted(name.data()),
-                       "Store it without compression or with gzip.");
+      throw Defect{"expected the filters shuffle, deflate (gzip) and fletcher32 at most, found filter " +
+                       std::to_string(filter) + " " + quoted(name.data()),
+                   "Store it without compression or with gzip."};
     }
     if (std::ranges::find(filters, found->second, &ChunkFilter::kind) != filters.end()) {
-      throw file.error(object, "expected each filter once, found filter " + quoted(name.data()) + " twice",
-                       "Store it without compression or with gzip.");
+      throw Defect{"expected each filter once, found filter " + quoted(name.data()) + " twice",
+                   "Store it without compression or with gzip."};
     }
     const bool is_shuffle = found->second == ChunkFilter::Kind::shuffle;
     if (is_shuffle && (value_count != 1 || values[0] == 0)) {
-      throw file.error(object, "its filter shuffle does not say how many bytes an element has", damaged);
+      throw Defect{"its filter shuffle does not say how many bytes an element has", damaged};
     }
     filters.push_back({found->second, is_shuffle ? values[0] : 0});
   }
@@ -63,48 +50,47 @@ std::vector<ChunkFilter> filters_of(const InputErrors& file, hid_t creation, con
 
 }  // namespace
 
-DatasetStorage check_storage(const InputErrors& file, hid_t dataset, hid_t space, hid_t type, const std::string& object,
+DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space, hid_t type,
                              const std::vector<std::int64_t>& shape) {
-  const std::uint64_t file_bytes = file.bytes->size();
+  const std::uint64_t file_bytes = file.size();
   const Hdf5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
-  if (!creation.valid()) throw file.damage(object);
+  if (!creation.valid()) throw damage(file);
   const H5D_layout_t layout = H5Pget_layout(creation.get());
   if (layout == H5D_VIRTUAL) {
-    throw file.error(object, "it is a virtual dataset, expected the data themselves", "Copy the data into this file.");
+    throw Defect{"it is a virtual dataset, expected the data themselves", "Copy the data into this file."};
   }
   if (H5Pget_external_count(creation.get()) != 0) {
-    throw file.error(object, "its data are in an external file, expected them in this one",
-                     "Copy the data into this file.");
+    throw Defect{"its data are in an external file, expected them in this one", "Copy the data into this file."};
   }
-  const std::vector<ChunkFilter> filters = filters_of(file, creation.get(), object);
+  const std::vector<ChunkFilter> filters = filters_of(file, creation.get());
 
-  const auto declared = product(shape, H5Tget_size(type));
+  const auto declared = declared_bytes(shape, H5Tget_size(type));
   const std::string declares = "shape " + shape_text(shape) + " declares " +
                                (declared ? std::to_string(*declared) : "more than 2^64") + " bytes";
   const std::string of_file = "the file has " + std::to_string(file_bytes) + " bytes";
-  if (!declared) throw file.error(object, declares + ", " + of_file, damaged);
+  if (!declared) throw Defect{declares + ", " + of_file, damaged};
   if (*declared == 0) return {};
   const auto refuse_size = [&](std::uint64_t stored) {
-    return file.error(object, declares + ", found " + std::to_string(stored) + " stored, " + of_file, damaged);
+    return Defect{declares + ", found " + std::to_string(stored) + " stored, " + of_file, damaged};
   };
   const auto never_written = [&] {
-    return file.error(object, declares + ", but they were never written", "Fill the dataset and close the file.");
+    return Defect{declares + ", but they were never written", "Fill the dataset and close the file."};
   };
 
   if (layout == H5D_CHUNKED) {
     std::array<hsize_t, H5S_MAX_RANK> chunk{};
     if (H5Pget_chunk(creation.get(), H5S_MAX_RANK, chunk.data()) != static_cast<int>(shape.size())) {
-      throw file.damage(object);
+      throw damage(file);
     }
     std::vector<std::int64_t> chunks, chunk_shape;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
       const auto length = static_cast<std::int64_t>(chunk[axis]);
-      if (length <= 0) throw file.error(object, "its chunks are empty", damaged);
+      if (length <= 0) throw Defect{"its chunks are empty", damaged};
       chunk_shape.push_back(length);
       chunks.push_back((shape[axis] - 1) / length + 1);
     }
-    const auto chunk_count = product(chunks, 1);
-    const auto chunk_bytes = product(chunk_shape, H5Tget_size(type));
+    const auto chunk_count = declared_bytes(chunks, 1);
+    const auto chunk_bytes = declared_bytes(chunk_shape, H5Tget_size(type));
     std::uint64_t in_chunks = 0;
     // Each chunk takes a byte at the least: no need to count what cannot be there.
     if (!chunk_count || !chunk_bytes || *chunk_count > file_bytes ||
@@ -116,29 +102,29 @@ DatasetStorage check_storage(const InputErrors& file, hid_t dataset, hid_t space
     if (stored == 0) throw never_written();
     if (stored > file_bytes || in_chunks / (deflated ? largest_deflate_ratio : 1) > stored) throw refuse_size(stored);
     hsize_t written = 0;
-    if (H5Dget_num_chunks(dataset, space, &written) < 0) throw file.damage(object);
+    if (H5Dget_num_chunks(dataset, space, &written) < 0) throw damage(file);
     if (written != *chunk_count) {
-      throw file.error(
-          object, "expected " + std::to_string(*chunk_count) + " chunks, found " + std::to_string(written) + " written",
-          "Fill the dataset and close the file.");
+      throw Defect{
+          "expected " + std::to_string(*chunk_count) + " chunks, found " + std::to_string(written) + " written",
+          "Fill the dataset and close the file."};
     }
     unsigned options = 0;
-    if (H5Pget_chunk_opts(creation.get(), &options) < 0) throw file.damage(object);
+    if (H5Pget_chunk_opts(creation.get(), &options) < 0) throw damage(file);
     return {std::nullopt,
-            ChunkLayout{shape, chunk_shape, filters, (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) == 0}};
+            ChunkLayout{shape, chunk_shape, filters, (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) == 0}, 0};
   }
-  if (!filters.empty()) throw file.error(object, "it has filters, but no chunks", damaged);
+  if (!filters.empty()) throw Defect{"it has filters, but no chunks", damaged};
   if (layout == H5D_CONTIGUOUS) {
     const haddr_t offset = H5Dget_offset(dataset);
     if (offset == HADDR_UNDEF) throw never_written();
     const std::uint64_t stored = H5Dget_storage_size(dataset);
     if (stored < *declared || *declared > file_bytes || offset > file_bytes - *declared) throw refuse_size(stored);
-    return {offset, std::nullopt};
+    return {offset, {}, 0};
   }
-  if (layout != H5D_COMPACT) throw file.error(object, "its storage layout is unknown", damaged);
+  if (layout != H5D_COMPACT) throw Defect{"its storage layout is unknown", damaged};
   const std::uint64_t stored = H5Dget_storage_size(dataset);
   if (stored < *declared) throw refuse_size(stored);
-  return {};
+  return {{}, {}, *declared};
 }
 
 }  // namespace smallbatch

@@ -5,22 +5,22 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "io/hdf5_chunks.hpp"
-#include "io/hdf5_input_errors.hpp"
+#include "io/hdf5_input_driver.hpp"
 
 namespace smallbatch {
 
-/// Neither is there where a dataset has no elements, or lies in its own header: HDF5 may read it.
+/// All empty where a dataset has no elements.
 struct DatasetStorage {
   std::optional<std::uint64_t> address;  ///< in the file, of what lies in one piece
   std::optional<ChunkLayout> chunks;
+  std::uint64_t compact_bytes = 0;  ///< of what lies in the dataset's own header: HDF5 may read it
 };
 
-/// Throws where it is not so.
-DatasetStorage check_storage(const InputErrors& file, hid_t dataset, hid_t space, hid_t type, const std::string& object,
+/// Throws Defect where it is not so.
+DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space, hid_t type,
                              const std::vector<std::int64_t>& shape);
 
 }  // namespace smallbatch

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "io/hdf5_input.hpp"
+#include "io/number_conversion.hpp"
 
 namespace smallbatch {
 

@@ -365,6 +365,7 @@ struct ProblemReader::Impl {
                            "?");
       }
     }
+    for (const char* kind : {"/solve", "/potential"}) file.describe(kind, 2);
     for (const char* kind : {"/solve", "/potential"}) check_attributes(kind, {});
     for (const std::string& name : set_names(file, "/solve")) solve_sets.push_back(open_solve_set(name));
     for (const std::string& name : set_names(file, "/potential")) potential_sets.push_back(open_potential_set(name));
@@ -376,6 +377,7 @@ struct ProblemReader::Impl {
       notes.push_back(without_unit.front() + (more > 0 ? " and " + std::to_string(more) + " more" : "") + " of " +
                       file.path() + (more > 0 ? " have" : " has") + " no unit: read as angstrom.");
     }
+    file.end_describing();
   }
 };
 

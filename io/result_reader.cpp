@@ -159,8 +159,11 @@ struct ResultReader::Impl {
                   "it is not a results file: /provenance has no kind \"results\"",
                   "Give a file that smallbatch run wrote.");
     }
+    for (const char* kind : {"/solve", "/potential"}) file.describe(kind, 2);
+    file.describe("/verification", 3);
     for (const std::string& name : set_names(file, "/solve")) solve_sets.push_back(open_solve_set(name));
     for (const std::string& name : set_names(file, "/potential")) potential_sets.push_back(open_potential_set(name));
+    file.end_describing();
   }
 };
 

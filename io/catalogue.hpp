@@ -1,0 +1,83 @@
+// What an input file holds, in plain words: io/hdf5_describer.* makes them, in a process of its own or in this one, and
+// InputFile answers from them. Knows no HDF5. Private to io/.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/hdf5_chunks.hpp"
+#include "io/number_conversion.hpp"
+
+namespace smallbatch {
+
+enum class ObjectKind { none, group, dataset, other };
+
+struct DatasetInfo {
+  std::vector<std::int64_t> shape;
+  ElementType type = ElementType::other;
+  std::string type_name;  ///< for messages: "float32", "uint8", "string", ...
+
+  [[nodiscard]] bool is_float() const { return type == ElementType::float32 || type == ElementType::float64; }
+};
+
+/// Why something cannot be used, and what to do about it: the two parts of a message, which name no file and no object.
+struct Defect {
+  std::string why, remedy;
+};
+
+/// The numbers lie at `address`, in chunks, or are here; nowhere, where there are none or their type is `other`.
+struct StoredDataset {
+  DatasetInfo info;
+  bool is_swapped = false;  ///< as in NumberType
+  std::optional<std::uint64_t> address;
+  std::optional<ChunkLayout> layout;
+  std::vector<StoredChunk> chunks;     ///< as in ChunkedDataset
+  std::vector<unsigned char> compact;  ///< all of the numbers, as the file has them
+};
+
+struct StoredAttribute {
+  std::string name;
+  std::string type_name;  ///< empty where the defect comes before the type
+  std::int64_t count = 0;
+  bool is_integer = false, is_number = false, is_text = false;  ///< what it can be asked for as; a Boolean is no number
+  std::vector<std::int64_t> integers;
+  std::optional<double> number;
+  std::vector<std::string> texts;
+  std::unique_ptr<Defect> defect;  ///< whoever asks for the value gets it
+};
+
+/// An object of a file, and those below it. Whoever asks for something that has a defect gets that instead.
+struct StoredObject {
+  std::string name;           ///< in its group
+  bool is_described = false;  ///< false: all that is known is the name
+  ObjectKind kind = ObjectKind::none;
+  std::unique_ptr<Defect> defect;
+  std::vector<StoredAttribute> attributes;  ///< in the order of their names
+  std::unique_ptr<Defect> attributes_defect;
+  std::vector<StoredObject> members;        ///< of a group, in the order of their names, no two alike
+  std::unique_ptr<StoredDataset> dataset;   ///< of a dataset
+  std::unique_ptr<Defect> contents_defect;  ///< of either
+};
+
+/// Deflate turns at most this many bytes into one.
+inline constexpr std::uint64_t largest_deflate_ratio = 1032;
+
+/// Of an array, or nothing where they do not fit. No element where the shape has a zero, whatever else it has.
+std::optional<std::uint64_t> declared_bytes(const std::vector<std::int64_t>& shape, std::uint64_t element_bytes);
+
+/// Whether a file of so many bytes can hold what the dataset declares, in the place where it is said to be: no memory
+/// is taken for what cannot be there, whoever described it.
+bool can_be_in_file(const StoredDataset& dataset, std::uint64_t file_bytes);
+
+/// Objects that nobody asked for by name are not described where they are datasets of more chunks than this.
+inline constexpr std::uint64_t most_chunks_unasked = 1000;
+
+/// Describes `object`, what is in it where `depth` is 1, what is in that where it is 2, ... `next` gives one object
+/// after the other, a group before its members; of members it knows the names alone.
+void put_together(StoredObject& object, int depth, const std::function<StoredObject()>& next);
+
+}  // namespace smallbatch

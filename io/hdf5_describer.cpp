@@ -1,0 +1,334 @@
+#include "io/hdf5_describer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "io/hdf5_attribute_messages.hpp"
+#include "io/hdf5_input_errors.hpp"
+#include "io/hdf5_storage.hpp"
+#include "io/hdf5_types.hpp"
+
+namespace smallbatch {
+namespace {
+
+constexpr std::size_t largest_string = 4096;
+constexpr hssize_t most_attribute_values = 64;
+constexpr std::size_t chunks_between_signs_of_life = 10'000;
+
+std::vector<std::int64_t> shape_of(hid_t space) {
+  std::array<hsize_t, H5S_MAX_RANK> dims{};
+  const int rank = H5Sget_simple_extent_dims(space, dims.data(), nullptr);
+  std::vector<std::int64_t> shape;
+  for (int axis = 0; axis < rank; ++axis) shape.push_back(static_cast<std::int64_t>(dims[axis]));
+  return shape;
+}
+
+/// Frees what H5Aread allocated for variable-length strings.
+class VariableStrings {
+ public:
+  VariableStrings(hid_t type, hid_t space, std::size_t count) : type_(type), space_(space), strings_(count) {}
+  ~VariableStrings() { H5Dvlen_reclaim(type_, space_, H5P_DEFAULT, strings_.data()); }
+  VariableStrings(const VariableStrings&) = delete;
+  VariableStrings& operator=(const VariableStrings&) = delete;
+  [[nodiscard]] std::vector<char*>& get() { return strings_; }
+
+ private:
+  hid_t type_, space_;
+  std::vector<char*> strings_;
+};
+
+/// Calls work(), and keeps the Defect that it throws.
+template <class Work>
+void keep_defect(std::unique_ptr<Defect>& kept, Work&& work) {
+  try {
+    work();
+  } catch (Defect& defect) {
+    kept = std::make_unique<Defect>(std::move(defect));
+  }
+}
+
+/// An attribute that HDF5 has opened.
+struct OpenAttribute {
+  Hdf5Handle handle, type, space;
+};
+
+}  // namespace
+
+struct Hdf5Describer::Impl {
+  std::shared_ptr<InputBytes> bytes;
+  std::function<void()> still_at_work;
+  Hdf5Handle driver, file;
+  std::uint64_t base = 0;            ///< of the file: what comes before is its user's
+  bool has_usual_addresses = false;  ///< of 8 bytes, as lengths
+
+  void open() {
+    const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
+    driver = {use_input_driver(access.get(), bytes), H5FDunregister};
+    if (!driver.valid()) throw Defect{"HDF5: " + hdf5_error_text(), "Please report this."};
+    file = {H5Fopen("input", H5F_ACC_RDONLY, access.get()), H5Fclose};
+    if (!file.valid()) {
+      if (bytes->has_failed()) throw Defect{bytes->why(), bytes->remedy()};
+      if (bytes->is_locked_elsewhere()) throw Defect{"another program has it open for writing", "Wait for it to end."};
+      throw open_failure(hdf5_error_text());
+    }
+    const Hdf5Handle creation(H5Fget_create_plist(file.get()), H5Pclose);
+    hsize_t user_block = 0;
+    std::size_t address_bytes = 0, length_bytes = 0;
+    if (H5Pget_userblock(creation.get(), &user_block) < 0 ||
+        H5Pget_sizes(creation.get(), &address_bytes, &length_bytes) < 0) {
+      throw damage(*bytes);
+    }
+    base = user_block;
+    has_usual_addresses = address_bytes == 8 && length_bytes == 8;
+  }
+
+  /// What a group has by that name; the link must be hard. `address` is that of its header.
+  ObjectKind kind_of(hid_t group, const std::string& name, haddr_t& address) const {
+    if (name != "/") {
+      const htri_t exists = H5Lexists(group, name.c_str(), H5P_DEFAULT);
+      if (exists < 0) throw damage(*bytes);
+      if (exists == 0) return ObjectKind::none;
+      H5L_info_t link{};
+      if (H5Lget_info(group, name.c_str(), &link, H5P_DEFAULT) < 0) throw damage(*bytes);
+      if (link.type != H5L_TYPE_HARD) {
+        const std::string kind = link.type == H5L_TYPE_SOFT       ? "a soft link"
+                                 : link.type == H5L_TYPE_EXTERNAL ? "an external link, to another file"
+                                                                  : "a user-defined link";
+        throw Defect{"it is " + kind + ", expected the data themselves",
+                     "Copy the data into this file in place of the link."};
+      }
+    }
+    H5O_info_t info{};
+    if (H5Oget_info_by_name2(group, name.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) throw damage(*bytes);
+    address = info.addr;
+    return info.type == H5O_TYPE_GROUP     ? ObjectKind::group
+           : info.type == H5O_TYPE_DATASET ? ObjectKind::dataset
+                                           : ObjectKind::other;
+  }
+
+  /// In their order; HDF5's own is another where a file is damaged.
+  [[nodiscard]] std::vector<std::string> members_of(hid_t group) const {
+    std::vector<std::string> names;
+    const auto list = [](hid_t, const char* name, const H5L_info_t*, void* data) -> herr_t {
+      static_cast<std::vector<std::string>*>(data)->emplace_back(name);
+      return 0;
+    };
+    hsize_t position = 0;
+    if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, list, &names) < 0) throw damage(*bytes);
+    std::ranges::sort(names);
+    names.erase(std::ranges::unique(names).begin(), names.end());
+    return names;
+  }
+
+  void read_integers(const OpenAttribute& opened, hid_t type, StoredAttribute& attribute) const {
+    const bool is_enumeration = !attribute.is_number;
+    attribute.integers.resize(static_cast<std::size_t>(attribute.count));
+    if (H5Aread(opened.handle.get(), is_enumeration ? opened.type.get() : H5T_NATIVE_INT64, attribute.integers.data()) <
+            0 ||
+        (is_enumeration && H5Tconvert(type, H5T_NATIVE_INT64, attribute.integers.size(), attribute.integers.data(),
+                                      nullptr, H5P_DEFAULT) < 0)) {
+      throw damage(*bytes);
+    }
+  }
+
+  void read_texts(const OpenAttribute& opened, StoredAttribute& attribute) const {
+    const hid_t type = opened.type.get();
+    const auto count = static_cast<std::size_t>(attribute.count);
+    const auto check_length = [](std::size_t length) {
+      if (length > largest_string) {
+        throw Defect{"expected at most " + std::to_string(largest_string) + " bytes, found " + std::to_string(length),
+                     "Store a shorter string."};
+      }
+    };
+    if (H5Tis_variable_str(type) > 0) {
+      VariableStrings read(type, opened.space.get(), count);
+      if (H5Aread(opened.handle.get(), type, read.get().data()) < 0) throw damage(*bytes);
+      attribute.texts.resize(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        const char* text = read.get()[i];
+        if (!text) continue;
+        check_length(::strnlen(text, largest_string + 1));
+        attribute.texts[i] = text;
+      }
+      return;
+    }
+    const std::size_t length = H5Tget_size(type);
+    check_length(length);
+    std::vector<char> read(count * length);
+    if (H5Aread(opened.handle.get(), type, read.data()) < 0) throw damage(*bytes);
+    const bool padded_with_spaces = H5Tget_strpad(type) == H5T_STR_SPACEPAD;
+    for (std::size_t i = 0; i < count; ++i) {
+      const char* text = read.data() + i * length;
+      std::string& value = attribute.texts.emplace_back(text, ::strnlen(text, length));
+      while (padded_with_spaces && value.ends_with(' ')) value.pop_back();
+    }
+  }
+
+  /// Its value, in every type that it can be asked for in.
+  void describe_attribute(hid_t group, const std::string& object, StoredAttribute& attribute) const {
+    OpenAttribute opened;
+    opened.handle = {H5Aopen_by_name(group, object.c_str(), attribute.name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
+                     H5Aclose};
+    if (!opened.handle.valid()) throw damage(*bytes);
+    opened.type = {H5Aget_type(opened.handle.get()), H5Tclose};
+    opened.space = {H5Aget_space(opened.handle.get()), H5Sclose};
+    if (!opened.type.valid() || !opened.space.valid()) throw damage(*bytes);
+    const hssize_t count = H5Sget_simple_extent_npoints(opened.space.get());
+    if (count < 1 || count > most_attribute_values) {
+      throw Defect{"expected 1 to " + std::to_string(most_attribute_values) + " values, found " + std::to_string(count),
+                   "See FORMAT.md."};
+    }
+    attribute.count = count;
+    const hid_t type = opened.type.get();
+    // h5py stores a Boolean as an enumeration of 0 and 1.
+    const bool is_enumeration = H5Tget_class(type) == H5T_ENUM;
+    const Hdf5Handle number_type(is_enumeration ? H5Tget_super(type) : H5Tcopy(type), H5Tclose);
+    attribute.is_integer = is_integer(number_type.get());
+    attribute.is_number = is_integer(type) || is_float(type);
+    attribute.is_text = is_string(type);
+    attribute.type_name = type_text(type);
+    if (attribute.is_integer) read_integers(opened, number_type.get(), attribute);
+    if (attribute.is_number && count == 1) {
+      double value = 0;
+      if (H5Aread(opened.handle.get(), H5T_NATIVE_DOUBLE, &value) < 0) throw damage(*bytes);
+      attribute.number = value;
+    }
+    if (attribute.is_text) read_texts(opened, attribute);
+  }
+
+  [[nodiscard]] std::vector<StoredAttribute> attributes_of(hid_t group, const std::string& object,
+                                                           haddr_t address) const {
+    if (has_usual_addresses && !has_sound_attributes(*bytes, base, address)) {
+      throw Defect{"the sizes of an attribute contradict each other", damaged};
+    }
+    std::vector<StoredAttribute> attributes;
+    const auto list = [](hid_t, const char* name, const H5A_info_t*, void* data) -> herr_t {
+      static_cast<std::vector<StoredAttribute>*>(data)->emplace_back().name = name;
+      return 0;
+    };
+    hsize_t position = 0;
+    if (H5Aiterate_by_name(group, object.c_str(), H5_INDEX_NAME, H5_ITER_INC, &position, list, &attributes,
+                           H5P_DEFAULT) < 0) {
+      throw damage(*bytes);
+    }
+    for (StoredAttribute& attribute : attributes) {
+      keep_defect(attribute.defect, [&] { describe_attribute(group, object, attribute); });
+    }
+    return attributes;
+  }
+
+  [[nodiscard]] std::vector<StoredChunk> locate_chunks(hid_t dataset, const ChunkLayout& layout) const {
+    const ChunkOrigin first(layout.shape.size(), 0);
+    std::vector<std::int64_t> last = layout.shape;
+    for (std::int64_t& element : last) --element;
+    std::vector<StoredChunk> chunks;
+    ChunkOrigin origin = first;
+    do {
+      StoredChunk& chunk = chunks.emplace_back();
+      unsigned char unused = 0;  // nothing is read
+      const std::vector<hsize_t> of_hdf5(origin.begin(), origin.end());
+      bytes->located = &chunk.extent;
+      const herr_t status = H5Dread_chunk(dataset, H5P_DEFAULT, of_hdf5.data(), &chunk.skipped, &unused);
+      bytes->located = nullptr;
+      if (status < 0) throw damage(*bytes);
+      if (still_at_work && chunks.size() % chunks_between_signs_of_life == 0) still_at_work();
+    } while (layout.advance(origin, first, last));
+    return chunks;
+  }
+
+  /// Nothing where it has more chunks than those.
+  [[nodiscard]] std::unique_ptr<StoredDataset> dataset_of(hid_t group, const std::string& name,
+                                                          std::uint64_t most_chunks) const {
+    const Hdf5Handle opened(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose);
+    if (!opened.valid()) throw damage(*bytes);
+    const Hdf5Handle space(H5Dget_space(opened.get()), H5Sclose), type(H5Dget_type(opened.get()), H5Tclose);
+    if (!space.valid() || !type.valid()) throw damage(*bytes);
+    if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) throw Defect{"it holds no data", "Store numbers in it."};
+    auto dataset = std::make_unique<StoredDataset>();
+    dataset->info = {shape_of(space.get()), element_type(type.get()), type_text(type.get())};
+    if (dataset->info.type == ElementType::other) return dataset;
+    dataset->is_swapped = H5Tget_order(type.get()) != H5Tget_order(H5T_NATIVE_INT);
+    auto storage = check_storage(*bytes, opened.get(), space.get(), type.get(), dataset->info.shape);
+    dataset->address = storage.address;
+    dataset->layout = std::move(storage.chunks);
+    if (dataset->layout) {
+      hsize_t chunks = 0;
+      if (H5Dget_num_chunks(opened.get(), space.get(), &chunks) < 0) throw damage(*bytes);
+      if (chunks > most_chunks) return nullptr;
+      dataset->chunks = locate_chunks(opened.get(), *dataset->layout);
+    }
+    dataset->compact.resize(storage.compact_bytes);
+    if (storage.compact_bytes > 0 &&
+        H5Dread(opened.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset->compact.data()) < 0) {
+      throw damage(*bytes);
+    }
+    return dataset;
+  }
+
+  /// What a group has by that name ("/": the root), and below it.
+  void describe(hid_t group, const std::string& name, int depth, bool is_asked_for,
+                const std::function<void(StoredObject&&)>& give) {
+    bytes->forget_failure();  // of another object
+    StoredObject object;
+    object.is_described = true;
+    haddr_t address = 0;
+    keep_defect(object.defect, [&] { object.kind = kind_of(group, name, address); });
+    if (object.kind != ObjectKind::none) {
+      keep_defect(object.attributes_defect, [&] { object.attributes = attributes_of(group, name, address); });
+    }
+    if (object.kind == ObjectKind::dataset) {
+      keep_defect(object.contents_defect, [&] {
+        object.dataset = dataset_of(group, name, is_asked_for ? UINT64_MAX : most_chunks_unasked);
+        if (!object.dataset) object = {};
+      });
+    }
+    if (object.kind != ObjectKind::group) return give(std::move(object));
+    const Hdf5Handle opened(H5Gopen2(group, name.c_str(), H5P_DEFAULT), H5Gclose);
+    std::vector<std::string> names;
+    keep_defect(object.contents_defect, [&] {
+      if (!opened.valid()) throw damage(*bytes);
+      names = members_of(opened.get());
+    });
+    for (const std::string& member : names) object.members.emplace_back().name = member;
+    give(std::move(object));
+    if (depth == 0) return;
+    for (const std::string& member : names) {
+      if (member.find('/') == std::string::npos) {
+        describe(opened.get(), member, depth - 1, false, give);
+      } else {  // no path leads there
+        StoredObject none;
+        none.is_described = true;
+        give(std::move(none));
+      }
+    }
+  }
+};
+
+Hdf5Describer::Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work)
+    : impl_(std::make_unique<Impl>(std::move(bytes), std::move(still_at_work))) {
+  const QuietHdf5 quiet;
+  impl_->open();
+}
+
+Hdf5Describer::~Hdf5Describer() {
+  const QuietHdf5 quiet;
+  impl_.reset();
+}
+
+void Hdf5Describer::describe(const std::string& object, int depth, const std::function<void(StoredObject&&)>& give) {
+  const QuietHdf5 quiet;
+  if (object == "/") return impl_->describe(impl_->file.get(), object, depth, true, give);
+  const std::size_t slash = object.rfind('/');
+  const std::string parent = slash == 0 ? "/" : object.substr(0, slash);
+  const Hdf5Handle group(H5Gopen2(impl_->file.get(), parent.c_str(), H5P_DEFAULT), H5Gclose);
+  if (group.valid()) return impl_->describe(group.get(), object.substr(slash + 1), depth, true, give);
+  StoredObject lost;
+  lost.is_described = true;
+  lost.defect = std::make_unique<Defect>(damage(*impl_->bytes));
+  give(std::move(lost));
+}
+
+}  // namespace smallbatch
