@@ -37,9 +37,9 @@ bool can_be_in_file(const StoredDataset& dataset, std::uint64_t file_bytes) {
 }
 
 void put_together(StoredObject& object, int depth, const std::function<StoredObject()>& next) {
-  std::string name = std::move(object.name);
-  object = next();
-  object.name = std::move(name);
+  StoredObject described = next();
+  described.name = std::move(object.name);
+  object = std::move(described);
   if (depth == 0) return;
   for (StoredObject& member : object.members) put_together(member, depth - 1, next);
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t largest_string = 4096;
 constexpr hssize_t most_attribute_values = 64;
-constexpr std::size_t chunks_between_signs_of_life = 10'000;
+constexpr std::size_t finds_between_signs = 10'000;  ///< that it is still at work
 
 std::vector<std::int64_t> shape_of(hid_t space) {
   std::array<hsize_t, H5S_MAX_RANK> dims{};
@@ -68,7 +68,7 @@ struct Hdf5Describer::Impl {
     H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
     driver = {use_input_driver(access.get(), bytes), H5FDunregister};
     if (!driver.valid()) throw Defect{"HDF5: " + hdf5_error_text(), "Please report this."};
-    file = {H5Fopen("input", H5F_ACC_RDONLY, access.get()), H5Fclose};
+    file = {H5Fopen("/input", H5F_ACC_RDONLY, access.get()), H5Fclose};
     if (!file.valid()) {
       if (bytes->has_failed()) throw Defect{bytes->why(), bytes->remedy()};
       if (bytes->is_locked_elsewhere()) throw Defect{"another program has it open for writing", "Wait for it to end."};
@@ -83,6 +83,10 @@ struct Hdf5Describer::Impl {
     }
     base = user_block;
     has_usual_addresses = address_bytes == 8 && length_bytes == 8;
+  }
+
+  void give_sign_after(std::size_t finds) const {
+    if (still_at_work && finds % finds_between_signs == 0) still_at_work();
   }
 
   /// What a group has by that name; the link must be hard. `address` is that of its header.
@@ -112,12 +116,16 @@ struct Hdf5Describer::Impl {
   /// In their order; HDF5's own is another where a file is damaged.
   [[nodiscard]] std::vector<std::string> members_of(hid_t group) const {
     std::vector<std::string> names;
+    auto take = [&](const char* name) {
+      names.emplace_back(name);
+      give_sign_after(names.size());
+    };
     const auto list = [](hid_t, const char* name, const H5L_info_t*, void* data) -> herr_t {
-      static_cast<std::vector<std::string>*>(data)->emplace_back(name);
+      (*static_cast<decltype(take)*>(data))(name);
       return 0;
     };
     hsize_t position = 0;
-    if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, list, &names) < 0) throw damage(*bytes);
+    if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, list, &take) < 0) throw damage(*bytes);
     std::ranges::sort(names);
     names.erase(std::ranges::unique(names).begin(), names.end());
     return names;
@@ -234,7 +242,7 @@ struct Hdf5Describer::Impl {
       const herr_t status = H5Dread_chunk(dataset, H5P_DEFAULT, of_hdf5.data(), &chunk.skipped, &unused);
       bytes->located = nullptr;
       if (status < 0) throw damage(*bytes);
-      if (still_at_work && chunks.size() % chunks_between_signs_of_life == 0) still_at_work();
+      give_sign_after(chunks.size());
     } while (layout.advance(origin, first, last));
     return chunks;
   }

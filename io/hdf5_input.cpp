@@ -13,6 +13,7 @@
 
 #include "core/parallel.hpp"
 #include "io/array_runs.hpp"
+#include "io/describer_process.hpp"
 #include "io/hdf5_chunks.hpp"
 #include "io/hdf5_describer.hpp"
 #include "io/hdf5_input_driver.hpp"
@@ -52,6 +53,7 @@ struct InputFile::Impl {
   Describer describer;
   std::recursive_mutex asking;  ///< guards all below
   std::unique_ptr<Hdf5Describer> here;
+  std::unique_ptr<DescriberProcess> child;
   StoredObject root;
   std::map<const StoredDataset*, ChunkedDataset> chunked;
 
@@ -72,14 +74,23 @@ struct InputFile::Impl {
       throw error({"it is not an HDF5 file",
                    "Give an HDF5 file as FORMAT.md describes; other formats have to be imported first."});
     }
+    start();
+  }
+
+  void start() {
     try {
-      here = std::make_unique<Hdf5Describer>(bytes);
+      if (describer == Describer::this_process) {
+        here = std::make_unique<Hdf5Describer>(bytes);
+      } else {
+        child.reset();
+        child = std::make_unique<DescriberProcess>(path, bytes);
+      }
     } catch (const Defect& defect) {
       throw error(defect);
     }
   }
 
-  void ask(StoredObject& object, const std::string& name, int depth) {
+  void ask_here(StoredObject& object, const std::string& name, int depth) const {
     std::deque<StoredObject> described;
     here->describe(name, depth, [&](StoredObject&& next) { described.push_back(std::move(next)); });
     put_together(object, depth, [&] {
@@ -89,27 +100,57 @@ struct InputFile::Impl {
     });
   }
 
-  /// The object at an absolute path, described, or null; every link on the way must be hard. What is not known yet is
-  /// asked for, and of the object itself down to `depth`.
-  StoredObject* find(const std::string& object, int depth = 0) {
+  void ask_child(StoredObject& object, const std::string& name, int depth) {
+    if (!child || !child->ask(name, depth)) {
+      start();
+      if (!child->ask(name, depth)) throw child->end_of_process();
+    }
+    put_together(object, depth, [&] { return child->next(); });
+    child->expect_no_more();
+  }
+
+  void ask(StoredObject& object, const std::string& name, int depth) {
+    if (describer == Describer::this_process) {
+      ask_here(object, name, depth);
+    } else {
+      ask_child(object, name, depth);
+    }
+  }
+
+  struct Found {
+    StoredObject* object = nullptr;  ///< null where there is none
+    std::optional<Error> error;      ///< why it is not known whether there is one
+  };
+
+  /// The object at an absolute path, described; every link on the way must be hard. What is not known yet is asked for,
+  /// of the object itself down to `depth`.
+  Found look_up(const std::string& object, int depth) {
     StoredObject* found = &root;
-    for (std::size_t end = 0; end != std::string::npos;) {  // of the part of the path that leads to `found`
-      const std::string here_is = end == 0 ? "/" : object.substr(0, end);
+    for (std::size_t end = 0;;) {  // of the part of the path that leads to `found`
+      const std::string prefix = end == 0 ? "/" : object.substr(0, end);
       const bool is_last = object == "/" || end == object.size();
-      if (!found->is_described) ask(*found, here_is, is_last ? depth : 0);
-      if (found->defect) throw error(here_is, *found->defect);
-      if (found->kind == ObjectKind::none) return nullptr;
-      if (is_last) return found;
-      if (found->kind != ObjectKind::group) throw error(here_is, "expected a group, found none", "See FORMAT.md.");
-      if (found->contents_defect) throw error(here_is, *found->contents_defect);
+      if (!found->is_described) ask(*found, prefix, is_last ? depth : 0);
+      if (found->defect) return {nullptr, error(prefix, *found->defect)};
+      if (found->kind == ObjectKind::none) return {};
+      if (is_last) return {found, {}};
+      if (found->kind != ObjectKind::group) {
+        return {nullptr, error(prefix, "expected a group, found none", "See FORMAT.md.")};
+      }
+      if (found->contents_defect) return {nullptr, error(prefix, *found->contents_defect)};
       const std::size_t next = std::min(object.find('/', end + 1), object.size());
       const std::string name = object.substr(end + 1, next - end - 1);
       const auto member = std::ranges::lower_bound(found->members, name, {}, &StoredObject::name);
-      if (member == found->members.end() || member->name != name) return nullptr;
+      if (member == found->members.end() || member->name != name) return {};
       found = &*member;
       end = next;
     }
-    return nullptr;
+  }
+
+  /// The same, or null; throws the error.
+  const StoredObject* find(const std::string& object) {
+    Found found = look_up(object, 0);
+    if (found.error) throw std::move(*found.error);
+    return found.object;
   }
 
   const StoredDataset& dataset(const std::string& object) {
@@ -197,13 +238,13 @@ Error InputFile::error(const std::string& object, const std::string& why, const 
 
 void InputFile::describe(const std::string& object, int depth) const {
   const std::lock_guard lock(impl_->asking);
-  try {
-    (void)impl_->find(object, depth);
-  } catch (const Error&) {  // whoever asks for what is wrong is told
-  }
+  (void)impl_->look_up(object, depth);  // whoever asks for what is wrong is told
 }
 
-void InputFile::end_describing() const {}
+void InputFile::end_describing() const {
+  const std::lock_guard lock(impl_->asking);
+  impl_->child.reset();
+}
 
 ObjectKind InputFile::kind(const std::string& object) const {
   const std::lock_guard lock(impl_->asking);

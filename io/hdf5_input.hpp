@@ -53,7 +53,7 @@ class InputFile {
   [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const;
 
   /// Asks at once for all that is at an absolute path, and below it down to `depth`, where otherwise each object is
-  /// asked for when it is needed.
+  /// asked for when it is needed. What is wrong there is told when it is needed.
   void describe(const std::string& object, int depth) const;
   /// Nothing more will be asked for soon: ends the process that was asked.
   void end_describing() const;

@@ -16,9 +16,9 @@ namespace smallbatch {
 /// what was expected and what was found, and what to do. Reading throws bad_input, too: where a byte is no longer there
 /// or cannot be read, where the file has changed since it was opened, and where a chunk does not come out as declared.
 ///
-/// HDF5 allows one call at a time in a process: threads that use readers and writers, also different ones, take turns.
-/// Contiguous and chunked sets whose numbers are in the file as in a block (systems: in this machine's byte order;
-/// charges and points: float64 besides) are read without HDF5, by any number of threads at a time.
+/// What the file holds is asked of HDF5 in a process of its own, which ends when the file is open: a damaged file
+/// crashes that one at most. Numbers are read, inflated and converted here, without HDF5: any number of threads may do
+/// so at a time, also while a writer is at work. Opening forks, and so takes turns with threads that use a writer.
 class ProblemReader {
  public:
   /// `threads` share the reading of a block; 0: one per core.

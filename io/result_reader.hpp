@@ -15,8 +15,8 @@ struct StoredVerdicts {
   std::vector<float> error_over_bound;
 };
 
-/// Opening checks the file as ProblemReader does. The sets it lists are what the results hold (PotentialSet::type is
-/// V's type, and offset is empty but where V is at the charges).
+/// Opening checks the file, and reading goes, as ProblemReader's. The sets it lists are what the results hold
+/// (PotentialSet::type is V's type, and offset is empty but where V is at the charges).
 class ResultReader {
  public:
   /// `threads` share the reading of a block; 0: one per core.

@@ -284,7 +284,7 @@ TEST_F(ChunkedInput, several_threads_read_one_dataset_at_a_time) {
       }
     });
   }
-  // HDF5 may be at work meanwhile, on this thread.
+  // Files may be opened meanwhile, on this thread.
   for (int i = 0; i < 20; ++i) EXPECT_EQ(InputFile(path("c.h5")).dataset("/v").shape.size(), 3U);
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, (std::array<std::int64_t, 5>{}));

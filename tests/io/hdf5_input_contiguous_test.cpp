@@ -1,5 +1,5 @@
-// Contiguous datasets, whose bytes are read without HDF5 where they are the numbers asked for: the numbers are those
-// that HDF5 reads, in every type and byte order, wherever they lie, on any number of threads.
+// Contiguous and compact datasets, which are read without HDF5: the numbers are those that HDF5 reads, in every type
+// and byte order, wherever they lie, on any number of threads.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <unistd.h>
@@ -137,7 +137,7 @@ TEST_F(LargeInput, several_threads_read_one_file_at_a_time) {
       }
     });
   }
-  // HDF5 may be at work meanwhile, on this thread.
+  // Files may be opened meanwhile, on this thread.
   for (int i = 0; i < 20; ++i) EXPECT_EQ(ProblemReader(path("p.h5")).solve_sets().size(), 1U);
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, (std::array<std::int64_t, 6>{}));

@@ -1,0 +1,248 @@
+#include "io/describer_process.hpp"
+
+#include <hdf5.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "io/hdf5_describer.hpp"
+#include "io/hdf5_input_errors.hpp"
+#include "io/sandbox.hpp"
+
+namespace smallbatch {
+namespace {
+
+constexpr int milliseconds_between_looks = 100;
+/// Bytes of the descriptions of a file, and so many times its own: 16 of an attribute refer to a string of 4096.
+constexpr std::uint64_t most_received = std::uint64_t{1} << 26, most_received_per_byte = 256;
+
+/// How a child ends by itself.
+enum ExitStatus : int { nobody_asks = 0, out_of_memory = 3, failed = 4 };
+/// What an answer begins with.
+enum class Sign : std::uint8_t { still_at_work, answer };
+
+[[noreturn]] void run_child(int socket, pid_t parent, const std::function<void(int)>& work) noexcept {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(failed);                               // it ended before
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // the parent knows when to end
+  try {
+    work(socket);
+    ::_exit(nobody_asks);
+  } catch (const std::bad_alloc&) {
+    ::_exit(out_of_memory);
+  } catch (...) {
+    ::_exit(failed);
+  }
+}
+
+void send_all(int socket, const char* bytes, std::size_t count) {
+  while (count > 0) {
+    const ssize_t sent = ::send(socket, bytes, count, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) throw std::system_error(errno, std::generic_category());
+    bytes += sent;
+    count -= static_cast<std::size_t>(sent);
+  }
+}
+
+/// What comes next, or nothing where the other end is closed.
+std::size_t receive_some(int socket, char* bytes, std::size_t most) {
+  for (;;) {
+    const ssize_t received = ::recv(socket, bytes, most, 0);
+    if (received >= 0) return static_cast<std::size_t>(received);
+    if (errno != EINTR) return 0;
+  }
+}
+
+struct NobodyAsks {};
+
+/// What the child does.
+void describe_for(int socket, const std::shared_ptr<InputBytes>& bytes) {
+  H5open();  // what it looks at when it starts
+  enter_sandbox({socket, bytes->descriptor()});
+  MessageWriter writer([socket](const char* data, std::size_t count) { send_all(socket, data, count); });
+  MessageReader reader([socket](char* data, std::size_t most) {
+    const std::size_t received = receive_some(socket, data, most);
+    if (received == 0) throw NobodyAsks{};
+    return received;
+  });
+  const auto sign = [&writer](Sign value) { writer.put(static_cast<std::uint8_t>(value)); };
+  try {
+    std::unique_ptr<Hdf5Describer> describer;
+    Defect defect;
+    try {
+      describer = std::make_unique<Hdf5Describer>(bytes, [&] {
+        sign(Sign::still_at_work);
+        writer.flush();
+      });
+    } catch (Defect& found) {
+      defect = std::move(found);
+    }
+    sign(Sign::answer);
+    writer.put(std::uint8_t{describer == nullptr});
+    if (!describer) writer.put(defect);
+    writer.flush();
+    while (describer) {
+      const auto depth = reader.get<std::int32_t>();
+      describer->describe(reader.get_text(), depth, [&](StoredObject&& object) {
+        sign(Sign::answer);
+        writer.put(object);
+      });
+      writer.flush();
+    }
+  } catch (const NobodyAsks&) {
+    ::_exit(nobody_asks);
+  }
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::function<void(int)>& work) {
+  std::array<int, 2> ends{-1, -1};
+  const pid_t parent = ::getpid();
+  const bool has_socket = ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0;
+  if (has_socket) child_ = ::fork();
+  if (child_ == 0) run_child(ends[1], parent, work);
+  const int system_error = errno;
+  if (has_socket) ::close(ends[1]);
+  socket_ = ends[0];
+  if (child_ > 0) return;
+  if (has_socket) ::close(socket_);
+  throw Error(ErrorKind::internal, "cannot start a process to read a file", std::strerror(system_error),
+              "Let the system start more processes, and run again.");
+}
+
+ChildProcess::~ChildProcess() {
+  end();
+  ::close(socket_);
+}
+
+int ChildProcess::end() {
+  if (child_ <= 0) return status_;
+  ::kill(child_, SIGKILL);
+  while (::waitpid(child_, &status_, 0) < 0 && errno == EINTR) {
+  }
+  child_ = -1;
+  return status_;
+}
+
+double ChildProcess::cpu_seconds() const {
+  clockid_t clock{};
+  timespec time{};
+  if (child_ <= 0 || ::clock_getcpuclockid(child_, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+template <class Read>
+auto DescriberProcess::understood(Read&& read) {
+  try {
+    return read();
+  } catch (const Nonsense&) {
+    child_.end();
+    throw error("the HDF5 library made no sense of it");
+  }
+}
+
+DescriberProcess::DescriberProcess(const std::string& path, const std::shared_ptr<InputBytes>& bytes)
+    : DescriberProcess(path, bytes->size(), [&bytes](int socket) { describe_for(socket, bytes); }) {}
+
+DescriberProcess::DescriberProcess(const std::string& path, std::uint64_t file_bytes,
+                                   const std::function<void(int)>& work, double most_cpu_seconds)
+    : path_(path),
+      file_bytes_(file_bytes),
+      most_cpu_seconds_(most_cpu_seconds),
+      child_(work),
+      reader_([this](char* bytes, std::size_t most) { return receive(bytes, most); }) {
+  understood([this] {
+    wait_for_answer();
+    if (reader_.get<std::uint8_t>() != 0) throw reader_.get_defect();
+  });
+}
+
+bool DescriberProcess::ask(const std::string& object, int depth) {
+  cpu_seconds_ = child_.cpu_seconds();
+  try {
+    MessageWriter writer([this](const char* bytes, std::size_t count) { send_all(child_.socket(), bytes, count); });
+    writer.put(std::int32_t{depth});
+    writer.put(object);
+    writer.flush();
+  } catch (const std::system_error&) {
+    child_.end();
+    return false;
+  }
+  wait_for_bytes();
+  char first = 0;
+  if (::recv(child_.socket(), &first, 1, MSG_PEEK) > 0) return true;
+  const int status = child_.end();
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return false;
+  throw end_of_process();
+}
+
+StoredObject DescriberProcess::next() {
+  return understood([this] {
+    wait_for_answer();
+    return reader_.get_object(file_bytes_);
+  });
+}
+
+void DescriberProcess::expect_no_more() {
+  understood([this] {
+    if (!reader_.is_empty()) throw Nonsense{};
+  });
+}
+
+void DescriberProcess::wait_for_answer() {
+  for (;;) {
+    const auto sign = static_cast<Sign>(reader_.get<std::uint8_t>());
+    if (sign == Sign::answer) return;
+    if (sign != Sign::still_at_work) throw Nonsense{};
+  }
+}
+
+void DescriberProcess::wait_for_bytes() {
+  for (;;) {
+    pollfd socket{child_.socket(), POLLIN, 0};
+    if (::poll(&socket, 1, milliseconds_between_looks) > 0) break;
+    if (child_.cpu_seconds() - cpu_seconds_ <= most_cpu_seconds_) continue;
+    child_.end();
+    throw error("the HDF5 library computed without end on it");
+  }
+  cpu_seconds_ = child_.cpu_seconds();
+}
+
+std::size_t DescriberProcess::receive(char* bytes, std::size_t most) {
+  wait_for_bytes();
+  const std::size_t received = receive_some(child_.socket(), bytes, most);
+  if (received == 0) throw end_of_process();
+  received_ += received;
+  if (received_ / most_received_per_byte > file_bytes_ + most_received / most_received_per_byte) throw Nonsense{};
+  return received;
+}
+
+Error DescriberProcess::error(const std::string& why) const {
+  return {ErrorKind::bad_input, "cannot use " + path_, why, damaged};
+}
+
+Error DescriberProcess::end_of_process() {
+  const int status = child_.end();
+  if (WIFSIGNALED(status)) {
+    return error("the HDF5 library crashed on it, signal " + std::to_string(WTERMSIG(status)));
+  }
+  if (WEXITSTATUS(status) == out_of_memory) {
+    return error("the HDF5 library wanted more than " + std::to_string(sandbox_bytes >> 20) + " MiB of memory for it");
+  }
+  return error("the HDF5 library ended before it had read it");
+}
+
+}  // namespace smallbatch

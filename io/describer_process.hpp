@@ -1,0 +1,79 @@
+// HDF5 in a process of its own: what an input file holds is described there (io/hdf5_describer.hpp), in a sandbox, and
+// sent here. HDF5 1.10 crashes on some damaged files, or computes without end, or takes all memory; then that process
+// is gone, and the file is refused in a sentence. Private to io/.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/error.hpp"
+#include "io/catalogue.hpp"
+#include "io/catalogue_messages.hpp"
+#include "io/hdf5_input_driver.hpp"
+
+namespace smallbatch {
+
+/// A forked process and this one's end of the socket between the two. It ends, and is waited for, with this object.
+class ChildProcess {
+ public:
+  /// Runs `work` with the child's end of the socket. Nothing that returns there or is thrown comes back here.
+  explicit ChildProcess(const std::function<void(int socket)>& work);
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  [[nodiscard]] int socket() const { return socket_; }
+  /// What it has computed, in seconds.
+  [[nodiscard]] double cpu_seconds() const;
+  /// Ends it; how it had ended, if it had, as waitpid() says.
+  int end();
+
+ private:
+  pid_t child_ = -1;
+  int socket_ = -1, status_ = 0;
+};
+
+class DescriberProcess {
+ public:
+  /// Throws Defect where HDF5 cannot open the file.
+  explicit DescriberProcess(const std::string& path, const std::shared_ptr<InputBytes>& bytes);
+  /// Of a file of so many bytes, by `work`, which answers as the process of the other constructor does.
+  DescriberProcess(const std::string& path, std::uint64_t file_bytes, const std::function<void(int socket)>& work,
+                   double most_cpu_seconds = 10);
+
+  /// Asks for an object, whose groups on the way were described before, and those below it. False where the process is
+  /// gone without having begun to answer: it ends with the thread that started it.
+  [[nodiscard]] bool ask(const std::string& object, int depth);
+  /// One object after the other, as put_together() wants them. Throws Error(bad_input) where the process crashed,
+  /// ended, computed for ten seconds without sending anything, or sent what makes no sense; it is ended then.
+  StoredObject next();
+  /// To be called after the last one: nothing more may have come. Throws likewise.
+  void expect_no_more();
+
+  /// Ends the process, and says how it had ended before.
+  [[nodiscard]] Error end_of_process();
+
+ private:
+  [[nodiscard]] Error error(const std::string& why) const;
+  /// What read() returns; where it throws Nonsense the process is ended.
+  template <class Read>
+  auto understood(Read&& read);
+  /// Waits for the sign that an object or whatever else follows.
+  void wait_for_answer();
+  /// Waits until there is something to receive, or the process has ended.
+  void wait_for_bytes();
+  std::size_t receive(char* bytes, std::size_t most);
+
+  std::string path_;
+  std::uint64_t file_bytes_, received_ = 0;
+  double most_cpu_seconds_;
+  ChildProcess child_;
+  MessageReader reader_;
+  double cpu_seconds_ = 0;  ///< of the child, when it last sent something
+};
+
+}  // namespace smallbatch
