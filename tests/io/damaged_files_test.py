@@ -10,7 +10,7 @@ import pytest
 
 from tests.problems import add_potential, add_solve
 
-DEFAULT_FILES = 75
+DEFAULT_FILES = 70
 READ, REFUSED = 0, 3  # exit codes
 
 
