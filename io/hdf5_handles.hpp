@@ -1,7 +1,7 @@
 // HDF5 identifiers that close themselves, and HDF5's error stack kept quiet and read for its text. Private to io/*.cpp.
 //
-// The HDF5 of the Linux distributions is not built for threads: all calls of one process, over all readers and writers,
-// come from one thread at a time. The caller's threads take turns.
+// The HDF5 of the Linux distributions is not built for threads: all calls of one process, over all writers and the
+// opening of readers, which forks, come from one thread at a time. The caller's threads take turns.
 #pragma once
 
 #include <hdf5.h>

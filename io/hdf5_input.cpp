@@ -51,7 +51,7 @@ struct InputFile::Impl {
   std::string path;
   std::shared_ptr<InputBytes> bytes;
   Describer describer;
-  std::recursive_mutex asking;  ///< guards all below
+  std::mutex asking;  ///< guards all below
   std::unique_ptr<Hdf5Describer> here;
   std::unique_ptr<DescriberProcess> child;
   StoredObject root;
