@@ -1,11 +1,12 @@
 // Runs the ladders and prints bench/RESULTS.md on stdout: smallbatch_bench [commit] [--only solve,calls] >
-// bench/RESULTS.md
+// bench/RESULTS.md; or what reading a file could reach, for bench/whole_runs.py: smallbatch_bench --file p.h5
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
 
+#include "bench/file_to_device.hpp"
 #include "bench/ladder.hpp"
 #include "bench/solve_cpu_ladder.hpp"
 #include "bench/table_columns.hpp"
@@ -21,6 +22,7 @@ constexpr int repeats = 15;
 
 struct Options {
   std::string commit = "unknown";
+  std::string file;
   std::vector<std::string> tables = table_names();
 
   [[nodiscard]] bool wants(const std::string& table) const {
@@ -33,6 +35,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--only" && i + 1 < arguments.size())
       options.tables = parse_table_names(arguments[++i]);
+    else if (arguments[i] == "--file" && i + 1 < arguments.size())
+      options.file = arguments[++i];
     else if (!arguments[i].starts_with("-") && options.commit == "unknown")
       options.commit = arguments[i];
     else
@@ -126,6 +130,11 @@ bool print_potential_calls(const Roofline& roofline) {
 }
 
 int run(const Options& options) {
+  if (!options.file.empty()) {
+    const FileRates rates = measure_file(options.file);
+    std::printf("%.3g %.3g\n", rates.read, rates.to_device);
+    return 0;
+  }
   const DeviceList list = cuda_devices();
   if (list.devices.empty()) {
     std::fprintf(stderr, "smallbatch_bench: no GPU (%s). Run it on a machine with one.\n", list.why_none.c_str());

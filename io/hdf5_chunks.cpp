@@ -10,11 +10,11 @@
 namespace smallbatch {
 namespace {
 
-constexpr std::size_t most_kept_bytes = std::size_t{1} << 30;
+constexpr std::size_t most_kept_bytes = std::size_t{1} << 29;
 /// Fewer are not worth another thread.
 constexpr std::size_t least_bytes_per_piece = std::size_t{1} << 18;
 /// Of chunks that are decoded at the same time.
-constexpr std::size_t most_bytes_at_work = std::size_t{1} << 30;
+constexpr std::size_t most_bytes_at_work = std::size_t{1} << 29;
 
 /// Elements of a box that two arrays share, from one to the other, in runs that are as long as both allow.
 class BoxCopy {

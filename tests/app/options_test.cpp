@@ -118,7 +118,9 @@ TEST(Options, SeveralGpusAndSizesOfMemory) {
   const auto device = [](const char* text) {
     return std::get<RunOptions>(parse("run", "p.h5", "-o", "r.h5", "--device", text).command).device;
   };
-  EXPECT_EQ(device("cuda").indices, std::vector<int>{0});
+  EXPECT_TRUE(device("cuda").indices.empty());
+  EXPECT_FALSE(device("cuda").all);
+  EXPECT_TRUE(device("cuda:all").all);
   EXPECT_EQ(device("cuda:1,0,12").indices, (std::vector<int>{1, 0, 12}));
   EXPECT_EQ(device("cuda:all").kind, DeviceRequest::Kind::cuda);
   EXPECT_TRUE(device("cuda:all").indices.empty());

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Times whole runs of the program, from its start to its end with its files, and prints a table for bench/RESULTS.md.
+
+    bench/whole_runs.py build/bin [--folder /dev/shm] [--repeats 3] [--large]
+
+Each file is in the page cache; each figure is the quickest of some runs. Beside the runs stand what the machine does
+with the same bytes: reading them with all threads, reading and copying them to the GPU (smallbatch_bench --file), HDF5's
+own reading of compressed chunks, and a short script of h5py and PyTorch that does the same job.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
+USERS_SCRIPT = """
+import sys, h5py, torch
+with h5py.File(sys.argv[1]) as f:
+    a = torch.from_numpy(f["solve/systems/A"][:]).cuda()
+    b = torch.from_numpy(f["solve/systems/b"][:]).cuda()
+x = torch.cholesky_solve(b[..., None], torch.linalg.cholesky(a))[..., 0].cpu().numpy()
+with h5py.File(sys.argv[2], "w") as f:
+    f["x"] = x
+"""
+
+
+class Bench:
+    def __init__(self, programs, folder, repeats):
+        self.program = str(Path(programs) / "smallbatch")
+        self.bench = str(Path(programs) / "smallbatch_bench")
+        self.folder = Path(folder)
+        self.repeats = repeats
+        self.cores = len(os.sched_getaffinity(0))
+        self.problems, self.results = str(self.folder / "p.h5"), str(self.folder / "r.h5")
+
+    def generate(self, *words):
+        subprocess.run([self.program, "-q", "generate", *map(str, words), "-o", self.problems, "--overwrite"], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def run(self, *words, command=None):
+        """Of the quickest run: its report, the seconds of its whole process and its peak of memory in bytes."""
+        best = None
+        for _ in range(self.repeats):
+            Path(self.results).unlink(missing_ok=True)
+            line = command or [self.program, "-q", "run", self.problems, "-o", self.results, "--json", *map(str, words)]
+            start = time.perf_counter()
+            process = subprocess.Popen(line, stdout=subprocess.PIPE)
+            said = process.stdout.read()
+            _, status, usage = os.wait4(process.pid, 0)
+            seconds = time.perf_counter() - start
+            if os.waitstatus_to_exitcode(status) != 0:
+                raise RuntimeError(f"{line} failed")
+            if best is None or seconds < best[1]:
+                best = (json.loads(said) if command is None else None, seconds, 1024 * usage.ru_maxrss)
+        return best
+
+    def file_rates(self):
+        """Bytes per second of reading the problem file, alone and on to the GPU."""
+        read, to_device = subprocess.run([self.bench, "--file", self.problems], check=True, capture_output=True,
+                                         text=True).stdout.split()
+        return float(read), float(to_device)
+
+
+def compress(problems):
+    """The same file with A and b in shuffled and deflated chunks; seconds that HDF5 takes to read them."""
+    compressed = problems + ".z"
+    with h5py.File(problems) as source, h5py.File(compressed, "w") as target:
+        for key, value in source.attrs.items():
+            target.attrs[key] = value
+        for name in ("solve/systems/A", "solve/systems/b"):
+            target.create_dataset(name, data=source[name][:], chunks=(1024, *source[name].shape[1:]), shuffle=True,
+                                  compression="gzip", compression_opts=1)
+    os.replace(compressed, problems)
+    start = time.perf_counter()
+    with h5py.File(problems) as source:
+        for name in ("solve/systems/A", "solve/systems/b"):
+            source[name][:]
+    return time.perf_counter() - start
+
+
+def row(case, figure, beside, share=""):
+    print(f"| {case} | {figure} | {beside} | {share} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("programs", help="folder with smallbatch and smallbatch_bench")
+    parser.add_argument("--folder", default="/dev/shm")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--large", action="store_true", help="also a file of 40 GB")
+    options = parser.parse_args()
+    folder = tempfile.mkdtemp(dir=options.folder)
+    try:
+        measure(Bench(options.programs, folder, options.repeats), options.large)
+    finally:
+        shutil.rmtree(folder)
+
+
+def measure(bench, large):
+    systems = 1 << 20
+    print("\n## Whole runs\n\n"
+          "From the start of the process to its end, files in the page cache, the quickest of "
+          f"{bench.repeats} runs, {bench.cores} cores. GB/s are of the problem file.\n\n"
+          "| case | measured | beside it, on the same machine | share |\n|---|---|---|---|")
+
+    bench.generate("spd", "--batch", systems, "--n", 32)
+    read, to_device = bench.file_rates()
+    beside = f"all threads read {read / 1e9:.1f} GB/s, and on to the GPU {to_device / 1e9:.1f} GB/s"
+    told, none, _ = bench.run("--device", "cuda", "--verify", "none")
+    seconds = told["seconds"]
+    after_start = told["problem_bytes"] / (seconds["total"] - seconds["start"])
+    row("2^20 dense 32x32 float32, cuda, none: bytes / (time - start of the GPU)",
+        f"{after_start / 1e9:.1f} GB/s; start {seconds['start']:.2f} s of {seconds['total']:.2f} s", beside,
+        f"{after_start / to_device:.2f}")
+    row("the same, whole process", f"{none:.2f} s", f"its end takes {none - seconds['total']:.2f} s after the report")
+    dense_rate = systems / (seconds["total"] - seconds["start"])
+    _, default, _ = bench.run("--device", "cuda")
+    row("the same, verified by default", f"{default:.2f} s", f"none: {none:.2f} s", f"{default / none:.2f}")
+    told, on_cpu, _ = bench.run("--device", "cpu", "--verify", "none")
+    alone, _, _ = bench.run("--device", "cpu", "--verify", "none", "--memory", "512MiB")
+    solver = systems / told["seconds"]["compute"]
+    row("the same, cpu, none", f"{on_cpu:.2f} s, {systems / told['seconds']['total'] / 1e6:.2f} million systems/s",
+        f"while at it the solver does {solver / 1e6:.2f}, reading {read / 4224e6:.1f} million systems/s",
+        f"{systems / told['seconds']['total'] / min(solver, read / 4224):.2f}")
+    for type_name, batch in (("float32", systems), ("float64", systems // 2)):
+        if type_name == "float64":
+            bench.generate("spd", "--batch", batch, "--n", 32, "--type", type_name)
+        told, _, _ = bench.run("--device", "cuda", "--verify", "all")
+        seconds = told["seconds"]
+        rate = batch / (seconds["total"] - seconds["start"]) / bench.cores
+        row(f"{batch} dense 32x32 {type_name}, cuda, all", f"{rate / 1e3:.0f} thousand systems/s and core",
+            f"the referee alone while at it: {batch / seconds['verify'] / bench.cores / 1e3:.0f}")
+
+    bench.generate("spd", "--batch", systems, "--n", 32, "--storage", "packed")
+    told, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "none")
+    packed_rate = systems / (told["seconds"]["total"] - told["seconds"]["start"])
+    row("2^20 packed, cuda, none: systems/s after the start", f"{packed_rate / 1e6:.1f} million",
+        f"dense {dense_rate / 1e6:.1f} million; whole process {seconds_of_process:.2f} s", f"{packed_rate / dense_rate:.2f}")
+
+    if h5py:
+        bench.generate("spd", "--batch", systems // 8, "--n", 32)
+        by_hdf5 = compress(bench.problems)
+        told, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "none")
+        row("2^17 shuffled and deflated, cuda, none: reading", f"{told['seconds']['read']:.3f} s",
+            f"H5Dread {by_hdf5:.3f} s; whole process {seconds_of_process:.2f} s",
+            f"{by_hdf5 / told['seconds']['read']:.1f}")
+
+    bench.generate("charges", "--batch", 10000, "--charges", 200, "--shape", "32,32,32")
+    told, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "none")
+    row("10,000 lattices 32^3, 200 charges, cuda, none", f"{seconds_of_process:.2f} s",
+        f"writing {told['result_bytes'] / 1e9:.2f} GB takes {told['seconds']['write']:.2f} s of it, "
+        f"{told['result_bytes'] / told['seconds']['write'] / 1e9:.1f} GB/s")
+    told, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "sample=10000")
+    row("the same, sample=10000", f"{seconds_of_process:.2f} s", "")
+    bench.generate("charges", "--batch", 1, "--charges", 8279, "--shape", "65,65,65")
+    told, seconds_of_process, _ = bench.run()
+    pairs = sum(one["pairs"] for one in told["sets"])
+    row("one lattice 65^3, 8279 charges, by default", f"{seconds_of_process:.2f} s",
+        f"the referee {pairs / told['seconds']['verify'] / bench.cores / 1e9:.2f} billion pairs/s and core")
+
+    worst = ("", 0)
+    for power in range(8, 21, 2):
+        bench.generate("spd", "--batch", 1 << power, "--n", 32)
+        for verify in ("none", "auto"):
+            times = {device: bench.run("--device", device, "--verify", verify)[1] for device in ("auto", "cpu", "cuda")}
+            over = times["auto"] / min(times["cpu"], times["cuda"])
+            if over > worst[1]:
+                worst = (f"2^{power}, {verify}: " + ", ".join(f"{k} {v:.3f} s" for k, v in times.items()), over)
+    row("--device auto, 2^8 to 2^20 systems 32x32, verified or not: worst", worst[0], "the better of cpu and cuda",
+        f"{worst[1]:.2f}")
+
+    gpus = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.strip().splitlines())
+    for words, what in ((["spd", "--batch", systems, "--n", 32], "2^20 dense 32x32 float32"),
+                        (["charges", "--batch", 4000, "--charges", 20000, "--shape", "32,32,32"],
+                         "4000 lattices 32^3, 20,000 charges")):
+        if gpus < 2:
+            break
+        bench.generate(*words)
+        times = {}
+        for device in ("cuda", "cuda:all"):
+            told, _, _ = bench.run("--device", device, "--verify", "none")
+            times[device] = told["seconds"]["total"] - told["seconds"]["start"]
+            bound = told["bound_by"]
+        row(f"{what}, {gpus} GPUs, none: time after the start", f"{times['cuda:all']:.3f} s, bound by {bound}",
+            f"one GPU {times['cuda']:.3f} s", f"{times['cuda'] / times['cuda:all']:.2f}")
+
+    for batch in (1 << 18, 1 << 20, *([10 << 20] if large else [])):
+        bench.generate("spd", "--batch", batch, "--n", 32)
+        size = os.path.getsize(bench.problems)
+        peaks = [bench.run("--device", device, "--verify", "none")[2] for device in ("cpu", "cuda")]
+        row(f"peak of memory, a file of {size / 1e9:.1f} GB", f"cpu {peaks[0] / 2**20:.0f} MiB, cuda {peaks[1] / 2**20:.0f} MiB",
+            "")
+
+    bench.generate("spd", "--batch", systems, "--n", 32)
+    _, ours, _ = bench.run("--verify", "none")
+    try:
+        bench.repeats = 2
+        _, theirs, _ = bench.run(command=[sys.executable, "-c", USERS_SCRIPT, bench.problems, bench.results])
+        row("2^20 dense 32x32 float32, none, auto: whole process", f"{ours:.2f} s",
+            f"h5py and PyTorch on the GPU {theirs:.2f} s", f"{theirs / ours:.1f}")
+    except RuntimeError:
+        print("\nNo PyTorch here to compare with.")
+
+
+if __name__ == "__main__":
+    main()
