@@ -100,11 +100,18 @@ double stream(const Run& run, std::size_t blocks, const Stages<Block>& stages) {
   return run.seconds.compute - before;
 }
 
+/// As many chunks as there are threads to inflate them, where that is more and within reason.
+std::int64_t block_bytes_of(const Run& run, const SolveSet& set) {
+  if (run.options.memory > 0) return run.block_bytes;
+  const unsigned threads = run.options.threads == 0 ? hardware_threads() : run.options.threads;
+  return std::max(run.block_bytes, std::min(set.chunk_bytes * threads, 2 * cpu_block_bytes));
+}
+
 template <class T>
 SetOutcome run_set(const Run& run, const SolveSet& set) {
   const VerifyMode verify = mode_for(run.options.verify, set.batch, run.verified_share, run.parts);
   SolveTally<T> tally(set, run.options.spd.pivot_floor, verify, run.options.threads);
-  const auto blocks = cut_into_blocks(set, run.block_bytes);
+  const auto blocks = cut_into_blocks(set, block_bytes_of(run, set));
   Progress progress("solve/" + set.name, static_cast<double>(set.batch));
 
   using Block = JudgedBlock<SpdBlock<T>>;
@@ -260,7 +267,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   report.pivot_floor = options.spd.pivot_floor;
 
   const unsigned threads_of_run = options.threads == 0 ? hardware_threads() : options.threads;
-  ProblemReader reader(options.problems, (3 * threads_of_run + 3) / 4);  // others are at work, too
+  ProblemReader reader(options.problems, threads_of_run);
   const Ranks ranks;
   const bool are_many = ranks.size() > 1;
   if (!ranks.is_first()) spdlog::set_level(spdlog::level::off);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -264,6 +265,13 @@ std::vector<std::string> InputFile::members(const std::string& group) const {
 }
 
 const DatasetInfo& InputFile::dataset(const std::string& object) const { return impl_->dataset(object).info; }
+
+std::int64_t InputFile::chunk_bytes(const std::string& object) const {
+  const StoredDataset& dataset = impl_->dataset(object);
+  if (!dataset.layout) return 0;
+  return std::accumulate(dataset.layout->chunk.begin(), dataset.layout->chunk.end(),
+                         static_cast<std::int64_t>(bytes_of(dataset.info.type)), std::multiplies<>());
+}
 
 const DatasetInfo& InputFile::float_dataset(const std::string& object) const {
   const DatasetInfo& info = dataset(object);

@@ -68,6 +68,9 @@ class InputFile {
   /// The same, and it must hold float32 or float64.
   [[nodiscard]] const DatasetInfo& float_dataset(const std::string& object) const;
 
+  /// Of the chunks that a dataset is stored in, as numbers in the file; 0 where it lies in one piece.
+  [[nodiscard]] std::int64_t chunk_bytes(const std::string& object) const;
+
   /// Elements of `object`: the given ranges of its first axes, all of the others, converted to T (float, double,
   /// int8, int32 or int64) as convert_numbers() does.
   template <class T>

@@ -172,6 +172,7 @@ struct ProblemReader::Impl {
     }
     set.shape.n = static_cast<int>(n);
     set.batch = shape[0];
+    set.chunk_bytes = file.chunk_bytes(a);
     read_uplo(group, set.shape);
     read_compute(group, set.shape);
 

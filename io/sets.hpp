@@ -18,6 +18,7 @@ struct SolveSet {
   SpdShape shape;
   bool rhs_is_vector = true;  ///< b and x are (batch, n); false: (batch, n, nrhs)
   std::int64_t batch = 0;
+  std::int64_t chunk_bytes = 0;  ///< of the chunks that A is stored in; 0 where it lies in one piece
 };
 
 /// "lattice", "points", "charges": what the attribute targets of a potential set calls them.
