@@ -116,6 +116,7 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
 
   using Block = JudgedBlock<SpdBlock<T>>;
   Stages<Block> stages;
+  stages.reads_one_at_a_time = set.chunk_bytes > 0;  // a chunk of two blocks is kept for the second
   stages.read = [&](std::int64_t k, Block& item) {
     const SystemRange& range = blocks[static_cast<std::size_t>(k)];
     run.reader.read(set, range.first, range.count, item.block);
@@ -150,6 +151,7 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
 
   using Block = JudgedBlock<PotentialBlock<T>>;
   Stages<Block> stages;
+  stages.reads_one_at_a_time = true;  // there is little to read
   stages.read = [&](std::int64_t k, Block& item) {
     read_block(run.reader, set, blocks[static_cast<std::size_t>(k)], item.block);
     item.block.resize_results(set.has_field);

@@ -37,10 +37,11 @@ void Worker::work() {
 
 StageThreads::StageThreads(std::size_t devices) {
   for (std::size_t stage = 0; stage < stage_count; ++stage) {
-    for (std::size_t device = 0; device < (stage == compute_stage ? devices : 1); ++device) {
+    const std::size_t count = stage == compute_stage ? devices : stage == read_stage ? readers : 1;
+    for (std::size_t index = 0; index < count; ++index) {
       Thread& thread = threads_.emplace_back();
       thread.stage = stage;
-      thread.device = device;
+      thread.index = index;
     }
   }
 }

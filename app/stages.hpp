@@ -1,5 +1,6 @@
-// Blocks on their way through the stages of a run: each stage is one thread for the whole run (computing: one for each
-// device) and takes the blocks of a set in their order, and all are at work at the same time, on different blocks.
+// Blocks on their way through the stages of a run: each stage is one thread for the whole run (reading: two, of which
+// one is at it while the other one's helpers wait for each other; computing: one for each device) and takes the blocks
+// of a set in their order, and all are at work at the same time, on different blocks.
 #pragma once
 
 #include <algorithm>
@@ -45,19 +46,20 @@ class Worker {
 };
 
 inline constexpr std::size_t stage_count = 4;  ///< read, compute, verify, write
-inline constexpr std::size_t compute_stage = 1;
+inline constexpr std::size_t read_stage = 0, compute_stage = 1;
+inline constexpr std::size_t readers = 2;
 
-/// The threads of the stages: one each, but of compute one for each device.
+/// The threads of the stages.
 class StageThreads {
  public:
   explicit StageThreads(std::size_t devices = 1);
-  [[nodiscard]] std::size_t devices() const { return threads_.size() - (stage_count - 1); }
-  /// How many blocks are in memory: one in each stage, or more where several compute.
+  [[nodiscard]] std::size_t devices() const { return threads_.size() - (stage_count - 2) - readers; }
+  /// How many blocks are in memory: one for each of the threads.
   [[nodiscard]] std::int64_t blocks_in_memory() const { return static_cast<std::int64_t>(threads_.size()); }
 
   struct Thread {
     Worker worker;
-    std::size_t stage = 0, device = 0;
+    std::size_t stage = 0, index = 0;
   };
   [[nodiscard]] std::deque<Thread>& all() { return threads_; }
 
@@ -97,8 +99,8 @@ class StageProgress {
   std::exception_ptr failure_;
 };
 
-/// Where the time went, in seconds; of computing the mean of the devices. The stages overlap, so they add up to more
-/// than the whole.
+/// Where the time went, in seconds; of reading and computing the mean of the threads. The stages overlap, so they add
+/// up to more than the whole.
 struct StageSeconds {
   double start = 0;  ///< until there is something that computes
   double read = 0, compute = 0, verify = 0, write = 0, total = 0;
@@ -116,6 +118,7 @@ void timed(double& seconds, Work&& work) {
 /// What is done with the blocks of one set; a stage may throw, which ends all of them. `device` counts from 0.
 template <class Block>
 struct Stages {
+  bool reads_one_at_a_time = false;  ///< or else two blocks
   std::function<void(std::int64_t block, Block&)> read;
   std::function<void(std::int64_t block, Block&, std::size_t device)> compute;
   std::function<void(std::int64_t block, Block&)> verify, write;
@@ -131,10 +134,10 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThread
   StageProgress progress(blocks, threads.blocks_in_memory());
   const auto work = [&](const StageThreads::Thread& thread, std::int64_t k, Block& block) {
     switch (thread.stage) {
-      case 0:
+      case read_stage:
         return stages.read(k, block);
       case compute_stage:
-        return stages.compute(k, block, thread.device);
+        return stages.compute(k, block, thread.index);
       case 2:
         return stages.verify(k, block);
       default:
@@ -143,6 +146,7 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThread
   };
   std::vector<std::future<void>> running;
   for (StageThreads::Thread& thread : threads.all()) {
+    if (thread.stage == read_stage && thread.index > 0 && stages.reads_one_at_a_time) continue;
     running.push_back(thread.worker.give([&progress, &work, &ring, &thread] {
       try {
         while (const auto k = progress.next(thread.stage)) {
@@ -157,7 +161,7 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThread
     }));
   }
   for (std::future<void>& stage : running) stage.wait();
-  seconds.read += progress.seconds(0);
+  seconds.read += progress.seconds(read_stage) / (stages.reads_one_at_a_time ? 1 : static_cast<double>(readers));
   seconds.compute += progress.seconds(compute_stage) / static_cast<double>(threads.devices());
   seconds.verify += progress.seconds(2);
   seconds.write += progress.seconds(3);

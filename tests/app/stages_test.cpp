@@ -40,8 +40,8 @@ TEST(Stages, EveryBlockPassesAllOfThemInOrder) {
       };
     };
     StageSeconds seconds;
-    stream_blocks<Block>(blocks, {stage(0), stage(1), stage(2), stage(3)}, threads, std::pmr::new_delete_resource(),
-                         seconds);
+    stream_blocks<Block>(blocks, {true, stage(0), stage(1), stage(2), stage(3)}, threads,
+                         std::pmr::new_delete_resource(), seconds);
     std::vector<std::int64_t> all;
     for (std::int64_t k = 0; k < blocks; ++k) all.push_back(k);
     for (const std::vector<std::int64_t>& of_stage : taken) EXPECT_EQ(of_stage, all);
@@ -59,6 +59,7 @@ TEST(Stages, AreAtWorkAtTheSameTimeOnSoManyBlocksAndNoMore) {
     while (begun < 4) std::this_thread::yield();
   };
   Stages<Block> stages;
+  stages.reads_one_at_a_time = true;
   stages.read = [&](std::int64_t k, Block&) {
     most = std::max<std::int64_t>(most, ++in_memory);
     meet(k, 0);
@@ -72,7 +73,8 @@ TEST(Stages, AreAtWorkAtTheSameTimeOnSoManyBlocksAndNoMore) {
   StageSeconds seconds;
   stream_blocks<Block>(200, stages, threads, std::pmr::new_delete_resource(), seconds);
   EXPECT_EQ(begun, 4);
-  EXPECT_EQ(most, 4);
+  EXPECT_EQ(most, threads.blocks_in_memory());
+  EXPECT_EQ(most, 5);
 }
 
 TEST(Stages, SeveralDevicesComputeAtTheSameTimeAndBlocksAreWrittenInOrder) {
@@ -100,6 +102,30 @@ TEST(Stages, SeveralDevicesComputeAtTheSameTimeAndBlocksAreWrittenInOrder) {
   for (std::int64_t k = 0; k < 500; ++k) EXPECT_EQ(written[static_cast<std::size_t>(k)], k);
 }
 
+TEST(Stages, TwoBlocksAreReadAtATime) {
+  // The first two meet while they are read: that ends only where both are.
+  StageThreads threads;
+  std::atomic<int> met = 0;
+  std::vector<std::int64_t> written;
+  Stages<Block> stages;
+  stages.read = [&](std::int64_t k, Block& block) {
+    block.number = k;
+    if (k >= 2) return;
+    ++met;
+    while (met < 2) std::this_thread::yield();
+  };
+  stages.compute = [](std::int64_t k, Block& block, std::size_t) { EXPECT_EQ(block.number, k); };
+  stages.verify = [](std::int64_t, Block&) {};
+  stages.write = [&](std::int64_t k, Block& block) {
+    EXPECT_EQ(block.number, k);
+    written.push_back(k);
+  };
+  StageSeconds seconds;
+  stream_blocks<Block>(500, stages, threads, std::pmr::new_delete_resource(), seconds);
+  ASSERT_EQ(written.size(), 500U);
+  for (std::int64_t k = 0; k < 500; ++k) EXPECT_EQ(written[static_cast<std::size_t>(k)], k);
+}
+
 TEST(Stages, HaveOneThreadEachFromSetToSet) {
   StageThreads threads;
   std::array<std::set<std::thread::id>, 4> seen;
@@ -110,7 +136,7 @@ TEST(Stages, HaveOneThreadEachFromSetToSet) {
       };
     };
     StageSeconds seconds;
-    stream_blocks<Block>(20, {stage(0), stage(1), stage(2), stage(3)}, threads, std::pmr::new_delete_resource(),
+    stream_blocks<Block>(20, {true, stage(0), stage(1), stage(2), stage(3)}, threads, std::pmr::new_delete_resource(),
                          seconds);
   }
   std::set<std::thread::id> all{std::this_thread::get_id()};
@@ -134,15 +160,15 @@ TEST(Stages, AFailureOfAnyEndsAllAndReachesTheCaller) {
       };
       StageSeconds seconds;
       try {
-        stream_blocks<Block>(100, {stage(0), stage(1), stage(2), stage(3)}, threads, std::pmr::new_delete_resource(),
-                             seconds);
+        stream_blocks<Block>(100, {true, stage(0), stage(1), stage(2), stage(3)}, threads,
+                             std::pmr::new_delete_resource(), seconds);
         ADD_FAILURE() << "nothing was thrown";
       } catch (const std::runtime_error& error) {
         EXPECT_EQ(error.what(), "stage " + std::to_string(failing));
       }
       EXPECT_EQ(done.at(failing), at);
       for (std::size_t later = failing + 1; later < 4; ++later) EXPECT_LE(done.at(later), at);
-      for (std::size_t earlier = 0; earlier < failing; ++earlier) EXPECT_LE(done.at(earlier), at + 4);
+      for (std::size_t earlier = 0; earlier < failing; ++earlier) EXPECT_LE(done.at(earlier), at + 5);
     }
   }
 }
