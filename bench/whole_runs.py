@@ -9,6 +9,7 @@ own reading of compressed chunks, and a short script of h5py and PyTorch that do
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import shutil
@@ -17,11 +18,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-
-try:
-    import h5py
-except ImportError:
-    h5py = None
 
 USERS_SCRIPT = """
 import sys, h5py, torch
@@ -41,6 +37,8 @@ class Bench:
         self.folder = Path(folder)
         self.repeats = repeats
         self.cores = len(os.sched_getaffinity(0))
+        self.dense_rate = 0  # systems per second, once measured
+        self.torch = importlib.util.find_spec("torch") is not None
         self.problems, self.results = str(self.folder / "p.h5"), str(self.folder / "r.h5")
 
     def generate(self, *words):
@@ -73,6 +71,8 @@ class Bench:
 
 def compress(problems):
     """The same file with A and b in shuffled and deflated chunks; seconds that HDF5 takes to read them."""
+    import h5py
+
     compressed = problems + ".z"
     with h5py.File(problems) as source, h5py.File(compressed, "w") as target:
         for key, value in source.attrs.items():
@@ -92,90 +92,94 @@ def row(case, figure, beside, share=""):
     print(f"| {case} | {figure} | {beside} | {share} |", flush=True)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("programs", help="folder with smallbatch and smallbatch_bench")
-    parser.add_argument("--folder", default="/dev/shm")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--large", action="store_true", help="also a file of 40 GB")
-    options = parser.parse_args()
-    folder = tempfile.mkdtemp(dir=options.folder)
-    try:
-        measure(Bench(options.programs, folder, options.repeats), options.large)
-    finally:
-        shutil.rmtree(folder)
+SYSTEMS = 1 << 20
 
 
-def measure(bench, large):
-    systems = 1 << 20
-    print("\n## Whole runs\n\n"
-          "From the start of the process to its end, files in the page cache, the quickest of "
-          f"{bench.repeats} runs, {bench.cores} cores. GB/s are of the problem file.\n\n"
-          "| case | measured | beside it, on the same machine | share |\n|---|---|---|---|")
-
+def memory(bench):
     # First: a process begins with the memory of the one that it was forked from.
-    for batch in (1 << 18, 1 << 20, *([10 << 20] if large else [])):
+    for batch in (1 << 18, SYSTEMS, *([10 << 20] if bench.large else [])):
         bench.generate("spd", "--batch", batch, "--n", 32)
         size = os.path.getsize(bench.problems)
-        peaks = [bench.run("--device", device, "--verify", "none")[2] for device in ("cpu", "cuda")]
-        row(f"peak of memory, a file of {size / 1e9:.1f} GB", f"cpu {peaks[0] / 2**20:.0f} MiB, cuda {peaks[1] / 2**20:.0f} MiB",
-            "")
+        cpu, cuda = (bench.run("--device", device, "--verify", "none")[2] for device in ("cpu", "cuda"))
+        row(f"peak of memory, a file of {size / 1e9:.1f} GB", f"cpu {cpu / 2**20:.0f} MiB, cuda {cuda / 2**20:.0f} MiB", "")
 
-    bench.generate("spd", "--batch", systems, "--n", 32)
+
+def dense(bench):
+    bench.generate("spd", "--batch", SYSTEMS, "--n", 32)
     read, to_device = bench.file_rates()
-    beside = f"all threads read {read / 1e9:.1f} GB/s, and on to the GPU {to_device / 1e9:.1f} GB/s"
     told, none, _ = bench.run("--device", "cuda", "--verify", "none")
     seconds = told["seconds"]
+    bench.dense_rate = SYSTEMS / (seconds["total"] - seconds["start"])
     after_start = told["problem_bytes"] / (seconds["total"] - seconds["start"])
     row("2^20 dense 32x32 float32, cuda, none: bytes / (time - start of the GPU)",
-        f"{after_start / 1e9:.1f} GB/s; start {seconds['start']:.2f} s of {seconds['total']:.2f} s", beside,
+        f"{after_start / 1e9:.1f} GB/s; start {seconds['start']:.2f} s of {seconds['total']:.2f} s",
+        f"all threads read {read / 1e9:.1f} GB/s, and on to the GPU {to_device / 1e9:.1f} GB/s",
         f"{after_start / to_device:.2f}")
     row("the same, whole process", f"{none:.2f} s", f"its end takes {none - seconds['total']:.2f} s after the report")
-    dense_rate = systems / (seconds["total"] - seconds["start"])
     _, default, _ = bench.run("--device", "cuda")
     row("the same, verified by default", f"{default:.2f} s", f"none: {none:.2f} s", f"{default / none:.2f}")
     told, on_cpu, _ = bench.run("--device", "cpu", "--verify", "none")
-    alone, _, _ = bench.run("--device", "cpu", "--verify", "none", "--memory", "512MiB")
-    solver = systems / told["seconds"]["compute"]
-    row("the same, cpu, none", f"{on_cpu:.2f} s, {systems / told['seconds']['total'] / 1e6:.2f} million systems/s",
-        f"while at it the solver does {solver / 1e6:.2f}, reading {read / 4224e6:.1f} million systems/s",
-        f"{systems / told['seconds']['total'] / min(solver, read / 4224):.2f}")
-    for type_name, batch in (("float32", systems), ("float64", systems // 2)):
-        if type_name == "float64":
-            bench.generate("spd", "--batch", batch, "--n", 32, "--type", type_name)
+    rate, solver = SYSTEMS / told["seconds"]["total"], SYSTEMS / told["seconds"]["compute"]
+    reader = read * SYSTEMS / told["problem_bytes"]
+    both = 1 / (1 / solver + 1 / reader)
+    row("the same, cpu, none", f"{on_cpu:.2f} s, {rate / 1e6:.2f} million systems/s",
+        f"solving {solver / 1e6:.2f} while at it, reading {reader / 1e6:.1f}, one after the other on the same cores "
+        f"{both / 1e6:.2f}", f"{rate / min(solver, reader):.2f} of the slower, {rate / both:.2f} of both")
+    if bench.torch:
+        _, ours, _ = bench.run("--verify", "none")
+        _, theirs, _ = bench.run(command=[sys.executable, "-c", USERS_SCRIPT, bench.problems, bench.results])
+        row("the same, auto, none: whole process", f"{ours:.2f} s", f"h5py and PyTorch on the GPU {theirs:.2f} s",
+            f"{theirs / ours:.1f}")
+
+
+def referee(bench):
+    for name, batch in (("float32", SYSTEMS), ("float64", SYSTEMS // 2)):
+        bench.generate("spd", "--batch", batch, "--n", 32, "--type", name)
         told, _, _ = bench.run("--device", "cuda", "--verify", "all")
         seconds = told["seconds"]
         rate = batch / (seconds["total"] - seconds["start"]) / bench.cores
-        row(f"{batch} dense 32x32 {type_name}, cuda, all", f"{rate / 1e3:.0f} thousand systems/s and core",
-            f"the referee alone while at it: {batch / seconds['verify'] / bench.cores / 1e3:.0f}")
+        bench.generate("spd", "--batch", batch // 16, "--n", 32, "--type", name)
+        alone, _, _ = bench.run("--device", "cuda", "--verify", "all", "--threads", 1)
+        row(f"{batch} dense 32x32 {name}, cuda, all, after the start", f"{rate / 1e3:.0f} thousand systems/s and core",
+            f"the referee on {bench.cores} cores {batch / seconds['verify'] / bench.cores / 1e3:.0f}, on one "
+            f"{batch / 16 / alone['seconds']['verify'] / 1e3:.0f}")
+    bench.generate("charges", "--batch", 1, "--charges", 8279, "--shape", "65,65,65")
+    told, seconds_of_process, _ = bench.run()
+    alone, _, _ = bench.run("--device", "cuda", "--verify", "all", "--threads", 1)
+    pairs = sum(one["pairs"] for one in told["sets"])
+    row("one lattice 65^3, 8279 charges, by default", f"{seconds_of_process:.2f} s",
+        f"the referee {pairs / told['seconds']['verify'] / bench.cores / 1e9:.2f} billion pairs/s and core on "
+        f"{bench.cores} cores, {pairs / alone['seconds']['verify'] / 1e9:.2f} on one")
 
-    bench.generate("spd", "--batch", systems, "--n", 32, "--storage", "packed")
+
+def packed(bench):
+    bench.generate("spd", "--batch", SYSTEMS, "--n", 32, "--storage", "packed")
     told, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "none")
-    packed_rate = systems / (told["seconds"]["total"] - told["seconds"]["start"])
-    row("2^20 packed, cuda, none: systems/s after the start", f"{packed_rate / 1e6:.1f} million",
-        f"dense {dense_rate / 1e6:.1f} million; whole process {seconds_of_process:.2f} s", f"{packed_rate / dense_rate:.2f}")
+    rate = SYSTEMS / (told["seconds"]["total"] - told["seconds"]["start"])
+    row("2^20 packed, cuda, none: systems/s after the start", f"{rate / 1e6:.1f} million",
+        f"dense {bench.dense_rate / 1e6:.1f} million; whole process {seconds_of_process:.2f} s",
+        f"{rate / bench.dense_rate:.2f}" if bench.dense_rate else "")
 
-    if h5py:
-        bench.generate("spd", "--batch", systems // 8, "--n", 32)
-        by_hdf5 = compress(bench.problems)
-        told, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "none")
-        row("2^17 shuffled and deflated, cuda, none: reading", f"{told['seconds']['read']:.3f} s",
-            f"H5Dread {by_hdf5:.3f} s; whole process {seconds_of_process:.2f} s",
-            f"{by_hdf5 / told['seconds']['read']:.1f}")
 
+def compressed(bench):
+    bench.generate("spd", "--batch", SYSTEMS // 8, "--n", 32)
+    by_hdf5 = compress(bench.problems)
+    told, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "none")
+    row("2^17 shuffled and deflated, cuda, none: reading", f"{told['seconds']['read']:.3f} s",
+        f"H5Dread {by_hdf5:.3f} s; whole process {seconds_of_process:.2f} s", f"{by_hdf5 / told['seconds']['read']:.1f}")
+
+
+def lattices(bench):
     bench.generate("charges", "--batch", 10000, "--charges", 200, "--shape", "32,32,32")
     told, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "none")
     row("10,000 lattices 32^3, 200 charges, cuda, none", f"{seconds_of_process:.2f} s",
         f"writing {told['result_bytes'] / 1e9:.2f} GB takes {told['seconds']['write']:.2f} s of it, "
-        f"{told['result_bytes'] / told['seconds']['write'] / 1e9:.1f} GB/s")
-    told, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "sample=10000")
+        f"{told['result_bytes'] / told['seconds']['write'] / 1e9:.1f} GB/s; start {told['seconds']['start']:.2f} s")
+    _, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "sample=10000")
     row("the same, sample=10000", f"{seconds_of_process:.2f} s", "")
-    bench.generate("charges", "--batch", 1, "--charges", 8279, "--shape", "65,65,65")
-    told, seconds_of_process, _ = bench.run()
-    pairs = sum(one["pairs"] for one in told["sets"])
-    row("one lattice 65^3, 8279 charges, by default", f"{seconds_of_process:.2f} s",
-        f"the referee {pairs / told['seconds']['verify'] / bench.cores / 1e9:.2f} billion pairs/s and core")
 
+
+def auto(bench):
     worst = ("", 0)
     for power in range(8, 21, 2):
         bench.generate("spd", "--batch", 1 << power, "--n", 32)
@@ -187,30 +191,46 @@ def measure(bench, large):
     row("--device auto, 2^8 to 2^20 systems 32x32, verified or not: worst", worst[0], "the better of cpu and cuda",
         f"{worst[1]:.2f}")
 
-    gpus = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.strip().splitlines())
-    for words, what in ((["spd", "--batch", systems, "--n", 32], "2^20 dense 32x32 float32"),
-                        (["charges", "--batch", 4000, "--charges", 20000, "--shape", "32,32,32"],
-                         "4000 lattices 32^3, 20,000 charges")):
-        if gpus < 2:
-            break
-        bench.generate(*words)
-        times = {}
-        for device in ("cuda", "cuda:all"):
-            told, _, _ = bench.run("--device", device, "--verify", "none")
-            times[device] = told["seconds"]["total"] - told["seconds"]["start"]
-            bound = told["bound_by"]
-        row(f"{what}, {gpus} GPUs, none: time after the start", f"{times['cuda:all']:.3f} s, bound by {bound}",
-            f"one GPU {times['cuda']:.3f} s", f"{times['cuda'] / times['cuda:all']:.2f}")
 
-    bench.generate("spd", "--batch", systems, "--n", 32)
-    _, ours, _ = bench.run("--verify", "none")
+def gpus(bench):
+    count = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.strip().splitlines())
+    if count < 2:
+        return
+    for words, what in ((["spd", "--batch", SYSTEMS, "--n", 32], "2^20 dense 32x32 float32"),
+                        (["charges", "--batch", 2000, "--charges", 100000, "--shape", "32,32,32"],
+                         "2000 lattices 32^3, 100,000 charges")):
+        bench.generate(*words)
+        told = {device: bench.run("--device", device, "--verify", "none")[0] for device in ("cuda", "cuda:all")}
+        one, all_of_them = (told[device]["seconds"]["total"] - told[device]["seconds"]["start"] for device in told)
+        row(f"{what}, {count} GPUs, none: time after the start",
+            f"{all_of_them:.3f} s, bound by {told['cuda:all']['bound_by']}", f"one GPU {one:.3f} s",
+            f"{one / all_of_them:.2f}")
+
+
+CASES = [memory, dense, packed, compressed, referee, lattices, auto, gpus]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("programs", help="folder with smallbatch and smallbatch_bench")
+    parser.add_argument("--folder", default="/dev/shm")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--large", action="store_true", help="also a file of 40 GB")
+    parser.add_argument("--only", default=",".join(case.__name__ for case in CASES), help="cases, by name")
+    options = parser.parse_args()
+    folder = tempfile.mkdtemp(dir=options.folder)
+    bench = Bench(options.programs, folder, options.repeats)
+    bench.large = options.large
+    print("\n## Whole runs\n\n"
+          "From the start of the process to its end, files in the page cache, the quickest of "
+          f"{bench.repeats} runs, {bench.cores} cores. GB/s are of the problem file.\n\n"
+          "| case | measured | beside it, on the same machine | share |\n|---|---|---|---|")
     try:
-        bench.repeats = 2
-        _, theirs, _ = bench.run(command=[sys.executable, "-c", USERS_SCRIPT, bench.problems, bench.results])
-        row("2^20 dense 32x32 float32, none, auto: whole process", f"{ours:.2f} s",
-            f"h5py and PyTorch on the GPU {theirs:.2f} s", f"{theirs / ours:.1f}")
-    except RuntimeError:
-        print("\nNo PyTorch here to compare with.")
+        for case in CASES:
+            if case.__name__ in options.only.split(","):
+                case(bench)
+    finally:
+        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
