@@ -168,20 +168,22 @@ bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, Scala
 }
 
 template <class T>
-void spd_errors_over_bounds(const SpdBlock<T>& block, double pivot_floor, std::span<const std::int64_t> systems,
-                            std::span<double> errors) {
-  constexpr std::size_t lanes = RefereeLanes<T>::lanes;
+void spd_errors_over_bounds(const RefereeLanes& referee_lanes, const SpdBlock<T>& block, double pivot_floor,
+                            std::span<const std::int64_t> systems, std::span<double> errors) {
   constexpr double certain = 0.5;  // far enough from 1 for what the roundings of two referees differ by
-  RefereeLanes<T> in_lanes;
-  std::array<std::size_t, lanes> places;  // in `systems`
+  const LanesOf<T>& in_lanes = referee_lanes.of<T>();
+  const auto lanes = static_cast<std::size_t>(in_lanes.lanes);
+  std::array<std::size_t, most_lanes> places;  // in `systems`
   std::size_t count = 0;
   const auto judge_in_lanes = [&] {
-    typename RefereeLanes<T>::Systems judged;
+    std::array<std::int64_t, most_lanes> judged;
+    std::array<LaneJudgement, most_lanes> judgements;
     for (std::size_t lane = 0; lane < lanes; ++lane) judged[lane] = systems[places[std::min(lane, count - 1)]];
-    const auto judgements = in_lanes.judge(block, judged);
+    in_lanes.judge({block.shape, block.a.data(), block.b.data(), block.x.data()}, judged.data(), judgements.data());
     for (std::size_t lane = 0; lane < count; ++lane) {
+      const auto& [is_certain, judgement] = judgements[lane];
       double& error = errors[places[lane]];
-      error = judgements[lane] ? error_by(*judgements[lane], block, judged[lane], certain) : infinity;
+      error = is_certain ? error_by(judgement, block, judged[lane], certain) : infinity;
       if (!within(error, certain)) error = error_of_one(block, pivot_floor, judged[lane]);
     }
     count = 0;
@@ -194,6 +196,18 @@ void spd_errors_over_bounds(const SpdBlock<T>& block, double pivot_floor, std::s
     if (count == lanes) judge_in_lanes();
   }
   if (count > 0) judge_in_lanes();
+}
+
+template void spd_errors_over_bounds(const RefereeLanes&, const SpdBlock<float>&, double, std::span<const std::int64_t>,
+                                     std::span<double>);
+template void spd_errors_over_bounds(const RefereeLanes&, const SpdBlock<double>&, double,
+                                     std::span<const std::int64_t>, std::span<double>);
+
+template <class T>
+void spd_errors_over_bounds(const SpdBlock<T>& block, double pivot_floor, std::span<const std::int64_t> systems,
+                            std::span<double> errors) {
+  static const RefereeLanes fastest = usable_referee_lanes().front();
+  spd_errors_over_bounds(fastest, block, pivot_floor, systems, errors);
 }
 
 template void spd_errors_over_bounds(const SpdBlock<float>&, double, std::span<const std::int64_t>, std::span<double>);

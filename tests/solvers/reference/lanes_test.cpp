@@ -1,5 +1,6 @@
 // Verdicts about many systems at once: right answers are right, wrong ones are wrong whatever lies beside them, and the
-// errors are what the formulas of solvers/spd_referee.hpp say, on both sides of where a closer look is taken.
+// errors are what the formulas of solvers/spd_referee.hpp say, on both sides of where a closer look is taken; all that
+// by the lanes of every instruction set that this machine runs.
 #include "solvers/reference/lanes.hpp"
 
 #include <gtest/gtest.h>
@@ -26,12 +27,37 @@ template <class T>
 constexpr T nan_of = std::numeric_limits<T>::quiet_NaN();
 
 template <class T>
-std::vector<double> errors_of(const SpdBlock<T>& block) {
+std::vector<double> errors_of(const RefereeLanes& lanes, const SpdBlock<T>& block) {
   std::vector<std::int64_t> systems(static_cast<std::size_t>(block.count));
   std::iota(systems.begin(), systems.end(), 0);
   std::vector<double> errors(systems.size(), -1);
-  spd_errors_over_bounds<T>(block, 0, systems, errors);
+  spd_errors_over_bounds<T>(lanes, block, 0, systems, errors);
   return errors;
+}
+
+/// Calls check(errors_of(lanes, block)) for every instruction set.
+template <class T, class Check>
+void for_all_lanes(const SpdBlock<T>& block, Check check) {
+  for (const RefereeLanes& lanes : usable_referee_lanes()) {
+    SCOPED_TRACE(lanes.name);
+    check(errors_of(lanes, block));
+  }
+}
+
+/// Calls check(judgement) for the judgement of the block's one system in each lane of every instruction set.
+template <class T, class Check>
+void for_each_lane(const SpdBlock<T>& block, Check check) {
+  for (const RefereeLanes& lanes : usable_referee_lanes()) {
+    SCOPED_TRACE(lanes.name);
+    const auto& [count, judge] = lanes.of<T>();
+    const std::vector<std::int64_t> systems(count, 0);
+    std::vector<LaneJudgement> judgements(count);
+    judge({block.shape, block.a.data(), block.b.data(), block.x.data()}, systems.data(), judgements.data());
+    for (const LaneJudgement& found : judgements) {
+      EXPECT_TRUE(found.is_certain);  // no closer look is needed
+      check(found.judgement);
+    }
+  }
 }
 
 /// `count` times A = n I + J, x = (1, 2, ..., n), and what is true of them.
@@ -49,6 +75,8 @@ SpdBlock<T> integers(int n, std::int64_t count, Storage storage = Storage::dense
     block.rcond[k] = static_cast<T>(1 / (2 * (1 - 1.0 / (2 * n) + (n - 1.0) / (2 * n))));
     block.smallest_pivot[k] = static_cast<T>(n * 2.0 * n / (2 * n - 1));
     block.log_determinant[k] = n * std::log(n) + std::log(2);
+    block.info[k] = block.repaired[k] = 0;
+    block.backward_error[k] = block.perturbation[k] = 0;
   }
   return block;
 }
@@ -60,6 +88,17 @@ SpdBlock<T> solved(SpdFamily family, const SpdShape& shape, std::int64_t count) 
   poison_upper(block, nan_of<T>);
   make_spd_solver({BackendKind::cpu})->solve(block.batch(), block.solution());
   return block;
+}
+
+TEST(RefereeLanes, BaselineIsLastAndTheBestComesFirst) {
+  const std::vector<RefereeLanes> usable = usable_referee_lanes();
+  ASSERT_FALSE(usable.empty());
+  EXPECT_STREQ(usable.back().name, "baseline");
+  for (std::size_t i = 1; i < usable.size(); ++i) {
+    EXPECT_STRNE(usable[i - 1].name, usable[i].name);
+    EXPECT_GE(usable[i - 1].float32.lanes, usable[i].float32.lanes);
+    EXPECT_GE(usable[i - 1].float64.lanes, usable[i].float64.lanes);
+  }
 }
 
 template <class T>
@@ -74,17 +113,16 @@ TYPED_TEST(SpdLanes, NumbersOfMatricesWithClosedForms) {
     for (const Storage storage : {Storage::dense, Storage::dense_lower, Storage::packed_lower}) {
       SCOPED_TRACE(n);
       const SpdBlock<T> block = solved<T>(SpdFamily::min_ij, {n, 3, storage}, 1);
-      for (const auto& judgement : RefereeLanes<T>().judge(block, {})) {
-        ASSERT_TRUE(judgement);  // no closer look is needed
-        EXPECT_EQ(judgement->info, 0);
-        EXPECT_NEAR(judgement->rcond, 1 / (4 * 0.5 * n * (n + 1)), 1e-13);
-        EXPECT_NEAR(judgement->smallest_pivot, 1, 1e-12);
-        EXPECT_NEAR(judgement->log_determinant, 0, 1e-12);
-        EXPECT_NEAR(judgement->backward_error, static_cast<double>(block.backward_error[0]),
-                    0.01 * judgement->backward_error + 0x1p-59);
-        EXPECT_LT(judgement->residual_ratio, spd_ratio_limit);
-        EXPECT_LT(judgement->forward_ratio, spd_ratio_limit);
-      }
+      for_each_lane(block, [&](const SpdJudgement& judgement) {
+        EXPECT_EQ(judgement.info, 0);
+        EXPECT_NEAR(judgement.rcond, 1 / (4 * 0.5 * n * (n + 1)), 1e-13);
+        EXPECT_NEAR(judgement.smallest_pivot, 1, 1e-12);
+        EXPECT_NEAR(judgement.log_determinant, 0, 1e-12);
+        EXPECT_NEAR(judgement.backward_error, static_cast<double>(block.backward_error[0]),
+                    0.01 * judgement.backward_error + 0x1p-59);
+        EXPECT_LT(judgement.residual_ratio, spd_ratio_limit);
+        EXPECT_LT(judgement.forward_ratio, spd_ratio_limit);
+      });
     }
 }
 
@@ -98,12 +136,11 @@ TYPED_TEST(SpdLanes, EveryColumnCountsInTheNorms) {
       for (int j = 0; j < n; ++j) element(block, 0, i, j) = static_cast<T>(i == j ? 1 : i * j == 0 ? -0.125 : 0);
     element(block, 0, 0, 0) = static_cast<T>(n / 64.0);
     block.shape = {n, 0, Storage::dense, true};
-    for (const auto& judgement : RefereeLanes<T>().judge(block, {})) {
-      ASSERT_TRUE(judgement);
-      EXPECT_NEAR(judgement->rcond, 1 / (std::max(n / 64.0 + (n - 1) / 8.0, 1.125) * (64 + 8 * (n - 1))), 1e-14);
-      EXPECT_NEAR(judgement->smallest_pivot, std::min(n / 64.0, 0.5), 1e-13);
-      EXPECT_NEAR(judgement->log_determinant, -6 * std::log(2), 1e-12);
-    }
+    for_each_lane(block, [&](const SpdJudgement& judgement) {
+      EXPECT_NEAR(judgement.rcond, 1 / (std::max(n / 64.0 + (n - 1) / 8.0, 1.125) * (64 + 8 * (n - 1))), 1e-14);
+      EXPECT_NEAR(judgement.smallest_pivot, std::min(n / 64.0, 0.5), 1e-13);
+      EXPECT_NEAR(judgement.log_determinant, -6 * std::log(2), 1e-12);
+    });
   }
 }
 
@@ -126,9 +163,10 @@ TYPED_TEST(SpdLanes, TheForwardErrorIsThatOfItsFormula) {
         block.log_determinant[k] = n * std::log(2);
       }
       poison_upper(block, nan_of<T>);
-      const std::vector<double> errors = errors_of(block);
-      for (int k = 0; k < block.count; ++k)
-        EXPECT_NEAR(errors[k], 2 * k / spd_ratio_limit, 1e-9) << "n " << n << ", " << k;
+      for_all_lanes(block, [&](const std::vector<double>& errors) {
+        for (int k = 0; k < block.count; ++k)
+          EXPECT_NEAR(errors[k], 2 * k / spd_ratio_limit, 1e-9) << "n " << n << ", " << k;
+      });
     }
 }
 
@@ -139,9 +177,10 @@ TYPED_TEST(SpdLanes, NumbersAreWrongByAsMuchAsTheyAreOff) {
   constexpr double own = std::is_same_v<T, float> ? 0.04 : 0.15;  // what T rounds, and the referee
   const auto count = static_cast<std::int64_t>(shares.size());
   const auto expect = [&](const SpdBlock<T>& block, const char* what) {
-    const std::vector<double> errors = errors_of(block);
-    for (std::size_t k = 0; k < shares.size(); ++k)
-      EXPECT_NEAR(errors[k], std::abs(shares[k]), own + 1e-4 * std::abs(shares[k])) << what << ", " << shares[k];
+    for_all_lanes(block, [&](const std::vector<double>& errors) {
+      for (std::size_t k = 0; k < shares.size(); ++k)
+        EXPECT_NEAR(errors[k], std::abs(shares[k]), own + 1e-4 * std::abs(shares[k])) << what << ", " << shares[k];
+    });
   };
   for (const int n : {3, 31, 32, 64}) {
     SpdBlock<T> block = integers<T>(n, count);
@@ -187,10 +226,11 @@ TYPED_TEST(SpdLanes, BackwardErrorsAreRightToOnePercent) {
     const double factor = std::vector<double>{1, 1.004, 0.992, 1.05, 0}[static_cast<std::size_t>(k)];
     block.backward_error[k] = static_cast<T>(factor * backward_error);
   }
-  const std::vector<double> errors = errors_of(block);
-  for (int k = 0; k < 3; ++k) EXPECT_NEAR(errors[k], 8 / spd_ratio_limit, 1e-9);
-  EXPECT_EQ(errors[3], infinity);
-  EXPECT_EQ(errors[4], infinity);
+  for_all_lanes(block, [](const std::vector<double>& errors) {
+    for (int k = 0; k < 3; ++k) EXPECT_NEAR(errors[k], 8 / spd_ratio_limit, 1e-9);
+    EXPECT_EQ(errors[3], infinity);
+    EXPECT_EQ(errors[4], infinity);
+  });
 }
 
 TYPED_TEST(SpdLanes, RightAnswersAreRightAndWrongOnesWrongWhateverLiesBeside) {
@@ -203,17 +243,21 @@ TYPED_TEST(SpdLanes, RightAnswersAreRightAndWrongOnesWrongWhateverLiesBeside) {
         const SpdShape shape{n, nrhs, std::vector{Storage::dense, Storage::dense_lower, Storage::packed_lower}[n % 3]};
         SCOPED_TRACE(std::string(spd_family_name(family)) + " " + std::to_string(n) + " " + std::to_string(nrhs));
         const SpdBlock<T> right = solved<T>(family, shape, count);
-        const std::vector<double> errors = errors_of(right);
-        for (std::int64_t k = 0; k < count; ++k) EXPECT_LE(errors[k], 1);
+        for_all_lanes(right, [&](const std::vector<double>& errors) {
+          for (std::int64_t k = 0; k < count; ++k) EXPECT_LE(errors[k], 1);
+        });
         const auto expect_wrong = [&](const char* what, auto spoil) {
           SpdBlock<T> block = right;
           spoil(block);
-          const std::vector<double> found = errors_of(block);
-          for (std::int64_t k = 0; k < count; ++k)
-            if (k == spoilt)
-              EXPECT_FALSE(found[k] <= 1) << what;
-            else
-              EXPECT_EQ(found[k], errors[k]) << what;
+          for (const RefereeLanes& lanes : usable_referee_lanes()) {
+            SCOPED_TRACE(lanes.name);
+            const std::vector<double> errors = errors_of(lanes, right), found = errors_of(lanes, block);
+            for (std::int64_t k = 0; k < count; ++k)
+              if (k == spoilt)
+                EXPECT_FALSE(found[k] <= 1) << what;
+              else
+                EXPECT_EQ(found[k], errors[k]) << what;
+          }
         };
         const auto size = static_cast<std::size_t>(shape.solution_size());
         const auto largest_of_x = [&](SpdBlock<T>& block) -> T& {
@@ -257,7 +301,9 @@ TYPED_TEST(SpdLanes, AMatrixThatIsNotPositiveDefiniteHasNoSolution) {
       element(block, k, k, k) = -1;
       block.b[k * n + k] -= static_cast<T>((n + 2) * (k + 1));
     }
-    for (const double error : errors_of(block)) EXPECT_EQ(error, infinity);
+    for_all_lanes(block, [](const std::vector<double>& errors) {
+      for (const double error : errors) EXPECT_EQ(error, infinity);
+    });
   }
 }
 
@@ -269,13 +315,17 @@ TYPED_TEST(SpdLanes, OfTheDeterminantAloneEveryElementCounts) {
     SpdBlock<T> block;
     block.resize({n, 0, Storage::dense, true}, n * n + 1);
     block.a = whole.a;
+    block.info = whole.info;
+    block.repaired = whole.repaired;
+    block.perturbation = whole.perturbation;
     block.rcond = whole.rcond;
     block.smallest_pivot = whole.smallest_pivot;
     block.log_determinant = whole.log_determinant;
     for (int k = 0; k < n * n; ++k) block.a[k * n * n + k] = static_cast<T>(value);
-    const std::vector<double> errors = errors_of(block);
-    for (int k = 0; k < n * n; ++k) EXPECT_EQ(errors[k], infinity) << k;
-    EXPECT_LT(errors[n * n], 0.2);
+    for_all_lanes(block, [&](const std::vector<double>& errors) {
+      for (int k = 0; k < n * n; ++k) EXPECT_EQ(errors[k], infinity) << k;
+      EXPECT_LT(errors[n * n], 0.2);
+    });
   }
 }
 
@@ -291,8 +341,9 @@ TYPED_TEST(SpdLanes, TrianglesMayDifferByRoundings) {
     const double residual = (static_cast<double>(element(block, k, 0, 1)) - 1) * 2;
     block.backward_error[k] = static_cast<T>(residual / (2 * n * (n * (n + 1) / 2.0)));
   }
-  const std::vector<double> errors = errors_of(block);
-  for (std::size_t k = 0; k < shares.size(); ++k) EXPECT_EQ(errors[k] == infinity, shares[k] > 1) << shares[k];
+  for_all_lanes(block, [&](const std::vector<double>& errors) {
+    for (std::size_t k = 0; k < shares.size(); ++k) EXPECT_EQ(errors[k] == infinity, shares[k] > 1) << shares[k];
+  });
 }
 
 TYPED_TEST(SpdLanes, WhatHasUnderflowedIsNoSolution) {
@@ -314,8 +365,9 @@ TYPED_TEST(SpdLanes, WhatHasUnderflowedIsNoSolution) {
     block.smallest_pivot[k] = 2;
     block.log_determinant[k] = (n + 3) * std::log(2);
   }
-  const std::vector<double> errors = errors_of(block);
-  for (std::size_t k = 0; k < errors.size(); ++k) EXPECT_EQ(errors[k] <= 1, k % 2 == 0) << k << ": " << errors[k];
+  for_all_lanes(block, [](const std::vector<double>& errors) {
+    for (std::size_t k = 0; k < errors.size(); ++k) EXPECT_EQ(errors[k] <= 1, k % 2 == 0) << k << ": " << errors[k];
+  });
 }
 
 TYPED_TEST(SpdLanes, AVerdictDoesNotDependOnThoseBeside) {
@@ -324,16 +376,21 @@ TYPED_TEST(SpdLanes, AVerdictDoesNotDependOnThoseBeside) {
   for (const std::int64_t k : {3, 4, 11, 30}) element(block, k, 5, 5) = -1;  // failures
   make_spd_solver({BackendKind::cpu})->solve(block.batch(), block.solution());
   block.x[9 * 26] = nan_of<T>;
-  const std::vector<double> errors = errors_of(block);
   std::vector<std::int64_t> systems(37);
   for (std::int64_t i = 0; i < 37; ++i) systems[i] = i * 8 % 37;
-  std::vector<double> shuffled(37);
-  spd_errors_over_bounds<T>(block, 0, systems, shuffled);
-  for (std::size_t i = 0; i < 37; ++i) {
-    EXPECT_EQ(shuffled[i], errors[systems[i]]);
-    EXPECT_EQ(spd_error_over_bound(block, 0, systems[i]), errors[systems[i]]);
-    EXPECT_EQ(errors[i] <= 1, i != 9);
+  const std::vector<RefereeLanes> usable = usable_referee_lanes();
+  for (const RefereeLanes& lanes : usable) {
+    SCOPED_TRACE(lanes.name);
+    const std::vector<double> errors = errors_of(lanes, block);
+    std::vector<double> shuffled(37);
+    spd_errors_over_bounds<T>(lanes, block, 0, systems, shuffled);
+    for (std::size_t i = 0; i < 37; ++i) {
+      EXPECT_EQ(shuffled[i], errors[systems[i]]);
+      EXPECT_EQ(errors[i] <= 1, i != 9);
+    }
   }
+  const std::vector<double> best = errors_of(usable.front(), block);
+  for (std::int64_t k = 0; k < 37; ++k) EXPECT_EQ(spd_error_over_bound(block, 0, k), best[k]);
 }
 
 }  // namespace

@@ -92,7 +92,8 @@ TYPED_TEST(SpdReferee, ItsSentenceSaysWhereItsVerdictTurns) {
   block.a = {2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2};
   block.b = {2, 2, 2, 2};
   block.x = {1, 1, 1, static_cast<T>(1 + 64 * this->u)};
-  block.info = {0};
+  block.info = block.repaired = {0};
+  block.perturbation = {0};
   block.backward_error = {static_cast<T>(
       judge_spd_solution(block.shape, block.a.data(), block.b.data(), block.x.data(), 0).backward_error)};
   block.rcond = {1};
