@@ -8,7 +8,7 @@
 //
 // A = L L^T by rows; then Z = L^-1, which says how certain the pivots are; then the sums of |A^-1| = |Z^T Z|, which is
 // not stored. The residual r of an answer x is computed in twice the precision of T, and with it x* = x + Z^T Z r: that
-// way no digits of x* - x cancel. All of these are products of rows with rows, four by two of which stay in registers.
+// way no digits of x* - x cancel. All of these are products of rows with rows, of which a tile stays in registers.
 //
 // One file, because everything in its one class is about the same lanes.
 #pragma once
@@ -16,12 +16,14 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <numbers>
 #include <type_traits>
+#include <utility>
 
 #include "solvers/reference/lanes.hpp"
 
@@ -48,52 +50,86 @@ class SystemsInLanes {
     factor();
     invert_factor();
     sum_inverse();
-    int c = 0;
-    for (; c + 1 < columns_; c += 2) judge_columns<2>(c);
-    if (c < columns_) judge_columns<1>(c);
+    for (int first = 0; first < columns_; first += together_) {
+      load_columns(first);
+      int c = 0;
+      for (; c + tile_columns <= together_; c += tile_columns) judge_columns<tile_columns>(c);
+      for (; c + 2 <= together_; c += 2) judge_columns<2>(c);
+      for (; c < together_; ++c) judge_columns<1>(c);
+    }
     for (int lane = 0; lane < lanes; ++lane) judgements[lane] = judgement(lane);
   }
 
  private:
   using Lanes = Eigen::Array<double, lanes, 1>;
   using Column = std::array<Lanes, max_system_size>;
-  static constexpr int tile_rows = 4, tile_columns = 2;
-  template <std::size_t C>
-  using Tile = std::array<std::array<Lanes, C>, tile_rows>;
-
-  /// Of one lane's system, over all columns of its answer.
-  struct Answer {
-    double residual = 0;  ///< max ||r||_1 / ||x||_1; of an inverse max ||r||_1
-    double norm = 0;      ///< max ||x||_1
-    double forward = 0;   ///< max ||x - x*||_inf / ||x*||_inf
-    bool is_well_scaled = true;
-  };
+  /// As many as registers hold: 32 of AVX-512, or else 16.
+  static constexpr int tile_rows = 4, tile_columns = lanes == 8 ? 4 : 2;
+  template <int C, int R = tile_rows>
+  using Tile = std::array<std::array<Lanes, C>, R>;
+  static constexpr int most_together = 8;
+  using Columns = std::array<Lanes, most_together * max_system_size>;
 
   static constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
   static constexpr double infinity = std::numeric_limits<double>::infinity();
   /// The range of exponents of A and of x in which no product leaves that of double.
-  static constexpr int largest_exponent_of_matrix = 1000, largest_exponent_of_x = 500;
+  static constexpr int largest_exponent_of_matrix = 1000;
+  static constexpr double largest_x = 0x1p500, smallest_x = 0x1p-500;
   /// Numbers below 2 plus this, less this, are rounded to multiples of 2^-22: the products of two such, and sums of 64
   /// of those, are exact.
   static constexpr double splitter_of_ones = 1.5 * 0x1p30;
   /// Below, the digits of A^-1 are too few.
   static constexpr double least_rcond = 0x1p-36;
 
-  /// tile(r, c) -= sum over k in [first, last) of a(r, k) b(c, k).
-  template <std::size_t C>
-  void subtract_products(Tile<C>& tile, const Lanes* a, const Lanes* b, int first, int last) const {
-    Tile<C> sums = tile;
+  /// Calls visit(r, c) for each element of a tile; r and c are constants, and so the tile can stay in registers.
+  template <int C, int R = tile_rows, class Visit>
+  static void for_tile(const Visit& visit) {
+    for_indices<R>([&](auto r) { for_indices<C>([&](auto c) { visit(r, c); }); });
+  }
+  template <int count, class Visit>
+  static void for_indices(const Visit& visit) {
+    [&]<int... i>(std::integer_sequence<int, i...>) { (visit(std::integral_constant<int, i>()), ...); }
+    (std::make_integer_sequence<int, count>());
+  }
+
+  /// tile(r, c) -= sum over k in [first, last) of a(r, k) b(c, k), b(c, k) = b[c column_stride + k row_stride].
+  template <int C>
+  void subtract_products(Tile<C>& tile, const Lanes* a, const Lanes* b, int column_stride, int row_stride, int first,
+                         int last) const {
     for (int k = first; k < last; ++k)
-      for (int r = 0; r < tile_rows; ++r)
-        for (std::size_t c = 0; c < C; ++c) sums[r][c] -= a[r * padded_ + k] * b[c * padded_ + k];
-    tile = sums;
+      for_tile<C>([&](auto r, auto c) { tile[r][c] -= a[r * padded_ + k] * b[c * column_stride + k * row_stride]; });
+  }
+  /// Of rows of the factor with rows of the factor.
+  template <int C>
+  void subtract_products_of_rows(Tile<C>& tile, int i, int j, int first, int last) {
+    subtract_products<C>(tile, row_of_factor(i), row_of_factor(j), padded_, 1, first, last);
   }
   Lanes* row_of_matrix(int i) { return &matrix_[static_cast<std::size_t>(i) * padded_]; }
   Lanes* row_of_factor(int i) { return &factor_[static_cast<std::size_t>(i) * padded_]; }
 
-  /// to[i](lane) = from[i stride] factor, i < count.
-  static void spread(const T* from, std::int64_t stride, int count, double factor, int lane, Lanes* to) {
-    for (int i = 0; i < count; ++i) to[i](lane) = static_cast<double>(from[i * stride]) * factor;
+  /// Of each system, where its numbers begin.
+  using Numbers = std::array<const T*, lanes>;
+  [[nodiscard]] Numbers numbers(const T* of_all, std::int64_t size, std::int64_t first) const {
+    Numbers numbers;
+    for (int lane = 0; lane < lanes; ++lane) numbers[lane] = of_all + systems_[lane] * size + first;
+    return numbers;
+  }
+  /// to[i](lane) = from[lane][i] factor(lane), first <= i < first + lanes.
+  static void load_block(const Numbers& from, int first, const Lanes& factor, Lanes* to) {
+    Eigen::Array<double, lanes, lanes> block;
+    for (int lane = 0; lane < lanes; ++lane)
+      block.col(lane) = Eigen::Map<const Eigen::Array<T, lanes, 1>>(from[lane] + first).template cast<double>();
+    block.transposeInPlace();
+    for (int i = 0; i < lanes; ++i) to[first + i] = block.col(i) * factor;
+  }
+  /// The same of 0 <= i < count.
+  static void load(const Numbers& from, int count, const Lanes& factor, Lanes* to) {
+    int first = 0;
+    for (; first + lanes <= count; first += lanes) load_block(from, first, factor, to);
+    if (first == count) return;
+    if (count >= lanes) return load_block(from, count - lanes, factor, to);
+    for (int i = 0; i < count; ++i)
+      for (int lane = 0; lane < lanes; ++lane) to[i](lane) = static_cast<double>(from[lane][i]) * factor(lane);
   }
 
   /// 2^-g A, filled up with an identity matrix.
@@ -101,18 +137,18 @@ class SystemsInLanes {
     const SpdShape& shape = input_.shape;
     const bool is_packed = shape.storage == Storage::packed_lower, is_whole = shape.storage == Storage::dense;
     const auto start_of_row = [&](int i) { return is_packed ? i * (i + 1) / 2 : i * n_; };
+    const Numbers a = numbers(input_.a, shape.matrix_size(), 0);
     for (int lane = 0; lane < lanes; ++lane) {
-      const T* a = input_.a + systems_[lane] * shape.matrix_size();
       // No element of a positive definite matrix is larger than the largest of the diagonal.
       T largest = 0;
-      for (int i = 0; i < n_; ++i) largest = std::max(largest, a[start_of_row(i) + i]);
+      for (int i = 0; i < n_; ++i) largest = std::max(largest, a[lane][start_of_row(i) + i]);
       const int exponent = largest > 0 && std::isfinite(largest) ? std::ilogb(largest) : 0;
-      answers_[lane].is_well_scaled = std::abs(exponent) <= largest_exponent_of_matrix;
-      exponents_[lane] = answers_[lane].is_well_scaled ? exponent : 0;
+      is_well_scaled_[lane] = std::abs(exponent) <= largest_exponent_of_matrix;
+      exponents_[lane] = is_well_scaled_[lane] ? exponent : 0;
       scale_(lane) = std::ldexp(1.0, -exponents_[lane]);
-      for (int i = 0; i < n_; ++i)
-        spread(a + start_of_row(i), 1, is_whole ? n_ : i + 1, scale_(lane), lane, row_of_matrix(i));
     }
+    for (int i = 0; i < n_; ++i)
+      load(numbers(input_.a, shape.matrix_size(), start_of_row(i)), is_whole ? n_ : i + 1, scale_, row_of_matrix(i));
     for (int i = 0; i < n_ && !is_whole; ++i)
       for (int j = 0; j < i; ++j) row_of_matrix(j)[i] = row_of_matrix(i)[j];
     for (int i = 0; i < padded_; ++i)
@@ -144,95 +180,93 @@ class SystemsInLanes {
     }
   }
 
-  /// A = L L^T. L lies in the strictly lower triangle of factor_, the reciprocals of its diagonal on that of factor_.
-  void factor() {
-    for (int i = 0; i < padded_; i += tile_rows) {
-      for (int j = 0; j < i + tile_rows; j += tile_columns) {
-        const Lanes* b = row_of_factor(j);
-        Tile<tile_columns> tile;
-        for (int r = 0; r < tile_rows; ++r)
-          for (int c = 0; c < tile_columns; ++c) tile[r][c] = row_of_matrix(i + r)[j + c];
-        subtract_products(tile, row_of_factor(i), b, 0, j);
-        const int diagonal = j - i;  // the row of the tile whose first element is on the diagonal
-        if (diagonal >= 0) {
-          const Lanes pivot = tile[diagonal][0];
-          pivots_[j] = pivot;
-          row_of_factor(j)[j] = pivot.sqrt().inverse();
-        }
-        const Lanes first = b[j];
-        for (int r = 0; r < tile_rows; ++r) tile[r][0] *= first;
-        const Lanes between = diagonal >= 0 ? tile[diagonal + 1][0] : b[padded_ + j];
-        for (int r = 0; r < tile_rows; ++r) tile[r][1] -= tile[r][0] * between;
-        if (diagonal >= 0) {
-          const Lanes pivot = tile[diagonal + 1][1];
-          pivots_[j + 1] = pivot;
-          row_of_factor(j + 1)[j + 1] = pivot.sqrt().inverse();
-        }
-        const Lanes second = b[padded_ + j + 1];
-        for (int r = 0; r < tile_rows; ++r) tile[r][1] *= second;
-        for (int r = 0; r < tile_rows; ++r)
-          for (int c = 0; c < tile_columns; ++c)
-            if (r != diagonal + c) row_of_factor(i + r)[j + c] = tile[r][c];  // above the diagonal: nothing
-      }
+  /// Calls visit(j, diagonal) for the tiles of rows i, ... on and left of the diagonal. `diagonal` is the row of the
+  /// tile whose first element is on the diagonal, a constant; negative where none is.
+  template <class Visit>
+  static void for_tiles_of_rows(int i, const Visit& visit) {
+    for (int j = 0; j < i; j += tile_columns) visit(j, std::integral_constant<int, -1>());
+    [&]<int... k>(std::integer_sequence<int, k...>) {
+      (visit(i + k * tile_columns, std::integral_constant<int, k * tile_columns>()), ...);
     }
+    (std::make_integer_sequence<int, tile_rows / tile_columns>());
+  }
+
+  /// A = L L^T. L lies in the strictly lower triangle of factor_, the reciprocals of its diagonal on that of factor_.
+  [[gnu::flatten]] void factor() {
+    for (int i = 0; i < padded_; i += tile_rows)
+      for_tiles_of_rows(i, [&](int j, auto diagonal) {
+        Tile<tile_columns> tile;
+        for_tile<tile_columns>([&](auto r, auto c) { tile[r][c] = row_of_matrix(i + r)[j + c]; });
+        subtract_products_of_rows<tile_columns>(tile, i, j, 0, j);
+        for_indices<tile_columns>([&](auto c) {
+          if constexpr (diagonal >= 0) {
+            pivots_[j + c] = tile[diagonal + c][c];
+            row_of_factor(j + c)[j + c] = tile[diagonal + c][c].sqrt().inverse();
+          }
+          const Lanes& reciprocal = row_of_factor(j + c)[j + c];
+          for_indices<tile_rows>([&](auto r) { tile[r][c] *= reciprocal; });
+          for_indices<tile_columns - c - 1>([&](auto after) {
+            constexpr int m = c + 1 + after;
+            const Lanes& l = diagonal >= 0 ? tile[std::max(0, diagonal + m)][c] : row_of_factor(j + m)[j + c];
+            for_indices<tile_rows>([&](auto r) { tile[r][m] -= tile[r][c] * l; });
+          });
+        });
+        for_tile<tile_columns>([&](auto r, auto c) {
+          if (diagonal < 0 || r > diagonal + c) row_of_factor(i + r)[j + c] = tile[r][c];
+        });
+      });
   }
 
   /// Z = L^-1, its transpose in the upper triangle of factor_; and sum_i |z_ki| sqrt(a_ii).
-  void invert_factor() {
+  [[gnu::flatten]] void invert_factor() {
     weights_.fill(Lanes::Zero());
     for (int i = 0; i < padded_; i += tile_rows)
-      for (int j = 0; j < i + tile_rows; j += tile_columns) {
-        Lanes* first = row_of_factor(j);
-        Lanes* second = row_of_factor(j + 1);
-        const int diagonal = j - i;
+      for_tiles_of_rows(i, [&](int j, auto diagonal) {
         Tile<tile_columns> tile;  // of -L Z, as far as Z is known
-        for (int r = 0; r < tile_rows; ++r) {
-          const Lanes* l = row_of_factor(i + r);
-          tile[r][0] = tile[r][1] = Lanes::Zero();
-          if (diagonal >= 0) continue;
-          tile[r][0] = -l[j] * first[j] - l[j + 1] * first[j + 1];
-          tile[r][1] = -l[j + 1] * second[j + 1];
-        }
-        if (diagonal < 0) subtract_products(tile, row_of_factor(i), first, j + 2, i);
-        for (int r = 0; r < tile_rows; ++r) {
-          const Lanes* l = row_of_factor(i + r);
-          for (int c = 0; c < tile_columns; ++c) {
-            if (r < diagonal + c) continue;
-            if (r == diagonal + c) {
+        for_tile<tile_columns>([&](auto r, auto c) {
+          tile[r][c].setZero();
+          if constexpr (diagonal < 0)
+            for_indices<tile_columns - c>(
+                [&](auto k) { tile[r][c] -= row_of_factor(i + r)[j + c + k] * row_of_factor(j + c)[j + c + k]; });
+        });
+        if constexpr (diagonal < 0) subtract_products_of_rows<tile_columns>(tile, i, j, j + tile_columns, i);
+        for_tile<tile_columns>([&](auto r, auto c) {
+          constexpr int first = diagonal < 0 ? 0 : diagonal + c;  // the row of the tile where column c of Z begins
+          if constexpr (r >= first) {
+            const Lanes* l = row_of_factor(i + r);
+            if constexpr (diagonal >= 0 && r == first) {
               tile[r][c] = l[i + r];
             } else {
-              for (int m = std::max(0, diagonal + c); m < r; ++m) tile[r][c] -= l[i + m] * tile[m][c];
+              for_indices<r - first>([&](auto m) { tile[r][c] -= l[i + first + m] * tile[first + m][c]; });
               tile[r][c] *= l[i + r];
             }
             row_of_factor(j + c)[i + r] = tile[r][c];
             weights_[i + r] += tile[r][c].abs() * roots_[j + c];
           }
-        }
-      }
+        });
+      });
   }
 
   /// ||A^-1||_1.
-  void sum_inverse() {
+  [[gnu::flatten]] void sum_inverse() {
     Column sums;
     sums.fill(Lanes::Zero());
     for (int i = 0; i < padded_; i += tile_rows)
-      for (int j = 0; j < i + tile_rows; j += tile_columns) {
-        const int diagonal = j - i;
+      for_tiles_of_rows(i, [&](int j, auto diagonal) {
         Tile<tile_columns> tile;  // of -A^-1
-        for (int r = 0; r < tile_rows; ++r)
-          for (int c = 0; c < tile_columns; ++c) {
-            tile[r][c].setZero();
-            for (int k = std::max(r, diagonal + c); k < tile_rows; ++k)
-              tile[r][c] -= row_of_factor(i + r)[i + k] * row_of_factor(j + c)[i + k];
-          }
-        subtract_products(tile, row_of_factor(i), row_of_factor(j), i + tile_rows, padded_);
-        for (int r = 0; r < tile_rows; ++r)
-          for (int c = 0; c < tile_columns; ++c) {
-            const Lanes magnitude = tile[r][c].abs();
-            sums[i + r] += magnitude;
-            if (diagonal < 0) sums[j + c] += magnitude;
-          }
-      }
+        for_tile<tile_columns>([&](auto r, auto c) {
+          constexpr int first = diagonal < 0 ? r : std::max<int>(r, diagonal + c);
+          tile[r][c].setZero();
+          for_indices<tile_rows - first>(
+              [&](auto k) { tile[r][c] -= row_of_factor(i + r)[i + first + k] * row_of_factor(j + c)[i + first + k]; });
+        });
+        subtract_products_of_rows<tile_columns>(tile, i, j, i + tile_rows, padded_);
+        for_tile<tile_columns>([&](auto r, auto c) {
+          const Lanes magnitude = tile[r][c].abs();
+          sums[i + r] += magnitude;
+          if constexpr (diagonal < 0) sums[j + c] += magnitude;
+        });
+      });
     norm_of_inverse_.setZero();
     for (int i = 0; i < n_; ++i) {
       norm_of_inverse_ = norm_of_inverse_.max(sums[i]);
@@ -240,150 +274,160 @@ class SystemsInLanes {
     }
   }
 
-  /// r = 2^-g b - A x of C columns.
-  template <std::size_t C>
-  void find_residuals() {
-    for (int i = 0; i < padded_; i += tile_rows) {
-      Tile<C> tile;
-      if constexpr (std::is_same_v<T, float>) {
-        for (int r = 0; r < tile_rows; ++r)
-          for (std::size_t c = 0; c < C; ++c) tile[r][c] = rhs_[c * padded_ + i + r];
-        subtract_products(tile, row_of_matrix(i), x_.data(), 0, padded_);
-      } else {
-        Tile<C> leading, rest;
-        for (int r = 0; r < tile_rows; ++r)
-          for (std::size_t c = 0; c < C; ++c) leading[r][c] = rest[r][c] = Lanes::Zero();
-        for (int k = 0; k < padded_; ++k)
-          for (int r = 0; r < tile_rows; ++r) {
-            const Lanes a = matrix_[static_cast<std::size_t>(i + r) * padded_ + k];
-            const Lanes leading_a = (a + splitter_of_ones) - splitter_of_ones;
-            const Lanes rest_a = a - leading_a;
-            for (std::size_t c = 0; c < C; ++c) {
-              leading[r][c] += leading_a * leading_x_[c * padded_ + k];
-              rest[r][c] += leading_a * rest_x_[c * padded_ + k] + rest_a * x_[c * padded_ + k];
-            }
-          }
-        for (int r = 0; r < tile_rows; ++r)
-          for (std::size_t c = 0; c < C; ++c) {
-            const Lanes b = rhs_[c * padded_ + i + r];
-            const Lanes difference = b - leading[r][c];
-            const Lanes part = difference - b;
-            const Lanes error = (b - (difference - part)) - (leading[r][c] + part);
-            tile[r][c] = difference + (error - rest[r][c]);
-          }
-      }
-      for (int r = 0; r < tile_rows; ++r)
-        for (std::size_t c = 0; c < C; ++c) residual_[c * padded_ + i + r] = tile[r][c];
-    }
-  }
-
-  /// x* - x = Z^T Z r of C columns.
-  template <std::size_t C>
-  void find_differences() {
-    for (int i = 0; i < padded_; i += tile_rows) {
-      Tile<C> tile;
-      for (int r = 0; r < tile_rows; ++r)
-        for (std::size_t c = 0; c < C; ++c) tile[r][c] = residual_[c * padded_ + i + r];
-      subtract_products(tile, row_of_factor(i), solved_.data(), 0, i);
-      for (int r = 0; r < tile_rows; ++r) {
-        const Lanes* l = row_of_factor(i + r);
-        for (std::size_t c = 0; c < C; ++c) {
-          for (int m = 0; m < r; ++m) tile[r][c] -= l[i + m] * tile[m][c];
-          tile[r][c] *= l[i + r];
-          solved_[c * padded_ + i + r] = tile[r][c];
-        }
-      }
-    }
-    for (int i = 0; i < padded_; i += tile_rows) {
-      Tile<C> tile;
-      for (int r = 0; r < tile_rows; ++r)
-        for (std::size_t c = 0; c < C; ++c) {
-          tile[r][c].setZero();
-          for (int k = r; k < tile_rows; ++k) tile[r][c] -= row_of_factor(i + r)[i + k] * solved_[c * padded_ + i + k];
-        }
-      subtract_products(tile, row_of_factor(i), solved_.data(), i + tile_rows, padded_);
-      for (int r = 0; r < tile_rows; ++r)
-        for (std::size_t c = 0; c < C; ++c) difference_[c * padded_ + i + r] = -tile[r][c];
-    }
-  }
-
-  template <std::size_t C>
-  void judge_columns(int first) {
-    for (std::size_t c = 0; c < C; ++c) {
-      load_column(first + static_cast<int>(c), c);
-      if constexpr (std::is_same_v<T, double>) split_column(c);
-    }
-    find_residuals<C>();
-    find_differences<C>();
-    for (std::size_t c = 0; c < C; ++c) add_column(c);
-  }
-
-  void load_column(int column, std::size_t c) {
+  /// x and 2^-g b of columns `first`, ...
+  void load_columns(int first) {
     const SpdShape& shape = input_.shape;
-    Lanes* x = &x_[c * padded_];
-    Lanes* rhs = &rhs_[c * padded_];
-    for (int i = 0; i < padded_; ++i) x[i] = rhs[i] = Lanes::Zero();
-    if (shape.wants_inverse()) rhs[column] = scale_;
-    for (int lane = 0; lane < lanes; ++lane) {
-      spread(input_.x + systems_[lane] * shape.solution_size() + column, columns_, n_, 1, lane, x);
-      if (!shape.wants_inverse())
-        spread(input_.b + systems_[lane] * shape.rhs_size() + column, columns_, n_, scale_(lane), lane, rhs);
+    together_ = std::min(most_together, columns_ - first);
+    const auto load_rows = [&](const T* of_all, std::int64_t size, const Lanes& factor, Columns& to) {
+      if (together_ == columns_) return load(numbers(of_all, size, 0), n_ * columns_, factor, to.data());
+      for (int i = 0; i < n_; ++i)
+        load(numbers(of_all, size, i * columns_ + first), together_, factor, &to[i * together_]);
+    };
+    load_rows(input_.x, shape.solution_size(), Lanes::Ones(), x_);
+    if (!shape.wants_inverse()) load_rows(input_.b, shape.rhs_size(), scale_, rhs_);
+    for (int i = shape.wants_inverse() ? 0 : n_; i < padded_; ++i)
+      for (int c = 0; c < together_; ++c) rhs_[i * together_ + c] = i == first + c ? scale_ : Lanes::Zero();
+    for (int i = n_; i < padded_; ++i)
+      for (int c = 0; c < together_; ++c) x_[i * together_ + c].setZero();
+  }
+
+  template <int C>
+  void judge_columns(int first) {
+    if constexpr (std::is_same_v<T, float>) {
+      find_residuals<C>(first);
+    } else {
+      split_columns<C>(first);
+      find_split_residuals<C>(first);
+    }
+    find_differences<C>();
+    add_columns<C>(first);
+  }
+
+  /// r = 2^-g b - A x of C columns.
+  template <int C>
+  [[gnu::flatten]] void find_residuals(int first) {
+    for (int i = 0; i < padded_; i += tile_rows) {
+      Tile<C> tile;
+      for_tile<C>([&](auto r, auto c) { tile[r][c] = rhs_[(i + r) * together_ + first + c]; });
+      subtract_products<C>(tile, row_of_matrix(i), &x_[first], 1, together_, 0, padded_);
+      for_tile<C>([&](auto r, auto c) { residual_[(i + r) * C + c] = tile[r][c]; });
     }
   }
 
   /// x = leading_x + rest_x.
-  void split_column(std::size_t c) {
-    const Lanes* x = &x_[c * padded_];
-    Lanes largest = Lanes::Zero();
-    for (int i = 0; i < n_; ++i) largest = largest.max(x[i].abs());
-    Lanes splitter;
-    for (int lane = 0; lane < lanes; ++lane) {
-      const int exponent = largest(lane) > 0 && largest(lane) < infinity ? std::ilogb(largest(lane)) : 0;
-      splitter(lane) =
-          std::ldexp(splitter_of_ones, std::clamp(exponent, -largest_exponent_of_x, largest_exponent_of_x));
+  template <int C>
+  void split_columns(int first) {
+    for (int c = 0; c < C; ++c) {
+      Lanes largest = Lanes::Zero();
+      for (int i = 0; i < n_; ++i) largest = largest.max(x_[i * together_ + first + c].abs());
+      Lanes splitter;
+      for (int lane = 0; lane < lanes; ++lane)
+        splitter(lane) = splitter_of_ones * std::clamp(power_of_two(largest(lane)), smallest_x, largest_x);
+      for (int i = 0; i < padded_; ++i) {
+        const Lanes& x = x_[i * together_ + first + c];
+        const Lanes leading = (x + splitter) - splitter;
+        leading_x_[i * C + c] = leading;
+        rest_x_[i * C + c] = x - leading;
+      }
     }
-    for (int i = 0; i < padded_; ++i) {
-      const Lanes leading = (x[i] + splitter) - splitter;
-      leading_x_[c * padded_ + i] = leading;
-      rest_x_[c * padded_ + i] = x[i] - leading;
+  }
+  /// 2^floor(log2 v) of a normal number.
+  static double power_of_two(double v) {
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(v) & 0x7ff0000000000000U);
+  }
+
+  /// r = 2^-g b - A x, to twice the digits.
+  template <int C>
+  [[gnu::flatten]] void find_split_residuals(int first) {
+    constexpr int rows = std::min(tile_rows, 2 * tile_columns / C);  // there are two sums of each
+    for (int i = 0; i < padded_; i += rows) {
+      Tile<C, rows> leading, rest;
+      for_tile<C, rows>([&](auto r, auto c) { leading[r][c] = rest[r][c] = Lanes::Zero(); });
+      for (int k = 0; k < padded_; ++k)
+        for_indices<rows>([&](auto r) {
+          const Lanes& a = row_of_matrix(i + r)[k];
+          const Lanes leading_a = (a + splitter_of_ones) - splitter_of_ones;
+          const Lanes rest_a = a - leading_a;
+          for_indices<C>([&](auto c) {
+            leading[r][c] += leading_a * leading_x_[k * C + c];
+            rest[r][c] += leading_a * rest_x_[k * C + c];
+            rest[r][c] += rest_a * x_[k * together_ + first + c];
+          });
+        });
+      for_tile<C, rows>([&](auto r, auto c) {
+        const Lanes& b = rhs_[(i + r) * together_ + first + c];
+        const Lanes difference = b - leading[r][c];
+        const Lanes part = difference - b;
+        const Lanes error = (b - (difference - part)) - (leading[r][c] + part);
+        residual_[(i + r) * C + c] = difference + (error - rest[r][c]);
+      });
     }
   }
 
-  void add_column(std::size_t c) {
-    Lanes residual = Lanes::Zero(), norm = residual, exact_norm = residual, difference = residual, largest = residual;
-    for (int i = 0; i < n_; ++i) {
-      const Lanes x = x_[c * padded_ + i], d = difference_[c * padded_ + i];
-      const Lanes exact = (x + d).abs();
-      residual += residual_[c * padded_ + i].abs();
-      norm += x.abs();
-      exact_norm += exact;
-      difference = difference.max(d.abs());
-      largest = largest.max(exact);
+  /// x* - x = Z^T Z r of C columns.
+  template <int C>
+  [[gnu::flatten]] void find_differences() {
+    for (int i = 0; i < padded_; i += tile_rows) {
+      Tile<C> tile;
+      for_tile<C>([&](auto r, auto c) { tile[r][c] = residual_[(i + r) * C + c]; });
+      subtract_products<C>(tile, row_of_factor(i), solved_.data(), 1, C, 0, i);
+      for_tile<C>([&](auto r, auto c) {
+        const Lanes* l = row_of_factor(i + r);
+        for_indices<r>([&](auto m) { tile[r][c] -= l[i + m] * tile[m][c]; });
+        tile[r][c] *= l[i + r];
+        solved_[(i + r) * C + c] = tile[r][c];
+      });
     }
+    for (int i = 0; i < padded_; i += tile_rows) {
+      Tile<C> tile;
+      for_tile<C>([&](auto r, auto c) {
+        tile[r][c].setZero();
+        for_indices<tile_rows - r>(
+            [&](auto k) { tile[r][c] -= row_of_factor(i + r)[i + r + k] * solved_[(i + r + k) * C + c]; });
+      });
+      subtract_products<C>(tile, row_of_factor(i), solved_.data(), 1, C, i + tile_rows, padded_);
+      for_tile<C>([&](auto r, auto c) { difference_[(i + r) * C + c] = -tile[r][c]; });
+    }
+  }
+
+  template <int C>
+  void add_columns(int first) {
+    for (int c = 0; c < C; ++c) {
+      Lanes residual = Lanes::Zero(), norm = residual, exact_norm = residual, difference = residual, largest = residual;
+      for (int i = 0; i < n_; ++i) {
+        const Lanes& x = x_[i * together_ + first + c];
+        const Lanes& d = difference_[i * C + c];
+        const Lanes exact = (x + d).abs();
+        residual += residual_[i * C + c].abs();
+        norm += x.abs();
+        exact_norm += exact;
+        difference = difference.max(d.abs());
+        largest = largest.max(exact);
+      }
+      answer_.residual =
+          answer_.residual.max(input_.shape.wants_inverse() ? residual : static_cast<const Lanes&>(residual / norm));
+      answer_.forward = answer_.forward.max(difference / largest);
+      answer_.norm = answer_.norm.max(norm);
+      answer_.least_norm = answer_.least_norm.min(norm);
+      answer_.least_exact_norm = answer_.least_exact_norm.min(exact_norm);
+      answer_.sum += norm + exact_norm + residual;
+    }
+  }
+
+  /// Whether all numbers are in the middle of their ranges.
+  [[nodiscard]] bool is_well_behaved(int lane) const {
+    if (!is_well_scaled_[lane] || !std::isfinite(sum_(lane)) || !(asymmetry_(lane) <= n_ * u)) return false;
     // Rounding to T changes an element by u of it and denorm_min / 2 at most, and so x* by less than 9 u ||x*||_1: it
     // has not underflowed.
     constexpr double least_norm = std::is_same_v<T, float> ? 0x1p-149 / (16 * u) : 0;
-    const double least = std::ldexp(n_, -largest_exponent_of_x), most = std::ldexp(1, largest_exponent_of_x);
-    for (int lane = 0; lane < lanes; ++lane) {
-      Answer& answer = answers_[lane];
-      answer.residual =
-          std::max(answer.residual, input_.shape.wants_inverse() ? residual(lane) : residual(lane) / norm(lane));
-      answer.norm = std::max(answer.norm, norm(lane));
-      answer.forward = std::max(answer.forward, difference(lane) / largest(lane));
-      // False of a NaN, too, which the maxima may not have seen.
-      answer.is_well_scaled = answer.is_well_scaled && norm(lane) >= least && norm(lane) <= most &&
-                              exact_norm(lane) > n_ * least_norm && exact_norm(lane) < infinity &&
-                              residual(lane) < infinity;
-    }
+    return columns_ == 0 || (std::isfinite(answer_.sum(lane)) && answer_.least_norm(lane) >= n_ * smallest_x &&
+                             answer_.norm(lane) <= largest_x && answer_.least_exact_norm(lane) > n_ * least_norm);
   }
 
   [[nodiscard]] LaneJudgement judgement(int lane) const {
-    const Answer& answer = answers_[lane];
-    constexpr double eps = 2 * u, e = spd_ratio_limit * u;
+    constexpr double e = spd_ratio_limit * u;
     const double rcond = 1 / (norm_(lane) * norm_of_inverse_(lane));
-    if (!answer.is_well_scaled || !(rcond >= least_rcond) || !(asymmetry_(lane) <= n_ * eps / 2) ||
-        !std::isfinite(sum_(lane)))
-      return {};
+    if (!is_well_behaved(lane) || !(rcond >= least_rcond)) return {};
     LaneJudgement certain{true, {}};
     SpdJudgement& found = certain.judgement;
     found.rcond = rcond;
@@ -417,26 +461,38 @@ class SystemsInLanes {
     if (columns_ == 0) return certain;
 
     const bool inverse = input_.shape.wants_inverse();
-    found.backward_error = answer.residual / (inverse ? norm_(lane) * answer.norm : norm_(lane));
+    found.backward_error = answer_.residual(lane) / (inverse ? norm_(lane) * answer_.norm(lane) : norm_(lane));
     found.bounds.backward_error = 0.01 * found.backward_error + (std::is_same_v<T, float> ? n_ * 0x1p-53 : 0x1p-59);
     found.residual_ratio = found.backward_error / (inverse ? n_ * u : u);
-    found.forward_ratio = answer.forward * rcond / u;
+    found.forward_ratio = answer_.forward(lane) * rcond / u;
     return certain;
   }
+
+  /// Over all columns.
+  struct Answer {
+    Lanes residual = Lanes::Zero();  ///< max ||r||_1 / ||x||_1; of an inverse max ||r||_1
+    Lanes norm = Lanes::Zero();      ///< max ||x||_1
+    Lanes forward = Lanes::Zero();   ///< max ||x - x*||_inf / ||x*||_inf
+    Lanes least_norm = Lanes::Constant(infinity), least_exact_norm = least_norm;  ///< min ||x||_1, min ||x*||_1
+    Lanes sum = Lanes::Zero();  ///< of all norms: finite where all of them are (a NaN may escape from extremes)
+  };
 
   SolvedSystems<T> input_;
   const std::int64_t* systems_;
   int n_, padded_, columns_;
-  std::array<int, lanes> exponents_;  // g
-  std::array<Answer, lanes> answers_{};
-  Lanes scale_;  // 2^-g
+  int together_ = 0;                        // columns that are judged together
+  std::array<int, lanes> exponents_;        // g
+  std::array<bool, lanes> is_well_scaled_;  // A
+  Lanes scale_;                             // 2^-g
+  Answer answer_;
   Lanes norm_, norm_of_inverse_, asymmetry_;
   Lanes sum_;  // of all |a_ij| and |(A^-1)_ij|: finite where all of them are
   // 2^-g A, and factor() and invert_factor(); by rows of padded_ elements.
   std::array<Lanes, max_system_size * max_system_size> matrix_, factor_;
   Column roots_, pivots_, weights_;  // sqrt(a_kk), d_k, sum_i |z_ki| sqrt(a_ii)
-  // Two columns each.
-  std::array<Lanes, tile_columns * max_system_size> x_, leading_x_, rest_x_, rhs_, residual_, solved_, difference_;
+  Columns x_, rhs_;                  // by rows of together_ elements
+  // Of C columns, by rows of C elements.
+  std::array<Lanes, tile_columns * max_system_size> leading_x_, rest_x_, residual_, solved_, difference_;
 };
 
 template <class T>
