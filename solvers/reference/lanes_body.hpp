@@ -42,6 +42,7 @@ class SystemsInLanes {
         systems_(systems),
         n_(solved.shape.n),
         padded_((n_ + tile_rows - 1) / tile_rows * tile_rows),
+        stride_(padded_ + 1),
         columns_(solved.shape.wants_inverse() ? n_ : solved.shape.nrhs) {}
 
   void judge(LaneJudgement* judgements) {
@@ -49,6 +50,7 @@ class SystemsInLanes {
     find_norms();
     factor();
     invert_factor();
+    find_pivot_numbers();
     sum_inverse();
     for (int first = 0; first < columns_; first += together_) {
       load_columns(first);
@@ -97,15 +99,15 @@ class SystemsInLanes {
   void subtract_products(Tile<C>& tile, const Lanes* a, const Lanes* b, int column_stride, int row_stride, int first,
                          int last) const {
     for (int k = first; k < last; ++k)
-      for_tile<C>([&](auto r, auto c) { tile[r][c] -= a[r * padded_ + k] * b[c * column_stride + k * row_stride]; });
+      for_tile<C>([&](auto r, auto c) { tile[r][c] -= a[r * stride_ + k] * b[c * column_stride + k * row_stride]; });
   }
   /// Of rows of the factor with rows of the factor.
   template <int C>
   void subtract_products_of_rows(Tile<C>& tile, int i, int j, int first, int last) {
-    subtract_products<C>(tile, row_of_factor(i), row_of_factor(j), padded_, 1, first, last);
+    subtract_products<C>(tile, row_of_factor(i), row_of_factor(j), stride_, 1, first, last);
   }
-  Lanes* row_of_matrix(int i) { return &matrix_[static_cast<std::size_t>(i) * padded_]; }
-  Lanes* row_of_factor(int i) { return &factor_[static_cast<std::size_t>(i) * padded_]; }
+  Lanes* row_of_matrix(int i) { return &matrix_[static_cast<std::size_t>(i) * stride_]; }
+  Lanes* row_of_factor(int i) { return &factor_[static_cast<std::size_t>(i) * stride_]; }
 
   /// Of each system, where its numbers begin.
   using Numbers = std::array<const T*, lanes>;
@@ -245,6 +247,28 @@ class SystemsInLanes {
           }
         });
       });
+  }
+
+  /// The numbers of the pivots. A loop over lanes is one vector instruction after the other.
+  void find_pivot_numbers() {
+    constexpr double e = spd_ratio_limit * u;
+    smallest_.fill(infinity);
+    lowest_.fill(infinity);
+    product_.fill(1);
+    for (int k = 0; k < n_; ++k)
+#pragma GCC unroll 1
+      for (int lane = 0; lane < lanes; ++lane) {
+        const double d = pivots_[k](lane), relative = e * weights_[k](lane) * weights_[k](lane), error = relative * d;
+        error_of_smallest_[lane] = d < smallest_[lane] ? error : error_of_smallest_[lane];
+        smallest_[lane] = d < smallest_[lane] ? d : smallest_[lane];
+        lowest_[lane] = d - error < lowest_[lane] ? d - error : lowest_[lane];
+        sum_of_errors_[lane] += relative;
+        const std::uint64_t bits = std::bit_cast<std::uint64_t>(d);
+        const std::int64_t exponent = static_cast<std::int64_t>(bits >> 52) - 1023 + exponents_[lane];
+        product_[lane] *= std::bit_cast<double>((bits & 0xfffffffffffffU) | std::bit_cast<std::uint64_t>(1.0));
+        exponent_of_product_[lane] += exponent;
+        magnitude_[lane] += exponent < 0 ? -exponent : exponent;
+      }
   }
 
   /// ||A^-1||_1.
@@ -433,29 +457,16 @@ class SystemsInLanes {
     found.rcond = rcond;
     found.bounds.rcond = e * (1 + rcond) + n_ * u * rcond;
 
-    double smallest = infinity, lowest = infinity, error_of_smallest = 0, sum_of_errors = 0, product = 1;
-    std::int64_t exponents = 0, magnitude = 0;
-    for (int k = 0; k < n_; ++k) {
-      const double d = pivots_[k](lane), relative = e * weights_[k](lane) * weights_[k](lane);
-      if (d < smallest) {
-        smallest = d;
-        error_of_smallest = relative * d;
-      }
-      lowest = std::min(lowest, d - relative * d);
-      sum_of_errors += relative;
-      int exponent = 0;
-      product *= 2 * std::frexp(d, &exponent);
-      exponents += exponent - 1 + exponents_[lane];
-      magnitude += std::abs(exponent - 1 + exponents_[lane]);
-    }
-    found.smallest_pivot = std::ldexp(smallest, exponents_[lane]);
-    found.bounds.smallest_pivot = std::ldexp(std::max(error_of_smallest, smallest - lowest), exponents_[lane]) +
-                                  static_cast<double>(std::numeric_limits<T>::denorm_min());
-    const double log_product = std::log(product);
-    found.log_determinant =
-        static_cast<double>(log_product + static_cast<long double>(exponents) * std::numbers::ln2_v<long double>);
+    found.smallest_pivot = std::ldexp(smallest_[lane], exponents_[lane]);
+    found.bounds.smallest_pivot =
+        std::ldexp(std::max(error_of_smallest_[lane], smallest_[lane] - lowest_[lane]), exponents_[lane]) +
+        static_cast<double>(std::numeric_limits<T>::denorm_min());
+    const double log_product = std::log(product_[lane]);
+    found.log_determinant = static_cast<double>(log_product + static_cast<long double>(exponent_of_product_[lane]) *
+                                                                  std::numbers::ln2_v<long double>);
     found.bounds.log_determinant =
-        sum_of_errors + (n_ + 3) * 0x1p-53 * (log_product + static_cast<double>(magnitude) * std::numbers::ln2);
+        sum_of_errors_[lane] +
+        (n_ + 3) * 0x1p-53 * (log_product + static_cast<double>(magnitude_[lane]) * std::numbers::ln2);
     found.perturbation = found.bounds.perturbation = 0;
     found.bounds.repaired = 0;
     if (columns_ == 0) return certain;
@@ -479,16 +490,22 @@ class SystemsInLanes {
 
   SolvedSystems<T> input_;
   const std::int64_t* systems_;
-  int n_, padded_, columns_;
+  int n_, padded_;
+  int stride_;  // odd: elements of a column lie in different sets of the cache
+  int columns_;
   int together_ = 0;                        // columns that are judged together
   std::array<int, lanes> exponents_;        // g
   std::array<bool, lanes> is_well_scaled_;  // A
   Lanes scale_;                             // 2^-g
   Answer answer_;
+  // Of the pivots d_k of 2^-g A: the least, the least d_k - |d d_k|, sum_k |d d_k| / d_k, prod_k m_k of d_k = m_k
+  // 2^c_k, and of those of A sum_k c_k and sum_k |c_k|.
+  alignas(64) std::array<double, lanes> smallest_, error_of_smallest_{}, lowest_, sum_of_errors_{}, product_;
+  alignas(64) std::array<std::int64_t, lanes> exponent_of_product_{}, magnitude_{};
   Lanes norm_, norm_of_inverse_, asymmetry_;
   Lanes sum_;  // of all |a_ij| and |(A^-1)_ij|: finite where all of them are
-  // 2^-g A, and factor() and invert_factor(); by rows of padded_ elements.
-  std::array<Lanes, max_system_size * max_system_size> matrix_, factor_;
+  // 2^-g A, and factor() and invert_factor(); by rows, stride_ elements apart.
+  std::array<Lanes, max_system_size*(max_system_size + 1)> matrix_, factor_;
   Column roots_, pivots_, weights_;  // sqrt(a_kk), d_k, sum_i |z_ki| sqrt(a_ii)
   Columns x_, rhs_;                  // by rows of together_ elements
   // Of C columns, by rows of C elements.
