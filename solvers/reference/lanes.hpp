@@ -2,7 +2,6 @@
 // (lanes_*.cpp, all from the one body in lanes_body.hpp).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <type_traits>
@@ -12,9 +11,6 @@
 #include "solvers/spd_referee.hpp"
 
 namespace smallbatch {
-
-/// Most systems judged at once.
-inline constexpr int most_lanes = 8;
 
 /// Solved systems, stacked as in SpdBlock.
 template <class T>
@@ -31,8 +27,8 @@ struct LaneJudgement {
 template <class T>
 struct LanesOf {
   int lanes;  ///< systems judged at once
-  /// Judges systems[lane], for which a backend without a floor of pivots has info = 0, for every lane.
-  void (*judge)(const SolvedSystems<T>& solved, const std::int64_t* systems, LaneJudgement* judgements);
+  /// Judges these systems, for which a backend without a floor of pivots has info = 0; judgements[i] of systems[i].
+  void (*judge)(const SolvedSystems<T>& solved, std::span<const std::int64_t> systems, LaneJudgement* judgements);
 };
 
 /// One instruction set.

@@ -20,8 +20,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <numbers>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -32,12 +34,12 @@ namespace smallbatch {
 namespace {
 
 constexpr int lanes = Eigen::internal::packet_traits<double>::size;
-static_assert(lanes <= most_lanes);
 
 template <class T>
 class SystemsInLanes {
  public:
-  SystemsInLanes(const SolvedSystems<T>& solved, const std::int64_t* systems)
+  /// Of the first of these systems, as many as there are lanes. Where there are fewer, the last one counts again.
+  SystemsInLanes(const SolvedSystems<T>& solved, std::span<const std::int64_t> systems)
       : input_(solved),
         systems_(systems),
         n_(solved.shape.n),
@@ -46,6 +48,7 @@ class SystemsInLanes {
         columns_(solved.shape.wants_inverse() ? n_ : solved.shape.nrhs) {}
 
   void judge(LaneJudgement* judgements) {
+    next_ = numbers(input_.a, input_.shape.matrix_size(), lanes);
     load_matrices();
     find_norms();
     factor();
@@ -59,7 +62,7 @@ class SystemsInLanes {
       for (; c + 2 <= together_; c += 2) judge_columns<2>(c);
       for (; c < together_; ++c) judge_columns<1>(c);
     }
-    for (int lane = 0; lane < lanes; ++lane) judgements[lane] = judgement(lane);
+    for (int lane = 0; lane < std::ssize(systems_) && lane < lanes; ++lane) judgements[lane] = judgement(lane);
   }
 
  private:
@@ -111,27 +114,28 @@ class SystemsInLanes {
 
   /// Of each system, where its numbers begin.
   using Numbers = std::array<const T*, lanes>;
-  [[nodiscard]] Numbers numbers(const T* of_all, std::int64_t size, std::int64_t first) const {
+  [[nodiscard]] Numbers numbers(const T* of_all, std::int64_t size, std::size_t first_system = 0) const {
     Numbers numbers;
-    for (int lane = 0; lane < lanes; ++lane) numbers[lane] = of_all + systems_[lane] * size + first;
+    for (int lane = 0; lane < lanes; ++lane)
+      numbers[lane] = of_all + systems_[std::min(first_system + lane, systems_.size() - 1)] * size;
     return numbers;
   }
-  /// to[i](lane) = from[lane][i] factor(lane), first <= i < first + lanes.
+  /// to[i](lane) = from[lane][first + i] factor(lane), i < lanes.
   static void load_block(const Numbers& from, int first, const Lanes& factor, Lanes* to) {
     Eigen::Array<double, lanes, lanes> block;
     for (int lane = 0; lane < lanes; ++lane)
       block.col(lane) = Eigen::Map<const Eigen::Array<T, lanes, 1>>(from[lane] + first).template cast<double>();
     block.transposeInPlace();
-    for (int i = 0; i < lanes; ++i) to[first + i] = block.col(i) * factor;
+    for (int i = 0; i < lanes; ++i) to[i] = block.col(i) * factor;
   }
-  /// The same of 0 <= i < count.
-  static void load(const Numbers& from, int count, const Lanes& factor, Lanes* to) {
-    int first = 0;
-    for (; first + lanes <= count; first += lanes) load_block(from, first, factor, to);
-    if (first == count) return;
-    if (count >= lanes) return load_block(from, count - lanes, factor, to);
-    for (int i = 0; i < count; ++i)
-      for (int lane = 0; lane < lanes; ++lane) to[i](lane) = static_cast<double>(from[lane][i]) * factor(lane);
+  /// The same of i < count.
+  static void load(const Numbers& from, int first, int count, const Lanes& factor, Lanes* to) {
+    int i = 0;
+    for (; i + lanes <= count; i += lanes) load_block(from, first + i, factor, to + i);
+    if (i == count) return;
+    if (count >= lanes) return load_block(from, first + count - lanes, factor, to + count - lanes);
+    for (; i < count; ++i)
+      for (int lane = 0; lane < lanes; ++lane) to[i](lane) = static_cast<double>(from[lane][first + i]) * factor(lane);
   }
 
   /// 2^-g A, filled up with an identity matrix.
@@ -139,7 +143,7 @@ class SystemsInLanes {
     const SpdShape& shape = input_.shape;
     const bool is_packed = shape.storage == Storage::packed_lower, is_whole = shape.storage == Storage::dense;
     const auto start_of_row = [&](int i) { return is_packed ? i * (i + 1) / 2 : i * n_; };
-    const Numbers a = numbers(input_.a, shape.matrix_size(), 0);
+    const Numbers a = numbers(input_.a, shape.matrix_size());
     for (int lane = 0; lane < lanes; ++lane) {
       // No element of a positive definite matrix is larger than the largest of the diagonal.
       T largest = 0;
@@ -149,8 +153,7 @@ class SystemsInLanes {
       exponents_[lane] = is_well_scaled_[lane] ? exponent : 0;
       scale_(lane) = std::ldexp(1.0, -exponents_[lane]);
     }
-    for (int i = 0; i < n_; ++i)
-      load(numbers(input_.a, shape.matrix_size(), start_of_row(i)), is_whole ? n_ : i + 1, scale_, row_of_matrix(i));
+    for (int i = 0; i < n_; ++i) load(a, start_of_row(i), is_whole ? n_ : i + 1, scale_, row_of_matrix(i));
     for (int i = 0; i < n_ && !is_whole; ++i)
       for (int j = 0; j < i; ++j) row_of_matrix(j)[i] = row_of_matrix(i)[j];
     for (int i = 0; i < padded_; ++i)
@@ -160,14 +163,13 @@ class SystemsInLanes {
 
   /// ||2^-g A||_1 and max |a_ij - a_ji| / min a_ii.
   void find_norms() {
-    Lanes least = Lanes::Constant(infinity);
-    asymmetry_.setZero();
+    Lanes least = Lanes::Constant(infinity), most = Lanes::Zero();
     for (int i = 0; i < n_; ++i) {
       const Lanes* row = row_of_matrix(i);
       least = least.min(row[i]);
-      for (int j = 0; j < i; ++j) asymmetry_ = asymmetry_.max((row[j] - row_of_matrix(j)[i]).abs());
+      for (int j = 0; j < i; ++j) most = most.max((row[j] - row_of_matrix(j)[i]).abs());
     }
-    asymmetry_ /= least;
+    asymmetry_ = most / least;
     norm_.setZero();
     sum_.setZero();
     for (int j = 0; j < n_; j += tile_rows) {
@@ -182,11 +184,21 @@ class SystemsInLanes {
     }
   }
 
+  /// Asks for some of the next matrices, whose numbers arrive while these are factored.
+  void prefetch() {
+    constexpr int line = 64 / sizeof(T), lines = sizeof(T) / sizeof(float);
+    for (int i = 0; i < lines && fetched_ < input_.shape.matrix_size(); ++i, fetched_ += line)
+      for (const T* matrix : next_) __builtin_prefetch(matrix + fetched_, 0, 2);
+  }
+
   /// Calls visit(j, diagonal) for the tiles of rows i, ... on and left of the diagonal. `diagonal` is the row of the
   /// tile whose first element is on the diagonal, a constant; negative where none is.
   template <class Visit>
-  static void for_tiles_of_rows(int i, const Visit& visit) {
-    for (int j = 0; j < i; j += tile_columns) visit(j, std::integral_constant<int, -1>());
+  void for_tiles_of_rows(int i, const Visit& visit) {
+    for (int j = 0; j < i; j += tile_columns) {
+      prefetch();
+      visit(j, std::integral_constant<int, -1>());
+    }
     [&]<int... k>(std::integer_sequence<int, k...>) {
       (visit(i + k * tile_columns, std::integral_constant<int, k * tile_columns>()), ...);
     }
@@ -302,13 +314,12 @@ class SystemsInLanes {
   void load_columns(int first) {
     const SpdShape& shape = input_.shape;
     together_ = std::min(most_together, columns_ - first);
-    const auto load_rows = [&](const T* of_all, std::int64_t size, const Lanes& factor, Columns& to) {
-      if (together_ == columns_) return load(numbers(of_all, size, 0), n_ * columns_, factor, to.data());
-      for (int i = 0; i < n_; ++i)
-        load(numbers(of_all, size, i * columns_ + first), together_, factor, &to[i * together_]);
+    const auto load_rows = [&](const Numbers& from, const Lanes& factor, Columns& to) {
+      if (together_ == columns_) return load(from, 0, n_ * columns_, factor, to.data());
+      for (int i = 0; i < n_; ++i) load(from, i * columns_ + first, together_, factor, &to[i * together_]);
     };
-    load_rows(input_.x, shape.solution_size(), Lanes::Ones(), x_);
-    if (!shape.wants_inverse()) load_rows(input_.b, shape.rhs_size(), scale_, rhs_);
+    load_rows(numbers(input_.x, shape.solution_size()), Lanes::Ones(), x_);
+    if (!shape.wants_inverse()) load_rows(numbers(input_.b, shape.rhs_size()), scale_, rhs_);
     for (int i = shape.wants_inverse() ? 0 : n_; i < padded_; ++i)
       for (int c = 0; c < together_; ++c) rhs_[i * together_ + c] = i == first + c ? scale_ : Lanes::Zero();
     for (int i = n_; i < padded_; ++i)
@@ -489,7 +500,9 @@ class SystemsInLanes {
   };
 
   SolvedSystems<T> input_;
-  const std::int64_t* systems_;
+  std::span<const std::int64_t> systems_;
+  Numbers next_;              // matrices
+  std::int64_t fetched_ = 0;  // numbers of each of those
   int n_, padded_;
   int stride_;  // odd: elements of a column lie in different sets of the cache
   int columns_;
@@ -513,8 +526,9 @@ class SystemsInLanes {
 };
 
 template <class T>
-void judge_in_lanes(const SolvedSystems<T>& solved, const std::int64_t* systems, LaneJudgement* judgements) {
-  SystemsInLanes<T>(solved, systems).judge(judgements);
+void judge_in_lanes(const SolvedSystems<T>& solved, std::span<const std::int64_t> systems, LaneJudgement* judgements) {
+  for (std::size_t first = 0; first < systems.size(); first += lanes)
+    SystemsInLanes<T>(solved, systems.subspan(first)).judge(judgements + first);
 }
 
 constexpr RefereeLanes lanes_named(const char* name) {

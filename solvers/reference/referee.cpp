@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "core/compare.hpp"
 #include "solvers/reference/lanes.hpp"
@@ -171,31 +172,25 @@ template <class T>
 void spd_errors_over_bounds(const RefereeLanes& referee_lanes, const SpdBlock<T>& block, double pivot_floor,
                             std::span<const std::int64_t> systems, std::span<double> errors) {
   constexpr double certain = 0.5;  // far enough from 1 for what the roundings of two referees differ by
-  const LanesOf<T>& in_lanes = referee_lanes.of<T>();
-  const auto lanes = static_cast<std::size_t>(in_lanes.lanes);
-  std::array<std::size_t, most_lanes> places;  // in `systems`
-  std::size_t count = 0;
-  const auto judge_in_lanes = [&] {
-    std::array<std::int64_t, most_lanes> judged;
-    std::array<LaneJudgement, most_lanes> judgements;
-    for (std::size_t lane = 0; lane < lanes; ++lane) judged[lane] = systems[places[std::min(lane, count - 1)]];
-    in_lanes.judge({block.shape, block.a.data(), block.b.data(), block.x.data()}, judged.data(), judgements.data());
-    for (std::size_t lane = 0; lane < count; ++lane) {
-      const auto& [is_certain, judgement] = judgements[lane];
-      double& error = errors[places[lane]];
-      error = is_certain ? error_by(judgement, block, judged[lane], certain) : infinity;
-      if (!within(error, certain)) error = error_of_one(block, pivot_floor, judged[lane]);
-    }
-    count = 0;
-  };
-  for (std::size_t i = 0; i < systems.size(); ++i) {
-    if (pivot_floor > 0 || block.info[static_cast<std::size_t>(systems[i])] != 0)
+  std::vector<std::int64_t> solved;
+  std::vector<std::size_t> places;  // of those in `systems`
+  solved.reserve(systems.size());
+  places.reserve(systems.size());
+  for (std::size_t i = 0; i < systems.size(); ++i)
+    if (pivot_floor > 0 || block.info[static_cast<std::size_t>(systems[i])] != 0) {
       errors[i] = error_of_one(block, pivot_floor, systems[i]);
-    else
-      places[count++] = i;
-    if (count == lanes) judge_in_lanes();
+    } else {
+      solved.push_back(systems[i]);
+      places.push_back(i);
+    }
+  std::vector<LaneJudgement> judgements(solved.size());
+  referee_lanes.of<T>().judge({block.shape, block.a.data(), block.b.data(), block.x.data()}, solved, judgements.data());
+  for (std::size_t k = 0; k < solved.size(); ++k) {
+    const auto& [is_certain, judgement] = judgements[k];
+    double& error = errors[places[k]];
+    error = is_certain ? error_by(judgement, block, solved[k], certain) : infinity;
+    if (!within(error, certain)) error = error_of_one(block, pivot_floor, solved[k]);
   }
-  if (count > 0) judge_in_lanes();
 }
 
 template void spd_errors_over_bounds(const RefereeLanes&, const SpdBlock<float>&, double, std::span<const std::int64_t>,

@@ -52,7 +52,7 @@ void for_each_lane(const SpdBlock<T>& block, Check check) {
     const auto& [count, judge] = lanes.of<T>();
     const std::vector<std::int64_t> systems(count, 0);
     std::vector<LaneJudgement> judgements(count);
-    judge({block.shape, block.a.data(), block.b.data(), block.x.data()}, systems.data(), judgements.data());
+    judge({block.shape, block.a.data(), block.b.data(), block.x.data()}, systems, judgements.data());
     for (const LaneJudgement& found : judgements) {
       EXPECT_TRUE(found.is_certain);  // no closer look is needed
       check(found.judgement);
