@@ -126,6 +126,35 @@ TYPED_TEST(SpdLanes, NumbersOfMatricesWithClosedForms) {
     }
 }
 
+TYPED_TEST(SpdLanes, ResidualsHaveTwiceTheDigits) {
+  // Of answers whose residuals are roundings alone, against long double.
+  using T = TypeParam;
+  for (const int n : {5, 31, 32, 63})
+    for (const int nrhs : {1, 2, 7}) {
+      SpdBlock<T> block = solved<T>(SpdFamily::random, {n, nrhs, Storage::dense}, 1);
+      long double norm = 0, expected = 0;
+      for (int i = 0; i < n; ++i) {
+        long double sum = 0;
+        for (int j = 0; j < n; ++j) sum += std::abs(element(block, 0, i, j));
+        norm = std::max(norm, sum);
+      }
+      for (int c = 0; c < nrhs; ++c) {
+        long double residual = 0, norm_of_x = 0;
+        for (int i = 0; i < n; ++i) {
+          long double r = block.b[i * nrhs + c];
+          for (int j = 0; j < n; ++j) r -= static_cast<long double>(element(block, 0, i, j)) * block.x[j * nrhs + c];
+          residual += std::abs(r);
+          norm_of_x += std::abs(static_cast<long double>(block.x[i * nrhs + c]));
+        }
+        expected = std::max(expected, residual / (norm * norm_of_x));
+      }
+      ASSERT_GT(expected, 0);
+      for_each_lane(block, [&](const SpdJudgement& judgement) {
+        EXPECT_NEAR(judgement.backward_error, static_cast<double>(expected), unit_roundoff<T> / 64) << n << ' ' << nrhs;
+      });
+    }
+}
+
 TYPED_TEST(SpdLanes, EveryColumnCountsInTheNorms) {
   // Column 0 has the largest sums of both: A = D [n -1; -1 I] D, A^-1 = D^-1 [1 1; 1 I+J] D^-1, D = diag(1/8, 1, ...,
   // 1); d_0 = n / 64, d_k = (n - k) / (n - k + 1).
@@ -239,7 +268,7 @@ TYPED_TEST(SpdLanes, RightAnswersAreRightAndWrongOnesWrongWhateverLiesBeside) {
   for (const SpdFamily family : {SpdFamily::random, SpdFamily::random_one_small, SpdFamily::gram, SpdFamily::lehmer,
                                  SpdFamily::graded, SpdFamily::near_underflow, SpdFamily::near_overflow})
     for (const int n : {1, 2, 5, 8, 32, 50})
-      for (const int nrhs : {1, 3, 0}) {
+      for (const int nrhs : {1, 3, 11, 0}) {
         const SpdShape shape{n, nrhs, std::vector{Storage::dense, Storage::dense_lower, Storage::packed_lower}[n % 3]};
         SCOPED_TRACE(std::string(spd_family_name(family)) + " " + std::to_string(n) + " " + std::to_string(nrhs));
         const SpdBlock<T> right = solved<T>(family, shape, count);
