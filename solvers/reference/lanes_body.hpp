@@ -86,7 +86,8 @@ class SystemsInLanes {
   /// Below, the digits of A^-1 are too few.
   static constexpr double least_rcond = 0x1p-36;
 
-  /// Calls visit(r, c) for each element of a tile; r and c are constants, and so the tile can stay in registers.
+  /// Calls visit(r, c) for each element of a tile; r and c are constants, and so the tile can stay in registers, where
+  /// all calls are inlined: that is what gnu::flatten below is for.
   template <int C, int R = tile_rows, class Visit>
   static void for_tile(const Visit& visit) {
     for_indices<R>([&](auto r) { for_indices<C>([&](auto c) { visit(r, c); }); });
@@ -261,7 +262,7 @@ class SystemsInLanes {
       });
   }
 
-  /// The numbers of the pivots. A loop over lanes is one vector instruction after the other.
+  /// The numbers of the pivots. The loop over lanes becomes vector instructions, unless it is unrolled before.
   void find_pivot_numbers() {
     constexpr double e = spd_ratio_limit * u;
     smallest_.fill(infinity);

@@ -1,6 +1,8 @@
 // Verdicts about many systems at once: right answers are right, wrong ones are wrong whatever lies beside them, and the
 // errors are what the formulas of solvers/spd_referee.hpp say, on both sides of where a closer look is taken; all that
 // by the lanes of every instruction set that this machine runs.
+//
+// One file, because all of it is about the verdicts of the same lanes.
 #include "solvers/reference/lanes.hpp"
 
 #include <gtest/gtest.h>
