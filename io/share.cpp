@@ -21,6 +21,7 @@ std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& offset, st
 
 /// The first problem of each share: where so much of the pairs has gone before.
 std::int64_t first_problem(const PotentialSet& set, int index, int count) {
+  if (index == 0) return 0;  // also of problems without pairs
   if (index == count) return set.batch;
   std::vector<double> pairs{0};  // of all problems before
   for (std::int64_t p = 0; p < set.batch; ++p) {
