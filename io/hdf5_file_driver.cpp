@@ -105,6 +105,10 @@ bool OutputBytes::resize(std::uint64_t size) noexcept {
   return system_error_ != 0 || ::ftruncate(file_, static_cast<off_t>(size)) == 0 || fail(errno);
 }
 
+bool OutputBytes::flush() noexcept {
+  return system_error_ == 0 && (::fsync(file_) == 0 || errno == EINVAL || errno == EROFS || fail(errno));
+}
+
 std::uint64_t OutputBytes::size() noexcept {
   const off_t end = ::lseek(file_, 0, SEEK_END);
   if (end < 0) (void)fail(errno);

@@ -28,6 +28,8 @@ class OutputBytes {
   /// What lies beyond the end, or was dropped, reads as zeros.
   bool read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept;
   bool resize(std::uint64_t size) noexcept;
+  /// What was written is on the disk, which other machines may share.
+  bool flush() noexcept;
   /// Begins to allocate the first `size` bytes on a thread of its own, where the file system can: what is written there
   /// later is then quicker, and a disk that does not have them is full now.
   void allocate(std::uint64_t size) noexcept;

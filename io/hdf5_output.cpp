@@ -234,6 +234,11 @@ void Hdf5Output::others_have_written() {
   for (auto& [name, dataset] : impl_->datasets) dataset.unwritten = 0;
 }
 
+void Hdf5Output::flush() {
+  impl_->throw_latched();
+  if (!impl_->file_bytes.flush()) impl_->fail();
+}
+
 Hdf5Output::~Hdf5Output() {
   const QuietHdf5 quiet;
   impl_.reset();

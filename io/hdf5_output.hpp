@@ -37,6 +37,8 @@ class Hdf5Output {
   [[nodiscard]] OutputLayout layout() const;
   /// What was not written here of what was created, other processes have written by the layout.
   void others_have_written();
+  /// Once everything is written, where another process commits: it is on the disk. Throws Error(output).
+  void flush();
   /// Once everything is created: lets the disk be allocated beside what is done next.
   void allocate();
 

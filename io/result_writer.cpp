@@ -82,6 +82,7 @@ ResultWriter::ResultWriter(const std::string& path, bool overwrite, unsigned thr
     : impl_(new Impl{Hdf5Output(path, overwrite, "results", threads), false, {}}) {}
 ResultWriter::ResultWriter(const OutputLayout& layout) : impl_(new Impl{Hdf5Output(layout), false, {}}) {}
 OutputLayout ResultWriter::layout() const { return impl_->file.layout(); }
+void ResultWriter::flush() { impl_->file.flush(); }
 void ResultWriter::others_have_written() { impl_->file.others_have_written(); }
 void ResultWriter::begin_at(const SolveSet& set, const ShareStart& start) {
   impl_->starts[solve_path(set.name)] = start;

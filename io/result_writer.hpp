@@ -18,9 +18,10 @@ class ResultWriter {
  public:
   /// `threads` share the writing of a block; 0: one per core.
   ResultWriter(const std::string& path, bool overwrite, unsigned threads = 0);
-  /// Writes into what another process has added, with the layout that it says; that one commits. This one has to be
-  /// gone by then, and may write but not add.
+  /// Writes into what another process has added, with the layout that it says; that one commits. This one has to have
+  /// flushed and to be gone by then, and may write but not add.
   explicit ResultWriter(const OutputLayout& layout);
+  void flush();
   [[nodiscard]] OutputLayout layout() const;
   /// What this one has not written of what was added, others have.
   void others_have_written();
