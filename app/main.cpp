@@ -9,6 +9,7 @@
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/options.hpp"
+#include "app/ranks.hpp"
 #include "app/report.hpp"
 #include "core/error.hpp"
 #include "io/hdf5_quiet.hpp"
@@ -25,7 +26,8 @@ ExitCode print(const std::string& text) {
 }
 
 ExitCode print(const RunReport& report, bool json) {
-  if (report.is_first_rank) print(json ? report_json(report) : report_text(report));
+  if (!report.is_first_rank) return ExitCode::verified;  // for the same reason as FirstRankReports
+  print(json ? report_json(report) : report_text(report));
   return report.all_right() ? ExitCode::verified : ExitCode::not_all_right;
 }
 
@@ -69,6 +71,8 @@ ExitCode run_command(int argc, const char* const* argv) {
   } catch (const Error& error) {
     spdlog::error("{}{}", error.what(), option_for(error.kind()));
     return exit_code_of(error.kind());
+  } catch (const FirstRankReports&) {
+    return ExitCode::verified;
   } catch (const std::length_error&) {  // a container larger than any memory
     spdlog::error(
         "the memory does not suffice (a size beyond any memory). Use a smaller --memory or a smaller lattice.");

@@ -198,7 +198,6 @@ std::string utc_now() {
 }  // namespace
 
 bool RunReport::all_right() const {
-  if (!is_all_right) return false;
   for (const SetOutcome& set : sets)
     if (!set.all_right()) return false;
   return true;
@@ -227,7 +226,7 @@ namespace {
 
 /// What all sets have come to, for the file.
 void write_notes(ResultWriter& writer, const RunOptions& options, const RunReport& report,
-                 const std::string& command_line) {
+                 const std::string& command_line, int ranks) {
   for (const SetOutcome& set : report.sets) writer.write_summary(set.kind, set.name, set.verification);
   writer.provenance("program", std::string("smallbatch ") + version_text);
   writer.provenance("commit", commit_text);
@@ -242,6 +241,7 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
   writer.provenance("verify", report.verify_mode);
   writer.provenance("singular", options.singular == Singular::infinite ? "inf" : "skip");
   if (!options.share.is_everything()) writer.provenance("share", share_text(options.share));
+  if (ranks > 1) writer.provenance("ranks", ranks);
   writer.provenance("read_seconds", report.seconds.read);
   writer.provenance("compute_seconds", report.seconds.compute);
   writer.provenance("verify_seconds", report.seconds.verify);
@@ -311,7 +311,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
                    seconds_text(job.referee / threads_of_run));
     if (!device.note.empty()) spdlog::info("no GPU is used ({})", device.note);
     spdlog::info("computing on {}{}", device.description,
-                 are_many ? ", and as many more as there are ranks: " + std::to_string(ranks.size()) : "");
+                 are_many ? ", the first of " + std::to_string(ranks.size()) + " ranks" : "");
     // A GPU takes a while to begin, in which the results are laid out.
     beginning = std::async(std::launch::async, [&] {
       Computers made;
@@ -355,17 +355,18 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
       report.sets.push_back(options.precision == ScalarType::float32 ? run_set<float>(all, set)
                                                                      : run_set<double>(all, set));
     report.seconds.kernels = computers.kernel_seconds();
-    if (!ranks.is_first()) writer.reset();
+    if (ranks.is_first()) return;
+    timed(report.seconds.write, [&] { writer->flush(); });
+    writer.reset();
   });
   if (are_many) gather_outcomes(ranks, reader, report);
   for (std::size_t k = 0; k < shapes.size(); ++k) report.sets[k].shape = shapes[k];
   do_on_all(ranks, [&] {
     if (!ranks.is_first()) return;
     if (are_many) writer->others_have_written();
-    write_notes(*writer, options, report, command_line);
+    write_notes(*writer, options, report, command_line, ranks.size());
     timed(report.seconds.write, [&] { writer->commit(); });
   });
-  report.is_all_right = ranks.broadcast(report.all_right() ? "yes" : "no") == "yes";
   report.seconds.total = std::chrono::duration<double>(Clock::now() - start).count();
   report.problem_bytes = bytes_of_file(options.problems);
   report.result_bytes = bytes_of_file(options.results);

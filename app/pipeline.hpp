@@ -18,7 +18,6 @@ struct RunReport {
   std::vector<SetOutcome> sets;
   StageSeconds seconds;
   bool is_first_rank = true;  ///< others have nothing to say
-  bool is_all_right = true;   ///< of all ranks, where there are several
   bool on_gpus = false;
   double problem_bytes = 0, result_bytes = 0;  ///< of the files
   std::string verify_mode;                     ///< "all", "1 of 64", "sample=N" or "none"

@@ -8,10 +8,14 @@
 
 namespace smallbatch {
 
+/// Thrown on every rank but the first where one has failed. The first one says why and has the exit code; these end
+/// with 0, because a launcher that sees another one ends the first before it has spoken.
+struct FirstRankReports {};
+
 class Ranks {
  public:
-  /// Begins MPI where mpirun has started this process. Throws Error(usage) where it has, beside others, and this build
-  /// has no MPI: each would write the same file.
+  /// Begins MPI where a launcher has started this process beside others. Throws Error(usage) where they do not know
+  /// each other, because this build has no MPI or the launcher is of another one: each would write the same file.
   Ranks();
   ~Ranks();
   Ranks(const Ranks&) = delete;
@@ -28,7 +32,8 @@ class Ranks {
   [[nodiscard]] std::string broadcast(std::string text) const;
   /// What all say, by rank, to rank 0; nothing to the others.
   [[nodiscard]] std::vector<std::string> gather(const std::string& text) const;
-  /// Throws on every rank where `failure` is one on any of them: its own, or what another one says.
+  /// Throws on every rank where `failure` is one on any of them: what the first of those that failed says on the first
+  /// rank, FirstRankReports on the others.
   void agree(const std::exception_ptr& failure) const;
 
  private:

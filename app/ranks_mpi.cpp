@@ -49,6 +49,12 @@ Ranks::Ranks() {
   uses_mpi_ = true;
   check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
   check(MPI_Comm_size(MPI_COMM_WORLD, &size_));
+  if (size_ == 1) {
+    MPI_Finalize();
+    throw Error(ErrorKind::usage, "several processes were started for one run, and do not know each other",
+                "the launcher is not that of the MPI in this build",
+                "Use its own mpirun or srun --mpi=pmix, or run shares (--shard), each by itself, and merge them.");
+  }
   MPI_Comm local = MPI_COMM_NULL;
   check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &local));
   check(MPI_Comm_rank(local, &local_rank_));
@@ -99,6 +105,7 @@ void Ranks::agree(const std::exception_ptr& failure) const {
     if (!all[rank].empty()) said = all[rank].front() + ("rank " + std::to_string(rank) + ": " + all[rank].substr(1));
   said = broadcast(std::move(said));
   if (said.empty()) return;
+  if (!is_first()) throw FirstRankReports();
   throw Error(static_cast<ErrorKind>(said.front() - 'a'), said.substr(1));
 }
 
