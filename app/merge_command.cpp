@@ -9,6 +9,8 @@
 #include "app/cut_into_blocks.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
+#include "app/output_check.hpp"
+#include "app/report.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "io/result_reader.hpp"
@@ -50,8 +52,8 @@ std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
     expect_same("number of shares", std::to_string(results.share.count), std::to_string(first.share.count));
     for (const char* key : {"commit", "problems", "method", "singular"})
       expect_same(key, results.reader->provenance(key), first.reader->provenance(key));
-    expect_same("pivot_floor", std::to_string(results.reader->provenance_number("pivot_floor")),
-                std::to_string(first.reader->provenance_number("pivot_floor")));
+    expect_same("pivot_floor", number_text(results.reader->provenance_number("pivot_floor")),
+                number_text(first.reader->provenance_number("pivot_floor")));
     if (results.share.index != static_cast<int>(k)) {
       const bool is_twice = results.share.index < static_cast<int>(k);
       throw unfit(results,
@@ -65,6 +67,18 @@ std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
                 "share " + share_text({static_cast<int>(shares.size()), first.share.count}) + " is missing",
                 "Give all shares.");
   return shares;
+}
+
+/// What the shares say, each of it once: they may have been computed on several machines.
+std::string said_by(const std::vector<ResultsOfShare>& shares, const std::string& key) {
+  std::vector<std::string> said;
+  for (const ResultsOfShare& results : shares) {
+    const std::string text = results.reader->provenance(key);
+    if (std::ranges::find(said, text) == said.end()) said.push_back(text);
+  }
+  std::string all;
+  for (const std::string& text : said) all += (all.empty() ? "" : "; ") + text;
+  return all;
 }
 
 bool is_alike(const SolveSet& a, const SolveSet& b) {
@@ -95,10 +109,18 @@ std::vector<const Set*> parts_of(const std::vector<ResultsOfShare>& shares,
   return parts;
 }
 
-SolveSet whole_of(const std::vector<const SolveSet*>& parts) {
+SolveSet whole_of(const std::vector<ResultsOfShare>& shares, const std::vector<const SolveSet*>& parts) {
   SolveSet whole = *parts.front();
   whole.batch = 0;
   for (const SolveSet* part : parts) whole.batch += part->batch;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const std::int64_t expected = part_of(whole, shares[k].share).set.batch;
+    if (parts[k]->batch != expected)
+      throw unfit(shares[k],
+                  "it has " + std::to_string(parts[k]->batch) + " systems of /solve/" + whole.name +
+                      ", a share of all " + std::to_string(whole.batch) + " has " + std::to_string(expected),
+                  "Run all shares of one problem file.");
+  }
   return whole;
 }
 
@@ -196,6 +218,7 @@ void merge_set(const std::string& kind, const std::vector<ResultsOfShare>& share
 }  // namespace
 
 std::string merge(const MergeOptions& options, const std::string& command_line) {
+  for (const std::string& share : options.shares) refuse_output_that_is_input(share, options.output);
   const std::vector<ResultsOfShare> shares = open_shares(options.shares);
   const ResultReader& first = *shares.front().reader;
   ResultWriter writer(options.output, options.overwrite, 1);
@@ -203,7 +226,7 @@ std::string merge(const MergeOptions& options, const std::string& command_line) 
   std::vector<std::vector<const PotentialSet*>> potential_parts;
   for (std::size_t k = 0; k < first.solve_sets().size(); ++k) {
     solve_parts.push_back(parts_of(shares, &ResultReader::solve_sets, k));
-    writer.add(whole_of(solve_parts.back()));
+    writer.add(whole_of(shares, solve_parts.back()));
   }
   for (std::size_t k = 0; k < first.potential_sets().size(); ++k) {
     potential_parts.push_back(parts_of(shares, &ResultReader::potential_sets, k));
@@ -214,7 +237,7 @@ std::string merge(const MergeOptions& options, const std::string& command_line) 
   for (const auto& parts : potential_parts) merge_set("potential", shares, parts, writer);
   for (const char* key :
        {"program", "commit", "problems", "created", "device", "solver", "potential", "method", "verify", "singular"})
-    writer.provenance(key, first.provenance(key));
+    writer.provenance(key, said_by(shares, key));
   writer.provenance("pivot_floor", first.provenance_number("pivot_floor"));
   writer.provenance("command_line", command_line);
   writer.provenance("merged_shares", static_cast<double>(shares.size()));

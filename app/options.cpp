@@ -159,7 +159,7 @@ class RunCommand final : public Command {
         ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 50));
     text("--shard", "", "K/N: only the K-th of N shares of every set, to be merged (smallbatch merge)",
          [this](const std::string& share) {
-           if (share.empty()) return;
+           if (!is_given("--shard")) return;
            const auto found = parse_share(share);
            if (!found) refuse_option("--shard", share, "K/N with 1 <= K <= N, as 3/16");
            run_.share = *found;

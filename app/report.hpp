@@ -1,6 +1,9 @@
 // What a run says on stdout: a summary for people, or the same as JSON.
 #pragma once
 
+#include <array>
+#include <charconv>
+#include <cstddef>
 #include <string>
 
 #include "app/pipeline.hpp"
@@ -9,6 +12,14 @@ namespace smallbatch {
 
 std::string report_text(const RunReport& report);
 std::string report_json(const RunReport& report);
+
+/// As short as it can be, and no other number's.
+template <class T>
+std::string number_text(T value) {
+  std::array<char, 32> text{};
+  const char* const end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), static_cast<std::size_t>(end - text.data())};
+}
 
 /// "4.2 GB", "1.5 million", "0.21 s": three digits and a unit.
 std::string bytes_text(double bytes);

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <chrono>
 
 #include "app/commands.hpp"
@@ -8,6 +6,7 @@
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/outcome.hpp"
+#include "app/report.hpp"
 #include "core/error.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
@@ -21,14 +20,6 @@ struct Files {
   const ProblemReader& problems;
   const ResultReader& results;
 };
-
-/// As short as it can be, and no other number's.
-template <class T>
-std::string number_text(T value) {
-  std::array<char, 32> text{};
-  const char* const end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  return {text.data(), static_cast<std::size_t>(end - text.data())};
-}
 
 template <class Set>
 const Set& find_set(const std::vector<Set>& sets, const std::string& kind, const std::string& name,

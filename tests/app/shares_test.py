@@ -1,0 +1,329 @@
+"""Shares of a run, by `--shard` and `merge` or by mpirun: what they write is what one run of everything writes, byte for
+byte, and what does not belong together is refused.
+"""
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.problems import add_potential, add_solve, open_problem_file
+
+
+def add_targets(file, name, targets, offset, rng, **attributes):
+    """Without a lattice."""
+    group = add_potential(file, name, position=rng.uniform(0, 8, (offset[-1], 3)), charge=rng.uniform(-1, 1, offset[-1]),
+                          offset=offset, targets=targets, **attributes)
+    del group.attrs["shape"], group["origin"], group["spacing"]
+    return group
+
+
+def fill(path, one_lattice):
+    """Every kind of set; some have fewer problems than shares, some none, and some problems have nothing to do."""
+    rng = np.random.default_rng(11)
+    with open_problem_file(path) as file:
+        add_solve(file, "dense", batch=23, n=8)
+        add_solve(file, "packed", batch=5, n=13, dtype=np.float64, nrhs=3, store_packed=True)
+        add_solve(file, "inverse", batch=4, n=6, nrhs="inverse")
+        add_solve(file, "determinant", batch=6, n=17, dtype=np.float64, nrhs="log_determinant")
+        add_solve(file, "lower", batch=2, n=33, nrhs=2, lower=True)
+        add_solve(file, "empty", batch=0)
+        add_solve(file, "failing", batch=12, n=8)
+        failing = file["solve/failing/A"]
+        failing[1, 2, 2], failing[3, 0, 7], failing[11, 6, 6] = -5, np.nan, -1
+        chunked = file.create_group("solve/chunked")
+        for name in ("A", "b"):
+            values = file[f"solve/dense/{name}"][...]
+            chunked.create_dataset(name, data=values, chunks=(5, *values.shape[1:]), compression="gzip")
+
+        ragged = [0, 0, 3, 4, 9, 9, 20, 50]
+        lattices = add_potential(
+            file, "all_lattices", position=rng.uniform(0, 3, (50, 3)), charge=rng.uniform(-1, 1, 50), offset=ragged,
+            shape=(5, 4, 3), field=1, output_unit="kT/e", temperature=310.0, dielectric=4.0,
+            origin=np.ones(3) if one_lattice else rng.uniform(5, 6, (7, 3)), spacing=rng.uniform(0.5, 1, 3))
+        lattices["group"] = rng.integers(0, 3, 50).astype(np.int8)
+        add_potential(file, "one_lattice", position=[[0, 0, 0]], charge=[1], shape=(9, 8, 7))  # on a lattice point
+        points = add_targets(file, "points", "points", ragged, rng, field=1, softening=0.25, cutoff=9.0)
+        points["group"] = rng.integers(0, 3, 50).astype(np.int8)
+        points["point_offset"] = np.array([0, 0, 0, 7, 8, 30, 30, 31])
+        points["points"] = rng.uniform(0, 8, (31, 3))
+        add_targets(file, "shared_points", "points", ragged, rng)["points"] = rng.uniform(0, 8, (11, 3))
+        add_targets(file, "at_charges", "charges", ragged, rng, field=1)["position"][4, 1] = np.nan
+        for targets in ("lattice", "points", "charges"):
+            group = add_potential(file, f"no_{targets}", position=np.empty((0, 3)), charge=[], offset=[0],
+                                  origin=np.empty((0, 3)), spacing=np.empty((0, 3)), targets=targets, field=1)
+            if targets != "lattice":
+                del group.attrs["shape"], group["origin"], group["spacing"]
+        file["potential/no_points/points"] = np.empty((0, 3))
+
+        ions = file.create_group("particles/ions")
+        ions["position/value"], ions["charge"] = rng.uniform(-0.5, 0.5, (5, 12, 3)), np.tile([1.0, -1.0], 6)
+        ions["position/value"].attrs["unit"], ions["charge"].attrs["unit"] = "nm", "e"
+        trajectory = file.create_group("potential/trajectory")
+        trajectory.attrs.update({"particles": "ions", "targets": "charges", "field": 1})
+        trajectory["group"] = np.repeat([1, 2], 6).astype(np.int8)
+
+
+def contents(path):
+    """Every group, dataset and attribute but those of /provenance, as bytes."""
+    found = {}
+
+    def attributes(item):
+        return {name: (str(item.attrs.get_id(name).dtype), np.asarray(value).tobytes())
+                for name, value in item.attrs.items()}
+
+    def take(name, item):
+        if name == "provenance":
+            return
+        values = (str(item.dtype), item.shape, item[...].tobytes()) if isinstance(item, h5py.Dataset) else ()
+        found[name] = (attributes(item), *values)
+
+    with h5py.File(path) as file:
+        take("/", file)
+        file.visititems(take)
+        vtk = file["VTKHDF"]
+        for name in ("V", "E"):  # links, which are visited under one name alone
+            take(f"VTKHDF/{name}", vtk["PointData"][name])
+    return found
+
+
+def expect_same_contents(path, expected):
+    found = contents(path)
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        assert found[name] == values, name
+
+
+def summary(done):
+    """What is said of the sets but for times."""
+    sets = json.loads(done.stdout)["sets"]
+    for one in sets:
+        one.pop("compute_seconds", None)
+    return sets
+
+
+@pytest.mark.parametrize("one_lattice", [False, True])
+def test_merged_shares_are_the_undivided_run(smallbatch, tmp_path, one_lattice):
+    fill(tmp_path / "p.h5", one_lattice)
+    undivided = summary(smallbatch("run", "p.h5", "-o", "r.h5", "--json", expect=1))
+    expected = contents(tmp_path / "r.h5")
+    assert len(expected) > 150
+    totals = {(one["lane"], one["name"]): one["batch"] for one in undivided}
+    for count in (1, 2, 3, 7):
+        names = [f"{count}_{k + 1}.h5" for k in range(count)]
+        batches = dict.fromkeys(totals, 0)
+        for k, name in enumerate(names):
+            done = smallbatch("run", "p.h5", "-o", name, "--shard", f"{k + 1}/{count}", "--json", expect=None)
+            assert done.returncode in (0, 1), done.stderr
+            sets = summary(done)
+            for one in sets:
+                batches[one["lane"], one["name"]] += one["batch"]
+                assert one["verification"]["checked"] == one["verification"]["agreed"] == one["batch"]
+            again = smallbatch("verify", "p.h5", name, expect=done.returncode)
+            assert "DISAGREE" not in again.stdout
+            with h5py.File(tmp_path / name) as file:
+                note = file["provenance"].attrs
+                assert ("share" in note) == (count > 1) and (count == 1 or note["share"] == f"{k + 1}/{count}".encode())
+        assert batches == totals
+        if count == 1:
+            expect_same_contents(tmp_path / names[0], expected)
+            continue
+        orders = itertools.permutations(names) if count <= 3 else [names[3:] + names[2::-1]]
+        for order in orders:
+            smallbatch("merge", *order, "-o", "m.h5", "--overwrite")
+            expect_same_contents(tmp_path / "m.h5", expected)
+            with h5py.File(tmp_path / "m.h5") as file:
+                assert file["provenance"].attrs["merged_shares"] == count and "share" not in file["provenance"].attrs
+        again = summary(smallbatch("verify", "p.h5", "m.h5", "--json", expect=1))
+        assert again == summary(smallbatch("verify", "p.h5", "r.h5", "--json", expect=1))
+
+
+def test_large_lattices_are_merged_plane_by_plane(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:  # 65 MB a lattice, more than a block
+        group = add_potential(file, position=[[0.25, 0, 0], [2, 1, 0.5]], charge=[1, -1], offset=[0, 1, 2], field=1,
+                              shape=(128, 128, 250), origin=np.zeros((2, 3)), spacing=np.full((2, 3), 0.1))
+        group["group"] = np.array([1, 2], np.int8)
+    smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "none", "--singular", "skip")
+    for k in (1, 2):
+        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--verify", "none", "--singular", "skip", "--shard", f"{k}/2")
+    smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5")
+    expect_same_contents(tmp_path / "m.h5", contents(tmp_path / "r.h5"))
+
+
+def refused(done, tmp_path, before, *words):
+    assert done.stdout == ""
+    sentences = [line for line in done.stderr.splitlines() if " error " in line]
+    assert len(sentences) == 1, done.stderr
+    for word in words:
+        assert word in sentences[0], f"'{word}' is not in: {sentences[0]}"
+    assert set(os.listdir(tmp_path)) == before, "something was left behind"
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "x", "1", "1/0", "-1/3", "1/3/5", ""])
+def test_what_is_no_share_is_refused(smallbatch, tmp_path, text):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    refused(smallbatch("run", "p.h5", "-o", "r.h5", "--shard", text, expect=2), tmp_path, {"p.h5"}, "--shard")
+
+
+def test_shares_that_do_not_belong_together_are_not_merged(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=9, n=4)
+        add_potential(file)
+    (tmp_path / "other").mkdir()
+    with open_problem_file(tmp_path / "other/p.h5") as file:
+        add_solve(file, batch=9, n=5)
+        add_potential(file)
+    (tmp_path / "longer").mkdir()
+    with open_problem_file(tmp_path / "longer/p.h5") as file:
+        add_solve(file, batch=14, n=4)
+        add_potential(file)
+
+    def run(name, share, *options, problems="p.h5", folder=tmp_path):
+        smallbatch("run", problems, "-o", tmp_path / name, *share, *options)
+
+    for k in (1, 2, 3):
+        run(f"{k}.h5", ["--shard", f"{k}/3"])
+    run("of_two.h5", ["--shard", "2/2"])
+    run("undivided.h5", [])
+    run("ldlt.h5", ["--shard", "2/3"], "--method", "ldlt")
+    run("skip.h5", ["--shard", "2/3"], "--singular", "skip")
+    run("double.h5", ["--shard", "2/3"], "--precision", "double")
+    for floor in ("1e-9", "2e-9"):
+        for k in (1, 2, 3):
+            run(f"{floor}_{k}.h5", ["--shard", f"{k}/3"], "--pivot-floor", floor)
+    run("other.h5", ["--shard", "2/3"], problems="other/p.h5")
+    for folder in ("other", "longer"):  # of the same name
+        subprocess.run([smallbatch.program, "run", "p.h5", "-o", tmp_path / f"{folder}_p.h5", "--shard", "2/3"],
+                       cwd=tmp_path / folder, check=True, capture_output=True)
+    before = set(os.listdir(tmp_path))
+
+    def refuse(code, words, *shares, output="m.h5", options=()):
+        done = smallbatch("merge", *shares, "-o", output, *options, expect=code)
+        refused(done, tmp_path, before, *words)
+
+    refuse(3, ["share 3/3 is missing"], "1.h5", "2.h5")
+    refuse(3, ["share 1/3 is missing"], "3.h5", "2.h5")
+    refuse(3, ["share 2/3 is missing"], "3.h5", "1.h5")
+    refuse(3, ["2.h5", "share 2/3 is there twice"], "1.h5", "2.h5", "3.h5", "2.h5")
+    refuse(3, ["share 1/3 is there twice"], "1.h5", "1.h5", "2.h5")
+    refuse(3, ["of_two.h5", "number of shares is 2"], "1.h5", "of_two.h5", "3.h5")
+    refuse(3, ["undivided.h5", "no share"], "1.h5", "undivided.h5", "3.h5")
+    refuse(3, ["p.h5", "not a results file"], "1.h5", "p.h5", "3.h5")
+    refuse(3, ["ldlt.h5", "method is ldlt"], "1.h5", "ldlt.h5", "3.h5")
+    refuse(3, ["skip.h5", "singular is skip"], "1.h5", "skip.h5", "3.h5")
+    refuse(3, ["double.h5", "sets"], "1.h5", "double.h5", "3.h5")
+    refuse(3, ["2e-9_2.h5", "pivot_floor is 2e-09"], "1e-9_1.h5", "2e-9_2.h5", "1e-9_3.h5")
+    refuse(3, ["other.h5", "problems is other/p.h5"], "1.h5", "other.h5", "3.h5")
+    refuse(3, ["other_p.h5", "sets"], "1.h5", "other_p.h5", "3.h5")
+    refuse(3, ["longer_p.h5", "systems"], "1.h5", "longer_p.h5", "3.h5")
+    refuse(4, ["none.h5"], "1.h5", "none.h5", "3.h5")
+    refuse(7, ["of_two.h5", "exists"], "1.h5", "2.h5", "3.h5", output="of_two.h5")
+    refuse(2, ["output 2.h5 is the input"], "1.h5", "2.h5", "3.h5", output="2.h5", options=["--overwrite"])
+    smallbatch("merge", "2e-9_3.h5", "2e-9_1.h5", "2e-9_2.h5", "-o", "m.h5")
+
+
+def test_a_share_is_verified_with_its_own_problems_alone(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=8)
+    for k in (1, 2):
+        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
+    with h5py.File(tmp_path / "2.h5", "r+") as file:
+        file["provenance"].attrs["share"] = np.bytes_("1/2")
+    assert "4 DISAGREE" in smallbatch("verify", "p.h5", "2.h5", expect=1).stdout
+    with h5py.File(tmp_path / "2.h5", "r+") as file:
+        file["provenance"].attrs["share"] = np.bytes_("3/2")
+    assert "share" in smallbatch("verify", "p.h5", "2.h5", expect=3).stderr
+
+
+def test_processes_that_do_not_know_each_other_are_refused(smallbatch, tmp_path):
+    """Each would write the same file."""
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    environment = {**os.environ, "OMPI_COMM_WORLD_SIZE": "2"}
+    done = smallbatch("run", "p.h5", "-o", "r.h5", expect=2, env=environment)
+    refused(done, tmp_path, {"p.h5"}, "several processes were started for one run", "--shard")
+
+
+@pytest.fixture
+def mpirun(smallbatch, tmp_path):
+    """Starts n processes of the command; of MPI that is there and in the program."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("there is no mpirun here")
+    options = []
+    if "Open MPI" in subprocess.run(["mpirun", "--version"], capture_output=True, text=True).stdout:
+        options = ["--oversubscribe", "--bind-to", "none"] + ["--allow-run-as-root"] * (os.geteuid() == 0)
+
+    def start(count, *arguments, expect=0, before_last=()):
+        """The last process alone may be started by another program."""
+        command = [str(smallbatch.program), *map(str, arguments)]
+        processes = ["-n", str(count), *command]
+        if before_last:
+            processes = ["-n", str(count - 1), *command, ":", "-n", "1", *before_last, *command]
+        done = subprocess.run(["mpirun", *options, *processes], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+                              env={**os.environ, "OMP_NUM_THREADS": "1"})
+        if "this build has no MPI" in done.stderr:
+            pytest.skip("the program has no MPI")
+        assert done.returncode == expect, f"exit code {done.returncode}, not {expect}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    return start
+
+
+@pytest.mark.parametrize("one_lattice", [False, True])
+def test_ranks_write_what_one_process_does(smallbatch, mpirun, tmp_path, one_lattice):
+    fill(tmp_path / "p.h5", one_lattice)
+    one = smallbatch("run", "p.h5", "-o", "r.h5", "--json", expect=1)
+    expected, said = contents(tmp_path / "r.h5"), summary(one)
+    for count in (1, 2, 3):
+        done = mpirun(count, "run", "p.h5", "-o", f"{count}.h5", "--json", expect=1)
+        assert summary(done) == said  # one report
+        expect_same_contents(tmp_path / f"{count}.h5", expected)
+        assert "DISAGREE" not in smallbatch("verify", "p.h5", f"{count}.h5", expect=1).stdout
+        with h5py.File(tmp_path / f"{count}.h5") as file:
+            assert file["provenance"].attrs.get("ranks", 1) == count and "share" not in file["provenance"].attrs
+    mpirun(2, "run", "p.h5", "-o", "2.h5", "--overwrite", expect=1)
+    expect_same_contents(tmp_path / "2.h5", expected)
+    assert set(os.listdir(tmp_path)) == {"p.h5", "r.h5", "1.h5", "2.h5", "3.h5"}
+
+
+def test_ranks_end_together(smallbatch, mpirun, tmp_path):
+    """What one of them cannot do ends all, with its exit code and one sentence, and leaves nothing behind."""
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=1000, n=16)
+    shutil.copy(tmp_path / "p.h5", tmp_path / "damaged.h5")
+    with h5py.File(tmp_path / "damaged.h5", "r+") as file:
+        values = file["solve/systems/A"][...]
+        del file["solve/systems/A"]
+        stored = file["solve/systems"].create_dataset("A", data=values, chunks=(10, 16, 16), compression="gzip")
+        place = stored.id.get_chunk_info(99)
+    with open(tmp_path / "damaged.h5", "r+b") as file:
+        file.seek(place.byte_offset + place.size // 2)
+        file.write(bytes(64))
+    (tmp_path / "there.h5").write_text("precious")
+    before = set(os.listdir(tmp_path))
+
+    def refuse(code, words, *arguments, **options):
+        refused(mpirun(3, "run", *arguments, expect=code, **options), tmp_path, before, *words)
+
+    refuse(3, ["rank 2: ", "damaged.h5", "/solve/systems/A"], "damaged.h5", "-o", "r.h5")
+    refuse(2, ["--shard", "mpirun"], "p.h5", "-o", "r.h5", "--shard", "1/3")
+    refuse(7, ["there.h5", "exists"], "p.h5", "-o", "there.h5")
+    refuse(2, ["p.h5 is the input"], "p.h5", "-o", "p.h5", "--overwrite")
+    refuse(7, ["none/r.h5"], "p.h5", "-o", "none/r.h5")
+    # The last rank may write no more than a few blocks of the file, which its share lies behind.
+    refuse(7, ["rank 2: ", "r.h5"], "p.h5", "-o", "r.h5", before_last=["sh", "-c", 'ulimit -f 16; exec "$@"', "sh"])
+    assert (tmp_path / "there.h5").read_text() == "precious"
+    # The first rank has the exit code: a launcher that sees another one ends the others, with what they have yet to say.
+    keep_code = ["sh", "-c", '"$@"; echo $? > code', "sh"]
+    mpirun(2, "run", "damaged.h5", "-o", "r.h5", expect=3, before_last=keep_code)
+    assert (tmp_path / "code").read_text() == "0\n"
+    with h5py.File(tmp_path / "p.h5", "r+") as file:
+        file["solve/systems/A"][999, 0, 0] = -1
+    mpirun(2, "run", "p.h5", "-o", "r.h5", expect=1, before_last=keep_code)
+    assert (tmp_path / "code").read_text() == "0\n"
