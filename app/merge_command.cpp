@@ -235,9 +235,10 @@ std::string merge(const MergeOptions& options, const std::string& command_line) 
   }
   for (const auto& parts : solve_parts) merge_set("solve", shares, parts, writer);
   for (const auto& parts : potential_parts) merge_set("potential", shares, parts, writer);
-  for (const char* key :
-       {"program", "commit", "problems", "created", "device", "solver", "potential", "method", "verify", "singular"})
+  for (const char* key : {"program", "device", "solver", "potential", "verify"})
     writer.provenance(key, said_by(shares, key));
+  for (const char* key : {"commit", "problems", "created", "method", "singular"})
+    writer.provenance(key, first.provenance(key));
   writer.provenance("pivot_floor", first.provenance_number("pivot_floor"));
   writer.provenance("command_line", command_line);
   writer.provenance("merged_shares", static_cast<double>(shares.size()));

@@ -144,9 +144,9 @@ def test_merged_shares_are_the_undivided_run(smallbatch, tmp_path, one_lattice):
 
 
 def test_large_lattices_are_merged_plane_by_plane(smallbatch, tmp_path):
-    with open_problem_file(tmp_path / "p.h5") as file:  # 65 MB a lattice, more than a block
+    with open_problem_file(tmp_path / "p.h5") as file:  # 79 MB a lattice, more than a block
         group = add_potential(file, position=[[0.25, 0, 0], [2, 1, 0.5]], charge=[1, -1], offset=[0, 1, 2], field=1,
-                              shape=(128, 128, 250), origin=np.zeros((2, 3)), spacing=np.full((2, 3), 0.1))
+                              shape=(128, 128, 300), origin=np.zeros((2, 3)), spacing=np.full((2, 3), 0.1))
         group["group"] = np.array([1, 2], np.int8)
     smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "none", "--singular", "skip")
     for k in (1, 2):

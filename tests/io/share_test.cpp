@@ -105,6 +105,14 @@ TEST(Share, ThoseOfAPotentialSetAreTheSetAgainAndHaveAboutAsManyPairs) {
   }
 }
 
+TEST(Share, ThoseOfEqualProblemsAreEqualWhereTheyCanBe) {
+  const std::vector<std::int64_t> charges(12, 5);
+  for (const TargetKind targets : {TargetKind::lattice, TargetKind::points, TargetKind::charges})
+    for (const int count : {1, 2, 3, 4, 6, 12})
+      for (int index = 0; index < count; ++index)
+        EXPECT_EQ(part_of(set_of(targets, charges, charges), {index, count}).set.batch, 12 / count) << count;
+}
+
 TEST(Share, ThoseOfSystemsDifferByOneAtMost) {
   for (const std::int64_t batch : {0L, 1L, 2L, 6L, 7L, 1000L, std::numeric_limits<std::int64_t>::max()}) {
     const SolveSet set{"s", ScalarType::float32, {8, 1, Storage::dense}, true, batch};
