@@ -1,5 +1,5 @@
-// Creates, reserves, writes; every HDF5 call is checked, and so is what the file driver met below it. One file, because the
-// first failure of any step is kept in one place, and every later one throws it again.
+// Creates, reserves, writes; every HDF5 call is checked, and so is what the file driver met below it. One file, because
+// the first failure of any step is kept in one place, and every later one throws it again.
 #include "io/hdf5_output.hpp"
 
 #include <sys/statvfs.h>
