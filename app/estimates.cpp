@@ -33,8 +33,8 @@ void add(Estimate& job, const SolveSet& set, const VerifyMode& verify, double sl
   job.cpu += batch * slowness * (is_double ? 1.8 : 1) *
              (0.2e-6 + (1.2e-9 + 0.4e-9 * rhs) * n * n + (inverse ? 300e-12 : 60e-12) * n * n * n);
   job.gpu += bytes / bytes_per_second + batch * (is_double ? 2 : 1) * (n > 32 ? 0.6e-12 : 0.15e-12) * n * n * n;
-  job.referee += share_of(verify, set.batch) * batch * slowness * (is_double ? 1.5 : 1) *
-                 (0.3e-6 + (1e-9 + 0.5e-9 * rhs) * n * n + (inverse ? 400e-12 : 120e-12) * n * n * n);
+  job.referee += share_of(verify, set.batch) * batch * slowness * (is_double ? 1.3 : 1) *
+                 (0.3e-6 + (0.5e-9 + 0.4e-9 * rhs) * n * n + (inverse ? 200e-12 : 80e-12) * n * n * n);
   job.read += bytes / bytes_per_second;
 }
 
@@ -72,10 +72,6 @@ double affordable_share(const Estimate& job, bool on_gpu, unsigned threads) {
   const double computing = std::max(job.read, on_gpu ? job.gpu : job.cpu / threads);
   const double affordable = 10 * computing + 2, everything = job.referee / threads;
   return everything <= affordable ? 1 : std::exp2(-std::ceil(std::log2(everything / affordable)));
-}
-
-bool waits_for_referee(const Estimate& job, double verified_share, unsigned threads) {
-  return verified_share * job.referee / threads > std::max(job.read, job.gpu);
 }
 
 VerifyMode mode_for(const VerifyMode& mode, std::int64_t total, double share, int parts) {

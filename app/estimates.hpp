@@ -32,9 +32,6 @@ bool is_gpu_quicker(const Estimate& job, bool auto_verify, unsigned threads);
 /// times the computing and two seconds.
 double affordable_share(const Estimate& job, bool on_gpu, unsigned threads);
 
-/// Whether a GPU is done before the cores that verify this share.
-bool waits_for_referee(const Estimate& job, double verified_share, unsigned threads);
-
 /// What a mode becomes for a set of `total` systems or targets, where auto checks that share, and the set is one of so
 /// many parts.
 VerifyMode mode_for(const VerifyMode& mode, std::int64_t total, double share, int parts = 1);

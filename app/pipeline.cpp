@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -47,7 +48,8 @@ struct JudgedBlock {
   Verdicts verdicts;
 };
 
-/// What computes: a solver and a potential for each device.
+/// What computes: a solver and a potential for each device, or two for each GPU, one of which copies while the other
+/// one computes.
 struct Computers {
   std::vector<std::unique_ptr<SpdSolver>> solvers;
   std::vector<std::unique_ptr<Potential>> potentials;
@@ -56,24 +58,29 @@ struct Computers {
     double sum = 0;
     for (const auto& solver : solvers) sum += solver->kernel_seconds();
     for (const auto& potential : potentials) sum += potential->kernel_seconds();
-    return sum / static_cast<double>(solvers.size());
+    return sum;
   }
 };
 
 Computers make_computers(const DeviceChoice& device, const SpdOptions& options) {
   Computers computers;
-  for (const Backend& backend : device.backends) {
-    computers.solvers.push_back(make_spd_solver(backend, options));
-    computers.potentials.push_back(make_potential(backend));
-  }
+  for (const Backend& backend : device.backends)
+    for (int k = 0; k < (backend.kind == BackendKind::cuda ? 2 : 1); ++k) {
+      computers.solvers.push_back(make_spd_solver(backend, options));
+      computers.potentials.push_back(make_potential(backend));
+    }
   return computers;
 }
 
 /// "cuda:0 auto, cuda:1 auto"
 template <class Computer>
 std::string describe(const std::vector<Computer>& computers) {
-  std::string text;
-  for (const auto& computer : computers) text += (text.empty() ? "" : ", ") + computer->description();
+  std::string text, last;
+  for (const auto& computer : computers) {
+    const std::string next = computer->description();
+    if (next != last) text += (text.empty() ? "" : ", ") + next;
+    last = next;
+  }
   return text;
 }
 
@@ -100,11 +107,16 @@ double stream(const Run& run, std::size_t blocks, const Stages<Block>& stages) {
   return run.seconds.compute - before;
 }
 
-/// As many chunks as there are threads to inflate them, where that is more and within reason.
+/// Where nobody has said how much memory there is: as many chunks as there are threads to inflate them, and enough
+/// systems for all of them to verify, where that is more and within reason.
 std::int64_t block_bytes_of(const Run& run, const SolveSet& set) {
   if (run.options.memory > 0) return run.block_bytes;
-  const unsigned threads = run.options.threads == 0 ? hardware_threads() : run.options.threads;
-  return std::max(run.block_bytes, std::min(set.chunk_bytes * threads, 2 * cpu_block_bytes));
+  constexpr std::int64_t systems = 64;
+  const std::int64_t threads = run.options.threads == 0 ? hardware_threads() : run.options.threads;
+  const std::int64_t to_verify =
+      run.options.verify.kind == VerifyMode::Kind::none ? 0 : systems * bytes_per_system(set);
+  return std::max({run.block_bytes, std::min(set.chunk_bytes * threads, 2 * cpu_block_bytes),
+                   std::min(to_verify * threads, cpu_block_bytes)});
 }
 
 template <class T>
@@ -121,8 +133,8 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
     const SystemRange& range = blocks[static_cast<std::size_t>(k)];
     run.reader.read(set, range.first, range.count, item.block);
   };
-  stages.compute = [&](std::int64_t, Block& item, std::size_t device) {
-    run.computers.solvers[device]->solve(item.block.batch(), item.block.solution());
+  stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
+    run.computers.solvers[computer]->solve(item.block.batch(), item.block.solution());
   };
   stages.verify = [&](std::int64_t, Block& item) { item.verdicts = tally.judge(item.block); };
   stages.write = [&](std::int64_t, const Block& item) {
@@ -156,9 +168,9 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
     read_block(run.reader, set, blocks[static_cast<std::size_t>(k)], item.block);
     item.block.resize_results(set.has_field);
   };
-  stages.compute = [&](std::int64_t, Block& item, std::size_t device) {
+  stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
     PotentialBlock<T>& block = item.block;
-    run.computers.potentials[device]->evaluate(block.charges(), block.target_batch(), options, block.result());
+    run.computers.potentials[computer]->evaluate(block.charges(), block.target_batch(), options, block.result());
   };
   stages.verify = [&](std::int64_t, Block& item) {
     item.verdicts = tally.judge(item.block, [&](double judged) { progress.advance(judged); });
@@ -343,10 +355,9 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   do_on_all(ranks, [&] {
     BlockMemory memory(on_gpus ? cuda_page_lock() : PageLock{});
     StageThreads threads(computers.solvers.size());
-    const bool is_bus_bound = on_gpus && !waits_for_referee(job, verified_share, threads_of_run);
     const std::int64_t block_bytes = options.memory > 0
                                          ? static_cast<std::int64_t>(options.memory) / threads.blocks_in_memory()
-                                         : (is_bus_bound ? gpu_block_bytes : cpu_block_bytes);
+                                         : (on_gpus ? gpu_block_bytes : cpu_block_bytes);
     const Run all{options,   share.count, verified_share, block_bytes, reader,        *writer,
                   computers, on_gpus,     memory,         threads,     report.seconds};
     for (const SolveSet& set : reader.solve_sets())
@@ -354,7 +365,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     for (const PotentialSet& set : reader.potential_sets())
       report.sets.push_back(options.precision == ScalarType::float32 ? run_set<float>(all, set)
                                                                      : run_set<double>(all, set));
-    report.seconds.kernels = computers.kernel_seconds();
+    report.seconds.kernels =
+        std::min(report.seconds.compute, computers.kernel_seconds() / static_cast<double>(device.backends.size()));
     if (ranks.is_first()) return;
     timed(report.seconds.write, [&] { writer->flush(); });
     writer.reset();

@@ -35,9 +35,9 @@ void Worker::work() {
   }
 }
 
-StageThreads::StageThreads(std::size_t devices) {
+StageThreads::StageThreads(std::size_t computers) {
   for (std::size_t stage = 0; stage < stage_count; ++stage) {
-    const std::size_t count = stage == compute_stage ? devices : stage == read_stage ? readers : 1;
+    const std::size_t count = stage == compute_stage ? computers : stage == read_stage ? readers : 1;
     for (std::size_t index = 0; index < count; ++index) {
       Thread& thread = threads_.emplace_back();
       thread.stage = stage;

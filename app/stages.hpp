@@ -52,8 +52,7 @@ inline constexpr std::size_t readers = 2;
 /// The threads of the stages.
 class StageThreads {
  public:
-  explicit StageThreads(std::size_t devices = 1);
-  [[nodiscard]] std::size_t devices() const { return threads_.size() - (stage_count - 2) - readers; }
+  explicit StageThreads(std::size_t computers = 1);
   /// How many blocks are in memory: one for each of the threads.
   [[nodiscard]] std::int64_t blocks_in_memory() const { return static_cast<std::int64_t>(threads_.size()); }
 
@@ -99,8 +98,7 @@ class StageProgress {
   std::exception_ptr failure_;
 };
 
-/// Where the time went, in seconds; of reading and computing the mean of the threads. The stages overlap, so they add
-/// up to more than the whole.
+/// Where the time went, in seconds. The stages overlap, so they add up to more than the whole.
 struct StageSeconds {
   double start = 0;  ///< until there is something that computes
   double read = 0, compute = 0, verify = 0, write = 0, total = 0;
@@ -115,17 +113,17 @@ void timed(double& seconds, Work&& work) {
   seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// What is done with the blocks of one set; a stage may throw, which ends all of them. `device` counts from 0.
+/// What is done with the blocks of one set; a stage may throw, which ends all of them. `computer` counts from 0.
 template <class Block>
 struct Stages {
   bool reads_one_at_a_time = false;  ///< or else two blocks
   std::function<void(std::int64_t block, Block&)> read;
-  std::function<void(std::int64_t block, Block&, std::size_t device)> compute;
+  std::function<void(std::int64_t block, Block&, std::size_t computer)> compute;
   std::function<void(std::int64_t block, Block&)> verify, write;
 };
 
-/// Takes blocks 0, 1, ... through all stages, each in that order; devices take the next one when they are free. Blocks
-/// lie in `memory`. Throws what the first stage that failed threw, or Error(interrupted).
+/// Takes blocks 0, 1, ... through all stages, each in that order; computers take the next one when they are free.
+/// Blocks lie in `memory`. Throws what the first stage that failed threw, or Error(interrupted).
 template <class Block>
 void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThreads& threads,
                    std::pmr::memory_resource* memory, StageSeconds& seconds) {
@@ -144,6 +142,7 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThread
         return stages.write(k, block);
     }
   };
+  const auto start = std::chrono::steady_clock::now();
   std::vector<std::future<void>> running;
   for (StageThreads::Thread& thread : threads.all()) {
     if (thread.stage == read_stage && thread.index > 0 && stages.reads_one_at_a_time) continue;
@@ -161,8 +160,10 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThread
     }));
   }
   for (std::future<void>& stage : running) stage.wait();
-  seconds.read += progress.seconds(read_stage) / (stages.reads_one_at_a_time ? 1 : static_cast<double>(readers));
-  seconds.compute += progress.seconds(compute_stage) / static_cast<double>(threads.devices());
+  // Threads of one stage that are at work at the same time are not busy for longer than all of it takes.
+  const double all = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  seconds.read += std::min(all, progress.seconds(read_stage));
+  seconds.compute += std::min(all, progress.seconds(compute_stage));
   seconds.verify += progress.seconds(2);
   seconds.write += progress.seconds(3);
   progress.rethrow();

@@ -37,8 +37,8 @@ class InputBytes {
   /// As many of the bytes as there are; fewer only at the end of the file, or where the system reports a failure.
   std::size_t read_some(const Extent& extent, void* bytes) noexcept;
   /// All of them, or false. What is missing is told from the first byte that is, whichever thread finds out first.
-  /// Half of the threads do it: as many keep memory busy, and something else is at work as well.
-  bool read(const Extent& extent, void* bytes) noexcept { return read(extent, bytes, (threads_ + 1) / 2); }
+  /// Three threads in eight do it: twice as many, which read two blocks, keep memory busy, and others are at work, too.
+  bool read(const Extent& extent, void* bytes) noexcept { return read(extent, bytes, (3 * threads_ + 7) / 8); }
   /// The same on so many threads.
   bool read(const Extent& extent, void* bytes, unsigned threads) noexcept;
   /// False where its size, or when it was last written, is no longer what it was when it was opened: what was read may
