@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <deque>
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -117,6 +118,19 @@ std::int64_t block_bytes_of(const Run& run, const SolveSet& set) {
       run.options.verify.kind == VerifyMode::Kind::none ? 0 : systems * bytes_per_system(set);
   return std::max({run.block_bytes, std::min(set.chunk_bytes * threads, 2 * cpu_block_bytes),
                    std::min(to_verify * threads, cpu_block_bytes)});
+}
+
+/// Has the memory ready for the first blocks of the first set while a GPU begins.
+void touch_blocks(const ProblemReader& reader, BlockMemory& memory) {
+  constexpr int blocks = 6;
+  if (reader.solve_sets().empty()) return;
+  const SolveSet& set = reader.solve_sets().front();
+  const std::int64_t systems = std::min(set.batch, gpu_block_bytes / bytes_per_system(set));
+  const auto touch = [&]<class T>(T) {
+    std::deque<SpdBlock<T>> touched;
+    for (int k = 0; k < blocks; ++k) touched.emplace_back(&memory).resize(set.shape, systems);
+  };
+  set.type == ScalarType::float32 ? touch(float{}) : touch(double{});
 }
 
 template <class T>
@@ -298,6 +312,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     for (const PotentialSet& set : reader.potential_sets()) shapes.push_back(shape_words(set));
   }
 
+  BlockMemory memory;
   DeviceChoice device;
   Computers computers;
   std::future<Computers> beginning;
@@ -336,6 +351,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
       for (const PotentialSet& set : reader.potential_sets()) writer->add(set, options.precision);
       writer->allocate();
     }
+    if (on_gpus && options.memory == 0) touch_blocks(reader, memory);
     computers = beginning.get();
   });
   if (are_many) {
@@ -353,11 +369,11 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   report.potential = describe(computers.potentials);
 
   do_on_all(ranks, [&] {
-    BlockMemory memory(on_gpus ? cuda_page_lock() : PageLock{});
     StageThreads threads(computers.solvers.size());
     const std::int64_t block_bytes = options.memory > 0
                                          ? static_cast<std::int64_t>(options.memory) / threads.blocks_in_memory()
                                          : (on_gpus ? gpu_block_bytes : cpu_block_bytes);
+    if (on_gpus) memory.lock_with(cuda_page_lock());
     const Run all{options,   share.count, verified_share, block_bytes, reader,        *writer,
                   computers, on_gpus,     memory,         threads,     report.seconds};
     for (const SolveSet& set : reader.solve_sets())

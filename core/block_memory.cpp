@@ -32,7 +32,7 @@ void* map_pages(std::size_t bytes) {
   return begin + before;
 }
 
-/// By all threads: locking pages that nobody has touched touches them on one.
+/// By all threads, rather than by the one that locks them, or by those that are to be quick later.
 void touch(void* memory, std::size_t bytes) {
   parallel_for(static_cast<std::int64_t>(bytes), large_page, 0, [memory](std::int64_t first, std::int64_t last) {
     for (std::int64_t byte = first; byte < last; byte += static_cast<std::int64_t>(small_page))
@@ -47,6 +47,11 @@ BlockMemory::~BlockMemory() {
     if (pages.is_locked) page_lock_.unlock(memory);
     ::munmap(memory, pages.bytes);
   }
+}
+
+void BlockMemory::lock_with(PageLock page_lock) {
+  const std::lock_guard lock(mutex_);
+  page_lock_ = std::move(page_lock);
 }
 
 void* BlockMemory::do_allocate(std::size_t bytes, std::size_t alignment) {
@@ -73,12 +78,12 @@ void* BlockMemory::do_allocate(std::size_t bytes, std::size_t alignment) {
     }
     void* const memory = map_pages(needed);
     best = pages_.emplace(memory, Pages{needed}).first;
-    if (page_lock_.lock) {
-      touch(memory, needed);
-      best->second.is_locked = page_lock_.lock(memory, needed);
-    }
+    touch(memory, needed);
   }
   best->second.is_free = false;
+  if (page_lock_.lock && !best->second.is_locked) {
+    best->second.is_locked = page_lock_.lock(best->first, best->second.bytes);
+  }
   return best->first;
 }
 

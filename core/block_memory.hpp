@@ -21,10 +21,14 @@ struct PageLock {
 /// Any number of threads may use it at a time. It outlives what is allocated in it.
 class BlockMemory final : public std::pmr::memory_resource {
  public:
-  explicit BlockMemory(PageLock page_lock = {}) : page_lock_(std::move(page_lock)) {}
+  BlockMemory() = default;
+  explicit BlockMemory(PageLock page_lock) : page_lock_(std::move(page_lock)) {}
   ~BlockMemory() override;
   BlockMemory(const BlockMemory&) = delete;
   BlockMemory& operator=(const BlockMemory&) = delete;
+
+  /// What is allocated from now on is locked, also where it was allocated and given back before. To be called once.
+  void lock_with(PageLock page_lock);
 
  private:
   struct Pages {

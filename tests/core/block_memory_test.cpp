@@ -64,6 +64,27 @@ TEST(BlockMemory, IsLockedWholeAndUnlockedBeforeItIsGone) {
   EXPECT_TRUE(locked.empty());
 }
 
+TEST(BlockMemory, OfBeforeALockIsLockedWhenItServesAgain) {
+  std::map<void*, std::size_t> locked;
+  {
+    BlockMemory memory;
+    void* const kept = memory.allocate(large, cache_line_bytes);
+    void* const returned = memory.allocate(large, cache_line_bytes);
+    memory.deallocate(returned, large, cache_line_bytes);
+    memory.lock_with({[&](void* place, std::size_t bytes) { return locked.emplace(place, bytes).second; },
+                      [&](void* place) { EXPECT_EQ(locked.erase(place), 1U); }});
+    EXPECT_TRUE(locked.empty());
+    EXPECT_EQ(memory.allocate(large, cache_line_bytes), returned);
+    EXPECT_EQ(locked.size(), 1U);
+    EXPECT_TRUE(locked.contains(returned));
+    memory.deallocate(returned, large, cache_line_bytes);
+    EXPECT_EQ(memory.allocate(large, cache_line_bytes), returned);  // and not locked twice
+    memory.deallocate(returned, large, cache_line_bytes);
+    memory.deallocate(kept, large, cache_line_bytes);
+  }
+  EXPECT_TRUE(locked.empty());
+}
+
 TEST(BlockMemory, ThatCannotBeLockedServesAllTheSame) {
   const PageLock page_lock{[](void*, std::size_t) { return false; }, [](void*) { FAIL() << "was never locked"; }};
   BlockMemory memory(page_lock);
