@@ -49,4 +49,38 @@ DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, Instr
   return choice;
 }
 
+namespace {
+/// Each once.
+template <class Computer>
+std::string describe_all(const std::vector<Computer>& computers) {
+  std::string text, last;
+  for (const auto& computer : computers) {
+    const std::string next = computer->description();
+    if (next != last) text += (text.empty() ? "" : ", ") + next;
+    last = next;
+  }
+  return text;
+}
+}  // namespace
+
+double Computers::kernel_seconds() const {
+  double sum = 0;
+  for (const auto& solver : solvers) sum += solver->kernel_seconds();
+  for (const auto& potential : potentials) sum += potential->kernel_seconds();
+  return sum;
+}
+
+std::string Computers::solver_description() const { return describe_all(solvers); }
+std::string Computers::potential_description() const { return describe_all(potentials); }
+
+Computers make_computers(const DeviceChoice& device, const SpdOptions& options) {
+  Computers computers;
+  for (const Backend& backend : device.backends)
+    for (int k = 0; k < (backend.kind == BackendKind::cuda ? 2 : 1); ++k) {
+      computers.solvers.push_back(make_spd_solver(backend, options));
+      computers.potentials.push_back(make_potential(backend));
+    }
+  return computers;
+}
+
 }  // namespace smallbatch

@@ -1,11 +1,14 @@
-// --device: from what was asked for to a backend that exists.
+// --device: from what was asked for to backends that exist, and what computes on them.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "app/options.hpp"
 #include "core/backend.hpp"
+#include "physics/potential.hpp"
+#include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
 
@@ -21,5 +24,19 @@ struct DeviceChoice {
 /// Processes on one machine share its GPUs: this one is `neighbours.index` of `neighbours.count`.
 DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, InstructionSet instruction_set,
                            bool prefer_cpu, const Share& neighbours = {});
+
+/// What computes: a solver and a potential for each device, or two for each GPU, one of which copies while the other
+/// one computes.
+struct Computers {
+  std::vector<std::unique_ptr<SpdSolver>> solvers;
+  std::vector<std::unique_ptr<Potential>> potentials;
+
+  /// Of all of them.
+  [[nodiscard]] double kernel_seconds() const;
+  /// "cuda:0 auto, cuda:1 auto"
+  [[nodiscard]] std::string solver_description() const;
+  [[nodiscard]] std::string potential_description() const;
+};
+Computers make_computers(const DeviceChoice& device, const SpdOptions& options);
 
 }  // namespace smallbatch

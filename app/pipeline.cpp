@@ -3,10 +3,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <deque>
 #include <filesystem>
 #include <future>
@@ -22,10 +20,10 @@
 #include "app/logging.hpp"
 #include "app/messages.hpp"
 #include "app/output_check.hpp"
+#include "app/provenance.hpp"
 #include "app/ranks.hpp"
 #include "app/report.hpp"
 #include "app/stages.hpp"
-#include "app/version.hpp"
 #include "core/block_memory.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
@@ -48,42 +46,6 @@ struct JudgedBlock {
   Block block;
   Verdicts verdicts;
 };
-
-/// What computes: a solver and a potential for each device, or two for each GPU, one of which copies while the other
-/// one computes.
-struct Computers {
-  std::vector<std::unique_ptr<SpdSolver>> solvers;
-  std::vector<std::unique_ptr<Potential>> potentials;
-
-  [[nodiscard]] double kernel_seconds() const {
-    double sum = 0;
-    for (const auto& solver : solvers) sum += solver->kernel_seconds();
-    for (const auto& potential : potentials) sum += potential->kernel_seconds();
-    return sum;
-  }
-};
-
-Computers make_computers(const DeviceChoice& device, const SpdOptions& options) {
-  Computers computers;
-  for (const Backend& backend : device.backends)
-    for (int k = 0; k < (backend.kind == BackendKind::cuda ? 2 : 1); ++k) {
-      computers.solvers.push_back(make_spd_solver(backend, options));
-      computers.potentials.push_back(make_potential(backend));
-    }
-  return computers;
-}
-
-/// "cuda:0 auto, cuda:1 auto"
-template <class Computer>
-std::string describe(const std::vector<Computer>& computers) {
-  std::string text, last;
-  for (const auto& computer : computers) {
-    const std::string next = computer->description();
-    if (next != last) text += (text.empty() ? "" : ", ") + next;
-    last = next;
-  }
-  return text;
-}
 
 /// Everything that the blocks of a run share.
 struct Run {
@@ -212,15 +174,6 @@ double bytes_of_file(const std::string& path) {
   return unknown ? 0 : static_cast<double>(bytes);
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return {text.data(), length};
-}
-
 }  // namespace
 
 bool RunReport::all_right() const {
@@ -249,30 +202,6 @@ static std::string share_name(double share) {
 }
 
 namespace {
-
-/// What all sets have come to, for the file.
-void write_notes(ResultWriter& writer, const RunOptions& options, const RunReport& report,
-                 const std::string& command_line, int ranks) {
-  for (const SetOutcome& set : report.sets) writer.write_summary(set.kind, set.name, set.verification);
-  writer.provenance("program", std::string("smallbatch ") + version_text);
-  writer.provenance("commit", commit_text);
-  writer.provenance("command_line", command_line);
-  writer.provenance("problems", options.problems);
-  writer.provenance("created", utc_now());
-  writer.provenance("device", report.device);
-  writer.provenance("solver", report.solver);
-  writer.provenance("potential", report.potential);
-  writer.provenance("method", std::string(spd_method_name(options.spd.method)));
-  writer.provenance("pivot_floor", options.spd.pivot_floor);
-  writer.provenance("verify", report.verify_mode);
-  writer.provenance("singular", options.singular == Singular::infinite ? "inf" : "skip");
-  if (!options.share.is_everything()) writer.provenance("share", share_text(options.share));
-  if (ranks > 1) writer.provenance("ranks", ranks);
-  writer.provenance("read_seconds", report.seconds.read);
-  writer.provenance("compute_seconds", report.seconds.compute);
-  writer.provenance("verify_seconds", report.seconds.verify);
-  writer.provenance("write_seconds", report.seconds.write);
-}
 
 /// What became of the shares of all ranks, at rank 0.
 void gather_outcomes(const Ranks& ranks, const ProblemReader& reader, RunReport& report) {
@@ -365,8 +294,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   }
   report.device = device.description;
   report.on_gpus = on_gpus;
-  report.solver = describe(computers.solvers);
-  report.potential = describe(computers.potentials);
+  report.solver = computers.solver_description();
+  report.potential = computers.potential_description();
 
   do_on_all(ranks, [&] {
     StageThreads threads(computers.solvers.size());
