@@ -22,6 +22,7 @@ namespace smallbatch {
 struct DeviceRequest {
   enum class Kind { automatic, cpu, cuda, reference };
   Kind kind = Kind::automatic;
+  // NOLINTNEXTLINE(readability-redundant-member-init): g++ misses it where only the kind is given
   std::vector<int> indices{};  ///< of the GPUs, with cuda; empty: one, or all
   bool all = false;
 };

@@ -17,7 +17,7 @@ class Ranks {
   /// Begins MPI where a launcher has started this process beside others. Throws Error(usage) where they do not know
   /// each other, because this build has no MPI or the launcher is of another one: each would write the same file.
   Ranks();
-  ~Ranks();
+  ~Ranks();  // NOLINT(performance-trivially-destructible): MPI's has something to do
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 

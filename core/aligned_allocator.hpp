@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory_resource>
 #include <new>
+#include <type_traits>
 #include <vector>
 
 namespace smallbatch {
@@ -17,6 +18,9 @@ template <class T>
 class AlignedAllocator {
  public:
   using value_type = T;
+  /// What is moved brings its memory along.
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
   static constexpr std::size_t alignment = alignof(T) > cache_line_bytes ? alignof(T) : cache_line_bytes;
 
   AlignedAllocator() = default;

@@ -50,7 +50,8 @@ void OutputBytes::allocate(std::uint64_t size) noexcept {
   };
   try {
     allocating_ = std::thread(allocate_all);
-  } catch (const std::system_error&) {  // no thread is to be had: writing allocates
+  } catch (const std::system_error&) {
+    allocating_ = {};  // no thread is to be had: writing allocates
   }
 }
 

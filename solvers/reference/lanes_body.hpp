@@ -187,7 +187,7 @@ class SystemsInLanes {
 
   /// Asks for some of the next matrices, whose numbers arrive while these are factored.
   void prefetch() {
-    constexpr int line = 64 / sizeof(T), lines = sizeof(T) / sizeof(float);
+    constexpr int line = 64 / sizeof(T), lines = std::is_same_v<T, double> ? 2 : 1;
     for (int i = 0; i < lines && fetched_ < input_.shape.matrix_size(); ++i, fetched_ += line)
       for (const T* matrix : next_) __builtin_prefetch(matrix + fetched_, 0, 2);
   }
