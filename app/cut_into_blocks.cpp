@@ -73,6 +73,13 @@ double pairs(const PotentialSet& set) {
   return total;
 }
 
+std::int64_t usual_block_bytes(const SolveSet& set, std::int64_t least, unsigned threads, bool verifies) {
+  constexpr std::int64_t systems = 64;
+  const std::int64_t to_verify = verifies ? systems * bytes_per_system(set) : 0;
+  return std::max({least, std::min(set.chunk_bytes * threads, 2 * cpu_block_bytes),
+                   std::min(to_verify * threads, cpu_block_bytes)});
+}
+
 std::vector<SystemRange> cut_into_blocks(const SolveSet& set, std::int64_t block_bytes) {
   const std::int64_t systems = std::max<std::int64_t>(1, block_bytes / bytes_per_system(set));
   std::vector<SystemRange> ranges;

@@ -1,4 +1,4 @@
-// How a set is cut into blocks: small enough that four of them fit in memory and that a run can be followed and
+// How a set is cut into blocks: small enough that some of them fit in memory and that a run can be followed and
 // stopped, large enough to keep a GPU busy.
 #pragma once
 
@@ -13,6 +13,10 @@ namespace smallbatch {
 /// The size of blocks that is quickest: small enough to be in a processor's cache while a GPU copies them, or large
 /// enough that all cores have many systems of each.
 inline constexpr std::int64_t gpu_block_bytes = std::int64_t{16} << 20, cpu_block_bytes = std::int64_t{64} << 20;
+
+/// Of this set, where nobody has said how much memory there is: at least `least`, as many chunks as there are threads
+/// to inflate them, and enough systems for all of them to verify, as far as that is within reason.
+std::int64_t usual_block_bytes(const SolveSet& set, std::int64_t least, unsigned threads, bool verifies);
 
 /// Systems [first, first + count).
 struct SystemRange {

@@ -6,6 +6,8 @@
 #include "app/cut_into_blocks.hpp"
 #include "app/outcome.hpp"
 #include "app/report.hpp"
+#include "app/stages.hpp"
+#include "core/parallel.hpp"
 #include "core/units.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
@@ -61,6 +63,7 @@ Json set_json(const PotentialSet& set) {
 std::string problem_info(const InfoOptions& options) {
   const ProblemReader reader(options.file);
   const RunOptions defaults;
+  const std::int64_t blocks = StageThreads::blocks_in_memory(1);
   Needs needs;
   Json sets = Json::array();
   std::ostringstream text;
@@ -68,8 +71,9 @@ std::string problem_info(const InfoOptions& options) {
   for (const SolveSet& set : reader.solve_sets()) {
     needs.result_bytes += result_bytes(set);
     needs.systems += static_cast<double>(set.batch);
-    for (const SystemRange& range : cut_into_blocks(set, cpu_block_bytes))
-      needs.host_bytes = std::max(needs.host_bytes, 4 * range.count * bytes_per_system(set));
+    const std::int64_t block_bytes = usual_block_bytes(set, cpu_block_bytes, hardware_threads(), true);
+    for (const SystemRange& range : cut_into_blocks(set, block_bytes))
+      needs.host_bytes = std::max(needs.host_bytes, blocks * range.count * bytes_per_system(set));
     sets.push_back(set_json(set));
     text << "  solve/" << set.name << ": " << shape_words(set) << "\n";
   }
@@ -77,7 +81,7 @@ std::string problem_info(const InfoOptions& options) {
     needs.result_bytes += result_bytes(set, defaults.precision);
     needs.pairs += pairs(set);
     for (const PlaneRange& range : cut_into_blocks(set, defaults.precision, cpu_block_bytes, cpu_block_pairs))
-      needs.host_bytes = std::max(needs.host_bytes, 4 * bytes_per_block(set, range, defaults.precision));
+      needs.host_bytes = std::max(needs.host_bytes, blocks * bytes_per_block(set, range, defaults.precision));
     sets.push_back(set_json(set));
     text << "  potential/" << set.name << ": " << shape_words(set) << ", V in " << potential_unit_name(set.output_unit);
     if (set.has_field) text << ", E in " << field_unit_name(set.output_unit);

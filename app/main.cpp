@@ -50,7 +50,7 @@ const char* option_for(ErrorKind kind) {
     case ErrorKind::no_device:
       return " --device cpu does, or --device auto, which takes a GPU only where there is one.";
     case ErrorKind::out_of_memory:
-      return " --memory sets the size of blocks.";
+      return " In run, --memory says how much the blocks take.";
     case ErrorKind::output_exists:
       return " --overwrite replaces it.";
     default:

@@ -221,6 +221,10 @@ std::string merge(const MergeOptions& options, const std::string& command_line) 
   for (const std::string& share : options.shares) refuse_output_that_is_input(share, options.output);
   const std::vector<ResultsOfShare> shares = open_shares(options.shares);
   const ResultReader& first = *shares.front().reader;
+  for (const ResultsOfShare& results : shares)
+    if (results.reader->solve_sets().size() != first.solve_sets().size() ||
+        results.reader->potential_sets().size() != first.potential_sets().size())
+      throw unfit(results, "its sets are not those of " + shares.front().path, "Run all shares of one problem file.");
   ResultWriter writer(options.output, options.overwrite, 1);
   std::vector<std::vector<const SolveSet*>> solve_parts;
   std::vector<std::vector<const PotentialSet*>> potential_parts;

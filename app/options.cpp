@@ -154,8 +154,9 @@ class RunCommand final : public Command {
            "Arithmetic of potentials, and type of V");
     choice("--singular", run_.singular, {{"inf", Singular::infinite}, {"skip", Singular::skip}},
            "V at a lattice point that holds a charge: an infinity, or without that charge");
-    without_default("--memory", run_.memory,
-                    "Of the blocks that flow, as 512MiB or 2GB (default: less than 400 MiB, or 640 with large chunks)")
+    without_default(
+        "--memory", run_.memory,
+        "Of the blocks that flow, as 512MiB or 2GB (default: less than 400 MiB; with chunks, or several GPUs, more)")
         ->transform(CLI::AsSizeValue(true))
         ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 50));
     text("--shard", "", "K/N: only the K-th of N shares of every set, to be merged (smallbatch merge)",

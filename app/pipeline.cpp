@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <deque>
+#include <exception>
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -60,6 +61,12 @@ struct Run {
   BlockMemory& memory;
   StageThreads& threads;
   StageSeconds& seconds;
+
+  [[nodiscard]] std::int64_t block_bytes_of(const SolveSet& set) const {
+    if (options.memory > 0) return block_bytes;
+    const unsigned workers = options.threads == 0 ? hardware_threads() : options.threads;
+    return usual_block_bytes(set, block_bytes, workers, options.verify.kind != VerifyMode::Kind::none);
+  }
 };
 
 /// Takes the blocks of a set through all stages; returns the seconds of computing.
@@ -68,18 +75,6 @@ double stream(const Run& run, std::size_t blocks, const Stages<Block>& stages) {
   const double before = run.seconds.compute;
   stream_blocks(static_cast<std::int64_t>(blocks), stages, run.threads, &run.memory, run.seconds);
   return run.seconds.compute - before;
-}
-
-/// Where nobody has said how much memory there is: as many chunks as there are threads to inflate them, and enough
-/// systems for all of them to verify, where that is more and within reason.
-std::int64_t block_bytes_of(const Run& run, const SolveSet& set) {
-  if (run.options.memory > 0) return run.block_bytes;
-  constexpr std::int64_t systems = 64;
-  const std::int64_t threads = run.options.threads == 0 ? hardware_threads() : run.options.threads;
-  const std::int64_t to_verify =
-      run.options.verify.kind == VerifyMode::Kind::none ? 0 : systems * bytes_per_system(set);
-  return std::max({run.block_bytes, std::min(set.chunk_bytes * threads, 2 * cpu_block_bytes),
-                   std::min(to_verify * threads, cpu_block_bytes)});
 }
 
 /// Has the memory ready for the first blocks of the first set while a GPU begins.
@@ -99,7 +94,7 @@ template <class T>
 SetOutcome run_set(const Run& run, const SolveSet& set) {
   const VerifyMode verify = mode_for(run.options.verify, set.batch, run.verified_share, run.parts);
   SolveTally<T> tally(set, run.options.spd.pivot_floor, verify, run.options.threads);
-  const auto blocks = cut_into_blocks(set, block_bytes_of(run, set));
+  const auto blocks = cut_into_blocks(set, run.block_bytes_of(set));
   Progress progress("solve/" + set.name, static_cast<double>(set.batch));
 
   using Block = JudgedBlock<SpdBlock<T>>;
@@ -224,8 +219,17 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   report.pivot_floor = options.spd.pivot_floor;
 
   const unsigned threads_of_run = options.threads == 0 ? hardware_threads() : options.threads;
-  ProblemReader reader(options.problems, threads_of_run);
+  // The child that reads the file's structure is there before MPI and CUDA are.
+  std::optional<ProblemReader> opened;
+  std::exception_ptr cannot_open;
+  try {
+    opened.emplace(options.problems, threads_of_run);
+  } catch (...) {
+    cannot_open = std::current_exception();
+  }
   const Ranks ranks;
+  ranks.agree(cannot_open);
+  ProblemReader& reader = *opened;
   const bool are_many = ranks.size() > 1;
   if (!ranks.is_first()) spdlog::set_level(spdlog::level::off);
   report.is_first_rank = ranks.is_first();
@@ -250,8 +254,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   bool on_gpus = false;
   do_on_all(ranks, [&] {
     if (are_many && !options.share.is_everything())
-      throw Error(ErrorKind::usage, "--shard is for processes that do not know each other", "mpirun has started these",
-                  "Leave it out: each rank takes a share.");
+      throw Error(ErrorKind::usage, "--shard is for processes that do not know each other",
+                  "a launcher has started these together", "Leave it out: each rank takes a share.");
     refuse_output_that_is_input(options.problems, options.results);
     if (!are_many) reader.take(share);
     timed(report.seconds.start, [&] {
@@ -284,7 +288,11 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     computers = beginning.get();
   });
   if (are_many) {
-    const std::string layout = ranks.broadcast(writer ? to_message(writer->layout()) : "");
+    std::string layout;
+    do_on_all(ranks, [&] {
+      if (writer) layout = to_message(writer->layout());
+    });
+    layout = ranks.broadcast(layout);
     do_on_all(ranks, [&] {
       if (!writer) writer.emplace(layout_of(layout));
       reader.take(share);
@@ -325,7 +333,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     timed(report.seconds.write, [&] { writer->commit(); });
   });
   report.seconds.total = std::chrono::duration<double>(Clock::now() - start).count();
-  report.problem_bytes = bytes_of_file(options.problems);
+  report.problem_bytes = bytes_of_file(options.problems) / options.share.count;
   report.result_bytes = bytes_of_file(options.results);
   return report;
 }

@@ -17,6 +17,7 @@ class Ranks {
   /// Begins MPI where a launcher has started this process beside others. Throws Error(usage) where they do not know
   /// each other, because this build has no MPI or the launcher is of another one: each would write the same file.
   Ranks();
+  /// Ends all ranks where an exception flies that they have not agreed on.
   ~Ranks();  // NOLINT(performance-trivially-destructible): MPI's has something to do
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -39,6 +40,7 @@ class Ranks {
  private:
   int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
   bool uses_mpi_ = false;
+  mutable bool has_agreed_ = false;  ///< that one of them has failed
 };
 
 /// Does `work` here, and then agrees with the other ranks that all of them could.

@@ -2,6 +2,8 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <exception>
 #include <limits>
 #include <new>
 #include <utility>
@@ -63,7 +65,12 @@ Ranks::Ranks() {
 }
 
 Ranks::~Ranks() {
-  if (uses_mpi_) MPI_Finalize();
+  if (!uses_mpi_) return;
+  if (std::uncaught_exceptions() > 0 && !has_agreed_) {  // the others would wait for this one
+    std::fputs("smallbatch: a rank failed where it could not tell the others, so that all of them are ended\n", stderr);
+    MPI_Abort(MPI_COMM_WORLD, 70);
+  }
+  MPI_Finalize();
 }
 
 std::string Ranks::broadcast(std::string text) const {
@@ -105,6 +112,7 @@ void Ranks::agree(const std::exception_ptr& failure) const {
     if (!all[rank].empty()) said = all[rank].front() + ("rank " + std::to_string(rank) + ": " + all[rank].substr(1));
   said = broadcast(std::move(said));
   if (said.empty()) return;
+  has_agreed_ = true;
   if (!is_first()) throw FirstRankReports();
   throw Error(static_cast<ErrorKind>(said.front() - 'a'), said.substr(1));
 }

@@ -55,6 +55,9 @@ class StageThreads {
   explicit StageThreads(std::size_t computers = 1);
   /// How many blocks are in memory: one for each of the threads.
   [[nodiscard]] std::int64_t blocks_in_memory() const { return static_cast<std::int64_t>(threads_.size()); }
+  [[nodiscard]] static constexpr std::int64_t blocks_in_memory(std::int64_t computers) {
+    return stage_count - 2 + readers + computers;
+  }
 
   struct Thread {
     Worker worker;
@@ -144,8 +147,8 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThread
   };
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::future<void>> running;
-  for (StageThreads::Thread& thread : threads.all()) {
-    if (thread.stage == read_stage && thread.index > 0 && stages.reads_one_at_a_time) continue;
+  running.reserve(threads.all().size());
+  const auto begin = [&](StageThreads::Thread& thread) {
     running.push_back(thread.worker.give([&progress, &work, &ring, &thread] {
       try {
         while (const auto k = progress.next(thread.stage)) {
@@ -158,6 +161,14 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThread
         progress.fail(std::current_exception());
       }
     }));
+  };
+  try {
+    for (StageThreads::Thread& thread : threads.all()) {
+      const bool has_no_work = thread.stage == read_stage && thread.index > 0 && stages.reads_one_at_a_time;
+      if (!has_no_work) begin(thread);
+    }
+  } catch (...) {  // those that have begun are waited for
+    progress.fail(std::current_exception());
   }
   for (std::future<void>& stage : running) stage.wait();
   // Threads of one stage that are at work at the same time are not busy for longer than all of it takes.

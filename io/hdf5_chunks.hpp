@@ -44,8 +44,8 @@ class ChunkedDataset {
 
   /// Elements [start, start + count) of each axis, none of them 0, as numbers of type `wanted`, into `values`. Nothing
   /// where all is right, else what is wrong with the first chunk that is not; that is empty where the file knows. Each
-  /// chunk is decoded by one thread. Those that reach beyond what was asked for are kept for the next call, up to a
-  /// gigabyte, and one in any case, so that whoever reads on from there decodes none twice. Several threads may call
+  /// chunk is decoded by one thread. Those that reach beyond what was asked for are kept for the next call, up to half
+  /// a gigabyte, and one in any case, so that whoever reads on from there decodes none twice. Several threads may call
   /// this at a time.
   std::optional<std::string> read(InputBytes& file, ElementType wanted, const std::vector<std::int64_t>& start,
                                   const std::vector<std::int64_t>& count, void* values);

@@ -99,8 +99,8 @@ class CudaSpdSolver final : public SpdSolver {
     if (needed(count) <= capacity_) return count;
     std::size_t free_bytes = 0, total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes));
-    // memory_ is given back before it grows. An eighth stays free for the runtime and for other plans.
-    const std::size_t usable = std::max(capacity_, (free_bytes + capacity_) / 8 * 7);
+    // memory_ is given back before it grows. Another plan may do the same now, and an eighth each stays free.
+    const std::size_t usable = std::max(capacity_, (free_bytes + capacity_) / 8 * 3);
     std::int64_t piece = 1, too_many = count + 1;  // at least one, should there be no memory for it
     while (too_many - piece > 1) {
       const std::int64_t middle = piece + (too_many - piece) / 2;

@@ -312,7 +312,7 @@ def test_ranks_end_together(smallbatch, mpirun, tmp_path):
         refused(mpirun(3, "run", *arguments, expect=code, **options), tmp_path, before, *words)
 
     refuse(3, ["rank 2: ", "damaged.h5", "/solve/systems/A"], "damaged.h5", "-o", "r.h5")
-    refuse(2, ["--shard", "mpirun"], "p.h5", "-o", "r.h5", "--shard", "1/3")
+    refuse(2, ["--shard", "launcher"], "p.h5", "-o", "r.h5", "--shard", "1/3")
     refuse(7, ["there.h5", "exists"], "p.h5", "-o", "there.h5")
     refuse(2, ["p.h5 is the input"], "p.h5", "-o", "p.h5", "--overwrite")
     refuse(7, ["none/r.h5"], "p.h5", "-o", "none/r.h5")
