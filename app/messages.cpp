@@ -89,12 +89,17 @@ std::string to_message(const ShareOutcome& outcome) {
   Json sets = Json::array();
   for (std::size_t k = 0; k < outcome.sets.size(); ++k) sets.push_back(to_json(outcome.sets[k], outcome.starts[k]));
   const StageSeconds& s = outcome.seconds;
-  return text_of({{"sets", sets}, {"seconds", {s.start, s.read, s.compute, s.verify, s.write, s.kernels}}});
+  Json written = Json::array();  // names need not be fit for keys
+  for (const auto& [name, elements] : outcome.written) written.push_back({name, elements});
+  return text_of(
+      {{"sets", sets}, {"written", written}, {"seconds", {s.start, s.read, s.compute, s.verify, s.write, s.kernels}}});
 }
 
 void add_message(ShareOutcome& outcome, const std::string& message) {
   const Json json = Json::from_cbor(message);
   for (std::size_t k = 0; k < outcome.sets.size(); ++k) add(outcome.sets[k], json["sets"].at(k));
+  for (const Json& dataset : json["written"])
+    outcome.written[dataset[0].get<std::string>()] += dataset[1].get<std::int64_t>();
   StageSeconds& s = outcome.seconds;
   std::size_t next = 0;
   for (double* const seconds : {&s.start, &s.read, &s.compute, &s.verify, &s.write, &s.kernels})

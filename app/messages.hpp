@@ -19,6 +19,7 @@ struct ShareOutcome {
   std::vector<SetOutcome> sets;
   std::vector<std::int64_t> starts;
   StageSeconds seconds;
+  WrittenElements written;
 };
 std::string to_message(const ShareOutcome& outcome);
 /// Adds what a message says to `outcome`: counts add up, of the seconds the longest stay.

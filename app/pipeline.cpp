@@ -198,15 +198,17 @@ static std::string share_name(double share) {
 
 namespace {
 
-/// What became of the shares of all ranks, at rank 0.
-void gather_outcomes(const Ranks& ranks, const ProblemReader& reader, RunReport& report) {
-  ShareOutcome mine{report.sets, {}, report.seconds};
+/// What became of the shares of all ranks, at rank 0; returns what the others have written.
+WrittenElements gather_outcomes(const Ranks& ranks, const ProblemReader& reader, const WrittenElements& written,
+                                RunReport& report) {
+  ShareOutcome mine{report.sets, {}, report.seconds, written};
   for (const SolveSet& set : reader.solve_sets()) mine.starts.push_back(reader.start(set).problem);
   for (const PotentialSet& set : reader.potential_sets()) mine.starts.push_back(reader.start(set).problem);
   const std::vector<std::string> messages = ranks.gather(to_message(mine));
   for (std::size_t rank = 1; rank < messages.size(); ++rank) add_message(mine, messages[rank]);
   report.sets = mine.sets;
   report.seconds = mine.seconds;
+  return mine.written;
 }
 
 }  // namespace
@@ -250,6 +252,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   Computers computers;
   std::future<Computers> beginning;
   std::optional<ResultWriter> writer;
+  WrittenElements written;  // by this rank, and then by all others
   double verified_share = 1;
   bool on_gpus = false;
   do_on_all(ranks, [&] {
@@ -322,13 +325,14 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
         std::min(report.seconds.compute, computers.kernel_seconds() / static_cast<double>(device.backends.size()));
     if (ranks.is_first()) return;
     timed(report.seconds.write, [&] { writer->flush(); });
+    written = writer->written();
     writer.reset();
   });
-  if (are_many) gather_outcomes(ranks, reader, report);
+  if (are_many) written = gather_outcomes(ranks, reader, written, report);
   for (std::size_t k = 0; k < shapes.size(); ++k) report.sets[k].shape = shapes[k];
   do_on_all(ranks, [&] {
     if (!ranks.is_first()) return;
-    if (are_many) writer->others_have_written();
+    if (are_many) writer->others_have_written(written);
     write_notes(*writer, options, report, command_line, ranks.size());
     timed(report.seconds.write, [&] { writer->commit(); });
   });

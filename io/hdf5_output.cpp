@@ -40,6 +40,10 @@ hid_t file_type(ElementType type) {
   throw Error(ErrorKind::internal, "a dataset was asked for with a type that cannot be written. Please report this.");
 }
 
+std::int64_t elements_of(const std::vector<std::int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
 struct OpenDataset {
   Hdf5Handle handle;
   std::vector<std::int64_t> shape;
@@ -146,10 +150,8 @@ struct Hdf5Output::Impl {
     created.type = type;
     const haddr_t address = H5Dget_offset(created.handle.get());
     if (address != HADDR_UNDEF) created.address = address;
-    created.unwritten = fill ? 0 : 1;
-    if (!fill) {
-      for (const std::int64_t length : shape) created.unwritten *= length;
-    } else {
+    created.unwritten = fill ? 0 : elements_of(shape);
+    if (fill) {
       pending_bytes -=
           std::min<std::int64_t>(pending_bytes, static_cast<std::int64_t>(H5Dget_storage_size(created.handle.get())));
     }
@@ -219,6 +221,7 @@ Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl
     dataset.shape = shape;
     dataset.type = static_cast<ElementType>(type);
     if (address >= 0) dataset.address = static_cast<std::uint64_t>(address);
+    dataset.unwritten = elements_of(shape);
   }
 }
 
@@ -231,8 +234,17 @@ OutputLayout Hdf5Output::layout() const {
   return layout;
 }
 
-void Hdf5Output::others_have_written() {
-  for (auto& [name, dataset] : impl_->datasets) dataset.unwritten = 0;
+WrittenElements Hdf5Output::written() const {
+  WrittenElements elements;
+  for (const auto& [name, dataset] : impl_->datasets) elements[name] = elements_of(dataset.shape) - dataset.unwritten;
+  return elements;
+}
+
+void Hdf5Output::others_have_written(const WrittenElements& elements) {
+  for (const auto& [name, count] : elements) {
+    OpenDataset& dataset = impl_->datasets.at(name);
+    dataset.unwritten -= std::min(count, dataset.unwritten);  // none are, of those that were filled
+  }
 }
 
 void Hdf5Output::flush() {

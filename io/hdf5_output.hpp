@@ -35,8 +35,10 @@ class Hdf5Output {
   void create_filled(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape, double fill);
   void create_group(const std::string& group);
   [[nodiscard]] OutputLayout layout() const;
-  /// What was not written here of what was created, other processes have written by the layout.
-  void others_have_written();
+  /// What a process that did not make the file has written into it; and, told the one that made it, what of what was
+  /// created is no longer missing.
+  [[nodiscard]] WrittenElements written() const;
+  void others_have_written(const WrittenElements& elements);
   /// Once everything is written, where another process commits: it is on the disk. Throws Error(output).
   void flush();
   /// Once everything is created: lets the disk be allocated beside what is done next.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,8 @@ struct OutputLayout {
   std::string temporary;  ///< what it is called
   std::vector<Dataset> datasets;
 };
+
+/// How many elements of each dataset a process has written.
+using WrittenElements = std::map<std::string, std::int64_t>;
 
 }  // namespace smallbatch

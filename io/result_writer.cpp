@@ -83,7 +83,8 @@ ResultWriter::ResultWriter(const std::string& path, bool overwrite, unsigned thr
 ResultWriter::ResultWriter(const OutputLayout& layout) : impl_(new Impl{Hdf5Output(layout), false, {}}) {}
 OutputLayout ResultWriter::layout() const { return impl_->file.layout(); }
 void ResultWriter::flush() { impl_->file.flush(); }
-void ResultWriter::others_have_written() { impl_->file.others_have_written(); }
+WrittenElements ResultWriter::written() const { return impl_->file.written(); }
+void ResultWriter::others_have_written(const WrittenElements& elements) { impl_->file.others_have_written(elements); }
 void ResultWriter::begin_at(const SolveSet& set, const ShareStart& start) {
   impl_->starts[solve_path(set.name)] = start;
 }

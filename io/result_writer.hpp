@@ -23,8 +23,9 @@ class ResultWriter {
   explicit ResultWriter(const OutputLayout& layout);
   void flush();
   [[nodiscard]] OutputLayout layout() const;
-  /// What this one has not written of what was added, others have.
-  void others_have_written();
+  /// What a process that did not make the file has written into it, and tells the one that did.
+  [[nodiscard]] WrittenElements written() const;
+  void others_have_written(const WrittenElements& elements);
   ~ResultWriter();
   ResultWriter(ResultWriter&&) noexcept;
   ResultWriter& operator=(ResultWriter&&) = delete;

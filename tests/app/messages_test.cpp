@@ -36,8 +36,8 @@ TEST(Messages, ALayoutArrivesAsItWas) {
 
 /// What add_message() adds to an outcome of nothing.
 SetOutcome sent(const SetOutcome& set, std::int64_t start) {
-  ShareOutcome nothing{{SetOutcome{}}, {0}, {}};
-  add_message(nothing, to_message(ShareOutcome{{set}, {start}, {}}));
+  ShareOutcome nothing{{SetOutcome{}}, {0}, {}, {}};
+  add_message(nothing, to_message(ShareOutcome{{set}, {start}, {}, {}}));
   return nothing.sets.front();
 }
 
@@ -108,9 +108,14 @@ TEST(Messages, OutcomesOfSharesAddUp) {
   second.potential_range = std::array{0.0, 5.0};
   second.verification = {"", 2, 1, 1, 1.5, 1};
   second.compute_seconds = 1;
-  ShareOutcome all{{first}, {0}, {.start = 1, .read = 2, .compute = 3, .verify = 4, .write = 5, .kernels = 6}};
-  add_message(all, to_message(ShareOutcome{
-                       {second}, {3}, {.start = 6, .read = 5, .compute = 4, .verify = 3, .write = 2, .kernels = 1}}));
+  ShareOutcome all{{first},
+                   {0},
+                   {.start = 1, .read = 2, .compute = 3, .verify = 4, .write = 5, .kernels = 6},
+                   {{"/a", 1}, {"/b", 2}}};
+  add_message(all, to_message(ShareOutcome{{second},
+                                           {3},
+                                           {.start = 6, .read = 5, .compute = 4, .verify = 3, .write = 2, .kernels = 1},
+                                           {{"/b", 40}, {"/\xff", 7}}}));
   const SetOutcome& set = all.sets.front();
   EXPECT_EQ(set.batch, 5);
   EXPECT_EQ(set.failed, (std::map<std::int32_t, std::int64_t>{{1, 2}, {-1, 1}}));
@@ -124,6 +129,7 @@ TEST(Messages, OutcomesOfSharesAddUp) {
   EXPECT_EQ(set.verification.worst_error_over_bound, 1.5);
   EXPECT_EQ(set.verification.worst_index, 4);
   EXPECT_EQ(set.compute_seconds, 2);
+  EXPECT_EQ(all.written, (WrittenElements{{"/a", 1}, {"/b", 42}, {"/\xff", 7}}));
   EXPECT_EQ(all.seconds.start, 6);
   EXPECT_EQ(all.seconds.read, 5);
   EXPECT_EQ(all.seconds.compute, 4);
