@@ -118,7 +118,7 @@ Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floo
   // Some at a time, as the referee likes them (solvers/reference/lanes.hpp), but all threads have some of a small
   // block.
   constexpr std::int64_t fewest = 16, most = 64;
-  const std::int64_t workers = threads == 0 ? hardware_threads() : threads;
+  const std::int64_t workers = thread_count(threads);
   const std::int64_t grain = std::clamp(selected.size() / (4 * workers) / fewest * fewest, fewest, most);
   parallel_for(selected.size(), grain, threads, [&](std::int64_t first, std::int64_t last) {
     stop_if_interrupted();
@@ -175,7 +175,7 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
   std::vector<std::atomic<std::int64_t>> left(problems.size());
   for (std::size_t k = 0; k < problems.size(); ++k) left[k] = problems[k].pieces;
   Advance advance(judged, pairs(block), checked_pairs);
-  const unsigned workers = threads == 0 ? hardware_threads() : threads;
+  const unsigned workers = thread_count(threads);
   const auto verify_piece = [&](Piece& piece) {
     stop_if_interrupted();
     Problem& problem = problems[piece.problem];

@@ -43,10 +43,12 @@ void touch(void* memory, std::size_t bytes) {
 }  // namespace
 
 BlockMemory::~BlockMemory() {
-  for (const auto& [memory, pages] : pages_) {
-    if (pages.is_locked) page_lock_.unlock(memory);
-    ::munmap(memory, pages.bytes);
-  }
+  for (const auto& [memory, pages] : pages_) unmap(memory, pages);
+}
+
+void BlockMemory::unmap(void* memory, const Pages& pages) const {
+  if (pages.is_locked) page_lock_.unlock(memory);
+  ::munmap(memory, pages.bytes);
 }
 
 void BlockMemory::lock_with(PageLock page_lock) {
@@ -72,8 +74,7 @@ void* BlockMemory::do_allocate(std::size_t bytes, std::size_t alignment) {
         ++pages;
         continue;
       }
-      if (pages->second.is_locked) page_lock_.unlock(pages->first);
-      ::munmap(pages->first, pages->second.bytes);
+      unmap(pages->first, pages->second);
       pages = pages_.erase(pages);
     }
     void* const memory = map_pages(needed);

@@ -36,6 +36,7 @@ class BlockMemory final : public std::pmr::memory_resource {
     bool is_locked = false, is_free = false;
   };
 
+  void unmap(void* memory, const Pages& pages) const;
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;
   void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override;
   [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }

@@ -53,13 +53,14 @@ unsigned hardware_threads() {
   return threads;
 }
 
+unsigned thread_count(unsigned asked_for) { return asked_for == 0 ? hardware_threads() : asked_for; }
+
 void parallel_for(std::int64_t count, std::int64_t grain, unsigned threads,
                   const std::function<void(std::int64_t, std::int64_t)>& body) {
   if (count <= 0) return;
   grain = std::max<std::int64_t>(1, grain);
   const std::int64_t pieces = (count + grain - 1) / grain;
-  if (threads == 0) threads = hardware_threads();
-  const auto workers = static_cast<unsigned>(std::min<std::int64_t>(threads, pieces));
+  const auto workers = static_cast<unsigned>(std::min<std::int64_t>(thread_count(threads), pieces));
 
   std::atomic<std::int64_t> next{0};
   std::exception_ptr failure;

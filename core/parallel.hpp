@@ -12,6 +12,9 @@ namespace smallbatch {
 /// its control group (of Linux, version 2) let it; at least 1.
 unsigned hardware_threads();
 
+/// A number of threads that somebody asked for; 0: hardware_threads().
+unsigned thread_count(unsigned asked_for);
+
 /// The cores that a quota is, rounded up: "200000 100000", microseconds of all in microseconds of time, is 2. Nothing
 /// where there is none ("max 100000"), or the text is no quota.
 std::optional<unsigned> cores_of_quota(const std::string& text);

@@ -263,9 +263,7 @@ struct Hdf5Describer::Impl {
     dataset->address = storage.address;
     dataset->layout = std::move(storage.chunks);
     if (dataset->layout) {
-      hsize_t chunks = 0;
-      if (H5Dget_num_chunks(opened.get(), space.get(), &chunks) < 0) throw damage(*bytes);
-      if (chunks > most_chunks) return nullptr;
+      if (storage.chunk_count > most_chunks) return nullptr;
       dataset->chunks = locate_chunks(opened.get(), *dataset->layout);
     }
     dataset->compact.resize(storage.compact_bytes);

@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -269,8 +268,7 @@ const DatasetInfo& InputFile::dataset(const std::string& object) const { return 
 std::int64_t InputFile::chunk_bytes(const std::string& object) const {
   const StoredDataset& dataset = impl_->dataset(object);
   if (!dataset.layout) return 0;
-  return std::accumulate(dataset.layout->chunk.begin(), dataset.layout->chunk.end(),
-                         static_cast<std::int64_t>(bytes_of(dataset.info.type)), std::multiplies<>());
+  return static_cast<std::int64_t>(declared_bytes(dataset.layout->chunk, bytes_of(dataset.info.type)).value_or(0));
 }
 
 const DatasetInfo& InputFile::float_dataset(const std::string& object) const {

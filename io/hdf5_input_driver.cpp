@@ -25,8 +25,7 @@ constexpr std::int64_t bytes_per_piece = std::int64_t{1} << 20;
 
 }  // namespace
 
-InputBytes::InputBytes(const std::string& path, unsigned threads)
-    : threads_(threads == 0 ? hardware_threads() : threads) {
+InputBytes::InputBytes(const std::string& path, unsigned threads) : threads_(thread_count(threads)) {
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file_ < 0) {
     const std::string why = errno == ENOENT ? "no such file). Check the name and the folder."

@@ -279,8 +279,7 @@ void Hdf5Output::create_group(const std::string& group) {
 void Hdf5Output::allocate() {
   std::uint64_t end = 0;
   for (const auto& [name, dataset] : impl_->datasets) {
-    std::uint64_t bytes = static_cast<std::uint64_t>(dataset.element_bytes);
-    for (const std::int64_t length : dataset.shape) bytes *= static_cast<std::uint64_t>(length);
+    const auto bytes = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
     if (dataset.address) end = std::max(end, *dataset.address + bytes);
   }
   impl_->file_bytes.allocate(end);
@@ -321,7 +320,7 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
     });
   } else {
     impl_->write_by_hdf5(opened, native_type<T>(), start, count, values);
-    written = std::accumulate(count.begin(), count.end(), std::int64_t{1}, std::multiplies<>());
+    written = elements_of(count);
   }
   if (opened.unwritten > 0) impl_->pending_bytes -= written * opened.element_bytes;
   opened.unwritten -= std::min(written, opened.unwritten);

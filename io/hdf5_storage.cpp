@@ -111,7 +111,8 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
     unsigned options = 0;
     if (H5Pget_chunk_opts(creation.get(), &options) < 0) throw damage(file);
     return {std::nullopt,
-            ChunkLayout{shape, chunk_shape, filters, (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) == 0}, 0};
+            ChunkLayout{shape, chunk_shape, filters, (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) == 0}, written,
+            0};
   }
   if (!filters.empty()) throw Defect{"it has filters, but no chunks", damaged};
   if (layout == H5D_CONTIGUOUS) {
@@ -119,12 +120,12 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
     if (offset == HADDR_UNDEF) throw never_written();
     const std::uint64_t stored = H5Dget_storage_size(dataset);
     if (stored < *declared || *declared > file_bytes || offset > file_bytes - *declared) throw refuse_size(stored);
-    return {offset, {}, 0};
+    return {offset, {}, 0, 0};
   }
   if (layout != H5D_COMPACT) throw Defect{"its storage layout is unknown", damaged};
   const std::uint64_t stored = H5Dget_storage_size(dataset);
   if (stored < *declared) throw refuse_size(stored);
-  return {{}, {}, *declared};
+  return {{}, {}, 0, *declared};
 }
 
 }  // namespace smallbatch

@@ -16,6 +16,7 @@ namespace smallbatch {
 struct DatasetStorage {
   std::optional<std::uint64_t> address;  ///< in the file, of what lies in one piece
   std::optional<ChunkLayout> chunks;
+  std::uint64_t chunk_count = 0;
   std::uint64_t compact_bytes = 0;  ///< of what lies in the dataset's own header: HDF5 may read it
 };
 

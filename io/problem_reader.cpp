@@ -56,13 +56,6 @@ void repeat(Values& values, std::size_t length) {
   for (std::size_t i = length; i < values.size(); ++i) values[i] = values[i - length];
 }
 
-/// Those of problems [first, first + count), from 0.
-std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& offset, std::int64_t first, std::int64_t count) {
-  std::vector<std::int64_t> found(offset.begin() + first, offset.begin() + first + count + 1);
-  for (std::int64_t& value : found) value -= offset[static_cast<std::size_t>(first)];
-  return found;
-}
-
 }  // namespace
 
 struct ProblemReader::Impl {
@@ -75,7 +68,7 @@ struct ProblemReader::Impl {
   std::vector<std::string> without_unit;  ///< positions
   std::vector<std::string> notes;
   std::map<std::string, ChargeSource> sources;
-  std::map<std::string, ShareStart> solve_starts, potential_starts;  ///< by name, of sets that are shares
+  ShareStarts starts;     ///< of sets that are shares
   bool is_newer = false;  ///< of a newer minor version, which may name what this one does not
 
   /// What nobody would look at is refused: a unit under another name would be no unit.
@@ -395,26 +388,21 @@ const std::vector<std::string>& ProblemReader::warnings() const { return impl_->
 const std::vector<std::string>& ProblemReader::notes() const { return impl_->notes; }
 
 void ProblemReader::take(const Share& share) {
-  const auto take_each = [&share](auto& sets, std::map<std::string, ShareStart>& starts) {
+  const auto take_each = [&](auto& sets, std::string (*path_of)(const std::string&)) {
     for (auto& set : sets) {
       auto part = part_of(set, share);
-      starts[set.name] = part.start;
+      impl_->starts[path_of(set.name)] = part.start;
       set = std::move(part.set);
     }
   };
-  take_each(impl_->solve_sets, impl_->solve_starts);
-  take_each(impl_->potential_sets, impl_->potential_starts);
+  take_each(impl_->solve_sets, solve_path);
+  take_each(impl_->potential_sets, potential_path);
 }
 
-namespace {
-ShareStart start_of(const std::map<std::string, ShareStart>& starts, const std::string& name) {
-  const auto found = starts.find(name);
-  return found == starts.end() ? ShareStart{} : found->second;
+ShareStart ProblemReader::start(const SolveSet& set) const { return start_of(impl_->starts, solve_path(set.name)); }
+ShareStart ProblemReader::start(const PotentialSet& set) const {
+  return start_of(impl_->starts, potential_path(set.name));
 }
-}  // namespace
-
-ShareStart ProblemReader::start(const SolveSet& set) const { return start_of(impl_->solve_starts, set.name); }
-ShareStart ProblemReader::start(const PotentialSet& set) const { return start_of(impl_->potential_starts, set.name); }
 
 template <class T>
 void ProblemReader::read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <vector>
 
 #include "io/hdf5_format.hpp"
@@ -63,11 +62,7 @@ void write_vtkhdf(Hdf5Output& file, const PotentialSet& set) {
 struct ResultWriter::Impl {
   Hdf5Output file;
   bool has_vtkhdf = false;
-  std::map<std::string, ShareStart> starts;  ///< by path of the set
-  [[nodiscard]] ShareStart start(const std::string& set) const {
-    const auto found = starts.find(set);
-    return found == starts.end() ? ShareStart{} : found->second;
-  }
+  ShareStarts starts;
 
   /// What is not written later says that nothing was checked.
   void add_verdicts(const std::string& kind, const std::string& set, std::int64_t batch) {
@@ -119,7 +114,7 @@ void ResultWriter::add(const SolveSet& set) {
 template <class T>
 void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   const std::string group = solve_path(set.name);
-  const AxisRange systems{impl_->start(group).problem + block.first, block.count};
+  const AxisRange systems{start_of(impl_->starts, group).problem + block.first, block.count};
   if (!set.shape.determinant_only)
     impl_->file.write(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {systems}, block.x.data());
   impl_->file.write(group + "/info", {systems}, block.info.data());
@@ -165,7 +160,7 @@ void ResultWriter::add(const PotentialSet& set, ScalarType type) {
 template <class T>
 void ResultWriter::write(const PotentialSet& set, const PotentialBlock<T>& block) {
   const std::string group = potential_path(set.name);
-  const ShareStart start = impl_->start(group);
+  const ShareStart start = start_of(impl_->starts, group);
   const AxisRange problems{start.problem + block.first, block.count}, planes{block.first_plane, block.plane_count};
   const auto write_values = [&](const char* name, const AlignedVector<T>& values) {
     if (set.targets == TargetKind::lattice) {
@@ -183,7 +178,7 @@ void ResultWriter::write(const PotentialSet& set, const PotentialBlock<T>& block
 
 void ResultWriter::write_statistics(const PotentialSet& set, const PotentialStatistics& statistics) {
   const std::string group = potential_path(set.name);
-  const AxisRange problems{impl_->start(group).problem, set.batch};
+  const AxisRange problems{start_of(impl_->starts, group).problem, set.batch};
   impl_->file.write(group + "/V_min", {problems}, statistics.lowest.data());
   impl_->file.write(group + "/V_max", {problems}, statistics.highest.data());
   impl_->file.write(group + "/V_mean", {problems}, statistics.mean.data());
@@ -192,7 +187,7 @@ void ResultWriter::write_statistics(const PotentialSet& set, const PotentialStat
 void ResultWriter::write_verdicts(const std::string& kind, const std::string& set, std::int64_t first,
                                   std::span<const Verdict> verdict, std::span<const float> error_over_bound) {
   const std::string group = verification_path(kind, set);
-  const std::int64_t start = impl_->start(kind == "solve" ? solve_path(set) : potential_path(set)).problem;
+  const std::int64_t start = start_of(impl_->starts, kind == "solve" ? solve_path(set) : potential_path(set)).problem;
   const AxisRange problems{start + first, static_cast<std::int64_t>(verdict.size())};
   impl_->file.write(group + "/verdict", {problems}, reinterpret_cast<const std::int8_t*>(verdict.data()));
   impl_->file.write(group + "/error_over_bound", {problems}, error_over_bound.data());

@@ -1,8 +1,8 @@
 #include "io/share.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <system_error>
-#include <vector>
 
 namespace smallbatch {
 namespace {
@@ -12,29 +12,26 @@ std::int64_t before(std::int64_t total, std::int64_t index, std::int64_t count) 
   return total / count * index + total % count * index / count;
 }
 
-/// Items of problems [first, last), counted from 0.
-std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& offset, std::int64_t first, std::int64_t last) {
-  std::vector<std::int64_t> part(offset.begin() + first, offset.begin() + last + 1);
-  for (std::int64_t& place : part) place -= offset[static_cast<std::size_t>(first)];
-  return part;
-}
-
-/// The first problem of each share: where so much of the pairs has gone before.
-std::int64_t first_problem(const PotentialSet& set, int index, int count) {
-  if (index == 0) return 0;  // also of problems without pairs
-  if (index == count) return set.batch;
-  std::vector<double> pairs{0};  // of all problems before
+/// Pairs of charge and target of all problems before each, and of all.
+std::vector<double> pairs_before(const PotentialSet& set) {
+  std::vector<double> pairs{0};
   for (std::int64_t p = 0; p < set.batch; ++p) {
     const auto i = static_cast<std::size_t>(p);
     const auto charges = static_cast<double>(set.offset[i + 1] - set.offset[i]);
     const auto targets = static_cast<double>(set.targets_before(p + 1) - set.targets_before(p));
     pairs.push_back(pairs.back() + targets * (charges + 1));  // a target without charges is written, too
   }
-  if (pairs.back() == 0) return before(set.batch, index, count);
+  return pairs;
+}
+
+/// Of a share: where so much of the pairs has gone before.
+std::int64_t first_problem(const std::vector<double>& pairs, int index, int count) {
+  const auto batch = static_cast<std::int64_t>(pairs.size()) - 1;
+  if (index == 0) return 0;  // also of problems without pairs
+  if (index == count) return batch;
+  if (pairs.back() == 0) return before(batch, index, count);
   const double wanted = pairs.back() * index / count;
-  std::int64_t first = 0;
-  while (first < set.batch && pairs[static_cast<std::size_t>(first) + 1] <= wanted) ++first;
-  return first;
+  return std::upper_bound(pairs.begin() + 1, pairs.end(), wanted) - (pairs.begin() + 1);
 }
 
 }  // namespace
@@ -54,6 +51,17 @@ std::optional<Share> parse_share(const std::string& text) {
   return share;
 }
 
+ShareStart start_of(const ShareStarts& starts, const std::string& set) {
+  const auto found = starts.find(set);
+  return found == starts.end() ? ShareStart{} : found->second;
+}
+
+std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& offset, std::int64_t first, std::int64_t count) {
+  std::vector<std::int64_t> part(offset.begin() + first, offset.begin() + first + count + 1);
+  for (std::int64_t& place : part) place -= offset[static_cast<std::size_t>(first)];
+  return part;
+}
+
 PartOfSet<SolveSet> part_of(const SolveSet& set, const Share& share) {
   PartOfSet<SolveSet> part{set, {before(set.batch, share.index, share.count), 0, 0, 0}};
   part.set.batch = before(set.batch, share.index + 1, share.count) - part.start.problem;
@@ -61,14 +69,15 @@ PartOfSet<SolveSet> part_of(const SolveSet& set, const Share& share) {
 }
 
 PartOfSet<PotentialSet> part_of(const PotentialSet& set, const Share& share) {
-  const std::int64_t first = first_problem(set, share.index, share.count);
-  const std::int64_t last = first_problem(set, share.index + 1, share.count);
+  const std::vector<double> pairs = pairs_before(set);
+  const std::int64_t first = first_problem(pairs, share.index, share.count);
+  const std::int64_t last = first_problem(pairs, share.index + 1, share.count);
   const auto i = static_cast<std::size_t>(first);
   PartOfSet<PotentialSet> part{set, {first, set.offset[i], 0, set.targets_before(first)}};
   if (set.targets == TargetKind::points) part.start.point = set.point_offset[i];
   part.set.batch = last - first;
-  part.set.offset = offsets_of(set.offset, first, last);
-  if (set.targets == TargetKind::points) part.set.point_offset = offsets_of(set.point_offset, first, last);
+  part.set.offset = offsets_of(set.offset, first, last - first);
+  if (set.targets == TargetKind::points) part.set.point_offset = offsets_of(set.point_offset, first, last - first);
   if (set.targets == TargetKind::lattice) {
     part.set.origin.assign(set.origin.begin() + 3 * first, set.origin.begin() + 3 * last);
     part.set.spacing.assign(set.spacing.begin() + 3 * first, set.spacing.begin() + 3 * last);

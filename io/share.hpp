@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "io/sets.hpp"
 
@@ -24,6 +26,13 @@ std::optional<Share> parse_share(const std::string& text);
 struct ShareStart {
   std::int64_t problem = 0, charge = 0, point = 0, target = 0;
 };
+
+/// By the paths of sets. Those that are not there begin at 0.
+using ShareStarts = std::map<std::string, ShareStart>;
+ShareStart start_of(const ShareStarts& starts, const std::string& set);
+
+/// Where the items of problems [first, first + count) begin, counted from 0: `count` + 1 of them.
+std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& offset, std::int64_t first, std::int64_t count);
 
 /// A share of a set as a set of its own, whose problems count from 0, and where it begins. Shares of systems have about
 /// as many systems, those of potentials about as many pairs of charge and target; some may be empty.

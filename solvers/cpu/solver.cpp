@@ -53,7 +53,7 @@ class CpuSpdSolver final : public SpdSolver {
     const std::size_t workspace_size = kernel.workspace_size(all);
     // Large tasks: each begins with matrices that nobody prefetched, and with fresh memory. But enough for all
     // threads.
-    const std::int64_t lanes = kernel.lanes, workers = threads_ == 0 ? hardware_threads() : threads_;
+    const std::int64_t lanes = kernel.lanes, workers = thread_count(threads_);
     const std::int64_t groups = std::clamp<std::int64_t>(batch.count / (4 * workers * lanes), 16, 128) / 2 * 2;
     parallel_for(batch.count, groups * lanes, threads_, [&](std::int64_t first, std::int64_t last) {
       const std::unique_ptr<void, AlignedDelete> workspace(
