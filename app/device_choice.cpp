@@ -43,7 +43,7 @@ DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, Instr
     if (!choice.backends.empty()) return choice;
     backend.kind = BackendKind::cpu;
   }
-  const unsigned used = threads == 0 ? hardware_threads() : threads;
+  const unsigned used = thread_count(threads);
   choice.description = std::to_string(used) + (used == 1 ? " CPU thread" : " CPU threads");
   choice.backends.push_back(backend);
   return choice;
@@ -73,10 +73,20 @@ double Computers::kernel_seconds() const {
 std::string Computers::solver_description() const { return describe_all(solvers); }
 std::string Computers::potential_description() const { return describe_all(potentials); }
 
+namespace {
+int computers_for(const Backend& backend) { return backend.kind == BackendKind::cuda ? 2 : 1; }
+}  // namespace
+
+std::int64_t computers_for(const DeviceChoice& device) {
+  std::int64_t count = 0;
+  for (const Backend& backend : device.backends) count += computers_for(backend);
+  return count;
+}
+
 Computers make_computers(const DeviceChoice& device, const SpdOptions& options) {
   Computers computers;
   for (const Backend& backend : device.backends)
-    for (int k = 0; k < (backend.kind == BackendKind::cuda ? 2 : 1); ++k) {
+    for (int k = 0; k < computers_for(backend); ++k) {
       computers.solvers.push_back(make_spd_solver(backend, options));
       computers.potentials.push_back(make_potential(backend));
     }

@@ -1,6 +1,7 @@
 // --device: from what was asked for to backends that exist, and what computes on them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ struct Computers {
   [[nodiscard]] std::string solver_description() const;
   [[nodiscard]] std::string potential_description() const;
 };
+std::int64_t computers_for(const DeviceChoice& device);
 Computers make_computers(const DeviceChoice& device, const SpdOptions& options);
 
 }  // namespace smallbatch

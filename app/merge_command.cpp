@@ -101,8 +101,7 @@ std::vector<const Set*> parts_of(const std::vector<ResultsOfShare>& shares,
   const std::vector<Set>& expected = (shares.front().reader.get()->*sets)();
   for (const ResultsOfShare& results : shares) {
     const std::vector<Set>& found = (results.reader.get()->*sets)();
-    if (found.size() != expected.size() || found[index].name != expected[index].name ||
-        !is_alike(found[index], expected[index]))
+    if (found[index].name != expected[index].name || !is_alike(found[index], expected[index]))
       throw unfit(results, "its sets are not those of " + shares.front().path, "Run all shares of one problem file.");
     parts.push_back(&found[index]);
   }
@@ -156,36 +155,21 @@ void copy_values(const ResultReader& from, const SolveSet& set, ResultWriter& to
   }
 }
 
-/// Planes of a lattice, or some problems, of about a block's bytes.
 template <class T>
 void copy_values(const ResultReader& from, const PotentialSet& set, ResultWriter& to) {
-  const bool on_lattices = set.targets == TargetKind::lattice;
-  const auto bytes = [&](std::int64_t targets) {
-    return targets * static_cast<std::int64_t>(sizeof(T)) * (set.has_field ? 4 : 1);
-  };
+  PotentialSet cut = set;  // results tell of charges only where they are the targets
+  if (cut.offset.empty()) cut.offset.assign(static_cast<std::size_t>(set.batch) + 1, 0);
   PotentialBlock<T> block;
-  for (std::int64_t p = 0; p < set.batch; p += block.count) {
-    std::int64_t planes = on_lattices ? set.shape.nz : 0;
-    block.first = p;
-    block.count = 1;
-    if (on_lattices) planes = std::clamp<std::int64_t>(cpu_block_bytes / bytes(set.shape.plane_points()), 1, planes);
-    while (planes == (on_lattices ? set.shape.nz : 0) && p + block.count < set.batch &&
-           bytes(set.targets_before(p + block.count + 1) - set.targets_before(p)) < cpu_block_bytes)
-      ++block.count;
-    for (std::int64_t z = 0; z < std::max<std::int64_t>(1, on_lattices ? set.shape.nz : 0);
-         z += std::max<std::int64_t>(1, planes)) {
-      stop_if_interrupted();
-      block.first_plane = on_lattices ? z : 0;
-      block.plane_count = on_lattices ? std::min(planes, set.shape.nz - z) : 0;
-      from.read(set, block);
-      if (!on_lattices) {  // what tells how many targets a block has
-        auto& ends = set.targets == TargetKind::points ? block.point_offset : block.offset;
-        ends.clear();
-        for (std::int64_t k = 0; k <= block.count; ++k)
-          ends.push_back(set.targets_before(p + k) - set.targets_before(p));
-      }
-      to.write(set, block);
-    }
+  for (const PlaneRange& range : cut_into_blocks(cut, scalar_type_of<T>, cpu_block_bytes, gpu_block_pairs)) {
+    stop_if_interrupted();
+    block.first = range.first;
+    block.count = range.count;
+    block.first_plane = range.first_plane;
+    block.plane_count = range.plane_count;
+    from.read(set, block);
+    if (set.targets == TargetKind::points) block.point_offset = offsets_of(set.point_offset, range.first, range.count);
+    if (set.targets == TargetKind::charges) block.offset = offsets_of(set.offset, range.first, range.count);
+    to.write(set, block);
   }
   to.write_statistics(set, from.statistics(set));
 }

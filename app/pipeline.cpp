@@ -51,6 +51,7 @@ struct JudgedBlock {
 /// Everything that the blocks of a run share.
 struct Run {
   const RunOptions& options;
+  unsigned threads_of_run;
   int parts;              ///< that the sets are one of each
   double verified_share;  ///< by --verify auto
   std::int64_t block_bytes;
@@ -61,13 +62,14 @@ struct Run {
   BlockMemory& memory;
   StageThreads& threads;
   StageSeconds& seconds;
-
-  [[nodiscard]] std::int64_t block_bytes_of(const SolveSet& set) const {
-    if (options.memory > 0) return block_bytes;
-    const unsigned workers = options.threads == 0 ? hardware_threads() : options.threads;
-    return usual_block_bytes(set, block_bytes, workers, options.verify.kind != VerifyMode::Kind::none);
-  }
 };
+
+/// Of systems, the larger ones that a set may want where nobody has said how much memory there is.
+std::int64_t block_bytes_of(const SolveSet& set, const RunOptions& options, std::int64_t block_bytes,
+                            unsigned threads) {
+  if (options.memory > 0) return block_bytes;
+  return usual_block_bytes(set, block_bytes, threads, options.verify.kind != VerifyMode::Kind::none);
+}
 
 /// Takes the blocks of a set through all stages; returns the seconds of computing.
 template <class Block>
@@ -77,15 +79,13 @@ double stream(const Run& run, std::size_t blocks, const Stages<Block>& stages) {
   return run.seconds.compute - before;
 }
 
-/// Has the memory ready for the first blocks of the first set while a GPU begins.
-void touch_blocks(const ProblemReader& reader, BlockMemory& memory) {
-  constexpr int blocks = 6;
-  if (reader.solve_sets().empty()) return;
-  const SolveSet& set = reader.solve_sets().front();
-  const std::int64_t systems = std::min(set.batch, gpu_block_bytes / bytes_per_system(set));
+/// Has the memory ready for so many blocks of the first set while a GPU begins.
+void touch_blocks(const SolveSet& set, std::int64_t block_bytes, std::int64_t blocks, BlockMemory& memory) {
+  const auto ranges = cut_into_blocks(set, block_bytes);
+  if (ranges.empty()) return;
   const auto touch = [&]<class T>(T) {
     std::deque<SpdBlock<T>> touched;
-    for (int k = 0; k < blocks; ++k) touched.emplace_back(&memory).resize(set.shape, systems);
+    for (std::int64_t k = 0; k < blocks; ++k) touched.emplace_back(&memory).resize(set.shape, ranges.front().count);
   };
   set.type == ScalarType::float32 ? touch(float{}) : touch(double{});
 }
@@ -94,7 +94,7 @@ template <class T>
 SetOutcome run_set(const Run& run, const SolveSet& set) {
   const VerifyMode verify = mode_for(run.options.verify, set.batch, run.verified_share, run.parts);
   SolveTally<T> tally(set, run.options.spd.pivot_floor, verify, run.options.threads);
-  const auto blocks = cut_into_blocks(set, run.block_bytes_of(set));
+  const auto blocks = cut_into_blocks(set, block_bytes_of(set, run.options, run.block_bytes, run.threads_of_run));
   Progress progress("solve/" + set.name, static_cast<double>(set.batch));
 
   using Block = JudgedBlock<SpdBlock<T>>;
@@ -220,7 +220,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   report.results = options.results;
   report.pivot_floor = options.spd.pivot_floor;
 
-  const unsigned threads_of_run = options.threads == 0 ? hardware_threads() : options.threads;
+  const unsigned threads_of_run = thread_count(options.threads);
   // The child that reads the file's structure is there before MPI and CUDA are.
   std::optional<ProblemReader> opened;
   std::exception_ptr cannot_open;
@@ -287,7 +287,11 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
       for (const PotentialSet& set : reader.potential_sets()) writer->add(set, options.precision);
       writer->allocate();
     }
-    if (on_gpus && options.memory == 0) touch_blocks(reader, memory);
+    if (on_gpus && options.memory == 0 && !reader.solve_sets().empty()) {
+      const SolveSet& first = reader.solve_sets().front();
+      touch_blocks(first, block_bytes_of(first, options, gpu_block_bytes, threads_of_run),
+                   StageThreads::blocks_in_memory(computers_for(device)), memory);
+    }
     computers = beginning.get();
   });
   if (are_many) {
@@ -314,8 +318,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
                                          ? static_cast<std::int64_t>(options.memory) / threads.blocks_in_memory()
                                          : (on_gpus ? gpu_block_bytes : cpu_block_bytes);
     if (on_gpus) memory.lock_with(cuda_page_lock());
-    const Run all{options,   share.count, verified_share, block_bytes, reader,        *writer,
-                  computers, on_gpus,     memory,         threads,     report.seconds};
+    const Run all{options, threads_of_run, share.count, verified_share, block_bytes, reader,
+                  *writer, computers,      on_gpus,     memory,         threads,     report.seconds};
     for (const SolveSet& set : reader.solve_sets())
       report.sets.push_back(set.type == ScalarType::float32 ? run_set<float>(all, set) : run_set<double>(all, set));
     for (const PotentialSet& set : reader.potential_sets())

@@ -45,8 +45,7 @@ class Worker {
   std::thread thread_;
 };
 
-inline constexpr std::size_t stage_count = 4;  ///< read, compute, verify, write
-inline constexpr std::size_t read_stage = 0, compute_stage = 1;
+inline constexpr std::size_t read_stage = 0, compute_stage = 1, verify_stage = 2, write_stage = 3, stage_count = 4;
 inline constexpr std::size_t readers = 2;
 
 /// The threads of the stages.
@@ -139,7 +138,7 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThread
         return stages.read(k, block);
       case compute_stage:
         return stages.compute(k, block, thread.index);
-      case 2:
+      case verify_stage:
         return stages.verify(k, block);
       default:
         return stages.write(k, block);
@@ -175,8 +174,8 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThread
   const double all = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   seconds.read += std::min(all, progress.seconds(read_stage));
   seconds.compute += std::min(all, progress.seconds(compute_stage));
-  seconds.verify += progress.seconds(2);
-  seconds.write += progress.seconds(3);
+  seconds.verify += progress.seconds(verify_stage);
+  seconds.write += progress.seconds(write_stage);
   progress.rethrow();
 }
 
