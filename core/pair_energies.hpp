@@ -1,0 +1,55 @@
+// Sums over pairs of charges: the plain structs that flow from file to evaluation to verification to file. Charges and
+// their statuses are those of potentials (core/potentials.hpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/aligned_allocator.hpp"
+#include "core/potentials.hpp"
+
+namespace smallbatch {
+
+/// Status of one problem. 0: summed. k > 0: summed, and k pairs of charges that are not zero lie on one place (the
+/// singularity policy decided what they give). Negative: info_charges_not_finite and info_charges_out_of_range, with
+/// NaN as every energy of the problem; info_values_out_of_range: an energy leaves the range of double.
+std::string describe_pair_energy_info(std::int32_t info);
+
+/// Output; energies in the unit of V times e.
+struct PairEnergyResult {
+  double* energy = nullptr;             ///< (count)
+  std::int32_t* info = nullptr;         ///< (count)
+  double* energy_per_charge = nullptr;  ///< one per charge, half of each of its pairs'; null: not wanted
+};
+
+/// Problems [first, first + count) of a set, with room for their energies.
+struct PairEnergyBlock {
+  std::int64_t first = 0, count = 0;
+  std::vector<std::int64_t> offset;  ///< (count + 1), from 0
+  AlignedVector<double> position, charge;
+  std::vector<std::int8_t> group;  ///< of the charges; empty: all pairs i < j
+  std::vector<std::int32_t> info;
+  std::vector<double> energy;
+  AlignedVector<double> energy_per_charge;  ///< empty where it is not wanted
+
+  PairEnergyBlock() = default;
+  /// `memory`, where its larger arrays lie, outlives it.
+  explicit PairEnergyBlock(std::pmr::memory_resource* memory)
+      : position(memory), charge(memory), energy_per_charge(memory) {}
+
+  /// Sizes what is computed for the charges that are there.
+  void resize_results(bool with_energy_per_charge) {
+    info.resize(static_cast<std::size_t>(count));
+    energy.resize(static_cast<std::size_t>(count));
+    energy_per_charge.resize(with_energy_per_charge ? charge.size() : 0);
+  }
+  [[nodiscard]] ChargeBatch charges() const {
+    return {count, offset.data(), position.data(), charge.data(), group.empty() ? nullptr : group.data()};
+  }
+  [[nodiscard]] PairEnergyResult result() {
+    return {energy.data(), info.data(), energy_per_charge.empty() ? nullptr : energy_per_charge.data()};
+  }
+};
+
+}  // namespace smallbatch
