@@ -1,0 +1,48 @@
+// Launches an element-wise functor as a kernel. For .cu files.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/grid_stride.hpp"
+
+namespace smallbatch {
+
+/// How many threads a loop gets; its results do not depend on it.
+struct Grid {
+  unsigned blocks =
+      0;  ///< 0: as many as fill the current device, a multiple of its multiprocessors; fewer for few indices
+  unsigned threads = 256;
+};
+
+/// One thread, which takes the indices in their order: for debugging.
+inline constexpr Grid one_thread{1, 1};
+
+template <class Body>
+__global__ void for_each_index_kernel(std::int64_t count, Body body) {
+  for_each_index(static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x,
+                 static_cast<std::int64_t>(gridDim.x) * blockDim.x, count, body);
+}
+
+/// body(i) for all i below count, on the device: asynchronous on `stream`. The body is copied; it is a functor with a
+/// __device__ or a constexpr operator(), which nothing but its own index tells where to write.
+template <class Body>
+cudaError_t launch_for_each_index(std::int64_t count, const Body& body, cudaStream_t stream, Grid grid = {}) {
+  if (count <= 0) return cudaSuccess;
+  if (grid.blocks == 0) {
+    constexpr unsigned threads_per_multiprocessor = 2048;
+    int device = 0, multiprocessors = 0;
+    if (const cudaError_t status = cudaGetDevice(&device); status != cudaSuccess) return status;
+    if (const cudaError_t status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+        status != cudaSuccess)
+      return status;
+    const std::int64_t full = multiprocessors * (threads_per_multiprocessor / grid.threads);
+    grid.blocks = static_cast<unsigned>(std::min(full, (count + grid.threads - 1) / grid.threads));
+  }
+  for_each_index_kernel<<<grid.blocks, grid.threads, 0, stream>>>(count, body);
+  return cudaGetLastError();
+}
+
+}  // namespace smallbatch
