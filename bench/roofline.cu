@@ -8,7 +8,7 @@
 
 #include "bench/ladder.hpp"
 #include "core/device_cuda.hpp"
-#include "core/grid_stride.hpp"
+#include "core/grid_stride.cuh"
 
 namespace smallbatch {
 
@@ -47,13 +47,13 @@ __global__ void copy_stream(const uint4* from, uint4* to) {
   });
 }
 
-__global__ void fill_stream(uint4* to) {
-  for_each_index(static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x,
-                 static_cast<std::int64_t>(gridDim.x) * blockDim.x, words, [&](std::int64_t i) {
-                   const auto u = static_cast<unsigned>(i) * 2654435761U & 0x7fffffffU;
-                   to[i] = {u, u ^ 0x1234567U, u ^ 0x89abcdU, u};
-                 });
-}
+struct Fill {
+  uint4* to;
+  __device__ void operator()(std::int64_t i) const {
+    const auto u = static_cast<unsigned>(i) * 2654435761U & 0x7fffffffU;
+    to[i] = {u, u ^ 0x1234567U, u ^ 0x89abcdU, u};
+  }
+};
 
 using Stream16 = std::function<void(cudaStream_t, unsigned blocks)>;
 
@@ -93,7 +93,7 @@ Roofline measure_roofline() {
   auto* from = memory_from.reserve<uint4>(static_cast<std::size_t>(words));
   auto* to = memory_to.reserve<uint4>(static_cast<std::size_t>(words));
   auto* never = memory_never.reserve<unsigned>(1);
-  fill_stream<<<full, threads>>>(from);
+  check(launch_for_each_index(words, Fill{from}, cudaStreamLegacy));
   check(cudaDeviceSynchronize());
 
   Ladder streams;

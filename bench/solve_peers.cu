@@ -6,34 +6,37 @@
 #include <stdexcept>
 #include <string>
 
-#include "core/grid_stride.hpp"
+#include "core/grid_stride.cuh"
 
 namespace smallbatch {
 
 namespace {
 
-constexpr int threads = 256, blocks = 1024;
-
 /// to (count, columns, rows) = the transposes of from (count, rows, columns).
 template <class T>
-__global__ void transpose_each(const T* from, T* to, int rows, int columns, std::int64_t numbers) {
-  for_each_index(static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x,
-                 static_cast<std::int64_t>(gridDim.x) * blockDim.x, numbers, [&](std::int64_t i) {
-                   const std::int64_t element = i % (rows * columns), row = element / columns, column = i % columns;
-                   to[i - element + column * rows + row] = from[i];
-                 });
-}
+struct TransposeEach {
+  const T* from;
+  T* to;
+  int rows, columns;
+  __device__ void operator()(std::int64_t i) const {
+    const std::int64_t element = i % (rows * columns), row = element / columns, column = i % columns;
+    to[i - element + column * rows + row] = from[i];
+  }
+};
 
 /// ln det A = exponent * sum_k ln f_kk, of a triangular factor.
 template <class T>
-__global__ void log_determinant_of(const T* factor, int n, double exponent, double* result, std::int64_t count) {
-  for_each_index(static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x,
-                 static_cast<std::int64_t>(gridDim.x) * blockDim.x, count, [&](std::int64_t p) {
-                   double sum = 0;
-                   for (int k = 0; k < n; ++k) sum += log(static_cast<double>(factor[(p * n + k) * n + k]));
-                   result[p] = exponent * sum;
-                 });
-}
+struct LogDeterminant {
+  const T* factor;
+  int n;
+  double exponent;
+  double* result;
+  __device__ void operator()(std::int64_t p) const {
+    double sum = 0;
+    for (int k = 0; k < n; ++k) sum += log(static_cast<double>(factor[(p * n + k) * n + k]));
+    result[p] = exponent * sum;
+  }
+};
 
 void check_vendor(cublasStatus_t status) {
   if (status != CUBLAS_STATUS_SUCCESS)
@@ -97,8 +100,7 @@ class Vendor {
     check(cudaMemcpyAsync(systems_->x, systems_->b, numbers * sizeof(T), cudaMemcpyDeviceToDevice, stream));
   }
   void log_determinant(double exponent, cudaStream_t stream) const {
-    log_determinant_of<<<blocks, threads, 0, stream>>>(factor_, n_, exponent, systems_->log_determinant, count_);
-    check(cudaGetLastError());
+    check(launch_for_each_index(count_, LogDeterminant<T>{factor_, n_, exponent, systems_->log_determinant}, stream));
   }
 
   // the routines, all enqueued on the stream of restore_matrices
@@ -148,8 +150,8 @@ class Vendor {
   }
 
   void transpose(const T* from, T* to, int rows, int columns, cudaStream_t stream) const {
-    transpose_each<<<blocks, threads, 0, stream>>>(from, to, rows, columns, std::int64_t{count_} * rows * columns);
-    check(cudaGetLastError());
+    check(launch_for_each_index(std::int64_t{count_} * rows * columns, TransposeEach<T>{from, to, rows, columns},
+                                stream));
   }
 
   std::shared_ptr<const Systems<T>> systems_;

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/compare.hpp"
-#include "core/grid_stride.hpp"
+#include "core/grid_stride.cuh"
 #include "solvers/spd_families.hpp"
 #include "solvers/spd_referee.hpp"
 #include "solvers/spd_solver.cuh"
@@ -13,16 +13,16 @@ namespace smallbatch {
 
 namespace {
 
-constexpr int threads = 256, blocks = 1024;
-
 /// Counts the values that `is_bad`.
 template <class V, class IsBad>
-__global__ void count_bad(const V* values, std::int64_t count, IsBad is_bad, unsigned long long* bad) {
-  for_each_index(static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x,
-                 static_cast<std::int64_t>(gridDim.x) * blockDim.x, count, [&](std::int64_t i) {
-                   if (is_bad(values[i])) atomicAdd(bad, 1ULL);
-                 });
-}
+struct CountBad {
+  const V* values;
+  IsBad is_bad;
+  unsigned long long* bad;
+  __device__ void operator()(std::int64_t i) const {
+    if (is_bad(values[i])) atomicAdd(bad, 1ULL);
+  }
+};
 
 struct NotFinite {
   template <class V>
@@ -106,10 +106,10 @@ template <class T>
 double Systems<T>::worst_error() const {
   check(cudaMemset(bad_, 0, sizeof(*bad_)));
   const std::int64_t size = shape.solution_size();
-  if (x != nullptr) count_bad<<<blocks, threads>>>(x, count * size, NotFinite{}, bad_);
-  if (shape.determinant_only) count_bad<<<blocks, threads>>>(log_determinant, count, NotFinite{}, bad_);
-  count_bad<<<blocks, threads>>>(info, count, NotZero{}, bad_);
-  check(cudaGetLastError());
+  if (x != nullptr) check(launch_for_each_index(count * size, CountBad<T, NotFinite>{x, {}, bad_}, cudaStreamLegacy));
+  if (shape.determinant_only)
+    check(launch_for_each_index(count, CountBad<double, NotFinite>{log_determinant, {}, bad_}, cudaStreamLegacy));
+  check(launch_for_each_index(count, CountBad<std::int32_t, NotZero>{info, {}, bad_}, cudaStreamLegacy));
   if (download(bad_, 1)[0] > 0) return std::numeric_limits<double>::infinity();
 
   double worst = 0;

@@ -1,14 +1,14 @@
 // V and E at points, and at the charges themselves: three kernels, each over all problems of a batch at once.
 //
-// check: what is wrong with the charges and points of each problem, as bits in `info`. sum: a thread
+// Check: what is wrong with the charges and points of each problem, as bits in `info`. point_kernel: a thread
 // keeps four points in registers, which read each charge in shared memory once; the smallest r^2 that a point met says
 // whether the point lies so near a charge that the sum in T cannot be trusted (summed_in_double.hpp). Such points a
-// warp each sums again in double precision, from the original coordinates, and applies the singularity policy. finish:
+// warp each sums again in double precision, from the original coordinates, and applies the singularity policy. Finish:
 // `info` as the interface has it. A charge leaves itself out by its index: only while a block's own charges are in
 // shared memory are indices compared at all.
 #include <algorithm>
 
-#include "core/grid_stride.hpp"
+#include "core/grid_stride.cuh"
 #include "physics/cuda/device.cuh"
 #include "physics/cuda/kernels.cuh"
 #include "physics/cuda/pieces.cuh"
@@ -34,15 +34,17 @@ __device__ unsigned faults_of(const double* position, const double* origin) {
   return (faults & not_finite) != 0 ? not_finite : faults;
 }
 
+/// One charge, or one point after them.
 template <class T>
-__global__ void check_kernel(ChargeBatch charges, PointBatch points, bool at_charges, DirectSumSizes sizes,
-                             std::int32_t* info) {
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for_each_index(first, step, sizes.charges + (at_charges ? 0 : sizes.points), [&](std::int64_t index) {
-    const bool is_charge = index < sizes.charges;
+struct Check {
+  ChargeBatch charges;
+  PointBatch points;
+  std::int64_t charge_count;
+  std::int32_t* info;
+  __device__ void operator()(std::int64_t index) const {
+    const bool is_charge = index < charge_count;
     const std::int64_t* offset = is_charge ? charges.offset : points.offset;
-    const std::int64_t place = offset[0] + (is_charge ? index : index - sizes.charges);
+    const std::int64_t place = offset[0] + (is_charge ? index : index - charge_count);
     const std::int64_t problem = problem_at([&](std::int64_t p) { return offset[p]; }, charges.count, place);
     const bool has_origin = points.offset[problem] < points.offset[problem + 1];
     const double* origin = has_origin ? points.position + 3 * points.offset[problem] : nullptr;
@@ -53,16 +55,16 @@ __global__ void check_kernel(ChargeBatch charges, PointBatch points, bool at_cha
       if (has_origin && !(fabs(q) <= largest_input<T>)&&faults == 0) faults = out_of_range;
     }
     if (faults != 0) atomicOr(reinterpret_cast<unsigned*>(info + problem), fault_mark | faults);
-  });
-}
+  }
+};
 
-__global__ void finish_kernel(std::int64_t problems, std::int32_t* info) {
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for_each_index(first, step, problems, [&](std::int64_t p) {
-    if (info[p] < 0) info[p] = info_of_faults(static_cast<unsigned>(info[p]));
-  });
-}
+/// One problem.
+struct Finish {
+  std::int32_t* info;
+  __device__ void operator()(std::int64_t problem) const {
+    if (info[problem] < 0) info[problem] = info_of_faults(static_cast<unsigned>(info[problem]));
+  }
+};
 
 /// One charge as the inner loop reads it: relative to the origin, in the precision of the sum.
 template <class T>
@@ -272,15 +274,12 @@ template <class T>
 cudaError_t launch_points(const ChargeBatch& charges, const PointBatch& points, bool at_charges,
                           const DirectSumSizes& sizes, const PotentialOptions& options,
                           const PotentialResult<T>& result, cudaStream_t stream) {
-  constexpr int threads = 256;
-  const auto blocks = [](std::int64_t items) {
-    return static_cast<unsigned>(std::min<std::int64_t>((items + threads - 1) / threads, 1 << 16));
-  };
   const auto bytes = static_cast<std::size_t>(charges.count) * sizeof(std::int32_t);
   cudaError_t status = cudaMemsetAsync(result.info, 0, bytes, stream);
   if (status != cudaSuccess) return status;
-  if (const std::int64_t checked = sizes.charges + (at_charges ? 0 : sizes.points); checked > 0)
-    check_kernel<T><<<blocks(checked), threads, 0, stream>>>(charges, points, at_charges, sizes, result.info);
+  const std::int64_t checked = sizes.charges + (at_charges ? 0 : sizes.points);
+  status = launch_for_each_index(checked, Check<T>{charges, points, sizes.charges, result.info}, stream);
+  if (status != cudaSuccess) return status;
   const std::int64_t count = at_charges ? sizes.charges : sizes.points;
   if (count > 0) {
     const bool field = result.field != nullptr, cutoff = options.cutoff > 0;
@@ -289,8 +288,7 @@ cudaError_t launch_points(const ChargeBatch& charges, const PointBatch& points, 
     status = kernel(charges, points, at_charges, count, options, result, stream);
     if (status != cudaSuccess) return status;
   }
-  finish_kernel<<<blocks(charges.count), threads, 0, stream>>>(charges.count, result.info);
-  return cudaGetLastError();
+  return launch_for_each_index(charges.count, Finish{result.info}, stream);
 }
 
 template cudaError_t launch_points<float>(const ChargeBatch&, const PointBatch&, bool, const DirectSumSizes&,
