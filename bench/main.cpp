@@ -66,27 +66,41 @@ bool print_ladder(const Ladder& ladder, const Roofline& roofline) {
   return all_right;
 }
 
-/// Prints what single calls of each batch take; false where a step is wrong.
-bool print_calls() {
-  const std::string beside = "gauss_jordan";
-  print(
-      "\n## Single calls: solve, n=32, one right-hand side, dense, float32\n\n"
-      "Microseconds by the host's clock from the call to the stream's completion, data on the device, warm; median of "
-      "up "
-      "to 400 calls.\n\n");
+constexpr const char* how_calls_are_timed =
+    "Microseconds by the host's clock from the call to the stream's completion, data on the device, warm; median of up "
+    "to 400 calls.\n\n";
+
+/// Prints what single calls of a ladder's steps take, and before the first one the head of the table, whose first
+/// column is called `size`; false where a step is wrong.
+bool print_calls_of(const Ladder& ladder, const std::string& size, const std::string& beside, bool is_first) {
   bool all_right = true;
-  for (const std::int64_t batch : call_batches) {
-    const Ladder ladder = calls_ladder(batch);
-    std::vector<std::string> names;
-    std::vector<Measurement> measured;
-    for (const Step& step : ladder.steps) {
-      names.push_back(step.name);
-      measured.push_back(measure_calls(ladder, step));
-      all_right &= measured.back().right;
-    }
-    if (batch == call_batches[0]) print(calls_head(names, beside));
-    print(calls_row(batch, names, beside, measured));
+  std::vector<std::string> names;
+  std::vector<Measurement> measured;
+  for (const Step& step : ladder.steps) {
+    names.push_back(step.name);
+    measured.push_back(measure_calls(ladder, step));
+    all_right &= measured.back().right;
   }
+  if (is_first) print(calls_head(size, names, beside));
+  print(calls_row(static_cast<std::int64_t>(ladder.work), names, beside, measured));
+  return all_right;
+}
+
+/// Of solving, for each batch.
+bool print_calls() {
+  print(std::string("\n## Single calls: solve, n=32, one right-hand side, dense, float32\n\n") + how_calls_are_timed);
+  bool all_right = true;
+  for (const std::int64_t batch : call_batches)
+    all_right &= print_calls_of(calls_ladder(batch), "batch", "gauss_jordan", batch == call_batches[0]);
+  return all_right;
+}
+
+/// Of reductions.
+bool print_reduce_calls() {
+  print(std::string("\n## Single calls: sum, float32\n\n") + how_calls_are_timed);
+  bool all_right = true;
+  for (const LadderTable& table : sums_of_sizes())
+    all_right &= print_calls_of(table.full(), "values", "cub_device_reduce", &table == &sums_of_sizes().front());
   return all_right;
 }
 
@@ -169,6 +183,7 @@ int run(const Options& options) {
     if (options.wants(table.name)) all_right &= print_ladder(table.full(), roofline);
   if (options.wants("potential_sizes")) all_right &= print_potential_sizes(roofline);
   if (options.wants("potential_calls")) all_right &= print_potential_calls(roofline);
+  if (options.wants("reduce_calls")) all_right &= print_reduce_calls();
   if (options.wants("calls")) all_right &= print_calls();
   if (options.wants("cpu")) all_right &= print_solve_cpu_ladder();
   return all_right ? 0 : 1;

@@ -163,16 +163,16 @@ std::string potential_calls_row(const Ladder& ladder, const Measurement& measure
                fixed(seconds / ideal, 1), fixed(beyond / ideal, 1)});
 }
 
-std::string calls_head(const std::vector<std::string>& steps, const std::string& beside) {
-  std::vector<std::string> columns{"batch"};
+std::string calls_head(const std::string& size, const std::vector<std::string>& steps, const std::string& beside) {
+  std::vector<std::string> columns{size};
   for (const std::string& step : steps) columns.push_back(step);
   columns.push_back(steps.back() + " / " + beside);
   return head(columns);
 }
 
-std::string calls_row(std::int64_t batch, const std::vector<std::string>& steps, const std::string& beside,
+std::string calls_row(std::int64_t size, const std::vector<std::string>& steps, const std::string& beside,
                       const std::vector<Measurement>& measured) {
-  std::vector<std::string> cells{std::to_string(batch)};
+  std::vector<std::string> cells{std::to_string(size)};
   bool all_right = true;
   for (const Measurement& m : measured) {
     cells.push_back(m.right ? fixed(1e6 * m.median_seconds, 1) : "wrong");

@@ -32,12 +32,12 @@ std::string potential_calls_head();
 std::string potential_calls_row(const Ladder& ladder, const Measurement& measured, double large_rate,
                                 double empty_call);
 
-/// Title, column names and rule of the table of single calls: one column per step, and the ratio of the last one's time
-/// to that of the step called `beside`.
-std::string calls_head(const std::vector<std::string>& steps, const std::string& beside);
+/// Column names and rule of a table of single calls: one column per step, and the ratio of the last one's time to that
+/// of the step called `beside`. `size`: what the numbers in the first column are of.
+std::string calls_head(const std::string& size, const std::vector<std::string>& steps, const std::string& beside);
 
-/// One batch's line; `measured` in the order of `steps`.
-std::string calls_row(std::int64_t batch, const std::vector<std::string>& steps, const std::string& beside,
+/// One line; `measured` in the order of `steps`.
+std::string calls_row(std::int64_t size, const std::vector<std::string>& steps, const std::string& beside,
                       const std::vector<Measurement>& measured);
 
 }  // namespace smallbatch

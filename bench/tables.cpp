@@ -5,7 +5,10 @@
 
 #include "bench/potential_host.hpp"
 #include "bench/potential_ladder.hpp"
+#include "bench/reduce_ladder.hpp"
+#include "bench/saxpy.hpp"
 #include "bench/solve_ladder.hpp"
+#include "bench/unroll.hpp"
 #include "core/error.hpp"
 
 namespace smallbatch {
@@ -46,6 +49,10 @@ std::vector<LadderTable> make_tables() {
                     [] { return host_potential_ladder<float>(37, 301, 3); }});
   tables.push_back({"potential_cpu", [] { return host_potential_ladder<double>(256, 4096, 4); },
                     [] { return host_potential_ladder<double>(37, 301, 3); }});
+  tables.push_back({"reduce", [] { return reduce_ladder(256 * mebi); }, [] { return reduce_ladder(1'000'003); }});
+  tables.push_back({"saxpy", [] { return saxpy_ladder(256 * mebi); }, [] { return saxpy_ladder(1'000'003); }});
+  for (const int values : {64, 512})
+    tables.push_back({"unroll", [=] { return unroll_ladder(values); }, [] { return unroll_ladder(16); }});
   return tables;
 }
 
@@ -84,11 +91,23 @@ Ladder calls_ladder(std::int64_t batch) {
   return ladder;
 }
 
+const std::vector<LadderTable>& sums_of_sizes() {
+  static const std::vector<LadderTable> tables = [] {
+    std::vector<LadderTable> made;
+    for (const std::int64_t count : {mebi >> 10, mebi >> 4, mebi, 16 * mebi})
+      made.push_back(
+          {"reduce_calls", [=] { return reduce_comparison(count); }, [=] { return reduce_comparison(count / 3); }});
+    return made;
+  }();
+  return tables;
+}
+
 std::vector<std::string> table_names() {
   std::vector<std::string> names;
   for (const LadderTable& table : ladder_tables())
     if (names.empty() || names.back() != table.name) names.push_back(table.name);
-  for (const char* name : {"potential_sizes", "potential_calls", "calls", "cpu"}) names.emplace_back(name);
+  for (const char* name : {"potential_sizes", "potential_calls", "reduce_calls", "calls", "cpu"})
+    names.emplace_back(name);
   return names;
 }
 

@@ -29,8 +29,11 @@ const std::vector<LadderTable>& potential_sizes();
 /// Potentials so small that the call's own time shows.
 const std::vector<LadderTable>& small_potential_sizes();
 
+/// Sums so short that the call's own time shows, by the vendor's library and by production.
+const std::vector<LadderTable>& sums_of_sizes();
+
 /// The names of all tables, each once, in the order of the report: those of the ladders, then "potential_sizes",
-/// "potential_calls", "calls" and "cpu".
+/// "potential_calls", "reduce_calls", "calls" and "cpu".
 std::vector<std::string> table_names();
 
 /// The names in "solve,calls". Throws Error (usage) for one that no table has.

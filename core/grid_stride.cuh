@@ -26,8 +26,8 @@ __global__ void for_each_index_kernel(std::int64_t count, Body body) {
                  static_cast<std::int64_t>(gridDim.x) * blockDim.x, count, body);
 }
 
-/// body(i) for all i below count, on the device: asynchronous on `stream`. The body is copied; it is a functor with a
-/// __device__ or a constexpr operator(), which nothing but its own index tells where to write.
+/// body(i) for all i below count, on the device: asynchronous on `stream`. The body is copied: a functor of a literal
+/// type, whose operator() is constexpr, or for the device alone.
 template <class Body>
 cudaError_t launch_for_each_index(std::int64_t count, const Body& body, cudaStream_t stream, Grid grid = {}) {
   if (count <= 0) return cudaSuccess;

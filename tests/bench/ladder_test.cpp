@@ -45,7 +45,8 @@ class Ladders : public ::testing::Test {
 };
 
 TEST_F(Ladders, EveryStepOfEveryTableIsRight) {
-  for (const std::vector<LadderTable>& tables : {ladder_tables(), potential_sizes(), small_potential_sizes()})
+  for (const std::vector<LadderTable>& tables :
+       {ladder_tables(), potential_sizes(), small_potential_sizes(), sums_of_sizes()})
     for (const LadderTable& table : tables) expect_right(table.sample());
 }
 

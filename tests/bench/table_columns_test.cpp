@@ -166,7 +166,7 @@ TEST(MarkdownOfCalls, MicrosecondsAndTheRatio) {
   measured[1].median_seconds = 8e-6;
   measured[2].median_seconds = 12e-6;
   EXPECT_EQ(calls_row(100, steps, "gauss_jordan", measured), "| 100 | 40.0 | 8.0 | 12.0 | 1.50 |\n");
-  EXPECT_EQ(calls_head(steps, "gauss_jordan"),
+  EXPECT_EQ(calls_head("batch", steps, "gauss_jordan"),
             "| batch | vendor | gauss_jordan | automatic | automatic / gauss_jordan |\n|---|---|---|---|---|\n");
   measured[1].right = false;
   EXPECT_EQ(calls_row(100, steps, "gauss_jordan", measured), "| 100 | 40.0 | wrong | 12.0 |  |\n");

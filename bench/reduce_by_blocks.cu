@@ -1,0 +1,207 @@
+// The sum of an array, a tree in each block, after J. Cheng, M. Grossman, T. McKercher, "Professional CUDA C
+// Programming" (2014), sections 3.4 and 3.5, and M. Harris, "Optimizing parallel reduction in CUDA" (2007): block b of
+// 512 threads sums a part of the values in place, in global memory, and leaves
+//     sums_b = sum of part b;
+// another launch, the same for all steps, adds those up.
+//
+// Their last warp goes without a barrier: it adds through a volatile pointer, and counts on its lanes to run in
+// lock-step. Since Volta each lane has a program counter of its own, and nothing holds a lane back from reading what
+// another has yet to write: a race. Here a __syncwarp() stands between reading and writing.
+#include <algorithm>
+
+#include "bench/reduce_steps.hpp"
+#include "core/device_cuda.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr int threads = 512, warp_lanes = 32;
+constexpr unsigned whole_warp = 0xffffffffU;
+
+/// A block's part, as the tree sees it: value `t` is thread t's, the first `count` are there.
+struct Part {
+  float* value;
+  int count;
+
+  /// value t += value t + distance.
+  __device__ void add(int t, int distance) const {
+    if (t + distance < count) value[t] += value[t + distance];
+  }
+};
+
+/// The values of block b where each thread has `Each`.
+template <int Each>
+__device__ Part part_of(float* values, std::int64_t count) {
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (Each * threads);
+  return {values + first, static_cast<int>(min(static_cast<std::int64_t>(threads), count - first))};
+}
+
+__global__ void neighboured_divergent(float* values, std::int64_t count, float* sums) {
+  const Part part = part_of<1>(values, count);
+  for (int distance = 1; distance < threads; distance *= 2) {
+    if (threadIdx.x % (2 * distance) == 0) part.add(threadIdx.x, distance);
+    __syncthreads();  // these sums are there
+  }
+  if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
+}
+
+__global__ void neighboured(float* values, std::int64_t count, float* sums) {
+  const Part part = part_of<1>(values, count);
+  for (int distance = 1; distance < threads; distance *= 2) {
+    part.add(2 * distance * static_cast<int>(threadIdx.x), distance);
+    __syncthreads();  // these sums are there
+  }
+  if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
+}
+
+/// Thread t takes its values of `Each` parts; what follows is a tree over one.
+template <int Each>
+__device__ Part add_parts(float* values, std::int64_t count) {
+  const Part part = part_of<Each>(values, count);
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (Each * threads) + threadIdx.x;
+  if constexpr (Each > 1) {
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < Each; ++i)
+      if (first + i * threads < count) sum += values[first + i * threads];
+    if (first < count) values[first] = sum;
+    __syncthreads();  // all parts are in this one
+  }
+  return part;
+}
+
+/// Halves what is left, the upper half added to the lower one, while it is longer than `last`.
+__device__ void halve(const Part& part, int last) {
+  for (int distance = threads / 2; distance >= last; distance /= 2) {
+    if (threadIdx.x < distance) part.add(threadIdx.x, distance);
+    __syncthreads();  // these sums are there
+  }
+}
+
+template <int Each>
+__global__ void interleaved(float* values, std::int64_t count, float* sums) {
+  const Part part = add_parts<Each>(values, count);
+  halve(part, 1);
+  if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
+}
+
+/// The first warp adds 64 values up. Every lane takes part in all additions, those too that lead nowhere.
+__device__ void add_last_warp(const Part& part) {
+  const int lane = threadIdx.x;
+#pragma unroll
+  for (int distance = warp_lanes; distance > 0; distance /= 2) {
+    const float below = lane + distance < part.count ? part.value[lane + distance] : 0;
+    __syncwarp();  // every lane has read before one writes
+    if (lane < part.count) part.value[lane] += below;
+    __syncwarp();  // these sums are there
+  }
+}
+
+template <int Each>
+__global__ void last_warp_unrolled(float* values, std::int64_t count, float* sums) {
+  const Part part = add_parts<Each>(values, count);
+  halve(part, 2 * warp_lanes);
+  if (threadIdx.x < warp_lanes) add_last_warp(part);
+  if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
+}
+
+/// The whole tree without a loop, for blocks of up to 1024 threads: `size` known when it runs, or when it is compiled.
+__device__ __forceinline__ void add_tree(const Part& part, int size) {
+#pragma unroll
+  for (int distance = 512; distance > warp_lanes; distance /= 2) {
+    if (size >= 2 * distance && threadIdx.x < distance) part.add(threadIdx.x, distance);
+    __syncthreads();  // these sums are there
+  }
+  if (threadIdx.x < warp_lanes) add_last_warp(part);
+}
+
+template <int Each>
+__global__ void completely_unrolled(float* values, std::int64_t count, float* sums) {
+  const Part part = add_parts<Each>(values, count);
+  add_tree(part, static_cast<int>(blockDim.x));
+  if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
+}
+
+template <int Each, int BlockSize>
+__global__ void block_size_compiled_in(float* values, std::int64_t count, float* sums) {
+  const Part part = add_parts<Each>(values, count);
+  add_tree(part, BlockSize);
+  if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
+}
+
+/// As many blocks as fill the device walk over words of 16 bytes, eight in flight; shuffles in place of memory.
+constexpr int stride_threads = 256, words_in_flight = 8;
+__global__ void __launch_bounds__(stride_threads)
+    grid_stride_words(const float* values, std::int64_t count, float* sums) {
+  __shared__ float of_warp[stride_threads / warp_lanes];
+  constexpr std::int64_t tile = stride_threads * words_in_flight;
+  const std::int64_t words = count / 4;
+  const auto* const word = reinterpret_cast<const float4*>(values);
+  float sum = 0;
+  for (std::int64_t first = blockIdx.x * tile + threadIdx.x; first < words; first += gridDim.x * tile) {
+    float4 of_tile[words_in_flight];  // registers
+#pragma unroll
+    for (int i = 0; i < words_in_flight; ++i)
+      of_tile[i] = first + i * stride_threads < words ? word[first + i * stride_threads] : float4{0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < words_in_flight; ++i) sum += (of_tile[i].x + of_tile[i].y) + (of_tile[i].z + of_tile[i].w);
+  }
+  if (blockIdx.x == 0 && threadIdx.x < count % 4) sum += values[4 * words + threadIdx.x];
+#pragma unroll
+  for (int distance = warp_lanes / 2; distance > 0; distance /= 2) sum += __shfl_down_sync(whole_warp, sum, distance);
+  if (threadIdx.x % warp_lanes == 0) of_warp[threadIdx.x / warp_lanes] = sum;
+  __syncthreads();  // the sums of all warps are there
+  if (threadIdx.x > 0) return;
+  sum = 0;
+#pragma unroll
+  for (int warp = 0; warp < stride_threads / warp_lanes; ++warp) sum += of_warp[warp];
+  sums[blockIdx.x] = sum;
+}
+
+using Kernel = void (*)(float* values, std::int64_t count, float* sums);
+
+template <int Each, Kernel kernel>
+std::int64_t launch_tree(float* values, std::int64_t count, float* sums, cudaStream_t stream) {
+  const std::int64_t blocks = (count + Each * threads - 1) / (Each * threads);
+  kernel<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(values, count, sums);
+  return blocks;
+}
+
+std::int64_t launch_grid_stride_words(float* values, std::int64_t count, float* sums, cudaStream_t stream) {
+  int device = 0, multiprocessors = 0;
+  check(cudaGetDevice(&device));
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  const auto blocks = static_cast<unsigned>(multiprocessors) * (1024 / stride_threads);
+  grid_stride_words<<<blocks, stride_threads, 0, stream>>>(values, count, sums);
+  return blocks;
+}
+
+}  // namespace
+
+std::vector<ReduceStep> reduce_steps_by_blocks() {
+  return {
+      {"neighboured_divergent",
+       "a block per 512 values, in place; thread t adds to value t, every second, fourth, ... one", true,
+       launch_tree<1, neighboured_divergent>},
+      {"neighboured", "the same sums by neighbouring threads: whole warps end early", true,
+       launch_tree<1, neighboured>},
+      {"interleaved", "the upper half is added to the lower one: neighbouring threads read neighbouring values", true,
+       launch_tree<1, interleaved<1>>},
+      {"two_parts_unrolled", "each thread first adds up its values of 2 blocks' parts", true,
+       launch_tree<2, interleaved<2>>},
+      {"four_parts_unrolled", "of 4", true, launch_tree<4, interleaved<4>>},
+      {"eight_parts_unrolled", "of 8", true, launch_tree<8, interleaved<8>>},
+      {"last_warp_unrolled", "the last 64 values by one warp, without barriers of the block", true,
+       launch_tree<8, last_warp_unrolled<8>>},
+      {"completely_unrolled", "no loop, the block's size is asked at each step", true,
+       launch_tree<8, completely_unrolled<8>>},
+      {"block_size_compiled_in", "the block's size is a template's argument", true,
+       launch_tree<8, block_size_compiled_in<8, threads>>},
+      {"grid_stride_words",
+       "blocks that stay, 16-byte loads, 8 in flight per thread, sums in registers and by shuffles", false,
+       launch_grid_stride_words},
+  };
+}
+
+}  // namespace smallbatch
