@@ -1,12 +1,18 @@
 // A build without CUDA.
 #include "core/error.hpp"
+#include "physics/correlation_backends.hpp"
 #include "physics/potential_backends.hpp"
 
 namespace smallbatch {
 
-std::unique_ptr<Potential> make_cuda_potential(int device) {
+namespace {
+[[noreturn]] void refuse(int device) {
   throw Error(ErrorKind::no_device, "GPU " + std::to_string(device) + " cannot be used", "this build has no CUDA",
               "Use the cpu backend, or install the CUDA toolkit and configure again with -DSMALLBATCH_CUDA=ON.");
 }
+}  // namespace
+
+std::unique_ptr<Potential> make_cuda_potential(int device) { refuse(device); }
+std::unique_ptr<Correlator> make_cuda_correlator(int device) { refuse(device); }
 
 }  // namespace smallbatch
