@@ -12,6 +12,13 @@
 
 namespace smallbatch {
 
+/// The numbers of the bound in physics/correlation.hpp.
+struct CorrelationBound {
+  std::int32_t samples;
+  double roundings, relative, absolute;
+};
+inline constexpr CorrelationBound correlation_bound{1024, 32, 0x1p-23, 0x1p-124};
+
 /// What is stored of one channel in one integration, all its baselines.
 struct StoredVisibilities {
   SumType type = SumType::complex_float32;  ///< of the sums; means are complex float32, whatever that is

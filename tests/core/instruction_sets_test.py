@@ -36,4 +36,7 @@ def test_no_weak_symbol_is_compiled_for_another_instruction_set(library):
     assert any(found.values()), f"no weak symbol in all of {library}, whose other files hold inline functions"
     others = {name: symbols for name, symbols in found.items() if re.fullmatch(r"\w+_avx\w+\.cpp\.o", name)}
     assert {"kernels_avx2.cpp.o", "kernels_avx512.cpp.o"} <= set(others)
-    assert not {name: symbols for name, symbols in others.items() if symbols}
+    # Eigen has a name of its own there, and who handles exceptions is no code.
+    own = re.compile(r"DW\.ref\.|(.*\W)?EigenAvx(2|512)::")
+    kept = {name: [symbol for symbol in symbols if not own.match(symbol)] for name, symbols in others.items()}
+    assert not {name: symbols for name, symbols in kept.items() if symbols}

@@ -1,0 +1,30 @@
+// The referee's products of matrices, by Eigen in double precision; compiled once per instruction set (products_*.cpp,
+// all from the one body in products_body.hpp).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/instruction_sets.hpp"
+
+namespace smallbatch {
+
+/// One instruction set.
+struct ProductLoops {
+  const char* name;
+  /// product (a_rows, b_rows) = a (a_rows, times) b (b_rows, times)^T, columns one after the other. Of a with itself
+  /// the upper triangle alone.
+  void (*multiply)(const double* a, std::int64_t a_rows, const double* b, std::int64_t b_rows, std::int64_t times,
+                   double* product);
+};
+
+extern const ProductLoops product_loops_baseline;  ///< runs everywhere
+extern const ProductLoops product_loops_avx2;      ///< x86-64 with AVX2 and FMA
+extern const ProductLoops product_loops_avx512;    ///< x86-64 with AVX-512F
+
+/// What this processor can run, best first; baseline is always the last.
+inline std::vector<ProductLoops> usable_product_loops() {
+  return usable_kernels<product_loops_baseline, product_loops_avx2, product_loops_avx512>();
+}
+
+}  // namespace smallbatch
