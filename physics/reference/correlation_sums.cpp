@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 namespace smallbatch {
@@ -26,6 +27,16 @@ std::pair<double, double> sample_at(const void* signal, std::int64_t sample) {
   }
 }
 
+/// Of one input, whose numbers are `apart`: sets samples that are no numbers to 0, and gives sum |x|^2 of the others.
+double without_bad_samples(double* part, std::int64_t apart, std::int64_t times) {
+  double power = 0;
+  for (std::int64_t t = 0; t < times; ++t, part += 2 * apart) {
+    if (!std::isfinite(part[0]) || !std::isfinite(part[apart])) part[0] = part[apart] = 0;
+    power += part[0] * part[0] + part[apart] * part[apart];
+  }
+  return power;
+}
+
 }  // namespace
 
 ReferenceSums::ReferenceSums(SampleType type, std::int64_t inputs, std::vector<std::int64_t> baselines)
@@ -36,14 +47,22 @@ ReferenceSums::ReferenceSums(SampleType type, std::int64_t inputs, std::vector<s
       is_bad_(static_cast<std::size_t>(inputs)),
       samples_(static_cast<std::size_t>(2 * inputs * times_together)),
       counts_(static_cast<std::size_t>(inputs * words)),
-      is_wanted_(static_cast<std::size_t>(inputs)),
       loops_(usable_product_loops().front()) {
   const auto count = static_cast<std::size_t>(baselines_.empty() ? baselines_of(inputs) : baselines_.size());
   sum_.assign(2 * count, 0);
   weight_.assign(count, 0);
-  for_each([&](const Baseline& baseline, std::int64_t) { is_wanted_[baseline.i] = is_wanted_[baseline.j] = 1; });
-  const std::int64_t most = 2 * std::min(inputs, block_inputs);
-  product_.resize(baselines_.empty() ? static_cast<std::size_t>(most * most) : 0);
+  if (baselines_.empty()) {
+    const std::int64_t most = 2 * std::min(inputs, block_inputs);
+    product_.resize(static_cast<std::size_t>(most * most));
+    return;
+  }
+  for_each([&](const Baseline& baseline, std::int64_t) {
+    listed_.push_back(baseline.i);
+    listed_.push_back(baseline.j);
+  });
+  std::sort(listed_.begin(), listed_.end());
+  listed_.erase(std::unique(listed_.begin(), listed_.end()), listed_.end());
+  by_input_.resize(samples_.size());
 }
 
 void ReferenceSums::add(const SignalBatch& signal, std::int64_t channel, std::int64_t first_time, std::int64_t times) {
@@ -71,31 +90,35 @@ void ReferenceSums::add(const SignalBatch& signal, std::int64_t channel, std::in
 
 template <SampleType type>
 void ReferenceSums::unpack(const SignalBatch& signal, std::int64_t first_sample, std::int64_t times) {
-  any_is_flagged_ = false;
-  std::fill(counts_.begin(), counts_.end(), 0);
-  const bool all = baselines_.empty();
+  const std::uint8_t* const flag = signal.flag == nullptr ? nullptr : signal.flag + first_sample;
+  any_is_flagged_ = flag != nullptr && std::any_of(flag, flag + times * inputs_, [](std::uint8_t f) { return f != 0; });
   for (std::int64_t first = 0; first < inputs_; first += block_inputs) {
-    const std::int64_t last = std::min(inputs_, first + block_inputs);
-    for (std::int64_t t = 0; t < times; ++t)
-      for (std::int64_t i = first; i < last; ++i) {
-        const std::int64_t sample = first_sample + t * inputs_ + i;
-        auto [re, im] = sample_at<type>(signal.signal, sample);
-        const bool is_flagged = signal.flag != nullptr && signal.flag[sample] != 0;
-        if (is_flagged)
-          any_is_flagged_ = true;
-        else
-          counts_[i * words + t / 64] |= std::uint64_t{1} << (t % 64);
-        const bool is_finite = std::isfinite(re) && std::isfinite(im);
-        if (!is_finite && !is_flagged) is_bad_[i] = any_is_bad_ = true;
-        if (is_flagged || !is_finite) re = im = 0;
-        power_[i] += re * re + im * im;
-        if (!all && is_wanted_[i] == 0) continue;
-        double* const to = all ? &samples_[2 * first * times + t * 2 * (last - first) + i - first]
-                               : &samples_[2 * i * times_together + t];
-        to[0] = re;
-        to[all ? last - first : times_together] = im;
+    const std::int64_t count = std::min(block_inputs, inputs_ - first);
+    double* const block = &samples_[2 * first * times];
+    double power[block_inputs]{};
+    for (std::int64_t t = 0; t < times; ++t) {
+      const std::int64_t sample = t * inputs_ + first;
+      double *const re = block + 2 * t * count, *const im = re + count;
+      for (std::int64_t i = 0; i < count; ++i)
+        std::tie(re[i], im[i]) = sample_at<type>(signal.signal, first_sample + sample + i);
+      if (any_is_flagged_)
+        for (std::int64_t i = 0; i < count; ++i)
+          if (flag[sample + i] != 0) re[i] = im[i] = 0;
+      for (std::int64_t i = 0; i < count; ++i) power[i] += re[i] * re[i] + im[i] * im[i];
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (!std::isfinite(power[i])) {  // no sum of squares of floats is too large
+        is_bad_[first + i] = any_is_bad_ = true;
+        power[i] = without_bad_samples(block + i, count, times);
       }
+      power_[first + i] += power[i];
+    }
   }
+  if (!any_is_flagged_) return;
+  std::fill(counts_.begin(), counts_.end(), 0);
+  for (std::int64_t t = 0; t < times; ++t)
+    for (std::int64_t i = 0; i < inputs_; ++i)
+      counts_[i * words + t / 64] |= static_cast<std::uint64_t>(flag[t * inputs_ + i] == 0) << (t % 64);
 }
 
 void ReferenceSums::add_all(std::int64_t times) {
@@ -120,17 +143,20 @@ void ReferenceSums::add_all(std::int64_t times) {
 }
 
 void ReferenceSums::add_listed(std::int64_t times) {
-  for_each([&](const Baseline& baseline, std::int64_t k) {
-    const double* const a = &samples_[2 * baseline.i * times_together];
-    const double* const c = &samples_[2 * baseline.j * times_together];
-    const double *const b = a + times_together, *const d = c + times_together;
-    double re = 0, im = 0;
-    for (std::int64_t t = 0; t < times; ++t) {
-      re += a[t] * c[t] + b[t] * d[t];
-      im += b[t] * c[t] - a[t] * d[t];
+  // The times of an input one after the other.
+  for (const std::int64_t i : listed_) {
+    const std::int64_t first = i / block_inputs * block_inputs, count = std::min(block_inputs, inputs_ - first);
+    const double* from = &samples_[2 * first * times + i - first];
+    double *const re = &by_input_[2 * i * times_together], *const im = re + times_together;
+    for (std::int64_t t = 0; t < times; ++t, from += 2 * count) {
+      re[t] = from[0];
+      im[t] = from[count];
     }
-    sum_[2 * k] += re;
-    sum_[2 * k + 1] += im;
+  }
+  for_each([&](const Baseline& baseline, std::int64_t k) {
+    const double* const x = &by_input_[2 * baseline.i * times_together];
+    const double* const y = &by_input_[2 * baseline.j * times_together];
+    loops_.add_product(x, x + times_together, y, y + times_together, times, &sum_[2 * k]);
   });
 }
 

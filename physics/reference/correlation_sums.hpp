@@ -36,7 +36,7 @@ class ReferenceSums {
   [[nodiscard]] double re(std::int64_t k) const { return sum_[2 * k]; }
   [[nodiscard]] double im(std::int64_t k) const { return sum_[2 * k + 1]; }
   [[nodiscard]] std::int32_t weight(std::int64_t k) const { return weight_[k]; }
-  /// sum_t |x(t)|^2 of an input of those baselines, of what is not flagged and finite.
+  /// sum_t |x(t)|^2 of an input, of what is not flagged and finite.
   [[nodiscard]] double power(std::int64_t input) const { return power_[input]; }
   /// Whether a sample that is not flagged is a NaN or an infinity.
   [[nodiscard]] bool is_bad(std::int64_t input) const { return is_bad_[input] != 0; }
@@ -59,12 +59,12 @@ class ReferenceSums {
   std::vector<char> is_bad_;          // (inputs)
   bool any_is_bad_ = false;
   // Of the times that are being added:
-  AlignedVector<double>
-      samples_;  // of all: blocks of inputs, (times, 2, inputs of the block); listed: (inputs, 2, times)
-  std::vector<std::uint64_t> counts_;  // (inputs, words), a bit per time that is not flagged
-  std::vector<char> is_wanted_;        // (inputs), by a baseline
+  AlignedVector<double> samples_;      // blocks of inputs, (times, 2, inputs of the block)
+  std::vector<std::uint64_t> counts_;  // (inputs, words), a bit per time that is not flagged, where any is
   bool any_is_flagged_ = false;
-  AlignedVector<double> product_;  // of two blocks
+  AlignedVector<double> product_;     // of two blocks
+  std::vector<std::int64_t> listed_;  // inputs of listed baselines
+  AlignedVector<double> by_input_;    // theirs, (inputs, 2, times)
   ProductLoops loops_;
 };
 

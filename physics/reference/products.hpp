@@ -16,6 +16,9 @@ struct ProductLoops {
   /// the upper triangle alone.
   void (*multiply)(const double* a, std::int64_t a_rows, const double* b, std::int64_t b_rows, std::int64_t times,
                    double* product);
+  /// Adds sum_t (re + i im) (other_re - i other_im) to sum[0] + i sum[1].
+  void (*add_product)(const double* re, const double* im, const double* other_re, const double* other_im,
+                      std::int64_t times, double* sum);
 };
 
 extern const ProductLoops product_loops_baseline;  ///< runs everywhere

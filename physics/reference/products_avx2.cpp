@@ -3,6 +3,6 @@
 
 namespace smallbatch {
 
-constinit const ProductLoops product_loops_avx2 = {"avx2", &multiply};
+constinit const ProductLoops product_loops_avx2 = {"avx2", &multiply, &add_product};
 
 }  // namespace smallbatch

@@ -3,6 +3,6 @@
 
 namespace smallbatch {
 
-constinit const ProductLoops product_loops_avx512 = {"avx512", &multiply};
+constinit const ProductLoops product_loops_avx512 = {"avx512", &multiply, &add_product};
 
 }  // namespace smallbatch

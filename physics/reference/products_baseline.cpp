@@ -3,6 +3,6 @@
 
 namespace smallbatch {
 
-constinit const ProductLoops product_loops_baseline = {"baseline", &multiply};
+constinit const ProductLoops product_loops_baseline = {"baseline", &multiply, &add_product};
 
 }  // namespace smallbatch

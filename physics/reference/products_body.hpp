@@ -22,6 +22,14 @@ void multiply(const double* a, std::int64_t a_rows, const double* b, std::int64_
   }
 }
 
+void add_product(const double* re, const double* im, const double* other_re, const double* other_im, std::int64_t times,
+                 double* sum) {
+  using Numbers = Eigen::Map<const Eigen::VectorXd>;
+  const Numbers a(re, times), b(im, times), c(other_re, times), d(other_im, times);
+  sum[0] += a.dot(c) + b.dot(d);
+  sum[1] += b.dot(c) - a.dot(d);
+}
+
 }  // namespace
 
 }  // namespace smallbatch
