@@ -26,7 +26,7 @@ double share_of(const VerifyMode& verify, std::int64_t total) {
   return static_cast<double>(verify.sample) / static_cast<double>(total);
 }
 
-void add(Estimate& job, const SolveSet& set, const VerifyMode& verify, double slowness) {
+void add(Estimate& job, const SolveSet& set, ScalarType /*precision*/, const VerifyMode& verify, double slowness) {
   const double n = set.shape.n, batch = static_cast<double>(set.batch), rhs = set.shape.nrhs;
   const bool is_double = set.type == ScalarType::float64, inverse = set.shape.wants_inverse();
   const double bytes = batch * static_cast<double>(bytes_per_system(set));
@@ -55,8 +55,7 @@ Estimate estimate(const ProblemReader& reader, ScalarType precision, const Verif
                   InstructionSet instruction_set) {
   Estimate job;
   const double slow = slowness(instruction_set);
-  for (const SolveSet& set : reader.solve_sets()) add(job, set, verify, slow);
-  for (const PotentialSet& set : reader.potential_sets()) add(job, set, precision, verify, slow);
+  for_each_set(reader.sets(), [&](const auto& set) { add(job, set, precision, verify, slow); });
   return job;
 }
 

@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 /// What running a problem file needs, with run's default options.
 struct Needs {
-  std::int64_t result_bytes = 0, host_bytes = 0;
+  std::int64_t result_bytes = 0, block_bytes = 0;  ///< of the largest block
   double systems = 0, pairs = 0;
 };
 
@@ -60,39 +60,48 @@ Json set_json(const PotentialSet& set) {
   return json;
 }
 
+void add(Needs& needs, const SolveSet& set) {
+  needs.result_bytes += result_bytes(set);
+  needs.systems += static_cast<double>(set.batch);
+  const std::int64_t block_bytes = usual_block_bytes(set, cpu_block_bytes, hardware_threads(), true);
+  for (const SystemRange& range : cut_into_blocks(set, block_bytes))
+    needs.block_bytes = std::max(needs.block_bytes, range.count * bytes_per_system(set));
+}
+
+void add(Needs& needs, const PotentialSet& set) {
+  const ScalarType precision = RunOptions{}.precision;
+  needs.result_bytes += result_bytes(set, precision);
+  needs.pairs += pairs(set);
+  for (const PlaneRange& range : cut_into_blocks(set, precision, cpu_block_bytes, cpu_block_pairs))
+    needs.block_bytes = std::max(needs.block_bytes, bytes_per_block(set, range, precision));
+}
+
+/// What a problem set's line says after its shape.
+std::string unit_words(const SolveSet& /*set*/) { return ""; }
+std::string unit_words(const PotentialSet& set) {
+  std::string text = ", V in " + potential_unit_name(set.output_unit);
+  if (set.has_field) text += ", E in " + field_unit_name(set.output_unit);
+  if (set.has_groups) text += ", energy in " + energy_unit_name(set.output_unit);
+  if (!set.particles.empty()) text += ", charges from /particles/" + set.particles;
+  return text;
+}
+
 std::string problem_info(const InfoOptions& options) {
   const ProblemReader reader(options.file);
-  const RunOptions defaults;
-  const std::int64_t blocks = StageThreads::blocks_in_memory(1);
   Needs needs;
   Json sets = Json::array();
   std::ostringstream text;
   text << options.file << ": a problem file\n";
-  for (const SolveSet& set : reader.solve_sets()) {
-    needs.result_bytes += result_bytes(set);
-    needs.systems += static_cast<double>(set.batch);
-    const std::int64_t block_bytes = usual_block_bytes(set, cpu_block_bytes, hardware_threads(), true);
-    for (const SystemRange& range : cut_into_blocks(set, block_bytes))
-      needs.host_bytes = std::max(needs.host_bytes, blocks * range.count * bytes_per_system(set));
+  for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
+    add(needs, set);
     sets.push_back(set_json(set));
-    text << "  solve/" << set.name << ": " << shape_words(set) << "\n";
-  }
-  for (const PotentialSet& set : reader.potential_sets()) {
-    needs.result_bytes += result_bytes(set, defaults.precision);
-    needs.pairs += pairs(set);
-    for (const PlaneRange& range : cut_into_blocks(set, defaults.precision, cpu_block_bytes, cpu_block_pairs))
-      needs.host_bytes = std::max(needs.host_bytes, blocks * bytes_per_block(set, range, defaults.precision));
-    sets.push_back(set_json(set));
-    text << "  potential/" << set.name << ": " << shape_words(set) << ", V in " << potential_unit_name(set.output_unit);
-    if (set.has_field) text << ", E in " << field_unit_name(set.output_unit);
-    if (set.has_groups) text << ", energy in " << energy_unit_name(set.output_unit);
-    if (!set.particles.empty()) text << ", charges from /particles/" << set.particles;
-    text << "\n";
-  }
+    text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << unit_words(set) << "\n";
+  });
+  const std::int64_t host_bytes = StageThreads::blocks_in_memory(1) * needs.block_bytes;
   for (const auto* sentences : {&reader.warnings(), &reader.notes()})
     for (const std::string& sentence : *sentences) text << "  note: " << sentence << "\n";
   text << "  running it needs " << bytes_text(static_cast<double>(needs.result_bytes)) << " of disk and about "
-       << bytes_text(static_cast<double>(needs.host_bytes)) << " of memory, for " << needs.systems << " systems and "
+       << bytes_text(static_cast<double>(host_bytes)) << " of memory, for " << needs.systems << " systems and "
        << needs.pairs << " pairs of charge and target\n";
   if (!options.json) return text.str();
   return Json{{"file", options.file},
@@ -102,7 +111,7 @@ std::string problem_info(const InfoOptions& options) {
               {"notes", reader.notes()},
               {"needs",
                {{"result_bytes", needs.result_bytes},
-                {"memory_bytes", needs.host_bytes},
+                {"memory_bytes", host_bytes},
                 {"systems", needs.systems},
                 {"pairs", needs.pairs}}}}
              .dump(2, ' ', false, Json::error_handler_t::replace) +
@@ -117,10 +126,12 @@ std::string result_info(const InfoOptions& options) {
   for (const char* key : {"program", "created", "device"})
     if (const std::string value = reader.provenance(key); !value.empty()) text << ", " << value;
   text << "\n";
-  auto add = [&](Json json, const std::string& kind, const std::string& name) {
-    const VerificationSummary v = reader.verification(kind, name);
-    text << "  " << kind << "/" << name << ": " << json["shape"].get<std::string>() << "; verified: " << v.agreed
-         << " agree, " << v.disagreed << " disagree\n";
+  for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
+    Json json = set_json(set);
+    for (const char* key : {"storage", "uplo"}) json.erase(key);  // results do not say how A lies
+    const VerificationSummary v = reader.verification(Set::kind, set.name);
+    text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << "; verified: " << v.agreed << " agree, "
+         << v.disagreed << " disagree\n";
     json["verification"] = {{"criterion", v.criterion},
                             {"checked", v.checked},
                             {"agreed", v.agreed},
@@ -128,13 +139,7 @@ std::string result_info(const InfoOptions& options) {
                             {"worst_error_over_bound", v.worst_error_over_bound},
                             {"worst_index", v.worst_index}};
     sets.push_back(std::move(json));
-  };
-  for (const SolveSet& set : reader.solve_sets()) {
-    Json json = set_json(set);
-    for (const char* key : {"storage", "uplo"}) json.erase(key);  // results do not say how A lies
-    add(std::move(json), "solve", set.name);
-  }
-  for (const PotentialSet& set : reader.potential_sets()) add(set_json(set), "potential", set.name);
+  });
   if (!options.json) return text.str();
   return Json{{"file", options.file}, {"kind", "results"}, {"sets", sets}}.dump(2, ' ', false,
                                                                                 Json::error_handler_t::replace) +

@@ -95,13 +95,12 @@ bool is_alike(const PotentialSet& a, const PotentialSet& b) {
 
 /// The set of that place in each share, where all of them are alike.
 template <class Set>
-std::vector<const Set*> parts_of(const std::vector<ResultsOfShare>& shares,
-                                 const std::vector<Set>& (ResultReader::*sets)() const, std::size_t index) {
+std::vector<const Set*> parts_of(const std::vector<ResultsOfShare>& shares, std::size_t index) {
   std::vector<const Set*> parts;
-  const std::vector<Set>& expected = (shares.front().reader.get()->*sets)();
   for (const ResultsOfShare& results : shares) {
-    const std::vector<Set>& found = (results.reader.get()->*sets)();
-    if (found[index].name != expected[index].name || !is_alike(found[index], expected[index]))
+    const auto& found = std::get<std::vector<Set>>(results.reader->sets());
+    const Set& expected = parts.empty() ? found[index] : *parts.front();
+    if (found[index].name != expected.name || !is_alike(found[index], expected))
       throw unfit(results, "its sets are not those of " + shares.front().path, "Run all shares of one problem file.");
     parts.push_back(&found[index]);
   }
@@ -130,7 +129,7 @@ void append_offsets(std::vector<std::int64_t>& offset, const std::vector<std::in
   for (std::size_t p = 1; p < more.size(); ++p) offset.push_back(before + more[p]);
 }
 
-PotentialSet whole_of(const std::vector<const PotentialSet*>& parts) {
+PotentialSet whole_of(const std::vector<ResultsOfShare>& /*shares*/, const std::vector<const PotentialSet*>& parts) {
   PotentialSet whole = *parts.front();
   whole.batch = 0;
   for (auto* list : {&whole.offset, &whole.point_offset}) list->clear();
@@ -174,10 +173,18 @@ void copy_values(const ResultReader& from, const PotentialSet& set, ResultWriter
   to.write_statistics(set, from.statistics(set));
 }
 
+template <class Set>
+void copy_values(const ResultReader& from, const Set& set, ResultWriter& to) {
+  set.type == ScalarType::float32 ? copy_values<float>(from, set, to) : copy_values<double>(from, set, to);
+}
+
+void add(ResultWriter& writer, const SolveSet& set) { writer.add(set); }
+void add(ResultWriter& writer, const PotentialSet& set) { writer.add(set, set.type); }
+
 /// One set of all shares, values and verdicts.
 template <class Set>
-void merge_set(const std::string& kind, const std::vector<ResultsOfShare>& shares, const std::vector<const Set*>& parts,
-               ResultWriter& writer) {
+void merge_set(const std::vector<ResultsOfShare>& shares, const std::vector<const Set*>& parts, ResultWriter& writer) {
+  const std::string kind = Set::kind;
   Progress progress(kind + "/" + parts.front()->name, static_cast<double>(parts.size()));
   VerificationSummary summary;
   ShareStart start;
@@ -185,8 +192,7 @@ void merge_set(const std::string& kind, const std::vector<ResultsOfShare>& share
     const Set& part = *parts[k];
     const ResultReader& reader = *shares[k].reader;
     writer.begin_at(part, start);
-    part.type == ScalarType::float32 ? copy_values<float>(reader, part, writer)
-                                     : copy_values<double>(reader, part, writer);
+    copy_values(reader, part, writer);
     const StoredVerdicts verdicts = reader.verdicts(kind, part.name, part.batch);
     writer.write_verdicts(kind, part.name, 0, verdicts.verdict, verdicts.error_over_bound);
     const VerificationSummary found = reader.verification(kind, part.name);
@@ -206,23 +212,17 @@ std::string merge(const MergeOptions& options, const std::string& command_line) 
   const std::vector<ResultsOfShare> shares = open_shares(options.shares);
   const ResultReader& first = *shares.front().reader;
   for (const ResultsOfShare& results : shares)
-    if (results.reader->solve_sets().size() != first.solve_sets().size() ||
-        results.reader->potential_sets().size() != first.potential_sets().size())
-      throw unfit(results, "its sets are not those of " + shares.front().path, "Run all shares of one problem file.");
+    for_each_kind(first.sets(), [&]<class Set>(const std::vector<Set>& sets) {
+      if (std::get<std::vector<Set>>(results.reader->sets()).size() != sets.size())
+        throw unfit(results, "its sets are not those of " + shares.front().path, "Run all shares of one problem file.");
+    });
   ResultWriter writer(options.output, options.overwrite, 1);
-  std::vector<std::vector<const SolveSet*>> solve_parts;
-  std::vector<std::vector<const PotentialSet*>> potential_parts;
-  for (std::size_t k = 0; k < first.solve_sets().size(); ++k) {
-    solve_parts.push_back(parts_of(shares, &ResultReader::solve_sets, k));
-    writer.add(whole_of(shares, solve_parts.back()));
-  }
-  for (std::size_t k = 0; k < first.potential_sets().size(); ++k) {
-    potential_parts.push_back(parts_of(shares, &ResultReader::potential_sets, k));
-    const PotentialSet whole = whole_of(potential_parts.back());
-    writer.add(whole, whole.type);
-  }
-  for (const auto& parts : solve_parts) merge_set("solve", shares, parts, writer);
-  for (const auto& parts : potential_parts) merge_set("potential", shares, parts, writer);
+  for_each_kind(first.sets(), [&]<class Set>(const std::vector<Set>& sets) {
+    for (std::size_t k = 0; k < sets.size(); ++k) add(writer, whole_of(shares, parts_of<Set>(shares, k)));
+  });
+  for_each_kind(first.sets(), [&]<class Set>(const std::vector<Set>& sets) {
+    for (std::size_t k = 0; k < sets.size(); ++k) merge_set(shares, parts_of<Set>(shares, k), writer);
+  });
   for (const char* key : {"program", "device", "solver", "potential", "verify"})
     writer.provenance(key, said_by(shares, key));
   for (const char* key : {"commit", "problems", "created", "method", "singular"})

@@ -162,6 +162,13 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   return tally.outcome;
 }
 
+SetOutcome run_set(const Run& run, const SolveSet& set) {
+  return set.type == ScalarType::float32 ? run_set<float>(run, set) : run_set<double>(run, set);
+}
+SetOutcome run_set(const Run& run, const PotentialSet& set) {
+  return run.options.precision == ScalarType::float32 ? run_set<float>(run, set) : run_set<double>(run, set);
+}
+
 /// 0 where it is not known.
 double bytes_of_file(const std::string& path) {
   std::error_code unknown;
@@ -202,8 +209,7 @@ namespace {
 WrittenElements gather_outcomes(const Ranks& ranks, const ProblemReader& reader, const WrittenElements& written,
                                 RunReport& report) {
   ShareOutcome mine{report.sets, {}, report.seconds, written};
-  for (const SolveSet& set : reader.solve_sets()) mine.starts.push_back(reader.start(set).problem);
-  for (const PotentialSet& set : reader.potential_sets()) mine.starts.push_back(reader.start(set).problem);
+  for_each_set(reader.sets(), [&](const auto& set) { mine.starts.push_back(reader.start(set).problem); });
   const std::vector<std::string> messages = ranks.gather(to_message(mine));
   for (std::size_t rank = 1; rank < messages.size(); ++rank) add_message(mine, messages[rank]);
   report.sets = mine.sets;
@@ -242,10 +248,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   const Estimate job = estimate(reader, options.precision, options.verify, options.instruction_set).part(share.count);
 
   std::vector<std::string> shapes;  // of the whole sets, in words
-  if (are_many) {
-    for (const SolveSet& set : reader.solve_sets()) shapes.push_back(shape_words(set));
-    for (const PotentialSet& set : reader.potential_sets()) shapes.push_back(shape_words(set));
-  }
+  if (are_many) for_each_set(reader.sets(), [&](const auto& set) { shapes.push_back(shape_words(set)); });
 
   BlockMemory memory;
   DeviceChoice device;
@@ -303,8 +306,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     do_on_all(ranks, [&] {
       if (!writer) writer.emplace(layout_of(layout));
       reader.take(share);
-      for (const SolveSet& set : reader.solve_sets()) writer->begin_at(set, reader.start(set));
-      for (const PotentialSet& set : reader.potential_sets()) writer->begin_at(set, reader.start(set));
+      for_each_set(reader.sets(), [&](const auto& set) { writer->begin_at(set, reader.start(set)); });
     });
   }
   report.device = device.description;
@@ -320,11 +322,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     if (on_gpus) memory.lock_with(cuda_page_lock());
     const Run all{options, threads_of_run, share.count, verified_share, block_bytes, reader,
                   *writer, computers,      on_gpus,     memory,         threads,     report.seconds};
-    for (const SolveSet& set : reader.solve_sets())
-      report.sets.push_back(set.type == ScalarType::float32 ? run_set<float>(all, set) : run_set<double>(all, set));
-    for (const PotentialSet& set : reader.potential_sets())
-      report.sets.push_back(options.precision == ScalarType::float32 ? run_set<float>(all, set)
-                                                                     : run_set<double>(all, set));
+    for_each_set(reader.sets(), [&](const auto& set) { report.sets.push_back(run_set(all, set)); });
     report.seconds.kernels =
         std::min(report.seconds.compute, computers.kernel_seconds() / static_cast<double>(device.backends.size()));
     if (ranks.is_first()) return;

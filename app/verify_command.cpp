@@ -19,14 +19,14 @@ struct Files {
   const VerifyOptions& options;
   const ProblemReader& problems;
   const ResultReader& results;
+  double pivot_floor;  ///< of the run
 };
 
 template <class Set>
-const Set& find_set(const std::vector<Set>& sets, const std::string& kind, const std::string& name,
-                    const std::string& path) {
+const Set& find_set(const std::vector<Set>& sets, const std::string& name, const std::string& path) {
   for (const Set& set : sets)
     if (set.name == name) return set;
-  throw Error(ErrorKind::bad_input, path + " holds no results for /" + kind + "/" + name,
+  throw Error(ErrorKind::bad_input, path + " holds no results for " + kind_path<Set>() + "/" + name,
               "the problem file has that set", "Run the problem file again.");
 }
 
@@ -54,15 +54,14 @@ void expect_same(const Files& files, const std::string& dataset, const std::vect
 
 /// Every set of the results is one of the problems, and its verdicts fit each other.
 template <class Set>
-void expect_sets(const Files& files, const std::string& kind, const std::vector<Set>& problems,
-                 const std::vector<Set>& results) {
+void expect_sets(const Files& files, const std::vector<Set>& problems, const std::vector<Set>& results) {
   for (const Set& set : results) {
     if (std::ranges::find(problems, set.name, &Set::name) == problems.end()) {
-      throw Error(ErrorKind::bad_input, "cannot use /" + kind + "/" + set.name + " of " + files.options.results,
+      throw Error(ErrorKind::bad_input, "cannot use " + set_path(set) + " of " + files.options.results,
                   files.options.problems + " has no such set: these results are of other problems",
                   "Name the file they were made from.");
     }
-    files.results.check_verification(kind, set.name, set.batch);
+    files.results.check_verification(Set::kind, set.name, set.batch);
   }
 }
 
@@ -79,8 +78,12 @@ std::string answer_words(const SolveSet& set) {
   return shape.determinant_only ? text + ", n = " + std::to_string(shape.n) : text;
 }
 
+void expect_same(const Files& files, const SolveSet& asked, const SolveSet& found) {
+  expect_same(files, set_path(asked), answer_words(asked), answer_words(found));
+}
+
 void expect_same(const Files& files, const PotentialSet& asked, const PotentialSet& found) {
-  const std::string group = "/potential/" + asked.name;
+  const std::string group = set_path(asked);
   const auto shape = [](const PotentialSet& set) {
     return std::to_string(set.shape.nx) + " x " + std::to_string(set.shape.ny) + " x " + std::to_string(set.shape.nz);
   };
@@ -106,8 +109,8 @@ void expect_same(const Files& files, const PotentialSet& asked, const PotentialS
 }
 
 template <class T>
-SetOutcome verify_set(const Files& files, const SolveSet& set, double pivot_floor) {
-  SolveTally<T> tally(set, pivot_floor, files.options.mode, files.options.threads);
+SetOutcome verify_set(const Files& files, const SolveSet& set) {
+  SolveTally<T> tally(set, files.pivot_floor, files.options.mode, files.options.threads);
   Progress progress("verify solve/" + set.name, static_cast<double>(set.batch));
   SpdBlock<T> block;
   for (const SystemRange& range : cut_into_blocks(set, cpu_block_bytes)) {
@@ -137,14 +140,20 @@ SetOutcome verify_set(const Files& files, const PotentialSet& set, const Potenti
   return tally.outcome;
 }
 
+SetOutcome verify_set(const Files& files, const SolveSet& set, const SolveSet& /*results_set*/) {
+  return set.type == ScalarType::float32 ? verify_set<float>(files, set) : verify_set<double>(files, set);
+}
+SetOutcome verify_set(const Files& files, const PotentialSet& set, const PotentialSet& results_set) {
+  return results_set.type == ScalarType::float32 ? verify_set<float>(files, set, results_set)
+                                                 : verify_set<double>(files, set, results_set);
+}
+
 }  // namespace
 
 RunReport verify(const VerifyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   ProblemReader problems(options.problems, options.threads);
   const ResultReader results(options.results, options.threads);
-  const Files files{options, problems, results};
-
   RunReport report;
   report.problems = options.problems;
   report.results = options.results;
@@ -165,20 +174,15 @@ RunReport verify(const VerifyOptions& options) {
   if (!singular.empty() && singular != "inf" && singular != "skip")
     throw Error(ErrorKind::bad_input, "cannot use /provenance@singular of " + options.results,
                 "it is neither inf nor skip", "Write the results anew.");
-  expect_sets(files, "solve", problems.solve_sets(), results.solve_sets());
-  expect_sets(files, "potential", problems.potential_sets(), results.potential_sets());
-  for (const SolveSet& set : problems.solve_sets()) {
-    const SolveSet& found = find_set(results.solve_sets(), "solve", set.name, options.results);
-    expect_same(files, "/solve/" + set.name, answer_words(set), answer_words(found));
-    report.sets.push_back(set.type == ScalarType::float32 ? verify_set<float>(files, set, report.pivot_floor)
-                                                          : verify_set<double>(files, set, report.pivot_floor));
-  }
-  for (const PotentialSet& set : problems.potential_sets()) {
-    const PotentialSet& found = find_set(results.potential_sets(), "potential", set.name, options.results);
+  const Files files{options, problems, results, report.pivot_floor};
+  for_each_kind(problems.sets(), [&]<class Set>(const std::vector<Set>& asked) {
+    expect_sets(files, asked, std::get<std::vector<Set>>(results.sets()));
+  });
+  for_each_set(problems.sets(), [&]<class Set>(const Set& set) {
+    const Set& found = find_set(std::get<std::vector<Set>>(results.sets()), set.name, options.results);
     expect_same(files, set, found);
-    report.sets.push_back(found.type == ScalarType::float32 ? verify_set<float>(files, set, found)
-                                                            : verify_set<double>(files, set, found));
-  }
+    report.sets.push_back(verify_set(files, set, found));
+  });
   report.seconds.total = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

@@ -65,14 +65,14 @@ void check_unit_factor(const InputFile& file, const PotentialSet& set) {
   if (std::isnormal(factor) && std::isnormal(factor / set.dielectric)) return;
   const bool by_temperature = !std::isnormal(factor);
   throw file.error(
-      potential_path(set.name) + (by_temperature ? "@temperature" : "@dielectric"),
+      set_path(set) + (by_temperature ? "@temperature" : "@dielectric"),
       "the factor of V's unit, " + text_of(by_temperature ? factor : factor / set.dielectric) + " with " +
           text_of(by_temperature ? set.temperature : set.dielectric) + ", is no normal float64",
       by_temperature ? "Set the temperature in kelvin." : "Set the relative permittivity; 1 is the vacuum.");
 }
 
 void read_targets(const InputFile& file, PotentialSet& set) {
-  const std::string group = potential_path(set.name);
+  const std::string group = set_path(set);
   const auto name = file.string(group, "targets");
   if (!name) return;
   const auto found = std::ranges::find(target_kinds, *name, target_kind_name);
@@ -85,7 +85,7 @@ void read_targets(const InputFile& file, PotentialSet& set) {
 
 /// Shape of a set of lattices; any other has no lattice.
 void read_shape(const InputFile& file, PotentialSet& set) {
-  const std::string group = potential_path(set.name);
+  const std::string group = set_path(set);
   const auto shape = file.integers(group, "shape");
   if (set.targets != TargetKind::lattice) {
     const std::string why =
@@ -193,7 +193,7 @@ std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& 
 }
 
 void read_potential_attributes(const InputFile& file, PotentialSet& set) {
-  const std::string group = potential_path(set.name);
+  const std::string group = set_path(set);
   read_targets(file, set);
   read_shape(file, set);
   if (const auto field = file.integers(group, "field")) {
@@ -220,7 +220,7 @@ void read_potential_attributes(const InputFile& file, PotentialSet& set) {
 }
 
 void read_potential_lengths(const InputFile& file, PotentialSet& set, double unit_in_angstrom) {
-  const std::string group = potential_path(set.name);
+  const std::string group = set_path(set);
   const auto length = [&](const char* name, bool (*allowed)(double), const std::string& expected) {
     const std::string remedy = "Give a length in the unit of the positions; 0 is none.";
     const double stored = read_number(file, group, name, 0, is_not_negative, "a finite length of 0 or more", remedy);
@@ -268,7 +268,7 @@ void read_potential_lengths(const InputFile& file, PotentialSet& set, double uni
 }
 
 void write_potential_attributes(Hdf5Output& file, const PotentialSet& set) {
-  const std::string group = potential_path(set.name);
+  const std::string group = set_path(set);
   file.attribute(group, "targets", target_kind_name(set.targets));
   file.attribute(group, "field", std::int64_t{set.has_field});
   file.attribute(group, "softening", set.softening);

@@ -22,8 +22,6 @@ inline const std::string format_pair = "(" + std::to_string(format_major) + ", "
 /// The attributes of a solve set, and what they can be.
 inline const std::string uplo_lower = "lower", compute_log_determinant = "log_determinant";
 
-inline std::string solve_path(const std::string& set) { return "/solve/" + set; }
-inline std::string potential_path(const std::string& set) { return "/potential/" + set; }
 inline std::string verification_path(const std::string& kind, const std::string& set) {
   return "/verification/" + kind + "/" + set;
 }
@@ -39,7 +37,7 @@ std::int64_t check_format(const InputFile& file, std::vector<std::string>& warni
 
 bool is_result_file(const InputFile& file);
 
-/// Names of the sets of a kind, "/solve" or "/potential"; each must be a group, and fit for a message.
+/// Names of the sets of a kind, "/solve"; each must be a group, and fit for a message.
 std::vector<std::string> set_names(const InputFile& file, const std::string& kind);
 
 /// Throws where the dataset has another shape.

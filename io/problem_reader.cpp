@@ -1,5 +1,5 @@
-// Opening walks /solve and /potential and checks what they declare; reading moves numbers and converts units. One file,
-// because what opening a set has checked is what reading it relies on.
+// Opening walks the groups of all kinds and checks what they declare; reading moves numbers and converts units. One
+// file, because what opening a set has checked is what reading it relies on.
 #include "io/problem_reader.hpp"
 
 #include <algorithm>
@@ -62,8 +62,7 @@ struct ProblemReader::Impl {
   Impl(const std::string& path, unsigned threads) : file(path, threads) {}
 
   InputFile file;
-  std::vector<SolveSet> solve_sets;
-  std::vector<PotentialSet> potential_sets;
+  ProblemSets sets;
   std::vector<std::string> warnings;
   std::vector<std::string> without_unit;  ///< positions
   std::vector<std::string> notes;
@@ -141,10 +140,8 @@ struct ProblemReader::Impl {
     shape.determinant_only = true;
   }
 
-  SolveSet open_solve_set(const std::string& name) {
-    const std::string group = solve_path(name), a = group + "/A", b = group + "/b";
-    SolveSet set;
-    set.name = name;
+  void open_set(SolveSet& set) {
+    const std::string group = set_path(set), a = group + "/A", b = group + "/b";
     check_names(group, solve_names);
     const DatasetInfo& matrices = file.float_dataset(a);
     set.type = scalar_type(matrices.type);
@@ -193,11 +190,10 @@ struct ProblemReader::Impl {
       set.shape.nrhs = set.rhs_is_vector ? 1 : static_cast<int>(rhs.shape[2]);
     }
     warn_of_unused(group, {"A", "b"});
-    return set;
   }
 
   void open_particles(PotentialSet& set, ChargeSource& source) {
-    const std::string group = potential_path(set.name);
+    const std::string group = set_path(set);
     for (const char* name : {"/position", "/charge", "/offset"}) {
       if (file.kind(group + name) != ObjectKind::none) {
         throw file.error(group + name, "the attribute particles already says where the charges are",
@@ -217,7 +213,7 @@ struct ProblemReader::Impl {
   }
 
   void open_charges(PotentialSet& set, ChargeSource& source) {
-    const std::string group = potential_path(set.name), position = group + "/position", charge = group + "/charge";
+    const std::string group = set_path(set), position = group + "/position", charge = group + "/charge";
     const DatasetInfo& positions = file.float_dataset(position);
     if (positions.shape.size() != 2 || positions.shape[1] != 3) {
       throw file.error(position, "expected shape (charges, 3), found " + shape_text(positions.shape),
@@ -243,7 +239,7 @@ struct ProblemReader::Impl {
 
   /// The points, where V is wanted at points; without offsets every problem has all of them.
   void open_points(PotentialSet& set, ChargeSource& source) const {
-    const std::string group = potential_path(set.name), point = group + "/points", offset = group + "/point_offset";
+    const std::string group = set_path(set), point = group + "/points", offset = group + "/point_offset";
     const DatasetInfo& points = file.float_dataset(point);
     if (points.shape.size() != 2 || points.shape[1] != 3) {
       throw file.error(point, "expected shape (points, 3), found " + shape_text(points.shape),
@@ -276,7 +272,7 @@ struct ProblemReader::Impl {
 
   /// The groups of an interaction energy: one number per charge, or per particle for all frames.
   void open_groups(PotentialSet& set, const ChargeSource& source) const {
-    const std::string name = potential_path(set.name) + "/group";
+    const std::string name = set_path(set) + "/group";
     set.has_groups = file.kind(name) != ObjectKind::none;
     if (!set.has_groups) return;
     const DatasetInfo& info = file.dataset(name);
@@ -286,10 +282,8 @@ struct ProblemReader::Impl {
     expect_shape(file, name, {source.particles ? source.particles->charges_per_frame() : set.charges()});
   }
 
-  PotentialSet open_potential_set(const std::string& name) {
-    const std::string group = potential_path(name);
-    PotentialSet set;
-    set.name = name;
+  void open_set(PotentialSet& set) {
+    const std::string group = set_path(set);
     check_names(group, potential_names);
     read_potential_attributes(file, set);
     ChargeSource source;
@@ -310,15 +304,14 @@ struct ProblemReader::Impl {
     if (set.targets == TargetKind::lattice) used.insert(used.end(), {"origin", "spacing"});
     if (set.targets == TargetKind::points) used.insert(used.end(), {"points", "point_offset"});
     warn_of_unused(group, used);
-    sources.emplace(name, std::move(source));
-    return set;
+    sources.emplace(group, std::move(source));
   }
 
   /// Points of problems [first, first + count), in angstrom.
   template <class T>
   void read_points(const PotentialSet& set, std::int64_t first, std::int64_t count, double unit_in_angstrom,
                    std::int64_t first_of_share, PotentialBlock<T>& block) const {
-    const std::string name = potential_path(set.name) + "/points";
+    const std::string name = set_path(set) + "/points";
     block.point_offset = offsets_of(set.point_offset, first, count);
     const std::int64_t total = block.point_offset.back();
     block.point.resize(static_cast<std::size_t>(total) * 3);
@@ -335,7 +328,7 @@ struct ProblemReader::Impl {
   /// Groups of a range of the set's charges.
   void read_groups(const PotentialSet& set, const ChargeSource& source, const AxisRange& charges,
                    std::vector<std::int8_t>& group) const {
-    const std::string name = potential_path(set.name) + "/group";
+    const std::string name = set_path(set) + "/group";
     group.resize(static_cast<std::size_t>(charges.count));
     if (!source.particles) {
       file.read(name, {charges}, group.data());
@@ -351,19 +344,27 @@ struct ProblemReader::Impl {
       throw Error(ErrorKind::bad_input, "cannot use " + file.path(), "it is a results file, expected problems",
                   "Give the file that the results were made from.");
     }
+    std::vector<std::string> kinds;
+    for_each_kind(sets, [&]<class Set>(const std::vector<Set>&) { kinds.emplace_back(Set::kind); });
     for (const std::string& name : file.members("/")) {
-      const auto meant =
-          name == "solve" || name == "potential" ? std::nullopt : nearest_name(name, {"solve", "potential"});
+      const bool is_known = std::ranges::find(kinds, name) != kinds.end();
+      const auto meant = is_known ? std::nullopt : nearest_name(name, kinds);
       if (meant) {
         warnings.push_back("/" + printable(name) + " of " + file.path() + " is not used: did you mean /" + *meant +
                            "?");
       }
     }
-    for (const char* kind : {"/solve", "/potential"}) file.describe(kind, 2);
-    for (const char* kind : {"/solve", "/potential"}) check_attributes(kind, {});
-    for (const std::string& name : set_names(file, "/solve")) solve_sets.push_back(open_solve_set(name));
-    for (const std::string& name : set_names(file, "/potential")) potential_sets.push_back(open_potential_set(name));
-    if (solve_sets.empty() && potential_sets.empty()) {
+    for (const std::string& kind : kinds) file.describe("/" + kind, 2);
+    for (const std::string& kind : kinds) check_attributes("/" + kind, {});
+    bool is_empty = true;
+    for_each_kind(sets, [&]<class Set>(std::vector<Set>& list) {
+      for (const std::string& name : set_names(file, kind_path<Set>())) {
+        list.emplace_back().name = name;
+        open_set(list.back());
+      }
+      is_empty = is_empty && list.empty();
+    });
+    if (is_empty) {
       throw file.error("/", "it has no problem set", "Add a group under /solve or /potential, as FORMAT.md says.");
     }
     if (!without_unit.empty()) {
@@ -382,26 +383,17 @@ ProblemReader::~ProblemReader() = default;
 ProblemReader::ProblemReader(ProblemReader&&) noexcept = default;
 
 const std::string& ProblemReader::path() const { return impl_->file.path(); }
-const std::vector<SolveSet>& ProblemReader::solve_sets() const { return impl_->solve_sets; }
-const std::vector<PotentialSet>& ProblemReader::potential_sets() const { return impl_->potential_sets; }
+const ProblemSets& ProblemReader::sets() const { return impl_->sets; }
+const ShareStarts& ProblemReader::starts() const { return impl_->starts; }
 const std::vector<std::string>& ProblemReader::warnings() const { return impl_->warnings; }
 const std::vector<std::string>& ProblemReader::notes() const { return impl_->notes; }
 
 void ProblemReader::take(const Share& share) {
-  const auto take_each = [&](auto& sets, std::string (*path_of)(const std::string&)) {
-    for (auto& set : sets) {
-      auto part = part_of(set, share);
-      impl_->starts[path_of(set.name)] = part.start;
-      set = std::move(part.set);
-    }
-  };
-  take_each(impl_->solve_sets, solve_path);
-  take_each(impl_->potential_sets, potential_path);
-}
-
-ShareStart ProblemReader::start(const SolveSet& set) const { return start_of(impl_->starts, solve_path(set.name)); }
-ShareStart ProblemReader::start(const PotentialSet& set) const {
-  return start_of(impl_->starts, potential_path(set.name));
+  for_each_set(impl_->sets, [&](auto& set) {
+    auto part = part_of(set, share);
+    impl_->starts[set_path(set)] = part.start;
+    set = std::move(part.set);
+  });
 }
 
 template <class T>
@@ -409,7 +401,7 @@ void ProblemReader::read(const SolveSet& set, std::int64_t first, std::int64_t c
   expect_type(scalar_type_of<T>, set.type, set.name);
   expect_range(first, count, set.batch, set.name);
   const AxisRange systems{start(set).problem + first, count};
-  const std::string group = solve_path(set.name);
+  const std::string group = set_path(set);
   block.resize(set.shape, count);
   block.first = first;
   impl_->file.read(group + "/A", {systems}, block.a.data());
@@ -420,7 +412,7 @@ template <class T>
 void ProblemReader::read(const PotentialSet& set, std::int64_t first, std::int64_t count,
                          PotentialBlock<T>& block) const {
   expect_range(first, count, set.batch, set.name);
-  const ChargeSource& source = impl_->sources.at(set.name);
+  const ChargeSource& source = impl_->sources.at(set_path(set));
   const ShareStart start = this->start(set);
   const auto before = [&set](std::int64_t problem) { return set.offset[static_cast<std::size_t>(problem)]; };
   const std::int64_t first_charge = start.charge + before(first), charges = before(first + count) - before(first);
@@ -443,7 +435,7 @@ void ProblemReader::read(const PotentialSet& set, std::int64_t first, std::int64
     source.particles->read(start.problem + first, count, block.position.data(), block.charge.data());
     return;
   }
-  const std::string group = potential_path(set.name);
+  const std::string group = set_path(set);
   impl_->file.read(group + "/position", {{first_charge, charges}}, block.position.data());
   impl_->file.read(group + "/charge", {{first_charge, charges}}, block.charge.data());
   for (double& value : block.position) value *= source.unit_in_angstrom;

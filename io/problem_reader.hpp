@@ -28,13 +28,16 @@ class ProblemReader {
   ProblemReader& operator=(ProblemReader&&) = delete;
 
   [[nodiscard]] const std::string& path() const;
-  [[nodiscard]] const std::vector<SolveSet>& solve_sets() const;
-  [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const;
+  [[nodiscard]] const ProblemSets& sets() const;
+  [[nodiscard]] const std::vector<SolveSet>& solve_sets() const { return std::get<0>(sets()); }
+  [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const { return std::get<1>(sets()); }
   /// From now on the sets are this share of theirs, and are read as such. To be called once.
   void take(const Share& share);
   /// Where a set begins in the one in the file.
-  [[nodiscard]] ShareStart start(const SolveSet& set) const;
-  [[nodiscard]] ShareStart start(const PotentialSet& set) const;
+  template <class Set>
+  [[nodiscard]] ShareStart start(const Set& set) const {
+    return start_of(starts(), set_path(set));
+  }
   /// Sentences for the user's log: a newer minor version, datasets that are not used, ...
   [[nodiscard]] const std::vector<std::string>& warnings() const;
   /// Others, of what is no cause for concern: a unit that was taken where the file names none.
@@ -50,6 +53,8 @@ class ProblemReader {
   void read(const PotentialSet& set, std::int64_t first, std::int64_t count, PotentialBlock<T>& block) const;
 
  private:
+  [[nodiscard]] const ShareStarts& starts() const;
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

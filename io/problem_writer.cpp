@@ -15,7 +15,7 @@ ProblemWriter::~ProblemWriter() = default;
 ProblemWriter::ProblemWriter(ProblemWriter&&) noexcept = default;
 
 void ProblemWriter::add(const SolveSet& set) {
-  const std::string group = solve_path(set.name);
+  const std::string group = set_path(set);
   const ElementType type = element_type(set.type);
   const std::int64_t n = set.shape.n;
   if (set.shape.storage == Storage::packed_lower) {
@@ -35,7 +35,7 @@ void ProblemWriter::add(const SolveSet& set) {
 
 template <class T>
 void ProblemWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
-  const std::string group = solve_path(set.name);
+  const std::string group = set_path(set);
   impl_->file.write(group + "/A", {{block.first, block.count}}, block.a.data());
   if (set.shape.nrhs > 0) impl_->file.write(group + "/b", {{block.first, block.count}}, block.b.data());
 }
@@ -54,7 +54,7 @@ void ProblemWriter::add(const PotentialSet& set) {
                     std::to_string(set.offset.size()) + " offsets",
                 "expected one more than problems", "Give where each begins and the end.");
   }
-  const std::string group = potential_path(set.name);
+  const std::string group = set_path(set);
   impl_->file.create(group + "/position", element_type(set.type), {set.charges(), 3});
   impl_->file.attribute(group + "/position", "unit", std::string("angstrom"));
   impl_->file.create(group + "/charge", element_type(set.type), {set.charges()});
@@ -66,7 +66,7 @@ void ProblemWriter::add(const PotentialSet& set) {
 
 void ProblemWriter::write_charges(const PotentialSet& set, std::int64_t first_charge, std::span<const double> position,
                                   std::span<const double> charge) {
-  const std::string group = potential_path(set.name);
+  const std::string group = set_path(set);
   if (position.size() != 3 * charge.size()) {
     throw Error(ErrorKind::usage,
                 "set " + quoted(set.name) + " was given " + std::to_string(charge.size()) + " charges and " +

@@ -12,8 +12,7 @@ struct ResultReader::Impl {
   Impl(const std::string& path, unsigned threads) : file(path, threads) {}
 
   InputFile file;
-  std::vector<SolveSet> solve_sets;
-  std::vector<PotentialSet> potential_sets;
+  ProblemSets sets;
   std::int64_t minor = format_minor;  ///< version of the file's format
   bool has_statistics = true;         ///< of V: V_min, V_max, V_mean; formats 1.0 and 1.1 lack them
 
@@ -46,7 +45,7 @@ struct ResultReader::Impl {
 
   /// V, E and the energy are in the unit that the set names, and lengths in angstrom.
   void expect_units(const PotentialSet& set) const {
-    const std::string group = potential_path(set.name), unit = potential_unit_name(set.output_unit);
+    const std::string group = set_path(set), unit = potential_unit_name(set.output_unit);
     expect_text(group + "/V", "unit", unit);
     if (set.has_field) expect_text(group + "/E", "unit", field_unit_name(set.output_unit));
     if (set.has_groups) expect_text(group + "/energy", "unit", energy_unit_name(set.output_unit));
@@ -96,10 +95,8 @@ struct ResultReader::Impl {
     set.shape.determinant_only = true;
   }
 
-  [[nodiscard]] SolveSet open_solve_set(const std::string& name) const {
-    const std::string group = solve_path(name);
-    SolveSet set;
-    set.name = name;
+  void open_set(SolveSet& set) const {
+    const std::string group = set_path(set);
     if (file.string(group, "compute")) {
       expect_text(group, "compute", compute_log_determinant);
       open_determinants(group, set);
@@ -111,13 +108,10 @@ struct ResultReader::Impl {
       const char* const type = std::is_integral_v<V> ? "int32" : sizeof(V) == 4 ? "float32" : "float64";
       if (has(number, set)) expect_numbers(group + "/" + number.name, type, set.batch);
     });
-    return set;
   }
 
-  [[nodiscard]] PotentialSet open_potential_set(const std::string& name) const {
-    const std::string group = potential_path(name);
-    PotentialSet set;
-    set.name = name;
+  void open_set(PotentialSet& set) const {
+    const std::string group = set_path(set);
     read_potential_attributes(file, set);
     const DatasetInfo& info = file.float_dataset(group + "/V");
     set.type = scalar_type(info.type);
@@ -147,7 +141,6 @@ struct ResultReader::Impl {
     }
     read_potential_lengths(file, set, 1);
     expect_units(set);
-    return set;
   }
 
   void open() {
@@ -159,10 +152,14 @@ struct ResultReader::Impl {
                   "it is not a results file: /provenance has no kind \"results\"",
                   "Give a file that smallbatch run wrote.");
     }
-    for (const char* kind : {"/solve", "/potential"}) file.describe(kind, 2);
+    for_each_kind(sets, [&]<class Set>(const std::vector<Set>&) { file.describe(kind_path<Set>(), 2); });
     file.describe("/verification", 3);
-    for (const std::string& name : set_names(file, "/solve")) solve_sets.push_back(open_solve_set(name));
-    for (const std::string& name : set_names(file, "/potential")) potential_sets.push_back(open_potential_set(name));
+    for_each_kind(sets, [&]<class Set>(std::vector<Set>& list) {
+      for (const std::string& name : set_names(file, kind_path<Set>())) {
+        list.emplace_back().name = name;
+        open_set(list.back());
+      }
+    });
     file.end_describing();
   }
 };
@@ -173,14 +170,13 @@ ResultReader::ResultReader(const std::string& path, unsigned threads) : impl_(st
 ResultReader::~ResultReader() = default;
 ResultReader::ResultReader(ResultReader&&) noexcept = default;
 
-const std::vector<SolveSet>& ResultReader::solve_sets() const { return impl_->solve_sets; }
-const std::vector<PotentialSet>& ResultReader::potential_sets() const { return impl_->potential_sets; }
+const ProblemSets& ResultReader::sets() const { return impl_->sets; }
 
 template <class T>
 void ResultReader::read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const {
   expect_type(scalar_type_of<T>, set.type, set.name);
   expect_range(first, count, set.batch, set.name);
-  const std::string group = solve_path(set.name);
+  const std::string group = set_path(set);
   // The block keeps the shape that the caller gave it: results do not say how A was stored.
   block.first = first;
   block.count = count;
@@ -198,7 +194,7 @@ template <class T>
 void ResultReader::read(const PotentialSet& set, PotentialBlock<T>& block) const {
   expect_type(scalar_type_of<T>, set.type, set.name);
   expect_range(block.first, block.count, set.batch, set.name);
-  const std::string group = potential_path(set.name);
+  const std::string group = set_path(set);
   const AxisRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
   const auto values = [&](const char* name, std::int64_t per_target, AlignedVector<T>& into) {
     const std::int64_t first = set.targets_before(block.first);
@@ -227,7 +223,7 @@ void ResultReader::read(const PotentialSet& set, PotentialBlock<T>& block) const
 PotentialStatistics ResultReader::statistics(const PotentialSet& set) const {
   PotentialStatistics statistics;
   if (!impl_->has_statistics) return statistics;
-  const std::string group = potential_path(set.name);
+  const std::string group = set_path(set);
   for (const auto& [name, values] :
        {std::pair{"/V_min", &statistics.lowest}, {"/V_max", &statistics.highest}, {"/V_mean", &statistics.mean}}) {
     values->resize(static_cast<std::size_t>(set.batch));
@@ -241,7 +237,7 @@ std::vector<double> ResultReader::read_potential(const PotentialSet& set, std::i
   expect_range(problem, 1, set.batch, set.name);
   expect_range(first_plane, plane_count, set.shape.nz, set.name);
   std::vector<double> values(static_cast<std::size_t>(plane_count * set.shape.plane_points()));
-  impl_->file.read(potential_path(set.name) + "/V", {{problem, 1}, {first_plane, plane_count}}, values.data());
+  impl_->file.read(set_path(set) + "/V", {{problem, 1}, {first_plane, plane_count}}, values.data());
   return values;
 }
 

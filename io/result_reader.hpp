@@ -25,8 +25,9 @@ class ResultReader {
   ResultReader(ResultReader&&) noexcept;
   ResultReader& operator=(ResultReader&&) = delete;
 
-  [[nodiscard]] const std::vector<SolveSet>& solve_sets() const;
-  [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const;
+  [[nodiscard]] const ProblemSets& sets() const;
+  [[nodiscard]] const std::vector<SolveSet>& solve_sets() const { return std::get<0>(sets()); }
+  [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const { return std::get<1>(sets()); }
 
   /// x (or the inverse) and the numbers per system of systems [first, first + count) into a block of that many. What
   /// the file lacks is left empty: what is about x where the determinant alone was asked for, and the numbers that its

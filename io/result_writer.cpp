@@ -38,7 +38,7 @@ void write_vtkhdf(Hdf5Output& file, const PotentialSet& set) {
   file.attribute(vtk, "Spacing", first_triple(set.spacing));
   file.attribute(vtk, "Direction", std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1});
   for (const std::string& name : arrays) {
-    const std::string values = potential_path(set.name) + "/" + name, shown = vtk + "/PointData/" + name;
+    const std::string values = set_path(set) + "/" + name, shown = vtk + "/PointData/" + name;
     is_series ? file.link(values, shown) : file.show_first(values, shown);
   }
   if (!is_series) return;
@@ -80,17 +80,12 @@ OutputLayout ResultWriter::layout() const { return impl_->file.layout(); }
 void ResultWriter::flush() { impl_->file.flush(); }
 WrittenElements ResultWriter::written() const { return impl_->file.written(); }
 void ResultWriter::others_have_written(const WrittenElements& elements) { impl_->file.others_have_written(elements); }
-void ResultWriter::begin_at(const SolveSet& set, const ShareStart& start) {
-  impl_->starts[solve_path(set.name)] = start;
-}
-void ResultWriter::begin_at(const PotentialSet& set, const ShareStart& start) {
-  impl_->starts[potential_path(set.name)] = start;
-}
+ShareStarts& ResultWriter::starts() { return impl_->starts; }
 ResultWriter::~ResultWriter() = default;
 ResultWriter::ResultWriter(ResultWriter&&) noexcept = default;
 
 void ResultWriter::add(const SolveSet& set) {
-  const std::string group = solve_path(set.name);
+  const std::string group = set_path(set);
   const ElementType type = element_type(set.type);
   const std::int64_t n = set.shape.n;
   if (set.shape.wants_inverse()) {
@@ -113,7 +108,7 @@ void ResultWriter::add(const SolveSet& set) {
 
 template <class T>
 void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
-  const std::string group = solve_path(set.name);
+  const std::string group = set_path(set);
   const AxisRange systems{start_of(impl_->starts, group).problem + block.first, block.count};
   if (!set.shape.determinant_only)
     impl_->file.write(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {systems}, block.x.data());
@@ -125,7 +120,7 @@ void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
 }
 
 void ResultWriter::add(const PotentialSet& set, ScalarType type) {
-  const std::string group = potential_path(set.name);
+  const std::string group = set_path(set);
   Hdf5Output& file = impl_->file;
   const auto create = [&](const char* name, ElementType element, const std::vector<std::int64_t>& shape,
                           const std::string& unit) {
@@ -159,7 +154,7 @@ void ResultWriter::add(const PotentialSet& set, ScalarType type) {
 
 template <class T>
 void ResultWriter::write(const PotentialSet& set, const PotentialBlock<T>& block) {
-  const std::string group = potential_path(set.name);
+  const std::string group = set_path(set);
   const ShareStart start = start_of(impl_->starts, group);
   const AxisRange problems{start.problem + block.first, block.count}, planes{block.first_plane, block.plane_count};
   const auto write_values = [&](const char* name, const AlignedVector<T>& values) {
@@ -177,7 +172,7 @@ void ResultWriter::write(const PotentialSet& set, const PotentialBlock<T>& block
 }
 
 void ResultWriter::write_statistics(const PotentialSet& set, const PotentialStatistics& statistics) {
-  const std::string group = potential_path(set.name);
+  const std::string group = set_path(set);
   const AxisRange problems{start_of(impl_->starts, group).problem, set.batch};
   impl_->file.write(group + "/V_min", {problems}, statistics.lowest.data());
   impl_->file.write(group + "/V_max", {problems}, statistics.highest.data());
@@ -187,7 +182,7 @@ void ResultWriter::write_statistics(const PotentialSet& set, const PotentialStat
 void ResultWriter::write_verdicts(const std::string& kind, const std::string& set, std::int64_t first,
                                   std::span<const Verdict> verdict, std::span<const float> error_over_bound) {
   const std::string group = verification_path(kind, set);
-  const std::int64_t start = start_of(impl_->starts, kind == "solve" ? solve_path(set) : potential_path(set)).problem;
+  const std::int64_t start = start_of(impl_->starts, "/" + kind + "/" + set).problem;
   const AxisRange problems{start + first, static_cast<std::int64_t>(verdict.size())};
   impl_->file.write(group + "/verdict", {problems}, reinterpret_cast<const std::int8_t*>(verdict.data()));
   impl_->file.write(group + "/error_over_bound", {problems}, error_over_bound.data());

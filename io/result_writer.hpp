@@ -31,8 +31,10 @@ class ResultWriter {
   ResultWriter& operator=(ResultWriter&&) = delete;
 
   /// Where the problems that are written from now on begin in a set that was added, should they be a share of it.
-  void begin_at(const SolveSet& set, const ShareStart& start);
-  void begin_at(const PotentialSet& set, const ShareStart& start);
+  template <class Set>
+  void begin_at(const Set& set, const ShareStart& start) {
+    starts()[set_path(set)] = start;
+  }
 
   /// Creates /solve/<name>/{x or inverse, info, all of spd_numbers} and
   /// /verification/solve/<name>/{verdict, error_over_bound} at full size; without what is about x where the determinant
@@ -54,7 +56,7 @@ class ResultWriter {
   /// Of all problems of the set (or share). NaN where this is not called.
   void write_statistics(const PotentialSet& set, const PotentialStatistics& statistics);
 
-  /// Verdicts of problems first, first + 1, ... of a set that was added; kind is "solve" or "potential". Those never
+  /// Verdicts of problems first, first + 1, ... of a set that was added; kind is that of its type. Those never
   /// written say that nothing was checked.
   void write_verdicts(const std::string& kind, const std::string& set, std::int64_t first,
                       std::span<const Verdict> verdict, std::span<const float> error_over_bound);
@@ -67,6 +69,8 @@ class ResultWriter {
   void commit();
 
  private:
+  [[nodiscard]] ShareStarts& starts();
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

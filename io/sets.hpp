@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/potentials.hpp"
@@ -13,6 +14,8 @@ namespace smallbatch {
 
 /// /solve/<name>
 struct SolveSet {
+  static constexpr const char* kind = "solve";
+
   std::string name;
   ScalarType type = ScalarType::float32;
   SpdShape shape;
@@ -28,6 +31,8 @@ inline std::string target_kind_name(TargetKind kind) {
 
 /// /potential/<name>. Lengths are in angstrom here, whatever unit the file uses.
 struct PotentialSet {
+  static constexpr const char* kind = "potential";
+
   std::string name;
   std::int64_t batch = 1;
   std::vector<std::int64_t> offset;  ///< (batch + 1), from 0 to the number of charges
@@ -53,6 +58,31 @@ struct PotentialSet {
     return (targets == TargetKind::points ? point_offset : offset)[static_cast<std::size_t>(problem)];
   }
 };
+
+/// The sets of a file: a list for each kind of problem, in the order in which they are worked on.
+using ProblemSets = std::tuple<std::vector<SolveSet>, std::vector<PotentialSet>>;
+
+/// "/solve/name"; and of a kind, "/solve".
+template <class Set>
+std::string kind_path() {
+  return std::string("/") + Set::kind;
+}
+template <class Set>
+std::string set_path(const Set& set) {
+  return kind_path<Set>() + "/" + set.name;
+}
+
+/// Calls visit(list) for the list of each kind; visit(set) for each set.
+template <class Sets, class Visit>
+void for_each_kind(Sets& sets, Visit&& visit) {
+  std::apply([&](auto&... lists) { (..., visit(lists)); }, sets);
+}
+template <class Sets, class Visit>
+void for_each_set(Sets& sets, Visit&& visit) {
+  for_each_kind(sets, [&](auto& list) {
+    for (auto& set : list) visit(set);
+  });
+}
 
 /// The least, the greatest and the mean of the finite values of V, one each per problem; NaN where there are none.
 struct PotentialStatistics {
