@@ -16,12 +16,18 @@ namespace smallbatch {
 
 enum class ObjectKind { none, group, dataset, other };
 
+/// Complex numbers are compounds {r, i} of float32, as h5py writes them; here they are two numbers along a last axis.
+/// Booleans are enumerations of FALSE and TRUE in int8, as h5py writes them.
+enum class NumberForm { plain, complex, boolean };
+
 struct DatasetInfo {
   std::vector<std::int64_t> shape;
   ElementType type = ElementType::other;
   std::string type_name;  ///< for messages: "float32", "uint8", "string", ...
+  NumberForm form = NumberForm::plain;
 
-  [[nodiscard]] bool is_float() const { return type == ElementType::float32 || type == ElementType::float64; }
+  [[nodiscard]] bool is(ElementType plain) const { return form == NumberForm::plain && type == plain; }
+  [[nodiscard]] bool is_float() const { return is(ElementType::float32) || is(ElementType::float64); }
 };
 
 /// Why something cannot be used, and what to do about it: the two parts of a message, which name no file and no object.

@@ -9,7 +9,7 @@
 namespace smallbatch {
 namespace {
 
-constexpr std::size_t largest_rank = 32;  ///< HDF5's
+constexpr std::size_t largest_rank = 32 + 1;  ///< HDF5's, and the axis of complex numbers
 
 /// A count, and what `put_one` makes of each.
 template <class Values>
@@ -81,6 +81,7 @@ void MessageWriter::put(const StoredDataset& dataset) {
   put_shape(dataset.info.shape);
   put(static_cast<std::uint8_t>(dataset.info.type));
   put(dataset.info.type_name);
+  put(static_cast<std::uint8_t>(dataset.info.form));
   put(std::uint8_t{dataset.is_swapped});
   put(std::uint8_t{dataset.address.has_value()});
   put(dataset.address.value_or(0));
@@ -175,6 +176,10 @@ StoredDataset MessageReader::get_dataset() {
   if (dataset.info.shape.size() > largest_rank) throw Nonsense{};
   dataset.info.type = get_one_of(*this, ElementType::other);
   dataset.info.type_name = printable(get_text());
+  dataset.info.form = get_one_of(*this, NumberForm::boolean);
+  if (dataset.info.form == NumberForm::complex && (dataset.info.shape.empty() || dataset.info.shape.back() != 2)) {
+    throw Nonsense{};
+  }
   dataset.is_swapped = get_flag();
   const bool has_address = get_flag();
   const auto address = get<std::uint64_t>();

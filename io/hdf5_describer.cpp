@@ -256,9 +256,10 @@ struct Hdf5Describer::Impl {
     if (!space.valid() || !type.valid()) throw damage(*bytes);
     if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) throw Defect{"it holds no data", "Store numbers in it."};
     auto dataset = std::make_unique<StoredDataset>();
-    dataset->info = {shape_of(space.get()), element_type(type.get()), type_text(type.get())};
-    if (dataset->info.type == ElementType::other) return dataset;
-    dataset->is_swapped = H5Tget_order(type.get()) != H5Tget_order(H5T_NATIVE_INT);
+    const auto [form, numbers] = numbers_of(type.get());
+    dataset->info = {shape_of(space.get()), numbers.type, type_text(type.get()), form};
+    if (numbers.type == ElementType::other) return dataset;
+    dataset->is_swapped = numbers.is_swapped;
     auto storage = check_storage(*bytes, opened.get(), space.get(), type.get(), dataset->info.shape);
     dataset->address = storage.address;
     dataset->layout = std::move(storage.chunks);
@@ -270,6 +271,12 @@ struct Hdf5Describer::Impl {
     if (storage.compact_bytes > 0 &&
         H5Dread(opened.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset->compact.data()) < 0) {
       throw damage(*bytes);
+    }
+    if (form == NumberForm::complex) {
+      dataset->info.shape.push_back(2);
+      if (dataset->layout) {
+        for (auto* axes : {&dataset->layout->shape, &dataset->layout->chunk}) axes->push_back(2);
+      }
     }
     return dataset;
   }

@@ -166,7 +166,7 @@ void expect_shape(const InputFile& file, const std::string& dataset, const std::
 std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& dataset, std::int64_t total,
                                       const std::string& things) {
   const DatasetInfo& info = file.dataset(dataset);
-  if (info.type != ElementType::int64 && info.type != ElementType::int32) {
+  if (!info.is(ElementType::int64) && !info.is(ElementType::int32)) {
     throw file.error(dataset, "expected int32 or int64, found " + info.type_name, "Store it as int64.");
   }
   if (info.shape.size() != 1 || info.shape[0] < 1) {

@@ -318,6 +318,7 @@ void InputFile::read(const std::string& object, std::initializer_list<AxisRange>
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, float*) const;
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, double*) const;
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int8_t*) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::uint8_t*) const;
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int32_t*) const;
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int64_t*) const;
 

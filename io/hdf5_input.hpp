@@ -72,7 +72,7 @@ class InputFile {
   [[nodiscard]] std::int64_t chunk_bytes(const std::string& object) const;
 
   /// Elements of `object`: the given ranges of its first axes, all of the others, converted to T (float, double,
-  /// int8, int32 or int64) as convert_numbers() does.
+  /// int8, uint8, int32 or int64) as convert_numbers() does.
   template <class T>
   void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const;
 

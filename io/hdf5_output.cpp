@@ -26,6 +26,8 @@ hid_t file_type(ElementType type) {
   switch (type) {
     case ElementType::int8:
       return H5T_STD_I8LE;
+    case ElementType::uint8:
+      return H5T_STD_U8LE;
     case ElementType::int32:
       return H5T_STD_I32LE;
     case ElementType::int64:
@@ -126,12 +128,23 @@ struct Hdf5Output::Impl {
     pending_bytes = needed;
   }
 
+  /// {r, i}
+  Hdf5Handle complex_type() {
+    const hid_t part = file_type(ElementType::float32);
+    const std::size_t bytes = H5Tget_size(part);
+    Hdf5Handle type = own(H5Tcreate(H5T_COMPOUND, 2 * bytes), H5Tclose);
+    check(H5Tinsert(type.get(), "r", 0, part));
+    check(H5Tinsert(type.get(), "i", bytes, part));
+    return type;
+  }
+
   void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
-              std::optional<double> fill) {
+              std::optional<double> fill, NumberForm form = NumberForm::plain) {
     const QuietHdf5 quiet;
     throw_latched();
-    const hid_t stored_type = file_type(type);
-    const auto element_bytes = static_cast<std::int64_t>(H5Tget_size(stored_type));
+    const Hdf5Handle stored_type =
+        form == NumberForm::complex ? complex_type() : own(H5Tcopy(file_type(type)), H5Tclose);
+    const auto element_bytes = static_cast<std::int64_t>(H5Tget_size(stored_type.get()));
     reserve(dataset, shape, element_bytes);
     const Hdf5Handle creation = own(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     check(H5Pset_layout(creation.get(), H5D_CONTIGUOUS));
@@ -142,15 +155,16 @@ struct Hdf5Output::Impl {
     const Hdf5Handle space = own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
     const Hdf5Handle parents = creates_parents();
     OpenDataset created;
-    created.handle = own(
-        H5Dcreate2(file.get(), dataset.c_str(), stored_type, space.get(), parents.get(), creation.get(), H5P_DEFAULT),
-        H5Dclose);
+    created.handle = own(H5Dcreate2(file.get(), dataset.c_str(), stored_type.get(), space.get(), parents.get(),
+                                    creation.get(), H5P_DEFAULT),
+                         H5Dclose);
     created.shape = shape;
-    created.element_bytes = element_bytes;
     created.type = type;
+    created.element_bytes = static_cast<std::int64_t>(bytes_of(type));
+    if (form == NumberForm::complex) created.shape.push_back(2);
     const haddr_t address = H5Dget_offset(created.handle.get());
     if (address != HADDR_UNDEF) created.address = address;
-    created.unwritten = fill ? 0 : elements_of(shape);
+    created.unwritten = fill ? 0 : elements_of(created.shape);
     if (fill) {
       pending_bytes -=
           std::min<std::int64_t>(pending_bytes, static_cast<std::int64_t>(H5Dget_storage_size(created.handle.get())));
@@ -268,6 +282,10 @@ void Hdf5Output::create_filled(const std::string& dataset, ElementType type, con
   impl_->create(dataset, type, shape, fill);
 }
 
+void Hdf5Output::create_complex(const std::string& dataset, const std::vector<std::int64_t>& shape) {
+  impl_->create(dataset, ElementType::float32, shape, std::nullopt, NumberForm::complex);
+}
+
 void Hdf5Output::create_group(const std::string& group) {
   const QuietHdf5 quiet;
   impl_->throw_latched();
@@ -329,6 +347,7 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
 template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const float*);
 template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const double*);
 template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::int8_t*);
+template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::uint8_t*);
 template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::int32_t*);
 template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::int64_t*);
 

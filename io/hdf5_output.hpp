@@ -33,6 +33,8 @@ class Hdf5Output {
   void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape);
   /// A dataset that may stay unwritten in part: those elements are `fill` (0 or NaN).
   void create_filled(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape, double fill);
+  /// The same of compounds {r, i} of float32, written as float32 with a last axis of 2.
+  void create_complex(const std::string& dataset, const std::vector<std::int64_t>& shape);
   void create_group(const std::string& group);
   [[nodiscard]] OutputLayout layout() const;
   /// What a process that did not make the file has written into it; and, told the one that made it, what of what was

@@ -2,19 +2,56 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 #include "io/hdf5_handles.hpp"
 
 namespace smallbatch {
+namespace {
+
+/// Whether member `index` of a compound or an enumeration has this name.
+bool is_named(hid_t type, unsigned index, std::string_view expected) {
+  char* const name = H5Tget_member_name(type, index);
+  const bool found = name && name == expected;
+  H5free_memory(name);
+  return found;
+}
+
+/// {r, i} of float32, one after the other, in one byte order.
+bool is_complex(hid_t type) {
+  if (H5Tget_class(type) != H5T_COMPOUND || H5Tget_nmembers(type) != 2 || H5Tget_size(type) != 2 * sizeof(float) ||
+      !is_named(type, 0, "r") || !is_named(type, 1, "i") || H5Tget_member_offset(type, 0) != 0 ||
+      H5Tget_member_offset(type, 1) != sizeof(float)) {
+    return false;
+  }
+  const Hdf5Handle real(H5Tget_member_type(type, 0), H5Tclose), imaginary(H5Tget_member_type(type, 1), H5Tclose);
+  return element_type(real.get()) == ElementType::float32 && H5Tequal(real.get(), imaginary.get()) > 0;
+}
+
+bool is_boolean(hid_t type) {
+  if (H5Tget_class(type) != H5T_ENUM || H5Tget_nmembers(type) != 2 || !is_named(type, 0, "FALSE") ||
+      !is_named(type, 1, "TRUE")) {
+    return false;
+  }
+  const Hdf5Handle number(H5Tget_super(type), H5Tclose);
+  if (element_type(number.get()) != ElementType::int8) return false;
+  std::array<std::int8_t, 2> values{};
+  return H5Tget_member_value(type, 0, values.data()) >= 0 && H5Tget_member_value(type, 1, &values[1]) >= 0 &&
+         values == std::array<std::int8_t, 2>{0, 1};
+}
+
+}  // namespace
 
 ElementType element_type(hid_t type) {
-  const std::array<std::pair<hid_t, ElementType>, 10> known{{{H5T_IEEE_F32LE, ElementType::float32},
+  const std::array<std::pair<hid_t, ElementType>, 12> known{{{H5T_IEEE_F32LE, ElementType::float32},
                                                              {H5T_IEEE_F32BE, ElementType::float32},
                                                              {H5T_IEEE_F64LE, ElementType::float64},
                                                              {H5T_IEEE_F64BE, ElementType::float64},
                                                              {H5T_STD_I8LE, ElementType::int8},
                                                              {H5T_STD_I8BE, ElementType::int8},
+                                                             {H5T_STD_U8LE, ElementType::uint8},
+                                                             {H5T_STD_U8BE, ElementType::uint8},
                                                              {H5T_STD_I32LE, ElementType::int32},
                                                              {H5T_STD_I32BE, ElementType::int32},
                                                              {H5T_STD_I64LE, ElementType::int64},
@@ -22,6 +59,17 @@ ElementType element_type(hid_t type) {
   for (const auto& [id, element] : known)
     if (H5Tequal(type, id) > 0) return element;
   return ElementType::other;
+}
+
+NumbersOfType numbers_of(hid_t type) {
+  const NumberForm form = is_complex(type)   ? NumberForm::complex
+                          : is_boolean(type) ? NumberForm::boolean
+                                             : NumberForm::plain;
+  const Hdf5Handle number(form == NumberForm::complex   ? H5Tget_member_type(type, 0)
+                          : form == NumberForm::boolean ? H5Tget_super(type)
+                                                        : H5Tcopy(type),
+                          H5Tclose);
+  return {form, {element_type(number.get()), H5Tget_order(number.get()) != H5Tget_order(H5T_NATIVE_INT)}};
 }
 
 bool is_integer(hid_t type) {
@@ -61,9 +109,9 @@ std::string type_text(hid_t type) {
       return std::string(is_string(type) ? "" : "unknown kind of ") +
              (H5Tis_variable_str(type) > 0 ? "variable-length string" : "string");
     case H5T_COMPOUND:
-      return "compound";
+      return is_complex(type) ? "compound {r, i} of float32" : "compound";
     case H5T_ENUM:
-      return "enumeration";
+      return is_boolean(type) ? "Boolean" : "enumeration";
     case H5T_VLEN:
       return "variable-length data";
     case H5T_ARRAY:

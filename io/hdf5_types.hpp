@@ -5,12 +5,18 @@
 
 #include <string>
 
-#include "io/number_conversion.hpp"
+#include "io/catalogue.hpp"
 
 namespace smallbatch {
 
 /// In either byte order; `other` for everything that is no number of the product's files.
 ElementType element_type(hid_t type);
+/// The numbers that a type of datasets is made of, which may be itself.
+struct NumbersOfType {
+  NumberForm form = NumberForm::plain;
+  NumberType numbers;
+};
+NumbersOfType numbers_of(hid_t type);
 /// 8, 16, 32 or 64 bits, signed or not, in either byte order, and nothing out of the ordinary.
 bool is_integer(hid_t type);
 bool is_float(hid_t type);

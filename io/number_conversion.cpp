@@ -17,6 +17,8 @@ auto with_type(ElementType type, Work&& work) {
   switch (type) {
     case ElementType::int8:
       return work(std::int8_t{});
+    case ElementType::uint8:
+      return work(std::uint8_t{});
     case ElementType::int32:
       return work(std::int32_t{});
     case ElementType::int64:
@@ -36,8 +38,8 @@ To converted(From value) {
   using Limits = std::numeric_limits<To>;
   if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     if (std::isnan(value)) return 0;
-    constexpr From end = -static_cast<From>(Limits::min());  // a power of two, one beyond the largest
-    return value >= end ? Limits::max() : value < -end ? Limits::min() : static_cast<To>(value);
+    constexpr From end = 2 * static_cast<From>(Limits::max() / 2 + 1);  // a power of two, one beyond the largest
+    return value >= end ? Limits::max() : value < Limits::min() ? Limits::min() : static_cast<To>(value);
   } else if constexpr (std::is_integral_v<To>) {
     using Wider = std::common_type_t<To, From>;
     return static_cast<To>(std::clamp<Wider>(value, Limits::min(), Limits::max()));

@@ -8,15 +8,16 @@
 
 namespace smallbatch {
 
-enum class ElementType { int8, int32, int64, float32, float64, other };
+enum class ElementType { int8, uint8, int32, int64, float32, float64, other };
 
-/// The elements of an array of T: float, double, std::int8_t, std::int32_t or std::int64_t.
+/// The elements of an array of T: float, double, std::int8_t, std::uint8_t, std::int32_t or std::int64_t.
 template <class T>
-inline constexpr ElementType element_type_of = std::is_integral_v<T> ? (sizeof(T) == 1   ? ElementType::int8
-                                                                        : sizeof(T) == 4 ? ElementType::int32
-                                                                                         : ElementType::int64)
-                                               : sizeof(T) == 4      ? ElementType::float32
-                                                                     : ElementType::float64;
+inline constexpr ElementType element_type_of = std::is_unsigned_v<T>   ? ElementType::uint8
+                                               : std::is_integral_v<T> ? (sizeof(T) == 1   ? ElementType::int8
+                                                                          : sizeof(T) == 4 ? ElementType::int32
+                                                                                           : ElementType::int64)
+                                               : sizeof(T) == 4        ? ElementType::float32
+                                                                       : ElementType::float64;
 
 /// Not of `other`.
 std::size_t bytes_of(ElementType type);

@@ -276,7 +276,7 @@ struct ProblemReader::Impl {
     set.has_groups = file.kind(name) != ObjectKind::none;
     if (!set.has_groups) return;
     const DatasetInfo& info = file.dataset(name);
-    if (info.type != ElementType::int8 && info.type != ElementType::int32 && info.type != ElementType::int64) {
+    if (!info.is(ElementType::int8) && !info.is(ElementType::int32) && !info.is(ElementType::int64)) {
       throw file.error(name, "expected int8, int32 or int64, found " + info.type_name, "Store it as int8.");
     }
     expect_shape(file, name, {source.particles ? source.particles->charges_per_frame() : set.charges()});
