@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/cut_into_blocks.hpp"
+#include "app/outcome.hpp"
 
 namespace smallbatch {
 namespace {
@@ -55,7 +56,7 @@ Estimate estimate(const ProblemReader& reader, ScalarType precision, const Verif
                   InstructionSet instruction_set) {
   Estimate job;
   const double slow = slowness(instruction_set);
-  for_each_set(reader.sets(), [&](const auto& set) { add(job, set, precision, verify, slow); });
+  for_each_computed(reader.sets(), reader.path(), [&](const auto& set) { add(job, set, precision, verify, slow); });
   return job;
 }
 

@@ -92,7 +92,7 @@ std::string problem_info(const InfoOptions& options) {
   Json sets = Json::array();
   std::ostringstream text;
   text << options.file << ": a problem file\n";
-  for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
+  for_each_computed(reader.sets(), options.file, [&]<class Set>(const Set& set) {
     add(needs, set);
     sets.push_back(set_json(set));
     text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << unit_words(set) << "\n";
@@ -126,7 +126,7 @@ std::string result_info(const InfoOptions& options) {
   for (const char* key : {"program", "created", "device"})
     if (const std::string value = reader.provenance(key); !value.empty()) text << ", " << value;
   text << "\n";
-  for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
+  for_each_computed(reader.sets(), options.file, [&]<class Set>(const Set& set) {
     Json json = set_json(set);
     for (const char* key : {"storage", "uplo"}) json.erase(key);  // results do not say how A lies
     const VerificationSummary v = reader.verification(Set::kind, set.name);

@@ -9,6 +9,7 @@
 #include "app/cut_into_blocks.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
+#include "app/outcome.hpp"
 #include "app/output_check.hpp"
 #include "app/report.hpp"
 #include "app/version.hpp"
@@ -211,6 +212,7 @@ std::string merge(const MergeOptions& options, const std::string& command_line) 
   for (const std::string& share : options.shares) refuse_output_that_is_input(share, options.output);
   const std::vector<ResultsOfShare> shares = open_shares(options.shares);
   const ResultReader& first = *shares.front().reader;
+  for_each_computed(first.sets(), shares.front().path, [](const auto&) {});
   for (const ResultsOfShare& results : shares)
     for_each_kind(first.sets(), [&]<class Set>(const std::vector<Set>& sets) {
       if (std::get<std::vector<Set>>(results.reader->sets()).size() != sets.size())
@@ -218,10 +220,12 @@ std::string merge(const MergeOptions& options, const std::string& command_line) 
     });
   ResultWriter writer(options.output, options.overwrite, 1);
   for_each_kind(first.sets(), [&]<class Set>(const std::vector<Set>& sets) {
-    for (std::size_t k = 0; k < sets.size(); ++k) add(writer, whole_of(shares, parts_of<Set>(shares, k)));
+    if constexpr (is_computed<Set>)
+      for (std::size_t k = 0; k < sets.size(); ++k) add(writer, whole_of(shares, parts_of<Set>(shares, k)));
   });
   for_each_kind(first.sets(), [&]<class Set>(const std::vector<Set>& sets) {
-    for (std::size_t k = 0; k < sets.size(); ++k) merge_set(shares, parts_of<Set>(shares, k), writer);
+    if constexpr (is_computed<Set>)
+      for (std::size_t k = 0; k < sets.size(); ++k) merge_set(shares, parts_of<Set>(shares, k), writer);
   });
   for (const char* key : {"program", "device", "solver", "potential", "verify"})
     writer.provenance(key, said_by(shares, key));

@@ -7,8 +7,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "app/verification.hpp"
+#include "core/error.hpp"
 #include "io/result_writer.hpp"
 #include "io/sets.hpp"
 
@@ -51,6 +53,23 @@ struct SetOutcome {
 /// charges, cut-off 12 angstrom".
 std::string shape_words(const SolveSet& set);
 std::string shape_words(const PotentialSet& set);
+
+/// The kinds of sets that are computed; sets of the others are read and written alone.
+template <class Set>
+inline constexpr bool is_computed = std::is_same_v<Set, SolveSet> || std::is_same_v<Set, PotentialSet>;
+
+/// Calls visit(set) for each set that is computed, and refuses `file` where it has another.
+template <class Visit>
+void for_each_computed(const ProblemSets& sets, const std::string& file, Visit&& visit) {
+  for_each_set(sets, [&]<class Set>(const Set& set) {
+    if constexpr (is_computed<Set>) {
+      visit(set);
+    } else {
+      throw Error(ErrorKind::bad_input, "cannot use " + set_path(set) + " of " + file, "such sets are not computed yet",
+                  "Remove the set.");
+    }
+  });
+}
 
 SetOutcome start_outcome(const SolveSet& set);
 SetOutcome start_outcome(const PotentialSet& set, ScalarType precision);

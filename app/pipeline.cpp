@@ -248,7 +248,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   const Estimate job = estimate(reader, options.precision, options.verify, options.instruction_set).part(share.count);
 
   std::vector<std::string> shapes;  // of the whole sets, in words
-  if (are_many) for_each_set(reader.sets(), [&](const auto& set) { shapes.push_back(shape_words(set)); });
+  if (are_many)
+    for_each_computed(reader.sets(), options.problems, [&](const auto& set) { shapes.push_back(shape_words(set)); });
 
   BlockMemory memory;
   DeviceChoice device;
@@ -322,7 +323,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     if (on_gpus) memory.lock_with(cuda_page_lock());
     const Run all{options, threads_of_run, share.count, verified_share, block_bytes, reader,
                   *writer, computers,      on_gpus,     memory,         threads,     report.seconds};
-    for_each_set(reader.sets(), [&](const auto& set) { report.sets.push_back(run_set(all, set)); });
+    for_each_computed(reader.sets(), options.problems,
+                      [&](const auto& set) { report.sets.push_back(run_set(all, set)); });
     report.seconds.kernels =
         std::min(report.seconds.compute, computers.kernel_seconds() / static_cast<double>(device.backends.size()));
     if (ranks.is_first()) return;

@@ -178,7 +178,7 @@ RunReport verify(const VerifyOptions& options) {
   for_each_kind(problems.sets(), [&]<class Set>(const std::vector<Set>& asked) {
     expect_sets(files, asked, std::get<std::vector<Set>>(results.sets()));
   });
-  for_each_set(problems.sets(), [&]<class Set>(const Set& set) {
+  for_each_computed(problems.sets(), options.problems, [&]<class Set>(const Set& set) {
     const Set& found = find_set(std::get<std::vector<Set>>(results.sets()), set.name, options.results);
     expect_same(files, set, found);
     report.sets.push_back(verify_set(files, set, found));

@@ -60,12 +60,12 @@ std::string text_of(double value) {
 }
 
 /// The factor of V's unit over the dielectric constant must be a normal number.
-void check_unit_factor(const InputFile& file, const PotentialSet& set) {
+void check_unit_factor(const InputFile& file, const std::string& group, const ChargesOfSet& set) {
   const double factor = potential_unit_factor(set.output_unit, set.temperature);
   if (std::isnormal(factor) && std::isnormal(factor / set.dielectric)) return;
   const bool by_temperature = !std::isnormal(factor);
   throw file.error(
-      set_path(set) + (by_temperature ? "@temperature" : "@dielectric"),
+      group + (by_temperature ? "@temperature" : "@dielectric"),
       "the factor of V's unit, " + text_of(by_temperature ? factor : factor / set.dielectric) + " with " +
           text_of(by_temperature ? set.temperature : set.dielectric) + ", is no normal float64",
       by_temperature ? "Set the temperature in kelvin." : "Set the relative permittivity; 1 is the vacuum.");
@@ -192,17 +192,16 @@ std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& 
   return offset;
 }
 
-void read_potential_attributes(const InputFile& file, PotentialSet& set) {
-  const std::string group = set_path(set);
-  read_targets(file, set);
-  read_shape(file, set);
-  if (const auto field = file.integers(group, "field")) {
-    if (field->size() != 1 || (field->front() != 0 && field->front() != 1)) {
-      throw file.error(group + "@field", "expected 0 or 1, found " + shape_text(*field),
-                       "Set it to 1 where E is wanted, too.");
-    }
-    set.has_field = field->front() == 1;
+bool read_flag(const InputFile& file, const std::string& group, const std::string& name, const std::string& remedy) {
+  const auto found = file.integers(group, name);
+  if (!found) return false;
+  if (found->size() != 1 || (found->front() != 0 && found->front() != 1)) {
+    throw file.error(group + "@" + name, "expected 0 or 1, found " + shape_text(*found), remedy);
   }
+  return found->front() == 1;
+}
+
+void read_charge_attributes(const InputFile& file, const std::string& group, ChargesOfSet& set) {
   set.dielectric = read_number(file, group, "dielectric", 1, is_positive, "a finite number above 0",
                                "Set the relative permittivity; 1 is the vacuum.");
   if (const auto unit = file.string(group, "output_unit")) {
@@ -216,11 +215,10 @@ void read_potential_attributes(const InputFile& file, PotentialSet& set) {
   }
   set.temperature = read_number(file, group, "temperature", default_temperature_kelvin, is_positive, "kelvin above 0",
                                 "Set the temperature in kelvin.");
-  check_unit_factor(file, set);
+  check_unit_factor(file, group, set);
 }
 
-void read_potential_lengths(const InputFile& file, PotentialSet& set, double unit_in_angstrom) {
-  const std::string group = set_path(set);
+void read_charge_lengths(const InputFile& file, const std::string& group, ChargesOfSet& set, double unit_in_angstrom) {
   const auto length = [&](const char* name, bool (*allowed)(double), const std::string& expected) {
     const std::string remedy = "Give a length in the unit of the positions; 0 is none.";
     const double stored = read_number(file, group, name, 0, is_not_negative, "a finite length of 0 or more", remedy);
@@ -237,6 +235,27 @@ void read_potential_lengths(const InputFile& file, PotentialSet& set, double uni
                          "a length from " + text_of(least_softening) + " to " + text_of(largest_softening) +
                              " angstrom, whose square is a normal float64");
   set.cutoff = length("cutoff", is_finite, "a length that is a float64 in angstrom");
+}
+
+void write_charge_attributes(Hdf5Output& file, const std::string& group, const ChargesOfSet& set) {
+  file.attribute(group, "softening", set.softening);
+  file.attribute(group, "cutoff", set.cutoff);
+  file.attribute(group, "dielectric", set.dielectric);
+  file.attribute(group, "output_unit", potential_unit_name(set.output_unit));
+  file.attribute(group, "temperature", set.temperature);
+}
+
+void read_potential_attributes(const InputFile& file, PotentialSet& set) {
+  const std::string group = set_path(set);
+  read_targets(file, set);
+  read_shape(file, set);
+  set.has_field = read_flag(file, group, "field", "Set it to 1 where E is wanted, too.");
+  read_charge_attributes(file, group, set);
+}
+
+void read_potential_lengths(const InputFile& file, PotentialSet& set, double unit_in_angstrom) {
+  const std::string group = set_path(set);
+  read_charge_lengths(file, group, set, unit_in_angstrom);
   if (set.targets != TargetKind::lattice) return;
   // V, E where it is wanted, and a summary of each plane, which may be as small as a point.
   std::int64_t bytes = set.shape.points();
@@ -271,11 +290,7 @@ void write_potential_attributes(Hdf5Output& file, const PotentialSet& set) {
   const std::string group = set_path(set);
   file.attribute(group, "targets", target_kind_name(set.targets));
   file.attribute(group, "field", std::int64_t{set.has_field});
-  file.attribute(group, "softening", set.softening);
-  file.attribute(group, "cutoff", set.cutoff);
-  file.attribute(group, "dielectric", set.dielectric);
-  file.attribute(group, "output_unit", potential_unit_name(set.output_unit));
-  file.attribute(group, "temperature", set.temperature);
+  write_charge_attributes(file, group, set);
   if (set.targets != TargetKind::lattice) return;
   const auto numbers = static_cast<std::size_t>(set.batch) * 3;
   if (set.origin.size() != numbers || set.spacing.size() != numbers) {
@@ -290,11 +305,52 @@ void write_potential_attributes(Hdf5Output& file, const PotentialSet& set) {
   }
 }
 
+void read_correlation_attributes(const InputFile& file, CorrelationSet& set) {
+  const std::string group = set_path(set), frequency = group + "/frequency";
+  if (const auto output = file.string(group, "output")) {
+    if (*output != output_sum && *output != output_mean) {
+      throw file.error(group + "@output", "expected sum or mean, found " + quoted(*output),
+                       "Say what a visibility is of its samples.");
+    }
+    set.is_mean = *output == output_mean;
+  }
+  const auto time = [&](const char* name, const std::string& remedy) {
+    if (!file.number(group, name)) return 0.0;
+    return read_number(file, group, name, 0, is_positive, "a finite number above 0", remedy);
+  };
+  set.sample_time = time("sample_time", "Give the seconds from one sample to the next, or remove it.");
+  set.start_time = time("start_time", "Give the Julian date at which the first sample begins, or remove it.");
+  if (file.kind(frequency) == ObjectKind::none) return;
+  (void)file.float_dataset(frequency);
+  expect_shape(file, frequency, {set.batch});
+  if (const auto unit = file.string(frequency, "unit"); unit && *unit != "Hz") {
+    throw file.error(frequency + "@unit", "expected \"Hz\", found " + quoted(*unit), "Convert the numbers to hertz.");
+  }
+  set.frequency.resize(static_cast<std::size_t>(set.batch));
+  file.read(frequency, {}, set.frequency.data());
+  for (std::size_t i = 0; i < set.frequency.size(); ++i) {
+    if (std::isfinite(set.frequency[i])) continue;
+    throw file.error(frequency + "[" + std::to_string(i) + "]",
+                     "expected a finite number, found " + std::to_string(set.frequency[i]), "Correct the frequency.");
+  }
+}
+
+void write_correlation_attributes(Hdf5Output& file, const CorrelationSet& set) {
+  const std::string group = set_path(set), frequency = group + "/frequency";
+  file.attribute(group, "integrate", set.integrate);
+  file.attribute(group, "output", set.is_mean ? output_mean : output_sum);
+  if (set.sample_time > 0) file.attribute(group, "sample_time", set.sample_time);
+  if (set.start_time > 0) file.attribute(group, "start_time", set.start_time);
+  if (set.frequency.empty()) return;
+  file.create(frequency, ElementType::float64, {set.batch});
+  file.attribute(frequency, "unit", std::string("Hz"));
+  file.write(frequency, {}, set.frequency.data());
+}
+
 void expect_type(ScalarType asked, ScalarType stored, const std::string& set) {
   if (asked == stored) return;
-  const auto name = [](ScalarType type) { return std::string(type == ScalarType::float32 ? "float32" : "float64"); };
-  throw Error(ErrorKind::usage, "set " + quoted(set) + " holds " + name(stored), "asked for " + name(asked),
-              "Ask for its own type.");
+  throw Error(ErrorKind::usage, "set " + quoted(set) + " holds " + precision_name(stored),
+              "asked for " + precision_name(asked), "Ask for its own type.");
 }
 
 void expect_range(std::int64_t first, std::int64_t count, std::int64_t batch, const std::string& set) {

@@ -14,13 +14,15 @@
 namespace smallbatch {
 
 /// What is written, and the newest that is read without a warning.
-inline constexpr std::int32_t format_major = 1, format_minor = std::max(3, newest_spd_number);
-/// "1.3" and "(1, 3)"
+inline constexpr std::int32_t format_major = 1, format_minor = std::max(4, newest_spd_number);
+/// "1.4" and "(1, 4)"
 inline const std::string format_version = std::to_string(format_major) + "." + std::to_string(format_minor);
 inline const std::string format_pair = "(" + std::to_string(format_major) + ", " + std::to_string(format_minor) + ")";
 
 /// The attributes of a solve set, and what they can be.
 inline const std::string uplo_lower = "lower", compute_log_determinant = "log_determinant";
+/// Of a correlation set.
+inline const std::string output_sum = "sum", output_mean = "mean", packing_int4 = "int4";
 
 inline std::string verification_path(const std::string& kind, const std::string& set) {
   return "/verification/" + kind + "/" + set;
@@ -32,6 +34,18 @@ inline ScalarType scalar_type(ElementType type) {
 inline ElementType element_type(ScalarType type) {
   return type == ScalarType::float32 ? ElementType::float32 : ElementType::float64;
 }
+/// "float32", "float64"; "float32", "int8", "int4".
+inline std::string precision_name(ScalarType type) { return type == ScalarType::float32 ? "float32" : "float64"; }
+inline std::string sample_type_name(SampleType type) {
+  return type == SampleType::complex_float32 ? "float32" : type == SampleType::complex_int8 ? "int8" : "int4";
+}
+/// What DatasetInfo calls it.
+inline std::string visibility_type_name(SumType type) {
+  return type == SumType::complex_float32 ? "compound {r, i} of float32"
+         : type == SumType::complex_int32 ? "int32"
+                                          : "int64";
+}
+
 /// Refuses a file without a version or with a newer major one; a newer minor one is a warning. Returns the minor one.
 std::int64_t check_format(const InputFile& file, std::vector<std::string>& warnings);
 
@@ -47,15 +61,28 @@ void expect_shape(const InputFile& file, const std::string& dataset, const std::
 std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& dataset, std::int64_t total,
                                       const std::string& things);
 
-/// Reads targets, shape, field, dielectric, output_unit and temperature.
+/// An attribute that is 0 or 1, or absent; `remedy` says when to set it.
+bool read_flag(const InputFile& file, const std::string& group, const std::string& name, const std::string& remedy);
+
+/// Reads dielectric, output_unit and temperature of a set, which is that group; softening and cutoff.
+void read_charge_attributes(const InputFile& file, const std::string& group, ChargesOfSet& set);
+void read_charge_lengths(const InputFile& file, const std::string& group, ChargesOfSet& set, double unit_in_angstrom);
+void write_charge_attributes(Hdf5Output& file, const std::string& group, const ChargesOfSet& set);
+
+/// The same, and targets, shape and field.
 void read_potential_attributes(const InputFile& file, PotentialSet& set);
 
-/// Reads softening and cutoff, and of lattices origin and spacing as (batch, 3), all in angstrom; a unit of their own
-/// wins over `unit_in_angstrom`. Throws where the values would be more bytes than a file can hold.
+/// The same, and of lattices origin and spacing as (batch, 3), all in angstrom; a unit of their own wins over
+/// `unit_in_angstrom`. Throws where the values would be more bytes than a file can hold.
 void read_potential_lengths(const InputFile& file, PotentialSet& set, double unit_in_angstrom);
 
 /// Writes the attributes, and of lattices origin and spacing.
 void write_potential_attributes(Hdf5Output& file, const PotentialSet& set);
+
+/// Of problems and results alike: reads what is known of a correlation's channels and times; output. Expects batch.
+void read_correlation_attributes(const InputFile& file, CorrelationSet& set);
+/// Writes that, and integrate.
+void write_correlation_attributes(Hdf5Output& file, const CorrelationSet& set);
 
 /// Throws Error(usage) where T is not the set's type, naming both.
 void expect_type(ScalarType asked, ScalarType stored, const std::string& set);

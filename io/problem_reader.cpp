@@ -36,8 +36,13 @@ const KnownNames potential_names{
      {"points", {"unit"}},
      {"point_offset", {}},
      {"group", {}}}};
+const KnownNames pair_energy_names{
+    {"softening", "cutoff", "dielectric", "output_unit", "temperature", "particles", "per_charge"},
+    {{"position", {"unit"}}, {"charge", {"unit"}}, {"offset", {}}, {"group", {}}}};
+const KnownNames correlation_names{{"integrate", "output", "packing", "sample_time", "start_time"},
+                                   {{"signal", {}}, {"flag", {}}, {"frequency", {"unit"}}}};
 
-/// Where a potential set's charges and points come from.
+/// Where a set's charges and points come from.
 struct ChargeSource {
   double unit_in_angstrom = 1, charge_unit_in_e = 1, point_unit_in_angstrom = 1;
   std::optional<H5mdParticles> particles;
@@ -192,8 +197,7 @@ struct ProblemReader::Impl {
     warn_of_unused(group, {"A", "b"});
   }
 
-  void open_particles(PotentialSet& set, ChargeSource& source) {
-    const std::string group = set_path(set);
+  void open_particles(const std::string& group, ChargesOfSet& set, ChargeSource& source) {
     for (const char* name : {"/position", "/charge", "/offset"}) {
       if (file.kind(group + name) != ObjectKind::none) {
         throw file.error(group + name, "the attribute particles already says where the charges are",
@@ -212,8 +216,8 @@ struct ProblemReader::Impl {
     warnings.insert(warnings.end(), of_particles.begin(), of_particles.end());
   }
 
-  void open_charges(PotentialSet& set, ChargeSource& source) {
-    const std::string group = set_path(set), position = group + "/position", charge = group + "/charge";
+  void open_charges(const std::string& group, ChargesOfSet& set, ChargeSource& source) {
+    const std::string position = group + "/position", charge = group + "/charge";
     const DatasetInfo& positions = file.float_dataset(position);
     if (positions.shape.size() != 2 || positions.shape[1] != 3) {
       throw file.error(position, "expected shape (charges, 3), found " + shape_text(positions.shape),
@@ -271,8 +275,8 @@ struct ProblemReader::Impl {
   }
 
   /// The groups of an interaction energy: one number per charge, or per particle for all frames.
-  void open_groups(PotentialSet& set, const ChargeSource& source) const {
-    const std::string name = set_path(set) + "/group";
+  void open_groups(const std::string& group, ChargesOfSet& set, const ChargeSource& source) const {
+    const std::string name = group + "/group";
     set.has_groups = file.kind(name) != ObjectKind::none;
     if (!set.has_groups) return;
     const DatasetInfo& info = file.dataset(name);
@@ -282,29 +286,158 @@ struct ProblemReader::Impl {
     expect_shape(file, name, {source.particles ? source.particles->charges_per_frame() : set.charges()});
   }
 
-  void open_set(PotentialSet& set) {
-    const std::string group = set_path(set);
-    check_names(group, potential_names);
-    read_potential_attributes(file, set);
-    ChargeSource source;
+  /// Charges of the set that is that group, and their groups.
+  ChargeSource& open_source(const std::string& group, ChargesOfSet& set) {
+    ChargeSource& source = sources[group];
     const auto particles = file.string(group, "particles");
     set.particles = particles.value_or("");
     if (particles) {
       if (particles->empty()) {
         throw file.error(group + "@particles", "it is empty", "Name an H5MD particles group of this file.");
       }
-      open_particles(set, source);
+      open_particles(group, set, source);
     } else {
-      open_charges(set, source);
+      open_charges(group, set, source);
     }
+    open_groups(group, set, source);
+    return source;
+  }
+
+  void open_set(PotentialSet& set) {
+    const std::string group = set_path(set);
+    check_names(group, potential_names);
+    read_potential_attributes(file, set);
+    ChargeSource& source = open_source(group, set);
     read_potential_lengths(file, set, source.unit_in_angstrom);
     if (set.targets == TargetKind::points) open_points(set, source);
-    open_groups(set, source);
     std::vector<std::string> used{"position", "charge", "offset", "group"};
     if (set.targets == TargetKind::lattice) used.insert(used.end(), {"origin", "spacing"});
     if (set.targets == TargetKind::points) used.insert(used.end(), {"points", "point_offset"});
     warn_of_unused(group, used);
-    sources.emplace(group, std::move(source));
+  }
+
+  void open_set(PairEnergySet& set) {
+    const std::string group = set_path(set);
+    check_names(group, pair_energy_names);
+    set.per_charge =
+        read_flag(file, group, "per_charge", "Set it to 1 where the energy of each charge is wanted, too.");
+    read_charge_attributes(file, group, set);
+    const ChargeSource& source = open_source(group, set);
+    read_charge_lengths(file, group, set, source.unit_in_angstrom);
+    warn_of_unused(group, {"position", "charge", "offset", "group"});
+  }
+
+  /// What the samples of a signal are, and how many there are.
+  void open_signal(const std::string& group, CorrelationSet& set) const {
+    const std::string signal = group + "/signal";
+    const DatasetInfo& info = file.dataset(signal);
+    const auto packing = file.string(group, "packing");
+    if (packing && *packing != packing_int4) {
+      throw file.error(group + "@packing", "expected " + quoted(packing_int4) + ", found " + quoted(*packing),
+                       "Remove it where samples are not packed.");
+    }
+    if (info.form == NumberForm::complex) {
+      set.type = SampleType::complex_float32;
+    } else if (info.is(ElementType::int8)) {
+      set.type = SampleType::complex_int8;
+    } else if (info.is(ElementType::uint8)) {
+      set.type = SampleType::complex_int4;
+    } else {
+      throw file.error(signal, "expected compound {r, i} of float32, int8 or uint8, found " + info.type_name,
+                       "Convert it before writing, e.g. array.astype(\"complex64\").");
+    }
+    if (packing.has_value() != (set.type == SampleType::complex_int4)) {
+      if (packing) {
+        throw file.error(group + "@packing", "expected a signal of uint8, found " + info.type_name,
+                         "Remove the attribute where samples are not packed.");
+      }
+      throw file.error(signal, "it holds uint8, and its set does not say what that is",
+                       "Set packing to int4 where each byte is a sample, or store int8.");
+    }
+    const bool is_packed = set.type == SampleType::complex_int4;
+    if (info.shape.size() != (is_packed ? 3 : 4) || (!is_packed && info.shape[3] != 2)) {
+      std::vector<std::int64_t> found = info.shape;
+      if (info.form == NumberForm::complex) found.pop_back();
+      const bool has_parts = set.type == SampleType::complex_int8;
+      throw file.error(
+          signal,
+          std::string("expected shape (channel, time, input") + (has_parts ? ", 2)" : ")") + ", found " +
+              shape_text(found),
+          has_parts ? "Store real and imaginary part along a last axis." : "Store one sample per element.");
+    }
+    set.batch = info.shape[0];
+    set.times = info.shape[1];
+    set.inputs = info.shape[2];
+    set.chunk_bytes = file.chunk_bytes(signal);
+    if (set.inputs < 1 || set.inputs > max_inputs) {
+      throw file.error(signal,
+                       "expected 1 to " + std::to_string(max_inputs) + " inputs, found " + std::to_string(set.inputs),
+                       "Store (channel, time, input); a polarisation is an input.");
+    }
+  }
+
+  void read_integrate(const std::string& group, CorrelationSet& set) const {
+    const std::int64_t all = std::max<std::int64_t>(1, set.times);
+    const auto found = file.integers(group, "integrate");
+    if (found && (found->size() != 1 || found->front() < 1)) {
+      throw file.error(group + "@integrate", "expected an integer of at least 1, found " + shape_text(*found),
+                       "Give the samples per integration, or remove it to integrate all.");
+    }
+    set.integrate = found ? std::min(found->front(), all) : all;
+    if (set.integrate > std::numeric_limits<std::int32_t>::max()) {
+      throw file.error(group + (found ? "@integrate" : "/signal"),
+                       "an integration would have " + std::to_string(set.integrate) + " samples, more than an int32",
+                       "Set integrate to fewer.");
+    }
+  }
+
+  void open_set(CorrelationSet& set) {
+    const std::string group = set_path(set), flag = group + "/flag";
+    check_names(group, correlation_names);
+    open_signal(group, set);
+    read_integrate(group, set);
+    set.has_flags = file.kind(flag) != ObjectKind::none;
+    if (set.has_flags) {
+      const DatasetInfo& info = file.dataset(flag);
+      if (!info.is(ElementType::uint8) && !info.is(ElementType::int8) && info.form != NumberForm::boolean) {
+        throw file.error(flag, "expected uint8, int8 or Boolean, found " + info.type_name, "Store it as uint8.");
+      }
+      expect_shape(file, flag, {set.batch, set.times, set.inputs});
+    }
+    read_correlation_attributes(file, set);
+    std::int64_t bytes = bytes_of(SumType::complex_int64);
+    for (const std::int64_t length : {set.integrations(), set.batch, set.baselines()}) {
+      if (__builtin_mul_overflow(bytes, length, &bytes)) {
+        throw file.error(group, "its visibilities are more bytes than a file can hold", "Integrate more samples.");
+      }
+    }
+    warn_of_unused(group, {"signal", "flag", "frequency"});
+  }
+
+  /// Charges and groups of problems [first, first + count), in angstrom and e.
+  template <class Block>
+  void read_charges(const std::string& group, const ChargesOfSet& set, std::int64_t first, std::int64_t count,
+                    Block& block) const {
+    expect_range(first, count, set.batch, set.name);
+    const ChargeSource& source = sources.at(group);
+    const ShareStart start = start_of(starts, group);
+    const auto before = [&set](std::int64_t problem) { return set.offset[static_cast<std::size_t>(problem)]; };
+    const AxisRange charges{start.charge + before(first), before(first + count) - before(first)};
+    block.first = first;
+    block.count = count;
+    block.offset = offsets_of(set.offset, first, count);
+    block.group.clear();
+    if (set.has_groups) read_groups(group, source, charges, block.group);
+    block.position.resize(static_cast<std::size_t>(charges.count) * 3);
+    block.charge.resize(static_cast<std::size_t>(charges.count));
+    if (source.particles) {
+      source.particles->read(start.problem + first, count, block.position.data(), block.charge.data());
+      return;
+    }
+    file.read(group + "/position", {charges}, block.position.data());
+    file.read(group + "/charge", {charges}, block.charge.data());
+    for (double& value : block.position) value *= source.unit_in_angstrom;
+    for (double& value : block.charge) value *= source.charge_unit_in_e;
   }
 
   /// Points of problems [first, first + count), in angstrom.
@@ -326,15 +459,15 @@ struct ProblemReader::Impl {
   }
 
   /// Groups of a range of the set's charges.
-  void read_groups(const PotentialSet& set, const ChargeSource& source, const AxisRange& charges,
-                   std::vector<std::int8_t>& group) const {
-    const std::string name = set_path(set) + "/group";
-    group.resize(static_cast<std::size_t>(charges.count));
+  void read_groups(const std::string& group, const ChargeSource& source, const AxisRange& charges,
+                   std::vector<std::int8_t>& of_charges) const {
+    const std::string name = group + "/group";
+    of_charges.resize(static_cast<std::size_t>(charges.count));
     if (!source.particles) {
-      file.read(name, {charges}, group.data());
+      file.read(name, {charges}, of_charges.data());
     } else if (charges.count > 0) {
-      file.read(name, {}, group.data());
-      repeat(group, static_cast<std::size_t>(source.particles->charges_per_frame()));
+      file.read(name, {}, of_charges.data());
+      repeat(of_charges, static_cast<std::size_t>(source.particles->charges_per_frame()));
     }
   }
 
@@ -365,7 +498,8 @@ struct ProblemReader::Impl {
       is_empty = is_empty && list.empty();
     });
     if (is_empty) {
-      throw file.error("/", "it has no problem set", "Add a group under /solve or /potential, as FORMAT.md says.");
+      throw file.error("/", "it has no problem set",
+                       "Add a group under /solve, /potential, /pair_energy or /correlation, as FORMAT.md says.");
     }
     if (!without_unit.empty()) {
       const std::size_t more = without_unit.size() - 1;
@@ -411,35 +545,47 @@ void ProblemReader::read(const SolveSet& set, std::int64_t first, std::int64_t c
 template <class T>
 void ProblemReader::read(const PotentialSet& set, std::int64_t first, std::int64_t count,
                          PotentialBlock<T>& block) const {
-  expect_range(first, count, set.batch, set.name);
-  const ChargeSource& source = impl_->sources.at(set_path(set));
-  const ShareStart start = this->start(set);
-  const auto before = [&set](std::int64_t problem) { return set.offset[static_cast<std::size_t>(problem)]; };
-  const std::int64_t first_charge = start.charge + before(first), charges = before(first + count) - before(first);
+  const std::string group = set_path(set);
+  impl_->read_charges(group, set, first, count, block);
   block.targets = set.targets;
   block.shape = set.shape;
-  block.first = first;
-  block.count = count;
-  block.offset = offsets_of(set.offset, first, count);
   if (set.targets == TargetKind::lattice) {
     block.origin.assign(set.origin.begin() + 3 * first, set.origin.begin() + 3 * (first + count));
     block.spacing.assign(set.spacing.begin() + 3 * first, set.spacing.begin() + 3 * (first + count));
   }
-  if (set.targets == TargetKind::points)
-    impl_->read_points(set, first, count, source.point_unit_in_angstrom, start.point, block);
-  block.wants_energy = set.has_groups;
-  if (set.has_groups) impl_->read_groups(set, source, {first_charge, charges}, block.group);
-  block.position.resize(static_cast<std::size_t>(charges) * 3);
-  block.charge.resize(static_cast<std::size_t>(charges));
-  if (source.particles) {
-    source.particles->read(start.problem + first, count, block.position.data(), block.charge.data());
-    return;
+  if (set.targets == TargetKind::points) {
+    impl_->read_points(set, first, count, impl_->sources.at(group).point_unit_in_angstrom, start(set).point, block);
   }
+  block.wants_energy = set.has_groups;
+}
+
+void ProblemReader::read(const PairEnergySet& set, std::int64_t first, std::int64_t count,
+                         PairEnergyBlock& block) const {
+  impl_->read_charges(set_path(set), set, first, count, block);
+}
+
+void ProblemReader::read(const CorrelationSet& set, SignalBlock& block) const {
+  expect_range(block.first, block.channels, set.batch, set.name);
+  expect_range(block.first_time, block.times, set.times, set.name);
   const std::string group = set_path(set);
-  impl_->file.read(group + "/position", {{first_charge, charges}}, block.position.data());
-  impl_->file.read(group + "/charge", {{first_charge, charges}}, block.charge.data());
-  for (double& value : block.position) value *= source.unit_in_angstrom;
-  for (double& value : block.charge) value *= source.charge_unit_in_e;
+  const AxisRange channels{start(set).problem + block.first, block.channels}, times{block.first_time, block.times};
+  block.type = set.type;
+  block.inputs = set.inputs;
+  block.integrate = set.integrate;
+  block.sum = set.sum();
+  block.resize_signal(set.has_flags);
+  const auto read_into = [&](const char* name, auto* values) {
+    impl_->file.read(group + name, {channels, times}, values);
+  };
+  if (set.type == SampleType::complex_float32) read_into("/signal", reinterpret_cast<float*>(block.signal.data()));
+  if (set.type == SampleType::complex_int8) read_into("/signal", reinterpret_cast<std::int8_t*>(block.signal.data()));
+  if (set.type == SampleType::complex_int4) read_into("/signal", reinterpret_cast<std::uint8_t*>(block.signal.data()));
+  if (!set.has_flags) return;
+  if (impl_->file.dataset(group + "/flag").is(ElementType::uint8)) {
+    read_into("/flag", block.flag.data());
+  } else {  // -1 is a flag, too
+    read_into("/flag", reinterpret_cast<std::int8_t*>(block.flag.data()));
+  }
 }
 
 template void ProblemReader::read(const SolveSet&, std::int64_t, std::int64_t, SpdBlock<float>&) const;

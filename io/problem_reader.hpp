@@ -29,8 +29,16 @@ class ProblemReader {
 
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] const ProblemSets& sets() const;
-  [[nodiscard]] const std::vector<SolveSet>& solve_sets() const { return std::get<0>(sets()); }
-  [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const { return std::get<1>(sets()); }
+  [[nodiscard]] const std::vector<SolveSet>& solve_sets() const { return std::get<std::vector<SolveSet>>(sets()); }
+  [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const {
+    return std::get<std::vector<PotentialSet>>(sets());
+  }
+  [[nodiscard]] const std::vector<PairEnergySet>& pair_energy_sets() const {
+    return std::get<std::vector<PairEnergySet>>(sets());
+  }
+  [[nodiscard]] const std::vector<CorrelationSet>& correlation_sets() const {
+    return std::get<std::vector<CorrelationSet>>(sets());
+  }
   /// From now on the sets are this share of theirs, and are read as such. To be called once.
   void take(const Share& share);
   /// Where a set begins in the one in the file.
@@ -46,6 +54,14 @@ class ProblemReader {
   /// Systems [first, first + count) of the set into block.a and block.b; the block is resized. T is the set's type.
   template <class T>
   void read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
+
+  /// Problems [first, first + count): charges, groups and offset (from 0), in angstrom and e. Sets first and count;
+  /// results are the caller's.
+  void read(const PairEnergySet& set, std::int64_t first, std::int64_t count, PairEnergyBlock& block) const;
+
+  /// Signal and flags of channels [block.first, .. + block.channels) and times [block.first_time, .. + block.times).
+  /// Sets type, inputs, integrate and sum; results are the caller's.
+  void read(const CorrelationSet& set, SignalBlock& block) const;
 
   /// Problems [first, first + count): charges, groups, offset (from 0), and origin and spacing, or the points, in
   /// angstrom and e. Sets targets, shape, first, count and wants_energy; planes and results are the caller's.

@@ -7,6 +7,34 @@ namespace smallbatch {
 
 struct ProblemWriter::Impl {
   Hdf5Output file;
+
+  void add_charges(const std::string& group, const ChargesOfSet& set) {
+    if (set.offset.size() != static_cast<std::size_t>(set.batch) + 1) {
+      throw Error(ErrorKind::usage,
+                  "set " + quoted(set.name) + " has " + std::to_string(set.batch) + " problems and " +
+                      std::to_string(set.offset.size()) + " offsets",
+                  "expected one more than problems", "Give where each begins and the end.");
+    }
+    file.create(group + "/position", element_type(set.type), {set.charges(), 3});
+    file.attribute(group + "/position", "unit", std::string("angstrom"));
+    file.create(group + "/charge", element_type(set.type), {set.charges()});
+    file.attribute(group + "/charge", "unit", std::string("e"));
+    file.create(group + "/offset", ElementType::int64, {set.batch + 1});
+    file.write(group + "/offset", {}, set.offset.data());
+  }
+
+  void write_charges(const std::string& group, const ChargesOfSet& set, std::int64_t first_charge,
+                     std::span<const double> position, std::span<const double> charge) {
+    if (position.size() != 3 * charge.size()) {
+      throw Error(ErrorKind::usage,
+                  "set " + quoted(set.name) + " was given " + std::to_string(charge.size()) + " charges and " +
+                      std::to_string(position.size()) + " coordinates",
+                  "expected 3 per charge", "Give both for the same charges.");
+    }
+    const AxisRange charges{first_charge, static_cast<std::int64_t>(charge.size())};
+    file.write(group + "/position", {charges}, position.data());
+    file.write(group + "/charge", {charges}, charge.data());
+  }
 };
 
 ProblemWriter::ProblemWriter(const std::string& path, bool overwrite)
@@ -48,34 +76,68 @@ void ProblemWriter::add(const PotentialSet& set) {
     throw Error(ErrorKind::usage, "set " + quoted(set.name) + " has points or groups",
                 "expected lattices, or V at the charges", "Write it with another HDF5 library.");
   }
-  if (set.offset.size() != static_cast<std::size_t>(set.batch) + 1) {
-    throw Error(ErrorKind::usage,
-                "set " + quoted(set.name) + " has " + std::to_string(set.batch) + " problems and " +
-                    std::to_string(set.offset.size()) + " offsets",
-                "expected one more than problems", "Give where each begins and the end.");
-  }
-  const std::string group = set_path(set);
-  impl_->file.create(group + "/position", element_type(set.type), {set.charges(), 3});
-  impl_->file.attribute(group + "/position", "unit", std::string("angstrom"));
-  impl_->file.create(group + "/charge", element_type(set.type), {set.charges()});
-  impl_->file.attribute(group + "/charge", "unit", std::string("e"));
-  impl_->file.create(group + "/offset", ElementType::int64, {set.batch + 1});
-  impl_->file.write(group + "/offset", {}, set.offset.data());
+  impl_->add_charges(set_path(set), set);
   write_potential_attributes(impl_->file, set);
+}
+
+void ProblemWriter::add(const PairEnergySet& set) {
+  const std::string group = set_path(set);
+  impl_->add_charges(group, set);
+  if (set.has_groups) impl_->file.create(group + "/group", ElementType::int8, {set.charges()});
+  impl_->file.attribute(group, "per_charge", std::int64_t{set.per_charge});
+  write_charge_attributes(impl_->file, group, set);
 }
 
 void ProblemWriter::write_charges(const PotentialSet& set, std::int64_t first_charge, std::span<const double> position,
                                   std::span<const double> charge) {
+  impl_->write_charges(set_path(set), set, first_charge, position, charge);
+}
+
+void ProblemWriter::write_charges(const PairEnergySet& set, std::int64_t first_charge, std::span<const double> position,
+                                  std::span<const double> charge) {
+  impl_->write_charges(set_path(set), set, first_charge, position, charge);
+}
+
+void ProblemWriter::write_groups(const PairEnergySet& set, std::int64_t first_charge,
+                                 std::span<const std::int8_t> group) {
+  impl_->file.write(set_path(set) + "/group", {{first_charge, static_cast<std::int64_t>(group.size())}}, group.data());
+}
+
+void ProblemWriter::add(const CorrelationSet& set) {
   const std::string group = set_path(set);
-  if (position.size() != 3 * charge.size()) {
-    throw Error(ErrorKind::usage,
-                "set " + quoted(set.name) + " was given " + std::to_string(charge.size()) + " charges and " +
-                    std::to_string(position.size()) + " coordinates",
-                "expected 3 per charge", "Give both for the same charges.");
+  const std::vector<std::int64_t> samples{set.batch, set.times, set.inputs};
+  switch (set.type) {
+    case SampleType::complex_float32:
+      impl_->file.create_complex(group + "/signal", samples);
+      break;
+    case SampleType::complex_int8:
+      impl_->file.create(group + "/signal", ElementType::int8, {set.batch, set.times, set.inputs, 2});
+      break;
+    case SampleType::complex_int4:
+      impl_->file.create(group + "/signal", ElementType::uint8, samples);
+      impl_->file.attribute(group, "packing", packing_int4);
+      break;
   }
-  const AxisRange charges{first_charge, static_cast<std::int64_t>(charge.size())};
-  impl_->file.write(group + "/position", {charges}, position.data());
-  impl_->file.write(group + "/charge", {charges}, charge.data());
+  if (set.has_flags) impl_->file.create(group + "/flag", ElementType::uint8, samples);
+  write_correlation_attributes(impl_->file, set);
+}
+
+void ProblemWriter::write(const CorrelationSet& set, const SignalBlock& block) {
+  const std::string group = set_path(set), signal = group + "/signal";
+  const AxisRange channels{block.first, block.channels}, times{block.first_time, block.times};
+  const std::byte* const values = block.signal.data();
+  switch (set.type) {
+    case SampleType::complex_float32:
+      impl_->file.write(signal, {channels, times}, reinterpret_cast<const float*>(values));
+      break;
+    case SampleType::complex_int8:
+      impl_->file.write(signal, {channels, times}, reinterpret_cast<const std::int8_t*>(values));
+      break;
+    case SampleType::complex_int4:
+      impl_->file.write(signal, {channels, times}, reinterpret_cast<const std::uint8_t*>(values));
+      break;
+  }
+  if (set.has_flags) impl_->file.write(group + "/flag", {channels, times}, block.flag.data());
 }
 
 void ProblemWriter::provenance(const std::string& key, const std::string& value) {

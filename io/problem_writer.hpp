@@ -27,10 +27,20 @@ class ProblemWriter {
 
   /// Creates the set, writes offset, origin, spacing and attributes; lattices or V at the charges, without groups.
   void add(const PotentialSet& set);
+  void add(const PairEnergySet& set);
   /// Charges [first_charge, first_charge + charge.size()) of the set; position is (.., 3), angstrom and e. Stored as
   /// the set's type.
   void write_charges(const PotentialSet& set, std::int64_t first_charge, std::span<const double> position,
                      std::span<const double> charge);
+  void write_charges(const PairEnergySet& set, std::int64_t first_charge, std::span<const double> position,
+                     std::span<const double> charge);
+  /// Of a set that has groups.
+  void write_groups(const PairEnergySet& set, std::int64_t first_charge, std::span<const std::int8_t> group);
+
+  /// Creates the signal, and the flags of a set that has them; writes attributes and frequencies.
+  void add(const CorrelationSet& set);
+  /// Signal and flags of the block's channels and times.
+  void write(const CorrelationSet& set, const SignalBlock& block);
 
   /// A fixed-length string attribute of /provenance: how the file was made.
   void provenance(const std::string& key, const std::string& value);

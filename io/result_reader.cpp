@@ -1,12 +1,19 @@
 #include "io/result_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_input.hpp"
 
 namespace smallbatch {
+namespace {
+
+constexpr std::array sample_types{SampleType::complex_float32, SampleType::complex_int8, SampleType::complex_int4};
+
+}  // namespace
 
 struct ResultReader::Impl {
   Impl(const std::string& path, unsigned threads) : file(path, threads) {}
@@ -143,6 +150,71 @@ struct ResultReader::Impl {
     expect_units(set);
   }
 
+  void open_set(PairEnergySet& set) const {
+    const std::string group = set_path(set), remedy = "Write the results anew.";
+    set.per_charge = read_flag(file, group, "per_charge", remedy);
+    set.has_groups = read_flag(file, group, "groups", remedy);
+    const auto precision = file.string(group, "precision");
+    if (precision != "float32" && precision != "float64") {
+      throw file.error(group + "@precision",
+                       "expected \"float32\" or \"float64\", found " + (precision ? quoted(*precision) : "nothing"),
+                       remedy);
+    }
+    set.type = precision == "float32" ? ScalarType::float32 : ScalarType::float64;
+    read_charge_attributes(file, group, set);
+    read_charge_lengths(file, group, set, 1);
+    const DatasetInfo& energies = file.dataset(group + "/energy");
+    set.batch = energies.shape.empty() ? 0 : energies.shape[0];
+    expect_numbers(group + "/energy", "float64", set.batch);
+    expect_text(group + "/energy", "unit", energy_unit_name(set.output_unit));
+    expect_numbers(group + "/info", "int32", set.batch);
+    if (!set.per_charge) return;
+    const std::string per_charge = group + "/energy_per_charge";
+    const DatasetInfo& of_charges = file.dataset(per_charge);
+    const std::int64_t charges = of_charges.shape.empty() ? 0 : of_charges.shape[0];
+    expect_numbers(per_charge, "float64", charges);
+    expect_text(per_charge, "unit", energy_unit_name(set.output_unit));
+    set.offset = read_offset(file, group + "/offset", charges, "energies of charges");
+    expect_shape(file, group + "/offset", {set.batch + 1});
+  }
+
+  /// An attribute that is a count.
+  [[nodiscard]] std::int64_t count(const std::string& group, const char* name, std::int64_t least,
+                                   std::int64_t most) const {
+    const auto found = file.integers(group, name);
+    if (found && found->size() == 1 && found->front() >= least && found->front() <= most) return found->front();
+    throw file.error(group + "@" + name,
+                     "expected a number from " + std::to_string(least) + " to " + std::to_string(most) + ", found " +
+                         (found ? shape_text(*found) : "nothing"),
+                     "Write the results anew.");
+  }
+
+  void open_set(CorrelationSet& set) const {
+    const std::string group = set_path(set), visibility = group + "/visibility";
+    const auto signal = file.string(group, "signal");
+    const auto found = std::ranges::find(sample_types, signal.value_or(""), sample_type_name);
+    if (found == sample_types.end()) {
+      throw file.error(group + "@signal",
+                       "expected one of float32, int8, int4, found " + (signal ? quoted(*signal) : "nothing"),
+                       "Write the results anew.");
+    }
+    set.type = *found;
+    set.inputs = count(group, "inputs", 1, max_inputs);
+    set.times = count(group, "times", 0, std::numeric_limits<std::int64_t>::max());
+    const std::int64_t all = std::min<std::int64_t>(std::max<std::int64_t>(1, set.times), INT32_MAX);
+    set.integrate = count(group, "integrate", 1, all);
+    const DatasetInfo& weights = file.dataset(group + "/weight");
+    set.batch = weights.shape.size() == 3 ? weights.shape[1] : 0;
+    read_correlation_attributes(file, set);
+    std::vector<std::int64_t> shape{set.integrations(), set.batch, set.baselines()};
+    expect_type_name(group + "/weight", "int32");
+    expect_shape(file, group + "/weight", shape);
+    shape.push_back(2);
+    expect_type_name(visibility, visibility_type_name(set.visibility()));
+    expect_shape(file, visibility, shape);
+    expect_numbers(group + "/info", "int32", set.batch);
+  }
+
   void open() {
     std::vector<std::string> warnings;
     minor = check_format(file, warnings);
@@ -218,6 +290,49 @@ void ResultReader::read(const PotentialSet& set, PotentialBlock<T>& block) const
   impl_->file.read(group + "/info", {problems}, block.info.data());
   block.energy.resize(set.has_groups ? block.info.size() : 0);
   if (set.has_groups) impl_->file.read(group + "/energy", {problems}, block.energy.data());
+}
+
+void ResultReader::read(const PairEnergySet& set, PairEnergyBlock& block) const {
+  expect_range(block.first, block.count, set.batch, set.name);
+  const std::string group = set_path(set);
+  const AxisRange problems{block.first, block.count};
+  block.info.resize(static_cast<std::size_t>(block.count));
+  block.energy.resize(block.info.size());
+  impl_->file.read(group + "/info", {problems}, block.info.data());
+  impl_->file.read(group + "/energy", {problems}, block.energy.data());
+  block.energy_per_charge.clear();
+  if (!set.per_charge) return;
+  const std::int64_t first = set.offset[static_cast<std::size_t>(block.first)];
+  const std::int64_t charges = set.offset[static_cast<std::size_t>(block.first + block.count)] - first;
+  block.energy_per_charge.resize(static_cast<std::size_t>(charges));
+  impl_->file.read(group + "/energy_per_charge", {{first, charges}}, block.energy_per_charge.data());
+}
+
+void ResultReader::read(const CorrelationSet& set, SignalBlock& block) const {
+  expect_range(block.first, block.channels, set.batch, set.name);
+  expect_range(block.first_time, block.times, set.times, set.name);
+  const std::string group = set_path(set), visibility = group + "/visibility";
+  block.type = set.type;
+  block.inputs = set.inputs;
+  block.integrate = set.integrate;
+  block.sum = set.visibility();
+  block.resize_sums();
+  const AxisRange channels{block.first, block.channels};
+  const AxisRange integrations{block.first_time / set.integrate, block.batch().integrations()};
+  std::byte* const values = block.visibility.data();
+  switch (block.sum) {
+    case SumType::complex_float32:
+      impl_->file.read(visibility, {integrations, channels}, reinterpret_cast<float*>(values));
+      break;
+    case SumType::complex_int32:
+      impl_->file.read(visibility, {integrations, channels}, reinterpret_cast<std::int32_t*>(values));
+      break;
+    case SumType::complex_int64:
+      impl_->file.read(visibility, {integrations, channels}, reinterpret_cast<std::int64_t*>(values));
+      break;
+  }
+  impl_->file.read(group + "/weight", {integrations, channels}, block.weight.data());
+  impl_->file.read(group + "/info", {channels}, block.info.data());
 }
 
 PotentialStatistics ResultReader::statistics(const PotentialSet& set) const {

@@ -16,7 +16,8 @@ struct StoredVerdicts {
 };
 
 /// Opening checks the file, and reading goes, as ProblemReader's. The sets it lists are what the results hold
-/// (PotentialSet::type is V's type, and offset is empty but where V is at the charges).
+/// (PotentialSet::type is V's type, PairEnergySet::type what pairs were computed in, and offset is empty but where
+/// there are values of charges).
 class ResultReader {
  public:
   /// `threads` share the reading of a block; 0: one per core.
@@ -26,8 +27,16 @@ class ResultReader {
   ResultReader& operator=(ResultReader&&) = delete;
 
   [[nodiscard]] const ProblemSets& sets() const;
-  [[nodiscard]] const std::vector<SolveSet>& solve_sets() const { return std::get<0>(sets()); }
-  [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const { return std::get<1>(sets()); }
+  [[nodiscard]] const std::vector<SolveSet>& solve_sets() const { return std::get<std::vector<SolveSet>>(sets()); }
+  [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const {
+    return std::get<std::vector<PotentialSet>>(sets());
+  }
+  [[nodiscard]] const std::vector<PairEnergySet>& pair_energy_sets() const {
+    return std::get<std::vector<PairEnergySet>>(sets());
+  }
+  [[nodiscard]] const std::vector<CorrelationSet>& correlation_sets() const {
+    return std::get<std::vector<CorrelationSet>>(sets());
+  }
 
   /// x (or the inverse) and the numbers per system of systems [first, first + count) into a block of that many. What
   /// the file lacks is left empty: what is about x where the determinant alone was asked for, and the numbers that its
@@ -38,6 +47,11 @@ class ResultReader {
   /// + block.plane_count). E and energy stay empty where there are none.
   template <class T>
   void read(const PotentialSet& set, PotentialBlock<T>& block) const;
+  /// Energies and info of problems [block.first, .. + block.count), those of their charges where the set has them.
+  void read(const PairEnergySet& set, PairEnergyBlock& block) const;
+  /// Visibilities, as they are stored, and weights of channels [block.first, .. + block.channels) and of the
+  /// integrations of times [block.first_time, .. + block.times), whole ones; and info of the channels.
+  void read(const CorrelationSet& set, SignalBlock& block) const;
   /// Of all problems; empty in a file of format 1.0 or 1.1.
   [[nodiscard]] PotentialStatistics statistics(const PotentialSet& set) const;
   /// V of one lattice's planes, as double whatever its type in the file.

@@ -103,7 +103,7 @@ void ResultWriter::add(const SolveSet& set) {
   for_each_spd_number(set.type, [&]<class T, class V>(const SpdNumber<T, V>& number) {
     if (number.is_of(set.shape)) impl_->file.create(group + "/" + number.name, element_type_of<V>, {set.batch});
   });
-  impl_->add_verdicts("solve", set.name, set.batch);
+  impl_->add_verdicts(SolveSet::kind, set.name, set.batch);
 }
 
 template <class T>
@@ -145,7 +145,7 @@ void ResultWriter::add(const PotentialSet& set, ScalarType type) {
     file.write(name, {}, (at_points ? set.point_offset : set.offset).data());
   }
   write_potential_attributes(file, set);
-  impl_->add_verdicts("potential", set.name, set.batch);
+  impl_->add_verdicts(PotentialSet::kind, set.name, set.batch);
   if (!impl_->has_vtkhdf && set.targets == TargetKind::lattice && set.batch > 0) {
     write_vtkhdf(file, set);
     impl_->has_vtkhdf = true;
@@ -177,6 +177,86 @@ void ResultWriter::write_statistics(const PotentialSet& set, const PotentialStat
   impl_->file.write(group + "/V_min", {problems}, statistics.lowest.data());
   impl_->file.write(group + "/V_max", {problems}, statistics.highest.data());
   impl_->file.write(group + "/V_mean", {problems}, statistics.mean.data());
+}
+
+void ResultWriter::add(const PairEnergySet& set, ScalarType precision) {
+  const std::string group = set_path(set), unit = energy_unit_name(set.output_unit);
+  Hdf5Output& file = impl_->file;
+  file.create(group + "/energy", ElementType::float64, {set.batch});
+  file.attribute(group + "/energy", "unit", unit);
+  file.create(group + "/info", ElementType::int32, {set.batch});
+  if (set.per_charge) {
+    file.create(group + "/energy_per_charge", ElementType::float64, {set.charges()});
+    file.attribute(group + "/energy_per_charge", "unit", unit);
+    file.create(group + "/offset", ElementType::int64, {set.batch + 1});
+    file.write(group + "/offset", {}, set.offset.data());
+  }
+  file.attribute(group, "per_charge", std::int64_t{set.per_charge});
+  file.attribute(group, "groups", std::int64_t{set.has_groups});
+  file.attribute(group, "precision", precision_name(precision));
+  write_charge_attributes(file, group, set);
+  impl_->add_verdicts(PairEnergySet::kind, set.name, set.batch);
+}
+
+void ResultWriter::write(const PairEnergySet& set, const PairEnergyBlock& block) {
+  const std::string group = set_path(set);
+  const ShareStart start = start_of(impl_->starts, group);
+  const AxisRange problems{start.problem + block.first, block.count};
+  impl_->file.write(group + "/energy", {problems}, block.energy.data());
+  impl_->file.write(group + "/info", {problems}, block.info.data());
+  if (!set.per_charge) return;
+  const std::int64_t before = set.offset[static_cast<std::size_t>(block.first)];
+  const auto charges = static_cast<std::int64_t>(block.energy_per_charge.size());
+  impl_->file.write(group + "/energy_per_charge", {{start.target + before, charges}}, block.energy_per_charge.data());
+}
+
+void ResultWriter::add(const CorrelationSet& set) {
+  const std::string group = set_path(set), visibility = group + "/visibility";
+  Hdf5Output& file = impl_->file;
+  const std::vector<std::int64_t> shape{set.integrations(), set.batch, set.baselines()};
+  if (set.visibility() == SumType::complex_float32) {
+    file.create_complex(visibility, shape);
+  } else {
+    const bool is_wide = set.visibility() == SumType::complex_int64;
+    file.create(visibility, is_wide ? ElementType::int64 : ElementType::int32, {shape[0], shape[1], shape[2], 2});
+  }
+  file.create(group + "/weight", ElementType::int32, shape);
+  file.create_filled(group + "/info", ElementType::int32, {set.batch}, 0);
+  file.attribute(group, "signal", sample_type_name(set.type));
+  file.attribute(group, "times", set.times);
+  file.attribute(group, "inputs", set.inputs);
+  write_correlation_attributes(file, set);
+  impl_->add_verdicts(CorrelationSet::kind, set.name, set.batch);
+}
+
+void ResultWriter::write(const CorrelationSet& set, const SignalBlock& block) {
+  if (block.sum != set.visibility()) {
+    throw Error(ErrorKind::usage, "visibilities of set " + quoted(set.name) + " have another type than was declared",
+                "expected " + visibility_type_name(set.visibility()) + ", found " + visibility_type_name(block.sum),
+                "Convert them before they are written.");
+  }
+  const std::string group = set_path(set), visibility = group + "/visibility";
+  const AxisRange channels{start_of(impl_->starts, group).problem + block.first, block.channels};
+  const AxisRange integrations{block.first_time / set.integrate, block.batch().integrations()};
+  const std::byte* const values = block.visibility.data();
+  switch (block.sum) {
+    case SumType::complex_float32:
+      impl_->file.write(visibility, {integrations, channels}, reinterpret_cast<const float*>(values));
+      break;
+    case SumType::complex_int32:
+      impl_->file.write(visibility, {integrations, channels}, reinterpret_cast<const std::int32_t*>(values));
+      break;
+    case SumType::complex_int64:
+      impl_->file.write(visibility, {integrations, channels}, reinterpret_cast<const std::int64_t*>(values));
+      break;
+  }
+  impl_->file.write(group + "/weight", {integrations, channels}, block.weight.data());
+}
+
+void ResultWriter::write_info(const CorrelationSet& set, std::int64_t first, std::span<const std::int32_t> info) {
+  const std::string group = set_path(set);
+  const AxisRange channels{start_of(impl_->starts, group).problem + first, static_cast<std::int64_t>(info.size())};
+  impl_->file.write(group + "/info", {channels}, info.data());
 }
 
 void ResultWriter::write_verdicts(const std::string& kind, const std::string& set, std::int64_t first,

@@ -56,6 +56,19 @@ class ResultWriter {
   /// Of all problems of the set (or share). NaN where this is not called.
   void write_statistics(const PotentialSet& set, const PotentialStatistics& statistics);
 
+  /// Creates /pair_energy/<name>/{energy, info, energy_per_charge} and the set's verdicts at full size; pairs are
+  /// computed in `precision`, which the file says.
+  void add(const PairEnergySet& set, ScalarType precision);
+  void write(const PairEnergySet& set, const PairEnergyBlock& block);
+
+  /// Creates /correlation/<name>/{visibility, weight, info} and the set's verdicts at full size, and writes what is
+  /// known of its channels and times.
+  void add(const CorrelationSet& set);
+  /// Visibilities and weights of whole integrations; block.sum is set.visibility(). Means are the caller's to take.
+  void write(const CorrelationSet& set, const SignalBlock& block);
+  /// Of channels first, first + 1, ...: what all their blocks say.
+  void write_info(const CorrelationSet& set, std::int64_t first, std::span<const std::int32_t> info);
+
   /// Verdicts of problems first, first + 1, ... of a set that was added; kind is that of its type. Those never
   /// written say that nothing was checked.
   void write_verdicts(const std::string& kind, const std::string& set, std::int64_t first,

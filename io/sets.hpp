@@ -6,7 +6,9 @@
 #include <tuple>
 #include <vector>
 
+#include "core/pair_energies.hpp"
 #include "core/potentials.hpp"
+#include "core/signals.hpp"
 #include "core/systems.hpp"
 #include "core/units.hpp"
 
@@ -29,29 +31,35 @@ inline std::string target_kind_name(TargetKind kind) {
   return kind == TargetKind::lattice ? "lattice" : kind == TargetKind::points ? "points" : "charges";
 }
 
-/// /potential/<name>. Lengths are in angstrom here, whatever unit the file uses.
-struct PotentialSet {
-  static constexpr const char* kind = "potential";
-
+/// Charges of problems, and by what their pairs are measured. Lengths are in angstrom here, whatever unit the file
+/// uses.
+struct ChargesOfSet {
   std::string name;
   std::int64_t batch = 1;
   std::vector<std::int64_t> offset;  ///< (batch + 1), from 0 to the number of charges
-  TargetKind targets = TargetKind::lattice;
-  LatticeShape shape;                      ///< of lattices
-  std::vector<double> origin, spacing;     ///< of lattices, (batch, 3), also where the file has one for all
-  std::vector<std::int64_t> point_offset;  ///< of points, (batch + 1), from 0; also where all problems share theirs
-  bool has_shared_points = false;          ///< the file has one problem's points, which are every problem's
-  bool has_field = false;                  ///< E is wanted, too
-  bool has_groups = false;                 ///< the interaction energy of groups 1 and 2 is wanted
-  double softening = 0, cutoff = 0;        ///< 0: none
+  bool has_groups = false;           ///< charges of group 1 meet those of group 2 in an energy
+  double softening = 0, cutoff = 0;  ///< 0: none
   double dielectric = 1;
-  PotentialUnit output_unit = PotentialUnit::volt;
+  PotentialUnit output_unit = PotentialUnit::volt;  ///< of V
   double temperature = default_temperature_kelvin;  ///< kelvin; matters for kT/e
   ScalarType type = ScalarType::float64;            ///< of the charges' datasets in the file
   std::string particles;                            ///< H5MD group the charges come from; empty: datasets of the set
 
   [[nodiscard]] std::int64_t charges() const { return offset.empty() ? 0 : offset.back(); }
   [[nodiscard]] double unit_factor() const { return potential_unit_factor(output_unit, temperature) / dielectric; }
+};
+
+/// /potential/<name>. With groups their interaction energy is wanted, too.
+struct PotentialSet : ChargesOfSet {
+  static constexpr const char* kind = "potential";
+
+  TargetKind targets = TargetKind::lattice;
+  LatticeShape shape;                      ///< of lattices
+  std::vector<double> origin, spacing;     ///< of lattices, (batch, 3), also where the file has one for all
+  std::vector<std::int64_t> point_offset;  ///< of points, (batch + 1), from 0; also where all problems share theirs
+  bool has_shared_points = false;          ///< the file has one problem's points, which are every problem's
+  bool has_field = false;                  ///< E is wanted, too
+
   /// Targets of the problems before this one; of all problems for `batch`.
   [[nodiscard]] std::int64_t targets_before(std::int64_t problem) const {
     if (targets == TargetKind::lattice) return problem * shape.points();
@@ -59,8 +67,39 @@ struct PotentialSet {
   }
 };
 
+/// /pair_energy/<name>. Without groups all pairs of a problem's charges meet.
+struct PairEnergySet : ChargesOfSet {
+  static constexpr const char* kind = "pair_energy";
+
+  bool per_charge = false;  ///< the energy of each charge is wanted, too
+};
+
+/// /correlation/<name>
+struct CorrelationSet {
+  static constexpr const char* kind = "correlation";
+
+  std::string name;
+  SampleType type = SampleType::complex_float32;
+  std::int64_t batch = 0;  ///< channels
+  std::int64_t times = 0, inputs = 0;
+  std::int64_t integrate = 1;  ///< samples per integration, at least 1, at most all
+  bool is_mean = false;        ///< means are wanted; false: sums
+  bool has_flags = false;
+  std::int64_t chunk_bytes = 0;   ///< of the chunks that the signal is stored in; 0 where it lies in one piece
+  std::vector<double> frequency;  ///< of the channels, Hz; empty where it is not known
+  double sample_time = 0;         ///< seconds from one sample to the next; 0 where it is not known
+  double start_time = 0;          ///< when the first sample begins, Julian date (UTC); 0 where it is not known
+
+  [[nodiscard]] std::int64_t integrations() const { return integrations_of(times, integrate); }
+  [[nodiscard]] std::int64_t baselines() const { return baselines_of(inputs); }
+  /// What a sum is in memory, and what a visibility is in the results.
+  [[nodiscard]] SumType sum() const { return sum_type(type, integrate); }
+  [[nodiscard]] SumType visibility() const { return is_mean ? SumType::complex_float32 : sum(); }
+};
+
 /// The sets of a file: a list for each kind of problem, in the order in which they are worked on.
-using ProblemSets = std::tuple<std::vector<SolveSet>, std::vector<PotentialSet>>;
+using ProblemSets = std::tuple<std::vector<SolveSet>, std::vector<PotentialSet>, std::vector<PairEnergySet>,
+                               std::vector<CorrelationSet>>;
 
 /// "/solve/name"; and of a kind, "/solve".
 template <class Set>
@@ -89,7 +128,7 @@ struct PotentialStatistics {
   std::vector<double> lowest, highest, mean;
 };
 
-/// What verification says of a system or a potential problem.
+/// What verification says of a system, a problem of charges or a channel.
 enum class Verdict : std::int8_t {
   not_checked = 0,
   agreed = 1,     ///< the referee gives the same answer within the bound, or also finds that there is none

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <system_error>
+#include <utility>
 
 namespace smallbatch {
 namespace {
@@ -13,12 +15,13 @@ std::int64_t before(std::int64_t total, std::int64_t index, std::int64_t count) 
 }
 
 /// Pairs of charge and target of all problems before each, and of all.
-std::vector<double> pairs_before(const PotentialSet& set) {
+std::vector<double> pairs_before(const ChargesOfSet& set,
+                                 const std::function<std::int64_t(std::int64_t)>& targets_before) {
   std::vector<double> pairs{0};
   for (std::int64_t p = 0; p < set.batch; ++p) {
     const auto i = static_cast<std::size_t>(p);
     const auto charges = static_cast<double>(set.offset[i + 1] - set.offset[i]);
-    const auto targets = static_cast<double>(set.targets_before(p + 1) - set.targets_before(p));
+    const auto targets = static_cast<double>(targets_before(p + 1) - targets_before(p));
     pairs.push_back(pairs.back() + targets * (charges + 1));  // a target without charges is written, too
   }
   return pairs;
@@ -32,6 +35,13 @@ std::int64_t first_problem(const std::vector<double>& pairs, int index, int coun
   if (pairs.back() == 0) return before(batch, index, count);
   const double wanted = pairs.back() * index / count;
   return std::upper_bound(pairs.begin() + 1, pairs.end(), wanted) - (pairs.begin() + 1);
+}
+
+/// The first of a share's problems, and the first after them.
+std::pair<std::int64_t, std::int64_t> problems_of(const ChargesOfSet& set, const Share& share,
+                                                  const std::function<std::int64_t(std::int64_t)>& targets_before) {
+  const std::vector<double> pairs = pairs_before(set, targets_before);
+  return {first_problem(pairs, share.index, share.count), first_problem(pairs, share.index + 1, share.count)};
 }
 
 }  // namespace
@@ -69,9 +79,7 @@ PartOfSet<SolveSet> part_of(const SolveSet& set, const Share& share) {
 }
 
 PartOfSet<PotentialSet> part_of(const PotentialSet& set, const Share& share) {
-  const std::vector<double> pairs = pairs_before(set);
-  const std::int64_t first = first_problem(pairs, share.index, share.count);
-  const std::int64_t last = first_problem(pairs, share.index + 1, share.count);
+  const auto [first, last] = problems_of(set, share, [&](std::int64_t p) { return set.targets_before(p); });
   const auto i = static_cast<std::size_t>(first);
   PartOfSet<PotentialSet> part{set, {first, set.offset[i], 0, set.targets_before(first)}};
   if (set.targets == TargetKind::points) part.start.point = set.point_offset[i];
@@ -82,6 +90,24 @@ PartOfSet<PotentialSet> part_of(const PotentialSet& set, const Share& share) {
     part.set.origin.assign(set.origin.begin() + 3 * first, set.origin.begin() + 3 * last);
     part.set.spacing.assign(set.spacing.begin() + 3 * first, set.spacing.begin() + 3 * last);
   }
+  return part;
+}
+
+PartOfSet<PairEnergySet> part_of(const PairEnergySet& set, const Share& share) {
+  const auto charges_before = [&](std::int64_t p) { return set.offset[static_cast<std::size_t>(p)]; };
+  const auto [first, last] = problems_of(set, share, charges_before);
+  PartOfSet<PairEnergySet> part{set, {first, charges_before(first), 0, charges_before(first)}};
+  part.set.batch = last - first;
+  part.set.offset = offsets_of(set.offset, first, last - first);
+  return part;
+}
+
+PartOfSet<CorrelationSet> part_of(const CorrelationSet& set, const Share& share) {
+  const std::int64_t first = before(set.batch, share.index, share.count);
+  const std::int64_t last = before(set.batch, share.index + 1, share.count);
+  PartOfSet<CorrelationSet> part{set, {first, 0, 0, 0}};
+  part.set.batch = last - first;
+  if (!set.frequency.empty()) part.set.frequency.assign(set.frequency.begin() + first, set.frequency.begin() + last);
   return part;
 }
 

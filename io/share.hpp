@@ -22,7 +22,8 @@ struct Share {
 std::string share_text(const Share& share);
 std::optional<Share> parse_share(const std::string& text);
 
-/// Where a share begins in its set.
+/// Where a share begins in its set. Problems are channels of correlations; targets are values of potentials, or
+/// energies of charges.
 struct ShareStart {
   std::int64_t problem = 0, charge = 0, point = 0, target = 0;
 };
@@ -35,7 +36,8 @@ ShareStart start_of(const ShareStarts& starts, const std::string& set);
 std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& offset, std::int64_t first, std::int64_t count);
 
 /// A share of a set as a set of its own, whose problems count from 0, and where it begins. Shares of systems have about
-/// as many systems, those of potentials about as many pairs of charge and target; some may be empty.
+/// as many systems, those of potentials and pair energies about as many pairs, those of correlations about as many
+/// channels; some may be empty.
 template <class Set>
 struct PartOfSet {
   Set set;
@@ -43,5 +45,7 @@ struct PartOfSet {
 };
 PartOfSet<SolveSet> part_of(const SolveSet& set, const Share& share);
 PartOfSet<PotentialSet> part_of(const PotentialSet& set, const Share& share);
+PartOfSet<PairEnergySet> part_of(const PairEnergySet& set, const Share& share);
+PartOfSet<CorrelationSet> part_of(const CorrelationSet& set, const Share& share);
 
 }  // namespace smallbatch
