@@ -67,9 +67,9 @@ struct SignalBatch {
   const void* signal = nullptr;        ///< (channels, times, inputs)
   const std::uint8_t* flag = nullptr;  ///< (channels, times, inputs), not 0: counts for no baseline; null: none is
 
-  [[nodiscard]] std::int64_t samples() const { return channels * times * inputs; }
-  [[nodiscard]] std::int64_t integrations() const { return integrations_of(times, integrate); }
-  [[nodiscard]] std::int64_t visibilities() const { return integrations() * channels * baselines_of(inputs); }
+  [[nodiscard]] constexpr std::int64_t samples() const { return channels * times * inputs; }
+  [[nodiscard]] constexpr std::int64_t integrations() const { return integrations_of(times, integrate); }
+  [[nodiscard]] constexpr std::int64_t visibilities() const { return integrations() * channels * baselines_of(inputs); }
 };
 
 /// Output: sums, never means. `weight` is how many samples each sum is of.

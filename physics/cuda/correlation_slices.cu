@@ -1,0 +1,367 @@
+// The sums of slices on the tensor cores (correlation_tile.cuh).
+//
+// Up to 64 inputs: a warp takes a slice and keeps all its baselines in registers. The signal comes through a ring of
+// its own in shared memory (cp.async), a few kilobytes ahead of the multiplications; warps do not wait for each other.
+// 1, 2 and 4 inputs are read as 8, the times in between as further inputs, and the diagonal blocks are added up.
+//
+// More inputs: a block of four warps takes the triangle of 128 inputs, or 128 inputs with 64 others, through a ring
+// that its warps share. Operands of a multiplication are read while the one before runs. Triangles come first: they
+// also add up the real parts that the others need for integers.
+#include <type_traits>
+
+#include "physics/cuda/correlation_kernels.cuh"
+#include "physics/cuda/correlation_tile.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+__device__ std::uint32_t shared_address(const void* place) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(place));
+}
+__device__ void end_of_stage() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int Stages>
+__device__ void wait_for_all_but() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Stages) : "memory");
+}
+
+/// A slice: where its signal begins, and how many times it has.
+struct Slice {
+  std::int64_t first = 0;  ///< row of the signal
+  int times = 0;
+};
+__device__ Slice slice_of(const CorrelationSlices& all, std::int64_t index) {
+  if (index >= all.count()) return {};
+  const std::int64_t k = index % all.slices, channel = index / all.slices % all.channels;
+  const std::int64_t integration = index / all.slices / all.channels;
+  const std::int64_t first = integration * all.integrate + k * all.slice;
+  const std::int64_t end = min(min(first + all.slice, (integration + 1) * all.integrate), all.times);
+  return {channel * all.times + first, static_cast<int>(max(end - first, std::int64_t{0}))};
+}
+
+/// Copies a tile of `Width` inputs into shared memory, StageTimes times at once, with `Threads` threads. What lies
+/// beyond the slice or the row is zero.
+template <class Signal, int Width, int StageTimes, int Threads>
+class TileCopy {
+ public:
+  /// The tile's first input at the slice's first time; how many bytes of the row are from there on.
+  __device__ TileCopy(const char* signal, std::int64_t row_bytes, std::int64_t bytes_there, int times, int thread)
+      : row_bytes_(row_bytes) {
+    const int time = thread / row_chunks, chunk = thread % row_chunks;
+    const bool is_there = 16 * chunk < bytes_there;
+    left_ = is_there ? times - time : 0;
+    from_ = signal + time * row_bytes + 16 * chunk;
+#pragma unroll
+    for (int m = 0; m < places; ++m) place_[m] = place_of<Signal, Width>(time + m * times_apart, chunk);
+  }
+  __device__ void copy_stage(std::uint32_t to) {
+#pragma unroll
+    for (int m = 0; m < copies; ++m) {
+      // Where nothing is copied, nothing is read.
+      const bool is_there = m * times_apart < left_;
+      const char* const from = from_ + m * times_apart * row_bytes_;
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to + place_[m % places] +
+                                                                         m / places * places * bytes_apart),
+                   "l"(from), "r"(is_there ? 16 : 0)
+                   : "memory");
+    }
+    left_ -= StageTimes;
+    from_ += StageTimes * row_bytes_;
+  }
+
+ private:
+  static constexpr int row_chunks = Width * Signal::bytes / 16, copies = StageTimes * row_chunks / Threads;
+  static constexpr int times_apart = Threads / row_chunks;  // of two copies of a thread
+  static_assert(copies * Threads == StageTimes * row_chunks && times_apart * row_chunks == Threads);
+  static constexpr int bytes_apart = times_apart * Width * Signal::bytes;
+  /// Chunks change places with a period of 8 times (int8) or 4 (float32).
+  static constexpr int period = Signal::bytes == 2 ? 8 : 4, repeats = times_apart >= period ? 1 : period / times_apart;
+  static constexpr int places = repeats < copies ? repeats : copies;
+  const char* from_;
+  std::int64_t row_bytes_;
+  int left_;  // times from this thread's on
+  std::uint32_t place_[places];
+};
+
+constexpr int warps_per_block = 4, warp_stages = 4;
+/// Of 64 inputs, of which registers allow few warps, larger ones.
+template <int ColumnBlocks>
+constexpr int warp_stage_bytes = ColumnBlocks == 8 ? 4096 : 2048;
+
+/// `Groups`: how many times a row of 8 inputs holds.
+template <class Signal, int ColumnBlocks, int Groups>
+__global__ void __launch_bounds__(32 * warps_per_block)
+    slices_by_warps(const char* signal, CorrelationSlices slices, ComplexSum<typename Signal::Sum>* sums) {
+  using Pair = ComplexSum<typename Signal::Sum>;
+  constexpr int width = 8 * ColumnBlocks, stage_bytes = warp_stage_bytes<ColumnBlocks>;
+  constexpr int stage_times = stage_bytes / (width * Signal::bytes);
+  extern __shared__ __align__(1024) char memory[];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
+  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * warps_per_block + warp;
+  if (index >= slices.count()) return;
+  const Slice slice = slice_of(slices, index);
+  const std::uint32_t ring = shared_address(memory) + warp * warp_stages * stage_bytes;
+  const std::uint32_t ring_end = ring + warp_stages * stage_bytes;
+  const int rows = slice.times / Groups, stages = (rows + stage_times - 1) / stage_times;
+  const std::int64_t row_bytes = slices.row_bytes * Groups;
+  TileCopy<Signal, width, stage_times, 32> copy(signal + slice.first * slices.row_bytes, row_bytes, row_bytes, rows,
+                                                lane);
+  for (int s = 0; s < warp_stages - 1; ++s) {
+    if (s < stages) copy.copy_stage(ring + s * stage_bytes);
+    end_of_stage();
+  }
+  using Tile = WarpTile<Signal, (ColumnBlocks + 1) / 2, ColumnBlocks, true, true>;
+  Tile tile;
+  tile.clear();
+  const TileReader<Signal, width> reader(0, 0);
+  std::uint32_t stage = ring, next = ring_end - stage_bytes;
+  for (int s = 0; s < stages; ++s) {
+    wait_for_all_but<warp_stages - 2>();
+    __syncwarp();  // every lane's copies of this stage are there, and the stage before has been read
+    if (s + warp_stages - 1 < stages) copy.copy_stage(next);
+    end_of_stage();
+#pragma unroll(Signal::bytes == 2 ? 2 : 1)
+    for (int time = 0; time < stage_times; time += Signal::times) {
+      typename Tile::Operands operands;
+      tile.load(operands, reader, reader, stage, stage, time);
+      tile.add(operands, reader, stage, time);
+    }
+    next = stage;
+    stage = stage + stage_bytes == ring_end ? ring : stage + stage_bytes;
+  }
+  const int inputs = slices.inputs;
+  Pair* const to = sums + index * baselines_of(inputs);
+  if constexpr (Groups == 1) {
+    tile.for_each([&](int i, int j, const Pair& v) {
+      if (i < inputs && j <= i) to[baseline_of(i, j)] = {v.re, i == j ? 0 : v.im};
+    });
+  } else {
+    constexpr int in_group = 8 / Groups;
+    Pair* const product = reinterpret_cast<Pair*>(memory + warp * warp_stages * stage_bytes);  // 8 x 8
+    wait_for_all_but<0>();
+    __syncwarp();  // the ring is no longer in use
+    tile.for_each([&](int i, int j, const Pair& v) {
+      if (i < 8) product[8 * i + j] = v;
+    });
+    __syncwarp();  // all of the product is there
+    const int i = lane / in_group, j = lane % in_group;
+    if (i >= in_group || j > i) return;
+    Pair sum{0, 0};
+    for (int g = 0; g < Groups; ++g) {
+      const Pair& v = product[(g * in_group + i) * 8 + g * in_group + j];
+      sum.re += v.re;
+      sum.im += v.im;
+    }
+    to[baseline_of(i, j)] = {sum.re, i == j ? 0 : sum.im};
+  }
+}
+
+constexpr int panel = 128, panel_threads = 128, half_panel = 64;
+constexpr int stage_shared_bytes = 4 * 16384;  // that the four warps store their tiles by
+
+/// Tiles of so many inputs side by side, for so many times; a ring of some of them.
+template <class Signal, int Rows, int Columns>
+struct PanelRing {
+  static constexpr int times = 128 / Signal::bytes;  // 16 KiB of 128 inputs
+  static constexpr int row_bytes = times * Rows * Signal::bytes, bytes = row_bytes + times * Columns * Signal::bytes;
+  static constexpr int stages = 72 * 1024 / bytes;
+  static constexpr int shared_bytes = stages * bytes;
+  static_assert(shared_bytes >= stage_shared_bytes);
+};
+
+/// Takes a warp's tile through a slice of so many times: the ring's stages are filled by copy(where). All warps of the
+/// block call this together.
+template <class Signal, class Ring, class Tile, class RowReader, class ColumnReader, class Copy>
+__device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& columns, std::uint32_t ring,
+                        std::uint32_t columns_at, int times, bool is_needed, const Copy& copy) {
+  constexpr int steps = Ring::times / Signal::times;
+  const std::uint32_t ring_end = ring + Ring::shared_bytes;
+  const auto wait_for_stage = [] {
+    wait_for_all_but<Ring::stages - 2>();
+    asm volatile("bar.sync 0;" ::: "memory");  // every thread's copies are there, and the stage before has been read
+  };
+  const int stages = (times + Ring::times - 1) / Ring::times;
+  std::uint32_t filled = ring;
+  int left = stages;  // to be copied
+  const auto copy_next = [&] {
+    if (left-- > 0) copy(filled);
+    end_of_stage();
+    filled = filled + Ring::bytes == ring_end ? ring : filled + Ring::bytes;
+  };
+  for (int s = 0; s < Ring::stages - 1; ++s) copy_next();
+  tile.clear();
+  std::uint32_t stage = ring;
+  if constexpr (Tile::reads_ahead) {
+    typename Tile::Operands operands[2];
+    wait_for_stage();
+    tile.load(operands[0], rows, columns, stage, stage + columns_at, 0);
+    for (int s = 0; s < stages; ++s) {
+      copy_next();
+#pragma unroll
+      for (int k = 0; k < steps; ++k) {
+        if (k + 1 < steps)
+          tile.load(operands[(k + 1) & 1], rows, columns, stage, stage + columns_at, (k + 1) * Signal::times);
+        if (is_needed) tile.add(operands[k & 1], columns, stage + columns_at, k * Signal::times);
+        if (k + 1 == steps) {
+          wait_for_stage();
+          stage = stage + Ring::bytes == ring_end ? ring : stage + Ring::bytes;
+          tile.load(operands[(k + 1) & 1], rows, columns, stage, stage + columns_at, 0);
+        }
+      }
+    }
+  } else {
+    for (int s = 0; s < stages; ++s) {
+      wait_for_stage();
+      copy_next();
+      if (is_needed) {
+#pragma unroll 1
+        for (int k = 0; k < steps; ++k) {
+          typename Tile::Operands operands;
+          tile.load(operands, rows, columns, stage, stage + columns_at, k * Signal::times);
+          tile.add(operands, columns, stage + columns_at, k * Signal::times);
+        }
+      }
+      stage = stage + Ring::bytes == ring_end ? ring : stage + Ring::bytes;
+    }
+  }
+  wait_for_all_but<0>();
+  asm volatile("bar.sync 0;" ::: "memory");  // the ring is no longer in use
+}
+
+/// The triangle of a panel: two warps have triangles of 64, two the rectangle between these.
+template <class Signal>
+__global__ void __launch_bounds__(panel_threads, 2)
+    diagonal_panels(const char* signal, CorrelationSlices slices, ComplexSum<typename Signal::Sum>* sums,
+                    std::int32_t* real_sums) {
+  using Ring = PanelRing<Signal, panel, 0>;
+  extern __shared__ __align__(1024) char memory[];
+  const int role = threadIdx.x / 32, panels = (slices.inputs + panel - 1) / panel;
+  const std::int64_t index = blockIdx.x / panels;
+  const int first = static_cast<int>(blockIdx.x % panels) * panel;
+  const Slice slice = slice_of(slices, index);
+  const std::uint32_t ring = shared_address(memory), stage = ring + role * 16384;
+  TileCopy<Signal, panel, Ring::times, panel_threads> panel_copy(
+      signal + slice.first * slices.row_bytes + first * Signal::bytes, slices.row_bytes,
+      slices.row_bytes - first * Signal::bytes, slice.times, threadIdx.x);
+  const auto copy = [&](std::uint32_t to) { panel_copy.copy_stage(to); };
+  ComplexSum<typename Signal::Sum>* const to = sums + index * baselines_of(slices.inputs);
+  const int row = role == 0 ? 0 : half_panel, rows = min(half_panel, slices.inputs - first - row);
+  if (role < 2) {
+    WarpTile<Signal, 4, 8, true, true> tile;
+    const TileReader<Signal, panel> reader(row, row);
+    add_all<Signal, Ring>(tile, reader, reader, ring, 0, slice.times, rows > 0, copy);
+    tile.store(to, first + row, first + row, rows, stage, nullptr);
+    if constexpr (Signal::bytes == 2)
+      if (real_sums != nullptr) tile.store_reals(real_sums + index * slices.inputs + first + row, rows);
+  } else {
+    WarpTile<Signal, 4, 4, false, true> tile;
+    const int column = 32 * (role - 2);
+    const TileReader<Signal, panel> reader(row, column);
+    add_all<Signal, Ring>(tile, reader, reader, ring, 0, slice.times, rows > 0, copy);
+    tile.store(to, first + row, first + column, rows, stage, nullptr);
+  }
+}
+
+/// A panel with half of one before it: four warps of 64 x 32 baselines. Two blocks of threads share a multiprocessor,
+/// so that one multiplies while the other stores.
+template <class Signal>
+__global__ void __launch_bounds__(panel_threads, 2)
+    other_panels(const char* signal, CorrelationSlices slices, ComplexSum<typename Signal::Sum>* sums,
+                 const std::int32_t* real_sums) {
+  using Ring = PanelRing<Signal, panel, half_panel>;
+  extern __shared__ __align__(1024) char memory[];
+  const int warp = threadIdx.x / 32, panels = (slices.inputs + panel - 1) / panel, pairs = panels * (panels - 1);
+  const std::int64_t index = blockIdx.x / pairs;
+  int i = 1, j = static_cast<int>(blockIdx.x % pairs);  // a panel, and half panels before it
+  while (j >= 2 * i) j -= 2 * i++;
+  const Slice slice = slice_of(slices, index);
+  const int first_row = panel * i, first_column = half_panel * j;
+  const char* const from = signal + slice.first * slices.row_bytes;
+  TileCopy<Signal, panel, Ring::times, panel_threads> row_copy(from + first_row * Signal::bytes, slices.row_bytes,
+                                                               slices.row_bytes - first_row * Signal::bytes,
+                                                               slice.times, threadIdx.x);
+  TileCopy<Signal, half_panel, Ring::times, panel_threads> column_copy(
+      from + first_column * Signal::bytes, slices.row_bytes, slices.row_bytes - first_column * Signal::bytes,
+      slice.times, threadIdx.x);
+  WarpTile<Signal, 4, 4, false, false> tile;
+  const int row = half_panel * (warp / 2), column = 32 * (warp % 2),
+            rows = min(half_panel, slices.inputs - first_row - row);
+  const std::uint32_t ring = shared_address(memory);
+  add_all<Signal, Ring>(tile, TileReader<Signal, panel>(row, 0), TileReader<Signal, half_panel>(0, column), ring,
+                        Ring::row_bytes, slice.times, rows > 0, [&](std::uint32_t to) {
+                          row_copy.copy_stage(to);
+                          column_copy.copy_stage(to + Ring::row_bytes);
+                        });
+  tile.store(sums + index * baselines_of(slices.inputs), first_row + row, first_column + column, rows,
+             ring + warp * 16384, Signal::bytes == 2 ? real_sums + index * slices.inputs + first_row + row : nullptr);
+}
+
+template <class Signal, int ColumnBlocks, int Groups>
+cudaError_t launch_by_warps(const void* signal, const CorrelationSlices& slices, void* sums, cudaStream_t stream) {
+  constexpr int shared_bytes = warps_per_block * warp_stages * warp_stage_bytes<ColumnBlocks>;
+  const auto kernel = slices_by_warps<Signal, ColumnBlocks, Groups>;
+  if (const auto status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+      status != cudaSuccess)
+    return status;
+  const std::int64_t blocks = (slices.count() + warps_per_block - 1) / warps_per_block;
+  if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
+  kernel<<<static_cast<unsigned>(blocks), 32 * warps_per_block, shared_bytes, stream>>>(
+      static_cast<const char*>(signal), slices, static_cast<ComplexSum<typename Signal::Sum>*>(sums));
+  return cudaGetLastError();
+}
+
+template <class Signal>
+cudaError_t launch_by_panels(const void* signal, const CorrelationSlices& slices, void* sums, std::int32_t* real_sums,
+                             cudaStream_t stream) {
+  const std::int64_t panels = (slices.inputs + panel - 1) / panel;
+  const std::int64_t diagonal = slices.count() * panels, others = slices.count() * panels * (panels - 1);
+  if (diagonal > 0x7fffffff || others > 0x7fffffff) return cudaErrorInvalidValue;
+  const auto from = static_cast<const char*>(signal);
+  const auto to = static_cast<ComplexSum<typename Signal::Sum>*>(sums);
+  const auto launch = [&](auto kernel, std::int64_t blocks, int shared_bytes, std::int32_t* reals) {
+    if (blocks == 0) return cudaSuccess;
+    const auto status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    if (status != cudaSuccess) return status;
+    kernel<<<static_cast<unsigned>(blocks), panel_threads, shared_bytes, stream>>>(from, slices, to, reals);
+    return cudaGetLastError();
+  };
+  const auto status = launch(diagonal_panels<Signal>, diagonal, PanelRing<Signal, panel, 0>::shared_bytes,
+                             others > 0 ? real_sums : nullptr);
+  if (status != cudaSuccess) return status;
+  return launch(other_panels<Signal>, others, PanelRing<Signal, panel, half_panel>::shared_bytes, real_sums);
+}
+
+/// Whether every slice has whole rows of 8 inputs, each of them several times.
+bool can_be_grouped(const CorrelationSlices& slices, int groups) {
+  return slices.times % groups == 0 && (slices.integrations == 1 || slices.integrate % groups == 0) &&
+         (slices.slices == 1 || slices.slice % groups == 0);
+}
+
+template <class Signal>
+cudaError_t launch_type(const void* signal, const CorrelationSlices& slices, void* sums, std::int32_t* real_sums,
+                        cudaStream_t stream) {
+  const int inputs = slices.inputs;
+  const bool is_tight = slices.row_bytes == std::int64_t{inputs} * Signal::bytes;
+  if (is_tight && inputs == 1 && can_be_grouped(slices, 8))
+    return launch_by_warps<Signal, 1, 8>(signal, slices, sums, stream);
+  if (is_tight && inputs == 2 && can_be_grouped(slices, 4))
+    return launch_by_warps<Signal, 1, 4>(signal, slices, sums, stream);
+  if (is_tight && inputs == 4 && can_be_grouped(slices, 2))
+    return launch_by_warps<Signal, 1, 2>(signal, slices, sums, stream);
+  if (inputs <= 8) return launch_by_warps<Signal, 1, 1>(signal, slices, sums, stream);
+  if (inputs <= 16) return launch_by_warps<Signal, 2, 1>(signal, slices, sums, stream);
+  if (inputs <= 32) return launch_by_warps<Signal, 4, 1>(signal, slices, sums, stream);
+  if (inputs <= 64) return launch_by_warps<Signal, 8, 1>(signal, slices, sums, stream);
+  return launch_by_panels<Signal>(signal, slices, sums, real_sums, stream);
+}
+
+}  // namespace
+
+cudaError_t launch_slices(SampleType type, const void* signal, const CorrelationSlices& slices, void* sums,
+                          std::int32_t* real_sums, cudaStream_t stream) {
+  if (slices.count() == 0) return cudaSuccess;
+  return type == SampleType::complex_float32 ? launch_type<Float32Signal>(signal, slices, sums, real_sums, stream)
+                                             : launch_type<Int8Signal>(signal, slices, sums, real_sums, stream);
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,391 @@
+// Products of a tile of inputs with another one on the tensor cores. A warp multiplies 16 inputs, the rows, with 8
+// others, the columns, over some times (mma.sync): real and imaginary parts of the samples are neighbours along the
+// dimension that is summed over, so that with x_i = a + b i and x_j = c + d i
+//     Re V_ij = sum_t (a, b) . (c, d),     Im V_ij = sum_t (a, b) . (-d, c):
+// the same rows with columns as they are and with *turned* ones.
+//
+// int8: 16 times at once. A sample is 16 bits, and ldmatrix transposes 8 x 8 of those: rows and columns come from the
+// (time, input) order of the signal as the multiplication wants them. -d is not an int8 for d = -128, so turned columns
+// have -d - 1, the complement, and sum_t a is added to the imaginary part at the end.
+//
+// float32: 4 times at once, each number split into two of TF32's 11 bits: x = hi + lo with |lo| <= 2^-11 |x|; lo lo is
+// left out (2^-22). The tensor cores round sums towards zero, so they add up 4 times only; what comes out is added to
+// the sums with rounding to nearest.
+#pragma once
+
+#include <cstdint>
+
+namespace smallbatch {
+
+struct Int8Signal {
+  using Sum = int;
+  static constexpr int bytes = 2;   ///< of a sample
+  static constexpr int times = 16;  ///< of one multiplication
+};
+struct Float32Signal {
+  using Sum = float;
+  static constexpr int bytes = 8;
+  static constexpr int times = 4;
+};
+
+template <class Sum>
+struct alignas(8) ComplexSum {
+  Sum re, im;
+};
+
+/// Byte offset of the 16-byte chunk `chunk` of a time in a tile of `Width` inputs in shared memory. Chunks of a row
+/// change places with the time, so that the lanes that read together meet no bank twice.
+template <class Signal, int Width>
+__device__ constexpr std::uint32_t place_of(std::uint32_t time, std::uint32_t chunk) {
+  constexpr std::uint32_t row = Width * Signal::bytes / 16;
+  if constexpr (Signal::bytes == 2)
+    return 16 * (time * row + (chunk ^ (row >= 8 ? time & 7 : time * row / 8 & (row - 1))));
+  return 16 * (time * row + (chunk ^ (2 * (row >= 8 ? time & 3 : time >> 1 & 1))));
+}
+
+/// A lane's part of 16 inputs, and of 8.
+template <class Signal>
+struct Rows;
+template <>
+struct Rows<Int8Signal> {
+  std::uint32_t a[4];
+};
+template <>
+struct Rows<Float32Signal> {
+  std::uint32_t hi[4], lo[4];
+};
+template <class Signal>
+struct Columns;
+template <>
+struct Columns<Int8Signal> {
+  std::uint32_t b[2];
+};
+template <>
+struct Columns<Float32Signal> {
+  std::uint32_t hi[2], lo[2];
+};
+
+__device__ inline Columns<Int8Signal> turned(const Columns<Int8Signal>& c) {
+  return {{__byte_perm(c.b[0], 0, 0x2301) ^ 0x00ff00ffu, __byte_perm(c.b[1], 0, 0x2301) ^ 0x00ff00ffu}};
+}
+__device__ inline Columns<Float32Signal> turned(const Columns<Float32Signal>& c) {
+  return {{c.hi[1] ^ 0x80000000u, c.hi[0]}, {c.lo[1] ^ 0x80000000u, c.lo[0]}};
+}
+
+__device__ inline void multiply_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+/// Adds to the first `Used` of a lane's sums; the others are of rows that nobody has.
+template <int Used>
+__device__ inline void add_product(int (&d)[4], const Rows<Int8Signal>& a, const Columns<Int8Signal>& b) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a.a[0]), "r"(a.a[1]), "r"(a.a[2]), "r"(a.a[3]), "r"(b.b[0]), "r"(b.b[1]));
+}
+template <int Used>
+__device__ inline void add_product(float (&d)[4], const Rows<Float32Signal>& a, const Columns<Float32Signal>& b) {
+  float sum[4] = {0, 0, 0, 0};
+  multiply_tf32(sum, a.lo, b.hi);
+  multiply_tf32(sum, a.hi, b.lo);
+  multiply_tf32(sum, a.hi, b.hi);
+#pragma unroll
+  for (int k = 0; k < Used; ++k) d[k] += sum[k];
+}
+
+/// x = hi + lo, hi rounded to nearest. What rounds to an infinity is found by its auto (correlation_status.cu).
+__device__ inline void split(std::uint32_t x, std::uint32_t& hi, std::uint32_t& lo) {
+  hi = (x + 0x1000u) & 0xffffe000u;
+  lo = __float_as_uint(__uint_as_float(x) - __uint_as_float(hi));
+}
+
+/// Reads rows and columns of a warp from a tile of `Width` inputs, blocks of 16 inputs from the first ones on.
+template <class Signal, int Width>
+class TileReader;
+
+template <int Width>
+class TileReader<Int8Signal, Width> {
+ public:
+  __device__ TileReader(int first_row, int first_column) {
+    const std::uint32_t lane = threadIdx.x & 31, matrix = lane >> 3;
+    // The four 8 x 8 matrices of rows: times 0-7 of inputs 0-7 and 8-15, then times 8-15; of columns: inputs 0-7 first.
+    row_ = place_of<Int8Signal, Width>((lane & 7) + 8 * (matrix >> 1), first_row / 8 + (Width >= 16 ? matrix & 1 : 0));
+    column_ =
+        place_of<Int8Signal, Width>((lane & 7) + 8 * (matrix & 1), first_column / 8 + (Width >= 16 ? matrix >> 1 : 0));
+  }
+  __device__ void rows(Rows<Int8Signal>& rows, std::uint32_t tile, int block, int time) const {
+    load(rows.a, tile + (row_ ^ (32 * block)) + time * Width * 2);
+    if (Width < 16) rows.a[1] = rows.a[3] = 0;
+  }
+  __device__ void columns(Columns<Int8Signal> (&columns)[2], std::uint32_t tile, int block, int time) const {
+    std::uint32_t x[4];
+    load(x, tile + (column_ ^ (32 * block)) + time * Width * 2);
+    columns[0] = {{x[0], x[1]}};
+    columns[1] = {{x[2], x[3]}};
+  }
+
+ private:
+  __device__ static void load(std::uint32_t (&x)[4], std::uint32_t place) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(place)
+                 : "memory");
+  }
+  std::uint32_t row_, column_;
+};
+
+template <int Width>
+class TileReader<Float32Signal, Width> {
+ public:
+  __device__ TileReader(int first_row, int first_column) : row_(of(first_row)), column_(of(first_column)) {}
+  __device__ void rows(Rows<Float32Signal>& rows, std::uint32_t tile, int block, int time) const {
+    std::uint32_t x[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int half = 0; half < halves; ++half)
+      load(x[half], x[2 + half], tile + (row_ ^ (64 * half)) + 128 * block + time * Width * 8);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) split(x[k], rows.hi[k], rows.lo[k]);
+  }
+  __device__ void columns(Columns<Float32Signal> (&columns)[2], std::uint32_t tile, int block, int time) const {
+#pragma unroll
+    for (int half = 0; half < halves; ++half) {
+      std::uint32_t re, im;
+      load(re, im, tile + (column_ ^ (64 * half)) + 128 * block + time * Width * 8);
+      split(re, columns[half].hi[0], columns[half].lo[0]);
+      split(im, columns[half].hi[1], columns[half].lo[1]);
+    }
+  }
+
+ private:
+  static constexpr int halves = Width < 16 ? 1 : 2;  // of 8 inputs
+  __device__ static std::uint32_t of(int first) {
+    const std::uint32_t lane = threadIdx.x & 31, input = first + lane / 4;
+    return place_of<Float32Signal, Width>(lane & 3, input / 2) + 8 * (input & 1);
+  }
+  __device__ static void load(std::uint32_t& re, std::uint32_t& im, std::uint32_t place) {
+    asm volatile("ld.shared.v2.b32 {%0,%1}, [%2];" : "=r"(re), "=r"(im) : "r"(place) : "memory");
+  }
+  std::uint32_t row_, column_;
+};
+
+/// sum_t Re x_i(t) of a warp's rows, which turned columns of integers leave out.
+template <class Signal, int RowBlocks>
+class RealSums {
+ public:
+  __device__ void clear() {
+#pragma unroll
+    for (int r = 0; r < RowBlocks; ++r) sum_[r][0] = sum_[r][1] = 0;
+  }
+  __device__ void add(int block, const Rows<Int8Signal>& rows) {
+    constexpr int real_parts = 0x00010001;
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+      sum_[block][k & 1] = __dp4a(static_cast<int>(rows.a[k]), real_parts, sum_[block][k & 1]);
+  }
+  /// Of this lane's row in half `half` of a block. All lanes of the warp call this together.
+  __device__ int of(int block, int half) const {
+    int sum = sum_[block][half];
+    sum += __shfl_xor_sync(~0u, sum, 1);
+    return sum + __shfl_xor_sync(~0u, sum, 2);
+  }
+
+ private:
+  int sum_[RowBlocks][2];
+};
+template <int RowBlocks>
+class RealSums<Float32Signal, RowBlocks> {
+ public:
+  __device__ void clear() {}
+  __device__ void add(int, const Rows<Float32Signal>&) {}
+  __device__ float of(int, int) const { return 0; }
+};
+
+/// The sums of a warp, in registers: 16 RowBlocks inputs with 8 ColumnBlocks others, or (`IsTriangle`) with themselves,
+/// where columns that no row of their block needs are left out. `AddsReals`: or the caller of `store` knows their sums.
+template <class Signal, int RowBlocks, int ColumnBlocks, bool IsTriangle, bool AddsReals>
+class WarpTile {
+ public:
+  using Sum = typename Signal::Sum;
+  static constexpr int loads = (ColumnBlocks + 1) / 2, halves = ColumnBlocks == 1 ? 1 : 2;
+  static constexpr bool reads_ahead = Signal::bytes == 2;  // or else registers would not do
+  /// Splitting numbers twice is slower than copying them, where there are registers for copies.
+  static constexpr bool columns_are_rows = IsTriangle && Signal::bytes == 8 && RowBlocks <= 2;
+
+  /// What is read before a multiplication begins: the rows, and the first columns where columns are read ahead.
+  struct Operands {
+    Rows<Signal> rows[RowBlocks];
+    Columns<Signal> columns[2];
+  };
+
+  __device__ void clear() {
+#pragma unroll
+    for (int b = 0; b < blocks; ++b)
+#pragma unroll
+      for (int k = 0; k < 4; ++k) re_[b][k] = im_[b][k] = 0;
+    reals_.clear();
+  }
+  template <class RowReader, class ColumnReader>
+  __device__ static void load(Operands& operands, const RowReader& rows, const ColumnReader& columns,
+                              std::uint32_t row_tile, std::uint32_t column_tile, int time) {
+    if constexpr (reads_ahead) columns.columns(operands.columns, column_tile, 0, time);
+#pragma unroll
+    for (int r = 0; r < RowBlocks; ++r) rows.rows(operands.rows[r], row_tile, r, time);
+  }
+  template <class Reader>
+  __device__ void add(const Operands& operands, const Reader& reader, std::uint32_t column_tile, int time) {
+    if (AddsReals) {
+#pragma unroll
+      for (int r = 0; r < RowBlocks; ++r) reals_.add(r, operands.rows[r]);
+    }
+    Columns<Signal> next[2] = {operands.columns[0], operands.columns[1]};
+#pragma unroll
+    for (int m = 0; m < loads; ++m) {
+      Columns<Signal> columns[2] = {next[0], next[1]};
+      if constexpr (reads_ahead) {
+        if (m + 1 < loads) reader.columns(next, column_tile, m + 1, time);
+      } else if constexpr (columns_are_rows) {
+        const Rows<Signal>& x = operands.rows[m];
+#pragma unroll
+        for (int half = 0; half < halves; ++half)
+          columns[half] = {{x.hi[half], x.hi[2 + half]}, {x.lo[half], x.lo[2 + half]}};
+      } else {
+        reader.columns(columns, column_tile, m, time);
+      }
+#pragma unroll
+      for (int half = 0; half < halves; ++half) {
+        const Columns<Signal> other = turned(columns[half]);
+#pragma unroll
+        for (int r = IsTriangle ? m : 0; r < RowBlocks; ++r) {
+          const int b = block_of(r, 2 * m + half);
+          add_product<used>(re_[b], operands.rows[r], columns[half]);
+          add_product<used>(im_[b], operands.rows[r], other);
+        }
+      }
+    }
+  }
+
+  /// Calls visit(row, column, V) for the lane's pairs, counted from the tile's first row and column.
+  template <class Visit>
+  __device__ void for_each(const Visit& visit) const {
+    const int lane = threadIdx.x & 31;
+#pragma unroll
+    for (int r = 0; r < RowBlocks; ++r)
+#pragma unroll
+      for (int half = 0; half < halves; ++half) {
+        const Sum real = reals_.of(r, half);
+#pragma unroll
+        for (int n = 0; n < columns_of(r); ++n)
+#pragma unroll
+          for (int e = 0; e < 2; ++e)
+            visit(16 * r + 8 * half + lane / 4, 8 * n + 2 * (lane & 3) + e, value(r, half, n, e, real));
+      }
+  }
+  /// The real parts' sums of the tile's rows go to real_sums.
+  __device__ void store_reals(int* real_sums, int rows) const {
+    const int lane = threadIdx.x & 31;
+#pragma unroll
+    for (int r = 0; r < RowBlocks; ++r)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int row = 16 * r + 8 * half + lane / 4, sum = reals_.of(r, half);
+        if ((lane & 3) == 0 && row < rows) real_sums[row] = sum;
+      }
+  }
+
+  /// Stores the rows [0, rows) of the triangle of all baselines from `visibility` on, where the tile begins with
+  /// baseline (first_row, first_column), by way of `stage` in shared memory (16 KiB, the warp's own): a warp stores
+  /// whole rows. `real_sums` of the rows where this tile has not added them up; may be null.
+  template <class Pair>
+  __device__ void store(Pair* visibility, std::int64_t first_row, std::int64_t first_column, int rows,
+                        std::uint32_t stage, const int* real_sums) const {
+    static_assert(RowBlocks == 4);
+    if constexpr (IsTriangle) {
+      store_rows<0, 2, 32>(visibility, first_row, first_column, rows, stage, real_sums);
+      store_rows<2, 4, 64>(visibility, first_row, first_column, rows, stage, real_sums);
+    } else {
+      store_rows<0, 4, 32>(visibility, first_row, first_column, rows, stage, real_sums);
+    }
+  }
+
+ private:
+  static constexpr int used = ColumnBlocks == 1 ? 2 : 4;
+  static constexpr int blocks = !IsTriangle         ? RowBlocks * ColumnBlocks
+                                : ColumnBlocks == 1 ? 1
+                                                    : RowBlocks * (RowBlocks + 1);
+  __device__ static constexpr int block_of(int r, int n) { return IsTriangle ? r * (r + 1) + n : r * ColumnBlocks + n; }
+  __device__ static constexpr int columns_of(int r) {
+    return !IsTriangle ? ColumnBlocks : ColumnBlocks == 1 ? 1 : 2 * r + 2;
+  }
+  /// Of the blocks First .. Last - 1 of 16 rows, which have `Width` columns.
+  template <int First, int Last, int Width, class Pair>
+  __device__ void store_rows(Pair* visibility, std::int64_t first_row, std::int64_t first_column, int rows,
+                             std::uint32_t stage, const int* real_sums) const {
+    static_assert(16 * (Last - First) * Width * sizeof(Pair) <= 16384);
+    const int lane = threadIdx.x & 31;
+    __syncwarp();  // what was staged before has been read
+#pragma unroll
+    for (int r = First; r < Last; ++r)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int row = 16 * r + 8 * half + lane / 4;
+        Sum real = reals_.of(r, half);
+        if (!AddsReals && real_sums != nullptr) real = row < rows ? static_cast<Sum>(real_sums[row]) : 0;
+        // 16 bytes at once; rows that follow each other change halves of 128 bytes
+        const std::uint32_t to = stage + 8 * ((row - 16 * First) * Width + ((2 * (lane & 3)) ^ (8 * (row & 1))));
+#pragma unroll
+        for (int n = 0; n < columns_of(r); ++n) {
+          const Pair a = value(r, half, n, 0, real), b = value(r, half, n, 1, real);
+          asm volatile("st.shared.v4.b32 [%0], {%1,%2,%3,%4};" ::"r"((to + 64 * (n & ~1)) ^ (64 * (n & 1))),
+                       "r"(bits(a.re)), "r"(bits(a.im)), "r"(bits(b.re)), "r"(bits(b.im))
+                       : "memory");
+        }
+      }
+    __syncwarp();  // all lanes have staged their part
+    constexpr int at_once = 8, pieces = Width / 32;
+    Pair* to = visibility + baseline_of(first_row + 16 * First, first_column) + lane;
+#pragma unroll 1
+    for (int begin = 16 * First; begin < 16 * Last; begin += at_once) {
+      Pair v[at_once][pieces];
+#pragma unroll
+      for (int k = 0; k < at_once; ++k)
+#pragma unroll
+        for (int c = 0; c < pieces; ++c) {
+          std::uint32_t re, im;
+          asm volatile("ld.shared.v2.b32 {%0,%1}, [%2];"
+                       : "=r"(re), "=r"(im)
+                       : "r"(stage + 8 * ((begin - 16 * First) * Width + (lane ^ (8 * (k & 1))) + k * Width + 32 * c))
+                       : "memory");
+          v[k][c] = {of_bits(re), of_bits(im)};
+        }
+#pragma unroll
+      for (int k = 0; k < at_once; ++k) {
+        const int row = begin + k;
+#pragma unroll
+        for (int c = 0; c < pieces; ++c) {
+          const int column = 32 * c + lane;
+          if (IsTriangle && column == row) v[k][c].im = 0;  // exactly, whatever was rounded
+          if (row < rows && (!IsTriangle || column <= row)) to[32 * c] = v[k][c];
+        }
+        to += first_row + row + 1;
+      }
+    }
+  }
+  __device__ ComplexSum<Sum> value(int r, int half, int n, int e, Sum real) const {
+    const int b = block_of(r, n);
+    return {re_[b][2 * half + e], im_[b][2 * half + e] + real};
+  }
+  __device__ static std::uint32_t bits(int x) { return static_cast<std::uint32_t>(x); }
+  __device__ static std::uint32_t bits(float x) { return __float_as_uint(x); }
+  __device__ static Sum of_bits(std::uint32_t x) {
+    if constexpr (Signal::bytes == 8)
+      return __uint_as_float(x);
+    else
+      return static_cast<int>(x);
+  }
+
+  Sum re_[blocks][4], im_[blocks][4];
+  RealSums<Signal, RowBlocks> reals_;
+};
+
+}  // namespace smallbatch
