@@ -11,6 +11,7 @@
 #include "app/cut_into_blocks.hpp"
 #include "app/interruption.hpp"
 #include "core/compare.hpp"
+#include "core/grid_stride.hpp"
 #include "core/parallel.hpp"
 #include "physics/potential_referee.hpp"
 #include "solvers/spd_referee.hpp"
@@ -197,9 +198,8 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
     if (--left[piece.problem] == 0) problem.referee.reset();
     advance.add(static_cast<double>(problem.charges) * static_cast<double>(size));
   };
-  parallel_for(static_cast<std::int64_t>(pieces.size()), 1, workers, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t k = first; k < last; ++k) verify_piece(pieces[static_cast<std::size_t>(k)]);
-  });
+  for_each_index_on_threads(static_cast<std::int64_t>(pieces.size()), 1, workers,
+                            [&](std::int64_t k) { verify_piece(pieces[static_cast<std::size_t>(k)]); });
 
   advance.finish();
 
@@ -209,29 +209,24 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
     verdicts.add(problem.problem, piece.worst);
     problem.beyond = std::max(problem.beyond, piece.beyond);
   }
-  parallel_for(static_cast<std::int64_t>(problems.size()), 1, workers, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t k = first; k < last; ++k) {
-      const Problem& problem = problems[static_cast<std::size_t>(k)];
-      const std::int64_t p = problem.problem, begin = set.targets_before(block.first + p) - first_target;
-      const std::int64_t end = begin + block.target_count(p);
-      Beyond beyond = problem.beyond;
-      if (set.targets == TargetKind::lattice)
-        beyond = Beyond::no;  // the charges have said it
-      else if (problem.targets < end - begin)
-        beyond = std::max(
-            beyond,
-            stored_beyond_range(block, begin, end, options.singular == Singular::infinite ? problem.status.info : 0));
-      if (!is_status(block.info[static_cast<std::size_t>(p)], problem.status, beyond)) verdicts.add(p, infinity);
-    }
+  for_each_index_on_threads(static_cast<std::int64_t>(problems.size()), 1, workers, [&](std::int64_t k) {
+    const Problem& problem = problems[static_cast<std::size_t>(k)];
+    const std::int64_t p = problem.problem, begin = set.targets_before(block.first + p) - first_target;
+    const std::int64_t end = begin + block.target_count(p);
+    Beyond beyond = problem.beyond;
+    if (set.targets == TargetKind::lattice)
+      beyond = Beyond::no;  // the charges have said it
+    else if (problem.targets < end - begin)
+      beyond = std::max(beyond, stored_beyond_range(block, begin, end,
+                                                    options.singular == Singular::infinite ? problem.status.info : 0));
+    if (!is_status(block.info[static_cast<std::size_t>(p)], problem.status, beyond)) verdicts.add(p, infinity);
   });
   if (!block.wants_energy) return verdicts;
   const Selection energies(mode, set.batch, block.first, block.first + block.count);
-  parallel_for(energies.size(), 1, workers, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t k = first; k < last; ++k) {
-      stop_if_interrupted();
-      const std::int64_t problem = energies[k] - block.first;
-      verdicts.add(problem, energy_error_over_bound(block, options, problem, stop_if_interrupted));
-    }
+  for_each_index_on_threads(energies.size(), 1, workers, [&](std::int64_t k) {
+    stop_if_interrupted();
+    const std::int64_t problem = energies[k] - block.first;
+    verdicts.add(problem, energy_error_over_bound(block, options, problem, stop_if_interrupted));
   });
   return verdicts;
 }

@@ -4,7 +4,7 @@
 
 #include <new>
 
-#include "core/parallel.hpp"
+#include "core/grid_stride.hpp"
 
 namespace smallbatch {
 namespace {
@@ -34,9 +34,9 @@ void* map_pages(std::size_t bytes) {
 
 /// By all threads, rather than by the one that locks them, or by those that are to be quick later.
 void touch(void* memory, std::size_t bytes) {
-  parallel_for(static_cast<std::int64_t>(bytes), large_page, 0, [memory](std::int64_t first, std::int64_t last) {
-    for (std::int64_t byte = first; byte < last; byte += static_cast<std::int64_t>(small_page))
-      static_cast<volatile char*>(memory)[byte] = 0;
+  const auto pages = static_cast<std::int64_t>((bytes + small_page - 1) / small_page);
+  for_each_index_on_threads(pages, large_page / small_page, 0, [memory](std::int64_t page) {
+    static_cast<volatile char*>(memory)[static_cast<std::size_t>(page) * small_page] = 0;
   });
 }
 

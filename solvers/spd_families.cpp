@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "core/error.hpp"
-#include "core/parallel.hpp"
+#include "core/grid_stride.hpp"
 #include "solvers/spd_solver_backends.hpp"
 
 namespace smallbatch {
@@ -241,10 +241,9 @@ void generate_spd(SpdFamily family, const SpdShape& shape, double condition, std
     throw Error(ErrorKind::usage, "no matrix has the condition number " + std::to_string(condition), "it is at least 1",
                 "Give a number from 1 to about 1e7 for float32 or 1e15 for float64.");
   constexpr std::int64_t grain = 256;
-  parallel_for(count, grain, 0, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t k = begin; k < end; ++k)
-      generate_one(family, shape, condition, Random(seed, static_cast<std::uint64_t>(first + k)),
-                   a + k * shape.matrix_size(), shape.nrhs == 0 ? nullptr : b + k * shape.rhs_size());
+  for_each_index_on_threads(count, grain, 0, [&](std::int64_t k) {
+    generate_one(family, shape, condition, Random(seed, static_cast<std::uint64_t>(first + k)),
+                 a + k * shape.matrix_size(), shape.nrhs == 0 ? nullptr : b + k * shape.rhs_size());
   });
 }
 

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "core/grid_stride.hpp"
 #include "core/instruction_sets.hpp"
-#include "core/parallel.hpp"
 #include "physics/cpu/pieces.hpp"
 #include "physics/cpu/problem.hpp"
 #include "physics/cpu/value_summary.hpp"
@@ -223,26 +223,22 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
       first_value.push_back(first_value.back() + where.back().count());
       pieces.add_problem(TargetTiles(where.back(), truncated).count());
     }
-    parallel_for(charges.count, 1, threads_, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t p = first; p < last; ++p) {
-        problems[p] = prepare_cpu_problem<T>(charges, p, where[p], options, field);
-        result.info[p] = problems[p].info;
-      }
+    for_each_index_on_threads(charges.count, 1, threads_, [&](std::int64_t p) {
+      problems[p] = prepare_cpu_problem<T>(charges, p, where[p], options, field);
+      result.info[p] = problems[p].info;
     });
-    parallel_for(pieces.count(), 1, threads_, [&](std::int64_t first_piece, std::int64_t last_piece) {
-      for (std::int64_t i = first_piece; i < last_piece; ++i) {
-        const auto [p, first, last] = pieces[i];
-        const Values<T> values{result.potential + first_value[p], field ? result.field + 3 * first_value[p] : nullptr,
-                               seen.empty() ? nullptr : &seen[p]};
-        const TargetTiles tiles(where[p], truncated);
-        if (!has_values(problems[p].info)) {
-          fill_with_nan(tiles, problems[p], first, last, values);
-          continue;
-        }
-        Summation{
-            lanes_, problems[p], where[p], options, interaction_of(options, field), where[p].singular_distance(options)}
-            .sum_tiles(tiles, first, last, values);
+    for_each_index_on_threads(pieces.count(), 1, threads_, [&](std::int64_t i) {
+      const auto [p, first, last] = pieces[i];
+      const Values<T> values{result.potential + first_value[p], field ? result.field + 3 * first_value[p] : nullptr,
+                             seen.empty() ? nullptr : &seen[p]};
+      const TargetTiles tiles(where[p], truncated);
+      if (!has_values(problems[p].info)) {
+        fill_with_nan(tiles, problems[p], first, last, values);
+        return;
       }
+      Summation{
+          lanes_, problems[p], where[p], options, interaction_of(options, field), where[p].singular_distance(options)}
+          .sum_tiles(tiles, first, last, values);
     });
     for (std::size_t p = 0; p < seen.size(); ++p)
       if (has_values(result.info[p]))

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/parallel.hpp"
+#include "core/grid_stride.hpp"
 #include "physics/cpu/pieces.hpp"
 
 namespace smallbatch {
@@ -19,13 +19,11 @@ void summarise(const T* potential, const std::vector<std::int64_t>& first_value,
   Pieces pieces(values_per_piece);
   for (std::int64_t k = 0; k < summaries; ++k) pieces.add_problem(first_value[k + 1] - first_value[k]);
   std::vector<PotentialSummary> of_piece(static_cast<std::size_t>(pieces.count()));
-  parallel_for(pieces.count(), 16, threads, [&](std::int64_t first_piece, std::int64_t last_piece) {
-    for (std::int64_t i = first_piece; i < last_piece; ++i) {
-      const auto [p, first, last] = pieces[i];
-      for (std::int64_t k = first_value[p] + first; k < first_value[p] + last; ++k) {
-        const double value = static_cast<double>(potential[k]);
-        if (std::isfinite(value)) of_piece[i].add({value, value, value, 1});
-      }
+  for_each_index_on_threads(pieces.count(), 16, threads, [&](std::int64_t i) {
+    const auto [p, first, last] = pieces[i];
+    for (std::int64_t k = first_value[p] + first; k < first_value[p] + last; ++k) {
+      const double value = static_cast<double>(potential[k]);
+      if (std::isfinite(value)) of_piece[i].add({value, value, value, 1});
     }
   });
   std::fill_n(summary, summaries, PotentialSummary{});
