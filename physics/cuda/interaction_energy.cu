@@ -3,6 +3,7 @@
 // sharing those of group 2; then a thread for each problem adds its pieces up. Every sum has one fixed order.
 #include <algorithm>
 
+#include "core/grid_stride.cuh"
 #include "physics/cuda/device.cuh"
 #include "physics/cuda/kernels.cuh"
 #include "physics/cuda/pieces.cuh"
@@ -51,21 +52,26 @@ __global__ void __launch_bounds__(energy_threads)
   if (threadIdx.x == 0) partial[blockIdx.x] = energy;
 }
 
-__global__ void problem_kernel(ChargeBatch charges, double factor, const std::int32_t* info, const double* partial,
-                               double* energy) {
-  const std::int64_t problem = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (problem >= charges.count) return;
-  const ChargesOf first_of{charges.offset};
-  Total sum;
-  double plain = 0;  // what is infinite stays so in this one
-  for (std::int64_t piece = first_piece(first_of, problem, charges_per_piece);
-       piece < first_piece(first_of, problem + 1, charges_per_piece); ++piece) {
-    sum.add(partial[piece]);
-    plain += partial[piece];
+/// One problem's pieces.
+struct AddPieces {
+  ChargeBatch charges;
+  double factor;
+  const std::int32_t* info;
+  const double* partial;
+  double* energy;
+  __device__ void operator()(std::int64_t problem) const {
+    const ChargesOf first_of{charges.offset};
+    Total sum;
+    double plain = 0;  // what is infinite stays so in this one
+    for (std::int64_t piece = first_piece(first_of, problem, charges_per_piece);
+         piece < first_piece(first_of, problem + 1, charges_per_piece); ++piece) {
+      sum.add(partial[piece]);
+      plain += partial[piece];
+    }
+    const double whole = factor * (isfinite(plain) ? sum.value() : plain);
+    energy[problem] = has_values(info[problem]) ? whole : static_cast<double>(NAN);
   }
-  const double whole = factor * (isfinite(plain) ? sum.value() : plain);
-  energy[problem] = has_values(info[problem]) ? whole : static_cast<double>(NAN);
-}
+};
 
 }  // namespace
 
@@ -78,10 +84,8 @@ cudaError_t launch_energies(const ChargeBatch& charges, std::int64_t charge_coun
   const std::int64_t pieces = energy_pieces(charges.count, charge_count);
   if (pieces > 0x7fffffff) return cudaErrorInvalidValue;
   piece_kernel<<<static_cast<unsigned>(pieces), energy_threads, 0, stream>>>(charges, options, partial);
-  constexpr int threads = 128;
-  problem_kernel<<<static_cast<unsigned>((charges.count + threads - 1) / threads), threads, 0, stream>>>(
-      charges, options.unit_factor, info, partial, energy);
-  return cudaGetLastError();
+  if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) return status;
+  return launch_for_each_index(charges.count, AddPieces{charges, options.unit_factor, info, partial, energy}, stream);
 }
 
 }  // namespace smallbatch
