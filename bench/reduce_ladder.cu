@@ -51,8 +51,10 @@ class ValuesToSum {
     check(cudaMemcpyAsync(overwritten, values, bytes, cudaMemcpyDeviceToDevice, stream));
   }
   /// The one place that calls production.
-  void reduce(Accumulation accumulation, const float* from, std::int64_t numbers, cudaStream_t stream) const {
-    check(launch_reduction<float>(Reduction::sum, accumulation, from, nullptr, numbers, result_, workspace_, stream));
+  void reduce(Accumulation accumulation, const float* from, std::int64_t numbers, cudaStream_t stream,
+              unsigned blocks = 0) const {
+    check(launch_reduction<float>(Reduction::sum, accumulation, from, nullptr, numbers, result_, workspace_, stream,
+                                  blocks));
   }
   [[nodiscard]] Judgement judge() const {
     double found = 0;
@@ -92,12 +94,13 @@ Step step_by_blocks(const Shared& problem, const ReduceStep& of) {
   return step;
 }
 
-Step production_step(const Shared& problem, std::string name, std::string idea, Accumulation accumulation) {
+Step production_step(const Shared& problem, std::string name, std::string idea, Accumulation accumulation,
+                     unsigned blocks = 0) {
   Step step;
   step.name = std::move(name);
   step.idea = std::move(idea);
-  step.launch = [problem, accumulation](cudaStream_t stream) {
-    problem->reduce(accumulation, problem->values, problem->count, stream);
+  step.launch = [problem, accumulation, blocks](cudaStream_t stream) {
+    problem->reduce(accumulation, problem->values, problem->count, stream, blocks);
   };
   return step;
 }
@@ -132,6 +135,9 @@ Ladder reduce_ladder(std::int64_t count) {
       "block, which production's kernel adds up, the second one of each.";
   ladder.steps = {vendor_step(problem)};
   for (const ReduceStep& step : reduce_steps_by_blocks()) ladder.steps.push_back(step_by_blocks(problem, step));
+  ladder.steps.push_back(production_step(
+      problem, "one_tree_blocks_that_stay",
+      "production, asked for 1024 blocks, each with several leaves one after the other", Accumulation::fast, 1024));
   ladder.steps.push_back(production_step(problem));
   ladder.steps.push_back(
       production_step(problem, "one_tree_float64", "production: added in double precision", Accumulation::float64));
