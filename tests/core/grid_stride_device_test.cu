@@ -46,9 +46,9 @@ class GridStrideCuda : public ::testing::TestWithParam<std::int64_t> {
   }
   [[nodiscard]] Answer on_device(Grid grid) const {
     DeviceMemory memory_x, memory_y, memory_visits;
-    auto* x = memory_x.reserve<float>(x_.size());
-    auto* y = memory_y.reserve<float>(x_.size());
-    auto* visits = memory_visits.reserve<int>(x_.size());
+    auto* x = memory_x.reserve<float>(x_.size() + 1);
+    auto* y = memory_y.reserve<float>(x_.size() + 1);
+    auto* visits = memory_visits.reserve<int>(x_.size() + 1);
     check(cudaMemcpy(x, x_.data(), x_.size() * sizeof(float), cudaMemcpyHostToDevice));
     check(cudaMemset(y, 0xff, x_.size() * sizeof(float)));
     check(cudaMemset(visits, 0, x_.size() * sizeof(int)));

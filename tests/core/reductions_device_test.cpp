@@ -41,7 +41,7 @@ class ReductionsCuda : public ::testing::Test {
   }
   void upload(int shift = 0) {
     const auto copy = [&](DeviceMemory& memory, const std::vector<T>& values) {
-      T* const to = memory.reserve<T>(values.size() + static_cast<std::size_t>(shift)) + shift;
+      T* const to = memory.reserve<T>(values.size() + static_cast<std::size_t>(shift) + 1) + shift;
       check(cudaMemcpy(to, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
       return to;
     };
