@@ -2,26 +2,15 @@
 
 #include <cstdlib>
 
+#include "physics/hashed_numbers.hpp"
+
 namespace smallbatch {
 
 namespace {
 
-/// The finaliser of splitmix64 (Steele, Lea and Flood, 2014): a bijection of 64 bits that mixes them all.
-std::uint64_t mix(std::uint64_t bits) {
-  bits += 0x9e3779b97f4a7c15U;
-  bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
-  bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
-  return bits ^ (bits >> 31U);
-}
-
-/// 64 bits for one place: number `index` of `stream` in problem `problem`.
-std::uint64_t bits_at(std::uint64_t seed, std::int64_t problem, std::uint64_t stream, std::int64_t index) {
-  return mix(mix(mix(mix(seed) ^ static_cast<std::uint64_t>(problem)) ^ stream) ^ static_cast<std::uint64_t>(index));
-}
-
 /// Uniform in [0, 1), a multiple of 2^-53.
 double unit_at(std::uint64_t seed, std::int64_t problem, std::uint64_t stream, std::int64_t index) {
-  return static_cast<double>(bits_at(seed, problem, stream, index) >> 11U) * 0x1p-53;
+  return static_cast<double>(HashedStream(seed, problem, stream).bits(index) >> 11U) * 0x1p-53;
 }
 
 enum Stream : std::uint64_t { positions, charges, counts };
