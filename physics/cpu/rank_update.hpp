@@ -3,6 +3,7 @@
 // rank_update_body.hpp). SIMD lanes hold inputs j.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,9 +14,8 @@ namespace smallbatch {
 
 /// Inputs i, and inputs j, of a call.
 inline constexpr std::int64_t inputs_per_call = 128;
-/// Times that are summed in single precision, and then in double. No sum of so many products of int8 leaves the
-/// integers that float has: 128 2^15 < 2^24.
-inline constexpr std::int64_t times_per_sum = 128;
+/// Times that are summed in single precision, or in 32-bit integers, and then in double.
+inline constexpr std::int64_t times_per_float_sum = 128, times_per_integer_sum = 256;
 
 /// One channel in one integration: the inputs first_i .. with the inputs first_j .. (multiples of inputs_per_call,
 /// first_j <= first_i), as many as there are up to inputs_per_call.
@@ -32,7 +32,8 @@ struct RankUpdate {
 
 /// What a call works in: most of it stays in the second cache.
 struct RankUpdateMemory {
-  AlignedVector<float> samples{AlignedVector<float>(2 * 2 * inputs_per_call * times_per_sum)};
+  AlignedVector<std::byte> samples[2] = {AlignedVector<std::byte>(inputs_per_call * times_per_integer_sum * 8),
+                                         AlignedVector<std::byte>(inputs_per_call* times_per_integer_sum * 8)};
   AlignedVector<double> totals{AlignedVector<double>(2 * inputs_per_call * inputs_per_call)};
 };
 

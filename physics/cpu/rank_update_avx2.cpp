@@ -15,6 +15,6 @@ struct Avx2Lanes {
 };
 }  // namespace
 
-constinit const RankUpdateKernels rank_update_avx2 = {"avx2", &update<Avx2Lanes>};
+constinit const RankUpdateKernels rank_update_avx2 = {"avx2", &update<FloatPanels<Avx2Lanes>>};
 
 }  // namespace smallbatch

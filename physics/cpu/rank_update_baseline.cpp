@@ -10,6 +10,6 @@ struct BaselineLanes {
 };
 }  // namespace
 
-constinit const RankUpdateKernels rank_update_baseline = {"baseline", &update<BaselineLanes>};
+constinit const RankUpdateKernels rank_update_baseline = {"baseline", &update<FloatPanels<BaselineLanes>>};
 
 }  // namespace smallbatch

@@ -6,8 +6,9 @@
 // registers while the times pass: two vectors are loaded per time, and two numbers per row. Tiles above the diagonal
 // are left out. Samples that are flagged, and inputs that are not there, are packed as 0.
 //
-// Integers go the same way and are exact: sums of times_per_sum products are integers that float has, and their totals
-// (fewer than 2^31 samples, of at most 2^15 each) integers that double has.
+// Integers go the same way where nothing better is there (rank_update_quads.hpp), and are exact: sums of
+// times_per_float_sum products, of at most 2^15 each, are integers that float has, and their totals, of fewer than 2^31
+// samples, integers that double has.
 //
 // Everything here has internal linkage: an inline function with external linkage compiled with AVX-512 could be the
 // copy that the linker keeps for the whole program.
@@ -22,9 +23,6 @@
 
 namespace smallbatch {
 namespace {
-
-template <class Lanes>
-inline constexpr int lanes_of = sizeof(typename Lanes::Float) / sizeof(float);
 
 /// Vectors of `lanes` numbers.
 template <class T, int lanes>
@@ -42,119 +40,23 @@ V load(const T* from) {
 }
 
 /// Sums of a tile: real and imaginary parts of each row.
-template <class Lanes, class T>
+template <class T, int rows, int lanes>
 struct Tile {
-  alignas(64) T sum[Lanes::rows][2][lanes_of<Lanes>];
+  alignas(64) T sum[rows][2][lanes];
 };
 
-/// `rows` rows, whose numbers begin at `row` in their panel.
-template <class Lanes, int rows>
-void multiply(const float* row, const float* column, std::int64_t times, Tile<Lanes, float>& tile) {
-  using Float = typename Lanes::Float;
-  constexpr int lanes = lanes_of<Lanes>;
-  Float re[rows]{}, im[rows]{};
-  for (std::int64_t t = 0; t < times; ++t, row += 2 * lanes, column += 2 * lanes) {
-    const Float c = load<Float>(column), d = load<Float>(column + lanes);
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) {
-      re[r] += row[r] * c;
-      im[r] += row[lanes + r] * c;
-      re[r] += row[lanes + r] * d;
-      im[r] -= row[r] * d;
-    }
-  }
-  for (int r = 0; r < rows; ++r) {
-    __builtin_memcpy(tile.sum[r][0], &re[r], sizeof(Float));
-    __builtin_memcpy(tile.sum[r][1], &im[r], sizeof(Float));
-  }
-}
-
-/// The same for the last of the inputs, of which there may be fewer.
-template <class Lanes, int rows = Lanes::rows>
-[[gnu::always_inline]] inline void multiply_rows(std::int64_t wanted, const float* row, const float* column,
-                                                 std::int64_t times, Tile<Lanes, float>& tile) {
-  if constexpr (rows > 1)
-    if (wanted < rows) return multiply_rows<Lanes, rows - 1>(wanted, row, column, times, tile);
-  multiply<Lanes, rows>(row, column, times, tile);
-}
-
-/// A panel's samples of one time, parts apart. Of integers the first byte, or half of one, is a number's lowest.
-template <class Lanes, SampleType type>
-[[gnu::always_inline]] inline void load_parts(const std::byte* from, typename Lanes::Float& re,
-                                              typename Lanes::Float& im) {
-  using Float = typename Lanes::Float;
-  constexpr int lanes = lanes_of<Lanes>;
-  using Integers = Vector<std::int32_t, lanes>;
-  if constexpr (type == SampleType::complex_float32) {
-    const Float first = load<Float>(from), second = load<Float>(from + sizeof(Float));
-    Integers even{};
-    for (int lane = 0; lane < lanes; ++lane) even[lane] = 2 * lane;
-    re = __builtin_shuffle(first, second, even);
-    im = __builtin_shuffle(first, second, even + 1);
-  } else {
-    constexpr int width = type == SampleType::complex_int8 ? 8 : 4;
-    using Packed = std::conditional_t<width == 8, std::int16_t, std::int8_t>;
-    const Integers both = __builtin_convertvector(load<Vector<Packed, lanes>>(from), Integers);
-    const Integers high = both >> width, low = (both << (32 - width)) >> (32 - width);
-    re = __builtin_convertvector(width == 8 ? low : high, Float);
-    im = __builtin_convertvector(width == 8 ? high : low, Float);
-  }
-}
-
-/// Some times of up to inputs_per_call inputs in panels, (panels, times, 2, lanes), and which times count, a bit each.
-template <class Lanes>
-struct Panels {
-  static constexpr int lanes = lanes_of<Lanes>;
-  static constexpr int words = times_per_sum / 64;
-  float* samples;
-  std::int64_t first, count;  // inputs
-  std::uint64_t counts[words][inputs_per_call];
+/// Up to inputs_per_call inputs of a call at some times, and which times count, a bit each.
+struct Inputs {
+  static constexpr std::int64_t most_words = times_per_integer_sum / 64;
+  std::int64_t first, count;
+  std::uint64_t counts[most_words][inputs_per_call];
   bool flagged;  // any of them
-
-  template <SampleType type, bool with_flags>
-  void pack(const RankUpdate& call, std::int64_t first_time, std::int64_t times) {
-    using Float = typename Lanes::Float;
-    using Integers = Vector<std::int32_t, lanes>;
-    constexpr std::int64_t bytes = bytes_of(type);
-    Integers lane_numbers{};
-    for (int lane = 0; lane < lanes; ++lane) lane_numbers[lane] = lane;
-    const std::int64_t samples_of_call = call.times * call.inputs;
-    for (std::int64_t t = 0; t < times; ++t)
-      for (std::int64_t i = 0; i < count; i += lanes) {
-        const std::int64_t sample = (first_time + t) * call.inputs + first + i;
-        const auto* from = static_cast<const std::byte*>(call.signal) + sample * bytes;
-        const std::uint8_t* flag = with_flags ? call.flag + sample : nullptr;
-        // What lies behind the last input is left out below, but has to be there.
-        std::byte copied[lanes * bytes];
-        std::uint8_t copied_flag[lanes];
-        if (sample + lanes > samples_of_call) {
-          const auto left = static_cast<std::size_t>(samples_of_call - sample);
-          __builtin_memcpy(copied, from, left * bytes);
-          from = copied;
-          if constexpr (with_flags) {
-            __builtin_memcpy(copied_flag, flag, left);
-            flag = copied_flag;
-          }
-        }
-        Float re, im;
-        load_parts<Lanes, type>(from, re, im);
-        Integers in = lane_numbers < static_cast<std::int32_t>(count - i);
-        if constexpr (with_flags) in &= __builtin_convertvector(load<Vector<std::uint8_t, lanes>>(flag), Integers) == 0;
-        if (with_flags || count - i < lanes) {
-          re = reinterpret_cast<Float>(reinterpret_cast<Integers>(re) & in);
-          im = reinterpret_cast<Float>(reinterpret_cast<Integers>(im) & in);
-        }
-        float* const to = samples + (i * times + t * lanes) * 2;
-        __builtin_memcpy(to, &re, sizeof(re));
-        __builtin_memcpy(to + lanes, &im, sizeof(im));
-      }
-  }
 
   /// Sets `flagged` and `counts`.
   void look_at_flags(const RankUpdate& call, std::int64_t first_time, std::int64_t times) {
-    for (int word = 0; word < words; ++word) {
+    for (std::int64_t word = 0; 64 * word < times; ++word) {
       const std::int64_t bits = times - 64 * word;
-      const std::uint64_t all = bits >= 64 ? ~0ULL : bits <= 0 ? 0 : (1ULL << bits) - 1;
+      const std::uint64_t all = bits >= 64 ? ~0ULL : (1ULL << bits) - 1;
       for (std::int64_t i = 0; i < count; ++i) counts[word][i] = all;
     }
     flagged = false;
@@ -171,30 +73,157 @@ struct Panels {
       for (std::int64_t i = 0; i < count; ++i)
         counts[t / 64][i] &= ~(static_cast<std::uint64_t>(flag[t * call.inputs + i] != 0) << (t % 64));
   }
+};
 
-  void pack(const RankUpdate& call, std::int64_t first_time, std::int64_t times) {
-    look_at_flags(call, first_time, times);
-    const auto pack_type = [&]<SampleType type>() {
-      if (flagged)
-        pack<type, true>(call, first_time, times);
-      else
-        pack<type, false>(call, first_time, times);
-    };
-    switch (call.type) {
-      case SampleType::complex_float32:
-        return pack_type.template operator()<SampleType::complex_float32>();
-      case SampleType::complex_int8:
-        return pack_type.template operator()<SampleType::complex_int8>();
-      case SampleType::complex_int4:
-        return pack_type.template operator()<SampleType::complex_int4>();
+/// The samples of a panel of inputs at one time.
+template <SampleType type, int lanes>
+struct PanelSamples {
+  using Integers = Vector<std::int32_t, lanes>;
+  static constexpr std::int64_t bytes = bytes_of(type);
+  const std::byte* from;
+  Integers in;  // what of it counts: all bits, or none
+  std::byte copied[lanes * bytes];
+
+  /// Of the inputs that begin with number i of `inputs`.
+  template <bool with_flags>
+  [[gnu::always_inline]] void find(const RankUpdate& call, const Inputs& inputs, std::int64_t time, std::int64_t i) {
+    const std::int64_t sample = time * call.inputs + inputs.first + i;
+    const std::int64_t left = call.times * call.inputs - sample;
+    from = static_cast<const std::byte*>(call.signal) + sample * bytes;
+    Integers lane_numbers{};
+    for (int lane = 0; lane < lanes; ++lane) lane_numbers[lane] = lane;
+    in = lane_numbers < static_cast<std::int32_t>(inputs.count - i);
+    // What lies behind the last input does not count, but has to be there.
+    if (left < lanes) {
+      __builtin_memcpy(copied, from, static_cast<std::size_t>(left * bytes));
+      from = copied;
+    }
+    if constexpr (with_flags) {
+      const std::uint8_t* flag = call.flag + sample;
+      std::uint8_t copied_flag[lanes];
+      if (left < lanes) {
+        __builtin_memcpy(copied_flag, flag, static_cast<std::size_t>(left));
+        flag = copied_flag;
+      }
+      in &= __builtin_convertvector(load<Vector<std::uint8_t, lanes>>(flag), Integers) == 0;
     }
   }
 
-  /// Where the numbers of input `first` + i begin.
-  [[nodiscard]] const float* at(std::int64_t i, std::int64_t times) const {
-    return samples + i / lanes * lanes * times * 2 + i % lanes;
+  /// Of integers. (The first byte, or half of one, is a number's lowest.)
+  [[gnu::always_inline]] void integers(Integers& re, Integers& im) const {
+    constexpr int width = type == SampleType::complex_int8 ? 8 : 4;
+    using Packed = std::conditional_t<width == 8, std::int16_t, std::int8_t>;
+    const Integers both = __builtin_convertvector(load<Vector<Packed, lanes>>(from), Integers) & in;
+    const Integers high = both >> width, low = (both << (32 - width)) >> (32 - width);
+    re = width == 8 ? low : high;
+    im = width == 8 ? high : low;
+  }
+
+  /// The same as two bytes each, the real part lower.
+  [[gnu::always_inline]] Integers byte_pairs() const {
+    if constexpr (type == SampleType::complex_int8)
+      return __builtin_convertvector(load<Vector<std::uint16_t, lanes>>(from), Integers) & in;
+    Integers re, im;
+    integers(re, im);
+    return (re & 255) | (im & 255) << 8;
+  }
+
+  template <class Float>
+  [[gnu::always_inline]] void floats(Float& re, Float& im) const {
+    if constexpr (type == SampleType::complex_float32) {
+      const Float first = load<Float>(from), second = load<Float>(from + sizeof(Float));
+      Integers even{};
+      for (int lane = 0; lane < lanes; ++lane) even[lane] = 2 * lane;
+      re = reinterpret_cast<Float>(reinterpret_cast<Integers>(__builtin_shuffle(first, second, even)) & in);
+      im = reinterpret_cast<Float>(reinterpret_cast<Integers>(__builtin_shuffle(first, second, even + 1)) & in);
+    } else {
+      Integers a, b;
+      integers(a, b);
+      re = __builtin_convertvector(a, Float);
+      im = __builtin_convertvector(b, Float);
+    }
   }
 };
+
+/// Calls pack.operator()<type, with_flags>() with those of a call.
+template <class Pack>
+void for_type(const RankUpdate& call, bool with_flags, Pack&& pack) {
+  const auto of = [&]<SampleType type>() {
+    if (with_flags)
+      pack.template operator()<type, true>();
+    else
+      pack.template operator()<type, false>();
+  };
+  switch (call.type) {
+    case SampleType::complex_float32:
+      return of.template operator()<SampleType::complex_float32>();
+    case SampleType::complex_int8:
+      return of.template operator()<SampleType::complex_int8>();
+    case SampleType::complex_int4:
+      return of.template operator()<SampleType::complex_int4>();
+  }
+}
+
+/// Samples as floats, in panels: (panels, times, 2, lanes).
+template <class Lanes>
+struct FloatPanels : Inputs {
+  using Float = typename Lanes::Float;
+  using Sum = float;
+  static constexpr int rows = Lanes::rows, lanes = sizeof(Float) / sizeof(float);
+  static constexpr std::int64_t most_times = times_per_float_sum;
+  float* samples;
+
+  FloatPanels(AlignedVector<std::byte>& memory, std::int64_t first_input, std::int64_t inputs)
+      : Inputs{first_input, inputs, {}, false}, samples(reinterpret_cast<float*>(memory.data())) {}
+
+  void pack(const RankUpdate& call, std::int64_t first_time, std::int64_t times) {
+    for_type(call, flagged, [&]<SampleType type, bool with_flags>() {
+      for (std::int64_t t = 0; t < times; ++t)
+        for (std::int64_t i = 0; i < count; i += lanes) {
+          PanelSamples<type, lanes> panel;
+          panel.template find<with_flags>(call, *this, first_time + t, i);
+          Float re, im;
+          panel.floats(re, im);
+          float* const to = samples + (i * times + t * lanes) * 2;
+          __builtin_memcpy(to, &re, sizeof(re));
+          __builtin_memcpy(to + lanes, &im, sizeof(im));
+        }
+    });
+  }
+
+  /// `wanted` rows from number r on, with the panel of columns from number k on.
+  template <int wanted>
+  static void multiply(const FloatPanels& of_rows, std::int64_t r, const FloatPanels& of_columns, std::int64_t k,
+                       std::int64_t times, Tile<float, rows, lanes>& tile) {
+    const float* row = of_rows.samples + r / lanes * lanes * times * 2 + r % lanes;
+    const float* column = of_columns.samples + k * times * 2;
+    Float re[wanted]{}, im[wanted]{};
+    for (std::int64_t t = 0; t < times; ++t, row += 2 * lanes, column += 2 * lanes) {
+      const Float c = load<Float>(column), d = load<Float>(column + lanes);
+#pragma GCC unroll 16
+      for (int n = 0; n < wanted; ++n) {
+        re[n] += row[n] * c;
+        im[n] += row[lanes + n] * c;
+        re[n] += row[lanes + n] * d;
+        im[n] -= row[n] * d;
+      }
+    }
+    for (int n = 0; n < wanted; ++n) {
+      __builtin_memcpy(tile.sum[n][0], &re[n], sizeof(Float));
+      __builtin_memcpy(tile.sum[n][1], &im[n], sizeof(Float));
+    }
+  }
+};
+
+/// The last tiles of the inputs may have fewer rows.
+template <class Panels, int rows = Panels::rows, class TileOf>
+[[gnu::always_inline]] inline void multiply_rows(std::int64_t wanted, const Panels& of_rows, std::int64_t r,
+                                                 const Panels& of_columns, std::int64_t k, std::int64_t times,
+                                                 TileOf& tile) {
+  if constexpr (rows > 1)
+    if (wanted < rows) return multiply_rows<Panels, rows - 1>(wanted, of_rows, r, of_columns, k, times, tile);
+  Panels::template multiply<rows>(of_rows, r, of_columns, k, times, tile);
+}
 
 /// The baselines (i, j), (i, j + 1) .. (i, j + count - 1), at most a panel. Says whether they are finite.
 template <class Out, class T, int lanes>
@@ -216,13 +245,13 @@ bool store(const T (&sum)[2][lanes], std::int64_t i, std::int64_t j, std::int64_
   return finite;
 }
 
-/// Rows i .. i + rows - 1 of a tile whose panel begins with j.
-template <class Lanes, class T>
-bool store_tile(const RankUpdate& call, const Tile<Lanes, T>& tile, std::int64_t i, std::int64_t rows, std::int64_t j) {
+/// Rows i .. i + wanted - 1 of a tile whose panel begins with j.
+template <class T, int rows, int lanes>
+bool store_tile(const RankUpdate& call, const Tile<T, rows, lanes>& tile, std::int64_t i, std::int64_t wanted,
+                std::int64_t j) {
   bool finite = true;
-  for (std::int64_t r = j > i ? j - i : 0; r < rows; ++r) {
-    const std::int64_t on_or_below = i + r - j + 1;
-    const std::int64_t count = on_or_below < lanes_of<Lanes> ? on_or_below : lanes_of<Lanes>;
+  for (std::int64_t r = j > i ? j - i : 0; r < wanted; ++r) {
+    const std::int64_t on_or_below = i + r - j + 1, count = on_or_below < lanes ? on_or_below : lanes;
     switch (call.sum) {
       case SumType::complex_float32:
         finite &= store<float>(tile.sum[r], i + r, j, count, call.visibility);
@@ -239,9 +268,7 @@ bool store_tile(const RankUpdate& call, const Tile<Lanes, T>& tile, std::int64_t
 }
 
 /// Adds the samples that count of `times` times to the weights.
-template <class Lanes>
-void add_weights(const RankUpdate& call, const Panels<Lanes>& rows, const Panels<Lanes>& columns, std::int64_t times,
-                 bool is_first) {
+void add_weights(const RankUpdate& call, const Inputs& rows, const Inputs& columns, std::int64_t times, bool is_first) {
   for (std::int64_t r = 0; r < rows.count; ++r) {
     const std::int64_t i = rows.first + r;
     const std::int64_t count = i - columns.first + 1 < columns.count ? i - columns.first + 1 : columns.count;
@@ -252,7 +279,7 @@ void add_weights(const RankUpdate& call, const Panels<Lanes>& rows, const Panels
       for (std::int64_t k = 0; k < count; ++k) weight[k] += static_cast<std::int32_t>(times);
       continue;
     }
-    for (int word = 0; word < Panels<Lanes>::words; ++word) {
+    for (std::int64_t word = 0; 64 * word < times; ++word) {
       const std::uint64_t row = rows.counts[word][r];
       if (row == 0) continue;
       for (std::int64_t k = 0; k < count; ++k)
@@ -261,31 +288,34 @@ void add_weights(const RankUpdate& call, const Panels<Lanes>& rows, const Panels
   }
 }
 
-template <class Lanes>
+template <class Panels>
 bool update(const RankUpdate& call, RankUpdateMemory& memory) {
-  constexpr int lanes = lanes_of<Lanes>;
-  static_assert(lanes % Lanes::rows == 0 && inputs_per_call % lanes == 0);
+  constexpr int lanes = Panels::lanes, tile_rows = Panels::rows;
+  static_assert(lanes % tile_rows == 0 && inputs_per_call % lanes == 0);
   const auto inputs_from = [&](std::int64_t first) {
     return call.inputs - first < inputs_per_call ? call.inputs - first : inputs_per_call;
   };
   const bool on_diagonal = call.first_i == call.first_j;
-  Panels<Lanes> columns{memory.samples.data(), call.first_j, inputs_from(call.first_j), {}, false};
-  Panels<Lanes> others{
-      memory.samples.data() + 2 * inputs_per_call * times_per_sum, call.first_i, inputs_from(call.first_i), {}, false};
-  const Panels<Lanes>& rows = on_diagonal ? columns : others;
+  Panels columns(memory.samples[0], call.first_j, inputs_from(call.first_j));
+  Panels others(memory.samples[1], call.first_i, inputs_from(call.first_i));
+  const Panels& rows = on_diagonal ? columns : others;
   bool finite = true;
-  for (std::int64_t first_time = 0; first_time < call.times; first_time += times_per_sum) {
-    const std::int64_t left = call.times - first_time, times = left < times_per_sum ? left : times_per_sum;
+  for (std::int64_t first_time = 0; first_time < call.times; first_time += Panels::most_times) {
+    const std::int64_t left = call.times - first_time, times = left < Panels::most_times ? left : Panels::most_times;
     const bool is_first = first_time == 0, is_last = left == times;
+    columns.look_at_flags(call, first_time, times);
     columns.pack(call, first_time, times);
-    if (!on_diagonal) others.pack(call, first_time, times);
+    if (!on_diagonal) {
+      others.look_at_flags(call, first_time, times);
+      others.pack(call, first_time, times);
+    }
     if (call.weight != nullptr) add_weights(call, rows, columns, times, is_first);
-    auto* total = reinterpret_cast<Tile<Lanes, double>*>(memory.totals.data());
+    auto* total = reinterpret_cast<Tile<double, tile_rows, lanes>*>(memory.totals.data());
     for (std::int64_t k = 0; k < columns.count; k += lanes)
-      for (std::int64_t r = on_diagonal ? k : 0; r < rows.count; r += Lanes::rows, ++total) {
-        const std::int64_t rows_left = rows.count - r, rows_here = rows_left < Lanes::rows ? rows_left : Lanes::rows;
-        Tile<Lanes, float> tile;
-        multiply_rows<Lanes>(rows_here, rows.at(r, times), columns.at(k, times), times, tile);
+      for (std::int64_t r = on_diagonal ? k : 0; r < rows.count; r += tile_rows, ++total) {
+        const std::int64_t rows_left = rows.count - r, rows_here = rows_left < tile_rows ? rows_left : tile_rows;
+        Tile<typename Panels::Sum, tile_rows, lanes> tile;
+        multiply_rows<Panels>(rows_here, rows, r, columns, k, times, tile);
         if (is_first && is_last) {
           finite &= store_tile(call, tile, rows.first + r, rows_here, columns.first + k);
           continue;
