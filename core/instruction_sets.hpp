@@ -36,10 +36,15 @@ inline bool processor_has_avx512() {
   return processor_has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vl");
 }
+/// Beyond what avx512 promises: BW and VNNI, products of bytes added up in fours.
+inline bool processor_has_avx512_vnni() {
+  return processor_has_avx512() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");
+}
 #else
 inline constexpr bool built_for_x86_64 = false;
 inline bool processor_has_avx2() { return false; }
 inline bool processor_has_avx512() { return false; }
+inline bool processor_has_avx512_vnni() { return false; }
 #endif
 
 /// Of a room's kernels, one table per instruction set, those that this processor runs: best first, baseline last. The

@@ -4,7 +4,7 @@
 #include "physics/cpu/rank_update.hpp"
 
 #pragma GCC target("avx2,fma")
-#include "physics/cpu/rank_update_body.hpp"
+#include "physics/cpu/rank_update_floats.hpp"
 
 namespace smallbatch {
 
@@ -15,6 +15,6 @@ struct Avx2Lanes {
 };
 }  // namespace
 
-constinit const RankUpdateKernels rank_update_avx2 = {"avx2", &update<FloatPanels<Avx2Lanes>>};
+constinit const RankUpdateKernels rank_update_avx2 = {"avx2", &update_by_floats<Avx2Lanes>};
 
 }  // namespace smallbatch

@@ -3,22 +3,14 @@
 
 #include <type_traits>
 
+#include "core/instruction_sets.hpp"
 #include "physics/cpu/rank_update.hpp"
 
 #pragma GCC target("avx512f,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")
-#include "physics/cpu/rank_update_body.hpp"
+#include "physics/cpu/rank_update_floats.hpp"
 #pragma GCC push_options
 #pragma GCC target("avx512bw,avx512vnni")
 #include "physics/cpu/rank_update_quads.hpp"
-
-namespace smallbatch {
-
-namespace {
-/// (An instance of update() has the options of its template.)
-bool update_quads(const RankUpdate& call, RankUpdateMemory& memory) { return update<QuadPanels>(call, memory); }
-}  // namespace
-
-}  // namespace smallbatch
 #pragma GCC pop_options
 
 namespace smallbatch {
@@ -30,9 +22,10 @@ struct Avx512Lanes {
 };
 
 bool update_any(const RankUpdate& call, RankUpdateMemory& memory) {
-  const bool has_quads = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw");
-  if (call.type != SampleType::complex_float32 && has_quads) return update_quads(call, memory);
-  return update<FloatPanels<Avx512Lanes>>(call, memory);
+  const bool of_integers = call.type != SampleType::complex_float32;
+  if (of_integers && processor_has_avx512_vnni() && !is_folded<Avx512Lanes>(call))
+    return update<QuadPanels>(call, memory);
+  return update_by_floats<Avx512Lanes>(call, memory);
 }
 }  // namespace
 

@@ -1,5 +1,5 @@
 // Vectors of 16 bytes (SSE2, NEON, or whatever the compiler makes of them).
-#include "physics/cpu/rank_update_body.hpp"
+#include "physics/cpu/rank_update_floats.hpp"
 
 namespace smallbatch {
 
@@ -10,6 +10,6 @@ struct BaselineLanes {
 };
 }  // namespace
 
-constinit const RankUpdateKernels rank_update_baseline = {"baseline", &update<FloatPanels<BaselineLanes>>};
+constinit const RankUpdateKernels rank_update_baseline = {"baseline", &update_by_floats<BaselineLanes>};
 
 }  // namespace smallbatch

@@ -1,20 +1,14 @@
-// The body of correlation's inner loops, written once and compiled per instruction set. Include it in
+// What correlation's inner loops share, written once and compiled per instruction set. Include it in
 // rank_update_<set>.cpp only, after that set's `#pragma GCC target`, and before that every header from elsewhere.
 //
-// With x_i = a + ib and x_j = c + id, V_ij = sum (ac + bd) + i (bc - ad): four multiply-adds. Inputs are packed into
-// panels, one input per lane, real and imaginary parts apart, and a tile of V, some rows i by a panel of j, stays in
-// registers while the times pass: two vectors are loaded per time, and two numbers per row. Tiles above the diagonal
-// are left out. Samples that are flagged, and inputs that are not there, are packed as 0.
+// A tile of V, some rows i by a panel of j, one per lane, is summed in registers while the times pass, and then added
+// to totals. Tiles above the diagonal are left out. Samples that are flagged, and inputs that are not there, are packed
+// as 0.
 //
-// Integers go the same way where nothing better is there (rank_update_quads.hpp), and are exact: sums of
-// times_per_float_sum products, of at most 2^15 each, are integers that float has, and their totals, of fewer than 2^31
-// samples, integers that double has.
+// Panels types (rank_update_floats.hpp, rank_update_quads.hpp) say how samples are packed and multiplied.
 //
 // Everything here has internal linkage: an inline function with external linkage compiled with AVX-512 could be the
 // copy that the linker keeps for the whole program.
-//
-// A Lanes type names the set's vector of floats (a GCC vector type, so that + - * work) and how many rows a tile has,
-// which divide a panel.
 #pragma once
 
 #include <type_traits>
@@ -37,6 +31,18 @@ V load(const T* from) {
   V v;
   __builtin_memcpy(&v, from, sizeof(v));
   return v;
+}
+
+template <class V, class T>
+void store(T* to, V v) {
+  __builtin_memcpy(to, &v, sizeof(v));
+}
+
+template <int lanes>
+Vector<std::int32_t, lanes> lane_numbers() {
+  Vector<std::int32_t, lanes> numbers{};
+  for (int lane = 0; lane < lanes; ++lane) numbers[lane] = lane;
+  return numbers;
 }
 
 /// Sums of a tile: real and imaginary parts of each row.
@@ -75,31 +81,28 @@ struct Inputs {
   }
 };
 
-/// The samples of a panel of inputs at one time.
+/// Samples that lie one after the other, one per lane.
 template <SampleType type, int lanes>
-struct PanelSamples {
+struct LaneSamples {
   using Integers = Vector<std::int32_t, lanes>;
   static constexpr std::int64_t bytes = bytes_of(type);
   const std::byte* from;
   Integers in;  // what of it counts: all bits, or none
   std::byte copied[lanes * bytes];
 
-  /// Of the inputs that begin with number i of `inputs`.
+  /// Those from number `first` of the call on, of which `count` may count.
   template <bool with_flags>
-  [[gnu::always_inline]] void find(const RankUpdate& call, const Inputs& inputs, std::int64_t time, std::int64_t i) {
-    const std::int64_t sample = time * call.inputs + inputs.first + i;
-    const std::int64_t left = call.times * call.inputs - sample;
-    from = static_cast<const std::byte*>(call.signal) + sample * bytes;
-    Integers lane_numbers{};
-    for (int lane = 0; lane < lanes; ++lane) lane_numbers[lane] = lane;
-    in = lane_numbers < static_cast<std::int32_t>(inputs.count - i);
-    // What lies behind the last input does not count, but has to be there.
+  [[gnu::always_inline]] void find(const RankUpdate& call, std::int64_t first, std::int64_t count) {
+    const std::int64_t left = call.times * call.inputs - first;
+    from = static_cast<const std::byte*>(call.signal) + first * bytes;
+    in = lane_numbers<lanes>() < static_cast<std::int32_t>(count);
+    // What lies behind the call's last sample does not count, but has to be there.
     if (left < lanes) {
       __builtin_memcpy(copied, from, static_cast<std::size_t>(left * bytes));
       from = copied;
     }
     if constexpr (with_flags) {
-      const std::uint8_t* flag = call.flag + sample;
+      const std::uint8_t* flag = call.flag + first;
       std::uint8_t copied_flag[lanes];
       if (left < lanes) {
         __builtin_memcpy(copied_flag, flag, static_cast<std::size_t>(left));
@@ -132,8 +135,7 @@ struct PanelSamples {
   [[gnu::always_inline]] void floats(Float& re, Float& im) const {
     if constexpr (type == SampleType::complex_float32) {
       const Float first = load<Float>(from), second = load<Float>(from + sizeof(Float));
-      Integers even{};
-      for (int lane = 0; lane < lanes; ++lane) even[lane] = 2 * lane;
+      const Integers even = 2 * lane_numbers<lanes>();
       re = reinterpret_cast<Float>(reinterpret_cast<Integers>(__builtin_shuffle(first, second, even)) & in);
       im = reinterpret_cast<Float>(reinterpret_cast<Integers>(__builtin_shuffle(first, second, even + 1)) & in);
     } else {
@@ -164,57 +166,6 @@ void for_type(const RankUpdate& call, bool with_flags, Pack&& pack) {
   }
 }
 
-/// Samples as floats, in panels: (panels, times, 2, lanes).
-template <class Lanes>
-struct FloatPanels : Inputs {
-  using Float = typename Lanes::Float;
-  using Sum = float;
-  static constexpr int rows = Lanes::rows, lanes = sizeof(Float) / sizeof(float);
-  static constexpr std::int64_t most_times = times_per_float_sum;
-  float* samples;
-
-  FloatPanels(AlignedVector<std::byte>& memory, std::int64_t first_input, std::int64_t inputs)
-      : Inputs{first_input, inputs, {}, false}, samples(reinterpret_cast<float*>(memory.data())) {}
-
-  void pack(const RankUpdate& call, std::int64_t first_time, std::int64_t times) {
-    for_type(call, flagged, [&]<SampleType type, bool with_flags>() {
-      for (std::int64_t t = 0; t < times; ++t)
-        for (std::int64_t i = 0; i < count; i += lanes) {
-          PanelSamples<type, lanes> panel;
-          panel.template find<with_flags>(call, *this, first_time + t, i);
-          Float re, im;
-          panel.floats(re, im);
-          float* const to = samples + (i * times + t * lanes) * 2;
-          __builtin_memcpy(to, &re, sizeof(re));
-          __builtin_memcpy(to + lanes, &im, sizeof(im));
-        }
-    });
-  }
-
-  /// `wanted` rows from number r on, with the panel of columns from number k on.
-  template <int wanted>
-  static void multiply(const FloatPanels& of_rows, std::int64_t r, const FloatPanels& of_columns, std::int64_t k,
-                       std::int64_t times, Tile<float, rows, lanes>& tile) {
-    const float* row = of_rows.samples + r / lanes * lanes * times * 2 + r % lanes;
-    const float* column = of_columns.samples + k * times * 2;
-    Float re[wanted]{}, im[wanted]{};
-    for (std::int64_t t = 0; t < times; ++t, row += 2 * lanes, column += 2 * lanes) {
-      const Float c = load<Float>(column), d = load<Float>(column + lanes);
-#pragma GCC unroll 16
-      for (int n = 0; n < wanted; ++n) {
-        re[n] += row[n] * c;
-        im[n] += row[lanes + n] * c;
-        re[n] += row[lanes + n] * d;
-        im[n] -= row[n] * d;
-      }
-    }
-    for (int n = 0; n < wanted; ++n) {
-      __builtin_memcpy(tile.sum[n][0], &re[n], sizeof(Float));
-      __builtin_memcpy(tile.sum[n][1], &im[n], sizeof(Float));
-    }
-  }
-};
-
 /// The last tiles of the inputs may have fewer rows.
 template <class Panels, int rows = Panels::rows, class TileOf>
 [[gnu::always_inline]] inline void multiply_rows(std::int64_t wanted, const Panels& of_rows, std::int64_t r,
@@ -227,7 +178,7 @@ template <class Panels, int rows = Panels::rows, class TileOf>
 
 /// The baselines (i, j), (i, j + 1) .. (i, j + count - 1), at most a panel. Says whether they are finite.
 template <class Out, class T, int lanes>
-bool store(const T (&sum)[2][lanes], std::int64_t i, std::int64_t j, std::int64_t count, void* visibility) {
+bool store_row(const T (&sum)[2][lanes], std::int64_t i, std::int64_t j, std::int64_t count, void* visibility) {
   constexpr bool is_float = Out(0.5) != 0;
   constexpr float largest = 0x1.fffffep127F;
   Out parts[lanes][2];
@@ -254,13 +205,13 @@ bool store_tile(const RankUpdate& call, const Tile<T, rows, lanes>& tile, std::i
     const std::int64_t on_or_below = i + r - j + 1, count = on_or_below < lanes ? on_or_below : lanes;
     switch (call.sum) {
       case SumType::complex_float32:
-        finite &= store<float>(tile.sum[r], i + r, j, count, call.visibility);
+        finite &= store_row<float>(tile.sum[r], i + r, j, count, call.visibility);
         break;
       case SumType::complex_int32:
-        store<std::int32_t>(tile.sum[r], i + r, j, count, call.visibility);
+        store_row<std::int32_t>(tile.sum[r], i + r, j, count, call.visibility);
         break;
       case SumType::complex_int64:
-        store<std::int64_t>(tile.sum[r], i + r, j, count, call.visibility);
+        store_row<std::int64_t>(tile.sum[r], i + r, j, count, call.visibility);
         break;
     }
   }

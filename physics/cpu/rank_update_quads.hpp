@@ -1,5 +1,5 @@
 // Correlation of integers by AVX-512 VNNI: one instruction adds four products of bytes to each of 16 sums, as if in
-// unlimited precision. Include it as rank_update_body.hpp, and after it.
+// unlimited precision. Include it as rank_update_body.hpp.
 //
 // The four are two times of one input: (a, b, a', b') of row i with (c, d, c', d') of column j gives ac + bd + a'c' +
 // b'd', and with (-d, c, -d', c') what the imaginary part is. The instruction takes one side without sign, so columns
@@ -34,11 +34,11 @@ struct QuadPanels : Inputs {
           std::int32_t* to = samples + i * pairs * 3;
           Integers sum_a{}, sum_b{};
           for (std::int64_t t = 0; t < times; t += 2, to += 3 * lanes) {
-            PanelSamples<type, lanes> panel;
-            panel.template find<with_flags>(call, *this, first_time + t, i);
+            LaneSamples<type, lanes> panel;
+            panel.template find<with_flags>(call, (first_time + t) * call.inputs + first + i, count - i);
             Integers row = panel.byte_pairs();
             if (t + 1 < times) {
-              panel.template find<with_flags>(call, *this, first_time + t + 1, i);
+              panel.template find<with_flags>(call, (first_time + t + 1) * call.inputs + first + i, count - i);
               row |= panel.byte_pairs() << 16;
             }
             constexpr std::int32_t lower = 0x00ff00ff;  // of the two bytes of each sample
@@ -87,7 +87,6 @@ struct QuadPanels : Inputs {
     return reinterpret_cast<Integers>(_mm512_dpbusd_epi32(
         reinterpret_cast<__m512i>(sum), reinterpret_cast<__m512i>(without_sign), reinterpret_cast<__m512i>(with_sign)));
   }
-  static void store(std::int32_t* to, Integers v) { __builtin_memcpy(to, &v, sizeof(v)); }
 };
 
 }  // namespace
