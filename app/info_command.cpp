@@ -92,10 +92,12 @@ std::string problem_info(const InfoOptions& options) {
   Json sets = Json::array();
   std::ostringstream text;
   text << options.file << ": a problem file\n";
-  for_each_computed(reader.sets(), options.file, [&]<class Set>(const Set& set) {
-    add(needs, set);
-    sets.push_back(set_json(set));
-    text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << unit_words(set) << "\n";
+  for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
+    if constexpr (is_computed<Set>) {
+      add(needs, set);
+      sets.push_back(set_json(set));
+      text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << unit_words(set) << "\n";
+    }
   });
   const std::int64_t host_bytes = StageThreads::blocks_in_memory(1) * needs.block_bytes;
   for (const auto* sentences : {&reader.warnings(), &reader.notes()})
@@ -126,19 +128,21 @@ std::string result_info(const InfoOptions& options) {
   for (const char* key : {"program", "created", "device"})
     if (const std::string value = reader.provenance(key); !value.empty()) text << ", " << value;
   text << "\n";
-  for_each_computed(reader.sets(), options.file, [&]<class Set>(const Set& set) {
-    Json json = set_json(set);
-    for (const char* key : {"storage", "uplo"}) json.erase(key);  // results do not say how A lies
-    const VerificationSummary v = reader.verification(Set::kind, set.name);
-    text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << "; verified: " << v.agreed << " agree, "
-         << v.disagreed << " disagree\n";
-    json["verification"] = {{"criterion", v.criterion},
-                            {"checked", v.checked},
-                            {"agreed", v.agreed},
-                            {"disagreed", v.disagreed},
-                            {"worst_error_over_bound", v.worst_error_over_bound},
-                            {"worst_index", v.worst_index}};
-    sets.push_back(std::move(json));
+  for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
+    if constexpr (is_computed<Set>) {
+      Json json = set_json(set);
+      for (const char* key : {"storage", "uplo"}) json.erase(key);  // results do not say how A lies
+      const VerificationSummary v = reader.verification(Set::kind, set.name);
+      text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << "; verified: " << v.agreed
+           << " agree, " << v.disagreed << " disagree\n";
+      json["verification"] = {{"criterion", v.criterion},
+                              {"checked", v.checked},
+                              {"agreed", v.agreed},
+                              {"disagreed", v.disagreed},
+                              {"worst_error_over_bound", v.worst_error_over_bound},
+                              {"worst_index", v.worst_index}};
+      sets.push_back(std::move(json));
+    }
   });
   if (!options.json) return text.str();
   return Json{{"file", options.file}, {"kind", "results"}, {"sets", sets}}.dump(2, ' ', false,

@@ -9,7 +9,7 @@
 namespace smallbatch {
 namespace {
 
-constexpr std::size_t largest_rank = 32 + 1;  ///< HDF5's, and the axis of complex numbers
+constexpr std::size_t largest_rank = 32;  ///< HDF5's
 
 /// A count, and what `put_one` makes of each.
 template <class Values>
@@ -173,13 +173,12 @@ StoredAttribute MessageReader::get_attribute() {
 StoredDataset MessageReader::get_dataset() {
   StoredDataset dataset;
   dataset.info.shape = get_numbers<std::int64_t>(*this);
-  if (dataset.info.shape.size() > largest_rank) throw Nonsense{};
   dataset.info.type = get_one_of(*this, ElementType::other);
   dataset.info.type_name = printable(get_text());
   dataset.info.form = get_one_of(*this, NumberForm::boolean);
-  if (dataset.info.form == NumberForm::complex && (dataset.info.shape.empty() || dataset.info.shape.back() != 2)) {
-    throw Nonsense{};
-  }
+  const bool is_complex = dataset.info.form == NumberForm::complex;
+  if (is_complex && (dataset.info.shape.empty() || dataset.info.shape.back() != 2)) throw Nonsense{};
+  if (dataset.info.shape.size() > largest_rank + (is_complex ? 1 : 0)) throw Nonsense{};
   dataset.is_swapped = get_flag();
   const bool has_address = get_flag();
   const auto address = get<std::uint64_t>();

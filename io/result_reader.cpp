@@ -1,3 +1,4 @@
+// Opening checks what a set declares, reading relies on it. One file, because the two are of one set at a time.
 #include "io/result_reader.hpp"
 
 #include <algorithm>
@@ -203,8 +204,9 @@ struct ResultReader::Impl {
     set.times = count(group, "times", 0, std::numeric_limits<std::int64_t>::max());
     const std::int64_t all = std::min<std::int64_t>(std::max<std::int64_t>(1, set.times), INT32_MAX);
     set.integrate = count(group, "integrate", 1, all);
-    const DatasetInfo& weights = file.dataset(group + "/weight");
-    set.batch = weights.shape.size() == 3 ? weights.shape[1] : 0;
+    const DatasetInfo& info = file.dataset(group + "/info");
+    set.batch = info.shape.empty() ? 0 : info.shape[0];
+    expect_numbers(group + "/info", "int32", set.batch);
     read_correlation_attributes(file, set);
     std::vector<std::int64_t> shape{set.integrations(), set.batch, set.baselines()};
     expect_type_name(group + "/weight", "int32");
@@ -212,7 +214,6 @@ struct ResultReader::Impl {
     shape.push_back(2);
     expect_type_name(visibility, visibility_type_name(set.visibility()));
     expect_shape(file, visibility, shape);
-    expect_numbers(group + "/info", "int32", set.batch);
   }
 
   void open() {

@@ -132,7 +132,10 @@ def test_a_type_of_the_product_has_one_definition():
 THEMES = {
     "tests/io/changed_input_test.cpp": "both readers, of files that change under them",
     "tests/io/chunked_input_test.cpp": "hdf5_input, hdf5_chunks and chunk_filters together",
+    "tests/io/correlation_refusal_test.cpp": "what both readers refuse of correlation and pair energy sets",
+    "tests/io/correlation_set_test.cpp": "correlation sets through all readers and writers",
     "tests/io/file_safety_test.cpp": "output_file and all that write through it",
+    "tests/io/pair_energy_set_test.cpp": "pair energy sets through all readers and writers",
     "tests/io/potential_refusal_test.cpp": "what both readers refuse of potential sets",
     "tests/io/potential_set_test.cpp": "potential sets through all readers and writers",
     "tests/io/problem_file_test.cpp": "problem_writer and problem_reader, one against the other",

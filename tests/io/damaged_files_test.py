@@ -30,6 +30,17 @@ def fill_with_problems(file):
     del points.attrs["shape"], points["origin"], points["spacing"]
     points.attrs["targets"] = "points"
     points.create_dataset("points", data=np.ones((9, 3)), chunks=(2, 3), maxshape=(None, 3))
+    pairs = file.create_group("pair_energy/pairs")
+    pairs["position"], pairs["charge"], pairs["group"] = np.eye(3), np.ones(3), np.arange(3, dtype=np.int8)
+    pairs.attrs["per_charge"] = True
+    array = file.create_group("correlation/array")
+    array.create_dataset("signal", data=np.full((2, 5, 3), 1 + 2j, np.complex64), chunks=(1, 2, 3), compression="gzip")
+    array["flag"] = np.zeros((2, 5, 3), bool)
+    array["frequency"] = [1e9, 2e9]
+    array.attrs["integrate"] = 2
+    packed = file.create_group("correlation/packed")
+    packed["signal"] = np.full((1, 4, 2), 0x3c, np.uint8)
+    packed.attrs["packing"] = "int4"
 
 
 def fill_with_particles(file):

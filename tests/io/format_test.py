@@ -32,11 +32,15 @@ def run_blocks(blocks, names):
 def example(tmp_path_factory):
     """The folder after the examples of the page: problems written, solved, results opened; and their variables."""
     writing, reading = code_blocks()
-    assert len(writing) == 4 and len(reading) == 3
+    assert len(writing) == 6 and len(reading) == 3
     folder = tmp_path_factory.mktemp("format")
     names = {}
     with contextlib.chdir(folder):
         run_blocks(writing, names)
+        done = info("problems.h5")
+        assert done.returncode == 0 and "not used" not in done.stdout, done.stderr + done.stdout
+        with h5py.File("problems.h5", "a") as file:
+            del file["pair_energy"], file["correlation"]
         done = subprocess.run(
             [os.environ["SMALLBATCH_BIN"], "run", "problems.h5", "-o", "results.h5"], capture_output=True, text=True
         )
@@ -307,7 +311,7 @@ def test_the_attributes_of_others_that_the_page_lists_are_left_alone(tmp_path):
     names = [name.replace("...", "x") for name in re.findall(r"`(.*?)`", section)]
     assert len(names) > 20
     with h5py.File(tmp_path / "in.h5", "w") as file:
-        file.attrs["smallbatch_format"] = np.array([1, 3], "int32")
+        file.attrs["smallbatch_format"] = np.array([1, 4], "int32")
         file["solve/s/A"] = np.ones((1, 1, 1))
         for name in names:
             file["solve/s"].attrs[name] = file["solve/s/A"].attrs[name] = "theirs"

@@ -5,6 +5,7 @@
 #include <hdf5.h>
 #include <stdlib.h>
 
+#include <complex>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -19,11 +20,30 @@
 
 namespace smallbatch::testing {
 
+/// Two numbers of a type as one element, as h5py writes complex ones.
+inline hid_t compound_of(hid_t part, const char* first = "r", const char* second = "i") {
+  const hid_t type = H5Tcreate(H5T_COMPOUND, 2 * H5Tget_size(part));
+  H5Tinsert(type, first, 0, part);
+  H5Tinsert(type, second, H5Tget_size(part), part);
+  return type;
+}
+
+/// As h5py writes numpy.bool_.
+inline hid_t boolean_type() {
+  const hid_t type = H5Tenum_create(H5T_STD_I8LE);
+  const std::int8_t no = 0, yes = 1;
+  H5Tenum_insert(type, "FALSE", &no);
+  H5Tenum_insert(type, "TRUE", &yes);
+  return type;
+}
+
 template <class T>
 hid_t hdf5_type() {
+  if constexpr (std::is_same_v<T, std::complex<float>>) return compound_of(H5T_NATIVE_FLOAT);
   if constexpr (std::is_same_v<T, float>) return H5T_NATIVE_FLOAT;
   if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
   if constexpr (std::is_same_v<T, std::int8_t>) return H5T_NATIVE_INT8;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
   if constexpr (std::is_same_v<T, std::int32_t>) return H5T_NATIVE_INT32;
   if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
 }
@@ -215,6 +235,21 @@ Values counted(std::size_t count, double start = 0, double step = 1) {
 template <class T>
 AlignedVector<T> counted_block(std::size_t count, double start = 0, double step = 1) {
   return counted<T, AlignedVector<T>>(count, start, step);
+}
+
+/// /pair_energy/e with 5 charges in 2 problems, /correlation/c with 2 channels of 5 samples of 3 inputs.
+inline void add_pairs_and_signals(RawHdf5& file) {
+  file.dataset("/pair_energy/e/position", {5, 3}, counted<double>(15, 0.5, 0.25));
+  file.dataset("/pair_energy/e/charge", {5}, std::vector<double>{1, -1, 2, -2, 3});
+  file.dataset("/pair_energy/e/offset", {3}, std::vector<std::int64_t>{0, 3, 5});
+  file.dataset("/pair_energy/e/group", {5}, std::vector<std::int8_t>{1, 2, 0, 2, 1});
+  file.attribute("/pair_energy/e", "per_charge", std::vector<std::int32_t>{1});
+  std::vector<std::complex<float>> samples(30);
+  for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = {static_cast<float>(i), -static_cast<float>(i)};
+  file.dataset("/correlation/c/signal", {2, 5, 3}, samples);
+  file.dataset("/correlation/c/flag", {2, 5, 3}, counted<std::uint8_t>(30));
+  file.dataset("/correlation/c/frequency", {2}, std::vector<double>{1.4e9, 1.5e9});
+  file.attribute("/correlation/c", "integrate", std::vector<std::int32_t>{2});
 }
 
 /// A good problem file: /solve/s with A (3,2,2) and b (3,2), and /potential/p with 4 charges in 2 problems.

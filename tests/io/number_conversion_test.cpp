@@ -50,6 +50,10 @@ std::vector<T> edges() {
                                127.5,
                                128.0,
                                128.5,
+                               254.5,
+                               255.0,
+                               255.5,
+                               256.0,
                                2147483647.0,
                                2147483647.5,
                                2147483648.0,
@@ -91,7 +95,7 @@ void expect_as_hdf5(const std::vector<From>& values) {
     // HDF5 leaves one float to the processor: one beyond the largest integer, which it takes for that.
     const To largest = std::numeric_limits<To>::max();
     for (std::size_t i = 0; i < count; ++i) {
-      if (values[i] == -static_cast<From>(std::numeric_limits<To>::min())) {
+      if (values[i] == 2 * static_cast<From>(std::numeric_limits<To>::max() / 2 + 1)) {
         std::memcpy(&expected[i * sizeof(To)], &largest, sizeof(To));
       }
     }
@@ -115,6 +119,7 @@ void expect_as_hdf5(const std::vector<From>& values) {
 template <class From>
 void expect_all_as_hdf5(const std::vector<From>& values) {
   expect_as_hdf5<From, std::int8_t>(values);
+  expect_as_hdf5<From, std::uint8_t>(values);
   expect_as_hdf5<From, std::int32_t>(values);
   expect_as_hdf5<From, std::int64_t>(values);
   expect_as_hdf5<From, float>(values);
@@ -123,6 +128,7 @@ void expect_all_as_hdf5(const std::vector<From>& values) {
 
 TEST(NumberConversion, edges_come_out_as_hdf5_converts_them) {
   expect_all_as_hdf5(edges<std::int8_t>());
+  expect_all_as_hdf5(edges<std::uint8_t>());
   expect_all_as_hdf5(edges<std::int32_t>());
   expect_all_as_hdf5(edges<std::int64_t>());
   expect_all_as_hdf5(edges<float>());
@@ -137,7 +143,7 @@ TEST(NumberConversion, not_a_number_stays_one_or_becomes_0) {
   float narrowed = 0;
   convert_numbers({ElementType::float64}, &nan, ElementType::float32, &narrowed, 1);
   EXPECT_TRUE(std::isnan(narrowed));
-  for (const ElementType type : {ElementType::int8, ElementType::int32, ElementType::int64}) {
+  for (const ElementType type : {ElementType::int8, ElementType::uint8, ElementType::int32, ElementType::int64}) {
     std::int64_t integer = 0;
     convert_numbers({ElementType::float64}, &nan, type, &integer, 1);
     EXPECT_EQ(integer, 0);

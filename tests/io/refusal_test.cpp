@@ -515,6 +515,16 @@ void read_all(const std::string& path) {
     PotentialBlock<double> block;
     reader.read(set, 0, set.batch, block);
   }
+  for (const PairEnergySet& set : reader.pair_energy_sets()) {
+    PairEnergyBlock block;
+    reader.read(set, 0, set.batch, block);
+  }
+  for (const CorrelationSet& set : reader.correlation_sets()) {
+    SignalBlock block;
+    block.channels = set.batch;
+    block.times = set.times;
+    reader.read(set, block);
+  }
 }
 
 /// Flipped bytes are refused, or lie where nothing declares anything: never a crash, never another exception, and no
@@ -529,6 +539,7 @@ TEST_F(RefusedFile, flipped_bytes_are_survived) {
     file.attribute("/potential/q", "targets", "points");
     file.attribute("/potential/q", "field", std::vector<std::int32_t>{1});
     file.attribute("/potential/q", "cutoff", std::vector<double>{9});
+    testing::add_pairs_and_signals(file);
   });
   const auto good = testing::file_bytes(path("p.h5"));
   std::uint64_t state = 20240607;

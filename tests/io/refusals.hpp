@@ -32,9 +32,10 @@ inline auto remove(const std::string& path) {
 
 class RefusedProblemTest : public FileTest, public ::testing::WithParamInterface<std::size_t> {
  protected:
-  void expect_refused(const Refusal& refusal) {
+  /// Of the good problems, and `more`.
+  void expect_refused(const Refusal& refusal, const std::function<void(RawHdf5&)>& more = {}) {
     const std::string file = path("problems.h5");
-    write_good_problems(file);
+    write_good_problems(file, RawHdf5::Mode::create, more);
     { const ProblemReader good(file); }
     {
       RawHdf5 raw(file, RawHdf5::Mode::change);
