@@ -7,9 +7,6 @@
 // Which targets those are depends on the problem alone, and a lane's arithmetic does not depend on its neighbours, so
 // the bits do not depend on the batch, the planes or the number of threads. Nor do they on what a cut-off leaves out:
 // whole partial sums that would have added 0.
-//
-// The interaction energy of groups 1 and 2 is sum_i q_i V(s_i) over group 1, with V the potential of group 2 in double
-// precision: a batch of problems like any other.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -19,7 +16,10 @@
 
 #include "core/grid_stride.hpp"
 #include "core/instruction_sets.hpp"
+#include "core/parallel.hpp"
+#include "physics/cpu/pair_energy.hpp"
 #include "physics/cpu/pieces.hpp"
+#include "physics/cpu/potential.hpp"
 #include "physics/cpu/problem.hpp"
 #include "physics/cpu/value_summary.hpp"
 #include "physics/potential_backends.hpp"
@@ -121,11 +121,6 @@ struct Summation {
     if (out_of_range) values.seen->out_of_range = true;
   }
 
-  /// Tiles first .. last-1, at most tiles_per_piece. (double)
-  void sum_tiles(const TargetTiles& tiles, std::int64_t first, std::int64_t last, const Values<double>& values) const {
-    sum_tiles_in_double(tiles, first, last, values);
-  }
-
   template <class T>
   void sum_tiles_in_double(const TargetTiles& tiles, std::int64_t first, std::int64_t last,
                            const Values<T>& values) const {
@@ -166,8 +161,9 @@ struct Summation {
       if (std::binary_search(begin, end, index[i])) near.push_back(index[i]);
   }
 
-  /// The same in single precision.
-  void sum_tiles(const TargetTiles& tiles, std::int64_t first, std::int64_t last, const Values<float>& values) const {
+  /// Tiles first .. last-1, at most tiles_per_piece.
+  template <class T>
+  void sum_tiles(const TargetTiles& tiles, std::int64_t first, std::int64_t last, const Values<T>& values) const {
     if (problem.all_in_double) return sum_tiles_in_double(tiles, first, last, values);
     SingleTargets tile[tiles_per_piece];
     std::int64_t index[tiles_per_piece][targets_per_call];
@@ -202,6 +198,59 @@ struct Summation {
   }
 };
 
+template <class T>
+void fill_with_nan(const TargetTiles& tiles, const CpuProblem& problem, std::int64_t first, std::int64_t last,
+                   const Values<T>& values) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t index[targets_per_call];
+  for (std::int64_t tile = first; tile < last; ++tile) {
+    const int count = tiles.list(tile, problem.order, index);
+    for (int i = 0; i < count; ++i) values.set(index[i], nan, nan, nan, nan);
+  }
+}
+
+/// V, E and info of a batch: terms in T.
+template <class T, class Stored>
+void sum_values(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
+                const PotentialResult<Stored>& result, unsigned threads, const DirectSumKernels& lanes) {
+  const bool field = result.field != nullptr, truncated = options.cutoff > 0;
+  std::vector<CpuProblem> problems(static_cast<std::size_t>(charges.count));
+  std::vector<Seen> seen(targets.kind == TargetKind::lattice ? 0 : problems.size());
+  std::vector<CpuTargets> where;
+  std::vector<std::int64_t> first_value{0};
+  Pieces pieces(tiles_per_piece);
+  for (std::int64_t p = 0; p < charges.count; ++p) {
+    where.emplace_back(charges, targets, p);
+    first_value.push_back(first_value.back() + where.back().count());
+    pieces.add_problem(TargetTiles(where.back(), truncated).count());
+  }
+  parallel_for(charges.count, 1, threads, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t p = first; p < last; ++p) {
+      problems[p] = prepare_cpu_problem<T>(charges, p, where[p], options, field);
+      result.info[p] = problems[p].info;
+    }
+  });
+  parallel_for(pieces.count(), 1, threads, [&](std::int64_t first_piece, std::int64_t last_piece) {
+    for (std::int64_t i = first_piece; i < last_piece; ++i) {
+      const auto [p, first, last] = pieces[i];
+      const Values<Stored> values{result.potential + first_value[p],
+                                  field ? result.field + 3 * first_value[p] : nullptr,
+                                  seen.empty() ? nullptr : &seen[p]};
+      const TargetTiles tiles(where[p], truncated);
+      if (!has_values(problems[p].info)) {
+        fill_with_nan(tiles, problems[p], first, last, values);
+        continue;
+      }
+      Summation{
+          lanes, problems[p], where[p], options, interaction_of(options, field), where[p].singular_distance(options)}
+          .sum_tiles(tiles, first, last, values);
+    }
+  });
+  for (std::size_t p = 0; p < seen.size(); ++p)
+    if (has_values(result.info[p]))
+      result.info[p] = seen[p].out_of_range ? info_values_out_of_range : seen[p].on_charges.load();
+}
+
 class CpuPotential final : public PotentialOf<CpuPotential> {
  public:
   CpuPotential(unsigned threads, const DirectSumKernels& lanes) : threads_(threads), lanes_(lanes) {}
@@ -212,109 +261,36 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
   void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) const {
     check_potential_call(charges, targets, options);
-    const bool field = result.field != nullptr, truncated = options.cutoff > 0;
-    std::vector<CpuProblem> problems(static_cast<std::size_t>(charges.count));
-    std::vector<Seen> seen(targets.kind == TargetKind::lattice ? 0 : problems.size());
-    std::vector<CpuTargets> where;
-    std::vector<std::int64_t> first_value{0};
-    Pieces pieces(tiles_per_piece);
-    for (std::int64_t p = 0; p < charges.count; ++p) {
-      where.emplace_back(charges, targets, p);
-      first_value.push_back(first_value.back() + where.back().count());
-      pieces.add_problem(TargetTiles(where.back(), truncated).count());
-    }
-    for_each_index_on_threads(charges.count, 1, threads_, [&](std::int64_t p) {
-      problems[p] = prepare_cpu_problem<T>(charges, p, where[p], options, field);
-      result.info[p] = problems[p].info;
-    });
-    for_each_index_on_threads(pieces.count(), 1, threads_, [&](std::int64_t i) {
-      const auto [p, first, last] = pieces[i];
-      const Values<T> values{result.potential + first_value[p], field ? result.field + 3 * first_value[p] : nullptr,
-                             seen.empty() ? nullptr : &seen[p]};
-      const TargetTiles tiles(where[p], truncated);
-      if (!has_values(problems[p].info)) {
-        fill_with_nan(tiles, problems[p], first, last, values);
-        return;
-      }
-      Summation{
-          lanes_, problems[p], where[p], options, interaction_of(options, field), where[p].singular_distance(options)}
-          .sum_tiles(tiles, first, last, values);
-    });
-    for (std::size_t p = 0; p < seen.size(); ++p)
-      if (has_values(result.info[p]))
-        result.info[p] = seen[p].out_of_range ? info_values_out_of_range : seen[p].on_charges.load();
-    if (result.summary != nullptr) summarise(result.potential, rows_of(targets, first_value), threads_, result.summary);
-    if (result.energy != nullptr) {
-      sum_energies(charges, options, result.energy);
-      for (std::int64_t p = 0; p < charges.count; ++p)
-        if (!has_values(result.info[p])) result.energy[p] = std::numeric_limits<double>::quiet_NaN();
-    }
+    sum_values<T>(charges, targets, options, result, threads_, lanes_);
+    if (result.summary != nullptr) summarise(result.potential, rows_of(charges, targets), threads_, result.summary);
+    if (result.energy != nullptr) sum_energies(charges, options, result.info, result.energy);
   }
 
  private:
   /// Where the values of each summary begin, and the last ones end: each plane's, or each problem's.
-  static std::vector<std::int64_t> rows_of(const TargetBatch& targets, const std::vector<std::int64_t>& first_value) {
-    if (targets.kind != TargetKind::lattice) return first_value;
+  static std::vector<std::int64_t> rows_of(const ChargeBatch& charges, const TargetBatch& targets) {
     std::vector<std::int64_t> first{0};
-    while (first.back() < first_value.back()) first.push_back(first.back() + targets.lattice.shape.plane_points());
+    if (targets.kind == TargetKind::lattice) {
+      const std::int64_t values = target_count(charges, targets);
+      while (first.back() < values) first.push_back(first.back() + targets.lattice.shape.plane_points());
+      return first;
+    }
+    const std::int64_t* const offset = targets.kind == TargetKind::points ? targets.points.offset : charges.offset;
+    for (std::int64_t p = 0; p < charges.count; ++p) first.push_back(offset[p + 1] - offset[0]);
     return first;
   }
 
-  template <class T>
-  static void fill_with_nan(const TargetTiles& tiles, const CpuProblem& problem, std::int64_t first, std::int64_t last,
-                            const Values<T>& values) {
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    std::int64_t index[targets_per_call];
-    for (std::int64_t tile = first; tile < last; ++tile) {
-      const int count = tiles.list(tile, problem.order, index);
-      for (int i = 0; i < count; ++i) values.set(index[i], nan, nan, nan, nan);
-    }
-  }
-
-  /// Group 1 as targets of group 2.
-  void sum_energies(const ChargeBatch& charges, const PotentialOptions& options, double* energy) const {
-    std::vector<std::int64_t> offset[2] = {{0}, {0}};
-    std::vector<double> position[2], charge[2];
-    for (std::int64_t p = 0; p < charges.count; ++p) {
-      for (std::int64_t i = charges.offset[p]; i < charges.offset[p + 1] && charges.group != nullptr; ++i) {
-        const int group = charges.group[i] - 1;
-        if ((group != 0 && group != 1) || charges.charge[i] == 0) continue;
-        position[group].insert(position[group].end(), charges.position + 3 * i, charges.position + 3 * i + 3);
-        charge[group].push_back(charges.charge[i]);
-      }
-      for (const int group : {0, 1}) offset[group].push_back(static_cast<std::int64_t>(charge[group].size()));
-    }
-    PotentialOptions others = options;
-    others.singular = Singular::skip;
-    others.unit_factor = 1;
-    std::vector<double> potential(charge[0].size());
-    std::vector<std::int32_t> info(static_cast<std::size_t>(charges.count));
-    run(ChargeBatch{charges.count, offset[1].data(), position[1].data(), charge[1].data()},
-        PointBatch{offset[0].data(), position[0].data()}, others,
-        PotentialResult<double>{potential.data(), info.data()});
-    for (std::int64_t p = 0; p < charges.count; ++p) {
-      double sum = 0, lost = 0, plain = 0;  // what is infinite stays so in this one
-      for (std::int64_t i = offset[0][p]; i < offset[0][p + 1]; ++i) {
-        const double term = charge[0][i] * potential[i];
-        const Exact next = two_difference(sum, -term);
-        sum = next.high;
-        lost += next.low;
-        plain += term;
-      }
-      energy[p] = options.unit_factor * (std::isfinite(plain) ? sum + lost : plain);
-      if (info[p] == 0 || options.singular == Singular::skip || options.softening > 0) continue;
-      for (std::int64_t i = offset[0][p]; i < offset[0][p + 1]; ++i)  // rare: some pair shares its place
-        for (std::int64_t j = offset[1][p]; j < offset[1][p + 1]; ++j) {
-          double r2 = 0;
-          for (int axis = 0; axis < 3; ++axis) {
-            const double d = position[0][3 * i + axis] - position[1][3 * j + axis];
-            r2 += d * d;
-          }
-          if (r2 < singular_distance_of_points * singular_distance_of_points)
-            energy[p] += std::copysign(std::numeric_limits<double>::infinity(),
-                                       options.unit_factor * charge[0][i] * charge[1][j]);
-        }
-    }
+  /// Of groups 1 and 2.
+  void sum_energies(const ChargeBatch& charges, const PotentialOptions& options, const std::int32_t* info,
+                    double* energy) const {
+    std::vector<std::int32_t> of_pairs(static_cast<std::size_t>(charges.count));
+    std::fill(energy, energy + charges.count, 0);
+    if (charges.group != nullptr)
+      sum_pair_energies(charges,
+                        {options.singular, ScalarType::float64, options.unit_factor, options.softening, options.cutoff},
+                        {energy, of_pairs.data()}, threads_, lanes_);
+    for (std::int64_t p = 0; p < charges.count; ++p)
+      if (!has_values(info[p])) energy[p] = std::numeric_limits<double>::quiet_NaN();
   }
 
   unsigned threads_;
@@ -322,6 +298,15 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
 };
 
 }  // namespace
+
+void sum_potentials(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
+                    ScalarType precision, const PotentialResult<double>& result, unsigned threads,
+                    const DirectSumKernels& lanes) {
+  if (precision == ScalarType::float32)
+    sum_values<float>(charges, targets, options, result, threads, lanes);
+  else
+    sum_values<double>(charges, targets, options, result, threads, lanes);
+}
 
 std::vector<DirectSumKernels> usable_direct_sum_kernels() {
   return usable_kernels<direct_sum_kernels_baseline, direct_sum_kernels_avx2, direct_sum_kernels_avx512>();

@@ -1,6 +1,7 @@
 // A build without CUDA.
 #include "core/error.hpp"
 #include "physics/correlation_backends.hpp"
+#include "physics/pair_energy_backends.hpp"
 #include "physics/potential_backends.hpp"
 
 namespace smallbatch {
@@ -14,5 +15,6 @@ namespace {
 
 std::unique_ptr<Potential> make_cuda_potential(int device) { refuse(device); }
 std::unique_ptr<Correlator> make_cuda_correlator(int device) { refuse(device); }
+std::unique_ptr<PairEnergy> make_cuda_pair_energy(int device) { refuse(device); }
 
 }  // namespace smallbatch

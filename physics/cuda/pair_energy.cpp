@@ -1,0 +1,90 @@
+// The plan for GPUs: owns device memory and a stream, copies a batch in, calls pair_energies, copies the answer out.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/device.hpp"
+#include "core/device_cuda.hpp"
+#include "physics/pair_energies.cuh"
+#include "physics/pair_energy_backends.hpp"
+#include "physics/pair_energy_range.hpp"
+#include "physics/potential_checks.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+class CudaPairEnergy final : public PairEnergy {
+ public:
+  explicit CudaPairEnergy(int device) : device_(device) {
+    const DeviceGuard guard(device_);
+    stream_.emplace();
+    timer_.emplace();
+  }
+
+  [[nodiscard]] std::string description() const override { return "cuda:" + std::to_string(device_) + " pair sum"; }
+  [[nodiscard]] double kernel_seconds() const override { return kernel_seconds_; }
+
+  void evaluate(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result) override {
+    check_potential_call(charges, TargetBatch(), potential_options(options));
+    if (charges.count == 0) return;
+    const DeviceGuard guard(device_);
+    const auto problems = static_cast<std::size_t>(charges.count);
+    // Only the batch's own charges are copied, so offsets count from 0 on the device.
+    const std::int64_t first = charges.offset[0];
+    std::vector<std::int64_t> offset(charges.offset, charges.offset + problems + 1);
+    PairEnergySizes sizes{offset.back() - first};
+    for (std::size_t p = 0; p <= problems; ++p) {
+      if (p > 0) sizes.largest = std::max(sizes.largest, charges.offset[p] - charges.offset[p - 1]);
+      offset[p] -= first;
+    }
+    const auto total = static_cast<std::size_t>(sizes.charges);
+    ChargeBatch on_device{charges.count};
+    on_device.offset = copy_in(offset_, offset.data(), offset.size());
+    on_device.position = copy_in(position_, charges.position + 3 * first, 3 * total);
+    on_device.charge = copy_in(charge_, charges.charge + first, total);
+    if (charges.group != nullptr) on_device.group = copy_in(group_, charges.group + first, total);
+    PairEnergyResult found{energy_.reserve<double>(problems), info_.reserve<std::int32_t>(problems)};
+    if (result.energy_per_charge != nullptr) found.energy_per_charge = energy_per_charge_.reserve<double>(total);
+    void* const workspace = workspace_.reserve<char>(pair_energies_workspace_bytes(charges.count, sizes));
+    timer_->begin(*stream_);
+    check(pair_energies(on_device, sizes, options, found, workspace, stream_->get()));
+    timer_->end(*stream_);
+    copy_out(result.energy, found.energy, problems);
+    copy_out(result.info, found.info, problems);
+    copy_out(result.energy_per_charge, found.energy_per_charge, total);
+    stream_->synchronize();
+    kernel_seconds_ += timer_->seconds();
+  }
+
+ private:
+  /// The host's `count` values in device memory; somewhere in it where there are none.
+  template <class T>
+  const T* copy_in(DeviceMemory& memory, const T* from, std::size_t count) {
+    T* const to = memory.reserve<T>(std::max<std::size_t>(count, 1));
+    if (count > 0) check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyHostToDevice, stream_->get()));
+    return to;
+  }
+
+  template <class T>
+  void copy_out(T* to, const T* from, std::size_t count) {
+    if (from != nullptr && count > 0)
+      check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream_->get()));
+  }
+
+  int device_;
+  std::optional<Stream> stream_;
+  std::optional<StreamTimer> timer_;
+  double kernel_seconds_ = 0;
+  DeviceMemory offset_, position_, charge_, group_, energy_, info_, energy_per_charge_, workspace_;
+};
+
+}  // namespace
+
+std::unique_ptr<PairEnergy> make_cuda_pair_energy(int device) {
+  (void)cuda_device(device);  // throws where there is none
+  return std::make_unique<CudaPairEnergy>(device);
+}
+
+}  // namespace smallbatch
