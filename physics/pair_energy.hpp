@@ -3,6 +3,18 @@
 //     U = f sum_{i < j} q_i q_j g(|s_i - s_j|)                    of all charges, where they have no groups,
 // with f, g, softening and cut-off as physics/potential.hpp has them, U in the unit of V times e. The energy of a
 // charge is half the sum of its pairs' energies, so that those of a problem add up to its U.
+//
+// In single precision coordinates are shifted to the problem's first charge in double precision first, terms are single
+// or better, a few of them are added up in single precision, all else in double; pairs that are too near are summed in
+// double precision altogether, from the coordinates as they are given. For L the largest distance of a charge from the
+// first, and rho_ij as there,
+//     |U - U_exact| <= f sum |q_i q_j|/rho_ij (2^-22 + 2^-23 L/rho_ij)
+// over the same pairs, and with 2^-50 and 2^-51 in double precision; half of that over its pairs for a charge's energy.
+// With a cut-off twice that, over the pairs with r_ij < 1.01 c. What potential.hpp says of its bounds holds of these.
+//
+// Pairs nearer than singular_distance_of_points are infinities of the sign of f q_i q_j, or left out, as the policy
+// says (none is with a softening). Where such pairs are infinities of both signs, the energy is a NaN: it has no value.
+// Charges of zero, and those of neither group, take part in nothing but the checks of their problem's input.
 #pragma once
 
 #include <memory>

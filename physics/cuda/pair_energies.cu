@@ -341,12 +341,16 @@ __device__ __forceinline__ float scaled_float(double r2) {
 inline constexpr double nowhere = 0x1p26;
 /// What scaled_float() makes of 1/r.
 inline constexpr double per_scaled_root = 0x1p-64;
-/// Cutting r^2 off makes 1/r too large, by 2^-25 of it on average.
-inline constexpr double mean_of_cut_off = 1 - 0x1p-25;
+/// Cutting r^2 off makes 1/r too large, by 0.72 2^-25 of it on average.
+inline constexpr double mean_of_cut_off = 1 - 0.72 * 0x1p-25;
 
+/// What the matrix of columns has of one.
+struct alignas(32) StagedPlace {
+  double x, y, z, one;
+};
 union PairMemory {
   struct {
-    double4 place[columns_staged];  // x, y, z, 1
+    StagedPlace place[columns_staged];
     double norm2[columns_staged];
     float charge[columns_staged];
     RowSum row[rows_per_block];
@@ -534,7 +538,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
 
 /// A block sums its rows over one piece of the columns after the other, from blockIdx.y on in steps of gridDim.y.
 template <bool Single, bool Cutoff>
-__global__ void __launch_bounds__(pair_threads, 4)
+__global__ void __launch_bounds__(pair_threads, Single&& Cutoff ? 3 : 4)
     pair_kernel(ChargeBatch charges, Gathered gathered, PairEnergyOptions options, Pass pass, ProblemState* states,
                 std::int64_t slots, double* partial, double* energy_per_charge) {
   __shared__ PairMemory memory;
@@ -553,9 +557,8 @@ __global__ void __launch_bounds__(pair_threads, 4)
   const std::int64_t end = tile.each_once ? min(columns, tile.first_row + rows_per_block) : columns;
 
   const auto row_of = [&](int r) { return tile.first_row + r * pair_threads + threadIdx.x; };
-  if (energy_per_charge != nullptr)
-#pragma unroll
-    for (int r = 0; r < rows_per_thread; ++r) all[threadIdx.x + r * pair_threads] = {0, 0, 0};
+  for (int r = 0; r < rows_per_thread && energy_per_charge != nullptr; ++r)
+    all[threadIdx.x + r * pair_threads] = {0, 0, 0};
   for (std::int64_t k = blockIdx.y; k * each < columns; k += gridDim.y) {
     tile.columns = {spans.columns.first + k * each, max(std::int64_t{0}, min(each, end - k * each))};
     RowSum found[rows_per_thread];
