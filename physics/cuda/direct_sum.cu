@@ -50,8 +50,7 @@ template <class T>
 std::size_t direct_sum_workspace_bytes(const ChargeBatch& charges, const TargetBatch& targets,
                                        const DirectSumSizes& sizes, const PotentialResult<T>& result) {
   std::size_t bytes = summary_bytes(summary_rows(charges, targets, sizes), result);
-  if (result.energy != nullptr)
-    bytes += padded(static_cast<std::size_t>(energy_pieces(charges.count, sizes.charges)) * sizeof(double));
+  if (result.energy != nullptr) bytes += energy_workspace_bytes(charges.count, sizes.charges);
   return bytes;
 }
 
@@ -84,8 +83,8 @@ cudaError_t direct_sum(const ChargeBatch& charges, const TargetBatch& targets, c
     if (status != cudaSuccess) return status;
   }
   if (result.energy != nullptr)
-    status = launch_energies(charges, sizes.charges, options, result.info,
-                             reinterpret_cast<double*>(partial + summary_bytes(rows, result)), result.energy, stream);
+    status = launch_energies(charges, sizes.charges, options, result.info, partial + summary_bytes(rows, result),
+                             result.energy, stream);
   return status;
 }
 

@@ -39,9 +39,9 @@ template <class T>
 cudaError_t launch_summaries(const SummaryRows& rows, const T* potential, PotentialSummary* partial,
                              PotentialSummary* summary, cudaStream_t stream);
 
-/// Interaction energies. `partial` has room for energy_pieces() numbers.
-std::int64_t energy_pieces(std::int64_t problems, std::int64_t charges);
+/// Interaction energies. `workspace` has energy_workspace_bytes().
+std::size_t energy_workspace_bytes(std::int64_t problems, std::int64_t charges);
 cudaError_t launch_energies(const ChargeBatch& charges, std::int64_t charge_count, const PotentialOptions& options,
-                            const std::int32_t* info, double* partial, double* energy, cudaStream_t stream);
+                            const std::int32_t* info, void* workspace, double* energy, cudaStream_t stream);
 
 }  // namespace smallbatch

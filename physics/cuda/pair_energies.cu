@@ -21,6 +21,22 @@ constexpr std::int64_t pieces_of(std::int64_t columns) {
   return columns == 0 ? 0 : (columns - 1) / columns_per_piece(columns) + 1;
 }
 
+/// Energies of blocks and pieces. Most problems have one piece: the others' energies have a place of their own, which
+/// needs no sum over the problems before either: two that have more begin so many charges apart.
+struct Partials {
+  double* first_pieces;  // (blocks)
+  double* more;          // (blocks of problems with more than one piece, most_pieces - 1)
+
+  static __host__ __device__ std::int64_t blocks_of_more(std::int64_t first) {
+    return first / rows_per_block + first / least_columns_per_piece;
+  }
+  /// Of the block and piece of a problem whose first charge is `first`, and whose first block is `first_block`.
+  __device__ double& at(std::int64_t first, std::int64_t first_block, std::int64_t block, std::int64_t piece) const {
+    if (piece == 0) return first_pieces[first_block + block];
+    return more[(blocks_of_more(first) + block) * (most_pieces - 1) + piece - 1];
+  }
+};
+
 /// Which pairs a launch sums.
 enum class Pass {
   between,       ///< rows with columns
@@ -39,41 +55,53 @@ __device__ PassSpans spans_of(Pass pass, const ProblemState& state, std::int64_t
   return {rows, rows};
 }
 
-/// A block sums its rows over one piece of the columns after the other, from blockIdx.y on in steps of gridDim.y.
-template <bool Single, bool Cutoff>
-__global__ void __launch_bounds__(pair_threads, Single&& Cutoff ? 3 : 4)
-    pair_kernel(ChargeBatch charges, Gathered gathered, PairEnergyOptions options, Pass pass, ProblemState* states,
-                std::int64_t slots, double* partial, double* energy_per_charge) {
-  __shared__ PairMemory memory;
-  __shared__ RowSum all[rows_per_block];  // over all pieces of the columns, where charges' energies are wanted
-  const Piece piece = piece_of(ChargesOf{charges.offset}, charges.count, rows_per_block, blockIdx.x);
-  if (piece.first >= piece.last) return;
-  ProblemState& state = states[piece.problem];
-  const std::int64_t first = ChargesOf{charges.offset}(piece.problem);
-  const PassSpans spans = spans_of(pass, state, first);
-  PairTile tile{spans.rows, spans.columns, piece.first - first, pass == Pass::each_once || pass == Pass::each_twice,
-                pass == Pass::each_once};
-  if (state.faults != 0 || tile.first_row >= tile.rows.count) return;
-  const bool counts_pairs = pass == Pass::between || pass == Pass::each_once;
+/// A block's rows and piece `k` of the columns.
+__device__ PairTile tile_of(Pass pass, const PassSpans& spans, std::int64_t first_row, std::int64_t k) {
+  const bool each_once = pass == Pass::each_once;
   const std::int64_t columns = spans.columns.count, each = columns_per_piece(columns);
   // Where each pair counts once, a block looks at the columns up to its own last row.
-  const std::int64_t end = tile.each_once ? min(columns, tile.first_row + rows_per_block) : columns;
+  const std::int64_t end = each_once ? min(columns, first_row + rows_per_block) : columns;
+  return {spans.rows,
+          {spans.columns.first + k * each, max(std::int64_t{0}, min(each, end - k * each))},
+          first_row,
+          each_once || pass == Pass::each_twice,
+          each_once};
+}
 
-  const auto row_of = [&](int r) { return tile.first_row + r * pair_threads + threadIdx.x; };
+/// A block sums its rows over one piece of the columns after the other, from blockIdx.y on in steps of gridDim.y.
+template <bool Single, bool Cutoff>
+__global__ void __launch_bounds__(pair_threads, 4)
+    pair_kernel(ChargeBatch charges, Gathered gathered, PairEnergyOptions options, Pass pass, ProblemState* states,
+                Partials partials, double* energy_per_charge) {
+  __shared__ PairMemory memory;
+  __shared__ RowSum all[rows_per_block];  // over all pieces of the columns, where charges' energies are wanted
+  __shared__ Piece piece;
+  if (threadIdx.x == 0) piece = piece_of(ChargesOf{charges.offset}, charges.count, rows_per_block, blockIdx.x);
+  __syncthreads();  // the piece is there
+  if (piece.first >= piece.last) return;
+  ProblemState& state = states[piece.problem];
+  const auto first_charge = [&] { return ChargesOf{charges.offset}(piece.problem); };
+  const auto first_row = [&] { return piece.first - first_charge(); };  // of the block, in its problem
+  const auto spans = [&] { return spans_of(pass, state, first_charge()); };
+  if (state.faults != 0 || first_row() >= spans().rows.count) return;
+  const bool counts_pairs = pass == Pass::between || pass == Pass::each_once;
+
+  const auto row_of = [&](int r) { return first_row() + r * pair_threads + threadIdx.x; };
   for (int r = 0; r < rows_per_thread && energy_per_charge != nullptr; ++r)
     all[threadIdx.x + r * pair_threads] = {0, 0, 0};
-  for (std::int64_t k = blockIdx.y; k * each < columns; k += gridDim.y) {
-    tile.columns = {spans.columns.first + k * each, max(std::int64_t{0}, min(each, end - k * each))};
+  for (std::int64_t k = blockIdx.y; k < pieces_of(spans().columns.count); k += gridDim.y) {
+    const PairTile tile = tile_of(pass, spans(), first_row(), k);
     RowSum found[rows_per_thread];
     if constexpr (Single)
-      sum_in_single<Cutoff>(charges, gathered, tile, length_scale(state, options), options, memory, found);
+      sum_in_single<Cutoff>(charges, gathered, tile, state, options, memory, found);
     else
       sum_in_double(gathered, tile, options, memory, found);
+    const GatheredSpan rows = spans().rows;
     double energy = 0;
 #pragma unroll
     for (int r = 0; r < rows_per_thread; ++r) {
-      if (row_of(r) >= tile.rows.count) continue;
-      const double q = gathered.charge[tile.rows.first + row_of(r)];
+      if (row_of(r) >= rows.count) continue;
+      const double q = gathered.charge[rows.first + row_of(r)];
       energy += q * found[r].sum;
       if (energy_per_charge != nullptr) {
         RowSum& sum = all[threadIdx.x + r * pair_threads];
@@ -85,15 +113,17 @@ __global__ void __launch_bounds__(pair_threads, Single&& Cutoff ? 3 : 4)
     }
     if (counts_pairs) {
       energy = add_over_block<pair_threads>(energy, [](double& sum, double more) { sum += more; });
-      if (threadIdx.x == 0) partial[blockIdx.x * slots + k] = energy;
+      const std::int64_t block = first_row() / rows_per_block;
+      if (threadIdx.x == 0) partials.at(first_charge(), blockIdx.x - block, block, k) = energy;
     }
     __syncthreads();  // all have read what the next piece overwrites
   }
   if (energy_per_charge == nullptr) return;
+  const GatheredSpan rows = spans().rows;
 #pragma unroll
   for (int r = 0; r < rows_per_thread; ++r) {
-    if (row_of(r) >= tile.rows.count) continue;
-    const std::int64_t here = tile.rows.first + row_of(r);
+    if (row_of(r) >= rows.count) continue;
+    const std::int64_t here = rows.first + row_of(r);
     const RowSum& sum = all[threadIdx.x + r * pair_threads];
     const double q = gathered.charge[here], scale = Single ? 1 : charge_scale_of(state);
     double half = unscaled_energy(q * sum.sum, 0.5 * options.unit_factor, scale);
@@ -110,17 +140,18 @@ __global__ void __launch_bounds__(pair_threads, Single&& Cutoff ? 3 : 4)
 /// A block for each problem adds its blocks' energies.
 template <bool Single>
 __global__ void __launch_bounds__(pair_threads)
-    finish_kernel(ChargeBatch charges, PairEnergyOptions options, const ProblemState* states, std::int64_t slots,
-                  const double* partial, PairEnergyResult result) {
+    finish_kernel(ChargeBatch charges, PairEnergyOptions options, const ProblemState* states, Partials partials,
+                  PairEnergyResult result) {
   const std::int64_t problem = blockIdx.x;
   const ProblemState& state = states[problem];
   const bool in_groups = charges.group != nullptr;
   const std::int64_t rows = state.faults != 0 ? 0 : state.rows, columns = in_groups ? state.columns : state.rows;
   const std::int64_t pieces = pieces_of(columns), units = (rows + rows_per_block - 1) / rows_per_block * pieces;
-  const std::int64_t first = first_piece(ChargesOf{charges.offset}, problem, rows_per_block);
+  const ChargesOf first_of{charges.offset};
+  const std::int64_t first = first_of(problem), first_block = first_piece(first_of, problem, rows_per_block);
   Total sum;
   for (std::int64_t unit = threadIdx.x; unit < units; unit += pair_threads)
-    sum.add(partial[(first + unit / pieces) * slots + unit % pieces]);
+    sum.add(partials.at(first, first_block, unit / pieces, unit % pieces));
   const double whole = add_over_block<pair_threads>(sum.value(), [](double& one, double more) { one += more; });
   if (threadIdx.x != 0) return;
   double energy = unscaled_energy(whole, options.unit_factor, Single ? 1 : charge_scale_of(state));
@@ -142,67 +173,70 @@ struct Workspace {
   ProblemState* states;
   PieceCounts* counts;
   Gathered gathered;
-  double* partial;
-  std::int64_t slots;  ///< of a block: one for each piece of the columns
+  Partials partials;
   std::size_t bytes = 0;
 
-  Workspace(void* memory, std::int64_t problems, const PairEnergySizes& sizes)
-      : slots(std::max<std::int64_t>(1, pieces_of(std::min(sizes.charges, sizes.largest)))) {
+  Workspace(void* memory, std::int64_t problems, std::int64_t charges) {
     const auto take = [&]<class V>(V*& place, std::int64_t count) {
       place = reinterpret_cast<V*>(static_cast<char*>(memory) + bytes);
       bytes += padded(static_cast<std::size_t>(count) * sizeof(V));
     };
     take(states, problems);
-    take(counts, blocks_of(problems, sizes.charges, charges_per_piece));
-    take(gathered.place, sizes.charges);
-    take(gathered.charge, sizes.charges);
-    take(gathered.source, sizes.charges);
-    take(partial, blocks_of(problems, sizes.charges, rows_per_block) * slots);
+    take(counts, blocks_of(problems, charges, charges_per_piece));
+    take(gathered.place, charges);
+    take(gathered.charge, charges);
+    take(gathered.source, charges);
+    take(partials.first_pieces, blocks_of(problems, charges, rows_per_block));
+    take(partials.more, charges > least_columns_per_piece ? Partials::blocks_of_more(charges) * (most_pieces - 1) : 0);
   }
 };
 
+/// Blocks of a launch, where problems have so many: more only find that there is nothing to do.
+constexpr std::int64_t enough_blocks = 1 << 16;
+
 template <bool Single>
-void launch_passes(const ChargeBatch& charges, const PairEnergySizes& sizes, const PairEnergyOptions& options,
+void launch_passes(const ChargeBatch& charges, std::int64_t charge_count, const PairEnergyOptions& options,
                    const PairEnergyResult& result, const Workspace& work, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(blocks_of(charges.count, sizes.charges, rows_per_block));
+  const std::int64_t blocks = blocks_of(charges.count, charge_count, rows_per_block);
+  const std::int64_t pieces = std::min(pieces_of(charge_count), (enough_blocks - 1) / blocks + 1);
   const bool in_groups = charges.group != nullptr;
   const auto sum = [&](Pass pass, bool of_charges) {
     // Rows' sums over all pieces of the columns are one block's.
-    const dim3 grid(blocks, of_charges ? 1 : static_cast<unsigned>(work.slots));
+    const dim3 grid(static_cast<unsigned>(blocks), of_charges || pieces == 0 ? 1 : static_cast<unsigned>(pieces));
     const auto kernel = Single && options.cutoff > 0 ? pair_kernel<Single, true> : pair_kernel<Single, false>;
-    kernel<<<grid, pair_threads, 0, stream>>>(charges, work.gathered, options, pass, work.states, work.slots,
-                                              work.partial, of_charges ? result.energy_per_charge : nullptr);
+    kernel<<<grid, pair_threads, 0, stream>>>(charges, work.gathered, options, pass, work.states, work.partials,
+                                              of_charges ? result.energy_per_charge : nullptr);
   };
   const bool of_charges = result.energy_per_charge != nullptr;
   sum(in_groups ? Pass::between : Pass::each_once, of_charges && in_groups);
   if (of_charges) sum(in_groups ? Pass::between_back : Pass::each_twice, true);
   finish_kernel<Single><<<static_cast<unsigned>(charges.count), pair_threads, 0, stream>>>(
-      charges, options, work.states, work.slots, work.partial, result);
+      charges, options, work.states, work.partials, result);
 }
 
 }  // namespace
 
-std::size_t pair_energies_workspace_bytes(std::int64_t problems, const PairEnergySizes& sizes) {
-  return Workspace(nullptr, problems, sizes).bytes;
+std::size_t pair_energies_workspace_bytes(std::int64_t problems, std::int64_t charge_count) {
+  return Workspace(nullptr, problems, charge_count).bytes;
 }
 
-cudaError_t pair_energies(const ChargeBatch& charges, const PairEnergySizes& sizes, const PairEnergyOptions& options,
+cudaError_t pair_energies(const ChargeBatch& charges, std::int64_t charge_count, const PairEnergyOptions& options,
                           const PairEnergyResult& result, void* workspace, cudaStream_t stream) {
-  if (charges.count < 0 || sizes.charges < 0 || sizes.largest < 0) return cudaErrorInvalidValue;
+  if (charges.count < 0 || charge_count < 0) return cudaErrorInvalidValue;
   if (!are_usable(potential_options(options))) return cudaErrorInvalidValue;
   if (charges.count == 0) return cudaSuccess;
   if (charges.offset == nullptr || result.energy == nullptr || result.info == nullptr || workspace == nullptr ||
-      (sizes.charges > 0 && (charges.position == nullptr || charges.charge == nullptr)))
+      (charge_count > 0 && (charges.position == nullptr || charges.charge == nullptr)))
     return cudaErrorInvalidValue;
-  if (blocks_of(charges.count, sizes.charges, rows_per_block) > 0x7fffffff) return cudaErrorInvalidValue;
-  const Workspace work(workspace, charges.count, sizes);
-  const cudaError_t status = launch_gathering(charges, sizes.charges, options, work.states, work.counts, work.gathered,
+  if (blocks_of(charges.count, charge_count, rows_per_block) > 0x7fffffff) return cudaErrorInvalidValue;
+  const Workspace work(workspace, charges.count, charge_count);
+  const cudaError_t status = launch_gathering(charges, charge_count, options, work.states, work.counts, work.gathered,
                                               result.energy_per_charge, stream);
   if (status != cudaSuccess) return status;
   if (all_pairs_in_double(options))
-    launch_passes<false>(charges, sizes, options, result, work, stream);
+    launch_passes<false>(charges, charge_count, options, result, work, stream);
   else
-    launch_passes<true>(charges, sizes, options, result, work, stream);
+    launch_passes<true>(charges, charge_count, options, result, work, stream);
   return cudaGetLastError();
 }
 

@@ -34,12 +34,8 @@ class CudaPairEnergy final : public PairEnergy {
     // Only the batch's own charges are copied, so offsets count from 0 on the device.
     const std::int64_t first = charges.offset[0];
     std::vector<std::int64_t> offset(charges.offset, charges.offset + problems + 1);
-    PairEnergySizes sizes{offset.back() - first};
-    for (std::size_t p = 0; p <= problems; ++p) {
-      if (p > 0) sizes.largest = std::max(sizes.largest, charges.offset[p] - charges.offset[p - 1]);
-      offset[p] -= first;
-    }
-    const auto total = static_cast<std::size_t>(sizes.charges);
+    for (std::int64_t& place : offset) place -= first;
+    const auto total = static_cast<std::size_t>(offset.back());
     ChargeBatch on_device{charges.count};
     on_device.offset = copy_in(offset_, offset.data(), offset.size());
     on_device.position = copy_in(position_, charges.position + 3 * first, 3 * total);
@@ -47,9 +43,9 @@ class CudaPairEnergy final : public PairEnergy {
     if (charges.group != nullptr) on_device.group = copy_in(group_, charges.group + first, total);
     PairEnergyResult found{energy_.reserve<double>(problems), info_.reserve<std::int32_t>(problems)};
     if (result.energy_per_charge != nullptr) found.energy_per_charge = energy_per_charge_.reserve<double>(total);
-    void* const workspace = workspace_.reserve<char>(pair_energies_workspace_bytes(charges.count, sizes));
+    void* const workspace = workspace_.reserve<char>(pair_energies_workspace_bytes(charges.count, offset.back()));
     timer_->begin(*stream_);
-    check(pair_energies(on_device, sizes, options, found, workspace, stream_->get()));
+    check(pair_energies(on_device, offset.back(), options, found, workspace, stream_->get()));
     timer_->end(*stream_);
     copy_out(result.energy, found.energy, problems);
     copy_out(result.info, found.info, problems);

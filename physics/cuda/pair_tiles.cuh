@@ -196,13 +196,14 @@ __device__ void sum_in_double(const Gathered& gathered, const PairTile& tile, co
 /// The same in single precision.
 template <bool Cutoff>
 __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const Gathered& gathered,
-                                              const PairTile& tile, double scale, const PairEnergyOptions& options,
-                                              PairMemory& shared, RowSum (&found)[rows_per_thread]) {
+                                              const PairTile& tile, const ProblemState& state,
+                                              const PairEnergyOptions& options, PairMemory& shared,
+                                              RowSum (&found)[rows_per_thread]) {
   auto& memory = shared.single;
   const int lane = threadIdx.x % warp_lanes, g = lane / 4, t = lane % 4;
   const int first_of_warp = threadIdx.x / warp_lanes * rows_per_warp;  // in the block
   const std::int64_t row0 = tile.first_row + first_of_warp;
-  const double softening = scale * options.softening;
+  const double scale = length_scale(state, options), softening = scale * options.softening;
   double a[tiles_per_warp][2], total[tiles_per_warp][2];  // registers
 #pragma unroll
   for (int i = 0; i < tiles_per_warp; ++i)
@@ -220,11 +221,13 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
   const auto one = static_cast<float>(1 + softening * softening / (cutoff * cutoff));
   float lowest = 1;  // of the r^2 whose roots are made in software
 
-  for (std::int64_t begin = 0; begin < tile.columns.count; begin += columns_staged) {
+  const auto columns = static_cast<int>(tile.columns.count);
+#pragma unroll 1
+  for (int begin = 0; begin < columns; begin += columns_staged) {
     __syncthreads();  // the columns before these have been read by all
     {
-      const std::int64_t j = begin + threadIdx.x;
-      const bool is_column = j < tile.columns.count;
+      const int j = begin + static_cast<int>(threadIdx.x);
+      const bool is_column = j < columns;
       const GatheredPlace place =
           is_column ? gathered.place[tile.columns.first + j] : GatheredPlace{nowhere, 0, 0, nowhere * nowhere};
       memory.place[threadIdx.x] = {place.x, place.y, place.z, 1};
@@ -232,9 +235,11 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
       memory.charge[threadIdx.x] = is_column ? static_cast<float>(gathered.charge[tile.columns.first + j]) : 0;
     }
     __syncthreads();  // these are there
-    const auto staged = static_cast<int>(min(tile.columns.count - begin, std::int64_t{columns_staged}));
+    const int staged = min(columns - begin, columns_staged);
     // Column j of these has the place j + ahead among the rows of the warp's first tile.
-    const std::int64_t ahead = tile.columns.first + begin - (tile.rows.first + row0);
+    const auto ahead =
+        static_cast<int>(max(std::int64_t{-columns_staged},
+                             min(tile.columns.first + begin - (tile.rows.first + row0), std::int64_t{rows_per_warp})));
     const bool compare = tile.meets_itself && ahead + columns_staged > 0 && (tile.each_once || ahead < rows_per_warp);
     const auto* const b = reinterpret_cast<const double*>(memory.place);
 #pragma unroll 1
@@ -255,7 +260,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
           for (int v = 0; v < 4; ++v) {
             float x = scaled_float(r2[v]), charge = v % 2 == 0 ? q.x : q.y;
             if (compared) {
-              const std::int64_t further = ahead + first + 2 * t + v % 2 - (i * rows_per_tile + 8 * (v / 2) + g);
+              const int further = ahead + first + 2 * t + v % 2 - (i * rows_per_tile + 8 * (v / 2) + g);
               if (tile.each_once ? further >= 0 : further == 0) {
                 x = 1;
                 charge = 0;
@@ -288,7 +293,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
   }
 
   const bool too_near = !(lowest >= 0x1p-126F);
-  const double unit = per_scaled_root * mean_of_cut_off * scale;
+  const double unit = per_scaled_root * mean_of_cut_off * length_scale(state, options);
 #pragma unroll
   for (int i = 0; i < tiles_per_warp; ++i)
 #pragma unroll
