@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "physics/pair_energy_referee.hpp"
 #include "tests/physics/potential_fixture.hpp"
 
 namespace smallbatch::testing {
@@ -94,6 +95,40 @@ class ScafacosTest : public PotentialBackendTest {
     });
   }
 
+  /// Of all pairs, and of each charge's: q_i V_i / 2 of the file.
+  void expect_pair_energies(const ReferenceFile& file) {
+    const ReferenceSystem system = read_system(directory_ + "/" + file.name + ".xml.gz");
+    ASSERT_EQ(system.problem.charge.size(), file.charges) << "in " << directory_ << '/' << file.name << ".xml.gz";
+    const Batch batch(at_charges, {system.problem});
+    ChargeBatch charges = batch.charges();
+    charges.group = nullptr;
+    const auto pairs = make_pair_energy(backend_);
+    for (const ScalarType precision : {ScalarType::float32, ScalarType::float64}) {
+      const double part =
+          (precision == ScalarType::float32 ? pair_energy_bounds_float : pair_energy_bounds_double).of_terms;
+      double energy = 0;
+      std::int32_t info = -99;
+      std::vector<double> of_charge(file.charges);
+      pairs->evaluate(charges, {Singular::infinite, precision}, {&energy, &info, of_charge.data()});
+      EXPECT_EQ(info, 0);
+      const ReferencePairEnergy bounds =
+          reference_pair_energy(charges, 0, {Singular::infinite, precision}, true, backend_.threads);
+      Comparison found;
+      double sum = 0, own_error = 0;
+      for (std::size_t i = 0; i < file.charges; ++i) {
+        const double half = system.problem.charge[i] * system.potential[i] / 2;
+        // The bound, and 1e-13 of what it is a part of for the reference's own rounding.
+        const double rounding = 1e-13 * bounds.charge_bounds[i] / part;
+        found.add(error_over_bound(of_charge[i], half, bounds.charge_bounds[i] + rounding),
+                  static_cast<std::int64_t>(i));
+        sum += half;
+        own_error += rounding;
+      }
+      found.add(error_over_bound(energy, sum, bounds.bound + own_error), -1);
+      expect_agrees(found);
+    }
+  }
+
   std::string directory_;
 };
 
@@ -102,6 +137,10 @@ INSTANTIATE_TEST_SUITE_P(Backends, ScafacosTest, all_backends, backend_test_name
 TEST_P(ScafacosTest, CloudWall) { expect_potential_and_field({"cloud_wall_300", 300}); }
 TEST_P(ScafacosTest, HammersleyBall) { expect_potential_and_field({"hammersley_ball_pos_1e4", 10000}); }
 TEST_P(ScafacosTest, SilicaMelt) { expect_potential_and_field({"silica_melt_12960", 12960}); }
+
+TEST_P(ScafacosTest, PairsOfCloudWall) { expect_pair_energies({"cloud_wall_300", 300}); }
+TEST_P(ScafacosTest, PairsOfHammersleyBall) { expect_pair_energies({"hammersley_ball_pos_1e4", 10000}); }
+TEST_P(ScafacosTest, PairsOfSilicaMelt) { expect_pair_energies({"silica_melt_12960", 12960}); }
 
 }  // namespace
 }  // namespace smallbatch::testing
