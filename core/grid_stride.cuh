@@ -32,14 +32,17 @@ template <class Body>
 cudaError_t launch_for_each_index(std::int64_t count, const Body& body, cudaStream_t stream, Grid grid = {}) {
   if (count <= 0) return cudaSuccess;
   if (grid.blocks == 0) {
-    constexpr unsigned threads_per_multiprocessor = 2048;
-    int device = 0, multiprocessors = 0;
-    if (const cudaError_t status = cudaGetDevice(&device); status != cudaSuccess) return status;
-    if (const cudaError_t status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-        status != cudaSuccess)
-      return status;
-    const std::int64_t full = multiprocessors * (threads_per_multiprocessor / grid.threads);
-    grid.blocks = static_cast<unsigned>(std::min(full, (count + grid.threads - 1) / grid.threads));
+    // All of them are resident at once: none waits for another one's end.
+    int device = 0, multiprocessors = 0, resident = 1;
+    cudaError_t status = cudaGetDevice(&device);
+    if (status == cudaSuccess)
+      status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    const std::int64_t enough = (count + grid.threads - 1) / grid.threads;
+    if (status == cudaSuccess && enough > multiprocessors)
+      status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, for_each_index_kernel<Body>,
+                                                             static_cast<int>(grid.threads), 0);
+    if (status != cudaSuccess) return status;
+    grid.blocks = static_cast<unsigned>(std::min<std::int64_t>(enough, std::int64_t{multiprocessors} * resident));
   }
   for_each_index_kernel<<<grid.blocks, grid.threads, 0, stream>>>(count, body);
   return cudaGetLastError();

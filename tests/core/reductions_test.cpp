@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <vector>
@@ -34,9 +35,10 @@ TYPED_TEST_SUITE(Reductions, Types);
 
 constexpr Reduction sums[] = {Reduction::sum, Reduction::dot, Reduction::norm2};
 constexpr Accumulation accumulations[] = {Accumulation::fast, Accumulation::float64, Accumulation::compensated};
-// Around rows, leaves, and the number of leaves from which they are larger (8192 of 4096 values).
-constexpr std::size_t sizes[] = {0,    1,    2,    3,    255,  511,    512,       513,           1023,
-                                 1024, 1025, 4095, 4096, 4097, 100003, 1'048'576, (1 << 25) - 1, (1 << 25) + 1};
+// Around rows and leaves.
+constexpr std::size_t sizes[] = {0, 1, 2, 3, 255, 511, 512, 513, 1023, 1024, 1025, 4095, 4096, 4097, 100003, 1'048'576};
+// The largest of 8192 leaves, and one of longer ones.
+constexpr std::size_t large_sizes[] = {1 << 25, (1 << 25) + 1};
 
 TYPED_TEST(Reductions, NothingHasItsValue) {
   for (const Accumulation accumulation : accumulations) {
@@ -131,7 +133,9 @@ T by_the_words(std::vector<T> terms, std::size_t of_row) {
 }
 
 TYPED_TEST(Reductions, TheTreeIsTheDescribedOne) {
-  for (const std::size_t size : sizes) {
+  std::vector<std::size_t> all(std::begin(sizes), std::end(sizes));
+  all.insert(all.end(), std::begin(large_sizes), std::end(large_sizes));
+  for (const std::size_t size : all) {
     const typename TestFixture::Values x = this->random(size, 4);
     const std::size_t of_leaf = size <= (1 << 25) ? 4096 : 8192;
     typename TestFixture::Values leaf;
