@@ -3,6 +3,7 @@
 #include <cublas_v2.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -63,12 +64,13 @@ class Vectors {
   float *x, *y;
 
  private:
+  /// All of them, which takes all cores some time.
   [[nodiscard]] Judgement judge(const std::vector<float>& found) const {
-    Judgement judgement;
-    for (std::size_t i = 0; i < found.size(); ++i)
-      judgement.error_over_bound = std::max(judgement.error_over_bound,
-                                            error_over_bound(found[i], 5 * numbers_(static_cast<std::int64_t>(i)), 0));
-    return judgement;
+    std::atomic<bool> right{true};
+    for_each_index_on_threads(static_cast<std::int64_t>(found.size()), 1 << 16, 0, [&](std::int64_t i) {
+      if (!within(error_over_bound(found[static_cast<std::size_t>(i)], 5 * numbers_(i), 0), 0)) right = false;
+    });
+    return {right ? 0 : std::numeric_limits<double>::infinity()};
   }
 
   DeviceMemory memory_x_, memory_y_;
