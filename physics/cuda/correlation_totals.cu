@@ -64,8 +64,8 @@ __device__ bool is_bad(const SignalBatch& signal, std::int64_t index) {
   return !(isfinite(x.re) && isfinite(x.im));
 }
 
-/// A block of threads per integration of a suspect channel: inputs with a bad sample are NaN, and all other baselines
-/// are summed in double precision.
+/// A block of threads per integration of a suspect channel: inputs with a bad sample are NaN, and other baselines that
+/// are not finite are summed in double precision.
 __global__ void __launch_bounds__(threads)
     suspects_kernel(SignalBatch signal, FloatPair* visibility, std::int32_t* info) {
   __shared__ std::uint8_t bad[max_inputs];
@@ -92,16 +92,20 @@ __global__ void __launch_bounds__(threads)
     };
     for (std::int64_t i = 0; i < signal.inputs; ++i)
       for (std::int64_t j = threadIdx.x; j <= i; j += threads) {
+        FloatPair& to = v[baseline_of(i, j)];
+        if (bad[i] != 0 || bad[j] != 0) {
+          to = {NAN, NAN};
+          continue;
+        }
+        if (isfinite(to.re) && isfinite(to.im)) continue;
         double re = 0, im = 0;
         for (std::int64_t t = begin; t < end; ++t) {
           const FloatPair x = sample(t, i), y = sample(t, j);
           re += static_cast<double>(x.re) * y.re + static_cast<double>(x.im) * y.im;
           im += static_cast<double>(x.im) * y.re - static_cast<double>(x.re) * y.im;
         }
-        FloatPair& to = v[baseline_of(i, j)];
-        const bool is_nan = bad[i] != 0 || bad[j] != 0;
-        to = is_nan ? FloatPair{NAN, NAN} : FloatPair{static_cast<float>(re), static_cast<float>(im)};
-        if (!is_nan && !(isfinite(to.re) && isfinite(to.im))) found |= leaves_range;
+        to = {static_cast<float>(re), static_cast<float>(im)};
+        if (!(isfinite(to.re) && isfinite(to.im))) found |= leaves_range;
       }
     if (found != 0) atomicOr(info + channel, found);
     __syncthreads();  // nobody needs `bad` any longer
