@@ -60,6 +60,7 @@ TEST(InstructionSet, KernelsAreUsableWhereTheProcessorHasAllTheirInstructions) {
   const bool fused = has("avx2") && has("fma");
   if (fused) expected.insert(expected.begin(), "avx2");
   if (fused && has("avx512f") && has("avx512dq") && has("avx512vl")) expected.insert(expected.begin(), "avx512");
+  EXPECT_EQ(processor_has_avx512_vnni(), expected.front() == "avx512" && has("avx512bw") && has("avx512_vnni"));
   std::vector<std::string> found;
   const auto usable = usable_kernels<baseline, avx2, avx512>();
   for (const Named& kernels : usable) found.emplace_back(kernels.name);
