@@ -179,6 +179,8 @@ TEST_P(CorrelationTest, ABadSampleIsNamedAndHarmsItsInputAlone) {
     for (const bool in_the_imaginary_part : {false, true}) {
       Signal signal(SampleType::complex_float32, 3, 260, 19, 130);
       fill_at_random(signal, 8);
+      signal.set(1, 150, 9, bad, bad);
+      signal.set_flag(1, 150, 9);
       const Visibilities clean = correlate(*correlator_, signal);
       // Where the other input is 0, or flagged, it is harmed all the same.
       signal.set(1, 140, 4, 0, 0);
