@@ -1,0 +1,108 @@
+// sum_i sum_j pair(a_i, b_j) over two arrays in device memory, for any function of two elements: physics/pair_sum.hpp
+// on the GPU, in its order of additions. For CUDA compilers alone.
+//
+// A block has a piece; a thread four rows in registers, which share what it reads of a column in shared memory. A float
+// atomic would add the pieces in whatever order they end: their sums have a place each, and a second launch of one
+// block adds them.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "physics/pair_sum.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+/// The sum of a block's values as a tree, valid in thread 0.
+template <int Threads>
+__device__ double add_values_as_tree(double mine) {
+  __shared__ double values[Threads];
+  values[threadIdx.x] = mine;
+  for (int half = Threads / 2; half > 0; half /= 2) {
+    __syncthreads();  // the sums before are there
+    if (threadIdx.x < half) values[threadIdx.x] += values[threadIdx.x + half];
+  }
+  return values[0];
+}
+
+template <class A, class B, class Pair>
+__global__ void __launch_bounds__(pair_sum_threads)
+    pair_sum_kernel(const A* a, std::int64_t rows, const B* b, std::int64_t columns, Pair pair, double* partial) {
+  using Term = decltype(pair(*a, *b));
+  constexpr int staged = pair_sum_threads;
+  static_assert(staged % pair_sum_terms == 0 && pair_sum_columns % staged == 0);
+  __shared__ alignas(16) unsigned char memory[staged * sizeof(B)];  // columns
+  B* const column = reinterpret_cast<B*>(memory);
+  const PairSumPieces pieces(rows, columns);
+  const std::int64_t row0 = blockIdx.x % pieces.of_rows * pair_sum_rows + threadIdx.x;
+  const std::int64_t column0 = blockIdx.x / pieces.of_rows * pair_sum_columns;
+  const auto count = static_cast<int>(min(columns - column0, pair_sum_columns));
+  A row[pair_sum_rows_per_thread];
+  double of_row[pair_sum_rows_per_thread] = {};
+#pragma unroll
+  for (int k = 0; k < pair_sum_rows_per_thread; ++k) row[k] = a[min(row0 + k * pair_sum_threads, rows - 1)];
+#pragma unroll 1
+  for (int begin = 0; begin < count; begin += staged) {
+    __syncthreads();  // the columns before these have been read by all
+    if (begin + static_cast<int>(threadIdx.x) < count) column[threadIdx.x] = b[column0 + begin + threadIdx.x];
+    __syncthreads();  // these are there
+    const int here = min(staged, count - begin);
+#pragma unroll 1
+    for (int first = 0; first < here; first += pair_sum_terms) {
+      Term sum[pair_sum_rows_per_thread] = {};
+      const auto add = [&](int j) {
+        const B& of_column = column[j];
+#pragma unroll
+        for (int k = 0; k < pair_sum_rows_per_thread; ++k) sum[k] += pair(row[k], of_column);
+      };
+      if (first + pair_sum_terms <= here)
+#pragma unroll 4
+        for (int j = first; j < first + pair_sum_terms; ++j) add(j);
+      else
+#pragma unroll 1
+        for (int j = first; j < here; ++j) add(j);
+#pragma unroll
+      for (int k = 0; k < pair_sum_rows_per_thread; ++k) of_row[k] += static_cast<double>(sum[k]);
+    }
+  }
+  double mine = 0;
+#pragma unroll
+  for (int k = 0; k < pair_sum_rows_per_thread; ++k)
+    if (row0 + k * pair_sum_threads < rows) mine += of_row[k];
+  mine = add_values_as_tree<pair_sum_threads>(mine);
+  if (threadIdx.x == 0) partial[blockIdx.x] = mine;
+}
+
+__global__ void __launch_bounds__(pair_sum_adders)
+    add_pieces_kernel(std::int64_t pieces, const double* partial, double* result) {
+  double mine = 0;
+  for (std::int64_t piece = threadIdx.x; piece < pieces; piece += pair_sum_adders) mine += partial[piece];
+  mine = add_values_as_tree<pair_sum_adders>(mine);
+  if (threadIdx.x == 0) *result = mine;
+}
+
+}  // namespace
+
+inline std::size_t pair_sum_workspace_bytes(std::int64_t rows, std::int64_t columns) {
+  return static_cast<std::size_t>(PairSumPieces(rows, columns).count()) * sizeof(double);
+}
+
+/// Asynchronous on `stream`; allocates nothing. All pointers are to device memory, the workspace has
+/// pair_sum_workspace_bytes(); `pair` can be called on the device. Returns the status of the launches, or launches
+/// nothing and returns cudaErrorInvalidValue for numbers below 0 and more than 2^31 pieces.
+template <class A, class B, class Pair>
+cudaError_t pair_sum(const A* a, std::int64_t rows, const B* b, std::int64_t columns, const Pair& pair, void* workspace,
+                     double* result, cudaStream_t stream) {
+  const std::int64_t pieces = PairSumPieces(rows, columns).count();
+  if (rows < 0 || columns < 0 || pieces > 0x7fffffff) return cudaErrorInvalidValue;
+  auto* const partial = static_cast<double*>(workspace);
+  if (pieces > 0)
+    pair_sum_kernel<<<static_cast<unsigned>(pieces), pair_sum_threads, 0, stream>>>(a, rows, b, columns, pair, partial);
+  add_pieces_kernel<<<1, pair_sum_adders, 0, stream>>>(pieces, partial, result);
+  return cudaGetLastError();
+}
+
+}  // namespace smallbatch
