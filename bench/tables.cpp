@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bench/pair_ladder.hpp"
 #include "bench/potential_host.hpp"
 #include "bench/potential_ladder.hpp"
 #include "bench/reduce_ladder.hpp"
@@ -53,6 +54,7 @@ std::vector<LadderTable> make_tables() {
   tables.push_back({"saxpy", [] { return saxpy_ladder(256 * mebi); }, [] { return saxpy_ladder(1'000'003); }});
   for (const int values : {64, 512})
     tables.push_back({"unroll", [=] { return unroll_ladder(values); }, [] { return unroll_ladder(16); }});
+  tables.push_back({"pair_sum", [] { return pair_ladder(1 << 17, 1 << 17); }, [] { return pair_ladder(1333, 4500); }});
   return tables;
 }
 

@@ -99,10 +99,18 @@ cudaError_t pair_sum(const A* a, std::int64_t rows, const B* b, std::int64_t col
   const std::int64_t pieces = PairSumPieces(rows, columns).count();
   if (rows < 0 || columns < 0 || pieces > 0x7fffffff) return cudaErrorInvalidValue;
   auto* const partial = static_cast<double*>(workspace);
-  if (pieces > 0)
-    pair_sum_kernel<<<static_cast<unsigned>(pieces), pair_sum_threads, 0, stream>>>(a, rows, b, columns, pair, partial);
-  add_pieces_kernel<<<1, pair_sum_adders, 0, stream>>>(pieces, partial, result);
-  return cudaGetLastError();
+  cudaLaunchConfig_t launch{};
+  launch.stream = stream;
+  if (pieces > 0) {
+    launch.gridDim = dim3(static_cast<unsigned>(pieces));
+    launch.blockDim = dim3(pair_sum_threads);
+    const cudaError_t status =
+        cudaLaunchKernelEx(&launch, pair_sum_kernel<A, B, Pair>, a, rows, b, columns, pair, partial);
+    if (status != cudaSuccess) return status;
+  }
+  launch.gridDim = dim3(1);
+  launch.blockDim = dim3(pair_sum_adders);
+  return cudaLaunchKernelEx(&launch, add_pieces_kernel, pieces, static_cast<const double*>(partial), result);
 }
 
 }  // namespace smallbatch
