@@ -75,7 +75,8 @@ __global__ void __launch_bounds__(pair_threads, 4)
                 Partials partials, double* energy_per_charge) {
   __shared__ PairMemory memory;
   __shared__ RowSum all[rows_per_block];  // over all pieces of the columns, where charges' energies are wanted
-  __shared__ Piece piece;
+  __shared__ Piece piece;                 // the block's, which registers would have to keep through the sums
+  __shared__ PairTile tile;               // so is this
   if (threadIdx.x == 0) piece = piece_of(ChargesOf{charges.offset}, charges.count, rows_per_block, blockIdx.x);
   __syncthreads();  // the piece is there
   if (piece.first >= piece.last) return;
@@ -90,7 +91,8 @@ __global__ void __launch_bounds__(pair_threads, 4)
   for (int r = 0; r < rows_per_thread && energy_per_charge != nullptr; ++r)
     all[threadIdx.x + r * pair_threads] = {0, 0, 0};
   for (std::int64_t k = blockIdx.y; k < pieces_of(spans().columns.count); k += gridDim.y) {
-    const PairTile tile = tile_of(pass, spans(), first_row(), k);
+    if (threadIdx.x == 0) tile = tile_of(pass, spans(), first_row(), k);
+    __syncthreads();  // the tile is there
     RowSum found[rows_per_thread];
     if constexpr (Single)
       sum_in_single<Cutoff>(charges, gathered, tile, state, options, memory, found);

@@ -204,7 +204,8 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
   const int first_of_warp = threadIdx.x / warp_lanes * rows_per_warp;  // in the block
   const std::int64_t row0 = tile.first_row + first_of_warp;
   const double scale = length_scale(state, options), softening = scale * options.softening;
-  double a[tiles_per_warp][2], total[tiles_per_warp][2];  // registers
+  double a[tiles_per_warp][2];                                       // registers
+  float sum[tiles_per_warp][2] = {}, total[tiles_per_warp][2] = {};  // registers
 #pragma unroll
   for (int i = 0; i < tiles_per_warp; ++i)
 #pragma unroll
@@ -213,7 +214,6 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
       const GatheredPlace place = row < tile.rows.count ? gathered.place[tile.rows.first + row]
                                                         : GatheredPlace{0, nowhere, 0, nowhere * nowhere};
       a[i][r] = t == 3 ? fma(softening, softening, place.norm2) : -2 * (t == 0 ? place.x : t == 1 ? place.y : place.z);
-      total[i][r] = 0;
     }
   // w of 2^-128 rho^2
   const double cutoff = scale * options.cutoff;
@@ -235,7 +235,6 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
       memory.charge[threadIdx.x] = is_column ? static_cast<float>(gathered.charge[tile.columns.first + j]) : 0;
     }
     __syncthreads();  // these are there
-    const int staged = min(columns - begin, columns_staged);
     // Column j of these has the place j + ahead among the rows of the warp's first tile.
     const auto ahead =
         static_cast<int>(max(std::int64_t{-columns_staged},
@@ -243,8 +242,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
     const bool compare = tile.meets_itself && ahead + columns_staged > 0 && (tile.each_once || ahead < rows_per_warp);
     const auto* const b = reinterpret_cast<const double*>(memory.place);
 #pragma unroll 1
-    for (int group = 0; group < staged; group += columns_per_sum) {
-      float sum[tiles_per_warp][2] = {};
+    for (int group = 0; group < min(columns_staged, columns - begin); group += columns_per_sum) {
       const auto add = [&](int first, bool compared) __attribute__((always_inline)) {
         const double of_columns = b[4 * first + lane];
         double norm2[4];
@@ -288,7 +286,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
 #pragma unroll
       for (int i = 0; i < tiles_per_warp; ++i)
 #pragma unroll
-        for (int r = 0; r < 2; ++r) total[i][r] += static_cast<double>(sum[i][r]);
+        for (int r = 0; r < 2; ++r) settle(total[i][r], sum[i][r]);
     }
   }
 
@@ -298,10 +296,11 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
   for (int i = 0; i < tiles_per_warp; ++i)
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      double sum = too_near ? static_cast<double>(NAN) : total[i][r];
-      sum += __shfl_xor_sync(whole_warp, sum, 1);
-      sum += __shfl_xor_sync(whole_warp, sum, 2);
-      if (t == 0) memory.row[first_of_warp + i * rows_per_tile + 8 * r + g] = {unit * sum, 0, 0};
+      double whole = static_cast<double>(total[i][r]) + static_cast<double>(sum[i][r]);
+      if (too_near) whole = static_cast<double>(NAN);
+      whole += __shfl_xor_sync(whole_warp, whole, 1);
+      whole += __shfl_xor_sync(whole_warp, whole, 2);
+      if (t == 0) memory.row[first_of_warp + i * rows_per_tile + 8 * r + g] = {unit * whole, 0, 0};
     }
   __syncwarp();  // the warp's rows are there
 #pragma unroll 1
