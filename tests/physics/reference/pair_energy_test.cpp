@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -53,6 +54,31 @@ TEST(PairEnergyVerdict, WrongNumbersAreFound) {
                [&] { std::swap(block.energy_per_charge[1], block.energy_per_charge[2]); });
   expect_found("a charge's energy that is a NaN", [&] { block.energy_per_charge[80] = NAN; });
   EXPECT_EQ(error(), 0);
+}
+
+TEST(PairEnergyVerdict, TheBoundIsTheStatedOne) {
+  for (const bool in_groups : {false, true})
+    for (const ScalarType precision : both_precisions)
+      for (const auto& [softening, cutoff] : {std::pair{0.0, 0.0}, {0.5, 5.0}}) {
+        const Problem problem = some_charges(994, 120, in_groups);
+        const PairEnergyOptions options{Singular::infinite, precision, -7, softening, cutoff};
+        PairEnergyBlock block = block_of({problem}, in_groups, true);
+        const ReferencePairEnergy found = reference_pair_energy(block.charges(), 0, options, true);
+        const PairTruth truth = pair_truth(problem, options);
+        EXPECT_NEAR(found.bound / static_cast<double>(truth.bound), 1, 1e-6);
+        for (std::size_t i = 0; i < 120; ++i)
+          EXPECT_NEAR(found.charge_bounds[i], static_cast<double>(truth.bound_of_charge[i]),
+                      1e-6 * found.charge_bounds[i] + 1e-300);
+      }
+}
+
+TEST(PairEnergyVerdict, APauseMayThrow) {
+  PairEnergyBlock block = block_of({some_charges(997, 600, false)}, false, false);
+  int pauses = 0;
+  (void)reference_pair_energy(block.charges(), 0, {}, false, 1, [&] { ++pauses; });
+  EXPECT_EQ(pauses, 3);  // 600 charges, 256 at a time
+  EXPECT_THROW(reference_pair_energy(block.charges(), 0, {}, false, 2, [] { throw std::runtime_error("stop"); }),
+               std::runtime_error);
 }
 
 TEST(PairEnergyVerdict, TheRuleIsASentence) {
