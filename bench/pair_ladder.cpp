@@ -73,7 +73,9 @@ Ladder pair_ladder(std::int64_t rows, std::int64_t columns) {
   ladder.poison = [problem](cudaStream_t stream) { problem->poison(stream); };
   ladder.check = [problem] { return problem->judge_energy(); };
   ladder.steps.push_back(host_step(rows, columns, std::max<std::int64_t>(1, rows / 128)));
-  for (const PairStep& between : pair_steps_by_rows()) {
+  std::vector<PairStep> steps = pair_steps_by_rows();
+  for (const PairStep& more : pair_steps_by_tensor_cores()) steps.push_back(more);
+  for (const PairStep& between : steps) {
     Step step;
     step.name = between.name;
     step.idea = between.idea;

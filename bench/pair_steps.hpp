@@ -21,4 +21,7 @@ struct PairStep {
 /// The document's, then register tiles; bench/pair_by_rows.cu.
 std::vector<PairStep> pair_steps_by_rows();
 
+/// Distances on the tensor cores; bench/pair_by_tensor_cores.cu.
+std::vector<PairStep> pair_steps_by_tensor_cores();
+
 }  // namespace smallbatch

@@ -115,6 +115,14 @@ __device__ __forceinline__ void multiply_tile(const double (&a)[2], double b, co
   }
 }
 
+/// Two doubles of shared memory, loaded twice on purpose: of one load the compiler copies the second half of c for
+/// every tile.
+__device__ __forceinline__ void load_twice(const double* from, double (&c)[4]) {
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(from));
+  asm volatile("ld.volatile.shared.v2.f64 {%0, %1}, [%2];" : "=d"(c[0]), "=d"(c[1]) : "r"(address));
+  asm volatile("ld.volatile.shared.v2.f64 {%0, %1}, [%2];" : "=d"(c[2]), "=d"(c[3]) : "r"(address));
+}
+
 /// 2^-128 r2 as a float where r2 is in [2, 2^255); no positive number for what is smaller, no normal one below 4.
 __device__ __forceinline__ float scaled_float(double r2) {
   return __uint_as_float(__funnelshift_l(__double2loint(r2), __double2hiint(r2), 3));
@@ -246,9 +254,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
       const auto add = [&](int first, bool compared) __attribute__((always_inline)) {
         const double of_columns = b[4 * first + lane];
         double norm2[4];
-        const auto address = static_cast<unsigned>(__cvta_generic_to_shared(memory.norm2 + first + 2 * t));
-        asm volatile("ld.volatile.shared.v2.f64 {%0, %1}, [%2];" : "=d"(norm2[0]), "=d"(norm2[1]) : "r"(address));
-        asm volatile("ld.volatile.shared.v2.f64 {%0, %1}, [%2];" : "=d"(norm2[2]), "=d"(norm2[3]) : "r"(address));
+        load_twice(memory.norm2 + first + 2 * t, norm2);
         const float2 q = *reinterpret_cast<const float2*>(memory.charge + first + 2 * t);
 #pragma unroll
         for (int i = 0; i < tiles_per_warp; ++i) {
