@@ -1,32 +1,38 @@
 #include <sstream>
 
 #include "app/commands.hpp"
+#include "app/version.hpp"
 #include "core/error.hpp"
 #include "io/lattice_export.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
+#include "io/uvh5.hpp"
 
 namespace smallbatch {
 
 namespace {
 
-/// The set that was named, or the only one.
-const PotentialSet& choose_set(const std::vector<PotentialSet>& sets, const std::string& name,
-                               const std::string& path) {
+/// The set that was named, or the only one; of `things` in words.
+template <class Set>
+const Set& choose_set(const std::vector<Set>& sets, const std::string& things, const std::string& name,
+                      const std::string& path) {
+  const std::string kind = Set::kind;
   std::string names;
-  for (const PotentialSet& set : sets) {
+  for (const Set& set : sets) {
     if (set.name == name) return set;
     names += (names.empty() ? "" : ", ") + set.name;
   }
   if (sets.empty())
-    throw Error(ErrorKind::bad_input, path + " holds no potential maps", "only /potential sets can be exported",
+    throw Error(ErrorKind::bad_input, path + " holds no " + things, "only /" + kind + " sets can be exported so",
                 "Name a result file of such a set.");
   if (name.empty() && sets.size() == 1) return sets[0];
   throw Error(
       ErrorKind::usage,
-      (name.empty() ? "several potential sets are in " + path : path + " holds no potential set '" + name + "'"),
+      (name.empty() ? "several " + kind + " sets are in " + path : path + " holds no " + kind + " set '" + name + "'"),
       "it holds " + names, "Name one with --set.");
 }
+
+const std::string potential_maps = "potential maps";
 
 [[noreturn]] void refuse_index(const std::string& what, std::int64_t found, std::int64_t count) {
   throw Error(ErrorKind::usage, what + " " + std::to_string(found) + " does not exist",
@@ -34,12 +40,27 @@ const PotentialSet& choose_set(const std::vector<PotentialSet>& sets, const std:
               count > 0 ? "Take one from 0 to " + std::to_string(count - 1) + "." : "Export another set.");
 }
 
+std::string export_visibilities(const ExportOptions& options) {
+  const ResultReader results(options.results);
+  const CorrelationSet& set = choose_set(results.correlation_sets(), "visibilities", options.set, options.results);
+  write_uvh5(options.output, results, set, std::string("smallbatch ") + version_text + ", correlation/" + set.name,
+             options.overwrite);
+  std::ostringstream text;
+  text << options.output << ": correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
+       << " channels, " << set.integrations() << " integrations";
+  if (set.input_position.empty()) text << "; positions are not known: a row of antennas, a metre apart";
+  if (set.start_time == 0) text << "; the start is not known: J2000";
+  text << "\n";
+  return text.str();
+}
+
 }  // namespace
 
 std::string export_map(const ExportOptions& options) {
+  if (options.output.ends_with(uvh5_ending)) return export_visibilities(options);
   const MapFormat& format = map_format_of(options.output);
   const ResultReader results(options.results);
-  const PotentialSet& set = choose_set(results.potential_sets(), options.set, options.results);
+  const PotentialSet& set = choose_set(results.potential_sets(), potential_maps, options.set, options.results);
   if (set.targets != TargetKind::lattice)
     throw Error(ErrorKind::bad_input, "potential/" + set.name + " of " + options.results + " cannot be exported",
                 std::string("V is at ") + (set.targets == TargetKind::points ? "points" : "the charges") +
@@ -62,7 +83,7 @@ std::string export_map(const ExportOptions& options) {
   PotentialBlock<double> charges;
   if (!options.problems.empty()) {
     const ProblemReader problems(options.problems);
-    const PotentialSet& source = choose_set(problems.potential_sets(), set.name, options.problems);
+    const PotentialSet& source = choose_set(problems.potential_sets(), potential_maps, set.name, options.problems);
     if (options.index >= source.batch) refuse_index("--index", options.index, source.batch);
     problems.read(source, options.index, 1, charges);
   }

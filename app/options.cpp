@@ -18,6 +18,7 @@
 #include "core/error.hpp"
 #include "core/instruction_sets.hpp"
 #include "io/lattice_export.hpp"
+#include "io/uvh5.hpp"
 
 namespace smallbatch {
 
@@ -392,17 +393,19 @@ class ImportCommand final : public ChargesCommand {
 class ExportCommand final : public Command {
  public:
   explicit ExportCommand(CLI::App& app)
-      : Command(app, "export", "Write one map of a result file as OpenDX, cube or a picture", "Make and convert") {
+      : Command(app, "export", "Write a map as OpenDX, cube or a picture, or visibilities as UVH5",
+                "Make and convert") {
     heading("Input");
     required("results", export_.results, "Result file");
-    option("--set", export_.set, "Potential set; the only one by default");
+    option("--set", export_.set, "Potential or correlation set; the only one by default");
     option("--index", export_.index, "Problem within the set");
     option("--problems", export_.problems, "Problem file, whose charges become a cube file's atoms");
     heading("Picture");
     choice("--axis", export_.axis, {{"x", 0}, {"y", 1}, {"z", 2}}, "Picture: the axis that the slice is across");
     without_default("--slice", export_.slice, "Picture: index along the axis (default: the middle)");
     heading("Output");
-    required("-o,--output", export_.output, "File ending in " + map_endings("or"));
+    required("-o,--output", export_.output,
+             "File ending in " + map_endings("or") + "; of visibilities in " + uvh5_ending);
     overwrite_flag(export_.overwrite);
   }
 

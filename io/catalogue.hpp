@@ -16,7 +16,7 @@ namespace smallbatch {
 
 enum class ObjectKind { none, group, dataset, other };
 
-/// Complex numbers are compounds {r, i} of float32, as h5py writes them; here they are two numbers along a last axis.
+/// Complex numbers are compounds {r, i} of numbers, as h5py writes them; here they are two numbers along a last axis.
 /// Booleans are enumerations of FALSE and TRUE in int8, as h5py writes them.
 enum class NumberForm { plain, complex, boolean };
 

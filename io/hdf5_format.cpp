@@ -59,6 +59,28 @@ std::string text_of(double value) {
   return {text.data(), static_cast<std::size_t>(length)};
 }
 
+/// A dataset of finite numbers in this unit, or nothing.
+std::vector<double> read_known(const InputFile& file, const std::string& dataset,
+                               const std::vector<std::int64_t>& shape, const std::string& unit) {
+  if (file.kind(dataset) == ObjectKind::none) return {};
+  (void)file.float_dataset(dataset);
+  expect_shape(file, dataset, shape);
+  if (const auto found = file.string(dataset, "unit"); found && *found != unit) {
+    throw file.error(dataset + "@unit", "expected " + quoted(unit) + ", found " + quoted(*found),
+                     "Convert the numbers to it.");
+  }
+  std::size_t count = 1;
+  for (const std::int64_t length : shape) count *= static_cast<std::size_t>(length);
+  std::vector<double> values(count);
+  file.read(dataset, {}, values.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (std::isfinite(values[i])) continue;
+    const std::string place = shape.size() == 1 ? dataset + "[" + std::to_string(i) + "]" : triple_index(dataset, i);
+    throw file.error(place, "expected a finite number, found " + std::to_string(values[i]), "Correct it.");
+  }
+  return values;
+}
+
 /// The factor of V's unit over the dielectric constant must be a normal number.
 void check_unit_factor(const InputFile& file, const std::string& group, const ChargesOfSet& set) {
   const double factor = potential_unit_factor(set.output_unit, set.temperature);
@@ -306,7 +328,7 @@ void write_potential_attributes(Hdf5Output& file, const PotentialSet& set) {
 }
 
 void read_correlation_attributes(const InputFile& file, CorrelationSet& set) {
-  const std::string group = set_path(set), frequency = group + "/frequency";
+  const std::string group = set_path(set);
   if (const auto output = file.string(group, "output")) {
     if (*output != output_sum && *output != output_mean) {
       throw file.error(group + "@output", "expected sum or mean, found " + quoted(*output),
@@ -320,31 +342,25 @@ void read_correlation_attributes(const InputFile& file, CorrelationSet& set) {
   };
   set.sample_time = time("sample_time", "Give the seconds from one sample to the next, or remove it.");
   set.start_time = time("start_time", "Give the Julian date at which the first sample begins, or remove it.");
-  if (file.kind(frequency) == ObjectKind::none) return;
-  (void)file.float_dataset(frequency);
-  expect_shape(file, frequency, {set.batch});
-  if (const auto unit = file.string(frequency, "unit"); unit && *unit != "Hz") {
-    throw file.error(frequency + "@unit", "expected \"Hz\", found " + quoted(*unit), "Convert the numbers to hertz.");
-  }
-  set.frequency.resize(static_cast<std::size_t>(set.batch));
-  file.read(frequency, {}, set.frequency.data());
-  for (std::size_t i = 0; i < set.frequency.size(); ++i) {
-    if (std::isfinite(set.frequency[i])) continue;
-    throw file.error(frequency + "[" + std::to_string(i) + "]",
-                     "expected a finite number, found " + std::to_string(set.frequency[i]), "Correct the frequency.");
-  }
+  set.frequency = read_known(file, group + "/frequency", {set.batch}, "Hz");
+  set.input_position = read_known(file, group + "/input_position", {set.inputs, 3}, "m");
 }
 
 void write_correlation_attributes(Hdf5Output& file, const CorrelationSet& set) {
-  const std::string group = set_path(set), frequency = group + "/frequency";
+  const std::string group = set_path(set);
   file.attribute(group, "integrate", set.integrate);
   file.attribute(group, "output", set.is_mean ? output_mean : output_sum);
   if (set.sample_time > 0) file.attribute(group, "sample_time", set.sample_time);
   if (set.start_time > 0) file.attribute(group, "start_time", set.start_time);
-  if (set.frequency.empty()) return;
-  file.create(frequency, ElementType::float64, {set.batch});
-  file.attribute(frequency, "unit", std::string("Hz"));
-  file.write(frequency, {}, set.frequency.data());
+  const auto write = [&](const std::string& name, const std::vector<std::int64_t>& shape, const char* unit,
+                         const std::vector<double>& values) {
+    if (values.empty()) return;
+    file.create(group + name, ElementType::float64, shape);
+    file.attribute(group + name, "unit", std::string(unit));
+    file.write(group + name, {}, values.data());
+  };
+  write("/frequency", {set.batch}, "Hz", set.frequency);
+  write("/input_position", {set.inputs, 3}, "m", set.input_position);
 }
 
 void expect_type(ScalarType asked, ScalarType stored, const std::string& set) {

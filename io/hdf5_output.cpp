@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <filesystem>
 #include <functional>
@@ -128,23 +129,48 @@ struct Hdf5Output::Impl {
     pending_bytes = needed;
   }
 
-  /// {r, i}
-  Hdf5Handle complex_type() {
-    const hid_t part = file_type(ElementType::float32);
-    const std::size_t bytes = H5Tget_size(part);
-    Hdf5Handle type = own(H5Tcreate(H5T_COMPOUND, 2 * bytes), H5Tclose);
-    check(H5Tinsert(type.get(), "r", 0, part));
-    check(H5Tinsert(type.get(), "i", bytes, part));
-    return type;
+  Hdf5Handle stored_type(ElementType type, NumberForm form) {
+    const hid_t number = file_type(type);
+    if (form == NumberForm::plain) return own(H5Tcopy(number), H5Tclose);
+    if (form == NumberForm::boolean) {
+      Hdf5Handle boolean = own(H5Tenum_create(number), H5Tclose);
+      const std::array<std::int8_t, 2> values{0, 1};
+      check(H5Tenum_insert(boolean.get(), "FALSE", values.data()));
+      check(H5Tenum_insert(boolean.get(), "TRUE", &values[1]));
+      return boolean;
+    }
+    const std::size_t bytes = H5Tget_size(number);
+    Hdf5Handle complex = own(H5Tcreate(H5T_COMPOUND, 2 * bytes), H5Tclose);
+    check(H5Tinsert(complex.get(), "r", 0, number));
+    check(H5Tinsert(complex.get(), "i", bytes, number));
+    return complex;
+  }
+
+  void write_strings(const std::string& dataset, const std::vector<std::string>& texts, bool is_array) {
+    const QuietHdf5 quiet;
+    throw_latched();
+    std::size_t length = 1;
+    for (const std::string& text : texts) length = std::max(length, text.size());
+    std::string bytes;
+    for (const std::string& text : texts) bytes += text + std::string(length - text.size(), '\0');
+    const Hdf5Handle type = own(H5Tcopy(H5T_C_S1), H5Tclose);
+    check(H5Tset_size(type.get(), length));
+    check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
+    const hsize_t count = texts.size();
+    const Hdf5Handle space = own(H5Screate_simple(is_array ? 1 : 0, &count, nullptr), H5Sclose);
+    const Hdf5Handle parents = creates_parents();
+    const Hdf5Handle created =
+        own(H5Dcreate2(file.get(), dataset.c_str(), type.get(), space.get(), parents.get(), H5P_DEFAULT, H5P_DEFAULT),
+            H5Dclose);
+    check(H5Dwrite(created.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()));
   }
 
   void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
               std::optional<double> fill, NumberForm form = NumberForm::plain) {
     const QuietHdf5 quiet;
     throw_latched();
-    const Hdf5Handle stored_type =
-        form == NumberForm::complex ? complex_type() : own(H5Tcopy(file_type(type)), H5Tclose);
-    const auto element_bytes = static_cast<std::int64_t>(H5Tget_size(stored_type.get()));
+    const Hdf5Handle stored = stored_type(type, form);
+    const auto element_bytes = static_cast<std::int64_t>(H5Tget_size(stored.get()));
     reserve(dataset, shape, element_bytes);
     const Hdf5Handle creation = own(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     check(H5Pset_layout(creation.get(), H5D_CONTIGUOUS));
@@ -155,9 +181,9 @@ struct Hdf5Output::Impl {
     const Hdf5Handle space = own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
     const Hdf5Handle parents = creates_parents();
     OpenDataset created;
-    created.handle = own(H5Dcreate2(file.get(), dataset.c_str(), stored_type.get(), space.get(), parents.get(),
-                                    creation.get(), H5P_DEFAULT),
-                         H5Dclose);
+    created.handle = own(
+        H5Dcreate2(file.get(), dataset.c_str(), stored.get(), space.get(), parents.get(), creation.get(), H5P_DEFAULT),
+        H5Dclose);
     created.shape = shape;
     created.type = type;
     created.element_bytes = static_cast<std::int64_t>(bytes_of(type));
@@ -223,6 +249,7 @@ Hdf5Output::Hdf5Output(const std::string& path, bool overwrite, const std::strin
     impl_->driver = impl_->own(use_file_driver(access.get(), &impl_->file_bytes), H5FDunregister);
     impl_->file = impl_->own(H5Fcreate(impl_->temporary.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   }
+  if (kind.empty()) return;
   attribute("/", "smallbatch_format", std::vector<std::int32_t>{format_major, format_minor});
   create_group("/provenance");
   attribute("/provenance", "kind", kind);
@@ -273,8 +300,9 @@ Hdf5Output::~Hdf5Output() {
 
 const std::string& Hdf5Output::path() const { return impl_->path; }
 
-void Hdf5Output::create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape) {
-  impl_->create(dataset, type, shape, std::nullopt);
+void Hdf5Output::create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
+                        NumberForm form) {
+  impl_->create(dataset, type, shape, std::nullopt, form);
 }
 
 void Hdf5Output::create_filled(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
@@ -282,8 +310,12 @@ void Hdf5Output::create_filled(const std::string& dataset, ElementType type, con
   impl_->create(dataset, type, shape, fill);
 }
 
-void Hdf5Output::create_complex(const std::string& dataset, const std::vector<std::int64_t>& shape) {
-  impl_->create(dataset, ElementType::float32, shape, std::nullopt, NumberForm::complex);
+void Hdf5Output::write_text(const std::string& dataset, const std::string& text) {
+  impl_->write_strings(dataset, {text}, false);
+}
+
+void Hdf5Output::write_texts(const std::string& dataset, const std::vector<std::string>& texts) {
+  impl_->write_strings(dataset, texts, true);
 }
 
 void Hdf5Output::create_group(const std::string& group) {

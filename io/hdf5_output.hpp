@@ -18,8 +18,8 @@ namespace smallbatch {
 
 class Hdf5Output {
  public:
-  /// `kind`, "problems" or "results", is what /provenance says of the file. `threads` share the writing of a block; 0:
-  /// one per core. Throws Error(output).
+  /// `kind`, "problems" or "results", is what /provenance says of the file; empty in a file of another format.
+  /// `threads` share the writing of a block; 0: one per core. Throws Error(output).
   Hdf5Output(const std::string& path, bool overwrite, const std::string& kind, unsigned threads = 0);
   /// Writes into a file that another process has made, at these places; that one commits.
   explicit Hdf5Output(const OutputLayout& layout);
@@ -29,12 +29,15 @@ class Hdf5Output {
 
   [[nodiscard]] const std::string& path() const;
 
-  /// A dataset whose every element will be written before commit().
-  void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape);
+  /// A dataset whose every element will be written before commit(); one of complex numbers as numbers of `type` with a
+  /// last axis of 2. No shape makes a single number.
+  void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
+              NumberForm form = NumberForm::plain);
   /// A dataset that may stay unwritten in part: those elements are `fill` (0 or NaN).
   void create_filled(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape, double fill);
-  /// The same of compounds {r, i} of float32, written as float32 with a last axis of 2.
-  void create_complex(const std::string& dataset, const std::vector<std::int64_t>& shape);
+  /// A dataset of strings of fixed length, written at once; of one text without a shape.
+  void write_text(const std::string& dataset, const std::string& text);
+  void write_texts(const std::string& dataset, const std::vector<std::string>& texts);
   void create_group(const std::string& group);
   [[nodiscard]] OutputLayout layout() const;
   /// What a process that did not make the file has written into it; and, told the one that made it, what of what was

@@ -18,15 +18,16 @@ bool is_named(hid_t type, unsigned index, std::string_view expected) {
   return found;
 }
 
-/// {r, i} of float32, one after the other, in one byte order.
+/// {r, i} of numbers, one after the other, in one byte order.
 bool is_complex(hid_t type) {
-  if (H5Tget_class(type) != H5T_COMPOUND || H5Tget_nmembers(type) != 2 || H5Tget_size(type) != 2 * sizeof(float) ||
-      !is_named(type, 0, "r") || !is_named(type, 1, "i") || H5Tget_member_offset(type, 0) != 0 ||
-      H5Tget_member_offset(type, 1) != sizeof(float)) {
+  if (H5Tget_class(type) != H5T_COMPOUND || H5Tget_nmembers(type) != 2 || !is_named(type, 0, "r") ||
+      !is_named(type, 1, "i")) {
     return false;
   }
   const Hdf5Handle real(H5Tget_member_type(type, 0), H5Tclose), imaginary(H5Tget_member_type(type, 1), H5Tclose);
-  return element_type(real.get()) == ElementType::float32 && H5Tequal(real.get(), imaginary.get()) > 0;
+  const std::size_t bytes = H5Tget_size(real.get());
+  return element_type(real.get()) != ElementType::other && H5Tequal(real.get(), imaginary.get()) > 0 &&
+         H5Tget_member_offset(type, 0) == 0 && H5Tget_member_offset(type, 1) == bytes && H5Tget_size(type) == 2 * bytes;
 }
 
 bool is_boolean(hid_t type) {
@@ -109,7 +110,8 @@ std::string type_text(hid_t type) {
       return std::string(is_string(type) ? "" : "unknown kind of ") +
              (H5Tis_variable_str(type) > 0 ? "variable-length string" : "string");
     case H5T_COMPOUND:
-      return is_complex(type) ? "compound {r, i} of float32" : "compound";
+      if (!is_complex(type)) return "compound";
+      return "compound {r, i} of " + type_text(Hdf5Handle(H5Tget_member_type(type, 0), H5Tclose).get());
     case H5T_ENUM:
       return is_boolean(type) ? "Boolean" : "enumeration";
     case H5T_VLEN:

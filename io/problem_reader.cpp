@@ -39,8 +39,9 @@ const KnownNames potential_names{
 const KnownNames pair_energy_names{
     {"softening", "cutoff", "dielectric", "output_unit", "temperature", "particles", "per_charge"},
     {{"position", {"unit"}}, {"charge", {"unit"}}, {"offset", {}}, {"group", {}}}};
-const KnownNames correlation_names{{"integrate", "output", "packing", "sample_time", "start_time"},
-                                   {{"signal", {}}, {"flag", {}}, {"frequency", {"unit"}}}};
+const KnownNames correlation_names{
+    {"integrate", "output", "packing", "sample_time", "start_time"},
+    {{"signal", {}}, {"flag", {}}, {"frequency", {"unit"}}, {"input_position", {"unit"}}}};
 
 /// Where a set's charges and points come from.
 struct ChargeSource {
@@ -336,7 +337,7 @@ struct ProblemReader::Impl {
       throw file.error(group + "@packing", "expected " + quoted(packing_int4) + ", found " + quoted(*packing),
                        "Remove it where samples are not packed.");
     }
-    if (info.form == NumberForm::complex) {
+    if (info.form == NumberForm::complex && info.type == ElementType::float32) {
       set.type = SampleType::complex_float32;
     } else if (info.is(ElementType::int8)) {
       set.type = SampleType::complex_int8;
@@ -411,7 +412,7 @@ struct ProblemReader::Impl {
         throw file.error(group, "its visibilities are more bytes than a file can hold", "Integrate more samples.");
       }
     }
-    warn_of_unused(group, {"signal", "flag", "frequency"});
+    warn_of_unused(group, {"signal", "flag", "frequency", "input_position"});
   }
 
   /// Charges and groups of problems [first, first + count), in angstrom and e.

@@ -108,7 +108,7 @@ void ProblemWriter::add(const CorrelationSet& set) {
   const std::vector<std::int64_t> samples{set.batch, set.times, set.inputs};
   switch (set.type) {
     case SampleType::complex_float32:
-      impl_->file.create_complex(group + "/signal", samples);
+      impl_->file.create(group + "/signal", ElementType::float32, samples, NumberForm::complex);
       break;
     case SampleType::complex_int8:
       impl_->file.create(group + "/signal", ElementType::int8, {set.batch, set.times, set.inputs, 2});

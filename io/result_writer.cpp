@@ -215,7 +215,7 @@ void ResultWriter::add(const CorrelationSet& set) {
   Hdf5Output& file = impl_->file;
   const std::vector<std::int64_t> shape{set.integrations(), set.batch, set.baselines()};
   if (set.visibility() == SumType::complex_float32) {
-    file.create_complex(visibility, shape);
+    file.create(visibility, ElementType::float32, shape, NumberForm::complex);
   } else {
     const bool is_wide = set.visibility() == SumType::complex_int64;
     file.create(visibility, is_wide ? ElementType::int64 : ElementType::int32, {shape[0], shape[1], shape[2], 2});

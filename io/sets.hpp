@@ -85,10 +85,11 @@ struct CorrelationSet {
   std::int64_t integrate = 1;  ///< samples per integration, at least 1, at most all
   bool is_mean = false;        ///< means are wanted; false: sums
   bool has_flags = false;
-  std::int64_t chunk_bytes = 0;   ///< of the chunks that the signal is stored in; 0 where it lies in one piece
-  std::vector<double> frequency;  ///< of the channels, Hz; empty where it is not known
-  double sample_time = 0;         ///< seconds from one sample to the next; 0 where it is not known
-  double start_time = 0;          ///< when the first sample begins, Julian date (UTC); 0 where it is not known
+  std::int64_t chunk_bytes = 0;        ///< of the chunks that the signal is stored in; 0 where it lies in one piece
+  std::vector<double> frequency;       ///< of the channels, Hz; empty where it is not known
+  std::vector<double> input_position;  ///< (inputs, 3): east, north and up, metres; empty where they are not known
+  double sample_time = 0;              ///< seconds from one sample to the next; 0 where it is not known
+  double start_time = 0;               ///< when the first sample begins, Julian date (UTC); 0 where it is not known
 
   [[nodiscard]] std::int64_t integrations() const { return integrations_of(times, integrate); }
   [[nodiscard]] std::int64_t baselines() const { return baselines_of(inputs); }
