@@ -40,7 +40,9 @@ struct Execute {
   ExitCode operator()(const VerifyOptions& o) const { return print(verify(o), o.json); }
   ExitCode operator()(const GenerateSpdOptions& o) const { return print(generate(o, command_line)); }
   ExitCode operator()(const GenerateChargesOptions& o) const { return print(generate(o, command_line)); }
-  ExitCode operator()(const ImportOptions& o) const { return print(import_charges(o, command_line)); }
+  ExitCode operator()(const ImportOptions& o) const {
+    return print(o.signal.samples.inputs > 0 ? import_signal(o, command_line) : import_charges(o, command_line));
+  }
   ExitCode operator()(const ExportOptions& o) const { return print(export_map(o)); }
 };
 

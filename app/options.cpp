@@ -355,9 +355,11 @@ class GenerateChargesCommand final : public ChargesCommand {
 class ImportCommand final : public ChargesCommand {
  public:
   explicit ImportCommand(CLI::App& app)
-      : ChargesCommand(app, "import", "Make a problem file from PQR files or an H5MD trajectory", "Make and convert") {
+      : ChargesCommand(app, "import", "Make a problem file from PQR files, an H5MD trajectory or samples",
+                       "Make and convert") {
     heading("Input");
-    required("files", import_.inputs, "PQR files, a problem each; or one H5MD file, a problem per frame");
+    required("files", import_.inputs,
+             "PQR files, a problem each; one H5MD file, a problem per frame; or, with --inputs, a raw file of samples");
     option("--group", import_.group, "H5MD particles group; the only one by default");
     heading("Lattice");
     text("--shape", "", "Lattice points nx,ny,nz (default 65,65,65, or from --spacing)",
@@ -375,17 +377,54 @@ class ImportCommand final : public ChargesCommand {
     option("--margin", import_.margin, "Angstrom around the charges")->check(CLI::NonNegativeNumber);
     choice("--lattice", import_.placement, {{"common", LatticePlacement::common}, {"each", LatticePlacement::each}},
            "One lattice around all problems, or one around each");
+    heading("Signals");
+    signals();
     heading("Output");
     unit_of_potential(import_.unit);
     option("--temperature", import_.temperature, "Kelvin, for kT/e")->check(CLI::PositiveNumber);
     asked_of_charges(import_.asked, {"--shape", "--spacing", "--origin", "--margin", "--lattice"});
     option("--set", import_.set, "Name of the set");
-    second_look([this] { check_set_name(import_.set); });
+    second_look([this] {
+      if (import_.signal.samples.inputs > 0 && !is_given("--set")) import_.set = "signals";
+      check_set_name(import_.set);
+    });
     required("-o,--output", import_.output, "Problem file");
     overwrite_flag(import_.overwrite);
   }
 
  private:
+  void signals() {
+    SignalImport& signal = import_.signal;
+    option("--inputs", signal.samples.inputs, "Of a raw file; 0: the files hold charges")
+        ->check(CLI::Range(std::int64_t{0}, max_inputs));
+    option("--channels", signal.samples.channels, "Of a raw file")->check(CLI::Range(1, 1 << 30));
+    choice("--samples", signal.samples.type,
+           {{"float32", SampleType::complex_float32},
+            {"int8", SampleType::complex_int8},
+            {"int4", SampleType::complex_int4}},
+           "What real and imaginary part of a sample are; int4: the high and the low half of a byte");
+    choice("--order", signal.samples.channels_first, {{"time,channel,input", false}, {"channel,time,input", true}},
+           "Of the samples, the last the fastest");
+    option("--integrate", signal.integrate, "Samples per integration; 0: all")->check(CLI::NonNegativeNumber);
+    flag("--mean", signal.is_mean, "Means of the samples are wanted, not sums");
+    option("--first-frequency", signal.first_frequency, "Hz, of channel 0; with --channel-width");
+    option("--channel-width", signal.channel_width, "Hz; 0: not known")->check(CLI::NonNegativeNumber);
+    option("--sample-time", signal.sample_time, "Seconds; 0: not known")->check(CLI::NonNegativeNumber);
+    option("--start-time", signal.start_time, "Julian date; 0: not known")->check(CLI::NonNegativeNumber);
+    second_look([this] {
+      const bool are_signals = import_.signal.samples.inputs > 0;
+      for (const char* name : {"--channels", "--samples", "--order", "--integrate", "--mean", "--first-frequency",
+                               "--channel-width", "--sample-time", "--start-time"})
+        if (!are_signals && is_given(name))
+          refuse_option("--inputs", "0", std::string("inputs where ") + name + " is given");
+      for (const char* name : {"--group", "--shape", "--spacing", "--origin", "--margin", "--lattice", "--unit",
+                               "--temperature", "--targets", "--field", "--softening", "--cutoff", "--dielectric"})
+        if (are_signals && is_given(name))
+          refuse_option("--inputs", std::to_string(import_.signal.samples.inputs),
+                        std::string("0 where ") + name + " is given");
+    });
+  }
+
   [[nodiscard]] AnyCommand options() const override { return import_; }
   ImportOptions import_;
 };

@@ -12,6 +12,7 @@
 #include "core/potentials.hpp"
 #include "core/systems.hpp"
 #include "core/units.hpp"
+#include "io/raw_signal.hpp"
 #include "io/share.hpp"
 #include "physics/charge_sets.hpp"
 #include "solvers/spd_families.hpp"
@@ -109,6 +110,15 @@ enum class LatticePlacement {
   each     ///< one around each, all of one shape
 };
 
+/// Of a file of samples; without inputs it holds charges.
+struct SignalImport {
+  RawSamples samples{SampleType::complex_int8, 1, 0, false};
+  std::int64_t integrate = 0;  ///< samples; 0: all
+  bool is_mean = false;
+  double first_frequency = 0, channel_width = 0;  ///< Hz; not known where the width is 0
+  double sample_time = 0, start_time = 0;         ///< seconds, Julian date; 0: not known
+};
+
 struct ImportOptions {
   std::vector<std::string> inputs;
   std::string output, set = "molecules";
@@ -121,6 +131,7 @@ struct ImportOptions {
   PotentialUnit unit = PotentialUnit::volt;
   double temperature = default_temperature_kelvin;
   AskedOfCharges asked;
+  SignalImport signal;
   bool overwrite = false;
 };
 

@@ -1,0 +1,62 @@
+// `import` of signals: a problem file of what a recorder has left.
+#include <algorithm>
+#include <sstream>
+
+#include "app/commands.hpp"
+#include "app/interruption.hpp"
+#include "app/output_check.hpp"
+#include "app/version.hpp"
+#include "core/error.hpp"
+#include "io/problem_writer.hpp"
+#include "io/raw_signal.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr std::int64_t block_bytes = std::int64_t{1} << 28;
+
+}  // namespace
+
+std::string import_signal(const ImportOptions& options, const std::string& command_line) {
+  if (options.inputs.size() > 1)
+    throw Error(ErrorKind::usage, "import takes one file of samples",
+                options.inputs[0] + " and " + std::to_string(options.inputs.size() - 1) + " more were given",
+                "Import them one by one.");
+  const SignalImport& asked = options.signal;
+  const RawSignal signal(options.inputs[0], asked.samples);
+  CorrelationSet set;
+  set.name = options.set;
+  set.type = asked.samples.type;
+  set.batch = asked.samples.channels;
+  set.times = signal.times();
+  set.inputs = asked.samples.inputs;
+  set.integrate = std::max<std::int64_t>(1, asked.integrate > 0 ? std::min(asked.integrate, set.times) : set.times);
+  set.is_mean = asked.is_mean;
+  set.sample_time = asked.sample_time;
+  set.start_time = asked.start_time;
+  for (std::int64_t c = 0; asked.channel_width > 0 && c < set.batch; ++c)
+    set.frequency.push_back(asked.first_frequency + static_cast<double>(c) * asked.channel_width);
+
+  refuse_output_that_is_input(options.inputs[0], options.output);
+  ProblemWriter writer(options.output, options.overwrite);
+  writer.add(set);
+  const std::int64_t step = std::max<std::int64_t>(1, block_bytes / (bytes_of(set.type) * set.batch * set.inputs));
+  SignalBlock block;
+  for (std::int64_t first = 0; first < set.times; first += step) {
+    stop_if_interrupted();
+    signal.read(first, std::min(step, set.times - first), block);
+    writer.write(set, block);
+  }
+  writer.provenance("program", std::string("smallbatch ") + version_text);
+  writer.provenance("command_line", command_line);
+  writer.commit();
+
+  std::ostringstream text;
+  text << options.output << ": correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
+       << (set.batch == 1 ? " channel, " : " channels, ") << set.times << " samples, " << set.integrations()
+       << (set.integrations() == 1 ? " integration\n" : " integrations\n");
+  return text.str();
+}
+
+}  // namespace smallbatch
