@@ -23,6 +23,8 @@ RunReport verify(const VerifyOptions& options);
 std::string generate(const GenerateSpdOptions& options, const std::string& command_line);
 std::string generate(const GenerateChargesOptions& options, const std::string& command_line);
 std::string import_charges(const ImportOptions& options, const std::string& command_line);
+/// A result file of a UVH5 file.
+std::string import_visibilities(const ImportOptions& options, const std::string& command_line);
 std::string import_signal(const ImportOptions& options, const std::string& command_line);
 std::string export_map(const ExportOptions& options);
 

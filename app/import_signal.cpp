@@ -1,4 +1,4 @@
-// `import` of signals: a problem file of what a recorder has left.
+// `import` of signals, a problem file of what a recorder has left, and of visibilities, a result file.
 #include <algorithm>
 #include <sstream>
 
@@ -9,6 +9,8 @@
 #include "core/error.hpp"
 #include "io/problem_writer.hpp"
 #include "io/raw_signal.hpp"
+#include "io/result_writer.hpp"
+#include "io/uvh5.hpp"
 
 namespace smallbatch {
 
@@ -16,13 +18,17 @@ namespace {
 
 constexpr std::int64_t block_bytes = std::int64_t{1} << 28;
 
+void expect_one_file(const ImportOptions& options) {
+  if (options.inputs.size() == 1) return;
+  throw Error(ErrorKind::usage, "import takes one file of samples or visibilities",
+              options.inputs[0] + " and " + std::to_string(options.inputs.size() - 1) + " more were given",
+              "Import them one by one.");
+}
+
 }  // namespace
 
 std::string import_signal(const ImportOptions& options, const std::string& command_line) {
-  if (options.inputs.size() > 1)
-    throw Error(ErrorKind::usage, "import takes one file of samples",
-                options.inputs[0] + " and " + std::to_string(options.inputs.size() - 1) + " more were given",
-                "Import them one by one.");
+  expect_one_file(options);
   const SignalImport& asked = options.signal;
   const RawSignal signal(options.inputs[0], asked.samples);
   CorrelationSet set;
@@ -56,6 +62,36 @@ std::string import_signal(const ImportOptions& options, const std::string& comma
   text << options.output << ": correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
        << (set.batch == 1 ? " channel, " : " channels, ") << set.times << " samples, " << set.integrations()
        << (set.integrations() == 1 ? " integration\n" : " integrations\n");
+  return text.str();
+}
+
+std::string import_visibilities(const ImportOptions& options, const std::string& command_line) {
+  expect_one_file(options);
+  const Uvh5File file(options.inputs[0]);
+  CorrelationSet set = file.set();
+  set.name = options.set == ImportOptions{}.set ? "visibilities" : options.set;
+  refuse_output_that_is_input(options.inputs[0], options.output);
+  ResultWriter writer(options.output, options.overwrite);
+  writer.add(set);
+  const std::int64_t step = std::max<std::int64_t>(1, block_bytes / (12 * set.baselines()));
+  SignalBlock block;
+  for (block.first_time = 0; block.first_time < set.times; ++block.first_time) {
+    for (block.first = 0; block.first < set.batch; block.first += step) {
+      stop_if_interrupted();
+      block.channels = std::min(step, set.batch - block.first);
+      file.read(block);
+      writer.write(set, block);
+    }
+  }
+  writer.write_summary(CorrelationSet::kind, set.name, {});
+  writer.provenance("program", std::string("smallbatch ") + version_text);
+  writer.provenance("command_line", command_line);
+  writer.commit();
+
+  std::ostringstream text;
+  text << options.output << ": results, correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
+       << (set.batch == 1 ? " channel, " : " channels, ") << set.times
+       << (set.times == 1 ? " integration\n" : " integrations\n");
   return text.str();
 }
 

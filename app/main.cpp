@@ -13,6 +13,7 @@
 #include "app/report.hpp"
 #include "core/error.hpp"
 #include "io/hdf5_quiet.hpp"
+#include "io/uvh5.hpp"
 
 namespace smallbatch {
 
@@ -41,7 +42,8 @@ struct Execute {
   ExitCode operator()(const GenerateSpdOptions& o) const { return print(generate(o, command_line)); }
   ExitCode operator()(const GenerateChargesOptions& o) const { return print(generate(o, command_line)); }
   ExitCode operator()(const ImportOptions& o) const {
-    return print(o.signal.samples.inputs > 0 ? import_signal(o, command_line) : import_charges(o, command_line));
+    if (o.signal.samples.inputs > 0) return print(import_signal(o, command_line));
+    return print(is_uvh5(o.inputs[0]) ? import_visibilities(o, command_line) : import_charges(o, command_line));
   }
   ExitCode operator()(const ExportOptions& o) const { return print(export_map(o)); }
 };

@@ -69,7 +69,7 @@ struct StoredObject {
   std::unique_ptr<Defect> contents_defect;  ///< of either
 };
 
-/// Deflate turns at most this many bytes into one.
+/// Deflate turns at most this many bytes into one, and LZF fewer.
 inline constexpr std::uint64_t largest_deflate_ratio = 1032;
 
 /// Of an array, or nothing where they do not fit. No element where the shape has a zero, whatever else it has.

@@ -188,10 +188,10 @@ StoredDataset MessageReader::get_dataset() {
     layout.shape = dataset.info.shape;
     layout.chunk = get_numbers<std::int64_t>(*this);
     layout.filters = get_all<ChunkFilter>(*this, [&] {
-      const auto kind = get_one_of(*this, ChunkFilter::Kind::fletcher32);
+      const auto kind = get_one_of(*this, ChunkFilter::Kind::lzf);
       return ChunkFilter{kind, get<std::uint64_t>()};
     });
-    if (layout.filters.size() > 3) throw Nonsense{};
+    if (layout.filters.size() > 4) throw Nonsense{};
     layout.filters_edges = get_flag();
   }
   dataset.chunks = get_all<StoredChunk>(*this, [&] {

@@ -86,6 +86,39 @@ std::optional<std::string> inflate_bytes(std::size_t expected, Bytes& bytes) {
   return std::nullopt;
 }
 
+/// liblzf's format: a byte below 32 is before that many bytes and one more, as they are; any other begins a copy of
+/// bytes that are there already, with its length in the upper three bits (7: in the next byte, too) and its distance in
+/// the other five and the last byte.
+std::optional<std::string> unpack_lzf(std::size_t expected, Bytes& bytes) {
+  Bytes unpacked(expected);
+  const auto wrong = [&](const std::string& what, std::size_t made) {
+    return "has an LZF stream that " + what + " after " + bytes_text(made) + ", expected " + bytes_text(expected);
+  };
+  std::size_t made = 0;
+  for (std::size_t next = 0; next < bytes.size();) {
+    const std::size_t control = bytes[next++];
+    if (control < 32) {
+      const std::size_t length = control + 1;
+      if (length > bytes.size() - next) return wrong("is cut off", made);
+      if (length > expected - made) return wrong("has more", made);
+      std::copy_n(bytes.data() + next, length, unpacked.data() + made);
+      next += length;
+      made += length;
+      continue;
+    }
+    std::size_t length = (control >> 5) + 2;
+    if (bytes.size() - next < (length == 9 ? 2 : 1)) return wrong("is cut off", made);
+    if (length == 9) length += bytes[next++];
+    const std::size_t distance = ((control & 31) << 8) + bytes[next++] + 1;
+    if (distance > made) return wrong("copies what is not there", made);
+    if (length > expected - made) return wrong("has more", made);
+    for (std::size_t i = 0; i < length; ++i, ++made) unpacked[made] = unpacked[made - distance];  // it may overlap
+  }
+  if (made != expected) return wrong("ends", made);
+  bytes = std::move(unpacked);
+  return std::nullopt;
+}
+
 /// Byte k of element i comes from place k * elements + i. With the number of bytes known, several elements are
 /// written at once.
 template <std::size_t ElementBytes>
@@ -149,8 +182,9 @@ std::uint64_t largest_stored_bytes(std::span<const ChunkFilter> filters, std::ui
   std::uint64_t largest = expected;
   for (const ChunkFilter& filter : filters) {
     if (filter.kind == ChunkFilter::Kind::fletcher32) largest += checksum_bytes;
-    // Nothing that deflates makes more of its bytes than this, however it goes about it.
-    if (filter.kind == ChunkFilter::Kind::deflate) largest += largest / 2 + 1024;
+    // Nothing that packs makes more of its bytes than this, however it goes about it.
+    const bool packs = filter.kind == ChunkFilter::Kind::deflate || filter.kind == ChunkFilter::Kind::lzf;
+    if (packs) largest += largest / 2 + 1024;
   }
   return largest;
 }
@@ -174,6 +208,9 @@ std::optional<std::string> undo_filters(std::span<const ChunkFilter> filters, st
     switch (filter.kind) {
       case ChunkFilter::Kind::deflate:
         wrong = inflate_bytes(given, bytes);
+        break;
+      case ChunkFilter::Kind::lzf:
+        wrong = unpack_lzf(given, bytes);
         break;
       case ChunkFilter::Kind::shuffle:
         unshuffle(filter.element_bytes, bytes);

@@ -1,4 +1,4 @@
-// What HDF5's filters did to a chunk, undone: deflate, shuffle and fletcher32. Knows no HDF5.
+// What HDF5's filters did to a chunk, undone: deflate, shuffle and fletcher32, and h5py's LZF. Knows no HDF5.
 //
 // A chunk must come out with exactly the bytes that its shape declares, and memory is taken for those alone. HDF5's own
 // pipeline does not ask: where a stream inflates to fewer, the rest is whatever the memory held.
@@ -15,7 +15,7 @@
 namespace smallbatch {
 
 struct ChunkFilter {
-  enum class Kind { deflate, shuffle, fletcher32 } kind = Kind::deflate;
+  enum class Kind { deflate, shuffle, fletcher32, lzf } kind = Kind::deflate;
   std::size_t element_bytes = 0;  ///< of shuffle
 };
 

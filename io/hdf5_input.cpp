@@ -25,6 +25,12 @@ namespace {
 /// Numbers that are converted come in parts of so many, which several threads convert in pieces.
 constexpr std::int64_t numbers_per_part = std::int64_t{1} << 22, numbers_per_piece = std::int64_t{1} << 16;
 
+bool is_packed_by_lzf(const StoredDataset& dataset) {
+  if (!dataset.layout) return false;
+  const auto& filters = dataset.layout->filters;
+  return std::ranges::find(filters, ChunkFilter::Kind::lzf, &ChunkFilter::kind) != filters.end();
+}
+
 }  // namespace
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -51,6 +57,7 @@ struct InputFile::Impl {
   std::string path;
   std::shared_ptr<InputBytes> bytes;
   Describer describer;
+  bool accepts_lzf = false;
   std::mutex asking;  ///< guards all below
   std::unique_ptr<Hdf5Describer> here;
   std::unique_ptr<DescriberProcess> child;
@@ -168,6 +175,11 @@ struct InputFile::Impl {
           "Store it as a dataset.");
     }
     if (found->contents_defect) throw error(object, *found->contents_defect);
+    if (!accepts_lzf && is_packed_by_lzf(*found->dataset)) {
+      throw error(object,
+                  "expected the filters shuffle, deflate (gzip) and fletcher32 at most, found filter 32000 \"lzf\"",
+                  "Store it without compression or with gzip.");
+    }
     return *found->dataset;
   }
 
@@ -235,6 +247,8 @@ const std::string& InputFile::path() const { return impl_->path; }
 Error InputFile::error(const std::string& object, const std::string& why, const std::string& remedy) const {
   return impl_->error(object, why, remedy);
 }
+
+void InputFile::accept_lzf() { impl_->accepts_lzf = true; }
 
 void InputFile::describe(const std::string& object, int depth) const {
   const std::lock_guard lock(impl_->asking);

@@ -52,6 +52,9 @@ class InputFile {
   /// Error(bad_input): "cannot use <object> of <file> (<why>). <remedy>".
   [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const;
 
+  /// Datasets may be packed by LZF, too, which problems and results may not.
+  void accept_lzf();
+
   /// Asks at once for all that is at an absolute path, and below it down to `depth`, where otherwise each object is
   /// asked for when it is needed. What is wrong there is told when it is needed.
   void describe(const std::string& object, int depth) const;

@@ -14,8 +14,10 @@ namespace {
 
 /// In the order in which they were applied.
 std::vector<ChunkFilter> filters_of(const InputBytes& file, hid_t creation) {
-  constexpr std::array<std::pair<H5Z_filter_t, ChunkFilter::Kind>, 3> known{
-      {{H5Z_FILTER_DEFLATE, ChunkFilter::Kind::deflate},
+  constexpr H5Z_filter_t lzf = 32000;  // h5py's
+  constexpr std::array<std::pair<H5Z_filter_t, ChunkFilter::Kind>, 4> known{
+      {{lzf, ChunkFilter::Kind::lzf},
+       {H5Z_FILTER_DEFLATE, ChunkFilter::Kind::deflate},
        {H5Z_FILTER_SHUFFLE, ChunkFilter::Kind::shuffle},
        {H5Z_FILTER_FLETCHER32, ChunkFilter::Kind::fletcher32}}};
   const int count = H5Pget_nfilters(creation);
@@ -97,10 +99,12 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
         __builtin_mul_overflow(*chunk_count, *chunk_bytes, &in_chunks)) {
       throw refuse_size(0);
     }
-    const bool deflated = std::ranges::find(filters, ChunkFilter::Kind::deflate, &ChunkFilter::kind) != filters.end();
+    const bool is_packed = std::ranges::any_of(filters, [](const ChunkFilter& filter) {
+      return filter.kind == ChunkFilter::Kind::deflate || filter.kind == ChunkFilter::Kind::lzf;
+    });
     const std::uint64_t stored = H5Dget_storage_size(dataset);
     if (stored == 0) throw never_written();
-    if (stored > file_bytes || in_chunks / (deflated ? largest_deflate_ratio : 1) > stored) throw refuse_size(stored);
+    if (stored > file_bytes || in_chunks / (is_packed ? largest_deflate_ratio : 1) > stored) throw refuse_size(stored);
     hsize_t written = 0;
     if (H5Dget_num_chunks(dataset, space, &written) < 0) throw damage(file);
     if (written != *chunk_count) {

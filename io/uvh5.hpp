@@ -5,6 +5,7 @@
 // integration by integration, their baselines as those of the results.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "io/result_reader.hpp"
@@ -21,5 +22,30 @@ inline constexpr const char* uvh5_ending = ".uvh5";
 /// Error(output) as ProblemWriter.
 void write_uvh5(const std::string& path, const ResultReader& results, const CorrelationSet& set,
                 const std::string& history, bool overwrite);
+
+/// True where the file is HDF5 and has the groups of UVH5. Throws as Uvh5File does where it cannot be read.
+bool is_uvh5(const std::string& path);
+
+/// A UVH5 file as the results that it could be of: one set of means, whose times are integrations of one sample. The
+/// inputs are the antennas in the order of their numbers, of each its feed, or its two where there are several
+/// polarisations (x before y, right before left).
+class Uvh5File {
+ public:
+  /// Throws Error: missing_file, or bad_input where the file is not as the memo has it, or has Stokes parameters.
+  explicit Uvh5File(const std::string& path);
+  ~Uvh5File();
+  Uvh5File(const Uvh5File&) = delete;
+  Uvh5File& operator=(const Uvh5File&) = delete;
+
+  /// Without a name.
+  [[nodiscard]] const CorrelationSet& set() const;
+  /// Channels [block.first, .. + block.channels) of time block.first_time: visibilities and weights, which are 0 of
+  /// what is flagged or not there, and a visibility of NaN, and else nsamples, rounded, and at least 1.
+  void read(SignalBlock& block) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace smallbatch

@@ -1,4 +1,4 @@
-"""UVH5: what `export` writes is what pyuvdata reads. Result files are written with h5py, as io/FORMAT.md describes
+"""UVH5: what `export` writes is what pyuvdata reads, and what pyuvdata writes is what `import` reads. Result files are written with h5py, as io/FORMAT.md describes
 them. SMALLBATCH_BIN names the command."""
 
 import h5py
@@ -143,3 +143,122 @@ def test_potentials_are_no_visibilities(smallbatch, tmp_path):
     assert done.returncode == 3 and "holds no potential maps" in done.stderr
     done = smallbatch("export", "r.h5", "--set", "other", "-o", "a.uvh5", expect=None)
     assert done.returncode == 2 and "holds no correlation set 'other'" in done.stderr and "array" in done.stderr
+
+
+# ---- the other way ----------------------------------------------------------------------------------------------------
+
+
+def test_what_was_exported_comes_back(smallbatch, tmp_path):
+    position = np.random.default_rng(3).uniform(-200, 200, (4, 3))
+    visibility, weight = write_results(tmp_path / "r.h5", times=6, output="mean", positions=position)
+    smallbatch("export", "r.h5", "-o", "array.uvh5")
+    done = smallbatch("import", "array.uvh5", "-o", "back.h5")
+    assert "results, correlation/visibilities, 4 inputs, 5 channels, 2 integrations" in done.stdout
+    with h5py.File(tmp_path / "back.h5") as file:
+        group = file["correlation/visibilities"]
+        found = group["visibility"][...]
+        assert np.array_equal(group["weight"], weight > 0)
+        assert np.array_equal(found[weight > 0], visibility[weight > 0]) and np.isnan(found[weight == 0]).all()
+        assert np.allclose(group["input_position"], position)
+        assert group["frequency"][:].tolist() == (1.4e9 + 2.5e5 * np.arange(5)).tolist()
+        assert group.attrs["sample_time"] == 1.5 and abs(group.attrs["start_time"] - 2460000.25) < 1e-9
+        assert not file["verification/correlation/visibilities/verdict"][...].any()
+    smallbatch("info", "back.h5")
+    smallbatch("export", "back.h5", "-o", "again.uvh5")
+    with h5py.File(tmp_path / "array.uvh5") as one, h5py.File(tmp_path / "again.uvh5") as other:
+        assert np.array_equal(one["Data/visdata"], other["Data/visdata"])
+        assert np.array_equal(one["Data/flags"], other["Data/flags"])
+
+
+def write_polarised(path, **packing):
+    """Three antennas of two feeds, rows in no order and antennas not numbered from 0; returns the signal's means
+    (time, channel, input, input)."""
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal((2, 4, 50, 6, 2)) @ [1, 1j]
+    visibility = np.einsum("fcti,fctj->fcij", x, x.conj()).astype(np.complex64)
+    numbers = [3, 10, 44]
+    rows = [(t, a, b) for t in range(2) for a in range(3) for b in range(a, 3)]
+    rng.shuffle(rows)
+    values = np.empty((len(rows), 4, 4), np.complex64)
+    for row, (t, a, b) in enumerate(rows):
+        for p, (one, two) in enumerate([(0, 0), (1, 1), (0, 1), (1, 0)]):
+            values[row, :, p] = visibility[t, :, 2 * a + one, 2 * b + two]
+    with h5py.File(path, "w") as file:
+        header = file.create_group("Header")
+        header["ant_1_array"] = [numbers[a] for _, a, _ in rows]
+        header["ant_2_array"] = [numbers[b] for _, _, b in rows]
+        header["time_array"] = [2460000.0 + t for t, _, _ in rows]
+        header["integration_time"] = np.full(len(rows), 10.0)
+        header["freq_array"] = np.arange(4) * 1e6
+        header["polarization_array"] = [-5, -6, -7, -8]
+        data = file.create_group("Data")
+        data.create_dataset("visdata", data=values, chunks=(3, 2, 4), **packing)
+        data.create_dataset("flags", data=np.zeros(values.shape, bool), chunks=True, **packing)
+        data.create_dataset("nsamples", data=np.ones(values.shape, np.float32), chunks=True, **packing)
+    return visibility
+
+
+@pytest.mark.parametrize("packing", [{}, {"compression": "lzf"}, {"compression": "lzf", "shuffle": True, "fletcher32": True},
+                                     {"compression": "gzip"}], ids=str)
+def test_baselines_of_any_order_and_two_feeds_find_their_places(smallbatch, tmp_path, packing):
+    expected = write_polarised(tmp_path / "in.uvh5", **packing)
+    smallbatch("import", "in.uvh5", "--set", "sky", "-o", "back.h5")
+    i, j = np.tril_indices(6)
+    with h5py.File(tmp_path / "back.h5") as file:
+        found = file["correlation/sky/visibility"][...]
+        assert file["correlation/sky"].attrs["inputs"] == 6
+        assert (file["correlation/sky/weight"][...] == 1).all()
+    assert np.allclose(found, expected[:, :, i, j], rtol=1e-6, atol=1e-6)
+
+
+def test_what_pyuvdata_writes_is_read(smallbatch, tmp_path):
+    write_results(tmp_path / "r.h5", output="mean", positions=np.eye(4, 3) * 100)
+    smallbatch("export", "r.h5", "-o", "array.uvh5")
+    uv = opened(tmp_path / "array.uvh5")
+    uv.conjugate_bls("ant1<ant2")
+    uv.reorder_blts("baseline")
+    uv.write_uvh5(str(tmp_path / "theirs.uvh5"))  # flags and nsamples are packed by LZF
+    smallbatch("import", "theirs.uvh5", "-o", "theirs.h5")
+    smallbatch("import", "array.uvh5", "-o", "ours.h5")
+    with h5py.File(tmp_path / "theirs.h5") as theirs, h5py.File(tmp_path / "ours.h5") as ours:
+        for name in ["visibility", "weight", "frequency"]:
+            one, other = theirs["correlation/visibilities"][name][...], ours["correlation/visibilities"][name][...]
+            assert np.array_equal(one, other, equal_nan=True), name
+        assert np.allclose(theirs["correlation/visibilities/input_position"], np.eye(4, 3) * 100)
+
+
+@pytest.mark.parametrize("change, says", [
+    (lambda f: f["Header/polarization_array"].__setitem__(0, 1), ["/Header/polarization_array", "found 1", "Stokes"]),
+    (lambda f: f.__delitem__("Data/flags"), ["/Data", '"flags"']),
+    (lambda f: f.__delitem__("Header/time_array"), ["/Header", '"time_array"']),
+    (lambda f: f["Header/time_array"].__setitem__(3, np.nan), ["/Header/time_array[3]"]),
+    (lambda f: (f.__delitem__("Header/freq_array"), f["Header"].__setitem__("freq_array", np.ones(3))),
+     ["/Header/freq_array", "(4)", "(3)"]),
+    (lambda f: (f.__delitem__("Data/visdata"), f["Data"].__setitem__("visdata", np.ones((12, 4, 4)))),
+     ["/Data/visdata", "compounds", "float64"]),
+])
+def test_wrong_files_are_refused(smallbatch, tmp_path, change, says):
+    write_polarised(tmp_path / "in.uvh5")
+    with h5py.File(tmp_path / "in.uvh5", "a") as file:
+        change(file)
+    done = smallbatch("import", "in.uvh5", "-o", "back.h5", expect=3)
+    assert all(word in done.stderr for word in ["in.uvh5", *says]), done.stderr
+
+
+def test_damaged_lzf_is_refused_or_read(smallbatch, tmp_path):
+    """Whatever the bytes of a chunk are: no crash, and no more than the chunk declares."""
+    write_polarised(tmp_path / "in.uvh5", compression="lzf")
+    with h5py.File(tmp_path / "in.uvh5") as file:
+        chunks = [file[f"Data/{name}"].id.get_chunk_info(0) for name in ["flags", "nsamples"]]
+    good, refused = np.frombuffer((tmp_path / "in.uvh5").read_bytes(), np.uint8), 0
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        damaged = good.copy()
+        for chunk in chunks:
+            places = chunk.byte_offset + rng.integers(0, chunk.size, 2)
+            damaged[places] = rng.integers(0, 256, 2)
+        (tmp_path / "in.uvh5").write_bytes(damaged.tobytes())
+        done = smallbatch("import", "in.uvh5", "-o", "back.h5", "--overwrite", expect=None)
+        assert done.returncode in (0, 3), done.stderr
+        refused += done.returncode == 3 and "LZF" in done.stderr
+    assert refused > 10
