@@ -16,7 +16,7 @@ TEST(Tables, EachNameComesOnce) {
   const Names names = table_names();
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
   for (const char* name :
-       {"solve", "packed", "inverse", "sizes", "rhs", "determinant", "potential", "field", "potential_cpu", "pair_sum", "pair_sum",
+       {"solve", "packed", "inverse", "sizes", "rhs", "determinant", "potential", "field", "potential_cpu", "pair_sum",
         "potential_sizes", "potential_calls", "reduce", "saxpy", "unroll", "reduce_calls", "calls", "cpu"})
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
 }
