@@ -5,6 +5,7 @@
 namespace smallbatch {
 
 namespace {
+using smallbatch::bytes_of;  // samples and sums
 std::int64_t bytes_of(ScalarType type) { return type == ScalarType::float32 ? 4 : 8; }
 constexpr std::int64_t bytes_per_charge = 4 * sizeof(double);
 constexpr std::int64_t bytes_per_point = 3 * sizeof(double);
@@ -42,6 +43,25 @@ std::int64_t bytes_of_problems(const PotentialSet& set, std::int64_t first, std:
          (set.targets == TargetKind::points ? targets * bytes_per_point : 0);
 }
 
+std::int64_t charges_of(const PairEnergySet& set, std::int64_t first, std::int64_t count) {
+  return set.offset[static_cast<std::size_t>(first + count)] - set.offset[static_cast<std::size_t>(first)];
+}
+/// Charges, with their groups and energies.
+std::int64_t bytes_of_problems(const PairEnergySet& set, std::int64_t first, std::int64_t count) {
+  const std::int64_t per_charge = bytes_per_charge + (set.has_groups ? 1 : 0) + (set.per_charge ? 8 : 0);
+  return charges_of(set, first, count) * per_charge + count * (8 + 8 + 4);
+}
+double pairs_of_problem(const PairEnergySet& set, std::int64_t p) {
+  const auto charges = static_cast<double>(charges_of(set, p, 1));
+  return set.has_groups ? charges * charges / 4 : charges * (charges - 1) / 2;
+}
+
+/// Samples and flags of one channel at one time; sums and weights of one in one integration.
+std::int64_t bytes_per_time(const CorrelationSet& set) {
+  return set.inputs * (bytes_of(set.type) + (set.has_flags ? 1 : 0));
+}
+std::int64_t bytes_per_integration(const CorrelationSet& set) { return set.baselines() * (bytes_of(set.sum()) + 4); }
+
 double pairs_of_problem(const PotentialSet& set, std::int64_t p) {
   return static_cast<double>(targets_of(set, p, 1)) * static_cast<double>(charges_of(set, p, 1));
 }
@@ -61,10 +81,49 @@ std::int64_t result_bytes(const PotentialSet& set, ScalarType precision) {
          (set.targets == TargetKind::lattice ? 0 : 8);
 }
 
+std::int64_t result_bytes(const PairEnergySet& set) {
+  // Energy and status; of charges their energies, with offsets.
+  return set.batch * (8 + 4 + bytes_per_verdict) + (set.per_charge ? 8 * (set.charges() + set.batch + 1) : 0);
+}
+
+std::int64_t result_bytes(const CorrelationSet& set) {
+  const std::int64_t visibilities = set.integrations() * set.batch * set.baselines();
+  return visibilities * (bytes_of(set.visibility()) + 4) +
+         set.batch * (4 + bytes_per_verdict + (set.frequency.empty() ? 0 : 8));
+}
+
 std::int64_t bytes_per_block(const PotentialSet& set, const PlaneRange& range, ScalarType precision) {
   if (set.targets != TargetKind::lattice) return bytes_of_problems(set, range.first, range.count, precision);
   return range.count * range.plane_count * bytes_per_plane(set, precision) +
          charges_of(set, range.first, range.count) * bytes_per_charge;
+}
+
+std::int64_t bytes_per_block(const PairEnergySet& set, const SystemRange& range) {
+  return bytes_of_problems(set, range.first, range.count);
+}
+
+std::int64_t bytes_per_block(const CorrelationSet& set, const SignalRange& range) {
+  return range.channels *
+         (range.times * bytes_per_time(set) + integrations_of(range.times, set.integrate) * bytes_per_integration(set));
+}
+
+double pairs(const PairEnergySet& set) {
+  double total = 0;
+  for (std::int64_t p = 0; p < set.batch; ++p) total += pairs_of_problem(set, p);
+  return total;
+}
+
+double pairs(const PairEnergyBlock& block) {
+  double total = 0;
+  for (std::size_t p = 0; p < static_cast<std::size_t>(block.count); ++p) {
+    const auto charges = static_cast<double>(block.offset[p + 1] - block.offset[p]);
+    const auto in_group = [&](std::int8_t group) {
+      return static_cast<double>(
+          std::count(block.group.begin() + block.offset[p], block.group.begin() + block.offset[p + 1], group));
+    };
+    total += block.group.empty() ? charges * (charges - 1) / 2 : in_group(1) * in_group(2);
+  }
+  return total;
 }
 
 double pairs(const PotentialSet& set) {
@@ -78,6 +137,10 @@ std::int64_t usual_block_bytes(const SolveSet& set, std::int64_t least, unsigned
   const std::int64_t to_verify = verifies ? systems * bytes_per_system(set) : 0;
   return std::max({least, std::min(set.chunk_bytes * threads, 2 * cpu_block_bytes),
                    std::min(to_verify * threads, cpu_block_bytes)});
+}
+
+std::int64_t usual_block_bytes(const CorrelationSet& set, std::int64_t least, unsigned threads) {
+  return std::max(least, std::min(set.chunk_bytes * threads, 2 * cpu_block_bytes));
 }
 
 std::vector<SystemRange> cut_into_blocks(const SolveSet& set, std::int64_t block_bytes) {
@@ -114,6 +177,54 @@ std::vector<PlaneRange> cut_into_blocks(const PotentialSet& set, ScalarType prec
       if (range.count > 0 && (bytes > block_bytes || total_pairs > block_pairs)) break;
     }
     ranges.push_back(range);
+  }
+  return ranges;
+}
+
+std::vector<SystemRange> cut_into_blocks(const PairEnergySet& set, std::int64_t block_bytes, double block_pairs) {
+  std::vector<SystemRange> ranges;
+  for (std::int64_t p = 0; p < set.batch;) {
+    SystemRange range{p, 0};
+    std::int64_t bytes = 0;
+    double total_pairs = 0;
+    for (; p < set.batch; ++p, ++range.count) {
+      bytes += bytes_of_problems(set, p, 1);
+      total_pairs += pairs_of_problem(set, p);
+      if (range.count > 0 && (bytes > block_bytes || total_pairs > block_pairs)) break;
+    }
+    ranges.push_back(range);
+  }
+  return ranges;
+}
+
+std::vector<SignalRange> cut_into_blocks(const CorrelationSet& set, std::int64_t block_bytes) {
+  constexpr std::int64_t fewest_times = 1024;  // of a piece, where other channels are to have some of the block
+  const std::int64_t of_time = bytes_per_time(set), of_sums = bytes_per_integration(set);
+  const std::int64_t whole = set.integrate * of_time + of_sums;
+  std::int64_t channels = 1, times = set.integrate;
+  const bool are_pieces = whole > block_bytes;
+  if (are_pieces) {
+    const std::int64_t least = std::min(set.integrate, fewest_times) * of_time + of_sums;
+    channels = std::clamp<std::int64_t>(block_bytes / least, 1, std::max<std::int64_t>(1, set.batch));
+    const std::int64_t bytes = block_bytes / channels;  // of a channel
+    const std::int64_t most = std::max<std::int64_t>(1, std::max(bytes - of_sums, bytes / 2) / of_time);
+    const std::int64_t pieces = (set.integrate - 1) / most + 1;
+    times = (set.integrate - 1) / pieces + 1;
+  } else {
+    const std::int64_t all = std::max<std::int64_t>(1, set.integrations());
+    const std::int64_t together = std::min(all, block_bytes / whole);
+    times = together * set.integrate;
+    if (together == all) channels = block_bytes / (all * whole);
+  }
+  std::vector<SignalRange> ranges;
+  for (std::int64_t first = 0; first < set.batch; first += channels) {
+    SignalRange range{first, std::min(channels, set.batch - first), 0, 0};
+    do {
+      const std::int64_t left = are_pieces ? set.integrate - range.first_time % set.integrate : times;
+      range.times = std::min({times, left, set.times - range.first_time});
+      ranges.push_back(range);
+      range.first_time += range.times;
+    } while (range.first_time < set.times);
   }
   return ranges;
 }

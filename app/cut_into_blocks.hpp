@@ -17,6 +17,7 @@ inline constexpr std::int64_t gpu_block_bytes = std::int64_t{16} << 20, cpu_bloc
 /// Of this set, where nobody has said how much memory there is: at least `least`, as many chunks as there are threads
 /// to inflate them, and enough systems for all of them to verify, as far as that is within reason.
 std::int64_t usual_block_bytes(const SolveSet& set, std::int64_t least, unsigned threads, bool verifies);
+std::int64_t usual_block_bytes(const CorrelationSet& set, std::int64_t least, unsigned threads);
 
 /// Systems [first, first + count).
 struct SystemRange {
@@ -40,6 +41,19 @@ inline constexpr double gpu_block_pairs = 1e12;
 std::vector<PlaneRange> cut_into_blocks(const PotentialSet& set, ScalarType precision, std::int64_t block_bytes,
                                         double block_pairs);
 
+/// Problems [first, first + count), with at most `block_bytes` of charges and energies and `block_pairs` pairs, but at
+/// least one.
+std::vector<SystemRange> cut_into_blocks(const PairEnergySet& set, std::int64_t block_bytes, double block_pairs);
+
+/// Channels [first, first + channels) and times [first_time, first_time + times).
+struct SignalRange {
+  std::int64_t first = 0, channels = 0, first_time = 0, times = 0;
+};
+/// At most `block_bytes` of samples, flags, sums and weights: whole integrations of some channels, or where one of one
+/// channel is larger, pieces of one, one after the other. Where its sums alone are as large, a piece has half of
+/// `block_bytes` beside them.
+std::vector<SignalRange> cut_into_blocks(const CorrelationSet& set, std::int64_t block_bytes);
+
 /// Reads what the range needs. The energy of problems belongs to the block with their first planes.
 template <class T>
 void read_block(const ProblemReader& reader, const PotentialSet& set, const PlaneRange& range,
@@ -54,11 +68,28 @@ void read_block(const ProblemReader& reader, const PotentialSet& set, const Plan
 
 /// Bytes of a block's values, charges, points and planes' summaries.
 std::int64_t bytes_per_block(const PotentialSet& set, const PlaneRange& range, ScalarType precision);
+/// Of its charges and energies; of its samples, flags, sums and weights.
+std::int64_t bytes_per_block(const PairEnergySet& set, const SystemRange& range);
+std::int64_t bytes_per_block(const CorrelationSet& set, const SignalRange& range);
 
 /// Bytes of one system with its solution and all its numbers, and of one set's results in a file.
 std::int64_t bytes_per_system(const SolveSet& set);
 std::int64_t result_bytes(const SolveSet& set);
 std::int64_t result_bytes(const PotentialSet& set, ScalarType precision);
+std::int64_t result_bytes(const PairEnergySet& set);
+std::int64_t result_bytes(const CorrelationSet& set);
+/// Complex multiply-adds of a set or block: one for each sample of each baseline.
+template <class Signal>
+double multiply_adds(const Signal& signal, std::int64_t channels) {
+  return static_cast<double>(channels) * static_cast<double>(signal.times) *
+         static_cast<double>(baselines_of(signal.inputs));
+}
+inline double multiply_adds(const CorrelationSet& set) { return multiply_adds(set, set.batch); }
+inline double multiply_adds(const SignalBlock& block) { return multiply_adds(block, block.channels); }
+/// Pairs of charges, of a set: those of groups, whose sizes it does not know, at most.
+double pairs(const PairEnergySet& set);
+/// Of a block, those that meet.
+double pairs(const PairEnergyBlock& block);
 /// Pairs of target and charge, of a set and of a block.
 double pairs(const PotentialSet& set);
 template <class T>

@@ -65,13 +65,20 @@ std::string describe_all(const std::vector<Computer>& computers) {
 
 double Computers::kernel_seconds() const {
   double sum = 0;
-  for (const auto& solver : solvers) sum += solver->kernel_seconds();
-  for (const auto& potential : potentials) sum += potential->kernel_seconds();
+  const auto add = [&](const auto& computers) {
+    for (const auto& computer : computers) sum += computer->kernel_seconds();
+  };
+  add(solvers);
+  add(potentials);
+  add(pair_energies);
+  add(correlators);
   return sum;
 }
 
 std::string Computers::solver_description() const { return describe_all(solvers); }
 std::string Computers::potential_description() const { return describe_all(potentials); }
+std::string Computers::pair_energy_description() const { return describe_all(pair_energies); }
+std::string Computers::correlator_description() const { return describe_all(correlators); }
 
 namespace {
 int computers_for(const Backend& backend) { return backend.kind == BackendKind::cuda ? 2 : 1; }
@@ -83,12 +90,16 @@ std::int64_t computers_for(const DeviceChoice& device) {
   return count;
 }
 
-Computers make_computers(const DeviceChoice& device, const SpdOptions& options) {
+Computers make_computers(const DeviceChoice& device, const SpdOptions& options, const ProblemSets& sets) {
   Computers computers;
+  const bool any_pair_energies = !std::get<std::vector<PairEnergySet>>(sets).empty();
+  const bool any_correlations = !std::get<std::vector<CorrelationSet>>(sets).empty();
   for (const Backend& backend : device.backends)
     for (int k = 0; k < computers_for(backend); ++k) {
       computers.solvers.push_back(make_spd_solver(backend, options));
       computers.potentials.push_back(make_potential(backend));
+      if (any_pair_energies) computers.pair_energies.push_back(make_pair_energy(backend));
+      if (any_correlations) computers.correlators.push_back(make_correlator(backend));
     }
   return computers;
 }

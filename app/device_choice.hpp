@@ -8,6 +8,9 @@
 
 #include "app/options.hpp"
 #include "core/backend.hpp"
+#include "io/sets.hpp"
+#include "physics/correlation.hpp"
+#include "physics/pair_energy.hpp"
 #include "physics/potential.hpp"
 #include "solvers/spd_solver.hpp"
 
@@ -26,19 +29,23 @@ struct DeviceChoice {
 DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, InstructionSet instruction_set,
                            bool prefer_cpu, const Share& neighbours = {});
 
-/// What computes: a solver and a potential for each device, or two for each GPU, one of which copies while the other
-/// one computes.
+/// What computes: one of each kind for each device, or two for each GPU, one of which copies while the other one
+/// computes. Pair energies and correlators are there where the sets ask for them.
 struct Computers {
   std::vector<std::unique_ptr<SpdSolver>> solvers;
   std::vector<std::unique_ptr<Potential>> potentials;
+  std::vector<std::unique_ptr<PairEnergy>> pair_energies;
+  std::vector<std::unique_ptr<Correlator>> correlators;
 
   /// Of all of them.
   [[nodiscard]] double kernel_seconds() const;
   /// "cuda:0 auto, cuda:1 auto"
   [[nodiscard]] std::string solver_description() const;
   [[nodiscard]] std::string potential_description() const;
+  [[nodiscard]] std::string pair_energy_description() const;
+  [[nodiscard]] std::string correlator_description() const;
 };
 std::int64_t computers_for(const DeviceChoice& device);
-Computers make_computers(const DeviceChoice& device, const SpdOptions& options);
+Computers make_computers(const DeviceChoice& device, const SpdOptions& options, const ProblemSets& sets);
 
 }  // namespace smallbatch

@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 /// What running a problem file needs, with run's default options.
 struct Needs {
   std::int64_t result_bytes = 0, block_bytes = 0;  ///< of the largest block
-  double systems = 0, pairs = 0;
+  double systems = 0, pairs = 0, multiply_adds = 0;
 };
 
 Json set_json(const SolveSet& set) {
@@ -60,6 +60,32 @@ Json set_json(const PotentialSet& set) {
   return json;
 }
 
+Json set_json(const PairEnergySet& set) {
+  Json json = {{"lane", "pair_energy"},        {"name", set.name},
+               {"shape", shape_words(set)},    {"batch", set.batch},
+               {"groups", set.has_groups},     {"per_charge", set.per_charge},
+               {"softening", set.softening},   {"cutoff", set.cutoff},
+               {"dielectric", set.dielectric}, {"output_unit", potential_unit_name(set.output_unit)}};
+  if (!set.offset.empty()) json["charges"] = set.charges();
+  if (!set.particles.empty()) json["particles"] = set.particles;
+  return json;
+}
+
+Json set_json(const CorrelationSet& set) {
+  return {{"lane", "correlation"},
+          {"name", set.name},
+          {"shape", shape_words(set)},
+          {"batch", set.batch},
+          {"times", set.times},
+          {"inputs", set.inputs},
+          {"baselines", set.baselines()},
+          {"type", sample_type_name(set.type)},
+          {"integrate", set.integrate},
+          {"integrations", set.integrations()},
+          {"output", set.is_mean ? "mean" : "sum"},
+          {"flags", set.has_flags}};
+}
+
 void add(Needs& needs, const SolveSet& set) {
   needs.result_bytes += result_bytes(set);
   needs.systems += static_cast<double>(set.batch);
@@ -76,8 +102,27 @@ void add(Needs& needs, const PotentialSet& set) {
     needs.block_bytes = std::max(needs.block_bytes, bytes_per_block(set, range, precision));
 }
 
+void add(Needs& needs, const PairEnergySet& set) {
+  needs.result_bytes += result_bytes(set);
+  needs.pairs += pairs(set);
+  for (const SystemRange& range : cut_into_blocks(set, cpu_block_bytes, cpu_block_pairs))
+    needs.block_bytes = std::max(needs.block_bytes, bytes_per_block(set, range));
+}
+
+void add(Needs& needs, const CorrelationSet& set) {
+  needs.result_bytes += result_bytes(set);
+  needs.multiply_adds += multiply_adds(set);
+  for (const SignalRange& range : cut_into_blocks(set, usual_block_bytes(set, cpu_block_bytes, hardware_threads())))
+    needs.block_bytes = std::max(needs.block_bytes, bytes_per_block(set, range));
+}
+
 /// What a problem set's line says after its shape.
 std::string unit_words(const SolveSet& /*set*/) { return ""; }
+std::string unit_words(const CorrelationSet& /*set*/) { return ""; }
+std::string unit_words(const PairEnergySet& set) {
+  return ", energy in " + energy_unit_name(set.output_unit) +
+         (set.particles.empty() ? "" : ", charges from /particles/" + set.particles);
+}
 std::string unit_words(const PotentialSet& set) {
   std::string text = ", V in " + potential_unit_name(set.output_unit);
   if (set.has_field) text += ", E in " + field_unit_name(set.output_unit);
@@ -93,18 +138,16 @@ std::string problem_info(const InfoOptions& options) {
   std::ostringstream text;
   text << options.file << ": a problem file\n";
   for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
-    if constexpr (is_computed<Set>) {
-      add(needs, set);
-      sets.push_back(set_json(set));
-      text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << unit_words(set) << "\n";
-    }
+    add(needs, set);
+    sets.push_back(set_json(set));
+    text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << unit_words(set) << "\n";
   });
   const std::int64_t host_bytes = StageThreads::blocks_in_memory(1) * needs.block_bytes;
   for (const auto* sentences : {&reader.warnings(), &reader.notes()})
     for (const std::string& sentence : *sentences) text << "  note: " << sentence << "\n";
   text << "  running it needs " << bytes_text(static_cast<double>(needs.result_bytes)) << " of disk and about "
-       << bytes_text(static_cast<double>(host_bytes)) << " of memory, for " << needs.systems << " systems and "
-       << needs.pairs << " pairs of charge and target\n";
+       << bytes_text(static_cast<double>(host_bytes)) << " of memory, for " << needs.systems << " systems, "
+       << needs.pairs << " pairs of charge and target and " << needs.multiply_adds << " complex multiply-adds\n";
   if (!options.json) return text.str();
   return Json{{"file", options.file},
               {"kind", "problems"},
@@ -115,7 +158,8 @@ std::string problem_info(const InfoOptions& options) {
                {{"result_bytes", needs.result_bytes},
                 {"memory_bytes", host_bytes},
                 {"systems", needs.systems},
-                {"pairs", needs.pairs}}}}
+                {"pairs", needs.pairs},
+                {"multiply_adds", needs.multiply_adds}}}}
              .dump(2, ' ', false, Json::error_handler_t::replace) +
          "\n";
 }
@@ -129,20 +173,18 @@ std::string result_info(const InfoOptions& options) {
     if (const std::string value = reader.provenance(key); !value.empty()) text << ", " << value;
   text << "\n";
   for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
-    if constexpr (is_computed<Set>) {
-      Json json = set_json(set);
-      for (const char* key : {"storage", "uplo"}) json.erase(key);  // results do not say how A lies
-      const VerificationSummary v = reader.verification(Set::kind, set.name);
-      text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << "; verified: " << v.agreed
-           << " agree, " << v.disagreed << " disagree\n";
-      json["verification"] = {{"criterion", v.criterion},
-                              {"checked", v.checked},
-                              {"agreed", v.agreed},
-                              {"disagreed", v.disagreed},
-                              {"worst_error_over_bound", v.worst_error_over_bound},
-                              {"worst_index", v.worst_index}};
-      sets.push_back(std::move(json));
-    }
+    Json json = set_json(set);
+    for (const char* key : {"storage", "uplo"}) json.erase(key);  // results do not say how A lies
+    const VerificationSummary v = reader.verification(Set::kind, set.name);
+    text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << "; verified: " << v.agreed << " agree, "
+         << v.disagreed << " disagree\n";
+    json["verification"] = {{"criterion", v.criterion},
+                            {"checked", v.checked},
+                            {"agreed", v.agreed},
+                            {"disagreed", v.disagreed},
+                            {"worst_error_over_bound", v.worst_error_over_bound},
+                            {"worst_index", v.worst_index}};
+    sets.push_back(std::move(json));
   });
   if (!options.json) return text.str();
   return Json{{"file", options.file}, {"kind", "results"}, {"sets", sets}}.dump(2, ' ', false,

@@ -1,5 +1,6 @@
 // Puts the results of all shares of a run into one file: what a run of everything would have written.
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -87,11 +88,24 @@ bool is_alike(const SolveSet& a, const SolveSet& b) {
          a.shape.determinant_only == b.shape.determinant_only && a.rhs_is_vector == b.rhs_is_vector;
 }
 
+bool are_charges_alike(const ChargesOfSet& a, const ChargesOfSet& b) {
+  return a.type == b.type && a.has_groups == b.has_groups && a.softening == b.softening && a.cutoff == b.cutoff &&
+         a.dielectric == b.dielectric && a.output_unit == b.output_unit && a.temperature == b.temperature;
+}
+
 bool is_alike(const PotentialSet& a, const PotentialSet& b) {
-  return a.type == b.type && a.targets == b.targets && a.shape.nx == b.shape.nx && a.shape.ny == b.shape.ny &&
-         a.shape.nz == b.shape.nz && a.has_field == b.has_field && a.has_groups == b.has_groups &&
-         a.softening == b.softening && a.cutoff == b.cutoff && a.dielectric == b.dielectric &&
-         a.output_unit == b.output_unit && a.temperature == b.temperature;
+  return are_charges_alike(a, b) && a.targets == b.targets && a.shape.nx == b.shape.nx && a.shape.ny == b.shape.ny &&
+         a.shape.nz == b.shape.nz && a.has_field == b.has_field;
+}
+
+bool is_alike(const PairEnergySet& a, const PairEnergySet& b) {
+  return are_charges_alike(a, b) && a.per_charge == b.per_charge;
+}
+
+bool is_alike(const CorrelationSet& a, const CorrelationSet& b) {
+  return a.type == b.type && a.times == b.times && a.inputs == b.inputs && a.integrate == b.integrate &&
+         a.is_mean == b.is_mean && a.sample_time == b.sample_time && a.start_time == b.start_time &&
+         a.frequency.empty() == b.frequency.empty();
 }
 
 /// The set of that place in each share, where all of them are alike.
@@ -108,18 +122,37 @@ std::vector<const Set*> parts_of(const std::vector<ResultsOfShare>& shares, std:
   return parts;
 }
 
-SolveSet whole_of(const std::vector<ResultsOfShare>& shares, const std::vector<const SolveSet*>& parts) {
-  SolveSet whole = *parts.front();
-  whole.batch = 0;
-  for (const SolveSet* part : parts) whole.batch += part->batch;
+/// Shares have as many `problems` as their place among all says.
+template <class Set>
+void expect_equal_shares(const std::vector<ResultsOfShare>& shares, const std::vector<const Set*>& parts,
+                         const Set& whole, const char* problems) {
   for (std::size_t k = 0; k < parts.size(); ++k) {
     const std::int64_t expected = part_of(whole, shares[k].share).set.batch;
     if (parts[k]->batch != expected)
       throw unfit(shares[k],
-                  "it has " + std::to_string(parts[k]->batch) + " systems of /solve/" + whole.name +
+                  "it has " + std::to_string(parts[k]->batch) + " " + problems + " of " + set_path(whole) +
                       ", a share of all " + std::to_string(whole.batch) + " has " + std::to_string(expected),
                   "Run all shares of one problem file.");
   }
+}
+
+SolveSet whole_of(const std::vector<ResultsOfShare>& shares, const std::vector<const SolveSet*>& parts) {
+  SolveSet whole = *parts.front();
+  whole.batch = 0;
+  for (const SolveSet* part : parts) whole.batch += part->batch;
+  expect_equal_shares(shares, parts, whole, "systems");
+  return whole;
+}
+
+CorrelationSet whole_of(const std::vector<ResultsOfShare>& shares, const std::vector<const CorrelationSet*>& parts) {
+  CorrelationSet whole = *parts.front();
+  whole.batch = 0;
+  whole.frequency.clear();
+  for (const CorrelationSet* part : parts) {
+    whole.batch += part->batch;
+    whole.frequency.insert(whole.frequency.end(), part->frequency.begin(), part->frequency.end());
+  }
+  expect_equal_shares(shares, parts, whole, "channels");
   return whole;
 }
 
@@ -141,6 +174,17 @@ PotentialSet whole_of(const std::vector<ResultsOfShare>& /*shares*/, const std::
     append_offsets(whole.point_offset, part->point_offset);
     whole.origin.insert(whole.origin.end(), part->origin.begin(), part->origin.end());
     whole.spacing.insert(whole.spacing.end(), part->spacing.begin(), part->spacing.end());
+  }
+  return whole;
+}
+
+PairEnergySet whole_of(const std::vector<ResultsOfShare>& /*shares*/, const std::vector<const PairEnergySet*>& parts) {
+  PairEnergySet whole = *parts.front();
+  whole.batch = 0;
+  whole.offset.clear();
+  for (const PairEnergySet* part : parts) {
+    whole.batch += part->batch;
+    append_offsets(whole.offset, part->offset);
   }
   return whole;
 }
@@ -174,6 +218,38 @@ void copy_values(const ResultReader& from, const PotentialSet& set, ResultWriter
   to.write_statistics(set, from.statistics(set));
 }
 
+void copy_values(const ResultReader& from, const PairEnergySet& set, ResultWriter& to) {
+  PairEnergySet cut = set;  // results tell of charges only where they have their energies
+  if (cut.offset.empty()) cut.offset.assign(static_cast<std::size_t>(set.batch) + 1, 0);
+  PairEnergyBlock block;
+  for (const SystemRange& range : cut_into_blocks(cut, cpu_block_bytes, std::numeric_limits<double>::infinity())) {
+    stop_if_interrupted();
+    block.first = range.first;
+    block.count = range.count;
+    from.read(set, block);
+    to.write(set, block);
+  }
+}
+
+void copy_values(const ResultReader& from, const CorrelationSet& set, ResultWriter& to) {
+  CorrelationSet stored = set;  // visibilities alone, as if each integration were of one sample
+  stored.integrate = 1;
+  stored.times = set.integrations();
+  SignalBlock block;
+  std::vector<std::int32_t> info(static_cast<std::size_t>(set.batch));
+  for (const SignalRange& range : cut_into_blocks(stored, cpu_block_bytes)) {
+    stop_if_interrupted();
+    block.first = range.first;
+    block.channels = range.channels;
+    block.first_time = range.first_time * set.integrate;
+    block.times = std::min(range.times * set.integrate, set.times - block.first_time);
+    from.read(set, block);
+    to.write(set, block);
+    std::copy(block.info.begin(), block.info.end(), info.begin() + block.first);
+  }
+  to.write_info(set, 0, info);
+}
+
 template <class Set>
 void copy_values(const ResultReader& from, const Set& set, ResultWriter& to) {
   set.type == ScalarType::float32 ? copy_values<float>(from, set, to) : copy_values<double>(from, set, to);
@@ -181,6 +257,8 @@ void copy_values(const ResultReader& from, const Set& set, ResultWriter& to) {
 
 void add(ResultWriter& writer, const SolveSet& set) { writer.add(set); }
 void add(ResultWriter& writer, const PotentialSet& set) { writer.add(set, set.type); }
+void add(ResultWriter& writer, const PairEnergySet& set) { writer.add(set, set.type); }
+void add(ResultWriter& writer, const CorrelationSet& set) { writer.add(set); }
 
 /// One set of all shares, values and verdicts.
 template <class Set>
@@ -201,6 +279,7 @@ void merge_set(const std::vector<ResultsOfShare>& shares, const std::vector<cons
     summary.add(found, start.problem);
     start.problem += part.batch;
     if constexpr (std::is_same_v<Set, PotentialSet>) start.target += part.targets_before(part.batch);
+    if constexpr (std::is_same_v<Set, PairEnergySet>) start.target += part.charges();
     progress.advance(1);
   }
   writer.write_summary(kind, parts.front()->name, summary);
@@ -212,7 +291,6 @@ std::string merge(const MergeOptions& options, const std::string& command_line) 
   for (const std::string& share : options.shares) refuse_output_that_is_input(share, options.output);
   const std::vector<ResultsOfShare> shares = open_shares(options.shares);
   const ResultReader& first = *shares.front().reader;
-  for_each_computed(first.sets(), shares.front().path, [](const auto&) {});
   for (const ResultsOfShare& results : shares)
     for_each_kind(first.sets(), [&]<class Set>(const std::vector<Set>& sets) {
       if (std::get<std::vector<Set>>(results.reader->sets()).size() != sets.size())
@@ -220,14 +298,12 @@ std::string merge(const MergeOptions& options, const std::string& command_line) 
     });
   ResultWriter writer(options.output, options.overwrite, 1);
   for_each_kind(first.sets(), [&]<class Set>(const std::vector<Set>& sets) {
-    if constexpr (is_computed<Set>)
-      for (std::size_t k = 0; k < sets.size(); ++k) add(writer, whole_of(shares, parts_of<Set>(shares, k)));
+    for (std::size_t k = 0; k < sets.size(); ++k) add(writer, whole_of(shares, parts_of<Set>(shares, k)));
   });
   for_each_kind(first.sets(), [&]<class Set>(const std::vector<Set>& sets) {
-    if constexpr (is_computed<Set>)
-      for (std::size_t k = 0; k < sets.size(); ++k) merge_set(shares, parts_of<Set>(shares, k), writer);
+    for (std::size_t k = 0; k < sets.size(); ++k) merge_set(shares, parts_of<Set>(shares, k), writer);
   });
-  for (const char* key : {"program", "device", "solver", "potential", "verify"})
+  for (const char* key : {"program", "device", "solver", "potential", "pair_energy", "correlator", "verify"})
     writer.provenance(key, said_by(shares, key));
   for (const char* key : {"commit", "problems", "created", "method", "singular"})
     writer.provenance(key, first.provenance(key));

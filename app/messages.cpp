@@ -20,6 +20,7 @@ Json to_json(const SetOutcome& set, std::int64_t start) {
   Json json = {{"start", start},
                {"batch", set.batch},
                {"failed", set.failed},
+               {"first_failed", set.first_failed},
                {"singular", set.singular},
                {"repaired_pivots", set.repaired_pivots},
                {"repaired_systems", set.repaired_systems},
@@ -29,7 +30,7 @@ Json to_json(const SetOutcome& set, std::int64_t start) {
                {"disagreed", v.disagreed},
                {"worst_error", v.worst_error_over_bound},
                {"worst_index", v.worst_index},
-               {"points_checked", set.points_checked},
+               {"values_checked", set.values_checked},
                {"compute_seconds", set.compute_seconds},
                {"work", set.work}};
   if (set.worst_backward_error) json["backward_error"] = *set.worst_backward_error;
@@ -43,6 +44,7 @@ Json to_json(const SetOutcome& set, std::int64_t start) {
 void add(SetOutcome& set, const Json& json) {
   SetOutcome more = set;
   more.failed = json["failed"].get<std::map<std::int32_t, std::int64_t>>();
+  more.first_failed = json["first_failed"].get<std::map<std::int32_t, std::vector<std::int64_t>>>();
   more.batch = json["batch"];
   more.singular = json["singular"];
   more.repaired_pivots = json["repaired_pivots"];
@@ -53,7 +55,7 @@ void add(SetOutcome& set, const Json& json) {
   more.verification.disagreed = json["disagreed"];
   more.verification.worst_error_over_bound = json["worst_error"];
   more.verification.worst_index = json["worst_index"];
-  more.points_checked = json["points_checked"];
+  more.values_checked = json["values_checked"];
   more.compute_seconds = json["compute_seconds"];
   more.work = json["work"];
   const auto number = [&](const char* name) {

@@ -5,6 +5,8 @@
 #include <functional>
 #include <sstream>
 
+#include "app/cut_into_blocks.hpp"
+#include "physics/pair_energy_referee.hpp"
 #include "physics/potential_referee.hpp"
 #include "solvers/spd_referee.hpp"
 
@@ -34,6 +36,8 @@ std::int64_t SetOutcome::failed_count() const {
 void SetOutcome::add(const SetOutcome& share, std::int64_t start) {
   batch += share.batch;
   for (const auto& [status, number] : share.failed) failed[status] += number;
+  for (const auto& [status, indices] : share.first_failed)
+    for (const std::int64_t index : indices) name_failed(status, start + index);
   singular += share.singular;
   keep(worst_backward_error, share.worst_backward_error, std::greater<>());
   keep(smallest_rcond, share.smallest_rcond, std::less<>());
@@ -41,20 +45,28 @@ void SetOutcome::add(const SetOutcome& share, std::int64_t start) {
   repaired_systems += share.repaired_systems;
   largest_perturbation = std::max(largest_perturbation, share.largest_perturbation);
   verification.add(share.verification, start);
-  points_checked += share.points_checked;
+  values_checked += share.values_checked;
   if (share.potential_range) widen(potential_range, (*share.potential_range)[0], (*share.potential_range)[1]);
   if (share.energy_range) widen(energy_range, (*share.energy_range)[0], (*share.energy_range)[1]);
   compute_seconds = std::max(compute_seconds, share.compute_seconds);
   work += share.work;
 }
 
-void SetOutcome::count_status(std::span<const std::int32_t> info) {
-  for (const std::int32_t status : info) {
+void SetOutcome::name_failed(std::int32_t status, std::int64_t index) {
+  std::vector<std::int64_t>& named = first_failed[status];
+  if (named.size() < most_named) named.push_back(index);
+}
+
+void SetOutcome::count_status(std::int64_t first, std::span<const std::int32_t> info) {
+  for (std::size_t k = 0; k < info.size(); ++k) {
+    const std::int32_t status = info[k];
     if (status == 0) continue;
-    if (kind == "potential" && status > 0)
+    if (status > 0 && (kind == PotentialSet::kind || kind == PairEnergySet::kind)) {
       singular += status;
-    else
-      ++failed[status];
+      continue;
+    }
+    ++failed[status];
+    name_failed(status, first + static_cast<std::int64_t>(k));
   }
 }
 
@@ -96,6 +108,19 @@ void SetOutcome::count_verdicts(std::int64_t first, const Verdicts& verdicts) {
   }
 }
 
+namespace {
+void write_counted(std::ostream& text, std::int64_t count, const char* thing) {
+  text << count << " " << thing << (count == 1 ? "" : "s");
+}
+
+/// By what pairs are measured.
+void write_measure(std::ostream& text, const ChargesOfSet& set) {
+  if (set.softening > 0) text << ", softening " << set.softening << " angstrom";
+  if (set.cutoff > 0) text << ", cut-off " << set.cutoff << " angstrom";
+  if (set.dielectric != 1) text << ", dielectric " << set.dielectric;
+}
+}  // namespace
+
 std::string shape_words(const SolveSet& set) {
   std::ostringstream text;
   text << set.batch << (set.shape.storage == Storage::packed_lower ? " packed " : " dense ") << set.shape.n << "x"
@@ -113,53 +138,90 @@ std::string shape_words(const SolveSet& set) {
 
 std::string shape_words(const PotentialSet& set) {
   std::ostringstream text;
-  const auto counted = [&](std::int64_t count, const char* thing) {
-    text << count << " " << thing << (count == 1 ? "" : "s");
-  };
   if (set.targets == TargetKind::lattice) {
-    counted(set.batch, "lattice");
+    write_counted(text, set.batch, "lattice");
     text << " " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz;
   } else {
-    counted(set.batch, "problem");
+    write_counted(text, set.batch, "problem");
   }
   if (set.targets == TargetKind::points) {
     text << ", ";
-    counted(set.targets_before(set.batch), "point");
+    write_counted(text, set.targets_before(set.batch), "point");
   }
   if (!set.offset.empty()) {  // the results do not always tell
     text << (set.targets == TargetKind::charges ? " at " : ", ");
-    counted(set.charges(), "charge");
+    write_counted(text, set.charges(), "charge");
   }
   if (set.has_field) text << ", field";
   if (set.has_groups) text << ", interaction energy";
-  if (set.softening > 0) text << ", softening " << set.softening << " angstrom";
-  if (set.cutoff > 0) text << ", cut-off " << set.cutoff << " angstrom";
-  if (set.dielectric != 1) text << ", dielectric " << set.dielectric;
+  write_measure(text, set);
   return text.str();
 }
 
-SetOutcome start_outcome(const SolveSet& set) {
+std::string shape_words(const PairEnergySet& set) {
+  std::ostringstream text;
+  write_counted(text, set.batch, "problem");
+  if (!set.offset.empty()) {  // the results do not always tell
+    text << ", ";
+    write_counted(text, set.charges(), "charge");
+  }
+  if (set.has_groups) text << ", groups";
+  if (set.per_charge) text << ", energies of charges";
+  write_measure(text, set);
+  return text.str();
+}
+
+std::string shape_words(const CorrelationSet& set) {
+  std::ostringstream text;
+  write_counted(text, set.batch, "channel");
+  write_counted(text << ", ", set.times, "time");
+  write_counted(text << ", ", set.inputs, "input");
+  text << " of " << sample_type_name(set.type);
+  if (set.integrations() > 1) text << ", " << set.integrations() << " integrations of " << set.integrate << " samples";
+  if (set.has_flags) text << ", flags";
+  if (set.is_mean) text << ", means";
+  return text.str();
+}
+
+namespace {
+template <class Set>
+SetOutcome outcome_of(const Set& set) {
   SetOutcome outcome;
-  outcome.kind = "solve";
+  outcome.kind = Set::kind;
   outcome.name = set.name;
   outcome.shape = shape_words(set);
   outcome.batch = set.batch;
+  return outcome;
+}
+}  // namespace
+
+SetOutcome start_outcome(const SolveSet& set) {
+  SetOutcome outcome = outcome_of(set);
   outcome.verification.criterion = spd_criterion(set.shape, set.type);
   return outcome;
 }
 
 SetOutcome start_outcome(const PotentialSet& set, ScalarType precision) {
-  SetOutcome outcome;
-  outcome.kind = "potential";
-  outcome.name = set.name;
-  outcome.shape = shape_words(set);
-  outcome.batch = set.batch;
+  SetOutcome outcome = outcome_of(set);
   outcome.targets = set.targets;
   outcome.has_field = set.has_field;
   outcome.unit = set.output_unit;
   const PotentialOptions options{Singular::infinite, set.unit_factor(), set.softening, set.cutoff};
   outcome.verification.criterion = potential_criterion(options, precision, set.has_field, set.has_groups) +
                                    "; V_min, V_max and V_mean are those of V";
+  return outcome;
+}
+
+SetOutcome start_outcome(const PairEnergySet& set, const PairEnergyOptions& options) {
+  SetOutcome outcome = outcome_of(set);
+  outcome.unit = set.output_unit;
+  outcome.verification.criterion = pair_energy_criterion(options, set.per_charge);
+  return outcome;
+}
+
+SetOutcome start_outcome(const CorrelationSet& set) {
+  SetOutcome outcome = outcome_of(set);
+  outcome.verification.criterion = correlation_criterion(set.type, set.is_mean);
   return outcome;
 }
 
@@ -170,14 +232,14 @@ Verdicts SolveTally<T>::judge(const SpdBlock<T>& block) const {
 
 template <class T>
 void SolveTally<T>::count(const SpdBlock<T>& block, const Verdicts& verdicts) {
-  outcome.count_status(block.info);
+  outcome.count_status(block.first, block.info);
   outcome.count_numbers(block);
   outcome.count_verdicts(block.first, verdicts);
 }
 
 template <class T>
 Verdicts PotentialTally<T>::judge(const PotentialBlock<T>& block, const PairsJudged& judged) {
-  Verdicts verdicts = verify(set_, block, options_, mode_, threads_, outcome.points_checked, judged);
+  Verdicts verdicts = verify(set_, block, options_, mode_, threads_, outcome.values_checked, judged);
   if (is_judged()) referee_.add(block, threads_);
   return verdicts;
 }
@@ -186,7 +248,7 @@ template <class T>
 void PotentialTally<T>::count(const PotentialBlock<T>& block, const Verdicts& verdicts) {
   of_set_.merge(block.first, verdicts);
   if (block.first_plane > 0) return;  // status and energy come with the first plane
-  outcome.count_status(block.info);
+  outcome.count_status(block.first, block.info);
   outcome.count_energies(block.energy);
 }
 
@@ -195,6 +257,28 @@ void PotentialTally<T>::finish(const PotentialStatistics& statistics) {
   if (is_judged()) verify_statistics(statistics, referee_, of_set_);
   outcome.count_statistics(statistics);
   outcome.count_verdicts(0, of_set_);
+}
+
+void PairEnergyTally::count(const PairEnergyBlock& block, const Verdicts& verdicts) {
+  outcome.count_status(block.first, block.info);
+  outcome.count_energies(block.energy);
+  outcome.count_verdicts(block.first, verdicts);
+  outcome.work += pairs(block);
+}
+
+void CorrelationTally::count(const SignalBlock& block, const Verdicts& verdicts) {
+  of_set_.merge(block.first, verdicts);
+  for (std::size_t c = 0; c < block.info.size(); ++c) {
+    std::int32_t& kept = info_[static_cast<std::size_t>(block.first) + c];
+    if (block.info[c] != 0 && (kept == 0 || block.info[c] > kept)) kept = block.info[c];
+  }
+}
+
+void CorrelationTally::finish() {
+  if (is_judged_) verification_.judge_info(info_, of_set_);
+  outcome.count_status(0, info_);
+  outcome.count_verdicts(0, of_set_);
+  outcome.values_checked = verification_.visibilities_checked();
 }
 
 template void SetOutcome::count_numbers(const SpdBlock<float>&);

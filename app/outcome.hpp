@@ -7,10 +7,9 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <type_traits>
+#include <vector>
 
 #include "app/verification.hpp"
-#include "core/error.hpp"
 #include "io/result_writer.hpp"
 #include "io/sets.hpp"
 
@@ -18,61 +17,56 @@ namespace smallbatch {
 
 /// What became of one set: the counts that `run` and `verify` report.
 struct SetOutcome {
-  std::string kind, name, shape;  ///< kind: "solve" or "potential"; shape in words
+  std::string kind, name, shape;  ///< kind: that of the set's type; shape in words
   std::int64_t batch = 0;
-  /// Systems or problems by status: without an answer, or with values that leave their range.
+  /// Systems, problems or channels by status: without an answer, or with values that leave their range.
   std::map<std::int32_t, std::int64_t> failed;
-  std::int64_t singular = 0;                   ///< charges on lattice points, or targets on charges
+  std::map<std::int32_t, std::vector<std::int64_t>> first_failed;  ///< the first of them, a few
+  std::int64_t singular = 0;                                       ///< charges on lattice points, or targets on charges
   std::optional<double> worst_backward_error;  ///< of the solved systems, in units of roundoff; NaN is the worst
   std::optional<double> smallest_rcond;        ///< of the solved systems; NaN is the smallest
   std::int64_t repaired_pivots = 0, repaired_systems = 0;
   double largest_perturbation = 0;  ///< what raising pivots added at most, as a fraction of a diagonal element
   VerificationSummary verification;
-  std::int64_t points_checked = 0;  ///< potential sets: targets compared
+  std::int64_t values_checked = 0;  ///< targets or visibilities compared
   TargetKind targets = TargetKind::lattice;
   bool has_field = false;
   PotentialUnit unit = PotentialUnit::volt;  ///< of V
   /// Potential sets: least and greatest V and interaction energy that are no NaN.
   std::optional<std::array<double, 2>> potential_range, energy_range;
   double compute_seconds = 0;
-  double work = 0;  ///< systems, or pairs of charge and point
+  double work = 0;  ///< systems, pairs, or complex multiply-adds
 
   [[nodiscard]] std::int64_t failed_count() const;
   [[nodiscard]] bool all_right() const { return failed_count() == 0 && verification.disagreed == 0; }
   /// Adds what became of a share of the set that begins at `start`. Seconds stay those of the longest.
   void add(const SetOutcome& share, std::int64_t start);
-  void count_status(std::span<const std::int32_t> info);
+  /// Of systems, problems or channels first, first + 1, ...
+  void count_status(std::int64_t first, std::span<const std::int32_t> info);
   template <class T>
   void count_numbers(const SpdBlock<T>& block);
   void count_statistics(const PotentialStatistics& statistics);
   void count_energies(std::span<const double> energies);
   void count_verdicts(std::int64_t first, const Verdicts& verdicts);
+
+ private:
+  static constexpr std::size_t most_named = 8;
+  void name_failed(std::int32_t status, std::int64_t index);
 };
 
 /// "1000 dense 32x32 float32, 1 right-hand side"; "1 lattice 65x65x65, 60 charges, field"; "3 problems, 500 points, 60
 /// charges, cut-off 12 angstrom".
 std::string shape_words(const SolveSet& set);
 std::string shape_words(const PotentialSet& set);
-
-/// The kinds of sets that are computed; sets of the others are read and written alone.
-template <class Set>
-inline constexpr bool is_computed = std::is_same_v<Set, SolveSet> || std::is_same_v<Set, PotentialSet>;
-
-/// Calls visit(set) for each set that is computed, and refuses `file` where it has another.
-template <class Visit>
-void for_each_computed(const ProblemSets& sets, const std::string& file, Visit&& visit) {
-  for_each_set(sets, [&]<class Set>(const Set& set) {
-    if constexpr (is_computed<Set>) {
-      visit(set);
-    } else {
-      throw Error(ErrorKind::bad_input, "cannot use " + set_path(set) + " of " + file, "such sets are not computed yet",
-                  "Remove the set.");
-    }
-  });
-}
+/// "3 problems, 60 charges, groups, energies of charges, cut-off 12 angstrom".
+std::string shape_words(const PairEnergySet& set);
+/// "8 channels, 1000 times, 64 inputs of int8, 4 integrations of 256 samples, flags, means".
+std::string shape_words(const CorrelationSet& set);
 
 SetOutcome start_outcome(const SolveSet& set);
 SetOutcome start_outcome(const PotentialSet& set, ScalarType precision);
+SetOutcome start_outcome(const PairEnergySet& set, const PairEnergyOptions& options);
+SetOutcome start_outcome(const CorrelationSet& set);
 
 /// Judges the systems of a set and counts what became of them, one block after the other: first judge(), then count(),
 /// beside which later blocks may be judged.
@@ -122,6 +116,53 @@ class PotentialTally {
   unsigned threads_;
   Verdicts of_set_;
   StatisticsReferee referee_;
+};
+
+/// The same for pair energies.
+class PairEnergyTally {
+ public:
+  PairEnergyTally(const PairEnergySet& set, const PairEnergyOptions& options, const VerifyMode& mode, unsigned threads)
+      : outcome(start_outcome(set, options)), set_(set), options_(options), mode_(mode), threads_(threads) {}
+  [[nodiscard]] Verdicts judge(const PairEnergyBlock& block) const {
+    return verify(set_, block, options_, mode_, threads_);
+  }
+  void count(const PairEnergyBlock& block, const Verdicts& verdicts);
+
+  SetOutcome outcome;
+
+ private:
+  const PairEnergySet& set_;
+  PairEnergyOptions options_;
+  VerifyMode mode_;
+  unsigned threads_;
+};
+
+/// The same for correlations. Times of a channel may lie in several blocks, so that its info and verdict are whole
+/// after finish().
+class CorrelationTally {
+ public:
+  CorrelationTally(const CorrelationSet& set, const VerifyMode& mode, unsigned threads)
+      : outcome(start_outcome(set)),
+        set_(set),
+        verification_(set, mode, threads),
+        info_(static_cast<std::size_t>(set.batch)),
+        of_set_(set.batch),
+        is_judged_(mode.kind != VerifyMode::Kind::none) {}
+  [[nodiscard]] Verdicts judge(const SignalBlock& block) { return verification_.judge(block); }
+  void count(const SignalBlock& block, const Verdicts& verdicts);
+  void finish();
+  /// Of all channels.
+  [[nodiscard]] std::span<const std::int32_t> info() const { return info_; }
+  [[nodiscard]] const Verdicts& verdicts() const { return of_set_; }
+
+  SetOutcome outcome;
+
+ private:
+  const CorrelationSet& set_;
+  CorrelationVerification verification_;
+  std::vector<std::int32_t> info_;
+  Verdicts of_set_;
+  bool is_judged_;
 };
 
 }  // namespace smallbatch

@@ -21,6 +21,7 @@
 #include "app/logging.hpp"
 #include "app/messages.hpp"
 #include "app/output_check.hpp"
+#include "app/piece_sums.hpp"
 #include "app/provenance.hpp"
 #include "app/ranks.hpp"
 #include "app/report.hpp"
@@ -162,6 +163,89 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   return tally.outcome;
 }
 
+SetOutcome run_set(const Run& run, const PairEnergySet& set) {
+  const VerifyMode verify = mode_for(run.options.verify, set.batch, run.verified_share, run.parts);
+  const bool gpu_alone = run.on_gpus && verify.kind != VerifyMode::Kind::all;
+  const auto blocks = cut_into_blocks(set, run.block_bytes, gpu_alone ? gpu_block_pairs : cpu_block_pairs);
+  const PairEnergyOptions options{run.options.singular, run.options.precision, set.unit_factor(), set.softening,
+                                  set.cutoff};
+  PairEnergyTally tally(set, options, verify, run.options.threads);
+  Progress progress("pair_energy/" + set.name, static_cast<double>(set.batch));
+
+  using Block = JudgedBlock<PairEnergyBlock>;
+  Stages<Block> stages;
+  stages.reads_one_at_a_time = true;  // there is little to read
+  stages.read = [&](std::int64_t k, Block& item) {
+    const SystemRange& range = blocks[static_cast<std::size_t>(k)];
+    run.reader.read(set, range.first, range.count, item.block);
+    item.block.resize_results(set.per_charge);
+  };
+  stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
+    run.computers.pair_energies[computer]->evaluate(item.block.charges(), options, item.block.result());
+  };
+  stages.verify = [&](std::int64_t, Block& item) { item.verdicts = tally.judge(item.block); };
+  stages.write = [&](std::int64_t, const Block& item) {
+    const auto& [block, verdicts] = item;
+    run.writer.write(set, block);
+    run.writer.write_verdicts("pair_energy", set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
+    tally.count(block, verdicts);
+    progress.advance(static_cast<double>(block.count));
+  };
+  tally.outcome.compute_seconds = stream(run, blocks.size(), stages);
+  return tally.outcome;
+}
+
+SetOutcome run_set(const Run& run, const CorrelationSet& set) {
+  const VerifyMode verify =
+      mode_for(run.options.verify, set.integrations() * set.batch * set.baselines(), run.verified_share, run.parts);
+  const std::int64_t block_bytes =
+      run.options.memory > 0 ? run.block_bytes : usual_block_bytes(set, run.block_bytes, run.threads_of_run);
+  const auto blocks = cut_into_blocks(set, block_bytes);
+  const unsigned threads = run.options.threads;
+  CorrelationTally tally(set, verify, threads);
+  Progress progress("correlation/" + set.name, multiply_adds(set));
+  PieceSums pieces;
+
+  using Block = JudgedBlock<SignalBlock>;
+  Stages<Block> stages;
+  stages.reads_one_at_a_time = set.chunk_bytes > 0;
+  stages.read = [&](std::int64_t k, Block& item) {
+    SignalBlock& block = item.block;
+    const SignalRange& range = blocks[static_cast<std::size_t>(k)];
+    block.first = range.first;
+    block.channels = range.channels;
+    block.first_time = range.first_time;
+    block.times = range.times;
+    run.reader.read(set, block);
+    block.resize_sums();
+  };
+  stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
+    run.computers.correlators[computer]->correlate(item.block.batch(), item.block.sums());
+    if (set.is_mean && !is_piece(item.block, set)) take_means(item.block, threads);
+  };
+  stages.verify = [&](std::int64_t, Block& item) {  // the stage that has all blocks, in their order
+    SignalBlock& block = item.block;
+    if (is_piece(block, set)) {
+      pieces.add(set, block, threads);
+      if (set.is_mean && ends_integration(block, set)) take_means(block, threads);
+    }
+    item.verdicts = tally.judge(block);
+  };
+  stages.write = [&](std::int64_t, const Block& item) {
+    const SignalBlock& block = item.block;
+    if (ends_integration(block, set)) run.writer.write(set, block);
+    tally.count(block, item.verdicts);
+    progress.advance(multiply_adds(block));
+  };
+  tally.outcome.compute_seconds = stream(run, blocks.size(), stages);
+  tally.finish();
+  const Verdicts& verdicts = tally.verdicts();
+  run.writer.write_info(set, 0, tally.info());
+  run.writer.write_verdicts("correlation", set.name, 0, verdicts.verdict, verdicts.error_over_bound);
+  tally.outcome.work = multiply_adds(set);
+  return tally.outcome;
+}
+
 SetOutcome run_set(const Run& run, const SolveSet& set) {
   return set.type == ScalarType::float32 ? run_set<float>(run, set) : run_set<double>(run, set);
 }
@@ -248,8 +332,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   const Estimate job = estimate(reader, options.precision, options.verify, options.instruction_set).part(share.count);
 
   std::vector<std::string> shapes;  // of the whole sets, in words
-  if (are_many)
-    for_each_computed(reader.sets(), options.problems, [&](const auto& set) { shapes.push_back(shape_words(set)); });
+  if (are_many) for_each_set(reader.sets(), [&](const auto& set) { shapes.push_back(shape_words(set)); });
 
   BlockMemory memory;
   DeviceChoice device;
@@ -282,13 +365,15 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     // A GPU takes a while to begin, in which the results are laid out.
     beginning = std::async(std::launch::async, [&] {
       Computers made;
-      timed(report.seconds.start, [&] { made = make_computers(device, options.spd); });
+      timed(report.seconds.start, [&] { made = make_computers(device, options.spd, reader.sets()); });
       return made;
     });
     if (ranks.is_first()) {
       writer.emplace(options.results, options.overwrite, 1);  // writes to one file wait for each other
       for (const SolveSet& set : reader.solve_sets()) writer->add(set);
       for (const PotentialSet& set : reader.potential_sets()) writer->add(set, options.precision);
+      for (const PairEnergySet& set : reader.pair_energy_sets()) writer->add(set, options.precision);
+      for (const CorrelationSet& set : reader.correlation_sets()) writer->add(set);
       writer->allocate();
     }
     if (on_gpus && options.memory == 0 && !reader.solve_sets().empty()) {
@@ -314,6 +399,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   report.on_gpus = on_gpus;
   report.solver = computers.solver_description();
   report.potential = computers.potential_description();
+  report.pair_energy = computers.pair_energy_description();
+  report.correlator = computers.correlator_description();
 
   do_on_all(ranks, [&] {
     StageThreads threads(computers.solvers.size());
@@ -323,8 +410,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     if (on_gpus) memory.lock_with(cuda_page_lock());
     const Run all{options, threads_of_run, share.count, verified_share, block_bytes, reader,
                   *writer, computers,      on_gpus,     memory,         threads,     report.seconds};
-    for_each_computed(reader.sets(), options.problems,
-                      [&](const auto& set) { report.sets.push_back(run_set(all, set)); });
+    for_each_set(reader.sets(), [&](const auto& set) { report.sets.push_back(run_set(all, set)); });
     report.seconds.kernels =
         std::min(report.seconds.compute, computers.kernel_seconds() / static_cast<double>(device.backends.size()));
     if (ranks.is_first()) return;

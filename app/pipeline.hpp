@@ -13,8 +13,8 @@ namespace smallbatch {
 /// What `run` and `verify` have to say.
 struct RunReport {
   std::string problems, results;
-  std::string device, solver, potential;  ///< what computed; empty for `verify`
-  double pivot_floor = 0;                 ///< that the answers were computed with
+  std::string device, solver, potential, pair_energy, correlator;  ///< what computed; empty for `verify`
+  double pivot_floor = 0;                                          ///< that the answers were computed with
   std::vector<SetOutcome> sets;
   StageSeconds seconds;
   bool is_first_rank = true;  ///< others have nothing to say

@@ -29,6 +29,8 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
   writer.provenance("device", report.device);
   writer.provenance("solver", report.solver);
   writer.provenance("potential", report.potential);
+  writer.provenance("pair_energy", report.pair_energy);
+  writer.provenance("correlator", report.correlator);
   writer.provenance("method", std::string(spd_method_name(options.spd.method)));
   writer.provenance("pivot_floor", options.spd.pivot_floor);
   writer.provenance("verify", report.verify_mode);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
@@ -19,15 +20,43 @@ std::string number(const char* format, double value) {
   return {text.data(), static_cast<std::size_t>(length)};
 }
 
-std::string describe_status(const SetOutcome& set, std::int32_t status) {
-  return set.kind == "solve" ? describe_spd_info(status) : describe_potential_info(status);
+/// What is said of one kind of set.
+struct Kind {
+  const char *done, *work;  ///< what its problems are; what is done a second, for people and
+  const char* json_work;    ///< as a key
+  std::string (*describe)(std::int32_t);
+  std::string RunReport::*computer;
+  const char* values;  ///< what is compared, more than one of a problem; null: problems
+  const char* json_values;
+};
+const Kind& kind_of(const SetOutcome& set) {
+  static const std::map<std::string, Kind> kinds{
+      {SolveSet::kind, {"solved", "systems", "systems", describe_spd_info, &RunReport::solver, nullptr, nullptr}},
+      {PotentialSet::kind,
+       {"evaluated", "pairs", "pairs", describe_potential_info, &RunReport::potential, "points", "points_checked"}},
+      {PairEnergySet::kind,
+       {"summed", "pairs", "pairs", describe_pair_energy_info, &RunReport::pair_energy, nullptr, nullptr}},
+      {CorrelationSet::kind,
+       {"correlated", "complex multiply-adds", "multiply_adds", describe_correlation_info, &RunReport::correlator,
+        "visibilities", "visibilities_checked"}}};
+  return kinds.at(set.kind);
+}
+
+/// " (at index 3, 17, ...)"
+std::string first_failed_text(const SetOutcome& set, std::int32_t status, std::int64_t count) {
+  const auto found = set.first_failed.find(status);
+  if (found == set.first_failed.end()) return "";
+  std::string text;
+  for (const std::int64_t index : found->second) text += (text.empty() ? "" : ", ") + std::to_string(index);
+  return " (at index " + text + (count > static_cast<std::int64_t>(found->second.size()) ? ", ...)" : ")");
 }
 
 std::string verdict_text(const SetOutcome& set) {
   const VerificationSummary& v = set.verification;
   if (v.checked == 0) return set.batch == 0 ? "nothing to verify" : "not verified";
   std::string text = std::to_string(v.agreed) + " of " + std::to_string(set.batch) + " agree with the referee";
-  if (set.kind == "potential") text += " at " + std::to_string(set.points_checked) + " points";
+  if (const char* values = kind_of(set).values)
+    text += (set.kind == PotentialSet::kind ? " at " : " in ") + std::to_string(set.values_checked) + " " + values;
   if (v.disagreed > 0) text += ", " + std::to_string(v.disagreed) + " DISAGREE";
   return text + "; largest error " + number("%.3g", v.worst_error_over_bound) + " of the bound (at index " +
          std::to_string(v.worst_index) + ")";
@@ -56,7 +85,8 @@ std::string potential_text(const SetOutcome& set) {
   if (set.potential_range) text = "V" + range(*set.potential_range, potential_unit_name(set.unit));
   if (set.potential_range && set.has_field) text += ", E in " + field_unit_name(set.unit);
   if (set.energy_range)
-    text += (text.empty() ? "interaction energy" : ", interaction energy") +
+    text += (text.empty() ? "" : ", ") +
+            std::string(set.kind == PairEnergySet::kind ? "energy of pairs" : "interaction energy") +
             range(*set.energy_range, energy_unit_name(set.unit));
   return text;
 }
@@ -72,13 +102,17 @@ struct Stage {
 
 std::vector<Stage> stages_of(const RunReport& report) {
   const StageSeconds& s = report.seconds;
-  double systems = 0, pairs = 0, checked = 0;
+  double checked = 0;
+  std::map<std::string, double> work_of_unit;
   for (const SetOutcome& set : report.sets) {
-    (set.kind == "solve" ? systems : pairs) += set.work;
-    checked += static_cast<double>(set.kind == "solve" ? set.verification.checked : set.points_checked);
+    const Kind& kind = kind_of(set);
+    work_of_unit[kind.work] += set.work;
+    checked += static_cast<double>(kind.values ? set.values_checked : set.verification.checked);
   }
-  const double work = pairs > 0 ? pairs : systems;
-  const std::string unit = pairs > 0 ? "pairs" : "systems";
+  std::string unit = "systems";  // or what is more work
+  for (const char* heavier : {"complex multiply-adds", "pairs"})
+    if (work_of_unit[heavier] > 0) unit = heavier;
+  const double work = work_of_unit[unit];
   std::vector<Stage> stages{
       {"start", s.start, 0, "",
        "a GPU takes it once in a run, whatever the size; small jobs are quicker with --device cpu"},
@@ -139,21 +173,23 @@ std::string rate_text(double per_second, const std::string& unit) {
 std::string report_text(const RunReport& report) {
   std::ostringstream text;
   for (const SetOutcome& set : report.sets) {
+    const Kind& kind = kind_of(set);
     text << set.kind << "/" << set.name << ": " << set.shape << "\n";
     if (!report.device.empty() && set.compute_seconds > 0)
       text << "  computed in " << seconds_text(set.compute_seconds) << ", "
-           << rate_text(set.work / set.compute_seconds, set.kind == "solve" ? "systems" : "pairs") << " ("
-           << (set.kind == "solve" ? report.solver : report.potential) << ")\n";
+           << rate_text(set.work / set.compute_seconds, kind.work) << " (" << report.*kind.computer << ")\n";
     const std::int64_t failed = set.failed_count();
-    text << "  " << (set.batch - failed) << (set.kind == "solve" ? " solved" : " evaluated") << ", " << failed
-         << " failed\n";
+    text << "  " << (set.batch - failed) << " " << kind.done << ", " << failed << " failed\n";
     for (const auto& [status, count] : set.failed)
-      text << "    " << count << " with status " << status << ": " << describe_status(set, status) << "\n";
+      text << "    " << count << " with status " << status << ": " << kind.describe(status)
+           << first_failed_text(set, status, count) << "\n";
     if (const std::string numbers = numbers_text(set, report.pivot_floor); !numbers.empty())
       text << "  " << numbers << "\n";
     if (const std::string values = potential_text(set); !values.empty()) text << "  " << values << "\n";
     if (set.singular > 0)
-      text << (set.targets == TargetKind::lattice ? "    charges on lattice points: " : "    targets on charges: ")
+      text << (set.kind == PairEnergySet::kind      ? "    pairs on one place: "
+               : set.targets == TargetKind::lattice ? "    charges on lattice points: "
+                                                    : "    targets on charges: ")
            << set.singular << "\n";
     text << "  " << verdict_text(set) << "\n";
   }
@@ -178,9 +214,13 @@ std::string report_text(const RunReport& report) {
 std::string report_json(const RunReport& report) {
   Json sets = Json::array();
   for (const SetOutcome& set : report.sets) {
+    const Kind& kind = kind_of(set);
     Json failed = Json::array();
-    for (const auto& [status, count] : set.failed)
-      failed.push_back({{"status", status}, {"meaning", describe_status(set, status)}, {"count", count}});
+    for (const auto& [status, count] : set.failed) {
+      Json entry = {{"status", status}, {"meaning", kind.describe(status)}, {"count", count}};
+      if (set.first_failed.contains(status)) entry["first"] = set.first_failed.at(status);
+      failed.push_back(std::move(entry));
+    }
     const VerificationSummary& v = set.verification;
     Json entry = {{"lane", set.kind},
                   {"name", set.name},
@@ -208,11 +248,15 @@ std::string report_json(const RunReport& report) {
       entry["V"] = range_json(set.potential_range, potential_unit_name(set.unit));
       entry["energy"] = range_json(set.energy_range, energy_unit_name(set.unit));
       entry[set.targets == TargetKind::lattice ? "charges_on_lattice_points" : "targets_on_charges"] = set.singular;
-      entry["verification"]["points_checked"] = set.points_checked;
     }
+    if (set.kind == PairEnergySet::kind) {
+      entry["energy"] = range_json(set.energy_range, energy_unit_name(set.unit));
+      entry["pairs_on_one_place"] = set.singular;
+    }
+    if (kind.values) entry["verification"][kind.json_values] = set.values_checked;
     if (!report.device.empty()) {
       entry["compute_seconds"] = set.compute_seconds;
-      entry[set.kind == "solve" ? "systems" : "pairs"] = set.work;
+      entry[kind.json_work] = set.work;
     }
     sets.push_back(std::move(entry));
   }
@@ -222,6 +266,8 @@ std::string report_json(const RunReport& report) {
     json["device"] = report.device;
     json["solver"] = report.solver;
     json["potential"] = report.potential;
+    json["pair_energy"] = report.pair_energy;
+    json["correlator"] = report.correlator;
     json["bound_by"] = longest(stages_of(report)).name;
     json["problem_bytes"] = report.problem_bytes;
     json["result_bytes"] = report.result_bytes;

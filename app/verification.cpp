@@ -10,9 +10,11 @@
 
 #include "app/cut_into_blocks.hpp"
 #include "app/interruption.hpp"
+#include "app/piece_sums.hpp"
 #include "core/compare.hpp"
 #include "core/grid_stride.hpp"
 #include "core/parallel.hpp"
+#include "physics/pair_energy_referee.hpp"
 #include "physics/potential_referee.hpp"
 #include "solvers/spd_referee.hpp"
 
@@ -236,6 +238,105 @@ void verify_statistics(const PotentialStatistics& statistics, const StatisticsRe
     const auto problem = static_cast<std::int64_t>(p);
     const double error = referee.judge(statistics, problem);
     if (of_set.verdict[p] != Verdict::not_checked || !within(error, 1)) of_set.add(problem, error);
+  }
+}
+
+Verdicts verify(const PairEnergySet& set, const PairEnergyBlock& block, const PairEnergyOptions& options,
+                const VerifyMode& mode, unsigned threads) {
+  Verdicts verdicts(block.count);
+  const Selection selected(mode, set.batch, block.first, block.first + block.count);
+  // A thread for each problem, or all of them for one after the other.
+  const std::int64_t workers = thread_count(threads);
+  const bool is_shared = selected.size() < 4 * workers;
+  parallel_for(selected.size(), 1, is_shared ? 1 : threads, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t k = first; k < last; ++k) {
+      stop_if_interrupted();
+      const std::int64_t problem = selected[k] - block.first;
+      const ReferencePairEnergy reference = reference_pair_energy(block.charges(), problem, options, set.per_charge,
+                                                                  is_shared ? threads : 1, stop_if_interrupted);
+      verdicts.add(problem, pair_energy_error_over_bound(block, problem, reference));
+    }
+  });
+  return verdicts;
+}
+
+/// Of one channel in one integration.
+struct CorrelationVerification::Found {
+  Comparison visibilities;  ///< none before the last piece
+  bool is_looked_at = false, has_bad_sample = false, is_beyond_range = false;
+};
+
+CorrelationVerification::CorrelationVerification(const CorrelationSet& set, const VerifyMode& mode, unsigned threads)
+    : set_(set), mode_(mode), threads_(thread_count(threads)), channels_(static_cast<std::size_t>(set.batch)) {
+  // The sums of so many referees in memory, and no more.
+  constexpr std::int64_t most_bytes = std::int64_t{256} << 20, bytes_of_baseline = 2 * sizeof(double) + 4;
+  threads_ =
+      static_cast<unsigned>(std::clamp<std::int64_t>(most_bytes / (bytes_of_baseline * set.baselines()), 1, threads_));
+}
+
+CorrelationVerification::Found CorrelationVerification::found_in(const SignalBlock& block, std::int64_t channel,
+                                                                 std::int64_t integration,
+                                                                 std::optional<CorrelationReferee>& referee) const {
+  stop_if_interrupted();
+  const std::int64_t baselines = set_.baselines(), first_time = integration * set_.integrate;
+  if ((block.first_time + first_time) % set_.integrate == 0) {
+    referee.reset();
+    const std::int64_t of_set = (block.first_time + first_time) / set_.integrate * set_.batch + block.first + channel;
+    const Selection selected(mode_, set_.integrations() * set_.batch * baselines, of_set * baselines,
+                             (of_set + 1) * baselines);
+    if (selected.size() == 0) return {};
+    std::vector<std::int64_t> some;
+    for (std::int64_t k = 0; selected.size() < baselines && k < selected.size(); ++k)
+      some.push_back(selected[k] - of_set * baselines);
+    referee.emplace(set_.type, set_.inputs, std::move(some));
+  }
+  if (!referee) return {};
+  referee->add(block.batch(), channel, first_time, std::min(set_.integrate, block.times - first_time));
+  if (!ends_integration(block, set_)) return {};
+  const std::int64_t place = (integration * block.channels + channel) * baselines;
+  const StoredVisibilities stored{set_.sum(), block.visibility.data() + place * bytes_of(block.sum),
+                                  block.weight.data() + place, set_.is_mean};
+  const Found found{referee->compare(stored), true, referee->has_bad_sample(), are_beyond_range(stored, set_.inputs)};
+  referee.reset();
+  return found;
+}
+
+Verdicts CorrelationVerification::judge(const SignalBlock& block) {
+  Verdicts verdicts(block.channels);
+  if (mode_.kind == VerifyMode::Kind::none) return verdicts;
+  std::vector<Found> found(static_cast<std::size_t>(block.batch().integrations() * block.channels));
+  const bool piece = is_piece(block, set_);
+  if (piece) referees_.resize(static_cast<std::size_t>(block.channels));
+  for_each_index_on_threads(static_cast<std::int64_t>(found.size()), 1, threads_, [&](std::int64_t k) {
+    const std::int64_t channel = k % block.channels;
+    std::optional<CorrelationReferee> of_whole;
+    found[static_cast<std::size_t>(k)] =
+        found_in(block, channel, k / block.channels, piece ? referees_[static_cast<std::size_t>(channel)] : of_whole);
+  });
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    if (!found[k].is_looked_at) continue;
+    const std::int64_t c = static_cast<std::int64_t>(k) % block.channels;
+    Channel& channel = channels_[static_cast<std::size_t>(block.first + c)];
+    ++channel.integrations;
+    channel.has_bad_sample |= found[k].has_bad_sample;
+    channel.is_beyond_range |= found[k].is_beyond_range;
+    visibilities_checked_ += found[k].visibilities.compared;
+    verdicts.add(c, found[k].visibilities.worst);
+  }
+  return verdicts;
+}
+
+void CorrelationVerification::judge_info(std::span<const std::int32_t> info, Verdicts& of_set) const {
+  const bool is_all = mode_.kind == VerifyMode::Kind::all;
+  for (std::size_t c = 0; c < channels_.size(); ++c) {
+    const auto& [integrations, has_bad_sample, is_beyond_range] = channels_[c];
+    if (integrations == 0 && !is_all) continue;
+    // Of integrations that were not looked at, more may be wrong.
+    const bool is_right = info[c] == correlation_info(has_bad_sample, is_beyond_range) ||
+                          (integrations < set_.integrations() && !has_bad_sample &&
+                           (info[c] == info_signal_not_finite ||
+                            (info[c] == info_visibility_out_of_range && set_.type == SampleType::complex_float32)));
+    of_set.add(static_cast<std::int64_t>(c), is_right ? 0 : infinity);
   }
 }
 

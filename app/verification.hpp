@@ -1,16 +1,20 @@
-// Judges what blocks hold by the referees of the rooms (solvers/spd_referee.hpp, physics/potential_referee.hpp), as
-// many answers as were asked for.
+// Judges what blocks hold by the referees of the rooms (solvers/spd_referee.hpp, physics/potential_referee.hpp and its
+// like), as many answers as were asked for.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "app/options.hpp"
 #include "app/statistics.hpp"
 #include "io/result_writer.hpp"
 #include "io/sets.hpp"
+#include "physics/correlation_referee.hpp"
+#include "physics/pair_energy.hpp"
 #include "physics/potential.hpp"
 
 namespace smallbatch {
@@ -48,5 +52,38 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
 
 /// Judges V_min, V_max and V_mean of all problems. Where they are right, that alone is no check of the problem.
 void verify_statistics(const PotentialStatistics& statistics, const StatisticsReferee& referee, Verdicts& of_set);
+
+/// Judges the problems of a block that `mode` selects (sample: N of the set's, evenly spread), all their energies.
+Verdicts verify(const PairEnergySet& set, const PairEnergyBlock& block, const PairEnergyOptions& options,
+                const VerifyMode& mode, unsigned threads);
+
+/// Judges the visibilities of a set that `mode` selects (sample: N of all of them, evenly spread), in blocks of whole
+/// integrations or of pieces of some, one after the other; the last piece has the visibilities of its integration.
+class CorrelationVerification {
+ public:
+  CorrelationVerification(const CorrelationSet& set, const VerifyMode& mode, unsigned threads);
+  /// Of the block's channels. A channel without a visibility among those selected stays unchecked.
+  [[nodiscard]] Verdicts judge(const SignalBlock& block);
+  /// Judges the info of channels, once all their blocks have been.
+  void judge_info(std::span<const std::int32_t> info, Verdicts& of_set) const;
+  [[nodiscard]] std::int64_t visibilities_checked() const { return visibilities_checked_; }
+
+ private:
+  /// What was found of a channel in its integrations that were looked at.
+  struct Channel {
+    std::int64_t integrations = 0;
+    bool has_bad_sample = false, is_beyond_range = false;
+  };
+  struct Found;
+  [[nodiscard]] Found found_in(const SignalBlock& block, std::int64_t channel, std::int64_t integration,
+                               std::optional<CorrelationReferee>& referee) const;
+
+  const CorrelationSet& set_;
+  VerifyMode mode_;
+  unsigned threads_;
+  std::vector<Channel> channels_;
+  std::vector<std::optional<CorrelationReferee>> referees_;  // of the channels of pieces
+  std::int64_t visibilities_checked_ = 0;
+};
 
 }  // namespace smallbatch

@@ -6,6 +6,7 @@
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/outcome.hpp"
+#include "app/piece_sums.hpp"
 #include "app/report.hpp"
 #include "core/error.hpp"
 #include "io/problem_reader.hpp"
@@ -82,6 +83,19 @@ void expect_same(const Files& files, const SolveSet& asked, const SolveSet& foun
   expect_same(files, set_path(asked), answer_words(asked), answer_words(found));
 }
 
+/// By what pairs are measured.
+void expect_same_measure(const Files& files, const ChargesOfSet& asked, const ChargesOfSet& found,
+                         const std::string& group) {
+  const auto expect = [&](const char* object, const std::string& expected, const std::string& got) {
+    expect_same(files, group + object, expected, got);
+  };
+  expect("@output_unit", potential_unit_name(asked.output_unit), potential_unit_name(found.output_unit));
+  expect("@temperature", number_text(asked.temperature), number_text(found.temperature));
+  expect("@dielectric", number_text(asked.dielectric), number_text(found.dielectric));
+  expect("@softening", number_text(asked.softening), number_text(found.softening));
+  expect("@cutoff", number_text(asked.cutoff), number_text(found.cutoff));
+}
+
 void expect_same(const Files& files, const PotentialSet& asked, const PotentialSet& found) {
   const std::string group = set_path(asked);
   const auto shape = [](const PotentialSet& set) {
@@ -95,17 +109,45 @@ void expect_same(const Files& files, const PotentialSet& asked, const PotentialS
   expect("@targets", target_kind_name(asked.targets), target_kind_name(found.targets));
   expect("@shape", shape(asked), shape(found));
   expect("", problems(asked), problems(found));
-  expect("@output_unit", potential_unit_name(asked.output_unit), potential_unit_name(found.output_unit));
-  expect("@temperature", number_text(asked.temperature), number_text(found.temperature));
-  expect("@dielectric", number_text(asked.dielectric), number_text(found.dielectric));
-  expect("@softening", number_text(asked.softening), number_text(found.softening));
-  expect("@cutoff", number_text(asked.cutoff), number_text(found.cutoff));
+  expect_same_measure(files, asked, found, group);
   expect("/E", wanted(asked.has_field), wanted(found.has_field));
   expect("/energy", wanted(asked.has_groups), wanted(found.has_groups));
   expect_same(files, group + "/origin", asked.origin, found.origin);
   expect_same(files, group + "/spacing", asked.spacing, found.spacing);
   expect_same(files, group + "/point_offset", asked.point_offset, found.point_offset);
   if (asked.targets == TargetKind::charges) expect_same(files, group + "/offset", asked.offset, found.offset);
+}
+
+void expect_same(const Files& files, const PairEnergySet& asked, const PairEnergySet& found) {
+  const std::string group = set_path(asked);
+  const auto wanted = [](bool is_wanted) { return std::string(is_wanted ? "1" : "0"); };
+  const auto expect = [&](const char* object, const std::string& expected, const std::string& got) {
+    expect_same(files, group + object, expected, got);
+  };
+  expect("", std::to_string(asked.batch) + " problems", std::to_string(found.batch) + " problems");
+  expect("@per_charge", wanted(asked.per_charge), wanted(found.per_charge));
+  expect("@groups", wanted(asked.has_groups), wanted(found.has_groups));
+  expect_same_measure(files, asked, found, group);
+  if (asked.per_charge) expect_same(files, group + "/offset", asked.offset, found.offset);
+}
+
+void expect_same(const Files& files, const CorrelationSet& asked, const CorrelationSet& found) {
+  const std::string group = set_path(asked);
+  const auto shape = [](const CorrelationSet& set) {
+    return std::to_string(set.batch) + " channels, " + std::to_string(set.times) + " times, " +
+           std::to_string(set.inputs) + " inputs";
+  };
+  const auto output = [](const CorrelationSet& set) { return std::string(set.is_mean ? "mean" : "sum"); };
+  const auto expect = [&](const char* object, const std::string& expected, const std::string& got) {
+    expect_same(files, group + object, expected, got);
+  };
+  expect("", shape(asked), shape(found));
+  expect("@signal", sample_type_name(asked.type), sample_type_name(found.type));
+  expect("@integrate", std::to_string(asked.integrate), std::to_string(found.integrate));
+  expect("@output", output(asked), output(found));
+  expect("@sample_time", number_text(asked.sample_time), number_text(found.sample_time));
+  expect("@start_time", number_text(asked.start_time), number_text(found.start_time));
+  expect_same(files, group + "/frequency", asked.frequency, found.frequency);
 }
 
 template <class T>
@@ -123,10 +165,13 @@ SetOutcome verify_set(const Files& files, const SolveSet& set) {
   return tally.outcome;
 }
 
+Singular singular_of(const Files& files) {
+  return files.results.provenance("singular") == "skip" ? Singular::skip : Singular::infinite;
+}
+
 template <class T>
 SetOutcome verify_set(const Files& files, const PotentialSet& set, const PotentialSet& results_set) {
-  const PotentialOptions options{files.results.provenance("singular") == "skip" ? Singular::skip : Singular::infinite,
-                                 set.unit_factor(), set.softening, set.cutoff};
+  const PotentialOptions options{singular_of(files), set.unit_factor(), set.softening, set.cutoff};
   PotentialTally<T> tally(set, options, files.options.mode, files.options.threads);
   Progress progress("verify potential/" + set.name, pairs(set));
   PotentialBlock<T> block;
@@ -146,6 +191,41 @@ SetOutcome verify_set(const Files& files, const SolveSet& set, const SolveSet& /
 SetOutcome verify_set(const Files& files, const PotentialSet& set, const PotentialSet& results_set) {
   return results_set.type == ScalarType::float32 ? verify_set<float>(files, set, results_set)
                                                  : verify_set<double>(files, set, results_set);
+}
+
+SetOutcome verify_set(const Files& files, const PairEnergySet& set, const PairEnergySet& results_set) {
+  const PairEnergyOptions options{singular_of(files), results_set.type, set.unit_factor(), set.softening, set.cutoff};
+  PairEnergyTally tally(set, options, files.options.mode, files.options.threads);
+  Progress progress("verify pair_energy/" + set.name, static_cast<double>(set.batch));
+  PairEnergyBlock block;
+  for (const SystemRange& range : cut_into_blocks(set, cpu_block_bytes, cpu_block_pairs)) {
+    stop_if_interrupted();
+    files.problems.read(set, range.first, range.count, block);
+    files.results.read(results_set, block);
+    tally.count(block, tally.judge(block));
+    progress.advance(static_cast<double>(range.count));
+  }
+  return tally.outcome;
+}
+
+SetOutcome verify_set(const Files& files, const CorrelationSet& set, const CorrelationSet& results_set) {
+  CorrelationTally tally(set, files.options.mode, files.options.threads);
+  Progress progress("verify correlation/" + set.name, multiply_adds(set));
+  SignalBlock block;
+  for (const SignalRange& range : cut_into_blocks(set, cpu_block_bytes)) {
+    stop_if_interrupted();
+    block.first = range.first;
+    block.channels = range.channels;
+    block.first_time = range.first_time;
+    block.times = range.times;
+    files.problems.read(set, block);
+    block.info.clear();
+    if (ends_integration(block, set)) files.results.read(results_set, block);
+    tally.count(block, tally.judge(block));
+    progress.advance(multiply_adds(block));
+  }
+  tally.finish();
+  return tally.outcome;
 }
 
 }  // namespace
@@ -178,7 +258,7 @@ RunReport verify(const VerifyOptions& options) {
   for_each_kind(problems.sets(), [&]<class Set>(const std::vector<Set>& asked) {
     expect_sets(files, asked, std::get<std::vector<Set>>(results.sets()));
   });
-  for_each_computed(problems.sets(), options.problems, [&]<class Set>(const Set& set) {
+  for_each_set(problems.sets(), [&]<class Set>(const Set& set) {
     const Set& found = find_set(std::get<std::vector<Set>>(results.sets()), set.name, options.results);
     expect_same(files, set, found);
     report.sets.push_back(verify_set(files, set, found));

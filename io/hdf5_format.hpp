@@ -34,11 +34,8 @@ inline ScalarType scalar_type(ElementType type) {
 inline ElementType element_type(ScalarType type) {
   return type == ScalarType::float32 ? ElementType::float32 : ElementType::float64;
 }
-/// "float32", "float64"; "float32", "int8", "int4".
+/// "float32", "float64"
 inline std::string precision_name(ScalarType type) { return type == ScalarType::float32 ? "float32" : "float64"; }
-inline std::string sample_type_name(SampleType type) {
-  return type == SampleType::complex_float32 ? "float32" : type == SampleType::complex_int8 ? "int8" : "int4";
-}
 /// What DatasetInfo calls it.
 inline std::string visibility_type_name(SumType type) {
   return type == SumType::complex_float32 ? "compound {r, i} of float32"

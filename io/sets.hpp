@@ -74,6 +74,11 @@ struct PairEnergySet : ChargesOfSet {
   bool per_charge = false;  ///< the energy of each charge is wanted, too
 };
 
+/// "float32", "int8", "int4": what result files and the summary call samples.
+inline std::string sample_type_name(SampleType type) {
+  return type == SampleType::complex_float32 ? "float32" : type == SampleType::complex_int8 ? "int8" : "int4";
+}
+
 /// /correlation/<name>
 struct CorrelationSet {
   static constexpr const char* kind = "correlation";

@@ -52,7 +52,7 @@ TEST(Messages, AnOutcomeArrivesAsItWas) {
   set.repaired_systems = 5;
   set.largest_perturbation = 0.1;
   set.verification = {"", 11, 9, 2, inf, 7};
-  set.points_checked = std::int64_t{1} << 60;
+  set.values_checked = std::int64_t{1} << 60;
   set.potential_range = std::array{-inf, 0.1};
   set.energy_range = std::array{-0.1, -0.0};
   set.compute_seconds = 1e-9;
@@ -71,7 +71,7 @@ TEST(Messages, AnOutcomeArrivesAsItWas) {
   EXPECT_EQ(back.verification.disagreed, 2);
   EXPECT_EQ(back.verification.worst_error_over_bound, inf);
   EXPECT_EQ(back.verification.worst_index, 107);
-  EXPECT_EQ(back.points_checked, set.points_checked);
+  EXPECT_EQ(back.values_checked, set.values_checked);
   EXPECT_EQ(back.potential_range, set.potential_range);
   EXPECT_EQ(back.energy_range, set.energy_range);
   EXPECT_EQ(back.compute_seconds, 1e-9);

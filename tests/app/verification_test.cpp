@@ -362,7 +362,7 @@ TEST_F(VerifyPotential, AProblemInTwoBlocksIsCountedOnce) {
     tally.finish({{lowest}, {highest}, {mean}});
     EXPECT_EQ(tally.verdicts().verdict[0], Verdict::agreed);
     EXPECT_EQ(tally.outcome.verification.checked, 1);
-    EXPECT_EQ(tally.outcome.points_checked, 6);
+    EXPECT_EQ(tally.outcome.values_checked, 6);
     EXPECT_EQ(tally.outcome.failed_count(), fails ? 1 : 0);
     EXPECT_EQ(tally.outcome.potential_range.has_value(), !fails);
   }
