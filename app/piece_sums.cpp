@@ -1,8 +1,10 @@
 #include "app/piece_sums.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 
+#include "core/grid_stride.hpp"
 #include "core/parallel.hpp"
 #include "physics/correlation.hpp"
 
@@ -17,12 +19,10 @@ template <class Part, class Total>
 void add_parts(AlignedVector<Total>& totals, Part* parts, std::int64_t count, bool is_first, bool is_last,
                unsigned threads) {
   totals.resize(static_cast<std::size_t>(count));
-  parallel_for(count, together, threads, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t k = first; k < last; ++k) {
-      Total& total = totals[static_cast<std::size_t>(k)];
-      total = (is_first ? Total{0} : total) + static_cast<Total>(parts[k]);
-      if (is_last) parts[k] = static_cast<Part>(total);
-    }
+  for_each_index_on_threads(count, together, threads, [&](std::int64_t k) {
+    Total& total = totals[static_cast<std::size_t>(k)];
+    total = (is_first ? Total{0} : total) + static_cast<Total>(parts[k]);
+    if (is_last) parts[k] = static_cast<Part>(total);
   });
 }
 

@@ -57,6 +57,63 @@ def add_potential(file, name="charges", position=((0.25, 0, 0),), charge=(1.0,),
     return group
 
 
+def add_pair_energy(file, name="pairs", position=((0, 0, 0), (2, 0, 0)), charge=(1.0, -1.0), offset=None, group=None,
+                    **attributes):
+    found = file.create_group(f"pair_energy/{name}")
+    found["position"] = np.asarray(position, np.float64).reshape(-1, 3)
+    found["charge"] = np.asarray(charge, np.float64)
+    for key, values, dtype in (("offset", offset, np.int64), ("group", group, np.int8)):
+        if values is not None:
+            found[key] = np.asarray(values, dtype)
+    for key, value in attributes.items():
+        found.attrs[key] = np.bytes_(value) if isinstance(value, str) else value
+    return found
+
+
+def add_correlation(file, name="array", signal=np.zeros((1, 1, 1), np.complex64), flag=None, **attributes):
+    """`signal`: (channel, time, input) of complex64 or, packed, of uint8; (channel, time, input, 2) of int8."""
+    group = file.create_group(f"correlation/{name}")
+    group["signal"] = signal
+    if flag is not None:
+        group["flag"] = flag
+    if signal.dtype == np.uint8:
+        attributes["packing"] = "int4"
+    for key, value in attributes.items():
+        group.attrs[key] = np.bytes_(value) if isinstance(value, str) else value
+    return group
+
+
+def parts_of(signal):
+    """Real and imaginary parts of a stored signal: integers, or long doubles."""
+    if signal.dtype == np.int8:
+        return signal[..., 0].astype(np.int64), signal[..., 1].astype(np.int64)
+    if signal.dtype == np.uint8:
+        return tuple((half.astype(np.int64) ^ 8) - 8 for half in (signal >> 4, signal & 15))
+    return signal.real.astype(np.longdouble), signal.imag.astype(np.longdouble)
+
+
+def correlate(signal, flag=None, integrate=None):
+    """V as its two parts, w and sqrt(P_i P_j), each (integration, channel, baseline): integers exactly, floats in long
+    double. Samples that are flagged are zeros here, whatever they hold."""
+    re, im = parts_of(signal)
+    used = np.ones(re.shape, bool) if flag is None else np.asarray(flag) == 0
+    re, im = np.where(used, re, 0), np.where(used, im, 0)
+    i, j = np.tril_indices(re.shape[2])
+    found = []
+    for first in range(0, re.shape[1], integrate or max(1, re.shape[1])):
+        r, m, u = (x[:, first : first + (integrate or re.shape[1])] for x in (re, im, used.astype(np.int64)))
+        product = lambda x, y: np.einsum("cti,ctj->cij", x, y)[:, i, j]  # noqa: E731
+        power = (r * r + m * m).sum(1)
+        found.append((product(r, r) + product(m, m), product(m, r) - product(r, m), product(u, u),
+                      np.sqrt(power[:, i].astype(float) * power[:, j])))
+    return [np.stack(x) for x in zip(*found)]
+
+
+def visibility_bound(weight, power):
+    """The stated bound of float32 sums."""
+    return (np.minimum(weight, 1024) + 32) * 2.0**-23 * power + weight * 2.0**-124
+
+
 VOLT = np.longdouble("14.39964547842567205853")  # one e at one angstrom
 
 
