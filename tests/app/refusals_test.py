@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import add_potential, add_solve, open_problem_file
+from tests.problems import add_correlation, add_pair_energy, add_potential, add_solve, open_problem_file
 
 
 def refuse(smallbatch, tmp_path, code, *words, problem="p.h5", arguments=()):
@@ -41,6 +41,20 @@ def edit_potential(change, **options):
     def make(path):
         with open_problem_file(path) as file:
             change(file, add_potential(file, **options))
+    return make
+
+
+def edit_pair_energy(change, **options):
+    def make(path):
+        with open_problem_file(path) as file:
+            change(file, add_pair_energy(file, **options))
+    return make
+
+
+def edit_correlation(change, signal=np.zeros((2, 8, 3), np.complex64), **options):
+    def make(path):
+        with open_problem_file(path) as file:
+            change(file, add_correlation(file, signal=signal, **options))
     return make
 
 
@@ -135,6 +149,35 @@ BAD_FILES = {
     "particles that are not there": (edit_potential(point_to_water), ["/particles", "water"]),
     "charges and particles": (edit_potential(set_attribute("particles", np.bytes_("water"))),
                               ["/potential/charges/position", "particles"]),
+    "pairs with targets": (edit_pair_energy(set_attribute("targets", "charges")), ["/pair_energy/pairs", '"targets"']),
+    "pairs on a lattice": (edit_pair_energy(set_attribute("shape", (1, 1, 1))), ["/pair_energy/pairs", '"shape"']),
+    "per_charge of 2": (edit_pair_energy(set_attribute("per_charge", 2)), ["/pair_energy/pairs@per_charge"]),
+    "groups of fewer charges": (edit_pair_energy(lambda f, g: None, group=[1]), ["/pair_energy/pairs/group", "1", "2"]),
+    "offset of pairs beyond them": (edit_pair_energy(lambda f, g: None, offset=[0, 9]), ["/pair_energy/pairs/offset"]),
+    "cutoff below 0": (edit_pair_energy(set_attribute("cutoff", -1.0)), ["/pair_energy/pairs@cutoff"]),
+    "no signal": (edit_correlation(lambda f, g: g.__delitem__("signal")), ["/correlation/array", "signal"]),
+    "a signal of doubles": (edit_correlation(lambda f, g: None, np.zeros((2, 8, 3), complex)),
+                            ["/correlation/array/signal"]),
+    "a real signal": (edit_correlation(lambda f, g: None, np.zeros((2, 8, 3), np.float32)),
+                      ["/correlation/array/signal"]),
+    "a signal of two axes": (edit_correlation(lambda f, g: None, np.zeros((2, 8), np.complex64)),
+                             ["/correlation/array/signal"]),
+    "int8 without parts": (edit_correlation(lambda f, g: None, np.zeros((2, 8, 3), np.int8)),
+                           ["/correlation/array/signal"]),
+    "packing of int8": (edit_correlation(set_attribute("packing", "int4"), np.zeros((2, 8, 3, 2), np.int8)),
+                        ["/correlation/array"]),
+    "uint8 without packing": (edit_correlation(lambda f, g: g.attrs.__delitem__("packing"), np.zeros((2, 8, 3), np.uint8)),
+                              ["/correlation/array", "packing"]),
+    "too many inputs": (edit_correlation(lambda f, g: None, np.zeros((1, 1, 4097), np.complex64)),
+                        ["/correlation/array/signal", "4097", "4096"]),
+    "no inputs": (edit_correlation(lambda f, g: None, np.zeros((1, 1, 0), np.complex64)), ["/correlation/array/signal"]),
+    "integrate of 0": (edit_correlation(set_attribute("integrate", 0)), ["/correlation/array@integrate"]),
+    "output unknown": (edit_correlation(set_attribute("output", "median")), ["/correlation/array@output", "median"]),
+    "flags of other times": (edit_correlation(lambda f, g: None, flag=np.zeros((2, 7, 3), np.uint8)),
+                             ["/correlation/array/flag", "7", "8"]),
+    "flags of floats": (edit_correlation(lambda f, g: None, flag=np.zeros((2, 8, 3))), ["/correlation/array/flag"]),
+    "flags for flag": (edit_correlation(rename("flag", "flags"), flag=np.zeros((2, 8, 3), np.uint8)),
+                       ['did you mean "flag"?']),
     "no sets": (lambda path: open_problem_file(path).close(), ["/solve", "/potential"]),
     "no format version": (edit_solve(lambda f, g: f.attrs.__delitem__("smallbatch_format")), ["smallbatch_format"]),
     "a newer major version": (edit_solve(lambda f, g: f.attrs.__setitem__("smallbatch_format",

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import add_potential, add_solve, open_problem_file
+from tests.problems import add_correlation, add_pair_energy, add_potential, add_solve, open_problem_file
 
 
 def add_targets(file, name, targets, offset, rng, **attributes):
@@ -67,6 +67,23 @@ def fill(path, one_lattice):
         trajectory = file.create_group("potential/trajectory")
         trajectory.attrs.update({"particles": "ions", "targets": "charges", "field": 1})
         trajectory["group"] = np.repeat([1, 2], 6).astype(np.int8)
+
+        of_charges = {"position": rng.uniform(0, 8, (50, 3)), "charge": rng.uniform(-1, 1, 50), "offset": ragged}
+        of_charges["position"][[7, 30, 31]] = np.nan, 1, 1
+        add_pair_energy(file, "all", **of_charges, per_charge=1, cutoff=7.0, output_unit="kcal/mol/e")
+        add_pair_energy(file, "groups", **of_charges, group=rng.integers(0, 3, 50))
+        add_pair_energy(file, "none", np.empty((0, 3)), [], [0], per_charge=1)
+        pairs = file.create_group("pair_energy/trajectory")
+        pairs.attrs["particles"] = "ions"
+
+        signal = (rng.standard_normal((9, 70, 5)) + 1j * rng.standard_normal((9, 70, 5))).astype(np.complex64)
+        signal[4, 50, 1] = np.nan
+        floats = add_correlation(file, "floats", signal, rng.random(signal.shape) < 0.1, integrate=32, output="mean",
+                                 sample_time=0.5)
+        floats["frequency"] = 1e9 + 1e6 * np.arange(9)
+        add_correlation(file, "integers", rng.integers(-128, 128, (5, 70, 4, 2)).astype(np.int8), integrate=16)
+        add_correlation(file, "packed", rng.integers(0, 256, (1, 70, 3)).astype(np.uint8))
+        add_correlation(file, "no_channels", signal[:0])
 
 
 def contents(path):
