@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "bench/correlation_host.hpp"
+#include "bench/correlation_ladder.hpp"
 #include "bench/pair_ladder.hpp"
 #include "bench/potential_host.hpp"
 #include "bench/potential_ladder.hpp"
@@ -54,6 +56,19 @@ std::vector<LadderTable> make_tables() {
   tables.push_back({"saxpy", [] { return saxpy_ladder(256 * mebi); }, [] { return saxpy_ladder(1'000'003); }});
   for (const int values : {64, 512})
     tables.push_back({"unroll", [=] { return unroll_ladder(values); }, [] { return unroll_ladder(16); }});
+  tables.push_back(
+      {"correlation", [] { return correlation_ladder(256, 512); }, [] { return correlation_ladder(37, 2); }});
+  constexpr SampleType types[]{SampleType::complex_float32, SampleType::complex_int8};
+  for (const SampleType type : types)
+    for (const std::int64_t inputs : {4, 8, 16, 32, 64, 128, 256, 512}) {
+      const std::int64_t channels = (type == SampleType::complex_int8 ? 512 : 256) * mebi / (1024 * inputs);
+      tables.push_back({"correlation_sizes", [=] { return correlation_comparison(type, inputs, channels); },
+                        [=] { return correlation_comparison(type, inputs + 1, 3); }});
+    }
+  for (const SampleType type : types)
+    for (const std::int64_t inputs : {16, 64, 128, 256})
+      tables.push_back({"correlation_cpu", [=] { return host_correlation_ladder(type, inputs, 64); },
+                        [=] { return host_correlation_ladder(type, inputs / 8 + 1, 3); }});
   tables.push_back({"pair_sum", [] { return pair_ladder(1 << 17, 1 << 17); }, [] { return pair_ladder(1333, 4500); }});
   return tables;
 }

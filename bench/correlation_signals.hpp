@@ -1,0 +1,39 @@
+// Signals on the device, room for their visibilities, and the referee of what steps leave there.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "bench/ladder.hpp"
+#include "core/device_cuda.hpp"
+#include "core/signals.hpp"
+
+namespace smallbatch {
+
+/// Random samples of `channels` channels, one integration. Integers are of the whole range of int8.
+class SignalsToCorrelate {
+ public:
+  SignalsToCorrelate(SampleType type, std::int64_t inputs, std::int64_t channels, std::int64_t times);
+
+  void poison(cudaStream_t stream) const;
+  /// The one place that calls production.
+  void correlate(cudaStream_t stream) const;
+  /// The first, the middle and the last channel.
+  [[nodiscard]] Judgement judge() const;
+  [[nodiscard]] double multiply_adds() const {
+    return static_cast<double>(batch.channels * baselines_of(batch.inputs)) * static_cast<double>(batch.times);
+  }
+  [[nodiscard]] double bytes() const {
+    return static_cast<double>(batch.samples() * bytes_of(batch.type) + batch.visibilities() * bytes_of(sums.type));
+  }
+
+  SignalBatch batch;
+  VisibilityBatch sums;  ///< without weights, which nothing here changes
+
+ private:
+  DeviceMemory memory_signal_, memory_visibility_, memory_info_, memory_workspace_;
+  void* workspace_ = nullptr;
+};
+
+}  // namespace smallbatch
