@@ -239,6 +239,26 @@ void add_weights(const RankUpdate& call, const Inputs& rows, const Inputs& colum
   }
 }
 
+/// Brings the times that come next into the cache, some lines of them with each tile, where a call has all inputs in
+/// some panels: then they lie one after the other, and there is time for it.
+struct NextTimes {
+  const std::byte *next, *end;
+  std::int64_t bytes_per_tile;
+
+  NextTimes(const RankUpdate& call, std::int64_t first_time, std::int64_t most_times, std::int64_t tiles) {
+    const std::int64_t left = call.times - first_time, times = left < most_times ? left : most_times;
+    const std::int64_t bytes_of_time = call.inputs * bytes_of(call.type);
+    next = static_cast<const std::byte*>(call.signal) + first_time * bytes_of_time;
+    end = next + (tiles > 0 ? times * bytes_of_time : 0);
+    bytes_per_tile = tiles > 0 ? times * bytes_of_time / tiles + 1 : 0;
+  }
+  void fetch() {
+    for (const std::byte* const stop = end - next < bytes_per_tile ? end : next + bytes_per_tile; next < stop;
+         next += cache_line_bytes)
+      __builtin_prefetch(next);
+  }
+};
+
 template <class Panels>
 bool update(const RankUpdate& call, RankUpdateMemory& memory) {
   constexpr int lanes = Panels::lanes, tile_rows = Panels::rows;
@@ -250,6 +270,8 @@ bool update(const RankUpdate& call, RankUpdateMemory& memory) {
   Panels columns(memory.samples[0], call.first_j, inputs_from(call.first_j));
   Panels others(memory.samples[1], call.first_i, inputs_from(call.first_i));
   const Panels& rows = on_diagonal ? columns : others;
+  const std::int64_t tiles_of_panel = (rows.count - 1) / tile_rows + 1, panels = (columns.count - 1) / lanes + 1;
+  const std::int64_t tiles = (tiles_of_panel * panels + 1) / 2;  // on the diagonal, at least
   bool finite = true;
   for (std::int64_t first_time = 0; first_time < call.times; first_time += Panels::most_times) {
     const std::int64_t left = call.times - first_time, times = left < Panels::most_times ? left : Panels::most_times;
@@ -261,11 +283,14 @@ bool update(const RankUpdate& call, RankUpdateMemory& memory) {
       others.pack(call, first_time, times);
     }
     if (call.weight != nullptr) add_weights(call, rows, columns, times, is_first);
+    const bool has_all_inputs = columns.count == call.inputs && columns.count > lanes;
+    NextTimes next(call, first_time + times, Panels::most_times, has_all_inputs ? tiles : 0);
     auto* total = reinterpret_cast<Tile<double, tile_rows, lanes>*>(memory.totals.data());
     for (std::int64_t k = 0; k < columns.count; k += lanes)
       for (std::int64_t r = on_diagonal ? k : 0; r < rows.count; r += tile_rows, ++total) {
         const std::int64_t rows_left = rows.count - r, rows_here = rows_left < tile_rows ? rows_left : tile_rows;
         Tile<typename Panels::Sum, tile_rows, lanes> tile;
+        next.fetch();
         multiply_rows<Panels>(rows_here, rows, r, columns, k, times, tile);
         if (is_first && is_last) {
           finite &= store_tile(call, tile, rows.first + r, rows_here, columns.first + k);
