@@ -413,6 +413,13 @@ class ImportCommand final : public ChargesCommand {
     option("--start-time", signal.start_time, "Julian date; 0: not known")->check(CLI::NonNegativeNumber);
     second_look([this] {
       const bool are_signals = import_.signal.samples.inputs > 0;
+      for (const auto& [name, value] : {std::pair{"--first-frequency", import_.signal.first_frequency},
+                                        {"--channel-width", import_.signal.channel_width},
+                                        {"--sample-time", import_.signal.sample_time},
+                                        {"--start-time", import_.signal.start_time}})
+        if (!std::isfinite(value)) refuse_option(name, std::to_string(value), "a finite number");
+      if (is_given("--first-frequency") && import_.signal.channel_width == 0)
+        refuse_option("--channel-width", "0", "a width where --first-frequency is given");
       for (const char* name : {"--channels", "--samples", "--order", "--integrate", "--mean", "--first-frequency",
                                "--channel-width", "--sample-time", "--start-time"})
         if (!are_signals && is_given(name))

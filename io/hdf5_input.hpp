@@ -1,11 +1,11 @@
 // An HDF5 file from a stranger, opened read-only and believed in nothing. Private to io/.
 //
 // What is refused, by name: links that are not hard (soft, external, user-defined), external storage, virtual datasets,
-// filters other than shuffle, deflate and fletcher32, chunks that come out with other bytes than they declare,
-// variable-length data in datasets, types other than those of the standards, datasets that were never written, and
-// datasets that declare more bytes than the file can hold. A declared size is compared with the stored bytes before
-// anybody allocates memory for it, a byte that is not in the file when it is read is an error, and so is a file that
-// changes meanwhile.
+// filters other than shuffle, deflate and fletcher32 (and LZF, where that is accepted), chunks that come out with other
+// bytes than they declare, variable-length data in datasets, types other than those of the standards, datasets that
+// were never written, and datasets that declare more bytes than the file can hold. A declared size is compared with the
+// stored bytes before anybody allocates memory for it, a byte that is not in the file when it is read is an error, and
+// so is a file that changes meanwhile.
 #pragma once
 
 #include <cstdint>

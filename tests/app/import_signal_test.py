@@ -55,6 +55,8 @@ def test_what_is_not_said_is_not_written(smallbatch, tmp_path):
         (["--inputs", 5, "--spacing", 1], 2, ["--inputs", "--spacing"]),
         (["--channels", 3], 2, ["--inputs", "--channels"]),
         (["--inputs", 4097], 2, ["--inputs", "4096"]),
+        (["--inputs", 5, "--sample-time", "nan"], 2, ["--sample-time", "nan"]),
+        (["--inputs", 5, "--first-frequency", 1e9], 2, ["--channel-width", "--first-frequency"]),
         (["raw.dat", "--inputs", 5], 2, ["one file of samples"]),
     ],
 )

@@ -529,5 +529,73 @@ TEST_F(ChunkedInput, filters_that_come_twice_are_refused) {
   expect_error(ErrorKind::bad_input, {"p.h5", "/solve/s/A", "\"deflate\" twice"}, [&] { ProblemReader{path("p.h5")}; });
 }
 
+/// liblzf's format, by hand: numbers below 32 are before that many bytes and one more.
+TEST(Lzf, streams_come_out_or_are_refused) {
+  const auto unpacked = [](const std::string& stream, std::size_t expected) {
+    AlignedVector<unsigned char> bytes(stream.begin(), stream.end());
+    const ChunkFilter filter{ChunkFilter::Kind::lzf, 0};
+    const auto wrong = undo_filters({&filter, 1}, 0, expected, bytes);
+    return wrong.value_or("") + std::string(bytes.begin(), bytes.end());
+  };
+  using namespace std::string_literals;
+  EXPECT_EQ(unpacked("\x02"
+                     "abc",
+                     3),
+            "abc");
+  EXPECT_EQ(unpacked("\x02"
+                     "abc"
+                     "\x20\x02"s,
+                     6),
+            "abcabc");  // 3 bytes from 3 before
+  EXPECT_EQ(unpacked("\x01"
+                     "ab"
+                     "\x80\x01"
+                     "\x00"
+                     "c"s,
+                     9),
+            "ababababc");  // it overlaps
+  EXPECT_EQ(unpacked("\x00"
+                     "x"
+                     "\xE0\x03\x00"s,
+                     13),
+            std::string(13, 'x'));  // 9 and 3 more
+  const auto refused = [&](const std::string& stream, std::size_t expected, const std::string& says) {
+    const std::string found = unpacked(stream, expected);
+    EXPECT_NE(found.find(says), std::string::npos) << found;
+  };
+  refused(
+      "\x02"
+      "ab",
+      3, "is cut off after 0 bytes, expected 3");
+  refused(
+      "\x00"
+      "x"
+      "\x20"s,
+      4, "is cut off after 1 byte");
+  refused(
+      "\x00"
+      "x"
+      "\xE0\x03"s,
+      13, "is cut off after 1 byte");
+  refused(
+      "\x02"
+      "abc",
+      2, "has more after 0 bytes, expected 2");
+  refused(
+      "\x00"
+      "x"
+      "\xE0\xFF\x00"s,
+      13, "has more after 1 byte");
+  refused(
+      "\x00"
+      "x"
+      "\x20\x01"s,
+      4, "copies what is not there after 1 byte");
+  refused(
+      "\x02"
+      "abc",
+      4, "ends after 3 bytes, expected 4");
+}
+
 }  // namespace
 }  // namespace smallbatch
