@@ -107,14 +107,20 @@ std::vector<double> durations(const CorrelationSet& set) {
   return seconds;
 }
 
-void write_baseline_times(Header& header, const CorrelationSet& set, const Baselines& baselines) {
-  const std::int64_t integrations = set.integrations(), all = integrations * set.baselines();
+/// Julian dates of the middle of each integration.
+std::vector<double> middles(const CorrelationSet& set) {
   const std::vector<double> duration = durations(set);
-  std::vector<double> middle, uvw;
+  std::vector<double> middle;
   for (std::size_t t = 0; t < duration.size(); ++t) {
     const double begin = static_cast<double>(t) * static_cast<double>(set.integrate) * set.sample_time;
     middle.push_back((set.start_time > 0 ? set.start_time : j2000) + (begin + duration[t] / 2) / seconds_per_day);
   }
+  return middle;
+}
+
+void write_baseline_times(Header& header, const CorrelationSet& set, const Baselines& baselines) {
+  const std::int64_t integrations = set.integrations(), all = integrations * set.baselines();
+  std::vector<double> uvw;
   for (std::size_t b = 0; b < baselines.first.size(); ++b) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const auto position = [&](std::int64_t input) {
@@ -130,8 +136,8 @@ void write_baseline_times(Header& header, const CorrelationSet& set, const Basel
   header.write("ant_1_array", {all}, repeated(baselines.first, integrations));
   header.write("ant_2_array", {all}, repeated(baselines.second, integrations));
   header.write("uvw_array", {all, 3}, repeated(uvw, integrations));
-  header.write("time_array", {all}, spread(middle, set.baselines()));
-  header.write("integration_time", {all}, spread(duration, set.baselines()));
+  header.write("time_array", {all}, spread(middles(set), set.baselines()));
+  header.write("integration_time", {all}, spread(durations(set), set.baselines()));
 }
 
 /// One integration of some channels, (baseline, channel).
@@ -206,6 +212,10 @@ void write_uvh5(const std::string& path, const ResultReader& results, const Corr
   if (!(set.sample_time > 0)) {
     refuse("the time of a sample is not known",
            "Add the attribute sample_time to its group, and to that of the problems for other runs.");
+  }
+  if (const std::vector<double> middle = middles(set); std::ranges::adjacent_find(middle) != middle.end()) {
+    refuse("its integrations are too short for Julian dates, which tell 40 microseconds apart",
+           "Integrate more samples.");
   }
   CorrelationSet placed = set;
   for (std::int64_t k = 0; set.input_position.empty() && k < set.inputs; ++k) {

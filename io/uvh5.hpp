@@ -18,8 +18,9 @@ inline constexpr const char* uvh5_ending = ".uvh5";
 /// sums as sums and means as means. A visibility of no samples, or one that is no number, is 0 and flagged; nsamples is
 /// the fraction of the integration's samples that count. Inputs whose positions are not known stand a metre apart in a
 /// row to the east; the place of the telescope is not known, and is 0 N 0 E; nor is the start, if the set has none:
-/// J2000. Throws Error(bad_input) where frequencies or the time of a sample are not known, or there is no visibility;
-/// Error(output) as ProblemWriter.
+/// J2000. Throws Error(bad_input) where frequencies or the time of a sample are not known, integrations are so short
+/// that Julian dates in double precision do not tell them apart, or there is no visibility; Error(output) as
+/// ProblemWriter.
 void write_uvh5(const std::string& path, const ResultReader& results, const CorrelationSet& set,
                 const std::string& history, bool overwrite);
 

@@ -39,8 +39,6 @@ def example(tmp_path_factory):
         run_blocks(writing, names)
         done = info("problems.h5")
         assert done.returncode == 0 and "not used" not in done.stdout, done.stderr + done.stdout
-        with h5py.File("problems.h5", "a") as file:
-            del file["pair_energy"], file["correlation"]
         done = subprocess.run(
             [os.environ["SMALLBATCH_BIN"], "run", "problems.h5", "-o", "results.h5"], capture_output=True, text=True
         )
@@ -140,6 +138,51 @@ def test_points_of_the_second_problem_see_its_charges(example):
     assert np.allclose(names["v_of_surface"], expected, rtol=1e-5, atol=1e-5)
 
 
+def test_energies_of_pairs_are_the_sum_over_a_cube_of_salt(example):
+    _, names = example
+    with h5py.File(example[0] / "results.h5") as results:
+        salt = results["pair_energy/salt"]
+        per_charge, energy = salt["energy_per_charge"][:], salt["energy"][0]
+        assert salt["energy"].attrs["unit"] == b"e^2/angstrom"
+    site = names["site"]
+    r = 2.82 * np.linalg.norm(site[:, None] - site, axis=-1)
+    np.fill_diagonal(r, np.inf)
+    charge = 1.0 - 2 * (site.sum(1) % 2)
+    pairs = charge[:, None] * charge / r
+    assert np.isclose(energy, pairs.sum() / 2, rtol=1e-6)
+    assert np.allclose(per_charge, pairs.sum(1) / 2, rtol=1e-6)
+
+
+def test_visibilities_are_the_sums_over_samples_that_are_not_flagged(example):
+    _, names = example
+    x, i, j = names["voltage"], *np.tril_indices(5)
+    with h5py.File(example[0] / "problems.h5") as problems, h5py.File(example[0] / "results.h5") as results:
+        good = ~problems["correlation/array/flag"][:]
+        signal = np.where(good, x, 0)
+        array = results["correlation/array"]
+        assert array["visibility"].shape == (4, 8, 15)
+        for k in range(4):
+            times = slice(32 * k, min(100, 32 * (k + 1)))
+            weight = np.einsum("cti,ctj->cij", *[good[:, times].astype(int)] * 2)[:, i, j]
+            expected = np.einsum("cti,ctj->cij", signal[:, times], signal[:, times].conj())[:, i, j]
+            assert np.array_equal(array["weight"][k], weight)
+            found = array["visibility"][k]
+            assert np.allclose(found[weight > 0], (expected[weight > 0] / weight[weight > 0]), rtol=1e-4, atol=1e-4)
+            assert np.isnan(found[weight == 0]).all()
+        assert np.array_equal(array["visibility"][:, :, 7], names["v_31"])
+        assert (i[7], j[7]) == (3, 1)
+        assert np.array_equal(array["frequency"], 1.4e9 + 1e5 * np.arange(8))
+        counts = problems["correlation/counts/signal"][:].astype(np.int64) @ [1, 1j]
+        expected = np.einsum("cti,ctj->cij", counts, counts.conj())[:, i, j]
+        assert results["correlation/counts/visibility"].dtype == np.int32
+        assert np.array_equal(results["correlation/counts/visibility"][0] @ [1, 1j], expected)
+        packed = problems["correlation/packed/signal"][:].astype(int)
+        real, imaginary = ((half ^ 8) - 8 for half in (packed >> 4, packed & 15))
+        exact = real + 1j * imaginary
+        expected = np.einsum("cti,ctj->cij", exact, exact.conj())[:, i, j]
+        assert np.array_equal(results["correlation/packed/visibility"][0] @ [1, 1j], expected)
+
+
 def test_every_dataset_of_the_results_is_documented(example):
     folder, _ = example
     text = FORMAT.read_text()
@@ -150,7 +193,8 @@ def test_every_dataset_of_the_results_is_documented(example):
             if not isinstance(item, h5py.Dataset) or name.startswith("VTKHDF") or f"`{name.split('/')[-1]}`" in text
             else undocumented.append(name)
         )
-        for group in ("potential/pair", "potential/binding", "solve/likelihood", "verification/solve/dense", "provenance"):
+        for group in ("potential/pair", "potential/binding", "solve/likelihood", "verification/solve/dense", "provenance",
+                      "pair_energy/salt", "correlation/array"):
             undocumented += [f"{group}@{name}" for name in file[group].attrs if f"`{name}`" not in text]
     assert undocumented == []
 
@@ -159,7 +203,7 @@ def test_every_dataset_opens_in_xarray(example):
     xarray = pytest.importorskip("xarray")
     folder, _ = example
     with h5py.File(folder / "results.h5") as file:
-        for lane in ("solve", "potential"):
+        for lane in ("solve", "potential", "pair_energy", "correlation"):
             for name in file[lane]:
                 group = f"{lane}/{name}"
                 with xarray.open_dataset(

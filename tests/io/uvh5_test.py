@@ -126,6 +126,12 @@ def test_numbers_that_are_none_are_flagged_and_autos_are_real(smallbatch, tmp_pa
         assert file["Data/flags"][...].sum() == 2
 
 
+def test_integrations_that_julian_dates_do_not_tell_apart_are_refused(smallbatch, tmp_path):
+    write_results(tmp_path / "r.h5", sample_time=1e-6)
+    done = smallbatch("export", "r.h5", "-o", "array.uvh5", expect=3)
+    assert "too short for Julian dates" in done.stderr and not (tmp_path / "array.uvh5").exists()
+
+
 @pytest.mark.parametrize("missing, says", [("frequency", "add the dataset frequency"),
                                            ("sample_time", "add the attribute sample_time")])
 def test_what_uvh5_needs_and_is_not_known_is_said(smallbatch, tmp_path, missing, says):
@@ -262,3 +268,21 @@ def test_damaged_lzf_is_refused_or_read(smallbatch, tmp_path):
         assert done.returncode in (0, 3), done.stderr
         refused += done.returncode == 3 and "LZF" in done.stderr
     assert refused > 10
+
+
+def test_samples_of_a_recorder_become_what_pyuvdata_reads(smallbatch, tmp_path):
+    """import, run, export: the sums of numpy."""
+    parts = np.random.default_rng(5).integers(-128, 128, (40, 3, 4, 2), np.int8)  # time, channel, input
+    parts.tofile(tmp_path / "raw.dat")
+    smallbatch("import", "raw.dat", "--inputs", 4, "--channels", 3, "--integrate", 16, "--first-frequency", 1e8,
+               "--channel-width", 1e6, "--sample-time", 1e-3, "--start-time", 2460000.5, "-o", "p.h5")
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    smallbatch("export", "r.h5", "-o", "array.uvh5")
+    uv = opened(tmp_path / "array.uvh5")
+    x = parts.astype(np.int64) @ [1, 1j]
+    for i in range(4):
+        for j in range(4):
+            products = x[:, :, i] * x[:, :, j].conj()
+            expected = [products[first:first + 16].sum(0) for first in (0, 16, 32)]
+            assert np.array_equal(uv.get_data(i, j, "xx"), expected)
+    assert np.allclose(uv.integration_time.reshape(3, -1)[:, 0], [16e-3, 16e-3, 8e-3])
