@@ -9,12 +9,15 @@
 namespace smallbatch {
 
 /// Makes the set ask for what the options say.
-inline void ask(PotentialSet& set, const AskedOfCharges& asked) {
-  set.targets = asked.targets;
-  set.has_field = asked.field;
+inline void ask(ChargesOfSet& set, const AskedOfCharges& asked) {
   set.softening = asked.softening;
   set.cutoff = asked.cutoff;
   set.dielectric = asked.dielectric;
+}
+inline void ask(PotentialSet& set, const AskedOfCharges& asked) {
+  set.targets = asked.targets;
+  set.has_field = asked.field;
+  ask(static_cast<ChargesOfSet&>(set), asked);
 }
 
 std::string merge(const MergeOptions& options, const std::string& command_line);
@@ -22,6 +25,7 @@ std::string info(const InfoOptions& options);
 RunReport verify(const VerifyOptions& options);
 std::string generate(const GenerateSpdOptions& options, const std::string& command_line);
 std::string generate(const GenerateChargesOptions& options, const std::string& command_line);
+std::string generate(const GenerateSignalOptions& options, const std::string& command_line);
 std::string import_charges(const ImportOptions& options, const std::string& command_line);
 /// A result file of a UVH5 file.
 std::string import_visibilities(const ImportOptions& options, const std::string& command_line);

@@ -41,6 +41,7 @@ struct Execute {
   ExitCode operator()(const VerifyOptions& o) const { return print(verify(o), o.json); }
   ExitCode operator()(const GenerateSpdOptions& o) const { return print(generate(o, command_line)); }
   ExitCode operator()(const GenerateChargesOptions& o) const { return print(generate(o, command_line)); }
+  ExitCode operator()(const GenerateSignalOptions& o) const { return print(generate(o, command_line)); }
   ExitCode operator()(const ImportOptions& o) const {
     if (o.signal.samples.inputs > 0) return print(import_signal(o, command_line));
     return print(is_uvh5(o.inputs[0]) ? import_visibilities(o, command_line) : import_charges(o, command_line));

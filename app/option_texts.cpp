@@ -111,6 +111,17 @@ double parse_spacing(const std::string& text) {
 
 std::array<double, 3> parse_origin(const std::string& text) { return parse_three<double>("--origin", text, false); }
 
+std::vector<double> parse_delays(const std::string& text) {
+  std::vector<double> delays;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto delay = parse_number<double>(word);
+    if (!delay) refuse_option("--delays", text, "nanoseconds of each source, as in 0,21.3");
+    delays.push_back(*delay);
+  }
+  return delays;
+}
+
 void check_set_name(const std::string& name) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
     refuse_option("--set", name, "a name without '/'");

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "app/options.hpp"
 
@@ -23,6 +24,8 @@ LatticeShape parse_shape(const std::string& text);
 double parse_spacing(const std::string& text);
 /// "0,-1.5,2".
 std::array<double, 3> parse_origin(const std::string& text);
+/// "0,21.3"; empty: none.
+std::vector<double> parse_delays(const std::string& text);
 
 /// A name that can be a group of an HDF5 file.
 void check_set_name(const std::string& name);

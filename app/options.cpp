@@ -335,6 +335,15 @@ class GenerateChargesCommand final : public ChargesCommand {
     option("--spacing", charges_.spacing, "Angstrom")->check(CLI::PositiveNumber);
     unit_of_potential(charges_.unit);
     asked_of_charges(charges_.asked, {});
+    flag("--pair-energy", charges_.pair_energy, "The energy of all pairs is wanted, not V");
+    flag("--per-charge", charges_.per_charge, "With --pair-energy: the energy of each charge, too");
+    flag("--groups", charges_.groups, "With --pair-energy: pairs of the first half of the charges with the second");
+    second_look([this] {
+      for (const char* option : {"--targets", "--field"})
+        if (charges_.pair_energy && is_given(option)) refuse_option(option, "given", "nothing with --pair-energy");
+      for (const char* option : {"--per-charge", "--groups"})
+        if (!charges_.pair_energy && is_given(option)) refuse_option(option, "given", "nothing without --pair-energy");
+    });
     option("--seed", charges_.seed, "Same seed, same numbers");
     heading("Output");
     option("--set", charges_.set, "Name of the set");
@@ -350,6 +359,47 @@ class GenerateChargesCommand final : public ChargesCommand {
  private:
   [[nodiscard]] AnyCommand options() const override { return charges_; }
   GenerateChargesOptions charges_;
+};
+
+class GenerateSignalCommand final : public Command {
+ public:
+  explicit GenerateSignalCommand(CLI::App& generate)
+      : Command(generate, "signal", "What a row of inputs receives from some sources, and noise", "") {
+    constexpr std::int64_t most = std::int64_t{1} << 40;
+    heading("Problem");
+    option("--channels", signal_.channels, "Channels")->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32));
+    option("--times", signal_.times, "Samples of each input")->check(CLI::Range(std::int64_t{0}, most));
+    option("--inputs", signal_.inputs, "Inputs; a polarisation is one")->check(CLI::Range(std::int64_t{1}, max_inputs));
+    choice("--type", signal_.type,
+           {{"float32", SampleType::complex_float32},
+            {"int8", SampleType::complex_int8},
+            {"int4", SampleType::complex_int4}},
+           "Real and imaginary part of a sample");
+    option("--integrate", signal_.integrate, "Samples per integration; 0: all")
+        ->check(CLI::Range(std::int64_t{0}, most));
+    flag("--mean", signal_.mean, "Means are wanted, not sums");
+    text("--delays", "0,21.3", "Of each source, from an input to the next, in nanoseconds",
+         [this](const std::string& delays) { signal_.delays = parse_delays(delays); });
+    option("--noise", signal_.noise, "Of each input; a source has 1")->check(CLI::Range(0.0, 1e6));
+    option("--flagged", signal_.flagged, "Fraction of the samples that are flagged")->check(CLI::Range(0.0, 1.0));
+    option("--first-frequency", signal_.first_frequency, "Hz")->check(CLI::Range(0.0, 1e15));
+    option("--channel-width", signal_.channel_width, "Hz")->check(CLI::Range(1e-6, 1e12));
+    option("--seed", signal_.seed, "Same seed, same numbers");
+    heading("Output");
+    option("--set", signal_.set, "Name of the set");
+    second_look([this] {
+      check_set_name(signal_.set);
+      const std::int64_t samples = std::max<std::int64_t>(1, signal_.times) * signal_.inputs;
+      if (signal_.channels > (std::int64_t{1} << 58) / samples)
+        refuse_option("--channels", std::to_string(signal_.channels), "at most 2^58 samples altogether");
+    });
+    required("-o,--output", signal_.output, "Problem file");
+    overwrite_flag(signal_.overwrite);
+  }
+
+ private:
+  [[nodiscard]] AnyCommand options() const override { return signal_; }
+  GenerateSignalOptions signal_;
 };
 
 class ImportCommand final : public ChargesCommand {
@@ -489,6 +539,7 @@ Invocation parse_options(int argc, const char* const* argv) {
   generate->require_subcommand(1);
   GenerateSpdCommand generate_spd(*generate);
   GenerateChargesCommand generate_charges(*generate);
+  GenerateSignalCommand generate_signal(*generate);
   ImportCommand importing(app);
   ExportCommand exporting(app);
 
@@ -509,7 +560,7 @@ Invocation parse_options(int argc, const char* const* argv) {
 
   call.verbosity = quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal;
   for (Command* command : std::initializer_list<Command*>{&run, &merge, &info, &verify, &generate_spd,
-                                                          &generate_charges, &importing, &exporting})
+                                                          &generate_charges, &generate_signal, &importing, &exporting})
     if (command->is_called()) call.command = command->finish();
   return call;
 }

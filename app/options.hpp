@@ -10,6 +10,7 @@
 
 #include "core/instruction_sets.hpp"
 #include "core/potentials.hpp"
+#include "core/signals.hpp"
 #include "core/systems.hpp"
 #include "core/units.hpp"
 #include "io/raw_signal.hpp"
@@ -100,6 +101,22 @@ struct GenerateChargesOptions {
   double spacing = 0.5;  ///< angstrom
   PotentialUnit unit = PotentialUnit::volt;
   AskedOfCharges asked;
+  bool pair_energy = false;                 ///< the energy of all pairs is wanted, not V
+  bool per_charge = false, groups = false;  ///< with it: that of each charge, too; half of them are group 1, half 2
+  std::uint64_t seed = 1;
+  bool overwrite = false;
+};
+
+struct GenerateSignalOptions {
+  std::string output, set = "array";
+  std::int64_t channels = 64, times = 1024, inputs = 32;
+  SampleType type = SampleType::complex_float32;
+  std::int64_t integrate = 0;  ///< samples per integration; 0: all
+  bool mean = false;
+  std::vector<double> delays{0, 21.3};                  ///< of the sources, nanoseconds from an input to the next
+  double noise = 1;                                     ///< of each input; sources have 1
+  double flagged = 0;                                   ///< fraction of the samples
+  double first_frequency = 1.4e9, channel_width = 1e5;  ///< Hz
   std::uint64_t seed = 1;
   bool overwrite = false;
 };
@@ -151,7 +168,7 @@ struct PrintText {
 
 struct Invocation {
   std::variant<PrintText, RunOptions, MergeOptions, InfoOptions, VerifyOptions, GenerateSpdOptions,
-               GenerateChargesOptions, ImportOptions, ExportOptions>
+               GenerateChargesOptions, GenerateSignalOptions, ImportOptions, ExportOptions>
       command;
   Verbosity verbosity = Verbosity::normal;
   std::string command_line;  ///< as typed, for provenance
