@@ -61,6 +61,10 @@ std::int64_t bytes_per_time(const CorrelationSet& set) {
   return set.inputs * (bytes_of(set.type) + (set.has_flags ? 1 : 0));
 }
 std::int64_t bytes_per_integration(const CorrelationSet& set) { return set.baselines() * (bytes_of(set.sum()) + 4); }
+/// All of one channel in one integration.
+std::int64_t bytes_of_whole_integration(const CorrelationSet& set) {
+  return set.integrate * bytes_per_time(set) + bytes_per_integration(set);
+}
 
 double pairs_of_problem(const PotentialSet& set, std::int64_t p) {
   return static_cast<double>(targets_of(set, p, 1)) * static_cast<double>(charges_of(set, p, 1));
@@ -140,6 +144,7 @@ std::int64_t usual_block_bytes(const SolveSet& set, std::int64_t least, unsigned
 }
 
 std::int64_t usual_block_bytes(const CorrelationSet& set, std::int64_t least, unsigned threads) {
+  if (bytes_of_whole_integration(set) > least) return least;  // pieces do not depend on threads
   return std::max(least, std::min(set.chunk_bytes * threads, 2 * cpu_block_bytes));
 }
 
@@ -198,15 +203,15 @@ std::vector<SystemRange> cut_into_blocks(const PairEnergySet& set, std::int64_t 
 }
 
 std::vector<SignalRange> cut_into_blocks(const CorrelationSet& set, std::int64_t block_bytes) {
-  constexpr std::int64_t fewest_times = 1024;  // of a piece, where other channels are to have some of the block
+  constexpr std::int64_t fewest_times = 8192;  // of a piece, where other channels are to have some of the block
   const std::int64_t of_time = bytes_per_time(set), of_sums = bytes_per_integration(set);
-  const std::int64_t whole = set.integrate * of_time + of_sums;
+  const std::int64_t whole = bytes_of_whole_integration(set);
   std::int64_t channels = 1, times = set.integrate;
   const bool are_pieces = whole > block_bytes;
   if (are_pieces) {
     const std::int64_t least = std::min(set.integrate, fewest_times) * of_time + of_sums;
-    channels = std::clamp<std::int64_t>(block_bytes / least, 1, std::max<std::int64_t>(1, set.batch));
-    const std::int64_t bytes = block_bytes / channels;  // of a channel
+    channels = std::max<std::int64_t>(1, block_bytes / least);  // also of a share with fewer: pieces are the same
+    const std::int64_t bytes = block_bytes / channels;          // of a channel
     const std::int64_t most = std::max<std::int64_t>(1, std::max(bytes - of_sums, bytes / 2) / of_time);
     const std::int64_t pieces = (set.integrate - 1) / most + 1;
     times = (set.integrate - 1) / pieces + 1;

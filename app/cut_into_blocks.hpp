@@ -50,8 +50,8 @@ struct SignalRange {
   std::int64_t first = 0, channels = 0, first_time = 0, times = 0;
 };
 /// At most `block_bytes` of samples, flags, sums and weights: whole integrations of some channels, or where one of one
-/// channel is larger, pieces of one, one after the other. Where its sums alone are as large, a piece has half of
-/// `block_bytes` beside them.
+/// channel is larger, pieces of one, one after the other, which depend on `block_bytes` alone. Where its sums alone are
+/// as large, a piece has half of `block_bytes` beside them.
 std::vector<SignalRange> cut_into_blocks(const CorrelationSet& set, std::int64_t block_bytes);
 
 /// Reads what the range needs. The energy of problems belongs to the block with their first planes.

@@ -52,24 +52,24 @@ void add(Estimate& job, const PotentialSet& set, ScalarType precision, const Ver
 
 void add(Estimate& job, const PairEnergySet& set, ScalarType precision, const VerifyMode& verify, double slowness) {
   const bool is_double = precision == ScalarType::float64;
-  const double work = pairs(set), charges = 32 * static_cast<double>(set.charges());
-  job.cpu += work * slowness / (is_double ? 0.9e9 : 3e9);
-  job.gpu += work / (is_double ? 0.8e12 : 1.5e12) + charges / bytes_per_second;
-  job.referee += share_of(verify, set.batch) * (set.has_groups && !set.per_charge ? 1 : 2) * work * slowness / 1.05e9;
+  // Potentials of one group at the other, or of each at each.
+  const double work = pairs(set), potentials = work * (set.has_groups && !set.per_charge ? 1 : 2);
+  const double charges = 32 * static_cast<double>(set.charges());
+  job.cpu += potentials * slowness / (is_double ? 0.9e9 : 3.5e9);
+  job.gpu += work / (is_double ? 0.8e12 : 1.6e12) + charges / bytes_per_second;
+  job.referee += share_of(verify, set.batch) * potentials * slowness / (is_double ? 0.7e9 : 1.05e9);
   job.read += charges / bytes_per_second;
 }
 
 void add(Estimate& job, const CorrelationSet& set, ScalarType /*precision*/, const VerifyMode& verify,
          double slowness) {
-  const double work = multiply_adds(set);
-  const double samples =
-      static_cast<double>(set.batch) * static_cast<double>(set.times) * static_cast<double>(set.inputs);
+  const double work = multiply_adds(set), samples = work * 2 / static_cast<double>(set.inputs + 1);
   const double bytes = samples * static_cast<double>(bytes_of(set.type) + (set.has_flags ? 1 : 0));
-  const double written = static_cast<double>(result_bytes(set));
-  job.cpu += slowness * (work / 8e9 + samples * 1e-9);
+  const auto written = static_cast<double>(result_bytes(set));
+  job.cpu += slowness * (work / 15e9 + samples * 0.5e-9);
   job.gpu += work / 4e12 + (bytes + written) / bytes_per_second;
   job.referee += share_of(verify, set.integrations() * set.batch * set.baselines()) * slowness *
-                 (work / 3e9 + samples * 4e-9 + written * 0.5e-9);
+                 (work / 7e9 + samples * 4e-9 + written * 0.5e-9);
   job.read += bytes / bytes_per_second;
 }
 

@@ -146,5 +146,94 @@ TEST(PlaneBlocks, AtLeastOnePlane) {
   EXPECT_EQ(cut_into_blocks(set, ScalarType::float32, 1, 1).size(), 3U);
 }
 
+PairEnergySet problems_of(const std::vector<std::int64_t>& charges) {
+  PairEnergySet set;
+  set.batch = static_cast<std::int64_t>(charges.size());
+  set.offset = {0};
+  for (const std::int64_t n : charges) set.offset.push_back(set.offset.back() + n);
+  return set;
+}
+
+TEST(PairEnergyBlocks, AreWholeProblemsWithinBytesAndPairs) {
+  const PairEnergySet set = problems_of({10, 0, 100, 10, 10, 1000});
+  std::vector<std::int64_t> counts;
+  for (const SystemRange& range : cut_into_blocks(set, 1 << 20, 5000)) counts.push_back(range.count);
+  EXPECT_EQ(counts, (std::vector<std::int64_t>{3, 2, 1}));  // 45 + 4950 pairs, 90, 499,500
+  EXPECT_EQ(cut_into_blocks(set, 1, 1e9).size(), 6U);
+  EXPECT_TRUE(cut_into_blocks(problems_of({}), 1, 1).empty());
+  EXPECT_EQ(pairs(set), 3 * 45 + 4950 + 499500);
+}
+
+TEST(PairEnergyBlocks, CountThePairsThatMeet) {
+  PairEnergyBlock block;
+  block.count = 2;
+  block.offset = {0, 3, 6};
+  EXPECT_EQ(pairs(block), 6);
+  block.group = {1, 2, 2, 1, 1, 3};
+  EXPECT_EQ(pairs(block), 2);
+}
+
+CorrelationSet recording(std::int64_t channels, std::int64_t times, std::int64_t inputs, std::int64_t integrate) {
+  CorrelationSet set;
+  set.batch = channels;
+  set.times = times;
+  set.inputs = inputs;
+  set.integrate = integrate;
+  set.type = SampleType::complex_int8;
+  return set;
+}
+
+/// Each sample once, the channels of a block through all times before the next ones; whole integrations, or pieces.
+void expect_cover(const CorrelationSet& set, std::int64_t block_bytes) {
+  std::int64_t channel = 0, time = 0, together = 0;
+  for (const SignalRange& range : cut_into_blocks(set, block_bytes)) {
+    if (time == 0) together = range.channels;
+    ASSERT_EQ(range.first, channel);
+    ASSERT_EQ(range.first_time, time);
+    ASSERT_EQ(range.channels, together);
+    const std::int64_t before = time % set.integrate;
+    time += range.times;
+    EXPECT_TRUE((before == 0 && (time == set.times || time % set.integrate == 0)) ||
+                before + range.times <= set.integrate);
+    if (time < set.times) continue;
+    channel += together;
+    time = 0;
+  }
+  EXPECT_EQ(channel, set.batch);
+}
+
+TEST(SignalBlocks, CoverTheSetInOrder) {
+  for (const std::int64_t block_bytes : {1, 1000, 30000, 1 << 20, 1 << 30})
+    for (const std::int64_t integrate : {1, 7, 1000, 99999}) {
+      expect_cover(recording(5, 99999, 8, integrate), block_bytes);
+      expect_cover(recording(1, 0, 3, 1), block_bytes);
+      expect_cover(recording(0, 5, 3, 1), block_bytes);
+    }
+}
+
+TEST(SignalBlocks, KeepTheirBytesAsFarAsSumsLetThem) {
+  const std::int64_t block_bytes = 1 << 20;
+  for (const std::int64_t integrate : {1, 100, 1 << 14, 1 << 20}) {
+    const CorrelationSet set = recording(64, 1 << 20, 32, integrate);
+    for (const SignalRange& range : cut_into_blocks(set, block_bytes))
+      EXPECT_LE(bytes_per_block(set, range), block_bytes) << integrate;
+  }
+  // 4096 inputs: 100 MB of sums of one channel, and beside them half of the block.
+  const CorrelationSet wide = recording(2, 1 << 16, 4096, 1 << 16);
+  EXPECT_EQ(cut_into_blocks(wide, block_bytes).front().times, 64);
+}
+
+TEST(SignalBlocks, AreCutAlikeWhateverTheShare) {
+  const auto of = [](std::int64_t channels) {
+    std::vector<std::int64_t> times;
+    for (const SignalRange& range : cut_into_blocks(recording(channels, 1 << 20, 32, 1 << 20), 1 << 22)) {
+      if (range.first == 0) times.push_back(range.times);
+    }
+    return times;
+  };
+  EXPECT_GT(of(64).size(), 1U);
+  EXPECT_EQ(of(1), of(64));
+}
+
 }  // namespace
 }  // namespace smallbatch
