@@ -49,6 +49,51 @@ def test_generated_sets_say_what_is_read_and_wanted(smallbatch, tmp_path):
         np.testing.assert_allclose(file["solve/systems/log_determinant"], expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["float32", "int8", "int4"])
+def test_generated_signals_have_the_visibilities_of_their_sources(smallbatch, tmp_path, kind):
+    """sum_s exp(2 pi i nu tau_s (i - j)) + [i = j], as well as so many samples tell, and flags as often as asked for."""
+    smallbatch("generate", "signal", "-o", "p.h5", "--channels", 3, "--inputs", 4, "--times", 20000, "--type", kind,
+               "--mean", "--delays", "-0.2,0.31", "--flagged", 0.25, "--first-frequency", 1e9, "--channel-width", 1e8)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with h5py.File(tmp_path / "r.h5") as file:
+        group = file["correlation/array"]
+        assert group.attrs["sample_time"] == 1e-8 and group["frequency"][...].tolist() == [1e9, 1.1e9, 1.2e9]
+        v, weight, (i, j) = group["visibility"][0], group["weight"][0] / 20000, np.tril_indices(4)
+    turns = np.array([1.0, 1.1, 1.2])[:, None] * (i - j)
+    expected = np.exp(-2j * np.pi * 0.2 * turns) + np.exp(2j * np.pi * 0.31 * turns) + (i == j)
+    scale = v[:, i == j].real.mean() / 3
+    np.testing.assert_allclose(v / scale, expected, atol=0.15)
+    np.testing.assert_allclose(weight, np.where(i == j, 0.75, 0.75**2) * np.ones((3, 1)), atol=0.02)
+
+
+def test_a_recording_is_generated_in_any_parts(smallbatch, tmp_path):
+    """The first samples of a longer one are those of a shorter one, and there is no more in memory than a block."""
+    options = ["--inputs", 64, "--channels", 2, "--type", "int8", "--flagged", 0.1, "--seed", 5]
+    for times in (1000, 700000):
+        smallbatch("generate", "signal", "-o", f"{times}.h5", "--times", times, *options)
+    with h5py.File(tmp_path / "1000.h5") as short, h5py.File(tmp_path / "700000.h5") as long:
+        for name in ("signal", "flag"):
+            dataset = long[f"correlation/array/{name}"]
+            np.testing.assert_array_equal(short[f"correlation/array/{name}"][...], dataset[:, :1000])
+            assert dataset[:, -1000:].any(axis=(0, 1)).all()
+
+
+def test_generated_pairs_are_those_of_generated_charges(smallbatch, tmp_path):
+    options = ["--batch", 3, "--charges", 7, "--seed", 2]
+    smallbatch("generate", "charges", "-o", "v.h5", *options)
+    smallbatch("generate", "charges", "-o", "p.h5", "--pair-energy", "--per-charge", "--groups", "--cutoff", 9, *options)
+    with h5py.File(tmp_path / "v.h5") as potentials, h5py.File(tmp_path / "p.h5") as pairs:
+        group = pairs["pair_energy/charges"]
+        for name in ("position", "charge", "offset"):
+            np.testing.assert_array_equal(group[name], potentials[f"potential/charges/{name}"])
+        assert group["group"][...].tolist() == [1, 1, 1, 2, 2, 2, 2] * 3
+        assert group.attrs["per_charge"] == 1 and group.attrs["cutoff"] == 9
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    for wrong in (["--groups"], ["--per-charge"], ["--pair-energy", "--field"], ["--pair-energy", "--targets", "charges"]):
+        smallbatch("generate", "charges", "-o", "x.h5", *wrong, expect=2)
+    smallbatch("generate", "signal", "-o", "x.h5", "--delays", "1,x", expect=2)
+
+
 def test_positions_without_a_unit_are_noted_once(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         for name in ["one", "two", "three"]:
