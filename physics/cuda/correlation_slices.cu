@@ -30,11 +30,11 @@ struct Slice {
   std::int64_t first = 0;  ///< row of the signal
   int times = 0;
 };
-__device__ Slice slice_of(const CorrelationSlices& all, std::int64_t index) {
-  if (index >= all.count()) return {};
-  const std::int64_t k = index % all.slices, channel = index / all.slices % all.channels;
-  const std::int64_t integration = index / all.slices / all.channels;
-  const std::int64_t first = integration * all.integrate + k * all.slice;
+/// There are less than 2^31.
+__device__ Slice slice_of(const CorrelationSlices& all, std::uint32_t index) {
+  const auto slices = static_cast<std::uint32_t>(all.slices), channels = static_cast<std::uint32_t>(all.channels);
+  const std::uint32_t of_all = index / slices, channel = of_all % channels, integration = of_all / channels;
+  const std::int64_t first = integration * all.integrate + index % slices * all.slice;
   const std::int64_t end = min(min(first + all.slice, (integration + 1) * all.integrate), all.times);
   return {channel * all.times + first, static_cast<int>(max(end - first, std::int64_t{0}))};
 }
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(32 * warps_per_block)
   constexpr int stage_times = stage_bytes / (width * Signal::bytes);
   extern __shared__ __align__(1024) char memory[];
   const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
-  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * warps_per_block + warp;
+  const std::uint32_t index = blockIdx.x * warps_per_block + warp;
   if (index >= slices.count()) return;
   const Slice slice = slice_of(slices, index);
   const std::uint32_t ring = shared_address(memory) + warp * warp_stages * stage_bytes;
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(32 * warps_per_block)
     stage = stage + stage_bytes == ring_end ? ring : stage + stage_bytes;
   }
   const int inputs = slices.inputs;
-  Pair* const to = sums + index * baselines_of(inputs);
+  Pair* const to = sums + std::int64_t{index} * baselines_of(inputs);
   if constexpr (Groups == 1) {
     tile.for_each([&](int i, int j, const Pair& v) {
       if (i < inputs && j <= i) to[baseline_of(i, j)] = {v.re, i == j ? 0 : v.im};
@@ -189,7 +189,6 @@ __device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& c
     filled = filled + Ring::bytes == ring_end ? ring : filled + Ring::bytes;
   };
   for (int s = 0; s < Ring::stages - 1; ++s) copy_next();
-  tile.clear();
   std::uint32_t stage = ring;
   if constexpr (Tile::reads_ahead) {
     typename Tile::Operands operands[2];
@@ -235,8 +234,8 @@ __global__ void __launch_bounds__(panel_threads, 2)
                     std::int32_t* real_sums) {
   using Ring = PanelRing<Signal, panel, 0>;
   extern __shared__ __align__(1024) char memory[];
-  const int role = threadIdx.x / 32, panels = (slices.inputs + panel - 1) / panel;
-  const std::int64_t index = blockIdx.x / panels;
+  const int role = threadIdx.x / 32;
+  const unsigned panels = (slices.inputs + panel - 1) / panel, index = blockIdx.x / panels;
   const int first = static_cast<int>(blockIdx.x % panels) * panel;
   const Slice slice = slice_of(slices, index);
   const std::uint32_t ring = shared_address(memory), stage = ring + role * 16384;
@@ -244,21 +243,23 @@ __global__ void __launch_bounds__(panel_threads, 2)
       signal + slice.first * slices.row_bytes + first * Signal::bytes, slices.row_bytes,
       slices.row_bytes - first * Signal::bytes, slice.times, threadIdx.x);
   const auto copy = [&](std::uint32_t to) { panel_copy.copy_stage(to); };
-  ComplexSum<typename Signal::Sum>* const to = sums + index * baselines_of(slices.inputs);
+  ComplexSum<typename Signal::Sum>* const to = sums + std::int64_t{index} * baselines_of(slices.inputs);
   const int row = role == 0 ? 0 : half_panel, rows = min(half_panel, slices.inputs - first - row);
   if (role < 2) {
     WarpTile<Signal, 4, 8, true, true> tile;
     const TileReader<Signal, panel> reader(row, row);
+    tile.clear();
     add_all<Signal, Ring>(tile, reader, reader, ring, 0, slice.times, rows > 0, copy);
-    tile.store(to, first + row, first + row, rows, stage, nullptr);
+    tile.store(to, first + row, first + row, rows, stage);
     if constexpr (Signal::bytes == 2)
-      if (real_sums != nullptr) tile.store_reals(real_sums + index * slices.inputs + first + row, rows);
+      if (real_sums != nullptr) tile.store_reals(real_sums + std::int64_t{index} * slices.inputs + first + row, rows);
   } else {
     WarpTile<Signal, 4, 4, false, true> tile;
     const int column = 32 * (role - 2);
     const TileReader<Signal, panel> reader(row, column);
+    tile.clear();
     add_all<Signal, Ring>(tile, reader, reader, ring, 0, slice.times, rows > 0, copy);
-    tile.store(to, first + row, first + column, rows, stage, nullptr);
+    tile.store(to, first + row, first + column, rows, stage);
   }
 }
 
@@ -270,8 +271,9 @@ __global__ void __launch_bounds__(panel_threads, 2)
                  const std::int32_t* real_sums) {
   using Ring = PanelRing<Signal, panel, half_panel>;
   extern __shared__ __align__(1024) char memory[];
-  const int warp = threadIdx.x / 32, panels = (slices.inputs + panel - 1) / panel, pairs = panels * (panels - 1);
-  const std::int64_t index = blockIdx.x / pairs;
+  const int warp = threadIdx.x / 32;
+  const unsigned panels = (slices.inputs + panel - 1) / panel, pairs = panels * (panels - 1),
+                 index = blockIdx.x / pairs;
   int i = 1, j = static_cast<int>(blockIdx.x % pairs);  // a panel, and half panels before it
   while (j >= 2 * i) j -= 2 * i++;
   const Slice slice = slice_of(slices, index);
@@ -287,13 +289,15 @@ __global__ void __launch_bounds__(panel_threads, 2)
   const int row = half_panel * (warp / 2), column = 32 * (warp % 2),
             rows = min(half_panel, slices.inputs - first_row - row);
   const std::uint32_t ring = shared_address(memory);
+  tile.clear();
+  tile.load_reals(real_sums + std::int64_t{index} * slices.inputs + first_row + row, rows);
   add_all<Signal, Ring>(tile, TileReader<Signal, panel>(row, 0), TileReader<Signal, half_panel>(0, column), ring,
                         Ring::row_bytes, slice.times, rows > 0, [&](std::uint32_t to) {
                           row_copy.copy_stage(to);
                           column_copy.copy_stage(to + Ring::row_bytes);
                         });
-  tile.store(sums + index * baselines_of(slices.inputs), first_row + row, first_column + column, rows,
-             ring + warp * 16384, Signal::bytes == 2 ? real_sums + index * slices.inputs + first_row + row : nullptr);
+  tile.store(sums + std::int64_t{index} * baselines_of(slices.inputs), first_row + row, first_column + column, rows,
+             ring + warp * 16384);
 }
 
 template <class Signal, int ColumnBlocks, int Groups>
@@ -360,6 +364,7 @@ cudaError_t launch_type(const void* signal, const CorrelationSlices& slices, voi
 cudaError_t launch_slices(SampleType type, const void* signal, const CorrelationSlices& slices, void* sums,
                           std::int32_t* real_sums, cudaStream_t stream) {
   if (slices.count() == 0) return cudaSuccess;
+  if (slices.count() > 0x7fffffff) return cudaErrorInvalidValue;
   return type == SampleType::complex_float32 ? launch_type<Float32Signal>(signal, slices, sums, real_sums, stream)
                                              : launch_type<Int8Signal>(signal, slices, sums, real_sums, stream);
 }

@@ -183,6 +183,17 @@ class RealSums {
     for (int k = 0; k < 4; ++k)
       sum_[block][k & 1] = __dp4a(static_cast<int>(rows.a[k]), real_parts, sum_[block][k & 1]);
   }
+  /// Takes the sums of these rows from where another tile has left them.
+  __device__ void load(const int* real_sums, int rows) {
+    const int lane = threadIdx.x & 31;
+#pragma unroll
+    for (int r = 0; r < RowBlocks; ++r)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int row = 16 * r + 8 * half + lane / 4;
+        sum_[r][half] = (lane & 3) == 0 && row < rows ? real_sums[row] : 0;
+      }
+  }
   /// Of this lane's row in half `half` of a block. All lanes of the warp call this together.
   __device__ int of(int block, int half) const {
     int sum = sum_[block][half];
@@ -198,11 +209,12 @@ class RealSums<Float32Signal, RowBlocks> {
  public:
   __device__ void clear() {}
   __device__ void add(int, const Rows<Float32Signal>&) {}
+  __device__ void load(const int*, int) {}
   __device__ float of(int, int) const { return 0; }
 };
 
 /// The sums of a warp, in registers: 16 RowBlocks inputs with 8 ColumnBlocks others, or (`IsTriangle`) with themselves,
-/// where columns that no row of their block needs are left out. `AddsReals`: or the caller of `store` knows their sums.
+/// where columns that no row of their block needs are left out. `AddsReals`: or their sums are loaded.
 template <class Signal, int RowBlocks, int ColumnBlocks, bool IsTriangle, bool AddsReals>
 class WarpTile {
  public:
@@ -281,6 +293,8 @@ class WarpTile {
             visit(16 * r + 8 * half + lane / 4, 8 * n + 2 * (lane & 3) + e, value(r, half, n, e, real));
       }
   }
+  /// Where the tile does not add up its rows' real parts: before anything is added.
+  __device__ void load_reals(const int* real_sums, int rows) { reals_.load(real_sums, rows); }
   /// The real parts' sums of the tile's rows go to real_sums.
   __device__ void store_reals(int* real_sums, int rows) const {
     const int lane = threadIdx.x & 31;
@@ -298,13 +312,13 @@ class WarpTile {
   /// whole rows. `real_sums` of the rows where this tile has not added them up; may be null.
   template <class Pair>
   __device__ void store(Pair* visibility, std::int64_t first_row, std::int64_t first_column, int rows,
-                        std::uint32_t stage, const int* real_sums) const {
+                        std::uint32_t stage) const {
     static_assert(RowBlocks == 4);
     if constexpr (IsTriangle) {
-      store_rows<0, 2, 32>(visibility, first_row, first_column, rows, stage, real_sums);
-      store_rows<2, 4, 64>(visibility, first_row, first_column, rows, stage, real_sums);
+      store_rows<0, 2, 32>(visibility, first_row, first_column, rows, stage);
+      store_rows<2, 4, 64>(visibility, first_row, first_column, rows, stage);
     } else {
-      store_rows<0, 4, 32>(visibility, first_row, first_column, rows, stage, real_sums);
+      store_rows<0, 4, 32>(visibility, first_row, first_column, rows, stage);
     }
   }
 
@@ -320,7 +334,7 @@ class WarpTile {
   /// Of the blocks First .. Last - 1 of 16 rows, which have `Width` columns.
   template <int First, int Last, int Width, class Pair>
   __device__ void store_rows(Pair* visibility, std::int64_t first_row, std::int64_t first_column, int rows,
-                             std::uint32_t stage, const int* real_sums) const {
+                             std::uint32_t stage) const {
     static_assert(16 * (Last - First) * Width * sizeof(Pair) <= 16384);
     const int lane = threadIdx.x & 31;
     __syncwarp();  // what was staged before has been read
@@ -329,8 +343,7 @@ class WarpTile {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int row = 16 * r + 8 * half + lane / 4;
-        Sum real = reals_.of(r, half);
-        if (!AddsReals && real_sums != nullptr) real = row < rows ? static_cast<Sum>(real_sums[row]) : 0;
+        const Sum real = reals_.of(r, half);
         // 16 bytes at once; rows that follow each other change halves of 128 bytes
         const std::uint32_t to = stage + 8 * ((row - 16 * First) * Width + ((2 * (lane & 3)) ^ (8 * (row & 1))));
 #pragma unroll

@@ -12,7 +12,7 @@ namespace smallbatch {
 namespace {
 
 /// Columns of a piece: of a problem with so many, at most 64 pieces.
-constexpr std::int64_t least_columns_per_piece = 4096, most_pieces = 64;
+constexpr std::int64_t least_columns_per_piece = 2048, most_pieces = 64;
 constexpr std::int64_t columns_per_piece(std::int64_t columns) {
   const std::int64_t wanted = (columns + most_pieces - 1) / most_pieces;
   return (wanted + least_columns_per_piece - 1) / least_columns_per_piece * least_columns_per_piece;
@@ -70,7 +70,7 @@ __device__ PairTile tile_of(Pass pass, const PassSpans& spans, std::int64_t firs
 
 /// A block sums its rows over one piece of the columns after the other, from blockIdx.y on in steps of gridDim.y.
 template <bool Single, bool Cutoff>
-__global__ void __launch_bounds__(pair_threads, 4)
+__global__ void __launch_bounds__(pair_threads, 5)
     pair_kernel(ChargeBatch charges, Gathered gathered, PairEnergyOptions options, Pass pass, ProblemState* states,
                 Partials partials, double* energy_per_charge) {
   __shared__ PairMemory memory;

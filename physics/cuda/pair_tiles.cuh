@@ -8,8 +8,8 @@
 // L. Of a double in [2, 2^255) the upper bits, moved 3 places to the left, are 2^-128 times it as a float, cut off; of
 // every smaller one they are a negative number, a NaN, or no normal float. So coordinates are scaled by the power of
 // two that puts pairs which are too near below 4: their root is no number, and neither is the row's sum, which a warp
-// then makes again in double precision, from the original coordinates. No instruction looks for them, but for those
-// whose roots are made on the arithmetic pipes, to relieve the special-function unit.
+// then makes again in double precision, from the original coordinates. No instruction looks for them. (Roots on the
+// arithmetic pipes, which relieve the special-function unit of lattices, would need one, and do not pay here.)
 //
 // Double precision: a thread has two rows, columns through shared memory, differences of the original coordinates.
 #pragma once
@@ -25,8 +25,6 @@ namespace {
 constexpr int pair_threads = 128, pair_warps = pair_threads / warp_lanes;
 constexpr int rows_per_tile = 16, columns_per_tile = 8;  // of the tensor cores
 constexpr int tiles_per_warp = 4, rows_per_warp = tiles_per_warp * rows_per_tile;
-/// Of so many of a warp's tiles a lane makes one root in four on the arithmetic pipes.
-constexpr int tiles_with_software = 3;
 constexpr int rows_per_block = pair_warps * rows_per_warp, rows_per_thread = rows_per_block / pair_threads;
 constexpr int columns_staged = 128;
 /// A lane has two columns of a tile.
@@ -227,7 +225,6 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
   const double cutoff = scale * options.cutoff;
   const auto per_cutoff2 = static_cast<float>(0x1p128 / (cutoff * cutoff) * (1 + 0x1p-20));
   const auto one = static_cast<float>(1 + softening * softening / (cutoff * cutoff));
-  float lowest = 1;  // of the r^2 whose roots are made in software
 
   const auto columns = static_cast<int>(tile.columns.count);
 #pragma unroll 1
@@ -275,9 +272,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
               const float w = saturate(fmaf(-x, per_cutoff2, one));
               to = fmaf(__fmul_rn(charge, w), __fmul_rn(inverse_sqrt(x), w), to);
             } else {
-              const bool in_software = v == 3 && i < tiles_with_software;
-              if (in_software) lowest = fminf(lowest, x);
-              add_root(x, charge, in_software, to);
+              to = fmaf(charge, inverse_sqrt(x), to);
             }
           }
         }
@@ -296,14 +291,12 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
     }
   }
 
-  const bool too_near = !(lowest >= 0x1p-126F);
   const double unit = per_scaled_root * mean_of_cut_off * length_scale(state, options);
 #pragma unroll
   for (int i = 0; i < tiles_per_warp; ++i)
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       double whole = static_cast<double>(total[i][r]) + static_cast<double>(sum[i][r]);
-      if (too_near) whole = static_cast<double>(NAN);
       whole += __shfl_xor_sync(whole_warp, whole, 1);
       whole += __shfl_xor_sync(whole_warp, whole, 2);
       if (t == 0) memory.row[first_of_warp + i * rows_per_tile + 8 * r + g] = {unit * whole, 0, 0};
