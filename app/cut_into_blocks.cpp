@@ -216,10 +216,13 @@ std::vector<SignalRange> cut_into_blocks(const CorrelationSet& set, std::int64_t
     const std::int64_t pieces = (set.integrate - 1) / most + 1;
     times = (set.integrate - 1) / pieces + 1;
   } else {
-    const std::int64_t all = std::max<std::int64_t>(1, set.integrations());
-    const std::int64_t together = std::min(all, block_bytes / whole);
-    times = together * set.integrate;
-    if (together == all) channels = block_bytes / (all * whole);
+    // So many integrations that a channel is read at a stretch, so many channels that an integration is written at one.
+    constexpr std::int64_t stretch = std::int64_t{1} << 18;
+    const std::int64_t all = std::max<std::int64_t>(1, set.integrations()), together = block_bytes / whole;
+    const std::int64_t least =
+        std::clamp<std::int64_t>(stretch / (set.integrate * of_time), 1, std::min(all, together));
+    channels = std::clamp<std::int64_t>(together / least, 1, std::max<std::int64_t>(1, set.batch));
+    times = std::min(all, together / channels) * set.integrate;
   }
   std::vector<SignalRange> ranges;
   for (std::int64_t first = 0; first < set.batch; first += channels) {
