@@ -274,45 +274,65 @@ CorrelationVerification::CorrelationVerification(const CorrelationSet& set, cons
       static_cast<unsigned>(std::clamp<std::int64_t>(most_bytes / (bytes_of_baseline * set.baselines()), 1, threads_));
 }
 
-CorrelationVerification::Found CorrelationVerification::found_in(const SignalBlock& block, std::int64_t channel,
-                                                                 std::int64_t integration,
-                                                                 std::optional<CorrelationReferee>& referee) const {
+void CorrelationVerification::tell(const SignalBlock& block, const Place& place, std::int64_t part, std::int64_t parts,
+                                   std::optional<CorrelationReferee>& referee) const {
   stop_if_interrupted();
-  const std::int64_t baselines = set_.baselines(), first_time = integration * set_.integrate;
-  if ((block.first_time + first_time) % set_.integrate == 0) {
+  const std::int64_t baselines = set_.baselines(), begin = place.integration * set_.integrate;
+  if ((block.first_time + begin) % set_.integrate == 0) {
     referee.reset();
-    const std::int64_t of_set = (block.first_time + first_time) / set_.integrate * set_.batch + block.first + channel;
+    const std::int64_t of_set = (block.first_time + begin) / set_.integrate * set_.batch + block.first + place.channel;
     const Selection selected(mode_, set_.integrations() * set_.batch * baselines, of_set * baselines,
                              (of_set + 1) * baselines);
-    if (selected.size() == 0) return {};
+    if (selected.size() == 0) return;
     std::vector<std::int64_t> some;
     for (std::int64_t k = 0; selected.size() < baselines && k < selected.size(); ++k)
       some.push_back(selected[k] - of_set * baselines);
     referee.emplace(set_.type, set_.inputs, std::move(some));
   }
-  if (!referee) return {};
-  referee->add(block.batch(), channel, first_time, std::min(set_.integrate, block.times - first_time));
-  if (!ends_integration(block, set_)) return {};
-  const std::int64_t place = (integration * block.channels + channel) * baselines;
-  const StoredVisibilities stored{set_.sum(), block.visibility.data() + place * bytes_of(block.sum),
-                                  block.weight.data() + place, set_.is_mean};
+  if (!referee) return;
+  const std::int64_t times = std::min(set_.integrate, block.times - begin);
+  const std::int64_t first = part * times / parts, last = (part + 1) * times / parts;
+  referee->add(block.batch(), place.channel, begin + first, last - first);
+}
+
+CorrelationVerification::Found CorrelationVerification::found_by(std::span<std::optional<CorrelationReferee>> referees,
+                                                                 const SignalBlock& block, const Place& place) const {
+  std::optional<CorrelationReferee>& referee = referees.front();
+  if (!referee || !ends_integration(block, set_)) return {};
+  for (const auto& other : referees.subspan(1)) referee->merge(*other);
+  const std::int64_t baselines = set_.baselines();
+  const std::int64_t first = (place.integration * block.channels + place.channel) * baselines;
+  const StoredVisibilities stored{set_.sum(), block.visibility.data() + first * bytes_of(block.sum),
+                                  block.weight.data() + first, set_.is_mean};
   const Found found{referee->compare(stored), true, referee->has_bad_sample(), are_beyond_range(stored, set_.inputs)};
-  referee.reset();
+  for (auto& of_part : referees) of_part.reset();
   return found;
 }
 
 Verdicts CorrelationVerification::judge(const SignalBlock& block) {
   Verdicts verdicts(block.channels);
   if (mode_.kind == VerifyMode::Kind::none) return verdicts;
-  std::vector<Found> found(static_cast<std::size_t>(block.batch().integrations() * block.channels));
-  const bool piece = is_piece(block, set_);
-  if (piece) referees_.resize(static_cast<std::size_t>(block.channels));
-  for_each_index_on_threads(static_cast<std::int64_t>(found.size()), 1, threads_, [&](std::int64_t k) {
-    const std::int64_t channel = k % block.channels;
-    std::optional<CorrelationReferee> of_whole;
-    found[static_cast<std::size_t>(k)] =
-        found_in(block, channel, k / block.channels, piece ? referees_[static_cast<std::size_t>(channel)] : of_whole);
-  });
+  const std::int64_t places = block.batch().integrations() * block.channels;
+  if (places == 0) return verdicts;
+  std::vector<Found> found(static_cast<std::size_t>(places));
+  const auto place_of = [&](std::int64_t k) { return Place{k % block.channels, k / block.channels}; };
+  if (is_piece(block, set_) || places < threads_) {
+    // Referees that wait for the next piece, or so many of a place that all threads have one.
+    const std::int64_t parts = std::max<std::int64_t>(1, threads_ / places);
+    referees_.resize(static_cast<std::size_t>(places * parts));
+    for_each_index_on_threads(places * parts, 1, threads_, [&](std::int64_t k) {
+      tell(block, place_of(k / parts), k % parts, parts, referees_[static_cast<std::size_t>(k)]);
+    });
+    for_each_index_on_threads(places, 1, threads_, [&](std::int64_t k) {
+      found[static_cast<std::size_t>(k)] = found_by(std::span(referees_).subspan(k * parts, parts), block, place_of(k));
+    });
+  } else {
+    for_each_index_on_threads(places, 1, threads_, [&](std::int64_t k) {
+      std::optional<CorrelationReferee> referee;
+      tell(block, place_of(k), 0, 1, referee);
+      found[static_cast<std::size_t>(k)] = found_by({&referee, 1}, block, place_of(k));
+    });
+  }
   for (std::size_t k = 0; k < found.size(); ++k) {
     if (!found[k].is_looked_at) continue;
     const std::int64_t c = static_cast<std::int64_t>(k) % block.channels;

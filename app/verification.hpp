@@ -74,15 +74,23 @@ class CorrelationVerification {
     std::int64_t integrations = 0;
     bool has_bad_sample = false, is_beyond_range = false;
   };
+  /// One channel in one of a block's integrations.
+  struct Place {
+    std::int64_t channel, integration;
+  };
   struct Found;
-  [[nodiscard]] Found found_in(const SignalBlock& block, std::int64_t channel, std::int64_t integration,
-                               std::optional<CorrelationReferee>& referee) const;
+  /// Tells a referee, made with the first times of an integration, one of so many parts of its times in the block.
+  void tell(const SignalBlock& block, const Place& place, std::int64_t part, std::int64_t parts,
+            std::optional<CorrelationReferee>& referee) const;
+  /// What the referees that were told the parts find, once they were told of all times.
+  [[nodiscard]] Found found_by(std::span<std::optional<CorrelationReferee>> referees, const SignalBlock& block,
+                               const Place& place) const;
 
   const CorrelationSet& set_;
   VerifyMode mode_;
   unsigned threads_;
   std::vector<Channel> channels_;
-  std::vector<std::optional<CorrelationReferee>> referees_;  // of the channels of pieces
+  std::vector<std::optional<CorrelationReferee>> referees_;  // of few places, (places, parts)
   std::int64_t visibilities_checked_ = 0;
 };
 

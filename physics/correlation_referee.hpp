@@ -42,6 +42,9 @@ class CorrelationReferee {
   /// looked at.
   void add(const SignalBatch& signal, std::int64_t channel, std::int64_t first_time, std::int64_t times);
 
+  /// Adds what another one, of the same baselines, was told of other times.
+  void merge(const CorrelationReferee& other);
+
   /// Whether a sample so far, of any input, is not flagged and a NaN or an infinity.
   [[nodiscard]] bool has_bad_sample() const;
 

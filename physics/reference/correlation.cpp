@@ -117,6 +117,8 @@ void CorrelationReferee::add(const SignalBatch& signal, std::int64_t channel, st
   sums_->add(signal, channel, first_time, times);
 }
 
+void CorrelationReferee::merge(const CorrelationReferee& other) { sums_->merge(*other.sums_); }
+
 bool CorrelationReferee::has_bad_sample() const { return sums_->any_is_bad(); }
 
 Comparison CorrelationReferee::compare(const StoredVisibilities& stored) const {

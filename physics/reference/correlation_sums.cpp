@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -86,6 +87,17 @@ void ReferenceSums::add(const SignalBatch& signal, std::int64_t channel, std::in
       add_listed(now);
     add_weights(now);
   }
+}
+
+void ReferenceSums::merge(const ReferenceSums& other) {
+  const auto add = [](auto& to, const auto& from) {
+    std::transform(to.begin(), to.end(), from.begin(), to.begin(), std::plus<>());
+  };
+  add(sum_, other.sum_);
+  add(weight_, other.weight_);
+  add(power_, other.power_);
+  std::transform(is_bad_.begin(), is_bad_.end(), other.is_bad_.begin(), is_bad_.begin(), std::bit_or<>());
+  any_is_bad_ |= other.any_is_bad_;
 }
 
 template <SampleType type>

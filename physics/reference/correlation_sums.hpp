@@ -18,6 +18,9 @@ class ReferenceSums {
 
   void add(const SignalBatch& signal, std::int64_t channel, std::int64_t first_time, std::int64_t times);
 
+  /// Adds those of other times, of the same baselines.
+  void merge(const ReferenceSums& other);
+
   struct Baseline {
     std::int64_t number, i, j;
   };

@@ -78,6 +78,30 @@ TEST(CorrelationReferee, AcceptsRightAnswersInPiecesOfTime) {
     }
 }
 
+TEST(CorrelationReferee, PutsTimesThatSeveralWereToldTogether) {
+  for (const SampleType type : all_sample_types)
+    for (const std::vector<std::int64_t>& listed : {std::vector<std::int64_t>{}, {0, 4, 7, 20}}) {
+      Signal signal = flagged_signal(type);
+      const auto told = [&](std::int64_t first, std::int64_t count) {
+        CorrelationReferee referee(signal.type, inputs, listed);
+        referee.add(signal.batch(), 1, first, count);
+        return referee;
+      };
+      CorrelationReferee referee = told(0, 123);
+      referee.merge(told(500, 200));
+      EXPECT_FALSE(Answer(signal, false).judged_by(referee).agree());
+      referee.merge(told(123, 377));
+      referee.merge(told(700, 0));
+      EXPECT_TRUE(Answer(signal, false).judged_by(referee).agree());
+      if (type != SampleType::complex_float32) continue;
+      signal.set(1, 600, 0, NAN, 0);
+      CorrelationReferee spoilt = told(0, 500);
+      EXPECT_FALSE(spoilt.has_bad_sample());
+      spoilt.merge(told(500, 200));
+      EXPECT_TRUE(spoilt.has_bad_sample());
+    }
+}
+
 TEST(CorrelationReferee, RefusesWrongAnswers) {
   const std::int64_t v_31 = baseline_of(3, 1), v_30 = baseline_of(3, 0), auto_3 = baseline_of(3, 3);
   const std::pair<const char*, std::function<void(Answer&)>> mistakes[] = {
