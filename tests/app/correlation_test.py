@@ -175,3 +175,19 @@ def test_a_sample_of_visibilities_is_spread_evenly(smallbatch, tmp_path):
         smallbatch("verify", "p.h5", "changed.h5", "--verify", "sample=12", expect=code)
     done = smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", "--json", "--verify", "none")
     assert outcome(done)["verification"]["checked"] == 0
+
+
+def test_info_tells_of_both_files(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_correlation(file, signal=samples(np.random.default_rng(1), "int4", (3, 500, 5)), integrate=200,
+                        flag=np.zeros((3, 500, 5), bool), output="mean")
+    words = "correlation/array: 3 channels, 500 times, 5 inputs of int4, 3 integrations of 200 samples"
+    text = smallbatch("info", "p.h5").stdout
+    assert words + ", flags, means" in text and "22500 complex multiply-adds" in text  # 3 x 500 x 15
+    told = json.loads(smallbatch("info", "p.h5", "--json").stdout)
+    assert told["needs"]["multiply_adds"] == 22500 and told["sets"][0] == {
+        "lane": "correlation", "name": "array", "shape": words.split(": ")[1] + ", flags, means", "batch": 3, "times": 500,
+        "inputs": 5, "baselines": 15, "type": "int4", "integrate": 200, "integrations": 3, "output": "mean", "flags": True}
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    assert words + ", means; verified: 3 agree, 0 disagree" in smallbatch("info", "r.h5").stdout
+    assert json.loads(smallbatch("info", "r.h5", "--json").stdout)["sets"][0]["verification"]["checked"] == 3
