@@ -44,7 +44,7 @@ def test_values_beyond_their_range_are_a_status_and_an_infinity(smallbatch, tmp_
     f = VOLT * 1e30
     with h5py.File(tmp_path / "r.h5") as file:
         for told_of_set in told["sets"]:
-            assert told_of_set["failed"] == [{"status": -3, "meaning": WORDS, "count": 1}]
+            assert told_of_set["failed"] == [{"status": -3, "meaning": WORDS, "count": 1, "first": [0]}]
             assert told_of_set["verification"]["disagreed"] == 0
             result = file[f"potential/{told_of_set['name']}"]
             assert result["info"][...].tolist() == [-3, 0]
