@@ -147,14 +147,12 @@ class TileReader<Float32Signal, Width> {
 #pragma unroll
     for (int k = 0; k < 4; ++k) split(x[k], rows.hi[k], rows.lo[k]);
   }
-  __device__ void columns(Columns<Float32Signal> (&columns)[2], std::uint32_t tile, int block, int time) const {
-#pragma unroll
-    for (int half = 0; half < halves; ++half) {
-      std::uint32_t re, im;
-      load(re, im, tile + (column_ ^ (64 * half)) + 128 * block + time * Width * 8);
-      split(re, columns[half].hi[0], columns[half].lo[0]);
-      split(im, columns[half].hi[1], columns[half].lo[1]);
-    }
+  /// 8 inputs: half `half` of a block.
+  __device__ void columns(Columns<Float32Signal>& columns, std::uint32_t tile, int block, int half, int time) const {
+    std::uint32_t re, im;
+    load(re, im, tile + (column_ ^ (64 * half)) + 128 * block + time * Width * 8);
+    split(re, columns.hi[0], columns.lo[0]);
+    split(im, columns.hi[1], columns.lo[1]);
   }
 
  private:
@@ -250,29 +248,25 @@ class WarpTile {
 #pragma unroll
       for (int r = 0; r < RowBlocks; ++r) reals_.add(r, operands.rows[r]);
     }
-    Columns<Signal> next[2] = {operands.columns[0], operands.columns[1]};
+    if constexpr (reads_ahead) {
+      Columns<Signal> next[2] = {operands.columns[0], operands.columns[1]};
 #pragma unroll
-    for (int m = 0; m < loads; ++m) {
-      Columns<Signal> columns[2] = {next[0], next[1]};
-      if constexpr (reads_ahead) {
+      for (int m = 0; m < loads; ++m) {
+        const Columns<Signal> columns[2] = {next[0], next[1]};
         if (m + 1 < loads) reader.columns(next, column_tile, m + 1, time);
-      } else if constexpr (columns_are_rows) {
-        const Rows<Signal>& x = operands.rows[m];
 #pragma unroll
-        for (int half = 0; half < halves; ++half)
-          columns[half] = {{x.hi[half], x.hi[2 + half]}, {x.lo[half], x.lo[2 + half]}};
-      } else {
-        reader.columns(columns, column_tile, m, time);
+        for (int half = 0; half < halves; ++half) add_columns(operands, 2 * m + half, columns[half]);
       }
+    } else {
 #pragma unroll
-      for (int half = 0; half < halves; ++half) {
-        const Columns<Signal> other = turned(columns[half]);
-#pragma unroll
-        for (int r = IsTriangle ? m : 0; r < RowBlocks; ++r) {
-          const int b = block_of(r, 2 * m + half);
-          add_product<used>(re_[b], operands.rows[r], columns[half]);
-          add_product<used>(im_[b], operands.rows[r], other);
-        }
+      for (int n = 0; n < ColumnBlocks; ++n) {
+        Columns<Signal> columns;
+        const Rows<Signal>& x = operands.rows[n / 2];
+        if constexpr (columns_are_rows)
+          columns = {{x.hi[n & 1], x.hi[2 + (n & 1)]}, {x.lo[n & 1], x.lo[2 + (n & 1)]}};
+        else
+          reader.columns(columns, column_tile, n / 2, n & 1, time);
+        add_columns(operands, n, columns);
       }
     }
   }
@@ -382,6 +376,16 @@ class WarpTile {
         }
         to += first_row + row + 1;
       }
+    }
+  }
+  /// The products of all rows with columns 8 n .. 8 n + 7.
+  __device__ void add_columns(const Operands& operands, int n, const Columns<Signal>& columns) {
+    const Columns<Signal> other = turned(columns);
+#pragma unroll
+    for (int r = IsTriangle ? n / 2 : 0; r < RowBlocks; ++r) {
+      const int b = block_of(r, n);
+      add_product<used>(re_[b], operands.rows[r], columns);
+      add_product<used>(im_[b], operands.rows[r], other);
     }
   }
   __device__ ComplexSum<Sum> value(int r, int half, int n, int e, Sum real) const {

@@ -70,7 +70,7 @@ __device__ PairTile tile_of(Pass pass, const PassSpans& spans, std::int64_t firs
 
 /// A block sums its rows over one piece of the columns after the other, from blockIdx.y on in steps of gridDim.y.
 template <bool Single, bool Cutoff>
-__global__ void __launch_bounds__(pair_threads, 5)
+__global__ void __launch_bounds__(pair_threads, 4)
     pair_kernel(ChargeBatch charges, Gathered gathered, PairEnergyOptions options, Pass pass, ProblemState* states,
                 Partials partials, double* energy_per_charge) {
   __shared__ PairMemory memory;
