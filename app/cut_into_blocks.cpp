@@ -203,15 +203,17 @@ std::vector<SystemRange> cut_into_blocks(const PairEnergySet& set, std::int64_t 
 }
 
 std::vector<SignalRange> cut_into_blocks(const CorrelationSet& set, std::int64_t block_bytes) {
-  constexpr std::int64_t fewest_times = 8192;  // of a piece, where other channels are to have some of the block
+  // Of a piece, where other channels are to have some of the block.
+  constexpr std::int64_t fewest_times = 8192, most_channels = 16;
   const std::int64_t of_time = bytes_per_time(set), of_sums = bytes_per_integration(set);
   const std::int64_t whole = bytes_of_whole_integration(set);
   std::int64_t channels = 1, times = set.integrate;
   const bool are_pieces = whole > block_bytes;
   if (are_pieces) {
     const std::int64_t least = std::min(set.integrate, fewest_times) * of_time + of_sums;
-    channels = std::max<std::int64_t>(1, block_bytes / least);  // also of a share with fewer: pieces are the same
-    const std::int64_t bytes = block_bytes / channels;          // of a channel
+    // Also of a share with fewer channels: pieces are the same.
+    channels = std::clamp<std::int64_t>(block_bytes / least, 1, most_channels);
+    const std::int64_t bytes = block_bytes / channels;  // of a channel
     const std::int64_t most = std::max<std::int64_t>(1, std::max(bytes - of_sums, bytes / 2) / of_time);
     const std::int64_t pieces = (set.integrate - 1) / most + 1;
     times = (set.integrate - 1) / pieces + 1;

@@ -133,7 +133,7 @@ auto choices_of(const std::vector<std::string_view>& words, Parse parse) {
 
 class RunCommand final : public Command {
  public:
-  explicit RunCommand(CLI::App& app) : Command(app, "run", "Solve and evaluate every problem set of a file", "Work") {
+  explicit RunCommand(CLI::App& app) : Command(app, "run", "Work on every problem set of a file", "Work") {
     heading("Input");
     required("problems", run_.problems, "Problem file (HDF5)");
     heading("Computing");
@@ -152,9 +152,9 @@ class RunCommand final : public Command {
         refuse_option("--pivot-floor", std::to_string(run_.spd.pivot_floor), "0, or a fraction below 1");
     });
     choice("--precision", run_.precision, {{"single", ScalarType::float32}, {"double", ScalarType::float64}},
-           "Arithmetic of potentials, and type of V");
+           "Arithmetic of potentials and of energies of pairs, and type of V");
     choice("--singular", run_.singular, {{"inf", Singular::infinite}, {"skip", Singular::skip}},
-           "V at a lattice point that holds a charge: an infinity, or without that charge");
+           "V where a charge lies, and pairs on one place: an infinity, or left out");
     without_default(
         "--memory", run_.memory,
         "Of the blocks that flow, as 512MiB or 2GB (default: less than 400 MiB; with chunks, or several GPUs, more)")

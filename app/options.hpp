@@ -38,7 +38,7 @@ struct VerifyMode {
     none
   };
   Kind kind = Kind::all;
-  std::int64_t sample = 0;  ///< systems, or lattice points, per set; evenly spread
+  std::int64_t sample = 0;  ///< systems, targets, energies or visibilities, per set; evenly spread
 };
 
 enum class Verbosity { quiet, normal, verbose };
@@ -49,7 +49,7 @@ struct RunOptions {
   VerifyMode verify{VerifyMode::Kind::automatic, 0};
   SpdOptions spd;  ///< method and floor of pivots
   Singular singular = Singular::infinite;
-  ScalarType precision = ScalarType::float32;  ///< of the potentials' arithmetic and of V
+  ScalarType precision = ScalarType::float32;  ///< of the arithmetic of potentials and pair energies, and of V
   unsigned threads = 0;
   InstructionSet instruction_set = InstructionSet::best;
   Share share;               ///< of every set, where this process does not run all of it

@@ -117,7 +117,7 @@ std::vector<Stage> stages_of(const RunReport& report) {
       {"start", s.start, 0, "",
        "a GPU takes it once in a run, whatever the size; small jobs are quicker with --device cpu"},
       {"read", s.read, report.problem_bytes, "bytes",
-       "packed triangles are half as large; a faster disk, or a warm cache"}};
+       "packed triangles and narrow samples are smaller; a faster disk, or a warm cache"}};
   if (report.on_gpus) {
     stages.push_back({"copy", s.compute - s.kernels, report.problem_bytes + report.result_bytes, "bytes",
                       "packed triangles and float32 are half as large; several GPUs have a bus each"});

@@ -298,7 +298,7 @@ void CorrelationVerification::tell(const SignalBlock& block, const Place& place,
 CorrelationVerification::Found CorrelationVerification::found_by(std::span<std::optional<CorrelationReferee>> referees,
                                                                  const SignalBlock& block, const Place& place) const {
   std::optional<CorrelationReferee>& referee = referees.front();
-  if (!referee || !ends_integration(block, set_)) return {};
+  if (!referee) return {};
   for (const auto& other : referees.subspan(1)) referee->merge(*other);
   const std::int64_t baselines = set_.baselines();
   const std::int64_t first = (place.integration * block.channels + place.channel) * baselines;
@@ -323,6 +323,7 @@ Verdicts CorrelationVerification::judge(const SignalBlock& block) {
     for_each_index_on_threads(places * parts, 1, threads_, [&](std::int64_t k) {
       tell(block, place_of(k / parts), k % parts, parts, referees_[static_cast<std::size_t>(k)]);
     });
+    if (!ends_integration(block, set_)) return verdicts;
     for_each_index_on_threads(places, 1, threads_, [&](std::int64_t k) {
       found[static_cast<std::size_t>(k)] = found_by(std::span(referees_).subspan(k * parts, parts), block, place_of(k));
     });

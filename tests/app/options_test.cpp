@@ -107,6 +107,12 @@ TEST(Options, GenerateAndImport) {
   const auto charges =
       std::get<GenerateChargesOptions>(parse("generate", "charges", "-o", "p.h5", "--shape", "7").command);
   EXPECT_EQ(charges.shape.nz, 7);
+  const auto signal = std::get<GenerateSignalOptions>(
+      parse("generate", "signal", "-o", "p.h5", "--type", "int4", "--delays", "-1,2.5").command);
+  EXPECT_EQ(signal.type, SampleType::complex_int4);
+  EXPECT_EQ(signal.delays, (std::vector<double>{-1, 2.5}));
+  EXPECT_TRUE(std::get<GenerateSignalOptions>(parse("generate", "signal", "-o", "p.h5", "--delays", "").command)
+                  .delays.empty());
   const auto import = std::get<ImportOptions>(
       parse("import", "a.pqr", "b.pqr", "-o", "p.h5", "--origin", "-1,2.5,0", "--unit", "kT/e").command);
   EXPECT_EQ(import.inputs.size(), 2U);
