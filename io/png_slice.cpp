@@ -1,30 +1,20 @@
-// A plane of V as a PNG: one rectangle of pixels per lattice point, beside it the scale of colours. libpng is used here
-// alone.
+// A plane of V as a PNG: one rectangle of pixels per lattice point, beside it the scale of colours.
 //
 // The scale diverges from white: a value and its negative are equally dark, and lightness falls in equal steps of OKLab
 // (Ottosson 2020) along the hues 262 (blue) and 27 (red), so equal differences of V look alike and the picture survives
 // printing in grey. Blue and red, and not red and green, for the eyes that see those alike.
-#include <png.h>
-
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <csetjmp>
 #include <vector>
 
 #include "core/error.hpp"
 #include "io/export_file.hpp"
 #include "io/lattice_export.hpp"
+#include "io/picture.hpp"
 
 namespace smallbatch {
 namespace {
-
-struct Colour {
-  png_byte red = 255, green = 255, blue = 255;
-};
-constexpr Colour grey{128, 128, 128};  // NaN
-constexpr Colour ink{64, 64, 64};      // frames and ticks
 
 constexpr std::int64_t greatest_side = 32768;  // points of a plane, either way
 
@@ -35,16 +25,7 @@ constexpr std::array<Colour, 6> negative_scale{
     {{255, 255, 255}, {193, 215, 255}, {130, 174, 254}, {68, 130, 249}, {31, 90, 206}, {19, 60, 139}}};
 
 /// t from -1 to 1.
-Colour scale_colour(double t) {
-  const auto& scale = t < 0 ? negative_scale : positive_scale;
-  const double step = std::abs(t) * static_cast<double>(scale.size() - 1);
-  const auto below = std::min(static_cast<std::size_t>(step), scale.size() - 2);
-  const double above = step - static_cast<double>(below);
-  const auto mix = [&](png_byte Colour::*channel) {
-    return static_cast<png_byte>(std::lround((1 - above) * scale[below].*channel + above * scale[below + 1].*channel));
-  };
-  return {mix(&Colour::red), mix(&Colour::green), mix(&Colour::blue)};
-}
+Colour signed_colour(double t) { return scale_colour(t < 0 ? negative_scale : positive_scale, std::abs(t)); }
 
 /// The plane's values, `columns` to the right (fastest) and `rows` upwards.
 struct Plane {
@@ -79,38 +60,15 @@ SlicePicture measure(const std::vector<double>& values) {
     magnitude.push_back(std::abs(value));
   }
   if (magnitude.empty()) return result;
-  const auto rank = (98 * magnitude.size() + 99) / 100 - 1;  // nearest rank, rounded up
-  std::nth_element(magnitude.begin(), magnitude.begin() + static_cast<std::ptrdiff_t>(rank), magnitude.end());
-  result.colour_limit =
-      magnitude[rank] > 0 ? magnitude[rank] : std::max(std::abs(result.lowest), std::abs(result.highest));
+  const double most = percentile(magnitude, 98);
+  result.colour_limit = most > 0 ? most : std::max(std::abs(result.lowest), std::abs(result.highest));
   return result;
 }
 
 Colour value_colour(double value, double limit) {
   if (std::isnan(value)) return grey;
-  return scale_colour(limit > 0 ? std::clamp(value / limit, -1.0, 1.0) : (value > 0) - (value < 0));
+  return signed_colour(limit > 0 ? std::clamp(value / limit, -1.0, 1.0) : (value > 0) - (value < 0));
 }
-
-class Image {
- public:
-  Image(std::int64_t width, std::int64_t height)
-      : width_(width), height_(height), pixels_(static_cast<std::size_t>(width * height)) {}
-
-  /// Pixels [left, right) x [top, bottom).
-  void fill(std::int64_t left, std::int64_t right, std::int64_t top, std::int64_t bottom, Colour colour) {
-    for (std::int64_t row = std::max<std::int64_t>(top, 0); row < std::min(bottom, height_); ++row) {
-      std::fill(pixels_.begin() + row * width_ + left, pixels_.begin() + row * width_ + right, colour);
-    }
-  }
-
-  [[nodiscard]] png_uint_32 width() const { return static_cast<png_uint_32>(width_); }
-  [[nodiscard]] png_uint_32 height() const { return static_cast<png_uint_32>(height_); }
-  [[nodiscard]] png_const_bytep row(std::int64_t index) const { return &pixels_[index * width_].red; }
-
- private:
-  std::int64_t width_, height_;
-  std::vector<Colour> pixels_;
-};
 
 Image draw(const Plane& plane, double limit) {
   constexpr std::int64_t least_width = 512, greatest_height = 4096;
@@ -135,45 +93,13 @@ Image draw(const Plane& plane, double limit) {
   image.fill(bar_left - 1, bar_right + 1, 0, height, ink);
   const double last_row = static_cast<double>(std::max<std::int64_t>(height - 1, 1));
   for (std::int64_t row = 0; row < height; ++row) {
-    image.fill(bar_left, bar_right, row, row + 1, scale_colour(1 - 2 * static_cast<double>(row) / last_row));
+    image.fill(bar_left, bar_right, row, row + 1, signed_colour(1 - 2 * static_cast<double>(row) / last_row));
   }
   for (int quarter = 0; quarter <= 4; ++quarter) {
     const std::int64_t row = quarter * (height - 1) / 4;
     image.fill(bar_left - tick, bar_left, row - 1, row + 1, ink);
   }
   return image;
-}
-
-/// libpng reports errors by longjmp: nothing in this function has a destructor. False where writing failed.
-bool encode(std::FILE* stream, const Image& image, std::span<png_text> texts) {
-  const png_error_ptr fail = [](png_structp png, png_const_charp) { png_longjmp(png, 1); };
-  const png_error_ptr stay_silent = [](png_structp, png_const_charp) {};
-  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, fail, stay_silent);
-  if (png == nullptr) return false;
-  png_infop info = png_create_info_struct(png);
-  if (info == nullptr || setjmp(png_jmpbuf(png)) != 0) {
-    png_destroy_write_struct(&png, &info);
-    return false;
-  }
-  png_init_io(png, stream);
-  png_set_IHDR(png, info, image.width(), image.height(), 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
-               PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-  png_set_sRGB(png, info, PNG_sRGB_INTENT_PERCEPTUAL);
-  png_set_text(png, info, texts.data(), static_cast<int>(texts.size()));
-  png_write_info(png, info);
-  for (png_uint_32 row = 0; row < image.height(); ++row) png_write_row(png, image.row(row));
-  png_write_end(png, info);
-  png_destroy_write_struct(&png, &info);
-  return true;
-}
-
-png_text text_of(const char* key, std::string& value) {
-  png_text text{};
-  text.compression = PNG_TEXT_COMPRESSION_NONE;
-  text.key = const_cast<png_charp>(key);  // read only
-  text.text = value.data();
-  text.text_length = value.size();
-  return text;
 }
 
 }  // namespace
@@ -203,16 +129,12 @@ SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int
   const SlicePicture result = measure(plane.values);
   const Image image = draw(plane, result.colour_limit);
 
-  std::array<char, 32> digits;
-  const auto [end, failure] = std::to_chars(digits.data(), digits.data() + digits.size(), result.colour_limit);
-  std::string title = plain_line(map.title), axis_text = axis_name, index_text = std::to_string(index);
-  std::string limit_text(digits.data(), end), software = "smallbatch";
-  std::array texts{text_of("Title", title), text_of("Axis", axis_text), text_of("Index", index_text),
-                   text_of("Colour limit", limit_text), text_of("Software", software)};
-
-  ExportFile file(path, overwrite);
-  if (!encode(file.stream(), image, texts)) file.fail();
-  file.commit();
+  const std::array<std::pair<const char*, std::string>, 5> texts{{{"Title", plain_line(map.title)},
+                                                                  {"Axis", axis_name},
+                                                                  {"Index", std::to_string(index)},
+                                                                  {"Colour limit", shortest_text(result.colour_limit)},
+                                                                  {"Software", "smallbatch"}}};
+  write_png(path, image, texts, overwrite);
   return result;
 }
 

@@ -3,7 +3,6 @@
 #include "io/lattice_export.hpp"
 
 #include <gtest/gtest.h>
-#include <png.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,13 +15,13 @@
 #include <functional>
 #include <limits>
 #include <locale>
-#include <map>
 #include <sstream>
 #include <vector>
 
 #include "core/error.hpp"
+#include "tests/io/png_file.hpp"
 
-namespace smallbatch {
+namespace smallbatch::testing {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -62,13 +61,6 @@ class LatticeExport : public ::testing::Test {
 
   std::filesystem::path folder_;
 };
-
-std::string contents(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -268,43 +260,6 @@ TEST_F(LatticeExport, cube_title_is_one_line) {
 }
 
 // pictures
-
-using Pixel = std::array<int, 3>;
-
-struct Picture {
-  std::int64_t width = 0, height = 0;
-  std::vector<png_byte> bytes;
-  [[nodiscard]] Pixel at(std::int64_t x, std::int64_t y) const {
-    const auto i = static_cast<std::size_t>(3 * (y * width + x));
-    return {bytes.at(i), bytes.at(i + 1), bytes.at(i + 2)};
-  }
-};
-
-Picture read_png(const std::string& path) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  EXPECT_NE(png_image_begin_read_from_file(&image, path.c_str()), 0) << image.message;
-  image.format = PNG_FORMAT_RGB;
-  Picture picture{image.width, image.height, std::vector<png_byte>(PNG_IMAGE_SIZE(image))};
-  EXPECT_NE(png_image_finish_read(&image, nullptr, picture.bytes.data(), 0, nullptr), 0) << image.message;
-  return picture;
-}
-
-/// The tEXt chunks: length (4 bytes, big end first), type, keyword, 0, text, check sum.
-std::map<std::string, std::string> text_chunks(const std::string& path) {
-  const std::string bytes = contents(path);
-  std::map<std::string, std::string> texts;
-  for (std::size_t i = 8; i + 12 <= bytes.size();) {
-    std::size_t length = 0;
-    for (std::size_t k = 0; k < 4; ++k) length = 256 * length + static_cast<unsigned char>(bytes[i + k]);
-    if (bytes.compare(i + 4, 4, "tEXt") == 0) {
-      const std::string chunk = bytes.substr(i + 8, length);
-      texts[chunk.substr(0, chunk.find('\0'))] = chunk.substr(chunk.find('\0') + 1);
-    }
-    i += length + 12;
-  }
-  return texts;
-}
 
 constexpr Pixel white{255, 255, 255};
 
@@ -549,4 +504,4 @@ TEST_F(LatticeExport, a_disk_that_fills_is_told_and_leaves_nothing) {
 }
 
 }  // namespace
-}  // namespace smallbatch
+}  // namespace smallbatch::testing
