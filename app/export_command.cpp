@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <sstream>
 
 #include "app/commands.hpp"
@@ -7,10 +8,17 @@
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
 #include "io/uvh5.hpp"
+#include "io/visibility_picture.hpp"
 
 namespace smallbatch {
 
 namespace {
+
+/// Also "kind/name", where sets of several kinds have the name.
+template <class Set>
+bool is_named(const Set& set, const std::string& name) {
+  return set.name == name || std::string(Set::kind) + "/" + set.name == name;
+}
 
 /// The set that was named, or the only one; of `things` in words.
 template <class Set>
@@ -19,7 +27,7 @@ const Set& choose_set(const std::vector<Set>& sets, const std::string& things, c
   const std::string kind = Set::kind;
   std::string names;
   for (const Set& set : sets) {
-    if (set.name == name) return set;
+    if (is_named(set, name)) return set;
     names += (names.empty() ? "" : ", ") + set.name;
   }
   if (sets.empty())
@@ -40,9 +48,11 @@ const std::string potential_maps = "potential maps";
               count > 0 ? "Take one from 0 to " + std::to_string(count - 1) + "." : "Export another set.");
 }
 
-std::string export_visibilities(const ExportOptions& options) {
+const std::string visibilities = "visibilities";
+
+std::string export_uvh5(const ExportOptions& options) {
   const ResultReader results(options.results);
-  const CorrelationSet& set = choose_set(results.correlation_sets(), "visibilities", options.set, options.results);
+  const CorrelationSet& set = choose_set(results.correlation_sets(), visibilities, options.set, options.results);
   write_uvh5(options.output, results, set, std::string("smallbatch ") + version_text + ", correlation/" + set.name,
              options.overwrite);
   std::ostringstream text;
@@ -54,12 +64,36 @@ std::string export_visibilities(const ExportOptions& options) {
   return text.str();
 }
 
+/// True where the set that a picture is of has visibilities. Potentials come first.
+bool are_visibilities(const ResultReader& results, const std::string& name) {
+  const auto has = [&](const auto& sets) {
+    return std::any_of(sets.begin(), sets.end(), [&](const auto& set) { return name.empty() || is_named(set, name); });
+  };
+  return has(results.correlation_sets()) && !has(results.potential_sets());
+}
+
+std::string draw_visibilities(const ExportOptions& options, const ResultReader& results) {
+  const CorrelationSet& set = choose_set(results.correlation_sets(), visibilities, options.set, options.results);
+  const std::string title =
+      "smallbatch correlation/" + set.name + " integration " + std::to_string(options.index) + ", |V|";
+  const MagnitudeMap map = read_magnitudes(results, set, options.index);
+  const VisibilityColours colours =
+      write_visibility_picture(options.output, map, set.frequency, title, options.overwrite);
+  std::ostringstream text;
+  text << options.output << ": " << title << ", " << set.baselines() << " baselines x " << set.batch
+       << " channels; colours from " << colours.lowest << " to " << colours.highest
+       << (colours.is_logarithmic ? ", logarithmic" : "") << "\n";
+  return text.str();
+}
+
 }  // namespace
 
 std::string export_map(const ExportOptions& options) {
-  if (options.output.ends_with(uvh5_ending)) return export_visibilities(options);
+  if (options.output.ends_with(uvh5_ending)) return export_uvh5(options);
   const MapFormat& format = map_format_of(options.output);
   const ResultReader results(options.results);
+  if (options.output.ends_with(visibility_picture_ending) && are_visibilities(results, options.set))
+    return draw_visibilities(options, results);
   const PotentialSet& set = choose_set(results.potential_sets(), potential_maps, options.set, options.results);
   if (set.targets != TargetKind::lattice)
     throw Error(ErrorKind::bad_input, "potential/" + set.name + " of " + options.results + " cannot be exported",

@@ -19,6 +19,7 @@
 #include "core/instruction_sets.hpp"
 #include "io/lattice_export.hpp"
 #include "io/uvh5.hpp"
+#include "io/visibility_picture.hpp"
 
 namespace smallbatch {
 
@@ -489,19 +490,20 @@ class ImportCommand final : public ChargesCommand {
 class ExportCommand final : public Command {
  public:
   explicit ExportCommand(CLI::App& app)
-      : Command(app, "export", "Write a map as OpenDX, cube or a picture, or visibilities as UVH5",
+      : Command(app, "export", "Write a map as OpenDX, cube or a picture, visibilities as UVH5 or a picture",
                 "Make and convert") {
     heading("Input");
     required("results", export_.results, "Result file");
     option("--set", export_.set, "Potential or correlation set; the only one by default");
-    option("--index", export_.index, "Problem within the set");
+    option("--index", export_.index, "Problem within the set; of a picture of visibilities the integration");
     option("--problems", export_.problems, "Problem file, whose charges become a cube file's atoms");
     heading("Picture");
     choice("--axis", export_.axis, {{"x", 0}, {"y", 1}, {"z", 2}}, "Picture: the axis that the slice is across");
     without_default("--slice", export_.slice, "Picture: index along the axis (default: the middle)");
     heading("Output");
     required("-o,--output", export_.output,
-             "File ending in " + map_endings("or") + "; of visibilities in " + uvh5_ending);
+             "File ending in " + map_endings("or") + "; of visibilities in " + uvh5_ending + " or " +
+                 visibility_picture_ending);
     overwrite_flag(export_.overwrite);
   }
 

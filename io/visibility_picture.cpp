@@ -1,0 +1,271 @@
+// The scale of colours is for magnitudes: lightness falls in equal steps of OKLab (Ottosson 2020) from 0.97 to 0.25,
+// while the hue goes from 105 (yellow) to 285 (blue), with a chroma of 0.13 or what sRGB has of it. So equal
+// differences look alike, for all eyes and in grey.
+#include "io/visibility_picture.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "io/export_file.hpp"
+#include "io/picture.hpp"
+
+namespace smallbatch {
+namespace {
+
+constexpr std::int64_t block_bytes = std::int64_t{1} << 28;
+
+constexpr std::array<Colour, 9> scale{{{255, 250, 168},
+                                       {191, 232, 136},
+                                       {121, 210, 141},
+                                       {29, 184, 150},
+                                       {1, 150, 150},
+                                       {1, 117, 140},
+                                       {1, 85, 128},
+                                       {15, 49, 122},
+                                       {33, 10, 91}}};
+
+template <class T>
+void add_magnitudes(const SignalBlock& block, std::int64_t baselines, MagnitudeMap& map) {
+  for (std::int64_t c = 0; c < block.channels; ++c) {
+    for (std::int64_t b = 0; b < baselines; ++b) {
+      const auto place = static_cast<std::size_t>(c * baselines + b);
+      if (block.weight[place] == 0) continue;
+      std::array<T, 2> value;
+      std::memcpy(value.data(), block.visibility.data() + place * sizeof(value), sizeof(value));
+      const auto real = static_cast<double>(value[0]), imaginary = static_cast<double>(value[1]);
+      map.add(b, block.first + c, std::sqrt(real * real + imaginary * imaginary));
+    }
+  }
+}
+
+VisibilityColours choose_colours(const MagnitudeMap& map) {
+  std::vector<double> values;
+  for (std::int64_t row = 0; row < map.rows(); ++row)
+    for (std::int64_t column = 0; column < map.columns(); ++column)
+      if (std::isfinite(map.mean(column, row))) values.push_back(map.mean(column, row));
+  VisibilityColours colours;
+  if (values.empty()) return colours;
+  colours.highest = *std::max_element(values.begin(), values.end());
+  colours.is_logarithmic = colours.highest > 20 * percentile(values, 50);
+  if (colours.is_logarithmic) colours.lowest = std::max(percentile(values, 2), colours.highest * 1e-6);
+  return colours;
+}
+
+/// Where a value is on the colour bar, from 0 to 1.
+double place_of(double value, const VisibilityColours& colours) {
+  if (!(colours.highest > 0)) return value > 0 ? 1 : 0;
+  const double place = colours.is_logarithmic
+                           ? std::log(value / colours.lowest) / std::log(colours.highest / colours.lowest)
+                           : value / colours.highest;
+  return std::clamp(place, 0.0, 1.0);
+}
+
+/// A number beside an axis, and where: from 0, its begin, to 1.
+struct Tick {
+  double place = 0;
+  std::string text;
+};
+
+/// With as many digits as tell multiples of `step` apart, and no more.
+std::string tick_text(double value, double step) {
+  const double digits = value == 0 ? 0 : std::floor(std::log10(std::abs(value) / step) + 1e-9) + 1;
+  std::array<char, 64> text;
+  const auto [end, failure] = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general,
+                                            std::clamp(static_cast<int>(digits), 7, 15));
+  return {text.data(), end};
+}
+
+/// Multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most `most` (2 or more) of them; `low` alone
+/// where there is nothing between. The place is value - low over high - low.
+std::vector<Tick> round_ticks(double low, double high, std::int64_t most, double least_step) {
+  const double range = high - low;
+  if (!(range > std::abs(high) * 1e-12)) return {{0, tick_text(low, std::abs(low) * 1e-6)}};
+  const double power = std::pow(10, std::floor(std::log10(range / static_cast<double>(most))));
+  double step = 0, first = 0, last = 0;
+  for (const double factor : {1, 2, 5, 10, 20, 50}) {
+    step = std::max(factor * power, least_step);
+    first = std::ceil(low / step - 1e-9) + 0.0;  // a zero has no sign
+    last = std::floor(high / step + 1e-9);
+    if (last - first < static_cast<double>(most)) break;
+  }
+  std::vector<Tick> ticks;
+  for (double k = first; k <= last; ++k) ticks.push_back({(k * step - low) / range, tick_text(k * step, step)});
+  return ticks;
+}
+
+/// Powers of ten, and over three of them and less also 2 and 5 times those.
+std::vector<Tick> logarithmic_ticks(const VisibilityColours& colours) {
+  const double low = std::log10(colours.lowest), high = std::log10(colours.highest);
+  std::vector<Tick> ticks;
+  for (double power = std::floor(low); power <= high; ++power) {
+    for (const double factor : {1, 2, 5}) {
+      const double place = (power + std::log10(factor) - low) / (high - low);
+      if (place < 0 || place > 1 || (factor > 1 && high - low > 3)) continue;
+      ticks.push_back({place, tick_text(factor * std::pow(10, power), std::pow(10, power))});
+    }
+  }
+  return ticks;
+}
+
+/// Of numbers 0 ... count - 1, each in the middle of its stretch of the axis.
+std::vector<Tick> in_the_middle_of_cells(std::vector<Tick> ticks, std::int64_t count) {
+  const auto n = static_cast<double>(count);
+  for (Tick& tick : ticks) tick.place = (tick.place * (n - 1) + 0.5) / n;
+  return ticks;
+}
+
+/// True where every channel is nearer to its place between the first and the last than to its neighbours'.
+bool are_equal_steps(const std::vector<double>& frequency) {
+  if (frequency.empty()) return false;
+  const double step = (frequency.back() - frequency.front()) / static_cast<double>(frequency.size() - 1);
+  for (std::size_t c = 1; c < frequency.size(); ++c) {
+    if (!(std::abs(frequency[c] - frequency[0] - static_cast<double>(c) * step) < std::abs(step) / 2)) return false;
+  }
+  return std::isfinite(frequency[0]);
+}
+
+/// From the first channel to the last, whichever is the larger.
+std::vector<Tick> frequency_ticks(const std::vector<double>& frequency, std::int64_t most) {
+  const double first = frequency.front() / 1e6, last = frequency.back() / 1e6;
+  std::vector<Tick> ticks = round_ticks(std::min(first, last), std::max(first, last), most, 0);
+  for (Tick& tick : ticks)
+    if (first > last) tick.place = 1 - tick.place;
+  return ticks;
+}
+
+std::int64_t widest(const std::vector<Tick>& ticks) {
+  std::int64_t width = 0;
+  for (const Tick& tick : ticks) width = std::max(width, text_width(tick.text));
+  return width;
+}
+
+/// Pixels of `count` cells, each of them of as many.
+std::int64_t enlarged(std::int64_t count, std::int64_t least) { return count * ((least + count - 1) / count); }
+
+Image draw(const MagnitudeMap& map, const std::vector<double>& frequency, const VisibilityColours& colours) {
+  constexpr std::int64_t least_width = 768, least_height = 512, most_ticks = 9;
+  constexpr std::int64_t gap = 50, bar_width = 26, tick_length = 8, space = 6, margin = 10;
+  const std::int64_t width = enlarged(map.columns(), least_width), height = enlarged(map.rows(), least_height);
+
+  const bool has_frequencies = are_equal_steps(frequency);
+  const std::string channel_title = has_frequencies ? "frequency (MHz)" : "channel";
+  const std::string bar_title = colours.is_logarithmic ? "|V|, logarithmic" : "|V|";
+  const std::string baseline_title = "baseline";
+  const auto last_channel = static_cast<double>(map.channels() - 1), last = static_cast<double>(map.baselines() - 1);
+  const auto channel_ticks = in_the_middle_of_cells(
+      has_frequencies ? frequency_ticks(frequency, most_ticks) : round_ticks(0, last_channel, most_ticks, 1),
+      map.channels());
+  const auto baseline_ticks = in_the_middle_of_cells(round_ticks(0, last, most_ticks, 1), map.baselines());
+  const auto bar_ticks =
+      colours.is_logarithmic ? logarithmic_ticks(colours) : round_ticks(0, colours.highest, most_ticks, 0);
+
+  const std::int64_t beside = tick_length + space;  // from an axis to its numbers
+  const std::int64_t left = margin + text_height + space + widest(channel_ticks) + beside, right = left + width;
+  const std::int64_t top = margin + text_height / 2, bottom = top + height;
+  const std::int64_t bar_left = right + gap, bar_right = bar_left + bar_width;
+  const std::int64_t bar_numbers = bar_right + beside, bar_words = bar_numbers + widest(bar_ticks) + space;
+  const std::int64_t numbers_top = bottom + beside, words_top = numbers_top + text_height + space;
+  Image image(bar_words + text_height + margin, words_top + text_height + margin);
+
+  image.fill(left - 2, right + 2, top - 2, bottom + 2, ink);
+  const std::int64_t cell_width = width / map.columns(), cell_height = height / map.rows();
+  for (std::int64_t row = 0; row < map.rows(); ++row) {
+    const std::int64_t below = bottom - row * cell_height;
+    for (std::int64_t column = 0; column < map.columns(); ++column) {
+      const double value = map.mean(column, row);
+      image.fill(left + column * cell_width, left + (column + 1) * cell_width, below - cell_height, below,
+                 std::isnan(value) ? grey : scale_colour(scale, place_of(value, colours)));
+    }
+  }
+  image.fill(bar_left - 2, bar_right + 2, top - 2, bottom + 2, ink);
+  for (std::int64_t row = 0; row < height; ++row) {
+    const double place = 1 - static_cast<double>(row) / static_cast<double>(height - 1);
+    image.fill(bar_left, bar_right, top + row, top + row + 1, scale_colour(scale, place));
+  }
+
+  const auto upwards = [&](double place) { return bottom - 1 - std::llround(place * static_cast<double>(height - 1)); };
+  constexpr std::int64_t middle = 7 * font_size / 2;  // of a number's height
+  for (const Tick& tick : channel_ticks) {
+    const std::int64_t y = upwards(tick.place);
+    image.fill(left - tick_length, left, y, y + 2, ink);
+    image.write(left - beside - text_width(tick.text), y - middle, tick.text);
+  }
+  for (const Tick& tick : bar_ticks) {
+    const std::int64_t y = upwards(tick.place);
+    image.fill(bar_right, bar_right + tick_length, y, y + 2, ink);
+    image.write(bar_numbers, y - middle, tick.text);
+  }
+  for (const Tick& tick : baseline_ticks) {
+    const std::int64_t x = left + std::llround(tick.place * static_cast<double>(width - 1));
+    image.fill(x, x + 2, bottom, bottom + tick_length, ink);
+    image.write(x - text_width(tick.text) / 2, numbers_top, tick.text);
+  }
+  image.write((left + right - text_width(baseline_title)) / 2, words_top, baseline_title);
+  image.write_upwards(margin, (top + bottom + text_width(channel_title)) / 2, channel_title);
+  image.write_upwards(bar_words, (top + bottom + text_width(bar_title)) / 2, bar_title);
+  return image;
+}
+
+}  // namespace
+
+MagnitudeMap::MagnitudeMap(std::int64_t baselines, std::int64_t channels)
+    : baselines_(baselines),
+      channels_(channels),
+      columns_(std::min(baselines, greatest_side)),
+      rows_(std::min(channels, greatest_side)),
+      sum_(static_cast<std::size_t>(columns_ * rows_)),
+      count_(sum_.size()) {}
+
+MagnitudeMap read_magnitudes(const ResultReader& results, const CorrelationSet& set, std::int64_t integration) {
+  const std::string what = "cannot draw correlation/" + set.name;
+  if (set.integrations() == 0 || set.batch == 0)
+    throw Error(ErrorKind::bad_input, what, "it has no visibilities", "Export another set.");
+  if (integration < 0 || integration >= set.integrations()) {
+    throw Error(ErrorKind::usage, what,
+                "there are " + std::to_string(set.integrations()) + " integrations, and not one with the number " +
+                    std::to_string(integration),
+                "Choose one from 0 to " + std::to_string(set.integrations() - 1) + ".");
+  }
+  MagnitudeMap map(set.baselines(), set.batch);
+  const std::int64_t bytes = set.baselines() * (bytes_of(set.visibility()) + 4);
+  const std::int64_t step = std::clamp<std::int64_t>(block_bytes / bytes, 1, set.batch);
+  SignalBlock block;
+  block.first_time = integration * set.integrate;
+  block.times = std::min(set.integrate, set.times - block.first_time);
+  for (block.first = 0; block.first < set.batch; block.first += step) {
+    block.channels = std::min(step, set.batch - block.first);
+    results.read(set, block);
+    switch (set.visibility()) {
+      case SumType::complex_float32:
+        add_magnitudes<float>(block, set.baselines(), map);
+        break;
+      case SumType::complex_int32:
+        add_magnitudes<std::int32_t>(block, set.baselines(), map);
+        break;
+      case SumType::complex_int64:
+        add_magnitudes<std::int64_t>(block, set.baselines(), map);
+        break;
+    }
+  }
+  return map;
+}
+
+VisibilityColours write_visibility_picture(const std::string& path, const MagnitudeMap& map,
+                                           const std::vector<double>& frequency, const std::string& title,
+                                           bool overwrite) {
+  const VisibilityColours colours = choose_colours(map);
+  const std::array<std::pair<const char*, std::string>, 5> texts{
+      {{"Title", plain_line(title)},
+       {"Scale", colours.is_logarithmic ? "logarithmic" : "linear"},
+       {"Lowest colour", shortest_text(colours.lowest)},
+       {"Highest colour", shortest_text(colours.highest)},
+       {"Software", "smallbatch"}}};
+  write_png(path, draw(map, frequency, colours), texts, overwrite);
+  return colours;
+}
+
+}  // namespace smallbatch
