@@ -69,6 +69,7 @@ bool are_visibilities(const ResultReader& results, const std::string& name) {
   const auto has = [&](const auto& sets) {
     return std::any_of(sets.begin(), sets.end(), [&](const auto& set) { return name.empty() || is_named(set, name); });
   };
+  if (results.potential_sets().empty()) return !results.correlation_sets().empty();
   return has(results.correlation_sets()) && !has(results.potential_sets());
 }
 

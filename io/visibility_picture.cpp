@@ -72,10 +72,11 @@ struct Tick {
 
 /// With as many digits as tell multiples of `step` apart, and no more.
 std::string tick_text(double value, double step) {
-  const double digits = value == 0 ? 0 : std::floor(std::log10(std::abs(value) / step) + 1e-9) + 1;
+  const auto decade = [](double x) { return static_cast<int>(std::floor(std::log10(x) + 1e-9)); };
+  const int digits = value == 0 ? 0 : decade(std::abs(value)) - decade(step) + 1;
   std::array<char, 64> text;
   const auto [end, failure] = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general,
-                                            std::clamp(static_cast<int>(digits), 7, 15));
+                                            std::clamp(digits, 7, 15));
   return {text.data(), end};
 }
 

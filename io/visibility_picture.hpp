@@ -15,7 +15,7 @@ inline constexpr const char* visibility_picture_ending = ".png";
 /// where there are more than `greatest_side` of them, as many neighbours as that takes.
 class MagnitudeMap {
  public:
-  static constexpr std::int64_t greatest_side = 2048;
+  static constexpr std::int64_t greatest_side = 2560;
 
   MagnitudeMap(std::int64_t baselines, std::int64_t channels);
 

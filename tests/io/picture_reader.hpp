@@ -1,0 +1,201 @@
+// What a picture with axes says: its frames are looked for, and its words and numbers are read by comparing with the
+// font, dot for dot.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "io/picture.hpp"
+#include "tests/io/png_file.hpp"
+
+namespace smallbatch::testing {
+
+inline constexpr Pixel ink_pixel{64, 64, 64};
+inline const std::string characters = "0123456789.,-+()|abcefghilmnoqrstuyzHMV";
+
+inline bool is_ink(const Picture& picture, std::int64_t x, std::int64_t y) {
+  return x >= 0 && y >= 0 && x < picture.width && y < picture.height && picture.at(x, y) == ink_pixel;
+}
+
+/// Pixels [left, right) x [top, bottom) within a frame of ink.
+struct Box {
+  std::int64_t left = 0, right = 0, top = 0, bottom = 0;
+  [[nodiscard]] std::int64_t width() const { return right - left; }
+  [[nodiscard]] std::int64_t height() const { return bottom - top; }
+};
+
+/// The map and the colour bar: between the columns that are ink over 400 pixels in one piece.
+inline std::pair<Box, Box> boxes_of(const Picture& picture) {
+  const std::int64_t middle = picture.height / 2;
+  std::vector<std::int64_t> inside;  // first columns beside such columns
+  const auto is_frame = [&](std::int64_t x) {
+    for (std::int64_t y = middle - 200; y < middle + 200; ++y)
+      if (!is_ink(picture, x, y)) return false;
+    return true;
+  };
+  for (std::int64_t x = 0; x < picture.width; ++x)
+    if (is_frame(x) != is_frame(x + 1)) inside.push_back(x + 1);
+  EXPECT_EQ(inside.size(), 8U);
+  inside.resize(8);
+  const auto box = [&](std::int64_t left, std::int64_t right) {
+    Box found{left, right, middle, middle};
+    while (!is_ink(picture, left, found.top - 1)) --found.top;
+    while (!is_ink(picture, left, found.bottom)) ++found.bottom;
+    return found;
+  };
+  return {box(inside[1], inside[2]), box(inside[5], inside[6])};
+}
+
+struct Word {
+  std::int64_t x = 0, y = 0, right = 0;
+  std::string text;
+};
+
+using Glyph = std::vector<bool>;  ///< (text_height, character_width)
+
+/// All glyphs; no two are alike.
+inline std::map<Glyph, char> font() {
+  std::map<Glyph, char> glyphs;
+  for (const char c : characters) {
+    Image image(character_width, text_height);
+    image.write(0, 0, std::string(1, c));
+    Glyph glyph;
+    for (std::int64_t y = 0; y < text_height; ++y)
+      for (std::int64_t x = 0; x < character_width; ++x) glyph.push_back(image.row(y)[3 * x] == ink.red);
+    glyphs[glyph] = c;
+  }
+  EXPECT_EQ(glyphs.size(), characters.size());
+  return glyphs;
+}
+
+/// Words of so many characters at least.
+inline std::vector<Word> words_of(const Picture& picture, std::size_t least) {
+  static const std::map<Glyph, char> glyphs = font();
+  const std::int64_t pitch = picture.width + 1;
+  std::vector<std::int64_t> before(static_cast<std::size_t>(pitch * picture.height));  // ink to the left, in the row
+  for (std::int64_t y = 0; y < picture.height; ++y)
+    for (std::int64_t x = 0; x < picture.width; ++x)
+      before[y * pitch + x + 1] = before[y * pitch + x] + (is_ink(picture, x, y) ? 1 : 0);
+  /// 0 where no character begins.
+  const auto character = [&](std::int64_t x, std::int64_t y) {
+    if (x + character_width > picture.width || y + text_height > picture.height) return '\0';
+    std::int64_t count = 0;
+    for (std::int64_t row = y; row < y + text_height; ++row)
+      count += before[row * pitch + x + character_width] - before[row * pitch + x];
+    if (count == 0) return '\0';
+    Glyph glyph;
+    for (std::int64_t row = y; row < y + text_height; ++row)
+      for (std::int64_t k = x; k < x + character_width; ++k) glyph.push_back(is_ink(picture, k, row));
+    const auto found = glyphs.find(glyph);
+    return found == glyphs.end() ? '\0' : found->second;
+  };
+  std::vector<Word> words;
+  for (std::int64_t y = 0; y < picture.height; ++y) {
+    for (std::int64_t x = 0; x < picture.width; ++x) {
+      Word word{x, y, x, ""};
+      for (char c = character(x, y); c != '\0'; c = character(word.right, y)) {
+        word.text += c;
+        word.right += character_width;
+      }
+      const bool is_rest = std::any_of(words.begin(), words.end(), [&](const Word& other) {
+        return other.y == y && other.x < x && other.right == word.right;
+      });
+      if (word.text.size() >= least && !is_rest) words.push_back(word);
+    }
+  }
+  return words;
+}
+
+/// The picture turned right: what ran upwards runs to the right.
+inline Picture turned(const Picture& picture) {
+  Picture result{picture.height, picture.width, {}};
+  for (std::int64_t y = 0; y < result.height; ++y)
+    for (std::int64_t x = 0; x < result.width; ++x)
+      for (const int channel : picture.at(y, picture.height - 1 - x))
+        result.bytes.push_back(static_cast<png_byte>(channel));
+  return result;
+}
+
+/// Reads what is written upwards, and paints it white: turned letters look like other characters.
+inline std::string take_titles(Picture& picture) {
+  std::string text;
+  for (const Word& word : words_of(turned(picture), 3)) {
+    text += (text.empty() ? "" : " ") + word.text;
+    for (std::int64_t x = word.y; x < word.y + text_height; ++x)
+      for (std::int64_t y = picture.height - word.right; y < picture.height - word.x; ++y)
+        std::fill_n(picture.bytes.begin() + 3 * (y * picture.width + x), 3, png_byte{255});
+  }
+  return text;
+}
+
+/// What a picture says.
+struct Reading {
+  struct Number {
+    double value = 0;
+    std::int64_t place = 0;  ///< pixel, of x or of y, that its tick has in its middle
+  };
+  Picture picture;
+  Box map, bar;
+  std::vector<Number> baselines, channels, bar_numbers;
+  std::string baseline_title, titles;  ///< titles: of the channels, and of the bar
+
+  [[nodiscard]] Pixel cell(std::int64_t column, std::int64_t columns, std::int64_t row, std::int64_t rows) const {
+    return picture.at(map.left + (2 * column + 1) * map.width() / (2 * columns),
+                      map.bottom - 1 - (2 * row + 1) * map.height() / (2 * rows));
+  }
+};
+
+inline Reading read(const std::string& path) {
+  Reading reading{read_png(path), {}, {}, {}, {}, {}, "", ""};
+  Picture& picture = reading.picture;
+  std::tie(reading.map, reading.bar) = boxes_of(picture);
+  const auto [map, bar] = std::pair{reading.map, reading.bar};
+  reading.titles = take_titles(picture);
+  std::int64_t ticks = 0;
+  const auto is_tick = [&](std::int64_t x, std::int64_t y) { return is_ink(picture, x, y); };
+  for (const Word& word : words_of(picture, 1)) {
+    const std::int64_t x = (word.x + word.right) / 2, y = word.y + text_height / 2;
+    if (!std::isdigit(static_cast<unsigned char>(word.text[0])) && word.text[0] != '-') {
+      EXPECT_GT(y, map.bottom);
+      reading.baseline_title += word.text;
+      continue;
+    }
+    const double value = std::stod(word.text);
+    std::int64_t place = -1;
+    if (y > map.bottom + 5) {  // the tick above
+      for (std::int64_t k = x - 3; k <= x + 3; ++k)
+        if (is_tick(k, map.bottom + 4) && is_tick(k + 1, map.bottom + 4)) place = k + 1;
+      reading.baselines.push_back({value, place});
+    } else {
+      const bool is_bar = x > bar.left;
+      const std::int64_t beside = is_bar ? bar.right + 4 : map.left - 5;
+      for (std::int64_t k = y - 5; k <= y + 5; ++k)
+        if (is_tick(beside, k) && is_tick(beside, k + 1)) place = k + 1;
+      (is_bar ? reading.bar_numbers : reading.channels).push_back({value, place});
+    }
+    EXPECT_GE(place, 0) << word.text << " stands beside no tick";
+    ++ticks;
+  }
+  // As many as there are ticks: no number is hidden by another, or cut off.
+  std::int64_t expected = 0;
+  for (std::int64_t x = map.left - 2; x < map.right + 2; ++x)
+    expected += is_tick(x, map.bottom + 4) && !is_tick(x - 1, map.bottom + 4);
+  for (const std::int64_t x : {map.left - 5, bar.right + 4})
+    for (std::int64_t y = 0; y < map.bottom + 4; ++y) expected += is_tick(x, y) && !is_tick(x, y - 1);
+  EXPECT_EQ(ticks, expected);
+  for (auto* numbers : {&reading.baselines, &reading.channels, &reading.bar_numbers}) {
+    std::sort(numbers->begin(), numbers->end(), [](const auto& a, const auto& b) { return a.value < b.value; });
+    EXPECT_GE(numbers->size(), 1U);
+    EXPECT_LE(numbers->size(), 12U);
+  }
+  return reading;
+}
+
+}  // namespace smallbatch::testing
