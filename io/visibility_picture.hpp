@@ -1,6 +1,7 @@
 // |V| of one integration as a picture: baselines to the right, channels upwards, with numbers on its axes.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,7 +22,7 @@ class MagnitudeMap {
 
   /// A visibility that is NaN does not count.
   void add(std::int64_t baseline, std::int64_t channel, double magnitude) {
-    if (magnitude != magnitude) return;
+    if (std::isnan(magnitude)) return;
     const auto cell =
         static_cast<std::size_t>(channel * rows_ / channels_ * columns_ + baseline * columns_ / baselines_);
     sum_[cell] += magnitude;

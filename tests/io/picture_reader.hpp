@@ -167,6 +167,7 @@ inline Reading read(const std::string& path) {
       reading.baseline_title += word.text;
       continue;
     }
+    EXPECT_NE(word.text, "-0");
     const double value = std::stod(word.text);
     std::int64_t place = -1;
     if (y > map.bottom + 5) {  // the tick above
