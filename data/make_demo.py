@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes demo.h5, the problem file of scripts/demo: one set for each of the two lanes.
+"""Writes demo.h5, the problem file of scripts/demo: one set of each kind.
 
 /solve/kriging: 128 systems of 32, single precision, lower triangles. Each is one patch of a map: 32 stations at
 random places in the unit square measure a smooth landscape f(x, y), with noise. Interpolation by a Gaussian process
@@ -9,6 +9,11 @@ lie between 350 and 500.
 
 /potential/water: the charges of water_cluster.pqr on a lattice of 48 x 48 x 48 points, 0.35 angstrom apart, centred
 on the cluster; in volt.
+
+/pair_energy/water: the same charges; the energy between the first ten molecules and the others, in kcal/mol.
+
+/correlation/array: 16 antennas in a row, 32 channels of 64 samples, int8: two sources of noise, which reach one antenna 0.02
+and 0.11 of a channel's turn after the one before it, and noise of each antenna's own.
 
 Needs numpy and h5py. Usage: make_demo.py [OUTPUT]; the seed is fixed.
 """
@@ -46,10 +51,26 @@ def water():
     return numbers[:, :3], numbers[:, 3]
 
 
+def array():
+    """Samples (32, 64, 16, 2)."""
+    channels, times, antennas = 32, 64, 16
+    random = np.random.Generator(np.random.PCG64(2027))
+
+    def noise(*shape):
+        return (random.random((*shape, 2, 12)).sum(-1) - 6) @ np.array([1, 1j])
+
+    turns = np.arange(channels)[:, None, None] * np.arange(antennas)
+    signal = noise(channels, times, antennas) / 2
+    for strength, delay in ((1, 0.02), (0.8, 0.11)):
+        signal = signal + strength * noise(channels, times)[..., None] * np.exp(2j * np.pi * delay * turns)
+    parts = np.stack([signal.real, signal.imag], -1)
+    return np.clip(np.rint(16 * parts), -127, 127).astype("i1")
+
+
 def main():
     output = sys.argv[1] if len(sys.argv) > 1 else HERE / "demo.h5"
     with h5py.File(output, "w", libver=("v110", "v110")) as file:
-        file.attrs["smallbatch_format"] = np.array([1, 0], "i4")
+        file.attrs["smallbatch_format"] = np.array([1, 4], "i4")
 
         a, b = kriging()
         solve = file.create_group("solve/kriging")
@@ -65,6 +86,15 @@ def main():
         potential.create_dataset("spacing", data=np.full(3, spacing), track_times=False)
         potential.attrs["shape"] = np.full(3, points, "i8")
         potential.attrs["output_unit"] = np.bytes_("volt")
+
+        energy = file.create_group("pair_energy/water")
+        energy.create_dataset("position", data=position, track_times=False)
+        energy.create_dataset("charge", data=charge, track_times=False)
+        energy.create_dataset("group", data=np.repeat([1, 2], [30, 30]).astype("i1"), track_times=False)
+        energy.attrs["output_unit"] = np.bytes_("kcal/mol/e")
+
+        correlation = file.create_group("correlation/array")
+        correlation.create_dataset("signal", data=array(), track_times=False)
 
 
 if __name__ == "__main__":
