@@ -148,6 +148,9 @@ __global__ void __launch_bounds__(32 * warps_per_block)
 constexpr int panel = 128, panel_threads = 128, half_panel = 64;
 constexpr int stage_shared_bytes = 4 * 16384;  // that the four warps store their tiles by
 
+/// Warps of a block come to this barrier from the code of different tiles.
+__device__ void wait_for_warps() { asm volatile("barrier.cta.sync 1, %0;" ::"n"(panel_threads) : "memory"); }
+
 /// Tiles of so many inputs side by side, for so many times; a ring of some of them.
 template <class Signal, int Rows, int Columns>
 struct PanelRing {
@@ -172,7 +175,7 @@ __device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& c
   };
   const auto wait_for_stage = [] {
     wait_for_all_but<Ring::stages - 2>();
-    asm volatile("bar.sync 0;" ::: "memory");  // every thread's copies are there, and the stage before has been read
+    wait_for_warps();  // every thread's copies are there, and the stage before has been read
   };
   for (int s = 0; s < Ring::stages - 1; ++s) copy_ahead(s);
   if constexpr (Tile::reads_ahead) {
@@ -207,7 +210,7 @@ __device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& c
     }
   }
   wait_for_all_but<0>();
-  asm volatile("bar.sync 0;" ::: "memory");  // the ring is no longer in use
+  wait_for_warps();  // the ring is no longer in use
 }
 
 /// The triangle of a panel: two warps have triangles of 64, two the rectangle between these.

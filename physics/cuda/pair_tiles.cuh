@@ -313,6 +313,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
       const std::int64_t end = tile.columns.first + tile.columns.count;
       const RowSum exact =
           sum_again(charges, gathered, here, tile.columns.first, tile.each_once ? min(end, here) : end, options);
+      __syncwarp();  // the sums that it takes the place of have been looked at
       if (lane == 0) memory.row[first_of_warp + place] = exact;
     }
   }
