@@ -48,10 +48,11 @@ struct SlicePicture {
 };
 
 /// A PNG of the plane `index` across `axis` (0 x, 1 y, 2 z), at least 512 pixels wide, with a colour bar at its right
-/// from -colour_limit (bottom) to colour_limit (top), ticks at the ends, halves and 0. Every lattice point is a
-/// rectangle of pixels in the proportion of the spacings, unless that would make the picture higher than 4096 pixels.
-/// The first of the other two axes runs to the right, the second upwards. Title, axis, index and colour limit are texts
-/// of the file. Throws Error(usage) for an axis or an index that the lattice lacks.
+/// from -colour_limit (bottom) to colour_limit (top), ticks at the ends, halves and 0, and their numbers where the
+/// picture is high enough. Every lattice point is a rectangle of pixels in the proportion of the spacings, unless that
+/// would make the picture higher than 4096 pixels. The first of the other two axes runs to the right, the second
+/// upwards. Title, axis, index and colour limit are texts of the file. Throws Error(usage) for an axis or an index that
+/// the lattice lacks.
 SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int axis, std::int64_t index,
                              bool overwrite);
 

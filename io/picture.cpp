@@ -138,6 +138,13 @@ std::string shortest_text(double value) {
   return {digits.data(), end};
 }
 
+std::string number_text(double value, int digits) {
+  std::array<char, 64> text;
+  const auto [end, failure] =
+      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, digits);
+  return {text.data(), end};
+}
+
 void write_png(const std::string& path, const Image& image, std::span<const std::pair<const char*, std::string>> texts,
                bool overwrite) {
   std::vector<png_text> entries;

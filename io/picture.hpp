@@ -23,7 +23,8 @@ Colour scale_colour(std::span<const Colour> scale, double t);
 /// Words stand in a small font of digits, `.,-+()|` and the letters that pictures need; another character is a space.
 inline constexpr std::int64_t font_size = 2;  ///< pixels of a dot
 inline constexpr std::int64_t character_width = 6 * font_size;
-inline constexpr std::int64_t text_height = 9 * font_size;  ///< two dots of it are below the line
+inline constexpr std::int64_t text_height = 9 * font_size;        ///< two dots of it are below the line
+inline constexpr std::int64_t number_middle = 7 * font_size / 2;  ///< of a digit's height, from its top
 constexpr std::int64_t text_width(std::string_view text) {
   return static_cast<std::int64_t>(text.size()) * character_width;
 }
@@ -56,6 +57,8 @@ double percentile(std::vector<double>& values, int percent);
 
 /// A number as it reads back exactly, in as few characters as that takes.
 std::string shortest_text(double value);
+/// Of so many digits at most.
+std::string number_text(double value, int digits);
 
 /// Writes to a temporary file and renames it, with texts that are (key, value), the values printable ASCII. Throws
 /// Error(output).

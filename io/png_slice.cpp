@@ -72,7 +72,7 @@ Colour value_colour(double value, double limit) {
 
 Image draw(const Plane& plane, double limit) {
   constexpr std::int64_t least_width = 512, greatest_height = 4096;
-  constexpr std::int64_t gap = 14, bar_width = 26, tick = 6, margin = 8;
+  constexpr std::int64_t gap = 14, bar_width = 26, tick = 6, space = 8, margin = 8;
   const std::int64_t cell_width = (least_width + plane.columns - 1) / plane.columns;
   const double wanted_height = static_cast<double>(cell_width) * plane.row_spacing / plane.column_spacing;
   const std::int64_t greatest_cell_height = std::max<std::int64_t>(greatest_height / plane.rows, 1);
@@ -81,7 +81,17 @@ Image draw(const Plane& plane, double limit) {
   const std::int64_t map_width = plane.columns * cell_width, height = plane.rows * cell_height;
   const std::int64_t bar_left = map_width + gap, bar_right = bar_left + bar_width;
 
-  Image image(bar_right + margin, height);
+  // Numbers beside the ticks, where there is room for them.
+  std::array<std::string, 5> numbers;
+  std::int64_t numbers_width = 0;
+  for (std::size_t quarter = 0; quarter < numbers.size() && height >= 6 * text_height; ++quarter) {
+    const double value = limit * (1 - 0.5 * static_cast<double>(quarter));
+    if (value == 0 && quarter != 2) continue;
+    numbers[quarter] = number_text(value, 4);
+    numbers_width = std::max(numbers_width, text_width(numbers[quarter]) + space);
+  }
+
+  Image image(bar_right + numbers_width + margin, height);
   for (std::int64_t row = 0; row < plane.rows; ++row) {
     const std::int64_t top = (plane.rows - 1 - row) * cell_height;
     for (std::int64_t column = 0; column < plane.columns; ++column) {
@@ -98,6 +108,10 @@ Image draw(const Plane& plane, double limit) {
   for (int quarter = 0; quarter <= 4; ++quarter) {
     const std::int64_t row = quarter * (height - 1) / 4;
     image.fill(bar_left - tick, bar_left, row - 1, row + 1, ink);
+    const std::string& number = numbers[static_cast<std::size_t>(quarter)];
+    if (number.empty()) continue;
+    image.write(bar_right + space, std::clamp<std::int64_t>(row - number_middle, 2 * font_size, height - text_height),
+                number);
   }
   return image;
 }

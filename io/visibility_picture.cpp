@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 
@@ -74,10 +73,7 @@ struct Tick {
 std::string tick_text(double value, double step) {
   const auto decade = [](double x) { return static_cast<int>(std::floor(std::log10(x) + 1e-9)); };
   const int digits = value == 0 ? 0 : decade(std::abs(value)) - decade(step) + 1;
-  std::array<char, 64> text;
-  const auto [end, failure] = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general,
-                                            std::clamp(digits, 7, 15));
-  return {text.data(), end};
+  return number_text(value, std::clamp(digits, 7, 15));
 }
 
 /// Multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most `most` (2 or more) of them; `low` alone
@@ -189,16 +185,15 @@ Image draw(const MagnitudeMap& map, const std::vector<double>& frequency, const 
   }
 
   const auto upwards = [&](double place) { return bottom - 1 - std::llround(place * static_cast<double>(height - 1)); };
-  constexpr std::int64_t middle = 7 * font_size / 2;  // of a number's height
   for (const Tick& tick : channel_ticks) {
     const std::int64_t y = upwards(tick.place);
     image.fill(left - tick_length, left, y, y + 2, ink);
-    image.write(left - beside - text_width(tick.text), y - middle, tick.text);
+    image.write(left - beside - text_width(tick.text), y - number_middle, tick.text);
   }
   for (const Tick& tick : bar_ticks) {
     const std::int64_t y = upwards(tick.place);
     image.fill(bar_right, bar_right + tick_length, y, y + 2, ink);
-    image.write(bar_numbers, y - middle, tick.text);
+    image.write(bar_numbers, y - number_middle, tick.text);
   }
   for (const Tick& tick : baseline_ticks) {
     const std::int64_t x = left + std::llround(tick.place * static_cast<double>(width - 1));

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "tests/io/png_file.hpp"
+#include "tests/io/picture_reader.hpp"
 
 namespace smallbatch::testing {
 namespace {
@@ -335,7 +335,7 @@ TEST_F(LatticeExport, slice_has_a_colour_bar_from_red_to_blue) {
   write_png_slice(file("a.png"), sheet.map, 2, 0, false);
   const Picture picture = read_png(file("a.png"));
   ASSERT_GT(picture.width, 512 + 30);
-  const std::int64_t bar = picture.width - 20;
+  const std::int64_t bar = 512 + 14 + 13;
   EXPECT_EQ(picture.at(bar, 0), Sheet::pixel(picture, 0, 0));
   EXPECT_EQ(picture.at(bar, picture.height - 1), Sheet::pixel(picture, 1, 0));
   int whitest = 0;
@@ -348,6 +348,24 @@ TEST_F(LatticeExport, slice_has_a_colour_bar_from_red_to_blue) {
   }
   EXPECT_NEAR(static_cast<double>(middle), static_cast<double>(picture.height) / 2, 2);
   EXPECT_GT(whitest, 8 * 250);
+}
+
+TEST_F(LatticeExport, slice_has_numbers_beside_its_colour_bar) {
+  Sheet sheet;
+  const auto numbers = [&](double value) {
+    sheet.at(0, 0, 0) = value;
+    write_png_slice(file("a.png"), sheet.map, 2, 0, true);
+    std::string text;
+    for (const Word& word : words_of(read_png(file("a.png")), 1)) text += word.text + " ";
+    return text;
+  };
+  EXPECT_EQ(numbers(-5), "5 2.5 0 -2.5 -5 ");
+  EXPECT_EQ(numbers(1.23456789), "1.235 0.6173 0 -0.6173 -1.235 ");
+  EXPECT_EQ(numbers(4e-7), "4e-07 2e-07 0 -2e-07 -4e-07 ");
+  EXPECT_EQ(numbers(123456), "1.235e+05 6.173e+04 0 -6.173e+04 -1.235e+05 ");
+  EXPECT_EQ(numbers(0), "0 ");
+  sheet.map.spacing = {10, 1, 1};
+  EXPECT_EQ(numbers(-5), "") << "28 pixels high";
 }
 
 TEST_F(LatticeExport, slice_limit_is_the_98th_percentile_of_the_magnitudes) {
