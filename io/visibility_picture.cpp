@@ -164,7 +164,7 @@ Image draw(const MagnitudeMap& map, const std::vector<double>& frequency, const 
   const std::int64_t left = margin + text_height + space + widest(channel_ticks) + beside, right = left + width;
   const std::int64_t top = margin + text_height / 2, bottom = top + height;
   const std::int64_t bar_left = right + gap, bar_right = bar_left + bar_width;
-  const std::int64_t bar_numbers = bar_right + beside, bar_words = bar_numbers + widest(bar_ticks) + space;
+  const std::int64_t bar_numbers = bar_right + beside, bar_words = bar_numbers + widest(bar_ticks) + 2 * space;
   const std::int64_t numbers_top = bottom + beside, words_top = numbers_top + text_height + space;
   Image image(bar_words + text_height + margin, words_top + text_height + margin);
 
