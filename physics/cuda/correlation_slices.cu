@@ -39,39 +39,49 @@ __device__ Slice slice_of(const CorrelationSlices& all, std::uint32_t index) {
   return {channel * all.times + first, static_cast<int>(max(end - first, std::int64_t{0}))};
 }
 
-/// Where a tile of the signal is: its first input at the slice's first time, how many times there are, and how many
-/// bytes of each. In shared memory, because the sums need the registers.
-struct TileSource {
-  const char* signal;
-  int times, bytes_there;
-};
-
-/// Copies the times of stage `stage` of a tile of `Width` inputs to `to` in shared memory, with `Threads` threads. What
-/// lies beyond the slice or the row is zero.
+/// Copies a tile of `Width` inputs into shared memory, StageTimes times at once, with `Threads` threads. What lies
+/// beyond the slice or the row is zero.
 template <class Signal, int Width, int StageTimes, int Threads>
-__device__ void copy_stage(const TileSource& source, std::int64_t row_bytes, int stage, std::uint32_t to) {
-  constexpr int row_chunks = Width * Signal::bytes / 16, copies = StageTimes * row_chunks / Threads;
-  constexpr int times_apart = Threads / row_chunks;  // of two copies of a thread
-  static_assert(copies * Threads == StageTimes * row_chunks && times_apart * row_chunks == Threads);
-  // Chunks change places with a period of 8 times (int8) or 4 (float32), by bits that a thread's first time has not.
-  constexpr int period = Signal::bytes == 2 ? 8 : 4;
-  static_assert((times_apart & (times_apart - 1)) == 0 && (row_chunks >= 8 || times_apart % period == 0));
-  const int thread = threadIdx.x % Threads, time = thread / row_chunks, chunk = thread % row_chunks;
-  const int first = stage * StageTimes + time;
-  const int left = 16 * chunk < source.bytes_there ? source.times - first : 0;
-  const std::uint32_t place = place_of<Signal, Width>(time, chunk);
-  const char* from = source.signal + first * row_bytes + 16 * chunk;
+class TileCopy {
+ public:
+  /// The tile's first input at the slice's first time; how many bytes of the row are from there on.
+  __device__ TileCopy(const char* signal, std::int64_t row_bytes, std::int64_t bytes_there, int times, int thread)
+      : row_bytes_(row_bytes) {
+    const int time = thread / row_chunks, chunk = thread % row_chunks;
+    const bool is_there = 16 * chunk < bytes_there;
+    left_ = is_there ? times - time : 0;
+    from_ = signal + time * row_bytes + 16 * chunk;
 #pragma unroll
-  for (int m = 0; m < copies; ++m) {
-    const std::uint32_t here =
-        (place ^ place_of<Signal, Width>(m * times_apart % period, 0) % 128) + m * times_apart * Width * Signal::bytes;
-    // Where nothing is copied, nothing is read.
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to + here), "l"(from),
-                 "r"(m * times_apart < left ? 16 : 0)
-                 : "memory");
-    from += times_apart * row_bytes;
+    for (int m = 0; m < places; ++m) place_[m] = place_of<Signal, Width>(time + m * times_apart, chunk);
   }
-}
+  __device__ void copy_stage(std::uint32_t to) {
+#pragma unroll
+    for (int m = 0; m < copies; ++m) {
+      // Where nothing is copied, nothing is read.
+      const bool is_there = m * times_apart < left_;
+      const char* const from = from_ + m * times_apart * row_bytes_;
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to + place_[m % places] +
+                                                                         m / places * places * bytes_apart),
+                   "l"(from), "r"(is_there ? 16 : 0)
+                   : "memory");
+    }
+    left_ -= StageTimes;
+    from_ += StageTimes * row_bytes_;
+  }
+
+ private:
+  static constexpr int row_chunks = Width * Signal::bytes / 16, copies = StageTimes * row_chunks / Threads;
+  static constexpr int times_apart = Threads / row_chunks;  // of two copies of a thread
+  static_assert(copies * Threads == StageTimes * row_chunks && times_apart * row_chunks == Threads);
+  static constexpr int bytes_apart = times_apart * Width * Signal::bytes;
+  /// Chunks change places with a period of 8 times (int8) or 4 (float32).
+  static constexpr int period = Signal::bytes == 2 ? 8 : 4, repeats = times_apart >= period ? 1 : period / times_apart;
+  static constexpr int places = repeats < copies ? repeats : copies;
+  const char* from_;
+  std::int64_t row_bytes_;
+  int left_;  // times from this thread's on
+  std::uint32_t place_[places];
+};
 
 constexpr int warps_per_block = 4, warp_stages = 4;
 /// Of 64 inputs, of which registers allow few warps, larger ones.
@@ -91,32 +101,33 @@ __global__ void __launch_bounds__(32 * warps_per_block)
   if (index >= slices.count()) return;
   const Slice slice = slice_of(slices, index);
   const std::uint32_t ring = shared_address(memory) + warp * warp_stages * stage_bytes;
-  const int rows = slice.times / Groups;
-  __shared__ TileSource sources[warps_per_block];
-  if (lane == 0)
-    sources[warp] = {signal + slice.first * slices.row_bytes, rows, static_cast<int>(slices.row_bytes * Groups)};
-  __syncwarp();  // the source is there
-  const auto stages = [&] { return (sources[warp].times + stage_times - 1) / stage_times; };
-  const auto place = [&](int s) { return ring + s % warp_stages * stage_bytes; };
-  const auto copy = [&](int s) {
-    if (s < stages()) copy_stage<Signal, width, stage_times, 32>(sources[warp], slices.row_bytes * Groups, s, place(s));
+  const std::uint32_t ring_end = ring + warp_stages * stage_bytes;
+  const int rows = slice.times / Groups, stages = (rows + stage_times - 1) / stage_times;
+  const std::int64_t row_bytes = slices.row_bytes * Groups;
+  TileCopy<Signal, width, stage_times, 32> copy(signal + slice.first * slices.row_bytes, row_bytes, row_bytes, rows,
+                                                lane);
+  for (int s = 0; s < warp_stages - 1; ++s) {
+    if (s < stages) copy.copy_stage(ring + s * stage_bytes);
     end_of_stage();
-  };
-  for (int s = 0; s < warp_stages - 1; ++s) copy(s);
+  }
   using Tile = WarpTile<Signal, (ColumnBlocks + 1) / 2, ColumnBlocks, true, true>;
   Tile tile;
   tile.clear();
   const TileReader<Signal, width> reader(0, 0);
-  for (int s = 0; s < stages(); ++s) {
+  std::uint32_t stage = ring, next = ring_end - stage_bytes;
+  for (int s = 0; s < stages; ++s) {
     wait_for_all_but<warp_stages - 2>();
     __syncwarp();  // every lane's copies of this stage are there, and the stage before has been read
-    copy(s + warp_stages - 1);
-#pragma unroll(Signal::bytes == 2 ? 2 : 1)
+    if (s + warp_stages - 1 < stages) copy.copy_stage(next);
+    end_of_stage();
+#pragma unroll(Signal::bytes == 2 ? 2 : ColumnBlocks <= 4 ? 2 : 1)
     for (int time = 0; time < stage_times; time += Signal::times) {
       typename Tile::Operands operands;
-      tile.load(operands, reader, reader, place(s), place(s), time);
-      tile.add(operands, reader, place(s), time);
+      tile.load(operands, reader, reader, stage, stage, time);
+      tile.add(operands, reader, stage, time);
     }
+    next = stage;
+    stage = stage + stage_bytes == ring_end ? ring : stage + stage_bytes;
   }
   const int inputs = slices.inputs;
   Pair* const to = sums + std::int64_t{index} * baselines_of(inputs);
@@ -148,8 +159,14 @@ __global__ void __launch_bounds__(32 * warps_per_block)
 constexpr int panel = 128, panel_threads = 128, half_panel = 64;
 constexpr int stage_shared_bytes = 4 * 16384;  // that the four warps store their tiles by
 
-/// Warps of a block come to this barrier from the code of different tiles.
-__device__ void wait_for_warps() { asm volatile("barrier.cta.sync 1, %0;" ::"n"(panel_threads) : "memory"); }
+/// The barrier of a block's warps, which may come to it from the code of different tiles.
+template <bool AreTogether>
+__device__ void wait_for_warps() {
+  if constexpr (AreTogether)
+    __syncthreads();
+  else
+    asm volatile("barrier.cta.sync 1, %0;" ::"n"(panel_threads) : "memory");
+}
 
 /// Tiles of so many inputs side by side, for so many times; a ring of some of them.
 template <class Signal, int Rows, int Columns>
@@ -161,56 +178,62 @@ struct PanelRing {
   static_assert(shared_bytes >= stage_shared_bytes);
 };
 
-/// Takes a warp's tile through a slice: the ring's stages are filled by copy(stage, where). All warps of the block call
-/// this together. `times` of the slice, in shared memory.
-template <class Signal, class Ring, class Tile, class RowReader, class ColumnReader, class Copy>
+/// Takes a warp's tile through a slice of so many times: the ring's stages are filled by copy(where). All warps of the
+/// block call this together, from one place in the code or not.
+template <class Signal, class Ring, bool AreTogether, class Tile, class RowReader, class ColumnReader, class Copy>
 __device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& columns, std::uint32_t ring,
-                        std::uint32_t columns_at, const int& times, bool is_needed, const Copy& copy) {
+                        std::uint32_t columns_at, int times, bool is_needed, const Copy& copy) {
   constexpr int steps = Ring::times / Signal::times;
-  const auto stages = [&] { return (times + Ring::times - 1) / Ring::times; };
-  const auto place = [&](int s) { return ring + static_cast<unsigned>(s) % Ring::stages * Ring::bytes; };
-  const auto copy_ahead = [&](int s) {
-    if (s < stages()) copy(s, place(s));
-    end_of_stage();
-  };
+  const std::uint32_t ring_end = ring + Ring::shared_bytes;
   const auto wait_for_stage = [] {
     wait_for_all_but<Ring::stages - 2>();
-    wait_for_warps();  // every thread's copies are there, and the stage before has been read
+    wait_for_warps<AreTogether>();  // every thread's copies are there, and the stage before has been read
   };
-  for (int s = 0; s < Ring::stages - 1; ++s) copy_ahead(s);
+  const int stages = (times + Ring::times - 1) / Ring::times;
+  std::uint32_t filled = ring;
+  int left = stages;  // to be copied
+  const auto copy_next = [&] {
+    if (left-- > 0) copy(filled);
+    end_of_stage();
+    filled = filled + Ring::bytes == ring_end ? ring : filled + Ring::bytes;
+  };
+  for (int s = 0; s < Ring::stages - 1; ++s) copy_next();
+  std::uint32_t stage = ring;
   if constexpr (Tile::reads_ahead) {
     typename Tile::Operands operands[2];
     wait_for_stage();
-    tile.load(operands[0], rows, columns, ring, ring + columns_at, 0);
-    for (int s = 0; s < stages(); ++s) {
-      copy_ahead(s + Ring::stages - 1);
+    tile.load(operands[0], rows, columns, stage, stage + columns_at, 0);
+    for (int s = 0; s < stages; ++s) {
+      copy_next();
 #pragma unroll
       for (int k = 0; k < steps; ++k) {
-        const std::uint32_t stage = place(s);
         if (k + 1 < steps)
           tile.load(operands[(k + 1) & 1], rows, columns, stage, stage + columns_at, (k + 1) * Signal::times);
         if (is_needed) tile.add(operands[k & 1], columns, stage + columns_at, k * Signal::times);
         if (k + 1 == steps) {
           wait_for_stage();
-          tile.load(operands[(k + 1) & 1], rows, columns, place(s + 1), place(s + 1) + columns_at, 0);
+          stage = stage + Ring::bytes == ring_end ? ring : stage + Ring::bytes;
+          tile.load(operands[(k + 1) & 1], rows, columns, stage, stage + columns_at, 0);
         }
       }
     }
   } else {
-    for (int s = 0; s < stages(); ++s) {
+    for (int s = 0; s < stages; ++s) {
       wait_for_stage();
-      copy_ahead(s + Ring::stages - 1);
-      if (!is_needed) continue;
+      copy_next();
+      if (is_needed) {
 #pragma unroll 1
-      for (int k = 0; k < steps; ++k) {
-        typename Tile::Operands operands;
-        tile.load(operands, rows, columns, place(s), place(s) + columns_at, k * Signal::times);
-        tile.add(operands, columns, place(s) + columns_at, k * Signal::times);
+        for (int k = 0; k < steps; ++k) {
+          typename Tile::Operands operands;
+          tile.load(operands, rows, columns, stage, stage + columns_at, k * Signal::times);
+          tile.add(operands, columns, stage + columns_at, k * Signal::times);
+        }
       }
+      stage = stage + Ring::bytes == ring_end ? ring : stage + Ring::bytes;
     }
   }
   wait_for_all_but<0>();
-  wait_for_warps();  // the ring is no longer in use
+  wait_for_warps<AreTogether>();  // the ring is no longer in use
 }
 
 /// The triangle of a panel: two warps have triangles of 64, two the rectangle between these.
@@ -225,21 +248,17 @@ __global__ void __launch_bounds__(panel_threads, 2)
   const int first = static_cast<int>(blockIdx.x % panels) * panel;
   const Slice slice = slice_of(slices, index);
   const std::uint32_t ring = shared_address(memory), stage = ring + role * 16384;
-  __shared__ TileSource source;
-  if (threadIdx.x == 0)
-    source = {signal + slice.first * slices.row_bytes + first * Signal::bytes, slice.times,
-              static_cast<int>(slices.row_bytes) - first * Signal::bytes};
-  __syncthreads();  // the source is there
-  const auto copy = [&](int s, std::uint32_t to) {
-    copy_stage<Signal, panel, Ring::times, panel_threads>(source, slices.row_bytes, s, to);
-  };
+  TileCopy<Signal, panel, Ring::times, panel_threads> panel_copy(
+      signal + slice.first * slices.row_bytes + first * Signal::bytes, slices.row_bytes,
+      slices.row_bytes - first * Signal::bytes, slice.times, threadIdx.x);
+  const auto copy = [&](std::uint32_t to) { panel_copy.copy_stage(to); };
   ComplexSum<typename Signal::Sum>* const to = sums + std::int64_t{index} * baselines_of(slices.inputs);
   const int row = role == 0 ? 0 : half_panel, rows = min(half_panel, slices.inputs - first - row);
   if (role < 2) {
     WarpTile<Signal, 4, 8, true, true> tile;
     const TileReader<Signal, panel> reader(row, row);
     tile.clear();
-    add_all<Signal, Ring>(tile, reader, reader, ring, 0, source.times, rows > 0, copy);
+    add_all<Signal, Ring, false>(tile, reader, reader, ring, 0, slice.times, rows > 0, copy);
     tile.store(to, first + row, first + row, rows, stage);
     if constexpr (Signal::bytes == 2)
       if (real_sums != nullptr) tile.store_reals(real_sums + std::int64_t{index} * slices.inputs + first + row, rows);
@@ -248,7 +267,7 @@ __global__ void __launch_bounds__(panel_threads, 2)
     const int column = 32 * (role - 2);
     const TileReader<Signal, panel> reader(row, column);
     tile.clear();
-    add_all<Signal, Ring>(tile, reader, reader, ring, 0, source.times, rows > 0, copy);
+    add_all<Signal, Ring, false>(tile, reader, reader, ring, 0, slice.times, rows > 0, copy);
     tile.store(to, first + row, first + column, rows, stage);
   }
 }
@@ -269,24 +288,23 @@ __global__ void __launch_bounds__(panel_threads, 2)
   const Slice slice = slice_of(slices, index);
   const int first_row = panel * i, first_column = half_panel * j;
   const char* const from = signal + slice.first * slices.row_bytes;
-  __shared__ TileSource sources[2];  // of rows, and of columns
-  if (threadIdx.x < 2) {
-    const int first = (threadIdx.x == 0 ? first_row : first_column) * Signal::bytes;
-    sources[threadIdx.x] = {from + first, slice.times, static_cast<int>(slices.row_bytes) - first};
-  }
-  __syncthreads();  // the sources are there
+  TileCopy<Signal, panel, Ring::times, panel_threads> row_copy(from + first_row * Signal::bytes, slices.row_bytes,
+                                                               slices.row_bytes - first_row * Signal::bytes,
+                                                               slice.times, threadIdx.x);
+  TileCopy<Signal, half_panel, Ring::times, panel_threads> column_copy(
+      from + first_column * Signal::bytes, slices.row_bytes, slices.row_bytes - first_column * Signal::bytes,
+      slice.times, threadIdx.x);
   WarpTile<Signal, 4, 4, false, false> tile;
   const int row = half_panel * (warp / 2), column = 32 * (warp % 2),
             rows = min(half_panel, slices.inputs - first_row - row);
   const std::uint32_t ring = shared_address(memory);
   tile.clear();
   tile.load_reals(real_sums + std::int64_t{index} * slices.inputs + first_row + row, rows);
-  add_all<Signal, Ring>(tile, TileReader<Signal, panel>(row, 0), TileReader<Signal, half_panel>(0, column), ring,
-                        Ring::row_bytes, sources[0].times, rows > 0, [&](int s, std::uint32_t to) {
-                          copy_stage<Signal, panel, Ring::times, panel_threads>(sources[0], slices.row_bytes, s, to);
-                          copy_stage<Signal, half_panel, Ring::times, panel_threads>(sources[1], slices.row_bytes, s,
-                                                                                     to + Ring::row_bytes);
-                        });
+  add_all<Signal, Ring, true>(tile, TileReader<Signal, panel>(row, 0), TileReader<Signal, half_panel>(0, column), ring,
+                              Ring::row_bytes, slice.times, rows > 0, [&](std::uint32_t to) {
+                                row_copy.copy_stage(to);
+                                column_copy.copy_stage(to + Ring::row_bytes);
+                              });
   tile.store(sums + std::int64_t{index} * baselines_of(slices.inputs), first_row + row, first_column + column, rows,
              ring + warp * 16384);
 }

@@ -84,7 +84,7 @@ def in_local_memory(found):
     return {name: v for name, v in found.items() if v.get(FRAME_SIZE) != 0 or v.get(STACK_SIZE, 0) != 0}
 
 
-# A warp of these keeps 128 to 160 sums per lane, and of what is left between two stages of the signal a few values go to
+# A warp of these keeps 128 to 160 sums per lane, and between two stages of the signal a few values go to
 # local memory; the multiplications themselves do without.
 MOST_BYTES = {"slices_by_warps": 64, "diagonal_panels": 64, "other_panels": 64}
 
