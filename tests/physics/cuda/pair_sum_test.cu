@@ -29,6 +29,7 @@ double sum_on_device(const std::vector<A>& a, const std::vector<B>& b, const Pai
   B* const device_b = of_columns.reserve<B>(b.size());
   check(cudaMemcpy(device_a, a.data(), a.size() * sizeof(A), cudaMemcpyHostToDevice));
   check(cudaMemcpy(device_b, b.data(), b.size() * sizeof(B), cudaMemcpyHostToDevice));
+  check(cudaDeviceSynchronize());  // small copies may end after the call, and the stream does not wait for them
   double* const sum = result.reserve<double>(1);
   check(pair_sum(device_a, rows, device_b, columns, pair,
                  workspace.reserve<char>(pair_sum_workspace_bytes(rows, columns)), sum, stream.get()));
