@@ -17,6 +17,7 @@ template <class V>
 V* upload(DeviceMemory& memory, const V* values, std::int64_t count) {
   V* const to = memory.reserve<V>(static_cast<std::size_t>(count));
   check(cudaMemcpy(to, values, static_cast<std::size_t>(count) * sizeof(V), cudaMemcpyHostToDevice));
+  check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
   return to;
 }
 

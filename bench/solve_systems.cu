@@ -85,6 +85,7 @@ template <class T>
 T* Systems<T>::upload(DeviceMemory& memory, const std::vector<T>& systems, std::int64_t stored) const {
   T* const to = memory.reserve<T>(static_cast<std::size_t>(count * stored));
   check(cudaMemcpy(to, systems.data(), systems.size() * sizeof(T), cudaMemcpyHostToDevice));
+  check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
   for (std::int64_t there = distinct_; there < count; there *= 2) {
     const auto bytes = static_cast<std::size_t>(std::min(there, count - there) * stored) * sizeof(T);
     check(cudaMemcpy(to + there * stored, to, bytes, cudaMemcpyDeviceToDevice));

@@ -50,6 +50,7 @@ class GridStrideCuda : public ::testing::TestWithParam<std::int64_t> {
     auto* y = memory_y.reserve<float>(x_.size() + 1);
     auto* visits = memory_visits.reserve<int>(x_.size() + 1);
     check(cudaMemcpy(x, x_.data(), x_.size() * sizeof(float), cudaMemcpyHostToDevice));
+    check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
     check(cudaMemset(y, 0xff, x_.size() * sizeof(float)));
     check(cudaMemset(visits, 0, x_.size() * sizeof(int)));
     check(cudaDeviceSynchronize());

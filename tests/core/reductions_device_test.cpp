@@ -43,6 +43,7 @@ class ReductionsCuda : public ::testing::Test {
     const auto copy = [&](DeviceMemory& memory, const std::vector<T>& values) {
       T* const to = memory.reserve<T>(values.size() + static_cast<std::size_t>(shift) + 1) + shift;
       check(cudaMemcpy(to, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+      check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
       return to;
     };
     device_x_ = copy(memory_x_, x_);

@@ -72,6 +72,7 @@ class DeviceBatch {
   static const Number* copy(DeviceMemory& memory, const std::vector<Number>& from) {
     auto* const to = memory.reserve<Number>(from.size());
     check(cudaMemcpy(to, from.data(), from.size() * sizeof(Number), cudaMemcpyHostToDevice));
+    check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
     return to;
   }
   template <class Number>

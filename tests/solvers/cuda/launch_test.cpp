@@ -121,6 +121,7 @@ class OnDevice {
   template <class Values>
   void upload(const Values& from) {
     check(cudaMemcpy(data_, from.data(), count_ * sizeof(V), cudaMemcpyHostToDevice));
+    check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
   }
   template <class Values>
   void download(Values& to) const {
