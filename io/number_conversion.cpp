@@ -38,7 +38,8 @@ To converted(From value) {
   using Limits = std::numeric_limits<To>;
   if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     if (std::isnan(value)) return 0;
-    constexpr From end = 2 * static_cast<From>(Limits::max() / 2 + 1);  // a power of two, one beyond the largest
+    constexpr To half = Limits::max() / 2 + 1;         // a power of two
+    constexpr From end = 2 * static_cast<From>(half);  // one beyond the largest
     return value >= end ? Limits::max() : value < Limits::min() ? Limits::min() : static_cast<To>(value);
   } else if constexpr (std::is_integral_v<To>) {
     using Wider = std::common_type_t<To, From>;

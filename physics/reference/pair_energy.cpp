@@ -81,7 +81,7 @@ class ReferencePairs {
       const double q = std::scalbn(charges.charge[first + i], -exponent_);
       if (!in_groups_)
         rows_.add(charges, first, i, q);
-      else if (const int group = charges.group[first + i]; q != 0 && (group == 1 || group == 2))
+      else if (const std::int8_t group = charges.group[first + i]; q != 0 && (group == 1 || group == 2))
         (group == 1 ? rows_ : columns_).add(charges, first, i, q);
     }
   }
