@@ -9,9 +9,9 @@
 
 namespace smallbatch {
 
-/// Bytes of workspace that correlate() needs for such a batch, aligned to 256: none for tightly packed int8 and float32
-/// signals without flags whose rows are a multiple of 16 bytes and whose integrations are short enough for one sum.
-/// Pointers matter in that they are null or not.
+/// Bytes of workspace that correlate() needs for such a batch, aligned to 256: none for int8 and float32 signals
+/// without flags whose rows, or several of them, are a multiple of 16 bytes, and whose integrations are short enough
+/// for one sum. Pointers matter in that they are null or not.
 std::size_t correlation_workspace_bytes(const SignalBatch& signal, const VisibilityBatch& sums);
 
 /// Correlates a batch whose arrays lie on the current device, those of the signal from a multiple of 16 bytes on.

@@ -30,28 +30,29 @@ std::size_t place(std::size_t& end, std::int64_t bytes) {
 Layout layout_of(const SignalBatch& signal, const VisibilityBatch& sums) {
   Layout layout;
   const bool is_float = signal.type == SampleType::complex_float32;
-  const std::int64_t bytes = is_float ? 8 : 2, in_chunk = 16 / bytes,
-                     groups = 8 / std::max<std::int64_t>(1, signal.inputs);
+  const std::int64_t bytes = is_float ? 8 : 2, in_chunk = 16 / bytes;
   CorrelationSlices& slices = layout.slices;
+  // 1, 2 and 4 inputs are read several times at once, where no sum ends within: by `integrate` alone, so that sums of
+  // float32 have the same bits beside a shorter integration, which zeros then fill up.
+  if (const std::int64_t groups = 8 / std::max<std::int64_t>(1, signal.inputs);
+      (signal.inputs == 1 || signal.inputs == 2 || signal.inputs == 4) && signal.integrate % groups == 0)
+    slices.groups = static_cast<int>(groups);
   slices.channels = signal.channels;
-  slices.times = signal.times;
-  slices.integrate = std::min(signal.integrate, signal.times);
+  slices.times = (signal.times + slices.groups - 1) / slices.groups * slices.groups;
+  slices.integrate = std::min(signal.integrate, slices.times);
   slices.integrations = signal.integrations();
   slices.slice = std::min(slices.integrate, most_times(signal.type));
   slices.slices = (slices.integrate + slices.slice - 1) / slices.slice;
   slices.inputs = static_cast<int>(signal.inputs);
-  // 1, 2 and 4 inputs are read several times at once, where no sum ends within.
-  const bool is_grouped = (signal.inputs == 1 || signal.inputs == 2 || signal.inputs == 4) &&
-                          signal.times % groups == 0 && (slices.integrations == 1 || slices.integrate % groups == 0);
+  const bool fills_chunks = signal.inputs % in_chunk == 0 || slices.groups > 1;
   layout.is_prepared = signal.type == SampleType::complex_int4 || signal.flag != nullptr ||
-                       (signal.inputs % in_chunk != 0 && !is_grouped);
-  layout.to_inputs =
-      signal.inputs % in_chunk == 0 || is_grouped ? signal.inputs : (signal.inputs / in_chunk + 1) * in_chunk;
+                       slices.times != signal.times || !fills_chunks;
+  layout.to_inputs = fills_chunks ? signal.inputs : (signal.inputs / in_chunk + 1) * in_chunk;
   slices.row_bytes = layout.to_inputs * bytes;
   const bool widens = sums.type == SumType::complex_int64;
   layout.has_slices = slices.slices > 1 || widens;
   const std::int64_t baselines = baselines_of(signal.inputs);
-  layout.signal = place(layout.end, layout.is_prepared ? signal.channels * signal.times * slices.row_bytes : 0);
+  layout.signal = place(layout.end, layout.is_prepared ? signal.channels * slices.times * slices.row_bytes : 0);
   layout.sums = place(layout.end, layout.has_slices ? slices.count() * baselines * 8 : 0);
   layout.reals = place(layout.end, !is_float && signal.inputs > 128 ? slices.count() * signal.inputs * 4 : 0);
   layout.mask = place(layout.end, signal.flag != nullptr && sums.weight != nullptr
@@ -75,7 +76,7 @@ cudaError_t correlate(const SignalBatch& signal, const VisibilityBatch& sums, vo
   cudaError_t status = cudaSuccess;
   if (layout.is_prepared) {
     from = bytes + layout.signal;
-    status = launch_prepare_signal(signal, layout.to_inputs, bytes + layout.signal, stream);
+    status = launch_prepare_signal(signal, layout.slices.times, layout.to_inputs, bytes + layout.signal, stream);
   }
   void* const slices = layout.has_slices ? bytes + layout.sums : sums.visibility;
   if (status == cudaSuccess)

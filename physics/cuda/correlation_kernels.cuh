@@ -14,15 +14,16 @@ namespace smallbatch {
 struct CorrelationSlices {
   std::int64_t channels = 0, times = 0, integrate = 1, integrations = 0;
   std::int64_t slice = 1, slices = 1;  ///< times of one; slices of an integration
-  int inputs = 0;
-  std::int64_t row_bytes = 0;  ///< of all inputs at one time, a multiple of 16
+  int inputs = 0, groups = 1;  ///< times that are read at once, as a row of 8 inputs; sums begin and end with rows
+  std::int64_t row_bytes = 0;  ///< of all inputs at one time; of `groups` times a multiple of 16
 
   [[nodiscard]] __host__ __device__ std::int64_t count() const { return integrations * channels * slices; }
 };
 
-/// The signal as the tensor cores want it: int8 or float32, zero where it is flagged and in inputs beyond the last,
-/// rows of `to_inputs` inputs.
-cudaError_t launch_prepare_signal(const SignalBatch& signal, std::int64_t to_inputs, void* to, cudaStream_t stream);
+/// The signal as the tensor cores want it: int8 or float32, rows of `to_inputs` inputs, `to_times` times of each
+/// channel; zero where it is flagged, in inputs beyond the last and in times beyond the last.
+cudaError_t launch_prepare_signal(const SignalBatch& signal, std::int64_t to_times, std::int64_t to_inputs, void* to,
+                                  cudaStream_t stream);
 
 /// sum_t x_i(t) conj(x_j(t)) of each slice: to (count, baselines), int32 or float32. `real_sums`: (count, inputs) of
 /// workspace for more than 128 inputs of int8.

@@ -94,7 +94,7 @@ __device__ inline void add_product(float (&d)[4], const Rows<Float32Signal>& a, 
   for (int k = 0; k < Used; ++k) d[k] += sum[k];
 }
 
-/// x = hi + lo, hi rounded to nearest. What rounds to an infinity is found by its auto (correlation_status.cu).
+/// x = hi + lo, hi rounded to nearest. What rounds to an infinity is found by its auto (correlation_totals.cu).
 __device__ inline void split(std::uint32_t x, std::uint32_t& hi, std::uint32_t& lo) {
   hi = (x + 0x1000u) & 0xffffe000u;
   lo = __float_as_uint(__uint_as_float(x) - __uint_as_float(hi));

@@ -27,12 +27,14 @@ __device__ Int8Sample sample_of(const SignalBatch& signal, std::int64_t index, I
 template <class Sample>
 struct PrepareSample {
   SignalBatch signal;
-  std::int64_t to_inputs;
+  std::int64_t to_times, to_inputs;
   Sample* to;
 
   __device__ void operator()(std::int64_t k) const {
-    const std::int64_t row = k / to_inputs, input = k % to_inputs, index = row * signal.inputs + input;
-    const bool counts = input < signal.inputs && (signal.flag == nullptr || signal.flag[index] == 0);
+    const std::int64_t input = k % to_inputs, time = k / to_inputs % to_times, channel = k / to_inputs / to_times;
+    const std::int64_t index = (channel * signal.times + time) * signal.inputs + input;
+    const bool counts =
+        input < signal.inputs && time < signal.times && (signal.flag == nullptr || signal.flag[index] == 0);
     to[k] = counts ? sample_of(signal, index, Sample{}) : Sample{0, 0};
   }
 };
@@ -85,12 +87,14 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-cudaError_t launch_prepare_signal(const SignalBatch& signal, std::int64_t to_inputs, void* to, cudaStream_t stream) {
-  const std::int64_t count = signal.channels * signal.times * to_inputs;
+cudaError_t launch_prepare_signal(const SignalBatch& signal, std::int64_t to_times, std::int64_t to_inputs, void* to,
+                                  cudaStream_t stream) {
+  const std::int64_t count = signal.channels * to_times * to_inputs;
   if (signal.type == SampleType::complex_float32)
-    return launch_for_each_index(count, PrepareSample<float2>{signal, to_inputs, static_cast<float2*>(to)}, stream);
-  return launch_for_each_index(count, PrepareSample<Int8Sample>{signal, to_inputs, static_cast<Int8Sample*>(to)},
-                               stream);
+    return launch_for_each_index(count, PrepareSample<float2>{signal, to_times, to_inputs, static_cast<float2*>(to)},
+                                 stream);
+  return launch_for_each_index(
+      count, PrepareSample<Int8Sample>{signal, to_times, to_inputs, static_cast<Int8Sample*>(to)}, stream);
 }
 
 std::int64_t mask_words(const SignalBatch& signal) { return (std::min(signal.integrate, signal.times) + 31) / 32; }

@@ -344,23 +344,13 @@ cudaError_t launch_by_panels(const void* signal, const CorrelationSlices& slices
   return launch(other_panels<Signal>, others, PanelRing<Signal, panel, half_panel>::shared_bytes, real_sums);
 }
 
-/// Whether every slice has whole rows of 8 inputs, each of them several times.
-bool can_be_grouped(const CorrelationSlices& slices, int groups) {
-  return slices.times % groups == 0 && (slices.integrations == 1 || slices.integrate % groups == 0) &&
-         (slices.slices == 1 || slices.slice % groups == 0);
-}
-
 template <class Signal>
 cudaError_t launch_type(const void* signal, const CorrelationSlices& slices, void* sums, std::int32_t* real_sums,
                         cudaStream_t stream) {
   const int inputs = slices.inputs;
-  const bool is_tight = slices.row_bytes == std::int64_t{inputs} * Signal::bytes;
-  if (is_tight && inputs == 1 && can_be_grouped(slices, 8))
-    return launch_by_warps<Signal, 1, 8>(signal, slices, sums, stream);
-  if (is_tight && inputs == 2 && can_be_grouped(slices, 4))
-    return launch_by_warps<Signal, 1, 4>(signal, slices, sums, stream);
-  if (is_tight && inputs == 4 && can_be_grouped(slices, 2))
-    return launch_by_warps<Signal, 1, 2>(signal, slices, sums, stream);
+  if (slices.groups == 8) return launch_by_warps<Signal, 1, 8>(signal, slices, sums, stream);
+  if (slices.groups == 4) return launch_by_warps<Signal, 1, 4>(signal, slices, sums, stream);
+  if (slices.groups == 2) return launch_by_warps<Signal, 1, 2>(signal, slices, sums, stream);
   if (inputs <= 8) return launch_by_warps<Signal, 1, 1>(signal, slices, sums, stream);
   if (inputs <= 16) return launch_by_warps<Signal, 2, 1>(signal, slices, sums, stream);
   if (inputs <= 32) return launch_by_warps<Signal, 4, 1>(signal, slices, sums, stream);

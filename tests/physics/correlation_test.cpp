@@ -117,6 +117,27 @@ TEST_P(CorrelationTest, SumsOfIntegersWidenBeforeTheyOverflow) {
   }
 }
 
+TEST_P(CorrelationTest, BitsDoNotDependOnAShorterIntegrationThatFollows) {
+  for (const std::int64_t inputs : {1, 2, 3, 4, 8, 70})
+    for (const std::int64_t together : {24, 1000}) {
+      Signal whole(SampleType::complex_float32, 2, 3 * together, inputs, together);
+      Signal longer(SampleType::complex_float32, 2, 3 * together + 7, inputs, together);
+      fill_at_random(longer, 5);
+      for (std::int64_t c = 0; c < 2; ++c)
+        for (std::int64_t t = 0; t < whole.times; ++t)
+          for (std::int64_t i = 0; i < inputs; ++i) {
+            const std::complex<double> x = longer.at(c, t, i);
+            whole.set(c, t, i, x.real(), x.imag());
+          }
+      const Visibilities v = correlate(*correlator_, whole), w = correlate(*correlator_, longer);
+      EXPECT_TRUE(compare_with_truth(w, longer).agree());
+      for (std::int64_t k = 0; k < 3; ++k)
+        for (std::int64_t c = 0; c < 2; ++c)
+          for (std::int64_t i = 0; i < inputs; ++i)
+            for (std::int64_t j = 0; j <= i; ++j) EXPECT_EQ(v.at(k, c, i, j), w.at(k, c, i, j)) << inputs << ' ' << i;
+    }
+}
+
 TEST_P(CorrelationTest, IntegrationsOfWhichTheLastIsShorter) {
   for (const SampleType type : all_sample_types)
     for (const std::int64_t together : {1, 4, 130, 299, 300, 301}) {
