@@ -148,6 +148,7 @@ void expect_same(const Files& files, const CorrelationSet& asked, const Correlat
   expect("@sample_time", number_text(asked.sample_time), number_text(found.sample_time));
   expect("@start_time", number_text(asked.start_time), number_text(found.start_time));
   expect_same(files, group + "/frequency", asked.frequency, found.frequency);
+  expect_same(files, group + "/input_position", asked.input_position, found.input_position);
 }
 
 template <class T>

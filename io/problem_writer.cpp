@@ -1,5 +1,8 @@
 #include "io/problem_writer.hpp"
 
+#include <limits>
+
+#include "core/error.hpp"
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_output.hpp"
 
@@ -105,6 +108,10 @@ void ProblemWriter::write_groups(const PairEnergySet& set, std::int64_t first_ch
 
 void ProblemWriter::add(const CorrelationSet& set) {
   const std::string group = set_path(set);
+  if (set.integrate > std::numeric_limits<std::int32_t>::max())
+    throw Error(ErrorKind::usage, "cannot write " + group,
+                "an integration would have " + std::to_string(set.integrate) + " samples, more than an int32",
+                "Integrate fewer (--integrate).");
   const std::vector<std::int64_t> samples{set.batch, set.times, set.inputs};
   switch (set.type) {
     case SampleType::complex_float32:

@@ -175,6 +175,9 @@ struct Uvh5File::Impl {
     (void)file.float_dataset("/Data/nsamples");
     set.batch = shape[1];
     set.frequency = read<double>("freq_array", {set.batch});
+    for (std::size_t c = 0; c < set.frequency.size(); ++c)
+      if (!std::isfinite(set.frequency[c]))
+        throw file.error("/Header/freq_array[" + std::to_string(c) + "]", "it is not finite", "Write the file anew.");
     set.is_mean = true;
     open_polarisations(shape[2]);
     const std::int64_t antennas = open_antennas(shape[0]);
@@ -213,6 +216,10 @@ struct Uvh5File::Impl {
           if (flags[value] != 0 || !(samples[value] > 0)) continue;
           const std::int64_t i = one + feed.first, j = two + feed.second;
           const auto to = static_cast<std::size_t>(c * set.baselines() + baseline_of(std::max(i, j), std::min(i, j)));
+          // Of an auto, the product of its feeds comes both ways.
+          if (block.weight[to] != 0 && !(one == two && feed.first != feed.second))
+            throw file.error("/Data/visdata[" + std::to_string(row) + "]",
+                             "it is of a baseline that another row has at the same time", "Select one of them.");
           visibility[2 * to] = values[2 * value];
           visibility[2 * to + 1] = i >= j ? values[2 * value + 1] : -values[2 * value + 1];
           constexpr float most = 1 << 30;

@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(threads)
     std::int32_t found = 0;
     for (std::int64_t i = threadIdx.x; i < signal.inputs; i += threads) {
       bad[i] = 0;
-      for (std::int64_t t = begin; t < end; ++t)
+      for (std::int64_t t = begin; t < end && bad[i] == 0; ++t)
         if (is_bad(signal, first + t * signal.inputs + i)) bad[i] = 1;
       if (bad[i] != 0) found = has_bad_sample;
     }
