@@ -390,6 +390,10 @@ class GenerateSignalCommand final : public Command {
     option("--set", signal_.set, "Name of the set");
     second_look([this] {
       check_set_name(signal_.set);
+      for (const auto& [name, value] : {std::pair{"--noise", signal_.noise}, {"--flagged", signal_.flagged}})
+        if (!std::isfinite(value)) refuse_option(name, std::to_string(value), "a finite number");
+      for (const double delay : signal_.delays)
+        if (!(std::abs(delay) <= 1e12)) refuse_option("--delays", std::to_string(delay), "at most 1e12 nanoseconds");
       const std::int64_t samples = std::max<std::int64_t>(1, signal_.times) * signal_.inputs;
       if (signal_.channels > (std::int64_t{1} << 58) / samples)
         refuse_option("--channels", std::to_string(signal_.channels), "at most 2^58 samples altogether");

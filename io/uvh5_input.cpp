@@ -152,6 +152,11 @@ struct Uvh5File::Impl {
     const auto seconds = read<double>(
         "integration_time", info.shape.empty() ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{rows});
     if (seconds.empty() || !(seconds[0] > 0) || !std::isfinite(seconds[0])) return;
+    // Of times that do not follow each other by integrations of one length a set of one length says nothing.
+    const auto is_length = [&](double length) { return std::abs(length - seconds[0]) <= 1e-3 * seconds[0] + 1e-4; };
+    if (!std::ranges::all_of(seconds, is_length)) return;
+    for (auto next = place.begin(), before = next++; next != place.end(); before = next++)
+      if (!is_length((next->first - before->first) * seconds_per_day)) return;
     set.sample_time = seconds[0];
     set.start_time = std::max(0.0, place.begin()->first - seconds[0] / 2 / seconds_per_day);
   }
@@ -213,7 +218,8 @@ struct Uvh5File::Impl {
       for (std::int64_t c = 0; c < block.channels; ++c) {
         for (const Feeds& feed : feeds) {
           const std::size_t value = from++;
-          if (flags[value] != 0 || !(samples[value] > 0)) continue;
+          const bool is_number = std::isfinite(values[2 * value]) && std::isfinite(values[2 * value + 1]);
+          if (flags[value] != 0 || !(samples[value] > 0) || !is_number) continue;
           const std::int64_t i = one + feed.first, j = two + feed.second;
           const auto to = static_cast<std::size_t>(c * set.baselines() + baseline_of(std::max(i, j), std::min(i, j)));
           // Of an auto, the product of its feeds comes both ways.
