@@ -245,6 +245,34 @@ def test_shares_that_do_not_belong_together_are_not_merged(smallbatch, tmp_path)
     smallbatch("merge", "2e-9_3.h5", "2e-9_1.h5", "2e-9_2.h5", "-o", "m.h5")
 
 
+def test_shares_without_channels_are_merged(smallbatch, tmp_path):
+    signal = np.random.default_rng(4).standard_normal((2, 20, 3, 2)).astype("float32") @ [1, 1j]
+    with open_problem_file(tmp_path / "p.h5") as file:
+        array = add_correlation(file, "array", signal.astype(np.complex64))
+        array["frequency"] = np.array([1e9, 2e9])
+        array["input_position"] = np.arange(9.0).reshape(3, 3)
+    smallbatch("run", "p.h5", "-o", "whole.h5")
+    for k in (1, 2, 3):
+        smallbatch("run", "p.h5", "-o", f"s{k}.h5", "--shard", f"{k}/3")
+    smallbatch("merge", "s1.h5", "s2.h5", "s3.h5", "-o", "m.h5")
+    with h5py.File(tmp_path / "m.h5") as merged, h5py.File(tmp_path / "whole.h5") as whole:
+        found, expected = merged["correlation/array"], whole["correlation/array"]
+        assert set(found) == set(expected) >= {"visibility", "frequency", "input_position"}
+        for name in expected:
+            assert found[name][...].tobytes() == expected[name][...].tobytes(), name
+
+
+def test_results_with_other_positions_are_not_those_of_the_problems(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        array = add_correlation(file, "array", np.ones((2, 20, 3), np.complex64))
+        array["input_position"] = np.arange(9.0).reshape(3, 3)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with h5py.File(tmp_path / "r.h5", "a") as file:
+        file["correlation/array/input_position"][1, 1] = 5
+    done = smallbatch("verify", "p.h5", "r.h5", expect=3)
+    assert "input_position" in done.stderr
+
+
 def test_a_share_is_verified_with_its_own_problems_alone(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=8)

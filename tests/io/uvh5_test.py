@@ -286,3 +286,59 @@ def test_samples_of_a_recorder_become_what_pyuvdata_reads(smallbatch, tmp_path):
             expected = [products[first:first + 16].sum(0) for first in (0, 16, 32)]
             assert np.array_equal(uv.get_data(i, j, "xx"), expected)
     assert np.allclose(uv.integration_time.reshape(3, -1)[:, 0], [16e-3, 16e-3, 8e-3])
+
+
+def imported_after(smallbatch, tmp_path, edit):
+    """What becomes of our own export once `edit` has changed it, and the attributes and arrays of what is imported."""
+    write_results(tmp_path / "r.h5", inputs=3, channels=2, times=9)
+    smallbatch("export", "r.h5", "-o", "array.uvh5")
+    with h5py.File(tmp_path / "array.uvh5", "a") as file:
+        edit(file)
+    done = smallbatch("import", "array.uvh5", "-o", "i.h5", expect=None)
+    if done.returncode != 0:
+        return done, {}, {}
+    with h5py.File(tmp_path / "i.h5") as file:
+        (group,) = file["correlation"].values()
+        return done, dict(group.attrs), {name: group[name][...] for name in ("visibility", "weight")}
+
+
+def test_times_with_gaps_have_no_one_length(smallbatch, tmp_path):
+    done, attributes, _ = imported_after(smallbatch, tmp_path, lambda file: None)
+    assert done.returncode == 0 and attributes["sample_time"] == 1.5
+    (tmp_path / "r.h5").unlink(), (tmp_path / "array.uvh5").unlink(), (tmp_path / "i.h5").unlink()
+
+    def gap(file):
+        times = file["Header/time_array"]
+        times[...] = np.where(np.arange(times.size) < 6, times[...], times[...] + 1)
+
+    done, attributes, _ = imported_after(smallbatch, tmp_path, gap)
+    assert done.returncode == 0 and "sample_time" not in attributes and "start_time" not in attributes
+
+
+def test_a_baseline_that_comes_twice_is_refused(smallbatch, tmp_path):
+    def twice(file):
+        file["Header/ant_1_array"][1] = file["Header/ant_1_array"][0]
+        file["Header/ant_2_array"][1] = file["Header/ant_2_array"][0]
+
+    done, _, _ = imported_after(smallbatch, tmp_path, twice)
+    assert done.returncode == 3 and "another row has" in done.stderr and not (tmp_path / "i.h5").exists()
+
+
+def test_what_is_no_number_is_missing(smallbatch, tmp_path):
+    def spoil(file):
+        values = file["Data/visdata"][...]
+        values[4] = np.nan
+        file["Data/visdata"][...] = values
+
+    done, _, found = imported_after(smallbatch, tmp_path, spoil)
+    assert done.returncode == 0
+    assert np.array_equal(np.isnan(found["visibility"]), found["weight"] == 0)
+    assert (found["weight"][0, :, 4] == 0).all()
+
+
+def test_frequencies_are_finite(smallbatch, tmp_path):
+    def spoil(file):
+        file["Header/freq_array"][1] = np.inf
+
+    done, _, _ = imported_after(smallbatch, tmp_path, spoil)
+    assert done.returncode == 3 and "freq_array[1]" in done.stderr
