@@ -54,6 +54,14 @@ struct SignalRange {
 /// as large, a piece has half of `block_bytes` beside them.
 std::vector<SignalRange> cut_into_blocks(const CorrelationSet& set, std::int64_t block_bytes);
 
+/// Says which channels and times of its set a block is to have.
+inline void take_range(const SignalRange& range, SignalBlock& block) {
+  block.first = range.first;
+  block.channels = range.channels;
+  block.first_time = range.first_time;
+  block.times = range.times;
+}
+
 /// Reads what the range needs. The energy of problems belongs to the block with their first planes.
 template <class T>
 void read_block(const ProblemReader& reader, const PotentialSet& set, const PlaneRange& range,

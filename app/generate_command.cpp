@@ -173,10 +173,7 @@ std::string generate(const GenerateSignalOptions& options, const std::string& co
     stop_if_interrupted();
     block.type = set.type;
     block.inputs = set.inputs;
-    block.first = range.first;
-    block.channels = range.channels;
-    block.first_time = range.first_time;
-    block.times = range.times;
+    take_range(range, block);
     block.resize_signal(set.has_flags);
     make_signal(model, block);
     if (set.has_flags) flag_some(options.flagged, options.seed, block);

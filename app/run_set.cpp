@@ -161,10 +161,7 @@ SetOutcome run_set(const Run& run, const CorrelationSet& set) {
   stages.read = [&](std::int64_t k, Block& item) {
     SignalBlock& block = item.block;
     const SignalRange& range = blocks[static_cast<std::size_t>(k)];
-    block.first = range.first;
-    block.channels = range.channels;
-    block.first_time = range.first_time;
-    block.times = range.times;
+    take_range(range, block);
     run.reader.read(set, block);
     block.resize_sums();
   };

@@ -215,10 +215,7 @@ SetOutcome verify_set(const Files& files, const CorrelationSet& set, const Corre
   SignalBlock block;
   for (const SignalRange& range : cut_into_blocks(set, cpu_block_bytes)) {
     stop_if_interrupted();
-    block.first = range.first;
-    block.channels = range.channels;
-    block.first_time = range.first_time;
-    block.times = range.times;
+    take_range(range, block);
     files.problems.read(set, block);
     block.info.clear();
     if (ends_integration(block, set)) files.results.read(results_set, block);

@@ -76,4 +76,19 @@ class DeviceMemory {
   std::size_t capacity_ = 0;
 };
 
+/// The host's `count` values in device memory; somewhere in it where there are none.
+template <class T>
+const T* copy_to_device(DeviceMemory& memory, const T* from, std::size_t count, const Stream& stream) {
+  T* const to = memory.reserve<T>(count > 0 ? count : 1);
+  if (count > 0) check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyHostToDevice, stream.get()));
+  return to;
+}
+
+/// Back to the host, where the device has them: a null pointer is nothing.
+template <class T>
+void copy_to_host(T* to, const T* from, std::size_t count, const Stream& stream) {
+  if (from != nullptr && count > 0)
+    check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream.get()));
+}
+
 }  // namespace smallbatch

@@ -34,8 +34,9 @@ class CudaCorrelator final : public Correlator {
     const std::size_t visibility_bytes = visibilities * static_cast<std::size_t>(bytes_of(sums.type));
 
     SignalBatch on_device = signal;
-    on_device.signal = copy_in(signal_, signal.signal, samples * static_cast<std::size_t>(bytes_of(signal.type)));
-    if (signal.flag != nullptr) on_device.flag = static_cast<const std::uint8_t*>(copy_in(flag_, signal.flag, samples));
+    on_device.signal = copy_to_device(signal_, static_cast<const char*>(signal.signal),
+                                      samples * static_cast<std::size_t>(bytes_of(signal.type)), *stream_);
+    if (signal.flag != nullptr) on_device.flag = copy_to_device(flag_, signal.flag, samples, *stream_);
     VisibilityBatch results{sums.type, visibility_.reserve<char>(visibility_bytes), nullptr,
                             info_.reserve<std::int32_t>(channels)};
     // Where nothing is flagged the host knows the weights.
@@ -45,9 +46,10 @@ class CudaCorrelator final : public Correlator {
     timer_->begin(*stream_);
     check(smallbatch::correlate(on_device, results, workspace, stream_->get()));
     timer_->end(*stream_);
-    copy_out(sums.visibility, results.visibility, visibility_bytes);
-    copy_out(sums.info, results.info, channels * sizeof(std::int32_t));
-    if (copies_weights) copy_out(sums.weight, results.weight, visibilities * sizeof(std::int32_t));
+    copy_to_host(static_cast<char*>(sums.visibility), static_cast<const char*>(results.visibility), visibility_bytes,
+                 *stream_);
+    copy_to_host(sums.info, results.info, channels, *stream_);
+    if (copies_weights) copy_to_host(sums.weight, results.weight, visibilities, *stream_);
     if (sums.weight != nullptr && !copies_weights) fill_weights(signal, sums.weight);
     stream_->synchronize();
     kernel_seconds_ += timer_->seconds();
@@ -59,15 +61,6 @@ class CudaCorrelator final : public Correlator {
     for (std::int64_t k = 0; k < signal.integrations(); ++k)
       std::fill_n(weight + k * per_integration, per_integration,
                   static_cast<std::int32_t>(std::min(signal.integrate, signal.times - k * signal.integrate)));
-  }
-
-  const void* copy_in(DeviceMemory& memory, const void* from, std::size_t bytes) {
-    char* const to = memory.reserve<char>(bytes);
-    if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_->get()));
-    return to;
-  }
-  void copy_out(void* to, const void* from, std::size_t bytes) {
-    if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_->get()));
   }
 
   int device_;

@@ -1,5 +1,4 @@
 // The plan for GPUs: owns device memory and a stream, copies a batch in, calls pair_energies, copies the answer out.
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,38 +36,24 @@ class CudaPairEnergy final : public PairEnergy {
     for (std::int64_t& place : offset) place -= first;
     const auto total = static_cast<std::size_t>(offset.back());
     ChargeBatch on_device{charges.count};
-    on_device.offset = copy_in(offset_, offset.data(), offset.size());
-    on_device.position = copy_in(position_, charges.position + 3 * first, 3 * total);
-    on_device.charge = copy_in(charge_, charges.charge + first, total);
-    if (charges.group != nullptr) on_device.group = copy_in(group_, charges.group + first, total);
+    on_device.offset = copy_to_device(offset_, offset.data(), offset.size(), *stream_);
+    on_device.position = copy_to_device(position_, charges.position + 3 * first, 3 * total, *stream_);
+    on_device.charge = copy_to_device(charge_, charges.charge + first, total, *stream_);
+    if (charges.group != nullptr) on_device.group = copy_to_device(group_, charges.group + first, total, *stream_);
     PairEnergyResult found{energy_.reserve<double>(problems), info_.reserve<std::int32_t>(problems)};
     if (result.energy_per_charge != nullptr) found.energy_per_charge = energy_per_charge_.reserve<double>(total);
     void* const workspace = workspace_.reserve<char>(pair_energies_workspace_bytes(charges.count, offset.back()));
     timer_->begin(*stream_);
     check(pair_energies(on_device, offset.back(), options, found, workspace, stream_->get()));
     timer_->end(*stream_);
-    copy_out(result.energy, found.energy, problems);
-    copy_out(result.info, found.info, problems);
-    copy_out(result.energy_per_charge, found.energy_per_charge, total);
+    copy_to_host(result.energy, found.energy, problems, *stream_);
+    copy_to_host(result.info, found.info, problems, *stream_);
+    copy_to_host(result.energy_per_charge, found.energy_per_charge, total, *stream_);
     stream_->synchronize();
     kernel_seconds_ += timer_->seconds();
   }
 
  private:
-  /// The host's `count` values in device memory; somewhere in it where there are none.
-  template <class T>
-  const T* copy_in(DeviceMemory& memory, const T* from, std::size_t count) {
-    T* const to = memory.reserve<T>(std::max<std::size_t>(count, 1));
-    if (count > 0) check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyHostToDevice, stream_->get()));
-    return to;
-  }
-
-  template <class T>
-  void copy_out(T* to, const T* from, std::size_t count) {
-    if (from != nullptr && count > 0)
-      check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream_->get()));
-  }
-
   int device_;
   std::optional<Stream> stream_;
   std::optional<StreamTimer> timer_;

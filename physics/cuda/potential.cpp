@@ -38,23 +38,23 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
     const std::vector<std::int64_t> offset = from_zero(charges.offset, charges.count);
     std::vector<std::int64_t> point_offset{0};
     ChargeBatch device_charges{charges.count};
-    device_charges.offset = copy_in(offset_, offset.data(), offset.size());
+    device_charges.offset = copy_to_device(offset_, offset.data(), offset.size(), *stream_);
     const auto total = static_cast<std::size_t>(offset.back());
     const std::int64_t first = charges.offset[0];
-    device_charges.position = copy_in(position_, charges.position + 3 * first, 3 * total);
-    device_charges.charge = copy_in(charge_, charges.charge + first, total);
+    device_charges.position = copy_to_device(position_, charges.position + 3 * first, 3 * total, *stream_);
+    device_charges.charge = copy_to_device(charge_, charges.charge + first, total, *stream_);
     const bool energies = result.energy != nullptr && charges.group != nullptr;
-    if (energies) device_charges.group = copy_in(group_, charges.group + first, total);
+    if (energies) device_charges.group = copy_to_device(group_, charges.group + first, total, *stream_);
 
     TargetBatch device_targets = targets;
     if (targets.kind == TargetKind::lattice) {
-      device_targets.lattice.origin = copy_in(origin_, targets.lattice.origin, 3 * problems);
-      device_targets.lattice.spacing = copy_in(spacing_, targets.lattice.spacing, 3 * problems);
+      device_targets.lattice.origin = copy_to_device(origin_, targets.lattice.origin, 3 * problems, *stream_);
+      device_targets.lattice.spacing = copy_to_device(spacing_, targets.lattice.spacing, 3 * problems, *stream_);
     } else if (targets.kind == TargetKind::points) {
       point_offset = from_zero(targets.points.offset, charges.count);
-      device_targets.points.offset = copy_in(point_offset_, point_offset.data(), point_offset.size());
+      device_targets.points.offset = copy_to_device(point_offset_, point_offset.data(), point_offset.size(), *stream_);
       device_targets.points.position =
-          copy_in(point_, targets.points.position + 3 * targets.points.offset[0], 3 * values);
+          copy_to_device(point_, targets.points.position + 3 * targets.points.offset[0], 3 * values, *stream_);
     }
 
     DirectSumSizes sizes{offset.back(), point_offset.back()};
@@ -72,11 +72,11 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
     timer_->begin(*stream_);
     check(direct_sum(device_charges, device_targets, sizes, options, on_device, workspace, stream_->get()));
     timer_->end(*stream_);
-    copy_out(result.potential, on_device.potential, values);
-    copy_out(result.info, on_device.info, problems);
-    copy_out(result.field, on_device.field, 3 * values);
-    copy_out(result.summary, on_device.summary, summaries);
-    copy_out(result.energy, on_device.energy, problems);
+    copy_to_host(result.potential, on_device.potential, values, *stream_);
+    copy_to_host(result.info, on_device.info, problems, *stream_);
+    copy_to_host(result.field, on_device.field, 3 * values, *stream_);
+    copy_to_host(result.summary, on_device.summary, summaries, *stream_);
+    copy_to_host(result.energy, on_device.energy, problems, *stream_);
     stream_->synchronize();
     kernel_seconds_ += timer_->seconds();
     if (result.energy != nullptr && !energies)  // of no groups
@@ -89,20 +89,6 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
     std::vector<std::int64_t> shifted(offset, offset + problems + 1);
     for (std::int64_t& place : shifted) place -= offset[0];
     return shifted;
-  }
-
-  /// The host's `count` values in device memory.
-  template <class T>
-  const T* copy_in(DeviceMemory& memory, const T* from, std::size_t count) {
-    T* const to = memory.reserve<T>(count);
-    if (count > 0) check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyHostToDevice, stream_->get()));
-    return to;
-  }
-
-  template <class T>
-  void copy_out(T* to, const T* from, std::size_t count) {
-    if (from != nullptr && count > 0)
-      check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream_->get()));
   }
 
   int device_;
