@@ -35,4 +35,14 @@ template <class T>
 [[nodiscard]] cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution,
                                            const SpdOptions& options, void* workspace, cudaStream_t stream);
 
+/// SpdSolver::factor and SpdSolver::solve_factored for device memory, with what launch_spd_solve() promises; they need
+/// no workspace, and here, too, x may be b with the same stride. Each enqueues one kernel. (Factors with n = 8, 16, 32
+/// or 64 are loaded faster where they and their stride are multiples of 16 bytes, as `a` is.)
+template <class T>
+[[nodiscard]] cudaError_t launch_spd_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors,
+                                            cudaStream_t stream);
+template <class T>
+[[nodiscard]] cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
+                                                    cudaStream_t stream);
+
 }  // namespace smallbatch

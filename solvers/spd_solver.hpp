@@ -76,6 +76,33 @@ inline constexpr double spd_underflow_loss = 8;
 std::string_view spd_method_name(SpdMethod method);
 std::optional<SpdMethod> parse_spd_method(std::string_view name);
 
+/// Where factors go: A = L D L^T, L with a unit diagonal, as (count, n (n + 1) / 2) numbers, L below the diagonal and
+/// D on it by rows, like Storage::packed_lower, with a stride as in SpdSolution. A null pointer means that the number
+/// is not wanted; the factors and info always are.
+template <class T>
+struct SpdFactors {
+  T* factors = nullptr;
+  std::int32_t* info = nullptr;
+  T* smallest_pivot = nullptr;
+  double* log_determinant = nullptr;
+  std::int64_t factors_stride = tight;
+};
+
+/// Factors and right-hand sides, as SpdSolver::factor left the ones and SpdBatch has the others.
+template <class T>
+struct SpdFactoredBatch {
+  int n = 0;
+  int nrhs = 1;  ///< at least 1
+  std::int64_t count = 0;
+  const T* factors = nullptr;
+  const std::int32_t* factors_info = nullptr;  ///< one for each; a single one where the factors' stride is 0
+  const T* b = nullptr;
+  std::int64_t factors_stride = tight, b_stride = tight;  ///< as in SpdBatch; 0: one factor, or b, for all
+
+  [[nodiscard]] std::int64_t factors_size() const { return std::int64_t{n} * (n + 1) / 2; }
+  [[nodiscard]] std::int64_t rhs_size() const { return std::int64_t{n} * nrhs; }
+};
+
 /// Solves batches that lie in host memory. An object owns its device memory and stream; use it from one thread at a
 /// time.
 ///
@@ -102,6 +129,24 @@ class SpdSolver {
   /// nothing. x may be b: the solutions then take the place of the right-hand sides.
   virtual void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) = 0;
   virtual void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) = 0;
+
+  /// Factors once what solve_factored() solves with many times. Of `batch`, nrhs and b are not looked at; of SpdOptions
+  /// neither is anything: these are the factors without pivoting, of A as it is.
+  ///
+  /// info is what solve() says of A alone: -1, -2, k > 0; -4 where a number of L, and -5 where one of D, is out of the
+  /// range of T, which takes elements near the limits of T or diagonals that differ as much. A system that fails has
+  /// NaN for its factors and numbers. Throws as solve() does. The factors must not overlap A.
+  virtual void factor(const SpdBatch<float>& batch, const SpdFactors<float>& factors) = 0;
+  virtual void factor(const SpdBatch<double>& batch, const SpdFactors<double>& factors) = 0;
+
+  /// x and info from factors of any backend's. x has the backward error that solve() by ldlt gives it, to within a
+  /// small factor. info of a system whose factorization has failed is that status again; otherwise -3, -4 or -5 as
+  /// solve() has them. Where it is not 0, x is NaN.
+  ///
+  /// Throws as solve() does, and for any other number than info that `solution` asks for. x may be b, with the same
+  /// stride; it must not overlap the factors, nor info factors_info.
+  virtual void solve_factored(const SpdFactoredBatch<float>& batch, const SpdSolution<float>& solution) = 0;
+  virtual void solve_factored(const SpdFactoredBatch<double>& batch, const SpdSolution<double>& solution) = 0;
 
   /// What runs, for provenance: "cuda:0 auto", "cpu ldlt avx2", "reference eigen llt".
   [[nodiscard]] virtual std::string description() const = 0;
