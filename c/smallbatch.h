@@ -83,12 +83,13 @@ typedef enum smallbatch_backend {
 } smallbatch_backend;
 
 /** How many CUDA devices can be used; 0 in a build without CUDA. Where it is 0, smallbatch_last_error(NULL) says why.
+ *
  */
 int smallbatch_device_count(void);
 
 /** Makes a handle, to be given back by smallbatch_destroy. `device` is the index of a CUDA device, or -1 for the
- * calling thread's current one; other backends take no notice. NULL where it fails: NO_DEVICE for SMALLBATCH_CUDA on a
- * machine without. Calls through the handle restore the calling thread's current device. */
+ *  calling thread's current one; other backends take no notice. NULL where it fails: NO_DEVICE for SMALLBATCH_CUDA on
+ *  a machine without. Calls through the handle restore the calling thread's current device. */
 smallbatch_status smallbatch_create(smallbatch_handle* handle, smallbatch_backend backend, int device);
 
 /** Ends a handle and what it owns. What was enqueued on the caller's streams still runs. NULL is nothing. */
@@ -102,8 +103,8 @@ smallbatch_status smallbatch_get_backend(smallbatch_handle handle, smallbatch_ba
  *  the default stream. */
 smallbatch_status smallbatch_set_stream(smallbatch_handle handle, void* cuda_stream);
 
-/** How many threads the CPU and the reference use from now on; 0, which a new handle has: one per core that the process
- *  may use. */
+/** How many threads the CPU and the reference use from now on; 0, which a new handle has: one per core that the
+ *  process may use. */
 smallbatch_status smallbatch_set_threads(smallbatch_handle handle, int threads);
 
 /** The sentence of the last call with this handle that failed, "" where none has: what is wrong, why, and what to do.
@@ -181,10 +182,10 @@ void smallbatch_systems_init(smallbatch_systems* systems, smallbatch_type type, 
 /** What is wanted of systems. Fill it by smallbatch_solutions_init.
  *
  *  `info` is the status of each system. 0: solved. k > 0: pivot k, counted from 1, is not positive, so A is not
- * positive definite (LAPACK's meaning). -1: A holds a NaN or an infinity. -2: A is not symmetric, |a_ij - a_ji| > n eps
- *  sqrt(|a_ii a_jj|) somewhere. -3: b holds a NaN or an infinity. -4: x is beyond the range of the type. -5: x is so
- *  small that the type cannot hold it. Where it is not 0, every number of the system's answer is NaN, and other
- * systems' are what they would be without it. smallbatch_describe_solve_info() has a sentence for each. */
+ *  positive definite (LAPACK's meaning). -1: A holds a NaN or an infinity. -2: A is not symmetric, |a_ij - a_ji| > n
+ *  eps sqrt(|a_ii a_jj|) somewhere. -3: b holds a NaN or an infinity. -4: x is beyond the range of the type. -5: x is
+ *  so small that the type cannot hold it. Where it is not 0, every number of the system's answer is NaN, and other
+ *  systems' are what they would be without it. smallbatch_describe_solve_info() has a sentence for each. */
 typedef struct smallbatch_solutions {
   void* x;              /**< the first system's solutions: (n, nrhs) in the order of b, or the inverse, (n, n), whole.
                              May be b, with the same leading dimension and stride; else they must not overlap */
@@ -285,7 +286,7 @@ smallbatch_status smallbatch_solve_factored_workspace(smallbatch_handle handle, 
  *  `charge`, or together as `xyzq`, which float4 and double4 are. Fill it by smallbatch_charges_init.
  *
  *  Positions, and all other lengths of a call, may be in another unit, if options' unit_factor is divided by that
- * unit's length in angstrom; fields are per that unit then. */
+ *  unit's length in angstrom; fields are per that unit then. */
 typedef struct smallbatch_charges {
   smallbatch_memory memory; /**< where the arrays of the call lie, those of its results too */
   int64_t count;            /**< problems; 0 does nothing */
@@ -346,8 +347,9 @@ typedef enum smallbatch_singular {
 
 /** Choices of smallbatch_potential and smallbatch_pair_energy; NULL instead of one: what the ..._init function sets.
  *
- *      V(p) = f sum_i q_i g(|p - s_i|),   E(p) = -grad V(p)
- *      g(r) = 1/rho,  rho^2 = r^2 + softening^2,   and times (1 - r^2/cutoff^2)^2 up to the cut-off, where there is one
+ *  V(p) = f sum_i q_i g(|p - s_i|),   E(p) = -grad V(p) g(r) = 1/rho,  rho^2 = r^2 + softening^2,   and times (1 -
+ *  r^2/cutoff^2)^2 up to the cut-off, where there is one
+ *
  */
 typedef struct smallbatch_potential_options {
   smallbatch_singular singular; /**< what charges on targets give, where there is no softening */
@@ -371,10 +373,10 @@ typedef struct smallbatch_potential_summary {
 /** What is wanted of problems. Fill it by smallbatch_potentials_init.
  *
  *  `info` is the status of each problem. 0: evaluated. k > 0: evaluated, and k charges lie on a lattice point, or k
- *  targets on a charge (`singular` decided the values there). -1: a position, a charge or a point is a NaN or infinite.
- *  -2: one is beyond 1e15 (1e150 for SMALLBATCH_FLOAT64) angstrom or e. -3: evaluated, but values leave the range of
- * the type, infinities of their sign; all others are right. With -1 and -2 every value of the problem is NaN.
- *  smallbatch_describe_potential_info() has a sentence for each. */
+ *  targets on a charge (`singular` decided the values there). -1: a position, a charge or a point is a NaN or
+ *  infinite. -2: one is beyond 1e15 (1e150 for SMALLBATCH_FLOAT64) angstrom or e. -3: evaluated, but values leave the
+ *  range of the type, infinities of their sign; all others are right. With -1 and -2 every value of the problem is
+ *  NaN. smallbatch_describe_potential_info() has a sentence for each. */
 typedef struct smallbatch_potentials {
   smallbatch_type type;                  /**< of potential and field */
   void* potential;                       /**< V: (count, plane_count, ny, nx) on lattices, (point_count) at points,
@@ -402,10 +404,10 @@ smallbatch_status smallbatch_potential_workspace(smallbatch_handle handle, const
                                                  const smallbatch_potential_options* options, size_t* workspace_bytes);
 
 /** What is wanted of pairs of charges: all pairs i < j, or, where charges have groups, those of a charge of group 1
- * with one of group 2. Fill it by smallbatch_pair_energies_init.
+ *  with one of group 2. Fill it by smallbatch_pair_energies_init.
  *
  *  `info` is the status of each problem. 0: summed. k > 0: summed, and k pairs lie on one place (`singular` decided
- * what they give). -1 and -2 as of potentials, with NaN as every energy; -3: an energy leaves the range of double.
+ *  what they give). -1 and -2 as of potentials, with NaN as every energy; -3: an energy leaves the range of double.
  *  smallbatch_describe_pair_energy_info() has a sentence for each. */
 typedef struct smallbatch_pair_energies {
   smallbatch_type precision; /**< of each pair; totals are in double precision */
@@ -445,7 +447,7 @@ typedef enum smallbatch_sum_type {
 } smallbatch_sum_type;
 
 /** The sums that samples of that type have, so many to a sum: those of integers are exact, in 64 bits where 32 might
- * not hold them. */
+ *  not hold them. */
 smallbatch_sum_type smallbatch_sum_type_of(smallbatch_sample_type samples, int64_t samples_per_sum);
 
 /** Signals of many inputs. Fill it by smallbatch_signals_init. */
@@ -492,7 +494,7 @@ smallbatch_status smallbatch_correlate_workspace(smallbatch_handle handle, const
 /* ---- sentences and units ---- */
 
 /** One line about the `info` of a system, "pivot 3 is not positive", into `buffer` of `size` bytes, cut to fit and
- * ended by a zero. Returns the length of the whole line, as snprintf does; buffer may be NULL where size is 0. */
+ *  ended by a zero. Returns the length of the whole line, as snprintf does; buffer may be NULL where size is 0. */
 size_t smallbatch_describe_solve_info(int32_t info, char* buffer, size_t size);
 /** The same of a problem of smallbatch_potential. */
 size_t smallbatch_describe_potential_info(int32_t info, char* buffer, size_t size);
