@@ -82,9 +82,7 @@ typedef enum smallbatch_backend {
   SMALLBATCH_REFERENCE = 3 /**< Eigen in double precision, slow: to compare with */
 } smallbatch_backend;
 
-/** How many CUDA devices can be used; 0 in a build without CUDA. Where it is 0, smallbatch_last_error(NULL) says why.
- *
- */
+/** How many CUDA devices there are, 0 in a build without CUDA. Where it is 0, smallbatch_last_error(NULL) says why. */
 int smallbatch_device_count(void);
 
 /** Makes a handle, to be given back by smallbatch_destroy. `device` is the index of a CUDA device, or -1 for the
@@ -144,7 +142,7 @@ typedef enum smallbatch_storage {
 
 /** Numbers that stand for themselves. */
 enum {
-  SMALLBATCH_TIGHT = -1,           /**< a stride: each matrix follows the one before without a gap */
+  SMALLBATCH_TIGHT = -1,           /**< a stride: each matrix follows the one before, its leading dimension included */
   SMALLBATCH_MAX_SYSTEM_SIZE = 64, /**< the largest n */
   SMALLBATCH_MAX_INPUTS = 4096     /**< the most inputs that can be correlated */
 };
@@ -258,7 +256,8 @@ typedef struct smallbatch_factors {
   void* factor;         /**< (count, n(n+1)/2) of the systems' type: d_k in the places of a_kk, below them L, whose
                              diagonal is 1, by rows: d_0, l_10, d_1, l_20, l_21, d_2, ... */
   int64_t stride;       /**< from one to the next, in numbers; SMALLBATCH_TIGHT; 0, to solve: one for all systems */
-  int32_t* info;        /**< (count; 1 where the stride is 0): the status of each A as in smallbatch_solutions */
+  int32_t* info;        /**< (count; 1 where the stride is 0): the status of each A as in smallbatch_solutions; -4
+                                and -5 of factors that leave the range of the type */
   void* smallest_pivot; /**< (count) of the systems' type: of smallbatch_factor, the smallest d_k; NULL: not wanted */
   double* log_determinant; /**< (count): of smallbatch_factor, ln det A; NULL: not wanted */
 } smallbatch_factors;
@@ -347,10 +346,9 @@ typedef enum smallbatch_singular {
 
 /** Choices of smallbatch_potential and smallbatch_pair_energy; NULL instead of one: what the ..._init function sets.
  *
- *  V(p) = f sum_i q_i g(|p - s_i|),   E(p) = -grad V(p) g(r) = 1/rho,  rho^2 = r^2 + softening^2,   and times (1 -
- *  r^2/cutoff^2)^2 up to the cut-off, where there is one
+ *      V(p) = f sum_i q_i g(|p - s_i|),   E(p) = -grad V(p),   g(r) = 1/rho,   rho^2 = r^2 + softening^2
  *
- */
+ *  With a cut-off g is (1 - r^2/cutoff^2)^2 times that, and 0 beyond it. */
 typedef struct smallbatch_potential_options {
   smallbatch_singular singular; /**< what charges on targets give, where there is no softening */
   double unit_factor;           /**< f, finite: smallbatch_potential_unit_factor, over the dielectric constant where
@@ -383,8 +381,8 @@ typedef struct smallbatch_potentials {
                                               (charge_count) at charges; always wanted */
   void* field;                           /**< E, as potential with a last axis of 3; NULL: not wanted */
   int32_t* info;                         /**< (count), always wanted */
-  double* energy;                        /**< (count): the interaction energy of the charges' groups 1 and 2, in the
-                                              unit of V times e; NULL: not wanted */
+  double* energy;                        /**< (count): the interaction energy of groups 1 and 2, which there
+                                              must be, in the unit of V times e; NULL: not wanted */
   smallbatch_potential_summary* summary; /**< of the potential: (count, plane_count) on lattices, else (count); NULL:
                                             not wanted */
 } smallbatch_potentials;
