@@ -251,7 +251,7 @@ smallbatch_status smallbatch_log_determinant_workspace(smallbatch_handle handle,
                                                        size_t* workspace_bytes);
 
 /** Factors A = L D L^T of systems, for many right-hand sides that come one after the other: made by smallbatch_factor,
- *  used by smallbatch_solve_factored, by either on any backend. */
+ *  used by smallbatch_solve_factored, by either on any backend. Fill it by smallbatch_factors_init. */
 typedef struct smallbatch_factors {
   void* factor;         /**< (count, n(n+1)/2) of the systems' type: d_k in the places of a_kk, below them L, whose
                              diagonal is 1, by rows: d_0, l_10, d_1, l_20, l_21, d_2, ... */
@@ -261,6 +261,9 @@ typedef struct smallbatch_factors {
   void* smallest_pivot; /**< (count) of the systems' type: of smallbatch_factor, the smallest d_k; NULL: not wanted */
   double* log_determinant; /**< (count): of smallbatch_factor, ln det A; NULL: not wanted */
 } smallbatch_factors;
+
+/** Sets every member: tight, and no arrays yet. */
+void smallbatch_factors_init(smallbatch_factors* factors);
 
 /** Factors all A. nrhs and b are not looked at. */
 smallbatch_status smallbatch_factor(smallbatch_handle handle, const smallbatch_systems* systems,
