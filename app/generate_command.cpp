@@ -8,8 +8,8 @@
 #include "app/cut_into_blocks.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
+#include "app/provenance.hpp"
 #include "app/report.hpp"
-#include "app/version.hpp"
 #include "io/problem_writer.hpp"
 #include "physics/charge_sets.hpp"
 #include "physics/hashed_numbers.hpp"
@@ -21,11 +21,6 @@ namespace smallbatch {
 namespace {
 
 constexpr std::int64_t block_bytes = std::int64_t{64} << 20;
-
-void note_origin(ProblemWriter& writer, const std::string& command_line) {
-  writer.provenance("program", std::string("smallbatch ") + version_text);
-  writer.provenance("command_line", command_line);
-}
 
 template <class T>
 void write_systems(ProblemWriter& writer, const SolveSet& set, const GenerateSpdOptions& options) {
@@ -57,7 +52,7 @@ std::string generate(const GenerateSpdOptions& options, const std::string& comma
     write_systems<float>(writer, set, options);
   else
     write_systems<double>(writer, set, options);
-  note_origin(writer, command_line);
+  write_origin(writer, command_line);
   writer.commit();
   std::ostringstream text;
   text << options.output << ": solve/" << set.name << ", " << shape_words(set) << ", family "
@@ -90,7 +85,7 @@ std::string write_problems(const Set& set, const GenerateChargesOptions& options
       if (set.has_groups) writer.write_groups(set, first, group);
     progress.advance(static_cast<double>(options.charges));
   }
-  note_origin(writer, command_line);
+  write_origin(writer, command_line);
   writer.commit();
   std::ostringstream text;
   text << options.output << ": " << Set::kind << "/" << set.name << ", " << shape_words(set) << spacing << ", seed "
@@ -180,7 +175,7 @@ std::string generate(const GenerateSignalOptions& options, const std::string& co
     writer.write(set, block);
     progress.advance(static_cast<double>(range.channels) * static_cast<double>(range.times));
   }
-  note_origin(writer, command_line);
+  write_origin(writer, command_line);
   writer.commit();
   std::ostringstream text;
   text << options.output << ": correlation/" << set.name << ", " << shape_words(set) << ", " << options.delays.size()

@@ -9,7 +9,7 @@
 #include "app/commands.hpp"
 #include "app/interruption.hpp"
 #include "app/output_check.hpp"
-#include "app/version.hpp"
+#include "app/provenance.hpp"
 #include "core/error.hpp"
 #include "io/h5md.hpp"
 #include "io/molecule.hpp"
@@ -139,8 +139,7 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
     const Molecule molecule = source.read(p);
     writer.write_charges(set, set.offset[static_cast<std::size_t>(p)], molecule.position, molecule.charge);
   }
-  writer.provenance("program", std::string("smallbatch ") + version_text);
-  writer.provenance("command_line", command_line);
+  write_origin(writer, command_line, options.inputs);
   writer.commit();
 
   std::ostringstream text;

@@ -5,7 +5,7 @@
 #include "app/commands.hpp"
 #include "app/interruption.hpp"
 #include "app/output_check.hpp"
-#include "app/version.hpp"
+#include "app/provenance.hpp"
 #include "core/error.hpp"
 #include "io/problem_writer.hpp"
 #include "io/raw_signal.hpp"
@@ -54,8 +54,7 @@ std::string import_signal(const ImportOptions& options, const std::string& comma
     signal.read(first, std::min(step, set.times - first), block);
     writer.write(set, block);
   }
-  writer.provenance("program", std::string("smallbatch ") + version_text);
-  writer.provenance("command_line", command_line);
+  write_origin(writer, command_line, options.inputs);
   writer.commit();
 
   std::ostringstream text;
@@ -84,8 +83,7 @@ std::string import_visibilities(const ImportOptions& options, const std::string&
     }
   }
   writer.write_summary(CorrelationSet::kind, set.name, {});
-  writer.provenance("program", std::string("smallbatch ") + version_text);
-  writer.provenance("command_line", command_line);
+  write_origin(writer, command_line, options.inputs);
   writer.commit();
 
   std::ostringstream text;

@@ -5,11 +5,14 @@
 #include "app/commands.hpp"
 #include "app/cut_into_blocks.hpp"
 #include "app/outcome.hpp"
+#include "app/provenance.hpp"
 #include "app/report.hpp"
+#include "app/shell_text.hpp"
 #include "app/stages.hpp"
 #include "core/parallel.hpp"
 #include "core/units.hpp"
 #include "io/problem_reader.hpp"
+#include "io/provenance_reader.hpp"
 #include "io/result_reader.hpp"
 
 namespace smallbatch {
@@ -131,6 +134,26 @@ std::string unit_words(const PotentialSet& set) {
   return text;
 }
 
+/// How the file was made: a line for each thing that it says of that.
+std::string origin_text(const std::string& path) {
+  const std::vector<OriginLine> lines = origin_lines(path);
+  if (lines.empty()) return "";
+  std::size_t widest = 0;
+  for (const OriginLine& line : lines) widest = std::max(widest, line.name.size());
+  std::string text = "  made by\n";
+  for (const auto& [name, value] : lines)
+    text += "    " + name + std::string(widest - name.size() + 2, ' ') + value + "\n";
+  return text;
+}
+
+/// The same as the file has it.
+Json origin_json(const std::string& path) {
+  Json json = Json::object();
+  for (const auto& [key, value] : read_provenance(path))
+    std::visit([&, &name = key](const auto& found) { json[name] = found; }, value);
+  return json;
+}
+
 std::string problem_info(const InfoOptions& options) {
   const ProblemReader reader(options.file);
   Needs needs;
@@ -147,13 +170,15 @@ std::string problem_info(const InfoOptions& options) {
     for (const std::string& sentence : *sentences) text << "  note: " << sentence << "\n";
   text << "  running it needs " << bytes_text(static_cast<double>(needs.result_bytes)) << " of disk and about "
        << bytes_text(static_cast<double>(host_bytes)) << " of memory, for " << needs.systems << " systems, "
-       << needs.pairs << " pairs of charge and target and " << needs.multiply_adds << " complex multiply-adds\n";
+       << needs.pairs << " pairs of charge and target and " << needs.multiply_adds << " complex multiply-adds\n"
+       << origin_text(options.file);
   if (!options.json) return text.str();
   return Json{{"file", options.file},
               {"kind", "problems"},
               {"sets", sets},
               {"warnings", reader.warnings()},
               {"notes", reader.notes()},
+              {"provenance", origin_json(options.file)},
               {"needs",
                {{"result_bytes", needs.result_bytes},
                 {"memory_bytes", host_bytes},
@@ -170,7 +195,7 @@ std::string result_info(const InfoOptions& options) {
   std::ostringstream text;
   text << options.file << ": a result file";
   for (const char* key : {"program", "created", "device"})
-    if (const std::string value = reader.provenance(key); !value.empty()) text << ", " << value;
+    if (const std::string value = visible_text(reader.provenance(key)); !value.empty()) text << ", " << value;
   text << "\n";
   for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
     Json json = set_json(set);
@@ -186,9 +211,10 @@ std::string result_info(const InfoOptions& options) {
                             {"worst_index", v.worst_index}};
     sets.push_back(std::move(json));
   });
+  text << origin_text(options.file);
   if (!options.json) return text.str();
-  return Json{{"file", options.file}, {"kind", "results"}, {"sets", sets}}.dump(2, ' ', false,
-                                                                                Json::error_handler_t::replace) +
+  return Json{{"file", options.file}, {"kind", "results"}, {"sets", sets}, {"provenance", origin_json(options.file)}}
+             .dump(2, ' ', false, Json::error_handler_t::replace) +
          "\n";
 }
 

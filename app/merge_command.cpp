@@ -12,8 +12,8 @@
 #include "app/logging.hpp"
 #include "app/outcome.hpp"
 #include "app/output_check.hpp"
+#include "app/provenance.hpp"
 #include "app/report.hpp"
-#include "app/version.hpp"
 #include "core/error.hpp"
 #include "io/result_reader.hpp"
 #include "io/result_writer.hpp"
@@ -301,15 +301,21 @@ std::string merge(const MergeOptions& options, const std::string& command_line) 
   for_each_kind(first.sets(), [&]<class Set>(const std::vector<Set>& sets) {
     for (std::size_t k = 0; k < sets.size(); ++k) add(writer, whole_of(shares, parts_of<Set>(shares, k)));
   });
+  for (const ResultsOfShare& results : shares)
+    if (results.reader->provenance("input_hash") != first.provenance("input_hash"))
+      throw unfit(results, "its problem file has another hash than that of " + shares.front().path,
+                  "Run all shares of one problem file.");
   for_each_kind(first.sets(), [&]<class Set>(const std::vector<Set>& sets) {
     for (std::size_t k = 0; k < sets.size(); ++k) merge_set(shares, parts_of<Set>(shares, k), writer);
   });
-  for (const char* key : {"program", "device", "solver", "potential", "pair_energy", "correlator", "verify"})
+  write_origin(writer, command_line);
+  for (const char* key : {"program", "host", "cpu", "gpu", "driver", "cuda_runtime", "libraries", "device", "solver",
+                          "potential", "pair_energy", "correlator", "verify", "input_modified"})
     writer.provenance(key, said_by(shares, key));
-  for (const char* key : {"commit", "problems", "created", "method", "singular"})
+  for (const char* key : {"commit", "problems", "input_hash", "precision", "created", "method", "singular"})
     writer.provenance(key, first.provenance(key));
-  writer.provenance("pivot_floor", first.provenance_number("pivot_floor"));
-  writer.provenance("command_line", command_line);
+  for (const char* key : {"pivot_floor", "input_bytes", "input_hashed_bytes"})
+    writer.provenance(key, first.provenance_number(key));
   writer.provenance("merged_shares", static_cast<double>(shares.size()));
   writer.commit();
   return options.output + ": " + std::to_string(shares.size()) + " shares merged\n";

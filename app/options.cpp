@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "app/option_texts.hpp"
+#include "app/shell_text.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "core/instruction_sets.hpp"
@@ -550,7 +551,7 @@ Invocation parse_options(int argc, const char* const* argv) {
   ExportCommand exporting(app);
 
   Invocation call;
-  for (int i = 0; i < argc; ++i) call.command_line += (i == 0 ? "" : " ") + std::string(argv[i]);
+  for (int i = 0; i < argc; ++i) call.command_line += (i == 0 ? "" : " ") + shell_quoted(argv[i]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version

@@ -171,7 +171,7 @@ struct Invocation {
                GenerateChargesOptions, GenerateSignalOptions, ImportOptions, ExportOptions>
       command;
   Verbosity verbosity = Verbosity::normal;
-  std::string command_line;  ///< as typed, for provenance
+  std::string command_line;  ///< as a shell reads it, for provenance
 };
 
 /// Throws Error(usage) with a sentence that says what to type instead.

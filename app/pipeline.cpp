@@ -118,6 +118,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   }
   const Ranks ranks;
   ranks.agree(cannot_open);
+  std::future<InputIdentity> input = std::async(ranks.is_first() ? std::launch::async : std::launch::deferred,
+                                                [&] { return identify_input({options.problems}); });
   ProblemReader& reader = *opened;
   const bool are_many = ranks.size() > 1;
   if (!ranks.is_first()) spdlog::set_level(spdlog::level::off);
@@ -220,7 +222,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   do_on_all(ranks, [&] {
     if (!ranks.is_first()) return;
     if (are_many) writer->others_have_written(written);
-    write_notes(*writer, options, report, command_line, ranks.size());
+    report.seconds.total = std::chrono::duration<double>(Clock::now() - start).count();
+    write_notes(*writer, options, report, device, input.get(), command_line, ranks.size());
     timed(report.seconds.write, [&] { writer->commit(); });
   });
   report.seconds.total = std::chrono::duration<double>(Clock::now() - start).count();

@@ -1,13 +1,27 @@
 #include "app/provenance.hpp"
 
-#include <array>
-#include <ctime>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "app/report.hpp"
+#include "app/shell_text.hpp"
 #include "app/version.hpp"
+#include "core/device.hpp"
+#include "core/parallel.hpp"
+#include "io/hdf5_quiet.hpp"
+#include "io/provenance_reader.hpp"
 
 namespace smallbatch {
 
 namespace {
+
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -16,17 +30,103 @@ std::string utc_now() {
   const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
   return {text.data(), length};
 }
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+/// "Intel(R) Xeon(R) Platinum 8480C"; empty where Linux does not say it so.
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name") && line.find(": ") != std::string::npos) return line.substr(line.find(": ") + 2);
+  return "";
+}
+
+std::string working_directory() {
+  std::error_code unknown;
+  return std::filesystem::current_path(unknown).string();
+}
+
+std::string libraries_text() {
+  std::string text = "HDF5 " + hdf5_version() + ", Eigen " + eigen_version_text;
+  if (std::string_view(cuda_compiler_text) != "") text += std::string(", CUDA compiler ") + cuda_compiler_text;
+  return text + ", " + compiler_text;
+}
+
+/// As much as every version of smallbatch reads.
+std::string short_enough(const std::string& text) {
+  constexpr std::size_t most_bytes = 4096;
+  constexpr std::string_view more = " ...";
+  return text.size() <= most_bytes ? text : text.substr(0, most_bytes - more.size()).append(more);
+}
+
+template <class Writer>
+void write_maker(Writer& writer, const std::string& command_line) {
+  const auto note = [&](const char* key, const std::string& value) {
+    if (!value.empty()) writer.provenance(key, short_enough(value));
+  };
+  note("program", std::string("smallbatch ") + version_text);
+  note("commit", commit_text);
+  note("command_line", command_line);
+  note("working_directory", working_directory());
+  note("created", utc_now());
+  note("host", host_name());
+  note("cpu", cpu_model());
+  note("libraries", libraries_text());
+}
+
+template <class Writer>
+void write_input(Writer& writer, const InputIdentity& input) {
+  if (input.modified.empty()) return;
+  writer.provenance("input_bytes", static_cast<double>(input.bytes));
+  writer.provenance("input_modified", input.modified);
+  if (input.hash.empty()) return;
+  writer.provenance("input_hash", input.hash);
+  writer.provenance("input_hashed_bytes", static_cast<double>(input.hashed_bytes));
+}
+
+template <class Writer>
+void write_origin_of(Writer& writer, const std::string& command_line, const std::vector<std::string>& inputs) {
+  write_maker(writer, command_line);
+  if (inputs.empty()) return;
+  writer.provenance("input", short_enough(inputs[0]));
+  if (inputs.size() > 1) writer.provenance("inputs", static_cast<double>(inputs.size()));
+  write_input(writer, identify_input(inputs));
+}
+
 }  // namespace
 
-void write_notes(ResultWriter& writer, const RunOptions& options, const RunReport& report,
-                 const std::string& command_line, int ranks) {
-  for (const SetOutcome& set : report.sets) writer.write_summary(set.kind, set.name, set.verification);
-  writer.provenance("program", std::string("smallbatch ") + version_text);
-  writer.provenance("commit", commit_text);
-  writer.provenance("command_line", command_line);
+void write_origin(ProblemWriter& writer, const std::string& command_line, const std::vector<std::string>& inputs) {
+  write_origin_of(writer, command_line, inputs);
+}
+void write_origin(ResultWriter& writer, const std::string& command_line, const std::vector<std::string>& inputs) {
+  write_origin_of(writer, command_line, inputs);
+}
+
+void write_notes(ResultWriter& writer, const RunOptions& options, const RunReport& report, const DeviceChoice& device,
+                 const InputIdentity& input, const std::string& command_line, int ranks) {
+  for (const SetOutcome& set : report.sets) {
+    writer.write_summary(set.kind, set.name, set.verification);
+    writer.write_work(set.kind, set.name, {set.compute_seconds, set.work, static_cast<double>(set.values_checked)});
+  }
+  write_maker(writer, command_line);
   writer.provenance("problems", options.problems);
-  writer.provenance("created", utc_now());
+  write_input(writer, input);
   writer.provenance("device", report.device);
+  if (report.on_gpus) {
+    std::string names;
+    for (const Backend& backend : device.backends) {
+      const DeviceInfo gpu = cuda_device(backend.device);
+      names += (names.empty() ? "" : ", ") + gpu.name;
+      writer.provenance("driver", gpu.driver_version);
+      writer.provenance("cuda_runtime", gpu.runtime_version);
+    }
+    writer.provenance("gpu", names);
+  }
+  writer.provenance("threads", static_cast<double>(thread_count(options.threads)));
+  writer.provenance("precision", options.precision == ScalarType::float32 ? "float32" : "float64");
   writer.provenance("solver", report.solver);
   writer.provenance("potential", report.potential);
   writer.provenance("pair_energy", report.pair_energy);
@@ -37,10 +137,83 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
   writer.provenance("singular", options.singular == Singular::infinite ? "inf" : "skip");
   if (!options.share.is_everything()) writer.provenance("share", share_text(options.share));
   if (ranks > 1) writer.provenance("ranks", ranks);
-  writer.provenance("read_seconds", report.seconds.read);
-  writer.provenance("compute_seconds", report.seconds.compute);
-  writer.provenance("verify_seconds", report.seconds.verify);
-  writer.provenance("write_seconds", report.seconds.write);
+  const StageSeconds& seconds = report.seconds;
+  for (const auto& [key, value] : {std::pair{"start_seconds", seconds.start},
+                                   {"read_seconds", seconds.read},
+                                   {"compute_seconds", seconds.compute},
+                                   {"verify_seconds", seconds.verify},
+                                   {"write_seconds", seconds.write},
+                                   {"total_seconds", seconds.total}})
+    writer.provenance(key, value);
+  if (report.on_gpus) writer.provenance("kernel_seconds", seconds.kernels);
+}
+
+namespace {
+
+/// What people call an attribute of /provenance, in the order in which they read of it.
+constexpr std::pair<const char*, const char*> names_of_keys[]{{"program", "program"},
+                                                              {"commit", "commit"},
+                                                              {"created", "created"},
+                                                              {"command_line", "command line"},
+                                                              {"working_directory", "in the folder"},
+                                                              {"problems", "problems"},
+                                                              {"input", "input"},
+                                                              {"inputs", "number of inputs"},
+                                                              {"input_bytes", "size of the input"},
+                                                              {"input_modified", "input last modified"},
+                                                              {"input_hash", "hash of the input"},
+                                                              {"input_hashed_bytes", "hashed"},
+                                                              {"share", "share"},
+                                                              {"merged_shares", "merged shares"},
+                                                              {"ranks", "ranks"},
+                                                              {"host", "host"},
+                                                              {"cpu", "CPU"},
+                                                              {"gpu", "GPU"},
+                                                              {"driver", "driver's CUDA version"},
+                                                              {"cuda_runtime", "CUDA runtime"},
+                                                              {"device", "computed on"},
+                                                              {"threads", "threads"},
+                                                              {"precision", "precision"},
+                                                              {"solver", "solver"},
+                                                              {"method", "method"},
+                                                              {"pivot_floor", "floor of pivots"},
+                                                              {"potential", "potential"},
+                                                              {"pair_energy", "pair energy"},
+                                                              {"correlator", "correlator"},
+                                                              {"verify", "verified"},
+                                                              {"singular", "singular places"},
+                                                              {"libraries", "libraries"},
+                                                              {"start_seconds", "starting"},
+                                                              {"read_seconds", "reading"},
+                                                              {"compute_seconds", "computing"},
+                                                              {"kernel_seconds", "kernels"},
+                                                              {"verify_seconds", "verifying"},
+                                                              {"write_seconds", "writing"},
+                                                              {"total_seconds", "in total"},
+                                                              {"kind", ""}};
+
+std::string value_text(const std::string& key, const ProvenanceValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return visible_text(*text);
+  const double found = std::get<double>(value);
+  if (key.ends_with("_bytes")) return number_text(found) + " bytes";
+  if (key.ends_with("_seconds")) return seconds_text(found);
+  return number_text(found);
+}
+
+}  // namespace
+
+std::vector<OriginLine> origin_lines(const std::string& path) {
+  std::map<std::string, ProvenanceValue> found = read_provenance(path);
+  std::vector<OriginLine> lines;
+  for (const auto& [key, name] : names_of_keys) {
+    const auto value = found.find(key);
+    if (value == found.end()) continue;
+    if (std::string text = value_text(key, value->second); *name != '\0' && !text.empty())
+      lines.push_back({name, std::move(text)});
+    found.erase(value);
+  }
+  for (const auto& [key, value] : found) lines.push_back({visible_text(key), value_text(key, value)});
+  return lines;
 }
 
 }  // namespace smallbatch

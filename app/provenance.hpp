@@ -1,15 +1,31 @@
-// What a result file says of how it was made.
+// What a file says of how it was made.
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "app/device_choice.hpp"
+#include "app/input_identity.hpp"
 #include "app/pipeline.hpp"
+#include "io/problem_writer.hpp"
 #include "io/result_writer.hpp"
 
 namespace smallbatch {
 
+/// Of any file that is written here: program, command line, machine and inputs.
+void write_origin(ProblemWriter& writer, const std::string& command_line, const std::vector<std::string>& inputs = {});
+void write_origin(ResultWriter& writer, const std::string& command_line, const std::vector<std::string>& inputs = {});
+
 /// Writes what all sets have come to, and /provenance.
-void write_notes(ResultWriter& writer, const RunOptions& options, const RunReport& report,
-                 const std::string& command_line, int ranks);
+void write_notes(ResultWriter& writer, const RunOptions& options, const RunReport& report, const DeviceChoice& device,
+                 const InputIdentity& input, const std::string& command_line, int ranks);
+
+/// One thing that a file says of its origin: what people call it, and what it says, fit to be shown.
+struct OriginLine {
+  std::string name, text;
+};
+/// What /provenance of a problem or result file says, in an order to be read in; what is not known here comes last.
+std::vector<OriginLine> origin_lines(const std::string& path);
 
 }  // namespace smallbatch

@@ -27,6 +27,9 @@ inline const std::string output_sum = "sum", output_mean = "mean", packing_int4 
 inline std::string verification_path(const std::string& kind, const std::string& set) {
   return "/verification/" + kind + "/" + set;
 }
+inline std::string work_path(const std::string& kind, const std::string& set) {
+  return "/provenance/" + kind + "/" + set;
+}
 
 inline ScalarType scalar_type(ElementType type) {
   return type == ElementType::float32 ? ScalarType::float32 : ScalarType::float64;

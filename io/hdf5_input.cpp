@@ -1,5 +1,5 @@
 // InputFile answers from descriptions (io/catalogue.hpp), which it asks for object by object or many at a time, and
-// keeps.
+// keeps. One file, because all of it is what InputFile hides.
 #include "io/hdf5_input.hpp"
 
 #include <algorithm>
@@ -387,6 +387,18 @@ std::optional<std::string> InputFile::string(const std::string& object, const st
                 "Store one string.");
   }
   return std::move(values->front());
+}
+
+std::optional<std::variant<std::string, double>> InputFile::text_or_number(const std::string& object,
+                                                                           const std::string& attribute) const {
+  const std::lock_guard lock(impl_->asking);
+  const StoredObject* found = impl_->find(object);
+  if (!found || found->attributes_defect) return {};
+  const auto stored = std::ranges::find(found->attributes, attribute, &StoredAttribute::name);
+  if (stored == found->attributes.end() || stored->defect) return {};
+  if (stored->is_text && stored->texts.size() == 1) return stored->texts.front();
+  if (stored->is_number && stored->count == 1 && stored->number) return *stored->number;
+  return {};
 }
 
 }  // namespace smallbatch

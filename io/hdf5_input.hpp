@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/error.hpp"
@@ -90,6 +91,9 @@ class InputFile {
   [[nodiscard]] std::optional<std::vector<std::string>> strings(const std::string& object,
                                                                 const std::string& attribute) const;
   [[nodiscard]] std::optional<std::string> string(const std::string& object, const std::string& attribute) const;
+  /// Nothing, too, where it is neither one string nor one number, or cannot be read.
+  [[nodiscard]] std::optional<std::variant<std::string, double>> text_or_number(const std::string& object,
+                                                                                const std::string& attribute) const;
 
  private:
   struct Impl;

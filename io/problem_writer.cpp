@@ -151,6 +151,10 @@ void ProblemWriter::provenance(const std::string& key, const std::string& value)
   impl_->file.attribute("/provenance", key, value);
 }
 
+void ProblemWriter::provenance(const std::string& key, double value) {
+  impl_->file.attribute("/provenance", key, value);
+}
+
 void ProblemWriter::commit() { impl_->file.commit(); }
 
 }  // namespace smallbatch

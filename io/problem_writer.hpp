@@ -42,8 +42,9 @@ class ProblemWriter {
   /// Signal and flags of the block's channels and times.
   void write(const CorrelationSet& set, const SignalBlock& block);
 
-  /// A fixed-length string attribute of /provenance: how the file was made.
+  /// Attributes of /provenance: how the file was made.
   void provenance(const std::string& key, const std::string& value);
+  void provenance(const std::string& key, double value);
 
   void commit();
 

@@ -227,6 +227,7 @@ struct ResultReader::Impl {
     }
     for_each_kind(sets, [&]<class Set>(const std::vector<Set>&) { file.describe(kind_path<Set>(), 2); });
     file.describe("/verification", 3);
+    file.describe("/provenance", 2);
     for_each_kind(sets, [&]<class Set>(std::vector<Set>& list) {
       for (const std::string& name : set_names(file, kind_path<Set>())) {
         list.emplace_back().name = name;
@@ -450,6 +451,12 @@ StoredVerdicts ResultReader::verdicts(const std::string& kind, const std::string
   impl_->file.read(group + "/verdict", {}, reinterpret_cast<std::int8_t*>(found.verdict.data()));
   impl_->file.read(group + "/error_over_bound", {}, found.error_over_bound.data());
   return found;
+}
+
+WorkOfSet ResultReader::work(const std::string& kind, const std::string& set) const {
+  const std::string group = work_path(kind, set);
+  const auto number = [&](const char* name) { return impl_->file.number(group, name).value_or(0); };
+  return {number("compute_seconds"), number("work"), number("values_checked")};
 }
 
 std::string ResultReader::provenance(const std::string& key) const {

@@ -64,6 +64,8 @@ class ResultReader {
   void check_verification(const std::string& kind, const std::string& set, std::int64_t batch) const;
   /// The verdicts themselves.
   [[nodiscard]] StoredVerdicts verdicts(const std::string& kind, const std::string& set, std::int64_t batch) const;
+  /// Zeros where the file does not say.
+  [[nodiscard]] WorkOfSet work(const std::string& kind, const std::string& set) const;
   /// An attribute of /provenance that is a string; empty where there is none.
   [[nodiscard]] std::string provenance(const std::string& key) const;
   /// One that is a number; 0 where there is none.

@@ -75,6 +75,8 @@ class ResultWriter {
                       std::span<const Verdict> verdict, std::span<const float> error_over_bound);
   void write_summary(const std::string& kind, const std::string& set, const VerificationSummary& summary);
 
+  /// Once for a set, as attributes of /provenance/<kind>/<set>.
+  void write_work(const std::string& kind, const std::string& set, const WorkOfSet& work);
   /// Attributes of /provenance.
   void provenance(const std::string& key, const std::string& value);
   void provenance(const std::string& key, double value);

@@ -141,6 +141,13 @@ enum class Verdict : std::int8_t {
   disagreed = 2,  ///< wrong
 };
 
+/// What a set has taken, of a run.
+struct WorkOfSet {
+  double compute_seconds = 0;
+  double amount = 0;          ///< systems, pairs, or complex multiply-adds
+  double values_checked = 0;  ///< targets or visibilities compared
+};
+
 /// Totals of one set's verification, stored as attributes.
 struct VerificationSummary {
   std::string criterion;  ///< the rule, in words and a formula

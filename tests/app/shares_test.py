@@ -95,7 +95,7 @@ def contents(path):
                 for name, value in item.attrs.items()}
 
     def take(name, item):
-        if name == "provenance":
+        if name.split("/")[0] == "provenance":
             return
         values = (str(item.dtype), item.shape, item[...].tobytes()) if isinstance(item, h5py.Dataset) else ()
         found[name] = (attributes(item), *values)

@@ -32,7 +32,7 @@ def run_blocks(blocks, names):
 def example(tmp_path_factory):
     """The folder after the examples of the page: problems written, solved, results opened; and their variables."""
     writing, reading = code_blocks()
-    assert len(writing) == 6 and len(reading) == 3
+    assert len(writing) == 6 and len(reading) == 4
     folder = tmp_path_factory.mktemp("format")
     names = {}
     with contextlib.chdir(folder):
@@ -64,6 +64,7 @@ def test_solutions_are_numpys(example):
             assert not file[f"solve/{name}/info"][:].any()
             assert (file[f"verification/solve/{name}/verdict"][:] == 1).all()
     assert names["solved"].all() and names["agreed"].all()
+    assert names["is_same_input"]
 
 
 def coulomb(position, charge, origin, spacing, shape):
