@@ -5,6 +5,7 @@
 
 #include "app/cut_into_blocks.hpp"
 #include "app/outcome.hpp"
+#include "core/usable_kernels.hpp"
 
 namespace smallbatch {
 namespace {

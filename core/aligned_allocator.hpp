@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 inline constexpr std::size_t cache_line_bytes = 64;
@@ -50,6 +51,10 @@ class AlignedAllocator {
   bool operator==(const AlignedAllocator<Other>& other) const noexcept {
     return *memory_ == *other.memory();
   }
+  template <class Other>
+  bool operator!=(const AlignedAllocator<Other>& other) const noexcept {
+    return !(*this == other);
+  }
 
  private:
   std::pmr::memory_resource* memory_ = std::pmr::new_delete_resource();
@@ -59,3 +64,4 @@ template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

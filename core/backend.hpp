@@ -5,6 +5,7 @@
 
 #include "core/instruction_sets.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 enum class BackendKind {
@@ -24,3 +25,4 @@ struct Backend {
 std::string backend_name(const Backend& backend);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// How pages are locked for a device that copies from and to them by itself; empty functions lock none.
@@ -47,3 +48,4 @@ class BlockMemory final : public std::pmr::memory_resource {
 };
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// True where `error` is a number not above `bound`. NaN on either side is false, as is an infinite bound.
@@ -33,3 +34,4 @@ struct Comparison {
 };
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 
 #include "core/block_memory.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 struct DeviceInfo {
@@ -33,3 +34,4 @@ DeviceInfo cuda_device(int index);
 PageLock cuda_page_lock();
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -13,9 +13,7 @@ std::string version_text(int version) {
 }
 }  // namespace
 
-void check(cudaError_t status, std::source_location where) {
-  if (status == cudaSuccess) return;
-  (void)cudaGetLastError();  // a non-sticky error must not surface again at the next call
+void throw_cuda_error(cudaError_t status, std::source_location where) {
   const std::string why =
       std::string(cudaGetErrorString(status)) + ", at " + where.file_name() + ":" + std::to_string(where.line());
   if (status == cudaErrorMemoryAllocation)

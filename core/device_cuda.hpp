@@ -7,10 +7,19 @@
 #include <source_location>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Throws Error (out_of_memory for a failed allocation, internal otherwise) naming the call's place.
-void check(cudaError_t status, std::source_location where = std::source_location::current());
+[[noreturn]] void throw_cuda_error(cudaError_t status, std::source_location where);
+
+/// ... where a call failed. Inline, because each shared library has a CUDA runtime of its own, which is to forget the
+/// error: one that is not sticky must not surface again at the next call.
+inline void check(cudaError_t status, std::source_location where = std::source_location::current()) {
+  if (status == cudaSuccess) return;
+  (void)cudaGetLastError();
+  throw_cuda_error(status, where);
+}
 
 /// Makes `device` the calling thread's device for this object's lifetime, then restores the previous one.
 class DeviceGuard {
@@ -92,3 +101,4 @@ void copy_to_host(T* to, const T* from, std::size_t count, const Stream& stream)
 }
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// What kind of thing went wrong; the command maps each kind to one documented exit code.
@@ -36,3 +37,4 @@ class Error : public std::runtime_error {
 };
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

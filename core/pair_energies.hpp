@@ -9,6 +9,7 @@
 #include "core/aligned_allocator.hpp"
 #include "core/potentials.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Status of one problem. 0: summed. k > 0: summed, and k pairs of charges that are not zero lie on one place (the
@@ -53,3 +54,4 @@ struct PairEnergyBlock {
 };
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

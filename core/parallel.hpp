@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// How many threads can run at a time: one per core that this process may use, as far as its affinity and the quota of
@@ -26,3 +27,4 @@ void parallel_for(std::int64_t count, std::int64_t grain, unsigned threads,
                   const std::function<void(std::int64_t first, std::int64_t last)>& body);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -15,6 +15,7 @@
 #include "core/aligned_allocator.hpp"
 #include "core/scalar_type.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Points per axis. Values lie with x fastest: index = (z * ny + y) * nx + x.
@@ -199,3 +200,4 @@ struct PotentialBlock {
 };
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -12,6 +12,7 @@
 
 #include "core/aligned_allocator.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// The most inputs that can be correlated. A polarisation of an antenna is an input.
@@ -117,3 +118,4 @@ struct SignalBlock {
 };
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

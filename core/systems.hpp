@@ -16,6 +16,7 @@
 #include "core/aligned_allocator.hpp"
 #include "core/scalar_type.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// The largest n a solver accepts.
@@ -216,3 +217,4 @@ inline constexpr int newest_spd_number = std::apply(
     spd_numbers<float>);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

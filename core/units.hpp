@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 inline constexpr long double elementary_charge_coulomb = 1.602176634e-19L;
@@ -42,3 +43,4 @@ std::optional<double> length_unit_in_angstrom(std::string_view name);
 std::optional<double> charge_unit_in_e(std::string_view name);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 struct OutputLayout {
@@ -24,3 +25,4 @@ struct OutputLayout {
 using WrittenElements = std::map<std::string, std::int64_t>;
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

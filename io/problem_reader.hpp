@@ -8,6 +8,7 @@
 #include "io/sets.hpp"
 #include "io/share.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Opening reads and checks everything but the numbers: format version, names, ranks, types, shapes, offsets, units,
@@ -76,3 +77,4 @@ class ProblemReader {
 };
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -27,7 +27,7 @@ struct ProblemWriter::Impl {
   }
 
   void write_charges(const std::string& group, const ChargesOfSet& set, std::int64_t first_charge,
-                     std::span<const double> position, std::span<const double> charge) {
+                     ArrayView<double> position, ArrayView<double> charge) {
     if (position.size() != 3 * charge.size()) {
       throw Error(ErrorKind::usage,
                   "set " + quoted(set.name) + " was given " + std::to_string(charge.size()) + " charges and " +
@@ -91,18 +91,17 @@ void ProblemWriter::add(const PairEnergySet& set) {
   write_charge_attributes(impl_->file, group, set);
 }
 
-void ProblemWriter::write_charges(const PotentialSet& set, std::int64_t first_charge, std::span<const double> position,
-                                  std::span<const double> charge) {
+void ProblemWriter::write_charges(const PotentialSet& set, std::int64_t first_charge, ArrayView<double> position,
+                                  ArrayView<double> charge) {
   impl_->write_charges(set_path(set), set, first_charge, position, charge);
 }
 
-void ProblemWriter::write_charges(const PairEnergySet& set, std::int64_t first_charge, std::span<const double> position,
-                                  std::span<const double> charge) {
+void ProblemWriter::write_charges(const PairEnergySet& set, std::int64_t first_charge, ArrayView<double> position,
+                                  ArrayView<double> charge) {
   impl_->write_charges(set_path(set), set, first_charge, position, charge);
 }
 
-void ProblemWriter::write_groups(const PairEnergySet& set, std::int64_t first_charge,
-                                 std::span<const std::int8_t> group) {
+void ProblemWriter::write_groups(const PairEnergySet& set, std::int64_t first_charge, ArrayView<std::int8_t> group) {
   impl_->file.write(set_path(set) + "/group", {{first_charge, static_cast<std::int64_t>(group.size())}}, group.data());
 }
 

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 
+#include "core/array_view.hpp"
 #include "io/sets.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Writes to a temporary file beside `path`; commit() flushes it to the disk and renames it. Without a commit nothing
@@ -30,12 +31,12 @@ class ProblemWriter {
   void add(const PairEnergySet& set);
   /// Charges [first_charge, first_charge + charge.size()) of the set; position is (.., 3), angstrom and e. Stored as
   /// the set's type.
-  void write_charges(const PotentialSet& set, std::int64_t first_charge, std::span<const double> position,
-                     std::span<const double> charge);
-  void write_charges(const PairEnergySet& set, std::int64_t first_charge, std::span<const double> position,
-                     std::span<const double> charge);
+  void write_charges(const PotentialSet& set, std::int64_t first_charge, ArrayView<double> position,
+                     ArrayView<double> charge);
+  void write_charges(const PairEnergySet& set, std::int64_t first_charge, ArrayView<double> position,
+                     ArrayView<double> charge);
   /// Of a set that has groups.
-  void write_groups(const PairEnergySet& set, std::int64_t first_charge, std::span<const std::int8_t> group);
+  void write_groups(const PairEnergySet& set, std::int64_t first_charge, ArrayView<std::int8_t> group);
 
   /// Creates the signal, and the flags of a set that has them; writes attributes and frequencies.
   void add(const CorrelationSet& set);
@@ -54,3 +55,4 @@ class ProblemWriter {
 };
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 
 #include "io/sets.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Of all problems of a set.
@@ -81,3 +82,4 @@ class ResultReader {
 bool is_result_file(const std::string& path);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -253,14 +253,14 @@ void ResultWriter::write(const CorrelationSet& set, const SignalBlock& block) {
   impl_->file.write(group + "/weight", {integrations, channels}, block.weight.data());
 }
 
-void ResultWriter::write_info(const CorrelationSet& set, std::int64_t first, std::span<const std::int32_t> info) {
+void ResultWriter::write_info(const CorrelationSet& set, std::int64_t first, ArrayView<std::int32_t> info) {
   const std::string group = set_path(set);
   const AxisRange channels{start_of(impl_->starts, group).problem + first, static_cast<std::int64_t>(info.size())};
   impl_->file.write(group + "/info", {channels}, info.data());
 }
 
 void ResultWriter::write_verdicts(const std::string& kind, const std::string& set, std::int64_t first,
-                                  std::span<const Verdict> verdict, std::span<const float> error_over_bound) {
+                                  ArrayView<Verdict> verdict, ArrayView<float> error_over_bound) {
   const std::string group = verification_path(kind, set);
   const std::int64_t start = start_of(impl_->starts, "/" + kind + "/" + set).problem;
   const AxisRange problems{start + first, static_cast<std::int64_t>(verdict.size())};

@@ -3,13 +3,14 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 
+#include "core/array_view.hpp"
 #include "io/output_layout.hpp"
 #include "io/sets.hpp"
 #include "io/share.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// A temporary file beside `path` until commit(); see ProblemWriter for what is thrown and what is left behind. write()
@@ -67,12 +68,12 @@ class ResultWriter {
   /// Visibilities and weights of whole integrations; block.sum is set.visibility(). Means are the caller's to take.
   void write(const CorrelationSet& set, const SignalBlock& block);
   /// Of channels first, first + 1, ...: what all their blocks say.
-  void write_info(const CorrelationSet& set, std::int64_t first, std::span<const std::int32_t> info);
+  void write_info(const CorrelationSet& set, std::int64_t first, ArrayView<std::int32_t> info);
 
   /// Verdicts of problems first, first + 1, ... of a set that was added; kind is that of its type. Those never
   /// written say that nothing was checked.
-  void write_verdicts(const std::string& kind, const std::string& set, std::int64_t first,
-                      std::span<const Verdict> verdict, std::span<const float> error_over_bound);
+  void write_verdicts(const std::string& kind, const std::string& set, std::int64_t first, ArrayView<Verdict> verdict,
+                      ArrayView<float> error_over_bound);
   void write_summary(const std::string& kind, const std::string& set, const VerificationSummary& summary);
 
   /// Once for a set, as attributes of /provenance/<kind>/<set>.
@@ -91,3 +92,4 @@ class ResultWriter {
 };
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

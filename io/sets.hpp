@@ -12,6 +12,7 @@
 #include "core/systems.hpp"
 #include "core/units.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// /solve/<name>
@@ -168,3 +169,4 @@ struct VerificationSummary {
 };
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

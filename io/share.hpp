@@ -9,6 +9,7 @@
 
 #include "io/sets.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Share `index`, from 0, of `count`.
@@ -49,3 +50,4 @@ PartOfSet<PairEnergySet> part_of(const PairEnergySet& set, const Share& share);
 PartOfSet<CorrelationSet> part_of(const CorrelationSet& set, const Share& share);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

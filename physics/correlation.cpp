@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/usable_kernels.hpp"
 #include "physics/correlation_backends.hpp"
 
 namespace smallbatch {

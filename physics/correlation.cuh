@@ -7,6 +7,7 @@
 
 #include "core/signals.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Bytes of workspace that correlate() needs for such a batch, aligned to 256: none for int8 and float32 signals
@@ -19,3 +20,4 @@ std::size_t correlation_workspace_bytes(const SignalBatch& signal, const Visibil
 cudaError_t correlate(const SignalBatch& signal, const VisibilityBatch& sums, void* workspace, cudaStream_t stream);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

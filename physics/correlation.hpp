@@ -16,6 +16,7 @@
 #include "core/backend.hpp"
 #include "core/signals.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Correlates batches that lie in host memory. An object owns its device memory and stream; use it from one thread at a
@@ -43,3 +44,4 @@ void means_of(SumType type, const void* sum, const std::int32_t* weight, std::in
 std::unique_ptr<Correlator> make_correlator(const Backend& backend);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

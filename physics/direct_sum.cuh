@@ -9,6 +9,7 @@
 
 #include "physics/potential.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// What the host knows of a batch whose offsets lie on the device.
@@ -22,8 +23,10 @@ struct DirectSumSizes {
 
 /// Bytes of device memory that summaries and energies need while they are computed; 0 where neither is wanted.
 template <class T>
-[[nodiscard]] std::size_t direct_sum_workspace_bytes(const ChargeBatch& charges, const TargetBatch& targets,
-                                                     const DirectSumSizes& sizes, const PotentialResult<T>& result);
+[[nodiscard, gnu::visibility("default")]] std::size_t direct_sum_workspace_bytes(const ChargeBatch& charges,
+                                                                                 const TargetBatch& targets,
+                                                                                 const DirectSumSizes& sizes,
+                                                                                 const PotentialResult<T>& result);
 
 /// Potential::evaluate for device memory, for T = float or double: every pointer in `charges`, `targets` and `result`
 /// is a device pointer, an energy needs charges.group, and `workspace` points to direct_sum_workspace_bytes() bytes
@@ -39,8 +42,11 @@ template <class T>
 /// points, and the groups of an energy, where there are any; origin and spacing of lattices; the workspace where it has
 /// bytes). Nothing on the device is looked at: offsets, origins and spacings must be right, and the sizes true.
 template <class T>
-[[nodiscard]] cudaError_t direct_sum(const ChargeBatch& charges, const TargetBatch& targets,
-                                     const DirectSumSizes& sizes, const PotentialOptions& options,
-                                     const PotentialResult<T>& result, void* workspace, cudaStream_t stream);
+[[nodiscard, gnu::visibility("default")]] cudaError_t direct_sum(const ChargeBatch& charges, const TargetBatch& targets,
+                                                                 const DirectSumSizes& sizes,
+                                                                 const PotentialOptions& options,
+                                                                 const PotentialResult<T>& result, void* workspace,
+                                                                 cudaStream_t stream);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 
 #include "physics/pair_energy.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Bytes of device memory that are needed while energies are computed, for problems with so many charges together.
@@ -30,3 +31,4 @@ namespace smallbatch {
                                         void* workspace, cudaStream_t stream);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/usable_kernels.hpp"
 #include "physics/pair_energy_backends.hpp"
 
 namespace smallbatch {

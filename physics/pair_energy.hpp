@@ -24,6 +24,7 @@
 #include "core/pair_energies.hpp"
 #include "core/scalar_type.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 struct PairEnergyOptions {
@@ -54,3 +55,4 @@ class PairEnergy {
 std::unique_ptr<PairEnergy> make_pair_energy(const Backend& backend);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

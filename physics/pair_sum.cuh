@@ -12,6 +12,7 @@
 
 #include "physics/pair_sum.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 namespace {
@@ -114,3 +115,4 @@ cudaError_t pair_sum(const A* a, std::int64_t rows, const B* b, std::int64_t col
 }
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -12,6 +12,7 @@
 
 #include "core/parallel.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 inline constexpr int pair_sum_threads = 128, pair_sum_rows_per_thread = 4, pair_sum_terms = 16, pair_sum_adders = 1024;
@@ -71,3 +72,4 @@ double pair_sum_on_host(const A* a, std::int64_t rows, const B* b, std::int64_t 
 }
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/usable_kernels.hpp"
 #include "physics/potential_backends.hpp"
 
 namespace smallbatch {

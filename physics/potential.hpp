@@ -22,6 +22,7 @@
 #include "core/potentials.hpp"
 #include "physics/singularity.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 struct PotentialOptions {
@@ -88,3 +89,4 @@ class Potential {
 std::unique_ptr<Potential> make_potential(const Backend& backend);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

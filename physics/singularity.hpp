@@ -1,6 +1,7 @@
 // When a charge lies on a target, where its potential is an infinity or nothing, as Singular says; for every backend.
 #pragma once
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// A charge closer to a lattice point than this fraction of the smallest spacing lies *on* it: the singularity policy
@@ -14,3 +15,4 @@ inline constexpr double singular_distance_of_points = 1e-6;
 inline constexpr double net_charge_tolerance = 0x1p-40;
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/usable_kernels.hpp"
 #include "solvers/spd_solver_backends.hpp"
 
 namespace smallbatch {

@@ -9,12 +9,14 @@
 
 #include "solvers/spd_solver.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Bytes of device memory that launch_spd_solve() needs besides its arrays, for T = float or double: less than
 /// (1 + sizeof(T)) count + 512, and 0 for Gauss-Jordan solutions and for determinants.
 template <class T>
-[[nodiscard]] std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count, const SpdOptions& options);
+[[nodiscard, gnu::visibility("default")]] std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count,
+                                                                          const SpdOptions& options);
 
 /// SpdSolver::solve for device memory, for T = float or double: every pointer in `batch` and `solution` is a device
 /// pointer, aligned as its type (dense matrices with n = 8, 16, 32 or 64 are loaded faster where `a` and its stride are
@@ -32,8 +34,10 @@ template <class T>
 /// make_spd_solver would throw, where x overlaps b (there are no solutions in place here), and for a workspace that is
 /// needed and null or not aligned.
 template <class T>
-[[nodiscard]] cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& solution,
-                                           const SpdOptions& options, void* workspace, cudaStream_t stream);
+[[nodiscard, gnu::visibility("default")]] cudaError_t launch_spd_solve(const SpdBatch<T>& batch,
+                                                                       const SpdSolution<T>& solution,
+                                                                       const SpdOptions& options, void* workspace,
+                                                                       cudaStream_t stream);
 
 /// SpdSolver::factor and SpdSolver::solve_factored for device memory, with what launch_spd_solve() promises; they need
 /// no workspace, and here, too, x may be b with the same stride. Each enqueues one kernel. (Factors with n = 8, 16, 32
@@ -46,3 +50,4 @@ template <class T>
                                                     cudaStream_t stream);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -17,6 +17,7 @@
 #include "core/backend.hpp"
 #include "core/systems.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 enum class SpdMethod {
@@ -159,3 +160,4 @@ class SpdSolver {
 std::unique_ptr<SpdSolver> make_spd_solver(const Backend& backend, const SpdOptions& options = {});
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "core/usable_kernels.hpp"
 #include "physics/correlation_backends.hpp"
 #include "physics/correlation_checks.hpp"
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/grid_stride.hpp"
-#include "core/instruction_sets.hpp"
 #include "core/parallel.hpp"
+#include "core/usable_kernels.hpp"
 #include "physics/cpu/pair_energy.hpp"
 #include "physics/cpu/pieces.hpp"
 #include "physics/cpu/potential.hpp"

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "core/instruction_sets.hpp"
+#include "core/usable_kernels.hpp"
 #include "physics/cpu/rank_update.hpp"
 
 #pragma GCC target("avx512f,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")

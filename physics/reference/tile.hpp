@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/instruction_sets.hpp"
+#include "core/usable_kernels.hpp"
 
 namespace smallbatch {
 

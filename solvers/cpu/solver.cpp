@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/instruction_sets.hpp"
 #include "core/parallel.hpp"
+#include "core/usable_kernels.hpp"
 #include "solvers/cpu/pivot_repair.hpp"
 #include "solvers/spd_solver_backends.hpp"
 

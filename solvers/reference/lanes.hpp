@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/instruction_sets.hpp"
+#include "core/usable_kernels.hpp"
 #include "solvers/spd_referee.hpp"
 
 namespace smallbatch {
