@@ -53,18 +53,19 @@ bool overlap(std::int64_t count, const Strided<T>& one, const Strided<T>& other)
   return apart < bytes(one.size) || apart + bytes(other.size) > step;
 }
 
+[[noreturn]] void refuse_x_in(const char* array) {
+  throw Error(ErrorKind::bad_input, std::string("x lies in the memory of ") + array,
+              "the input would change while it is read", "Give x memory of its own, or that of b exactly.");
+}
+
 template <class T>
 void check_overlap(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape& shape = batch.shape;
   if (shape.determinant_only) return;
   const Strided<T> x{solution.x, shape.solution_size(), solution.x_step(shape)};
-  const auto refuse = [](const char* array) {
-    throw Error(ErrorKind::bad_input, std::string("x lies in the memory of ") + array,
-                "the input would change while it is read", "Give x memory of its own, or that of b exactly.");
-  };
-  if (overlap(batch.count, x, {batch.a, shape.matrix_size(), batch.a_step()})) refuse("A");
+  if (overlap(batch.count, x, {batch.a, shape.matrix_size(), batch.a_step()})) refuse_x_in("A");
   if (solution.x == batch.b && solution.x_step(shape) == batch.b_step()) return;
-  if (shape.nrhs > 0 && overlap(batch.count, x, {batch.b, shape.rhs_size(), batch.b_step()})) refuse("b");
+  if (shape.nrhs > 0 && overlap(batch.count, x, {batch.b, shape.rhs_size(), batch.b_step()})) refuse_x_in("b");
 }
 
 }  // namespace
@@ -128,6 +129,48 @@ void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   check_overlap(batch, solution);
 }
 
+template <class T>
+void check_spd_factors(const SpdBatch<T>& batch, const SpdFactors<T>& factors) {
+  const SpdShape shape{batch.shape.n, 0, batch.shape.storage, true};
+  check_spd_shape(shape, batch.count);
+  const std::int64_t size = std::int64_t{shape.n} * (shape.n + 1) / 2;
+  check_stride("A", batch.a_stride, shape.matrix_size(), true);
+  check_stride("the factors", factors.factors_stride, size, false);
+  if (batch.count == 0) return;
+  check_present("A", batch.a);
+  check_present("the factors", factors.factors);
+  check_present("info", factors.info);
+  const Strided<T> a{batch.a, shape.matrix_size(), batch.a_step()};
+  if (overlap(batch.count, {factors.factors, size, factors.factors_step(shape.n)}, a))
+    throw Error(ErrorKind::bad_input, "the factors lie in the memory of A", "the input would change while it is read",
+                "Give the factors memory of their own.");
+}
+
+template <class T>
+void check_spd_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution) {
+  const SpdShape shape = batch.shape();
+  if (shape.nrhs < 1)
+    throw Error(ErrorKind::bad_input, "factors cannot be asked to solve with nrhs = " + std::to_string(shape.nrhs),
+                "nrhs counts right-hand sides", "Give the number of columns of b.");
+  const SpdBatch<T> of_factors{shape, batch.count, batch.factors, batch.b, batch.factors_stride, batch.b_stride};
+  check_spd_batch(of_factors, solution);
+  for_each_spd_number<T>([&solution](const auto& number) {
+    if (solution.*number.in_solution != nullptr)
+      throw Error(ErrorKind::bad_input, std::string("factors cannot tell the ") + number.name,
+                  "x and info are all that they are solved for", "Leave its pointer null.");
+  });
+  if (batch.count == 0) return;
+  check_present("the factors' info", batch.factors_info);
+  const Strided<std::int32_t> told{batch.factors_info, 1, batch.factors_info_step()};
+  if (overlap(batch.count, {solution.info, 1, 1}, told))
+    throw Error(ErrorKind::bad_input, "info lies in the memory of the factors' info",
+                "it is read while the other is written", "Give info memory of its own.");
+}
+
+template void check_spd_factors(const SpdBatch<float>&, const SpdFactors<float>&);
+template void check_spd_factors(const SpdBatch<double>&, const SpdFactors<double>&);
+template void check_spd_factored(const SpdFactoredBatch<float>&, const SpdSolution<float>&);
+template void check_spd_factored(const SpdFactoredBatch<double>&, const SpdSolution<double>&);
 template void check_spd_batch(const SpdBatch<float>&, const SpdSolution<float>&);
 template void check_spd_batch(const SpdBatch<double>&, const SpdSolution<double>&);
 

@@ -87,6 +87,10 @@ struct SpdFactors {
   T* smallest_pivot = nullptr;
   double* log_determinant = nullptr;
   std::int64_t factors_stride = tight;
+
+  [[nodiscard]] std::int64_t factors_step(int n) const {
+    return factors_stride == tight ? std::int64_t{n} * (n + 1) / 2 : factors_stride;
+  }
 };
 
 /// Factors and right-hand sides, as SpdSolver::factor left the ones and SpdBatch has the others.
@@ -100,8 +104,12 @@ struct SpdFactoredBatch {
   const T* b = nullptr;
   std::int64_t factors_stride = tight, b_stride = tight;  ///< as in SpdBatch; 0: one factor, or b, for all
 
-  [[nodiscard]] std::int64_t factors_size() const { return std::int64_t{n} * (n + 1) / 2; }
-  [[nodiscard]] std::int64_t rhs_size() const { return std::int64_t{n} * nrhs; }
+  [[nodiscard]] SpdShape shape() const { return {n, nrhs, Storage::packed_lower}; }
+  [[nodiscard]] std::int64_t factors_step() const {
+    return factors_stride == tight ? shape().matrix_size() : factors_stride;
+  }
+  [[nodiscard]] std::int64_t factors_info_step() const { return factors_stride == 0 ? 0 : 1; }
+  [[nodiscard]] std::int64_t b_step() const { return b_stride == tight ? shape().rhs_size() : b_stride; }
 };
 
 /// Solves batches that lie in host memory. An object owns its device memory and stream; use it from one thread at a

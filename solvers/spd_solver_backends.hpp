@@ -17,5 +17,20 @@ std::unique_ptr<SpdSolver> make_reference_spd_solver(unsigned threads, const Spd
 void check_spd_shape(const SpdShape& shape, std::int64_t count);
 template <class T>
 void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
+/// ... SpdSolver::factor and SpdSolver::solve_factored.
+template <class T>
+void check_spd_factors(const SpdBatch<T>& batch, const SpdFactors<T>& factors);
+template <class T>
+void check_spd_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution);
+
+/// Info and the numbers that come with factors, as members of a solution without x.
+template <class T>
+SpdSolution<T> of_pivots(const SpdFactors<T>& factors) {
+  SpdSolution<T> solution;
+  solution.info = factors.info;
+  solution.smallest_pivot = factors.smallest_pivot;
+  solution.log_determinant = factors.log_determinant;
+  return solution;
+}
 
 }  // namespace smallbatch

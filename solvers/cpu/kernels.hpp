@@ -26,6 +26,10 @@ struct LdltTask {
   SpdSolution<T> solution;     ///< its stride resolved, too
   bool wants_numbers_about_a;  ///< any number but the backward error
   void* workspace;             ///< workspace_size(task) bytes, aligned to ldlt_alignment
+  T* factors = nullptr;        ///< where the factors of A go, packed; there is no x then
+  std::int64_t factors_step = 0;
+  const std::int32_t* factors_info = nullptr;  ///< `a` are factors, and these their statuses
+  std::int64_t factors_info_step = 0;
 };
 
 template <class T>
@@ -33,6 +37,8 @@ struct LdltKernel {
   int lanes;  ///< systems that are solved together, one per SIMD lane
   std::size_t (*workspace_size)(const LdltTask<T>& task);
   void (*solve)(const LdltTask<T>& task);
+  void (*factor)(const LdltTask<T>& task);
+  void (*solve_factored)(const LdltTask<T>& task);
 };
 
 struct LdltKernels {

@@ -7,7 +7,9 @@
 namespace smallbatch {
 
 constinit const LdltKernels ldlt_avx2 = {"avx2",
-                                         {8, &workspace_size_in_lanes<float, 8, 2>, &solve_in_lanes<float, 8, 2>},
-                                         {4, &workspace_size_in_lanes<double, 4, 2>, &solve_in_lanes<double, 4, 2>}};
+                                         {8, &workspace_size_in_lanes<float, 8, 2>, &solve_in_lanes<float, 8, 2>,
+                                          &factor_in_lanes<float, 8, 2>, &solve_factored_in_lanes<float, 8, 2>},
+                                         {4, &workspace_size_in_lanes<double, 4, 2>, &solve_in_lanes<double, 4, 2>,
+                                          &factor_in_lanes<double, 4, 2>, &solve_factored_in_lanes<double, 4, 2>}};
 
 }  // namespace smallbatch

@@ -7,7 +7,9 @@
 namespace smallbatch {
 
 constinit const LdltKernels ldlt_avx512 = {"avx512",
-                                           {16, &workspace_size_in_lanes<float, 16, 4>, &solve_in_lanes<float, 16, 4>},
-                                           {8, &workspace_size_in_lanes<double, 8, 4>, &solve_in_lanes<double, 8, 4>}};
+                                           {16, &workspace_size_in_lanes<float, 16, 4>, &solve_in_lanes<float, 16, 4>,
+                                            &factor_in_lanes<float, 16, 4>, &solve_factored_in_lanes<float, 16, 4>},
+                                           {8, &workspace_size_in_lanes<double, 8, 4>, &solve_in_lanes<double, 8, 4>,
+                                            &factor_in_lanes<double, 8, 4>, &solve_factored_in_lanes<double, 8, 4>}};
 
 }  // namespace smallbatch

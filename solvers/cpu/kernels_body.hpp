@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "solvers/cpu/factored.hpp"
 #include "solvers/cpu/group.hpp"
 #include "solvers/cpu/kernels.hpp"
 #include "solvers/cpu/prefetch.hpp"
@@ -42,6 +43,25 @@ void solve_in_lanes(const LdltTask<T>& task) {
         prefetch_after(task, first, W, group.work.matrix_size, Elimination<T, W, Columns>::tile_count(task.n));
     group.run(first, used(first, W), prefetch);
   }
+}
+
+template <class T, int W, int Columns>
+void factor_in_lanes(const LdltTask<T>& task) {
+  Carver carver(task.workspace);
+  Group<T, W, Columns> group(task, carver);
+  for (std::int64_t first = 0; first < task.count; first += W) {
+    Prefetch<T> prefetch =
+        prefetch_after(task, first, W, group.work.matrix_size, Elimination<T, W, Columns>::tile_count(task.n));
+    factor_group(group, first, task.count - first < W ? static_cast<int>(task.count - first) : W, prefetch);
+  }
+}
+
+template <class T, int W, int Columns>
+void solve_factored_in_lanes(const LdltTask<T>& task) {
+  Carver carver(task.workspace);
+  Group<T, W, Columns> group(task, carver);
+  for (std::int64_t first = 0; first < task.count; first += W)
+    solve_factored_group(group, first, task.count - first < W ? static_cast<int>(task.count - first) : W);
 }
 
 template <class T, int W, int Columns>

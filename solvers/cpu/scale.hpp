@@ -28,8 +28,29 @@ struct Scaling {
   Mask vanished;          // x has underflowed
 
   void scale_matrix(const Work& work) {
-    const int n = work.n;
+    find_exponents(work);
     Vector* const l = work.l;
+    for (int i = 0; i < work.n && scaled; ++i)
+      for (int j = 0; j <= i; ++j)
+        l[lower_place(i, j)] = l[lower_place(i, j)] * X::power_of_two(half[i]) * X::power_of_two(half[j]);
+  }
+
+  /// Factors of A, in place of A, become those of D' A D': D'^-1 L D' has a unit diagonal again. D' brings the pivots
+  /// next to 1, and so L is not large either.
+  void scale_factors(const Work& work) {
+    find_exponents(work);
+    Vector* const l = work.l;
+    for (int i = 0; i < work.n && scaled; ++i) {
+      for (int j = 0; j < i; ++j)
+        l[lower_place(i, j)] = l[lower_place(i, j)] * X::power_of_two(half[i]) * X::power_of_two(-half[j]);
+      l[lower_place(i, i)] = l[lower_place(i, i)] * X::power_of_two(half[i]) * X::power_of_two(half[i]);
+    }
+  }
+
+  /// D' where the diagonal is far from 1.
+  void find_exponents(const Work& work) {
+    const int n = work.n;
+    const Vector* const l = work.l;
     Mask far{};
     for (int i = 0; i < n; ++i) {
       const Vector diagonal = l[lower_place(i, i)];
@@ -43,9 +64,6 @@ struct Scaling {
       const Vector diagonal = l[lower_place(i, i)];
       half[i] = far & (diagonal > 0) ? -(X::of(diagonal) >> 1) : Mask{};
     }
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j <= i; ++j)
-        l[lower_place(i, j)] = l[lower_place(i, j)] * X::power_of_two(half[i]) * X::power_of_two(half[j]);
   }
 
   /// The right-hand sides, from b to x.

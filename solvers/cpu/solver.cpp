@@ -33,6 +33,18 @@ class CpuSpdSolver final : public SpdSolver {
   void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) override {
     solve_with(kernels_.float64, batch, solution);
   }
+  void factor(const SpdBatch<float>& batch, const SpdFactors<float>& factors) override {
+    factor_with(kernels_.float32, batch, factors);
+  }
+  void factor(const SpdBatch<double>& batch, const SpdFactors<double>& factors) override {
+    factor_with(kernels_.float64, batch, factors);
+  }
+  void solve_factored(const SpdFactoredBatch<float>& batch, const SpdSolution<float>& solution) override {
+    solve_factored_with(kernels_.float32, batch, solution);
+  }
+  void solve_factored(const SpdFactoredBatch<double>& batch, const SpdSolution<double>& solution) override {
+    solve_factored_with(kernels_.float64, batch, solution);
+  }
   [[nodiscard]] std::string description() const override {
     return "cpu " + std::string(spd_method_name(method_)) + " " + kernels_.name;
   }
@@ -50,20 +62,7 @@ class CpuSpdSolver final : public SpdSolver {
       if (!number.is_of(shape)) array = nullptr;
       all.wants_numbers_about_a |= array != nullptr && !number.is_about_x;
     });
-    const std::size_t workspace_size = kernel.workspace_size(all);
-    // Large tasks: each begins with matrices that nobody prefetched, and with fresh memory. But enough for all
-    // threads.
-    const std::int64_t lanes = kernel.lanes, workers = thread_count(threads_);
-    const std::int64_t groups = std::clamp<std::int64_t>(batch.count / (4 * workers * lanes), 16, 128) / 2 * 2;
-    parallel_for(batch.count, groups * lanes, threads_, [&](std::int64_t first, std::int64_t last) {
-      const std::unique_ptr<void, AlignedDelete> workspace(
-          ::operator new (workspace_size, std::align_val_t{ldlt_alignment}));
-      LdltTask<T> task = all;
-      task.count = last - first;
-      task.a += first * all.a_step;
-      if (shape.nrhs > 0) task.b += first * all.b_step;
-      task.solution = beginning_at(first, all.solution);
-      task.workspace = workspace.get();
+    for_pieces(kernel, all, [&](const LdltTask<T>& task) {
       std::vector<T> kept;  // right-hand sides whose place the solutions take, for the repair
       if (pivot_floor_ > 0 && task.solution.x == task.b && shape.nrhs > 0)
         kept.assign(task.b, task.b + (task.count - 1) * task.b_step + shape.rhs_size());
@@ -71,6 +70,64 @@ class CpuSpdSolver final : public SpdSolver {
       for (std::int64_t k = 0; k < task.count && pivot_floor_ > 0; ++k)
         repair_pivots(shape, task.a + k * task.a_step, (kept.empty() ? task.b : kept.data()) + k * task.b_step,
                       pivot_floor_, beginning_at(k, task.solution));
+    });
+  }
+
+  template <class T>
+  void factor_with(const LdltKernel<T>& kernel, const SpdBatch<T>& batch, const SpdFactors<T>& factors) const {
+    check_spd_factors(batch, factors);
+    const SpdShape& shape = batch.shape;
+    LdltTask<T> all{shape.n,
+                    0,
+                    false,
+                    shape.storage,
+                    SpdMethod::ldlt,
+                    batch.count,
+                    batch.a,
+                    nullptr,
+                    batch.a_step(),
+                    0,
+                    of_pivots(factors),
+                    true,
+                    nullptr};
+    all.factors = factors.factors;
+    all.factors_step = factors.factors_step(shape.n);
+    for_pieces(kernel, all, kernel.factor);
+  }
+
+  template <class T>
+  void solve_factored_with(const LdltKernel<T>& kernel, const SpdFactoredBatch<T>& batch,
+                           const SpdSolution<T>& solution) const {
+    check_spd_factored(batch, solution);
+    LdltTask<T> all{batch.n,     batch.nrhs,    false,   Storage::packed_lower, SpdMethod::ldlt,
+                    batch.count, batch.factors, batch.b, batch.factors_step(),  batch.b_step(),
+                    solution,    false,         nullptr};
+    all.solution.x_stride = solution.x_step(batch.shape());
+    all.factors_info = batch.factors_info;
+    all.factors_info_step = batch.factors_info_step();
+    for_pieces(kernel, all, kernel.solve_factored);
+  }
+
+  /// work(piece of the task), on all threads.
+  template <class T, class Work>
+  void for_pieces(const LdltKernel<T>& kernel, const LdltTask<T>& all, const Work& work) const {
+    const std::size_t workspace_size = kernel.workspace_size(all);
+    // Large tasks: each begins with matrices that nobody prefetched, and with fresh memory. But enough for all
+    // threads.
+    const std::int64_t lanes = kernel.lanes, workers = thread_count(threads_);
+    const std::int64_t groups = std::clamp<std::int64_t>(all.count / (4 * workers * lanes), 16, 128) / 2 * 2;
+    parallel_for(all.count, groups * lanes, threads_, [&](std::int64_t first, std::int64_t last) {
+      const std::unique_ptr<void, AlignedDelete> workspace(
+          ::operator new (workspace_size, std::align_val_t{ldlt_alignment}));
+      LdltTask<T> task = all;
+      task.count = last - first;
+      task.a += first * all.a_step;
+      if (all.nrhs > 0) task.b += first * all.b_step;
+      if (all.factors != nullptr) task.factors += first * all.factors_step;
+      if (all.factors_info != nullptr) task.factors_info += first * all.factors_info_step;
+      task.solution = beginning_at(first, all.solution);
+      task.workspace = workspace.get();
+      work(task);
     });
   }
 

@@ -47,6 +47,7 @@ struct Workspace {
   Vector *b, *x;        // n * nrhs; padded(n) * columns
   Vector *z, *inverse;  // padded(n)^2, for the inverse and rcond; n * n, for rcond without the inverse
   Vector* refined;      // n * nrhs, for refinement
+  Vector* packed;       // n (n + 1) / 2, the factors by rows
   Mask* rhs_shift;      // nrhs: t, the exponents by which right-hand sides were scaled
   T *few_a, *few_b;     // W systems, for a group that is not full
 
@@ -70,6 +71,7 @@ struct Workspace {
     refined = carver.take<Vector>(task.method == SpdMethod::mixed ? solution_size : 0);
     z = carver.take<Vector>(inverts ? square : 0);
     inverse = carver.take<Vector>(inverts && !task.inverse ? n * n : 0);
+    packed = carver.take<Vector>(task.factors != nullptr ? n * (n + 1) / 2 : 0);
     const bool all_full = task.count % (2 * W) == 0;  // in refinement, too
     few_a = carver.take<T>(all_full ? 0 : W * matrix_size);
     few_b = carver.take<T>(all_full ? 0 : W * rhs_size);

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <memory>
 
-#include "core/parallel.hpp"
+#include "core/grid_stride.hpp"
 #include "solvers/reference/system.hpp"
 #include "solvers/spd_solver_backends.hpp"
 
@@ -48,21 +48,107 @@ void solve_one(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double 
   });
 }
 
+/// Factors of system k.
+template <class T>
+void factor_one(const SpdBatch<T>& batch, const SpdFactors<T>& factors, std::int64_t k) {
+  const SpdShape shape{batch.shape.n, 0, batch.shape.storage, true};
+  using System = RefereeSystem<T, Eigen::Dynamic>;
+  const System system(shape, batch.a + k * batch.a_step(), nullptr, 0);
+  std::int32_t info = system.info();
+  T* const to = factors.factors + k * factors.factors_step(shape.n);
+  T* end = to;
+  SpdValues values;
+  if (info == 0) {
+    bool overflows = false, underflows = false;
+    const Matrix<Wide<T>, Eigen::Dynamic> wide = system.factors();
+    for (int i = 0; i < shape.n; ++i)
+      for (int j = 0; j <= i; ++j) {
+        *end = static_cast<T>(wide(i, j));
+        overflows |= !std::isfinite(*end++);
+      }
+    constexpr int away = 200;  // exponents from where T has no smaller numbers
+    for (int i = 0; i < shape.n; ++i)
+      underflows |=
+          wide(i, i) < std::numeric_limits<T>::min() &&
+          std::ldexp(Wide<T>(static_cast<T>(wide(i, i))), away) != static_cast<T>(std::ldexp(wide(i, i), away));
+    info = overflows ? info_result_not_finite : underflows ? info_result_underflowed : 0;
+  }
+  if (info == 0)
+    values = system.numbers({});
+  else
+    std::fill(to, to + std::int64_t{shape.n} * (shape.n + 1) / 2, static_cast<T>(nan_value));
+  factors.info[k] = info;
+  if (factors.smallest_pivot != nullptr) factors.smallest_pivot[k] = static_cast<T>(values.smallest_pivot);
+  if (factors.log_determinant != nullptr) factors.log_determinant[k] = values.log_determinant;
+}
+
+/// System k by its factors, in the wide precision, whose range needs no scaling.
+template <class T>
+void solve_factored_one(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution, std::int64_t k) {
+  using W = Wide<T>;
+  const int n = batch.n, nrhs = batch.nrhs;
+  const T* from = batch.factors + k * batch.factors_step();
+  Matrix<W, Eigen::Dynamic> l = Matrix<W, Eigen::Dynamic>::Zero(n, n);
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j <= i; ++j) l(i, j) = W(*from++);
+  const T* const b = batch.b + k * batch.b_step();
+  T* const x = solution.x + k * solution.x_step(batch.shape());
+  T* const end = x + batch.shape().rhs_size();
+  std::int32_t info = batch.factors_info[k * batch.factors_info_step()];
+  if (info == 0 && !std::all_of(b, b + batch.shape().rhs_size(), [](T value) { return std::isfinite(value); }))
+    info = info_rhs_not_finite;
+  bool underflows = false;
+  for (int c = 0; c < nrhs && info == 0; ++c) {
+    Column<W, Eigen::Dynamic> column(n);
+    for (int i = 0; i < n; ++i) column(i) = b[i * std::int64_t{nrhs} + c];
+    l.template triangularView<Eigen::UnitLower>().solveInPlace(column);
+    column.array() /= l.diagonal().array();
+    l.template triangularView<Eigen::UnitLower>().transpose().solveInPlace(column);
+    constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+    underflows |= RefereeSystem<T, Eigen::Dynamic>::relative_loss(column) > spd_underflow_loss * u;
+    for (int i = 0; i < n; ++i) x[i * std::int64_t{nrhs} + c] = static_cast<T>(column(i));
+  }
+  if (info == 0 && !std::all_of(x, end, [](T value) { return std::isfinite(value); })) info = info_result_not_finite;
+  if (info == 0 && underflows) info = info_result_underflowed;
+  if (info != 0) std::fill(x, end, static_cast<T>(nan_value));
+  solution.info[k] = info;
+}
+
 class ReferenceSpdSolver final : public SpdSolver {
  public:
   ReferenceSpdSolver(unsigned threads, double pivot_floor) : threads_(threads), pivot_floor_(pivot_floor) {}
   void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) override { run(batch, solution); }
   void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) override { run(batch, solution); }
+  void factor(const SpdBatch<float>& batch, const SpdFactors<float>& factors) override { run(batch, factors); }
+  void factor(const SpdBatch<double>& batch, const SpdFactors<double>& factors) override { run(batch, factors); }
+  void solve_factored(const SpdFactoredBatch<float>& batch, const SpdSolution<float>& solution) override {
+    run(batch, solution);
+  }
+  void solve_factored(const SpdFactoredBatch<double>& batch, const SpdSolution<double>& solution) override {
+    run(batch, solution);
+  }
   [[nodiscard]] std::string description() const override { return "reference eigen llt"; }
 
  private:
   template <class T>
   void run(const SpdBatch<T>& batch, const SpdSolution<T>& solution) const {
     check_spd_batch(batch, solution);
+    for_each(batch.count, [&](std::int64_t k) { solve_one(batch, solution, pivot_floor_, k); });
+  }
+  template <class T>
+  void run(const SpdBatch<T>& batch, const SpdFactors<T>& factors) const {
+    check_spd_factors(batch, factors);
+    for_each(batch.count, [&](std::int64_t k) { factor_one(batch, factors, k); });
+  }
+  template <class T>
+  void run(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution) const {
+    check_spd_factored(batch, solution);
+    for_each(batch.count, [&](std::int64_t k) { solve_factored_one(batch, solution, k); });
+  }
+  template <class Work>
+  void for_each(std::int64_t count, const Work& work) const {
     constexpr std::int64_t grain = 64;
-    parallel_for(batch.count, grain, threads_, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t k = first; k < last; ++k) solve_one(batch, solution, pivot_floor_, k);
-    });
+    for_each_index_on_threads(count, grain, threads_, work);
   }
   unsigned threads_;
   double pivot_floor_;

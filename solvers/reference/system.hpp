@@ -302,6 +302,17 @@ class RefereeSystem {
     return bound;
   }
 
+  /// The factors of A = L D L^T, in twice the precision of T where that helps: L below the diagonal, D on it.
+  [[nodiscard]] Matrix<Wide<T>, N> factors() const {
+    const int n = shape_.n;
+    Matrix<Wide<T>, N> found = Matrix<Wide<T>, N>::Zero(n, n);
+    for (int i = 0; i < n; ++i) {
+      for (int j = 0; j < i; ++j) found(i, j) = std::ldexp(Wide<T>(factor_(i, j)) / factor_(j, j), half_[j] - half_[i]);
+      found(i, i) = std::ldexp(pivots_[i], exponent_ - 2 * half_[i]);
+    }
+    return found;
+  }
+
   /// d_k of E = L D L^T; that of A is 2^(g - 2 half_k) times as large.
   [[nodiscard]] double pivot_of_equilibrated(int k) const { return static_cast<double>(pivots_[k]); }
   [[nodiscard]] double smallest_pivot() const {
