@@ -281,17 +281,18 @@ __device__ __forceinline__ T sum_for_each(int lane, T (&p)[Width]) {
 
 // launching
 
-template <class T>
-using Kernel = void (*)(Arguments<T>);
+template <class A>
+using Kernel = void (*)(A);
 
 /// The size that a system is padded to.
 constexpr int padded_size(int n) { return n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : 64; }
 
-/// A kernel for each padded size, of one warp per block, and the systems that it takes at a time.
-template <class T>
+/// A kernel for each padded size, of one warp per block, and the systems that it takes at a time. A: what they are
+/// told.
+template <class T, class A = Arguments<T>>
 struct Kernels {
   struct OfSize {
-    Kernel<T> kernel;
+    Kernel<A> kernel;
     int systems;
   };
   OfSize of8, of16, of32, of64;
@@ -321,8 +322,8 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
 
 /// Launches the kernel for the size of the systems: a warp per block, which strides over the spans of the batch.
 /// `whole`: what is left over behind the last whole span is no task.
-template <class T>
-cudaError_t launch(const Kernels<T>& kernels, Arguments<T> arguments, cudaStream_t stream, bool whole = false) {
+template <class T, class A>
+cudaError_t launch(const Kernels<T, A>& kernels, A arguments, cudaStream_t stream, bool whole = false) {
   if (arguments.count == 0) return cudaSuccess;
   constexpr unsigned max_blocks = 1 << 15;
   const int size = padded_size(arguments.n);

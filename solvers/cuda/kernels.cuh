@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/systems.hpp"
+#include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
 
@@ -24,6 +25,15 @@ cudaError_t launch_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& 
 /// is one right-hand side.
 template <class T>
 cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream);
+
+/// The factors, and what their pivots say.
+template <class T>
+cudaError_t launch_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors, cudaStream_t stream);
+
+/// Solves by factors.
+template <class T>
+cudaError_t launch_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
+                                  cudaStream_t stream);
 
 /// Which systems a launch works on.
 enum class SystemsToDo { all, unsettled };

@@ -54,14 +54,21 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, SpdSolution<T> solution, Sp
   return judge(SystemsToDo::unsettled, -1);
 }
 
-/// What kernels may be told; they read b while x is written.
-template <class T>
-bool is_valid(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options) {
+/// Whether check() throws no Error.
+template <class Check>
+bool passes(const Check& check) {
   try {
-    check_spd_batch(batch, solution);
+    check();
   } catch (const Error&) {
     return false;
   }
+  return true;
+}
+
+/// What kernels may be told; they read b while x is written.
+template <class T>
+bool is_valid(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options) {
+  if (!passes([&] { check_spd_batch(batch, solution); })) return false;
   const bool in_place = batch.shape.nrhs > 0 && solution.x == batch.b;
   return (batch.count == 0 || !in_place) && options.pivot_floor >= 0 && options.pivot_floor < 1;
 }
@@ -95,11 +102,29 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
   return status;
 }
 
+template <class T>
+cudaError_t launch_spd_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors, cudaStream_t stream) {
+  if (!passes([&] { check_spd_factors(batch, factors); })) return cudaErrorInvalidValue;
+  return launch_factor(batch, factors, stream);
+}
+
+template <class T>
+cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
+                                      cudaStream_t stream) {
+  if (!passes([&] { check_spd_factored(batch, solution); })) return cudaErrorInvalidValue;
+  return launch_solve_factored(batch, solution, stream);
+}
+
 template std::size_t spd_workspace_bytes<float>(const SpdShape&, std::int64_t, const SpdOptions&);
 template std::size_t spd_workspace_bytes<double>(const SpdShape&, std::int64_t, const SpdOptions&);
 template cudaError_t launch_spd_solve(const SpdBatch<float>&, const SpdSolution<float>&, const SpdOptions&, void*,
                                       cudaStream_t);
 template cudaError_t launch_spd_solve(const SpdBatch<double>&, const SpdSolution<double>&, const SpdOptions&, void*,
                                       cudaStream_t);
+template cudaError_t launch_spd_factor(const SpdBatch<float>&, const SpdFactors<float>&, cudaStream_t);
+template cudaError_t launch_spd_factor(const SpdBatch<double>&, const SpdFactors<double>&, cudaStream_t);
+template cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<float>&, const SpdSolution<float>&, cudaStream_t);
+template cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<double>&, const SpdSolution<double>&,
+                                               cudaStream_t);
 
 }  // namespace smallbatch

@@ -10,23 +10,13 @@
 // One file, because the kernels that solve share their parts: the same system has the same bits from each of them.
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
+#include "solvers/cuda/ldlt_systems.cuh"
 #include "solvers/cuda/status.cuh"
 #include "solvers/cuda/tile_judgement.cuh"
 
 namespace smallbatch {
 
 namespace {
-
-/// How systems lie in the lanes; measured to be best. The same lanes for both kernels that solve: the order of their
-/// sums decides the last bits.
-template <class T, int N>
-struct LdltPlan {
-  static constexpr bool single = sizeof(T) == sizeof(float);
-  static constexpr int lanes = N <= 16 ? 4 : N == 32 ? (single ? 4 : 8) : (single ? 16 : 32);
-  using General = Tile<T, N, lanes, false>;
-  using Judging = Tile<T, N, N == 8 ? 4 : N == 16 ? (single ? 4 : 8) : N == 32 ? (single ? 8 : 16) : 32, false>;
-  static constexpr int general_warps = 8, judging_warps = N == 64 ? 6 : 12;
-};
 
 /// Of the quick kernel, which there is for all but n > 32 in double precision: such rows take all registers.
 template <class T, int N>
@@ -38,26 +28,6 @@ struct QuickPlan {
   static constexpr bool apart = N == 64 || (N >= 16 && !single);
   static constexpr int warps = N == 8 ? 16 : N == 16 ? (single ? 16 : 12) : 8;
 };
-
-/// 2^t D b of the lane's system in registers, D where it is `far`; returns t, which is 0 unless D b lies far
-/// from 1. The whole warp calls.
-template <class T, class L>
-__device__ __forceinline__ int scale_rhs(const Arguments<T>& args, std::int64_t system, int lane, bool far,
-                                         T (&b)[L::rows]) {
-  constexpr int lowest = -4 * Traits<T>::exponent_bias;
-  int top = lowest;
-#pragma unroll
-  for (int u = 0; u < L::rows; ++u) now(b[u]);  // nothing of this is prepared where it is not needed
-#pragma unroll
-  for (int u = 0; u < L::rows; ++u)
-    if (b[u] != 0) top = max(top, exponent_of(b[u]) + scaling_exponent(args, system, L::lanes * u + lane, far));
-  top = max_of_group<L::lanes>(top);
-  const int shift = top != lowest && abs(top) > Traits<T>::rhs_window ? -top : 0;
-#pragma unroll
-  for (int u = 0; u < L::rows; ++u)
-    b[u] = scale(b[u], scaling_exponent(args, system, L::lanes * u + lane, far) + shift);
-  return shift;
-}
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail; and what is left over behind the last whole task.
@@ -147,187 +117,6 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) quick_ldlt
     args.to.info[place] = 0;
     args.marks[place] = plain ? Mark::settled : Mark::unsettled;
   }
-}
-
-constexpr int longest_span = 16 * warp_lanes;  // of systems, of which the general kernels do those that are marked
-
-/// The shared memory of a warp of the general kernels. What it keeps in mind of its systems lies here: the matrices
-/// take the registers.
-template <class T, class L>
-struct GeneralMemory {
-  TileMemory<T, L> tile;
-  int count, next;                    // systems of the span that are to be done; the first that is not yet
-  std::uint16_t found[longest_span];  // where only some are: which, counted from the first of the span
-  std::int64_t systems[L::systems];   // the ones under way, one for each group of lanes
-  int used;                           // groups that have one of their own; the others repeat the last
-  std::int32_t states[L::systems];    // their statuses, as far as they are known
-  bool underflows[L::systems];        // whether a solution has underflowed
-};
-
-/// Whose work a lane does; computed again where it is asked for: the matrices take the registers.
-template <class L>
-__device__ __forceinline__ int own_lane() {
-  return fresh(threadIdx.x) % L::lanes;
-}
-template <class L>
-__device__ __forceinline__ int own_group() {
-  return fresh(threadIdx.x) / L::lanes;
-}
-/// Whether the group's system is its own.
-template <class T, class L>
-__device__ __forceinline__ bool is_own(const GeneralMemory<T, L>& memory) {
-  return own_group<L>() < memory.used;
-}
-template <class T, class L>
-__device__ __forceinline__ std::int64_t own_system(const GeneralMemory<T, L>& memory) {
-  return memory.systems[own_group<L>()];
-}
-
-/// Finds the systems of a span that are to be done: all, or those that are marked. The whole warp calls.
-template <class T, class L>
-__device__ __forceinline__ void find_systems(const Arguments<T>& args, unsigned task, GeneralMemory<T, L>& memory) {
-  const std::int64_t first = std::int64_t{task} * args.span;
-  int count = 0;
-  if (args.marked) {
-    unsigned wanted = 0;  // bit i: system first + warp_lanes i + lane
-#pragma unroll
-    for (int i = 0; i < longest_span / warp_lanes; ++i) {
-      const std::int64_t system = first + warp_lanes * i + threadIdx.x;
-      if (warp_lanes * i < args.span && system < args.count)
-        wanted |= static_cast<unsigned>(args.marks[system] == Mark::unsettled) << i;
-    }
-    const int looks = __any_sync(whole_warp, wanted != 0) ? longest_span / warp_lanes : 0;
-#pragma unroll 1
-    for (int i = 0; i < looks; ++i) {
-      const bool own = (wanted >> i & 1) != 0;
-      const unsigned lanes = __ballot_sync(whole_warp, own);
-      const int place = count + __popc(lanes & ((1U << threadIdx.x) - 1));
-      if (own) memory.found[place] = static_cast<std::uint16_t>(warp_lanes * i + threadIdx.x);
-      count += __popc(lanes);
-    }
-  } else {
-    count = static_cast<int>(min(std::int64_t{args.span}, args.count - first));
-  }
-  if (threadIdx.x == 0) {
-    memory.count = count;
-    memory.next = 0;
-  }
-}
-
-/// Gives each group of lanes one of the systems that were found; whether there were any left. The whole warp calls.
-template <class T, class L>
-__device__ __forceinline__ bool choose_systems(const Arguments<T>& args, unsigned task, GeneralMemory<T, L>& memory) {
-  __syncwarp();  // the last systems are done with, and it is known which were found
-  const int first = memory.next, count = memory.count;
-  __syncwarp();  // that has been read
-  if (first >= count) return false;
-  if (const int group = static_cast<int>(threadIdx.x); group < L::systems) {
-    const int k = min(first + group, count - 1);
-    memory.systems[group] = std::int64_t{task} * args.span + (args.marked ? memory.found[k] : k);
-    memory.states[group] = 0;
-    memory.underflows[group] = false;
-  }
-  if (threadIdx.x == 0) {
-    memory.used = min(L::systems, count - first);
-    memory.next = first + L::systems;
-  }
-  __syncwarp();  // the systems are known
-  return true;
-}
-
-template <class T, class L>
-__device__ __forceinline__ void stage_systems(const Arguments<T>& args, GeneralMemory<T, L>& memory) {
-  const auto source = [&](int s) { return args.a + memory.systems[s] * args.a_step; };
-  if (args.vectors)
-    stage_pieces<0, L::size>(source, memory.tile);
-  else
-    stage_numbers(args, source, memory.tile);
-}
-
-/// The lower triangle of D A D, D where the system is far from 1, which is returned; and the status of the input. The
-/// whole warp calls.
-template <class T, class L>
-__device__ __forceinline__ bool load_scaled(const Arguments<T>& args, GeneralMemory<T, L>& memory,
-                                            T (&a)[L::rows][L::size]) {
-  unsigned bits = 0;                      // in which the triangles differ
-  const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
-  const T* const matrix = memory.tile.matrix[thread / L::lanes];
-  load_rows<0, L::size, T, L>(matrix, thread / L::lanes, thread % L::lanes, a);
-  if (args.storage == Storage::dense)
-    visit_columns<0, L::size, false, T, L>(
-        matrix, thread / L::lanes, thread % L::lanes,
-        [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
-  const bool differs = any_of_group<L::lanes>(bits != 0);
-  if (__any_sync(whole_warp, differs)) {
-    const std::int32_t status = inspect<L::lanes>(args, own_system(memory), own_lane<L>());
-    if (own_lane<L>() == 0) memory.states[own_group<L>()] = status;
-  }
-  const bool far = any_of_group<L::lanes>(diagonal_far_bits<T, L>(own_lane<L>(), a) != 0);
-  scale_rows<T, L>(args, own_system(memory), own_lane<L>(), far, a);
-  return far;
-}
-
-/// The staged right-hand side, 2^t D b where some system of the warp is scaled, which is returned. The whole warp
-/// calls.
-template <class T, class L>
-__device__ __forceinline__ bool take_rhs(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
-                                         T (&b)[L::rows], int& t) {
-  bool b_far = false;
-  const T* const own = memory.tile.rhs + own_group<L>() * L::column_pitch + own_lane<L>();
-#pragma unroll
-  for (int u = 0; u < L::rows; ++u) {
-    b[u] = own[L::lanes * u];
-    b_far |= is_far(b[u], Traits<T>::rhs_window);
-  }
-  t = 0;
-  const bool scaled = __any_sync(whole_warp, far || b_far);
-  if (scaled) t = scale_rhs<T, L>(args, own_system(memory), own_lane<L>(), far, b);
-  return scaled;
-}
-
-/// The factors, with b carried along, and what the pivots say; returns the first bad one. The whole warp calls.
-template <class T, class L>
-__device__ __forceinline__ int factor_and_tell(Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
-                                               T (&a)[L::rows][L::size], T (&b)[L::rows], T (&inverse)[L::rows]) {
-  if constexpr (sizeof(T) == sizeof(double)) {
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // of the padding
-  }
-  factor<0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, inverse, args.n, args.once);
-  const int bad_pivot = first_bad_pivot<T, L>(own_lane<L>(), inverse);
-  if (args.pivot_numbers) {
-    T pivots[L::rows];
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) pivots[u] = diagonal<T, L>(own_lane<L>(), u, a);
-    store_pivots<T, L>(args, own_system(memory), is_own(memory), own_lane<L>(), far, pivots);
-  }
-  return bad_pivot;
-}
-
-/// The status, and what it means for the answer: NaN where it is not 0. `bad`: a number of the lane's, or a pivot, is
-/// not what it should be. The whole warp calls.
-template <class T, class L>
-__device__ __forceinline__ void settle(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool bad, int bad_pivot) {
-  __syncwarp();  // what is known of the systems is there
-  std::int32_t status = memory.states[own_group<L>()];
-  const bool tiny = memory.underflows[own_group<L>()];
-  if (__any_sync(whole_warp, bad || tiny)) {
-    const bool failed = any_of_group<L::lanes>(bad);
-    const std::int32_t reason = explain_failure<L::lanes>(args, own_system(memory), bad_pivot, own_lane<L>(),
-                                                          failed ? info_result_not_finite : info_result_underflowed);
-    if ((failed || tiny) && status == 0) status = reason;
-  }
-  if (!is_own(memory)) return;
-  const std::int64_t system = own_system(memory);
-  if (status != 0) {
-    const int numbers = args.n * (args.inverse ? args.n : args.nrhs);
-#pragma unroll 1
-    for (int e = own_lane<L>(); args.to.x != nullptr && e < numbers; e += L::lanes)
-      args.to.x[system * args.to.x_stride + e] = not_a_number<T>();
-  }
-  if (own_lane<L>() != 0) return;
-  args.to.info[system] = status;
-  if (status != 0) forget_pivots(args, system);
 }
 
 /// Solves any number of right-hand sides, or none, of systems of any size.

@@ -18,6 +18,14 @@ class CudaSpdSolver final : public SpdSolver {
   CudaSpdSolver(int device, const SpdOptions& options) : device_(device), options_(options) {}
   void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) override { run(batch, solution); }
   void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) override { run(batch, solution); }
+  void factor(const SpdBatch<float>& batch, const SpdFactors<float>& factors) override { run(batch, factors); }
+  void factor(const SpdBatch<double>& batch, const SpdFactors<double>& factors) override { run(batch, factors); }
+  void solve_factored(const SpdFactoredBatch<float>& batch, const SpdSolution<float>& solution) override {
+    run(batch, solution);
+  }
+  void solve_factored(const SpdFactoredBatch<double>& batch, const SpdSolution<double>& solution) override {
+    run(batch, solution);
+  }
   [[nodiscard]] std::string description() const override {
     return "cuda:" + std::to_string(device_) + " " + std::string(spd_method_name(options_.method));
   }
@@ -47,12 +55,7 @@ class CudaSpdSolver final : public SpdSolver {
     const std::int64_t piece = piece_size(batch.count, needed);
     const auto systems = static_cast<std::size_t>(piece);
 
-    std::byte* free = memory_.reserve<std::byte>(capacity_);
-    const auto carve = [&free](std::size_t bytes) {
-      std::byte* array = free;
-      free += (bytes + alignment - 1) / alignment * alignment;
-      return array;
-    };
+    Carver carve{memory_.reserve<std::byte>(capacity_)};
     T* a = reinterpret_cast<T*>(carve(one_a ? a_bytes : systems * a_bytes));
     T* b = reinterpret_cast<T*>(carve(one_b ? b_bytes : systems * b_bytes));
     SpdSolution<T> on_device;
@@ -78,16 +81,110 @@ class CudaSpdSolver final : public SpdSolver {
       const auto count = static_cast<std::size_t>(part.count);
       if (x_bytes > 0) {
         const std::int64_t step = solution.x_step(shape);
-        check(cudaMemcpy2DAsync(solution.x + first * step, static_cast<std::size_t>(step) * sizeof(T), on_device.x,
-                                x_bytes, x_bytes, count, cudaMemcpyDeviceToHost, stream_.get()));
+        copy_back(solution.x + first * step, step, on_device.x, x_bytes, part.count);
       }
-      const auto copy_back = [&]<class V>(V* to, const V* from) {
-        if (to != nullptr && from != nullptr)
-          check(cudaMemcpyAsync(to + first, from, count * sizeof(V), cudaMemcpyDeviceToHost, stream_.get()));
+      const auto copy_numbers = [&]<class V>(V* to, const V* from) {
+        if (to != nullptr) copy_to_host(to + first, from, count, stream_);
       };
-      copy_back(solution.info, on_device.info);
+      copy_numbers(solution.info, on_device.info);
       for_each_spd_number<T>(
-          [&](const auto& number) { copy_back(solution.*number.in_solution, on_device.*number.in_solution); });
+          [&](const auto& number) { copy_numbers(solution.*number.in_solution, on_device.*number.in_solution); });
+      kernel_seconds_ += timer_.seconds();
+    }
+    stream_.synchronize();
+  }
+
+  template <class T>
+  void run(const SpdBatch<T>& batch, const SpdFactors<T>& factors) {
+    check_spd_factors(batch, factors);
+    if (batch.count == 0) return;
+    const DeviceGuard guard(device_);
+    const SpdShape& shape = batch.shape;
+    const std::int64_t step = factors.factors_step(shape.n), size = std::int64_t{shape.n} * (shape.n + 1) / 2;
+    const bool one_a = batch.a_stride == 0;
+    const auto a_bytes = static_cast<std::size_t>(shape.matrix_size()) * sizeof(T);
+    const auto factors_bytes = static_cast<std::size_t>(size) * sizeof(T);
+    constexpr std::size_t arrays = 5;  // A, factors, info and two numbers
+    const auto needed = [&](std::int64_t count) {
+      const std::size_t each =
+          (one_a ? 0 : a_bytes) + factors_bytes + sizeof(std::int32_t) + sizeof(T) + sizeof(double);
+      return static_cast<std::size_t>(count) * each + a_bytes + arrays * alignment;
+    };
+    const std::int64_t piece = piece_size(batch.count, needed);
+    const auto systems = static_cast<std::size_t>(piece);
+    Carver carve{memory_.reserve<std::byte>(capacity_)};
+    T* const a = reinterpret_cast<T*>(carve((one_a ? 1 : systems) * a_bytes));
+    SpdFactors<T> on_device;
+    on_device.factors = reinterpret_cast<T*>(carve(systems * factors_bytes));
+    on_device.info = reinterpret_cast<std::int32_t*>(carve(systems * sizeof(std::int32_t)));
+    if (factors.smallest_pivot != nullptr) on_device.smallest_pivot = reinterpret_cast<T*>(carve(systems * sizeof(T)));
+    if (factors.log_determinant != nullptr)
+      on_device.log_determinant = reinterpret_cast<double*>(carve(systems * sizeof(double)));
+
+    if (one_a) copy_systems(a, a_bytes, batch.a, shape.matrix_size(), 1);
+    for (std::int64_t first = 0; first < batch.count; first += piece) {
+      const SpdBatch<T> part{shape, std::min(piece, batch.count - first), a, nullptr, one_a ? 0 : tight};
+      if (!one_a) copy_systems(a, a_bytes, batch.a + first * batch.a_step(), batch.a_step(), part.count);
+      timer_.begin(stream_);
+      check(launch_spd_factor<T>(part, on_device, stream_.get()));
+      timer_.end(stream_);
+      const auto count = static_cast<std::size_t>(part.count);
+      copy_back(factors.factors + first * step, step, on_device.factors, factors_bytes, part.count);
+      copy_to_host(factors.info + first, on_device.info, count, stream_);
+      if (factors.smallest_pivot != nullptr)
+        copy_to_host(factors.smallest_pivot + first, on_device.smallest_pivot, count, stream_);
+      if (factors.log_determinant != nullptr)
+        copy_to_host(factors.log_determinant + first, on_device.log_determinant, count, stream_);
+      kernel_seconds_ += timer_.seconds();
+    }
+    stream_.synchronize();
+  }
+
+  template <class T>
+  void run(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution) {
+    check_spd_factored(batch, solution);
+    if (batch.count == 0) return;
+    const DeviceGuard guard(device_);
+    const SpdShape shape = batch.shape();
+    const bool one_factor = batch.factors_stride == 0, one_b = batch.b_stride == 0;
+    const auto factors_bytes = static_cast<std::size_t>(shape.matrix_size()) * sizeof(T);
+    const auto b_bytes = static_cast<std::size_t>(shape.rhs_size()) * sizeof(T);
+    constexpr std::size_t info_bytes = sizeof(std::int32_t), arrays = 5;  // factors, b, x and two of info
+    const auto needed = [&](std::int64_t count) {
+      const std::size_t each = (one_factor ? 0 : factors_bytes) + (one_b ? 1 : 2) * b_bytes + 2 * info_bytes;
+      return static_cast<std::size_t>(count) * each + factors_bytes + b_bytes + arrays * alignment;
+    };
+    const std::int64_t piece = piece_size(batch.count, needed);
+    const auto systems = static_cast<std::size_t>(piece);
+    Carver carve{memory_.reserve<std::byte>(capacity_)};
+    T* const factors = reinterpret_cast<T*>(carve((one_factor ? 1 : systems) * factors_bytes));
+    T* const b = reinterpret_cast<T*>(carve((one_b ? 1 : systems) * b_bytes));
+    auto* const told = reinterpret_cast<std::int32_t*>(carve(systems * info_bytes));
+    SpdSolution<T> on_device;
+    on_device.x = reinterpret_cast<T*>(carve(systems * b_bytes));
+    on_device.info = reinterpret_cast<std::int32_t*>(carve(systems * info_bytes));
+
+    if (one_factor) {
+      copy_systems(factors, factors_bytes, batch.factors, shape.matrix_size(), 1);
+      copy_systems(told, info_bytes, batch.factors_info, 1, 1);
+    }
+    if (one_b) copy_systems(b, b_bytes, batch.b, shape.rhs_size(), 1);
+    for (std::int64_t first = 0; first < batch.count; first += piece) {
+      const SpdFactoredBatch<T> part{
+          batch.n,          batch.nrhs, std::min(piece, batch.count - first), factors, told, b, one_factor ? 0 : tight,
+          one_b ? 0 : tight};
+      if (!one_factor) {
+        const std::int64_t step = batch.factors_step();
+        copy_systems(factors, factors_bytes, batch.factors + first * step, step, part.count);
+        copy_systems(told, info_bytes, batch.factors_info + first, 1, part.count);
+      }
+      if (!one_b) copy_systems(b, b_bytes, batch.b + first * batch.b_step(), batch.b_step(), part.count);
+      timer_.begin(stream_);
+      check(launch_spd_solve_factored<T>(part, on_device, stream_.get()));
+      timer_.end(stream_);
+      const std::int64_t step = solution.x_step(shape);
+      copy_back(solution.x + first * step, step, on_device.x, b_bytes, part.count);
+      copy_to_host(solution.info + first, on_device.info, static_cast<std::size_t>(part.count), stream_);
       kernel_seconds_ += timer_.seconds();
     }
     stream_.synchronize();
@@ -120,6 +217,23 @@ class CudaSpdSolver final : public SpdSolver {
     check(cudaMemcpy2DAsync(to, bytes, from, static_cast<std::size_t>(step) * sizeof(T), bytes,
                             static_cast<std::size_t>(count), cudaMemcpyHostToDevice, stream_.get()));
   }
+
+  /// And back.
+  template <class T>
+  void copy_back(T* to, std::int64_t step, const T* from, std::size_t bytes, std::int64_t count) const {
+    check(cudaMemcpy2DAsync(to, static_cast<std::size_t>(step) * sizeof(T), from, bytes, bytes,
+                            static_cast<std::size_t>(count), cudaMemcpyDeviceToHost, stream_.get()));
+  }
+
+  /// Hands out arrays of the device's memory, one after the other.
+  struct Carver {
+    std::byte* free;
+    std::byte* operator()(std::size_t bytes) {
+      std::byte* const array = free;
+      free += (bytes + alignment - 1) / alignment * alignment;
+      return array;
+    }
+  };
 
   int device_;
   SpdOptions options_;
