@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/nearest_name.hpp"
 #include "io/hdf5_input_driver.hpp"
 #include "io/hdf5_units.hpp"
-#include "io/known_names.hpp"
 
 namespace smallbatch {
 namespace {

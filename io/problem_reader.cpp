@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/nearest_name.hpp"
 #include "io/h5md.hpp"
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_input.hpp"
