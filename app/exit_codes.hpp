@@ -1,5 +1,8 @@
-// What the command's exit code says. The README and `smallbatch --help` list the same.
+// What the command's exit code says. The README lists the same.
 #pragma once
+
+#include <array>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -7,7 +10,7 @@ namespace smallbatch {
 
 enum class ExitCode : int {
   verified = 0,       ///< everything asked for was done, and nothing failed or disagreed
-  not_all_right = 1,  ///< results were written, but some systems failed or disagreed with the referee
+  not_all_right = 1,  ///< results were written, but some systems failed or disagreed with the referee (see FailOn)
   usage = 2,
   bad_input = 3,
   missing_file = 4,
@@ -17,6 +20,19 @@ enum class ExitCode : int {
   internal = 70,
   interrupted = 130
 };
+
+/// As the help and the man page say it.
+inline constexpr std::array<std::pair<ExitCode, const char*>, 10> exit_code_meanings{
+    {{ExitCode::verified, "done, and what was verified agrees"},
+     {ExitCode::not_all_right, "results written, but some systems failed or disagreed with the referee (--fail-on)"},
+     {ExitCode::usage, "the call makes no sense"},
+     {ExitCode::bad_input, "an input file cannot be used"},
+     {ExitCode::missing_file, "an input file is missing"},
+     {ExitCode::no_device, "the GPU that was named is not there"},
+     {ExitCode::out_of_memory, "out of memory"},
+     {ExitCode::output, "the output exists, or cannot be written"},
+     {ExitCode::internal, "a bug"},
+     {ExitCode::interrupted, "interrupted"}}};
 
 constexpr ExitCode exit_code_of(ErrorKind kind) {
   switch (kind) {
@@ -39,6 +55,31 @@ constexpr ExitCode exit_code_of(ErrorKind kind) {
       break;
   }
   return ExitCode::internal;
+}
+
+/// What an error is called in JSON.
+constexpr const char* error_kind_name(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage:
+      return "usage";
+    case ErrorKind::bad_input:
+      return "bad_input";
+    case ErrorKind::missing_file:
+      return "missing_file";
+    case ErrorKind::no_device:
+      return "no_device";
+    case ErrorKind::out_of_memory:
+      return "out_of_memory";
+    case ErrorKind::output:
+      return "output";
+    case ErrorKind::output_exists:
+      return "output_exists";
+    case ErrorKind::interrupted:
+      return "interrupted";
+    case ErrorKind::internal:
+      break;
+  }
+  return "internal";
 }
 
 }  // namespace smallbatch

@@ -1,5 +1,6 @@
 #include "app/logging.hpp"
 
+#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -7,28 +8,70 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
+
+#include "core/error.hpp"
+#include "io/h5md.hpp"
 
 namespace smallbatch {
 
-void set_up_logging(Verbosity verbosity) {
+namespace {
+
+constexpr const char* log_file_name = "log file";  // of its logger
+
+std::shared_ptr<spdlog::sinks::sink> open_log_file(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_regular_file(path, unknown) && is_hdf5(path))
+    throw Error(ErrorKind::usage, "the log file cannot be " + path, "it is an HDF5 file, and would be damaged",
+                "Name another one.");
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();  // spdlog would make one
+  if (folder.empty() || std::filesystem::is_directory(folder, unknown)) {
+    try {
+      return std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+    } catch (const spdlog::spdlog_ex&) {
+    }
+  }
+  throw Error(ErrorKind::output, "cannot write the log file " + path, "its folder is not there, or may not be written",
+              "Name another one.");
+}
+
+}  // namespace
+
+void set_up_logging(Verbosity verbosity, const std::string& log_file) {
   const char* no_color = std::getenv("NO_COLOR");
   const auto colours =
       no_color != nullptr && *no_color != '\0' ? spdlog::color_mode::never : spdlog::color_mode::automatic;
-  auto logger =
-      std::make_shared<spdlog::logger>("smallbatch", std::make_shared<spdlog::sinks::stderr_color_sink_mt>(colours));
-  logger->set_pattern("%H:%M:%S %^%l%$ %v");
-  logger->set_level(verbosity == Verbosity::quiet     ? spdlog::level::err
-                    : verbosity == Verbosity::verbose ? spdlog::level::debug
-                                                      : spdlog::level::info);
+  const auto normal = verbosity == Verbosity::verbose ? spdlog::level::debug : spdlog::level::info;
+  const auto to_stderr = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(colours);
+  to_stderr->set_pattern("%H:%M:%S %^%l%$ %v");
+  to_stderr->set_level(verbosity == Verbosity::quiet ? spdlog::level::err : normal);
+  auto logger = std::make_shared<spdlog::logger>("smallbatch", to_stderr);
+  spdlog::drop(log_file_name);
+  if (!log_file.empty()) {
+    const auto to_file = open_log_file(log_file);
+    to_file->set_pattern("%Y-%m-%dT%H:%M:%S%z %l %v");
+    logger->sinks().push_back(to_file);
+    logger->flush_on(spdlog::level::debug);
+    auto file_alone = std::make_shared<spdlog::logger>(log_file_name, to_file);
+    file_alone->flush_on(spdlog::level::debug);
+    spdlog::register_logger(std::move(file_alone));
+  }
+  logger->set_level(log_file.empty() ? to_stderr->level() : normal);
   spdlog::set_default_logger(std::move(logger));
+}
+
+void note_in_log_file(const std::string& text) {
+  if (const auto logger = spdlog::get(log_file_name)) logger->info("{}", text);
 }
 
 Progress::Progress(std::string what, double total)
     : what_(std::move(what)),
       total_(total),
-      terminal_(isatty(STDERR_FILENO) != 0),
+      terminal_(isatty(STDERR_FILENO) != 0 &&
+                spdlog::default_logger()->sinks().front()->should_log(spdlog::level::info)),
       start_(std::chrono::steady_clock::now()),
       last_line_(start_) {}
 
@@ -42,10 +85,8 @@ void Progress::advance(double amount) {
   const double fraction = total_ > 0 ? done_ / total_ : 1;
   const auto now = std::chrono::steady_clock::now();
   const double elapsed = std::chrono::duration<double>(now - start_).count();
-  const double since_last = std::chrono::duration<double>(now - last_line_).count();
-  if (terminal_) {
-    if (drawn_ && since_last < 0.1) return;
-    last_line_ = now;
+  if (terminal_ && (!drawn_ || now - last_drawn_ >= std::chrono::milliseconds(100))) {
+    last_drawn_ = now;
     drawn_ = true;
     const int filled = static_cast<int>(fraction * 30);
     const double left = fraction > 0 ? elapsed * (1 - fraction) / fraction : 0;
@@ -53,11 +94,12 @@ void Progress::advance(double amount) {
                  std::string(static_cast<std::size_t>(filled), '#').c_str(),
                  std::string(static_cast<std::size_t>(30 - filled), '.').c_str(), 100 * fraction, left);
     std::fflush(stderr);
-  } else if (fraction >= next_line_ && since_last >= 2) {
-    last_line_ = now;
-    while (next_line_ <= fraction) next_line_ += 0.1;
-    spdlog::info("{}: {:.0f} % after {:.0f} s", what_, 100 * fraction, elapsed);
   }
+  if (fraction < next_line_ || now - last_line_ < std::chrono::seconds(2)) return;
+  last_line_ = now;
+  while (next_line_ <= fraction) next_line_ += 0.1;
+  const std::string line = fmt::format("{}: {:.0f} % after {:.0f} s", what_, 100 * fraction, elapsed);
+  terminal_ ? note_in_log_file(line) : spdlog::info("{}", line);
 }
 
 }  // namespace smallbatch

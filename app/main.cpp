@@ -1,8 +1,11 @@
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <new>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "app/commands.hpp"
 #include "app/exit_codes.hpp"
@@ -11,6 +14,7 @@
 #include "app/options.hpp"
 #include "app/ranks.hpp"
 #include "app/report.hpp"
+#include "app/version.hpp"
 #include "core/error.hpp"
 #include "io/hdf5_quiet.hpp"
 #include "io/uvh5.hpp"
@@ -26,19 +30,28 @@ ExitCode print(const std::string& text) {
   return ExitCode::verified;
 }
 
-ExitCode print(const RunReport& report, bool json) {
+bool is_failure(const RunReport& report, FailOn fail_on) {
+  if (fail_on == FailOn::errors) return !report.all_right();
+  const auto disagrees = [](const SetOutcome& set) { return set.verification.disagreed > 0; };
+  return fail_on == FailOn::disagreement && std::ranges::any_of(report.sets, disagrees);
+}
+
+ExitCode print(const RunReport& report, bool json, FailOn fail_on) {
   if (!report.is_first_rank) return ExitCode::verified;  // for the same reason as FirstRankReports
   print(json ? report_json(report) : report_text(report));
-  return report.all_right() ? ExitCode::verified : ExitCode::not_all_right;
+  return is_failure(report, fail_on) ? ExitCode::not_all_right : ExitCode::verified;
 }
 
 struct Execute {
   const std::string& command_line;
-  ExitCode operator()(const PrintText& o) const { return print(o.text); }
-  ExitCode operator()(const RunOptions& o) const { return print(run(o, command_line), o.json); }
+  ExitCode operator()(const PrintText& o) const {
+    print(o.text);
+    return o.is_refusal ? ExitCode::usage : ExitCode::verified;
+  }
+  ExitCode operator()(const RunOptions& o) const { return print(run(o, command_line), o.json, o.fail_on); }
   ExitCode operator()(const MergeOptions& o) const { return print(merge(o, command_line)); }
   ExitCode operator()(const InfoOptions& o) const { return print(info(o)); }
-  ExitCode operator()(const VerifyOptions& o) const { return print(verify(o), o.json); }
+  ExitCode operator()(const VerifyOptions& o) const { return print(verify(o), o.json, o.fail_on); }
   ExitCode operator()(const GenerateSpdOptions& o) const { return print(generate(o, command_line)); }
   ExitCode operator()(const GenerateChargesOptions& o) const { return print(generate(o, command_line)); }
   ExitCode operator()(const GenerateSignalOptions& o) const { return print(generate(o, command_line)); }
@@ -63,37 +76,76 @@ const char* option_for(ErrorKind kind) {
   }
 }
 
-ExitCode run_command(int argc, const char* const* argv) {
+/// A call as it was typed, of which parse_options may make nothing.
+class Words {
+ public:
+  Words(int argc, const char* const* argv) : words_(argv + std::min(argc, 1), argv + argc) {}
+  [[nodiscard]] bool have(const std::string& option) const { return std::ranges::find(words_, option) != words_.end(); }
+  /// "--option value" or "--option=value"; empty where there is none.
+  [[nodiscard]] std::string value_of(const std::string& option) const {
+    for (std::size_t k = 0; k < words_.size(); ++k) {
+      if (words_[k] == option && k + 1 < words_.size()) return words_[k + 1];
+      if (words_[k].starts_with(option + "=")) return words_[k].substr(option.size() + 1);
+    }
+    return {};
+  }
+
+ private:
+  std::vector<std::string> words_;
+};
+
+/// Says on stderr what went wrong, and on stdout where the call wants JSON.
+ExitCode refuse(ErrorKind kind, const std::string& message, const Words& words) {
+  const ExitCode code = exit_code_of(kind);
+  spdlog::error("{}", message);
+  if (words.have("--json")) {
+    const std::string text = error_json(kind, message);
+    std::fputs(text.c_str(), stdout);  // where that fails there is nobody to tell
+    std::fflush(stdout);
+  }
+  return code;
+}
+
+ExitCode execute(int argc, const char* const* argv, const Words& words) {
   try {
     silence_hdf5();
     set_up_logging(Verbosity::normal);
+    set_up_logging(Verbosity::normal, words.value_of("--log-file"));  // has the refusal of a call, too
     const Invocation call = parse_options(argc, argv);
-    set_up_logging(call.verbosity);
+    set_up_logging(call.verbosity, call.log_file);
+    note_in_log_file(std::string("smallbatch ") + version_text + ": " + call.command_line);
     // The two that only look and convert end at once, as any program does.
     if (!std::holds_alternative<InfoOptions>(call.command) && !std::holds_alternative<ExportOptions>(call.command))
       catch_interruptions();
     return std::visit(Execute{call.command_line}, call.command);
   } catch (const Error& error) {
-    spdlog::error("{}{}", error.what(), option_for(error.kind()));
-    return exit_code_of(error.kind());
+    return refuse(error.kind(), error.what() + std::string(option_for(error.kind())), words);
   } catch (const FirstRankReports&) {
     return ExitCode::verified;
   } catch (const std::length_error&) {  // a container larger than any memory
-    spdlog::error(
-        "the memory does not suffice (a size beyond any memory). Use a smaller --memory or a smaller lattice.");
-    return ExitCode::out_of_memory;
+    return refuse(
+        ErrorKind::out_of_memory,
+        "the memory does not suffice (a size beyond any memory). Use a smaller --memory or a smaller lattice.", words);
   } catch (const std::bad_alloc&) {
-    spdlog::error("the memory does not suffice (allocation failed). Use a smaller --memory or a larger machine.");
-    return ExitCode::out_of_memory;
+    return refuse(ErrorKind::out_of_memory,
+                  "the memory does not suffice (allocation failed). Use a smaller --memory or a larger machine.",
+                  words);
   } catch (const std::exception& error) {
-    spdlog::error("something went wrong that should not ({}). Please report it with the command and the file.",
-                  error.what());
-    return ExitCode::internal;
+    return refuse(ErrorKind::internal,
+                  "something went wrong that should not (" + std::string(error.what()) +
+                      "). Please report it with the command and the file.",
+                  words);
   }
+}
+
+int run_command(int argc, const char* const* argv) {
+  const int code = static_cast<int>(execute(argc, argv, Words(argc, argv)));
+  note_in_log_file("exit code " + std::to_string(code));
+  return code;
 }
 
 }  // namespace
 
 }  // namespace smallbatch
 
-int main(int argc, char** argv) { return static_cast<int>(smallbatch::run_command(argc, argv)); }
+int main(int argc, char** argv) { return smallbatch::run_command(argc, argv); }

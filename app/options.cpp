@@ -1,20 +1,22 @@
-// The command line, through CLI11: the one file that knows it. One file, because it is CLI11's door; read from top to
-// bottom it is the help: a class for each command, in which an option has one place.
+// The command line. One file, because read from top to bottom it is the help: a class for each command, in which an
+// option has one place. app/command_declaration.hpp has what they are declared with.
 #include "app/options.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <cstdlib>
-#include <deque>
-#include <functional>
 #include <initializer_list>
 #include <sstream>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "app/command_declaration.hpp"
+#include "app/completions.hpp"
+#include "app/exit_codes.hpp"
+#include "app/man_page.hpp"
 #include "app/option_texts.hpp"
 #include "app/shell_text.hpp"
+#include "app/unknown_words.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "core/instruction_sets.hpp"
@@ -26,104 +28,15 @@ namespace smallbatch {
 
 namespace {
 
-constexpr const char* exit_code_help =
-    "Exit codes: 0 done, and what was verified agrees; 1 written, but some systems failed or disagreed with the "
-    "referee; 2 usage;\n"
-    "3 bad input; 4 missing file; 5 no such GPU; 6 out of memory; 7 output exists or cannot be written; 70 internal;\n"
-    "130 interrupted.\n"
-    "Results and help go to stdout, everything else to stderr. NO_COLOR is respected.";
-
-using AnyCommand = decltype(Invocation::command);
-
-/// One command. Its constructor declares its options, each in one place: name, where the value goes, help, and what
-/// else may be wrong with it. CLI11 keeps references to the values, so a command stays where it is.
-class Command {
- public:
-  Command(const Command&) = delete;
-  Command& operator=(const Command&) = delete;
-  virtual ~Command() = default;
-
-  [[nodiscard]] bool is_called() const { return app_->parsed(); }
-  /// What was asked for, once the line has been read.
-  AnyCommand finish() {
-    for (const auto& look : second_looks_) look();
-    return options();
+/// What the help of the program ends with.
+std::string closing_words() {
+  std::string text = "Exit codes:\n";
+  for (const auto& [code, meaning] : exit_code_meanings) {
+    const std::string number = std::to_string(static_cast<int>(code));
+    text += "  " + number + std::string(5 - number.size(), ' ') + meaning + "\n";
   }
-
- protected:
-  Command(CLI::App& parent, const std::string& name, const std::string& help, const std::string& heading)
-      : app_(parent.add_subcommand(name, help)) {
-    if (!heading.empty()) app_->group(heading);
-  }
-  [[nodiscard]] virtual AnyCommand options() const = 0;
-
-  /// The help lists what is declared from here on under this heading.
-  void heading(const std::string& heading) { heading_ = heading; }
-
-  /// The help shows the value that is there.
-  template <class T>
-  CLI::Option* option(const std::string& name, T& value, const std::string& help) {
-    return without_default(name, value, help)->capture_default_str();
-  }
-  template <class T>
-  CLI::Option* without_default(const std::string& name, T& value, const std::string& help) {
-    return app_->add_option(name, value, help)->group(heading_);
-  }
-  template <class T>
-  void required(const std::string& name, T& value, const std::string& help) {
-    without_default(name, value, help)->required();
-  }
-  void flag(const std::string& name, bool& value, const std::string& help) {
-    app_->add_flag(name, value, help)->group(heading_);
-  }
-  void overwrite_flag(bool& value) { flag("--overwrite", value, "Replace the output where it exists"); }
-  void json_flag(bool& value) { flag("--json", value, "The summary on stdout as JSON"); }
-
-  /// An option of which CLI11 knows the text alone: `use` reads it in the end.
-  template <class Use>
-  CLI::Option* text(const std::string& name, const std::string& by_default, const std::string& help, Use use) {
-    std::string& value = texts_.emplace_back(by_default);
-    second_look([&value, use] { use(value); });
-    return option(name, value, help);
-  }
-  /// One of several words, each for a value.
-  template <class T>
-  CLI::Option* choice(const std::string& name, T& value, const std::vector<std::pair<std::string, T>>& choices,
-                      const std::string& help) {
-    std::vector<std::string> words;
-    std::string by_default;
-    for (const auto& [word, meaning] : choices) {
-      words.push_back(word);
-      if (meaning == value) by_default = word;
-    }
-    const auto use = [&value, choices](const std::string& chosen) {
-      for (const auto& [word, meaning] : choices)
-        if (word == chosen) value = meaning;
-    };
-    return text(name, by_default, help, use)->check(CLI::IsMember(words));
-  }
-
-  /// Called when the whole line has been read, in the order in which they were added.
-  void second_look(std::function<void()> look) { second_looks_.push_back(std::move(look)); }
-  [[nodiscard]] bool is_given(const std::string& option) const { return app_->count(option) > 0; }
-
-  void footer(const std::string& text) { app_->footer(text); }
-
-  void threads(unsigned& count) {
-    option("--threads", count, "CPU threads; 0: OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, or one per core")
-        ->check(CLI::Range(0U, 4096U));
-    second_look([&count] {
-      for (const char* name : {"OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"})
-        if (const char* value = std::getenv(name); count == 0 && value) count = parse_threads(value);
-    });
-  }
-
- private:
-  CLI::App* app_;
-  std::string heading_;
-  std::deque<std::string> texts_;
-  std::vector<std::function<void()>> second_looks_;
-};
+  return text + "\n" + words_about_output;
+}
 
 /// The choices of these words, with what `parse` makes of them.
 template <class Parse>
@@ -137,7 +50,7 @@ class RunCommand final : public Command {
  public:
   explicit RunCommand(CLI::App& app) : Command(app, "run", "Work on every problem set of a file", "Work") {
     heading("Input");
-    required("problems", run_.problems, "Problem file (HDF5)");
+    hdf5_input("problems", run_.problems, "Problem file (HDF5)");
     heading("Computing");
     text("--device", "auto", "auto, cpu, cuda[:K|:K,L,...|:all] or reference (Eigen)",
          [this](const std::string& device) { run_.device = parse_device(device); });
@@ -173,8 +86,8 @@ class RunCommand final : public Command {
     text("--verify", "auto", "auto (all, or as much as is soon done), all, sample=N (N per set) or none",
          [this](const std::string& mode) { run_.verify = parse_verify(mode); });
     heading("Output");
-    required("-o,--output", run_.results, "Result file");
-    overwrite_flag(run_.overwrite);
+    hdf5_output(run_.results, run_.overwrite, "Result file");
+    fail_on(run_.fail_on);
     json_flag(run_.json);
   }
 
@@ -189,9 +102,11 @@ class MergeCommand final : public Command {
       : Command(app, "merge", "Put the results of all shares of a run (run --shard) into one file", "Work") {
     heading("Input");
     required("shares", merge_.shares, "Result files of all shares, in any order");
+    second_look([this] {
+      for (const std::string& share : merge_.shares) check_hdf5_input(share);
+    });
     heading("Output");
-    required("-o,--output", merge_.output, "Result file");
-    overwrite_flag(merge_.overwrite);
+    hdf5_output(merge_.output, merge_.overwrite, "Result file");
   }
 
  private:
@@ -204,7 +119,7 @@ class InfoCommand final : public Command {
   explicit InfoCommand(CLI::App& app)
       : Command(app, "info", "What a problem or result file holds, and what running it needs", "Look") {
     heading("Input");
-    required("file", info_.file, "Problem or result file");
+    hdf5_input("file", info_.file, "Problem or result file");
     heading("Output");
     json_flag(info_.json);
   }
@@ -219,8 +134,8 @@ class VerifyCommand final : public Command {
   explicit VerifyCommand(CLI::App& app)
       : Command(app, "verify", "Check a result file against its problem file again, with Eigen", "Look") {
     heading("Input");
-    required("problems", verify_.problems, "Problem file");
-    required("results", verify_.results, "Result file");
+    hdf5_input("problems", verify_.problems, "Problem file");
+    hdf5_input("results", verify_.results, "Result file");
     heading("Verification");
     text("--verify", "all", "all or sample=N (N per set)", [this](const std::string& mode) {
       verify_.mode = parse_verify(mode);
@@ -229,6 +144,7 @@ class VerifyCommand final : public Command {
     });
     threads(verify_.threads);
     heading("Output");
+    fail_on(verify_.fail_on);
     json_flag(verify_.json);
   }
 
@@ -276,8 +192,7 @@ class GenerateSpdCommand final : public Command {
     heading("Output");
     option("--set", spd_.set, "Name of the set");
     second_look([this] { check_set_name(spd_.set); });
-    required("-o,--output", spd_.output, "Problem file");
-    overwrite_flag(spd_.overwrite);
+    hdf5_output(spd_.output, spd_.overwrite, "Problem file");
   }
 
  private:
@@ -354,8 +269,7 @@ class GenerateChargesCommand final : public ChargesCommand {
       if (charges_.charges > 0 && charges_.batch > (std::int64_t{1} << 40) / charges_.charges)
         refuse_option("--batch", std::to_string(charges_.batch), "at most 2^40 charges altogether");
     });
-    required("-o,--output", charges_.output, "Problem file");
-    overwrite_flag(charges_.overwrite);
+    hdf5_output(charges_.output, charges_.overwrite, "Problem file");
   }
 
  private:
@@ -399,8 +313,7 @@ class GenerateSignalCommand final : public Command {
       if (signal_.channels > (std::int64_t{1} << 58) / samples)
         refuse_option("--channels", std::to_string(signal_.channels), "at most 2^58 samples altogether");
     });
-    required("-o,--output", signal_.output, "Problem file");
-    overwrite_flag(signal_.overwrite);
+    hdf5_output(signal_.output, signal_.overwrite, "Problem file");
   }
 
  private:
@@ -444,8 +357,7 @@ class ImportCommand final : public ChargesCommand {
       if (import_.signal.samples.inputs > 0 && !is_given("--set")) import_.set = "signals";
       check_set_name(import_.set);
     });
-    required("-o,--output", import_.output, "Problem file");
-    overwrite_flag(import_.overwrite);
+    hdf5_output(import_.output, import_.overwrite, "Problem file");
   }
 
  private:
@@ -498,10 +410,10 @@ class ExportCommand final : public Command {
       : Command(app, "export", "Write a map as OpenDX, cube or a picture, visibilities as UVH5 or a picture",
                 "Make and convert") {
     heading("Input");
-    required("results", export_.results, "Result file");
+    hdf5_input("results", export_.results, "Result file");
     option("--set", export_.set, "Potential or correlation set; the only one by default");
     option("--index", export_.index, "Problem within the set; of a picture of visibilities the integration");
-    option("--problems", export_.problems, "Problem file, whose charges become a cube file's atoms");
+    option("--problems", export_.problems, "Problem file, whose charges become a cube file's atoms")->type_name("FILE");
     heading("Picture");
     choice("--axis", export_.axis, {{"x", 0}, {"y", 1}, {"z", 2}}, "Picture: the axis that the slice is across");
     without_default("--slice", export_.slice, "Picture: index along the axis (default: the middle)");
@@ -509,6 +421,7 @@ class ExportCommand final : public Command {
     required("-o,--output", export_.output,
              "File ending in " + map_endings("or") + "; of visibilities in " + uvh5_ending + " or " +
                  visibility_picture_ending);
+    second_look([this] { check_export_output(export_.output); });
     overwrite_flag(export_.overwrite);
   }
 
@@ -516,6 +429,60 @@ class ExportCommand final : public Command {
   [[nodiscard]] AnyCommand options() const override { return export_; }
   ExportOptions export_;
 };
+
+std::string ended(const std::string& text) { return text.ends_with('\n') ? text : text + '\n'; }
+
+/// The help of a command, or what is made of the same declarations.
+class HelpCommand final : public Command {
+ public:
+  explicit HelpCommand(CLI::App& app)
+      : Command(app, "help", "The help of a command; the man page, and completions for a shell", "Look"), app_(app) {
+    heading("Input");
+    without_default("command", commands_, "As in generate spd; none: all of them");
+    heading("Output");
+    flag("--man", man_page_, "The man page smallbatch(1), in roff");
+    choice("--completions", shell_,
+           {{"none", Shell::none}, {"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}},
+           "What completes commands and options in this shell");
+  }
+
+ private:
+  [[nodiscard]] AnyCommand options() const override {
+    if (man_page_) return PrintText{man_page(describe(app_))};
+    if (shell_ != Shell::none) return PrintText{completions(describe(app_), shell_)};
+    const CLI::App* wanted = &app_;
+    std::string typed = app_.get_name();
+    for (const std::string& name : commands_) {
+      const auto inner = wanted->get_subcommands([&](const CLI::App* known) { return known->get_name() == name; });
+      if (inner.empty()) throw Error(ErrorKind::usage, sentence_about({{name}, {}, {name}}, describe(*wanted), ""));
+      wanted = inner.front();
+      typed += " " + name;
+    }
+    return PrintText{ended(wanted->get_formatter()->make_help(wanted, typed, CLI::AppFormatMode::Normal))};
+  }
+
+  const CLI::App& app_;
+  std::vector<std::string> commands_;
+  bool man_page_ = false;
+  Shell shell_ = Shell::none;
+};
+
+RefusedCall refused_call(const CLI::App& app, int argc, const char* const* argv) {
+  RefusedCall call{{argv + std::min(argc, 1), argv + argc}, {}, app.remaining(true)};
+  for (const CLI::App* inner = &app; !inner->get_subcommands().empty();) {
+    inner = inner->get_subcommands().front();
+    call.commands.push_back(inner->get_name());
+  }
+  return call;
+}
+
+/// "--threads needs a value" for CLI11's "--threads: 1 required UINT:UINT in [0 - 4096] missing".
+std::string about_number_of_values(const std::string& problem) {
+  const std::string option = problem.substr(0, problem.find(':'));
+  if (problem.ends_with(" missing")) return option + " needs a value";
+  if (problem.find("At Most 1 ") != std::string::npos) return option + " is there more than once";
+  return problem;
+}
 
 }  // namespace
 
@@ -528,13 +495,15 @@ Invocation parse_options(int argc, const char* const* argv) {
       "  smallbatch info problems.h5                     what the file holds\n"
       "  smallbatch run problems.h5 -o results.h5        solve, verify, write",
       "smallbatch"};
-  app.footer(exit_code_help);
+  app.footer(closing_words());
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("smallbatch ") + version_text + " (" + commit_text + ")");
 
   bool quiet = false, verbose = false;
   app.add_flag("-q,--quiet", quiet, "Errors alone on stderr");
-  app.add_flag("-v,--verbose", verbose, "More on stderr");
+  app.add_flag("-v,--verbose", verbose, "What is decided, and more, on stderr");
+  std::string log_file;
+  app.add_option("--log-file", log_file, "Also add what goes to stderr to this file, with the date")->type_name("FILE");
   app.fallthrough();
 
   // In the order of the help.
@@ -549,6 +518,7 @@ Invocation parse_options(int argc, const char* const* argv) {
   GenerateSignalCommand generate_signal(*generate);
   ImportCommand importing(app);
   ExportCommand exporting(app);
+  HelpCommand help(app);
 
   Invocation call;
   for (int i = 0; i < argc; ++i) call.command_line += (i == 0 ? "" : " ") + shell_quoted(argv[i]);
@@ -557,17 +527,26 @@ Invocation parse_options(int argc, const char* const* argv) {
   } catch (const CLI::Success& wanted) {  // --help, --version
     std::ostringstream text, unused;
     app.exit(wanted, text, unused);
-    std::string shown = text.str();
-    if (shown.empty() || shown.back() != '\n') shown += '\n';
-    call.command = PrintText{shown};
+    call.command = PrintText{ended(text.str())};
     return call;
   } catch (const CLI::ParseError& problem) {
-    throw Error(ErrorKind::usage, std::string(problem.what()) + ". See smallbatch --help.");
+    const RefusedCall refused = refused_call(app, argc, argv);
+    const bool names_no_command = refused.commands.empty() || refused.commands.back() == "generate";
+    if (names_no_command && refused.not_taken.empty()) {
+      call.command = PrintText{ended(app.help()), true};
+      return call;
+    }
+    const bool is_number_of_values = dynamic_cast<const CLI::ArgumentMismatch*>(&problem) != nullptr;
+    throw Error(ErrorKind::usage,
+                sentence_about(refused, describe(app),
+                               is_number_of_values ? about_number_of_values(problem.what()) : problem.what()));
   }
 
   call.verbosity = quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal;
-  for (Command* command : std::initializer_list<Command*>{&run, &merge, &info, &verify, &generate_spd,
-                                                          &generate_charges, &generate_signal, &importing, &exporting})
+  call.log_file = log_file;
+  for (Command* command :
+       std::initializer_list<Command*>{&run, &merge, &info, &verify, &generate_spd, &generate_charges, &generate_signal,
+                                       &importing, &exporting, &help})
     if (command->is_called()) call.command = command->finish();
   return call;
 }

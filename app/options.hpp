@@ -41,6 +41,13 @@ struct VerifyMode {
   std::int64_t sample = 0;  ///< systems, targets, energies or visibilities, per set; evenly spread
 };
 
+/// What of answers makes the exit code of run and verify 1. Workflow managers delete the outputs of who ends so.
+enum class FailOn {
+  errors,        ///< systems that failed, and answers that disagree with the referee
+  disagreement,  ///< the latter alone: that a system has no answer is one
+  none           ///< nothing: results were written
+};
+
 enum class Verbosity { quiet, normal, verbose };
 
 struct RunOptions {
@@ -54,6 +61,7 @@ struct RunOptions {
   InstructionSet instruction_set = InstructionSet::best;
   Share share;               ///< of every set, where this process does not run all of it
   std::uint64_t memory = 0;  ///< bytes of all blocks that are in memory; 0: what is quickest (app/cut_into_blocks.hpp)
+  FailOn fail_on = FailOn::errors;
   bool overwrite = false, json = false;
 };
 
@@ -72,6 +80,7 @@ struct VerifyOptions {
   std::string problems, results;
   VerifyMode mode;
   unsigned threads = 0;
+  FailOn fail_on = FailOn::errors;
   bool json = false;
 };
 
@@ -164,13 +173,16 @@ struct ExportOptions {
 /// Nothing to do but to print this on stdout: help or version.
 struct PrintText {
   std::string text;
+  bool is_refusal = false;  ///< nobody asked for it: the call names no command
 };
 
+using AnyCommand = std::variant<PrintText, RunOptions, MergeOptions, InfoOptions, VerifyOptions, GenerateSpdOptions,
+                                GenerateChargesOptions, GenerateSignalOptions, ImportOptions, ExportOptions>;
+
 struct Invocation {
-  std::variant<PrintText, RunOptions, MergeOptions, InfoOptions, VerifyOptions, GenerateSpdOptions,
-               GenerateChargesOptions, GenerateSignalOptions, ImportOptions, ExportOptions>
-      command;
+  AnyCommand command;
   Verbosity verbosity = Verbosity::normal;
+  std::string log_file;      ///< empty: none
   std::string command_line;  ///< as a shell reads it, for provenance
 };
 

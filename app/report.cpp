@@ -8,6 +8,8 @@
 #include <sstream>
 #include <vector>
 
+#include "app/exit_codes.hpp"
+
 namespace smallbatch {
 
 namespace {
@@ -276,6 +278,13 @@ std::string report_json(const RunReport& report) {
                        {"kernels", report.seconds.kernels}, {"verify", report.seconds.verify},
                        {"write", report.seconds.write}};
   }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string error_json(ErrorKind kind, const std::string& message) {
+  const Json json = {
+      {"error",
+       {{"kind", error_kind_name(kind)}, {"exit_code", static_cast<int>(exit_code_of(kind))}, {"message", message}}}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

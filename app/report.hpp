@@ -7,11 +7,14 @@
 #include <string>
 
 #include "app/pipeline.hpp"
+#include "core/error.hpp"
 
 namespace smallbatch {
 
 std::string report_text(const RunReport& report);
 std::string report_json(const RunReport& report);
+/// {"error": {"kind": "missing_file", "exit_code": 4, "message": "..."}}
+std::string error_json(ErrorKind kind, const std::string& message);
 
 /// As short as it can be, and no other number's.
 template <class T>

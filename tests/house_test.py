@@ -21,7 +21,7 @@ MAY_INCLUDE = {
 # Third party -> the files of the product that may include it (regular expressions of whole paths).
 DOORS = {
     r"hdf5\.h": r"io/.*\.cpp|io/hdf5_\w+\.hpp|tests/io/.*",
-    r"CLI/.*": r"app/options\.cpp",
+    r"CLI/.*": r"app/(options\.cpp|command_declaration\.[ch]pp)",
     r"Eigen/.*": r"(solvers|physics)/reference/.*|bench/eigen_\w+\.cpp|tests/.*",
     r"cuda_runtime(_api)?\.h": r"core/(device_cuda\.[hc]pp|\w+\.cuh)|(solvers|physics)/(cuda/.*|\w+\.cuh)|tests/\w+/cuda/.*|(tests/)?bench/.*",
     r"png\.h": r"io/.*\.cpp|tests/io/.*",

@@ -1,0 +1,82 @@
+#include "app/command_declaration.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "app/option_texts.hpp"
+#include "app/unknown_words.hpp"
+
+namespace smallbatch {
+
+Command::Command(CLI::App& parent, const std::string& name, const std::string& help, const std::string& heading)
+    : app_(parent.add_subcommand(name, help)) {
+  if (!heading.empty()) app_->group(heading);
+}
+
+AnyCommand Command::finish() {
+  for (const auto& look : second_looks_) look();
+  return options();
+}
+
+void Command::threads(unsigned& count) {
+  option("--threads", count, "CPU threads; 0: OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, or one per core")
+      ->check(CLI::Range(0U, 4096U));
+  second_look([&count] {
+    for (const char* name : {"OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"})
+      if (const char* value = std::getenv(name); count == 0 && value) count = parse_threads(value);
+  });
+}
+
+void Command::fail_on(FailOn& value) {
+  choice("--fail-on", value,
+         {{"errors", FailOn::errors}, {"disagreement", FailOn::disagreement}, {"none", FailOn::none}},
+         "Exit code 1 where systems failed or disagree with the referee; where they disagree; never");
+}
+
+CLI::Validator Command::is_one_of(const std::vector<std::string>& words) {
+  std::string list;
+  for (const std::string& word : words) list += (list.empty() ? "{" : "|") + word;
+  const auto check = [words](const std::string& found) {
+    return std::ranges::find(words, found) == words.end() ? unknown_choice(found, words) : std::string();
+  };
+  return {check, list + "}", "is_one_of"};
+}
+
+namespace {
+
+OptionDescription describe(const CLI::Option& option) {
+  OptionDescription text;
+  for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
+  text.is_positional = text.names.empty();
+  if (text.is_positional) text.names.push_back(option.get_name());
+  text.help = option.get_description();
+  text.heading = option.get_group();
+  text.by_default = option.get_default_str();
+  text.environment = option.get_envname();
+  text.is_required = option.get_required();
+  text.takes_several = option.get_expected_max() == CLI::detail::expected_max_vector_size;
+  if (option.get_type_size() == 0) return text;     // a flag
+  const std::string type = option.get_type_name();  // "TEXT:{a|b}"
+  const std::size_t colon = type.find(':');
+  text.value = type.substr(0, colon);
+  if (colon == std::string::npos) return text;
+  text.limits = type.substr(colon + 1);
+  if (!text.limits.starts_with('{')) return text;
+  std::istringstream words(text.limits.substr(1, text.limits.size() - 2));
+  for (std::string word; std::getline(words, word, '|');) text.words.push_back(word);
+  return text;
+}
+
+}  // namespace
+
+CommandDescription describe(const CLI::App& app) {
+  CommandDescription text{app.get_name(), app.get_description(), app.get_group(), app.get_footer(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) text.options.push_back(describe(*option));
+  for (const CLI::App* inner : app.get_subcommands([](const CLI::App*) { return true; }))
+    text.commands.push_back(describe(*inner));
+  return text;
+}
+
+}  // namespace smallbatch

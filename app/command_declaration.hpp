@@ -1,0 +1,112 @@
+// What the commands of app/options.cpp declare their options with. Private to the files that know CLI11.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <deque>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/command_description.hpp"
+#include "app/file_endings.hpp"
+#include "app/options.hpp"
+
+namespace smallbatch {
+
+/// One command. Its constructor declares its options, each in one place: name, where the value goes, help, and what
+/// else may be wrong with it. CLI11 keeps references to the values, so a command stays where it is.
+class Command {
+ public:
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+  virtual ~Command() = default;
+
+  [[nodiscard]] bool is_called() const { return app_->parsed(); }
+  /// What was asked for, once the line has been read.
+  AnyCommand finish();
+
+ protected:
+  Command(CLI::App& parent, const std::string& name, const std::string& help, const std::string& heading);
+  [[nodiscard]] virtual AnyCommand options() const = 0;
+
+  /// The help lists what is declared from here on under this heading.
+  void heading(const std::string& heading) { heading_ = heading; }
+
+  /// The help shows the value that is there.
+  template <class T>
+  CLI::Option* option(const std::string& name, T& value, const std::string& help) {
+    return without_default(name, value, help)->capture_default_str();
+  }
+  template <class T>
+  CLI::Option* without_default(const std::string& name, T& value, const std::string& help) {
+    return app_->add_option(name, value, help)->group(heading_);
+  }
+  /// A file, or several.
+  template <class T>
+  void required(const std::string& name, T& value, const std::string& help) {
+    without_default(name, value, help)->required()->type_name("FILE");
+  }
+  void hdf5_input(const std::string& name, std::string& path, const std::string& help) {
+    required(name, path, help);
+    second_look([&path] { check_hdf5_input(path); });
+  }
+  /// -o, of a file in HDF5, and whether it may replace another one.
+  void hdf5_output(std::string& path, bool& overwrite, const std::string& help) {
+    required("-o,--output", path, help);
+    overwrite_flag(overwrite);
+    second_look([&path] { check_hdf5_output(path); });
+  }
+  void flag(const std::string& name, bool& value, const std::string& help) {
+    app_->add_flag(name, value, help)->group(heading_);
+  }
+  void overwrite_flag(bool& value) { flag("--overwrite", value, "Replace the output where it exists"); }
+  void json_flag(bool& value) { flag("--json", value, "The summary on stdout as JSON, or {\"error\": ...}"); }
+
+  /// An option of which CLI11 knows the text alone: `use` reads it in the end.
+  template <class Use>
+  CLI::Option* text(const std::string& name, const std::string& by_default, const std::string& help, Use use) {
+    std::string& value = texts_.emplace_back(by_default);
+    second_look([&value, use] { use(value); });
+    return option(name, value, help);
+  }
+  /// One of several words, each for a value.
+  template <class T>
+  CLI::Option* choice(const std::string& name, T& value, const std::vector<std::pair<std::string, T>>& choices,
+                      const std::string& help) {
+    std::vector<std::string> words;
+    std::string by_default;
+    for (const auto& [word, meaning] : choices) {
+      words.push_back(word);
+      if (meaning == value) by_default = word;
+    }
+    const auto use = [&value, choices](const std::string& chosen) {
+      for (const auto& [word, meaning] : choices)
+        if (word == chosen) value = meaning;
+    };
+    return text(name, by_default, help, use)->check(is_one_of(words));
+  }
+
+  /// Called when the whole line has been read, in the order in which they were added.
+  void second_look(std::function<void()> look) { second_looks_.push_back(std::move(look)); }
+  [[nodiscard]] bool is_given(const std::string& option) const { return app_->count(option) > 0; }
+
+  void footer(const std::string& text) { app_->footer(text); }
+
+  void threads(unsigned& count);
+  void fail_on(FailOn& value);
+
+ private:
+  CLI::App* app_;
+  std::string heading_;
+  std::deque<std::string> texts_;
+  std::vector<std::function<void()>> second_looks_;
+
+  /// Written {a|b} in the help.
+  static CLI::Validator is_one_of(const std::vector<std::string>& words);
+};
+
+/// What was declared.
+CommandDescription describe(const CLI::App& app);
+
+}  // namespace smallbatch

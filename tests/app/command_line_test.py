@@ -1,0 +1,236 @@
+"""What the command says about its own words: help, misspelt ones, names of files, JSON of errors, logs, the man page and
+completions."""
+
+import json
+import re
+import subprocess
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.problems import add_solve, open_problem_file
+
+
+@pytest.fixture
+def problems(tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    return "p.h5"
+
+
+def test_without_a_command_the_help_is_shown(smallbatch):
+    alone = smallbatch(expect=2)
+    assert alone.stdout == smallbatch("--help").stdout == smallbatch("help").stdout
+    assert alone.stderr == ""
+    assert smallbatch("generate", expect=2).stdout == smallbatch("generate", "--help").stdout
+    assert smallbatch("help", "generate", "spd").stdout == smallbatch("generate", "spd", "--help").stdout
+    assert "smallbatch generate spd" in smallbatch("generate", "spd", "--help").stdout
+
+
+UNKNOWN = {
+    "rnu p.h5": ["rnu", "Did you mean run?", "smallbatch --help"],
+    "gen spd -o a.h5": ["gen", "Did you mean generate?"],
+    "generate sdp -o a.h5": ["sdp", "Did you mean spd?", "smallbatch generate --help"],
+    "help generate sgnal": ["sgnal", "Did you mean signal?"],
+    "p.h5": ["p.h5", "run, merge, info"],
+    "run p.h5 --devcie cpu -o a.h5": ["--devcie", "Did you mean --device?", "smallbatch run --help"],
+    "run --outptu a.h5 p.h5": ["--outptu", "Did you mean --output?"],
+    "run p.h5 -o a.h5 --overwrit=1": ["--overwrit", "Did you mean --overwrite?"],
+    "run p.h5 -o a.h5 -json": ["-json", "Did you mean --json?"],
+    "run p.h5 -o a.h5 --pivot_floor 1e-3": ["--pivot_floor", "Did you mean --pivot-floor?"],
+    "run p.h5 -o a.h5 --verbos": ["--verbos", "Did you mean --verbose?"],
+    "run p.h5 -o a.h5 --zebra": ["unknown option --zebra."],
+    "run p.h5 -o a.h5 --margin 3": ["--margin", "import has it"],
+    "--json run p.h5 -o a.h5": ["--json belongs behind run"],
+    "run p.h5 -o a.h5 --method ldtl": ["--method", "'ldtl'", "Did you mean ldlt?"],
+    "run p.h5 q.h5 -o a.h5": ["'q.h5'", "too many"],
+    "run p.h5": ["--output", "required"],
+    "run p.h5 -o": ["--output needs a value"],
+    "run p.h5 -o a.h5 --threads 1 --threads 2": ["--threads", "more than once"],
+}
+
+
+@pytest.mark.parametrize("line", UNKNOWN)
+def test_unknown_words_are_named_with_the_nearest_known_one(smallbatch, problems, line):
+    done = smallbatch(*line.split(), expect=2)
+    sentences = done.stderr.splitlines()
+    assert len(sentences) == 1
+    for word in UNKNOWN[line]:
+        assert word in sentences[0], f"'{word}' is not in: {sentences[0]}"
+
+
+PROMISES = {
+    "run p.h5 -o -": ["stdout"],
+    "run - -o a.h5": ["stdin"],
+    "info -": ["stdin"],
+    "run p.h5 -o a.png": [".png promises a picture", "smallbatch export"],
+    "run p.h5 -o A.PNG": [".png"],
+    "run p.h5 -o a.json": ["JSON", "--json"],
+    "run p.h5 -o a.vti": ["ParaView", "vtkhdf"],
+    "merge p.h5 -o a.dx": ["OpenDX"],
+    "generate spd -o a.npz": ["NumPy"],
+    "import x.pqr -o x.dx": ["OpenDX", "smallbatch export"],
+    "import x.pqr -o x.pqr": ["molecule"],
+    "run x.pqr -o a.h5": ["molecule", "smallbatch import"],
+    "run a.npz -o a.h5": ["NumPy", "h5py"],
+    "run x.pdb -o a.h5": ["pdb2pqr"],
+    "verify p.h5 map.dx": ["OpenDX"],
+    "merge a.h5 b.cube -o c.h5": ["cube"],
+    "export r.h5 -o -": ["stdout"],
+    "export r.h5 -o a.vtk": ["ParaView", "vtkhdf"],
+    "export r.h5 -o a.h5": ["HDF5 already"],
+    "export map.dx -o a.png": ["OpenDX"],
+}
+
+
+@pytest.mark.parametrize("line", PROMISES)
+def test_names_that_promise_another_format_are_refused(smallbatch, problems, tmp_path, line):
+    before = sorted(tmp_path.iterdir())
+    sentence = smallbatch(*line.split(), expect=2).stderr
+    for word in PROMISES[line]:
+        assert word in sentence, f"'{word}' is not in: {sentence}"
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["r.h5", "r.hdf5", "r.vtkhdf", "r", "r.2026"])
+def test_other_names_are_the_users(smallbatch, problems, name):
+    smallbatch("run", problems, "-o", name)
+
+
+ERRORS = {
+    "run none.h5 -o a.h5 --json": ("missing_file", 4),
+    "run text -o a.h5 --json": ("bad_input", 3),
+    "run p.h5 -o there.h5 --json": ("output_exists", 7),
+    "run p.h5 -o no/a.h5 --json": ("output", 7),
+    "run p.h5 -o a.h5 --json --devcie cpu": ("usage", 2),
+    "run p.h5 -o a.png --json": ("usage", 2),
+    "rnu p.h5 --json": ("usage", 2),
+    "info none.h5 --json": ("missing_file", 4),
+    "verify p.h5 none.h5 --json": ("missing_file", 4),
+    "export none.h5 -o a.dx --json": ("usage", 2),  # export has no --json, and says so in it
+}
+
+
+@pytest.mark.parametrize("line", ERRORS)
+def test_with_json_an_error_is_an_object(smallbatch, problems, tmp_path, line):
+    (tmp_path / "there.h5").write_text("mine")
+    (tmp_path / "text").write_text("no HDF5")
+    kind, code = ERRORS[line]
+    done = smallbatch(*line.split(), expect=code)
+    error = json.loads(done.stdout)
+    assert set(error) == {"error"} and set(error["error"]) == {"kind", "exit_code", "message"}
+    assert (error["error"]["kind"], error["error"]["exit_code"]) == (kind, code)
+    assert error["error"]["message"] in done.stderr
+    without = smallbatch(*[word for word in line.split() if word != "--json"], expect=None)
+    assert without.stdout == ""
+
+
+def test_what_fails_a_workflow_can_be_chosen(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "good.h5") as file:
+        add_solve(file)
+    with open_problem_file(tmp_path / "failing.h5") as file:
+        add_solve(file)
+        file["solve/systems/A"][2, 0, 0] = -1
+    codes = {"errors": 1, "disagreement": 0, "none": 0}
+    smallbatch("run", "failing.h5", "-o", "failing_r.h5", expect=1)
+    for choice, code in codes.items():
+        smallbatch("run", "good.h5", "-o", "good_r.h5", "--overwrite", "--fail-on", choice)
+        done = smallbatch("run", "failing.h5", "-o", "failing_r.h5", "--overwrite", "--fail-on", choice, "--json",
+                          expect=code)
+        assert json.loads(done.stdout)["all_right"] is False
+        smallbatch("verify", "failing.h5", "failing_r.h5", "--fail-on", choice, expect=code)
+    with h5py.File(tmp_path / "good_r.h5", "r+") as file:
+        file["solve/systems/x"][0] += 1
+    for choice, code in {"errors": 1, "disagreement": 1, "none": 0}.items():
+        done = smallbatch("verify", "good.h5", "good_r.h5", "--fail-on", choice, expect=code)
+        assert "1 DISAGREE" in done.stdout
+    # An error is one whatever is chosen.
+    smallbatch("run", "none.h5", "-o", "r.h5", "--fail-on", "none", expect=4)
+
+
+def test_the_log_file_has_what_stderr_has(smallbatch, problems, tmp_path):
+    log = tmp_path / "run.log"
+    log.write_text("an older line\n")
+    done = smallbatch("run", problems, "-o", "r.h5", "--log-file", "run.log")
+    lines = log.read_text().splitlines()
+    assert lines[0] == "an older line"
+    for line in lines[1:]:
+        assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d (info|warning|error|debug) \S", line), line
+    told = [line.split(" ", 2)[2] for line in lines[1:]]
+    said = [line.split(" ", 2)[2] for line in done.stderr.splitlines()]
+    assert said and told[1:-1] == said
+    assert told[0].endswith("run p.h5 -o r.h5 --log-file run.log") and told[-1] == "exit code 0"
+    quiet = smallbatch("-q", "run", problems, "-o", "r.h5", "--overwrite", "--log-file", "quiet.log")
+    assert quiet.stderr == ""
+    assert [line.split(" ", 2)[2] for line in (tmp_path / "quiet.log").read_text().splitlines()][1:] == told[1:]
+
+
+def test_the_log_file_has_refusals_and_harms_no_file(smallbatch, problems, tmp_path):
+    smallbatch("run", problems, "-o", "r.h5", "--devcie", "cpu", "--log-file=run.log", expect=2)
+    assert "error unknown option --devcie" in (tmp_path / "run.log").read_text()
+    before = (tmp_path / problems).read_bytes()
+    assert "damaged" in smallbatch("run", problems, "-o", "r.h5", "--log-file", problems, expect=2).stderr
+    assert (tmp_path / problems).read_bytes() == before
+    smallbatch("run", problems, "-o", "r.h5", "--log-file", "no/run.log", expect=7)
+    assert not (tmp_path / "no").exists() and not (tmp_path / "r.h5").exists()
+
+
+COMMANDS = ["", "run", "merge", "info", "verify", "generate spd", "generate charges", "generate signal", "import",
+            "export", "help"]
+
+
+def options_in_help(smallbatch, command):
+    return set(re.findall(r"^  (?:-\w,)?(--[\w-]+)", smallbatch(*command.split(), "--help").stdout, re.M))
+
+
+def test_the_man_page_has_every_command_option_and_exit_code(smallbatch, tmp_path):
+    page = tmp_path / "smallbatch.1"
+    page.write_text(smallbatch("help", "--man").stdout)
+    done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-rLL=100n", "-P-c", "-P-b", "-P-u", page],
+                          capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    sections = re.split(r"^   (smallbatch [\w ]+|\S.*)$|^([A-Z][A-Z ]+)$", done.stdout, flags=re.M)
+    text = {}
+    for k in range(1, len(sections) - 2, 3):
+        text[(sections[k] or sections[k + 1]).removeprefix("smallbatch ")] = sections[k + 2]
+    assert [name for name in text if name.islower()] == COMMANDS[1:]
+    for command in COMMANDS[1:]:
+        options = options_in_help(smallbatch, command) - {"--help"}
+        assert options <= set(re.findall(r"--[\w-]+", text[command])), command
+    assert options_in_help(smallbatch, "") <= set(re.findall(r"--[\w-]+", text["OPTIONS"]))
+    assert re.findall(r"^ +(\d+)\s", text["EXIT STATUS"], re.M) == "0 1 2 3 4 5 6 7 70 130".split()
+    assert "gram" in text["generate spd"]  # what its help ends with
+
+
+def complete(script, *words):
+    """What bash makes of the last of these words."""
+    asked = subprocess.run(["bash", "-c", 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _smallbatch; '
+                            'printf "%s\\n" "${COMPREPLY[@]}"', script, *words],
+                           cwd=script.parent, capture_output=True, text=True)
+    assert (asked.returncode, asked.stderr) == (0, ""), asked.stderr
+    return set(asked.stdout.split())
+
+
+def test_bash_completes_commands_options_choices_and_files(smallbatch, problems, tmp_path):
+    script = tmp_path / "complete.bash"
+    script.write_text(smallbatch("help", "--completions", "bash").stdout)
+    assert complete(script, "smallbatch", "") == {command.split()[0] for command in COMMANDS[1:]}
+    assert complete(script, "smallbatch", "generate", "s") == {"spd", "signal"}
+    assert complete(script, "smallbatch", "run", "--me") == {"--memory", "--method"}
+    assert complete(script, "smallbatch", "run", "--method", "") == {"auto", "gauss_jordan", "ldlt", "mixed"}
+    assert complete(script, "smallbatch", "run", "--method", "=", "l") == {"ldlt"}
+    assert complete(script, "smallbatch", "-v", "import", "--order", "t") == {"time,channel,input"}
+    assert complete(script, "smallbatch", "run", "p") == {"p.h5"}
+    assert complete(script, "smallbatch", "run", "p.h5", "-o", "comp") == {"complete.bash"}
+    assert complete(script, "smallbatch", "run", "--threads", "") == set()
+    for command in COMMANDS:
+        assert options_in_help(smallbatch, command) <= complete(script, "smallbatch", *command.split(), "-"), command
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completions_of_other_shells_have_every_option(smallbatch, shell):
+    script = smallbatch("help", "--completions", shell).stdout
+    named = set(re.findall(r"'--([\w-]+)", script) if shell == "zsh" else re.findall(r" -l ([\w-]+)", script))
+    for command in COMMANDS:
+        assert {option[2:] for option in options_in_help(smallbatch, command)} <= named, command
