@@ -1,0 +1,47 @@
+// A call about charges, checked, in the words of physics/; on the host and on the device alike.
+#pragma once
+
+#include <cstdint>
+
+#include "c/context.hpp"
+
+namespace smallbatch {
+
+/// What the struct of charges says. Offsets that are null are even: as many for each problem.
+struct ChargesCall {
+  std::int64_t count = 0, charge_count = 0;
+  const std::int64_t* offset = nullptr;
+  const double* position = nullptr;
+  const double* charge = nullptr;
+  const std::int8_t* group = nullptr;
+  const void* xyzq = nullptr;  ///< instead of position and charge
+  ScalarType xyzq_type = ScalarType::float64;
+};
+
+template <class T>
+struct PotentialCall {
+  ChargesCall charges;
+  TargetBatch targets;           ///< the offsets of points may be null
+  std::int64_t point_count = 0;  ///< of targets that are points
+  double smallest_spacing = 0;
+  PotentialOptions options;
+  PotentialResult<T> result;
+};
+
+struct PairEnergyCall {
+  ChargesCall charges;
+  PairEnergyOptions options;
+  PairEnergyResult result;
+};
+
+struct CorrelationCall {
+  SignalBatch signal;
+  VisibilityBatch sums;
+};
+
+/// Of even offsets.
+constexpr std::int64_t share_of_each(std::int64_t items, std::int64_t problems) {
+  return problems > 0 ? items / problems : 0;
+}
+
+}  // namespace smallbatch

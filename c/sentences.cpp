@@ -1,0 +1,78 @@
+// Sentences about statuses, and units by their names.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "c/context.hpp"
+#include "core/units.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+/// As snprintf does; nothing of a sentence that there is no memory for.
+template <class Describe>
+std::size_t describe(const Describe& sentence_of, std::int32_t info, char* buffer, std::size_t size) noexcept {
+  std::size_t length = 0;
+  if (buffer != nullptr && size > 0) buffer[0] = '\0';
+  (void)answer([&] {
+    const std::string text = sentence_of(info);
+    length = text.size();
+    if (buffer == nullptr || size == 0) return;
+    const std::size_t fits = std::min(length, size - 1);
+    std::memcpy(buffer, text.data(), fits);
+    buffer[fits] = '\0';
+  });
+  return length;
+}
+
+template <class Find>
+smallbatch_status answer_unit(const char* kind, const char* unit, double* factor, const Find& find) noexcept {
+  return answer([&] {
+    check_present("unit", unit);
+    check_present("the place of the factor", factor);
+    const std::optional<double> found = find(unit);
+    if (!found)
+      refuse("there is no unit of " + std::string(kind) + " \"" + unit + "\"", "its name is not known",
+             "Take one that smallbatch.h names.");
+    *factor = *found;
+  });
+}
+
+}  // namespace
+
+}  // namespace smallbatch
+
+using smallbatch::answer_unit;
+using smallbatch::describe;
+
+size_t smallbatch_describe_solve_info(int32_t info, char* buffer, size_t size) {
+  return describe(smallbatch::describe_spd_info, info, buffer, size);
+}
+size_t smallbatch_describe_potential_info(int32_t info, char* buffer, size_t size) {
+  return describe(smallbatch::describe_potential_info, info, buffer, size);
+}
+size_t smallbatch_describe_pair_energy_info(int32_t info, char* buffer, size_t size) {
+  return describe(smallbatch::describe_pair_energy_info, info, buffer, size);
+}
+size_t smallbatch_describe_correlation_info(int32_t info, char* buffer, size_t size) {
+  return describe(smallbatch::describe_correlation_info, info, buffer, size);
+}
+
+smallbatch_status smallbatch_potential_unit_factor(const char* unit, double temperature_kelvin, double* factor) {
+  return answer_unit("potential", unit, factor, [&](const char* name) -> std::optional<double> {
+    const auto found = smallbatch::parse_potential_unit(name);
+    if (!found) return std::nullopt;
+    if (found == smallbatch::PotentialUnit::kt_per_e && !(temperature_kelvin > 0))
+      smallbatch::refuse("a temperature of " + std::to_string(temperature_kelvin) + " K makes no unit",
+                         "kT/e is divided by it", "Give a positive one, as 298.15.");
+    return smallbatch::potential_unit_factor(*found, temperature_kelvin);
+  });
+}
+smallbatch_status smallbatch_length_unit_in_angstrom(const char* unit, double* angstrom) {
+  return answer_unit("length", unit, angstrom, smallbatch::length_unit_in_angstrom);
+}
+smallbatch_status smallbatch_charge_unit_in_e(const char* unit, double* e) {
+  return answer_unit("charge", unit, e, smallbatch::charge_unit_in_e);
+}

@@ -1,0 +1,70 @@
+// A call about systems, checked, as solvers/ has such things; on the host and on the device alike.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "c/context.hpp"
+#include "solvers/layouts.hpp"
+
+namespace smallbatch {
+
+/// What is asked of systems.
+enum class SystemsOperation { solve, invert, log_determinant, factor, solve_factored };
+
+constexpr bool reads_a(SystemsOperation operation) { return operation != SystemsOperation::solve_factored; }
+constexpr bool reads_b(SystemsOperation operation) {
+  return operation == SystemsOperation::solve || operation == SystemsOperation::solve_factored;
+}
+constexpr bool writes_x(SystemsOperation operation) {
+  return reads_b(operation) || operation == SystemsOperation::invert;
+}
+
+/// The arrays that an operation reads or writes, and nothing of the others.
+template <class T>
+struct SystemsCall {
+  SystemsOperation operation = SystemsOperation::solve;
+  SpdOptions options;
+  int n = 0, nrhs = 0;  ///< right-hand sides, 0 where there are none
+  std::int64_t count = 0;
+  Triangle triangle = Triangle::both;
+  MatrixArray<const T> a, b;
+  MatrixArray<T> x;          ///< of solutions; of inverses, which are symmetric, by rows
+  bool is_in_place = false;  ///< x is b
+  SpdSolution<T> numbers;    ///< info and the numbers that are wanted, without x
+  SpdFactors<T> factors;     ///< of `factor`, and of `solve_factored` what it reads
+  [[nodiscard]] int columns_of_x() const { return operation == SystemsOperation::invert ? n : nrhs; }
+};
+
+/// What solvers/ is asked, but for the arrays a, b and x.
+template <class T>
+SpdBatch<T> batch_of(const SystemsCall<T>& call) {
+  SpdBatch<T> batch;
+  batch.shape.n = call.n;
+  batch.shape.nrhs = call.nrhs;
+  batch.shape.determinant_only = call.operation == SystemsOperation::log_determinant;
+  batch.count = call.count;
+  return batch;
+}
+template <class T>
+SpdFactoredBatch<T> factored_batch_of(const SystemsCall<T>& call) {
+  SpdFactoredBatch<T> batch;
+  batch.n = call.n;
+  batch.nrhs = call.nrhs;
+  batch.count = call.count;
+  batch.factors = call.factors.factors;
+  batch.factors_info = call.factors.info;
+  batch.factors_stride = call.factors.factors_stride;
+  return batch;
+}
+
+/// The stride of x, of which a single one needs none.
+inline std::int64_t stride_of_x(std::int64_t stride, std::int64_t count) { return count == 1 ? tight : stride; }
+
+/// How many matrices there are in memory.
+template <class T>
+std::int64_t matrices_in(const MatrixArray<T>& array, std::int64_t count) {
+  return array.is_shared() ? std::min<std::int64_t>(count, 1) : count;
+}
+
+}  // namespace smallbatch
