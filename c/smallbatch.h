@@ -257,7 +257,8 @@ typedef struct smallbatch_factors {
                              diagonal is 1, by rows: d_0, l_10, d_1, l_20, l_21, d_2, ... */
   int64_t stride;       /**< from one to the next, in numbers; SMALLBATCH_TIGHT; 0, to solve: one for all systems */
   int32_t* info;        /**< (count; 1 where the stride is 0): the status of each A as in smallbatch_solutions; -4
-                                and -5 of factors that leave the range of the type */
+                                and -5 of factors that leave the range of the type.
+                                To solve, the solutions' info is another array */
   void* smallest_pivot; /**< (count) of the systems' type: of smallbatch_factor, the smallest d_k; NULL: not wanted */
   double* log_determinant; /**< (count): of smallbatch_factor, ln det A; NULL: not wanted */
 } smallbatch_factors;

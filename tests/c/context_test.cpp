@@ -27,7 +27,7 @@ class Misuse : public ::testing::Test {
     solutions_.info = info_;
     smallbatch_factors_init(&factors_);
     factors_.factor = factor_;
-    factors_.info = info_;
+    factors_.info = factor_info_;
     smallbatch_charges_init(&charges_, SMALLBATCH_HOST, 1, 2);
     charges_.position = position_;
     charges_.charge = charge_;
@@ -88,7 +88,7 @@ class Misuse : public ::testing::Test {
   double a_[4] = {2, 1, 1, 2}, b_[2] = {3, 3}, x_[2] = {-77, -77}, factor_[3] = {};
   double position_[6] = {0.5, 0.5, 0.5, 1.5, 0.5, 0.5}, charge_[2] = {1, -1}, origin_[3] = {}, spacing_[3] = {1, 1, 1};
   double values_[24] = {-77};
-  std::int32_t info_[2] = {-99, -99};
+  std::int32_t info_[2] = {-99, -99}, factor_info_[2] = {};
   float signal_[8] = {1, 0, 0, 1, 1, 0, 0, 1};
 };
 
@@ -332,7 +332,8 @@ TEST(Handle, IsAutomaticallyOfWhatIsThere) {
 }
 
 TEST(Handle, OfADeviceThatIsNotThereIsNone) {
-  auto handle = reinterpret_cast<smallbatch_handle>(&handle);  // anything
+  int anything = 0;
+  auto* handle = reinterpret_cast<smallbatch_handle>(&anything);
   EXPECT_EQ(smallbatch_create(&handle, SMALLBATCH_CUDA, smallbatch_device_count()), SMALLBATCH_NO_DEVICE);
   EXPECT_EQ(handle, nullptr);
   EXPECT_NE(std::string(smallbatch_last_error(nullptr)), "");
