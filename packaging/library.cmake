@@ -70,10 +70,13 @@ function(smallbatch_library room)
   string(REPLACE "_" "-" package ${name})
   list(TRANSFORM arg_ROOMS PREPEND smallbatch- OUTPUT_VARIABLE packages)
   list(TRANSFORM arg_PKG_CONFIG_LIBRARIES PREPEND -l REGEX "^[^-]")
+  set(all_packages ${packages} ${arg_PKG_CONFIG_REQUIRES})
+  list(JOIN all_packages ", " all_packages)
   list(JOIN packages ", " packages)
   list(JOIN arg_PKG_CONFIG_REQUIRES ", " private_packages)
   list(JOIN arg_PKG_CONFIG_LIBRARIES " " private_libraries)
   file(RELATIVE_PATH prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+  string(REGEX REPLACE "/$" "" prefix ${prefix})
 
   # Of the two kinds the chosen one is installed; the other one, too, where its component is asked for. Where both are,
   # the shared library's pkg-config file remains.
