@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Charge i of xyzq (count, 4) goes to position (count, 3) and charge (count).
@@ -27,3 +28,4 @@ struct EvenOffset {
 };
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 
 #include "physics/correlation.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Throws Error (bad_input): negative counts, inputs outside 1 to max_inputs, an integrate below 1, an integration of
@@ -10,3 +11,4 @@ namespace smallbatch {
 void check_correlation_call(const SignalBatch& signal, const VisibilityBatch& sums);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

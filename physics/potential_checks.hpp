@@ -3,6 +3,7 @@
 
 #include "physics/potential.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// Throws Error (bad_input) naming the problem's index: a shape below 1 or too large to count, planes outside the
@@ -18,3 +19,4 @@ bool can_be_counted(std::int64_t problems, const LatticeBatch& lattice);
 std::int64_t target_count(const ChargeBatch& charges, const TargetBatch& targets);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

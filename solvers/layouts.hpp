@@ -17,6 +17,7 @@
 
 #include "core/systems.hpp"
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// A view of many matrices of one size, T const for those that are read. Element (i, j), counted from 0, of matrix k is
@@ -61,15 +62,14 @@ struct CanonicalRhs {
 /// is canonical by rows and by columns: the upper triangle by columns is the lower one by rows. (Where triangles differ
 /// by roundings, the solvers' lower one is the upper one of a matrix by columns.)
 template <class T>
-[[nodiscard]] std::optional<CanonicalMatrices<T>> canonical_spd_matrices(int n, std::int64_t count,
-                                                                         const MatrixArray<const T>& matrices,
-                                                                         Triangle triangle);
+[[nodiscard, gnu::visibility("default")]] std::optional<CanonicalMatrices<T>> canonical_spd_matrices(
+    int n, std::int64_t count, const MatrixArray<const T>& matrices, Triangle triangle);
 
 /// Nothing where the right-hand sides, matrices of n rows and nrhs columns, have to be gathered. T const or not: of
 /// solutions, too, which must not be shared. One right-hand side by columns lies as by rows.
 template <class T>
-[[nodiscard]] std::optional<CanonicalRhs<T>> canonical_spd_rhs(int n, int nrhs, std::int64_t count,
-                                                               const MatrixArray<T>& matrices);
+[[nodiscard, gnu::visibility("default")]] std::optional<CanonicalRhs<T>> canonical_spd_rhs(
+    int n, int nrhs, std::int64_t count, const MatrixArray<T>& matrices);
 
 /// What gather_spd_matrices makes: dense of both triangles, packed_lower of one.
 [[nodiscard]] constexpr Storage gathered_spd_storage(Triangle triangle) {
@@ -83,22 +83,25 @@ template <class T>
 
 /// (count, n, n) or (count, n (n + 1) / 2) numbers, as gathered_spd_storage() says.
 template <class T>
-void gather_spd_matrices(int n, std::int64_t count, const MatrixArray<const T>& from, Triangle triangle, T* to,
-                         unsigned threads = 0);
+[[gnu::visibility("default")]] void gather_spd_matrices(int n, std::int64_t count, const MatrixArray<const T>& from,
+                                                        Triangle triangle, T* to, unsigned threads = 0);
 
 /// (count, n, nrhs) numbers, the right-hand side index fastest.
 template <class T>
-void gather_spd_rhs(int n, int nrhs, std::int64_t count, const MatrixArray<const T>& from, T* to, unsigned threads = 0);
+[[gnu::visibility("default")]] void gather_spd_rhs(int n, int nrhs, std::int64_t count,
+                                                   const MatrixArray<const T>& from, T* to, unsigned threads = 0);
 
 /// From (count, n, nrhs) solutions.
 template <class T>
-void scatter_spd_solutions(int n, int nrhs, std::int64_t count, const T* from, const MatrixArray<T>& to,
-                           unsigned threads = 0);
+[[gnu::visibility("default")]] void scatter_spd_solutions(int n, int nrhs, std::int64_t count, const T* from,
+                                                          const MatrixArray<T>& to, unsigned threads = 0);
 
 /// From (count, n, n) inverses, of which the elements of `triangle` are written. (Who asks with a triangle and is to
 /// have all of the inverse gives Triangle::both here.)
 template <class T>
-void scatter_spd_inverses(int n, std::int64_t count, const T* from, const MatrixArray<T>& to, Triangle triangle,
-                          unsigned threads = 0);
+[[gnu::visibility("default")]] void scatter_spd_inverses(int n, std::int64_t count, const T* from,
+                                                         const MatrixArray<T>& to, Triangle triangle,
+                                                         unsigned threads = 0);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -43,11 +43,13 @@ template <class T>
 /// no workspace, and here, too, x may be b with the same stride. Each enqueues one kernel. (Factors with n = 8, 16, 32
 /// or 64 are loaded faster where they and their stride are multiples of 16 bytes, as `a` is.)
 template <class T>
-[[nodiscard]] cudaError_t launch_spd_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors,
-                                            cudaStream_t stream);
+[[nodiscard, gnu::visibility("default")]] cudaError_t launch_spd_factor(const SpdBatch<T>& batch,
+                                                                        const SpdFactors<T>& factors,
+                                                                        cudaStream_t stream);
 template <class T>
-[[nodiscard]] cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
-                                                    cudaStream_t stream);
+[[nodiscard, gnu::visibility("default")]] cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<T>& batch,
+                                                                                const SpdSolution<T>& solution,
+                                                                                cudaStream_t stream);
 
 }  // namespace smallbatch
 #pragma GCC visibility pop
