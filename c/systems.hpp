@@ -36,6 +36,18 @@ struct SystemsCall {
   [[nodiscard]] int columns_of_x() const { return operation == SystemsOperation::invert ? n : nrhs; }
 };
 
+/// The structs of a call; null where it has none.
+struct SystemsArguments {
+  const smallbatch_systems* systems = nullptr;
+  const smallbatch_solutions* solutions = nullptr;
+  const smallbatch_factors* factors = nullptr;
+  const smallbatch_solve_options* options = nullptr;
+};
+
+/// Throws Error (usage) where the arguments make no sense.
+template <class T>
+SystemsCall<T> systems_call(SystemsOperation operation, const SystemsArguments& given);
+
 /// What solvers/ is asked, but for the arrays a, b and x.
 template <class T>
 SpdBatch<T> batch_of(const SystemsCall<T>& call) {

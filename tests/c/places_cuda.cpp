@@ -1,5 +1,3 @@
-#include <cuda_runtime_api.h>
-
 #include <vector>
 
 #include "core/device_cuda.hpp"

@@ -1,5 +1,6 @@
 // Systems in every layout that the C face takes. Their elements are whole numbers, and x is chosen, so that b = A x
 // holds exactly; where an element goes is written out here, and all other places hold NaN, which no solution survives.
+// One file, because all of its tests lay systems out by the same arithmetic.
 #include <cmath>
 #include <cstdint>
 #include <functional>
