@@ -13,8 +13,9 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-inline constexpr std::size_t cache_line_bytes = 64;
+inline constexpr std::size_t cache_line_bytes = 64;  ///< of x86-64, and of most others
 
+/// Of a std::vector.
 template <class T>
 class AlignedAllocator {
  public:
@@ -32,12 +33,14 @@ class AlignedAllocator {
   // NOLINTNEXTLINE(google-explicit-constructor): what an allocator has to have
   AlignedAllocator(const AlignedAllocator<Other>& other) noexcept : memory_(other.memory()) {}
 
+  /// What an allocator has to have, as the standard says.
   [[nodiscard]] T* allocate(std::size_t count) {
     if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
     return static_cast<T*>(memory_->allocate(count * sizeof(T), alignment));
   }
   void deallocate(T* memory, std::size_t count) noexcept { memory_->deallocate(memory, count * sizeof(T), alignment); }
 
+  /// Numbers without a value have none.
   template <class U>
   void construct(U* place) noexcept(noexcept(U())) {
     ::new (static_cast<void*>(place)) U;
@@ -60,6 +63,7 @@ class AlignedAllocator {
   std::pmr::memory_resource* memory_ = std::pmr::new_delete_resource();
 };
 
+/// An array that begins at a cache line.
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 

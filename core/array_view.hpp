@@ -10,11 +10,13 @@ namespace smallbatch {
 template <class T>
 class ArrayView {
  public:
+  /// Of so many elements; of all of those.
   ArrayView(const T* data, std::size_t size) : data_(data), size_(size) {}
   template <class Elements>
   // NOLINTNEXTLINE(google-explicit-constructor): a vector is a view of its elements
   ArrayView(const Elements& elements) : data_(elements.data()), size_(elements.size()) {}
 
+  /// As those of std::span.
   [[nodiscard]] const T* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] const T* begin() const { return data_; }

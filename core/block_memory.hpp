@@ -22,6 +22,7 @@ struct PageLock {
 /// Any number of threads may use it at a time. It outlives what is allocated in it.
 class BlockMemory final : public std::pmr::memory_resource {
  public:
+  /// Locks no pages; locks all.
   BlockMemory() = default;
   explicit BlockMemory(PageLock page_lock) : page_lock_(std::move(page_lock)) {}
   ~BlockMemory() override;

@@ -10,18 +10,20 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
+/// A GPU, as its driver describes it.
 struct DeviceInfo {
-  int index = 0;
-  std::string name;
-  int multiprocessors = 0;
-  int compute_capability_major = 0, compute_capability_minor = 0;
-  std::int64_t memory_bytes = 0;
-  std::string runtime_version, driver_version;  ///< "13.0"
+  int index = 0;                                                   ///< the CUDA runtime's number of it
+  std::string name;                                                ///< "NVIDIA H100"
+  int multiprocessors = 0;                                         ///< how many it has
+  int compute_capability_major = 0, compute_capability_minor = 0;  ///< 9 and 0 of "9.0"
+  std::int64_t memory_bytes = 0;                                   ///< all of its memory
+  std::string runtime_version, driver_version;                     ///< "13.0"
 };
 
+/// All GPUs.
 struct DeviceList {
-  std::vector<DeviceInfo> devices;
-  std::string why_none;  ///< a sentence, when the list is empty
+  std::vector<DeviceInfo> devices;  ///< by their index
+  std::string why_none;             ///< a sentence, when the list is empty
 };
 
 /// Never throws for the lack of a GPU or a driver.

@@ -23,6 +23,7 @@ enum class ErrorKind {
   internal        ///< a bug or a broken machine
 };
 
+/// What every function of the library throws.
 class Error : public std::runtime_error {
  public:
   /// "problem (why). remedy"

@@ -9,6 +9,7 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
+/// One of them, or the best.
 enum class InstructionSet {
   best,      ///< the last of these that the processor has
   baseline,  ///< what the compiler takes for granted; the only one on processors other than x86-64

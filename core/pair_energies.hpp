@@ -27,11 +27,11 @@ struct PairEnergyResult {
 /// Problems [first, first + count) of a set, with room for their energies.
 struct PairEnergyBlock {
   std::int64_t first = 0, count = 0;
-  std::vector<std::int64_t> offset;  ///< (count + 1), from 0
-  AlignedVector<double> position, charge;
-  std::vector<std::int8_t> group;  ///< of the charges; empty: all pairs i < j
-  std::vector<std::int32_t> info;
-  std::vector<double> energy;
+  std::vector<std::int64_t> offset;         ///< (count + 1), from 0
+  AlignedVector<double> position, charge;   ///< as in ChargeBatch
+  std::vector<std::int8_t> group;           ///< of the charges; empty: all pairs i < j
+  std::vector<std::int32_t> info;           ///< as in PairEnergyResult
+  std::vector<double> energy;               ///< as in PairEnergyResult
   AlignedVector<double> energy_per_charge;  ///< empty where it is not wanted
 
   PairEnergyBlock() = default;

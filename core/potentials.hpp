@@ -21,6 +21,7 @@ namespace smallbatch {
 /// Points per axis. Values lie with x fastest: index = (z * ny + y) * nx + x.
 struct LatticeShape {
   std::int64_t nx = 0, ny = 0, nz = 0;
+  /// Points of an xy-plane; of all of them.
   [[nodiscard]] std::int64_t plane_points() const { return nx * ny; }
   [[nodiscard]] std::int64_t points() const { return nx * ny * nz; }
 };
@@ -45,6 +46,7 @@ constexpr bool has_values(std::int32_t potential_info) {
   return potential_info >= 0 || potential_info == info_values_out_of_range;
 }
 
+/// One line for people: "evaluated", "a position or a charge is not finite", ...
 std::string describe_potential_info(std::int32_t info);
 
 /// A softening must be 0, which is none, or a length (angstrom) whose square is a normal double.
@@ -137,18 +139,18 @@ struct PotentialResult {
 /// each, with room for the values.
 template <class T>
 struct PotentialBlock {
-  TargetKind targets = TargetKind::lattice;
-  LatticeShape shape;
+  TargetKind targets = TargetKind::lattice;  ///< where V is wanted
+  LatticeShape shape;                        ///< of lattices
   std::int64_t first = 0, count = 0;
   std::int64_t first_plane = 0, plane_count = 0;
-  std::vector<std::int64_t> offset, point_offset;
-  AlignedVector<double> position, charge, origin, spacing, point;
-  AlignedVector<T> potential, field;  ///< field is empty where it is not wanted
-  std::vector<std::int32_t> info;
-  std::vector<std::int8_t> group;         ///< of the charges, where an energy is wanted
-  bool wants_energy = false;              ///< also of problems that have no charges
-  std::vector<PotentialSummary> summary;  ///< one per plane of each lattice, or per problem
-  std::vector<double> energy;
+  std::vector<std::int64_t> offset, point_offset;                  ///< (count + 1) each, from 0
+  AlignedVector<double> position, charge, origin, spacing, point;  ///< as in ChargeBatch, LatticeBatch and PointBatch
+  AlignedVector<T> potential, field;                               ///< field is empty where it is not wanted
+  std::vector<std::int32_t> info;                                  ///< (count)
+  std::vector<std::int8_t> group;                                  ///< of the charges, where an energy is wanted
+  bool wants_energy = false;                                       ///< also of problems that have no charges
+  std::vector<PotentialSummary> summary;                           ///< one per plane of each lattice, or per problem
+  std::vector<double> energy;                                      ///< (count), where it is wanted
 
   PotentialBlock() = default;
   /// `memory`, where its larger arrays lie, outlives it.

@@ -24,6 +24,7 @@ enum class SampleType {
   complex_int8,     ///< real, imaginary: int8 each
   complex_int4      ///< one byte: the high half real, the low half imaginary, two's complement
 };
+/// Bytes of one sample.
 constexpr std::int64_t bytes_of(SampleType type) {
   return type == SampleType::complex_float32 ? 8 : type == SampleType::complex_int8 ? 2 : 1;
 }
@@ -84,20 +85,21 @@ struct VisibilityBatch {
 /// Channels [first, first + channels) and times [first_time, first_time + times) of a set, with room for their sums:
 /// whole integrations of them, or some times of a single one.
 struct SignalBlock {
-  SampleType type = SampleType::complex_float32;
+  SampleType type = SampleType::complex_float32;  ///< of the signal
   std::int64_t first = 0, channels = 0, first_time = 0, times = 0, inputs = 0, integrate = 1;
-  AlignedVector<std::byte> signal;
-  AlignedVector<std::uint8_t> flag;  ///< empty where nothing is flagged
-  SumType sum = SumType::complex_float32;
-  AlignedVector<std::byte> visibility;
-  AlignedVector<std::int32_t> weight;
-  std::vector<std::int32_t> info;
+  AlignedVector<std::byte> signal;         ///< (channels, times, inputs)
+  AlignedVector<std::uint8_t> flag;        ///< empty where nothing is flagged
+  SumType sum = SumType::complex_float32;  ///< of the visibilities
+  AlignedVector<std::byte> visibility;     ///< (integrations, channels, baselines)
+  AlignedVector<std::int32_t> weight;      ///< (integrations, channels, baselines)
+  std::vector<std::int32_t> info;          ///< (channels)
 
   SignalBlock() = default;
   /// `memory`, where its larger arrays lie, outlives it.
   explicit SignalBlock(std::pmr::memory_resource* memory)
       : signal(memory), flag(memory), visibility(memory), weight(memory) {}
 
+  /// Views of both halves: what is correlated, and what that gives.
   [[nodiscard]] SignalBatch batch() const {
     return {type, channels, times, inputs, integrate, signal.data(), flag.empty() ? nullptr : flag.data()};
   }

@@ -31,11 +31,12 @@ enum class Storage {
 
 /// The shape that all systems of a set share.
 struct SpdShape {
-  int n = 0;
-  int nrhs = 1;  ///< right-hand sides per system; 0 asks for the inverse of A instead of a solution
-  Storage storage = Storage::dense;
-  bool determinant_only = false;  ///< no x and no backward error, only the numbers about A; nrhs is 0 then
+  int n = 0;                         ///< rows of A
+  int nrhs = 1;                      ///< right-hand sides per system; 0 asks for the inverse of A instead of a solution
+  Storage storage = Storage::dense;  ///< of A
+  bool determinant_only = false;     ///< no x and no backward error, only the numbers about A; nrhs is 0 then
 
+  /// Whether A^-1 takes the place of x; numbers in one A, in one b.
   [[nodiscard]] bool wants_inverse() const { return nrhs == 0 && !determinant_only; }
   [[nodiscard]] std::int64_t matrix_size() const {
     return storage == Storage::packed_lower ? std::int64_t{n} * (n + 1) / 2 : std::int64_t{n} * n;
@@ -72,12 +73,13 @@ inline constexpr std::int64_t tight = -1;
 /// first, in numbers. A stride of 0: one matrix, or one set of right-hand sides, for all systems.
 template <class T>
 struct SpdBatch {
-  SpdShape shape;
+  SpdShape shape;  ///< every system's
   std::int64_t count = 0;
   const T* a = nullptr;
   const T* b = nullptr;
-  std::int64_t a_stride = tight, b_stride = tight;
+  std::int64_t a_stride = tight, b_stride = tight;  ///< numbers from one system to the next
 
+  /// The same, where they are tight as well.
   [[nodiscard]] std::int64_t a_step() const { return a_stride == tight ? shape.matrix_size() : a_stride; }
   [[nodiscard]] std::int64_t b_step() const { return b_stride == tight ? shape.rhs_size() : b_stride; }
 };
@@ -95,8 +97,9 @@ struct SpdSolution {
   double* log_determinant = nullptr;  ///< ln det A = sum_k ln d_k
   std::int32_t* repaired = nullptr;   ///< pivots that the floor of SpdOptions raised
   T* perturbation = nullptr;          ///< max_k e_k / a_kk of what raising them added, A + diag(e); 0 without repairs
-  std::int64_t x_stride = tight;
+  std::int64_t x_stride = tight;      ///< numbers from one system to the next
 
+  /// The same, where they are tight as well.
   [[nodiscard]] std::int64_t x_step(const SpdShape& shape) const {
     return x_stride == tight ? shape.solution_size() : x_stride;
   }
@@ -108,7 +111,8 @@ struct SpdBlock;
 /// One double for each number of a system's answer: what a referee finds, or bounds of errors. The defaults are what a
 /// failed system has.
 struct SpdValues {
-  static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  static constexpr double nan = std::numeric_limits<double>::quiet_NaN();  ///< what a failed system has
+  /// As in SpdSolution.
   double backward_error = nan, rcond = nan, smallest_pivot = nan, log_determinant = nan;
   double repaired = 0;
   double perturbation = nan;
@@ -117,13 +121,14 @@ struct SpdValues {
 /// One number of a system's answer, an array of V per batch: what it is called and where it stands.
 template <class T, class V>
 struct SpdNumber {
-  const char* name;  ///< of its dataset in result files, too (io/FORMAT.md)
-  int since;         ///< files have it from this minor version of their format on
-  bool is_about_x;   ///< or else about A, and there where the determinant alone is asked for
-  V* SpdSolution<T>::*in_solution;
-  AlignedVector<V> SpdBlock<T>::*in_block;
-  double SpdValues::*in_values;
+  const char* name;                         ///< of its dataset in result files, too (io/FORMAT.md)
+  int since;                                ///< files have it from this minor version of their format on
+  bool is_about_x;                          ///< or else about A, and there where the determinant alone is asked for
+  V* SpdSolution<T>::*in_solution;          ///< where it is written
+  AlignedVector<V> SpdBlock<T>::*in_block;  ///< where a block has it
+  double SpdValues::*in_values;             ///< where a referee has it
 
+  /// Whether systems of the shape have it; what one that failed has.
   [[nodiscard]] bool is_of(const SpdShape& shape) const { return !(is_about_x && shape.determinant_only); }
   [[nodiscard]] V of_failed() const { return static_cast<V>(SpdValues{}.*in_values); }
 };
@@ -163,11 +168,12 @@ std::int64_t bytes_of_numbers(ScalarType type, const SpdShape& shape);
 /// Systems [first, first + count) of a set, with room for their solutions.
 template <class T>
 struct SpdBlock {
-  SpdShape shape;
+  SpdShape shape;  ///< every system's
   std::int64_t first = 0;
   std::int64_t count = 0;
-  AlignedVector<T> a, b, x;
-  AlignedVector<std::int32_t> info;
+  AlignedVector<T> a, b, x;          ///< as in SpdBatch and SpdSolution
+  AlignedVector<std::int32_t> info;  ///< (count), as all that follow, where they are wanted
+  /// As in SpdSolution.
   AlignedVector<T> backward_error, rcond, smallest_pivot, perturbation;
   AlignedVector<double> log_determinant;
   AlignedVector<std::int32_t> repaired;

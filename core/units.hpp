@@ -15,6 +15,7 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
+/// What the units are made of, and the temperature of kT/e where none is named.
 inline constexpr long double elementary_charge_coulomb = 1.602176634e-19L;
 inline constexpr long double vacuum_permittivity_farad_per_metre = 8.8541878128e-12L;
 inline constexpr long double boltzmann_joule_per_kelvin = 1.380649e-23L;

@@ -9,16 +9,18 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
+/// Of one file.
 struct OutputLayout {
+  /// One array of numbers.
   struct Dataset {
-    std::string name;
-    int type = 0;  ///< ElementType
-    std::vector<std::int64_t> shape;
-    std::int64_t address = -1;  ///< of its first byte in the file; negative where it has none
+    std::string name;                 ///< its path in the file
+    int type = 0;                     ///< ElementType
+    std::vector<std::int64_t> shape;  ///< the lengths of its axes
+    std::int64_t address = -1;        ///< of its first byte in the file; negative where it has none
   };
-  std::string path;       ///< what the file will be called
-  std::string temporary;  ///< what it is called
-  std::vector<Dataset> datasets;
+  std::string path;               ///< what the file will be called
+  std::string temporary;          ///< what it is called
+  std::vector<Dataset> datasets;  ///< all of them
 };
 
 /// How many elements of each dataset a process has written.

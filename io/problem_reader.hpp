@@ -28,7 +28,8 @@ class ProblemReader {
   ProblemReader(ProblemReader&&) noexcept;
   ProblemReader& operator=(ProblemReader&&) = delete;
 
-  [[nodiscard]] const std::string& path() const;
+  [[nodiscard]] const std::string& path() const;  ///< the file's, as it was opened
+  /// Everything the file declares; of each kind.
   [[nodiscard]] const ProblemSets& sets() const;
   [[nodiscard]] const std::vector<SolveSet>& solve_sets() const { return std::get<std::vector<SolveSet>>(sets()); }
   [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const {

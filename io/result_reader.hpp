@@ -12,8 +12,8 @@ namespace smallbatch {
 
 /// Of all problems of a set.
 struct StoredVerdicts {
-  std::vector<Verdict> verdict;
-  std::vector<float> error_over_bound;
+  std::vector<Verdict> verdict;         ///< (batch)
+  std::vector<float> error_over_bound;  ///< (batch), NaN where nothing was checked
 };
 
 /// Opening checks the file, and reading goes, as ProblemReader's. The sets it lists are what the results hold
@@ -27,6 +27,7 @@ class ResultReader {
   ResultReader(ResultReader&&) noexcept;
   ResultReader& operator=(ResultReader&&) = delete;
 
+  /// Everything the file holds; of each kind.
   [[nodiscard]] const ProblemSets& sets() const;
   [[nodiscard]] const std::vector<SolveSet>& solve_sets() const { return std::get<std::vector<SolveSet>>(sets()); }
   [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const {

@@ -17,14 +17,14 @@ namespace smallbatch {
 
 /// /solve/<name>
 struct SolveSet {
-  static constexpr const char* kind = "solve";
+  static constexpr const char* kind = "solve";  ///< of the path
 
   std::string name;
-  ScalarType type = ScalarType::float32;
-  SpdShape shape;
-  bool rhs_is_vector = true;  ///< b and x are (batch, n); false: (batch, n, nrhs)
-  std::int64_t batch = 0;
-  std::int64_t chunk_bytes = 0;  ///< of the chunks that A is stored in; 0 where it lies in one piece
+  ScalarType type = ScalarType::float32;  ///< of A, b and x
+  SpdShape shape;                         ///< every system's
+  bool rhs_is_vector = true;              ///< b and x are (batch, n); false: (batch, n, nrhs)
+  std::int64_t batch = 0;                 ///< how many systems
+  std::int64_t chunk_bytes = 0;           ///< of the chunks that A is stored in; 0 where it lies in one piece
 };
 
 /// "lattice", "points", "charges": what the attribute targets of a potential set calls them.
@@ -35,31 +35,33 @@ inline std::string target_kind_name(TargetKind kind) {
 /// Charges of problems, and by what their pairs are measured. Lengths are in angstrom here, whatever unit the file
 /// uses.
 struct ChargesOfSet {
-  std::string name;
-  std::int64_t batch = 1;
-  std::vector<std::int64_t> offset;  ///< (batch + 1), from 0 to the number of charges
-  bool has_groups = false;           ///< charges of group 1 meet those of group 2 in an energy
-  double softening = 0, cutoff = 0;  ///< 0: none
-  double dielectric = 1;
+  std::string name;                                 ///< of the set
+  std::int64_t batch = 1;                           ///< how many problems
+  std::vector<std::int64_t> offset;                 ///< (batch + 1), from 0 to the number of charges
+  bool has_groups = false;                          ///< charges of group 1 meet those of group 2 in an energy
+  double softening = 0, cutoff = 0;                 ///< 0: none
+  double dielectric = 1;                            ///< V is divided by it
   PotentialUnit output_unit = PotentialUnit::volt;  ///< of V
   double temperature = default_temperature_kelvin;  ///< kelvin; matters for kT/e
   ScalarType type = ScalarType::float64;            ///< of the charges' datasets in the file
   std::string particles;                            ///< H5MD group the charges come from; empty: datasets of the set
 
+  /// Charges of all problems.
   [[nodiscard]] std::int64_t charges() const { return offset.empty() ? 0 : offset.back(); }
+  /// What turns e/angstrom into the unit of V, in the dielectric.
   [[nodiscard]] double unit_factor() const { return potential_unit_factor(output_unit, temperature) / dielectric; }
 };
 
 /// /potential/<name>. With groups their interaction energy is wanted, too.
 struct PotentialSet : ChargesOfSet {
-  static constexpr const char* kind = "potential";
+  static constexpr const char* kind = "potential";  ///< of the path
 
-  TargetKind targets = TargetKind::lattice;
-  LatticeShape shape;                      ///< of lattices
-  std::vector<double> origin, spacing;     ///< of lattices, (batch, 3), also where the file has one for all
-  std::vector<std::int64_t> point_offset;  ///< of points, (batch + 1), from 0; also where all problems share theirs
-  bool has_shared_points = false;          ///< the file has one problem's points, which are every problem's
-  bool has_field = false;                  ///< E is wanted, too
+  TargetKind targets = TargetKind::lattice;  ///< where V is wanted
+  LatticeShape shape;                        ///< of lattices
+  std::vector<double> origin, spacing;       ///< of lattices, (batch, 3), also where the file has one for all
+  std::vector<std::int64_t> point_offset;    ///< of points, (batch + 1), from 0; also where all problems share theirs
+  bool has_shared_points = false;            ///< the file has one problem's points, which are every problem's
+  bool has_field = false;                    ///< E is wanted, too
 
   /// Targets of the problems before this one; of all problems for `batch`.
   [[nodiscard]] std::int64_t targets_before(std::int64_t problem) const {
@@ -70,7 +72,7 @@ struct PotentialSet : ChargesOfSet {
 
 /// /pair_energy/<name>. Without groups all pairs of a problem's charges meet.
 struct PairEnergySet : ChargesOfSet {
-  static constexpr const char* kind = "pair_energy";
+  static constexpr const char* kind = "pair_energy";  ///< of the path
 
   bool per_charge = false;  ///< the energy of each charge is wanted, too
 };
@@ -82,21 +84,22 @@ inline std::string sample_type_name(SampleType type) {
 
 /// /correlation/<name>
 struct CorrelationSet {
-  static constexpr const char* kind = "correlation";
+  static constexpr const char* kind = "correlation";  ///< of the path
 
   std::string name;
-  SampleType type = SampleType::complex_float32;
-  std::int64_t batch = 0;  ///< channels
-  std::int64_t times = 0, inputs = 0;
-  std::int64_t integrate = 1;  ///< samples per integration, at least 1, at most all
-  bool is_mean = false;        ///< means are wanted; false: sums
-  bool has_flags = false;
+  SampleType type = SampleType::complex_float32;  ///< of the signal
+  std::int64_t batch = 0;                         ///< channels
+  std::int64_t times = 0, inputs = 0;             ///< samples of each input, and how many inputs
+  std::int64_t integrate = 1;                     ///< samples per integration, at least 1, at most all
+  bool is_mean = false;                           ///< means are wanted; false: sums
+  bool has_flags = false;                         ///< some samples may count for nothing
   std::int64_t chunk_bytes = 0;        ///< of the chunks that the signal is stored in; 0 where it lies in one piece
   std::vector<double> frequency;       ///< of the channels, Hz; empty where it is not known
   std::vector<double> input_position;  ///< (inputs, 3): east, north and up, metres; empty where they are not known
   double sample_time = 0;              ///< seconds from one sample to the next; 0 where it is not known
   double start_time = 0;               ///< when the first sample begins, Julian date (UTC); 0 where it is not known
 
+  /// Of each channel: how many integrations, and how many baselines of each.
   [[nodiscard]] std::int64_t integrations() const { return integrations_of(times, integrate); }
   [[nodiscard]] std::int64_t baselines() const { return baselines_of(inputs); }
   /// What a sum is in memory, and what a visibility is in the results.
@@ -137,24 +140,24 @@ struct PotentialStatistics {
 
 /// What verification says of a system, a problem of charges or a channel.
 enum class Verdict : std::int8_t {
-  not_checked = 0,
-  agreed = 1,     ///< the referee gives the same answer within the bound, or also finds that there is none
-  disagreed = 2,  ///< wrong
+  not_checked = 0,  ///< nobody looked
+  agreed = 1,       ///< the referee gives the same answer within the bound, or also finds that there is none
+  disagreed = 2,    ///< wrong
 };
 
 /// What a set has taken, of a run.
 struct WorkOfSet {
-  double compute_seconds = 0;
-  double amount = 0;          ///< systems, pairs, or complex multiply-adds
-  double values_checked = 0;  ///< targets or visibilities compared
+  double compute_seconds = 0;  ///< of the backend
+  double amount = 0;           ///< systems, pairs, or complex multiply-adds
+  double values_checked = 0;   ///< targets or visibilities compared
 };
 
 /// Totals of one set's verification, stored as attributes.
 struct VerificationSummary {
-  std::string criterion;  ///< the rule, in words and a formula
-  std::int64_t checked = 0, agreed = 0, disagreed = 0;
-  double worst_error_over_bound = 0;
-  std::int64_t worst_index = -1;
+  std::string criterion;                                ///< the rule, in words and a formula
+  std::int64_t checked = 0, agreed = 0, disagreed = 0;  ///< how many answers
+  double worst_error_over_bound = 0;                    ///< of those that were checked
+  std::int64_t worst_index = -1;                        ///< whose that is; -1 where nothing was checked
 
   /// Adds what was found of a share of the set that begins at `start`.
   void add(const VerificationSummary& share, std::int64_t start) {

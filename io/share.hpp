@@ -16,6 +16,7 @@ namespace smallbatch {
 struct Share {
   int index = 0, count = 1;
 
+  /// Whether there is just one share.
   [[nodiscard]] bool is_everything() const { return count == 1; }
 };
 
@@ -26,7 +27,7 @@ std::optional<Share> parse_share(const std::string& text);
 /// Where a share begins in its set. Problems are channels of correlations; targets are values of potentials, or
 /// energies of charges.
 struct ShareStart {
-  std::int64_t problem = 0, charge = 0, point = 0, target = 0;
+  std::int64_t problem = 0, charge = 0, point = 0, target = 0;  ///< each counted from 0
 };
 
 /// By the paths of sets. Those that are not there begin at 0.
@@ -42,8 +43,9 @@ std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& offset, st
 template <class Set>
 struct PartOfSet {
   Set set;
-  ShareStart start;
+  ShareStart start;  ///< where the share's problems begin in the whole set
 };
+/// The share of a set.
 PartOfSet<SolveSet> part_of(const SolveSet& set, const Share& share);
 PartOfSet<PotentialSet> part_of(const PotentialSet& set, const Share& share);
 PartOfSet<PairEnergySet> part_of(const PairEnergySet& set, const Share& share);

@@ -27,8 +27,9 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
+/// Of all problems of a call.
 struct PairEnergyOptions {
-  Singular singular = Singular::infinite;
+  Singular singular = Singular::infinite;      ///< what pairs on one place give
   ScalarType precision = ScalarType::float32;  ///< of each pair; totals are in double precision
   double unit_factor = 1;                      ///< f, finite; 1 gives e^2/angstrom
   double softening = 0;                        ///< angstrom (is_softening)

@@ -87,6 +87,7 @@ __global__ void __launch_bounds__(pair_sum_adders)
 
 }  // namespace
 
+/// Bytes of device memory that pair_sum() needs for so many rows and columns.
 inline std::size_t pair_sum_workspace_bytes(std::int64_t rows, std::int64_t columns) {
   return static_cast<std::size_t>(PairSumPieces(rows, columns).count()) * sizeof(double);
 }

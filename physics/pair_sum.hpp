@@ -15,15 +15,17 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
+/// The sizes of the order of additions above, on both sides.
 inline constexpr int pair_sum_threads = 128, pair_sum_rows_per_thread = 4, pair_sum_terms = 16, pair_sum_adders = 1024;
 inline constexpr std::int64_t pair_sum_rows = pair_sum_threads * pair_sum_rows_per_thread, pair_sum_columns = 1024;
 
 /// Pieces of so many rows and columns: those of the first columns come first.
 struct PairSumPieces {
-  std::int64_t of_rows, of_columns;
+  std::int64_t of_rows, of_columns;  ///< pieces beside each other
   constexpr PairSumPieces(std::int64_t rows, std::int64_t columns)
       : of_rows((rows + pair_sum_rows - 1) / pair_sum_rows),
         of_columns((columns + pair_sum_columns - 1) / pair_sum_columns) {}
+  /// All of them.
   [[nodiscard]] constexpr std::int64_t count() const { return of_rows * of_columns; }
 };
 

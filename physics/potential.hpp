@@ -25,11 +25,12 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
+/// Of all problems of a call.
 struct PotentialOptions {
-  Singular singular = Singular::infinite;
-  double unit_factor = 1;  ///< f, finite; 1 gives e/angstrom
-  double softening = 0;    ///< eps, angstrom (is_softening); above 0 nothing is singular: the policy decides nothing
-  double cutoff = 0;       ///< c, angstrom; 0: none
+  Singular singular = Singular::infinite;  ///< what V and E are on a charge
+  double unit_factor = 1;                  ///< f, finite; 1 gives e/angstrom
+  double softening = 0;  ///< eps, angstrom (is_softening); above 0 nothing is singular: the policy decides nothing
+  double cutoff = 0;     ///< c, angstrom; 0: none
 };
 
 /// Evaluates batches that lie in host memory. An object owns its device memory and stream; use it from one thread at a

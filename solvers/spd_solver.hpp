@@ -20,6 +20,7 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
+/// How systems are solved.
 enum class SpdMethod {
   automatic,  ///< L D L^T for solutions; for inverses the sweep on cuda, and L D L^T where its backward error is above
               ///< `spd_resolve_above`
@@ -35,8 +36,9 @@ enum class SpdMethod {
 /// enough for `automatic` and `mixed`. LAPACK's test programs accept 30.
 inline constexpr double spd_resolve_above = 8;
 
+/// Of all systems of a solver.
 struct SpdOptions {
-  SpdMethod method = SpdMethod::automatic;
+  SpdMethod method = SpdMethod::automatic;  ///< how they are solved
   /// f, within [0, 1): pivots below this fraction of their diagonal element are raised. 0: none are.
   ///
   /// For matrices that should be positive definite, or semidefinite, and are not to working precision. With F = max(f,
@@ -84,10 +86,11 @@ template <class T>
 struct SpdFactors {
   T* factors = nullptr;
   std::int32_t* info = nullptr;
-  T* smallest_pivot = nullptr;
-  double* log_determinant = nullptr;
-  std::int64_t factors_stride = tight;
+  T* smallest_pivot = nullptr;          ///< as in SpdSolution
+  double* log_determinant = nullptr;    ///< as in SpdSolution
+  std::int64_t factors_stride = tight;  ///< numbers from one system to the next
 
+  /// Numbers from one system to the next.
   [[nodiscard]] std::int64_t factors_step(int n) const {
     return factors_stride == tight ? std::int64_t{n} * (n + 1) / 2 : factors_stride;
   }
@@ -96,14 +99,15 @@ struct SpdFactors {
 /// Factors and right-hand sides, as SpdSolver::factor left the ones and SpdBatch has the others.
 template <class T>
 struct SpdFactoredBatch {
-  int n = 0;
-  int nrhs = 1;  ///< at least 1
-  std::int64_t count = 0;
-  const T* factors = nullptr;
-  const std::int32_t* factors_info = nullptr;  ///< one for each; a single one where the factors' stride is 0
-  const T* b = nullptr;
+  int n = 0;                                              ///< rows of A
+  int nrhs = 1;                                           ///< at least 1
+  std::int64_t count = 0;                                 ///< how many systems
+  const T* factors = nullptr;                             ///< as SpdSolver::factor left them
+  const std::int32_t* factors_info = nullptr;             ///< one for each; a single one where the factors' stride is 0
+  const T* b = nullptr;                                   ///< (count, n, nrhs)
   std::int64_t factors_stride = tight, b_stride = tight;  ///< as in SpdBatch; 0: one factor, or b, for all
 
+  /// The systems', and from one to the next the numbers of each array.
   [[nodiscard]] SpdShape shape() const { return {n, nrhs, Storage::packed_lower}; }
   [[nodiscard]] std::int64_t factors_step() const {
     return factors_stride == tight ? shape().matrix_size() : factors_stride;

@@ -89,17 +89,18 @@ NEEDS_NO_WORDS = re.compile(r"^(?:friend\b|static_assert|using value_type|using 
 
 def undocumented(text):
     """Declarations at namespace scope and in public parts of classes that have a comment neither on one of their lines
-    nor directly above them. One above is of all declarations that follow without an empty line."""
-    scopes, found = [], []  # a scope: [kind, is it public?]
-    above = False  # a comment, perhaps with declarations of its own in between
+    nor directly above them. One above is of all declarations that follow without an empty line, and of members that it
+    names where it is a class's."""
+    scopes, found = [], []  # a scope: [kind, is it public?, the words of its comment]
+    above = ""  # the comment, perhaps with declarations of its own in between
     lines = iter(text.splitlines())
     for line in lines:
         bare = line.strip()
         if not bare:
-            above = False
+            above = ""
             continue
         if bare.startswith("//"):
-            above = above or not bare.startswith("// NOLINT")
+            above += "" if bare.startswith("// NOLINT") else bare
             continue
         if bare.startswith(("public:", "private:")):
             scopes[-1][1] = bare == "public:"
@@ -113,16 +114,17 @@ def undocumented(text):
                 skip(bare, lines)
             continue
         scope = SCOPE.match(bare.split("  //")[0].rstrip())
-        is_public = all(public for _, public in scopes)
+        is_public = all(scope[1] for scope in scopes)
         if scope:
             kind = scope[1]
             if kind != "namespace" and is_public and not above:
                 found.append(bare)
-            scopes.append([kind, kind != "class" and (kind != "namespace" or bool(scope[2]))])
-            above = False
+            scopes.append([kind, kind != "class" and (kind != "namespace" or bool(scope[2])), set(re.findall(r"\w+", above))])
+            above = ""
             continue
         whole = skip(bare, lines, scopes[-1][0].startswith("enum") if scopes else False)
-        if is_public and scopes and not above and "//" not in whole:
+        names = set(re.findall(r"(\w+)(?= = |;|, |\()", re.sub(r"<[^;=]*>", "", whole.split("\n")[0])))
+        if is_public and scopes and not above and "//" not in whole and not names & scopes[-1][2]:
             found.append(bare)
     assert not scopes, "the reader lost its way"
     return found
@@ -134,7 +136,7 @@ def skip(first, lines, is_enumerator=False):
     while True:
         code = re.sub(r'"[^"]*"', "", re.sub(r"//[^\n]*", "", whole)).rstrip()
         is_open = sum(code.count(c) for c in "({[") > sum(code.count(c) for c in ")}]")
-        if not is_open and (code.endswith((";", "}", ",")) or is_enumerator):
+        if not is_open and (code.endswith((";", "}")) or is_enumerator):
             return whole
         whole += "\n" + next(lines)
 
@@ -143,8 +145,9 @@ def test_the_reader_finds_what_has_no_words():
     text = """#pragma once
 namespace smallbatch {
 
-/// Words.
+/// Words about z.
 struct A {
+  int z = 0;
   int a = 0;  ///< words
   int b = 0;
   /// Words.
@@ -180,8 +183,9 @@ T k(T t) {
 }
 }  // namespace smallbatch
 """
-    assert undocumented(text) == ["int b = 0;", "int d() const {", "class B {", "virtual void h() = 0;", "enum class C {",
+    assert undocumented(text) == ["int b = 0;", "class B {", "virtual void h() = 0;", "enum class C {",
                                   "two,", "three", "enum class D { one, two };", "T k(T t) {"]
+    assert undocumented(text.replace("Words about z", "Words"))[0] == "int z = 0;"
 
 
 @pytest.mark.parametrize("header", HEADERS)
