@@ -1,7 +1,6 @@
 #include "app/command_declaration.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <sstream>
 
 #include "app/option_texts.hpp"
@@ -23,8 +22,7 @@ void Command::threads(unsigned& count) {
   option("--threads", count, "CPU threads; 0: OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, or one per core")
       ->check(CLI::Range(0U, 4096U));
   second_look([&count] {
-    for (const char* name : {"OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"})
-      if (const char* value = std::getenv(name); count == 0 && value) count = parse_threads(value);
+    if (count == 0) count = threads_of_environment();
   });
 }
 

@@ -22,6 +22,7 @@ inline void ask(PotentialSet& set, const AskedOfCharges& asked) {
 
 std::string merge(const MergeOptions& options, const std::string& command_line);
 std::string info(const InfoOptions& options);
+std::string devices(const DevicesOptions& options);
 RunReport verify(const VerifyOptions& options);
 std::string generate(const GenerateSpdOptions& options, const std::string& command_line);
 std::string generate(const GenerateChargesOptions& options, const std::string& command_line);

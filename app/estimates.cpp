@@ -84,12 +84,17 @@ Estimate estimate(const ProblemReader& reader, ScalarType precision, const Verif
   return job;
 }
 
+double seconds_on_cpu(const Estimate& job, double verified_share, unsigned threads) {
+  return std::max(job.read, job.cpu / threads + job.referee / threads * verified_share);
+}
+
+double seconds_on_gpus(const Estimate& job, std::size_t gpus, double verified_share, unsigned threads) {
+  return gpu_start + std::max({job.read, job.gpu / static_cast<double>(gpus), job.referee / threads * verified_share});
+}
+
 bool is_gpu_quicker(const Estimate& job, bool auto_verify, unsigned threads) {
-  const auto referee = [&](bool on_gpu) {
-    return job.referee / threads * (auto_verify ? affordable_share(job, on_gpu, threads) : 1);
-  };
-  const double on_cpu = std::max(job.read, job.cpu / threads + referee(false));
-  return gpu_start + std::max({job.read, job.gpu, referee(true)}) < on_cpu;
+  const auto share = [&](bool on_gpu) { return auto_verify ? affordable_share(job, on_gpu, threads) : 1; };
+  return seconds_on_gpus(job, 1, share(true), threads) < seconds_on_cpu(job, share(false), threads);
 }
 
 double affordable_share(const Estimate& job, bool on_gpu, unsigned threads) {

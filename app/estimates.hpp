@@ -3,6 +3,8 @@
 // number.
 #pragma once
 
+#include <cstddef>
+
 #include "app/options.hpp"
 #include "core/instruction_sets.hpp"
 #include "io/problem_reader.hpp"
@@ -23,6 +25,11 @@ struct Estimate {
 /// `referee` is of what `verify` checks, with auto of everything.
 Estimate estimate(const ProblemReader& reader, ScalarType precision, const VerifyMode& verify,
                   InstructionSet instruction_set);
+
+/// Until all is computed and this share of it verified: on `threads` cores; on GPUs, each of which takes a third of a
+/// second to begin, with as many cores to verify.
+double seconds_on_cpu(const Estimate& job, double verified_share, unsigned threads);
+double seconds_on_gpus(const Estimate& job, std::size_t gpus, double verified_share, unsigned threads);
 
 /// Whether one GPU, which takes a third of a second to begin, is done before `threads` cores are; both verify, with
 /// `auto_verify` as much as is affordable.

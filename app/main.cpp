@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/dry_run.hpp"
 #include "app/exit_codes.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
@@ -48,9 +49,12 @@ struct Execute {
     print(o.text);
     return o.is_refusal ? ExitCode::usage : ExitCode::verified;
   }
-  ExitCode operator()(const RunOptions& o) const { return print(run(o, command_line), o.json, o.fail_on); }
+  ExitCode operator()(const RunOptions& o) const {
+    return o.dry_run ? print(dry_run(o)) : print(run(o, command_line), o.json, o.fail_on);
+  }
   ExitCode operator()(const MergeOptions& o) const { return print(merge(o, command_line)); }
   ExitCode operator()(const InfoOptions& o) const { return print(info(o)); }
+  ExitCode operator()(const DevicesOptions& o) const { return print(devices(o)); }
   ExitCode operator()(const VerifyOptions& o) const { return print(verify(o), o.json, o.fail_on); }
   ExitCode operator()(const GenerateSpdOptions& o) const { return print(generate(o, command_line)); }
   ExitCode operator()(const GenerateChargesOptions& o) const { return print(generate(o, command_line)); }

@@ -33,6 +33,8 @@ Json to_json(const SetOutcome& set, std::int64_t start) {
                {"values_checked", set.values_checked},
                {"compute_seconds", set.compute_seconds},
                {"work", set.work}};
+  for (const auto count : failure_counts) json["signs"].push_back(set.signs.*count);
+  json["largest_asymmetry"] = set.signs.largest_asymmetry;
   if (set.worst_backward_error) json["backward_error"] = *set.worst_backward_error;
   if (set.smallest_rcond) json["rcond"] = *set.smallest_rcond;
   if (set.potential_range) json["potential"] = *set.potential_range;
@@ -58,6 +60,8 @@ void add(SetOutcome& set, const Json& json) {
   more.values_checked = json["values_checked"];
   more.compute_seconds = json["compute_seconds"];
   more.work = json["work"];
+  for (std::size_t k = 0; k < failure_counts.size(); ++k) more.signs.*failure_counts[k] = json["signs"].at(k);
+  more.signs.largest_asymmetry = json["largest_asymmetry"];
   const auto number = [&](const char* name) {
     return json.contains(name) ? std::optional<double>(json[name].get<double>()) : std::nullopt;
   };

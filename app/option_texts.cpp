@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -75,6 +76,13 @@ unsigned parse_threads(const std::string& text) {
   constexpr unsigned most = 4096;
   const auto count = parse_number<unsigned>(std::string_view(text).substr(0, text.find(',')));
   return count && *count <= most ? *count : 0;
+}
+
+unsigned threads_of_environment() {
+  for (const char* name : {"OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"})
+    if (const char* value = std::getenv(name))
+      if (const unsigned count = parse_threads(value); count > 0) return count;
+  return 0;
 }
 
 VerifyMode parse_verify(const std::string& text) {

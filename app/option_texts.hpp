@@ -16,6 +16,8 @@ DeviceRequest parse_device(const std::string& text);
 VerifyMode parse_verify(const std::string& text);
 /// A number of threads as OMP_NUM_THREADS has it, "4" or "4,2": the first; 0 where it is none.
 unsigned parse_threads(const std::string& text);
+/// That many by OMP_NUM_THREADS or SLURM_CPUS_PER_TASK; 0: neither says so.
+unsigned threads_of_environment();
 PotentialUnit parse_unit(const std::string& text);
 
 /// "65,33,17", or "65" for all three axes.

@@ -88,6 +88,7 @@ class RunCommand final : public Command {
     heading("Output");
     hdf5_output(run_.results, run_.overwrite, "Result file");
     fail_on(run_.fail_on);
+    flag("--dry-run", run_.dry_run, "Say what would be done, and write nothing");
     json_flag(run_.json);
   }
 
@@ -127,6 +128,21 @@ class InfoCommand final : public Command {
  private:
   [[nodiscard]] AnyCommand options() const override { return info_; }
   InfoOptions info_;
+};
+
+class DevicesCommand final : public Command {
+ public:
+  explicit DevicesCommand(CLI::App& app)
+      : Command(app, "devices", "The GPUs and the CPU that there are to compute on", "Look") {
+    heading("Computing");
+    threads(devices_.threads);
+    heading("Output");
+    json_flag(devices_.json);
+  }
+
+ private:
+  [[nodiscard]] AnyCommand options() const override { return devices_; }
+  DevicesOptions devices_;
 };
 
 class VerifyCommand final : public Command {
@@ -510,6 +526,7 @@ Invocation parse_options(int argc, const char* const* argv) {
   RunCommand run(app);
   MergeCommand merge(app);
   InfoCommand info(app);
+  DevicesCommand devices(app);
   VerifyCommand verify(app);
   CLI::App* generate = app.add_subcommand("generate", "Make a problem file")->group("Make and convert");
   generate->require_subcommand(1);
@@ -545,8 +562,8 @@ Invocation parse_options(int argc, const char* const* argv) {
   call.verbosity = quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal;
   call.log_file = log_file;
   for (Command* command :
-       std::initializer_list<Command*>{&run, &merge, &info, &verify, &generate_spd, &generate_charges, &generate_signal,
-                                       &importing, &exporting, &help})
+       std::initializer_list<Command*>{&run, &merge, &info, &devices, &verify, &generate_spd, &generate_charges,
+                                       &generate_signal, &importing, &exporting, &help})
     if (command->is_called()) call.command = command->finish();
   return call;
 }

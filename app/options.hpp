@@ -62,6 +62,7 @@ struct RunOptions {
   Share share;               ///< of every set, where this process does not run all of it
   std::uint64_t memory = 0;  ///< bytes of all blocks that are in memory; 0: what is quickest (app/cut_into_blocks.hpp)
   FailOn fail_on = FailOn::errors;
+  bool dry_run = false;
   bool overwrite = false, json = false;
 };
 
@@ -69,6 +70,11 @@ struct MergeOptions {
   std::vector<std::string> shares;
   std::string output;
   bool overwrite = false;
+};
+
+struct DevicesOptions {
+  unsigned threads = 0;
+  bool json = false;
 };
 
 struct InfoOptions {
@@ -176,8 +182,9 @@ struct PrintText {
   bool is_refusal = false;  ///< nobody asked for it: the call names no command
 };
 
-using AnyCommand = std::variant<PrintText, RunOptions, MergeOptions, InfoOptions, VerifyOptions, GenerateSpdOptions,
-                                GenerateChargesOptions, GenerateSignalOptions, ImportOptions, ExportOptions>;
+using AnyCommand =
+    std::variant<PrintText, RunOptions, MergeOptions, InfoOptions, DevicesOptions, VerifyOptions, GenerateSpdOptions,
+                 GenerateChargesOptions, GenerateSignalOptions, ImportOptions, ExportOptions>;
 
 struct Invocation {
   AnyCommand command;

@@ -50,6 +50,7 @@ void SetOutcome::add(const SetOutcome& share, std::int64_t start) {
   if (share.energy_range) widen(energy_range, (*share.energy_range)[0], (*share.energy_range)[1]);
   compute_seconds = std::max(compute_seconds, share.compute_seconds);
   work += share.work;
+  signs.add(share.signs);
 }
 
 void SetOutcome::name_failed(std::int32_t status, std::int64_t index) {
@@ -106,6 +107,12 @@ void SetOutcome::count_verdicts(std::int64_t first, const Verdicts& verdicts) {
       verification.worst_index = first + static_cast<std::int64_t>(i);
     }
   }
+}
+
+std::string SetOutcome::likely_cause() const {
+  if (kind == SolveSet::kind) return smallbatch::likely_cause(signs, batch, failed);
+  if (kind == PotentialSet::kind) return likely_cause_on_lattices(signs, singular);
+  return {};
 }
 
 namespace {
@@ -235,6 +242,8 @@ void SolveTally<T>::count(const SpdBlock<T>& block, const Verdicts& verdicts) {
   outcome.count_status(block.first, block.info);
   outcome.count_numbers(block);
   outcome.count_verdicts(block.first, verdicts);
+  counted_ += block.count;
+  if (outcome.failed_count() == counted_) look_at(block, set_.batch, outcome.signs);
 }
 
 template <class T>
@@ -250,6 +259,7 @@ void PotentialTally<T>::count(const PotentialBlock<T>& block, const Verdicts& ve
   if (block.first_plane > 0) return;  // status and energy come with the first plane
   outcome.count_status(block.first, block.info);
   outcome.count_energies(block.energy);
+  if (set_.targets == TargetKind::lattice) look_at(block, outcome.signs);
 }
 
 template <class T>

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/failure_signs.hpp"
 #include "app/verification.hpp"
 #include "io/result_writer.hpp"
 #include "io/sets.hpp"
@@ -35,7 +36,8 @@ struct SetOutcome {
   /// Potential sets: least and greatest V and interaction energy that are no NaN.
   std::optional<std::array<double, 2>> potential_range, energy_range;
   double compute_seconds = 0;
-  double work = 0;  ///< systems, pairs, or complex multiply-adds
+  double work = 0;     ///< systems, pairs, or complex multiply-adds
+  FailureSigns signs;  ///< of the first systems while none was solved; of all charges of lattices
 
   [[nodiscard]] std::int64_t failed_count() const;
   [[nodiscard]] bool all_right() const { return failed_count() == 0 && verification.disagreed == 0; }
@@ -48,6 +50,8 @@ struct SetOutcome {
   void count_statistics(const PotentialStatistics& statistics);
   void count_energies(std::span<const double> energies);
   void count_verdicts(std::int64_t first, const Verdicts& verdicts);
+  /// Why all of them failed, or a lattice's values are infinite, as a question; empty where nothing speaks for it.
+  [[nodiscard]] std::string likely_cause() const;
 
  private:
   static constexpr std::size_t most_named = 8;
@@ -85,6 +89,7 @@ class SolveTally {
   double pivot_floor_;
   VerifyMode mode_;
   unsigned threads_;
+  std::int64_t counted_ = 0;
 };
 
 /// The same for potentials. Planes of a problem may lie in several blocks, so that verdicts are whole after finish().

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <deque>
 #include <exception>
 #include <filesystem>
@@ -13,14 +12,15 @@
 #include <memory_resource>
 #include <optional>
 #include <system_error>
+#include <utility>
 #include <vector>
 
-#include "app/cut_into_blocks.hpp"
 #include "app/device_choice.hpp"
 #include "app/estimates.hpp"
 #include "app/logging.hpp"
 #include "app/messages.hpp"
 #include "app/output_check.hpp"
+#include "app/plan.hpp"
 #include "app/provenance.hpp"
 #include "app/ranks.hpp"
 #include "app/report.hpp"
@@ -39,15 +39,25 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Has the memory ready for so many blocks of the first set while a GPU begins.
-void touch_blocks(const SolveSet& set, std::int64_t block_bytes, std::int64_t blocks, BlockMemory& memory) {
-  const auto ranges = cut_into_blocks(set, block_bytes);
+/// Has the memory ready for the blocks of the first set while a GPU begins.
+void touch_blocks(const SolveSet& set, const Plan& plan, BlockMemory& memory) {
+  const auto ranges = blocks_of(plan, set);
   if (ranges.empty()) return;
   const auto touch = [&]<class T>(T) {
     std::deque<SpdBlock<T>> touched;
-    for (std::int64_t k = 0; k < blocks; ++k) touched.emplace_back(&memory).resize(set.shape, ranges.front().count);
+    for (std::int64_t k = 0; k < plan.blocks_in_memory; ++k)
+      touched.emplace_back(&memory).resize(set.shape, ranges.front().count);
   };
   set.type == ScalarType::float32 ? touch(float{}) : touch(double{});
+}
+
+/// What is decided about a set, for -v.
+template <class Set>
+void say_decisions(const Plan& plan, const Set& set) {
+  const BlocksOfSet blocks = measure_blocks(plan, set);
+  spdlog::debug("{}/{}: {} {} of at most {}; verified: {}", Set::kind, set.name, blocks.count,
+                blocks.count == 1 ? "block" : "blocks", bytes_text(static_cast<double>(blocks.largest_bytes)),
+                verify_mode_name(verify_mode_of(plan, set)));
 }
 
 /// 0 where it is not known.
@@ -77,11 +87,6 @@ std::string verify_mode_name(const VerifyMode& mode) {
       break;
   }
   return "none";
-}
-
-/// "all", "1 of 64"
-static std::string share_name(double share) {
-  return share < 1 ? "1 of " + std::to_string(std::llround(1 / share)) : "all";
 }
 
 namespace {
@@ -127,20 +132,18 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
   for (const std::string& note : reader.notes()) spdlog::info("{}", note);
   const Share share = are_many ? Share{ranks.rank(), ranks.size()} : options.share;
-  const bool auto_verify = options.verify.kind == VerifyMode::Kind::automatic;
   const Estimate job = estimate(reader, options.precision, options.verify, options.instruction_set).part(share.count);
 
   std::vector<std::string> shapes;  // of the whole sets, in words
   if (are_many) for_each_set(reader.sets(), [&](const auto& set) { shapes.push_back(shape_words(set)); });
 
   BlockMemory memory;
-  DeviceChoice device;
+  Plan plan;
+  const DeviceChoice& device = plan.device;
   Computers computers;
   std::future<Computers> beginning;
   std::optional<ResultWriter> writer;
   WrittenElements written;  // by this rank, and then by all others
-  double verified_share = 1;
-  bool on_gpus = false;
   do_on_all(ranks, [&] {
     if (are_many && !options.share.is_everything())
       throw Error(ErrorKind::usage, "--shard is for processes that do not know each other",
@@ -148,19 +151,16 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     refuse_output_that_is_input(options.problems, options.results);
     if (!are_many) reader.take(share);
     timed(report.seconds.start, [&] {
-      device =
-          choose_device(options.device, options.threads, options.instruction_set,
-                        !is_gpu_quicker(job, auto_verify, threads_of_run), {ranks.local_rank(), ranks.local_size()});
+      plan = make_plan(options, job, share.count, {ranks.local_rank(), ranks.local_size()});
     });
-    on_gpus = device.backends.front().kind == BackendKind::cuda;
-    verified_share = auto_verify ? affordable_share(job, on_gpus, threads_of_run) : 1;
-    report.verify_mode = auto_verify ? share_name(verified_share) : verify_mode_name(options.verify);
-    if (verified_share < 1)
+    report.verify_mode = plan.verify_mode;
+    if (plan.verified_share < 1)
       spdlog::info("verifying {} answers, evenly chosen (--verify all takes about {})", report.verify_mode,
-                   seconds_text(job.referee / threads_of_run));
+                   seconds_text(job.referee / plan.threads));
     if (!device.note.empty()) spdlog::info("no GPU is used ({})", device.note);
     spdlog::info("computing on {}{}", device.description,
                  are_many ? ", the first of " + std::to_string(ranks.size()) + " ranks" : "");
+    for (const std::string& words : plan_words(plan, options.device)) spdlog::debug("{}", words);
     // A GPU takes a while to begin, in which the results are laid out.
     beginning = std::async(std::launch::async, [&] {
       Computers made;
@@ -175,11 +175,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
       for (const CorrelationSet& set : reader.correlation_sets()) writer->add(set);
       writer->allocate();
     }
-    if (on_gpus && options.memory == 0 && !reader.solve_sets().empty()) {
-      const SolveSet& first = reader.solve_sets().front();
-      touch_blocks(first, block_bytes_of(first, options, gpu_block_bytes, threads_of_run),
-                   StageThreads::blocks_in_memory(computers_for(device)), memory);
-    }
+    if (plan.on_gpus && !plan.is_memory_limited && !reader.solve_sets().empty())
+      touch_blocks(reader.solve_sets().front(), plan, memory);
     computers = beginning.get();
   });
   if (are_many) {
@@ -195,20 +192,23 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     });
   }
   report.device = device.description;
-  report.on_gpus = on_gpus;
+  report.on_gpus = plan.on_gpus;
   report.solver = computers.solver_description();
   report.potential = computers.potential_description();
   report.pair_energy = computers.pair_energy_description();
   report.correlator = computers.correlator_description();
+  for (const auto& [what, computer] : {std::pair{"systems", &report.solver},
+                                       {"potentials", &report.potential},
+                                       {"pair energies", &report.pair_energy},
+                                       {"correlations", &report.correlator}})
+    if (!computer->empty()) spdlog::debug("{}: {}", what, *computer);
 
   do_on_all(ranks, [&] {
     StageThreads threads(computers.solvers.size());
-    const std::int64_t block_bytes = options.memory > 0
-                                         ? static_cast<std::int64_t>(options.memory) / threads.blocks_in_memory()
-                                         : (on_gpus ? gpu_block_bytes : cpu_block_bytes);
-    if (on_gpus) memory.lock_with(cuda_page_lock());
-    const Run all{options, threads_of_run, share.count, verified_share, block_bytes, reader,
-                  *writer, computers,      on_gpus,     memory,         threads,     report.seconds};
+    if (plan.on_gpus) memory.lock_with(cuda_page_lock());
+    if (spdlog::should_log(spdlog::level::debug))
+      for_each_set(reader.sets(), [&](const auto& set) { say_decisions(plan, set); });
+    const Run all{options, plan, reader, *writer, computers, memory, threads, report.seconds};
     for_each_set(reader.sets(), [&](const auto& set) { report.sets.push_back(run_set(all, set)); });
     report.seconds.kernels =
         std::min(report.seconds.compute, computers.kernel_seconds() / static_cast<double>(device.backends.size()));

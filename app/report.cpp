@@ -144,6 +144,7 @@ std::string stage_rate(const Stage& stage, double seconds) {
 
 /// JSON has no number for what is not there, nor for a NaN: null.
 Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+Json text_json(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json range_json(const std::optional<std::array<double, 2>>& range, const std::string& unit) {
   if (!range) return nullptr;
   return {{"unit", unit}, {"lowest", (*range)[0]}, {"highest", (*range)[1]}};
@@ -185,6 +186,7 @@ std::string report_text(const RunReport& report) {
     for (const auto& [status, count] : set.failed)
       text << "    " << count << " with status " << status << ": " << kind.describe(status)
            << first_failed_text(set, status, count) << "\n";
+    if (const std::string cause = set.likely_cause(); !cause.empty()) text << "  " << cause << "\n";
     if (const std::string numbers = numbers_text(set, report.pivot_floor); !numbers.empty())
       text << "  " << numbers << "\n";
     if (const std::string values = potential_text(set); !values.empty()) text << "  " << values << "\n";
@@ -229,6 +231,7 @@ std::string report_json(const RunReport& report) {
                   {"shape", set.shape},
                   {"batch", set.batch},
                   {"failed", failed},
+                  {"likely_cause", text_json(set.likely_cause())},
                   {"verification",
                    {{"criterion", v.criterion},
                     {"checked", v.checked},

@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <memory_resource>
 
-#include "app/cut_into_blocks.hpp"
-#include "app/estimates.hpp"
 #include "app/logging.hpp"
 #include "app/piece_sums.hpp"
 #include "physics/correlation.hpp"
@@ -34,9 +32,9 @@ double stream(const Run& run, std::size_t blocks, const Stages<Block>& stages) {
 
 template <class T>
 SetOutcome run_set(const Run& run, const SolveSet& set) {
-  const VerifyMode verify = mode_for(run.options.verify, set.batch, run.verified_share, run.parts);
+  const VerifyMode verify = verify_mode_of(run.plan, set);
   SolveTally<T> tally(set, run.options.spd.pivot_floor, verify, run.options.threads);
-  const auto blocks = cut_into_blocks(set, block_bytes_of(set, run.options, run.block_bytes, run.threads_of_run));
+  const auto blocks = blocks_of(run.plan, set);
   Progress progress("solve/" + set.name, static_cast<double>(set.batch));
 
   using Block = JudgedBlock<SpdBlock<T>>;
@@ -64,11 +62,8 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
 
 template <class T>
 SetOutcome run_set(const Run& run, const PotentialSet& set) {
-  // Where every answer is verified, the CPU works through each pair too.
-  const VerifyMode verify = mode_for(run.options.verify, set.targets_before(set.batch), run.verified_share, run.parts);
-  const bool gpu_alone = run.on_gpus && verify.kind != VerifyMode::Kind::all;
-  const auto blocks =
-      cut_into_blocks(set, scalar_type_of<T>, run.block_bytes, gpu_alone ? gpu_block_pairs : cpu_block_pairs);
+  const VerifyMode verify = verify_mode_of(run.plan, set);
+  const auto blocks = blocks_of(run.plan, set);
   const PotentialOptions options{run.options.singular, set.unit_factor(), set.softening, set.cutoff};
   PotentialTally<T> tally(set, options, verify, run.options.threads);
   Progress progress("potential/" + set.name, pairs(set));
@@ -106,16 +101,9 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
 
 }  // namespace
 
-std::int64_t block_bytes_of(const SolveSet& set, const RunOptions& options, std::int64_t block_bytes,
-                            unsigned threads) {
-  if (options.memory > 0) return block_bytes;
-  return usual_block_bytes(set, block_bytes, threads, options.verify.kind != VerifyMode::Kind::none);
-}
-
 SetOutcome run_set(const Run& run, const PairEnergySet& set) {
-  const VerifyMode verify = mode_for(run.options.verify, set.batch, run.verified_share, run.parts);
-  const bool gpu_alone = run.on_gpus && verify.kind != VerifyMode::Kind::all;
-  const auto blocks = cut_into_blocks(set, run.block_bytes, gpu_alone ? gpu_block_pairs : cpu_block_pairs);
+  const VerifyMode verify = verify_mode_of(run.plan, set);
+  const auto blocks = blocks_of(run.plan, set);
   const PairEnergyOptions options{run.options.singular, run.options.precision, set.unit_factor(), set.softening,
                                   set.cutoff};
   PairEnergyTally tally(set, options, verify, run.options.threads);
@@ -145,11 +133,8 @@ SetOutcome run_set(const Run& run, const PairEnergySet& set) {
 }
 
 SetOutcome run_set(const Run& run, const CorrelationSet& set) {
-  const VerifyMode verify =
-      mode_for(run.options.verify, set.integrations() * set.batch * set.baselines(), run.verified_share, run.parts);
-  const std::int64_t block_bytes =
-      run.options.memory > 0 ? run.block_bytes : usual_block_bytes(set, run.block_bytes, run.threads_of_run);
-  const auto blocks = cut_into_blocks(set, block_bytes);
+  const VerifyMode verify = verify_mode_of(run.plan, set);
+  const auto blocks = blocks_of(run.plan, set);
   const unsigned threads = run.options.threads;
   CorrelationTally tally(set, verify, threads);
   Progress progress("correlation/" + set.name, multiply_adds(set));

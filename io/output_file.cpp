@@ -56,23 +56,47 @@ Error output_error(const std::string& path, int system_error) {
   }
 }
 
+namespace {
+
+/// Throws where nothing may be written to a file of this name, as far as it is there; returns whether it is.
+bool may_replace(const std::string& path, bool overwrite) {
+  struct stat status {};
+  if (path.empty()) throw Error(ErrorKind::usage, "the output has no name. Give the name of a file.");
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno != ENOENT) throw output_error(path, errno);
+    return false;
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ErrorKind::output, "output " + path + " is " +
+                                       (S_ISDIR(status.st_mode) ? "a folder" : "no regular file") +
+                                       ". Give the name of a file.");
+  }
+  if (!overwrite) throw exists_error(path);
+  return true;
+}
+
+/// Of the file behind links, which is replaced, not the link.
+std::string behind_links(const std::string& path) {
+  std::error_code ignored;
+  const auto target = std::filesystem::canonical(path, ignored);
+  return ignored ? path : target.string();
+}
+
+std::string folder_of(const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+}  // namespace
+
+void check_output(const std::string& path, bool overwrite) {
+  const std::string folder = folder_of(may_replace(path, overwrite) ? behind_links(path) : path);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) throw output_error(path, errno);
+}
+
 OutputFile::OutputFile(const std::string& path, bool overwrite)
     : path_(path), target_path_(path), overwrite_(overwrite) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) {
-    if (!S_ISREG(status.st_mode)) {
-      throw Error(ErrorKind::output, "output " + path + " is " +
-                                         (S_ISDIR(status.st_mode) ? "a folder" : "no regular file") +
-                                         ". Give the name of a file.");
-    }
-    if (!overwrite) throw exists_error(path);
-    std::error_code ignored;
-    const auto target = std::filesystem::canonical(path, ignored);  // through links: replace the file, not the link
-    if (!ignored) target_path_ = target.string();
-  } else if (errno != ENOENT) {
-    throw output_error(path, errno);
-  }
-  if (path.empty()) throw Error(ErrorKind::usage, "the output has no name. Give the name of a file.");
+  if (may_replace(path, overwrite)) target_path_ = behind_links(path);
   for (int attempt = 0;; ++attempt) {
     temporary_path_ = target_path_ + ".part-" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
     const int file = ::open(temporary_path_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
@@ -94,8 +118,7 @@ void OutputFile::commit() {
   if (failure == EEXIST) throw exists_error(path_);
   if (failure) throw output_error(path_, failure);
   committed_ = true;
-  const auto folder = std::filesystem::path(target_path_).parent_path();
-  const int folder_failure = flush_to_disk(folder.empty() ? "." : folder.string());
+  const int folder_failure = flush_to_disk(folder_of(target_path_));
   // A folder may be writable and not readable; then it cannot be flushed by name.
   if (folder_failure && folder_failure != EACCES) throw output_error(path_, folder_failure);
 }

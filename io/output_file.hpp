@@ -12,6 +12,9 @@ namespace smallbatch {
 /// errno's value.
 Error output_error(const std::string& path, int system_error);
 
+/// Throws what OutputFile would, as far as that can be known without creating a file.
+void check_output(const std::string& path, bool overwrite);
+
 class OutputFile {
  public:
   /// Creates the empty temporary file. Throws Error(output) where the target exists and overwrite is false, where it is

@@ -165,7 +165,10 @@ struct ProblemReader::Impl {
       set.shape.storage = Storage::packed_lower;
     }
     if (n < 1 || n > max_system_size) {
-      throw file.error(a, expected, "Store square matrices, or lower triangles packed by rows.");
+      const bool may_be_last = shape.size() == 3 && shape[0] == shape[1];
+      throw file.error(a, expected,
+                       may_be_last ? "Is the batch the last axis? It belongs first: numpy.moveaxis(A, -1, 0)."
+                                   : "Store square matrices, or lower triangles packed by rows.");
     }
     set.shape.n = static_cast<int>(n);
     set.batch = shape[0];

@@ -57,6 +57,9 @@ TEST(Messages, AnOutcomeArrivesAsItWas) {
   set.energy_range = std::array{-0.1, -0.0};
   set.compute_seconds = 1e-9;
   set.work = 1e300;
+  std::int64_t sign = 0;
+  for (const auto count : failure_counts) set.signs.*count = ++sign;
+  set.signs.largest_asymmetry = 0.1;
   const SetOutcome back = sent(set, 100);
   EXPECT_EQ(back.batch, 12);
   EXPECT_EQ(back.failed, set.failed);
@@ -76,6 +79,9 @@ TEST(Messages, AnOutcomeArrivesAsItWas) {
   EXPECT_EQ(back.energy_range, set.energy_range);
   EXPECT_EQ(back.compute_seconds, 1e-9);
   EXPECT_EQ(back.work, 1e300);
+  sign = 0;
+  for (const auto count : failure_counts) EXPECT_EQ(back.signs.*count, ++sign);
+  EXPECT_EQ(back.signs.largest_asymmetry, 0.1);
 }
 
 TEST(Messages, WhatIsNoNumberAndWhatIsNotThereStaySo) {

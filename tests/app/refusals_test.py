@@ -289,7 +289,7 @@ def test_out_of_memory(smallbatch, tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [
-    [], ["frobnicate"], ["run"], ["run", "p.h5"], ["run", "p.h5", "-o", "r.h5", "--device", "tpu"],
+    ["frobnicate"], ["run"], ["run", "p.h5"], ["run", "p.h5", "-o", "r.h5", "--device", "tpu"],
     ["run", "p.h5", "-o", "r.h5", "--device", "cuda:x"], ["run", "p.h5", "-o", "r.h5", "--verify", "sample=0"],
     ["run", "p.h5", "-o", "r.h5", "--verify", "some"], ["run", "p.h5", "-o", "r.h5", "--memory", "0"],
     ["run", "p.h5", "-o", "r.h5", "--singular", "maybe"], ["generate", "spd", "-o", "p.h5", "--n", "65"],

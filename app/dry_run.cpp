@@ -1,0 +1,108 @@
+#include "app/dry_run.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "app/outcome.hpp"
+#include "app/output_check.hpp"
+#include "app/plan.hpp"
+#include "app/ranks.hpp"
+#include "app/report.hpp"
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "io/output_file.hpp"
+#include "io/problem_reader.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::int64_t bytes_of_results(const PotentialSet& set, ScalarType precision) { return result_bytes(set, precision); }
+template <class Set>
+std::int64_t bytes_of_results(const Set& set, ScalarType /*precision*/) {
+  return result_bytes(set);
+}
+
+/// What computes a set of this kind.
+std::string computer_of(const Computers& computers, const SolveSet& /*set*/) { return computers.solver_description(); }
+std::string computer_of(const Computers& computers, const PotentialSet& /*set*/) {
+  return computers.potential_description();
+}
+std::string computer_of(const Computers& computers, const PairEnergySet& /*set*/) {
+  return computers.pair_energy_description();
+}
+std::string computer_of(const Computers& computers, const CorrelationSet& /*set*/) {
+  return computers.correlator_description();
+}
+
+}  // namespace
+
+std::string dry_run(const RunOptions& options) {
+  if (launched_processes() > 1)
+    throw Error(ErrorKind::usage, "--dry-run is of one process", "a launcher has started several",
+                "Call it without the launcher; --shard 1/N plans what one of N ranks would do.");
+  ProblemReader reader(options.problems, thread_count(options.threads));
+  for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
+  for (const std::string& note : reader.notes()) spdlog::info("{}", note);
+  refuse_output_that_is_input(options.problems, options.results);
+  check_output(options.results, options.overwrite);
+  const Estimate job =
+      estimate(reader, options.precision, options.verify, options.instruction_set).part(options.share.count);
+  reader.take(options.share);
+  const Plan plan = make_plan(options, job, options.share.count);
+  const Computers computers = make_computers(plan.device, options.spd, reader.sets());
+
+  std::ostringstream text;
+  Json sets = Json::array();
+  std::int64_t result_bytes_of_all = 0, memory_bytes = 0;
+  for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
+    const BlocksOfSet blocks = measure_blocks(plan, set);
+    const std::string computer = computer_of(computers, set), verify = verify_mode_name(verify_mode_of(plan, set));
+    const std::int64_t bytes = bytes_of_results(set, options.precision);
+    result_bytes_of_all += bytes;
+    memory_bytes = std::max(memory_bytes, std::min(blocks.count, plan.blocks_in_memory) * blocks.largest_bytes);
+    text << Set::kind << "/" << set.name << ": " << shape_words(set) << "\n  " << computer << "; "
+         << (blocks.count == 1 ? "1 block" : std::to_string(blocks.count) + " blocks") << " of at most "
+         << bytes_text(static_cast<double>(blocks.largest_bytes)) << "; verified: " << verify << "\n";
+    sets.push_back({{"lane", Set::kind},
+                    {"name", set.name},
+                    {"shape", shape_words(set)},
+                    {"batch", set.batch},
+                    {"computer", computer},
+                    {"blocks", blocks.count},
+                    {"largest_block_bytes", blocks.largest_bytes},
+                    {"verify", verify},
+                    {"result_bytes", bytes}});
+  });
+  const bool is_estimated = plan.device.backends.front().kind != BackendKind::reference;
+  for (const std::string& words : plan_words(plan, options.device)) text << words << "\n";
+  text << "memory of the blocks: at most " << bytes_text(static_cast<double>(memory_bytes)) << "\n";
+  if (is_estimated)
+    text << "time: about " << seconds_text(plan.seconds())
+         << ", by an estimate that is right to a factor of about two, from a file that is in memory\n";
+  text << "results: " << options.results << ", about " << bytes_text(static_cast<double>(result_bytes_of_all))
+       << "; nothing was computed or written (--dry-run)\n";
+  if (!options.json) return text.str();
+  return Json{{"dry_run", true},
+              {"problems", options.problems},
+              {"results", options.results},
+              {"device", plan.device.description},
+              {"device_note", plan.device.note},
+              {"on_gpus", plan.on_gpus},
+              {"threads", plan.threads},
+              {"verify", plan.verify_mode},
+              {"blocks_in_memory", plan.blocks_in_memory},
+              {"memory_bytes", memory_bytes},
+              {"result_bytes", result_bytes_of_all},
+              {"estimated_seconds", is_estimated ? Json(plan.seconds()) : Json(nullptr)},
+              {"sets", sets}}
+             .dump(2, ' ', false, Json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,219 @@
+#include "app/failure_signs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <limits>
+#include <span>
+
+namespace smallbatch {
+
+void FailureSigns::add(const FailureSigns& more) {
+  for (const auto count : failure_counts) this->*count += more.*count;
+  largest_asymmetry = std::max(largest_asymmetry, more.largest_asymmetry);
+}
+
+namespace {
+
+/// One matrix of a block. Of a triangle there is no element above the diagonal.
+template <class T>
+class Matrix {
+ public:
+  Matrix(const SpdShape& shape, const T* a) : n_(shape.n), storage_(shape.storage), a_(a) {}
+  [[nodiscard]] int n() const { return n_; }
+  [[nodiscard]] bool is_whole() const { return storage_ == Storage::dense; }
+  [[nodiscard]] double operator()(int row, int column) const {
+    return storage_ == Storage::packed_lower ? a_[row * (row + 1) / 2 + column] : a_[row * n_ + column];
+  }
+  /// Calls body(row, column) for the strict lower triangle.
+  template <class Body>
+  void below_diagonal(Body body) const {
+    for (int row = 0; row < n_; ++row)
+      for (int column = 0; column < row; ++column) body(row, column);
+  }
+
+ private:
+  int n_;
+  Storage storage_;
+  const T* a_;
+};
+
+template <class T>
+void look_at_triangles(const Matrix<T>& a, FailureSigns& signs) {
+  bool is_zero_above = true, is_zero_below = true, is_lower_finite = true, is_upper_finite = true;
+  double asymmetry = 0;
+  a.below_diagonal([&](int i, int j) {
+    const double below = a(i, j), above = a(j, i), scale = std::sqrt(std::abs(a(i, i) * a(j, j)));
+    is_zero_below &= below == 0;
+    is_zero_above &= above == 0;
+    is_lower_finite &= std::isfinite(below);
+    is_upper_finite &= std::isfinite(above);
+    if (below != above) asymmetry = std::max(asymmetry, std::abs(below - above) / scale);
+  });
+  for (int i = 0; i < a.n(); ++i) is_lower_finite &= std::isfinite(a(i, i));
+  signs.is_upper += is_zero_below && !is_zero_above;
+  signs.is_lower += is_zero_above && !is_zero_below;
+  signs.is_nearly_symmetric += asymmetry <= 0.01;
+  signs.is_lower_finite += is_lower_finite && !is_upper_finite;
+  signs.largest_asymmetry = std::max(signs.largest_asymmetry, asymmetry);
+}
+
+template <class T>
+void look_at_diagonal(const Matrix<T>& a, FailureSigns& signs) {
+  bool is_zero = true, is_negative = true, has_zero = false, sums_are_zero = a.n() > 1;
+  for (int i = 0; i < a.n(); ++i) {
+    is_negative &= a(i, i) < 0;
+    has_zero |= a(i, i) == 0;
+    double sum = 0, size = 0;
+    for (int j = 0; j < a.n(); ++j) {
+      const double element = j <= i ? a(i, j) : a(j, i);
+      sum += element;
+      size += std::abs(element);
+      is_zero &= element == 0;
+    }
+    sums_are_zero &= size > 0 && std::abs(sum) <= a.n() * static_cast<double>(std::numeric_limits<T>::epsilon()) * size;
+  }
+  signs.is_zero += is_zero;
+  signs.has_negative_diagonal += is_negative;
+  signs.has_zero_on_diagonal += has_zero && !is_zero;
+  signs.has_rows_of_sum_zero += sums_are_zero;
+}
+
+/// Whether the numbers of a block of n matrices, read as (n, n, batch), are those of symmetric ones, not all the same.
+template <class T>
+bool is_symmetric_batch_last(const SpdBlock<T>& block) {
+  const auto n = static_cast<std::size_t>(block.shape.n);
+  bool has_off_diagonal = false;
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      for (std::size_t k = 0; k < n; ++k) {
+        const T below = block.a[(i * n + j) * n + k], above = block.a[(j * n + i) * n + k];
+        if (below != above) return false;
+        has_off_diagonal |= below != 0;
+      }
+  return has_off_diagonal;
+}
+
+template <class T>
+void count_finite(std::span<const T> numbers, FailureSigns& signs) {
+  signs.numbers += static_cast<std::int64_t>(numbers.size());
+  signs.not_finite += std::ranges::count_if(numbers, [](T number) { return !std::isfinite(number); });
+}
+
+std::string short_number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2g", value);
+  return text.data();
+}
+
+}  // namespace
+
+template <class T>
+void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs) {
+  const auto matrix_size = static_cast<std::size_t>(block.shape.matrix_size());
+  const auto rhs_size = static_cast<std::size_t>(block.shape.rhs_size());
+  if (signs.looked_at == 0 && block.shape.storage == Storage::dense && batch == block.shape.n && block.count == batch &&
+      is_symmetric_batch_last(block))
+    signs.is_symmetric_batch_last = batch;
+  for (std::size_t k = 0; k < block.info.size() && signs.looked_at < most_looked_at; ++k) {
+    ++signs.looked_at;
+    const Matrix<T> a(block.shape, block.a.data() + k * matrix_size);
+    if (a.is_whole()) look_at_triangles(a, signs);
+    if (block.info[k] > 0) look_at_diagonal(a, signs);
+    if (block.info[k] == info_matrix_not_finite)
+      count_finite(std::span(block.a.data() + k * matrix_size, matrix_size), signs);
+    if (block.info[k] == info_rhs_not_finite) count_finite(std::span(block.b.data() + k * rhs_size, rhs_size), signs);
+  }
+}
+
+template <class T>
+void look_at(const PotentialBlock<T>& block, FailureSigns& signs) {
+  const std::array<std::int64_t, 3> points{block.shape.nx, block.shape.ny, block.shape.nz};
+  for (std::size_t p = 0; p < static_cast<std::size_t>(block.count); ++p)
+    for (auto i = static_cast<std::size_t>(block.offset[p]); i < static_cast<std::size_t>(block.offset[p + 1]); ++i) {
+      bool is_within = true;
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        const double steps = (block.position[3 * i + axis] - block.origin[3 * p + axis]) / block.spacing[3 * p + axis];
+        is_within &= steps >= -0.5 && steps <= static_cast<double>(points[axis]) - 0.5;
+      }
+      ++signs.charges;
+      signs.charges_within += is_within;
+    }
+}
+
+std::string likely_cause(const FailureSigns& signs, std::int64_t batch,
+                         const std::map<std::int32_t, std::int64_t>& failed) {
+  std::int64_t not_definite = 0;
+  for (const auto& [status, count] : failed)
+    if (status > 0) not_definite += count;
+  const auto all_have = [&](std::int32_t status) {
+    return failed.size() == 1 && failed.begin()->first == status && failed.begin()->second == batch;
+  };
+  if (batch == 0 || signs.looked_at == 0) return {};
+  const auto all = [&](std::int64_t count) { return count == signs.looked_at; };
+  const std::string who = batch == 1 ? "the only one is" : "all " + std::to_string(batch) + " are";
+  const std::string seen =
+      signs.looked_at < batch ? " (the first " + std::to_string(signs.looked_at) + " were looked at)" : "";
+
+  if (all_have(info_matrix_not_symmetric)) {
+    const std::string them = who + " not symmetric";
+    if (signs.is_symmetric_batch_last == batch)
+      return them +
+             ", but would be, were the last axis of A the batch. Is it? It belongs first: numpy.moveaxis(A, -1, 0).";
+    if (all(signs.is_upper))
+      return them + seen +
+             ", and 0 below the diagonal. Is this an upper triangle? Store its transpose, with uplo = \"lower\".";
+    if (all(signs.is_lower))
+      return them + seen + ", and 0 above the diagonal. Is this a lower triangle? uplo = \"lower\" says so.";
+    if (all(signs.is_nearly_symmetric))
+      return them + seen + ", but differ from that by at most " + short_number(signs.largest_asymmetry) +
+             " of sqrt(a_ii a_jj). Is it rounding? Store (A + A^T) / 2, or say uplo = \"lower\".";
+    return {};
+  }
+  if (all_have(info_matrix_not_finite)) {
+    const std::string them = who + " not finite" + seen;
+    if (all(signs.is_lower_finite))
+      return them + ", and only above the diagonal. Is this a lower triangle? uplo = \"lower\" says so.";
+    return them + ": " +
+           short_number(100.0 * static_cast<double>(signs.not_finite) / static_cast<double>(signs.numbers)) +
+           " % of their numbers are NaN or infinite" +
+           (signs.not_finite == signs.numbers ? ". Was A written?" : ". Were they computed from something missing?");
+  }
+  if (all_have(info_rhs_not_finite))
+    return (batch == 1 ? "the only one has" : "all " + std::to_string(batch) + " have") +
+           std::string(" a right-hand side that is not finite") + seen + ": " +
+           short_number(100.0 * static_cast<double>(signs.not_finite) / static_cast<double>(signs.numbers)) +
+           " % of the numbers" + (signs.not_finite == signs.numbers ? ". Was b written?" : ".");
+  if (not_definite == batch) {
+    const std::string them = who + " not positive definite" + seen;
+    if (all(signs.is_zero)) return them + ", but 0 everywhere. Was A written?";
+    if (all(signs.has_negative_diagonal))
+      return them + ", and have a negative diagonal. Has A the opposite sign? -A may be positive definite.";
+    if (all(signs.has_zero_on_diagonal))
+      return them +
+             ", and have a 0 on the diagonal. Is it a constraint's (a saddle point)? It has to be eliminated first.";
+    if (all(signs.has_rows_of_sum_zero))
+      return them +
+             ": their rows add up to 0. Is it a Laplacian of which no point is held? Hold one, or see --pivot-floor.";
+  }
+  return {};
+}
+
+std::string likely_cause_on_lattices(const FailureSigns& signs, std::int64_t charges_on_points) {
+  if (signs.charges == 0) return {};
+  if (signs.charges_within == 0)
+    return "none of the " + std::to_string(signs.charges) +
+           " charges lies within its lattice. Have positions, origin and spacing the same unit (nm, angstrom)?";
+  if (charges_on_points >= signs.charges)
+    return "as many charges lie on lattice points as there are. Are the positions rounded to the lattice? An origin "
+           "half a spacing away avoids them, --singular skip leaves them out.";
+  return {};
+}
+
+template void look_at(const SpdBlock<float>&, std::int64_t, FailureSigns&);
+template void look_at(const SpdBlock<double>&, std::int64_t, FailureSigns&);
+template void look_at(const PotentialBlock<float>&, FailureSigns&);
+template void look_at(const PotentialBlock<double>&, FailureSigns&);
+
+}  // namespace smallbatch

@@ -1,0 +1,68 @@
+// Why a set of which no system could be solved is probably as it is: what was looked at in its first systems, and the
+// sentence that asks about it. It claims nothing that was not looked at.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "core/potentials.hpp"
+#include "core/systems.hpp"
+
+namespace smallbatch {
+
+/// Counts of systems, but where another thing is named. They add up over blocks and shares.
+struct FailureSigns {
+  std::int64_t looked_at = 0;
+  std::int64_t is_upper = 0, is_lower = 0;       ///< only zeros in the other strict triangle, not in this one
+  std::int64_t is_nearly_symmetric = 0;          ///< |a_ij - a_ji| <= 0.01 sqrt(|a_ii a_jj|) everywhere
+  std::int64_t is_symmetric_batch_last = 0;      ///< of all, read as (n, n, batch)
+  std::int64_t is_zero = 0;                      ///< all of A
+  std::int64_t has_negative_diagonal = 0;        ///< all of it
+  std::int64_t has_zero_on_diagonal = 0;         ///< somewhere
+  std::int64_t has_rows_of_sum_zero = 0;         ///< all of them, to rounding
+  std::int64_t is_lower_finite = 0;              ///< the lower triangle, while the upper one is not
+  std::int64_t numbers = 0, not_finite = 0;      ///< of A, or of b where that is what is not finite
+  std::int64_t charges = 0, charges_within = 0;  ///< of all problems of a lattice; within their lattice
+  double largest_asymmetry = 0;                  ///< of |a_ij - a_ji| / sqrt(|a_ii a_jj|)
+
+  void add(const FailureSigns& more);
+};
+
+/// All but the last.
+inline constexpr std::array failure_counts{&FailureSigns::looked_at,
+                                           &FailureSigns::is_upper,
+                                           &FailureSigns::is_lower,
+                                           &FailureSigns::is_nearly_symmetric,
+                                           &FailureSigns::is_symmetric_batch_last,
+                                           &FailureSigns::is_zero,
+                                           &FailureSigns::has_negative_diagonal,
+                                           &FailureSigns::has_zero_on_diagonal,
+                                           &FailureSigns::has_rows_of_sum_zero,
+                                           &FailureSigns::is_lower_finite,
+                                           &FailureSigns::numbers,
+                                           &FailureSigns::not_finite,
+                                           &FailureSigns::charges,
+                                           &FailureSigns::charges_within};
+
+/// How many systems of a share are looked at.
+inline constexpr std::int64_t most_looked_at = 64;
+
+/// Looks at the systems of a block, none of which could be solved, until there are enough. `batch` is that of the set.
+template <class T>
+void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs);
+
+/// Counts the charges of a block's lattices.
+template <class T>
+void look_at(const PotentialBlock<T>& block, FailureSigns& signs);
+
+/// "all 5 are not symmetric: ... Is this an upper triangle? ..."; empty where not all of `batch` systems failed alike,
+/// or nothing was seen. `failed` counts them by status.
+std::string likely_cause(const FailureSigns& signs, std::int64_t batch,
+                         const std::map<std::int32_t, std::int64_t>& failed);
+
+/// The same of a set of lattices, of which so many charges lie on points; empty where nothing was seen.
+std::string likely_cause_on_lattices(const FailureSigns& signs, std::int64_t charges_on_points);
+
+}  // namespace smallbatch

@@ -1,0 +1,140 @@
+"""Sets whose systems all fail alike: what run asks about them, of inputs that are wrong in the ways that inputs are."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.problems import add_potential, add_solve, open_problem_file, spd
+
+BATCH, N = 8, 8
+UPPER_OF = np.triu(np.ones((N, N), bool), 1)
+
+
+def laplacian():
+    a = 2 * np.eye(N) - np.eye(N, k=1) - np.eye(N, k=-1)
+    a[0, 0] = a[-1, -1] = 1
+    return np.repeat(a[None], BATCH, 0)
+
+
+def saddle_point(a):
+    a = a.copy()
+    a[:, -1, -1] = 0
+    return a
+
+
+def nearly_symmetric(a):
+    return a + np.float32(1e-3) * UPPER_OF
+
+
+# What A becomes, and what the sentence has.
+MATRICES = {
+    "upper triangles": (np.triu, ["all 8 are not symmetric", "0 below the diagonal", "upper triangle?", "uplo"]),
+    "lower triangles": (np.tril, ["all 8 are not symmetric", "0 above the diagonal", "lower triangle?", "uplo"]),
+    "the batch last": (lambda a: np.moveaxis(a, 0, -1), ["all 8 are not symmetric", "the batch", "numpy.moveaxis(A, -1, 0)"]),
+    "rounded": (nearly_symmetric, ["all 8 are not symmetric", "at most 0.00", "(A + A^T) / 2"]),
+    "NaN above the diagonal": (lambda a: np.where(UPPER_OF, np.nan, a), ["all 8 are not finite", "lower triangle?"]),
+    "half of it NaN": (lambda a: np.where(np.arange(N) % 2, np.nan, a), ["all 8 are not finite", "50 % of their numbers"]),
+    "never written": (lambda a: 0 * a, ["all 8 are not positive definite", "0 everywhere", "Was A written?"]),
+    "the other sign": (lambda a: -a, ["all 8 are not positive definite", "negative diagonal", "opposite sign?"]),
+    "a constraint": (saddle_point, ["all 8 are not positive definite", "0 on the diagonal", "constraint"]),
+    "a free Laplacian": (lambda a: laplacian(), ["all 8 are not positive definite", "add up to 0", "Laplacian"]),
+}
+
+
+def write(path, a, b=None):
+    with open_problem_file(path) as file:
+        file["solve/systems/A"] = np.ascontiguousarray(a, np.float32)
+        file["solve/systems/b"] = np.ones(a.shape[:2], np.float32) if b is None else b
+
+
+def cause(smallbatch, *arguments, expect=1):
+    """What run says of the only set, in its JSON; the text says the same."""
+    found = json.loads(smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", "--json", *arguments,
+                                  expect=expect).stdout)["sets"][0]["likely_cause"]
+    text = smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", *arguments, expect=expect).stdout
+    assert found is None or f"\n  {found}\n" in text
+    return found
+
+
+@pytest.mark.parametrize("wrong", MATRICES)
+def test_the_cause_is_asked_about(smallbatch, tmp_path, wrong):
+    change, words = MATRICES[wrong]
+    write(tmp_path / "p.h5", change(spd(np.random.default_rng(1), BATCH, N, np.float32)))
+    sentence = cause(smallbatch)
+    for word in words:
+        assert word in sentence, f"'{word}' is not in: {sentence}"
+    verified = json.loads(smallbatch("verify", "p.h5", "r.h5", "--json", expect=1).stdout)
+    assert verified["sets"][0]["likely_cause"] == sentence
+
+
+@pytest.mark.parametrize("wrong", MATRICES)
+def test_one_good_system_takes_the_cause_away(smallbatch, tmp_path, wrong):
+    good = spd(np.random.default_rng(1), BATCH, N, np.float32)
+    for place in (0, BATCH - 1):
+        a = np.array(MATRICES[wrong][0](good), np.float32)
+        a[place] = good[place]
+        write(tmp_path / "p.h5", a)
+        assert cause(smallbatch) is None
+
+
+def test_nothing_is_claimed_of_what_was_not_seen(smallbatch, tmp_path):
+    rng = np.random.default_rng(1)
+    good = spd(rng, 100, N, np.float32)
+    write(tmp_path / "p.h5", good)
+    assert cause(smallbatch, expect=0) is None
+    write(tmp_path / "p.h5", rng.uniform(-1, 1, (BATCH, N, N)))  # not symmetric, and like nothing
+    assert cause(smallbatch) is None
+    mixed = np.triu(good)
+    mixed[40] = np.tril(good[40])  # not all of them upper triangles
+    write(tmp_path / "p.h5", mixed)
+    assert cause(smallbatch) is None
+    write(tmp_path / "p.h5", np.triu(good))
+    assert "all 100 are not symmetric (the first 64 were looked at)" in cause(smallbatch)
+    write(tmp_path / "p.h5", np.triu(good)[:1])
+    assert cause(smallbatch).startswith("the only one is not symmetric")
+
+
+def test_right_hand_sides_that_are_not_finite(smallbatch, tmp_path):
+    good = spd(np.random.default_rng(1), BATCH, N, np.float32)
+    b = np.ones((BATCH, N), np.float32)
+    b[:, :2] = np.nan
+    write(tmp_path / "p.h5", good, b)
+    assert "25 % of the numbers" in cause(smallbatch)
+
+
+def test_triangles_that_are_said_to_be_ones(smallbatch, tmp_path):
+    """-A, of which only the lower triangle is looked at, or there."""
+    for options in ({"lower": True}, {"store_packed": True}):
+        with open_problem_file(tmp_path / "p.h5") as file:
+            add_solve(file, **options)
+            file["solve/systems/A"][...] = -file["solve/systems/A"][...]
+        assert "all 5 are not positive definite, and have a negative diagonal" in cause(smallbatch)
+
+
+def test_a_batch_axis_that_is_last_is_asked_about_where_it_cannot_be_first(smallbatch, tmp_path):
+    write(tmp_path / "p.h5", np.moveaxis(spd(np.random.default_rng(1), 100, N, np.float32), 0, -1))
+    assert "numpy.moveaxis(A, -1, 0)" in smallbatch("run", "p.h5", "-o", "r.h5", expect=3).stderr
+
+
+def test_charges_and_lattices_that_miss_each_other(smallbatch, tmp_path):
+    points = np.array([(0, 0, 0), (1, 1, 1), (2, 0, 1)], float)
+
+    def cause_of(position, *arguments):
+        with open_problem_file(tmp_path / "p.h5") as file:
+            add_potential(file, position=position, charge=[1, -1, 1])
+        return cause(smallbatch, *arguments, expect=0)
+
+    assert "none of the 3 charges lies within its lattice" in cause_of(points + 100)
+    assert "as many charges lie on lattice points as there are" in cause_of(points)
+    assert cause_of(points, "--singular", "skip") is None or "--singular" in cause_of(points, "--singular", "skip")
+    assert cause_of(points + [[0.5, 0, 0], [0, 0, 0], [0, 0, 0]]) is None
+    assert cause_of(points + [[0.5, 0, 0], [100, 0, 0], [100, 0, 0]]) is None
+
+
+def test_shares_find_the_cause_of_theirs(smallbatch, tmp_path):
+    write(tmp_path / "p.h5", np.triu(spd(np.random.default_rng(1), BATCH, N, np.float32)))
+    assert "all 4 are not symmetric" in cause(smallbatch, "--shard", "2/2")
+    with h5py.File(tmp_path / "r.h5") as file:
+        assert (file["solve/systems/info"][...] == -2).all()
