@@ -1,0 +1,303 @@
+"""The arrays that people bring, and where they lie.
+
+Arrays of the host, whoever made them, are seen as NumPy's through DLPack, and results become arrays of the same library
+again, neither with a copy. Arrays of a GPU stay their library's: it allocates results there, and the work is enqueued on
+its current stream. A *place* knows all this of the arrays of one call.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Any, Sequence, Union
+
+import numpy as np
+
+from . import _core
+
+Array = Any
+
+_LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX"}
+_HOST = (1, 3)  # DLPack's device types: host memory, and such that a GPU reads
+_CUDA = (2, 13)  # memory of a GPU, managed memory
+
+
+class _Host:
+    """Host memory, seen by NumPy; results become arrays of `library`."""
+
+    on_device = False
+    device = -1
+    stream = 0
+    memory = _core.Memory.host
+
+    def __init__(self, library: str):
+        self._library = library
+
+    def take(self, array: Array) -> np.ndarray:
+        if self._library == "PyTorch" and hasattr(array, "numpy"):
+            array = array.numpy()
+        elif self._library == "DLPack" and hasattr(array, "__dlpack__"):
+            array = np.from_dlpack(array)
+        return np.require(np.asarray(array), requirements="A")
+
+    def empty(self, shape: Sequence[int], dtype: str) -> np.ndarray:
+        return np.empty(shape, dtype)
+
+    def cast(self, array: np.ndarray, dtype: str) -> np.ndarray:
+        return array.astype(dtype)
+
+    def contiguous(self, array: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(array)
+
+    def expand(self, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        return np.broadcast_to(array, shape)
+
+    def dtype(self, array: np.ndarray) -> str:
+        return array.dtype.name if array.dtype.isnative else array.dtype.str
+
+    def view(self, array: np.ndarray) -> _core.View:
+        return _core.View(array)
+
+    def give(self, array: np.ndarray) -> Array:
+        if self._library == "PyTorch":
+            return sys.modules["torch"].from_numpy(array)
+        if self._library == "JAX":
+            return sys.modules["jax"].numpy.asarray(array)
+        return array
+
+
+class _Device:
+    """Memory of one GPU; `module` is the library's, with the names that NumPy has."""
+
+    on_device = True
+    memory = _core.Memory.device
+
+    def __init__(self, module: Any, device: int, stream: int):
+        self.module, self.device, self.stream = module, device, stream
+
+    def take(self, array: Array) -> Array:
+        return array if hasattr(array, "__dlpack_device__") and array.__dlpack_device__()[0] in _CUDA else self.put(array)
+
+    def put(self, values: Any) -> Array:
+        raise NotImplementedError
+
+    def cast(self, array: Array, dtype: str) -> Array:
+        return array.astype(dtype)
+
+    def contiguous(self, array: Array) -> Array:
+        return self.module.ascontiguousarray(array)
+
+    def expand(self, array: Array, shape: tuple[int, ...]) -> Array:
+        return self.module.broadcast_to(array, shape)
+
+    def dtype(self, array: Array) -> str:
+        return array.dtype.name
+
+    def view(self, array: Array) -> _core.View:
+        return _core.View(array.__dlpack__(stream=-1))  # no waiting: what is enqueued follows what made the array
+
+    def give(self, array: Array) -> Array:
+        return array
+
+
+class _CupyDevice(_Device):
+    def __init__(self, device: int):
+        cupy = sys.modules["cupy"]
+        super().__init__(cupy, device, cupy.cuda.get_current_stream(device).ptr)
+
+    def put(self, values: Any) -> Array:
+        with self.module.cuda.Device(self.device):
+            return self.module.asarray(values)
+
+    def empty(self, shape: Sequence[int], dtype: str) -> Array:
+        with self.module.cuda.Device(self.device):
+            return self.module.empty(shape, dtype)
+
+
+class _TorchDevice(_Device):
+    def __init__(self, device: int):
+        torch = sys.modules["torch"]
+        super().__init__(torch, device, torch.cuda.current_stream(device).cuda_stream)
+
+    def put(self, values: Any) -> Array:
+        return self.module.as_tensor(values, device=f"cuda:{self.device}")
+
+    def empty(self, shape: Sequence[int], dtype: str) -> Array:
+        return self.module.empty(tuple(shape), dtype=getattr(self.module, dtype), device=f"cuda:{self.device}")
+
+    def cast(self, array: Array, dtype: str) -> Array:
+        return array.to(getattr(self.module, dtype))
+
+    def contiguous(self, array: Array) -> Array:
+        return array.contiguous()
+
+    def dtype(self, array: Array) -> str:
+        return str(array.dtype).removeprefix("torch.")
+
+
+Place = Union[_Host, _CupyDevice, _TorchDevice]
+
+
+def _library_of(array: Array) -> str | None:
+    """Whose array it is; None of numbers, lists and the like."""
+    if isinstance(array, np.ndarray):
+        return "NumPy"
+    if not hasattr(array, "__dlpack__"):
+        return None
+    return _LIBRARIES.get(type(array).__module__.partition(".")[0], "DLPack")
+
+
+def place_of(**arrays: Array) -> Place:
+    """Where the arrays of a call lie and whose they are, those that are not None, lists or numbers."""
+    found: dict[str, tuple[str, int | None]] = {}
+    for name, array in arrays.items():
+        library = _library_of(array)
+        if library is None:
+            continue
+        kind, index = array.__dlpack_device__()
+        if kind not in _HOST + _CUDA:
+            raise ValueError(f"{name} lies on a device that is not CUDA's (DLPack's type {int(kind)}). "
+                             "Move it to the host or to an NVIDIA GPU.")
+        found[name] = library, int(index) if kind in _CUDA else None
+    if not found:
+        return _Host("NumPy")
+    (first, (library, device)), *others = found.items()
+    for name, (other_library, other_device) in others:
+        if other_device != device:
+            raise ValueError(f"{first} lies {_said(device)} and {name} {_said(other_device)} (nothing is moved without "
+                             "being asked to). Move one of them.")
+        if other_library != library:
+            raise TypeError(f"{first} is of {library} and {name} of {other_library} (results are of one library). "
+                            "Convert one of them.")
+    if device is None:
+        return _Host(library)
+    if library == "PyTorch":
+        return _TorchDevice(device)
+    if library == "CuPy":
+        return _CupyDevice(device)
+    raise TypeError(f"{first} is of {library} and lies {_said(device)} (there, arrays of CuPy and PyTorch are taken). "
+                    "Convert it by from_dlpack of one of them.")
+
+
+def _said(device: int | None) -> str:
+    return "on the host" if device is None else f"on cuda:{device}"
+
+
+_local = threading.local()
+
+
+def handle_of(place: Place, backend: str, threads: int) -> _core.Handle:
+    """This thread's handle for what computes with arrays of that place, on its stream."""
+    name, _, index = backend.partition(":")
+    if place.on_device:
+        if name not in ("auto", "cuda") or index not in ("", str(place.device)):
+            raise ValueError(f"the arrays lie on cuda:{place.device}, and backend={backend!r} does not compute there. "
+                             "Move them, or leave backend out.")
+        key = "cuda", place.device
+    else:
+        if index and not (name == "cuda" and index.isdecimal()):
+            raise ValueError(f"backend={backend!r} is not one. Take auto, cpu, cuda, cuda:K or reference.")
+        key = name, int(index or 0)
+    handles: dict[tuple[str, int], _core.Handle] = _local.__dict__.setdefault("handles", {})
+    handle = handles.get(key)
+    if handle is None:
+        handle = handles[key] = _core.Handle(choice(_core.Backend, key[0], "backend"), key[1])
+    if place.on_device:
+        handle.set_stream(place.stream)
+    else:
+        handle.set_threads(threads)
+    return handle
+
+
+def compute(place: Place, handle: _core.Handle, what: str, *structs: Any) -> None:
+    """Calls it, with a workspace where the arrays lie on a device."""
+    size = getattr(handle, f"{what}_workspace")(*structs) if place.on_device else 0
+    workspace = place.view(place.empty((size,), "uint8")).address if size else 0
+    getattr(handle, what)(*structs, workspace, size)
+
+
+def choice(kinds: Any, name: str, argument: str) -> Any:
+    """The enumerator of that name."""
+    if name not in kinds.__members__:
+        raise ValueError(f"{argument}={name!r} is not one. Take one of {', '.join(kinds.__members__)}.")
+    return kinds[name]
+
+
+def floats(place: Place, array: Array, name: str, dtype: str | None = None) -> Array:
+    """As an array of the place, of `dtype`, or of float32 or float64 as it is; whole numbers become float64."""
+    if not hasattr(array, "__dlpack__"):
+        array = np.asarray(array)  # of lists and numbers
+    array = place.take(array)
+    have = place.dtype(array)
+    if have in ("float32", "float64") and dtype in (None, have):
+        return array
+    if not re.fullmatch(r"float(32|64)|[<>]f[48]|u?int\d+|[<>][iu]\d", have):
+        raise TypeError(f"{name} has the type {have} (float32 and float64 are taken). Convert it.")
+    return place.cast(array, dtype or ("float32" if have in ("<f4", ">f4") else "float64"))
+
+
+def tight(place: Place, array: Array, shape: tuple[int, ...]) -> Array:
+    """Broadcast to that shape, C-contiguous; the array itself where it is both."""
+    return place.contiguous(array if tuple(array.shape) == shape else place.expand(array, shape))
+
+
+def numpy_of(values: Any, dtype: str) -> np.ndarray:
+    """Of a few numbers: in host memory, wherever they are."""
+    return np.ascontiguousarray(values.get() if hasattr(values, "get") else
+                                values.cpu() if hasattr(values, "cpu") else values, dtype)
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Matrices (r, c) of a batch, as smallbatch.h describes them; `array` and `view` keep them alive."""
+
+    array: Array
+    view: _core.View
+    stride: int  # from one to the next, in numbers; 0: one for all
+    leading: int
+    by_rows: bool
+
+    @property
+    def address(self) -> int:
+        return self.view.address
+
+
+def matrices(place: Place, array: Array, batch: tuple[int, ...], by_rows: bool | None = None) -> Matrices:
+    """(..., r, c) as the matrices of a batch: as they lie, or a copy where their strides are none of smallbatch.h's, or
+    where leading axes are repeated and not all are."""
+    view = place.view(array)
+    lead, shape = view.shape[:-2], view.shape[-2:]
+    order = _order(shape, view.strides[-2:])
+    stride = None
+    if math.prod(lead) == 1:
+        stride = 0
+    elif (1,) * (len(batch) - len(lead)) + lead == batch:
+        stride = _one_stride(lead, view.strides[:-2])
+    if order is not None and stride is not None and by_rows in (None, order[1]):
+        leading, rows = order
+        if stride == 0 or stride >= leading * (shape[0] if rows else shape[1]):
+            return Matrices(array, view, stride, leading, rows)
+    array = tight(place, array, (*batch, *shape))
+    return Matrices(array, place.view(array), math.prod(shape), shape[1], True)
+
+
+def _order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, bool] | None:
+    """The leading dimension of a matrix, and whether it lies by rows; None where neither rows nor columns do."""
+    (rows, columns), (down, along) = shape, strides
+    if (columns == 1 or along == 1) and (rows == 1 or down >= columns):
+        return (down if rows > 1 else columns), True
+    if (rows == 1 or down == 1) and (columns == 1 or along >= rows):
+        return (along if columns > 1 else rows), False
+    return None
+
+
+def _one_stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
+    """From one element to the next of all axes taken as one; None where they cannot be."""
+    axes = [(size, step) for size, step in zip(shape, strides) if size != 1]
+    for (_, outer), (size, inner) in zip(axes, axes[1:]):
+        if outer != size * inner:
+            return None
+    return axes[-1][1]

@@ -1,0 +1,319 @@
+"""Many small symmetric positive definite systems."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Iterable
+
+import numpy as np
+
+from . import _core
+from ._arrays import Array, Matrices, choice, compute, floats, handle_of, matrices, place_of, tight
+from ._results import Statuses
+
+_ABOUT_A = {"rcond": None, "smallest_pivot": None, "log_determinant": "float64", "repaired": "int32",
+            "perturbation": None}  # and the type of each; None: that of A
+_NUMBERS = {"backward_error": None, **_ABOUT_A}
+
+
+@dataclass(frozen=True)
+class Solution(Statuses):
+    """The answer of each system, its status, and the numbers about it that were asked for.
+
+    All are arrays of the library that A is of, on A's device. Numbers that were not asked for are None, and so is ``x``
+    of determinants.
+
+    ``x``
+        the solutions, of the shape of b (and the batch's), or the inverses (..., n, n); of systems that failed NaN
+    ``info`` (...), int32
+        0: solved. k > 0: the k-th pivot, counted from 1, is not positive, so A is not positive definite. -1: A holds a
+        NaN or an infinity. -2: A is not symmetric. -3: b holds a NaN or an infinity. -4: x is beyond the range of its
+        type. -5: x is too small for its type. ``ok``, ``describe()`` and ``raise_for_status()`` read it
+    ``backward_error`` (...)
+        the largest ``||b - A x||_1 / (||A||_1 ||x||_1)`` of the right-hand sides, ``||I - A X||_1 / (||A||_1 ||X||_1)``
+        of an inverse; good ones are below ``30 * 2**-24`` (float32) or ``30 * 2**-53`` (float64)
+    ``rcond`` (...)
+        ``1 / (||A||_1 ||A^-1||_1)``
+    ``smallest_pivot`` (...)
+        the smallest d_k of ``A = L D L^T``
+    ``log_determinant`` (...), float64
+        ``ln det A``
+    ``repaired`` (...), int32
+        how many pivots were raised to ``pivot_floor``
+    ``perturbation`` (...)
+        the largest ``e_k / a_kk`` of what raising them added, ``A + diag(e)``
+    """
+
+    x: Array
+    info: Array
+    backward_error: Array = None
+    rcond: Array = None
+    smallest_pivot: Array = None
+    log_determinant: Array = None
+    repaired: Array = None
+    perturbation: Array = None
+
+    _kind = "systems"
+    _sentence = staticmethod(_core.describe_solve_info)
+    _answered = staticmethod(lambda info: info == 0)
+
+
+class _Systems:
+    """A (..., n, n), or packed (..., n (n + 1) / 2): where it lies, and the structs of a call about it."""
+
+    def __init__(self, a: Array, b: Array, triangle: str, packed: bool, backend: str, threads: int):
+        self.place = place_of(A=a, b=b)
+        self.handle = handle_of(self.place, backend, threads)
+        if triangle not in ("both", "lower", "upper"):
+            raise ValueError(f"triangle={triangle!r} is not one. Take one of both, lower, upper.")
+        self.a = floats(self.place, a, "A")
+        self.dtype = self.place.dtype(self.a)
+        self.packed, self.triangle = packed, "lower" if packed and triangle == "both" else triangle
+        shape = tuple(self.a.shape)
+        if packed:
+            self.n = (math.isqrt(8 * shape[-1] + 1) - 1) // 2 if shape else 0
+            self.batch = shape[:-1]
+            if not shape or self.n * (self.n + 1) // 2 != shape[-1]:
+                raise ValueError(f"A has the shape {shape}, which is (..., n (n + 1) / 2) for no n. Give packed "
+                                 "triangles, or leave packed out.")
+            self.a = self.a[..., None, :]
+        else:
+            if len(shape) < 2 or shape[-1] != shape[-2]:
+                raise ValueError(f"A has the shape {shape}, which is not (..., n, n). Give square matrices.")
+            self.n, self.batch = shape[-1], shape[:-2]
+
+    def structs(self, batch: tuple[int, ...], nrhs: int = 1, b: Matrices | None = None) -> tuple[_core.Systems, Any]:
+        """Of that batch; and what must live until the call."""
+        a = matrices(self.place, self.a, batch, by_rows=True if self.packed else None)
+        systems = _struct(self, batch, nrhs, b)
+        # Columns of A are rows of A^T = A, of which the lower triangle is the upper one of A.
+        same = a.by_rows == (b is None or b.by_rows)
+        name = {"both": "both", "lower": "lower" if same else "upper", "upper": "upper" if same else "lower"}
+        systems.storage = _core.Storage["packed_" * self.packed + name[self.triangle]]
+        systems.a, systems.lda, systems.a_stride = a.address, a.leading, a.stride
+        return systems, a
+
+
+def _struct(of: Any, batch: tuple[int, ...], nrhs: int, b: Matrices | None) -> _core.Systems:
+    systems = _core.Systems(_core.Type[of.dtype], of.place.memory, of.n, nrhs, math.prod(batch))
+    if b is not None:
+        systems.order = _core.Order.row if b.by_rows else _core.Order.column
+        systems.b, systems.ldb, systems.b_stride = b.address, b.leading, b.stride
+    return systems
+
+
+def _right_hand_sides(of: Any, b: Array) -> tuple[Array, bool, tuple[int, ...]]:
+    """As (..., n, nrhs), whether it is one vector for each system, and the batch's shape with it."""
+    b = floats(of.place, b, "b", None if hasattr(b, "dtype") else of.dtype)
+    if of.place.dtype(b) != of.dtype:
+        raise TypeError(f"A has the type {of.dtype} and b {of.place.dtype(b)}. Convert one of them.")
+    shape = tuple(b.shape)
+    vectors = len(shape) == 1 or shape == (*of.batch, of.n)
+    if not shape or shape[-1 if vectors else -2] != of.n or shape[-1] == 0:
+        raise ValueError(f"A has n = {of.n}, and b the shape {shape}, which is neither (..., n) nor (..., n, nrhs). "
+                         "Bring them together.")
+    b = b[..., None] if vectors else b
+    try:
+        return b, vectors, np.broadcast_shapes(of.batch, tuple(b.shape)[:-2])
+    except ValueError:
+        raise ValueError(f"there are systems {of.batch} in A, and {tuple(b.shape)[:-2]} in b, which do not broadcast. "
+                         "Bring them together.") from None
+
+
+class _Outputs:
+    """Results to be computed, which know their addresses."""
+
+    def __init__(self, of: Any, batch: tuple[int, ...]):
+        self.place, self.dtype, self.batch = of.place, of.dtype, batch
+        self.struct = _core.Solutions()
+        self.arrays: dict[str, Array] = {}
+        self.add("info", "int32")
+
+    def add(self, name: str, dtype: str | None, core: tuple[int, ...] = ()) -> None:
+        array = self.arrays[name] = self.place.empty((*self.batch, *core), dtype or self.dtype)
+        setattr(self.struct, name, self.place.view(array).address)
+
+    def add_numbers(self, wanted: Iterable[str], known: dict[str, str | None]) -> None:
+        for name in (wanted,) if isinstance(wanted, str) else wanted:
+            if name not in known:
+                raise ValueError(f"numbers={name!r} is none of this call. Take some of {', '.join(known)}.")
+            self.add(name, known[name])
+
+    def add_x(self, n: int, nrhs: int, by_rows: bool, vectors: bool) -> None:
+        self.add("x", None, (n, nrhs) if by_rows else (nrhs, n))
+        x = self.arrays["x"] if by_rows else self.arrays["x"].swapaxes(-1, -2)
+        self.arrays["x"] = x[..., 0] if vectors else x
+
+    def solution(self) -> Solution:
+        arrays = {name: self.place.give(array) for name, array in self.arrays.items()}
+        return Solution(**{"x": None, **arrays})
+
+
+def solve(A: Array, b: Array, *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
+          method: str = "auto", pivot_floor: float = 0.0, backend: str = "auto", threads: int = 0) -> Solution:
+    """Solves ``A x = b`` for many small symmetric positive definite matrices.
+
+    ``A``
+        (..., n, n), n up to 64, float32 or float64: an array of NumPy, CuPy, PyTorch or JAX, or of anything else that
+        speaks DLPack and lies in host memory
+    ``b``
+        (..., n), one vector for each system, or (..., n, nrhs), of the type of A. It is read as vectors where it has one
+        axis or its shape is A's without the last axis. Leading axes are broadcast as NumPy does
+    ``triangle``
+        "both": both triangles are there and are compared, a matrix that is not symmetric is refused. "lower", "upper":
+        the other one is never read
+    ``packed``
+        A is (..., n (n + 1) / 2), by rows: a00, a10, a11, a20, ... ("lower"), or a00, a01, a02, ..., a11, ... ("upper")
+    ``numbers``
+        what else is wanted of each system, some of "backward_error", "rcond", "smallest_pivot", "log_determinant",
+        "repaired", "perturbation". They cost time, the first two about as much as solving each; all else keeps its bits
+    ``method``
+        "auto", "ldlt", "gauss_jordan", or "mixed" (single precision, refined in double)
+    ``pivot_floor``
+        from 0 to below 1: pivots below this fraction of their diagonal element are raised, of matrices that should be
+        definite and are not to working precision; the answer is that of a nearby matrix. 0: none are
+    ``backend``
+        of arrays in host memory: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1", ... or "reference"
+    ``threads``
+        of the CPU; 0: one for each core
+
+    Arrays are read where they lie, whether by rows or by columns and whatever the strides of batch and rows are; those
+    that are none of these, and whole numbers, are copied. On a GPU the call is enqueued on the library's current stream
+    and does not wait.
+
+    Raises ValueError or TypeError for arguments that make no sense. A system that cannot be solved is no exception, but
+    a status:
+
+    >>> import numpy as np
+    >>> A = np.array([[[4.0, 2.0], [2.0, 3.0]], [[1.0, 2.0], [2.0, 1.0]]])
+    >>> s = solve(A, np.array([[8.0, 7.0], [1.0, 1.0]]), numbers=["rcond"])
+    >>> s.x
+    array([[1.25, 1.5 ],
+           [ nan,  nan]])
+    >>> s.info
+    array([0, 2], dtype=int32)
+    >>> s.describe()
+    '1 of 2 systems failed, the first is 1: pivot 2 is not positive'
+    """
+    of = _Systems(A, b, triangle, packed, backend, threads)
+    b, vectors, batch = _right_hand_sides(of, b)
+    nrhs = b.shape[-1]
+    right = matrices(of.place, b, batch)
+    systems, kept = of.structs(batch, nrhs, right)
+    outputs = _Outputs(of, batch)
+    outputs.add_x(of.n, nrhs, right.by_rows, vectors)
+    outputs.add_numbers(numbers, _NUMBERS)
+    options = _core.SolveOptions(choice(_core.Method, method, "method"), pivot_floor)
+    compute(of.place, of.handle, "solve", systems, outputs.struct, options)
+    del kept
+    return outputs.solution()
+
+
+def inverse(A: Array, *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
+            method: str = "auto", pivot_floor: float = 0.0, backend: str = "auto", threads: int = 0) -> Solution:
+    """The inverses of A as ``x`` (..., n, n), both triangles filled; arguments as :func:`solve` has them.
+
+    >>> inverse([[4.0, 2.0], [2.0, 2.0]]).x
+    array([[ 0.5, -0.5],
+           [-0.5,  1. ]])
+    """
+    of = _Systems(A, None, triangle, packed, backend, threads)
+    systems, kept = of.structs(of.batch)
+    outputs = _Outputs(of, of.batch)
+    outputs.add_x(of.n, of.n, True, False)
+    outputs.add_numbers(numbers, _NUMBERS)
+    options = _core.SolveOptions(choice(_core.Method, method, "method"), pivot_floor)
+    compute(of.place, of.handle, "invert", systems, outputs.struct, options)
+    del kept
+    return outputs.solution()
+
+
+def log_determinant(A: Array, *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
+                    method: str = "auto", pivot_floor: float = 0.0, backend: str = "auto",
+                    threads: int = 0) -> Solution:
+    """``ln det A`` of each matrix as ``log_determinant`` (...), float64; arguments as :func:`solve` has them.
+
+    ``numbers``: some of "rcond", "smallest_pivot", "repaired", "perturbation".
+
+    >>> float(log_determinant([[4.0, 2.0], [2.0, 2.0]]).log_determinant)  # ln 4
+    1.3862943611198906
+    """
+    of = _Systems(A, None, triangle, packed, backend, threads)
+    systems, kept = of.structs(of.batch)
+    outputs = _Outputs(of, of.batch)
+    outputs.add_numbers({"log_determinant": 0, **dict.fromkeys([numbers] if isinstance(numbers, str) else numbers)},
+                        _ABOUT_A)
+    options = _core.SolveOptions(choice(_core.Method, method, "method"), pivot_floor)
+    compute(of.place, of.handle, "log_determinant", systems, outputs.struct, options)
+    del kept
+    return outputs.solution()
+
+
+@dataclass(frozen=True)
+class Factor(Statuses):
+    """``A = L D L^T`` of each system, made by :func:`factor`, for right-hand sides that come one after the other.
+
+    ``packed`` (..., n (n + 1) / 2)
+        d_0, l_10, d_1, l_20, l_21, d_2, ...: L by rows, with d_k in the places of its diagonal, which is 1
+    ``info`` (...), int32
+        as :class:`Solution` has it, of A
+    ``smallest_pivot`` (...), ``log_determinant`` (...), float64
+        the smallest d_k; ``ln det A``
+    """
+
+    n: int
+    packed: Array
+    info: Array
+    smallest_pivot: Array
+    log_determinant: Array
+
+    _kind = "systems"
+    _sentence = staticmethod(_core.describe_solve_info)
+    _answered = staticmethod(lambda info: info == 0)
+
+    def solve(self, b: Array, *, backend: str = "auto", threads: int = 0) -> Solution:
+        """Solves ``A x = b`` for b as :func:`solve` has it; of the solution ``x`` and ``info`` alone are there."""
+        of = _Factored(self, b, backend, threads)
+        b, vectors, batch = _right_hand_sides(of, b)
+        right = matrices(of.place, b, batch)
+        factor = matrices(of.place, of.packed[..., None, :], batch, by_rows=True)
+        info = of.info if factor.stride == 0 else tight(of.place, of.info, batch)
+        factors = _core.Factors()
+        factors.factor, factors.stride = factor.address, factor.stride
+        info_view = of.place.view(info)
+        factors.info = info_view.address
+        systems = _struct(of, batch, b.shape[-1], right)
+        outputs = _Outputs(of, batch)
+        outputs.add_x(of.n, b.shape[-1], right.by_rows, vectors)
+        compute(of.place, of.handle, "solve_factored", factors, systems, outputs.struct)
+        return outputs.solution()
+
+
+class _Factored:
+    def __init__(self, factor: Factor, b: Array, backend: str, threads: int):
+        self.place = place_of(A=factor.packed, b=b)
+        self.handle = handle_of(self.place, backend, threads)
+        self.packed, self.info = self.place.take(factor.packed), self.place.take(factor.info)
+        self.dtype, self.n, self.batch = self.place.dtype(self.packed), factor.n, tuple(self.packed.shape)[:-1]
+
+
+def factor(A: Array, *, triangle: str = "both", packed: bool = False, backend: str = "auto", threads: int = 0) -> Factor:
+    """Factors ``A = L D L^T`` once, to solve many times; arguments as :func:`solve` has them.
+
+    >>> f = factor([[4.0, 2.0], [2.0, 2.0]])
+    >>> f.solve([2.0, 0.0]).x, f.solve([0.0, 2.0]).x
+    (array([ 1., -1.]), array([-1.,  2.]))
+    """
+    of = _Systems(A, None, triangle, packed, backend, threads)
+    systems, kept = of.structs(of.batch)
+    factors = _core.Factors()
+    types = {"packed": of.dtype, "info": "int32", "smallest_pivot": of.dtype, "log_determinant": "float64"}
+    arrays = {}
+    for name, dtype in types.items():
+        core = (of.n * (of.n + 1) // 2,) if name == "packed" else ()
+        arrays[name] = of.place.empty((*of.batch, *core), dtype)
+        setattr(factors, "factor" if name == "packed" else name, of.place.view(arrays[name]).address)
+    compute(of.place, of.handle, "factor", systems, factors)
+    del kept
+    return Factor(of.n, **{name: of.place.give(array) for name, array in arrays.items()})
