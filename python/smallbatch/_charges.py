@@ -1,0 +1,263 @@
+"""Potentials and fields of point charges, and energies of their pairs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._arrays import Array, Place, choice, compute, floats, handle_of, place_of, tight
+from ._results import Statuses
+
+
+class Lattice(NamedTuple):
+    """Points ``origin + (i, j, k) * spacing`` for i below nx, j below ny, k below nz; lengths in angstrom."""
+
+    origin: Array  #: (3,), or (..., 3): one for each problem
+    spacing: Array  #: a number, (3,), or (..., 3)
+    shape: tuple[int, int, int]  #: (nx, ny, nz), of all problems
+
+
+@dataclass(frozen=True)
+class Potentials(Statuses):
+    """The potential of each problem, its field where it was asked for, and its status.
+
+    All are arrays of the library that the positions are of, on their device.
+
+    ``potential``
+        in the unit asked for: (..., nz, ny, nx) on lattices, x fastest; (..., M) at points; (..., N) at the charges; one
+        after the other, (total,), where there are offsets
+    ``info`` (...), int32
+        0: evaluated. k > 0: evaluated, and k charges lie on a lattice point, or k targets on a charge (``singular``
+        decided the values there). -1: a position, a charge or a point is a NaN or infinite. -2: one is beyond 1e15
+        (float64: 1e150) angstrom or e. -3: evaluated, but values are beyond the range of the type, infinities. With -1
+        and -2 every value of the problem is NaN. ``ok``, ``describe()`` and ``raise_for_status()`` read it
+    ``field``
+        ``E = -grad V``, in the unit per angstrom, as ``potential`` with a last axis of 3; None where it was not wanted
+    """
+
+    potential: Array
+    info: Array
+    field: Array = None
+
+    _kind = "problems"
+    _sentence = staticmethod(_core.describe_potential_info)
+    _answered = staticmethod(lambda info: info >= 0)
+
+
+@dataclass(frozen=True)
+class PairEnergies(Statuses):
+    """The energy of each problem's pairs, and its status.
+
+    ``energy`` (...), float64
+        in the unit of the potential, times e
+    ``info`` (...), int32
+        0: summed. k > 0: summed, and k pairs lie on one place (``singular`` decided what they give). -1, -2: as
+        :class:`Potentials` has them, the energies are NaN. -3: an energy is beyond the range of float64
+    ``per_charge`` (..., N), or (total,) where there are offsets, float64
+        half of the energies of each charge's pairs; None where it was not wanted
+    """
+
+    energy: Array
+    info: Array
+    per_charge: Array = None
+
+    _kind = "problems"
+    _sentence = staticmethod(_core.describe_pair_energy_info)
+    _answered = staticmethod(lambda info: info >= 0)
+
+
+class _Charges:
+    """The charges of a call, where they lie, and their struct."""
+
+    def __init__(self, positions: Array, charges: Array, offsets: Array, batch_with: tuple[int, ...] | None,
+                 backend: str, threads: int, **others: Array):
+        self.place = place = place_of(positions=positions, charges=charges, **others)
+        self.handle = handle_of(place, backend, threads)
+        positions = floats(place, positions, "positions", None if charges is None else "float64")
+        shape = tuple(positions.shape)
+        if len(shape) < 2 or shape[-1] != (4 if charges is None else 3):
+            raise ValueError(f"positions have the shape {shape}, which is not "
+                             + ("(..., N, 4). Give x, y, z and charge, or charges as well." if charges is None else
+                                "(..., N, 3). Give x, y, z."))
+        self.kept: list[Any] = []
+        if offsets is None:
+            self.batch = shape[:-2] if batch_with is None else _broadcast(shape[:-2], batch_with)
+            self.shape = (*self.batch, shape[-2])
+        else:
+            if len(shape) != 2:
+                raise ValueError(f"positions have the shape {shape} and there are offsets, which are for positions "
+                                 "(total, 3). Leave one of both.")
+            offsets = _whole(place, offsets)
+            self.batch, self.shape = (offsets.shape[0] - 1,), shape[:1]
+        self.struct = _core.Charges(place.memory, math.prod(self.batch), math.prod(self.shape))
+        if offsets is not None:
+            self.struct.offset = self.address(offsets)
+        if charges is None:
+            self.struct.xyzq_type = _core.Type[place.dtype(positions)]
+            self.struct.xyzq = self.address(tight(place, positions, (*self.shape, 4)))
+        else:
+            self.struct.position = self.address(tight(place, positions, (*self.shape, 3)))
+            charges = floats(place, charges, "charges", "float64")
+            self.struct.charge = self.address(tight(place, charges, self.shape))
+
+    def address(self, array: Array) -> int:
+        """Of an array that lives as long as this."""
+        view = self.place.view(array)
+        self.kept.append((array, view))
+        return view.address
+
+    def numbers(self, values: Array, name: str, shape: tuple[int, ...]) -> int:
+        return self.address(tight(self.place, floats(self.place, values, name, "float64"), shape))
+
+
+def _broadcast(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(one, other)
+    except ValueError:
+        raise ValueError(f"there are problems {one} of charges and {other} of targets, which do not broadcast. Bring "
+                         "them together.") from None
+
+
+def _whole(place: Place, offsets: Array) -> Array:
+    """Offsets (count + 1), int64."""
+    offsets = place.take(offsets if hasattr(offsets, "__dlpack__") else np.asarray(offsets, np.int64))
+    if len(offsets.shape) != 1 or offsets.shape[0] < 1:
+        raise ValueError(f"offsets have the shape {tuple(offsets.shape)}, which is not (count + 1,). Give where each "
+                         "problem begins, and where the last one ends.")
+    return place.contiguous(offsets if place.dtype(offsets) == "int64" else place.cast(offsets, "int64"))
+
+
+def _options(singular: str, unit: str, temperature: float, dielectric: float, softening: float,
+             cutoff: float) -> _core.PotentialOptions:
+    if not dielectric > 0:
+        raise ValueError(f"dielectric={dielectric} is not positive. Take 1 for the vacuum.")
+    return _core.PotentialOptions(choice(_core.Singular, singular, "singular"),
+                                  _core.potential_unit_factor(unit, temperature) / dielectric, softening, cutoff)
+
+
+def potential(positions: Array, charges: Array = None, *, lattice: Lattice | None = None, points: Array = None,
+              offsets: Array = None, point_offsets: Array = None, field: bool = False, unit: str = "volt",
+              temperature: float = 298.15, dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0,
+              singular: str = "infinite", precision: str = "float32", backend: str = "auto",
+              threads: int = 0) -> Potentials:
+    """The potential ``V(p) = f sum_i q_i / |p - s_i|`` of point charges, by direct summation with open boundaries.
+
+    ``positions``, ``charges``
+        (..., N, 3) in angstrom and (..., N) in units of e, of one problem for each leading index; or positions (..., N, 4)
+        alone, of x, y, z and charge. Arrays of NumPy, CuPy, PyTorch or JAX, or of anything else that speaks DLPack and
+        lies in host memory. float64 is read as it lies where it is C-contiguous, and so is (..., N, 4) of float32; all
+        else is copied
+    ``lattice``, ``points``
+        where: a :class:`Lattice`; points (..., M, 3), angstrom; neither: at every charge, without its own contribution
+    ``offsets``, ``point_offsets``
+        for problems of different sizes: problem p has charges ``offsets[p]`` to ``offsets[p + 1]`` of positions (total,
+        3); points likewise
+    ``field``
+        whether ``E = -grad V`` is wanted, too
+    ``unit``
+        "volt", "kT/e" (at ``temperature``, kelvin), "kcal/mol/e" or "e/angstrom"
+    ``dielectric``
+        the constant by which V is divided
+    ``softening``, ``cutoff``
+        angstrom, 0 for none: 1/r becomes 1/rho with ``rho^2 = r^2 + softening^2``, and is multiplied by
+        ``(1 - r^2/cutoff^2)^2`` up to the cut-off
+    ``singular``
+        what a target that holds a charge has: "infinite", or "skip", the potential of all other charges
+    ``precision``
+        "float32" or "float64", of the result and of what is within the bounds of its error (docs/numerics.md)
+    ``backend``, ``threads``
+        as :func:`solve` has them; on a GPU, too, calls are enqueued on the library's current stream
+
+    Two opposite charges, an angstrom apart:
+
+    >>> pair = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    >>> potential(pair, [1.0, -1.0]).potential
+    array([-14.399646,  14.399646], dtype=float32)
+    >>> map = potential(pair, [1.0, -1.0], lattice=Lattice((-1.0, -1.0, 0.5), 0.25, (13, 9, 5)), unit="kT/e")
+    >>> map.potential.shape
+    (5, 9, 13)
+    """
+    if lattice is not None and points is not None:
+        raise ValueError("there are a lattice and points. Take one of both.")
+    batch_with = tuple(points.shape)[:-2] if hasattr(points, "shape") and point_offsets is None else None
+    of = _Charges(positions, charges, offsets, batch_with if offsets is None else None, backend, threads, points=points)
+    shape: tuple[int, ...] = of.shape
+    if lattice is not None:
+        nx, ny, nz = lattice.shape
+        shape = (*of.batch, nz, ny, nx)
+        targets = _core.Targets.at_lattice(nx, ny, nz)
+        targets.origin = of.numbers(lattice.origin, "origin", (*of.batch, 3))
+        targets.spacing = of.numbers(lattice.spacing, "spacing", (*of.batch, 3))
+        if not hasattr(lattice.spacing, "__dlpack__"):
+            targets.smallest_spacing = float(np.min(lattice.spacing))
+    elif points is not None:
+        points = floats(of.place, points, "points", "float64")
+        if point_offsets is not None:
+            shape = tuple(points.shape)[:1]
+        else:
+            shape = (*of.batch, points.shape[-2])
+        targets = _core.Targets.at_points(math.prod(shape))
+        targets.point = of.numbers(points, "points", (*shape, 3))
+        if point_offsets is not None:
+            targets.point_offset = of.address(_whole(of.place, point_offsets))
+    else:
+        targets = _core.Targets.at_charges()
+    results = _core.Potentials(choice(_core.Type, precision, "precision"))
+    V, info = of.place.empty(shape, precision), of.place.empty(of.batch, "int32")
+    E = of.place.empty((*shape, 3), precision) if field else None
+    results.potential, results.info = of.address(V), of.address(info)
+    if E is not None:
+        results.field = of.address(E)
+    options = _options(singular, unit, temperature, dielectric, softening, cutoff)
+    compute(of.place, of.handle, "potential", of.struct, targets, results, options)
+    return Potentials(of.place.give(V), of.place.give(info), None if E is None else of.place.give(E))
+
+
+def field(positions: Array, charges: Array = None, **arguments: Any) -> Potentials:
+    """:func:`potential` with its field, ``E = -grad V``.
+
+    >>> field([[0.0, 0.0, 0.0]], [1.0], points=[[2.0, 0.0, 0.0]], unit="e/angstrom").field
+    array([[0.25, 0.  , 0.  ]], dtype=float32)
+    """
+    return potential(positions, charges, field=True, **arguments)
+
+
+def pair_energy(positions: Array, charges: Array = None, *, groups: Array = None, offsets: Array = None,
+                per_charge: bool = False, unit: str = "kcal/mol/e", temperature: float = 298.15,
+                dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0, singular: str = "infinite",
+                precision: str = "float32", backend: str = "auto", threads: int = 0) -> PairEnergies:
+    """The energy ``U = f sum_{i < j} q_i q_j / |s_i - s_j|`` of all pairs of charges.
+
+    ``groups`` (..., N), int8
+        the pairs of a charge of group 1 with one of group 2 alone are summed; charges of neither take no part
+    ``per_charge``
+        whether half of each charge's pairs' energies is wanted, too
+    ``unit``
+        of the potential; U is in that unit times e, "kcal/mol/e" gives kcal/mol
+    ``precision``
+        of each pair, "float32" or "float64"; sums are float64
+
+    All else as :func:`potential` has it.
+
+    >>> float(pair_energy([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]], [1.0, -1.0], unit="e/angstrom").energy)
+    -0.5
+    """
+    of = _Charges(positions, charges, offsets, None, backend, threads, groups=groups)
+    place = of.place
+    if groups is not None:
+        groups = place.take(groups if hasattr(groups, "__dlpack__") else np.asarray(groups))
+        groups = groups if place.dtype(groups) == "int8" else place.cast(groups, "int8")
+        of.struct.group = of.address(tight(place, groups, of.shape))
+    results = _core.PairEnergies(choice(_core.Type, precision, "precision"))
+    energy, info = place.empty(of.batch, "float64"), place.empty(of.batch, "int32")
+    each = place.empty(of.shape, "float64") if per_charge else None
+    results.energy, results.info = of.address(energy), of.address(info)
+    if each is not None:
+        results.energy_per_charge = of.address(each)
+    options = _options(singular, unit, temperature, dielectric, softening, cutoff)
+    compute(place, of.handle, "pair_energy", of.struct, results, options)
+    return PairEnergies(place.give(energy), place.give(info), None if each is None else place.give(each))

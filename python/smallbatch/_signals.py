@@ -1,0 +1,93 @@
+"""Correlation of signals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import _core
+from ._arrays import Array, compute, handle_of, place_of, tight
+from ._results import Statuses
+
+_SAMPLES = {"complex64": "float32", "int8": "int8", "uint8": "int4"}
+
+
+@dataclass(frozen=True)
+class Visibilities(Statuses):
+    """The visibilities of each channel and integration, and the status of each channel.
+
+    ``visibility`` (integrations, ..., baselines)
+        sums, complex64; of integers exact, int32 or int64 with a last axis (real, imaginary). Baseline (i, j), i >= j,
+        has the place ``i (i + 1) / 2 + j``, the order of ``numpy.tril_indices``
+    ``weight`` (integrations, ..., baselines), int32
+        how many samples each is the sum of
+    ``info`` (...), int32
+        0: correlated. -1: a sample that is not flagged is a NaN or an infinity: the visibilities of its input are NaN in
+        its integration. -2: a visibility of finite samples is beyond the range of float32. All others are right
+    """
+
+    visibility: Array
+    weight: Array
+    info: Array
+
+    _kind = "channels"
+    _sentence = staticmethod(_core.describe_correlation_info)
+    _answered = staticmethod(lambda info: info == 0)
+
+
+def correlate(signal: Array, *, flags: Array = None, integrate: int | None = None, backend: str = "auto",
+              threads: int = 0) -> Visibilities:
+    """``V_ij = sum_t x_i(t) conj(x_j(t))`` of all inputs i >= j, in every channel and integration.
+
+    ``signal``
+        (..., times, inputs), complex64; (..., times, inputs, 2), int8, real and imaginary; or (..., times, inputs),
+        uint8, real in the high four bits and imaginary in the low ones. Up to 4096 inputs. Leading axes are channels
+    ``flags``
+        (..., times, inputs), bool or uint8: samples that count for no baseline
+    ``integrate``
+        samples per integration, the last one may be shorter; None: all in one
+    ``backend``, ``threads``
+        as :func:`solve` has them
+
+    >>> import numpy as np
+    >>> v = correlate(np.array([[1, 1j], [1, 1j]], np.complex64))  # two inputs, a quarter turn apart
+    >>> v.visibility
+    array([[2.+0.j, 0.+2.j, 2.+0.j]], dtype=complex64)
+    """
+    place = place_of(signal=signal, flags=flags)
+    handle = handle_of(place, backend, threads)
+    signal = place.take(signal)
+    dtype = place.dtype(signal)
+    if dtype not in _SAMPLES:
+        raise TypeError(f"signal has the type {dtype} (complex64, int8 and uint8 are taken). Convert it.")
+    parts = (2,) if dtype == "int8" else ()
+    shape = tuple(signal.shape)[: len(signal.shape) - len(parts)]
+    if len(shape) < 2 or tuple(signal.shape) != (*shape, *parts):
+        raise ValueError(f"signal has the shape {tuple(signal.shape)}, which is not (..., times, inputs"
+                         f"{', 2' if parts else ''}). Bring its axes into that order.")
+    *channels, times, inputs = shape
+    signal = place.contiguous(signal)
+    views = [place.view(signal)]
+    signals = _core.Signals(place.memory, _core.SampleType[_SAMPLES[dtype]], math.prod(channels), times, inputs)
+    signals.signal = views[0].address
+    signals.integrate = integrate = max(times, 1) if integrate is None else integrate
+    if flags is not None:
+        flags = tight(place, place.take(flags if hasattr(flags, "__dlpack__") else np.asarray(flags)), shape)
+        if place.dtype(flags) not in ("bool", "uint8"):
+            raise TypeError(f"flags have the type {place.dtype(flags)} (bool and uint8 are taken). Convert them.")
+        views.append(place.view(flags))
+        signals.flag = views[1].address
+    results = _core.Visibilities(signals)
+    integrations = -(-times // max(integrate, 1))
+    baselines = (integrations, *channels, inputs * (inputs + 1) // 2)
+    sums = {_core.SumType.float32: "complex64", _core.SumType.int32: "int32", _core.SumType.int64: "int64"}
+    visibility = place.empty((*baselines, *parts) if dtype == "int8" else
+                             (*baselines, 2) if dtype == "uint8" else baselines, sums[results.type])
+    weight, info = place.empty(baselines, "int32"), place.empty(tuple(channels), "int32")
+    for name, array in (("visibility", visibility), ("weight", weight), ("info", info)):
+        views.append(place.view(array))
+        setattr(results, name, views[-1].address)
+    compute(place, handle, "correlate", signals, results)
+    return Visibilities(place.give(visibility), place.give(weight), place.give(info))
