@@ -37,9 +37,10 @@ class _Host:
         self._library = library
 
     def take(self, array: Array) -> np.ndarray:
-        if self._library == "PyTorch" and hasattr(array, "numpy"):
+        library = _library_of(array)
+        if library == "PyTorch":
             array = array.numpy()
-        elif self._library == "DLPack" and hasattr(array, "__dlpack__"):
+        elif library == "NumPy" and not isinstance(array, np.ndarray):
             array = np.from_dlpack(array)
         return np.require(np.asarray(array), requirements="A")
 
@@ -142,12 +143,12 @@ Place = Union[_Host, _CupyDevice, _TorchDevice]
 
 
 def _library_of(array: Array) -> str | None:
-    """Whose array it is; None of numbers, lists and the like."""
+    """Whose array it is, of those whose results are arrays of their own; None of numbers, lists and the like."""
     if isinstance(array, np.ndarray):
         return "NumPy"
     if not hasattr(array, "__dlpack__"):
         return None
-    return _LIBRARIES.get(type(array).__module__.partition(".")[0], "DLPack")
+    return _LIBRARIES.get(type(array).__module__.partition(".")[0], "NumPy")
 
 
 def place_of(**arrays: Array) -> Place:
