@@ -197,20 +197,19 @@ def handle_of(place: Place, backend: str, threads: int) -> _core.Handle:
         if name not in ("auto", "cuda") or index not in ("", str(place.device)):
             raise ValueError(f"the arrays lie on cuda:{place.device}, and backend={backend!r} does not compute there. "
                              "Move them, or leave backend out.")
-        key = "cuda", place.device
+        key = "cuda", place.device, 0
     else:
         if index and not (name == "cuda" and index.isdecimal()):
             raise ValueError(f"backend={backend!r} is not one. Take auto, cpu, cuda, cuda:K or reference.")
-        key = name, int(index or 0)
-    handles: dict[tuple[str, int], _core.Handle] = _local.__dict__.setdefault("handles", {})
-    handle = handles.get(key)
-    if handle is None:
-        handle = handles[key] = _core.Handle(choice(_core.Backend, key[0], "backend"), key[1])
+        key = name, int(index or 0), threads
+    handles: dict[tuple[str, int, int], _core.Handle] = _local.__dict__.setdefault("handles", {})
+    if key not in handles:
+        handle = _core.Handle(choice(_core.Backend, key[0], "backend"), key[1])
+        handle.set_threads(key[2])
+        handles[key] = handle
     if place.on_device:
-        handle.set_stream(place.stream)
-    else:
-        handle.set_threads(threads)
-    return handle
+        handles[key].set_stream(place.stream)
+    return handles[key]
 
 
 def compute(place: Place, handle: _core.Handle, what: str, *structs: Any) -> None:
@@ -240,9 +239,14 @@ def floats(place: Place, array: Array, name: str, dtype: str | None = None) -> A
     return place.cast(array, dtype or ("float32" if have in ("<f4", ">f4") else "float64"))
 
 
-def tight(place: Place, array: Array, shape: tuple[int, ...]) -> Array:
+def tight(place: Place, array: Array, name: str, shape: tuple[int, ...]) -> Array:
     """Broadcast to that shape, C-contiguous; the array itself where it is both."""
-    return place.contiguous(array if tuple(array.shape) == shape else place.expand(array, shape))
+    have = tuple(array.shape)
+    if have != shape:
+        if len(have) > len(shape) or any(size not in (1, other) for size, other in zip(have[::-1], shape[::-1])):
+            raise ValueError(f"{name} have the shape {have}, which does not broadcast to {shape}. Bring them together.")
+        array = place.expand(array, shape)
+    return place.contiguous(array)
 
 
 def numpy_of(values: Any, dtype: str) -> np.ndarray:
@@ -281,7 +285,7 @@ def matrices(place: Place, array: Array, batch: tuple[int, ...], by_rows: bool |
         leading, rows = order
         if stride == 0 or stride >= leading * (shape[0] if rows else shape[1]):
             return Matrices(array, view, stride, leading, rows)
-    array = tight(place, array, (*batch, *shape))
+    array = tight(place, array, "systems", (*batch, *shape))
     return Matrices(array, place.view(array), math.prod(shape), shape[1], True)
 
 

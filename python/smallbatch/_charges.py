@@ -98,11 +98,11 @@ class _Charges:
             self.struct.offset = self.address(offsets)
         if charges is None:
             self.struct.xyzq_type = _core.Type[place.dtype(positions)]
-            self.struct.xyzq = self.address(tight(place, positions, (*self.shape, 4)))
+            self.struct.xyzq = self.address(tight(place, positions, "positions", (*self.shape, 4)))
         else:
-            self.struct.position = self.address(tight(place, positions, (*self.shape, 3)))
+            self.struct.position = self.address(tight(place, positions, "positions", (*self.shape, 3)))
             charges = floats(place, charges, "charges", "float64")
-            self.struct.charge = self.address(tight(place, charges, self.shape))
+            self.struct.charge = self.address(tight(place, charges, "charges", self.shape))
 
     def address(self, array: Array) -> int:
         """Of an array that lives as long as this."""
@@ -111,7 +111,7 @@ class _Charges:
         return view.address
 
     def numbers(self, values: Array, name: str, shape: tuple[int, ...]) -> int:
-        return self.address(tight(self.place, floats(self.place, values, name, "float64"), shape))
+        return self.address(tight(self.place, floats(self.place, values, name, "float64"), name, shape))
 
 
 def _broadcast(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
@@ -251,7 +251,7 @@ def pair_energy(positions: Array, charges: Array = None, *, groups: Array = None
     if groups is not None:
         groups = place.take(groups if hasattr(groups, "__dlpack__") else np.asarray(groups))
         groups = groups if place.dtype(groups) == "int8" else place.cast(groups, "int8")
-        of.struct.group = of.address(tight(place, groups, of.shape))
+        of.struct.group = of.address(tight(place, groups, "groups", of.shape))
     results = _core.PairEnergies(choice(_core.Type, precision, "precision"))
     energy, info = place.empty(of.batch, "float64"), place.empty(of.batch, "int32")
     each = place.empty(of.shape, "float64") if per_charge else None

@@ -74,7 +74,7 @@ def correlate(signal: Array, *, flags: Array = None, integrate: int | None = Non
     signals.signal = views[0].address
     signals.integrate = integrate = max(times, 1) if integrate is None else integrate
     if flags is not None:
-        flags = tight(place, place.take(flags if hasattr(flags, "__dlpack__") else np.asarray(flags)), shape)
+        flags = tight(place, place.take(flags if hasattr(flags, "__dlpack__") else np.asarray(flags)), "flags", shape)
         if place.dtype(flags) not in ("bool", "uint8"):
             raise TypeError(f"flags have the type {place.dtype(flags)} (bool and uint8 are taken). Convert them.")
         views.append(place.view(flags))

@@ -278,7 +278,7 @@ class Factor(Statuses):
         b, vectors, batch = _right_hand_sides(of, b)
         right = matrices(of.place, b, batch)
         factor = matrices(of.place, of.packed[..., None, :], batch, by_rows=True)
-        info = of.info if factor.stride == 0 else tight(of.place, of.info, batch)
+        info = of.info if factor.stride == 0 else tight(of.place, of.info, "statuses", batch)
         factors = _core.Factors()
         factors.factor, factors.stride = factor.address, factor.stride
         info_view = of.place.view(info)
