@@ -268,11 +268,15 @@ NB_MODULE(_core, module) {
   define_structs(module);
 
   nb::class_<View>(module, "View")
-      .def(nb::init<nb::ndarray<nb::ro>>(), "array"_a.noconvert())
+      .def(nb::init<nb::ndarray<nb::ro>>(), "array"_a.noconvert(), nb::sig("def __init__(self, array: object) -> None"))
       .def_prop_ro("address", [](const View& view) { return reinterpret_cast<std::uintptr_t>(view.array.data()); })
       .def_prop_ro("dtype", &View::type)
-      .def_prop_ro("shape", [](const View& view) { return tuple_of(view.array.shape_ptr(), view.array.ndim()); })
-      .def_prop_ro("strides", [](const View& view) { return tuple_of(view.array.stride_ptr(), view.array.ndim()); });
+      .def_prop_ro(
+          "shape", [](const View& view) { return tuple_of(view.array.shape_ptr(), view.array.ndim()); },
+          nb::sig("def shape(self, /) -> tuple[int, ...]"))
+      .def_prop_ro(
+          "strides", [](const View& view) { return tuple_of(view.array.stride_ptr(), view.array.ndim()); },
+          nb::sig("def strides(self, /) -> tuple[int, ...]"));
 
   nb::class_<Handle> handle(module, "Handle");
   handle.def(nb::init<smallbatch_backend, int>(), "backend"_a, "device"_a)
@@ -310,8 +314,8 @@ NB_MODULE(_core, module) {
   define_sentence(module, "describe_potential_info", smallbatch_describe_potential_info);
   define_sentence(module, "describe_pair_energy_info", smallbatch_describe_pair_energy_info);
   define_sentence(module, "describe_correlation_info", smallbatch_describe_correlation_info);
-  module.def("version", smallbatch_version);
-  module.def("device_count", smallbatch_device_count);
+  module.def("version", smallbatch_version, "The version of the library, '0.2.0'.");
+  module.def("device_count", smallbatch_device_count, "How many CUDA devices there are; 0 in a build without CUDA.");
   module.def(
       "potential_unit_factor",
       [](const std::string& unit, double temperature) {

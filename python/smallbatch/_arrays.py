@@ -57,7 +57,7 @@ class _Host:
         return np.broadcast_to(array, shape)
 
     def dtype(self, array: np.ndarray) -> str:
-        return array.dtype.name if array.dtype.isnative else array.dtype.str
+        return str(array.dtype.name if array.dtype.isnative else array.dtype.str)
 
     def view(self, array: np.ndarray) -> _core.View:
         return _core.View(array)
@@ -95,7 +95,7 @@ class _Device:
         return self.module.broadcast_to(array, shape)
 
     def dtype(self, array: Array) -> str:
-        return array.dtype.name
+        return str(array.dtype.name)
 
     def view(self, array: Array) -> _core.View:
         return _core.View(array.__dlpack__(stream=-1))  # no waiting: what is enqueued follows what made the array
@@ -251,8 +251,8 @@ def tight(place: Place, array: Array, name: str, shape: tuple[int, ...]) -> Arra
 
 def numpy_of(values: Any, dtype: str) -> np.ndarray:
     """Of a few numbers: in host memory, wherever they are."""
-    return np.ascontiguousarray(values.get() if hasattr(values, "get") else
-                                values.cpu() if hasattr(values, "cpu") else values, dtype)
+    values = values.get() if hasattr(values, "get") else values.cpu() if hasattr(values, "cpu") else values
+    return np.asarray(values, dtype)
 
 
 @dataclass(frozen=True)

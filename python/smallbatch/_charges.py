@@ -44,8 +44,14 @@ class Potentials(Statuses):
     field: Array = None
 
     _kind = "problems"
-    _sentence = staticmethod(_core.describe_potential_info)
-    _answered = staticmethod(lambda info: info >= 0)
+
+    @staticmethod
+    def _sentence(info: int) -> str:
+        return _core.describe_potential_info(info)
+
+    @staticmethod
+    def _answered(info: Any) -> Any:
+        return info >= 0
 
 
 @dataclass(frozen=True)
@@ -66,8 +72,14 @@ class PairEnergies(Statuses):
     per_charge: Array = None
 
     _kind = "problems"
-    _sentence = staticmethod(_core.describe_pair_energy_info)
-    _answered = staticmethod(lambda info: info >= 0)
+
+    @staticmethod
+    def _sentence(info: int) -> str:
+        return _core.describe_pair_energy_info(info)
+
+    @staticmethod
+    def _answered(info: Any) -> Any:
+        return info >= 0
 
 
 class _Charges:

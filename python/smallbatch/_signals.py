@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +34,14 @@ class Visibilities(Statuses):
     info: Array
 
     _kind = "channels"
-    _sentence = staticmethod(_core.describe_correlation_info)
-    _answered = staticmethod(lambda info: info == 0)
+
+    @staticmethod
+    def _sentence(info: int) -> str:
+        return _core.describe_correlation_info(info)
+
+    @staticmethod
+    def _answered(info: Any) -> Any:
+        return info == 0
 
 
 def correlate(signal: Array, *, flags: Array = None, integrate: int | None = None, backend: str = "auto",

@@ -55,8 +55,14 @@ class Solution(Statuses):
     perturbation: Array = None
 
     _kind = "systems"
-    _sentence = staticmethod(_core.describe_solve_info)
-    _answered = staticmethod(lambda info: info == 0)
+
+    @staticmethod
+    def _sentence(info: int) -> str:
+        return _core.describe_solve_info(info)
+
+    @staticmethod
+    def _answered(info: Any) -> Any:
+        return info == 0
 
 
 class _Systems:
@@ -269,8 +275,14 @@ class Factor(Statuses):
     log_determinant: Array
 
     _kind = "systems"
-    _sentence = staticmethod(_core.describe_solve_info)
-    _answered = staticmethod(lambda info: info == 0)
+
+    @staticmethod
+    def _sentence(info: int) -> str:
+        return _core.describe_solve_info(info)
+
+    @staticmethod
+    def _answered(info: Any) -> Any:
+        return info == 0
 
     def solve(self, b: Array, *, backend: str = "auto", threads: int = 0) -> Solution:
         """Solves ``A x = b`` for b as :func:`solve` has it; of the solution ``x`` and ``info`` alone are there."""

@@ -1,0 +1,60 @@
+"""The package as such: examples in its docstrings, types, and that nothing public is undocumented."""
+
+import doctest
+import importlib.util
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import smallbatch
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = [smallbatch, *(sys.modules[f"smallbatch.{name}"] for name in ("_charges", "_signals", "_systems"))]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_examples_in_docstrings(module):
+    found = doctest.testmod(module)
+    assert found.attempted > 2 and found.failed == 0
+
+
+def test_all_that_is_public_is_documented():
+    for name in smallbatch.__all__:
+        text = inspect.getdoc(getattr(smallbatch, name))
+        assert text and len(text) > 20, name
+    parameters = {name: set(inspect.signature(getattr(smallbatch, name)).parameters)
+                  for name in ("solve", "potential", "correlate")}
+    for name, of_it in parameters.items():
+        text = inspect.getdoc(getattr(smallbatch, name))
+        for parameter in of_it:
+            assert f"``{parameter}``" in text, f"{name} does not say what {parameter} is"
+
+
+def test_the_version_is_that_of_the_project():
+    project = (ROOT / "CMakeLists.txt").read_text()
+    assert f"VERSION {smallbatch.__version__} " in project
+
+
+def mypy(tmp_path, code):
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("this Python's environment has no mypy")
+    (tmp_path / "program.py").write_text(code)
+    return subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", "program.py"],
+                          cwd=tmp_path, capture_output=True, text=True,
+                          env={**os.environ, "MYPYPATH": str(Path(smallbatch.__file__).parents[1])})
+
+
+def test_types_are_checked(tmp_path):
+    good = mypy(tmp_path, "import numpy as np, smallbatch\n"
+                          "found = smallbatch.solve(np.eye(3), np.ones(3), numbers=['rcond'], threads=1)\n"
+                          "found.raise_for_status()\n"
+                          "print(found.x, smallbatch.factor(np.eye(3)).solve(np.ones(3)).info)\n"
+                          "lattice = smallbatch.Lattice((0, 0, 0), 1, (2, 2, 2))\n"
+                          "print(smallbatch.field([[0, 0, 0]], [1], lattice=lattice, unit='volt').field)\n")
+    assert good.returncode == 0, good.stdout + good.stderr
+    bad = mypy(tmp_path, "import smallbatch\nsmallbatch.solve([[1]], [1], threads='two').y\n")
+    assert "threads" in bad.stdout and '"y"' in bad.stdout, bad.stdout
