@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <smallbatch.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +11,6 @@
 #include <new>
 #include <stdexcept>
 #include <string>
-
-#include "smallbatch.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

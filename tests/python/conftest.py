@@ -8,11 +8,6 @@ import pytest
 
 if "SMALLBATCH_PACKAGE" in os.environ:
     sys.path.insert(0, os.environ["SMALLBATCH_PACKAGE"])
-collect_ignore = []
-try:
-    import smallbatch  # noqa: F401
-except ModuleNotFoundError:
-    collect_ignore_glob = ["*_test.py"]
 
 
 class Exported:
