@@ -1,0 +1,12 @@
+#include <smallbatch/core/error.hpp>
+
+#include "stages.hpp"
+
+namespace charge_equilibration {
+
+Answer run_on_gpu(const Job&, const TakeMaps&) {
+  throw smallbatch::Error(smallbatch::ErrorKind::no_device, "there is no GPU path",
+                          "the program was built without CUDA", "Build it with nvcc and a smallbatch that has CUDA.");
+}
+
+}  // namespace charge_equilibration
