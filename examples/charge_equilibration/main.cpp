@@ -153,12 +153,10 @@ int run(const Options& options) {
   const MoleculeSet of_file = make_set(molecules, read_parameters(options.parameters), complaints);
   const MoleculeSet set = with_copies(of_file, options.copies, 0.02);
 
-  const auto half = half_extent(of_file);
-  const double side = 2 * (*std::max_element(half.begin(), half.end()) + options.margin);
-  const double spacing = side / static_cast<double>(options.points - 1);
+  const double side = 2 * (half_extent(of_file) + options.margin);
   Job job{of_file, {options.points, options.points, options.points}, {}, {}, 0};
   job.origin.fill(-side / 2);
-  job.spacing.fill(spacing);
+  job.spacing.fill(side / static_cast<double>(options.points - 1));
 
   const auto gpus = smallbatch::cuda_devices().devices;
   const bool on_gpu = options.device.empty() ? !gpus.empty() : options.device == "cuda";

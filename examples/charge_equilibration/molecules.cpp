@@ -3,6 +3,7 @@
 #include "molecules.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -220,9 +221,9 @@ MoleculeSet with_copies(const MoleculeSet& set, std::int64_t copies, double disp
   return all;
 }
 
-std::array<double, 3> half_extent(const MoleculeSet& set) {
-  std::array<double, 3> half{};
-  for (std::size_t i = 0; i < set.position.size(); ++i) half[i % 3] = std::max(half[i % 3], std::abs(set.position[i]));
+double half_extent(const MoleculeSet& set) {
+  double half = 0;
+  for (const double x : set.position) half = std::max(half, std::abs(x));
   return half;
 }
 

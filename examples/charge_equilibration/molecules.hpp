@@ -1,7 +1,6 @@
 // Molecules from an SDF file, and what the equilibration has to know of their atoms.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -60,7 +59,7 @@ MoleculeSet make_set(const std::vector<Molecule>& molecules, const Parameters& p
 /// `displacement` (angstrom), by random numbers that are the same every time.
 MoleculeSet with_copies(const MoleculeSet& set, std::int64_t copies, double displacement);
 
-/// Half the sides of the box around 0 that holds all atoms, angstrom.
-std::array<double, 3> half_extent(const MoleculeSet& set);
+/// Half the side of the cube around 0 that holds all atoms, angstrom.
+double half_extent(const MoleculeSet& set);
 
 }  // namespace charge_equilibration
