@@ -4,19 +4,20 @@
 // is the least, with the electronegativity A_i and hardness B_i of a site and its distances R_ij from the others. With
 // J_ii = B_i and J_ij = kappa / R_ij that is: J q + A = mu 1, the same electronegativity mu everywhere, and 1^T q = Q.
 //
-// With mu among the unknowns the matrix is bordered by ones, has an eigenvalue of the other sign, and is none for
-// LDL^T. So the constraint is used up: q_0 = Q - sum_{i>0} q_i, or q = Q e_0 + Z y with y = (q_1, ..., q_{n-1}) and Z =
-// [-1^T; I], whose columns sum to zero. E is then least where its gradient Z^T (J q + A) is zero:
+// With mu among the unknowns the matrix is bordered by ones, and not positive definite. So the constraint is used up:
+//     q_0 = Q - sum_{i>0} q_i,   or   q = Q e_0 + Z y,   y = (q_1, ..., q_{n-1}),   Z = [-1^T; I].
+// The columns of Z sum to zero. E is then least where its gradient Z^T (J q + A) is zero:
 //     K y = r,   K_ij = J_ij + J_00 - (J_i0 + J_0j),   r_i = A_0 - A_i - Q (J_i0 - J_00),        i, j = 1, ..., n - 1.
-// K = Z^T J Z is symmetric, and positive definite exactly where E has a least value: where it is not, E falls without
-// an end along some z whose charges sum to zero, and there is no equilibrium. That is the solver's status k, "pivot k
-// is not positive". Two sites come to that at R = 2 kappa / (B_0 + B_1), closer than bonds are.
+// K = Z^T J Z is symmetric, and positive definite exactly where E has one least point. Where it is not, there is no
+// equilibrium: along some z whose charges sum to zero E does not rise. The solver's status k, "pivot k is not
+// positive", says so. Two sites come to that at R = 2 kappa / (B_0 + B_1), closer than bonds are.
 //
-// The Schur complement of the bordered matrix (J u = -A, J v = 1, q = u + mu v, mu = (Q - 1^T u) / 1^T v) would need
-// two solutions, and J positive definite, which is more than the molecule needs. It may be made so: c 1 1^T adds c Q^2
-// / 2 to E, the same for all q that are allowed, so that J + c 1 1^T has the same answer, and is positive definite for
-// every c > -1 / (1^T J^-1 1) where K is, for none where K is not. K itself has no c in it: it cancels. Nothing is to
-// be chosen.
+// The Schur complement of the bordered matrix needs two solutions, and J positive definite, which is more than the
+// molecule needs:
+//     J u = -A,   J v = 1,   q = u + mu v,   mu = (Q - 1^T u) / 1^T v.
+// J may be made so. c 1 1^T adds c Q^2 / 2 to E, the same for all q that are allowed, so J + c 1 1^T has the same
+// answer. Where K is positive definite, J + c 1 1^T is, too, for every c above -1 / (1^T J^-1 1); where K is not, for
+// no c. But c would have to be chosen, and K has none: it cancels.
 //
 // A batch has one shape, so each molecule gets `site_capacity` rows, one for each site it could have. Rows of site 0
 // and of sites that are not there are those of the identity, with 0 on the right. Elimination by rows that are zero but

@@ -165,9 +165,16 @@ int run(const Options& options) {
 
   const Job of_all{set, job.shape, job.origin, job.spacing, of_file.count()};
   MapWriter writer(options.output, job);
-  const auto take_maps = [&](const smallbatch::PotentialBlock<float>& maps) { writer.write(maps); };
+  double writing = 0;
+  const auto take_maps = [&](const smallbatch::PotentialBlock<float>& maps) {
+    Clock clock;
+    writer.write(maps);
+    writing += clock.lap();
+  };
   const Answer answer = on_gpu ? run_on_gpu(of_all, take_maps) : run_on_cpu(of_all, take_maps);
+  Clock clock;
   writer.commit();
+  writing += clock.lap();
   if (!options.charges.empty()) write_charges(options.charges, molecules, answer.charge);
 
   double worst = 0;
@@ -191,7 +198,8 @@ int run(const Options& options) {
   print_stage("all", seconds.matrices + seconds.solve + seconds.charges + seconds.maps, count, "");
   if (on_gpu) print_stage("copies", seconds.copies, count, "from and to the host");
   std::printf("worst backward error %.2g\n", worst);
-  std::printf("written    %s\n", options.output.c_str());
+  std::printf("%s: %lld maps, written in %.3f s\n", options.output.c_str(), static_cast<long long>(of_file.count()),
+              writing);
 
   for (const std::string& complaint : complaints) std::fprintf(stderr, "%s\n", complaint.c_str());
   for (std::size_t m = 0; m < molecules.size(); ++m) {
