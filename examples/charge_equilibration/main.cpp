@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include <smallbatch/core/device.hpp>
 #include <smallbatch/core/error.hpp>
 #include <smallbatch/core/systems.hpp>
 #include <smallbatch/io/result_writer.hpp>
@@ -158,8 +157,7 @@ int run(const Options& options) {
   job.origin.fill(-side / 2);
   job.spacing.fill(side / static_cast<double>(options.points - 1));
 
-  const auto gpus = smallbatch::cuda_devices().devices;
-  const bool on_gpu = options.device.empty() ? !gpus.empty() : options.device == "cuda";
+  const bool on_gpu = options.device.empty() ? !gpu_name().empty() : options.device == "cuda";
   // A GPU loads its kernels when they are first called.
   if (on_gpu) run_on_gpu(job, [](const auto&) {});
 
@@ -190,7 +188,7 @@ int run(const Options& options) {
   const std::string n = std::to_string(site_capacity), points = std::to_string(options.points);
   std::printf("molecules  %lld, %lld of them from the file, %lld sites\n", static_cast<long long>(count),
               static_cast<long long>(of_file.count()), static_cast<long long>(set.sites()));
-  std::printf("device     %s\n", on_gpu ? gpus.empty() ? "cuda" : gpus.front().name.c_str() : "cpu");
+  std::printf("device     %s\n", on_gpu ? gpu_name().c_str() : "cpu");
   print_stage("matrices", seconds.matrices, count, n + " x " + n + ", float64");
   print_stage("solve", seconds.solve, count, "LDL^T, with backward errors");
   print_stage("charges", seconds.charges, count, "");

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,7 +39,9 @@ struct Answer {
 using TakeMaps = std::function<void(const smallbatch::PotentialBlock<float>& maps)>;
 
 Answer run_on_cpu(const Job& job, const TakeMaps& take_maps);
-/// On the current device. Between the positions and the charges, the maps and their statuses nothing goes over the bus.
+/// What the current GPU is called; "" where there is none, or the program was built without CUDA.
+std::string gpu_name();
+/// On the current GPU. Between the positions and the charges, the maps and their statuses nothing goes over the bus.
 /// Throws smallbatch::Error (no_device) where the program was built without CUDA.
 Answer run_on_gpu(const Job& job, const TakeMaps& take_maps);
 

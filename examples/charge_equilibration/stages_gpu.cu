@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <smallbatch/core/error.hpp>
@@ -77,6 +78,13 @@ __global__ void fill_charges(SiteBatch sites, const double* x, double* charge) {
 }
 
 }  // namespace
+
+std::string gpu_name() {
+  int device = 0;
+  cudaDeviceProp properties{};
+  if (cudaGetDevice(&device) != cudaSuccess || cudaGetDeviceProperties(&properties, device) != cudaSuccess) return {};
+  return properties.name;
+}
 
 Answer run_on_gpu(const Job& job, const TakeMaps& take_maps) {
   const MoleculeSet& set = job.molecules;
