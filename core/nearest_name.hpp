@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// The known name that `name`, which is none of them, probably means: alike but for case, or one letter wrong, missing,
@@ -12,3 +13,4 @@ namespace smallbatch {
 std::optional<std::string> nearest_name(const std::string& name, const std::vector<std::string>& known);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@ struct SplitCharge {
   const T* xyzq;
   double* position;
   double* charge;
+  /// Of one charge.
   constexpr void operator()(std::int64_t i) const {
     for (int axis = 0; axis < 3; ++axis) position[3 * i + axis] = xyzq[4 * i + axis];
     charge[i] = xyzq[4 * i + 3];
@@ -23,7 +24,7 @@ struct SplitCharge {
 /// Problem p of those that have `each` items begins at p * each.
 struct EvenOffset {
   std::int64_t each;
-  std::int64_t* offset;
+  std::int64_t* offset;  ///< (problems + 1)
   constexpr void operator()(std::int64_t p) const { offset[p] = p * each; }
 };
 

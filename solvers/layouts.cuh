@@ -10,11 +10,10 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-// What layouts.hpp has for host memory, for T = float or double in device memory, and so are `pointers`. Asynchronous
-// on `stream` of the current device: each enqueues one kernel, or none where there is nothing to copy, allocates
-// nothing and never synchronises. Returns the status of the launch, or launches nothing and returns
-// cudaErrorInvalidValue where layouts.hpp would throw.
-
+/// What layouts.hpp has for host memory, for T = float or double in device memory, and so are `pointers`. Asynchronous
+/// on `stream` of the current device: each enqueues one kernel, or none where there is nothing to copy, allocates
+/// nothing and never synchronises. Returns the status of the launch, or launches nothing and returns
+/// cudaErrorInvalidValue where layouts.hpp would throw.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] cudaError_t launch_gather_spd_matrices(int n, std::int64_t count,
                                                                                  const MatrixArray<const T>& from,

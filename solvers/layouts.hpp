@@ -47,14 +47,14 @@ enum class Triangle {
 /// Matrices that a solver reads where they lie: what SpdBatch is told of them.
 template <class T>
 struct CanonicalMatrices {
-  Storage storage;
-  const T* data;
+  Storage storage;      ///< that they have
+  const T* data;        ///< of matrix 0
   std::int64_t stride;  ///< as in SpdBatch
 };
 /// Right-hand sides or solutions that a solver reads, or writes, where they lie.
 template <class T>
 struct CanonicalRhs {
-  T* data;
+  T* data;              ///< of system 0
   std::int64_t stride;  ///< as in SpdBatch and SpdSolution
 };
 
