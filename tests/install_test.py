@@ -108,6 +108,21 @@ def test_examples_build_and_run(example, prefix, tmp_path):
         pytest.skip(f"examples/{example} was built, and there is no GPU to run it")
 
 
+def test_the_program_of_the_document_prints_what_it_says(prefixes, tmp_path):
+    text = (ROOT / "docs" / "linking.md").read_text()
+    program, printed = re.search(r"```cpp\n(.*?)```\n\nprints\n\n```\n(.*?)```", text, re.S).groups()
+    project(tmp_path / "p", """cmake_minimum_required(VERSION 3.22)
+project(p LANGUAGES CXX)
+find_package(smallbatch 0.2 REQUIRED COMPONENTS solvers physics)
+add_executable(p main.cpp)
+target_compile_options(p PRIVATE -Wall -Wextra -Wpedantic -Werror)
+target_link_libraries(p PRIVATE smallbatch::solvers)
+""", main_dot_cpp=program)
+    configure(tmp_path / "p", tmp_path / "b", prefixes["shared"])
+    call("cmake", "--build", tmp_path / "b")
+    assert call(tmp_path / "b" / "p").stdout == printed
+
+
 def test_everything_is_installed_at_once(tmp_path):
     call("cmake", "--install", BUILD, "--prefix", tmp_path / "prefix")
     program = tmp_path / "prefix" / "bin" / "smallbatch"
