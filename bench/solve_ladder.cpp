@@ -56,6 +56,46 @@ std::vector<Step> production_steps(const std::shared_ptr<const Systems<T>>& syst
   return steps;
 }
 
+/// The two halves of a solution, one timed and the other not.
+template <class T>
+std::vector<Step> factored_steps(const std::shared_ptr<const Systems<T>>& systems) {
+  struct Factors {
+    DeviceMemory memory, info_memory;
+    SpdFactors<T> arrays;
+  };
+  const auto factors = std::make_shared<Factors>();
+  const auto count = static_cast<std::size_t>(systems->count);
+  const auto size = static_cast<std::size_t>(systems->shape.n) * static_cast<std::size_t>(systems->shape.n + 1) / 2;
+  factors->arrays.factors = factors->memory.template reserve<T>(count * size);
+  factors->arrays.info = factors->info_memory.template reserve<std::int32_t>(count);
+  const auto factor = [systems, factors](cudaStream_t stream) {
+    check(launch_spd_factor(systems->batch(), factors->arrays, stream));
+  };
+  const auto solve = [systems, factors](cudaStream_t stream) {
+    SpdFactoredBatch<T> batch;
+    batch.n = systems->shape.n;
+    batch.nrhs = systems->shape.nrhs;
+    batch.count = systems->count;
+    batch.factors = factors->arrays.factors;
+    batch.factors_info = factors->arrays.info;
+    batch.b = systems->b;
+    SpdSolution<T> solution;
+    solution.x = systems->x;
+    solution.info = systems->info;
+    check(launch_spd_solve_factored(batch, solution, stream));
+  };
+  Step once, many;
+  once.name = "factor";
+  once.idea = "production: L D L^T alone, packed factors stored; what they solve is checked";
+  once.launch = factor;
+  once.finish = solve;
+  many.name = "solve_factored";
+  many.idea = "production: solutions by factors that were there before the clock ran";
+  many.prepare = factor;
+  many.launch = solve;
+  return {std::move(once), std::move(many)};
+}
+
 std::string title_of(const SpdShape& shape, ScalarType type, std::int64_t batch) {
   const std::string what = shape.determinant_only  ? "determinant"
                            : shape.wants_inverse() ? "inverse"
@@ -117,6 +157,7 @@ Ladder solve_ladder(std::int64_t batch) {
     };
     ladder.steps.push_back(std::move(row));
   }
+  append(ladder.steps, factored_steps(systems));
   append(ladder.steps, production_steps(systems));
   return ladder;
 }
