@@ -10,6 +10,7 @@
 #include "core/instruction_sets.hpp"
 #include "core/parallel.hpp"
 #include "core/processor.hpp"
+#include "core/usable_kernels.hpp"
 
 namespace smallbatch {
 

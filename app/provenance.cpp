@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 
 #include "app/report.hpp"
@@ -15,6 +14,7 @@
 #include "app/version.hpp"
 #include "core/device.hpp"
 #include "core/parallel.hpp"
+#include "core/processor.hpp"
 #include "io/hdf5_quiet.hpp"
 #include "io/provenance_reader.hpp"
 
@@ -34,14 +34,6 @@ std::string utc_now() {
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
-/// "Intel(R) Xeon(R) Platinum 8480C"; empty where Linux does not say it so.
-std::string cpu_model() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name") && line.find(": ") != std::string::npos) return line.substr(line.find(": ") + 2);
-  return "";
 }
 
 std::string working_directory() {
@@ -73,7 +65,7 @@ void write_maker(Writer& writer, const std::string& command_line) {
   note("working_directory", working_directory());
   note("created", utc_now());
   note("host", host_name());
-  note("cpu", cpu_model());
+  note("cpu", processor().model);
   note("libraries", libraries_text());
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <thread>
 
+#include "core/instruction_sets.hpp"
 #include "core/usable_kernels.hpp"
 
 namespace smallbatch {

@@ -176,8 +176,14 @@ def test_the_log_file_has_refusals_and_harms_no_file(smallbatch, problems, tmp_p
     assert not (tmp_path / "no").exists() and not (tmp_path / "r.h5").exists()
 
 
-COMMANDS = ["", "run", "merge", "info", "verify", "generate spd", "generate charges", "generate signal", "import",
-            "export", "help"]
+def commands_in_help(smallbatch, *before):
+    """As they are typed: "run", "generate spd"."""
+    listed = smallbatch(*before, "--help").stdout.split("Options:")[1].split("Exit codes:")[0]
+    found = []
+    for name in re.findall(r"^  (\w+)  +\S", listed, re.M):
+        inner = commands_in_help(smallbatch, *before, name) if name == "generate" else []
+        found += [f"{name} {word}" for word in inner] or [name]
+    return found
 
 
 def options_in_help(smallbatch, command):
@@ -194,8 +200,10 @@ def test_the_man_page_has_every_command_option_and_exit_code(smallbatch, tmp_pat
     text = {}
     for k in range(1, len(sections) - 2, 3):
         text[(sections[k] or sections[k + 1]).removeprefix("smallbatch ")] = sections[k + 2]
-    assert [name for name in text if name.islower()] == COMMANDS[1:]
-    for command in COMMANDS[1:]:
+    commands = commands_in_help(smallbatch)
+    assert {"run", "verify", "generate spd", "help"} < set(commands)
+    assert [name for name in text if name.islower()] == commands
+    for command in commands:
         options = options_in_help(smallbatch, command) - {"--help"}
         assert options <= set(re.findall(r"--[\w-]+", text[command])), command
     assert options_in_help(smallbatch, "") <= set(re.findall(r"--[\w-]+", text["OPTIONS"]))
@@ -215,7 +223,7 @@ def complete(script, *words):
 def test_bash_completes_commands_options_choices_and_files(smallbatch, problems, tmp_path):
     script = tmp_path / "complete.bash"
     script.write_text(smallbatch("help", "--completions", "bash").stdout)
-    assert complete(script, "smallbatch", "") == {command.split()[0] for command in COMMANDS[1:]}
+    assert complete(script, "smallbatch", "") == {command.split()[0] for command in commands_in_help(smallbatch)}
     assert complete(script, "smallbatch", "generate", "s") == {"spd", "signal"}
     assert complete(script, "smallbatch", "run", "--me") == {"--memory", "--method"}
     assert complete(script, "smallbatch", "run", "--method", "") == {"auto", "gauss_jordan", "ldlt", "mixed"}
@@ -224,7 +232,7 @@ def test_bash_completes_commands_options_choices_and_files(smallbatch, problems,
     assert complete(script, "smallbatch", "run", "p") == {"p.h5"}
     assert complete(script, "smallbatch", "run", "p.h5", "-o", "comp") == {"complete.bash"}
     assert complete(script, "smallbatch", "run", "--threads", "") == set()
-    for command in COMMANDS:
+    for command in ["", *commands_in_help(smallbatch)]:
         assert options_in_help(smallbatch, command) <= complete(script, "smallbatch", *command.split(), "-"), command
 
 
@@ -232,5 +240,5 @@ def test_bash_completes_commands_options_choices_and_files(smallbatch, problems,
 def test_completions_of_other_shells_have_every_option(smallbatch, shell):
     script = smallbatch("help", "--completions", shell).stdout
     named = set(re.findall(r"'--([\w-]+)", script) if shell == "zsh" else re.findall(r" -l ([\w-]+)", script))
-    for command in COMMANDS:
+    for command in ["", *commands_in_help(smallbatch)]:
         assert {option[2:] for option in options_in_help(smallbatch, command)} <= named, command
