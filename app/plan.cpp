@@ -84,7 +84,8 @@ std::vector<std::string> plan_words(const Plan& plan, const DeviceRequest& reque
   if (is_choice) {
     const bool auto_verify = plan.verify.kind == VerifyMode::Kind::automatic;
     const auto share = [&](bool on_gpu) { return auto_verify ? affordable_share(plan.job, on_gpu, plan.threads) : 1; };
-    words.push_back("estimates: on " + std::to_string(plan.threads) + " CPU threads " +
+    words.push_back("estimates: on the CPU's " + std::to_string(plan.threads) +
+                    (plan.threads == 1 ? " thread " : " threads ") +
                     seconds_text(seconds_on_cpu(plan.job, share(false), plan.threads)) + ", on one GPU " +
                     seconds_text(seconds_on_gpus(plan.job, 1, share(true), plan.threads)) + ", with verification");
   }
