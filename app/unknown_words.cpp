@@ -107,7 +107,7 @@ std::string sentence_about(const RefusedCall& call, const CommandDescription& pr
 
 std::string unknown_choice(const std::string& found, const std::vector<std::string>& words) {
   const auto meant = nearest_word(found, words);
-  return "'" + found + "' is none of " + list(words) + (meant ? ". Did you mean " + *meant + "?" : "");
+  return found + " is none of " + list(words) + (meant ? ". Did you mean " + *meant + "?" : "");
 }
 
 }  // namespace smallbatch

@@ -43,7 +43,7 @@ UNKNOWN = {
     "run p.h5 -o a.h5 --zebra": ["unknown option --zebra."],
     "run p.h5 -o a.h5 --margin 3": ["--margin", "import has it"],
     "--json run p.h5 -o a.h5": ["--json belongs behind run"],
-    "run p.h5 -o a.h5 --method ldtl": ["--method", "'ldtl'", "Did you mean ldlt?"],
+    "run p.h5 -o a.h5 --method ldtl": ["--method: ldtl", "Did you mean ldlt?"],
     "run p.h5 q.h5 -o a.h5": ["'q.h5'", "too many"],
     "run p.h5": ["--output", "required"],
     "run p.h5 -o": ["--output needs a value"],
