@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,23 @@ target_link_libraries(p PRIVATE smallbatch::solvers)
     configure(tmp_path / "p", tmp_path / "b", prefixes["shared"])
     call("cmake", "--build", tmp_path / "b")
     assert call(tmp_path / "b" / "p").stdout == printed
+
+
+def test_the_python_package_is_built_on_what_is_installed(prefixes, tmp_path):
+    """By pip, into an empty folder; of the repository it takes no library."""
+    pytest.importorskip("scikit_build_core")
+    package = tmp_path / "package"
+    said = call(sys.executable, "-m", "pip", "install", "--verbose", "--no-build-isolation", "--no-deps", "--no-index",
+                "--target", package, ROOT, cwd=tmp_path, env={**os.environ, "CMAKE_PREFIX_PATH": str(prefixes["shared"])})
+    assert f"smallbatch for Python: that of {library_folder(prefixes['shared'])}/cmake/smallbatch" in said.stdout
+    installed = {path.name.split(".")[0] + path.suffix for path in (package / "smallbatch").iterdir()}
+    assert {"__init__.py", "_core.so", "_core.pyi", "py.typed"} <= installed
+    needed = call("readelf", "--dynamic", next((package / "smallbatch").glob("_core*.so"))).stdout
+    assert "libsmallbatch.so.0" in needed
+    examples = sorted((ROOT / "examples" / "python").glob("*.py"))
+    assert examples
+    for example in examples:
+        call(sys.executable, example, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(package)})
 
 
 def test_everything_is_installed_at_once(tmp_path):

@@ -4,6 +4,7 @@ import doctest
 import importlib.util
 import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,3 +59,17 @@ def test_types_are_checked(tmp_path):
     assert good.returncode == 0, good.stdout + good.stderr
     bad = mypy(tmp_path, "import smallbatch\nsmallbatch.solve([[1]], [1], threads='two').y\n")
     assert "threads" in bad.stdout and '"y"' in bad.stdout, bad.stdout
+
+
+PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.S)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.splitlines()[0])
+def test_programs_of_the_page_run(program, tmp_path):
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(Path(smallbatch.__file__).parents[1])})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_page_shows_the_example():
+    assert (ROOT / "examples" / "python" / "fit_charges.py").read_text() in PROGRAMS
