@@ -157,7 +157,10 @@ int run(const Options& options) {
   job.origin.fill(-side / 2);
   job.spacing.fill(side / static_cast<double>(options.points - 1));
 
-  const bool on_gpu = options.device.empty() ? !gpu_name().empty() : options.device == "cuda";
+  const bool has_gpu = !gpu_name().empty(), on_gpu = options.device == "cuda" || (options.device.empty() && has_gpu);
+  if (on_gpu && !has_gpu)
+    throw smallbatch::Error(smallbatch::ErrorKind::no_device, "there is no GPU here, or no CUDA in this program",
+                            "--device cuda was asked for", "Take --device cpu.");
   // A GPU loads its kernels when they are first called.
   if (on_gpu) run_on_gpu(job, [](const auto&) {});
 

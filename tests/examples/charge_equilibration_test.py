@@ -16,7 +16,7 @@ from vtkmodules.vtkIOHDF import vtkHDFReader
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "charge_equilibration"
-PROGRAM = Path(os.environ.get("SMALLBATCH_BIN", ROOT / "build" / "bin" / "smallbatch")).parent / "charge_equilibration"
+PROGRAM = Path(os.environ.get("SMALLBATCH_BIN", ROOT / "build" / "bin" / "smallbatch")).resolve().parent / "charge_equilibration"
 MOLECULES = EXAMPLE / "molecules.sdf"
 PARAMETERS = EXAMPLE / "eem_parameters.txt"
 VOLT = 14.399645478425672  # of e/angstrom, CODATA 2018
