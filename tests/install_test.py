@@ -317,16 +317,35 @@ int main() { return smallbatch::length_unit_in_angstrom("nm") == 10 ? 0 : 1; }
     assert all(re.fullmatch(found_by_packages + r"|SMALLBATCH_\w+|smallbatch_\w*", name) for name in cached), cached
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_shared_libraries_show_nothing_but_their_own(room, prefixes):
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("page,package", [("c.md", "smallbatch"), ("fortran.md", "smallbatch-fortran")])
+def test_programs_of_pages_print_what_they_say(page, package, kind, prefixes, tmp_path):
+    """... compiled by the line that the page has for pkg-config."""
+    text = (ROOT / "docs" / page).read_text()
+    language, program, printed = re.search(r"```(c|fortran)\n(.*?)```\n\nprints\n\n```\n(.*?)```", text, re.S).groups()
+    command = re.search(rf"^(\w.*pkg-config .* {package}\))$", text, re.M)[1]
+    compiler, source = command.split()[0], re.search(r"main\.\w+", command)[0]
+    if not shutil.which("pkg-config") or not shutil.which(compiler):
+        pytest.skip(f"there is no pkg-config or no {compiler}")
+    folder = library_folder(prefixes[kind])
+    if not (folder / "pkgconfig" / f"{package}.pc").exists():
+        pytest.skip(f"this build has no {package}")
+    (tmp_path / source).write_text(program)
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(folder / "pkgconfig"), "LD_LIBRARY_PATH": str(folder)}
+    call("bash", "-euc", f"{command} -Wall -Wextra -Werror", cwd=tmp_path, env=environment)
+    assert call(tmp_path / "a.out", env=environment).stdout == printed
+
+
+@pytest.mark.parametrize("room,file", [(room, f"libsmallbatch_{room}.so") for room in ROOMS] + [("c", "libsmallbatch.so")])
+def test_shared_libraries_show_nothing_but_their_own(room, file, prefixes):
     """Of names in namespace smallbatch, those that a public header declares or that one room needs of another."""
-    library = library_folder(prefixes["shared"]) / f"libsmallbatch_{room}.so"
-    assert library.is_symlink() and (library.parent / os.readlink(library)).name == f"libsmallbatch_{room}.so.0"
+    library = library_folder(prefixes["shared"]) / file
+    assert library.is_symlink() and (library.parent / os.readlink(library)).name == f"{file}.0"
     names = re.findall(r" [A-Z] (\S+)", call("nm", "--dynamic", "--defined-only", library).stdout)
     assert names
     assert not [name for name in names if not re.match(r"_Z(T[ISV])?NK?10smallbatch|smallbatch_", name)]
     # What a backend is made of stays inside.
     assert not [name for name in names if re.search(r"ldlt|lanes|make_\w*(cpu|cuda|reference)|Hdf5|png_", name)]
     needed = call("readelf", "--dynamic", library).stdout
-    assert f"soname: [libsmallbatch_{room}.so.0]" in needed
+    assert f"soname: [{file}.0]" in needed
     assert "libcudart" not in needed
