@@ -202,6 +202,12 @@ smallbatch_status smallbatch_set_stream(smallbatch_handle handle, void* cuda_str
   });
 }
 
+smallbatch_status smallbatch_synchronize(smallbatch_handle handle) {
+  return answer(handle, [](const smallbatch::Context& context) {
+    if (context.has_device()) smallbatch::synchronize(context);
+  });
+}
+
 smallbatch_status smallbatch_set_threads(smallbatch_handle handle, int threads) {
   return answer(handle, [&](smallbatch::Context& context) {
     smallbatch::check_count("threads", threads);

@@ -11,6 +11,8 @@ namespace smallbatch {
 
 /// The calling thread's.
 int current_device();
+/// Waits for the context's stream.
+void synchronize(const Context& context);
 
 /// Bytes of workspace, from a multiple of 256 on.
 template <class T>

@@ -161,6 +161,11 @@ int current_device() {
   return device;
 }
 
+void synchronize(const Context& context) {
+  const DeviceGuard guard(context.backend.device);
+  check(cudaStreamSynchronize(stream_of(context)));
+}
+
 template <class T>
 std::size_t device_workspace_bytes(const SystemsCall<T>& call) {
   return call.count == 0 ? 0 : DeviceSystems<T>(call, nullptr).bytes;

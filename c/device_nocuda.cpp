@@ -11,6 +11,7 @@ namespace {
 }  // namespace
 
 int current_device() { refuse_device(); }
+void synchronize(const Context&) { refuse_device(); }
 
 template <class T>
 std::size_t device_workspace_bytes(const SystemsCall<T>&) {

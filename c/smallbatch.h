@@ -101,6 +101,9 @@ smallbatch_status smallbatch_get_backend(smallbatch_handle handle, smallbatch_ba
  *  the default stream. */
 smallbatch_status smallbatch_set_stream(smallbatch_handle handle, void* cuda_stream);
 
+/** Waits until the handle's stream has passed all that was enqueued on it; other backends have nothing to wait for. */
+smallbatch_status smallbatch_synchronize(smallbatch_handle handle);
+
 /** How many threads the CPU and the reference use from now on; 0, which a new handle has: one per core that the
  *  process may use. */
 smallbatch_status smallbatch_set_threads(smallbatch_handle handle, int threads);

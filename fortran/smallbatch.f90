@@ -197,6 +197,11 @@ module smallbatch
       type(c_ptr), value :: handle, cuda_stream
       integer(c_int) :: status
     end function
+    function smallbatch_synchronize_c(handle) bind(c, name="smallbatch_synchronize") result(status)
+      import
+      type(c_ptr), value :: handle
+      integer(c_int) :: status
+    end function
     function smallbatch_set_threads_c(handle, threads) bind(c, name="smallbatch_set_threads") result(status)
       import
       type(c_ptr), value :: handle

@@ -93,7 +93,10 @@ class PlaceTest : public ::testing::TestWithParam<BackendAndMemory> {
     }
     ASSERT_EQ(smallbatch_set_threads(handle_, 2), SMALLBATCH_SUCCESS);
   }
-  void TearDown() override { smallbatch_destroy(handle_); }
+  void TearDown() override {
+    if (handle_ != nullptr) EXPECT_EQ(smallbatch_synchronize(handle_), SMALLBATCH_SUCCESS);
+    smallbatch_destroy(handle_);
+  }
 
   [[nodiscard]] smallbatch_memory memory() const { return GetParam().memory; }
   template <class T>
