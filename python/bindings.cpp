@@ -283,6 +283,11 @@ NB_MODULE(_core, module) {
            [](const Handle& handle, std::uintptr_t stream) {
              check(smallbatch_set_stream(handle.get(), reinterpret_cast<void*>(stream)), handle.get());
            })
+      .def("synchronize",
+           [](const Handle& handle) {
+             const nb::gil_scoped_release others_may_run;
+             check(smallbatch_synchronize(handle.get()), handle.get());
+           })
       .def("set_threads", [](const Handle& handle,
                              int threads) { check(smallbatch_set_threads(handle.get(), threads), handle.get()); })
       .def_prop_ro("backend", [](const Handle& handle) {

@@ -29,6 +29,7 @@ class _Host:
     """Host memory, seen by NumPy; results become arrays of `library`."""
 
     on_device = False
+    waits = False
     device = -1
     stream = 0
     memory = _core.Memory.host
@@ -74,6 +75,7 @@ class _Device:
     """Memory of one GPU; `module` is the library's, with the names that NumPy has."""
 
     on_device = True
+    waits = False
     memory = _core.Memory.device
 
     def __init__(self, module: Any, device: int, stream: int):
@@ -139,7 +141,40 @@ class _TorchDevice(_Device):
         return str(array.dtype).removeprefix("torch.")
 
 
-Place = Union[_Host, _CupyDevice, _TorchDevice]
+class _JaxDevice(_Device):
+    """JAX has no current stream: the default stream waits for what JAX has enqueued on others, and results are waited for
+    before JAX sees them."""
+
+    waits = True
+
+    def __init__(self, device: int, like: Array):
+        super().__init__(sys.modules["jax"].numpy, device, 0)
+        (self._where,) = like.devices()
+
+    def put(self, values: Any) -> Array:
+        values = np.asarray(values)
+        return self._of_type(sys.modules["jax"].device_put(values, self._where), values.dtype.name)
+
+    def empty(self, shape: Sequence[int], dtype: str) -> Array:
+        return self._of_type(self.module.empty(tuple(shape), dtype, device=self._where), dtype)
+
+    def cast(self, array: Array, dtype: str) -> Array:
+        return self._of_type(array.astype(dtype), dtype)
+
+    def contiguous(self, array: Array) -> Array:
+        return array  # always
+
+    def view(self, array: Array) -> _core.View:
+        return _core.View(array.__dlpack__(stream=1))  # the default stream, by its name in DLPack
+
+    def _of_type(self, array: Array, dtype: str) -> Array:
+        if self.dtype(array) != dtype:
+            raise TypeError(f"JAX makes {self.dtype(array)} of {dtype}, which is needed here. Call "
+                            "jax.config.update('jax_enable_x64', True) first.")
+        return array
+
+
+Place = Union[_Host, _CupyDevice, _TorchDevice, _JaxDevice]
 
 
 def _library_of(array: Array) -> str | None:
@@ -179,7 +214,9 @@ def place_of(**arrays: Array) -> Place:
         return _TorchDevice(device)
     if library == "CuPy":
         return _CupyDevice(device)
-    raise TypeError(f"{first} is of {library} and lies {_said(device)} (there, arrays of CuPy and PyTorch are taken). "
+    if library == "JAX":
+        return _JaxDevice(device, arrays[first])
+    raise TypeError(f"{first} lies {_said(device)} and is of no library that is known there (CuPy, PyTorch and JAX are). "
                     "Convert it by from_dlpack of one of them.")
 
 
@@ -215,8 +252,10 @@ def handle_of(place: Place, backend: str, threads: int) -> _core.Handle:
 def compute(place: Place, handle: _core.Handle, what: str, *structs: Any) -> None:
     """Calls it, with a workspace where the arrays lie on a device."""
     size = getattr(handle, f"{what}_workspace")(*structs) if place.on_device else 0
-    workspace = place.view(place.empty((size,), "uint8")).address if size else 0
-    getattr(handle, what)(*structs, workspace, size)
+    workspace = place.view(place.empty((max(size, 1),), "uint8")) if place.on_device else None
+    getattr(handle, what)(*structs, workspace.address if workspace else 0, size)
+    if place.waits:
+        handle.synchronize()
 
 
 def choice(kinds: Any, name: str, argument: str) -> Any:

@@ -204,7 +204,7 @@ def potential(positions: Array, charges: Array = None, *, lattice: Lattice | Non
         targets = _core.Targets.at_lattice(nx, ny, nz)
         targets.origin = of.numbers(lattice.origin, "origin", (*of.batch, 3))
         targets.spacing = of.numbers(lattice.spacing, "spacing", (*of.batch, 3))
-        if not hasattr(lattice.spacing, "__dlpack__"):
+        if isinstance(lattice.spacing, np.ndarray) or not hasattr(lattice.spacing, "__dlpack__"):
             targets.smallest_spacing = float(np.min(lattice.spacing))
     elif points is not None:
         points = floats(of.place, points, "points", "float64")

@@ -158,6 +158,18 @@ def test_a_cuda_graph_is_captured(device):
 
 
 @pytest.mark.parametrize("device", DEVICES[1:])
+def test_a_handle_waits_for_its_stream(device):
+    stream = torch.cuda.Stream()
+    handle = smallbatch._core.Handle(smallbatch._core.Backend["cuda"], 0)
+    handle.set_stream(stream.cuda_stream)
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(200_000_000)
+    assert not stream.query()
+    handle.synchronize()
+    assert stream.query()
+
+
+@pytest.mark.parametrize("device", DEVICES[1:])
 def test_host_and_device_agree(device):
     a, b, x = systems("cpu", (50,), 24)
     assert close(smallbatch.solve(a, b, backend="cuda").x, smallbatch.solve(a.cuda(), b.cuda()).x.cpu(), 1e-12)
