@@ -321,11 +321,11 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
 }
 
 /// Launches the kernel for the size of the systems: a warp per block, which strides over the spans of the batch.
-/// `whole`: what is left over behind the last whole span is no task.
+/// `whole`: what is left over behind the last whole span is no task. max_blocks: of kernels that stride.
 template <class T, class A>
-cudaError_t launch(const Kernels<T, A>& kernels, A arguments, cudaStream_t stream, bool whole = false) {
+cudaError_t launch(const Kernels<T, A>& kernels, A arguments, cudaStream_t stream, bool whole = false,
+                   unsigned max_blocks = 1 << 15) {
   if (arguments.count == 0) return cudaSuccess;
-  constexpr unsigned max_blocks = 1 << 15;
   const int size = padded_size(arguments.n);
   const auto& [kernel, systems] = size == 8    ? kernels.of8
                                   : size == 16 ? kernels.of16

@@ -3,6 +3,8 @@
 //
 // In memory are the factors of A as it is. What is far from 1 is scaled, by powers of two: where A is factored, by its
 // diagonal; where its factors solve, by that of D.
+#include <limits>
+
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_systems.cuh"
 #include "solvers/spd_solver_backends.hpp"
@@ -14,7 +16,8 @@ namespace {
 template <class T>
 struct FactoredArguments : Arguments<T> {
   const std::int32_t* factors_info;
-  bool whole;  ///< factors may be copied in pieces of 16 bytes
+  int numbers;  ///< of the factors of one system
+  bool whole;   ///< they may be copied in pieces of 16 bytes
 };
 
 /// The group's packed triangle in shared memory.
@@ -28,84 +31,80 @@ __device__ __forceinline__ T* triangle_of(GeneralMemory<T, L>& memory, int group
 /// powers of two. Says where T has no such numbers. The whole warp calls.
 template <class T>
 __device__ __forceinline__ void store_scaled_back(const Arguments<T>& args, std::int64_t system, const T* triangle,
-                                                  int numbers, T* to, bool& overflows, bool& underflows) {
+                                                  T* to, bool& overflows, bool& underflows) {
 #pragma unroll 1
-  for (int e = threadIdx.x; e < numbers; e += warp_lanes) {
-    const int row = packed_row(e), column = e - row * (row + 1) / 2;
-    const int of_row = scaling_exponent(args, system, row, true);
-    const int exponent = column == row ? -2 * of_row : scaling_exponent(args, system, column, true) - of_row;
-    const T value = triangle[e], stored = scale(value, exponent);
-    overflows |= not_finite(stored);
-    underflows |= column == row && scale(stored, -exponent) != value;
-    to[e] = stored;
+  for (int row = 0; row < args.n; ++row) {
+    const int of_row = scaling_exponent(args, system, row, true), begin = row * (row + 1) / 2;
+#pragma unroll 1
+    for (int column = threadIdx.x; column <= row; column += warp_lanes) {
+      const int exponent = column == row ? -2 * of_row : scaling_exponent(args, system, column, true) - of_row;
+      const T value = triangle[begin + column], stored = scale(value, exponent);
+      overflows |= not_finite(stored);
+      underflows |= column == row && scale(stored, -exponent) != value;
+      to[begin + column] = stored;
+    }
   }
 }
 
-/// Factors go to args.to.x, numbers n (n + 1) / 2 each.
+/// Factors go to args.to.x. A block for each task: a loop around would keep in registers what it could compute anew.
 template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) factor_kernel(FactoredArguments<T> args) {
   using L = typename LdltPlan<T, N>::General;
   __shared__ GeneralMemory<T, L> memory;
   __shared__ bool is_far[L::systems];  // here, not in registers, while there is a matrix in them
-  const int numbers = args.n * (args.n + 1) / 2;
-#pragma unroll 1
-  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    find_systems<T, L>(args, task, memory);
-    if (!choose_systems<T, L>(args, task, memory)) continue;
-    fill_padding<T, L>(args, memory.tile);
-    stage_systems<T, L>(args, memory);
-    wait_for_copies();
-    T a[L::rows][N], b[L::rows]{}, inverse[L::rows];
-    is_far[own_group<L>()] = load_scaled<T, L>(args, memory, a);
+  find_systems<T, L>(args, blockIdx.x, memory);
+  choose_systems<T, L>(args, blockIdx.x, memory);
+  fill_padding<T, L>(args, memory.tile);
+  stage_systems<T, L>(args, memory);
+  wait_for_copies();
+  T a[L::rows][N], b[L::rows]{}, inverse[L::rows];
+  is_far[own_group<L>()] = load_scaled<T, L>(args, memory, a);
+  factor<0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, inverse, args.n, args.once);
+  unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
+    constexpr int u = slot;
+    const int row = L::lanes * u + own_lane<L>();
+    T* const to = triangle_of(memory, own_group<L>()) + row * (row + 1) / 2;
 #pragma unroll
-    for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // of the padding
-    factor<0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, inverse, args.n, args.once);
-    const int bad_pivot = first_bad_pivot<T, L>(own_lane<L>(), inverse);
-    unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
-      constexpr int u = slot;
-      const int row = L::lanes * u + own_lane<L>();
-      T* const to = triangle_of(memory, own_group<L>()) + row * (row + 1) / 2;
+    for (int i = 0; i < L::lanes * (u + 1); ++i)
+      if (i <= row && row < args.n) to[i] = a[u][i];
+  });
+  __syncwarp();  // the triangles are complete
+  T pivots[L::rows];
 #pragma unroll
-      for (int i = 0; i < L::lanes * (u + 1); ++i)
-        if (i <= row && row < args.n) to[i] = a[u][i];
-    });
-    __syncwarp();  // the triangles are complete
-    if (args.pivot_numbers) {
-      T pivots[L::rows];
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) {
-        const int row = L::lanes * u + own_lane<L>();
-        pivots[u] = row < args.n ? triangle_of(memory, own_group<L>())[row * (row + 3) / 2] : T(1);
-      }
-      store_pivots<T, L>(args, own_system(memory), is_own(memory), own_lane<L>(), is_far[own_group<L>()], pivots);
+  for (int u = 0; u < L::rows; ++u) {
+    const int row = L::lanes * u + own_lane<L>();
+    pivots[u] = row < args.n ? triangle_of(memory, own_group<L>())[row * (row + 3) / 2] : T(1);
+    inverse[u] = reciprocal(pivots[u]);  // as the elimination has it; there it would take registers
+  }
+  const int bad_pivot = first_bad_pivot<T, L>(own_lane<L>(), inverse);
+  if (args.pivot_numbers)
+    store_pivots<T, L>(args, own_system(memory), is_own(memory), own_lane<L>(), is_far[own_group<L>()], pivots);
+  bool bad = bad_pivot != 0;
+#pragma unroll 1
+  for (int s = 0; s < memory.used; ++s) {
+    const T* const from = triangle_of(memory, s);
+    T* const to = args.to.x + memory.systems[s] * args.to.x_stride;
+    if (is_far[s]) {
+      bool overflows = false, underflows = false;
+      store_scaled_back<T>(args, memory.systems[s], from, to, overflows, underflows);
+      if (__any_sync(whole_warp, overflows) && own_group<L>() == s) bad = true;
+      if (underflows) memory.underflows[s] = true;
+    } else if (args.whole) {
+      using Piece = Vector<T, L::piece>;
+#pragma unroll 1
+      for (int e = threadIdx.x; e * L::piece < args.numbers; e += warp_lanes)
+        reinterpret_cast<Piece*>(to)[e] = reinterpret_cast<const Piece*>(from)[e];
+    } else {
+#pragma unroll 1
+      for (int e = threadIdx.x; e < args.numbers; e += warp_lanes) to[e] = from[e];
     }
-    bool bad = bad_pivot != 0;
+  }
+  settle<T, L>(args, memory, bad, bad_pivot);
+  __syncwarp();  // the statuses, and the factors that failures leave, are stored
+  if (is_own(memory) && args.to.info[own_system(memory)] != 0) {
+    T* const to = args.to.x + own_system(memory) * args.to.x_stride;
 #pragma unroll 1
-    for (int s = 0; s < memory.used; ++s) {
-      const T* const from = triangle_of(memory, s);
-      T* const to = args.to.x + memory.systems[s] * args.to.x_stride;
-      if (is_far[s]) {
-        bool overflows = false, underflows = false;
-        store_scaled_back<T>(args, memory.systems[s], from, numbers, to, overflows, underflows);
-        if (__any_sync(whole_warp, overflows) && own_group<L>() == s) bad = true;
-        if (underflows) memory.underflows[s] = true;
-      } else if (args.whole) {
-        using Piece = Vector<T, L::piece>;
-#pragma unroll 1
-        for (int e = threadIdx.x; e < numbers / L::piece; e += warp_lanes)
-          reinterpret_cast<Piece*>(to)[e] = reinterpret_cast<const Piece*>(from)[e];
-      } else {
-#pragma unroll 1
-        for (int e = threadIdx.x; e < numbers; e += warp_lanes) to[e] = from[e];
-      }
-    }
-    settle<T, L>(args, memory, bad, bad_pivot);
-    __syncwarp();  // the statuses, and the factors that failures leave, are stored
-    if (is_own(memory) && args.to.info[own_system(memory)] != 0) {
-      T* const to = args.to.x + own_system(memory) * args.to.x_stride;
-#pragma unroll 1
-      for (int e = own_lane<L>(); e < numbers; e += L::lanes) to[e] = not_a_number<T>();
-    }
+    for (int e = own_lane<L>(); e < args.numbers; e += L::lanes) to[e] = not_a_number<T>();
   }
 }
 
@@ -117,13 +116,12 @@ __device__ __forceinline__ void stage_factors(const FactoredArguments<T>& args, 
     stage_packed(source, memory.tile);
     return;
   }
-  const int numbers = args.n * (args.n + 1) / 2;
 #pragma unroll 1
   for (int s = 0; s < L::systems; ++s) {
     const T* const from = source(s);
     T* const to = triangle_of(memory, s);
 #pragma unroll 2
-    for (int e = threadIdx.x; e < numbers; e += warp_lanes) copy_async<1>(to + e, from + e);
+    for (int e = threadIdx.x; e < args.numbers; e += warp_lanes) copy_async<1>(to + e, from + e);
   }
 }
 
@@ -266,6 +264,8 @@ FactoredKernels<T> solve_factored_kernels() {
           {solve_factored_kernel<T, 64>, LdltPlan<T, 64>::General::systems}};
 }
 
+constexpr int numbers_of(int n) { return n * (n + 1) / 2; }
+
 /// Whether packed triangles fill their padded size and lie at multiples of 16 bytes.
 template <class T>
 bool triangles_in_whole_pieces(int n, const T* triangles, std::int64_t step) {
@@ -281,16 +281,16 @@ cudaError_t launch_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors
   SpdSolution<T> to = of_pivots(factors);
   to.x = factors.factors;
   to.x_stride = factors.factors_step(batch.shape.n);
-  FactoredArguments<T> arguments{arguments_of(matrices, to), nullptr,
+  FactoredArguments<T> arguments{arguments_of(matrices, to), nullptr, numbers_of(batch.shape.n),
                                  triangles_in_whole_pieces<T>(batch.shape.n, to.x, to.x_stride)};
-  return launch<T>(factor_kernels<T>(), arguments, stream);
+  return launch<T>(factor_kernels<T>(), arguments, stream, false, std::numeric_limits<unsigned>::max());
 }
 
 template <class T>
 cudaError_t launch_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
                                   cudaStream_t stream) {
   const SpdBatch<T> systems{batch.shape(), batch.count, batch.factors, batch.b, batch.factors_stride, batch.b_stride};
-  FactoredArguments<T> arguments{arguments_of(systems, solution), batch.factors_info,
+  FactoredArguments<T> arguments{arguments_of(systems, solution), batch.factors_info, numbers_of(batch.n),
                                  triangles_in_whole_pieces(batch.n, batch.factors, batch.factors_step())};
   return launch<T>(solve_factored_kernels<T>(), arguments, stream);
 }
