@@ -47,6 +47,8 @@ struct SlicePicture {
   double colour_limit = 0;
 };
 
+SlicePicture measure_slice(std::span<const double> values);
+
 /// A PNG of the plane `index` across `axis` (0 x, 1 y, 2 z), at least 512 pixels wide, with a colour bar at its right
 /// from -colour_limit (bottom) to colour_limit (top), ticks at the ends, halves and 0, and their numbers where the
 /// picture is high enough. Every lattice point is a rectangle of pixels in the proportion of the spacings, unless that

@@ -7,6 +7,9 @@
 #include <charconv>
 #include <cmath>
 #include <csetjmp>
+#include <cstdlib>
+#include <memory>
+#include <new>
 
 #include "io/export_file.hpp"
 
@@ -143,6 +146,18 @@ std::string number_text(double value, int digits) {
   const auto [end, failure] =
       std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, digits);
   return {text.data(), end};
+}
+
+std::string png_bytes(const Image& image) {
+  char* bytes = nullptr;
+  std::size_t count = 0;
+  std::FILE* const stream = open_memstream(&bytes, &count);
+  if (stream == nullptr) throw std::bad_alloc();
+  const bool is_written = encode(stream, image, {});
+  const bool is_closed = std::fclose(stream) == 0;
+  const std::unique_ptr<char, decltype(&std::free)> owned(bytes, &std::free);
+  if (!is_written || !is_closed) throw std::bad_alloc();
+  return {bytes, count};
 }
 
 void write_png(const std::string& path, const Image& image, std::span<const std::pair<const char*, std::string>> texts,

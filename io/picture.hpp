@@ -60,6 +60,9 @@ std::string shortest_text(double value);
 /// Of so many digits at most.
 std::string number_text(double value, int digits);
 
+/// The bytes of a PNG file, without texts.
+std::string png_bytes(const Image& image);
+
 /// Writes to a temporary file and renames it, with texts that are (key, value), the values printable ASCII. Throws
 /// Error(output).
 void write_png(const std::string& path, const Image& image, std::span<const std::pair<const char*, std::string>> texts,

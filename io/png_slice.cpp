@@ -1,14 +1,11 @@
 // A plane of V as a PNG: one rectangle of pixels per lattice point, beside it the scale of colours.
-//
-// The scale diverges from white: a value and its negative are equally dark, and lightness falls in equal steps of OKLab
-// (Ottosson 2020) along the hues 262 (blue) and 27 (red), so equal differences of V look alike and the picture survives
-// printing in grey. Blue and red, and not red and green, for the eyes that see those alike.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
 
 #include "core/error.hpp"
+#include "io/colour_scales.hpp"
 #include "io/export_file.hpp"
 #include "io/lattice_export.hpp"
 #include "io/picture.hpp"
@@ -17,15 +14,6 @@ namespace smallbatch {
 namespace {
 
 constexpr std::int64_t greatest_side = 32768;  // points of a plane, either way
-
-// |V| / limit = 0, 0.2, ... 1: OKLab lightness 1, 0.876, 0.752, 0.628, 0.504, 0.38; chroma at most 0.19.
-constexpr std::array<Colour, 6> positive_scale{
-    {{255, 255, 255}, {255, 198, 191}, {251, 137, 125}, {229, 76, 68}, {184, 27, 30}, {124, 18, 19}}};
-constexpr std::array<Colour, 6> negative_scale{
-    {{255, 255, 255}, {193, 215, 255}, {130, 174, 254}, {68, 130, 249}, {31, 90, 206}, {19, 60, 139}}};
-
-/// t from -1 to 1.
-Colour signed_colour(double t) { return scale_colour(t < 0 ? negative_scale : positive_scale, std::abs(t)); }
 
 /// The plane's values, `columns` to the right (fastest) and `rows` upwards.
 struct Plane {
@@ -48,26 +36,6 @@ Plane take_plane(const LatticeMap& map, int axis, std::int64_t index) {
     }
   }
   return plane;
-}
-
-SlicePicture measure(const std::vector<double>& values) {
-  SlicePicture result;
-  std::vector<double> magnitude;
-  for (const double value : values) {
-    if (!std::isfinite(value)) continue;
-    result.lowest = magnitude.empty() ? value : std::min(result.lowest, value);
-    result.highest = magnitude.empty() ? value : std::max(result.highest, value);
-    magnitude.push_back(std::abs(value));
-  }
-  if (magnitude.empty()) return result;
-  const double most = percentile(magnitude, 98);
-  result.colour_limit = most > 0 ? most : std::max(std::abs(result.lowest), std::abs(result.highest));
-  return result;
-}
-
-Colour value_colour(double value, double limit) {
-  if (std::isnan(value)) return grey;
-  return signed_colour(limit > 0 ? std::clamp(value / limit, -1.0, 1.0) : (value > 0) - (value < 0));
 }
 
 Image draw(const Plane& plane, double limit) {
@@ -95,7 +63,7 @@ Image draw(const Plane& plane, double limit) {
   for (std::int64_t row = 0; row < plane.rows; ++row) {
     const std::int64_t top = (plane.rows - 1 - row) * cell_height;
     for (std::int64_t column = 0; column < plane.columns; ++column) {
-      const Colour colour = value_colour(plane.values[row * plane.columns + column], limit);
+      const Colour colour = potential_colour(plane.values[row * plane.columns + column], limit);
       image.fill(column * cell_width, (column + 1) * cell_width, top, top + cell_height, colour);
     }
   }
@@ -103,7 +71,7 @@ Image draw(const Plane& plane, double limit) {
   image.fill(bar_left - 1, bar_right + 1, 0, height, ink);
   const double last_row = static_cast<double>(std::max<std::int64_t>(height - 1, 1));
   for (std::int64_t row = 0; row < height; ++row) {
-    image.fill(bar_left, bar_right, row, row + 1, signed_colour(1 - 2 * static_cast<double>(row) / last_row));
+    image.fill(bar_left, bar_right, row, row + 1, signed_scale_colour(1 - 2 * static_cast<double>(row) / last_row));
   }
   for (int quarter = 0; quarter <= 4; ++quarter) {
     const std::int64_t row = quarter * (height - 1) / 4;
@@ -117,6 +85,21 @@ Image draw(const Plane& plane, double limit) {
 }
 
 }  // namespace
+
+SlicePicture measure_slice(std::span<const double> values) {
+  SlicePicture result;
+  std::vector<double> magnitude;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    result.lowest = magnitude.empty() ? value : std::min(result.lowest, value);
+    result.highest = magnitude.empty() ? value : std::max(result.highest, value);
+    magnitude.push_back(std::abs(value));
+  }
+  if (magnitude.empty()) return result;
+  const double most = percentile(magnitude, 98);
+  result.colour_limit = most > 0 ? most : std::max(std::abs(result.lowest), std::abs(result.highest));
+  return result;
+}
 
 SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int axis, std::int64_t index,
                              bool overwrite) {
@@ -140,7 +123,7 @@ SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int
                     " points is too large for a picture",
                 "Export OpenDX.");
   }
-  const SlicePicture result = measure(plane.values);
+  const SlicePicture result = measure_slice(plane.values);
   const Image image = draw(plane, result.colour_limit);
 
   const std::array<std::pair<const char*, std::string>, 5> texts{{{"Title", plain_line(map.title)},

@@ -337,6 +337,15 @@ void ResultReader::read(const CorrelationSet& set, SignalBlock& block) const {
   impl_->file.read(group + "/info", {channels}, block.info.data());
 }
 
+bool ResultReader::read_numbers(const std::string& dataset, std::int64_t first, std::span<double> values) const {
+  if (impl_->file.kind(dataset) != ObjectKind::dataset) return false;
+  const std::vector<std::int64_t>& shape = impl_->file.dataset(dataset).shape;
+  const auto count = static_cast<std::int64_t>(values.size());
+  if (shape.size() != 1 || first < 0 || count > shape[0] - first) return false;
+  if (count > 0) impl_->file.read(dataset, {{first, count}}, values.data());
+  return true;
+}
+
 PotentialStatistics ResultReader::statistics(const PotentialSet& set) const {
   PotentialStatistics statistics;
   if (!impl_->has_statistics) return statistics;

@@ -1,6 +1,3 @@
-// The scale of colours is for magnitudes: lightness falls in equal steps of OKLab (Ottosson 2020) from 0.97 to 0.25,
-// while the hue goes from 105 (yellow) to 285 (blue), with a chroma of 0.13 or what sRGB has of it. So equal
-// differences look alike, for all eyes and in grey.
 #include "io/visibility_picture.hpp"
 
 #include <algorithm>
@@ -9,6 +6,8 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "io/axis_ticks.hpp"
+#include "io/colour_scales.hpp"
 #include "io/export_file.hpp"
 #include "io/picture.hpp"
 
@@ -16,16 +15,6 @@ namespace smallbatch {
 namespace {
 
 constexpr std::int64_t block_bytes = std::int64_t{1} << 28;
-
-constexpr std::array<Colour, 9> scale{{{255, 250, 168},
-                                       {191, 232, 136},
-                                       {121, 210, 141},
-                                       {29, 184, 150},
-                                       {1, 150, 150},
-                                       {1, 117, 140},
-                                       {1, 85, 128},
-                                       {15, 49, 122},
-                                       {33, 10, 91}}};
 
 template <class T>
 void add_magnitudes(const SignalBlock& block, std::int64_t baselines, MagnitudeMap& map) {
@@ -39,73 +28,6 @@ void add_magnitudes(const SignalBlock& block, std::int64_t baselines, MagnitudeM
       map.add(b, block.first + c, std::sqrt(real * real + imaginary * imaginary));
     }
   }
-}
-
-VisibilityColours choose_colours(const MagnitudeMap& map) {
-  std::vector<double> values;
-  for (std::int64_t row = 0; row < map.rows(); ++row)
-    for (std::int64_t column = 0; column < map.columns(); ++column)
-      if (std::isfinite(map.mean(column, row))) values.push_back(map.mean(column, row));
-  VisibilityColours colours;
-  if (values.empty()) return colours;
-  colours.highest = *std::max_element(values.begin(), values.end());
-  colours.is_logarithmic = colours.highest > 20 * percentile(values, 50);
-  if (colours.is_logarithmic) colours.lowest = std::max(percentile(values, 2), colours.highest * 1e-6);
-  return colours;
-}
-
-/// Where a value is on the colour bar, from 0 to 1.
-double place_of(double value, const VisibilityColours& colours) {
-  if (!(colours.highest > 0)) return value > 0 ? 1 : 0;
-  const double place = colours.is_logarithmic
-                           ? std::log(value / colours.lowest) / std::log(colours.highest / colours.lowest)
-                           : value / colours.highest;
-  return std::clamp(place, 0.0, 1.0);
-}
-
-/// A number beside an axis, and where: from 0, its begin, to 1.
-struct Tick {
-  double place = 0;
-  std::string text;
-};
-
-/// With as many digits as tell multiples of `step` apart, and no more.
-std::string tick_text(double value, double step) {
-  const auto decade = [](double x) { return static_cast<int>(std::floor(std::log10(x) + 1e-9)); };
-  const int digits = value == 0 ? 0 : decade(std::abs(value)) - decade(step) + 1;
-  return number_text(value, std::clamp(digits, 7, 15));
-}
-
-/// Multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most `most` (2 or more) of them; `low` alone
-/// where there is nothing between. The place is value - low over high - low.
-std::vector<Tick> round_ticks(double low, double high, std::int64_t most, double least_step) {
-  const double range = high - low;
-  if (!(range > std::abs(high) * 1e-12)) return {{0, tick_text(low, std::abs(low) * 1e-6)}};
-  const double power = std::pow(10, std::floor(std::log10(range / static_cast<double>(most))));
-  double step = 0, first = 0, last = 0;
-  for (const double factor : {1, 2, 5, 10, 20, 50}) {
-    step = std::max(factor * power, least_step);
-    first = std::ceil(low / step - 1e-9) + 0.0;  // a zero has no sign
-    last = std::floor(high / step + 1e-9);
-    if (last - first < static_cast<double>(most)) break;
-  }
-  std::vector<Tick> ticks;
-  for (double k = first; k <= last; ++k) ticks.push_back({(k * step - low) / range, tick_text(k * step, step)});
-  return ticks;
-}
-
-/// Powers of ten, and over three of them and less also 2 and 5 times those.
-std::vector<Tick> logarithmic_ticks(const VisibilityColours& colours) {
-  const double low = std::log10(colours.lowest), high = std::log10(colours.highest);
-  std::vector<Tick> ticks;
-  for (double power = std::floor(low); power <= high; ++power) {
-    for (const double factor : {1, 2, 5}) {
-      const double place = (power + std::log10(factor) - low) / (high - low);
-      if (place < 0 || place > 1 || (factor > 1 && high - low > 3)) continue;
-      ticks.push_back({place, tick_text(factor * std::pow(10, power), std::pow(10, power))});
-    }
-  }
-  return ticks;
 }
 
 /// Of numbers 0 ... count - 1, each in the middle of its stretch of the axis.
@@ -157,8 +79,8 @@ Image draw(const MagnitudeMap& map, const std::vector<double>& frequency, const 
       has_frequencies ? frequency_ticks(frequency, most_ticks) : round_ticks(0, last_channel, most_ticks, 1),
       map.channels());
   const auto baseline_ticks = in_the_middle_of_cells(round_ticks(0, last, most_ticks, 1), map.baselines());
-  const auto bar_ticks =
-      colours.is_logarithmic ? logarithmic_ticks(colours) : round_ticks(0, colours.highest, most_ticks, 0);
+  const auto bar_ticks = colours.is_logarithmic ? logarithmic_ticks(colours.lowest, colours.highest)
+                                                : round_ticks(0, colours.highest, most_ticks, 0);
 
   const std::int64_t beside = tick_length + space;  // from an axis to its numbers
   const std::int64_t left = margin + text_height + space + widest(channel_ticks) + beside, right = left + width;
@@ -175,13 +97,13 @@ Image draw(const MagnitudeMap& map, const std::vector<double>& frequency, const 
     for (std::int64_t column = 0; column < map.columns(); ++column) {
       const double value = map.mean(column, row);
       image.fill(left + column * cell_width, left + (column + 1) * cell_width, below - cell_height, below,
-                 std::isnan(value) ? grey : scale_colour(scale, place_of(value, colours)));
+                 std::isnan(value) ? grey : magnitude_colour(colour_place(value, colours)));
     }
   }
   image.fill(bar_left - 2, bar_right + 2, top - 2, bottom + 2, ink);
   for (std::int64_t row = 0; row < height; ++row) {
     const double place = 1 - static_cast<double>(row) / static_cast<double>(height - 1);
-    image.fill(bar_left, bar_right, top + row, top + row + 1, scale_colour(scale, place));
+    image.fill(bar_left, bar_right, top + row, top + row + 1, magnitude_colour(place));
   }
 
   const auto upwards = [&](double place) { return bottom - 1 - std::llround(place * static_cast<double>(height - 1)); };
@@ -208,15 +130,37 @@ Image draw(const MagnitudeMap& map, const std::vector<double>& frequency, const 
 
 }  // namespace
 
-MagnitudeMap::MagnitudeMap(std::int64_t baselines, std::int64_t channels)
+VisibilityColours choose_colours(const MagnitudeMap& map) {
+  std::vector<double> values;
+  for (std::int64_t row = 0; row < map.rows(); ++row)
+    for (std::int64_t column = 0; column < map.columns(); ++column)
+      if (std::isfinite(map.mean(column, row))) values.push_back(map.mean(column, row));
+  VisibilityColours colours;
+  if (values.empty()) return colours;
+  colours.highest = *std::max_element(values.begin(), values.end());
+  colours.is_logarithmic = colours.highest > 20 * percentile(values, 50);
+  if (colours.is_logarithmic) colours.lowest = std::max(percentile(values, 2), colours.highest * 1e-6);
+  return colours;
+}
+
+double colour_place(double value, const VisibilityColours& colours) {
+  if (!(colours.highest > 0)) return value > 0 ? 1 : 0;
+  const double place = colours.is_logarithmic
+                           ? std::log(value / colours.lowest) / std::log(colours.highest / colours.lowest)
+                           : value / colours.highest;
+  return std::clamp(place, 0.0, 1.0);
+}
+
+MagnitudeMap::MagnitudeMap(std::int64_t baselines, std::int64_t channels, std::int64_t most_cells)
     : baselines_(baselines),
       channels_(channels),
-      columns_(std::min(baselines, greatest_side)),
-      rows_(std::min(channels, greatest_side)),
+      columns_(std::min(baselines, most_cells)),
+      rows_(std::min(channels, most_cells)),
       sum_(static_cast<std::size_t>(columns_ * rows_)),
       count_(sum_.size()) {}
 
-MagnitudeMap read_magnitudes(const ResultReader& results, const CorrelationSet& set, std::int64_t integration) {
+MagnitudeMap read_magnitudes(const ResultReader& results, const CorrelationSet& set, std::int64_t integration,
+                             std::int64_t most_cells) {
   const std::string what = "cannot draw correlation/" + set.name;
   if (set.integrations() == 0 || set.batch == 0)
     throw Error(ErrorKind::bad_input, what, "it has no visibilities", "Export another set.");
@@ -226,7 +170,7 @@ MagnitudeMap read_magnitudes(const ResultReader& results, const CorrelationSet& 
                     std::to_string(integration),
                 "Choose one from 0 to " + std::to_string(set.integrations() - 1) + ".");
   }
-  MagnitudeMap map(set.baselines(), set.batch);
+  MagnitudeMap map(set.baselines(), set.batch, most_cells);
   const std::int64_t bytes = set.baselines() * (bytes_of(set.visibility()) + 4);
   const std::int64_t step = std::clamp<std::int64_t>(block_bytes / bytes, 1, set.batch);
   SignalBlock block;

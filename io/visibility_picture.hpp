@@ -13,12 +13,12 @@ namespace smallbatch {
 inline constexpr const char* visibility_picture_ending = ".png";
 
 /// Means of |V| over the visibilities that fall into a cell of the picture. A cell is one baseline and one channel, or,
-/// where there are more than `greatest_side` of them, as many neighbours as that takes.
+/// where there are more than `most_cells` of them, as many neighbours as that takes.
 class MagnitudeMap {
  public:
   static constexpr std::int64_t greatest_side = 2560;
 
-  MagnitudeMap(std::int64_t baselines, std::int64_t channels);
+  MagnitudeMap(std::int64_t baselines, std::int64_t channels, std::int64_t most_cells = greatest_side);
 
   /// A visibility that is NaN does not count.
   void add(std::int64_t baseline, std::int64_t channel, double magnitude) {
@@ -47,7 +47,8 @@ class MagnitudeMap {
 
 /// |V| of an integration of a result file, which is read some channels at a time. A visibility of no samples does not
 /// count. Throws Error(usage) for an integration that the set lacks, Error(bad_input) where it has no visibilities.
-MagnitudeMap read_magnitudes(const ResultReader& results, const CorrelationSet& set, std::int64_t integration);
+MagnitudeMap read_magnitudes(const ResultReader& results, const CorrelationSet& set, std::int64_t integration,
+                             std::int64_t most_cells = MagnitudeMap::greatest_side);
 
 /// The colours of a picture, for the caller to tell: from yellow, which is light, to blue, which is dark; grey is not a
 /// number. Beyond their ends, and for infinities, the colour is that of the end.
@@ -57,6 +58,10 @@ struct VisibilityColours {
   bool is_logarithmic = false;
   double lowest = 0, highest = 0;  ///< |V| at the ends of the colour bar; 0 where there is no finite |V|
 };
+
+VisibilityColours choose_colours(const MagnitudeMap& map);
+/// Where a value is on their bar, from 0 to 1.
+double colour_place(double value, const VisibilityColours& colours);
 
 /// A PNG: a cell is a rectangle of pixels, so many that the map is 768 x 512 at least. The axes have the numbers of
 /// baselines and of channels, or, with their frequencies (Hz; empty where they are not known) in equal steps, MHz.
