@@ -32,5 +32,6 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
 std::string import_visibilities(const ImportOptions& options, const std::string& command_line);
 std::string import_signal(const ImportOptions& options, const std::string& command_line);
 std::string export_map(const ExportOptions& options);
+std::string write_report(const ReportOptions& options);
 
 }  // namespace smallbatch

@@ -64,6 +64,7 @@ struct Execute {
     return print(is_uvh5(o.inputs[0]) ? import_visibilities(o, command_line) : import_charges(o, command_line));
   }
   ExitCode operator()(const ExportOptions& o) const { return print(export_map(o)); }
+  ExitCode operator()(const ReportOptions& o) const { return print(write_report(o)); }
 };
 
 /// Which option does what an error of a library room says is to be done.

@@ -169,6 +169,22 @@ class VerifyCommand final : public Command {
   VerifyOptions verify_;
 };
 
+class ReportCommand final : public Command {
+ public:
+  explicit ReportCommand(CLI::App& app) : Command(app, "report", "A page about a result file, for a browser", "Look") {
+    heading("Input");
+    required("results", report_.results, "Result file");
+    option("--problems", report_.problems, "Problem file, whose charges are drawn on the maps");
+    heading("Output");
+    required("-o,--output", report_.output, "HTML file to write: one file, which needs no other and no network");
+    overwrite_flag(report_.overwrite);
+  }
+
+ private:
+  [[nodiscard]] AnyCommand options() const override { return report_; }
+  ReportOptions report_;
+};
+
 class GenerateSpdCommand final : public Command {
  public:
   explicit GenerateSpdCommand(CLI::App& generate)
@@ -528,6 +544,7 @@ Invocation parse_options(int argc, const char* const* argv) {
   InfoCommand info(app);
   DevicesCommand devices(app);
   VerifyCommand verify(app);
+  ReportCommand report(app);
   CLI::App* generate = app.add_subcommand("generate", "Make a problem file")->group("Make and convert");
   generate->require_subcommand(1);
   GenerateSpdCommand generate_spd(*generate);
@@ -562,8 +579,8 @@ Invocation parse_options(int argc, const char* const* argv) {
   call.verbosity = quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal;
   call.log_file = log_file;
   for (Command* command :
-       std::initializer_list<Command*>{&run, &merge, &info, &devices, &verify, &generate_spd, &generate_charges,
-                                       &generate_signal, &importing, &exporting, &help})
+       std::initializer_list<Command*>{&run, &merge, &info, &devices, &verify, &report, &generate_spd,
+                                       &generate_charges, &generate_signal, &importing, &exporting, &help})
     if (command->is_called()) call.command = command->finish();
   return call;
 }

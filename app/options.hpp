@@ -167,6 +167,12 @@ struct ImportOptions {
   bool overwrite = false;
 };
 
+struct ReportOptions {
+  std::string results, output;
+  std::string problems;  ///< whose charges are drawn on the maps; empty: none
+  bool overwrite = false;
+};
+
 struct ExportOptions {
   std::string results, output, set;  ///< an empty set means the only one
   std::string problems;              ///< for the atoms of a cube file
@@ -184,7 +190,7 @@ struct PrintText {
 
 using AnyCommand =
     std::variant<PrintText, RunOptions, MergeOptions, InfoOptions, DevicesOptions, VerifyOptions, GenerateSpdOptions,
-                 GenerateChargesOptions, GenerateSignalOptions, ImportOptions, ExportOptions>;
+                 GenerateChargesOptions, GenerateSignalOptions, ImportOptions, ExportOptions, ReportOptions>;
 
 struct Invocation {
   AnyCommand command;

@@ -12,27 +12,8 @@
 
 namespace smallbatch {
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string number(const char* format, double value) {
-  std::array<char, 64> text{};
-  const int length = std::snprintf(text.data(), text.size(), format, value);
-  return {text.data(), static_cast<std::size_t>(length)};
-}
-
-/// What is said of one kind of set.
-struct Kind {
-  const char *done, *work;  ///< what its problems are; what is done a second, for people and
-  const char* json_work;    ///< as a key
-  std::string (*describe)(std::int32_t);
-  std::string RunReport::*computer;
-  const char* values;  ///< what is compared, more than one of a problem; null: problems
-  const char* json_values;
-};
-const Kind& kind_of(const SetOutcome& set) {
-  static const std::map<std::string, Kind> kinds{
+const KindWords& words_of(const SetOutcome& set) {
+  static const std::map<std::string, KindWords> kinds{
       {SolveSet::kind, {"solved", "systems", "systems", describe_spd_info, &RunReport::solver, nullptr, nullptr}},
       {PotentialSet::kind,
        {"evaluated", "pairs", "pairs", describe_potential_info, &RunReport::potential, "points", "points_checked"}},
@@ -42,6 +23,16 @@ const Kind& kind_of(const SetOutcome& set) {
        {"correlated", "complex multiply-adds", "multiply_adds", describe_correlation_info, &RunReport::correlator,
         "visibilities", "visibilities_checked"}}};
   return kinds.at(set.kind);
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string number(const char* format, double value) {
+  std::array<char, 64> text{};
+  const int length = std::snprintf(text.data(), text.size(), format, value);
+  return {text.data(), static_cast<std::size_t>(length)};
 }
 
 /// " (at index 3, 17, ...)"
@@ -57,7 +48,7 @@ std::string verdict_text(const SetOutcome& set) {
   const VerificationSummary& v = set.verification;
   if (v.checked == 0) return set.batch == 0 ? "nothing to verify" : "not verified";
   std::string text = std::to_string(v.agreed) + " of " + std::to_string(set.batch) + " agree with the referee";
-  if (const char* values = kind_of(set).values)
+  if (const char* values = words_of(set).values)
     text += (set.kind == PotentialSet::kind ? " at " : " in ") + std::to_string(set.values_checked) + " " + values;
   if (v.disagreed > 0) text += ", " + std::to_string(v.disagreed) + " DISAGREE";
   return text + "; largest error " + number("%.3g", v.worst_error_over_bound) + " of the bound (at index " +
@@ -93,21 +84,22 @@ std::string potential_text(const SetOutcome& set) {
   return text;
 }
 
-/// What a run does side by side, each at its own pace.
-struct Stage {
-  const char* name;
-  double seconds = 0;
-  double amount = 0;  ///< what it does in them; 0 where it has no measure
-  std::string unit;
-  const char* remedy;
-};
+/// JSON has no number for what is not there, nor for a NaN: null.
+Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+Json text_json(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json range_json(const std::optional<std::array<double, 2>>& range, const std::string& unit) {
+  if (!range) return nullptr;
+  return {{"unit", unit}, {"lowest", (*range)[0]}, {"highest", (*range)[1]}};
+}
+
+}  // namespace
 
 std::vector<Stage> stages_of(const RunReport& report) {
   const StageSeconds& s = report.seconds;
   double checked = 0;
   std::map<std::string, double> work_of_unit;
   for (const SetOutcome& set : report.sets) {
-    const Kind& kind = kind_of(set);
+    const KindWords& kind = words_of(set);
     work_of_unit[kind.work] += set.work;
     checked += static_cast<double>(kind.values ? set.values_checked : set.verification.checked);
   }
@@ -132,7 +124,7 @@ std::vector<Stage> stages_of(const RunReport& report) {
   return stages;
 }
 
-const Stage& longest(const std::vector<Stage>& stages) {
+const Stage& longest_of(const std::vector<Stage>& stages) {
   return *std::max_element(stages.begin(), stages.end(),
                            [](const Stage& a, const Stage& b) { return a.seconds < b.seconds; });
 }
@@ -141,16 +133,6 @@ std::string stage_rate(const Stage& stage, double seconds) {
   return stage.unit == "bytes" ? bytes_text(stage.amount / seconds) + "/s"
                                : rate_text(stage.amount / seconds, stage.unit);
 }
-
-/// JSON has no number for what is not there, nor for a NaN: null.
-Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-Json text_json(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-Json range_json(const std::optional<std::array<double, 2>>& range, const std::string& unit) {
-  if (!range) return nullptr;
-  return {{"unit", unit}, {"lowest", (*range)[0]}, {"highest", (*range)[1]}};
-}
-
-}  // namespace
 
 std::string bytes_text(double bytes) {
   if (bytes >= 1e9) return number("%.3g GB", bytes / 1e9);
@@ -176,7 +158,7 @@ std::string rate_text(double per_second, const std::string& unit) {
 std::string report_text(const RunReport& report) {
   std::ostringstream text;
   for (const SetOutcome& set : report.sets) {
-    const Kind& kind = kind_of(set);
+    const KindWords& kind = words_of(set);
     text << set.kind << "/" << set.name << ": " << set.shape << "\n";
     if (!report.device.empty() && set.compute_seconds > 0)
       text << "  computed in " << seconds_text(set.compute_seconds) << ", "
@@ -200,7 +182,7 @@ std::string report_text(const RunReport& report) {
   if (!report.device.empty()) {
     const std::vector<Stage> stages = stages_of(report);
     const double total = report.seconds.total;
-    const Stage& bound = longest(stages);
+    const Stage& bound = longest_of(stages);
     text << "device: " << report.device << "\n"
          << "time: " << seconds_text(total) << ", bound by: " << bound.name << " (" << bound.remedy << ")\n";
     for (const Stage& stage : stages) {
@@ -218,7 +200,7 @@ std::string report_text(const RunReport& report) {
 std::string report_json(const RunReport& report) {
   Json sets = Json::array();
   for (const SetOutcome& set : report.sets) {
-    const Kind& kind = kind_of(set);
+    const KindWords& kind = words_of(set);
     Json failed = Json::array();
     for (const auto& [status, count] : set.failed) {
       Json entry = {{"status", status}, {"meaning", kind.describe(status)}, {"count", count}};
@@ -273,7 +255,7 @@ std::string report_json(const RunReport& report) {
     json["potential"] = report.potential;
     json["pair_energy"] = report.pair_energy;
     json["correlator"] = report.correlator;
-    json["bound_by"] = longest(stages_of(report)).name;
+    json["bound_by"] = longest_of(stages_of(report)).name;
     json["problem_bytes"] = report.problem_bytes;
     json["result_bytes"] = report.result_bytes;
     json["seconds"] = {{"total", report.seconds.total},     {"start", report.seconds.start},

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "app/pipeline.hpp"
 #include "core/error.hpp"
@@ -15,6 +16,30 @@ std::string report_text(const RunReport& report);
 std::string report_json(const RunReport& report);
 /// {"error": {"kind": "missing_file", "exit_code": 4, "message": "..."}}
 std::string error_json(ErrorKind kind, const std::string& message);
+
+/// What is said of one kind of set.
+struct KindWords {
+  const char *done, *work;  ///< what its problems are; what is done a second, for people and
+  const char* json_work;    ///< as a key
+  std::string (*describe)(std::int32_t);
+  std::string RunReport::*computer;
+  const char* values;  ///< what is compared, more than one of a problem; null: problems
+  const char* json_values;
+};
+const KindWords& words_of(const SetOutcome& set);
+
+/// What a run does side by side, each at its own pace.
+struct Stage {
+  const char* name;
+  double seconds = 0;
+  double amount = 0;  ///< what it does in them; 0 where it has no measure
+  std::string unit;
+  const char* remedy;
+};
+std::vector<Stage> stages_of(const RunReport& report);
+const Stage& longest_of(const std::vector<Stage>& stages);
+/// What it does a second, in so many.
+std::string stage_rate(const Stage& stage, double seconds);
 
 /// As short as it can be, and no other number's.
 template <class T>

@@ -70,17 +70,11 @@ Image draw(const MagnitudeMap& map, const std::vector<double>& frequency, const 
   constexpr std::int64_t gap = 50, bar_width = 26, tick_length = 8, space = 6, margin = 10;
   const std::int64_t width = enlarged(map.columns(), least_width), height = enlarged(map.rows(), least_height);
 
-  const bool has_frequencies = are_equal_steps(frequency);
-  const std::string channel_title = has_frequencies ? "frequency (MHz)" : "channel";
+  const auto [channel_title, channel_ticks] = channel_axis(frequency, map.channels(), most_ticks);
   const std::string bar_title = colours.is_logarithmic ? "|V|, logarithmic" : "|V|";
   const std::string baseline_title = "baseline";
-  const auto last_channel = static_cast<double>(map.channels() - 1), last = static_cast<double>(map.baselines() - 1);
-  const auto channel_ticks = in_the_middle_of_cells(
-      has_frequencies ? frequency_ticks(frequency, most_ticks) : round_ticks(0, last_channel, most_ticks, 1),
-      map.channels());
-  const auto baseline_ticks = in_the_middle_of_cells(round_ticks(0, last, most_ticks, 1), map.baselines());
-  const auto bar_ticks = colours.is_logarithmic ? logarithmic_ticks(colours.lowest, colours.highest)
-                                                : round_ticks(0, colours.highest, most_ticks, 0);
+  const auto baseline_ticks = ticks_of_cells(map.baselines(), most_ticks);
+  const auto bar_ticks = ticks_of_colours(colours, most_ticks);
 
   const std::int64_t beside = tick_length + space;  // from an axis to its numbers
   const std::int64_t left = margin + text_height + space + widest(channel_ticks) + beside, right = left + width;
@@ -129,6 +123,20 @@ Image draw(const MagnitudeMap& map, const std::vector<double>& frequency, const 
 }
 
 }  // namespace
+
+ChannelAxis channel_axis(const std::vector<double>& frequency, std::int64_t channels, std::int64_t most) {
+  if (!are_equal_steps(frequency)) return {"channel", ticks_of_cells(channels, most)};
+  return {"frequency (MHz)", in_the_middle_of_cells(frequency_ticks(frequency, most), channels)};
+}
+
+std::vector<Tick> ticks_of_cells(std::int64_t count, std::int64_t most) {
+  return in_the_middle_of_cells(round_ticks(0, static_cast<double>(count - 1), most, 1), count);
+}
+
+std::vector<Tick> ticks_of_colours(const VisibilityColours& colours, std::int64_t most) {
+  return colours.is_logarithmic ? logarithmic_ticks(colours.lowest, colours.highest)
+                                : round_ticks(0, colours.highest, most, 0);
+}
 
 VisibilityColours choose_colours(const MagnitudeMap& map) {
   std::vector<double> values;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "io/axis_ticks.hpp"
 #include "io/result_reader.hpp"
 
 namespace smallbatch {
@@ -62,6 +63,16 @@ struct VisibilityColours {
 VisibilityColours choose_colours(const MagnitudeMap& map);
 /// Where a value is on their bar, from 0 to 1.
 double colour_place(double value, const VisibilityColours& colours);
+
+/// What stands beside the axes, at most so many numbers.
+struct ChannelAxis {
+  std::string title;
+  std::vector<Tick> ticks;
+};
+ChannelAxis channel_axis(const std::vector<double>& frequency, std::int64_t channels, std::int64_t most);
+/// Of cells 0 ... count - 1, each in the middle of its cell.
+std::vector<Tick> ticks_of_cells(std::int64_t count, std::int64_t most);
+std::vector<Tick> ticks_of_colours(const VisibilityColours& colours, std::int64_t most);
 
 /// A PNG: a cell is a rectangle of pixels, so many that the map is 768 x 512 at least. The axes have the numbers of
 /// baselines and of channels, or, with their frequencies (Hz; empty where they are not known) in equal steps, MHz.

@@ -1,0 +1,285 @@
+#include "app/html.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "app/shell_text.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+/// Of a coordinate: a tenth of a pixel is enough.
+std::string at(double value) {
+  std::array<char, 32> text{};
+  const int length = std::snprintf(text.data(), text.size(), "%.1f", value);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+std::string superscript(int number) {
+  constexpr std::array<const char*, 10> digits{"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  std::string text = number < 0 ? "⁻" : "";
+  for (const char digit : std::to_string(std::abs(number))) text += digits[static_cast<std::size_t>(digit - '0')];
+  return text;
+}
+
+/// A number as an axis has it, with a minus sign.
+std::string axis_text(const std::string& number) {
+  const std::size_t exponent = number.find('e');
+  std::string text = number.substr(0, exponent);
+  if (text.starts_with('-')) text = "−" + text.substr(1);
+  if (exponent == std::string::npos) return text;
+  const std::string power = "10" + superscript(std::stoi(number.substr(exponent + 1)));
+  return text == "1" ? power : text + "×" + power;
+}
+
+std::string text_element(double x, double y, const char* anchor, const std::string& text, const char* kind = "tick") {
+  return "<text class=\"" + std::string(kind) + "\" x=\"" + at(x) + "\" y=\"" + at(y) + "\" text-anchor=\"" + anchor +
+         "\">" + html_text(text) + "</text>";
+}
+
+std::string line_element(double x1, double y1, double x2, double y2, const char* kind = "axis") {
+  return "<line class=\"" + std::string(kind) + "\" x1=\"" + at(x1) + "\" y1=\"" + at(y1) + "\" x2=\"" + at(x2) +
+         "\" y2=\"" + at(y2) + "\"/>";
+}
+
+std::string begin_svg(double width, double height, const std::string& title) {
+  return "<svg viewBox=\"0 0 " + at(width) + " " + at(height) + "\" width=\"" + at(width) + "\" height=\"" +
+         at(height) + "\" role=\"img\" aria-label=\"" + html_text(title) + "\">";
+}
+
+std::string middle_upwards(double x, double y, const std::string& text) {
+  return "<text class=\"label\" transform=\"translate(" + at(x) + " " + at(y) +
+         ") rotate(-90)\" text-anchor=\"middle\">" + html_text(text) + "</text>";
+}
+
+std::string with_unit(const std::string& title, const std::string& unit) {
+  return unit.empty() ? title : title + " (" + unit + ")";
+}
+
+void add_sentence(std::string& caption, std::int64_t count, const char* words) {
+  if (count > 0) caption += (caption.empty() ? "" : ", ") + grouped(count) + words;
+}
+
+}  // namespace
+
+std::string html_text(std::string_view text) {
+  std::string shown;
+  for (std::size_t k = 0; k < text.size();) {
+    const std::size_t length = utf8_length(text.substr(k));
+    const std::string_view character = text.substr(k, std::max<std::size_t>(length, 1));
+    k += character.size();
+    if (length == 0 || is_control(character)) {
+      shown += "\xef\xbf\xbd";
+    } else if (character == "&") {
+      shown += "&amp;";
+    } else if (character == "<") {
+      shown += "&lt;";
+    } else if (character == ">") {
+      shown += "&gt;";
+    } else if (character == "\"") {
+      shown += "&quot;";
+    } else if (character == "'") {
+      shown += "&#39;";
+    } else {
+      shown += character;
+    }
+  }
+  return shown;
+}
+
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto k = static_cast<std::int64_t>(digits.size()) - 3; k > (number < 0 ? 1 : 0); k -= 3)
+    digits.insert(static_cast<std::size_t>(k), "\u202f");
+  return digits;
+}
+
+std::string shown_number(double value, int digits) {
+  if (std::isnan(value)) return "not a number";
+  if (std::isinf(value)) return value > 0 ? "∞" : "−∞";
+  return axis_text(number_text(value, digits));
+}
+
+std::string data_uri(const Image& image) {
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const std::string bytes = png_bytes(image);
+  std::string text = "data:image/png;base64,";
+  text.reserve(text.size() + bytes.size() * 4 / 3 + 4);
+  for (std::size_t k = 0; k < bytes.size(); k += 3) {
+    unsigned three = 0;
+    for (std::size_t i = k; i < k + 3; ++i)
+      three = three << 8U | (i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0U);
+    for (std::size_t i = 0; i < 4; ++i) text += k + i > bytes.size() ? '=' : letters[three >> (18 - 6 * i) & 63U];
+  }
+  return text;
+}
+
+void Magnitudes::add(double value) {
+  if (std::isnan(value)) {
+    ++not_numbers_;
+  } else if (std::isinf(value)) {
+    ++infinite_;
+  } else if (value == 0) {
+    ++zeros_;
+  } else if (value < 0) {
+    ++negative_;
+  } else {
+    const auto bin = static_cast<std::int64_t>(std::floor((std::log10(value) - least_power) * bins_per_decade));
+    ++counts_[static_cast<std::size_t>(std::clamp<std::int64_t>(bin, 0, std::ssize(counts_) - 1))];
+  }
+}
+
+std::optional<Histogram> Magnitudes::histogram(const std::string& title, const std::string& unit) const {
+  const auto is_used = [](std::int64_t count) { return count > 0; };
+  const auto found = std::find_if(counts_.begin(), counts_.end(), is_used);
+  if (found == counts_.end()) return std::nullopt;
+  auto first = found - counts_.begin();
+  auto last = counts_.rend() - std::find_if(counts_.rbegin(), counts_.rend(), is_used);  // one past it
+  constexpr std::int64_t most_bins = 40;
+  const std::int64_t together = (last - first + most_bins - 1) / most_bins;  // bins to a bar
+  // At least a power of ten is shown, in whole bars.
+  const std::int64_t bars = std::max<std::int64_t>((last - first + together - 1) / together, bins_per_decade);
+  first = std::max<std::int64_t>(0, first - (bars * together - (last - first)) / 2);
+  Histogram histogram{title, unit, 0, 0, true, std::vector<std::int64_t>(static_cast<std::size_t>(bars)), ""};
+  for (std::int64_t bin = first; bin < std::min<std::int64_t>(first + bars * together, std::ssize(counts_)); ++bin)
+    histogram.counts[static_cast<std::size_t>((bin - first) / together)] += counts_[static_cast<std::size_t>(bin)];
+  histogram.low = least_power + static_cast<double>(first) / bins_per_decade;
+  histogram.high = histogram.low + static_cast<double>(bars * together) / bins_per_decade;
+  add_sentence(histogram.caption, zeros_, zeros_ == 1 ? " is 0" : " are 0");
+  add_sentence(histogram.caption, negative_, " below 0");
+  add_sentence(histogram.caption, infinite_, " infinite");
+  add_sentence(histogram.caption, not_numbers_, not_numbers_ == 1 ? " is not a number" : " are not numbers");
+  return histogram;
+}
+
+std::optional<Histogram> histogram_of(std::vector<double>& values, const std::string& title, const std::string& unit) {
+  const std::size_t all = values.size();
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  if (values.empty()) return std::nullopt;
+  const double low = percentile(values, 1), high = percentile(values, 99);
+  const double margin = high > low ? 0 : std::max(std::abs(low), 1.0) * 0.5;
+  Histogram histogram{title, unit, low - margin, high + margin, false, std::vector<std::int64_t>(30), ""};
+  std::int64_t below = 0, above = 0;
+  const auto bins = static_cast<double>(histogram.counts.size());
+  for (const double value : values) {
+    if (value < histogram.low) {
+      ++below;
+    } else if (value > histogram.high) {
+      ++above;
+    } else {
+      const double place = (value - histogram.low) / (histogram.high - histogram.low) * bins;
+      ++histogram.counts[static_cast<std::size_t>(std::min(place, bins - 1))];
+    }
+  }
+  add_sentence(histogram.caption, below, " further left");
+  add_sentence(histogram.caption, above, " further right");
+  add_sentence(histogram.caption, static_cast<std::int64_t>(all - values.size()), " not finite");
+  return histogram;
+}
+
+std::string histogram_svg(const Histogram& histogram) {
+  constexpr double width = 344, left = 44, right = 336, top = 14, bottom = 138, height = 178;
+  const std::int64_t most =
+      std::max<std::int64_t>(*std::max_element(histogram.counts.begin(), histogram.counts.end()), 1);
+  const auto up = [&](double count) { return bottom - (bottom - top) * count / static_cast<double>(most); };
+  std::string svg = begin_svg(width, height, with_unit(histogram.title, histogram.unit));
+  for (const Tick& tick : round_ticks(0, static_cast<double>(most), 4, 1)) {
+    const double y = bottom - (bottom - top) * tick.place;
+    if (tick.place > 0) svg += line_element(left, y, right, y, "grid");
+    svg += text_element(left - 6, y + 4, "end", grouped(std::llround(tick.place * static_cast<double>(most))));
+  }
+  const double step = (right - left) / static_cast<double>(histogram.counts.size());
+  for (std::size_t k = 0; k < histogram.counts.size(); ++k) {
+    if (histogram.counts[k] == 0) continue;
+    const double y = std::min(up(static_cast<double>(histogram.counts[k])), bottom - 1);
+    svg += "<rect class=\"bar\" x=\"" + at(left + static_cast<double>(k) * step + 0.5) + "\" y=\"" + at(y) +
+           "\" width=\"" + at(std::max(step - 1, 1.0)) + "\" height=\"" + at(bottom - y) + "\"><title>" +
+           grouped(histogram.counts[k]) + "</title></rect>";
+  }
+  svg += line_element(left, bottom, right, bottom);
+  const auto tick = [&](double place, const std::string& text) {
+    const double x = left + (right - left) * place;
+    svg += line_element(x, bottom, x, bottom + 4) + text_element(x, bottom + 17, "middle", text);
+  };
+  if (histogram.is_logarithmic) {
+    const auto first = static_cast<int>(std::ceil(histogram.low - 1e-9));
+    const auto last = static_cast<int>(std::floor(histogram.high + 1e-9));
+    const int every = std::max(1, (last - first + 6) / 7);
+    const bool are_few = histogram.high - histogram.low < 3;
+    for (int power = are_few ? first - 1 : first; power <= last; power += every) {
+      for (const int factor : {1, 2, 5}) {
+        if (factor > 1 && !are_few) continue;
+        const double place = (power + std::log10(factor) - histogram.low) / (histogram.high - histogram.low);
+        if (place < 0 || place > 1) continue;
+        tick(place, (factor == 1 ? "" : std::to_string(factor) + "×") + "10" + superscript(power));
+      }
+    }
+  } else {
+    for (const Tick& found : round_ticks(histogram.low, histogram.high, 5, 0)) tick(found.place, axis_text(found.text));
+  }
+  return svg +
+         text_element((left + right) / 2, height - 6, "middle", with_unit(histogram.title, histogram.unit), "label") +
+         "</svg>";
+}
+
+std::string map_svg(const MapChart& chart) {
+  constexpr double left = 48, top = 8, map_width = 214, bar_width = 12, gap = 14, svg_width = 344;
+  const double map_height = std::clamp(map_width * chart.height / chart.width, 60.0, 360.0);
+  const double right = left + map_width, bottom = top + map_height, height = bottom + 40;
+  const double bar_left = right + gap, bar_right = bar_left + bar_width;
+  std::string svg = begin_svg(svg_width, height, chart.title);
+  const auto image = [&](const Image& pixels, double x, double y, double wide, double high) {
+    svg += "<image x=\"" + at(x) + "\" y=\"" + at(y) + "\" width=\"" + at(wide) + "\" height=\"" + at(high) +
+           "\" preserveAspectRatio=\"none\" href=\"" + data_uri(pixels) + "\"/>";
+  };
+  const auto frame = [&](double x, double wide) {
+    svg += "<rect class=\"frame\" x=\"" + at(x) + "\" y=\"" + at(top) + "\" width=\"" + at(wide) + "\" height=\"" +
+           at(map_height) + "\"/>";
+  };
+  image(*chart.image, left, top, map_width, map_height);
+  for (const MapChart::Dot& dot : chart.dots)
+    svg += "<circle class=\"" + std::string(dot.is_positive ? "plus" : "minus") + "\" cx=\"" +
+           at(left + dot.right * map_width) + "\" cy=\"" + at(bottom - dot.up * map_height) + "\" r=\"2.4\"/>";
+  frame(left, map_width);
+  Image bar(1, std::ssize(chart.bar_colours));
+  for (std::int64_t row = 0; row < bar.height(); ++row)
+    bar.fill(0, 1, row, row + 1, chart.bar_colours[static_cast<std::size_t>(bar.height() - 1 - row)]);
+  image(bar, bar_left, top, bar_width, map_height);
+  frame(bar_left, bar_width);
+  for (const Tick& tick : chart.right) {
+    const double x = left + tick.place * map_width;
+    svg += line_element(x, bottom, x, bottom + 4) + text_element(x, bottom + 17, "middle", axis_text(tick.text));
+  }
+  for (const Tick& tick : chart.up) {
+    const double y = bottom - tick.place * map_height;
+    svg += line_element(left - 4, y, left, y) + text_element(left - 7, y + 4, "end", axis_text(tick.text));
+  }
+  for (const Tick& tick : chart.bar) {
+    const double y = bottom - tick.place * map_height;
+    svg += line_element(bar_right, y, bar_right + 4, y) +
+           text_element(bar_right + 7, y + 4, "start", axis_text(tick.text));
+  }
+  const double middle = (top + bottom) / 2;
+  return svg + text_element((left + right) / 2, height - 6, "middle", chart.right_title, "label") +
+         middle_upwards(12, middle, chart.up_title) + middle_upwards(svg_width - 6, middle, chart.bar_title) + "</svg>";
+}
+
+std::string strip_svg(std::span<const std::int64_t> counts, std::int64_t batch, std::string_view title) {
+  constexpr double width = 344, left = 4, right = 340, top = 4, bottom = 18, height = 36;
+  std::string svg = begin_svg(width, height, std::string(title));
+  svg += "<rect class=\"strip\" x=\"" + at(left) + "\" y=\"" + at(top) + "\" width=\"" + at(right - left) +
+         "\" height=\"" + at(bottom - top) + "\"/>";
+  const double step = (right - left) / static_cast<double>(counts.size());
+  for (std::size_t k = 0; k < counts.size(); ++k)
+    if (counts[k] > 0)
+      svg += "<rect class=\"bad\" x=\"" + at(left + static_cast<double>(k) * step) + "\" y=\"" + at(top) +
+             "\" width=\"" + at(std::max(step, 1.5)) + "\" height=\"" + at(bottom - top) + "\"/>";
+  return svg + text_element(left, height - 4, "start", "0") +
+         text_element((left + right) / 2, height - 4, "middle", std::string(title)) +
+         text_element(right, height - 4, "end", grouped(batch - 1)) + "</svg>";
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,75 @@
+// Pieces of a page of HTML: words that are no markup, numbers, and charts as inline SVG.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/axis_ticks.hpp"
+#include "io/picture.hpp"
+
+namespace smallbatch {
+
+/// As text, or as the value of an attribute in double quotes. What a browser would obey, and bytes that are no UTF-8,
+/// become U+FFFD.
+std::string html_text(std::string_view text);
+
+/// "1 234 567", with narrow spaces that do not break.
+std::string grouped(std::int64_t number);
+/// "0.000123", "1.23 × 10⁻⁷": so many digits at most, a minus sign, "∞" and "not a number".
+std::string shown_number(double value, int digits = 4);
+
+/// "data:image/png;base64,..."
+std::string data_uri(const Image& image);
+
+/// Counts of values, in bins of equal width between `low` and `high`; logarithms of ten on a logarithmic axis.
+struct Histogram {
+  std::string title, unit;
+  double low = 0, high = 1;
+  bool is_logarithmic = false;
+  std::vector<std::int64_t> counts;
+  std::string caption;  ///< what is not in the bins
+};
+
+/// Bins of a number that may have any magnitude: 8 for each power of ten, however many values there are.
+class Magnitudes {
+ public:
+  void add(double value);
+  /// At most 40 bins; nothing without a value.
+  [[nodiscard]] std::optional<Histogram> histogram(const std::string& title, const std::string& unit) const;
+
+ private:
+  static constexpr int bins_per_decade = 8, least_power = -324, greatest_power = 309;
+  std::vector<std::int64_t> counts_ =
+      std::vector<std::int64_t>(static_cast<std::size_t>((greatest_power - least_power) * bins_per_decade));
+  std::int64_t zeros_ = 0, negative_ = 0, infinite_ = 0, not_numbers_ = 0;
+};
+
+/// Of values that have one magnitude: 30 bins over all but their outermost hundredths, which the caption tells of.
+/// Their order is lost.
+std::optional<Histogram> histogram_of(std::vector<double>& values, const std::string& title, const std::string& unit);
+
+std::string histogram_svg(const Histogram& histogram);
+
+/// A picture of a plane between two axes, with a bar of its colours.
+struct MapChart {
+  const Image* image = nullptr;      ///< a pixel for each cell, its first row on top
+  double width = 1, height = 1;      ///< of what is shown, in any unit: their proportion
+  std::vector<Tick> right, up, bar;  ///< places of numbers
+  std::string right_title, up_title, bar_title, title;
+  std::vector<Colour> bar_colours;  ///< from below
+  struct Dot {
+    double right = 0, up = 0;  ///< places
+    bool is_positive = false;
+  };
+  std::vector<Dot> dots;
+};
+std::string map_svg(const MapChart& chart);
+
+/// Where along a batch some problems are: a mark for each bin that has any.
+std::string strip_svg(std::span<const std::int64_t> counts, std::int64_t batch, std::string_view title);
+
+}  // namespace smallbatch

@@ -1,0 +1,647 @@
+// A page about a result file. All of the file is looked at, some problems at a time, so that neither memory nor the
+// page grows with it: of what is too much to be shown the page says how much there is. One file, because it is the
+// page from top to bottom.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "app/commands.hpp"
+#include "app/html.hpp"
+#include "app/input_identity.hpp"
+#include "app/outcome.hpp"
+#include "app/output_check.hpp"
+#include "app/provenance.hpp"
+#include "app/report.hpp"
+#include "app/report_page.hpp"
+#include "app/version.hpp"
+#include "core/error.hpp"
+#include "io/colour_scales.hpp"
+#include "io/export_file.hpp"
+#include "io/lattice_export.hpp"
+#include "io/problem_reader.hpp"
+#include "io/result_reader.hpp"
+#include "io/visibility_picture.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr std::int64_t problems_at_once = 1 << 16;
+constexpr std::int64_t most_map_cells = 400;  // either way
+constexpr std::int64_t most_points_of_slices = std::int64_t{1}
+                                               << 27;  // of a lattice that is read for slices across x and y
+constexpr std::size_t most_sets = 40, most_maps = 12, most_rows = 12, most_worst = 5, most_runs = 24, strip_bins = 336;
+constexpr std::int64_t most_dots = 400;
+constexpr double dot_distance = 1;  // angstrom, of charges from a slice
+
+/// A share of a run counts its problems from its first one.
+struct Source {
+  const ResultReader& results;
+  const ProblemReader* problems;  ///< or null
+  std::size_t maps = 0;           ///< that are on the page
+};
+
+/// "3–7, 12 and 108 more": problems that are alike.
+class IndexRuns {
+ public:
+  void add(std::int64_t index) {
+    if (!runs_.empty() && runs_.back().second == index - 1) {
+      runs_.back().second = index;
+    } else if (runs_.size() < most_runs) {
+      runs_.emplace_back(index, index);
+    } else {
+      ++others_;
+    }
+  }
+  [[nodiscard]] std::string text() const {
+    std::string text;
+    for (const auto& [first, last] : runs_) {
+      text += (text.empty() ? "" : ", ") + std::to_string(first);
+      if (last > first) text += (last > first + 1 ? "–" : ", ") + std::to_string(last);
+    }
+    return text + (others_ > 0 ? " and " + grouped(others_) + " more" : "");
+  }
+
+ private:
+  std::vector<std::pair<std::int64_t, std::int64_t>> runs_;
+  std::int64_t others_ = 0;
+};
+
+/// The problems with the largest of some number; among equals the first.
+class Worst {
+ public:
+  void add(std::int64_t index, double value) {
+    if (std::isnan(value)) return;
+    if (found_.size() == most_worst && !(value > found_.back().second)) return;
+    const auto place =
+        std::find_if(found_.begin(), found_.end(), [&](const auto& other) { return value > other.second; });
+    found_.insert(place, {index, value});
+    if (found_.size() > most_worst) found_.pop_back();
+  }
+  [[nodiscard]] const std::vector<std::pair<std::int64_t, double>>& found() const { return found_; }
+
+ private:
+  std::vector<std::pair<std::int64_t, double>> found_;
+};
+
+/// What one look at all problems of a set finds.
+struct Findings {
+  SetOutcome outcome;
+  std::map<std::int32_t, IndexRuns> statuses;
+  std::vector<std::int64_t> failed_bins;  ///< along the batch
+  IndexRuns disagreeing;
+  Magnitudes error_over_bound, backward_error, rcond;
+  Worst by_error, by_backward_error, by_singularity;
+};
+
+bool is_failed(const std::string& kind, std::int32_t status) {
+  const bool counts_places = kind == PotentialSet::kind || kind == PairEnergySet::kind;
+  return counts_places ? status < 0 : status != 0;
+}
+
+SetOutcome outcome_of(const PotentialSet& set) { return start_outcome(set, set.type); }
+SetOutcome outcome_of(const PairEnergySet& set) { return start_outcome(set, {}); }
+template <class Set>
+SetOutcome outcome_of(const Set& set) {
+  return start_outcome(set);
+}
+
+template <class Set>
+Findings look_at(const ResultReader& results, const Set& set) {
+  const std::string group = set_path(set), verification = "/verification" + group;
+  Findings found;
+  found.outcome = outcome_of(set);
+  SetOutcome& outcome = found.outcome;
+  outcome.verification = results.verification(Set::kind, set.name);
+  const WorkOfSet work = results.work(Set::kind, set.name);
+  outcome.compute_seconds = work.compute_seconds;
+  outcome.work = work.amount;
+  outcome.values_checked = static_cast<std::int64_t>(work.values_checked);
+  found.failed_bins.resize(std::min<std::size_t>(static_cast<std::size_t>(set.batch), strip_bins));
+  std::vector<double> values;
+  std::vector<std::int32_t> info;
+  for (std::int64_t first = 0; first < set.batch; first += problems_at_once) {
+    values.resize(static_cast<std::size_t>(std::min(problems_at_once, set.batch - first)));
+    const auto each = [&](const std::string& dataset, auto&& visit) {
+      if (!results.read_numbers(dataset, first, values)) return;
+      for (std::size_t k = 0; k < values.size(); ++k) visit(first + static_cast<std::int64_t>(k), values[k]);
+    };
+    info.assign(values.size(), 0);
+    each(group + "/info", [&](std::int64_t index, double status) {
+      info[static_cast<std::size_t>(index - first)] = static_cast<std::int32_t>(status);
+      if (status == 0) return;
+      found.statuses[static_cast<std::int32_t>(status)].add(index);
+      if (!is_failed(Set::kind, static_cast<std::int32_t>(status))) return;
+      const auto bins = static_cast<std::int64_t>(found.failed_bins.size());
+      ++found.failed_bins[static_cast<std::size_t>(static_cast<double>(index) / static_cast<double>(set.batch) *
+                                                   static_cast<double>(bins))];
+    });
+    outcome.count_status(first, info);
+    each(verification + "/error_over_bound", [&](std::int64_t index, double error) {
+      found.by_error.add(index, error);
+      if (!std::isnan(error)) found.error_over_bound.add(error);
+    });
+    each(verification + "/verdict", [&](std::int64_t index, double verdict) {
+      if (verdict == static_cast<double>(Verdict::disagreed)) found.disagreeing.add(index);
+    });
+    const auto of_solved = [&](const char* name, auto&& visit) {
+      each(group + "/" + name, [&](std::int64_t index, double value) {
+        if (info[static_cast<std::size_t>(index - first)] == 0) visit(index, value);
+      });
+    };
+    if constexpr (std::is_same_v<Set, SolveSet>) {
+      of_solved("backward_error", [&](std::int64_t index, double error) {
+        found.backward_error.add(error);
+        found.by_backward_error.add(index, error);
+      });
+      of_solved("rcond", [&](std::int64_t index, double rcond) {
+        found.rcond.add(rcond);
+        found.by_singularity.add(index, -rcond);
+      });
+    }
+  }
+  return found;
+}
+
+/// One number of one problem, as a table has it; a dash where the file has none.
+std::string number_of(const ResultReader& results, const std::string& dataset, std::int64_t index) {
+  std::array<double, 1> value{};
+  return results.read_numbers(dataset, index, value) ? shown_number(value[0]) : "–";
+}
+
+/// Some of the numbers of a dataset, evenly spread, if there are too many.
+std::vector<double> sample_of(const ResultReader& results, const std::string& dataset, std::int64_t count) {
+  constexpr std::int64_t most_runs_of_sample = 128, run = 2048;
+  std::vector<double> sample;
+  const std::int64_t runs = std::min(most_runs_of_sample, (count + run - 1) / run);
+  for (std::int64_t k = 0; k < runs; ++k) {
+    const std::int64_t first =
+        count <= runs * run ? k * run : k * ((count - run) / std::max<std::int64_t>(runs - 1, 1));
+    std::vector<double> values(static_cast<std::size_t>(std::min(run, count - first)));
+    if (!results.read_numbers(dataset, first, values)) break;
+    sample.insert(sample.end(), values.begin(), values.end());
+  }
+  return sample;
+}
+
+std::string sample_words(std::size_t shown, std::int64_t count, const std::string& things) {
+  if (static_cast<std::int64_t>(shown) == count) return grouped(count) + " " + things;
+  return grouped(static_cast<std::int64_t>(shown)) + " of " + grouped(count) + " " + things + ", evenly chosen";
+}
+
+void add_figure(std::vector<std::string>& figures, const std::optional<Histogram>& histogram, std::string caption) {
+  if (!histogram) return;
+  if (!histogram->caption.empty()) caption += (caption.empty() ? "" : "; ") + histogram->caption;
+  figures.push_back(figure_html(histogram_svg(*histogram), caption));
+}
+
+void add_sample_figure(std::vector<std::string>& figures, const ResultReader& results, const std::string& dataset,
+                       std::int64_t count, const std::string& title, const std::string& unit,
+                       const std::string& things) {
+  std::vector<double> sample = sample_of(results, dataset, count);
+  const std::size_t size = sample.size();
+  add_figure(figures, histogram_of(sample, title, unit), sample_words(size, count, things));
+}
+
+const char* noun_of(const SetOutcome& set, std::int64_t count) {
+  const bool is_one = count == 1;
+  if (set.kind == SolveSet::kind) return is_one ? "system" : "systems";
+  if (set.kind == CorrelationSet::kind) return is_one ? "channel" : "channels";
+  return is_one ? "problem" : "problems";
+}
+
+std::string unit_text(const std::string& unit) { return unit == "volt" ? "V" : unit; }
+
+std::string statuses_html(const Findings& found) {
+  const SetOutcome& outcome = found.outcome;
+  if (found.statuses.empty()) return "";
+  Table table{{{"status"}, {"meaning", false}, {noun_of(outcome, 2)}, {"at index", false}}, {}};
+  std::int64_t others = 0;
+  for (const auto& [status, runs] : found.statuses) {
+    if (table.rows.size() == 2 * most_rows) {
+      ++others;
+      continue;
+    }
+    const auto count = outcome.failed.find(status);
+    table.rows.push_back({shown_number(status), words_of(outcome).describe(status),
+                          count == outcome.failed.end() ? "–" : grouped(count->second), runs.text()});
+  }
+  std::string html = heading_html("Statuses") + table_html(table);
+  if (others > 0) html += note_html("And " + grouped(others) + " other statuses.");
+  if (outcome.failed_count() > 0 && outcome.batch > 1)
+    html += figure_html(strip_svg(found.failed_bins, outcome.batch, "where the failed ones are, by index"), "");
+  return html;
+}
+
+std::string verdict_words(const SetOutcome& outcome) {
+  const VerificationSummary& v = outcome.verification;
+  if (v.checked == 0) return outcome.batch == 0 ? "nothing to verify" : "not verified";
+  std::string text = grouped(v.agreed) + " of " + grouped(outcome.batch) + " agree with the referee";
+  if (const char* values = words_of(outcome).values; values != nullptr && outcome.values_checked > 0)
+    text += (outcome.kind == PotentialSet::kind ? " at " : " in ") + grouped(outcome.values_checked) + " " + values;
+  return text + (v.disagreed > 0 ? ", " + grouped(v.disagreed) + " disagree" : "");
+}
+
+template <class Set>
+std::string worst_html(const ResultReader& results, const Set& set, const Findings& found) {
+  if (found.by_error.found().empty() || set.batch < 2 || !(found.by_error.found().front().second > 0)) return "";
+  const std::string group = set_path(set);
+  Table table{{{"index"}, {"error of its bound"}, {"status"}}, {}};
+  std::vector<std::string> names;
+  if constexpr (std::is_same_v<Set, SolveSet>) names = {"backward_error", "rcond", "smallest_pivot"};
+  if constexpr (std::is_same_v<Set, PotentialSet>) names = {"V_min", "V_max", "V_mean"};
+  if constexpr (std::is_same_v<Set, PairEnergySet>) names = {"energy"};
+  std::erase_if(names, [&](const std::string& name) { return number_of(results, group + "/" + name, 0) == "–"; });
+  for (std::string name : names) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    table.columns.push_back({name});
+  }
+  const auto add_row = [&](std::int64_t index) {
+    table.rows.push_back({grouped(index), number_of(results, "/verification" + group + "/error_over_bound", index),
+                          number_of(results, group + "/info", index)});
+    for (const std::string& name : names) table.rows.back().push_back(number_of(results, group + "/" + name, index));
+  };
+  for (const auto& [index, error] : found.by_error.found()) add_row(index);
+  std::string html = heading_html("Largest errors, of what is allowed") + table_html(table);
+  if (found.by_singularity.found().empty()) return html;
+  table.rows.clear();
+  for (const auto& [index, rcond] : found.by_singularity.found()) add_row(index);
+  return html + heading_html("Nearest to a singular matrix") + table_html(table);
+}
+
+// maps
+
+/// A slice of a lattice: `columns` to the right, `rows` upwards.
+struct Slice {
+  int axis = 2;
+  std::int64_t index = 0, columns = 0, rows = 0;
+  std::vector<double> values;
+};
+
+/// Through the middle, across z; and where that does not mean to read too much, across y and x.
+std::vector<Slice> middle_slices(const ResultReader& results, const PotentialSet& set, std::int64_t problem) {
+  const auto& [nx, ny, nz] = set.shape;
+  std::vector<Slice> slices{{2, nz / 2, nx, ny, results.read_potential(set, problem, nz / 2, 1)}};
+  if (nz < 2 || set.shape.points() > most_points_of_slices) return slices;
+  Slice across_y{1, ny / 2, nx, nz, {}}, across_x{0, nx / 2, ny, nz, {}};
+  for (std::int64_t z = 0; z < nz; ++z) {
+    const std::vector<double> plane = results.read_potential(set, problem, z, 1);
+    const auto row = plane.begin() + across_y.index * nx;
+    across_y.values.insert(across_y.values.end(), row, row + nx);
+    for (std::int64_t y = 0; y < ny; ++y)
+      across_x.values.push_back(plane[static_cast<std::size_t>(y * nx + across_x.index)]);
+  }
+  slices.push_back(std::move(across_y));
+  slices.push_back(std::move(across_x));
+  return slices;
+}
+
+std::string slice_figure(const PotentialSet& set, std::int64_t problem, const Slice& slice, double limit,
+                         const PotentialBlock<double>& charges) {
+  const std::size_t right = slice.axis == 0 ? 1 : 0, up = slice.axis == 2 ? 1 : 2;
+  const auto axis = static_cast<std::size_t>(slice.axis);
+  const std::size_t first = 3 * static_cast<std::size_t>(problem);
+  const auto origin = [&](std::size_t a) { return set.origin[first + a]; };
+  const auto spacing = [&](std::size_t a) { return set.spacing[first + a]; };
+  // A lattice point is the middle of its cell.
+  const auto low = [&](std::size_t a) { return origin(a) - spacing(a) / 2; };
+  const auto extent = [&](std::size_t a, std::int64_t count) { return spacing(a) * static_cast<double>(count); };
+  const double wide = extent(right, slice.columns), high = extent(up, slice.rows);
+
+  const std::int64_t every = (std::max(slice.columns, slice.rows) + most_map_cells - 1) / most_map_cells;
+  Image image((slice.columns + every - 1) / every, (slice.rows + every - 1) / every);
+  for (std::int64_t row = 0; row < image.height(); ++row)
+    for (std::int64_t column = 0; column < image.width(); ++column)
+      image.fill(column, column + 1, image.height() - 1 - row, image.height() - row,
+                 potential_colour(slice.values[static_cast<std::size_t>(row * every * slice.columns + column * every)],
+                                  limit));
+  MapChart chart;
+  chart.image = &image;
+  chart.width = wide;
+  chart.height = high;
+  chart.right = round_ticks(low(right), low(right) + wide, 5, 0);
+  chart.up = round_ticks(low(up), low(up) + high, 6, 0);
+  chart.bar = round_ticks(-limit, limit, 7, 0);
+  chart.right_title = std::string(1, "xyz"[right]) + " (Å)";
+  chart.up_title = std::string(1, "xyz"[up]) + " (Å)";
+  chart.bar_title = "V (" + unit_text(potential_unit_name(set.output_unit)) + ")";
+  for (int step = 0; step <= 128; ++step) chart.bar_colours.push_back(signed_scale_colour(step / 64.0 - 1));
+  const double place = origin(axis) + static_cast<double>(slice.index) * spacing(axis);
+  std::int64_t near = 0;
+  for (std::size_t c = 0; c < charges.charge.size(); ++c) {
+    const double* position = charges.position.data() + 3 * c;
+    const double x = (position[right] - low(right)) / wide, y = (position[up] - low(up)) / high;
+    if (!(std::abs(position[axis] - place) <= dot_distance) || !(x >= 0 && x <= 1 && y >= 0 && y <= 1)) continue;
+    ++near;
+    chart.dots.push_back({x, y, charges.charge[c] > 0});
+  }
+  if (near > most_dots) chart.dots.clear();
+  const SlicePicture picture = measure_slice(slice.values);
+  const std::string where = std::string(1, "xyz"[axis]) + " = " + shown_number(place) + " Å";
+  chart.title = "V at " + where;
+  std::string caption = where + " (plane " + std::to_string(slice.index) + "), V from " + shown_number(picture.lowest) +
+                        " to " + shown_number(picture.highest);
+  if (every > 1) caption += "; every " + std::to_string(every) + ". point is shown";
+  if (near > most_dots) caption += "; " + grouped(near) + " charges are too many to be drawn";
+  return figure_html(map_svg(chart), caption);
+}
+
+/// Of the problem with the largest error, or the first.
+std::string maps_html(Source& source, const PotentialSet& set, const SetOutcome& outcome) {
+  if (set.batch == 0 || set.targets != TargetKind::lattice) return "";
+  if (source.maps + 3 > most_maps) return note_html("No map is drawn: there are enough of them above.");
+  const std::int64_t worst = outcome.verification.worst_index;
+  const std::int64_t problem = worst >= 0 && worst < set.batch ? worst : 0;
+  std::string html = heading_html(set.batch == 1 ? "Slices through the middle"
+                                                 : "Slices through the middle of problem " + std::to_string(problem) +
+                                                       (worst == problem ? ", which has the largest error" : ""));
+  PotentialBlock<double> charges;
+  bool are_charges_of_set = false;
+  if (source.problems != nullptr)
+    for (const PotentialSet& other : source.problems->potential_sets())
+      if (other.name == set.name && other.batch == set.batch) {
+        source.problems->read(other, problem, 1, charges);
+        are_charges_of_set = true;
+      }
+  const std::vector<Slice> slices = middle_slices(source.results, set, problem);
+  std::vector<double> values;
+  for (const Slice& slice : slices) values.insert(values.end(), slice.values.begin(), slice.values.end());
+  const double limit = measure_slice(values).colour_limit;
+  std::vector<std::string> figures;
+  for (const Slice& slice : slices) figures.push_back(slice_figure(set, problem, slice, limit, charges));
+  source.maps += slices.size();
+  html +=
+      figures_html(figures) +
+      note_html(
+          "Beyond the ends of the scale, which leaves out the largest 2 %, colours are full; grey is not a number." +
+          std::string(are_charges_of_set
+                          ? " Dots are charges within 1 Å of the slice, dark red above 0, dark blue below."
+                          : ""));
+  if (slices.size() == 1 && set.shape.nz > 1) html += note_html("The lattice is too large for slices across x and y.");
+  return html;
+}
+
+// what each kind of set has to show
+
+std::string shown_html(Source& source, const SolveSet& set, const Findings& found) {
+  const std::string group = set_path(set);
+  std::vector<std::string> figures;
+  add_figure(figures, found.backward_error.histogram("backward error", ""),
+             std::string("solved systems; u = ") + (set.type == ScalarType::float32 ? "6.0×10⁻⁸" : "1.1×10⁻¹⁶"));
+  add_figure(figures, found.rcond.histogram("rcond", ""), "solved systems; 1 is the best, 0 singular");
+  if (set.shape.determinant_only)
+    add_sample_figure(figures, source.results, group + "/log_determinant", set.batch, "ln det A", "", "systems");
+  add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "verified systems; right up to 1");
+  return figures_html(figures);
+}
+
+/// The first problems of a set, and a number for each of the names.
+std::string first_problems_html(const ResultReader& results, const std::string& group, std::int64_t batch,
+                                const std::vector<std::pair<std::string, std::string>>& names) {
+  if (batch == 0) return "";
+  Table table{{{"index"}, {"status"}}, {}};
+  for (const auto& [name, title] : names) table.columns.push_back({title});
+  const auto rows = std::min<std::int64_t>(batch, most_rows);
+  for (std::int64_t index = 0; index < rows; ++index) {
+    table.rows.push_back({grouped(index), number_of(results, group + "/info", index)});
+    for (const auto& [name, title] : names) table.rows.back().push_back(number_of(results, group + "/" + name, index));
+  }
+  return heading_html(batch > rows ? "The first problems" : "Problems") + table_html(table) +
+         (batch > rows ? note_html("And " + grouped(batch - rows) + " more.") : "");
+}
+
+std::string shown_html(Source& source, const PotentialSet& set, const Findings& found) {
+  const std::string group = set_path(set), unit = unit_text(potential_unit_name(set.output_unit));
+  std::vector<std::string> figures;
+  if (set.targets != TargetKind::lattice) {
+    const char* places = set.targets == TargetKind::points ? "points" : "charges";
+    add_sample_figure(figures, source.results, group + "/V", set.targets_before(set.batch), "V", unit, places);
+  }
+  if (set.batch > 1)
+    add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "verified problems; right up to 1");
+  if (set.batch > 1 && set.has_groups)
+    add_sample_figure(figures, source.results, group + "/energy", set.batch, "interaction energy",
+                      energy_unit_name(set.output_unit), "problems");
+  std::vector<std::pair<std::string, std::string>> names{
+      {"V_min", "least V (" + unit + ")"}, {"V_max", "greatest V (" + unit + ")"}, {"V_mean", "mean V (" + unit + ")"}};
+  if (set.has_groups) names.emplace_back("energy", "energy (" + energy_unit_name(set.output_unit) + ")");
+  return maps_html(source, set, found.outcome) + figures_html(figures) +
+         first_problems_html(source.results, group, set.batch, names);
+}
+
+std::string shown_html(Source& source, const PairEnergySet& set, const Findings& found) {
+  const std::string group = set_path(set), unit = energy_unit_name(set.output_unit);
+  std::vector<std::string> figures;
+  if (set.batch > 1) {
+    add_sample_figure(figures, source.results, group + "/energy", set.batch, "energy", unit, "problems");
+    add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "verified problems; right up to 1");
+  }
+  if (set.per_charge)
+    add_sample_figure(figures, source.results, group + "/energy_per_charge", set.charges(), "energy of a charge", unit,
+                      "charges");
+  return figures_html(figures) +
+         first_problems_html(source.results, group, set.batch, {{"energy", "energy (" + unit + ")"}});
+}
+
+std::string shown_html(Source& source, const CorrelationSet& set, const Findings& found) {
+  std::vector<std::string> figures;
+  if (set.batch > 0 && set.integrations() > 0 && source.maps < most_maps) {
+    ++source.maps;
+    const MagnitudeMap map = read_magnitudes(source.results, set, 0, most_map_cells);
+    const VisibilityColours colours = choose_colours(map);
+    Image image(map.columns(), map.rows());
+    for (std::int64_t row = 0; row < map.rows(); ++row)
+      for (std::int64_t column = 0; column < map.columns(); ++column) {
+        const double value = map.mean(column, row);
+        image.fill(column, column + 1, map.rows() - 1 - row, map.rows() - row,
+                   std::isnan(value) ? grey : magnitude_colour(colour_place(value, colours)));
+      }
+    MapChart chart;
+    chart.image = &image;
+    chart.right = ticks_of_cells(map.baselines(), 4);
+    const ChannelAxis channels = channel_axis(set.frequency, map.channels(), 6);
+    chart.up = channels.ticks;
+    chart.bar = ticks_of_colours(colours, 6);
+    chart.right_title = "baseline";
+    chart.up_title = channels.title;
+    chart.bar_title = colours.is_logarithmic ? "|V|, logarithmic" : "|V|";
+    chart.title = "|V| of integration 0";
+    for (int step = 0; step <= 128; ++step) chart.bar_colours.push_back(magnitude_colour(step / 128.0));
+    std::string caption = "integration 0 of " + grouped(set.integrations()) + ", " + grouped(set.baselines()) +
+                          " baselines, " + grouped(set.batch) + (set.batch == 1 ? " channel" : " channels");
+    if (map.columns() < map.baselines() || map.rows() < map.channels()) caption += "; neighbours are averaged";
+    figures.push_back(figure_html(map_svg(chart), caption + "; grey has no samples"));
+  }
+  if (set.batch > 1)
+    add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "verified channels; right up to 1");
+  return figures_html(figures);
+}
+
+template <class Set>
+std::string set_html(Source& source, const Set& set, const RunReport& report, const Findings& found) {
+  const SetOutcome& outcome = found.outcome;
+  const KindWords& words = words_of(outcome);
+  const std::int64_t failed = outcome.failed_count();
+  std::string html = "<section>\n<div class=\"head\"><h2>" + html_text(outcome.kind + "/" + outcome.name) + "</h2>";
+  if (failed > 0) html += badge_html(Mood::bad, grouped(failed) + " failed");
+  if (outcome.verification.disagreed > 0)
+    html += badge_html(Mood::bad, grouped(outcome.verification.disagreed) + " disagree");
+  if (outcome.all_right())
+    html += outcome.verification.checked > 0 ? badge_html(Mood::good, "all right")
+                                             : badge_html(Mood::neutral, "not verified");
+  html += "</div>\n" + paragraph_html(outcome.shape);
+
+  Facts facts{{words.done, grouped(outcome.batch - failed) + " of " + grouped(outcome.batch) + " " +
+                               noun_of(outcome, outcome.batch)}};
+  if (outcome.compute_seconds > 0)
+    facts.emplace_back("computed in", seconds_text(outcome.compute_seconds) + ", " +
+                                          rate_text(outcome.work / outcome.compute_seconds, words.work));
+  if (const std::string& computer = report.*words.computer; !computer.empty()) facts.emplace_back("by", computer);
+  if (outcome.singular > 0)
+    facts.emplace_back(outcome.kind == PairEnergySet::kind      ? "pairs on one place"
+                       : outcome.targets == TargetKind::lattice ? "charges on lattice points"
+                                                                : "targets on charges",
+                       grouped(outcome.singular));
+  facts.emplace_back("verified", verdict_words(outcome));
+  if (outcome.verification.checked > 0)
+    facts.emplace_back("largest error", shown_number(outcome.verification.worst_error_over_bound, 3) +
+                                            " of the bound, at index " + grouped(outcome.verification.worst_index));
+  if (const std::string disagreeing = found.disagreeing.text(); !disagreeing.empty())
+    facts.emplace_back("disagree at index", disagreeing);
+  if (!outcome.verification.criterion.empty()) facts.emplace_back("rule", outcome.verification.criterion);
+  return html + facts_html(facts) + statuses_html(found) + shown_html(source, set, found) +
+         worst_html(source.results, set, found) + "</section>\n";
+}
+
+/// What the file says of the run: what `run` has said then.
+RunReport run_of(const ReportOptions& options, const ResultReader& results) {
+  RunReport report;
+  report.problems = results.provenance("problems");
+  report.results = options.results;
+  report.device = results.provenance("device");
+  report.solver = results.provenance("solver");
+  report.potential = results.provenance("potential");
+  report.pair_energy = results.provenance("pair_energy");
+  report.correlator = results.provenance("correlator");
+  const auto seconds = [&](const char* stage) { return results.provenance_number(std::string(stage) + "_seconds"); };
+  report.seconds.start = seconds("start");
+  report.seconds.read = seconds("read");
+  report.seconds.compute = seconds("compute");
+  report.seconds.kernels = seconds("kernel");
+  report.seconds.verify = seconds("verify");
+  report.seconds.write = seconds("write");
+  report.seconds.total = seconds("total");
+  report.on_gpus = !results.provenance("gpu").empty();
+  report.problem_bytes = results.provenance_number("input_bytes");
+  std::error_code unknown;
+  const auto bytes = std::filesystem::file_size(options.results, unknown);
+  report.result_bytes = unknown ? 0 : static_cast<double>(bytes);
+  return report;
+}
+
+std::string stages_html(const RunReport& report) {
+  if (!(report.seconds.total > 0)) return "";
+  const std::vector<Stage> stages = stages_of(report);
+  const Stage& longest = longest_of(stages);
+  std::string html = "<section>\n<h2>Time</h2>\n" +
+                     paragraph_html(seconds_text(report.seconds.total) + " in all, bound by: " + longest.name + ". " +
+                                    "What would help: " + longest.remedy + ".") +
+                     "<div class=\"stages\">\n";
+  const double most = std::max(longest.seconds, 1e-300);
+  for (const Stage& stage : stages) {
+    if (!(stage.seconds > 0)) continue;
+    const std::string kind = &stage == &longest ? " longest" : "";
+    html += "<div class=\"name" + kind + "\">" + html_text(stage.name) + "</div><div class=\"seconds" + kind + "\">" +
+            html_text(seconds_text(stage.seconds)) + "</div><div class=\"track\"><svg preserveAspectRatio=\"none\" " +
+            "viewBox=\"0 0 100 1\" aria-hidden=\"true\"><rect class=\"bar\" width=\"" +
+            number_text(std::max(0.3, 100 * stage.seconds / most), 4) + "\" height=\"1\"/></svg></div>\n";
+    if (stage.amount > 0) html += "<div class=\"rate\">" + html_text(stage_rate(stage, stage.seconds)) + "</div>\n";
+  }
+  return html + "</div>\n" +
+         note_html(
+             "The stages are at work at the same time, on different blocks: the longest one is what the run waits "
+             "for.") +
+         "</section>\n";
+}
+
+std::string summary_html(const RunReport& report, const ResultReader& results, std::int64_t sets) {
+  std::int64_t problems = 0, failed = 0, disagreed = 0, checked = 0;
+  for (const SetOutcome& set : report.sets) {
+    problems += set.batch;
+    failed += set.failed_count();
+    disagreed += set.verification.disagreed;
+    checked += set.verification.checked;
+  }
+  const auto file = std::filesystem::path(report.results).filename().string();
+  std::string html = "<header>\n<div class=\"head\"><h1>" + html_text(file) + "</h1>";
+  if (failed > 0) html += badge_html(Mood::bad, grouped(failed) + " failed");
+  if (disagreed > 0) html += badge_html(Mood::bad, grouped(disagreed) + " disagree");
+  if (failed == 0 && disagreed == 0)
+    html += checked > 0 ? badge_html(Mood::good, "all right") : badge_html(Mood::neutral, "not verified");
+  html += "</div>\n";
+  Facts facts{{"holds", grouped(problems) + (problems == 1 ? " problem in " : " problems in ") + grouped(sets) +
+                            (sets == 1 ? " set, " : " sets, ") + bytes_text(report.result_bytes)},
+              {"verified", grouped(checked) + (disagreed > 0 ? ", of which " + grouped(disagreed) + " disagree" : "")}};
+  const auto add = [&](const char* name, const std::string& text) {
+    if (!text.empty()) facts.emplace_back(name, text);
+  };
+  add("computed on", report.device);
+  add("host", results.provenance("host"));
+  add("created", results.provenance("created"));
+  add("of", report.problems);
+  add("share", results.provenance("share"));
+  return html + facts_html(facts) + "</header>\n";
+}
+
+std::string origin_html(const ReportOptions& options, const ResultReader& results) {
+  Facts facts;
+  for (const OriginLine& line : origin_lines(options.results)) facts.emplace_back(line.name, line.text);
+  std::string html = "<section>\n<h2>Provenance</h2>\n";
+  const std::string hash = results.provenance("input_hash");
+  if (!options.problems.empty() && !hash.empty() && identify_input({options.problems}).hash != hash)
+    html += paragraph_html("The problem file that is drawn from, " + options.problems +
+                           ", is not the one that was run: its hash differs.");
+  return html + facts_html(facts) + "</section>\n";
+}
+
+}  // namespace
+
+std::string write_report(const ReportOptions& options) {
+  refuse_output_that_is_input(options.results, options.output);
+  const ResultReader results(options.results);
+  std::optional<ProblemReader> problems;
+  if (!options.problems.empty()) {
+    refuse_output_that_is_input(options.problems, options.output);
+    problems.emplace(options.problems);
+    if (const auto share = parse_share(results.provenance("share"))) problems->take(*share);
+  }
+  ExportFile file(options.output, options.overwrite);
+  RunReport report = run_of(options, results);
+  Source source{results, problems ? &*problems : nullptr};
+  std::string sections;
+  std::size_t sets = 0;
+  for_each_set(results.sets(), [&](const auto& set) {
+    const Findings found = look_at(results, set);
+    report.sets.push_back(found.outcome);
+    if (sets++ < most_sets) sections += set_html(source, set, report, found);
+  });
+  if (sets > most_sets)
+    sections += "<section>\n" +
+                note_html("And " + grouped(static_cast<std::int64_t>(sets - most_sets)) + " more sets.") +
+                "</section>\n";
+  const std::string name = std::filesystem::path(options.results).filename().string();
+  file.write(page_html(name + " – smallbatch",
+                       summary_html(report, results, static_cast<std::int64_t>(sets)) + stages_html(report) + sections +
+                           origin_html(options, results) + "<footer>\n" +
+                           note_html(std::string("Made by smallbatch ") + version_text + ".") + "</footer>\n"));
+  file.commit();
+  return options.output + ": " + std::to_string(sets) + (sets == 1 ? " set\n" : " sets\n");
+}
+
+}  // namespace smallbatch
