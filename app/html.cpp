@@ -63,6 +63,17 @@ void add_sentence(std::string& caption, std::int64_t count, const char* words) {
   if (count > 0) caption += (caption.empty() ? "" : ", ") + grouped(count) + words;
 }
 
+/// About how wide the numbers are.
+double widest(const std::vector<Tick>& ticks) {
+  double width = 0;
+  for (const Tick& tick : ticks) {
+    const std::string text = axis_text(tick.text);
+    const auto characters = std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xc0) != 0x80; });
+    width = std::max(width, 7.0 * static_cast<double>(characters));
+  }
+  return width;
+}
+
 }  // namespace
 
 std::string html_text(std::string_view text) {
@@ -181,7 +192,7 @@ std::optional<Histogram> histogram_of(std::vector<double>& values, const std::st
 }
 
 std::string histogram_svg(const Histogram& histogram) {
-  constexpr double width = 344, left = 44, right = 336, top = 14, bottom = 138, height = 178;
+  constexpr double width = 344, left = 46, right = 322, top = 14, bottom = 138, height = 178;
   const std::int64_t most =
       std::max<std::int64_t>(*std::max_element(histogram.counts.begin(), histogram.counts.end()), 1);
   const auto up = [&](double count) { return bottom - (bottom - top) * count / static_cast<double>(most); };
@@ -226,7 +237,9 @@ std::string histogram_svg(const Histogram& histogram) {
 }
 
 std::string map_svg(const MapChart& chart) {
-  constexpr double left = 48, top = 8, map_width = 214, bar_width = 12, gap = 14, svg_width = 344;
+  constexpr double top = 8, bar_width = 12, gap = 14, svg_width = 344, title_width = 20, beside = 9;
+  const double left = title_width + widest(chart.up) + beside;
+  const double map_width = svg_width - title_width - widest(chart.bar) - beside - bar_width - gap - left;
   const double map_height = std::clamp(map_width * chart.height / chart.width, 60.0, 360.0);
   const double right = left + map_width, bottom = top + map_height, height = bottom + 40;
   const double bar_left = right + gap, bar_right = bar_left + bar_width;
@@ -264,7 +277,7 @@ std::string map_svg(const MapChart& chart) {
   }
   const double middle = (top + bottom) / 2;
   return svg + text_element((left + right) / 2, height - 6, "middle", chart.right_title, "label") +
-         middle_upwards(12, middle, chart.up_title) + middle_upwards(svg_width - 6, middle, chart.bar_title) + "</svg>";
+         middle_upwards(13, middle, chart.up_title) + middle_upwards(svg_width - 6, middle, chart.bar_title) + "</svg>";
 }
 
 std::string strip_svg(std::span<const std::int64_t> counts, std::int64_t batch, std::string_view title) {

@@ -51,6 +51,7 @@ struct Source {
 class IndexRuns {
  public:
   void add(std::int64_t index) {
+    ++count_;
     if (!runs_.empty() && runs_.back().second == index - 1) {
       runs_.back().second = index;
     } else if (runs_.size() < most_runs) {
@@ -59,6 +60,7 @@ class IndexRuns {
       ++others_;
     }
   }
+  [[nodiscard]] std::int64_t count() const { return count_; }
   [[nodiscard]] std::string text() const {
     std::string text;
     for (const auto& [first, last] : runs_) {
@@ -70,7 +72,7 @@ class IndexRuns {
 
  private:
   std::vector<std::pair<std::int64_t, std::int64_t>> runs_;
-  std::int64_t others_ = 0;
+  std::int64_t others_ = 0, count_ = 0;
 };
 
 /// The problems with the largest of some number; among equals the first.
@@ -228,9 +230,8 @@ std::string statuses_html(const Findings& found) {
       ++others;
       continue;
     }
-    const auto count = outcome.failed.find(status);
-    table.rows.push_back({shown_number(status), words_of(outcome).describe(status),
-                          count == outcome.failed.end() ? "–" : grouped(count->second), runs.text()});
+    table.rows.push_back(
+        {shown_number(status), words_of(outcome).describe(status), grouped(runs.count()), runs.text()});
   }
   std::string html = heading_html("Statuses") + table_html(table);
   if (others > 0) html += note_html("And " + grouped(others) + " other statuses.");

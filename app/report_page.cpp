@@ -48,8 +48,8 @@ td:last-child, th:last-child { padding-right: 0; }
 figure { margin: 0; }
 figcaption { max-width: 21.5rem; margin-top: 0.2rem; }
 svg { display: block; max-width: 100%; height: auto; }
-svg text { font: 11px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: var(--quiet); font-variant-numeric: tabular-nums; }
-svg text.label { font-size: 12px; fill: var(--ink); }
+svg text { font: 11.5px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: var(--quiet); font-variant-numeric: tabular-nums; }
+svg text.label { font-size: 12.5px; fill: var(--ink); }
 svg .axis, svg .frame { stroke: var(--quiet); stroke-width: 1; fill: none; }
 svg .grid { stroke: var(--grid); stroke-width: 1; }
 svg .bar { fill: var(--accent); }
@@ -66,7 +66,13 @@ svg .minus { fill: #133c8b; }
 .stages .rate { grid-column: 3; margin-top: -0.3rem; color: var(--quiet); font-size: 0.87rem; }
 .stages .longest { font-weight: 600; }
 .mono { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 0.9em; }
-@media (max-width: 34rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: 0.5rem; } }
+@media (max-width: 34rem) {
+  body { padding-top: 1.2rem; }
+  dl { grid-template-columns: 6.4rem 1fr; gap: 0.25rem 0.8rem; }
+  table { font-size: 0.86rem; }
+  th, td { padding-right: 0.8rem; }
+  th { white-space: normal; vertical-align: bottom; }
+}
 @media print { body { max-width: none; } section, figure { break-inside: avoid; } }
 )css";
 
