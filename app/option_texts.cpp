@@ -99,7 +99,7 @@ VerifyMode parse_verify(const std::string& text) {
 
 PotentialUnit parse_unit(const std::string& text) {
   if (const auto unit = parse_potential_unit(text)) return *unit;
-  refuse_option("--unit", text, "volt, kT/e, kcal/mol/e or e/angstrom");
+  refuse_option("--unit", text, "one of " + potential_unit_names());
 }
 
 LatticeShape parse_shape(const std::string& text) {

@@ -239,7 +239,7 @@ class ChargesCommand : public Command {
   using Command::Command;
 
   void unit_of_potential(PotentialUnit& unit) {
-    text("--unit", potential_unit_name(unit), "Unit of V: volt, kT/e, kcal/mol/e, e/angstrom",
+    text("--unit", potential_unit_name(unit), "Unit of V: " + potential_unit_names(),
          [&unit](const std::string& name) { unit = parse_unit(name); });
   }
 

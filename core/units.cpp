@@ -19,6 +19,11 @@ double potential_unit_factor(PotentialUnit unit, double temperature_kelvin) {
     case PotentialUnit::kcal_per_mol_e:
       factor = volt * elementary_charge_coulomb * avogadro_per_mole / joule_per_kilocalorie;
       break;
+    case PotentialUnit::kj_per_mol_e:
+      factor = volt * elementary_charge_coulomb * avogadro_per_mole / joule_per_kilojoule;
+      break;
+    case PotentialUnit::hartree_per_e:
+      return bohr_angstrom;  // one is e / (4 pi eps0 bohr)
     case PotentialUnit::e_per_angstrom:
       break;
   }
@@ -30,10 +35,12 @@ struct UnitNames {
   PotentialUnit unit;
   std::string_view potential, field, energy;
 };
-constexpr std::array<UnitNames, 4> unit_names{{
+constexpr std::array<UnitNames, 6> unit_names{{
     {PotentialUnit::volt, "volt", "volt/angstrom", "volt*e"},
     {PotentialUnit::kt_per_e, "kT/e", "kT/e/angstrom", "kT"},
     {PotentialUnit::kcal_per_mol_e, "kcal/mol/e", "kcal/mol/e/angstrom", "kcal/mol"},
+    {PotentialUnit::kj_per_mol_e, "kJ/mol/e", "kJ/mol/e/angstrom", "kJ/mol"},
+    {PotentialUnit::hartree_per_e, "hartree/e", "hartree/e/angstrom", "hartree"},
     {PotentialUnit::e_per_angstrom, "e/angstrom", "e/angstrom^2", "e^2/angstrom"},
 }};
 
@@ -41,6 +48,12 @@ const UnitNames& names_of(PotentialUnit unit) { return unit_names[static_cast<st
 }  // namespace
 
 std::string potential_unit_name(PotentialUnit unit) { return std::string(names_of(unit).potential); }
+std::string potential_unit_names() {
+  std::string all;
+  for (const UnitNames& names : unit_names) all.append(all.empty() ? "" : ", ").append(names.potential);
+  return all;
+}
+
 std::string field_unit_name(PotentialUnit unit) { return std::string(names_of(unit).field); }
 std::string energy_unit_name(PotentialUnit unit) { return std::string(names_of(unit).energy); }
 

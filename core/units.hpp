@@ -4,6 +4,8 @@
 // Inside, lengths are in angstrom and charges in units of e, so a bare sum of q/r is in e/angstrom:
 //     1 e/angstrom = e / (4 pi eps0 10^-10 m)              = 14.399645478425672 V
 //                  = e^2 N_A / (4 pi eps0 10^-10 m 4184 J) = 332.06371329919225 kcal/mol/e
+//                  = e^2 N_A / (4 pi eps0 10^-10 m 1000 J) = 1389.3545764438204 kJ/mol/e
+//                  = bohr / angstrom                       = 0.529177210903 hartree/e
 //                  = e^2 / (4 pi eps0 10^-10 m k 298.15 K) = 560.45932214753453 kT/e at 298.15 K
 // What units are made of is in long double, so that what comes out of it is rounded once.
 #pragma once
@@ -21,23 +23,27 @@ inline constexpr long double vacuum_permittivity_farad_per_metre = 8.8541878128e
 inline constexpr long double boltzmann_joule_per_kelvin = 1.380649e-23L;
 inline constexpr long double avogadro_per_mole = 6.02214076e23L;
 inline constexpr double bohr_angstrom = 0.529177210903;
-inline constexpr long double joule_per_kilocalorie = 4184;
+inline constexpr long double joule_per_kilocalorie = 4184, joule_per_kilojoule = 1000;
 inline constexpr double default_temperature_kelvin = 298.15;
 
 /// Units in which V can be written. The factor turns e/angstrom into the unit.
-enum class PotentialUnit { volt, kt_per_e, kcal_per_mol_e, e_per_angstrom };
+enum class PotentialUnit { volt, kt_per_e, kcal_per_mol_e, kj_per_mol_e, hartree_per_e, e_per_angstrom };
 
 /// e/angstrom -> unit. The temperature (kelvin) matters for kT/e alone.
 double potential_unit_factor(PotentialUnit unit, double temperature_kelvin = default_temperature_kelvin);
 
-/// "volt", "kT/e", "kcal/mol/e", "e/angstrom".
+/// "volt", "kT/e", "kcal/mol/e", "kJ/mol/e", "hartree/e", "e/angstrom".
 std::string potential_unit_name(PotentialUnit unit);
+/// All of them, with commas between.
+std::string potential_unit_names();
 /// Those of E, "volt/angstrom", and of an interaction energy, "volt*e", where V has `unit`.
 std::string field_unit_name(PotentialUnit unit);
 std::string energy_unit_name(PotentialUnit unit);
+/// "V" is "volt".
 std::optional<PotentialUnit> parse_potential_unit(std::string_view name);
 
-/// Factor that turns a length in the named unit into angstrom: "angstrom", "nm", "bohr", "pm", "m".
+/// Factor that turns a length in the named unit into angstrom: "angstrom" (also "Angstrom", "A", and the letter with
+/// the ring), "nm", "pm", "bohr" (also "a0"), "m".
 std::optional<double> length_unit_in_angstrom(std::string_view name);
 
 /// Factor that turns a charge in the named unit into units of e: "e", "C".

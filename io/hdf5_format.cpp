@@ -229,8 +229,7 @@ void read_charge_attributes(const InputFile& file, const std::string& group, Cha
   if (const auto unit = file.string(group, "output_unit")) {
     const auto parsed = parse_potential_unit(*unit);
     if (!parsed) {
-      throw file.error(group + "@output_unit",
-                       "expected one of volt, kT/e, kcal/mol/e, e/angstrom, found " + quoted(*unit),
+      throw file.error(group + "@output_unit", "expected one of " + potential_unit_names() + ", found " + quoted(*unit),
                        "Name a known unit.");
     }
     set.output_unit = *parsed;

@@ -294,8 +294,9 @@ def test_potentials_agree_with_numpy(smallbatch, tmp_path, precision, u):
         assert (abs(v[p] - expected) <= bound).all()
 
 
-@pytest.mark.parametrize("unit,factor", [("volt", 14.399645478425672), ("kcal/mol/e", 332.06371329919225), ("kT/e", 560.45932214753453),
-                                         ("e/angstrom", 1.0)])
+@pytest.mark.parametrize("unit,factor", [("volt", 14.399645478425672), ("kcal/mol/e", 332.06371329919225),
+                                         ("kJ/mol/e", 1389.3545764438204), ("hartree/e", 0.529177210903),
+                                         ("kT/e", 560.45932214753453), ("e/angstrom", 1.0)])
 def test_units(smallbatch, tmp_path, unit, factor):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_potential(file, position=[(0, 0, 0)], charge=[1], shape=(1, 1, 1), origin=(3, 0, 4), output_unit=unit)

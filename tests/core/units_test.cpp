@@ -19,6 +19,11 @@ TEST(PotentialUnit, OneChargeAtOneAngstrom) {
   expect_within_an_ulp(potential_unit_factor(PotentialUnit::kcal_per_mol_e), 332.06371329919224540824381);
   expect_within_an_ulp(potential_unit_factor(PotentialUnit::kt_per_e, 298.15), 560.45932214753453116264810);
   EXPECT_EQ(potential_unit_factor(PotentialUnit::kt_per_e), potential_unit_factor(PotentialUnit::kt_per_e, 298.15));
+  expect_within_an_ulp(potential_unit_factor(PotentialUnit::kj_per_mol_e), 1389.35457644382035478809);
+  EXPECT_EQ(potential_unit_factor(PotentialUnit::hartree_per_e), 0.529177210903);
+  // CODATA 2018 gives the hartree in joule, too: 4.3597447222071e-18 of them are e times this.
+  EXPECT_NEAR(potential_unit_factor(PotentialUnit::volt) / potential_unit_factor(PotentialUnit::hartree_per_e),
+              4.3597447222071e-18 / 1.602176634e-19, 1e-9);
   EXPECT_EQ(potential_unit_factor(PotentialUnit::e_per_angstrom), 1);
 }
 
@@ -28,9 +33,11 @@ TEST(PotentialUnit, ThermalUnitFollowsTheTemperature) {
 }
 
 TEST(PotentialUnit, NamesRoundTrip) {
-  for (const auto unit :
-       {PotentialUnit::volt, PotentialUnit::kt_per_e, PotentialUnit::kcal_per_mol_e, PotentialUnit::e_per_angstrom})
+  for (const auto unit : {PotentialUnit::volt, PotentialUnit::kt_per_e, PotentialUnit::kcal_per_mol_e,
+                          PotentialUnit::kj_per_mol_e, PotentialUnit::hartree_per_e, PotentialUnit::e_per_angstrom})
     EXPECT_EQ(parse_potential_unit(potential_unit_name(unit)), unit);
+  EXPECT_EQ(parse_potential_unit("V"), PotentialUnit::volt);
+  EXPECT_EQ(potential_unit_names(), "volt, kT/e, kcal/mol/e, kJ/mol/e, hartree/e, e/angstrom");
   EXPECT_FALSE(parse_potential_unit("furlong"));
 }
 
@@ -40,13 +47,16 @@ TEST(PotentialUnit, FieldsAreByLengthAndEnergiesTimesCharge) {
   EXPECT_EQ(field_unit_name(PotentialUnit::kt_per_e), "kT/e/angstrom");
   EXPECT_EQ(energy_unit_name(PotentialUnit::kt_per_e), "kT");
   EXPECT_EQ(energy_unit_name(PotentialUnit::kcal_per_mol_e), "kcal/mol");
+  EXPECT_EQ(energy_unit_name(PotentialUnit::kj_per_mol_e), "kJ/mol");
+  EXPECT_EQ(field_unit_name(PotentialUnit::hartree_per_e), "hartree/e/angstrom");
+  EXPECT_EQ(energy_unit_name(PotentialUnit::hartree_per_e), "hartree");
   EXPECT_EQ(field_unit_name(PotentialUnit::e_per_angstrom), "e/angstrom^2");
 }
 
 TEST(LengthUnit, InAngstrom) {
-  EXPECT_EQ(length_unit_in_angstrom("angstrom"), 1);
+  for (const char* name : {"angstrom", "Angstrom", "A", "\xC3\x85"}) EXPECT_EQ(length_unit_in_angstrom(name), 1);
   EXPECT_EQ(length_unit_in_angstrom("nm"), 10);
-  EXPECT_EQ(length_unit_in_angstrom("bohr"), 0.529177210903);
+  for (const char* name : {"bohr", "a0"}) EXPECT_EQ(length_unit_in_angstrom(name), 0.529177210903);
   EXPECT_FALSE(length_unit_in_angstrom("parsec"));
 }
 

@@ -17,13 +17,14 @@ E = Decimal("1.602176634e-19")  # C
 EPS0 = Decimal("8.8541878128e-12")  # F/m
 K = Decimal("1.380649e-23")  # J/K
 N_A = Decimal("6.02214076e23")
+BOHR = Decimal("0.529177210903")  # angstrom
 CALORIE = Decimal("4.184")  # J, thermochemical
 VOLT = E / (4 * PI * EPS0 * Decimal("1e-10"))
 FACTORS = {"volt": VOLT, "kcal/mol/e": VOLT * E * N_A / (1000 * CALORIE), "kT/e": VOLT * E / (K * Decimal("298.15")),
-           "e/angstrom": Decimal(1)}
+           "kJ/mol/e": VOLT * E * N_A / 1000, "hartree/e": BOHR, "e/angstrom": Decimal(1)}
 
 
-@pytest.mark.parametrize("unit", ["volt", "kcal/mol/e", "kT/e"])
+@pytest.mark.parametrize("unit", ["volt", "kcal/mol/e", "kJ/mol/e", "kT/e"])
 def test_the_documents_quote_all_digits(unit):
     text = (Path(__file__).parents[2] / "io/FORMAT.md").read_text()
     quoted = re.search(rf"= (\d+\.\d+) {re.escape(unit)}", text).group(1)
