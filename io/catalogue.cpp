@@ -33,7 +33,7 @@ bool can_be_in_file(const StoredDataset& dataset, std::uint64_t file_bytes) {
   std::uint64_t in_chunks = 0;
   return !counts.empty() && declared_bytes(counts, 1) == chunks.size() && chunk_bytes && *chunk_bytes <= UINT32_MAX &&
          !__builtin_mul_overflow(*chunk_bytes, chunks.size(), &in_chunks) &&
-         in_chunks / largest_deflate_ratio <= file_bytes;
+         in_chunks / largest_unpacked_ratio(layout->filters) <= file_bytes;
 }
 
 void put_together(StoredObject& object, int depth, const std::function<StoredObject()>& next) {

@@ -17,8 +17,9 @@ namespace smallbatch {
 enum class ObjectKind { none, group, dataset, other };
 
 /// Complex numbers are compounds {r, i} of numbers, as h5py writes them; here they are two numbers along a last axis.
-/// Booleans are enumerations of FALSE and TRUE in int8, as h5py writes them.
-enum class NumberForm { plain, complex, boolean };
+/// Booleans are enumerations of FALSE and TRUE in int8, as h5py writes them. Texts of one fixed length are uint8 here,
+/// their bytes along a last axis.
+enum class NumberForm { plain, complex, boolean, text };
 
 struct DatasetInfo {
   std::vector<std::int64_t> shape;
@@ -68,9 +69,6 @@ struct StoredObject {
   std::unique_ptr<StoredDataset> dataset;   ///< of a dataset
   std::unique_ptr<Defect> contents_defect;  ///< of either
 };
-
-/// Deflate turns at most this many bytes into one, and LZF fewer.
-inline constexpr std::uint64_t largest_deflate_ratio = 1032;
 
 /// Of an array, or nothing where they do not fit. No element where the shape has a zero, whatever else it has.
 std::optional<std::uint64_t> declared_bytes(const std::vector<std::int64_t>& shape, std::uint64_t element_bytes);

@@ -175,10 +175,12 @@ StoredDataset MessageReader::get_dataset() {
   dataset.info.shape = get_numbers<std::int64_t>(*this);
   dataset.info.type = get_one_of(*this, ElementType::other);
   dataset.info.type_name = printable(get_text());
-  dataset.info.form = get_one_of(*this, NumberForm::boolean);
+  dataset.info.form = get_one_of(*this, NumberForm::text);
   const bool is_complex = dataset.info.form == NumberForm::complex;
   if (is_complex && (dataset.info.shape.empty() || dataset.info.shape.back() != 2)) throw Nonsense{};
-  if (dataset.info.shape.size() > largest_rank + (is_complex ? 1 : 0)) throw Nonsense{};
+  const bool is_text = dataset.info.form == NumberForm::text;
+  if (is_text && (dataset.info.shape.empty() || dataset.info.type != ElementType::uint8)) throw Nonsense{};
+  if (dataset.info.shape.size() > largest_rank + (is_complex || is_text ? 1 : 0)) throw Nonsense{};
   dataset.is_swapped = get_flag();
   const bool has_address = get_flag();
   const auto address = get<std::uint64_t>();
@@ -188,10 +190,10 @@ StoredDataset MessageReader::get_dataset() {
     layout.shape = dataset.info.shape;
     layout.chunk = get_numbers<std::int64_t>(*this);
     layout.filters = get_all<ChunkFilter>(*this, [&] {
-      const auto kind = get_one_of(*this, ChunkFilter::Kind::lzf);
+      const auto kind = get_one_of(*this, ChunkFilter::Kind::zstandard);
       return ChunkFilter{kind, get<std::uint64_t>()};
     });
-    if (layout.filters.size() > 4) throw Nonsense{};
+    if (layout.filters.size() > 5) throw Nonsense{};
     layout.filters_edges = get_flag();
   }
   dataset.chunks = get_all<StoredChunk>(*this, [&] {

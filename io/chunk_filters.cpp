@@ -2,6 +2,8 @@
 
 #include <libdeflate.h>
 #include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <array>
@@ -119,6 +121,20 @@ std::optional<std::string> unpack_lzf(std::size_t expected, Bytes& bytes) {
   return std::nullopt;
 }
 
+/// One frame, or several; with or without its size in its header.
+std::optional<std::string> unpack_zstandard(std::size_t expected, Bytes& bytes) {
+  Bytes unpacked(expected);
+  const std::size_t made = ZSTD_decompress(unpacked.data(), unpacked.size(), bytes.data(), bytes.size());
+  const std::string expectation = ", expected " + bytes_text(expected);
+  if (ZSTD_isError(made)) {
+    if (ZSTD_getErrorCode(made) == ZSTD_error_memory_allocation) throw std::bad_alloc();
+    return std::string("has a damaged Zstandard stream (") + ZSTD_getErrorName(made) + ")" + expectation;
+  }
+  if (made != expected) return "has a Zstandard stream of " + bytes_text(made) + expectation;
+  bytes = std::move(unpacked);
+  return std::nullopt;
+}
+
 /// Byte k of element i comes from place k * elements + i. With the number of bytes known, several elements are
 /// written at once.
 template <std::size_t ElementBytes>
@@ -178,13 +194,33 @@ std::optional<std::string> check_fletcher32(Bytes& bytes) {
 
 }  // namespace
 
+std::uint64_t largest_unpacked_ratio(std::span<const ChunkFilter> filters) {
+  std::uint64_t largest = 1;
+  for (const ChunkFilter& filter : filters) {
+    switch (filter.kind) {
+      case ChunkFilter::Kind::deflate:
+        largest *= 1032;
+        break;
+      case ChunkFilter::Kind::lzf:
+        largest *= 88;  // 264 bytes in 3
+        break;
+      case ChunkFilter::Kind::zstandard:
+        largest *= 1 << 15;  // a block of 128 KiB in 4
+        break;
+      case ChunkFilter::Kind::shuffle:
+      case ChunkFilter::Kind::fletcher32:
+        break;
+    }
+  }
+  return largest;
+}
+
 std::uint64_t largest_stored_bytes(std::span<const ChunkFilter> filters, std::uint64_t expected) {
   std::uint64_t largest = expected;
   for (const ChunkFilter& filter : filters) {
     if (filter.kind == ChunkFilter::Kind::fletcher32) largest += checksum_bytes;
     // Nothing that packs makes more of its bytes than this, however it goes about it.
-    const bool packs = filter.kind == ChunkFilter::Kind::deflate || filter.kind == ChunkFilter::Kind::lzf;
-    if (packs) largest += largest / 2 + 1024;
+    if (largest_unpacked_ratio({&filter, 1}) > 1) largest += largest / 2 + 1024;
   }
   return largest;
 }
@@ -211,6 +247,9 @@ std::optional<std::string> undo_filters(std::span<const ChunkFilter> filters, st
         break;
       case ChunkFilter::Kind::lzf:
         wrong = unpack_lzf(given, bytes);
+        break;
+      case ChunkFilter::Kind::zstandard:
+        wrong = unpack_zstandard(given, bytes);
         break;
       case ChunkFilter::Kind::shuffle:
         unshuffle(filter.element_bytes, bytes);

@@ -1,4 +1,5 @@
-// What HDF5's filters did to a chunk, undone: deflate, shuffle and fletcher32, and h5py's LZF. Knows no HDF5.
+// What HDF5's filters did to a chunk, undone: deflate, shuffle and fletcher32, h5py's LZF, and Zstandard. Knows no
+// HDF5.
 //
 // A chunk must come out with exactly the bytes that its shape declares, and memory is taken for those alone. HDF5's own
 // pipeline does not ask: where a stream inflates to fewer, the rest is whatever the memory held.
@@ -15,9 +16,12 @@
 namespace smallbatch {
 
 struct ChunkFilter {
-  enum class Kind { deflate, shuffle, fletcher32, lzf } kind = Kind::deflate;
+  enum class Kind { deflate, shuffle, fletcher32, lzf, zstandard } kind = Kind::deflate;
   std::size_t element_bytes = 0;  ///< of shuffle
 };
+
+/// How many bytes one stored byte of a chunk can become at most.
+std::uint64_t largest_unpacked_ratio(std::span<const ChunkFilter> filters);
 
 /// The most bytes that a chunk of `expected` bytes may take in a file.
 std::uint64_t largest_stored_bytes(std::span<const ChunkFilter> filters, std::uint64_t expected);

@@ -272,10 +272,11 @@ struct Hdf5Describer::Impl {
         H5Dread(opened.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset->compact.data()) < 0) {
       throw damage(*bytes);
     }
-    if (form == NumberForm::complex) {
-      dataset->info.shape.push_back(2);
+    if (form == NumberForm::complex || form == NumberForm::text) {
+      const std::int64_t length = form == NumberForm::complex ? 2 : static_cast<std::int64_t>(H5Tget_size(type.get()));
+      dataset->info.shape.push_back(length);
       if (dataset->layout) {
-        for (auto* axes : {&dataset->layout->shape, &dataset->layout->chunk}) axes->push_back(2);
+        for (auto* axes : {&dataset->layout->shape, &dataset->layout->chunk}) axes->push_back(length);
       }
     }
     return dataset;

@@ -25,12 +25,6 @@ namespace {
 /// Numbers that are converted come in parts of so many, which several threads convert in pieces.
 constexpr std::int64_t numbers_per_part = std::int64_t{1} << 22, numbers_per_piece = std::int64_t{1} << 16;
 
-bool is_packed_by_lzf(const StoredDataset& dataset) {
-  if (!dataset.layout) return false;
-  const auto& filters = dataset.layout->filters;
-  return std::ranges::find(filters, ChunkFilter::Kind::lzf, &ChunkFilter::kind) != filters.end();
-}
-
 }  // namespace
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -57,7 +51,6 @@ struct InputFile::Impl {
   std::string path;
   std::shared_ptr<InputBytes> bytes;
   Describer describer;
-  bool accepts_lzf = false;
   std::mutex asking;  ///< guards all below
   std::unique_ptr<Hdf5Describer> here;
   std::unique_ptr<DescriberProcess> child;
@@ -175,11 +168,6 @@ struct InputFile::Impl {
           "Store it as a dataset.");
     }
     if (found->contents_defect) throw error(object, *found->contents_defect);
-    if (!accepts_lzf && is_packed_by_lzf(*found->dataset)) {
-      throw error(object,
-                  "expected the filters shuffle, deflate (gzip) and fletcher32 at most, found filter 32000 \"lzf\"",
-                  "Store it without compression or with gzip.");
-    }
     return *found->dataset;
   }
 
@@ -247,8 +235,6 @@ const std::string& InputFile::path() const { return impl_->path; }
 Error InputFile::error(const std::string& object, const std::string& why, const std::string& remedy) const {
   return impl_->error(object, why, remedy);
 }
-
-void InputFile::accept_lzf() { impl_->accepts_lzf = true; }
 
 void InputFile::describe(const std::string& object, int depth) const {
   const std::lock_guard lock(impl_->asking);
@@ -335,6 +321,24 @@ template void InputFile::read(const std::string&, std::initializer_list<AxisRang
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::uint8_t*) const;
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int32_t*) const;
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int64_t*) const;
+
+std::vector<std::string> InputFile::texts(const std::string& object) const {
+  const DatasetInfo& info = dataset(object);
+  if (info.form != NumberForm::text || info.shape.size() != 2) {
+    throw error(object, "expected strings of fixed length along one axis, found " + info.type_name,
+                "Store them so, e.g. numpy.array(names, \"S\").");
+  }
+  const auto count = static_cast<std::size_t>(info.shape[0]), length = static_cast<std::size_t>(info.shape[1]);
+  std::vector<std::uint8_t> bytes(count * length);
+  read(object, {}, bytes.data());
+  std::vector<std::string> found(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* const text = reinterpret_cast<const char*>(bytes.data() + i * length);
+    found[i].assign(text, ::strnlen(text, length));
+    while (found[i].ends_with(' ')) found[i].pop_back();
+  }
+  return found;
+}
 
 std::vector<std::string> InputFile::attributes(const std::string& object) const {
   const std::lock_guard lock(impl_->asking);

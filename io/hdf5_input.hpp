@@ -1,9 +1,9 @@
 // An HDF5 file from a stranger, opened read-only and believed in nothing. Private to io/.
 //
 // What is refused, by name: links that are not hard (soft, external, user-defined), external storage, virtual datasets,
-// filters other than shuffle, deflate and fletcher32 (and LZF, where that is accepted), chunks that come out with other
-// bytes than they declare, variable-length data in datasets, types other than those of the standards, datasets that
-// were never written, and datasets that declare more bytes than the file can hold. A declared size is compared with the
+// filters other than shuffle, deflate, LZF, Zstandard and fletcher32, chunks that come out with other bytes than they
+// declare, variable-length data in datasets, types other than those of the standards, datasets that were never written,
+// and datasets that declare more bytes than the file can hold. A declared size is compared with the
 // stored bytes before anybody allocates memory for it, a byte that is not in the file when it is read is an error, and
 // so is a file that changes meanwhile.
 #pragma once
@@ -53,9 +53,6 @@ class InputFile {
   /// Error(bad_input): "cannot use <object> of <file> (<why>). <remedy>".
   [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const;
 
-  /// Datasets may be packed by LZF, too, which problems and results may not.
-  void accept_lzf();
-
   /// Asks at once for all that is at an absolute path, and below it down to `depth`, where otherwise each object is
   /// asked for when it is needed. What is wrong there is told when it is needed.
   void describe(const std::string& object, int depth) const;
@@ -79,6 +76,9 @@ class InputFile {
   /// int8, uint8, int32 or int64) as convert_numbers() does.
   template <class T>
   void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const;
+
+  /// A dataset of texts along one axis, each without what pads it. Throws where it holds anything else.
+  [[nodiscard]] std::vector<std::string> texts(const std::string& object) const;
 
   /// The names of an object's attributes, sorted. Empty where the object does not exist.
   [[nodiscard]] std::vector<std::string> attributes(const std::string& object) const;

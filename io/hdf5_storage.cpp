@@ -14,9 +14,10 @@ namespace {
 
 /// In the order in which they were applied.
 std::vector<ChunkFilter> filters_of(const InputBytes& file, hid_t creation) {
-  constexpr H5Z_filter_t lzf = 32000;  // h5py's
-  constexpr std::array<std::pair<H5Z_filter_t, ChunkFilter::Kind>, 4> known{
+  constexpr H5Z_filter_t lzf = 32000, zstandard = 32015;  // as the HDF Group lists them
+  constexpr std::array<std::pair<H5Z_filter_t, ChunkFilter::Kind>, 5> known{
       {{lzf, ChunkFilter::Kind::lzf},
+       {zstandard, ChunkFilter::Kind::zstandard},
        {H5Z_FILTER_DEFLATE, ChunkFilter::Kind::deflate},
        {H5Z_FILTER_SHUFFLE, ChunkFilter::Kind::shuffle},
        {H5Z_FILTER_FLETCHER32, ChunkFilter::Kind::fletcher32}}};
@@ -33,9 +34,10 @@ std::vector<ChunkFilter> filters_of(const InputBytes& file, hid_t creation) {
     if (filter < 0) throw damage(file);
     const auto found = std::ranges::find(known, filter, &std::pair<H5Z_filter_t, ChunkFilter::Kind>::first);
     if (found == known.end()) {
-      throw Defect{"expected the filters shuffle, deflate (gzip) and fletcher32 at most, found filter " +
-                       std::to_string(filter) + " " + quoted(name.data()),
-                   "Store it without compression or with gzip."};
+      throw Defect{
+          "expected the filters shuffle, deflate (gzip), LZF, Zstandard and fletcher32 at most, found filter " +
+              std::to_string(filter) + " " + quoted(name.data()),
+          "Store it without compression or with gzip."};
     }
     if (std::ranges::find(filters, found->second, &ChunkFilter::kind) != filters.end()) {
       throw Defect{"expected each filter once, found filter " + quoted(name.data()) + " twice",
@@ -99,12 +101,9 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
         __builtin_mul_overflow(*chunk_count, *chunk_bytes, &in_chunks)) {
       throw refuse_size(0);
     }
-    const bool is_packed = std::ranges::any_of(filters, [](const ChunkFilter& filter) {
-      return filter.kind == ChunkFilter::Kind::deflate || filter.kind == ChunkFilter::Kind::lzf;
-    });
     const std::uint64_t stored = H5Dget_storage_size(dataset);
     if (stored == 0) throw never_written();
-    if (stored > file_bytes || in_chunks / (is_packed ? largest_deflate_ratio : 1) > stored) throw refuse_size(stored);
+    if (stored > file_bytes || in_chunks / largest_unpacked_ratio(filters) > stored) throw refuse_size(stored);
     hsize_t written = 0;
     if (H5Dget_num_chunks(dataset, space, &written) < 0) throw damage(file);
     if (written != *chunk_count) {

@@ -63,6 +63,7 @@ ElementType element_type(hid_t type) {
 }
 
 NumbersOfType numbers_of(hid_t type) {
+  if (is_string(type) && H5Tis_variable_str(type) == 0) return {NumberForm::text, {ElementType::uint8, false}};
   const NumberForm form = is_complex(type)   ? NumberForm::complex
                           : is_boolean(type) ? NumberForm::boolean
                                              : NumberForm::plain;

@@ -38,7 +38,7 @@ struct Rows {
 }  // namespace
 
 struct Uvh5File::Impl {
-  explicit Impl(const std::string& path) : file(path) { file.accept_lzf(); }
+  explicit Impl(const std::string& path) : file(path) {}
 
   InputFile file;
   CorrelationSet set;

@@ -29,6 +29,7 @@ DOORS = {
     r"png\.h": r"io/.*\.cpp|tests/io/.*",
     r"zlib\.h": r"io/chunk_filters\.cpp|tests/.*",
     r"libdeflate\.h": r"io/chunk_filters\.cpp",
+    r"zstd(_errors)?\.h": r"io/chunk_filters\.cpp",
     r"seccomp\.h": r"io/sandbox\.cpp",
     r"spdlog/.*": r"(tests/)?app/.*",
     r"nlohmann/.*": r"app/.*|bench/.*|tests/.*",

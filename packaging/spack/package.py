@@ -24,6 +24,7 @@ class Smallbatch(CMakePackage, CudaPackage):
         depends_on("libpng")
         depends_on("zlib-api")
         depends_on("libdeflate")
+        depends_on("zstd")
         depends_on("libseccomp")
         depends_on("xxhash")
         depends_on("cli11", type="build")

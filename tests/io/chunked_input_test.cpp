@@ -597,5 +597,32 @@ TEST(Lzf, streams_come_out_or_are_refused) {
       4, "ends after 3 bytes, expected 4");
 }
 
+/// RFC 8878, by hand: magic number, a header that says the size, then blocks of a type and a size with the last one
+/// marked.
+TEST(Zstandard, frames_come_out_or_are_refused) {
+  const auto unpacked = [](const std::string& stream, std::size_t expected) {
+    AlignedVector<unsigned char> bytes(stream.begin(), stream.end());
+    const ChunkFilter filter{ChunkFilter::Kind::zstandard, 0};
+    const auto wrong = undo_filters({&filter, 1}, 0, expected, bytes);
+    return wrong.value_or("") + std::string(bytes.begin(), bytes.end());
+  };
+  using namespace std::string_literals;
+  const std::string of_three = "\x28\xB5\x2F\xFD\x20\x03"s;             // in one segment, 3 bytes
+  const std::string raw = "\x19\x00\x00"s, repeated = "\x1B\x00\x00"s;  // last block: 3 bytes as they are, or 3 alike
+  EXPECT_EQ(unpacked(of_three + raw + "abc", 3), "abc");
+  EXPECT_EQ(unpacked(of_three + repeated + "x", 3), "xxx");
+  EXPECT_EQ(unpacked(of_three + raw + "abc" + of_three + repeated + "x", 6), "abcxxx");  // two frames
+  const auto refused = [&](const std::string& stream, std::size_t expected, const std::string& says) {
+    const std::string found = unpacked(stream, expected);
+    EXPECT_NE(found.find(says), std::string::npos) << found;
+  };
+  refused(of_three + raw + "ab", 3, "has a damaged Zstandard stream");
+  refused(of_three + raw + "abc", 2, "has a damaged Zstandard stream");
+  refused(of_three + raw + "abc" + "more", 3, "has a damaged Zstandard stream");
+  refused(of_three + raw + "abc", 4, "has a Zstandard stream of 3 bytes, expected 4");
+  refused("abc", 3, "has a damaged Zstandard stream");
+  refused("", 3, "has a Zstandard stream of 0 bytes, expected 3");
+}
+
 }  // namespace
 }  // namespace smallbatch

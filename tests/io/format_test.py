@@ -379,13 +379,3 @@ def test_structures_newer_than_the_library_are_refused_with_the_remedy(tmp_path)
     done = info(path)
     assert done.returncode != 0
     assert str(path) in done.stderr and "version" in done.stderr and 'libver=("v110", "v110")' in done.stderr
-
-
-def test_lzf_is_refused_by_name(tmp_path):
-    path = tmp_path / "in.h5"
-    with h5py.File(path, "w") as file:
-        file.attrs["smallbatch_format"] = np.array([1, 0], "int32")
-        file.create_dataset("solve/s/A", data=np.ones((9, 1, 1)), compression="lzf")
-    done = info(path)
-    assert done.returncode != 0
-    assert "/solve/s/A" in done.stderr and "lzf" in done.stderr and str(path) in done.stderr
