@@ -78,16 +78,16 @@ std::int64_t bytes_per_system(const SolveSet& set) {
 std::int64_t result_bytes(const SolveSet& set) { return set.batch * (solution_bytes(set) + bytes_per_verdict); }
 
 std::int64_t result_bytes(const PotentialSet& set, ScalarType precision) {
-  // Status; V_min, V_max and V_mean; energy; origin and spacing, or offsets.
+  // Index and status; V_min, V_max and V_mean; energy; origin and spacing, or offsets.
   const std::int64_t per_problem =
-      4 + 3 * 8 + (set.has_groups ? 8 : 0) + bytes_per_verdict + (set.targets == TargetKind::lattice ? 6 * 8 : 8);
+      8 + 4 + 3 * 8 + (set.has_groups ? 8 : 0) + bytes_per_verdict + (set.targets == TargetKind::lattice ? 6 * 8 : 8);
   return set.targets_before(set.batch) * bytes_per_target(set, precision) + set.batch * per_problem +
          (set.targets == TargetKind::lattice ? 0 : 8);
 }
 
 std::int64_t result_bytes(const PairEnergySet& set) {
-  // Energy and status; of charges their energies, with offsets.
-  return set.batch * (8 + 4 + bytes_per_verdict) + (set.per_charge ? 8 * (set.charges() + set.batch + 1) : 0);
+  // Index, energy and status; of charges their energies, with offsets.
+  return set.batch * (8 + 8 + 4 + bytes_per_verdict) + (set.per_charge ? 8 * (set.charges() + set.batch + 1) : 0);
 }
 
 std::int64_t result_bytes(const CorrelationSet& set) {

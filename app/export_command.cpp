@@ -110,19 +110,22 @@ std::string export_map(const ExportOptions& options) {
     map.origin[a] = set.origin[first + a];
     map.spacing[a] = set.spacing[first + a];
   }
-  map.title = "smallbatch potential/" + set.name + " problem " + std::to_string(options.index) + ", " +
-              potential_unit_name(set.output_unit);
+  const std::string label = label_of(set.labels, options.index);
+  map.title = "smallbatch potential/" + set.name + " problem " + std::to_string(options.index) +
+              (label.empty() ? "" : " (" + label + ")") + ", " + potential_unit_name(set.output_unit);
   const std::vector<double> values = results.read_potential(set, options.index, 0, set.shape.nz);
   map.values = values;
 
   PotentialBlock<double> charges;
+  std::vector<std::int8_t> atomic_number;
   if (!options.problems.empty()) {
     const ProblemReader problems(options.problems);
     const PotentialSet& source = choose_set(problems.potential_sets(), potential_maps, set.name, options.problems);
     if (options.index >= source.batch) refuse_index("--index", options.index, source.batch);
     problems.read(source, options.index, 1, charges);
+    atomic_number = problems.atomic_numbers(source, options.index);
   }
-  const MapExtras extras{charges.position, charges.charge, options.axis, options.slice};
+  const MapExtras extras{charges.position, charges.charge, atomic_number, options.axis, options.slice};
   std::ostringstream text;
   text << options.output << ": " << map.title << ", " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz
        << " points" << format.write(options.output, map, extras, options.overwrite) << "\n";

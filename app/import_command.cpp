@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include "app/commands.hpp"
@@ -51,20 +53,43 @@ class Source {
         throw Error(ErrorKind::usage, "import takes one H5MD file, or PQR files",
                     inputs_[0] + " and " + std::to_string(inputs_.size() - 1) + " more were given",
                     "Import them one by one.");
-      trajectory_ = std::make_unique<H5mdReader>(inputs_[0], options.group);
+      std::optional<GivenCharges> given;
+      if (!options.charges.empty()) {
+        Molecule topology = read_pqr(options.charges);
+        atomic_number_ = std::move(topology.atomic_number);
+        given = {options.charges, std::move(topology.charge)};
+      }
+      trajectory_ = std::make_unique<H5mdReader>(inputs_[0], options.group, given);
       for (const std::string& warning : trajectory_->warnings()) spdlog::warn("{}", warning);
+      labels_ = trajectory_->labels();
+      return;
     }
+    if (!options.charges.empty())
+      throw Error(ErrorKind::usage, "--charges " + options.charges + " is for an H5MD trajectory",
+                  inputs_[0] + " is none, or cannot be read", "Leave it out.");
+    for (const std::string& input : inputs_) labels_.name.push_back(std::filesystem::path(input).stem().string());
   }
   [[nodiscard]] std::int64_t size() const {
     return trajectory_ ? trajectory_->frames() : static_cast<std::int64_t>(inputs_.size());
   }
   [[nodiscard]] Molecule read(std::int64_t p) const {
-    return trajectory_ ? trajectory_->read(p) : read_pqr(inputs_[static_cast<std::size_t>(p)]);
+    if (!trajectory_) return read_pqr(inputs_[static_cast<std::size_t>(p)]);
+    Molecule molecule = trajectory_->read(p);
+    molecule.atomic_number = atomic_number_;
+    return molecule;
+  }
+  /// Names of molecules, or steps and times of frames.
+  [[nodiscard]] const ProblemLabels& labels() const { return labels_; }
+  /// Where problem p comes from, for messages.
+  [[nodiscard]] std::string text(std::int64_t p) const {
+    return trajectory_ ? "frame " + std::to_string(p) + " of " + inputs_[0] : inputs_[static_cast<std::size_t>(p)];
   }
 
  private:
   std::vector<std::string> inputs_;
   std::unique_ptr<H5mdReader> trajectory_;
+  std::vector<std::int8_t> atomic_number_;  ///< of the trajectory's particles, where they are known
+  ProblemLabels labels_;
 };
 
 constexpr double most_points = 1 << 20;  // of an axis, as --shape
@@ -105,6 +130,7 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
   PotentialSet set;
   set.name = options.set;
   set.batch = source.size();
+  set.labels = source.labels();
   set.output_unit = options.unit;
   set.temperature = options.temperature;
   ask(set, options.asked);
@@ -117,12 +143,12 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
     const Molecule molecule = source.read(p);
     for (const double coordinate : molecule.position)
       if (on_lattice && !std::isfinite(coordinate))
-        throw Error(ErrorKind::bad_input,
-                    "no lattice can be laid around problem " + std::to_string(p) + " of " + options.inputs[0],
+        throw Error(ErrorKind::bad_input, "no lattice can be laid around " + source.text(p),
                     "a position is a NaN or an infinity", "Mend the file.");
     boxes[static_cast<std::size_t>(p)].add(molecule.position);
     set.offset.push_back(set.offset.back() + static_cast<std::int64_t>(molecule.charge.size()));
     for (const double q : molecule.charge) total_charge += q;
+    set.has_atomic_numbers = set.has_atomic_numbers || !molecule.atomic_number.empty();
   }
   if (options.placement == LatticePlacement::common) {
     Box all;
@@ -132,12 +158,15 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
   if (on_lattice) place_lattice(options, boxes, set);
 
   for (const std::string& input : options.inputs) refuse_output_that_is_input(input, options.output);
+  if (!options.charges.empty()) refuse_output_that_is_input(options.charges, options.output);
   ProblemWriter writer(options.output, options.overwrite);
   writer.add(set);
   for (std::int64_t p = 0; p < set.batch; ++p) {
     stop_if_interrupted();
     const Molecule molecule = source.read(p);
-    writer.write_charges(set, set.offset[static_cast<std::size_t>(p)], molecule.position, molecule.charge);
+    const std::int64_t first = set.offset[static_cast<std::size_t>(p)];
+    writer.write_charges(set, first, molecule.position, molecule.charge);
+    if (set.has_atomic_numbers) writer.write_atomic_numbers(set, first, molecule.atomic_number);
   }
   write_origin(writer, command_line, options.inputs);
   writer.commit();

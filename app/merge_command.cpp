@@ -88,9 +88,16 @@ bool is_alike(const SolveSet& a, const SolveSet& b) {
          a.shape.determinant_only == b.shape.determinant_only && a.rhs_is_vector == b.rhs_is_vector;
 }
 
+/// The same is known of the problems of both.
+bool are_known_alike(const ProblemLabels& a, const ProblemLabels& b) {
+  return a.name.empty() == b.name.empty() && a.step.empty() == b.step.empty() && a.time.empty() == b.time.empty() &&
+         a.time_unit == b.time_unit;
+}
+
 bool are_charges_alike(const ChargesOfSet& a, const ChargesOfSet& b) {
   return a.type == b.type && a.has_groups == b.has_groups && a.softening == b.softening && a.cutoff == b.cutoff &&
-         a.dielectric == b.dielectric && a.output_unit == b.output_unit && a.temperature == b.temperature;
+         a.dielectric == b.dielectric && a.output_unit == b.output_unit && a.temperature == b.temperature &&
+         (a.batch == 0 || b.batch == 0 || are_known_alike(a.labels, b.labels));
 }
 
 bool is_alike(const PotentialSet& a, const PotentialSet& b) {
@@ -167,11 +174,13 @@ void append_offsets(std::vector<std::int64_t>& offset, const std::vector<std::in
 PotentialSet whole_of(const std::vector<ResultsOfShare>& /*shares*/, const std::vector<const PotentialSet*>& parts) {
   PotentialSet whole = *parts.front();
   whole.batch = 0;
+  whole.labels = {{}, {}, {}, whole.labels.time_unit};
   for (auto* list : {&whole.offset, &whole.point_offset}) list->clear();
   for (auto* list : {&whole.origin, &whole.spacing}) list->clear();
   for (const PotentialSet* part : parts) {
     whole.batch += part->batch;
     append_offsets(whole.offset, part->offset);
+    append(whole.labels, part->labels);
     append_offsets(whole.point_offset, part->point_offset);
     whole.origin.insert(whole.origin.end(), part->origin.begin(), part->origin.end());
     whole.spacing.insert(whole.spacing.end(), part->spacing.begin(), part->spacing.end());
@@ -182,10 +191,12 @@ PotentialSet whole_of(const std::vector<ResultsOfShare>& /*shares*/, const std::
 PairEnergySet whole_of(const std::vector<ResultsOfShare>& /*shares*/, const std::vector<const PairEnergySet*>& parts) {
   PairEnergySet whole = *parts.front();
   whole.batch = 0;
+  whole.labels = {{}, {}, {}, whole.labels.time_unit};
   whole.offset.clear();
   for (const PairEnergySet* part : parts) {
     whole.batch += part->batch;
     append_offsets(whole.offset, part->offset);
+    append(whole.labels, part->labels);
   }
   return whole;
 }

@@ -35,6 +35,7 @@ Json to_json(const SetOutcome& set, std::int64_t start) {
                {"work", set.work}};
   for (const auto count : failure_counts) json["signs"].push_back(set.signs.*count);
   json["largest_asymmetry"] = set.signs.largest_asymmetry;
+  for (const auto& [index, label] : set.labels) json["labels"].push_back({index, label});
   if (set.worst_backward_error) json["backward_error"] = *set.worst_backward_error;
   if (set.smallest_rcond) json["rcond"] = *set.smallest_rcond;
   if (set.potential_range) json["potential"] = *set.potential_range;
@@ -47,6 +48,9 @@ void add(SetOutcome& set, const Json& json) {
   SetOutcome more = set;
   more.failed = json["failed"].get<std::map<std::int32_t, std::int64_t>>();
   more.first_failed = json["first_failed"].get<std::map<std::int32_t, std::vector<std::int64_t>>>();
+  more.labels.clear();
+  if (json.contains("labels"))
+    for (const Json& label : json["labels"]) more.labels[label[0].get<std::int64_t>()] = label[1].get<std::string>();
   more.batch = json["batch"];
   more.singular = json["singular"];
   more.repaired_pivots = json["repaired_pivots"];

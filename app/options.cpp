@@ -362,6 +362,7 @@ class ImportCommand final : public ChargesCommand {
     required("files", import_.inputs,
              "PQR files, a problem each; one H5MD file, a problem per frame; or, with --inputs, a raw file of samples");
     option("--group", import_.group, "H5MD particles group; the only one by default");
+    option("--charges", import_.charges, "PQR file: charges and order of the atoms of an H5MD file that has none");
     heading("Lattice");
     text("--shape", "", "Lattice points nx,ny,nz (default 65,65,65, or from --spacing)",
          [this](const std::string& shape) {
@@ -424,8 +425,9 @@ class ImportCommand final : public ChargesCommand {
                                "--channel-width", "--sample-time", "--start-time"})
         if (!are_signals && is_given(name))
           refuse_option("--inputs", "0", std::string("inputs where ") + name + " is given");
-      for (const char* name : {"--group", "--shape", "--spacing", "--origin", "--margin", "--lattice", "--unit",
-                               "--temperature", "--targets", "--field", "--softening", "--cutoff", "--dielectric"})
+      for (const char* name :
+           {"--group", "--charges", "--shape", "--spacing", "--origin", "--margin", "--lattice", "--unit",
+            "--temperature", "--targets", "--field", "--softening", "--cutoff", "--dielectric"})
         if (are_signals && is_given(name))
           refuse_option("--inputs", std::to_string(import_.signal.samples.inputs),
                         std::string("0 where ") + name + " is given");

@@ -154,7 +154,8 @@ struct SignalImport {
 struct ImportOptions {
   std::vector<std::string> inputs;
   std::string output, set = "molecules";
-  std::string group;  ///< H5MD particles group; empty: the only one
+  std::string group;    ///< H5MD particles group; empty: the only one
+  std::string charges;  ///< PQR file with those of a trajectory that has none; empty: it has them
   std::optional<std::array<std::int64_t, 3>> shape;
   std::optional<double> spacing;                ///< angstrom
   std::optional<std::array<double, 3>> origin;  ///< angstrom

@@ -38,6 +38,7 @@ void SetOutcome::add(const SetOutcome& share, std::int64_t start) {
   for (const auto& [status, number] : share.failed) failed[status] += number;
   for (const auto& [status, indices] : share.first_failed)
     for (const std::int64_t index : indices) name_failed(status, start + index);
+  for (const auto& [index, label] : share.labels) labels[start + index] = label;
   singular += share.singular;
   keep(worst_backward_error, share.worst_backward_error, std::greater<>());
   keep(smallest_rcond, share.smallest_rcond, std::less<>());
@@ -113,6 +114,14 @@ std::string SetOutcome::likely_cause() const {
   if (kind == SolveSet::kind) return smallbatch::likely_cause(signs, batch, failed);
   if (kind == PotentialSet::kind) return likely_cause_on_lattices(signs, singular);
   return {};
+}
+
+void SetOutcome::keep_labels(const ProblemLabels& of_set) {
+  const auto keep_one = [&](std::int64_t index) {
+    if (const std::string label = label_of(of_set, index); !label.empty()) labels[index] = label;
+  };
+  for (const auto& [status, indices] : first_failed) std::ranges::for_each(indices, keep_one);
+  if (verification.worst_index >= 0) keep_one(verification.worst_index);
 }
 
 namespace {
@@ -267,12 +276,14 @@ void PotentialTally<T>::finish(const PotentialStatistics& statistics) {
   if (is_judged()) verify_statistics(statistics, referee_, of_set_);
   outcome.count_statistics(statistics);
   outcome.count_verdicts(0, of_set_);
+  outcome.keep_labels(set_.labels);
 }
 
 void PairEnergyTally::count(const PairEnergyBlock& block, const Verdicts& verdicts) {
   outcome.count_status(block.first, block.info);
   outcome.count_energies(block.energy);
   outcome.count_verdicts(block.first, verdicts);
+  outcome.keep_labels(set_.labels);
   outcome.work += pairs(block);
 }
 

@@ -23,7 +23,9 @@ struct SetOutcome {
   /// Systems, problems or channels by status: without an answer, or with values that leave their range.
   std::map<std::int32_t, std::int64_t> failed;
   std::map<std::int32_t, std::vector<std::int64_t>> first_failed;  ///< the first of them, a few
-  std::int64_t singular = 0;                                       ///< charges on lattice points, or targets on charges
+  /// What those and the worst one of the verification are known by, where they are (io/problem_labels.hpp).
+  std::map<std::int64_t, std::string> labels;
+  std::int64_t singular = 0;                   ///< charges on lattice points, or targets on charges
   std::optional<double> worst_backward_error;  ///< of the solved systems, in units of roundoff; NaN is the worst
   std::optional<double> smallest_rcond;        ///< of the solved systems; NaN is the smallest
   std::int64_t repaired_pivots = 0, repaired_systems = 0;
@@ -52,6 +54,8 @@ struct SetOutcome {
   void count_verdicts(std::int64_t first, const Verdicts& verdicts);
   /// Why all of them failed, or a lattice's values are infinite, as a question; empty where nothing speaks for it.
   [[nodiscard]] std::string likely_cause() const;
+  /// Keeps the labels of the problems that were named.
+  void keep_labels(const ProblemLabels& of_set);
 
  private:
   static constexpr std::size_t most_named = 8;

@@ -35,12 +35,18 @@ std::string number(const char* format, double value) {
   return {text.data(), static_cast<std::size_t>(length)};
 }
 
+/// "3", "3 (lysozyme)"
+std::string index_text(const SetOutcome& set, std::int64_t index) {
+  const auto label = set.labels.find(index);
+  return std::to_string(index) + (label == set.labels.end() ? "" : " (" + label->second + ")");
+}
+
 /// " (at index 3, 17, ...)"
 std::string first_failed_text(const SetOutcome& set, std::int32_t status, std::int64_t count) {
   const auto found = set.first_failed.find(status);
   if (found == set.first_failed.end()) return "";
   std::string text;
-  for (const std::int64_t index : found->second) text += (text.empty() ? "" : ", ") + std::to_string(index);
+  for (const std::int64_t index : found->second) text += (text.empty() ? "" : ", ") + index_text(set, index);
   return " (at index " + text + (count > static_cast<std::int64_t>(found->second.size()) ? ", ...)" : ")");
 }
 
@@ -52,7 +58,7 @@ std::string verdict_text(const SetOutcome& set) {
     text += (set.kind == PotentialSet::kind ? " at " : " in ") + std::to_string(set.values_checked) + " " + values;
   if (v.disagreed > 0) text += ", " + std::to_string(v.disagreed) + " DISAGREE";
   return text + "; largest error " + number("%.3g", v.worst_error_over_bound) + " of the bound (at index " +
-         std::to_string(v.worst_index) + ")";
+         index_text(set, v.worst_index) + ")";
 }
 
 /// "backward error at most 1.3 u, rcond at least 0.00023, ..."; empty where nothing was solved.
@@ -240,6 +246,7 @@ std::string report_json(const RunReport& report) {
       entry["energy"] = range_json(set.energy_range, energy_unit_name(set.unit));
       entry["pairs_on_one_place"] = set.singular;
     }
+    for (const auto& [index, label] : set.labels) entry["labels"][std::to_string(index)] = label;
     if (kind.values) entry["verification"][kind.json_values] = set.values_checked;
     if (!report.device.empty()) {
       entry["compute_seconds"] = set.compute_seconds;

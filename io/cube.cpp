@@ -20,12 +20,13 @@ std::string cube_line(std::int64_t count, std::initializer_list<double> numbers)
 }  // namespace
 
 std::int64_t write_cube(const std::string& path, const LatticeMap& map, std::span<const double> position,
-                        std::span<const double> charge, bool overwrite) {
+                        std::span<const double> charge, std::span<const std::int8_t> atomic_number, bool overwrite) {
   check_exportable(path, map);
-  if (position.size() != 3 * charge.size()) {
+  if (position.size() != 3 * charge.size() || (!atomic_number.empty() && atomic_number.size() != charge.size())) {
     throw Error(ErrorKind::usage, "cannot write " + path,
-                std::to_string(charge.size()) + " charges with " + std::to_string(position.size()) + " coordinates",
-                "Give three coordinates for each charge.");
+                std::to_string(charge.size()) + " charges with " + std::to_string(position.size()) +
+                    " coordinates and " + std::to_string(atomic_number.size()) + " atomic numbers",
+                "Give three coordinates for each charge, and one number or none at all.");
   }
   ExportFile file(path, overwrite);
   const auto bohr = [](double angstrom) { return angstrom / bohr_angstrom; };
@@ -37,7 +38,8 @@ std::int64_t write_cube(const std::string& path, const LatticeMap& map, std::spa
   file.write(cube_line(map.shape.ny, {0, bohr(map.spacing[1]), 0}));
   file.write(cube_line(map.shape.nz, {0, 0, bohr(map.spacing[2])}));
   for (std::size_t i = 0; i < charge.size(); ++i) {
-    file.write(cube_line(0, {charge[i], bohr(position[3 * i]), bohr(position[3 * i + 1]), bohr(position[3 * i + 2])}));
+    file.write(cube_line(atomic_number.empty() ? 0 : atomic_number[i],
+                         {charge[i], bohr(position[3 * i]), bohr(position[3 * i + 1]), bohr(position[3 * i + 2])}));
   }
   const std::int64_t limited = write_values(file, map, layout);
   file.commit();

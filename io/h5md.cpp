@@ -35,6 +35,20 @@ std::optional<double> unit_of(const InputFile& file, const std::string& numbers,
   return found || numbers == element ? found : unit(file, element);
 }
 
+/// An object of other programs that may not even have groups on its way.
+bool has_parents(const InputFile& file, const std::string& object) {
+  for (std::size_t slash = object.find('/', 1); slash != std::string::npos; slash = object.find('/', slash + 1)) {
+    if (file.kind(object.substr(0, slash)) != ObjectKind::group) return false;
+  }
+  return true;
+}
+
+void expect_frames(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape,
+                   std::int64_t frames) {
+  if (shape == std::vector<std::int64_t>{frames}) return;
+  throw file.error(dataset, "expected shape " + shape_text({frames}) + ", found " + shape_text(shape), "Correct it.");
+}
+
 }  // namespace
 
 bool is_hdf5(const std::string& path) {
@@ -46,7 +60,8 @@ bool is_hdf5(const std::string& path) {
   }
 }
 
-H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group) : file_(&file) {
+H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group, const std::optional<GivenCharges>& given)
+    : file_(&file) {
   const std::string name = group.empty() ? only_group(file) : group;
   const std::string particles = "/particles/" + name;
   if (name.find('/') != std::string::npos || file.kind(particles) != ObjectKind::group) {
@@ -55,11 +70,9 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group) : 
   if (printable(name) != name) {
     throw file.error("/particles", "the group " + quoted(name) + " has control characters in its name", "Rename it.");
   }
-  const std::string position = particles + "/position", charge = particles + "/charge";
+  const std::string position = particles + "/position";
   position_has_frames_ = file.kind(position) == ObjectKind::group;
-  charge_has_frames_ = file.kind(charge) == ObjectKind::group;
   position_ = position_has_frames_ ? position + "/value" : position;
-  charge_ = charge_has_frames_ ? charge + "/value" : charge;
 
   const DatasetInfo& positions = file.float_dataset(position_);
   const std::size_t first_axis = position_has_frames_ ? 1 : 0;
@@ -77,6 +90,50 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group) : 
   }
   type_ = positions.type == ElementType::float32 ? ScalarType::float32 : ScalarType::float64;
 
+  for (const std::string& object : {position, position_}) refuse_near_unit(file, object);
+  const auto position_unit = unit_of(file, position_, position, length_unit);
+  unit_in_angstrom_ = position_unit.value_or(1);
+  if (!position_unit) warnings_.push_back(position + " of " + file.path() + " has no unit: read as angstrom.");
+  open_charges(particles, name, given);
+  if (position_has_frames_) open_labels(position);
+  const auto boundary = file.strings(particles + "/box", "boundary");
+  if (boundary && std::ranges::find(*boundary, "periodic") != boundary->end()) {
+    warnings_.push_back(particles + " of " + file.path() +
+                        " has periodic boundaries: its images are not summed, only the charges in the file.");
+  }
+}
+
+void H5mdParticles::open_charges(const std::string& particles, const std::string& group,
+                                 const std::optional<GivenCharges>& given) {
+  const InputFile& file = *file_;
+  const std::string of_group = "/observables/" + group;
+  std::string charge = particles + "/charge";
+  for (const std::string& elsewhere : {of_group + "/charge", of_group + "/charges", std::string("/observables/charge"),
+                                       std::string("/observables/charges")}) {
+    if (file.kind(charge) == ObjectKind::none && has_parents(file, elsewhere)) charge = elsewhere;
+  }
+  const bool has_own = file.kind(charge) != ObjectKind::none;
+  if (given && has_own) {
+    throw file.error(charge, "the trajectory has charges of its own, and " + given->source + " gives others",
+                     "Give none.");
+  }
+  if (given) {
+    const auto count = static_cast<std::int64_t>(given->charge.size());
+    if (count != charges_) {
+      throw file.error(particles,
+                       "it has " + std::to_string(charges_) + " particles, and " + given->source + " has " +
+                           std::to_string(count) + " charges",
+                       "Give the charges of all its particles, in their order.");
+    }
+    given_charges_ = given->charge;
+    return;
+  }
+  if (!has_own) {
+    throw file.error(particles, "it has no dataset \"charge\", and neither has /observables",
+                     "Add the charges, or import the trajectory with those of a PQR file.");
+  }
+  charge_has_frames_ = file.kind(charge) == ObjectKind::group;
+  charge_ = charge_has_frames_ ? charge + "/value" : charge;
   const DatasetInfo& charges = file.float_dataset(charge_);
   std::vector<std::int64_t> expected{charges_};
   if (charge_has_frames_) expected.insert(expected.begin(), frames_);
@@ -86,18 +143,52 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group) : 
         "expected shape " + shape_text(expected) + " as the positions have, found " + shape_text(charges.shape),
         "Store one charge per particle (and frame).");
   }
+  for (const std::string& object : {charge, charge_}) refuse_near_unit(file, object);
+  const auto unit = unit_of(file, charge_, charge, charge_unit);
+  charge_unit_in_e_ = unit.value_or(1);
+  if (!unit) warnings_.push_back(charge + " of " + file.path() + " has no unit: read as e.");
+}
 
-  for (const std::string& object : {position, position_, charge, charge_}) refuse_near_unit(file, object);
-  const auto position_unit = unit_of(file, position_, position, length_unit);
-  const auto charge_unit_found = unit_of(file, charge_, charge, charge_unit);
-  unit_in_angstrom_ = position_unit.value_or(1);
-  charge_unit_in_e_ = charge_unit_found.value_or(1);
-  if (!position_unit) warnings_.push_back(position + " of " + file.path() + " has no unit: read as angstrom.");
-  if (!charge_unit_found) warnings_.push_back(charge + " of " + file.path() + " has no unit: read as e.");
-  const auto boundary = file.strings(particles + "/box", "boundary");
-  if (boundary && std::ranges::find(*boundary, "periodic") != boundary->end()) {
-    warnings_.push_back(particles + " of " + file.path() +
-                        " has periodic boundaries: its images are not summed, only the charges in the file.");
+/// A number for each frame, or one from a frame to the next, which begin at the attribute offset; nothing where there
+/// is neither. No answer depends on them, so that what is wrong with them is a warning.
+template <class T>
+std::vector<T> H5mdParticles::read_of_frames(const std::string& dataset) {
+  const InputFile& file = *file_;
+  std::vector<T> values;
+  try {
+    if (file.kind(dataset) == ObjectKind::none) return {};
+    const DatasetInfo& info = file.dataset(dataset);
+    const bool is_known = info.form == NumberForm::plain && info.type != ElementType::other;
+    if (!is_known || (std::is_integral_v<T> && info.is_float())) {
+      throw file.error(dataset, "expected numbers of frames, found " + info.type_name, "Correct it.");
+    }
+    values.resize(static_cast<std::size_t>(frames_));
+    if (info.shape.empty()) {
+      T interval = 0;
+      file.read(dataset, {}, &interval);
+      const auto offset = static_cast<T>(file.number(dataset, "offset").value_or(0));
+      for (std::size_t frame = 0; frame < values.size(); ++frame)
+        values[frame] = offset + static_cast<T>(frame) * interval;
+    } else {
+      expect_frames(file, dataset, info.shape, frames_);
+      file.read(dataset, {}, values.data());
+    }
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::bad_input) throw;
+    warnings_.push_back(std::string(error.what()) + " Frames go without.");
+    return {};
+  }
+  return values;
+}
+
+void H5mdParticles::open_labels(const std::string& position) {
+  labels_.step = read_of_frames<std::int64_t>(position + "/step");
+  labels_.time = read_of_frames<double>(position + "/time");
+  if (labels_.time.empty()) return;
+  try {
+    labels_.time_unit = file_->string(position + "/time", "unit").value_or("");
+  } catch (const Error& error) {
+    warnings_.push_back(std::string(error.what()) + " Times go without a unit.");
   }
 }
 
@@ -110,15 +201,19 @@ void H5mdParticles::read(std::int64_t first, std::int64_t count, double* positio
   if (charge_has_frames_) {
     file_->read(charge_, {{first, count}}, charge);
   } else if (count > 0) {
-    file_->read(charge_, {}, charge);
+    if (given_charges_.empty()) {
+      file_->read(charge_, {}, charge);
+    } else {
+      std::ranges::copy(given_charges_, charge);
+    }
     for (std::int64_t frame = 1; frame < count; ++frame) std::copy_n(charge, charges_, charge + frame * charges_);
   }
   for (std::int64_t i = 0; i < count * charges_ * 3; ++i) position[i] *= unit_in_angstrom_;
   for (std::int64_t i = 0; i < count * charges_; ++i) charge[i] *= charge_unit_in_e_;
 }
 
-H5mdReader::H5mdReader(const std::string& path, const std::string& group)
-    : file_(std::make_unique<InputFile>(path)), particles_(*file_, group) {}
+H5mdReader::H5mdReader(const std::string& path, const std::string& group, const std::optional<GivenCharges>& given)
+    : file_(std::make_unique<InputFile>(path)), particles_(*file_, group, given) {}
 
 Molecule H5mdReader::read(std::int64_t frame) const {
   if (frame < 0 || frame >= frames()) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "io/hdf5_labels.hpp"
 #include "io/hdf5_units.hpp"
 
 namespace smallbatch {
@@ -264,6 +265,7 @@ void write_charge_attributes(Hdf5Output& file, const std::string& group, const C
   file.attribute(group, "dielectric", set.dielectric);
   file.attribute(group, "output_unit", potential_unit_name(set.output_unit));
   file.attribute(group, "temperature", set.temperature);
+  write_labels(file, group, set.labels, set.batch);
 }
 
 void read_potential_attributes(const InputFile& file, PotentialSet& set) {

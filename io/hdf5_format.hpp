@@ -14,8 +14,8 @@
 namespace smallbatch {
 
 /// What is written, and the newest that is read without a warning.
-inline constexpr std::int32_t format_major = 1, format_minor = std::max(4, newest_spd_number);
-/// "1.4" and "(1, 4)"
+inline constexpr std::int32_t format_major = 1, format_minor = std::max(5, newest_spd_number);
+/// "1.5" and "(1, 5)"
 inline const std::string format_version = std::to_string(format_major) + "." + std::to_string(format_minor);
 inline const std::string format_pair = "(" + std::to_string(format_major) + ", " + std::to_string(format_minor) + ")";
 
@@ -67,6 +67,7 @@ bool read_flag(const InputFile& file, const std::string& group, const std::strin
 /// Reads dielectric, output_unit and temperature of a set, which is that group; softening and cutoff.
 void read_charge_attributes(const InputFile& file, const std::string& group, ChargesOfSet& set);
 void read_charge_lengths(const InputFile& file, const std::string& group, ChargesOfSet& set, double unit_in_angstrom);
+/// Writes all of them, and the labels.
 void write_charge_attributes(Hdf5Output& file, const std::string& group, const ChargesOfSet& set);
 
 /// The same, and targets, shape and field.

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "io/array_runs.hpp"
+#include "io/hdf5_dimension_scales.hpp"
 #include "io/hdf5_file_driver.hpp"
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_handles.hpp"
@@ -47,6 +48,10 @@ std::int64_t elements_of(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+H5T_cset_t characters_of(const std::string& text) {
+  return std::ranges::all_of(text, [](unsigned char c) { return c < 128; }) ? H5T_CSET_ASCII : H5T_CSET_UTF8;
+}
+
 struct OpenDataset {
   Hdf5Handle handle;
   std::vector<std::int64_t> shape;
@@ -65,6 +70,7 @@ struct Hdf5Output::Impl {
   Hdf5Handle driver;
   Hdf5Handle file;
   std::map<std::string, OpenDataset> datasets;
+  AxisNames axes;
   std::int64_t pending_bytes = 0;  ///< declared, not yet written
   std::optional<Error> failure;
 
@@ -156,6 +162,7 @@ struct Hdf5Output::Impl {
     const Hdf5Handle type = own(H5Tcopy(H5T_C_S1), H5Tclose);
     check(H5Tset_size(type.get(), length));
     check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
+    check(H5Tset_cset(type.get(), characters_of(bytes)));
     const hsize_t count = texts.size();
     const Hdf5Handle space = own(H5Screate_simple(is_array ? 1 : 0, &count, nullptr), H5Sclose);
     const Hdf5Handle parents = creates_parents();
@@ -388,8 +395,7 @@ void Hdf5Output::attribute(const std::string& object, const std::string& name, c
   const Hdf5Handle type = impl_->own(H5Tcopy(H5T_C_S1), H5Tclose);
   impl_->check(H5Tset_size(type.get(), std::max<std::size_t>(1, value.size())));
   impl_->check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
-  const bool ascii = std::ranges::all_of(value, [](unsigned char c) { return c < 128; });
-  impl_->check(H5Tset_cset(type.get(), ascii ? H5T_CSET_ASCII : H5T_CSET_UTF8));
+  impl_->check(H5Tset_cset(type.get(), characters_of(value)));
   impl_->store_attribute(object, name, type.get(), type.get(), std::nullopt, value.c_str());
 }
 
@@ -413,6 +419,10 @@ void Hdf5Output::attribute(const std::string& object, const std::string& name,
 void Hdf5Output::attribute(const std::string& object, const std::string& name,
                            const std::vector<std::int64_t>& values) {
   impl_->store_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, values.size(), values.data());
+}
+
+void Hdf5Output::name_axes(const std::string& dataset, const std::vector<std::string>& axes) {
+  impl_->axes[dataset] = axes;
 }
 
 void Hdf5Output::link(const std::string& dataset, const std::string& name) {
@@ -453,6 +463,7 @@ void Hdf5Output::commit() {
                         "Please report this."));
     }
   }
+  impl_->check(write_dimension_scales(impl_->file.get(), impl_->axes) ? 0 : -1);
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   for (auto& [name, dataset] : impl_->datasets) {
     if (!dataset.handle.close() || impl_->file_bytes.system_error()) impl_->fail();

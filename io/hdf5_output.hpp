@@ -62,6 +62,9 @@ class Hdf5Output {
   void attribute(const std::string& object, const std::string& name, const std::vector<std::int32_t>& values);
   void attribute(const std::string& object, const std::string& name, const std::vector<std::int64_t>& values);
 
+  /// What the axes of a dataset are called (io/hdf5_dimension_scales.hpp).
+  void name_axes(const std::string& dataset, const std::vector<std::string>& axes);
+
   /// A second name (hard link) for a dataset; the groups on the way are created.
   void link(const std::string& dataset, const std::string& name);
   /// A virtual dataset that shows dataset[0], one rank lower, without a copy.

@@ -21,7 +21,7 @@ std::string as_opendx(const std::string& path, const LatticeMap& map, const MapE
 }
 
 std::string as_cube(const std::string& path, const LatticeMap& map, const MapExtras& extras, bool overwrite) {
-  return told_of_limits(write_cube(path, map, extras.position, extras.charge, overwrite));
+  return told_of_limits(write_cube(path, map, extras.position, extras.charge, extras.atomic_number, overwrite));
 }
 
 std::string as_picture(const std::string& path, const LatticeMap& map, const MapExtras& extras, bool overwrite) {

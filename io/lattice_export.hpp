@@ -33,10 +33,10 @@ inline constexpr double largest_exported_value = 1e30;
 std::int64_t write_opendx(const std::string& path, const LatticeMap& map, bool overwrite);
 
 /// Gaussian cube, bohr, z fastest, six digits as the format fixes; values stay in the map's unit, which the title names
-/// in the first line. The atoms are the problem's charges: position (n,3) in angstrom and charge (n), atomic number 0.
-/// Returns how many values were limited; NaN as above.
+/// in the first line. The atoms are the problem's charges: position (n,3) in angstrom and charge (n), with their atomic
+/// numbers (n), or 0 where there are none. Returns how many values were limited; NaN as above.
 std::int64_t write_cube(const std::string& path, const LatticeMap& map, std::span<const double> position,
-                        std::span<const double> charge, bool overwrite);
+                        std::span<const double> charge, std::span<const std::int8_t> atomic_number, bool overwrite);
 
 /// What a slice picture shows, for the caller to tell: blue is negative, red positive, white zero, grey not a number.
 /// Beyond the limit, and for infinities, the colour is full.
@@ -61,6 +61,7 @@ SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int
 /// What some formats show besides the map, or of it.
 struct MapExtras {
   std::span<const double> position, charge;  ///< the atoms of a cube file
+  std::span<const std::int8_t> atomic_number;
   int axis = 2;
   std::optional<std::int64_t> slice;  ///< of a picture; the middle where there is none
 };

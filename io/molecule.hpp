@@ -10,6 +10,7 @@ namespace smallbatch {
 /// position (n,3) in angstrom, charge (n) in e.
 struct Molecule {
   std::vector<double> position, charge;
+  std::vector<std::int8_t> atomic_number;  ///< (n), 0 where it is not known (io/elements.hpp); may be empty
 };
 
 /// A PQR file: the last five fields of every ATOM and HETATM line are x y z charge radius. Throws Error naming file and

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "io/elements.hpp"
 #include "io/molecule.hpp"
 
 namespace smallbatch {
@@ -109,6 +110,7 @@ class PqrReader {
     }
     molecule_.position.insert(molecule_.position.end(), number.begin(), number.begin() + 3);
     molecule_.charge.push_back(number[3]);
+    molecule_.atomic_number.push_back(atomic_number(fields[1], fields[2]));
   }
 
   double parse_number(std::string_view field, const char* name) const {

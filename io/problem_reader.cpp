@@ -11,9 +11,11 @@
 #include <utility>
 
 #include "core/nearest_name.hpp"
+#include "io/elements.hpp"
 #include "io/h5md.hpp"
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_input.hpp"
+#include "io/hdf5_labels.hpp"
 #include "io/hdf5_units.hpp"
 #include "io/known_names.hpp"
 
@@ -36,13 +38,28 @@ const KnownNames potential_names{
      {"spacing", {"unit"}},
      {"points", {"unit"}},
      {"point_offset", {}},
-     {"group", {}}}};
+     {"group", {}},
+     {"atomic_number", {}},
+     {"name", {}},
+     {"step", {}},
+     {"time", {"unit"}}}};
 const KnownNames pair_energy_names{
     {"softening", "cutoff", "dielectric", "output_unit", "temperature", "particles", "per_charge"},
-    {{"position", {"unit"}}, {"charge", {"unit"}}, {"offset", {}}, {"group", {}}}};
+    {{"position", {"unit"}},
+     {"charge", {"unit"}},
+     {"offset", {}},
+     {"group", {}},
+     {"atomic_number", {}},
+     {"name", {}},
+     {"step", {}},
+     {"time", {"unit"}}}};
 const KnownNames correlation_names{
     {"integrate", "output", "packing", "sample_time", "start_time"},
     {{"signal", {}}, {"flag", {}}, {"frequency", {"unit"}}, {"input_position", {"unit"}}}};
+
+/// Datasets of sets of charges, whatever they ask for.
+const std::vector<std::string> of_charges{"position",      "charge", "offset", "group",
+                                          "atomic_number", "name",   "step",   "time"};
 
 /// Where a set's charges and points come from.
 struct ChargeSource {
@@ -203,9 +220,9 @@ struct ProblemReader::Impl {
   }
 
   void open_particles(const std::string& group, ChargesOfSet& set, ChargeSource& source) {
-    for (const char* name : {"/position", "/charge", "/offset"}) {
+    for (const char* name : {"/position", "/charge", "/offset", "/step", "/time"}) {
       if (file.kind(group + name) != ObjectKind::none) {
-        throw file.error(group + name, "the attribute particles already says where the charges are",
+        throw file.error(group + name, "the attribute particles already says where the charges are, and their times",
                          "Remove the dataset or the attribute.");
       }
     }
@@ -217,6 +234,7 @@ struct ProblemReader::Impl {
       set.offset[i] = static_cast<std::int64_t>(i) * source.particles->charges_per_frame();
     }
     source.unit_in_angstrom = source.particles->unit_in_angstrom();
+    set.labels = source.particles->labels();
     const auto& of_particles = source.particles->warnings();
     warnings.insert(warnings.end(), of_particles.begin(), of_particles.end());
   }
@@ -279,16 +297,16 @@ struct ProblemReader::Impl {
     for (std::int64_t p = 0; p <= set.batch; ++p) set.point_offset.push_back(p * total);
   }
 
-  /// The groups of an interaction energy: one number per charge, or per particle for all frames.
-  void open_groups(const std::string& group, ChargesOfSet& set, const ChargeSource& source) const {
-    const std::string name = group + "/group";
-    set.has_groups = file.kind(name) != ObjectKind::none;
-    if (!set.has_groups) return;
+  /// The groups of an interaction energy, or atomic numbers: one per charge, or per particle for all frames.
+  [[nodiscard]] bool has_small_numbers(const std::string& name, const ChargesOfSet& set,
+                                       const ChargeSource& source) const {
+    if (file.kind(name) == ObjectKind::none) return false;
     const DatasetInfo& info = file.dataset(name);
     if (!info.is(ElementType::int8) && !info.is(ElementType::int32) && !info.is(ElementType::int64)) {
       throw file.error(name, "expected int8, int32 or int64, found " + info.type_name, "Store it as int8.");
     }
     expect_shape(file, name, {source.particles ? source.particles->charges_per_frame() : set.charges()});
+    return true;
   }
 
   /// Charges of the set that is that group, and their groups.
@@ -304,7 +322,11 @@ struct ProblemReader::Impl {
     } else {
       open_charges(group, set, source);
     }
-    open_groups(group, set, source);
+    set.has_groups = has_small_numbers(group + "/group", set, source);
+    set.has_atomic_numbers = has_small_numbers(group + "/atomic_number", set, source);
+    const ProblemLabels labels = read_labels(file, group, set.batch);
+    set.labels.name = labels.name;
+    if (!source.particles) set.labels = labels;
     return source;
   }
 
@@ -315,7 +337,7 @@ struct ProblemReader::Impl {
     ChargeSource& source = open_source(group, set);
     read_potential_lengths(file, set, source.unit_in_angstrom);
     if (set.targets == TargetKind::points) open_points(set, source);
-    std::vector<std::string> used{"position", "charge", "offset", "group"};
+    std::vector<std::string> used = of_charges;
     if (set.targets == TargetKind::lattice) used.insert(used.end(), {"origin", "spacing"});
     if (set.targets == TargetKind::points) used.insert(used.end(), {"points", "point_offset"});
     warn_of_unused(group, used);
@@ -329,7 +351,7 @@ struct ProblemReader::Impl {
     read_charge_attributes(file, group, set);
     const ChargeSource& source = open_source(group, set);
     read_charge_lengths(file, group, set, source.unit_in_angstrom);
-    warn_of_unused(group, {"position", "charge", "offset", "group"});
+    warn_of_unused(group, of_charges);
   }
 
   /// What the samples of a signal are, and how many there are.
@@ -432,7 +454,7 @@ struct ProblemReader::Impl {
     block.count = count;
     block.offset = offsets_of(set.offset, first, count);
     block.group.clear();
-    if (set.has_groups) read_groups(group, source, charges, block.group);
+    if (set.has_groups) read_small_numbers(group + "/group", source, charges, block.group);
     block.position.resize(static_cast<std::size_t>(charges.count) * 3);
     block.charge.resize(static_cast<std::size_t>(charges.count));
     if (source.particles) {
@@ -463,16 +485,15 @@ struct ProblemReader::Impl {
     for (double& value : block.point) value *= unit_in_angstrom;
   }
 
-  /// Groups of a range of the set's charges.
-  void read_groups(const std::string& group, const ChargeSource& source, const AxisRange& charges,
-                   std::vector<std::int8_t>& of_charges) const {
-    const std::string name = group + "/group";
-    of_charges.resize(static_cast<std::size_t>(charges.count));
+  /// Groups or atomic numbers of a range of the set's charges.
+  void read_small_numbers(const std::string& name, const ChargeSource& source, const AxisRange& charges,
+                          std::vector<std::int8_t>& values) const {
+    values.resize(static_cast<std::size_t>(charges.count));
     if (!source.particles) {
-      file.read(name, {charges}, of_charges.data());
+      file.read(name, {charges}, values.data());
     } else if (charges.count > 0) {
-      file.read(name, {}, of_charges.data());
-      repeat(of_charges, static_cast<std::size_t>(source.particles->charges_per_frame()));
+      file.read(name, {}, values.data());
+      repeat(values, static_cast<std::size_t>(source.particles->charges_per_frame()));
     }
   }
 
@@ -562,6 +583,18 @@ void ProblemReader::read(const PotentialSet& set, std::int64_t first, std::int64
     impl_->read_points(set, first, count, impl_->sources.at(group).point_unit_in_angstrom, start(set).point, block);
   }
   block.wants_energy = set.has_groups;
+}
+
+std::vector<std::int8_t> ProblemReader::atomic_numbers(const PotentialSet& set, std::int64_t problem) const {
+  expect_range(problem, 1, set.batch, set.name);
+  std::vector<std::int8_t> numbers;
+  if (!set.has_atomic_numbers) return numbers;
+  const std::int64_t first = set.offset[static_cast<std::size_t>(problem)];
+  const AxisRange charges{start(set).charge + first, set.offset[static_cast<std::size_t>(problem) + 1] - first};
+  const std::string group = set_path(set);
+  impl_->read_small_numbers(group + "/atomic_number", impl_->sources.at(group), charges, numbers);
+  for (std::int8_t& number : numbers) number = number >= 0 && number <= last_atomic_number ? number : std::int8_t{0};
+  return numbers;
 }
 
 void ProblemReader::read(const PairEnergySet& set, std::int64_t first, std::int64_t count,

@@ -61,6 +61,9 @@ class ProblemReader {
   /// results are the caller's.
   void read(const PairEnergySet& set, std::int64_t first, std::int64_t count, PairEnergyBlock& block) const;
 
+  /// Of the charges of a problem, 0 where it is not known; empty where the set has none.
+  [[nodiscard]] std::vector<std::int8_t> atomic_numbers(const PotentialSet& set, std::int64_t problem) const;
+
   /// Signal and flags of channels [block.first, .. + block.channels) and times [block.first_time, .. + block.times).
   /// Sets type, inputs, integrate and sum; results are the caller's.
   void read(const CorrelationSet& set, SignalBlock& block) const;

@@ -24,6 +24,7 @@ struct ProblemWriter::Impl {
     file.attribute(group + "/charge", "unit", std::string("e"));
     file.create(group + "/offset", ElementType::int64, {set.batch + 1});
     file.write(group + "/offset", {}, set.offset.data());
+    if (set.has_atomic_numbers) file.create(group + "/atomic_number", ElementType::int8, {set.charges()});
   }
 
   void write_charges(const std::string& group, const ChargesOfSet& set, std::int64_t first_charge,
@@ -99,6 +100,12 @@ void ProblemWriter::write_charges(const PotentialSet& set, std::int64_t first_ch
 void ProblemWriter::write_charges(const PairEnergySet& set, std::int64_t first_charge, ArrayView<double> position,
                                   ArrayView<double> charge) {
   impl_->write_charges(set_path(set), set, first_charge, position, charge);
+}
+
+void ProblemWriter::write_atomic_numbers(const PotentialSet& set, std::int64_t first_charge,
+                                         ArrayView<std::int8_t> numbers) {
+  impl_->file.write(set_path(set) + "/atomic_number", {{first_charge, static_cast<std::int64_t>(numbers.size())}},
+                    numbers.data());
 }
 
 void ProblemWriter::write_groups(const PairEnergySet& set, std::int64_t first_charge, ArrayView<std::int8_t> group) {

@@ -35,6 +35,8 @@ class ProblemWriter {
                      ArrayView<double> charge);
   void write_charges(const PairEnergySet& set, std::int64_t first_charge, ArrayView<double> position,
                      ArrayView<double> charge);
+  /// Of a set that has atomic numbers.
+  void write_atomic_numbers(const PotentialSet& set, std::int64_t first_charge, ArrayView<std::int8_t> numbers);
   /// Of a set that has groups.
   void write_groups(const PairEnergySet& set, std::int64_t first_charge, ArrayView<std::int8_t> group);
 

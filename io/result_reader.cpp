@@ -8,6 +8,7 @@
 
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_input.hpp"
+#include "io/hdf5_labels.hpp"
 
 namespace smallbatch {
 namespace {
@@ -147,6 +148,7 @@ struct ResultReader::Impl {
         expect_numbers(group + statistic, "float64", set.batch);
       }
     }
+    set.labels = read_labels(file, group, set.batch);
     read_potential_lengths(file, set, 1);
     expect_units(set);
   }
@@ -169,6 +171,7 @@ struct ResultReader::Impl {
     expect_numbers(group + "/energy", "float64", set.batch);
     expect_text(group + "/energy", "unit", energy_unit_name(set.output_unit));
     expect_numbers(group + "/info", "int32", set.batch);
+    set.labels = read_labels(file, group, set.batch);
     if (!set.per_charge) return;
     const std::string per_charge = group + "/energy_per_charge";
     const DatasetInfo& of_charges = file.dataset(per_charge);

@@ -1,68 +1,77 @@
 // Answers mirror the names of the problems. The first lattice set is also VTKHDF ImageData: the same bytes under a
-// second name, one time step per problem, so that ParaView opens the file as it is.
+// second name, one time step per problem, so that ParaView opens the file as it is. Every axis of every dataset has a
+// name, and units are said as netCDF says them, too (`units`), so that xarray opens it as it is.
 #include "io/result_writer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_output.hpp"
+#include "io/vtkhdf.hpp"
 
 namespace smallbatch {
-namespace {
-
-bool all_alike(const std::vector<double>& triples) {
-  for (std::size_t i = 3; i < triples.size(); ++i)
-    if (triples[i] != triples[i - 3]) return false;
-  return true;
-}
-
-std::vector<double> first_triple(const std::vector<double>& triples) { return {triples.begin(), triples.begin() + 3}; }
-
-/// /VTKHDF as https://docs.vtk.org/en/latest/vtk_file_formats/vtkhdf_file_format has it: a time series where there are
-/// several problems on one lattice, else the first problem alone, because a series has one geometry (and VTK takes a
-/// series of one step for a static image, whose array has no time axis).
-void write_vtkhdf(Hdf5Output& file, const PotentialSet& set) {
-  const std::string vtk = "/VTKHDF";
-  std::vector<std::string> arrays{"V"};
-  if (set.has_field) arrays.emplace_back("E");
-  const bool is_series = set.batch > 1 && all_alike(set.origin) && all_alike(set.spacing);
-  file.create_group(vtk);
-  file.attribute(vtk, "Version", std::vector<std::int64_t>{is_series ? 2 : 1, 0});
-  file.attribute(vtk, "Type", std::string("ImageData"));
-  file.attribute(vtk, "WholeExtent",
-                 std::vector<std::int64_t>{0, set.shape.nx - 1, 0, set.shape.ny - 1, 0, set.shape.nz - 1});
-  file.attribute(vtk, "Origin", first_triple(set.origin));
-  file.attribute(vtk, "Spacing", first_triple(set.spacing));
-  file.attribute(vtk, "Direction", std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1});
-  for (const std::string& name : arrays) {
-    const std::string values = set_path(set) + "/" + name, shown = vtk + "/PointData/" + name;
-    is_series ? file.link(values, shown) : file.show_first(values, shown);
-  }
-  if (!is_series) return;
-  std::vector<double> times(static_cast<std::size_t>(set.batch));
-  std::vector<std::int64_t> offsets(times.size());
-  for (std::size_t step = 0; step < times.size(); ++step) {
-    times[step] = static_cast<double>(step);
-    offsets[step] = static_cast<std::int64_t>(step);
-  }
-  file.create(vtk + "/Steps/Values", ElementType::float64, {set.batch});
-  file.write(vtk + "/Steps/Values", {}, times.data());
-  for (const std::string& name : arrays) {
-    file.create(vtk + "/Steps/PointDataOffsets/" + name, ElementType::int64, {set.batch});
-    file.write(vtk + "/Steps/PointDataOffsets/" + name, {}, offsets.data());
-  }
-  file.attribute(vtk + "/Steps", "NSteps", set.batch);
-}
-
-}  // namespace
-
 struct ResultWriter::Impl {
   Hdf5Output file;
   bool has_vtkhdf = false;
   ShareStarts starts;
+
+  void set_unit(const std::string& dataset, const std::string& unit) {
+    file.attribute(dataset, "unit", unit);
+    file.attribute(dataset, "units", unit);
+  }
+
+  /// Numbers along an axis of that name.
+  template <class T>
+  void add_coordinates(const std::string& dataset, const std::vector<T>& values, const std::string& unit) {
+    file.create(dataset, element_type_of<T>, {static_cast<std::int64_t>(values.size())});
+    file.write(dataset, {}, values.data());
+    set_unit(dataset, unit);
+  }
+
+  /// Which problem it is, and what it is known by, of a set of charges; `others` have an axis of problems, too.
+  void name_problems(const std::string& group, const ChargesOfSet& set, const std::vector<std::string>& others) {
+    std::vector<std::int64_t> problem(static_cast<std::size_t>(set.batch));
+    std::iota(problem.begin(), problem.end(), 0);
+    add_coordinates(group + "/problem", problem, "1");
+    std::string known;
+    const auto label = [&](const char* name, bool is_known) {
+      if (!is_known) return;
+      file.name_axes(group + "/" + name, {"problem"});
+      known += (known.empty() ? "" : " ") + std::string(name);
+    };
+    label("name", !set.labels.name.empty());
+    label("step", !set.labels.step.empty());
+    label("time", !set.labels.time.empty());
+    if (!set.labels.time.empty() && !set.labels.time_unit.empty()) {
+      file.attribute(group + "/time", "units", set.labels.time_unit);
+    }
+    for (const std::string& name : others) {
+      file.name_axes(group + "/" + name, {"problem"});
+      if (!known.empty()) file.attribute(group + "/" + name, "coordinates", known);
+    }
+  }
+
+  /// Coordinates of lattices, where all are one; of others the axes have names alone, and origin and spacing say it.
+  void place_axes(const std::string& group, const PotentialSet& set) {
+    for (const char* name : {"/origin", "/spacing"}) {
+      file.attribute(group + name, "units", std::string("angstrom"));
+      file.name_axes(group + name, {"problem", "axis"});
+    }
+    if (!has_one_lattice(set)) return;
+    const std::array sizes{set.shape.nx, set.shape.ny, set.shape.nz};
+    for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+      std::vector<double> places(static_cast<std::size_t>(sizes[axis]));
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        places[i] = set.origin[axis] + static_cast<double>(i) * set.spacing[axis];
+      }
+      add_coordinates(group + "/" + "xyz"[axis], places, "angstrom");
+    }
+  }
 
   /// What is not written later says that nothing was checked.
   void add_verdicts(const std::string& kind, const std::string& set, std::int64_t batch) {
@@ -70,6 +79,8 @@ struct ResultWriter::Impl {
     file.create_filled(group + "/verdict", ElementType::int8, {batch}, static_cast<double>(Verdict::not_checked));
     file.create_filled(group + "/error_over_bound", ElementType::float32, {batch},
                        std::numeric_limits<double>::quiet_NaN());
+    const char* const checked = kind == CorrelationSet::kind ? "channel" : "problem";
+    for (const char* name : {"/verdict", "/error_over_bound"}) file.name_axes(group + name, {checked});
   }
 };
 
@@ -88,20 +99,25 @@ void ResultWriter::add(const SolveSet& set) {
   const std::string group = set_path(set);
   const ElementType type = element_type(set.type);
   const std::int64_t n = set.shape.n;
+  const auto create = [&](const std::string& name, ElementType element, const std::vector<std::int64_t>& shape,
+                          const std::vector<std::string>& axes) {
+    impl_->file.create(group + "/" + name, element, shape);
+    impl_->file.name_axes(group + "/" + name, axes);
+  };
   if (set.shape.wants_inverse()) {
-    impl_->file.create(group + "/inverse", type, {set.batch, n, n});
+    create("inverse", type, {set.batch, n, n}, {"problem", "row", "column"});
   } else if (set.shape.nrhs > 0 && set.rhs_is_vector) {
-    impl_->file.create(group + "/x", type, {set.batch, n});
+    create("x", type, {set.batch, n}, {"problem", "row"});
   } else if (set.shape.nrhs > 0) {
-    impl_->file.create(group + "/x", type, {set.batch, n, set.shape.nrhs});
+    create("x", type, {set.batch, n, set.shape.nrhs}, {"problem", "row", "rhs"});
   }
-  impl_->file.create(group + "/info", ElementType::int32, {set.batch});
+  create("info", ElementType::int32, {set.batch}, {"problem"});
   if (set.shape.determinant_only) {  // no dataset tells n
     impl_->file.attribute(group, "compute", compute_log_determinant);
     impl_->file.attribute(group, "n", n);
   }
   for_each_spd_number(set.type, [&]<class T, class V>(const SpdNumber<T, V>& number) {
-    if (number.is_of(set.shape)) impl_->file.create(group + "/" + number.name, element_type_of<V>, {set.batch});
+    if (number.is_of(set.shape)) create(number.name, element_type_of<V>, {set.batch}, {"problem"});
   });
   impl_->add_verdicts(SolveSet::kind, set.name, set.batch);
 }
@@ -125,26 +141,39 @@ void ResultWriter::add(const PotentialSet& set, ScalarType type) {
   const auto create = [&](const char* name, ElementType element, const std::vector<std::int64_t>& shape,
                           const std::string& unit) {
     file.create(group + name, element, shape);
-    file.attribute(group + name, "unit", unit);
+    impl_->set_unit(group + name, unit);
   };
   std::vector<std::int64_t> shape{set.batch, set.shape.nz, set.shape.ny, set.shape.nx};
-  if (set.targets != TargetKind::lattice) shape = {set.targets_before(set.batch)};
+  std::vector<std::string> axes{"problem", "z", "y", "x"};
+  if (set.targets != TargetKind::lattice) {
+    shape = {set.targets_before(set.batch)};
+    axes = {set.targets == TargetKind::points ? "point" : "charge"};
+  }
   create("/V", element_type(type), shape, potential_unit_name(set.output_unit));
   shape.push_back(3);
   if (set.has_field) create("/E", element_type(type), shape, field_unit_name(set.output_unit));
+  file.name_axes(group + "/V", axes);
+  axes.emplace_back("axis");
+  if (set.has_field) file.name_axes(group + "/E", axes);
+  if (set.has_field || set.targets == TargetKind::lattice) file.write_texts(group + "/axis", {"x", "y", "z"});
+  std::vector<std::string> of_problems{"info", "V_min", "V_max", "V_mean"};
+  if (set.has_groups) of_problems.emplace_back("energy");
   if (set.has_groups) create("/energy", ElementType::float64, {set.batch}, energy_unit_name(set.output_unit));
   file.create_filled(group + "/info", ElementType::int32, {set.batch}, 0);
   for (const char* name : {"/V_min", "/V_max", "/V_mean"}) {
     file.create_filled(group + name, ElementType::float64, {set.batch}, std::numeric_limits<double>::quiet_NaN());
-    file.attribute(group + name, "unit", potential_unit_name(set.output_unit));
+    impl_->set_unit(group + name, potential_unit_name(set.output_unit));
   }
   if (set.targets != TargetKind::lattice) {
     const bool at_points = set.targets == TargetKind::points;
     const std::string name = group + (at_points ? "/point_offset" : "/offset");
     file.create(name, ElementType::int64, {set.batch + 1});
     file.write(name, {}, (at_points ? set.point_offset : set.offset).data());
+    file.name_axes(name, {"boundary"});
   }
   write_potential_attributes(file, set);
+  impl_->name_problems(group, set, of_problems);
+  if (set.targets == TargetKind::lattice) impl_->place_axes(group, set);
   impl_->add_verdicts(PotentialSet::kind, set.name, set.batch);
   if (!impl_->has_vtkhdf && set.targets == TargetKind::lattice && set.batch > 0) {
     write_vtkhdf(file, set);
@@ -183,18 +212,21 @@ void ResultWriter::add(const PairEnergySet& set, ScalarType precision) {
   const std::string group = set_path(set), unit = energy_unit_name(set.output_unit);
   Hdf5Output& file = impl_->file;
   file.create(group + "/energy", ElementType::float64, {set.batch});
-  file.attribute(group + "/energy", "unit", unit);
+  impl_->set_unit(group + "/energy", unit);
   file.create(group + "/info", ElementType::int32, {set.batch});
   if (set.per_charge) {
     file.create(group + "/energy_per_charge", ElementType::float64, {set.charges()});
-    file.attribute(group + "/energy_per_charge", "unit", unit);
+    impl_->set_unit(group + "/energy_per_charge", unit);
+    file.name_axes(group + "/energy_per_charge", {"charge"});
     file.create(group + "/offset", ElementType::int64, {set.batch + 1});
     file.write(group + "/offset", {}, set.offset.data());
+    file.name_axes(group + "/offset", {"boundary"});
   }
   file.attribute(group, "per_charge", std::int64_t{set.per_charge});
   file.attribute(group, "groups", std::int64_t{set.has_groups});
   file.attribute(group, "precision", precision_name(precision));
   write_charge_attributes(file, group, set);
+  impl_->name_problems(group, set, {"energy", "info"});
   impl_->add_verdicts(PairEnergySet::kind, set.name, set.batch);
 }
 
@@ -214,18 +246,35 @@ void ResultWriter::add(const CorrelationSet& set) {
   const std::string group = set_path(set), visibility = group + "/visibility";
   Hdf5Output& file = impl_->file;
   const std::vector<std::int64_t> shape{set.integrations(), set.batch, set.baselines()};
+  std::vector<std::string> axes{"integration", "channel", "baseline"};
   if (set.visibility() == SumType::complex_float32) {
     file.create(visibility, ElementType::float32, shape, NumberForm::complex);
   } else {
     const bool is_wide = set.visibility() == SumType::complex_int64;
     file.create(visibility, is_wide ? ElementType::int64 : ElementType::int32, {shape[0], shape[1], shape[2], 2});
+    axes.emplace_back("part");
   }
+  file.name_axes(visibility, axes);
+  axes.resize(shape.size());
+  file.name_axes(group + "/weight", axes);
+  file.name_axes(group + "/info", {"channel"});
   file.create(group + "/weight", ElementType::int32, shape);
   file.create_filled(group + "/info", ElementType::int32, {set.batch}, 0);
   file.attribute(group, "signal", sample_type_name(set.type));
   file.attribute(group, "times", set.times);
   file.attribute(group, "inputs", set.inputs);
   write_correlation_attributes(file, set);
+  if (!set.frequency.empty()) {
+    file.attribute(group + "/frequency", "units", std::string("Hz"));
+    file.name_axes(group + "/frequency", {"channel"});
+    for (const std::string& name : {visibility, group + "/weight"}) {
+      file.attribute(name, "coordinates", std::string("frequency"));
+    }
+  }
+  if (!set.input_position.empty()) {
+    file.attribute(group + "/input_position", "units", std::string("m"));
+    file.name_axes(group + "/input_position", {"input", "axis"});
+  }
   impl_->add_verdicts(CorrelationSet::kind, set.name, set.batch);
 }
 

@@ -11,6 +11,7 @@
 #include "core/signals.hpp"
 #include "core/systems.hpp"
 #include "core/units.hpp"
+#include "io/problem_labels.hpp"
 
 #pragma GCC visibility push(default)
 namespace smallbatch {
@@ -44,7 +45,9 @@ struct ChargesOfSet {
   PotentialUnit output_unit = PotentialUnit::volt;  ///< of V
   double temperature = default_temperature_kelvin;  ///< kelvin; matters for kT/e
   ScalarType type = ScalarType::float64;            ///< of the charges' datasets in the file
-  std::string particles;                            ///< H5MD group the charges come from; empty: datasets of the set
+  bool has_atomic_numbers = false;                  ///< the file says what the charges are
+  ProblemLabels labels;
+  std::string particles;  ///< H5MD group the charges come from; empty: datasets of the set
 
   /// Charges of all problems.
   [[nodiscard]] std::int64_t charges() const { return offset.empty() ? 0 : offset.back(); }

@@ -85,6 +85,7 @@ PartOfSet<PotentialSet> part_of(const PotentialSet& set, const Share& share) {
   if (set.targets == TargetKind::points) part.start.point = set.point_offset[i];
   part.set.batch = last - first;
   part.set.offset = offsets_of(set.offset, first, last - first);
+  part.set.labels = part_of(set.labels, first, last - first);
   if (set.targets == TargetKind::points) part.set.point_offset = offsets_of(set.point_offset, first, last - first);
   if (set.targets == TargetKind::lattice) {
     part.set.origin.assign(set.origin.begin() + 3 * first, set.origin.begin() + 3 * last);
@@ -99,6 +100,7 @@ PartOfSet<PairEnergySet> part_of(const PairEnergySet& set, const Share& share) {
   PartOfSet<PairEnergySet> part{set, {first, charges_before(first), 0, charges_before(first)}};
   part.set.batch = last - first;
   part.set.offset = offsets_of(set.offset, first, last - first);
+  part.set.labels = part_of(set.labels, first, last - first);
   return part;
 }
 

@@ -169,7 +169,7 @@ TEST_F(LatticeExport, values_that_readers_cannot_take_are_limited_and_counted) {
   // The order in both files: z fastest, so every second value.
   const std::vector<double> expected{1e30, 1e30, 1e30, 0, 0, -1e30, -1e30, 0, 1e-98, 7};
   EXPECT_EQ(write_opendx(file("a.dx"), example.map, false), 4);
-  EXPECT_EQ(write_cube(file("a.cube"), example.map, {}, {}, false), 4);
+  EXPECT_EQ(write_cube(file("a.cube"), example.map, {}, {}, {}, false), 4);
   std::string text = contents(file("a.dx"));
   EXPECT_EQ(numbers_in(text.substr(text.find("follows\n") + 8)), expected);
   text = contents(file("a.cube"));
@@ -186,7 +186,7 @@ TEST_F(LatticeExport, a_nan_is_refused_by_the_text_formats_with_its_place) {
   expect_error(ErrorKind::bad_input, "V is NaN at point (1, 2, 4)",
                [&] { write_opendx(file("a.dx"), example.map, false); });
   expect_error(ErrorKind::bad_input, "V is NaN at point (1, 2, 4)",
-               [&] { write_cube(file("a.cube"), example.map, {}, {}, false); });
+               [&] { write_cube(file("a.cube"), example.map, {}, {}, {}, false); });
   EXPECT_TRUE(folder_is_empty());
 }
 
@@ -197,13 +197,13 @@ struct CommaDecimals : std::numpunct<char> {
 TEST_F(LatticeExport, numbers_do_not_depend_on_the_locale) {
   const Example example;
   write_opendx(file("a.dx"), example.map, false);
-  write_cube(file("a.cube"), example.map, {}, {}, false);
+  write_cube(file("a.cube"), example.map, {}, {}, {}, false);
   const std::locale before = std::locale::global(std::locale(std::locale(), new CommaDecimals));
   for (const char* name : {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE"}) {
     if (std::setlocale(LC_NUMERIC, name) != nullptr) break;
   }
   write_opendx(file("b.dx"), example.map, false);
-  write_cube(file("b.cube"), example.map, {}, {}, false);
+  write_cube(file("b.cube"), example.map, {}, {}, {}, false);
   std::locale::global(before);
   std::setlocale(LC_ALL, "C");
   EXPECT_EQ(contents(file("a.dx")), contents(file("b.dx")));
@@ -216,7 +216,8 @@ TEST_F(LatticeExport, cube_is_in_bohr_with_the_charges_as_atoms) {
   Example example(LatticeShape{2, 3, 8});
   const double bohr = 0.529177210903;  // CODATA 2018
   const std::vector<double> position{-0.5, 1.25, 100.0, 0, 0, -2000.75}, charge{-0.834, 0.417};
-  EXPECT_EQ(write_cube(file("a.cube"), example.map, position, charge, false), 0);
+  const std::vector<std::int8_t> atomic_number{8, 0};
+  EXPECT_EQ(write_cube(file("a.cube"), example.map, position, charge, atomic_number, false), 0);
   const auto lines = lines_of(contents(file("a.cube")));
   EXPECT_EQ(lines.at(0), example.map.title);
   EXPECT_NE(lines.at(1).find("bohr"), std::string::npos);
@@ -229,7 +230,7 @@ TEST_F(LatticeExport, cube_is_in_bohr_with_the_charges_as_atoms) {
   expect_numbers(3, {2, 0.5 / bohr, 0, 0});
   expect_numbers(4, {3, 0, 0.25 / bohr, 0});
   expect_numbers(5, {8, 0, 0, 0.125 / bohr});
-  expect_numbers(6, {0, -0.834, -0.5 / bohr, 1.25 / bohr, 100 / bohr});
+  expect_numbers(6, {8, -0.834, -0.5 / bohr, 1.25 / bohr, 100 / bohr});
   expect_numbers(7, {0, 0.417, 0, 0, -2000.75 / bohr});
   ASSERT_EQ(lines.size(), 8U + 2 * 6);  // eight values along z: a line of six and a line of two for each (x,y)
   for (std::size_t row = 0; row < 6; ++row) {
@@ -247,14 +248,14 @@ TEST_F(LatticeExport, cube_is_in_bohr_with_the_charges_as_atoms) {
 
 TEST_F(LatticeExport, cube_rows_of_six_leave_no_empty_lines) {
   const Example example(LatticeShape{2, 2, 6});
-  write_cube(file("a.cube"), example.map, {}, {}, false);
+  write_cube(file("a.cube"), example.map, {}, {}, {}, false);
   EXPECT_EQ(lines_of(contents(file("a.cube"))).size(), 6U + 4);
 }
 
 TEST_F(LatticeExport, cube_title_is_one_line) {
   Example example;
   example.map.title = "two\nlines";
-  write_cube(file("a.cube"), example.map, {}, {}, false);
+  write_cube(file("a.cube"), example.map, {}, {}, {}, false);
   EXPECT_EQ(lines_of(contents(file("a.cube"))).at(0), "two lines");
   EXPECT_EQ(numbers_in(lines_of(contents(file("a.cube"))).at(2)).at(0), 0);  // no atoms
 }
@@ -464,12 +465,13 @@ TEST_F(LatticeExport, calls_without_sense_are_refused_and_leave_nothing) {
   expect_error(ErrorKind::usage, "5 planes across z", [&] { png(2, 5); });
   expect_error(ErrorKind::usage, "Choose one from 0 to 2.", [&] { png(1, 3); });
   expect_error(ErrorKind::usage, "no plane -1", [&] { png(0, -1); });
-  expect_error(ErrorKind::usage, "2 charges with 5 coordinates",
-               [&] { write_cube(file("a.cube"), example.map, std::vector<double>(5), std::vector<double>(2), false); });
+  expect_error(ErrorKind::usage, "2 charges with 5 coordinates", [&] {
+    write_cube(file("a.cube"), example.map, std::vector<double>(5), std::vector<double>(2), {}, false);
+  });
   example.map.values = example.map.values.first(29);
   expect_error(ErrorKind::usage, "29 values for 2 x 3 x 5 points", [&] { png(2, 0); });
   expect_error(ErrorKind::usage, "29 values", [&] { write_opendx(file("a.dx"), example.map, false); });
-  expect_error(ErrorKind::usage, "29 values", [&] { write_cube(file("a.cube"), example.map, {}, {}, false); });
+  expect_error(ErrorKind::usage, "29 values", [&] { write_cube(file("a.cube"), example.map, {}, {}, {}, false); });
   example.map.shape = {0, 3, 5};
   example.map.values = {};
   expect_error(ErrorKind::usage, "0 x 3 x 5", [&] { write_opendx(file("a.dx"), example.map, false); });
@@ -487,7 +489,7 @@ TEST_F(LatticeExport, an_existing_file_stays_unless_overwritten) {
   const Example example;
   const std::vector<std::pair<std::string, std::function<void(const std::string&, bool)>>> writers{
       {"a.dx", [&](const auto& path, bool overwrite) { write_opendx(path, example.map, overwrite); }},
-      {"a.cube", [&](const auto& path, bool overwrite) { write_cube(path, example.map, {}, {}, overwrite); }},
+      {"a.cube", [&](const auto& path, bool overwrite) { write_cube(path, example.map, {}, {}, {}, overwrite); }},
       {"a.png", [&](const auto& path, bool overwrite) { write_png_slice(path, example.map, 2, 0, overwrite); }}};
   for (const auto& [name, write] : writers) {
     SCOPED_TRACE(name);
@@ -511,7 +513,7 @@ TEST_F(LatticeExport, a_disk_that_fills_is_told_and_leaves_nothing) {
     const rlimit limit{bytes, before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
     expect_error(ErrorKind::output, "disk full", [&] { write_opendx(file("a.dx"), example.map, false); });
-    expect_error(ErrorKind::output, "disk full", [&] { write_cube(file("a.cube"), example.map, {}, {}, false); });
+    expect_error(ErrorKind::output, "disk full", [&] { write_cube(file("a.cube"), example.map, {}, {}, {}, false); });
     if (bytes == 1000) {
       expect_error(ErrorKind::output, "disk full", [&] { write_png_slice(file("a.png"), example.map, 2, 0, false); });
     }

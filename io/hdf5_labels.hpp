@@ -1,0 +1,18 @@
+// Names, steps and times of a set's problems in problem and result files. Private to io/.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "io/hdf5_input.hpp"
+#include "io/hdf5_output.hpp"
+#include "io/problem_labels.hpp"
+
+namespace smallbatch {
+
+/// Those that the set, which is that group, has. Throws where they are of another kind or number.
+ProblemLabels read_labels(const InputFile& file, const std::string& group, std::int64_t batch);
+/// Those that are known.
+void write_labels(Hdf5Output& file, const std::string& group, const ProblemLabels& labels, std::int64_t batch);
+
+}  // namespace smallbatch
