@@ -92,12 +92,16 @@ def contents(path):
 
     def attributes(item):
         return {name: (str(item.attrs.get_id(name).dtype), np.asarray(value).tobytes())
-                for name, value in item.attrs.items()}
+                for name, value in item.attrs.items() if name not in ("DIMENSION_LIST", "REFERENCE_LIST")}
+
+    def axes(dataset):
+        """What those two, which are addresses, say."""
+        return [axis[0].name.split("/")[-1] for axis in dataset.dims if len(axis)]
 
     def take(name, item):
         if name.split("/")[0] == "provenance":
             return
-        values = (str(item.dtype), item.shape, item[...].tobytes()) if isinstance(item, h5py.Dataset) else ()
+        values = (str(item.dtype), item.shape, item[...].tobytes(), axes(item)) if isinstance(item, h5py.Dataset) else ()
         found[name] = (attributes(item), *values)
 
     with h5py.File(path) as file:
