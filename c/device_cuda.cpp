@@ -32,6 +32,14 @@ class Pieces {
   std::size_t bytes_ = 0;
 };
 
+/// Throws as check() does, but where a launch refuses what the struct's members alone do not show.
+void check_launch(cudaError_t status) {
+  if (status == cudaErrorInvalidValue)
+    refuse("the arrays of the call cannot be used", "they overlap, or their sizes are too large",
+           "Give x memory of its own, or that of b exactly.");
+  check(status);
+}
+
 cudaStream_t stream_of(const Context& context) { return static_cast<cudaStream_t>(context.stream); }
 
 /// What of a call's systems has to be moved, and the solvers' arguments, some of which lie in the workspace.
@@ -186,23 +194,24 @@ void enqueue(const Context& context, const SystemsCall<T>& call, void* workspace
   cudaStream_t const stream = stream_of(context);
   const DeviceSystems<T> systems(call, workspace);
   if (systems.gathers_a)
-    check(launch_gather_spd_matrices(call.n, matrices_in(call.a, call.count), call.a, call.triangle, systems.gathered_a,
-                                     stream));
+    check_launch(launch_gather_spd_matrices(call.n, matrices_in(call.a, call.count), call.a, call.triangle,
+                                            systems.gathered_a, stream));
   if (systems.gathers_b)
     check(
         launch_gather_spd_rhs(call.n, call.nrhs, matrices_in(call.b, call.count), call.b, systems.gathered_b, stream));
   switch (call.operation) {
     case SystemsOperation::factor:
-      check(launch_spd_factor(systems.batch, call.factors, stream));
+      check_launch(launch_spd_factor(systems.batch, call.factors, stream));
       break;
     case SystemsOperation::solve_factored:
-      check(launch_spd_solve_factored(systems.factored, systems.solution, stream));
+      check_launch(launch_spd_solve_factored(systems.factored, systems.solution, stream));
       break;
     default:
-      check(launch_spd_solve(systems.batch, systems.solution, call.options, systems.of_solver, stream));
+      check_launch(launch_spd_solve(systems.batch, systems.solution, call.options, systems.of_solver, stream));
   }
   if (systems.scatters_x)
-    check(launch_scatter_spd_solutions<T>(call.n, call.columns_of_x(), call.count, systems.solution.x, call.x, stream));
+    check_launch(
+        launch_scatter_spd_solutions<T>(call.n, call.columns_of_x(), call.count, systems.solution.x, call.x, stream));
 }
 
 template <class T>
@@ -212,24 +221,24 @@ void enqueue(const Context& context, const PotentialCall<T>& call, void* workspa
   const DevicePotential<T> potential(call, workspace);
   potential.charges.enqueue(call.charges, stream);
   if (potential.even_point_offset != nullptr)
-    check(launch_even_offsets(call.charges.count,
-                              {share_of_each(call.point_count, call.charges.count), potential.even_point_offset},
-                              stream));
-  check(direct_sum(potential.charges.charges, potential.targets, potential.sizes, call.options, call.result,
-                   potential.of_sum, stream));
+    check_launch(launch_even_offsets(call.charges.count,
+                                     {share_of_each(call.point_count, call.charges.count), potential.even_point_offset},
+                                     stream));
+  check_launch(direct_sum(potential.charges.charges, potential.targets, potential.sizes, call.options, call.result,
+                          potential.of_sum, stream));
 }
 
 void enqueue(const Context& context, const PairEnergyCall& call, void* workspace) {
   const DeviceGuard guard(context.backend.device);
   const DevicePairs pairs(call, workspace);
   pairs.charges.enqueue(call.charges, stream_of(context));
-  check(pair_energies(pairs.charges.charges, call.charges.charge_count, call.options, call.result, pairs.of_sum,
-                      stream_of(context)));
+  check_launch(pair_energies(pairs.charges.charges, call.charges.charge_count, call.options, call.result, pairs.of_sum,
+                             stream_of(context)));
 }
 
 void enqueue(const Context& context, const CorrelationCall& call, void* workspace) {
   const DeviceGuard guard(context.backend.device);
-  check(correlate(call.signal, call.sums, workspace, stream_of(context)));
+  check_launch(correlate(call.signal, call.sums, workspace, stream_of(context)));
 }
 
 template std::size_t device_workspace_bytes(const SystemsCall<float>&);
