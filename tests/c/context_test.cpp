@@ -247,12 +247,6 @@ TEST_F(Misuse, OfEnumeratorsIsRefused) {
   refused(correlate(), "visibilities->type is 99");
   spoil(signals_.type);
   refused(correlate(), "signals->type is 99");
-  smallbatch_backend backend = SMALLBATCH_CPU;
-  spoil(backend);
-  smallbatch_handle other = handle_;
-  EXPECT_EQ(smallbatch_create(&other, backend, 0), SMALLBATCH_INVALID_ARGUMENT);
-  EXPECT_EQ(other, nullptr);
-  EXPECT_NE(std::string(smallbatch_last_error(nullptr)).find("backend is 99"), std::string::npos);
 }
 
 TEST_F(Misuse, OfDeviceArraysByTheCpuIsRefused) {
