@@ -508,8 +508,8 @@ size_t smallbatch_describe_pair_energy_info(int32_t info, char* buffer, size_t s
 /** The same of a channel of smallbatch_correlate. */
 size_t smallbatch_describe_correlation_info(int32_t info, char* buffer, size_t size);
 
-/** The factor from e/angstrom to a unit of V: "volt", "kT/e", "kcal/mol/e", "e/angstrom". The temperature (kelvin)
- *  matters for kT/e alone, where it must be positive. CODATA 2018. */
+/** The factor from e/angstrom to a unit of V: "volt", "kT/e", "kcal/mol/e", "kJ/mol/e", "hartree/e", "e/angstrom". The
+ *  temperature (kelvin) matters for kT/e alone, where it must be positive. CODATA 2018. */
 smallbatch_status smallbatch_potential_unit_factor(const char* unit, double temperature_kelvin, double* factor);
 /** A unit of length in angstrom: "angstrom", "nm", "bohr", "pm", "m". */
 smallbatch_status smallbatch_length_unit_in_angstrom(const char* unit, double* angstrom);

@@ -566,7 +566,8 @@ contains
     text = text_of(c_loc(buffer))
   end function
 
-  !> The factor from e/angstrom to a unit of V: "volt", "kT/e", "kcal/mol/e", "e/angstrom". temperature in kelvin.
+  !> The factor from e/angstrom to a unit of V: "volt", "kT/e", "kcal/mol/e", "kJ/mol/e", "hartree/e",
+  !> "e/angstrom". temperature in kelvin.
   subroutine smallbatch_potential_unit_factor(unit, temperature, factor, ierr)
     character(*), intent(in) :: unit
     real(c_double), intent(in) :: temperature
