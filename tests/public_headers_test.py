@@ -191,3 +191,13 @@ T k(T t) {
 @pytest.mark.parametrize("header", HEADERS)
 def test_everything_public_is_documented(header):
     assert not undocumented((ROOT / header).read_text())
+
+
+def test_examples_include_what_is_public():
+    found = set()
+    for path in sorted((ROOT / "examples").rglob("*")):
+        if path.suffix in {".c", ".cpp", ".hpp", ".cu"}:
+            text = path.read_text()
+            assert not re.search(rf'#include "({"|".join(ROOMS)})/', text), path
+            found |= set(re.findall(r"#include <smallbatch/([^>]+)>", text))
+    assert found and not found - set(HEADERS)
