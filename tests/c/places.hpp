@@ -94,7 +94,9 @@ class PlaceTest : public ::testing::TestWithParam<BackendAndMemory> {
     ASSERT_EQ(smallbatch_set_threads(handle_, 2), SMALLBATCH_SUCCESS);
   }
   void TearDown() override {
-    if (handle_ != nullptr) EXPECT_EQ(smallbatch_synchronize(handle_), SMALLBATCH_SUCCESS);
+    if (handle_ != nullptr) {
+      EXPECT_EQ(smallbatch_synchronize(handle_), SMALLBATCH_SUCCESS);
+    }
     smallbatch_destroy(handle_);
   }
 
