@@ -130,7 +130,7 @@ def test_the_python_package_is_built_on_what_is_installed(prefixes, tmp_path):
     package = tmp_path / "package"
     said = call(sys.executable, "-m", "pip", "install", "--verbose", "--no-build-isolation", "--no-deps", "--no-index",
                 "--target", package, ROOT, cwd=tmp_path, env={**os.environ, "CMAKE_PREFIX_PATH": str(prefixes["shared"])})
-    assert f"smallbatch for Python: that of {library_folder(prefixes['shared'])}/cmake/smallbatch" in said.stdout
+    assert f"smallbatch for Python: that of {library_folder(prefixes['shared'])}/cmake/smallbatch" in said.stdout + said.stderr
     installed = {path.name.split(".")[0] + path.suffix for path in (package / "smallbatch").iterdir()}
     assert {"__init__.py", "_core.so", "_core.pyi", "py.typed"} <= installed
     needed = call("readelf", "--dynamic", next((package / "smallbatch").glob("_core*.so"))).stdout
