@@ -321,9 +321,8 @@ def matrices(place: Place, array: Array, batch: tuple[int, ...], by_rows: bool |
     elif (1,) * (len(batch) - len(lead)) + lead == batch:
         stride = _one_stride(lead, view.strides[:-2])
     if order is not None and stride is not None and by_rows in (None, order[1]):
-        leading, rows = order
-        if stride == 0 or stride >= leading * (shape[0] if rows else shape[1]):
-            return Matrices(array, view, stride, leading, rows)
+        if stride >= 0:
+            return Matrices(array, view, stride, *order)
     array = tight(place, array, "systems", (*batch, *shape))
     return Matrices(array, place.view(array), math.prod(shape), shape[1], True)
 

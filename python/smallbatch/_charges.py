@@ -171,7 +171,7 @@ def potential(positions: Array, charges: Array = None, *, lattice: Lattice | Non
     ``field``
         whether ``E = -grad V`` is wanted, too
     ``unit``
-        "volt", "kT/e" (at ``temperature``, kelvin), "kcal/mol/e" or "e/angstrom"
+        "volt", "kT/e" (at ``temperature``, kelvin), "kcal/mol/e", "kJ/mol/e", "hartree/e" or "e/angstrom"
     ``dielectric``
         the constant by which V is divided
     ``softening``, ``cutoff``

@@ -87,7 +87,7 @@ def test_numbers_are_found_wherever_they_lie(of_a, of_b, triangle):
 
 def test_batches_with_gaps_and_overlaps():
     a, b, x = chosen(15, (4, 6), 5)
-    for part in (np.s_[:, :3], np.s_[::2, 1:5], np.s_[:, ::-1], np.s_[1:, 2]):
+    for part in (np.s_[:, :3], np.s_[::2, 1:5], np.s_[:, ::-1], np.s_[0, ::-1], np.s_[1:, 2]):
         assert np.allclose(smallbatch.solve(a[part], b[part]).x, x[part])
     windows = np.lib.stride_tricks.sliding_window_view(np.arange(1.0, 12.0), 5)  # each a number further
     assert np.allclose(smallbatch.solve(a[0, 0], windows[:, :, None]).x[..., 0], np.linalg.solve(a[0, 0], windows.T).T)
