@@ -1,11 +1,13 @@
 """Tensors of PyTorch, on the host and on GPUs: on which stream what is enqueued runs, and where results are. Skipped
-without PyTorch, and of GPUs without one."""
+without PyTorch, and of GPUs without one. Needs nothing else but NumPy, pytest and the package:
+
+    PYTHONPATH=build/python/package python tests/python/torch_test.py
+"""
 
 import numpy as np
 import pytest
 
 import smallbatch
-from tests.problems import packed, spd
 
 torch = pytest.importorskip("torch")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
@@ -18,9 +20,11 @@ def device(request):
 
 
 def systems(device, batch=(5,), n=12, nrhs=3, dtype=torch.float64, seed=1):
-    a = spd(np.random.default_rng(seed), int(np.prod(batch)), n, np.float64).reshape(*batch, n, n)
-    a = torch.from_numpy(a).to(dtype).double()
-    x = torch.rand((*batch, n, nrhs), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    generator = torch.Generator().manual_seed(seed)
+    g = 2 * torch.rand((*batch, n, n), generator=generator, dtype=torch.float64) - 1
+    a = g @ g.mT / n + torch.eye(n, dtype=torch.float64)
+    a = ((a + a.mT) / 2).to(dtype).double()
+    x = torch.rand((*batch, n, nrhs), generator=generator, dtype=torch.float64)
     return a.to(device, dtype), (a @ x).to(device, dtype), x.to(device, dtype)
 
 
@@ -54,7 +58,8 @@ def test_layouts(device):
     lower = torch.tril(a) + torch.triu(torch.full_like(a, torch.nan), 1)
     assert close(smallbatch.solve(lower, b, triangle="lower").x, x)
     assert close(smallbatch.solve(lower.mT, b, triangle="upper").x, x)
-    triangles = torch.from_numpy(packed(a.cpu().numpy())).to(device)
+    rows, columns = torch.tril_indices(12, 12)
+    triangles = a[:, rows, columns]
     assert close(smallbatch.solve(triangles, b, packed=True).x, x)
     assert close(smallbatch.solve(a[0], b[:1].expand(5, 12, 3)).x, x[:1].expand(5, 12, 3))
     assert close(smallbatch.solve(a.reshape(5, 1, 12, 12).expand(5, 4, 12, 12), b[:, None]).x, x[:, None])
