@@ -1,5 +1,7 @@
 // Factors once, and what is solved with them, over all backends: against A in long double, closed forms, and the
 // referee.
+//
+// One file, because all of it stands on one struct of factors.
 #include <gtest/gtest.h>
 
 #include <algorithm>

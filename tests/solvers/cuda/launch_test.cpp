@@ -295,6 +295,68 @@ TEST_P(SpdLaunchOnDevice, ThreadsAndStreamsDoNotDisturbEachOther) {
   });
 }
 
+class SpdFactoredLaunch : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_absent(BackendKind::cuda); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+TEST_F(SpdFactoredLaunch, AGraphOfItSolvesOtherSystemsInPlace) {
+  const auto check_shape = []<class T>(T, const SpdShape& shape) {
+    SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 150, 100, 1);
+    OnDevice<T> a(block.a.size()), b(block.b.size()), factors(block.count * shape.n * (shape.n + 1) / 2);
+    OnDevice<std::int32_t> told(block.info.size()), info(block.info.size());
+    const Stream stream;
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+    check(launch_spd_factor<T>({shape, block.count, a.data(), nullptr}, {factors.data(), told.data()}, stream.get()));
+    check(launch_spd_solve_factored<T>({shape.n, shape.nrhs, block.count, factors.data(), told.data(), b.data()},
+                                       {b.data(), info.data()}, stream.get()));
+    check(cudaStreamEndCapture(stream.get(), &graph));
+    cudaGraphExec_t executable = nullptr;
+    check(cudaGraphInstantiate(&executable, graph, 0));
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      block = generated_block<T>(SpdFamily::random, shape, 150, 100, seed);
+      a.upload(block.a);
+      b.upload(block.b);
+      check(cudaGraphLaunch(executable, stream.get()));
+      stream.synchronize();
+      b.download(block.x);
+      info.download(block.info);
+      expect_judged_right(block);
+    }
+    check(cudaGraphExecDestroy(executable));
+    check(cudaGraphDestroy(graph));
+  };
+  for (const Storage storage : {Storage::dense, Storage::packed_lower})
+    for (const int n : {7, 32, 48})
+      for (const int nrhs : {1, 3}) {
+        SCOPED_TRACE(shape_name({n, nrhs, storage}));
+        check_shape(float{}, {n, nrhs, storage});
+        check_shape(double{}, {n, nrhs, storage});
+      }
+}
+
+TEST_F(SpdLaunch, RefusesFactorsThatMakeNoSense) {
+  std::vector<std::int32_t> told(16);
+  const SpdFactors<float> factors{memory_.data() + 3000, told.data()};
+  SpdFactors<float> changed = factors;
+  changed.factors = nullptr;
+  EXPECT_EQ(launch_spd_factor(batch_, changed, nullptr), cudaErrorInvalidValue);
+  changed.factors = memory_.data() + 40;  // within A
+  EXPECT_EQ(launch_spd_factor(batch_, changed, nullptr), cudaErrorInvalidValue);
+  const SpdFactoredBatch<float> factored{4, 1, 3, factors.factors, told.data(), batch_.b};
+  SpdFactoredBatch<float> other = factored;
+  other.factors_info = nullptr;
+  EXPECT_EQ(launch_spd_solve_factored(other, solution_, nullptr), cudaErrorInvalidValue);
+  other = factored;
+  other.nrhs = 0;
+  EXPECT_EQ(launch_spd_solve_factored(other, solution_, nullptr), cudaErrorInvalidValue);
+  solution_.rcond = memory_.data();
+  EXPECT_EQ(launch_spd_solve_factored(factored, solution_, nullptr), cudaErrorInvalidValue);
+}
+
 const std::vector<SolverChoice> cuda_choices{{BackendKind::cuda, SpdMethod::automatic},
                                              {BackendKind::cuda, SpdMethod::gauss_jordan},
                                              {BackendKind::cuda, SpdMethod::ldlt}};
