@@ -113,6 +113,7 @@ std::string export_map(const ExportOptions& options) {
   const std::string label = label_of(set.labels, options.index);
   map.title = "smallbatch potential/" + set.name + " problem " + std::to_string(options.index) +
               (label.empty() ? "" : " (" + label + ")") + ", " + potential_unit_name(set.output_unit);
+  map.unit = potential_unit_name(set.output_unit);
   const std::vector<double> values = results.read_potential(set, options.index, 0, set.shape.nz);
   map.values = values;
 

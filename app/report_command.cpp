@@ -328,12 +328,13 @@ std::string slice_figure(const PotentialSet& set, std::int64_t problem, const Sl
   chart.height = high;
   chart.right = round_ticks(low(right), low(right) + wide, 5, 0);
   chart.up = round_ticks(low(up), low(up) + high, 6, 0);
-  chart.bar = round_ticks(-limit, limit, 7, 0);
+  chart.bar = limit > 0 ? round_ticks(-limit, limit, 7, 0) : std::vector<Tick>{{0.5, "0"}};
   chart.right_title = std::string(1, "xyz"[right]) + " (Å)";
   chart.up_title = std::string(1, "xyz"[up]) + " (Å)";
   chart.bar_title = "V (" + unit_text(potential_unit_name(set.output_unit)) + ")";
   for (int step = 0; step <= 128; ++step) chart.bar_colours.push_back(signed_scale_colour(step / 64.0 - 1));
-  const double place = origin(axis) + static_cast<double>(slice.index) * spacing(axis);
+  double place = origin(axis) + static_cast<double>(slice.index) * spacing(axis);
+  if (std::abs(place) < 1e-9 * spacing(axis)) place = 0;  // what rounding has left
   std::int64_t near = 0;
   for (std::size_t c = 0; c < charges.charge.size(); ++c) {
     const double* position = charges.position.data() + 3 * c;
@@ -515,9 +516,10 @@ std::string set_html(Source& source, const Set& set, const RunReport& report, co
                                             " of the bound, at index " + grouped(outcome.verification.worst_index));
   if (const std::string disagreeing = found.disagreeing.text(); !disagreeing.empty())
     facts.emplace_back("disagree at index", disagreeing);
-  if (!outcome.verification.criterion.empty()) facts.emplace_back("rule", outcome.verification.criterion);
-  return html + facts_html(facts) + statuses_html(found) + shown_html(source, set, found) +
-         worst_html(source.results, set, found) + "</section>\n";
+  html += facts_html(facts);
+  if (!outcome.verification.criterion.empty()) html += note_html("Right is: " + outcome.verification.criterion + ".");
+  return html + statuses_html(found) + shown_html(source, set, found) + worst_html(source.results, set, found) +
+         "</section>\n";
 }
 
 /// What the file says of the run: what `run` has said then.

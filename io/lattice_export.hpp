@@ -18,6 +18,7 @@ struct LatticeMap {
   std::array<double, 3> origin{}, spacing{};
   std::span<const double> values;
   std::string title;  ///< one line: set, problem, unit
+  std::string unit;   ///< of the values
 };
 
 // All write to a temporary file and rename it; they throw Error(output) where the target exists and overwrite is false,
@@ -49,12 +50,12 @@ struct SlicePicture {
 
 SlicePicture measure_slice(std::span<const double> values);
 
-/// A PNG of the plane `index` across `axis` (0 x, 1 y, 2 z), at least 512 pixels wide, with a colour bar at its right
-/// from -colour_limit (bottom) to colour_limit (top), ticks at the ends, halves and 0, and their numbers where the
-/// picture is high enough. Every lattice point is a rectangle of pixels in the proportion of the spacings, unless that
-/// would make the picture higher than 4096 pixels. The first of the other two axes runs to the right, the second
-/// upwards. Title, axis, index and colour limit are texts of the file. Throws Error(usage) for an axis or an index that
-/// the lattice lacks.
+/// A PNG of the plane `index` across `axis` (0 x, 1 y, 2 z), its map at least 512 pixels wide, with the title and the
+/// plane's place above it, axes in angstrom, and a colour bar with its numbers and the unit at its right. Every lattice
+/// point is a rectangle of pixels in the proportion of the spacings, unless that would make the map higher than 4096
+/// pixels. The first of the other two axes runs to the right, the second upwards. Title, axis, index, the map's place
+/// (`MapPlace`) and the colour limit are texts of the file. Throws Error(usage) for an axis or an index that the
+/// lattice lacks.
 SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int axis, std::int64_t index,
                              bool overwrite);
 

@@ -12,62 +12,21 @@
 #include <new>
 
 #include "io/export_file.hpp"
+#include "io/picture_font.hpp"
 
 namespace smallbatch {
 namespace {
-
-/// Some characters side by side, each 5 dots wide, with a column between.
-struct FontSheet {
-  std::string_view characters;
-  std::array<std::string_view, 9> rows;
-};
-
-// clang-format off
-constexpr FontSheet font[]{
-    {"0123456789.,-+()|",
-     {" ###    #    ###  #####    #  #####   ##  #####  ###   ###                             #   #      #  ",
-      "#   #  ##   #   #     #   ##  #      #        # #   # #   #                     #     #     #     #  ",
-      "#  ##   #       #    #   # #  ####  #        #  #   # #   #                     #    #       #    #  ",
-      "# # #   #      #    ##  #  #      # ####    #    ###   ####             ##### #####  #       #    #  ",
-      "##  #   #     #       # #####     # #   #  #    #   #     #                     #    #       #    #  ",
-      "#   #   #    #    #   #    #  #   # #   #  #    #   #    #   ##    ##           #     #     #     #  ",
-      " ###   ###  #####  ###     #   ###   ###   #     ###   ##    ##    ##                  #   #      #  ",
-      "                                                                    #                             #  ",
-      "                                                                   #                                 "}},
-    {"abcefghilmnoq",
-     {"      #                   ##        #       #    ##                          ",
-      "      #                  #  #       #             #                          ",
-      " ###  # ##   ###   ###   #     #### # ##   ##     #   ## #  # ##   ###   ## #",
-      "    # ##  # #     #   # ###   #   # ##  #   #     #   # # # ##  # #   # #  ##",
-      " #### #   # #     #####  #    #   # #   #   #     #   # # # #   # #   # #   #",
-      "#   # #   # #   # #      #    #   # #   #   #     #   # # # #   # #   # #   #",
-      " #### ####   ###   ###   #     #### #   #  ###   ###  #   # #   #  ###   ####",
-      "                                  #                                         #",
-      "                               ###                                          #"}},
-    {"rstuyzHMV",
-     {"                                    #   # #   # #   #",
-      "             #                      #   # ## ## #   #",
-      "# ##   #### ###   #   # #   # ##### #   # # # # #   #",
-      "##  # #      #    #   # #   #    #  ##### # # # #   #",
-      "#      ###   #    #   # #   #   #   #   # #   # #   #",
-      "#         #  #  # #  ## #   #  #    #   # #   #  # # ",
-      "#     ####    ##   ## #  #### ##### #   # #   #   #  ",
-      "                            #                        ",
-      "                         ###                         "}}};
-// clang-format on
 
 /// Calls dot(x, y) for each dot of the text, x from its left, y from its top.
 template <class Dot>
 void for_each_dot(std::string_view text, Dot&& dot) {
   for (std::size_t k = 0; k < text.size(); ++k) {
-    for (const FontSheet& sheet : font) {
-      const auto place = sheet.characters.find(text[k]);
-      if (place == std::string_view::npos) continue;
-      for (std::size_t y = 0; y < sheet.rows.size(); ++y)
-        for (std::size_t x = 0; x < 5; ++x)
-          if (sheet.rows[y][6 * place + x] == '#')
-            dot(static_cast<std::int64_t>(6 * k + x), static_cast<std::int64_t>(y));
-    }
+    const auto character = static_cast<std::size_t>(static_cast<unsigned char>(text[k])) - ' ';
+    if (character >= picture_font.size()) continue;
+    for (std::int64_t y = 0; y < text_height; ++y)
+      for (std::int64_t x = 0; x < character_width; ++x)
+        if (picture_font[character][static_cast<std::size_t>(y)] >> (character_width - 1 - x) & 1)
+          dot(static_cast<std::int64_t>(k) * character_width + x, y);
   }
 }
 
@@ -115,17 +74,12 @@ void Image::fill(std::int64_t left, std::int64_t right, std::int64_t top, std::i
 }
 
 void Image::write(std::int64_t left, std::int64_t top, std::string_view text) {
-  for_each_dot(text, [&](std::int64_t x, std::int64_t y) {
-    const std::int64_t from = left + x * font_size, above = top + y * font_size;
-    fill(from, from + font_size, above, above + font_size, ink);
-  });
+  for_each_dot(text, [&](std::int64_t x, std::int64_t y) { fill(left + x, left + x + 1, top + y, top + y + 1, ink); });
 }
 
 void Image::write_upwards(std::int64_t left, std::int64_t bottom, std::string_view text) {
-  for_each_dot(text, [&](std::int64_t x, std::int64_t y) {
-    const std::int64_t from = left + y * font_size, below = bottom - x * font_size;
-    fill(from, from + font_size, below - font_size, below, ink);
-  });
+  for_each_dot(text,
+               [&](std::int64_t x, std::int64_t y) { fill(left + y, left + y + 1, bottom - 1 - x, bottom - x, ink); });
 }
 
 double percentile(std::vector<double>& values, int percent) {

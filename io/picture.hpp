@@ -20,11 +20,10 @@ inline constexpr Colour ink{64, 64, 64};      // frames, ticks and words
 /// The colour at t, from 0 to 1, of a scale of equal steps.
 Colour scale_colour(std::span<const Colour> scale, double t);
 
-/// Words stand in a small font of digits, `.,-+()|` and the letters that pictures need; another character is a space.
-inline constexpr std::int64_t font_size = 2;  ///< pixels of a dot
-inline constexpr std::int64_t character_width = 6 * font_size;
-inline constexpr std::int64_t text_height = 9 * font_size;        ///< two dots of it are below the line
-inline constexpr std::int64_t number_middle = 7 * font_size / 2;  ///< of a digit's height, from its top
+/// Words stand in a font of printable ASCII, whose letters are all as wide; another character is a space.
+inline constexpr std::int64_t character_width = 10;
+inline constexpr std::int64_t text_height = 20;
+inline constexpr std::int64_t number_middle = 9;  ///< of a digit's height, from the text's top
 constexpr std::int64_t text_width(std::string_view text) {
   return static_cast<std::int64_t>(text.size()) * character_width;
 }

@@ -9,6 +9,7 @@
 #include "io/axis_ticks.hpp"
 #include "io/colour_scales.hpp"
 #include "io/export_file.hpp"
+#include "io/framed_picture.hpp"
 #include "io/picture.hpp"
 
 namespace smallbatch {
@@ -56,70 +57,34 @@ std::vector<Tick> frequency_ticks(const std::vector<double>& frequency, std::int
   return ticks;
 }
 
-std::int64_t widest(const std::vector<Tick>& ticks) {
-  std::int64_t width = 0;
-  for (const Tick& tick : ticks) width = std::max(width, text_width(tick.text));
-  return width;
-}
-
 /// Pixels of `count` cells, each of them of as many.
 std::int64_t enlarged(std::int64_t count, std::int64_t least) { return count * ((least + count - 1) / count); }
 
-Image draw(const MagnitudeMap& map, const std::vector<double>& frequency, const VisibilityColours& colours) {
+FramedPicture draw(const MagnitudeMap& map, const std::vector<double>& frequency, const VisibilityColours& colours,
+                   const std::string& title) {
   constexpr std::int64_t least_width = 768, least_height = 512, most_ticks = 9;
-  constexpr std::int64_t gap = 50, bar_width = 26, tick_length = 8, space = 6, margin = 10;
-  const std::int64_t width = enlarged(map.columns(), least_width), height = enlarged(map.rows(), least_height);
-
-  const auto [channel_title, channel_ticks] = channel_axis(frequency, map.channels(), most_ticks);
-  const std::string bar_title = colours.is_logarithmic ? "|V|, logarithmic" : "|V|";
-  const std::string baseline_title = "baseline";
-  const auto baseline_ticks = ticks_of_cells(map.baselines(), most_ticks);
-  const auto bar_ticks = ticks_of_colours(colours, most_ticks);
-
-  const std::int64_t beside = tick_length + space;  // from an axis to its numbers
-  const std::int64_t left = margin + text_height + space + widest(channel_ticks) + beside, right = left + width;
-  const std::int64_t top = margin + text_height / 2, bottom = top + height;
-  const std::int64_t bar_left = right + gap, bar_right = bar_left + bar_width;
-  const std::int64_t bar_numbers = bar_right + beside, bar_words = bar_numbers + widest(bar_ticks) + 2 * space;
-  const std::int64_t numbers_top = bottom + beside, words_top = numbers_top + text_height + space;
-  Image image(bar_words + text_height + margin, words_top + text_height + margin);
-
-  image.fill(left - 2, right + 2, top - 2, bottom + 2, ink);
-  const std::int64_t cell_width = width / map.columns(), cell_height = height / map.rows();
-  for (std::int64_t row = 0; row < map.rows(); ++row) {
-    const std::int64_t below = bottom - row * cell_height;
-    for (std::int64_t column = 0; column < map.columns(); ++column) {
-      const double value = map.mean(column, row);
-      image.fill(left + column * cell_width, left + (column + 1) * cell_width, below - cell_height, below,
-                 std::isnan(value) ? grey : magnitude_colour(colour_place(value, colours)));
+  PictureWords words;
+  words.title = title;
+  words.right_title = "baseline";
+  words.right = ticks_of_cells(map.baselines(), most_ticks);
+  const ChannelAxis channels = channel_axis(frequency, map.channels(), most_ticks);
+  words.up_title = channels.title;
+  words.up = channels.ticks;
+  words.bar_title = colours.is_logarithmic ? "|V|, logarithmic" : "|V|";
+  words.bar = ticks_of_colours(colours, most_ticks);
+  const auto draw_map = [&](Image& image, const MapPlace& place) {
+    const std::int64_t cell_width = place.width / map.columns(), cell_height = place.height / map.rows();
+    for (std::int64_t row = 0; row < map.rows(); ++row) {
+      const std::int64_t below = place.top + place.height - row * cell_height;
+      for (std::int64_t column = 0; column < map.columns(); ++column) {
+        const double value = map.mean(column, row);
+        image.fill(place.left + column * cell_width, place.left + (column + 1) * cell_width, below - cell_height, below,
+                   std::isnan(value) ? grey : magnitude_colour(colour_place(value, colours)));
+      }
     }
-  }
-  image.fill(bar_left - 2, bar_right + 2, top - 2, bottom + 2, ink);
-  for (std::int64_t row = 0; row < height; ++row) {
-    const double place = 1 - static_cast<double>(row) / static_cast<double>(height - 1);
-    image.fill(bar_left, bar_right, top + row, top + row + 1, magnitude_colour(place));
-  }
-
-  const auto upwards = [&](double place) { return bottom - 1 - std::llround(place * static_cast<double>(height - 1)); };
-  for (const Tick& tick : channel_ticks) {
-    const std::int64_t y = upwards(tick.place);
-    image.fill(left - tick_length, left, y, y + 2, ink);
-    image.write(left - beside - text_width(tick.text), y - number_middle, tick.text);
-  }
-  for (const Tick& tick : bar_ticks) {
-    const std::int64_t y = upwards(tick.place);
-    image.fill(bar_right, bar_right + tick_length, y, y + 2, ink);
-    image.write(bar_numbers, y - number_middle, tick.text);
-  }
-  for (const Tick& tick : baseline_ticks) {
-    const std::int64_t x = left + std::llround(tick.place * static_cast<double>(width - 1));
-    image.fill(x, x + 2, bottom, bottom + tick_length, ink);
-    image.write(x - text_width(tick.text) / 2, numbers_top, tick.text);
-  }
-  image.write((left + right - text_width(baseline_title)) / 2, words_top, baseline_title);
-  image.write_upwards(margin, (top + bottom + text_width(channel_title)) / 2, channel_title);
-  image.write_upwards(bar_words, (top + bottom + text_width(bar_title)) / 2, bar_title);
-  return image;
+  };
+  return draw_framed(enlarged(map.columns(), least_width), enlarged(map.rows(), least_height), words, draw_map,
+                     magnitude_colour);
 }
 
 }  // namespace
@@ -206,13 +171,15 @@ VisibilityColours write_visibility_picture(const std::string& path, const Magnit
                                            const std::vector<double>& frequency, const std::string& title,
                                            bool overwrite) {
   const VisibilityColours colours = choose_colours(map);
-  const std::array<std::pair<const char*, std::string>, 5> texts{
+  const FramedPicture picture = draw(map, frequency, colours, plain_line(title));
+  const std::array<std::pair<const char*, std::string>, 6> texts{
       {{"Title", plain_line(title)},
+       {"Map", picture.map.text()},
        {"Scale", colours.is_logarithmic ? "logarithmic" : "linear"},
        {"Lowest colour", shortest_text(colours.lowest)},
        {"Highest colour", shortest_text(colours.highest)},
        {"Software", "smallbatch"}}};
-  write_png(path, draw(map, frequency, colours), texts, overwrite);
+  write_png(path, picture.image, texts, overwrite);
   return colours;
 }
 

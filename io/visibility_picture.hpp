@@ -76,7 +76,7 @@ std::vector<Tick> ticks_of_colours(const VisibilityColours& colours, std::int64_
 
 /// A PNG: a cell is a rectangle of pixels, so many that the map is 768 x 512 at least. The axes have the numbers of
 /// baselines and of channels, or, with their frequencies (Hz; empty where they are not known) in equal steps, MHz.
-/// Title and colours are texts of the file. Throws Error(output).
+/// Above it is the title. Title, colours and the map's place (`MapPlace`) are texts of the file. Throws Error(output).
 VisibilityColours write_visibility_picture(const std::string& path, const MagnitudeMap& map,
                                            const std::vector<double>& frequency, const std::string& title,
                                            bool overwrite);

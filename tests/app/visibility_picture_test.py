@@ -30,10 +30,10 @@ def cells(path, columns, rows):
     ink = (pixels == INK).all(-1)
     frames = [end for begin, end in runs(ink.sum(0) > 500)]  # beside the frames' columns
     assert len(frames) == 4
-    left, bar = frames[0], frames[2]
-    top = runs(ink[:, left])[0][1]
-    bottom = top + runs(~ink[top:, left])[0][1]
-    width = runs(~ink[top, left:])[0][1]
+    bar = frames[2]
+    left, top, width, height = map(int, texts["Map"].split(","))
+    bottom = top + height
+    assert left == frames[0] and ink[top - 1, left : left + width].all() and ink[bottom, left : left + width].all()
     assert width >= 768 and bottom - top >= 512 and width % columns == 0 and (bottom - top) % rows == 0
     step, height = width // columns, (bottom - top) // rows
     middle = pixels[top + height // 2 : bottom : height, left + step // 2 : left + width : step][::-1]

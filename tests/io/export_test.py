@@ -117,10 +117,10 @@ def slice_colours(path, columns, rows):
     with Image.open(path) as image:
         pixels = np.asarray(image.convert("RGB")).astype(int)
         texts = dict(image.text)
-    cell = -(-512 // columns)
-    height = pixels.shape[0] // rows
-    assert pixels.shape[1] > columns * cell >= 512
-    middle = pixels[height // 2 :: height, cell // 2 : columns * cell : cell][::-1]
+    left, top, width, height = map(int, texts["Map"].split(","))
+    pixels = pixels[top : top + height, left : left + width]
+    assert width >= 512 and width % columns == 0 and height % rows == 0
+    middle = pixels[height // rows // 2 :: height // rows, width // columns // 2 :: width // columns][::-1]
     return middle.transpose(1, 0, 2), texts
 
 

@@ -292,8 +292,8 @@ TEST_F(LatticeExport, slice_shows_every_point_as_a_block_with_y_upwards) {
   EXPECT_EQ(result.lowest, -2);
   EXPECT_EQ(result.highest, 2);
   EXPECT_EQ(result.colour_limit, 2);
-  const Picture picture = read_png(file("a.png"));
-  EXPECT_GT(picture.width, 512);
+  const Picture picture = read_map(file("a.png"));
+  EXPECT_EQ(picture.width, 512);
   EXPECT_EQ(picture.height, 4 * 64);
   EXPECT_TRUE(is_red(Sheet::pixel(picture, 0, 0)));
   EXPECT_TRUE(is_blue(Sheet::pixel(picture, 7, 3)));
@@ -316,7 +316,7 @@ TEST_F(LatticeExport, slice_colours_deepen_evenly_and_alike_for_both_signs) {
     sheet.at(x, 1, 0) = -x / 7.0;
   }
   write_png_slice(file("a.png"), sheet.map, 2, 0, false);
-  const Picture picture = read_png(file("a.png"));
+  const Picture picture = read_map(file("a.png"));
   EXPECT_EQ(Sheet::pixel(picture, 0, 0), white);
   EXPECT_EQ(Sheet::pixel(picture, 0, 1), white);
   for (int x = 1; x < 8; ++x) {
@@ -329,44 +329,113 @@ TEST_F(LatticeExport, slice_colours_deepen_evenly_and_alike_for_both_signs) {
   }
 }
 
+/// 16 x 16 x 4 points, whose slices across z are 512 pixels high.
+struct Block : Example {
+  Block() : Example(LatticeShape{16, 16, 4}) {
+    std::fill(values.begin(), values.end(), 0.0);
+    map.spacing = {0.5, 0.5, 0.125};
+    map.title = "problem 3";
+    map.unit = "kT/e";
+  }
+};
+
+/// Whether a text is written upwards between these columns, dot for dot.
+bool stands_upwards(const Picture& picture, const std::string& text, std::int64_t left, std::int64_t right) {
+  Image expected(text_height, text_width(text));
+  expected.write_upwards(0, expected.height(), text);
+  const auto stands_at = [&](std::int64_t x, std::int64_t y) {
+    for (std::int64_t row = 0; row < expected.height(); ++row)
+      for (std::int64_t column = 0; column < expected.width(); ++column)
+        if ((expected.row(row)[3 * column] == ink.red) != is_ink(picture, x + column, y + row)) return false;
+    return true;
+  };
+  for (std::int64_t y = 0; y + expected.height() <= picture.height; ++y)
+    for (std::int64_t x = left; x + expected.width() <= right; ++x)
+      if (stands_at(x, y)) return true;
+  return false;
+}
+
 TEST_F(LatticeExport, slice_has_a_colour_bar_from_red_to_blue) {
-  Sheet sheet;
-  sheet.at(0, 0, 0) = 5;
-  sheet.at(1, 0, 0) = -5;
-  write_png_slice(file("a.png"), sheet.map, 2, 0, false);
-  const Picture picture = read_png(file("a.png"));
-  ASSERT_GT(picture.width, 512 + 30);
-  const std::int64_t bar = 512 + 14 + 13;
-  EXPECT_EQ(picture.at(bar, 0), Sheet::pixel(picture, 0, 0));
-  EXPECT_EQ(picture.at(bar, picture.height - 1), Sheet::pixel(picture, 1, 0));
+  Block block;
+  block.at(0, 0, 0) = 5;
+  block.at(1, 0, 0) = -5;
+  write_png_slice(file("a.png"), block.map, 2, 0, false);
+  const Reading reading = read(file("a.png"));
+  const Picture map = read_map(file("a.png"));
+  const std::int64_t bar = reading.bar.left + 13;
+  EXPECT_EQ(reading.bar.top, reading.map.top);
+  EXPECT_EQ(reading.bar.bottom, reading.map.bottom);
+  EXPECT_EQ(reading.picture.at(bar, reading.bar.top), map.at(5, 507));
+  EXPECT_EQ(reading.picture.at(bar, reading.bar.bottom - 1), map.at(40, 507));
   int whitest = 0;
   std::int64_t middle = 0;
-  for (std::int64_t y = 0; y < picture.height; ++y) {
-    if (lightness(picture.at(bar, y)) > whitest) {
-      whitest = lightness(picture.at(bar, y));
+  for (std::int64_t y = reading.bar.top; y < reading.bar.bottom; ++y) {
+    if (lightness(reading.picture.at(bar, y)) > whitest) {
+      whitest = lightness(reading.picture.at(bar, y));
       middle = y;
     }
   }
-  EXPECT_NEAR(static_cast<double>(middle), static_cast<double>(picture.height) / 2, 2);
+  EXPECT_NEAR(static_cast<double>(middle), static_cast<double>(reading.bar.top + reading.bar.bottom) / 2, 2);
   EXPECT_GT(whitest, 8 * 250);
 }
 
 TEST_F(LatticeExport, slice_has_numbers_beside_its_colour_bar) {
+  Block block;
+  for (const double value : {-5.0, 1.23456789, 4e-7, 123456.0}) {
+    SCOPED_TRACE(value);
+    block.at(0, 0, 0) = value;
+    write_png_slice(file("a.png"), block.map, 2, 0, true);
+    const Reading reading = read(file("a.png"));
+    EXPECT_GE(reading.bar_numbers.size(), 4U);
+    for (const auto& [number, place] : reading.bar_numbers) {
+      const double from_below =
+          static_cast<double>(reading.bar.bottom - place) / static_cast<double>(reading.bar.height());
+      EXPECT_NEAR(number, std::abs(value) * (2 * from_below - 1), 0.01 * std::abs(value));
+    }
+  }
+  block.at(0, 0, 0) = 0;
+  write_png_slice(file("a.png"), block.map, 2, 0, true);
+  const Reading reading = read(file("a.png"));
+  ASSERT_EQ(reading.bar_numbers.size(), 1U);
+  EXPECT_EQ(reading.bar_numbers[0].value, 0);
+  EXPECT_NEAR(static_cast<double>(reading.bar_numbers[0].place),
+              static_cast<double>(reading.bar.top + reading.bar.bottom) / 2, 2);
+}
+
+TEST_F(LatticeExport, slice_axes_are_in_angstrom_and_say_so) {
+  Block block;
+  block.map.origin = {-1.5, 2.25, 100.125};
+  block.at(3, 3, 2) = 1;
+  write_png_slice(file("a.png"), block.map, 2, 2, false);
+  const Reading reading = read(file("a.png"));
+  EXPECT_EQ(reading.title, "problem 3, z = 100.375 angstrom");
+  EXPECT_EQ(reading.baseline_title, "x (angstrom)");
+  EXPECT_TRUE(stands_upwards(read_png(file("a.png")), "y (angstrom)", 0, reading.map.left));
+  EXPECT_TRUE(stands_upwards(read_png(file("a.png")), "V (kT/e)", reading.bar.right, reading.picture.width));
+  EXPECT_GE(reading.baselines.size(), 3U);
+  EXPECT_GE(reading.channels.size(), 3U);
+  // A point is the middle of its block of 32 x 32 pixels.
+  for (const auto& [x, place] : reading.baselines)
+    EXPECT_NEAR(static_cast<double>(place - reading.map.left), ((x + 1.5) / 0.5 + 0.5) * 32, 2) << x;
+  for (const auto& [y, place] : reading.channels)
+    EXPECT_NEAR(static_cast<double>(reading.map.bottom - place), ((y - 2.25) / 0.5 + 0.5) * 32, 2) << y;
+  EXPECT_TRUE(is_red(read_map(file("a.png")).at(3 * 32 + 16, 512 - 3 * 32 - 16)));
+}
+
+TEST_F(LatticeExport, slice_without_room_has_no_numbers_that_touch) {
   Sheet sheet;
-  const auto numbers = [&](double value) {
-    sheet.at(0, 0, 0) = value;
-    write_png_slice(file("a.png"), sheet.map, 2, 0, true);
-    std::string text;
-    for (const Word& word : words_of(read_png(file("a.png")), 1)) text += word.text + " ";
-    return text;
-  };
-  EXPECT_EQ(numbers(-5), "5 2.5 0 -2.5 -5 ");
-  EXPECT_EQ(numbers(1.23456789), "1.235 0.6173 0 -0.6173 -1.235 ");
-  EXPECT_EQ(numbers(4e-7), "4e-07 2e-07 0 -2e-07 -4e-07 ");
-  EXPECT_EQ(numbers(123456), "1.235e+05 6.173e+04 0 -6.173e+04 -1.235e+05 ");
-  EXPECT_EQ(numbers(0), "0 ");
+  sheet.at(0, 0, 0) = 5;
   sheet.map.spacing = {10, 1, 1};
-  EXPECT_EQ(numbers(-5), "") << "28 pixels high";
+  sheet.map.title = "";
+  write_png_slice(file("a.png"), sheet.map, 2, 0, true);
+  EXPECT_EQ(read_map(file("a.png")).height, 4 * 6);
+  int beside = 0, below = 0;
+  for (const Word& word : words_of(read_png(file("a.png")), 1)) {
+    if (std::isdigit(static_cast<unsigned char>(word.text[0])) == 0 || word.y < 32) continue;
+    ++(word.y < 42 + 24 ? beside : below);
+  }
+  EXPECT_LE(beside, 1);
+  EXPECT_GE(below, 3);
 }
 
 TEST_F(LatticeExport, slice_limit_is_the_98th_percentile_of_the_magnitudes) {
@@ -387,11 +456,11 @@ TEST_F(LatticeExport, slice_of_few_values_or_none_still_has_a_limit) {
   std::fill(example.values.begin(), example.values.end(), infinity);
   example.at(0, 0, 0) = 0;
   EXPECT_EQ(write_png_slice(file("b.png"), example.map, 2, 0, false).colour_limit, 0);
-  const Picture picture = read_png(file("b.png"));
+  const Picture picture = read_map(file("b.png"));
   EXPECT_EQ(picture.at(1, picture.height - 2), white);
   std::fill(example.values.begin(), example.values.end(), nan);
   EXPECT_EQ(write_png_slice(file("c.png"), example.map, 2, 0, false).colour_limit, 0);
-  EXPECT_TRUE(is_grey(read_png(file("c.png")).at(300, 100)));
+  EXPECT_TRUE(is_grey(read_map(file("c.png")).at(300, 100)));
   EXPECT_TRUE(is_red(picture.at(300, 100)));
 }
 
@@ -409,7 +478,7 @@ TEST_F(LatticeExport, slice_axes_run_right_and_up) {
   for (const Case& c : {Case{0, 2, 4, 5, 1, 3}, Case{1, 1, 3, 5, 2, 3}, Case{2, 3, 3, 4, 2, 1}}) {
     SCOPED_TRACE(c.axis);
     write_png_slice(file("a.png"), example.map, c.axis, c.index, true);
-    const Picture picture = read_png(file("a.png"));
+    const Picture picture = read_map(file("a.png"));
     const std::int64_t cell = (511 + c.columns) / c.columns;
     ASSERT_EQ(picture.height, c.rows * cell);
     for (std::int64_t column = 0; column < c.columns; ++column) {
@@ -427,16 +496,16 @@ TEST_F(LatticeExport, slice_keeps_the_proportions_of_the_spacings_within_reason)
   Sheet sheet;
   sheet.map.spacing = {1, 2, 1};
   write_png_slice(file("a.png"), sheet.map, 2, 0, false);
-  EXPECT_EQ(read_png(file("a.png")).height, 4 * 128);
+  EXPECT_EQ(read_map(file("a.png")).height, 4 * 128);
   sheet.map.spacing = {1, 1e6, 1};
   write_png_slice(file("b.png"), sheet.map, 2, 0, false);
-  EXPECT_EQ(read_png(file("b.png")).height, 4096);
+  EXPECT_EQ(read_map(file("b.png")).height, 4096);
   sheet.map.spacing = {1e6, 1, 1};
   write_png_slice(file("c.png"), sheet.map, 2, 0, false);
-  EXPECT_EQ(read_png(file("c.png")).height, 4);
+  EXPECT_EQ(read_map(file("c.png")).height, 4);
   const Example wide(LatticeShape{700, 3, 1});
   write_png_slice(file("d.png"), wide.map, 2, 0, false);
-  EXPECT_GE(read_png(file("d.png")).width, 700);
+  EXPECT_GE(read_map(file("d.png")).width, 700);
 }
 
 TEST_F(LatticeExport, slice_says_in_text_chunks_what_it_is) {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -18,7 +20,7 @@
 namespace smallbatch::testing {
 
 inline constexpr Pixel ink_pixel{64, 64, 64};
-inline const std::string characters = "0123456789.,-+()|abcefghilmnoqrstuyzHMV";
+inline const std::string characters = "0123456789.,-+()|/=abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 inline bool is_ink(const Picture& picture, std::int64_t x, std::int64_t y) {
   return x >= 0 && y >= 0 && x < picture.width && y < picture.height && picture.at(x, y) == ink_pixel;
@@ -78,18 +80,24 @@ inline std::map<Glyph, char> font() {
 /// Words of so many characters at least.
 inline std::vector<Word> words_of(const Picture& picture, std::size_t least) {
   static const std::map<Glyph, char> glyphs = font();
+  static const std::set<std::int64_t> dots = [] {  // how many a glyph may have
+    std::set<std::int64_t> counts;
+    for (const auto& [glyph, c] : glyphs) counts.insert(std::count(glyph.begin(), glyph.end(), true));
+    return counts;
+  }();
   const std::int64_t pitch = picture.width + 1;
-  std::vector<std::int64_t> before(static_cast<std::size_t>(pitch * picture.height));  // ink to the left, in the row
+  std::vector<std::int64_t> before(
+      static_cast<std::size_t>(pitch * (picture.height + 1)));  // ink above and to the left
   for (std::int64_t y = 0; y < picture.height; ++y)
     for (std::int64_t x = 0; x < picture.width; ++x)
-      before[y * pitch + x + 1] = before[y * pitch + x] + (is_ink(picture, x, y) ? 1 : 0);
+      before[(y + 1) * pitch + x + 1] = before[y * pitch + x + 1] + before[(y + 1) * pitch + x] -
+                                        before[y * pitch + x] + (is_ink(picture, x, y) ? 1 : 0);
   /// 0 where no character begins.
   const auto character = [&](std::int64_t x, std::int64_t y) {
     if (x + character_width > picture.width || y + text_height > picture.height) return '\0';
-    std::int64_t count = 0;
-    for (std::int64_t row = y; row < y + text_height; ++row)
-      count += before[row * pitch + x + character_width] - before[row * pitch + x];
-    if (count == 0) return '\0';
+    const std::int64_t right = x + character_width, below = (y + text_height) * pitch;
+    if (!dots.contains(before[below + right] - before[below + x] - before[y * pitch + right] + before[y * pitch + x]))
+      return '\0';
     Glyph glyph;
     for (std::int64_t row = y; row < y + text_height; ++row)
       for (std::int64_t k = x; k < x + character_width; ++k) glyph.push_back(is_ink(picture, k, row));
@@ -135,6 +143,31 @@ inline std::string take_titles(Picture& picture) {
   return text;
 }
 
+/// The part of a picture that its texts call the map, within a frame of ink.
+inline Picture read_map(const std::string& path) {
+  const Picture picture = read_png(path);
+  std::istringstream text(text_chunks(path)["Map"]);
+  Box box;
+  std::int64_t width = 0, height = 0;
+  char comma = 0;
+  text >> box.left >> comma >> box.top >> comma >> width >> comma >> height;
+  EXPECT_FALSE(text.fail());
+  box.right = box.left + width;
+  box.bottom = box.top + height;
+  Picture map{width, height, {}};
+  for (std::int64_t y = box.top - 1; y <= box.bottom; ++y) {
+    for (std::int64_t x = box.left - 1; x <= box.right; ++x) {
+      const bool is_inside = x >= box.left && x < box.right && y >= box.top && y < box.bottom;
+      if (is_inside) {
+        for (const int channel : picture.at(x, y)) map.bytes.push_back(static_cast<png_byte>(channel));
+      } else {
+        EXPECT_TRUE(is_ink(picture, x, y)) << x << " " << y;
+      }
+    }
+  }
+  return map;
+}
+
 /// What a picture says.
 struct Reading {
   struct Number {
@@ -144,7 +177,7 @@ struct Reading {
   Picture picture;
   Box map, bar;
   std::vector<Number> baselines, channels, bar_numbers;
-  std::string baseline_title, titles;  ///< titles: of the channels, and of the bar
+  std::string title, baseline_title, titles;  ///< titles: of the channels, and of the bar
 
   [[nodiscard]] Pixel cell(std::int64_t column, std::int64_t columns, std::int64_t row, std::int64_t rows) const {
     return picture.at(map.left + (2 * column + 1) * map.width() / (2 * columns),
@@ -153,7 +186,7 @@ struct Reading {
 };
 
 inline Reading read(const std::string& path) {
-  Reading reading{read_png(path), {}, {}, {}, {}, {}, "", ""};
+  Reading reading{read_png(path), {}, {}, {}, {}, {}, "", "", ""};
   Picture& picture = reading.picture;
   std::tie(reading.map, reading.bar) = boxes_of(picture);
   const auto [map, bar] = std::pair{reading.map, reading.bar};
@@ -162,9 +195,13 @@ inline Reading read(const std::string& path) {
   const auto is_tick = [&](std::int64_t x, std::int64_t y) { return is_ink(picture, x, y); };
   for (const Word& word : words_of(picture, 1)) {
     const std::int64_t x = (word.x + word.right) / 2, y = word.y + text_height / 2;
+    if (y < map.top) {
+      reading.title += (reading.title.empty() ? "" : " ") + word.text;
+      continue;
+    }
     if (!std::isdigit(static_cast<unsigned char>(word.text[0])) && word.text[0] != '-') {
       EXPECT_GT(y, map.bottom);
-      reading.baseline_title += word.text;
+      reading.baseline_title += (reading.baseline_title.empty() ? "" : " ") + word.text;
       continue;
     }
     EXPECT_NE(word.text, "-0");
@@ -189,7 +226,7 @@ inline Reading read(const std::string& path) {
   for (std::int64_t x = map.left - 2; x < map.right + 2; ++x)
     expected += is_tick(x, map.bottom + 4) && !is_tick(x - 1, map.bottom + 4);
   for (const std::int64_t x : {map.left - 5, bar.right + 4})
-    for (std::int64_t y = 0; y < map.bottom + 4; ++y) expected += is_tick(x, y) && !is_tick(x, y - 1);
+    for (std::int64_t y = map.top - 2; y < map.bottom + 4; ++y) expected += is_tick(x, y) && !is_tick(x, y - 1);
   EXPECT_EQ(ticks, expected);
   for (auto* numbers : {&reading.baselines, &reading.channels, &reading.bar_numbers}) {
     std::sort(numbers->begin(), numbers->end(), [](const auto& a, const auto& b) { return a.value < b.value; });

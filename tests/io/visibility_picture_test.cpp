@@ -113,6 +113,7 @@ TEST_F(VisibilityPicture, axes_have_round_numbers_where_they_belong) {
     expect_cells(reading.baselines, 0, baselines - 1, static_cast<double>(map.left), static_cast<double>(map.right));
     expect_cells(reading.channels, 0, channels - 1, static_cast<double>(map.bottom), static_cast<double>(map.top));
     EXPECT_GE(reading.baselines.size(), std::min<std::size_t>(3, static_cast<std::size_t>(baselines)));
+    EXPECT_EQ(reading.title, "a title");
     EXPECT_EQ(reading.baseline_title, "baseline");
     EXPECT_EQ(reading.titles, "channel |V|");
   }
