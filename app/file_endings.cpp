@@ -28,7 +28,7 @@ constexpr std::array<Ending, 24> endings{{
     {".vtk", "a VTK file", in_paraview, ""},
     {".vti", "a VTK image", in_paraview, ""},
     {".vtu", "a VTK grid", in_paraview, ""},
-    {".html", "a page", "", ""},
+    {".html", "a page", "smallbatch report makes that of a result file.", ""},
     {".svg", "a picture", "", ""},
     {".pdf", "a page", "", ""},
     {".json", "JSON", "With --json, run prints its summary to stdout.", ""},

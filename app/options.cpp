@@ -173,7 +173,7 @@ class ReportCommand final : public Command {
  public:
   explicit ReportCommand(CLI::App& app) : Command(app, "report", "A page about a result file, for a browser", "Look") {
     heading("Input");
-    required("results", report_.results, "Result file");
+    hdf5_input("results", report_.results, "Result file");
     option("--problems", report_.problems, "Problem file, whose charges are drawn on the maps");
     heading("Output");
     required("-o,--output", report_.output, "HTML file to write: one file, which needs no other and no network");
