@@ -46,8 +46,8 @@ struct ChargesOfSet {
   double temperature = default_temperature_kelvin;  ///< kelvin; matters for kT/e
   ScalarType type = ScalarType::float64;            ///< of the charges' datasets in the file
   bool has_atomic_numbers = false;                  ///< the file says what the charges are
-  ProblemLabels labels;
-  std::string particles;  ///< H5MD group the charges come from; empty: datasets of the set
+  ProblemLabels labels;                             ///< what the problems are called
+  std::string particles;                            ///< H5MD group the charges come from; empty: datasets of the set
 
   /// Charges of all problems.
   [[nodiscard]] std::int64_t charges() const { return offset.empty() ? 0 : offset.back(); }
