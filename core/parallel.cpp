@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cmath>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <mutex>
-#include <sstream>
+#include <system_error>
 #include <thread>
 
 namespace smallbatch {
@@ -36,9 +37,12 @@ unsigned cores_of_control_groups() {
 }  // namespace
 
 std::optional<unsigned> cores_of_quota(const std::string& text) {
-  std::istringstream words(text);
+  // Without a locale's help: that of a program which has a C++ library of its own may not fit this one.
   double quota = 0, period = 0;
-  if (!(words >> quota >> period) || !(quota > 0) || !(period > 0)) return std::nullopt;
+  const char* const end = text.data() + text.size();
+  const auto [space, no_quota] = std::from_chars(text.data(), end, quota);
+  if (no_quota != std::errc() || space == end || *space != ' ') return std::nullopt;
+  if (std::from_chars(space + 1, end, period).ec != std::errc() || !(quota > 0) || !(period > 0)) return std::nullopt;
   return static_cast<unsigned>(std::clamp(std::ceil(quota / period), 1.0, 1e6));
 }
 

@@ -45,7 +45,7 @@ function(smallbatch_library room)
   target_link_libraries(${shared} ${link_rooms} ${shared_rooms} PRIVATE ${arg_LIBRARIES})
   target_link_options(${shared} PRIVATE LINKER:--version-script=${smallbatch_symbols} LINKER:--no-undefined)
   set_target_properties(${shared} PROPERTIES LINKER_LANGUAGE CXX LINK_DEPENDS ${smallbatch_symbols}
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} INSTALL_RPATH "$ORIGIN")
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH "$ORIGIN")
   if(NOT BUILD_SHARED_LIBS AND NOT SMALLBATCH_TESTS)
     set_target_properties(${shared} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()

@@ -134,7 +134,7 @@ def test_the_python_package_is_built_on_what_is_installed(prefixes, tmp_path):
     installed = {path.name.split(".")[0] + path.suffix for path in (package / "smallbatch").iterdir()}
     assert {"__init__.py", "_core.so", "_core.pyi", "py.typed"} <= installed
     needed = call("readelf", "--dynamic", next((package / "smallbatch").glob("_core*.so"))).stdout
-    assert "libsmallbatch.so.0" in needed
+    assert "libsmallbatch.so.0.2" in needed
     examples = sorted((ROOT / "examples" / "python").glob("*.py"))
     assert examples
     for example in examples:
@@ -176,7 +176,7 @@ def test_both_kinds_in_one_prefix(prefixes, tmp_path):
         configure(ROOT / "examples" / "cpp", build, tmp_path / "prefix", options=[f"-Dsmallbatch_USE_STATIC_LIBS={static}"])
         call("cmake", "--build", build)
         needed = call("readelf", "--dynamic", build / "example").stdout
-        assert ("libsmallbatch_solvers.so.0" in needed) == (static == "OFF")
+        assert ("libsmallbatch_solvers.so.0.2" in needed) == (static == "OFF")
 
 
 def test_a_header_of_the_users_own_is_not_ours(prefix, tmp_path):

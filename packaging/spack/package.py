@@ -46,6 +46,6 @@ class Smallbatch(CMakePackage, CudaPackage):
             self.define("SMALLBATCH_TESTS", False),
             self.define("SMALLBATCH_BENCH", False),
         ]
-        if self.spec.satisfies("+cuda"):
+        if self.spec.satisfies("+cuda") and self.spec.variants["cuda_arch"].value[0] != "none":
             arguments.append(self.define("CMAKE_CUDA_ARCHITECTURES", self.spec.variants["cuda_arch"].value))
         return arguments
