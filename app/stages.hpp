@@ -23,7 +23,7 @@
 
 namespace smallbatch {
 
-/// A thread that does one task after the other, and with it the threads that OpenMP keeps for it.
+/// A thread that does one task after the other, and with it the threads that parallel_for keeps for it.
 class Worker {
  public:
   Worker() : thread_([this] { work(); }) {}

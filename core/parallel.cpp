@@ -1,18 +1,22 @@
 #include "core/parallel.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cmath>
+#include <condition_variable>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 namespace smallbatch {
 
@@ -32,6 +36,95 @@ unsigned cores_of_control_groups() {
     }
   }
   return least;
+}
+
+thread_local bool is_in_team = false;
+
+/// Threads that one thread keeps from call to call: to start them anew costs as much as to solve thousands of systems.
+class Team {
+ public:
+  Team() = default;
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+  ~Team() {
+    if (is_of_another_process()) {
+      state_.release();  // NOLINT(bugprone-unused-return-value): its threads stayed behind, and with them its locks
+      return;
+    }
+    {
+      const std::lock_guard lock(state_->mutex);
+      state_->is_over = true;
+    }
+    state_->begin.notify_all();
+    for (std::thread& thread : state_->threads) thread.join();
+  }
+
+  /// A fork leaves the other threads behind.
+  [[nodiscard]] bool is_of_another_process() const { return process_ != ::getpid(); }
+
+  /// Calls `work` here and on up to `others` threads, as many as can be had; returns when all calls have ended. Those
+  /// that have not begun when this thread's has ended never do: `work` returns when there is nothing left to do.
+  void run(unsigned others, const std::function<void()>& work) {
+    State& state = *state_;
+    grow(others);
+    others = std::min(others, static_cast<unsigned>(state.threads.size()));
+    {
+      const std::lock_guard lock(state.mutex);
+      state.work = &work;
+      state.places = others;
+    }
+    for (unsigned i = 0; i < others; ++i) state.begin.notify_one();
+    is_in_team = true;
+    work();
+    is_in_team = false;
+    std::unique_lock lock(state.mutex);
+    state.places = 0;
+    state.end.wait(lock, [&] { return state.at_work == 0; });
+  }
+
+ private:
+  struct State {
+    std::vector<std::thread> threads;
+    std::mutex mutex;
+    std::condition_variable begin, end;
+    const std::function<void()>* work = nullptr;
+    unsigned places = 0, at_work = 0;  ///< how many may still begin; how many have begun
+    bool is_over = false;
+
+    void serve() {
+      is_in_team = true;
+      std::unique_lock lock(mutex);
+      while (true) {
+        begin.wait(lock, [&] { return is_over || places > 0; });
+        if (is_over) return;
+        --places;
+        ++at_work;
+        const std::function<void()>& own = *work;
+        lock.unlock();
+        own();
+        lock.lock();
+        if (--at_work == 0) end.notify_one();
+      }
+    }
+  };
+
+  void grow(unsigned threads) {
+    try {
+      while (state_->threads.size() < threads) state_->threads.emplace_back([state = state_.get()] { state->serve(); });
+    } catch (const std::exception&) {
+      return;  // there are no more to be had; fewer do the same
+    }
+  }
+
+  std::unique_ptr<State> state_ = std::make_unique<State>();
+  ::pid_t process_ = ::getpid();
+};
+
+/// The calling thread's.
+Team& own_team() {
+  thread_local std::unique_ptr<Team> team;
+  if (!team || team->is_of_another_process()) team = std::make_unique<Team>();
+  return *team;
 }
 
 }  // namespace
@@ -79,10 +172,10 @@ void parallel_for(std::int64_t count, std::int64_t grain, unsigned threads,
       if (!failure) failure = std::current_exception();
     }
   };
-  // OpenMP keeps the threads of a caller from call to call: to start them anew costs as much as to solve thousands of
-  // systems.
-#pragma omp parallel num_threads(workers) if (workers > 1)
-  work();
+  if (workers > 1 && !is_in_team)
+    own_team().run(workers - 1, work);
+  else
+    work();
   if (failure) std::rethrow_exception(failure);
 }
 

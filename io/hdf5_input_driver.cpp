@@ -94,11 +94,7 @@ bool InputBytes::read(const Extent& extent, void* bytes, unsigned threads) noexc
     missing = begin + found;
     missing_error = system_error;
   };
-  if (threads == 1) {  // also where there may be no other, not even OpenMP's own
-    read_from(0, static_cast<std::int64_t>(extent.size));
-  } else {
-    parallel_for(static_cast<std::int64_t>(extent.size), bytes_per_piece, threads, std::ref(read_from));
-  }
+  parallel_for(static_cast<std::int64_t>(extent.size), bytes_per_piece, threads, std::ref(read_from));
   if (missing == extent.size) return true;
   fail({missing_error != 0 ? Failure::Kind::system : Failure::Kind::end_of_file, extent.address + missing, size(),
         missing_error});

@@ -1,14 +1,40 @@
 #include "core/parallel.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <mutex>
+#include <set>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace smallbatch {
 namespace {
+
+/// The sum of the indices, by so many threads; they are 4950.
+std::int64_t sum_of_a_hundred(unsigned threads) {
+  std::atomic<std::int64_t> sum{0};
+  parallel_for(100, 1, threads, [&](std::int64_t first, std::int64_t) { sum += first; });
+  return sum;
+}
+
+/// What `body` returns in a child process; -1 where it does not come to that within ten seconds.
+template <class Body>
+int in_a_child(const Body& body) {
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    ::_exit(body());
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
 
 TEST(ParallelFor, CoversEveryIndexOnceForAnyThreadsAndGrain) {
   for (const unsigned threads : {0U, 1U, 2U, 9U})
@@ -49,6 +75,58 @@ TEST(ParallelFor, PassesOnAnException) {
                               if (first == 50) throw std::runtime_error("fifty");
                             }),
                std::runtime_error);
+}
+
+TEST(ParallelFor, OneInsideAnotherIsDoneToo) {
+  std::atomic<std::int64_t> sum{0};
+  parallel_for(8, 1, 4, [&](std::int64_t, std::int64_t) { sum += sum_of_a_hundred(4); });
+  EXPECT_EQ(sum, 8 * 4950);
+}
+
+TEST(ParallelFor, SeveralThreadsCallItAtATime) {
+  std::vector<std::int64_t> sums(8);
+  std::vector<std::thread> callers;
+  for (std::int64_t& sum : sums)
+    callers.emplace_back([&sum] {
+      for (int call = 0; call < 100; ++call) sum += sum_of_a_hundred(3);
+    });
+  for (std::thread& caller : callers) caller.join();
+  for (const std::int64_t sum : sums) EXPECT_EQ(sum, 100 * 4950);
+}
+
+TEST(ParallelFor, HasOtherThreadsWhereThereAreSome) {
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  std::atomic<int> arrived{0};
+  parallel_for(2, 1, 2, [&](std::int64_t, std::int64_t) {
+    ++arrived;
+    while (arrived < 2) std::this_thread::yield();  // neither goes on without the other
+    const std::lock_guard lock(mutex);
+    seen.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(seen.size(), 2U);
+}
+
+TEST(ParallelFor, WorksInAChildAfterAFork) {
+  EXPECT_EQ(sum_of_a_hundred(4), 4950);  // from here on there are threads, which the child does not have
+  EXPECT_EQ(in_a_child([] { return sum_of_a_hundred(4) == 4950 ? 0 : 1; }), 0);
+  EXPECT_EQ(sum_of_a_hundred(4), 4950);
+}
+
+TEST(ParallelFor, GoesOnWithFewerThreadsThanItWants) {
+  EXPECT_EQ(in_a_child([] {
+              pthread_attr_t attributes;
+              pthread_attr_init(&attributes);
+              pthread_attr_setstacksize(&attributes, std::size_t{1} << 46);  // more than there are addresses
+              if (pthread_setattr_default_np(&attributes) != 0) return 2;
+              try {
+                std::thread([] {}).join();
+                return 3;  // a thread can be had after all
+              } catch (const std::exception&) {
+                return sum_of_a_hundred(50) == 4950 ? 0 : 1;
+              }
+            }),
+            0);
 }
 
 }  // namespace
