@@ -173,7 +173,7 @@ Findings look_at(const ResultReader& results, const Set& set) {
 
 /// One number of one problem, as a table has it; a dash where the file has none.
 std::string number_of(const ResultReader& results, const std::string& dataset, std::int64_t index) {
-  std::array<double, 1> value{};
+  std::vector<double> value(1);
   return results.read_numbers(dataset, index, value) ? shown_number(value[0]) : "–";
 }
 

@@ -81,6 +81,7 @@ def main():
         potential = file.create_group("potential/water")
         potential.create_dataset("position", data=position, track_times=False)
         potential.create_dataset("charge", data=charge, track_times=False)
+        potential["position"].attrs["unit"], potential["charge"].attrs["unit"] = np.bytes_("angstrom"), np.bytes_("e")
         points, spacing = 48, 0.35
         potential.create_dataset("origin", data=np.full(3, -spacing * (points - 1) / 2), track_times=False)
         potential.create_dataset("spacing", data=np.full(3, spacing), track_times=False)
@@ -90,6 +91,7 @@ def main():
         energy = file.create_group("pair_energy/water")
         energy.create_dataset("position", data=position, track_times=False)
         energy.create_dataset("charge", data=charge, track_times=False)
+        energy["position"].attrs["unit"], energy["charge"].attrs["unit"] = np.bytes_("angstrom"), np.bytes_("e")
         energy.create_dataset("group", data=np.repeat([1, 2], [30, 30]).astype("i1"), track_times=False)
         energy.attrs["output_unit"] = np.bytes_("kcal/mol/e")
 

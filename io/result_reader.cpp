@@ -340,7 +340,7 @@ void ResultReader::read(const CorrelationSet& set, SignalBlock& block) const {
   impl_->file.read(group + "/info", {channels}, block.info.data());
 }
 
-bool ResultReader::read_numbers(const std::string& dataset, std::int64_t first, std::span<double> values) const {
+bool ResultReader::read_numbers(const std::string& dataset, std::int64_t first, std::vector<double>& values) const {
   if (impl_->file.kind(dataset) != ObjectKind::dataset) return false;
   const std::vector<std::int64_t>& shape = impl_->file.dataset(dataset).shape;
   const auto count = static_cast<std::int64_t>(values.size());

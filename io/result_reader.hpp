@@ -58,7 +58,7 @@ class ResultReader {
   /// Of a dataset that has one number for each problem, target or charge of a set, as "/solve/a/rcond" or
   /// "/verification/solve/a/verdict": those from `first` on, as many as `values` has. False where the file has no such
   /// dataset, or not so many.
-  [[nodiscard]] bool read_numbers(const std::string& dataset, std::int64_t first, std::span<double> values) const;
+  [[nodiscard]] bool read_numbers(const std::string& dataset, std::int64_t first, std::vector<double>& values) const;
   /// Of all problems; empty in a file of format 1.0 or 1.1.
   [[nodiscard]] PotentialStatistics statistics(const PotentialSet& set) const;
   /// V of one lattice's planes, as double whatever its type in the file.

@@ -67,3 +67,6 @@ def test_packages_of_debian(tmp_path):
     for installed in ["share/man/man1/smallbatch.1", "include/smallbatch/solvers/spd_solver.hpp", "include/smallbatch.h",
                       "share/doc/smallbatch/examples/cpp/main.cpp"]:
         assert (tmp_path / "root" / "usr" / installed).is_file(), installed
+    for document in (tmp_path / "root" / "usr" / "share" / "doc").rglob("*.md"):
+        for target in re.findall(r"\]\(([^)#:]+)[)#]", document.read_text()):
+            assert (document.parent / target).exists(), f"{document} links to {target}"

@@ -11,6 +11,8 @@ import numpy as np
 import smallbatch
 from rdkit import Chem
 
+if len(sys.argv) != 4:
+    sys.exit(__doc__)
 molecules = list(Chem.SDMolSupplier(sys.argv[1], sanitize=False, removeHs=False))  # with the bonds of the file
 lines = [line.split() for line in open(sys.argv[2]) if line.strip() and line[0] != "#"]
 kappa, parameters = float(lines[0][1]), {(key, int(order)): (float(A), float(B)) for key, order, A, B in lines[1:]}
@@ -36,4 +38,5 @@ with h5py.File(sys.argv[3], "w") as file:
     maps.attrs["shape"] = (32, 32, 32)
     maps["origin"], maps["spacing"] = np.full(3, -half_side), np.full(3, 2 * half_side / 31)
     maps["position"], maps["charge"] = np.concatenate(positions), charge[np.arange(32) < atoms[:, None]]
+    maps["position"].attrs["unit"], maps["charge"].attrs["unit"] = "angstrom", "e"
     maps["offset"] = np.cumsum([0, *atoms])

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import add_potential, add_solve, direct_sum, open_problem_file, potential_bound
+from tests.problems import add_potential, add_solve, direct_sum, numbers_of, open_problem_file, potential_bound
 
 U = {np.float32: 2.0**-24, np.float64: 2.0**-53}
 
@@ -101,7 +101,7 @@ def test_the_determinant_alone_has_no_solution(smallbatch, tmp_path):
     assert "12 of 12 agree" in smallbatch("verify", "p.h5", "r.h5", expect=1).stdout
     with h5py.File(tmp_path / "r.h5") as file:
         result = file["solve/systems"]
-        assert set(result) == {"info", "rcond", "smallest_pivot", "log_determinant", "repaired", "perturbation"}
+        assert numbers_of(result) == {"info", "rcond", "smallest_pivot", "log_determinant", "repaired", "perturbation"}
         assert result.attrs["compute"] == b"log_determinant" and result.attrs["n"] == 8
         failed = result["info"][...] != 0
         assert np.flatnonzero(failed).tolist() == [3, 5]
@@ -216,7 +216,7 @@ def test_results_of_format_1_0_are_verified_without_the_new_numbers(smallbatch, 
         add_solve(file)
     smallbatch("run", "p.h5", "-o", "r.h5")
     with h5py.File(tmp_path / "r.h5", "r+") as file:
-        assert file.attrs["smallbatch_format"].tolist() == [1, 4]
+        assert file.attrs["smallbatch_format"].tolist() == [1, 5]
         file.attrs["smallbatch_format"] = np.array([1, 0], np.int32)
         for name in ["rcond", "smallest_pivot", "log_determinant", "repaired", "perturbation"]:
             del file["solve/systems"][name]
@@ -555,10 +555,13 @@ def test_an_empty_batch_is_no_error(smallbatch, tmp_path):
             smallbatch("info", f"{name}_{verify}.h5")
 
     def described(path):
-        """Every group's attributes, and every dataset's type, shape but for the batch, and attributes."""
+        """Every group's attributes, and every dataset's type, shape but for the batch, and attributes. Without the
+        places of lattices, which there are where there is a lattice."""
         found = {}
 
         def take(name, item):
+            if name.rpartition("/")[2] in ("x", "y", "z") and name.startswith("potential/"):
+                return
             is_dataset = isinstance(item, h5py.Dataset)
             found[name] = (set(item.attrs), *((item.dtype, item.shape[1:]) if is_dataset else ()))
 
