@@ -79,7 +79,7 @@ struct DeviceSystems {
     if (writes_x(call.operation)) {
       if (const auto there = canonical_spd_rhs(call.n, call.columns_of_x(), call.count, call.x)) {
         solution.x = there->data;
-        solution.x_stride = stride_of_x(there->stride, call.count);
+        solution.x_stride = there->stride;
       } else {
         solution.x = pieces.take<T>(call.count * call.n * call.columns_of_x());
         scatters_x = true;

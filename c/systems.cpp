@@ -44,7 +44,7 @@ template <class T>
 bool set_x(SpdSolution<T>& solution, const SystemsCall<T>& call, AlignedVector<T>& memory) {
   if (const auto there = canonical_spd_rhs(call.n, call.columns_of_x(), call.count, call.x)) {
     solution.x = there->data;
-    solution.x_stride = stride_of_x(there->stride, call.count);
+    solution.x_stride = there->stride;
     return false;
   }
   memory.resize(static_cast<std::size_t>(call.count * call.n * call.columns_of_x()));

@@ -70,9 +70,6 @@ SpdFactoredBatch<T> factored_batch_of(const SystemsCall<T>& call) {
   return batch;
 }
 
-/// The stride of x, of which a single one needs none.
-inline std::int64_t stride_of_x(std::int64_t stride, std::int64_t count) { return count == 1 ? tight : stride; }
-
 /// How many matrices there are in memory.
 template <class T>
 std::int64_t matrices_in(const MatrixArray<T>& array, std::int64_t count) {

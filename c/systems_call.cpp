@@ -95,13 +95,30 @@ MatrixArray<T> matrices_of(const Layout& layout, Void* data, Void* const* pointe
   matrices.pointers = reinterpret_cast<T* const*>(pointers);
   matrices.row_step = layout.by_rows ? leading : 1;
   matrices.column_step = layout.by_rows ? 1 : leading;
-  matrices.stride =
-      layout.stride == SMALLBATCH_TIGHT ? leading * (layout.by_rows ? layout.rows : layout.columns) : layout.stride;
+  const std::int64_t tight_stride = leading * (layout.by_rows ? layout.rows : layout.columns);
+  matrices.stride = layout.stride == SMALLBATCH_TIGHT ? tight_stride : layout.stride;
   if (matrices.stride < 0)
     refuse("the stride of " + layout.name + " is " + std::to_string(matrices.stride), "strides go forward",
            "Give the numbers from one to the next, SMALLBATCH_TIGHT, or 0 for one for all.");
+  if (count == 1) matrices.stride = tight_stride;  // whatever it is, nothing follows
   check_size(layout.name.c_str(), {matrices.stride, count});
   return matrices;
+}
+
+/// That no number of a matrix is one of another: they follow each other, or lie side by side within the leading
+/// dimension.
+template <class T>
+void check_apart(const Layout& layout, const MatrixArray<T>& matrices, std::int64_t count) {
+  if (count <= 1 || matrices.pointers != nullptr) return;
+  const std::int64_t run = layout.by_rows ? layout.columns : layout.rows;  // of neighbours
+  const std::int64_t runs = layout.by_rows ? layout.rows : layout.columns;
+  const std::int64_t leading = layout.by_rows ? matrices.row_step : matrices.column_step;
+  const bool follow = matrices.stride >= leading * (runs - 1) + run;
+  const bool side_by_side = matrices.stride >= run && matrices.stride * (count - 1) + run <= leading;
+  if (!follow && !side_by_side)
+    refuse("the stride of " + layout.name + " is " + std::to_string(matrices.stride),
+           std::to_string(count) + " systems would write to the same places",
+           "Give the numbers from one to the next, or SMALLBATCH_TIGHT.");
 }
 
 template <class T>
@@ -134,16 +151,14 @@ void set_solutions(SystemsCall<T>& call, const smallbatch_systems& systems, cons
     const Layout layout{"solutions->x",     call.n,        call.columns_of_x(),
                         by_rows || inverts, solutions.ldx, solutions.x_stride};
     call.x = matrices_of<T>(layout, solutions.x, solutions.x_array, call.count);
-    if (call.count > 1 && call.x.is_shared())
-      refuse("the stride of solutions->x is 0", std::to_string(call.count) + " systems would write to one place",
-             "Give the numbers from one to the next, or SMALLBATCH_TIGHT.");
+    check_apart(layout, call.x, call.count);
   }
   if (reads_b(call.operation) && call.count > 0) {
     const bool same_place = call.x.pointers != nullptr
                                 ? static_cast<const void*>(call.x.pointers) == static_cast<const void*>(call.b.pointers)
                                 : call.b.pointers == nullptr && call.x.data == call.b.data;
     const bool same_steps = call.x.row_step == call.b.row_step && call.x.column_step == call.b.column_step &&
-                            (call.x.pointers != nullptr || call.count == 1 || call.x.stride == call.b.stride);
+                            (call.x.pointers != nullptr || call.x.stride == call.b.stride);
     if (same_place && !same_steps)
       refuse("solutions->x is systems->b with another leading dimension or stride",
              "solutions would be written over right-hand sides that are not read yet",

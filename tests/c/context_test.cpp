@@ -161,6 +161,8 @@ TEST_F(Misuse, OfLayoutsIsRefused) {
   systems_.count = 2;
   solutions_.x_stride = 0;
   refused(solve(), "stride of solutions->x is 0");
+  solutions_.x_stride = 1;
+  refused(solve(), "stride of solutions->x is 1");
   solutions_.x_stride = SMALLBATCH_TIGHT;
   factors_.stride = 0;
   refused(factor(), "stride of factors->factor is 0");

@@ -323,6 +323,30 @@ TEST_P(Systems, OfTheSizesThatKernelsTreatApartAreSolved) {
   }
 }
 
+TEST_P(Systems, OfWhichThereIsOneNeedNoStride) {
+  for (const bool in_place : {false, true})
+    for (const std::int64_t of_b : {-1, 0, 5, 30})
+      for (const std::int64_t of_x : {-1, 0, 5, 30}) {
+        Problem<double> problem;
+        problem.count = 1;
+        problem.in_place = in_place;
+        problem.of_a.stride = problem.of_b.stride = of_b;
+        problem.of_x.stride = of_x;
+        check_solutions(problem);
+        if (HasFatalFailure()) return;
+      }
+}
+
+TEST_P(Systems, MayLieSideBySide) {
+  for (const bool in_place : {false, true}) {
+    Problem<double> problem;  // element i of system k at i * count + k
+    problem.in_place = in_place;
+    problem.of_b.ld = problem.of_x.ld = problem.count;
+    problem.of_b.stride = problem.of_x.stride = 1;
+    check_solutions(problem);
+  }
+}
+
 TEST_P(Systems, MayShareAMatrixOrRightHandSides) {
   for (const bool has_pointers : {false, true})
     for (const smallbatch_storage storage : {SMALLBATCH_BOTH_TRIANGLES, SMALLBATCH_UPPER, SMALLBATCH_PACKED_LOWER})
