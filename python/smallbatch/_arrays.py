@@ -46,6 +46,8 @@ class _Host:
         return np.require(np.asarray(array), requirements="A")
 
     def empty(self, shape: Sequence[int], dtype: str) -> np.ndarray:
+        if self._library == "JAX":
+            _check_kept_by_jax(dtype)
         return np.empty(shape, dtype)
 
     def cast(self, array: np.ndarray, dtype: str) -> np.ndarray:
@@ -141,9 +143,15 @@ class _TorchDevice(_Device):
         return str(array.dtype).removeprefix("torch.")
 
 
+def _check_kept_by_jax(dtype: str) -> None:
+    if dtype in ("float64", "int64", "uint64") and not sys.modules["jax"].config.jax_enable_x64:
+        raise TypeError(f"JAX makes {dtype.replace('64', '32')} of {dtype}, which is needed here. Call "
+                        "jax.config.update('jax_enable_x64', True) first.")
+
+
 class _JaxDevice(_Device):
-    """JAX has no current stream: the default stream waits for what JAX has enqueued on others, and results are waited for
-    before JAX sees them."""
+    """JAX has no current stream: a call waits for its arrays, those of results too, which JAX fills with zeros, and for
+    what it computes."""
 
     waits = True
 
@@ -153,25 +161,22 @@ class _JaxDevice(_Device):
 
     def put(self, values: Any) -> Array:
         values = np.asarray(values)
-        return self._of_type(sys.modules["jax"].device_put(values, self._where), values.dtype.name)
+        _check_kept_by_jax(values.dtype.name)
+        return sys.modules["jax"].device_put(values, self._where)
 
     def empty(self, shape: Sequence[int], dtype: str) -> Array:
-        return self._of_type(self.module.empty(tuple(shape), dtype, device=self._where), dtype)
+        _check_kept_by_jax(dtype)
+        return self.module.empty(tuple(shape), dtype, device=self._where)
 
     def cast(self, array: Array, dtype: str) -> Array:
-        return self._of_type(array.astype(dtype), dtype)
+        _check_kept_by_jax(dtype)
+        return array.astype(dtype)
 
     def contiguous(self, array: Array) -> Array:
         return array  # always
 
     def view(self, array: Array) -> _core.View:
-        return _core.View(array.__dlpack__(stream=1))  # the default stream, by its name in DLPack
-
-    def _of_type(self, array: Array, dtype: str) -> Array:
-        if self.dtype(array) != dtype:
-            raise TypeError(f"JAX makes {self.dtype(array)} of {dtype}, which is needed here. Call "
-                            "jax.config.update('jax_enable_x64', True) first.")
-        return array
+        return _core.View(array.block_until_ready().__dlpack__(stream=1))  # the default stream, by its name in DLPack
 
 
 Place = Union[_Host, _CupyDevice, _TorchDevice, _JaxDevice]

@@ -148,10 +148,13 @@ class _Outputs:
 
     def add_x(self, n: int, nrhs: int, by_rows: bool, vectors: bool) -> None:
         self.add("x", None, (n, nrhs) if by_rows else (nrhs, n))
-        x = self.arrays["x"] if by_rows else self.arrays["x"].swapaxes(-1, -2)
-        self.arrays["x"] = x[..., 0] if vectors else x
+        self.by_rows, self.vectors = by_rows, vectors
 
     def solution(self) -> Solution:
+        """Once they are computed: what is a view of x elsewhere is a copy of JAX's."""
+        if "x" in self.arrays:
+            x = self.arrays["x"] if self.by_rows else self.arrays["x"].swapaxes(-1, -2)
+            self.arrays["x"] = x[..., 0] if self.vectors else x
         arrays = {name: self.place.give(array) for name, array in self.arrays.items()}
         return Solution(**{"x": None, **arrays})
 

@@ -1,4 +1,4 @@
-"""Arrays of JAX on a GPU. Skipped without JAX, and without a GPU of its."""
+"""Arrays of JAX without float64 on the host, and on a GPU. Skipped without JAX, and of GPUs without one of its."""
 
 import numpy as np
 import pytest
@@ -11,15 +11,37 @@ try:
     gpu = jax.devices("cuda")[0]
 except RuntimeError:
     gpu = None
-pytestmark = pytest.mark.skipif(gpu is None or not smallbatch.device_count(), reason="no GPU that JAX and the library use")
+needs_gpu = pytest.mark.skipif(gpu is None or not smallbatch.device_count(), reason="no GPU that JAX and the library use")
 
 
 @pytest.fixture(params=[False, True], ids=["float32 alone", "float64 too"])
 def x64(request):
+    before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", request.param)
-    return request.param
+    yield request.param
+    jax.config.update("jax_enable_x64", before)
 
 
+def test_no_digit_of_a_result_on_the_host_is_lost(x64):
+    signal = jax.numpy.full((1 << 17, 1, 2), -128, "int8")  # whose sum takes more than 32 bits
+    a = jax.numpy.asarray(np.array([[4, 2], [2, 2]], np.float32))
+    pair = [[0.0, 0, 0], [2.0, 0, 0]]
+    charges = jax.numpy.asarray(np.array([1, -1], np.float32))
+    calls = [lambda: smallbatch.correlate(signal).visibility, lambda: smallbatch.log_determinant(a).log_determinant,
+             lambda: smallbatch.factor(a).log_determinant,
+             lambda: smallbatch.pair_energy(pair, charges, unit="e/angstrom", precision="float64").energy]
+    if x64:
+        for call, wanted in zip(calls, ([[[1 << 32, 0]]], np.log(4), np.log(4), -0.5)):
+            assert np.array_equal(np.asarray(call()), wanted)
+    else:
+        for call in calls:
+            with pytest.raises(TypeError, match="JAX makes .*32 of .*64.*jax_enable_x64"):
+                call()
+    assert smallbatch.inverse(a).x.dtype == "float32"
+    assert smallbatch.potential(pair, charges).potential.dtype == "float32"
+
+
+@needs_gpu
 def test_solutions_are_where_the_systems_are(x64):
     dtype = np.float64 if x64 else np.float32
     a = spd(np.random.default_rng(1), 1000, 24, dtype)
@@ -32,6 +54,17 @@ def test_solutions_are_where_the_systems_are(x64):
     assert np.allclose(smallbatch.inverse(on_gpu).x @ on_gpu, np.eye(24), atol=1e-4)
 
 
+@needs_gpu
+def test_results_of_every_layout_are_there(x64):
+    """Vectors, and right-hand sides by columns, of which an array of JAX's is no view."""
+    a = jax.device_put(np.broadcast_to(2 * np.eye(3, dtype=np.float32), (100, 3, 3)), gpu)
+    b = jax.device_put(np.ones((100, 3), np.float32), gpu)
+    for _ in range(100):
+        assert float(abs(smallbatch.solve(a, b).x - 0.5).max()) == 0
+        assert float(abs(smallbatch.solve(a, b[..., None] * np.ones(2, np.float32)).x - 0.5).max()) == 0
+
+
+@needs_gpu
 def test_what_needs_float64_says_so(x64):
     a = jax.device_put(np.eye(3, dtype=np.float32)[None], gpu)
     if x64:
