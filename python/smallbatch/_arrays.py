@@ -239,19 +239,20 @@ def handle_of(place: Place, backend: str, threads: int) -> _core.Handle:
         if name not in ("auto", "cuda") or index not in ("", str(place.device)):
             raise ValueError(f"the arrays lie on cuda:{place.device}, and backend={backend!r} does not compute there. "
                              "Move them, or leave backend out.")
-        key = "cuda", place.device, 0
+        key = "cuda", place.device
     else:
         if index and not (name == "cuda" and index.isdecimal()):
             raise ValueError(f"backend={backend!r} is not one. Take auto, cpu, cuda, cuda:K or reference.")
-        key = name, int(index or 0), threads
-    handles: dict[tuple[str, int, int], _core.Handle] = _local.__dict__.setdefault("handles", {})
-    if key not in handles:
-        handle = _core.Handle(choice(_core.Backend, key[0], "backend"), key[1])
-        handle.set_threads(key[2])
-        handles[key] = handle
+        key = name, int(index or 0)
+    handles: dict[tuple[str, int], tuple[_core.Handle, int]] = _local.__dict__.setdefault("handles", {})
+    handle, has = handles.get(key) or (_core.Handle(choice(_core.Backend, key[0], "backend"), key[1]), 0)
     if place.on_device:
-        handles[key].set_stream(place.stream)
-    return handles[key]
+        handle.set_stream(place.stream)
+    elif threads != has:
+        handle.set_threads(threads)
+        has = threads
+    handles[key] = handle, has
+    return handle
 
 
 def compute(place: Place, handle: _core.Handle, what: str, *structs: Any) -> None:

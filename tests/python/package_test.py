@@ -7,8 +7,10 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import smallbatch
@@ -73,3 +75,21 @@ def test_programs_of_the_page_run(program, tmp_path):
 
 def test_the_page_shows_the_example():
     assert (ROOT / "examples" / "python" / "fit_charges.py").read_text() in PROGRAMS
+
+
+def test_handles_are_as_many_as_backends():
+    """Each holds memory and threads of its own, which are to be no more for calls with more numbers of threads."""
+    def count():
+        for threads in (1, 2, 3, 0, 2):
+            for backend in ("cpu", "reference"):
+                assert smallbatch.solve(np.eye(2), np.ones(2), backend=backend, threads=threads).ok
+        with pytest.raises(ValueError, match="threads is -1"):
+            smallbatch.solve(np.eye(2), np.ones(2), backend="cpu", threads=-1)
+        assert smallbatch.solve(np.eye(2), np.ones(2), backend="cpu", threads=2).ok
+        counts.append(len(smallbatch._arrays._local.handles))
+
+    counts = []
+    thread = threading.Thread(target=count)
+    thread.start()
+    thread.join()
+    assert counts == [2]
