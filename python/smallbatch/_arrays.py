@@ -284,6 +284,14 @@ def floats(place: Place, array: Array, name: str, dtype: str | None = None) -> A
     return place.cast(array, dtype or ("float32" if have in ("<f4", ">f4") else "float64"))
 
 
+def whole_numbers(place: Place, array: Array, name: str) -> Array:
+    """As an array of the place, of the type that it has."""
+    array = place.take(array if hasattr(array, "__dlpack__") else np.asarray(array))
+    if not re.fullmatch(r"u?int\d+|[<>][iu]\d", place.dtype(array)):
+        raise TypeError(f"{name} have the type {place.dtype(array)} (whole numbers are taken). Convert them.")
+    return array
+
+
 def tight(place: Place, array: Array, name: str, shape: tuple[int, ...]) -> Array:
     """Broadcast to that shape, C-contiguous; the array itself where it is both."""
     have = tuple(array.shape)

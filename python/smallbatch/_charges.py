@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Array, Place, choice, compute, floats, handle_of, place_of, tight
+from ._arrays import Array, Place, choice, compute, floats, handle_of, place_of, tight, whole_numbers
 from ._results import Statuses
 
 
@@ -85,9 +85,10 @@ class PairEnergies(Statuses):
 class _Charges:
     """The charges of a call, where they lie, and their struct."""
 
-    def __init__(self, positions: Array, charges: Array, offsets: Array, batch_with: tuple[int, ...] | None,
-                 backend: str, threads: int, **others: Array):
-        self.place = place = place_of(positions=positions, charges=charges, **others)
+    def __init__(self, positions: Array, charges: Array, offsets: Array, backend: str, threads: int,
+                 points: Array = None, point_offsets: Array = None, **others: Array):
+        self.place = place = place_of(positions=positions, charges=charges, offsets=offsets, points=points,
+                                      point_offsets=point_offsets, **others)
         self.handle = handle_of(place, backend, threads)
         positions = floats(place, positions, "positions", None if charges is None else "float64")
         shape = tuple(positions.shape)
@@ -96,14 +97,17 @@ class _Charges:
                              + ("(..., N, 4). Give x, y, z and charge, or charges as well." if charges is None else
                                 "(..., N, 3). Give x, y, z."))
         self.kept: list[Any] = []
+        self.points = None if points is None else _points(place, points, point_offsets is not None)
         if offsets is None:
-            self.batch = shape[:-2] if batch_with is None else _broadcast(shape[:-2], batch_with)
+            self.batch = shape[:-2]
+            if self.points is not None and point_offsets is None:
+                self.batch = _broadcast(self.batch, tuple(self.points.shape)[:-2])
             self.shape = (*self.batch, shape[-2])
         else:
             if len(shape) != 2:
                 raise ValueError(f"positions have the shape {shape} and there are offsets, which are for positions "
                                  "(total, 3). Leave one of both.")
-            offsets = _whole(place, offsets)
+            offsets = _offsets(place, offsets, "offsets")
             self.batch, self.shape = (offsets.shape[0] - 1,), shape[:1]
         self.struct = _core.Charges(place.memory, math.prod(self.batch), math.prod(self.shape))
         if offsets is not None:
@@ -134,12 +138,24 @@ def _broadcast(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
                          "them together.") from None
 
 
-def _whole(place: Place, offsets: Array) -> Array:
+def _points(place: Place, points: Array, have_offsets: bool) -> Array:
+    """(..., M, 3), or (total, 3) where there are offsets."""
+    points = floats(place, points, "points", "float64")
+    shape = tuple(points.shape)
+    if len(shape) < 2 or shape[-1] != 3 or (have_offsets and len(shape) > 2):
+        raise ValueError(f"points have the shape {shape}, which is not ({'total' if have_offsets else '..., M'}, 3). "
+                         "Give x, y, z.")
+    return points
+
+
+def _offsets(place: Place, offsets: Array, name: str, problems: int | None = None) -> Array:
     """Offsets (count + 1), int64."""
-    offsets = place.take(offsets if hasattr(offsets, "__dlpack__") else np.asarray(offsets, np.int64))
-    if len(offsets.shape) != 1 or offsets.shape[0] < 1:
-        raise ValueError(f"offsets have the shape {tuple(offsets.shape)}, which is not (count + 1,). Give where each "
-                         "problem begins, and where the last one ends.")
+    offsets = whole_numbers(place, offsets, name)
+    shape = tuple(offsets.shape)
+    if len(shape) != 1 or shape[0] < 1 or problems not in (None, shape[0] - 1):
+        count = "count" if problems is None else problems
+        raise ValueError(f"{name} have the shape {shape}, which is not ({count} + 1,). Give where each problem begins, "
+                         "and where the last one ends.")
     return place.contiguous(offsets if place.dtype(offsets) == "int64" else place.cast(offsets, "int64"))
 
 
@@ -195,8 +211,10 @@ def potential(positions: Array, charges: Array = None, *, lattice: Lattice | Non
     """
     if lattice is not None and points is not None:
         raise ValueError("there are a lattice and points. Take one of both.")
-    batch_with = tuple(points.shape)[:-2] if hasattr(points, "shape") and point_offsets is None else None
-    of = _Charges(positions, charges, offsets, batch_with if offsets is None else None, backend, threads, points=points)
+    if points is None and point_offsets is not None:
+        raise ValueError("there are point_offsets and no points. Give both, or neither.")
+    of = _Charges(positions, charges, offsets, backend, threads, points, point_offsets,
+                  **({} if lattice is None else {"origin": lattice.origin, "spacing": lattice.spacing}))
     shape: tuple[int, ...] = of.shape
     if lattice is not None:
         nx, ny, nz = lattice.shape
@@ -206,16 +224,13 @@ def potential(positions: Array, charges: Array = None, *, lattice: Lattice | Non
         targets.spacing = of.numbers(lattice.spacing, "spacing", (*of.batch, 3))
         if isinstance(lattice.spacing, np.ndarray) or not hasattr(lattice.spacing, "__dlpack__"):
             targets.smallest_spacing = float(np.min(lattice.spacing))
-    elif points is not None:
-        points = floats(of.place, points, "points", "float64")
-        if point_offsets is not None:
-            shape = tuple(points.shape)[:1]
-        else:
-            shape = (*of.batch, points.shape[-2])
+    elif of.points is not None:
+        total_or_each = of.points.shape[-2]
+        shape = (*of.batch, total_or_each) if point_offsets is None else (total_or_each,)
         targets = _core.Targets.at_points(math.prod(shape))
-        targets.point = of.numbers(points, "points", (*shape, 3))
+        targets.point = of.numbers(of.points, "points", (*shape, 3))
         if point_offsets is not None:
-            targets.point_offset = of.address(_whole(of.place, point_offsets))
+            targets.point_offset = of.address(_offsets(of.place, point_offsets, "point_offsets", math.prod(of.batch)))
     else:
         targets = _core.Targets.at_charges()
     results = _core.Potentials(choice(_core.Type, precision, "precision"))
@@ -244,7 +259,7 @@ def pair_energy(positions: Array, charges: Array = None, *, groups: Array = None
                 precision: str = "float32", backend: str = "auto", threads: int = 0) -> PairEnergies:
     """The energy ``U = f sum_{i < j} q_i q_j / |s_i - s_j|`` of all pairs of charges.
 
-    ``groups`` (..., N), int8
+    ``groups`` (..., N), whole numbers
         the pairs of a charge of group 1 with one of group 2 alone are summed; charges of neither take no part
     ``per_charge``
         whether half of each charge's pairs' energies is wanted, too
@@ -255,14 +270,15 @@ def pair_energy(positions: Array, charges: Array = None, *, groups: Array = None
 
     All else as :func:`potential` has it.
 
-    >>> float(pair_energy([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]], [1.0, -1.0], unit="e/angstrom").energy)
+    >>> round(float(pair_energy([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]], [1.0, -1.0], unit="e/angstrom").energy), 6)
     -0.5
     """
-    of = _Charges(positions, charges, offsets, None, backend, threads, groups=groups)
+    of = _Charges(positions, charges, offsets, backend, threads, groups=groups)
     place = of.place
     if groups is not None:
-        groups = place.take(groups if hasattr(groups, "__dlpack__") else np.asarray(groups))
-        groups = groups if place.dtype(groups) == "int8" else place.cast(groups, "int8")
+        groups = whole_numbers(place, groups, "groups")
+        if place.dtype(groups) != "int8":  # which might not hold them all
+            groups = place.cast(groups == 1, "int8") + 2 * place.cast(groups == 2, "int8")
         of.struct.group = of.address(tight(place, groups, "groups", of.shape))
     results = _core.PairEnergies(choice(_core.Type, precision, "precision"))
     energy, info = place.empty(of.batch, "float64"), place.empty(of.batch, "int32")

@@ -165,6 +165,14 @@ def test_a_problem_that_fails_says_why():
     (dict(positions=np.ones((2, 3)), charges=np.ones(2), points=np.ones((1, 3)),
           lattice=smallbatch.Lattice((0, 0, 0), 1, (2, 2, 2))), "one of both"),
     (dict(positions=np.ones((2, 3)), charges=np.ones(2), points=np.ones((1, 2))), "points"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), points=np.ones((4, 1))), r"points.*\(4, 1\)"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), points=np.ones(3)), r"points.*\(3,\)"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), points=np.ones((2, 1, 3)), point_offsets=[0, 2]), "points.*total"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), point_offsets=[0, 2]), "point_offsets and no points"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), points=np.ones((4, 3)), point_offsets=[0, 2, 4]),
+     r"point_offsets.*1 \+ 1"),
+    (dict(positions=np.ones((4, 3)), charges=np.ones(4), offsets=[0, 2, 4], points=np.ones((4, 3)), point_offsets=[0, 4]),
+     r"point_offsets.*2 \+ 1"),
     (dict(positions=np.ones((2, 2, 3)), charges=np.ones((2, 2)), points=np.ones((3, 1, 3))), "broadcast"),
     (dict(positions=np.ones((2, 3)), charges=np.ones(2), lattice=smallbatch.Lattice((0, 0, 0), 0, (2, 2, 2))), "spacing"),
     (dict(positions=np.ones((2, 3)), charges=np.ones(2), lattice=smallbatch.Lattice((0, 0), 1, (2, 2, 2))), "origin"),
@@ -180,6 +188,45 @@ def test_a_problem_that_fails_says_why():
 def test_arguments_that_make_no_sense_are_value_errors(arguments, problem):
     with pytest.raises(ValueError, match=problem):
         smallbatch.potential(**arguments)
+
+
+@pytest.mark.parametrize("name", ["offsets", "point_offsets", "groups"])
+@pytest.mark.parametrize("dtype", [float, np.float32, bool])
+def test_what_counts_is_a_whole_number(name, dtype):
+    call = smallbatch.pair_energy if name == "groups" else smallbatch.potential
+    points = {"points": np.ones((2, 3))} if name == "point_offsets" else {}
+    for values in (np.array([0, 1.9]).astype(dtype), np.array([0, 1.9]).astype(dtype).tolist()):
+        with pytest.raises(TypeError, match=f"^{name} have the type"):
+            call(np.ones((2, 3)), np.ones(2), **{name: values}, **points)
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.uint16, np.int64, np.uint64, ">i4"])
+def test_groups_other_than_1_and_2_take_no_part(dtype):
+    groups = np.array([1, 257, 2, 258], dtype)
+    found = smallbatch.pair_energy([[0.0, 0, 0], [1.0, 0, 0], [2.0, 0, 0], [3.0, 0, 0]], np.ones(4), groups=groups,
+                                   unit="e/angstrom", precision="float64")
+    assert found.energy == 0.5
+
+
+def test_points_in_a_list_broadcast_as_those_of_an_array_do():
+    position, charge = charges(14, 5)
+    points = np.random.default_rng(15).uniform(6, 7, (3, 2, 3))
+    assert np.array_equal(smallbatch.potential(position, charge, points=points.tolist()).potential,
+                          smallbatch.potential(position, charge, points=points).potential)
+
+
+@pytest.mark.parametrize("name", ["offsets", "point_offsets", "groups", "points", "origin", "spacing"])
+def test_every_array_of_a_call_is_of_one_library(name):
+    foreign = pytest.importorskip("jax").numpy.ones(3, "int32")
+    call = smallbatch.pair_energy if name == "groups" else smallbatch.potential
+    arguments = {"points": np.ones((2, 3))} if name == "point_offsets" else {}
+    if name in ("origin", "spacing"):
+        arguments["lattice"] = smallbatch.Lattice(**{"origin": np.zeros(3), "spacing": np.ones(3), name: foreign},
+                                                  shape=(2, 2, 2))
+    else:
+        arguments[name] = foreign
+    with pytest.raises(TypeError, match=f"positions is of NumPy and {name} of JAX"):
+        call(np.ones((2, 3)), np.ones(2), **arguments)
 
 
 def test_arrays_of_every_library(library):
