@@ -65,6 +65,7 @@ SpdSolver& Context::solver(const SpdOptions& options) {
   }
   return *solver_;
 }
+SpdSolver& Context::solver() { return solver_ == nullptr ? solver(SpdOptions()) : *solver_; }
 Potential& Context::potential() {
   if (potential_ == nullptr) potential_ = make_potential(backend);
   return *potential_;

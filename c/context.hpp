@@ -44,6 +44,7 @@ class Context {
   explicit Context(const Backend& which) : backend(which) {}
 
   SpdSolver& solver(const SpdOptions& options);
+  SpdSolver& solver();  ///< whichever there is: factors are the same for all options
   Potential& potential();
   PairEnergy& pair_energy();
   Correlator& correlator();

@@ -1,5 +1,8 @@
 // A workspace is measured by the same code that divides it: measured from null on, its end is its size.
 #include "core/device_cuda.hpp"
+
+#include <string>
+
 #include "c/device.hpp"
 #include "physics/charge_layouts.cuh"
 #include "physics/correlation.cuh"
@@ -32,12 +35,17 @@ class Pieces {
   std::size_t bytes_ = 0;
 };
 
-/// Throws as check() does, but where a launch refuses what the struct's members alone do not show.
-void check_launch(cudaError_t status) {
-  if (status == cudaErrorInvalidValue)
-    refuse("the arrays of the call cannot be used", "they overlap, or their sizes are too large",
-           "Give x memory of its own, or that of b exactly.");
-  check(status);
+/// Throws as check() does, but where a launch refuses what the struct's members alone do not show. (CUDA itself says
+/// the same of what it does not take.)
+void check_launch(cudaError_t status, const std::string& problem = "the call is too large for a launch",
+                  const std::string& remedy = "Call with fewer at a time.") {
+  if (status != cudaErrorInvalidValue) return check(status);
+  (void)cudaGetLastError();
+  refuse(problem, std::string("CUDA says: ") + cudaGetErrorString(status), remedy);
+}
+void check_systems_launch(cudaError_t status) {
+  check_launch(status, "arrays of the call overlap, or it is too large for a launch",
+               "Give x memory of its own, or that of b exactly, or call with fewer at a time.");
 }
 
 cudaStream_t stream_of(const Context& context) { return static_cast<cudaStream_t>(context.stream); }
@@ -85,7 +93,7 @@ struct DeviceSystems {
         scatters_x = true;
       }
     }
-    if (call.operation != SystemsOperation::factor && call.operation != SystemsOperation::solve_factored)
+    if (has_options(call.operation))
       of_solver = pieces.take_bytes(spd_workspace_bytes<T>(batch.shape, call.count, call.options));
     bytes = pieces.bytes();
   }
@@ -112,7 +120,8 @@ struct DeviceCharges {
 
   void enqueue(const ChargesCall& call, cudaStream_t stream) const {
     if (call.offset == nullptr)
-      check(launch_even_offsets(call.count, {share_of_each(call.charge_count, call.count), even_offset}, stream));
+      check_launch(
+          launch_even_offsets(call.count, {share_of_each(call.charge_count, call.count), even_offset}, stream));
     if (call.xyzq == nullptr) return;
     if (call.xyzq_type == ScalarType::float32)
       split(static_cast<const float*>(call.xyzq), call.charge_count, stream);
@@ -125,7 +134,7 @@ struct DeviceCharges {
  private:
   template <class T>
   void split(const T* xyzq, std::int64_t count, cudaStream_t stream) const {
-    check(launch_split_charges<T>(count, {xyzq, position, charge}, stream));
+    check_launch(launch_split_charges<T>(count, {xyzq, position, charge}, stream));
   }
 
   std::int64_t* even_offset = nullptr;
@@ -194,23 +203,23 @@ void enqueue(const Context& context, const SystemsCall<T>& call, void* workspace
   cudaStream_t const stream = stream_of(context);
   const DeviceSystems<T> systems(call, workspace);
   if (systems.gathers_a)
-    check_launch(launch_gather_spd_matrices(call.n, matrices_in(call.a, call.count), call.a, call.triangle,
-                                            systems.gathered_a, stream));
+    check_systems_launch(launch_gather_spd_matrices(call.n, matrices_in(call.a, call.count), call.a, call.triangle,
+                                                    systems.gathered_a, stream));
   if (systems.gathers_b)
-    check(
+    check_systems_launch(
         launch_gather_spd_rhs(call.n, call.nrhs, matrices_in(call.b, call.count), call.b, systems.gathered_b, stream));
   switch (call.operation) {
     case SystemsOperation::factor:
-      check_launch(launch_spd_factor(systems.batch, call.factors, stream));
+      check_systems_launch(launch_spd_factor(systems.batch, call.factors, stream));
       break;
     case SystemsOperation::solve_factored:
-      check_launch(launch_spd_solve_factored(systems.factored, systems.solution, stream));
+      check_systems_launch(launch_spd_solve_factored(systems.factored, systems.solution, stream));
       break;
     default:
-      check_launch(launch_spd_solve(systems.batch, systems.solution, call.options, systems.of_solver, stream));
+      check_systems_launch(launch_spd_solve(systems.batch, systems.solution, call.options, systems.of_solver, stream));
   }
   if (systems.scatters_x)
-    check_launch(
+    check_systems_launch(
         launch_scatter_spd_solutions<T>(call.n, call.columns_of_x(), call.count, systems.solution.x, call.x, stream));
 }
 

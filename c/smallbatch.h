@@ -105,7 +105,7 @@ smallbatch_status smallbatch_set_stream(smallbatch_handle handle, void* cuda_str
 smallbatch_status smallbatch_synchronize(smallbatch_handle handle);
 
 /** How many threads the CPU and the reference use from now on; 0, which a new handle has: one per core that the
- *  process may use. */
+ *  process may use. What the handle owns is given back, and made again by the next call. */
 smallbatch_status smallbatch_set_threads(smallbatch_handle handle, int threads);
 
 /** The sentence of the last call with this handle that failed, "" where none has: what is wrong, why, and what to do.
@@ -302,7 +302,7 @@ typedef struct smallbatch_charges {
   const double* position;   /**< (charge_count, 3), angstrom */
   const double* charge;     /**< (charge_count), e */
   const void* xyzq;         /**< or (charge_count, 4) of `xyzq_type`: x, y, z, q of each charge; `position` and `charge`
-                                 are NULL then. From a multiple of 4 numbers on */
+                                 are NULL then */
   smallbatch_type xyzq_type; /**< of xyzq */
   const int8_t* group;       /**< (charge_count): 1 and 2 for the groups of an interaction energy or of pairs, others
                                   belong to neither; NULL: no groups */

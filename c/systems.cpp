@@ -57,7 +57,7 @@ template <class T>
 void run_on_host(Context& context, const SystemsCall<T>& call) {
   if (call.count == 0) return;
   const unsigned threads = context.backend.threads;
-  SpdSolver& solver = context.solver(call.options);
+  SpdSolver& solver = has_options(call.operation) ? context.solver(call.options) : context.solver();
   AlignedVector<T> a_memory, b_memory, x_memory;
   SpdBatch<T> batch = batch_of(call);
   SpdSolution<T> solution = call.numbers;

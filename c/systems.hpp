@@ -19,6 +19,9 @@ constexpr bool reads_b(SystemsOperation operation) {
 constexpr bool writes_x(SystemsOperation operation) {
   return reads_b(operation) || operation == SystemsOperation::invert;
 }
+constexpr bool has_options(SystemsOperation operation) {
+  return operation != SystemsOperation::factor && operation != SystemsOperation::solve_factored;
+}
 
 /// The arrays that an operation reads or writes, and nothing of the others.
 template <class T>

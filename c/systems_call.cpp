@@ -96,7 +96,7 @@ MatrixArray<T> matrices_of(const Layout& layout, Void* data, Void* const* pointe
   matrices.row_step = layout.by_rows ? leading : 1;
   matrices.column_step = layout.by_rows ? 1 : leading;
   const std::int64_t tight_stride = leading * (layout.by_rows ? layout.rows : layout.columns);
-  matrices.stride = layout.stride == SMALLBATCH_TIGHT ? tight_stride : layout.stride;
+  matrices.stride = layout.stride == SMALLBATCH_TIGHT || pointers != nullptr ? tight_stride : layout.stride;
   if (matrices.stride < 0)
     refuse("the stride of " + layout.name + " is " + std::to_string(matrices.stride), "strides go forward",
            "Give the numbers from one to the next, SMALLBATCH_TIGHT, or 0 for one for all.");
@@ -158,7 +158,7 @@ void set_solutions(SystemsCall<T>& call, const smallbatch_systems& systems, cons
                                 ? static_cast<const void*>(call.x.pointers) == static_cast<const void*>(call.b.pointers)
                                 : call.b.pointers == nullptr && call.x.data == call.b.data;
     const bool same_steps = call.x.row_step == call.b.row_step && call.x.column_step == call.b.column_step &&
-                            (call.x.pointers != nullptr || call.x.stride == call.b.stride);
+                            call.x.stride == call.b.stride;
     if (same_place && !same_steps)
       refuse("solutions->x is systems->b with another leading dimension or stride",
              "solutions would be written over right-hand sides that are not read yet",

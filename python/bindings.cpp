@@ -172,10 +172,7 @@ void define_structs(nb::module_& module) {
       });
 
   nb::class_<smallbatch_factors> factors(module, "Factors");
-  factors.def("__init__", [](smallbatch_factors* made) {
-    new (made) smallbatch_factors{};
-    made->stride = SMALLBATCH_TIGHT;
-  });
+  factors.def("__init__", [](smallbatch_factors* made) { smallbatch_factors_init(new (made) smallbatch_factors); });
   factors.def_rw("stride", &smallbatch_factors::stride);
   define_pointer(factors, "factor", &smallbatch_factors::factor);
   define_pointer(factors, "info", &smallbatch_factors::info);
@@ -219,8 +216,7 @@ void define_structs(nb::module_& module) {
   nb::class_<smallbatch_potential_options>(module, "PotentialOptions")
       .def("__init__", [](smallbatch_potential_options* made, smallbatch_singular singular, double unit_factor,
                           double softening, double cutoff) {
-        smallbatch_potential_options_init(new (made) smallbatch_potential_options);
-        *made = {singular, unit_factor, softening, cutoff};
+        new (made) smallbatch_potential_options{singular, unit_factor, softening, cutoff};
       });
 
   nb::class_<smallbatch_potentials> potentials(module, "Potentials");

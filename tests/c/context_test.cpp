@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "c/smallbatch.h"
+#include "c/context.hpp"
 
 namespace smallbatch::testing {
 
@@ -164,6 +164,15 @@ TEST_F(Misuse, OfLayoutsIsRefused) {
   solutions_.x_stride = 1;
   refused(solve(), "stride of solutions->x is 1");
   solutions_.x_stride = SMALLBATCH_TIGHT;
+  void* const to[] = {x_, x_ + 1};  // which have none
+  solutions_.x = nullptr;
+  solutions_.x_array = to;
+  solutions_.x_stride = -7;
+  systems_.n = 1;
+  EXPECT_EQ(solve(), SMALLBATCH_SUCCESS) << smallbatch_last_error(handle_);
+  systems_.n = 2;
+  x_[0] = -77;
+  info_[0] = -99;
   factors_.stride = 0;
   refused(factor(), "stride of factors->factor is 0");
   factors_.stride = 2;
@@ -325,6 +334,18 @@ TEST(Handle, IsAutomaticallyOfWhatIsThere) {
   EXPECT_EQ(smallbatch_get_backend(handle, &backend, nullptr), SMALLBATCH_SUCCESS);
   EXPECT_EQ(backend, smallbatch_device_count() > 0 ? SMALLBATCH_CUDA : SMALLBATCH_CPU);
   smallbatch_destroy(handle);
+}
+
+TEST_F(Misuse, IsNoneOfFactorsWhoseSolverTheHandleHasForOtherOptions) {
+  const smallbatch_solve_options options{SMALLBATCH_GAUSS_JORDAN, 0};
+  ASSERT_EQ(smallbatch_solve(handle_, &systems_, &solutions_, &options, nullptr, 0), SMALLBATCH_SUCCESS);
+  const SpdSolver* const solver = &handle_->solver();
+  EXPECT_NE(handle_->solver().description().find("gauss_jordan"), std::string::npos);
+  EXPECT_EQ(factor(), SMALLBATCH_SUCCESS);
+  EXPECT_EQ(solve_factored(), SMALLBATCH_SUCCESS);
+  EXPECT_EQ(&handle_->solver(), solver);
+  EXPECT_NE(handle_->solver().description().find("gauss_jordan"), std::string::npos);
+  EXPECT_EQ(x_[0], 1);
 }
 
 TEST(Handle, OfADeviceThatIsNotThereIsNone) {

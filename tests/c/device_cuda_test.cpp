@@ -116,6 +116,7 @@ TEST_F(DeviceCalls, WhoseArraysOverlapAreRefused) {
             SMALLBATCH_INVALID_ARGUMENT);
   EXPECT_NE(std::string(smallbatch_last_error(handle_)).find("overlap"), std::string::npos);
   EXPECT_EQ(info.back()[0], -99);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
 TEST_F(DeviceCalls, NeedAnAlignedWorkspace) {
