@@ -58,12 +58,13 @@ bool overlap(std::int64_t count, const Strided<T>& one, const Strided<T>& other)
               "the input would change while it is read", "Give x memory of its own, or that of b exactly.");
 }
 
+/// `matrices` is what they are called.
 template <class T>
-void check_overlap(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+void check_overlap(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const char* matrices) {
   const SpdShape& shape = batch.shape;
   if (shape.determinant_only) return;
   const Strided<T> x{solution.x, shape.solution_size(), solution.x_step(shape)};
-  if (overlap(batch.count, x, {batch.a, shape.matrix_size(), batch.a_step()})) refuse_x_in("A");
+  if (overlap(batch.count, x, {batch.a, shape.matrix_size(), batch.a_step()})) refuse_x_in(matrices);
   if (solution.x == batch.b && solution.x_step(shape) == batch.b_step()) return;
   if (shape.nrhs > 0 && overlap(batch.count, x, {batch.b, shape.rhs_size(), batch.b_step()})) refuse_x_in("b");
 }
@@ -114,19 +115,26 @@ void check_spd_shape(const SpdShape& shape, std::int64_t count) {
                 "the count is negative", "Give 0 or more systems.");
 }
 
+namespace {
 template <class T>
-void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+void check_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const char* matrices) {
   const SpdShape& shape = batch.shape;
   check_spd_shape(shape, batch.count);
-  check_stride("A", batch.a_stride, shape.matrix_size(), true);
+  check_stride(matrices, batch.a_stride, shape.matrix_size(), true);
   check_stride("b", batch.b_stride, shape.rhs_size(), true);
   check_stride("x", solution.x_stride, shape.solution_size(), false);
   if (batch.count == 0) return;
-  check_present("A", batch.a);
+  check_present(matrices, batch.a);
   if (shape.nrhs > 0) check_present("b", batch.b);
   if (!shape.determinant_only) check_present("x", solution.x);
   check_present("info", solution.info);
-  check_overlap(batch, solution);
+  check_overlap(batch, solution, matrices);
+}
+}  // namespace
+
+template <class T>
+void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+  check_batch(batch, solution, "A");
 }
 
 template <class T>
@@ -153,7 +161,7 @@ void check_spd_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& 
     throw Error(ErrorKind::bad_input, "factors cannot be asked to solve with nrhs = " + std::to_string(shape.nrhs),
                 "nrhs counts right-hand sides", "Give the number of columns of b.");
   const SpdBatch<T> of_factors{shape, batch.count, batch.factors, batch.b, batch.factors_stride, batch.b_stride};
-  check_spd_batch(of_factors, solution);
+  check_batch(of_factors, solution, "the factors");
   for_each_spd_number<T>([&solution](const auto& number) {
     if (solution.*number.in_solution != nullptr)
       throw Error(ErrorKind::bad_input, std::string("factors cannot tell the ") + number.name,

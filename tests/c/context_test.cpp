@@ -227,6 +227,11 @@ TEST_F(Misuse, OfXInThePlaceOfOthersIsRefused) {
   refused(solve(), "another leading dimension or stride");
 }
 
+TEST_F(Misuse, OfXInThePlaceOfFactorsIsRefused) {
+  solutions_.x = factor_;
+  refused(solve_factored(), "x lies in the memory of the factors");
+}
+
 TEST_F(Misuse, OfEnumeratorsIsRefused) {
   const auto spoil = [](auto& member) {
     const int none = 99;
