@@ -9,7 +9,7 @@ namespace smallbatch {
 namespace {
 
 TEST(DescribePotentialInfo, CountsCharges) {
-  EXPECT_EQ(describe_potential_info(3), "evaluated; 3 charges lie on lattice points");
+  EXPECT_EQ(describe_potential_info(3), "evaluated; charges on targets: 3");
   EXPECT_EQ(describe_potential_info(info_values_out_of_range), "evaluated, but V or E leaves the range of its type");
 }
 
