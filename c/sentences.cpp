@@ -1,5 +1,6 @@
 // Sentences about statuses, and units by their names.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -67,7 +68,11 @@ smallbatch_status smallbatch_potential_unit_factor(const char* unit, double temp
     if (found == smallbatch::PotentialUnit::kt_per_e && !(temperature_kelvin > 0))
       smallbatch::refuse("a temperature of " + std::to_string(temperature_kelvin) + " K makes no unit",
                          "kT/e is divided by it", "Give a positive one, as 298.15.");
-    return smallbatch::potential_unit_factor(*found, temperature_kelvin);
+    const double factor_of_it = smallbatch::potential_unit_factor(*found, temperature_kelvin);
+    if (!(factor_of_it > 0) || !std::isfinite(factor_of_it))
+      smallbatch::refuse("a temperature of " + std::to_string(temperature_kelvin) + " K makes no unit",
+                         "its factor is beyond the range of double", "Give one as 298.15.");
+    return factor_of_it;
   });
 }
 smallbatch_status smallbatch_length_unit_in_angstrom(const char* unit, double* angstrom) {

@@ -74,7 +74,7 @@ const char* smallbatch_version(void);
 /** Where calls run, on which device and stream, and what they need besides their arrays. */
 typedef struct smallbatch_context* smallbatch_handle;
 
-/** Who computes. All give the same statuses for the same input. */
+/** Who computes. All give the same statuses for the same input, but where a pivot is zero up to rounding. */
 typedef enum smallbatch_backend {
   SMALLBATCH_AUTO = 0,     /**< of smallbatch_create: CUDA where the device can be used, else the CPU */
   SMALLBATCH_CPU = 1,      /**< SIMD and threads */
@@ -189,7 +189,8 @@ void smallbatch_systems_init(smallbatch_systems* systems, smallbatch_type type, 
  *  systems' are what they would be without it. smallbatch_describe_solve_info() has a sentence for each. */
 typedef struct smallbatch_solutions {
   void* x;              /**< the first system's solutions: (n, nrhs) in the order of b, or the inverse, (n, n), whole.
-                             May be b, with the same leading dimension and stride; else they must not overlap */
+                             May be b, with the same leading dimension and stride; else they must not overlap,
+                             nor x and a, which is not noticed everywhere */
   void* const* x_array; /**< or (count), a pointer to those of each system; `x` is NULL then. May be b_array */
   int64_t ldx;          /**< leading dimension of x: at least nrhs (inverse: n) by rows, n by columns; 0: just that */
   int64_t x_stride;     /**< from one system's to the next, in numbers; SMALLBATCH_TIGHT. Never 0 for several systems */
@@ -292,7 +293,8 @@ smallbatch_status smallbatch_solve_factored_workspace(smallbatch_handle handle, 
  *  `charge`, or together as `xyzq`, which float4 and double4 are. Fill it by smallbatch_charges_init.
  *
  *  Positions, and all other lengths of a call, may be in another unit, if options' unit_factor is divided by that
- *  unit's length in angstrom; fields are per that unit then. */
+ *  unit's length in angstrom; fields are per that unit then. But distances below 1e-6 of the unit are none, except from
+ *  points of lattices (smallbatch_singular): of metres all that molecules have. */
 typedef struct smallbatch_charges {
   smallbatch_memory memory; /**< where the arrays of the call lie, those of its results too */
   int64_t count;            /**< problems; 0 does nothing */
@@ -345,10 +347,13 @@ void smallbatch_points_init(smallbatch_targets* targets, int64_t point_count);
 /** Sets every member: at the charges. */
 void smallbatch_at_charges_init(smallbatch_targets* targets);
 
-/** What V and E are at a target that holds a charge. */
+/** What V and E are at a target that holds a charge, and what a pair of charges on one place gives: nearer than 1e-6
+ *  angstrom, or, of a lattice's point, than 1e-6 of the smallest spacing. */
 typedef enum smallbatch_singular {
-  SMALLBATCH_INFINITE = 0, /**< an infinity with the sign of the net charge there, and a field of NaN */
-  SMALLBATCH_SKIP = 1      /**< the values of all other charges */
+  SMALLBATCH_INFINITE = 0, /**< an infinity with the sign of the net charge there, and a field of NaN; 0 for both where
+                                the net charge is 0. Of a pair, an infinity with the sign of f q_i q_j; an energy of
+                                infinities of both signs is NaN */
+  SMALLBATCH_SKIP = 1      /**< the values of all other charges; of a pair, nothing */
 } smallbatch_singular;
 
 /** Choices of smallbatch_potential and smallbatch_pair_energy; NULL instead of one: what the ..._init function sets.
@@ -379,9 +384,9 @@ typedef struct smallbatch_potential_summary {
  *
  *  `info` is the status of each problem. 0: evaluated. k > 0: evaluated, and k charges lie on a lattice point, or k
  *  targets on a charge (`singular` decided the values there). -1: a position, a charge or a point is a NaN or
- *  infinite. -2: one is beyond 1e15 (1e150 for SMALLBATCH_FLOAT64) angstrom or e. -3: evaluated, but values leave the
- *  range of the type, infinities of their sign; all others are right. With -1 and -2 every value of the problem is
- *  NaN. smallbatch_describe_potential_info() has a sentence for each. */
+ *  infinite. -2: one is beyond 1e15 (1e150 for SMALLBATCH_FLOAT64) angstrom or e, and there are targets. -3, whatever k
+ *  would be: evaluated, but values leave the range of the type, infinities of their sign; all others are right. With -1
+ *  and -2 every value of the problem is NaN. smallbatch_describe_potential_info() has a sentence for each. */
 typedef struct smallbatch_potentials {
   smallbatch_type type;                  /**< of potential and field */
   void* potential;                       /**< V: (count, plane_count, ny, nx) on lattices, (point_count) at points,

@@ -1,6 +1,7 @@
 // Sentences that go into the caller's buffer, and units by name.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -49,6 +50,8 @@ TEST(Units, ThatAreNoneAreRefused) {
   EXPECT_EQ(smallbatch_potential_unit_factor("furlong", 0, &factor), SMALLBATCH_INVALID_ARGUMENT);
   EXPECT_NE(std::string(smallbatch_last_error(nullptr)).find("furlong"), std::string::npos);
   EXPECT_EQ(smallbatch_potential_unit_factor("kT/e", 0, &factor), SMALLBATCH_INVALID_ARGUMENT);
+  for (const double temperature : {HUGE_VAL, 1e-320, -1.0})
+    EXPECT_EQ(smallbatch_potential_unit_factor("kT/e", temperature, &factor), SMALLBATCH_INVALID_ARGUMENT);
   EXPECT_EQ(smallbatch_length_unit_in_angstrom(nullptr, &factor), SMALLBATCH_INVALID_ARGUMENT);
   EXPECT_EQ(smallbatch_charge_unit_in_e("e", nullptr), SMALLBATCH_INVALID_ARGUMENT);
   EXPECT_EQ(factor, -77);
