@@ -8,6 +8,7 @@ its current stream. A *place* knows all this of the arrays of one call.
 from __future__ import annotations
 
 import math
+import operator
 import re
 import sys
 import threading
@@ -23,6 +24,7 @@ Array = Any
 _LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX"}
 _HOST = (1, 3)  # DLPack's device types: host memory, and such that a GPU reads
 _CUDA = (2, 13)  # memory of a GPU, managed memory
+_WHOLE = r"u?int\d+|[<>][iu]\d"  # the types of whole numbers
 
 
 class _Host:
@@ -196,6 +198,11 @@ def place_of(**arrays: Array) -> Place:
     found: dict[str, tuple[str, int | None]] = {}
     for name, array in arrays.items():
         library = _library_of(array)
+        if isinstance(array, np.ma.MaskedArray):
+            raise TypeError(f"{name} has a mask (masks are not looked at). Fill it, or take what is not masked.")
+        if library == "JAX" and isinstance(array, sys.modules["jax"].core.Tracer):
+            raise TypeError(f"{name} is traced by JAX (it has no numbers yet). Inside jax.jit call through "
+                            "jax.pure_callback.")
         if library is None:
             continue
         kind, index = array.__dlpack_device__()
@@ -234,6 +241,9 @@ _local = threading.local()
 
 def handle_of(place: Place, backend: str, threads: int) -> _core.Handle:
     """This thread's handle for what computes with arrays of that place, on its stream."""
+    if not isinstance(backend, str):
+        raise TypeError(f"backend={backend!r} is no string. Take auto, cpu, cuda, cuda:K or reference.")
+    threads = operator.index(threads)
     name, _, index = backend.partition(":")
     if place.on_device:
         if name not in ("auto", "cuda") or index not in ("", str(place.device)):
@@ -271,23 +281,25 @@ def choice(kinds: Any, name: str, argument: str) -> Any:
     return kinds[name]
 
 
-def floats(place: Place, array: Array, name: str, dtype: str | None = None) -> Array:
-    """As an array of the place, of `dtype`, or of float32 or float64 as it is; whole numbers become float64."""
+def floats(place: Place, array: Array, name: str, dtype: str | None = None, of_whole: str = "float64") -> Array:
+    """As an array of the place, of `dtype`, or of float32 or float64 as it is; whole numbers become `of_whole`."""
     if not hasattr(array, "__dlpack__"):
         array = np.asarray(array)  # of lists and numbers
     array = place.take(array)
     have = place.dtype(array)
     if have in ("float32", "float64") and dtype in (None, have):
         return array
-    if not re.fullmatch(r"float(32|64)|[<>]f[48]|u?int\d+|[<>][iu]\d", have):
+    if not re.fullmatch(rf"float(32|64)|[<>]f[48]|{_WHOLE}", have):
         raise TypeError(f"{name} has the type {have} (float32 and float64 are taken). Convert it.")
-    return place.cast(array, dtype or ("float32" if have in ("<f4", ">f4") else "float64"))
+    if dtype is None:
+        dtype = of_whole if re.fullmatch(_WHOLE, have) else "float32" if have in ("<f4", ">f4") else "float64"
+    return place.cast(array, dtype)
 
 
 def whole_numbers(place: Place, array: Array, name: str) -> Array:
     """As an array of the place, of the type that it has."""
     array = place.take(array if hasattr(array, "__dlpack__") else np.asarray(array))
-    if not re.fullmatch(r"u?int\d+|[<>][iu]\d", place.dtype(array)):
+    if not re.fullmatch(_WHOLE, place.dtype(array)):
         raise TypeError(f"{name} have the type {place.dtype(array)} (whole numbers are taken). Convert them.")
     return array
 

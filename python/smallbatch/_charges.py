@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -161,10 +162,11 @@ def _offsets(place: Place, offsets: Array, name: str, problems: int | None = Non
 
 def _options(singular: str, unit: str, temperature: float, dielectric: float, softening: float,
              cutoff: float) -> _core.PotentialOptions:
-    if not dielectric > 0:
-        raise ValueError(f"dielectric={dielectric} is not positive. Take 1 for the vacuum.")
+    if not 0 < dielectric < math.inf:
+        raise ValueError(f"dielectric={dielectric} is not positive and finite. Take 1 for the vacuum.")
     return _core.PotentialOptions(choice(_core.Singular, singular, "singular"),
-                                  _core.potential_unit_factor(unit, temperature) / dielectric, softening, cutoff)
+                                  _core.potential_unit_factor(unit, float(temperature)) / float(dielectric),
+                                  float(softening), float(cutoff))
 
 
 def potential(positions: Array, charges: Array = None, *, lattice: Lattice | None = None, points: Array = None,
@@ -194,7 +196,8 @@ def potential(positions: Array, charges: Array = None, *, lattice: Lattice | Non
         angstrom, 0 for none: 1/r becomes 1/rho with ``rho^2 = r^2 + softening^2``, and is multiplied by
         ``(1 - r^2/cutoff^2)^2`` up to the cut-off
     ``singular``
-        what a target that holds a charge has: "infinite", or "skip", the potential of all other charges
+        what a target that holds a charge (nearer than 1e-6 angstrom, on a lattice than 1e-6 of its smallest spacing)
+        has: "infinite", or "skip", the potential of all other charges
     ``precision``
         "float32" or "float64", of the result and of what is within the bounds of its error (docs/numerics.md)
     ``backend``, ``threads``
@@ -211,19 +214,23 @@ def potential(positions: Array, charges: Array = None, *, lattice: Lattice | Non
     """
     if lattice is not None and points is not None:
         raise ValueError("there are a lattice and points. Take one of both.")
+    if not isinstance(lattice, (Lattice, type(None))):
+        raise TypeError(f"lattice is a {type(lattice).__name__}. Give a smallbatch.Lattice.")
     if points is None and point_offsets is not None:
         raise ValueError("there are point_offsets and no points. Give both, or neither.")
     of = _Charges(positions, charges, offsets, backend, threads, points, point_offsets,
                   **({} if lattice is None else {"origin": lattice.origin, "spacing": lattice.spacing}))
     shape: tuple[int, ...] = of.shape
     if lattice is not None:
-        nx, ny, nz = lattice.shape
+        nx, ny, nz = map(operator.index, lattice.shape)
         shape = (*of.batch, nz, ny, nx)
         targets = _core.Targets.at_lattice(nx, ny, nz)
         targets.origin = of.numbers(lattice.origin, "origin", (*of.batch, 3))
         targets.spacing = of.numbers(lattice.spacing, "spacing", (*of.batch, 3))
         if isinstance(lattice.spacing, np.ndarray) or not hasattr(lattice.spacing, "__dlpack__"):
-            targets.smallest_spacing = float(np.min(lattice.spacing))
+            targets.smallest_spacing = smallest = float(np.min(lattice.spacing))
+            if not 0 < smallest < math.inf:
+                raise ValueError(f"the lattice's spacing is {smallest}, which is not positive and finite. Give lengths.")
     elif of.points is not None:
         total_or_each = of.points.shape[-2]
         shape = (*of.batch, total_or_each) if point_offsets is None else (total_or_each,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +80,7 @@ def correlate(signal: Array, *, flags: Array = None, integrate: int | None = Non
     views = [place.view(signal)]
     signals = _core.Signals(place.memory, _core.SampleType[_SAMPLES[dtype]], math.prod(channels), times, inputs)
     signals.signal = views[0].address
-    signals.integrate = integrate = max(times, 1) if integrate is None else integrate
+    signals.integrate = integrate = max(times, 1) if integrate is None else operator.index(integrate)
     if flags is not None:
         flags = tight(place, place.take(flags if hasattr(flags, "__dlpack__") else np.asarray(flags)), "flags", shape)
         if place.dtype(flags) not in ("bool", "uint8"):

@@ -111,14 +111,14 @@ def _struct(of: Any, batch: tuple[int, ...], nrhs: int, b: Matrices | None) -> _
 
 def _right_hand_sides(of: Any, b: Array) -> tuple[Array, bool, tuple[int, ...]]:
     """As (..., n, nrhs), whether it is one vector for each system, and the batch's shape with it."""
-    b = floats(of.place, b, "b", None if hasattr(b, "dtype") else of.dtype)
+    b = floats(of.place, b, "b", None if hasattr(b, "dtype") else of.dtype, of_whole=of.dtype)
     if of.place.dtype(b) != of.dtype:
         raise TypeError(f"A has the type {of.dtype} and b {of.place.dtype(b)}. Convert one of them.")
     shape = tuple(b.shape)
     vectors = len(shape) == 1 or shape == (*of.batch, of.n)
     if not shape or shape[-1 if vectors else -2] != of.n or shape[-1] == 0:
-        raise ValueError(f"A has n = {of.n}, and b the shape {shape}, which is neither (..., n) nor (..., n, nrhs). "
-                         "Bring them together.")
+        raise ValueError(f"A has n = {of.n}, and b the shape {shape}, which is neither (n,), nor {(*of.batch, of.n)}, nor "
+                         "(..., n, nrhs). Give vectors for one A, or for fewer, as b[..., None].")
     b = b[..., None] if vectors else b
     try:
         return b, vectors, np.broadcast_shapes(of.batch, tuple(b.shape)[:-2])
@@ -213,7 +213,7 @@ def solve(A: Array, b: Array, *, triangle: str = "both", packed: bool = False, n
     outputs = _Outputs(of, batch)
     outputs.add_x(of.n, nrhs, right.by_rows, vectors)
     outputs.add_numbers(numbers, _NUMBERS)
-    options = _core.SolveOptions(choice(_core.Method, method, "method"), pivot_floor)
+    options = _core.SolveOptions(choice(_core.Method, method, "method"), float(pivot_floor))
     compute(of.place, of.handle, "solve", systems, outputs.struct, options)
     del kept
     return outputs.solution()
@@ -232,7 +232,7 @@ def inverse(A: Array, *, triangle: str = "both", packed: bool = False, numbers: 
     outputs = _Outputs(of, of.batch)
     outputs.add_x(of.n, of.n, True, False)
     outputs.add_numbers(numbers, _NUMBERS)
-    options = _core.SolveOptions(choice(_core.Method, method, "method"), pivot_floor)
+    options = _core.SolveOptions(choice(_core.Method, method, "method"), float(pivot_floor))
     compute(of.place, of.handle, "invert", systems, outputs.struct, options)
     del kept
     return outputs.solution()
@@ -253,7 +253,7 @@ def log_determinant(A: Array, *, triangle: str = "both", packed: bool = False, n
     outputs = _Outputs(of, of.batch)
     outputs.add_numbers({"log_determinant": 0, **dict.fromkeys([numbers] if isinstance(numbers, str) else numbers)},
                         _ABOUT_A)
-    options = _core.SolveOptions(choice(_core.Method, method, "method"), pivot_floor)
+    options = _core.SolveOptions(choice(_core.Method, method, "method"), float(pivot_floor))
     compute(of.place, of.handle, "log_determinant", systems, outputs.struct, options)
     del kept
     return outputs.solution()

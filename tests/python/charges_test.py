@@ -181,6 +181,13 @@ def test_a_problem_that_fails_says_why():
     (dict(positions=np.ones((2, 3)), charges=np.ones(2), singular="nan"), "nan.*skip"),
     (dict(positions=np.ones((2, 3)), charges=np.ones(2), softening=-1), "soften"),
     (dict(positions=np.ones((2, 3)), charges=np.ones(2), dielectric=0), "dielectric"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), dielectric=np.inf), "dielectric"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), unit="kT/e", temperature=np.inf), "temperature"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), unit="kT/e", temperature=1e-320), "temperature"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), softening="x"), "float: 'x'"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), lattice=smallbatch.Lattice((0, 0, 0), -1, (2, 2, 2))),
+     "lattice's spacing is -1"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), lattice=smallbatch.Lattice((0, 0, 0), 1, (2, 2))), "expected 3"),
     (dict(positions=np.ones((2, 3)), charges=np.ones(2), offsets=[0, 3]), "offset"),
     (dict(positions=np.ones((2, 3)), charges=np.ones(2), offsets=2), "offsets"),
     (dict(positions=np.ones((2, 2, 3)), charges=np.ones((2, 2)), offsets=[0, 2]), "offsets"),
@@ -188,6 +195,18 @@ def test_a_problem_that_fails_says_why():
 def test_arguments_that_make_no_sense_are_value_errors(arguments, problem):
     with pytest.raises(ValueError, match=problem):
         smallbatch.potential(**arguments)
+
+
+@pytest.mark.parametrize("arguments,problem", [
+    (dict(lattice=((0, 0, 0), 1, (2, 2, 2))), "lattice is a tuple"),
+    (dict(lattice=smallbatch.Lattice((0, 0, 0), 1, (2, 2, 2.0))), "'float' object"),
+    (dict(backend=None), "backend=None"),
+    (dict(threads=1.5), "'float' object"),
+    (dict(points=np.ma.masked_equal(np.ones((1, 3)), 1)), "points has a mask"),
+])
+def test_arguments_of_other_types_are_type_errors(arguments, problem):
+    with pytest.raises(TypeError, match=problem):
+        smallbatch.potential(np.ones((2, 3)), np.ones(2), **arguments)
 
 
 @pytest.mark.parametrize("name", ["offsets", "point_offsets", "groups"])

@@ -41,6 +41,11 @@ def test_no_digit_of_a_result_on_the_host_is_lost(x64):
     assert smallbatch.potential(pair, charges).potential.dtype == "float32"
 
 
+def test_what_is_traced_says_so():
+    with pytest.raises(TypeError, match="A is traced by JAX.*pure_callback"):
+        jax.jit(lambda a: smallbatch.inverse(a).x)(jax.numpy.ones((1, 1)))
+
+
 @needs_gpu
 def test_solutions_are_where_the_systems_are(x64):
     dtype = np.float64 if x64 else np.float32

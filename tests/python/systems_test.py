@@ -228,6 +228,24 @@ def test_lists_and_whole_numbers_are_converted():
     assert smallbatch.solve([[2, 1], [1, 2]], [3, 3]).x.tolist() == [1, 1]
     assert smallbatch.solve(np.array([[2, 1], [1, 2]]), np.array([3, 3], np.int8)).x.dtype == np.float64
     assert smallbatch.solve(np.eye(2, dtype=np.float32), [1, 2]).x.dtype == np.float32
+    found = smallbatch.solve(np.eye(2, dtype=np.float32), np.array([1, 2])).x
+    assert found.dtype == np.float32 and found.tolist() == [1, 2]
+
+
+def test_masks_are_not_ignored():
+    masked = np.ma.masked_equal(np.ones(2), 1)
+    with pytest.raises(TypeError, match="b has a mask"):
+        smallbatch.solve(np.eye(2), masked)
+    with pytest.raises(TypeError, match="b has a mask"):
+        smallbatch.factor(np.eye(2)).solve(masked)
+
+
+def test_vectors_for_fewer_matrices_are_asked_to_say_so():
+    a, b, x = chosen(15, (), 4, 17)
+    for of_a in (a, a[None]):
+        with pytest.raises(ValueError, match=r"\(17, 4\).*b\[\.\.\., None\]"):
+            smallbatch.solve(of_a, b.T)
+        assert np.allclose(smallbatch.solve(of_a, b.T[..., None]).x[..., 0], x.T)
 
 
 def test_a_gpu_that_is_not_there_is_an_error():
