@@ -60,7 +60,8 @@ Triangle triangle_of(const smallbatch_systems& systems) {
     case SMALLBATCH_PACKED_UPPER:
       return by_rows ? Triangle::packed_upper : Triangle::packed_lower;
     default:
-      refuse_enumerator("systems->storage", number_of(systems.storage));
+      refuse("systems->storage is " + std::to_string(number_of(systems.storage)), "that is none of its enumerators",
+             "Take one of smallbatch.h; from Fortran, 'L' or 'U' as uplo.");
   }
 }
 
