@@ -47,6 +47,9 @@ class Command {
   void required(const std::string& name, T& value, const std::string& help) {
     without_default(name, value, help)->required()->type_name("FILE");
   }
+  void optional_file(const std::string& name, std::string& path, const std::string& help) {
+    without_default(name, path, help)->type_name("FILE");
+  }
   void hdf5_input(const std::string& name, std::string& path, const std::string& help) {
     required(name, path, help);
     second_look([&path] { check_hdf5_input(path); });

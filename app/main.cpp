@@ -13,6 +13,7 @@
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/options.hpp"
+#include "app/output_check.hpp"
 #include "app/ranks.hpp"
 #include "app/report.hpp"
 #include "app/version.hpp"
@@ -86,6 +87,17 @@ class Words {
  public:
   Words(int argc, const char* const* argv) : words_(argv + std::min(argc, 1), argv + argc) {}
   [[nodiscard]] bool have(const std::string& option) const { return std::ranges::find(words_, option) != words_.end(); }
+  /// Empty where there is none, or where another word may be the same file.
+  [[nodiscard]] std::string log_file() const {
+    const std::string path = value_of("--log-file");
+    const auto names_it = [&](const std::string& word) {
+      const std::string value = word.starts_with("--") ? word.substr(word.find('=') + 1) : word;
+      return is_same_file(value, path) || (word.starts_with("-o") && is_same_file(word.substr(2), path));
+    };
+    return std::ranges::count_if(words_, names_it) > 1 ? std::string() : path;
+  }
+
+ private:
   /// "--option value" or "--option=value"; empty where there is none.
   [[nodiscard]] std::string value_of(const std::string& option) const {
     for (std::size_t k = 0; k < words_.size(); ++k) {
@@ -95,7 +107,6 @@ class Words {
     return {};
   }
 
- private:
   std::vector<std::string> words_;
 };
 
@@ -115,12 +126,13 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
   try {
     silence_hdf5();
     set_up_logging(Verbosity::normal);
-    set_up_logging(Verbosity::normal, words.value_of("--log-file"));  // has the refusal of a call, too
+    set_up_logging(Verbosity::normal, words.log_file());  // has the refusal of a call, too
     const Invocation call = parse_options(argc, argv);
     set_up_logging(call.verbosity, call.log_file);
     note_in_log_file(std::string("smallbatch ") + version_text + ": " + call.command_line);
-    // The two that only look and convert end at once, as any program does.
-    if (!std::holds_alternative<InfoOptions>(call.command) && !std::holds_alternative<ExportOptions>(call.command))
+    // Those that only look and convert end at once, as any program does: what they write has no name until it is whole.
+    if (!std::holds_alternative<InfoOptions>(call.command) && !std::holds_alternative<ExportOptions>(call.command) &&
+        !std::holds_alternative<ReportOptions>(call.command))
       catch_interruptions();
     return std::visit(Execute{call.command_line}, call.command);
   } catch (const Error& error) {

@@ -15,6 +15,7 @@
 #include "app/exit_codes.hpp"
 #include "app/man_page.hpp"
 #include "app/option_texts.hpp"
+#include "app/output_check.hpp"
 #include "app/shell_text.hpp"
 #include "app/unknown_words.hpp"
 #include "app/version.hpp"
@@ -174,7 +175,8 @@ class ReportCommand final : public Command {
   explicit ReportCommand(CLI::App& app) : Command(app, "report", "A page about a result file, for a browser", "Look") {
     heading("Input");
     hdf5_input("results", report_.results, "Result file");
-    option("--problems", report_.problems, "Problem file, whose charges are drawn on the maps");
+    optional_file("--problems", report_.problems, "Problem file, whose charges are drawn on the maps");
+    second_look([this] { check_hdf5_input(report_.problems); });
     heading("Output");
     required("-o,--output", report_.output, "HTML file to write: one file, which needs no other and no network");
     overwrite_flag(report_.overwrite);
@@ -362,7 +364,8 @@ class ImportCommand final : public ChargesCommand {
     required("files", import_.inputs,
              "PQR files, a problem each; one H5MD file, a problem per frame; or, with --inputs, a raw file of samples");
     option("--group", import_.group, "H5MD particles group; the only one by default");
-    option("--charges", import_.charges, "PQR file: charges and order of the atoms of an H5MD file that has none");
+    optional_file("--charges", import_.charges,
+                  "PQR file: charges and order of the atoms of an H5MD file that has none");
     heading("Lattice");
     text("--shape", "", "Lattice points nx,ny,nz (default 65,65,65, or from --spacing)",
          [this](const std::string& shape) {
@@ -447,7 +450,8 @@ class ExportCommand final : public Command {
     hdf5_input("results", export_.results, "Result file");
     option("--set", export_.set, "Potential or correlation set; the only one by default");
     option("--index", export_.index, "Problem within the set; of a picture of visibilities the integration");
-    option("--problems", export_.problems, "Problem file, whose charges become a cube file's atoms")->type_name("FILE");
+    optional_file("--problems", export_.problems, "Problem file, whose charges become a cube file's atoms");
+    second_look([this] { check_hdf5_input(export_.problems); });
     heading("Picture");
     choice("--axis", export_.axis, {{"x", 0}, {"y", 1}, {"z", 2}}, "Picture: the axis that the slice is across");
     without_default("--slice", export_.slice, "Picture: index along the axis (default: the middle)");
@@ -518,6 +522,18 @@ std::string about_number_of_values(const std::string& problem) {
   return problem;
 }
 
+/// A file that the command reads or writes must not have lines added to it.
+void refuse_log_file_of_command(const CLI::App& app, const std::string& log_file) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    for (const CLI::Option* option : command->get_options())
+      for (const std::string& path : option->get_type_name().starts_with("FILE") ? option->results() : CLI::results_t{})
+        if (is_same_file(path, log_file))
+          throw Error(ErrorKind::usage, "the log file cannot be " + log_file,
+                      "the command reads or writes it, and it would be damaged", "Name another one.");
+    refuse_log_file_of_command(*command, log_file);
+  }
+}
+
 }  // namespace
 
 Invocation parse_options(int argc, const char* const* argv) {
@@ -580,6 +596,7 @@ Invocation parse_options(int argc, const char* const* argv) {
 
   call.verbosity = quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal;
   call.log_file = log_file;
+  refuse_log_file_of_command(app, log_file);
   for (Command* command :
        std::initializer_list<Command*>{&run, &merge, &info, &devices, &verify, &report, &generate_spd,
                                        &generate_charges, &generate_signal, &importing, &exporting, &help})

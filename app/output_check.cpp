@@ -7,10 +7,19 @@
 namespace smallbatch {
 
 void refuse_output_that_is_input(const std::string& input, const std::string& output) {
-  std::error_code unknown;  // of a file that does not exist: not the same
-  if (std::filesystem::equivalent(input, output, unknown))
+  if (is_same_file(input, output))
     throw Error(ErrorKind::usage, "the output " + output + " is the input " + input, "it would be replaced",
                 "Choose another name. See smallbatch --help.");
+}
+
+bool is_same_file(const std::string& one, const std::string& other) {
+  std::error_code unknown;  // of a file that does not exist: by its name
+  if (std::filesystem::equivalent(one, other, unknown)) return true;
+  const auto place = [](const std::string& path) {
+    std::error_code nowhere;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, nowhere), nowhere);
+  };
+  return !one.empty() && !other.empty() && place(one) == place(other);
 }
 
 }  // namespace smallbatch

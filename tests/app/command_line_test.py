@@ -172,6 +172,17 @@ def test_the_log_file_has_refusals_and_harms_no_file(smallbatch, problems, tmp_p
     before = (tmp_path / problems).read_bytes()
     assert "damaged" in smallbatch("run", problems, "-o", "r.h5", "--log-file", problems, expect=2).stderr
     assert (tmp_path / problems).read_bytes() == before
+    for name in ["1.pqr", "2.pqr"]:
+        (tmp_path / name).write_text("ATOM 1 N ALA 1 0.0 0.0 0.0 0.5 1.5\n")
+    (tmp_path / "other").symlink_to(tmp_path / "2.pqr")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for words in ["import 1.pqr 2.pqr -o m.h5 --log-file {}", "--log-file={} import 2.pqr -o m.h5",
+                  "import 1.pqr 2.pqr -o m.h5 --no-option --log-file {}"]:
+        for name in ["2.pqr", "./2.pqr", "other"]:
+            smallbatch(*words.format(name).split(), expect=2)
+    assert "damaged" in smallbatch("import", "t.h5", "--charges", "2.pqr", "-o", "m.h5", "--log-file", "2.pqr", expect=2).stderr
+    assert "damaged" in smallbatch("run", problems, "-o", "r.h5", "--log-file", "./r.h5", expect=2).stderr
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     smallbatch("run", problems, "-o", "r.h5", "--log-file", "no/run.log", expect=7)
     assert not (tmp_path / "no").exists() and not (tmp_path / "r.h5").exists()
 
