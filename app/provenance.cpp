@@ -47,17 +47,10 @@ std::string libraries_text() {
   return text + ", " + compiler_text;
 }
 
-/// As much as every version of smallbatch reads.
-std::string short_enough(const std::string& text) {
-  constexpr std::size_t most_bytes = 4096;
-  constexpr std::string_view more = " ...";
-  return text.size() <= most_bytes ? text : text.substr(0, most_bytes - more.size()).append(more);
-}
-
 template <class Writer>
 void write_maker(Writer& writer, const std::string& command_line) {
   const auto note = [&](const char* key, const std::string& value) {
-    if (!value.empty()) writer.provenance(key, short_enough(value));
+    if (!value.empty()) writer.provenance(key, value);
   };
   note("program", std::string("smallbatch ") + version_text);
   note("commit", commit_text);
@@ -83,7 +76,7 @@ template <class Writer>
 void write_origin_of(Writer& writer, const std::string& command_line, const std::vector<std::string>& inputs) {
   write_maker(writer, command_line);
   if (inputs.empty()) return;
-  writer.provenance("input", short_enough(inputs[0]));
+  writer.provenance("input", inputs[0]);
   if (inputs.size() > 1) writer.provenance("inputs", static_cast<double>(inputs.size()));
   write_input(writer, identify_input(inputs));
 }

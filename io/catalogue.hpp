@@ -14,6 +14,9 @@
 
 namespace smallbatch {
 
+/// Of an attribute, in bytes.
+inline constexpr std::size_t largest_string = 4096;
+
 enum class ObjectKind { none, group, dataset, other };
 
 /// Complex numbers are compounds {r, i} of numbers, as h5py writes them; here they are two numbers along a last axis.

@@ -13,7 +13,6 @@
 namespace smallbatch {
 namespace {
 
-constexpr std::size_t largest_string = 4096;
 constexpr hssize_t most_attribute_values = 64;
 constexpr std::size_t finds_between_signs = 10'000;  ///< that it is still at work
 

@@ -162,6 +162,11 @@ std::int64_t check_format(const InputFile& file, std::vector<std::string>& warni
   return version->at(1);
 }
 
+std::string short_enough(const std::string& text) {
+  constexpr std::string_view more = " ...";
+  return text.size() <= largest_string ? text : text.substr(0, largest_string - more.size()).append(more);
+}
+
 bool is_result_file(const InputFile& file) { return file.string("/provenance", "kind") == "results"; }
 
 std::vector<std::string> set_names(const InputFile& file, const std::string& kind) {

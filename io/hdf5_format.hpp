@@ -31,6 +31,9 @@ inline std::string work_path(const std::string& kind, const std::string& set) {
   return "/provenance/" + kind + "/" + set;
 }
 
+/// As much of a text about a file's origin as is read.
+std::string short_enough(const std::string& text);
+
 inline ScalarType scalar_type(ElementType type) {
   return type == ElementType::float32 ? ScalarType::float32 : ScalarType::float64;
 }

@@ -154,7 +154,7 @@ void ProblemWriter::write(const CorrelationSet& set, const SignalBlock& block) {
 }
 
 void ProblemWriter::provenance(const std::string& key, const std::string& value) {
-  impl_->file.attribute("/provenance", key, value);
+  impl_->file.attribute("/provenance", key, short_enough(value));
 }
 
 void ProblemWriter::provenance(const std::string& key, double value) {

@@ -45,7 +45,7 @@ class ProblemWriter {
   /// Signal and flags of the block's channels and times.
   void write(const CorrelationSet& set, const SignalBlock& block);
 
-  /// Attributes of /provenance: how the file was made.
+  /// Attributes of /provenance: how the file was made. A text is cut after 4096 bytes.
   void provenance(const std::string& key, const std::string& value);
   void provenance(const std::string& key, double value);
 

@@ -341,7 +341,7 @@ void ResultWriter::write_work(const std::string& kind, const std::string& set, c
 }
 
 void ResultWriter::provenance(const std::string& key, const std::string& value) {
-  impl_->file.attribute("/provenance", key, value);
+  impl_->file.attribute("/provenance", key, short_enough(value));
 }
 
 void ResultWriter::provenance(const std::string& key, double value) {

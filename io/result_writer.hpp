@@ -78,7 +78,7 @@ class ResultWriter {
 
   /// Once for a set, as attributes of /provenance/<kind>/<set>.
   void write_work(const std::string& kind, const std::string& set, const WorkOfSet& work);
-  /// Attributes of /provenance.
+  /// Attributes of /provenance. A text is cut after 4096 bytes.
   void provenance(const std::string& key, const std::string& value);
   void provenance(const std::string& key, double value);
 
