@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 
 #include "core/nearest_name.hpp"
 #include "io/hdf5_input_driver.hpp"
@@ -47,6 +48,21 @@ void expect_frames(const InputFile& file, const std::string& dataset, const std:
                    std::int64_t frames) {
   if (shape == std::vector<std::int64_t>{frames}) return;
   throw file.error(dataset, "expected shape " + shape_text({frames}) + ", found " + shape_text(shape), "Correct it.");
+}
+
+/// offset + frame * interval; nothing where an integer has no such value.
+template <class T>
+std::optional<T> of_frame(double offset, std::int64_t frame, T interval) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return offset + static_cast<T>(frame) * interval;
+  } else {
+    constexpr double beyond = 0x1p63;
+    T value = 0;
+    if (!(offset >= -beyond && offset < beyond) || __builtin_mul_overflow(frame, interval, &value) ||
+        __builtin_add_overflow(static_cast<T>(offset), value, &value))
+      return std::nullopt;
+    return value;
+  }
 }
 
 }  // namespace
@@ -166,9 +182,12 @@ std::vector<T> H5mdParticles::read_of_frames(const std::string& dataset) {
     if (info.shape.empty()) {
       T interval = 0;
       file.read(dataset, {}, &interval);
-      const auto offset = static_cast<T>(file.number(dataset, "offset").value_or(0));
-      for (std::size_t frame = 0; frame < values.size(); ++frame)
-        values[frame] = offset + static_cast<T>(frame) * interval;
+      const double offset = file.number(dataset, "offset").value_or(0);
+      for (std::size_t frame = 0; frame < values.size(); ++frame) {
+        const auto value = of_frame<T>(offset, static_cast<std::int64_t>(frame), interval);
+        if (!value) throw file.error(dataset, "its offset or interval is beyond what a step may be", "Correct it.");
+        values[frame] = *value;
+      }
     } else {
       expect_frames(file, dataset, info.shape, frames_);
       file.read(dataset, {}, values.data());

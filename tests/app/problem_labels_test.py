@@ -121,6 +121,16 @@ def test_steps_and_times_at_intervals_and_wrong_ones(smallbatch, tmp_path):
 
     assert imported(at_intervals)[0] == [[1000, 1050, 1100, 1150, 1200], [0, 0.5, 1, 1.5, 2]]
     assert imported(lambda group: None)[0] == [None, None]
+    for interval, offset in [(50, np.nan), (50, 1e300), (50, 2.0**63), (2**62, 0), (1, 2.0**63 - 1024)]:
+
+        def beyond_integers(group, interval=interval, offset=offset):
+            group["step"] = np.int64(interval)
+            group["step"].attrs["offset"] = offset
+
+        found, said = imported(beyond_integers)
+        last = 4 * interval + (int(offset) if np.isfinite(offset) else 2**64)
+        assert found == [None if last >= 2**63 else [int(offset) + k * interval for k in range(5)], None]
+        assert ("position/step" in said) == (last >= 2**63)
 
     def of_another_kind(group):
         group["step"], group["time"] = np.arange(4), np.array(["a"] * 5, "S")
