@@ -8,7 +8,6 @@
 #include <cmath>
 #include <csetjmp>
 #include <cstdlib>
-#include <memory>
 #include <new>
 
 #include "io/export_file.hpp"
@@ -52,6 +51,20 @@ bool encode(std::FILE* stream, const Image& image, std::span<png_text> texts) {
   png_destroy_write_struct(&png, &info);
   return true;
 }
+
+struct MemoryStream {
+  MemoryStream() : stream(open_memstream(&bytes, &count)) {}
+  ~MemoryStream() {
+    if (stream != nullptr) std::fclose(stream);
+    std::free(bytes);
+  }
+  MemoryStream(const MemoryStream&) = delete;
+  MemoryStream& operator=(const MemoryStream&) = delete;
+
+  char* bytes = nullptr;  ///< those up to the last flush
+  std::size_t count = 0;
+  std::FILE* stream;
+};
 
 }  // namespace
 
@@ -103,15 +116,10 @@ std::string number_text(double value, int digits) {
 }
 
 std::string png_bytes(const Image& image) {
-  char* bytes = nullptr;
-  std::size_t count = 0;
-  std::FILE* const stream = open_memstream(&bytes, &count);
-  if (stream == nullptr) throw std::bad_alloc();
-  const bool is_written = encode(stream, image, {});
-  const bool is_closed = std::fclose(stream) == 0;
-  const std::unique_ptr<char, decltype(&std::free)> owned(bytes, &std::free);
-  if (!is_written || !is_closed) throw std::bad_alloc();
-  return {bytes, count};
+  MemoryStream memory;
+  if (memory.stream == nullptr || !encode(memory.stream, image, {}) || std::fflush(memory.stream) != 0)
+    throw std::bad_alloc();
+  return {memory.bytes, memory.count};
 }
 
 void write_png(const std::string& path, const Image& image, std::span<const std::pair<const char*, std::string>> texts,
