@@ -5,6 +5,7 @@
 
 #include "app/option_texts.hpp"
 #include "app/unknown_words.hpp"
+#include "core/instruction_sets.hpp"
 
 namespace smallbatch {
 
@@ -24,6 +25,12 @@ void Command::threads(unsigned& count) {
   second_look([&count] {
     if (count == 0) count = threads_of_environment();
   });
+}
+
+void Command::instruction_set(InstructionSet& set) {
+  choice("--instruction-set", set, choices_of(instruction_set_names(), parse_instruction_set),
+         "What the CPU computes with")
+      ->envname("SMALLBATCH_INSTRUCTION_SET");
 }
 
 void Command::fail_on(FailOn& value) {

@@ -5,6 +5,8 @@
 #include <deque>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,14 @@
 #include "app/options.hpp"
 
 namespace smallbatch {
+
+/// The choices of these words, with what `parse` makes of them.
+template <class Parse>
+auto choices_of(const std::vector<std::string_view>& words, Parse parse) {
+  std::vector<std::pair<std::string, std::decay_t<decltype(*parse(""))>>> choices;
+  for (const std::string_view word : words) choices.emplace_back(word, *parse(word));
+  return choices;
+}
 
 /// One command. Its constructor declares its options, each in one place: name, where the value goes, help, and what
 /// else may be wrong with it. CLI11 keeps references to the values, so a command stays where it is.
@@ -97,6 +107,7 @@ class Command {
   void footer(const std::string& text) { app_->footer(text); }
 
   void threads(unsigned& count);
+  void instruction_set(InstructionSet& set);
   void fail_on(FailOn& value);
 
  private:

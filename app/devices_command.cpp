@@ -1,8 +1,7 @@
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <sstream>
+#include <string_view>
 
 #include "app/commands.hpp"
 #include "app/report.hpp"
@@ -26,20 +25,14 @@ std::string nvidia_driver() {
   return version;
 }
 
-/// What run takes where no option names one.
-std::string used_instruction_set() {
-  const char* const named = std::getenv("SMALLBATCH_INSTRUCTION_SET");
-  const auto set = parse_instruction_set(named ? named : "best").value_or(InstructionSet::best);
-  const auto usable = usable_instruction_sets();
-  return std::string(usable[chosen_instruction_set(set, usable)]);
-}
-
 }  // namespace
 
 std::string devices(const DevicesOptions& options) {
   const Processor cpu = processor();
   const unsigned threads = thread_count(options.threads);
-  const std::string used = used_instruction_set(), driver = nvidia_driver();
+  const auto usable = usable_instruction_sets();
+  const std::string_view used = usable[chosen_instruction_set(options.instruction_set, usable)];
+  const std::string driver = nvidia_driver();
   const DeviceList gpus = cuda_devices();
 
   std::ostringstream text;
@@ -47,7 +40,7 @@ std::string devices(const DevicesOptions& options) {
   text << "cpu: " << (cpu.model.empty() ? "a processor that Linux does not name" : cpu.model);
   if (cpu.cores > 0) text << ", " << cpu.cores << (cpu.cores == 1 ? " core" : " cores");
   text << ", " << threads << " of " << cpu.threads << " threads used\n  instruction sets:";
-  for (const std::string_view set : usable_instruction_sets()) {
+  for (const std::string_view set : usable) {
     text << " " << set << (set == used ? " (used)" : "");
     sets.push_back(set);
   }

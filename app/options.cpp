@@ -39,14 +39,6 @@ std::string closing_words() {
   return text + "\n" + words_about_output;
 }
 
-/// The choices of these words, with what `parse` makes of them.
-template <class Parse>
-auto choices_of(const std::vector<std::string_view>& words, Parse parse) {
-  std::vector<std::pair<std::string, std::decay_t<decltype(*parse(""))>>> choices;
-  for (const std::string_view word : words) choices.emplace_back(word, *parse(word));
-  return choices;
-}
-
 class RunCommand final : public Command {
  public:
   explicit RunCommand(CLI::App& app) : Command(app, "run", "Work on every problem set of a file", "Work") {
@@ -56,9 +48,7 @@ class RunCommand final : public Command {
     text("--device", "auto", "auto, cpu, cuda[:K|:K,L,...|:all] or reference (Eigen)",
          [this](const std::string& device) { run_.device = parse_device(device); });
     threads(run_.threads);
-    choice("--instruction-set", run_.instruction_set, choices_of(instruction_set_names(), parse_instruction_set),
-           "What the CPU computes with")
-        ->envname("SMALLBATCH_INSTRUCTION_SET");
+    instruction_set(run_.instruction_set);
     choice("--method", run_.spd.method, choices_of({"auto", "gauss_jordan", "ldlt", "mixed"}, parse_spd_method),
            "How systems are solved");
     option("--pivot-floor", run_.spd.pivot_floor,
@@ -137,6 +127,7 @@ class DevicesCommand final : public Command {
       : Command(app, "devices", "The GPUs and the CPU that there are to compute on", "Look") {
     heading("Computing");
     threads(devices_.threads);
+    instruction_set(devices_.instruction_set);
     heading("Output");
     json_flag(devices_.json);
   }

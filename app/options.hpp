@@ -74,6 +74,7 @@ struct MergeOptions {
 
 struct DevicesOptions {
   unsigned threads = 0;
+  InstructionSet instruction_set = InstructionSet::best;
   bool json = false;
 };
 
