@@ -59,11 +59,16 @@ void SetOutcome::name_failed(std::int32_t status, std::int64_t index) {
   if (named.size() < most_named) named.push_back(index);
 }
 
+bool SetOutcome::is_failed(std::int32_t status) const {
+  const bool counts_places = kind == PotentialSet::kind || kind == PairEnergySet::kind;
+  return counts_places ? status < 0 : status != 0;
+}
+
 void SetOutcome::count_status(std::int64_t first, std::span<const std::int32_t> info) {
   for (std::size_t k = 0; k < info.size(); ++k) {
     const std::int32_t status = info[k];
     if (status == 0) continue;
-    if (status > 0 && (kind == PotentialSet::kind || kind == PairEnergySet::kind)) {
+    if (!is_failed(status)) {
       singular += status;
       continue;
     }

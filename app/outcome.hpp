@@ -45,6 +45,8 @@ struct SetOutcome {
   [[nodiscard]] bool all_right() const { return failed_count() == 0 && verification.disagreed == 0; }
   /// Adds what became of a share of the set that begins at `start`. Seconds stay those of the longest.
   void add(const SetOutcome& share, std::int64_t start);
+  /// Of potentials and pairs a status above 0 counts places that are singular.
+  [[nodiscard]] bool is_failed(std::int32_t status) const;
   /// Of systems, problems or channels first, first + 1, ...
   void count_status(std::int64_t first, std::span<const std::int32_t> info);
   template <class T>

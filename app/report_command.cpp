@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "io/colour_scales.hpp"
 #include "io/export_file.hpp"
 #include "io/lattice_export.hpp"
+#include "io/lattice_plane.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
 #include "io/visibility_picture.hpp"
@@ -33,10 +35,12 @@ namespace smallbatch {
 namespace {
 
 constexpr std::int64_t problems_at_once = 1 << 16;
-constexpr std::int64_t most_map_cells = 400;  // either way
+constexpr std::int64_t points_at_once = 1 << 20;  // of a map
+constexpr std::int64_t most_map_cells = 400;      // either way
 constexpr std::int64_t most_points_of_slices = std::int64_t{1}
                                                << 27;  // of a lattice that is read for slices across x and y
-constexpr std::size_t most_sets = 40, most_maps = 12, most_rows = 12, most_worst = 5, most_runs = 24, strip_bins = 336;
+constexpr std::size_t most_sets = 40, most_maps = 12, most_rows = 12, most_worst = 5, most_runs = 24,
+                      most_statuses = 24, strip_bins = 336;
 constexpr std::int64_t most_dots = 400;
 constexpr double dot_distance = 1;  // angstrom, of charges from a slice
 
@@ -95,17 +99,13 @@ class Worst {
 /// What one look at all problems of a set finds.
 struct Findings {
   SetOutcome outcome;
-  std::map<std::int32_t, IndexRuns> statuses;
-  std::vector<std::int64_t> failed_bins;  ///< along the batch
+  std::map<std::int32_t, IndexRuns> statuses;  ///< the least of them, as many as are shown
+  std::int64_t of_other_statuses = 0;          ///< problems
+  std::vector<std::int64_t> failed_bins;       ///< along the batch
   IndexRuns disagreeing;
   Magnitudes error_over_bound, backward_error, rcond;
   Worst by_error, by_backward_error, by_singularity;
 };
-
-bool is_failed(const std::string& kind, std::int32_t status) {
-  const bool counts_places = kind == PotentialSet::kind || kind == PairEnergySet::kind;
-  return counts_places ? status < 0 : status != 0;
-}
 
 SetOutcome outcome_of(const PotentialSet& set) { return start_outcome(set, set.type); }
 SetOutcome outcome_of(const PairEnergySet& set) { return start_outcome(set, {}); }
@@ -139,7 +139,12 @@ Findings look_at(const ResultReader& results, const Set& set) {
       info[static_cast<std::size_t>(index - first)] = static_cast<std::int32_t>(status);
       if (status == 0) return;
       found.statuses[static_cast<std::int32_t>(status)].add(index);
-      if (!is_failed(Set::kind, static_cast<std::int32_t>(status))) return;
+      if (found.statuses.size() > most_statuses) {
+        const auto greatest = std::prev(found.statuses.end());
+        found.of_other_statuses += greatest->second.count();
+        found.statuses.erase(greatest);
+      }
+      if (!outcome.is_failed(static_cast<std::int32_t>(status))) return;
       const auto bins = static_cast<std::int64_t>(found.failed_bins.size());
       ++found.failed_bins[static_cast<std::size_t>(static_cast<double>(index) / static_cast<double>(set.batch) *
                                                    static_cast<double>(bins))];
@@ -224,17 +229,13 @@ std::string statuses_html(const Findings& found) {
   const SetOutcome& outcome = found.outcome;
   if (found.statuses.empty()) return "";
   Table table{{{"status"}, {"meaning", false}, {noun_of(outcome, 2)}, {"at index", false}}, {}};
-  std::int64_t others = 0;
-  for (const auto& [status, runs] : found.statuses) {
-    if (table.rows.size() == 2 * most_rows) {
-      ++others;
-      continue;
-    }
+  for (const auto& [status, runs] : found.statuses)
     table.rows.push_back(
         {shown_number(status), words_of(outcome).describe(status), grouped(runs.count()), runs.text()});
-  }
   std::string html = heading_html("Statuses") + table_html(table);
-  if (others > 0) html += note_html("And " + grouped(others) + " other statuses.");
+  if (found.of_other_statuses > 0)
+    html += note_html("And " + grouped(found.of_other_statuses) + " " + noun_of(outcome, found.of_other_statuses) +
+                      " of greater statuses.");
   if (outcome.failed_count() > 0 && outcome.batch > 1)
     html += figure_html(strip_svg(found.failed_bins, outcome.batch, "where the failed ones are, by index"), "");
   return html;
@@ -278,78 +279,115 @@ std::string worst_html(const ResultReader& results, const Set& set, const Findin
 
 // maps
 
-/// A slice of a lattice: `columns` to the right, `rows` upwards.
-struct Slice {
-  int axis = 2;
-  std::int64_t index = 0, columns = 0, rows = 0;
-  std::vector<double> values;
+std::array<double, 3> of_problem(const std::vector<double>& lengths, std::int64_t problem) {
+  const double* const first = lengths.data() + 3 * problem;
+  return {first[0], first[1], first[2]};
+}
+
+/// A plane of a lattice, of which every so many points are shown.
+class Slice {
+ public:
+  Slice(const PotentialSet& set, std::int64_t problem, int axis, std::int64_t middle)
+      : plane(plane_across(axis, middle, set.shape, of_problem(set.origin, problem), of_problem(set.spacing, problem))),
+        index(middle),
+        every_column((plane.columns + most_map_cells - 1) / most_map_cells),
+        every_row((plane.rows + most_map_cells - 1) / most_map_cells),
+        columns((plane.columns + every_column - 1) / every_column),
+        rows((plane.rows + every_row - 1) / every_row),
+        values(static_cast<std::size_t>(columns * rows)) {}
+
+  void add(std::int64_t column, std::int64_t row, double value) {
+    all.count(value);
+    if (column % every_column == 0 && row % every_row == 0)
+      values[static_cast<std::size_t>(row / every_row * columns + column / every_column)] = value;
+  }
+
+  LatticePlane plane;
+  std::int64_t index;                    ///< along the axis that it is across
+  std::int64_t every_column, every_row;  ///< is shown
+  std::int64_t columns, rows;            ///< that are shown
+  std::vector<double> values;            ///< that are shown, columns the fastest
+  SlicePicture all;                      ///< of all points, without a limit
 };
+
+/// Calls visit(y, row) for the rows of a plane, some of which are in memory at a time.
+template <class Visit>
+void for_each_row(const ResultReader& results, const PotentialSet& set, std::int64_t problem, std::int64_t z,
+                  Visit&& visit) {
+  const auto& [nx, ny, nz] = set.shape;
+  const std::int64_t at_once = std::max<std::int64_t>(1, points_at_once / nx);
+  for (std::int64_t first = 0; first < ny; first += at_once) {
+    const std::int64_t count = std::min(at_once, ny - first);
+    const std::vector<double> values = results.read_potential_rows(set, problem, z, first, count);
+    for (std::int64_t row = 0; row < count; ++row) visit(first + row, std::span(values).subspan(row * nx, nx));
+  }
+}
 
 /// Through the middle, across z; and where that does not mean to read too much, across y and x.
 std::vector<Slice> middle_slices(const ResultReader& results, const PotentialSet& set, std::int64_t problem) {
   const auto& [nx, ny, nz] = set.shape;
-  std::vector<Slice> slices{{2, nz / 2, nx, ny, results.read_potential(set, problem, nz / 2, 1)}};
-  if (nz < 2 || set.shape.points() > most_points_of_slices) return slices;
-  Slice across_y{1, ny / 2, nx, nz, {}}, across_x{0, nx / 2, ny, nz, {}};
-  for (std::int64_t z = 0; z < nz; ++z) {
-    const std::vector<double> plane = results.read_potential(set, problem, z, 1);
-    const auto row = plane.begin() + across_y.index * nx;
-    across_y.values.insert(across_y.values.end(), row, row + nx);
-    for (std::int64_t y = 0; y < ny; ++y)
-      across_x.values.push_back(plane[static_cast<std::size_t>(y * nx + across_x.index)]);
+  std::vector<Slice> slices{{set, problem, 2, nz / 2}};
+  const bool are_three = nz > 1 && set.shape.points() <= most_points_of_slices;
+  if (are_three) {
+    slices.emplace_back(set, problem, 1, ny / 2);
+    slices.emplace_back(set, problem, 0, nx / 2);
   }
-  slices.push_back(std::move(across_y));
-  slices.push_back(std::move(across_x));
+  const auto add_row = [](Slice& slice, std::int64_t row, std::span<const double> values) {
+    for (std::int64_t column = 0; column < std::ssize(values); ++column)
+      slice.add(column, row, values[static_cast<std::size_t>(column)]);
+  };
+  for (std::int64_t z = are_three ? 0 : nz / 2; z < (are_three ? nz : nz / 2 + 1); ++z) {
+    for_each_row(results, set, problem, z, [&](std::int64_t y, std::span<const double> row) {
+      if (z == nz / 2) add_row(slices[0], y, row);
+      if (!are_three) return;
+      if (y == ny / 2) add_row(slices[1], z, row);
+      slices[2].add(y, z, row[static_cast<std::size_t>(nx / 2)]);
+    });
+  }
   return slices;
 }
 
-std::string slice_figure(const PotentialSet& set, std::int64_t problem, const Slice& slice, double limit,
+std::string slice_figure(const PotentialSet& set, const Slice& slice, double limit,
                          const PotentialBlock<double>& charges) {
-  const std::size_t right = slice.axis == 0 ? 1 : 0, up = slice.axis == 2 ? 1 : 2;
-  const auto axis = static_cast<std::size_t>(slice.axis);
-  const std::size_t first = 3 * static_cast<std::size_t>(problem);
-  const auto origin = [&](std::size_t a) { return set.origin[first + a]; };
-  const auto spacing = [&](std::size_t a) { return set.spacing[first + a]; };
-  // A lattice point is the middle of its cell.
-  const auto low = [&](std::size_t a) { return origin(a) - spacing(a) / 2; };
-  const auto extent = [&](std::size_t a, std::int64_t count) { return spacing(a) * static_cast<double>(count); };
-  const double wide = extent(right, slice.columns), high = extent(up, slice.rows);
-
-  const std::int64_t every = (std::max(slice.columns, slice.rows) + most_map_cells - 1) / most_map_cells;
-  Image image((slice.columns + every - 1) / every, (slice.rows + every - 1) / every);
+  const LatticePlane& plane = slice.plane;
+  Image image(slice.columns, slice.rows);
   for (std::int64_t row = 0; row < image.height(); ++row)
     for (std::int64_t column = 0; column < image.width(); ++column)
       image.fill(column, column + 1, image.height() - 1 - row, image.height() - row,
-                 potential_colour(slice.values[static_cast<std::size_t>(row * every * slice.columns + column * every)],
-                                  limit));
+                 potential_colour(slice.values[static_cast<std::size_t>(row * slice.columns + column)], limit));
+  // A pixel stands for the points up to the next that is shown, the last one, too.
+  const double wide = plane.column_spacing * static_cast<double>(slice.columns * slice.every_column);
+  const double high = plane.row_spacing * static_cast<double>(slice.rows * slice.every_row);
   MapChart chart;
   chart.image = &image;
   chart.width = wide;
   chart.height = high;
-  chart.right = round_ticks(low(right), low(right) + wide, 5, 0);
-  chart.up = round_ticks(low(up), low(up) + high, 6, 0);
+  chart.right = round_ticks(plane.left, plane.left + wide, 5, 0);
+  chart.up = round_ticks(plane.bottom, plane.bottom + high, 6, 0);
   chart.bar = limit > 0 ? round_ticks(-limit, limit, 7, 0) : std::vector<Tick>{{0.5, "0"}};
-  chart.right_title = std::string(1, "xyz"[right]) + " (Å)";
-  chart.up_title = std::string(1, "xyz"[up]) + " (Å)";
+  chart.right_title = std::string(1, axis_names[plane.right]) + " (Å)";
+  chart.up_title = std::string(1, axis_names[plane.up]) + " (Å)";
   chart.bar_title = "V (" + unit_text(potential_unit_name(set.output_unit)) + ")";
   for (int step = 0; step <= 128; ++step) chart.bar_colours.push_back(signed_scale_colour(step / 64.0 - 1));
-  double place = origin(axis) + static_cast<double>(slice.index) * spacing(axis);
-  if (std::abs(place) < 1e-9 * spacing(axis)) place = 0;  // what rounding has left
   std::int64_t near = 0;
   for (std::size_t c = 0; c < charges.charge.size(); ++c) {
     const double* position = charges.position.data() + 3 * c;
-    const double x = (position[right] - low(right)) / wide, y = (position[up] - low(up)) / high;
-    if (!(std::abs(position[axis] - place) <= dot_distance) || !(x >= 0 && x <= 1 && y >= 0 && y <= 1)) continue;
+    const double x = (position[plane.right] - plane.left) / wide, y = (position[plane.up] - plane.bottom) / high;
+    const bool is_near = std::abs(position[plane.across] - plane.place) <= dot_distance;
+    if (!is_near || !(x >= 0 && x <= 1 && y >= 0 && y <= 1)) continue;
     ++near;
-    chart.dots.push_back({x, y, charges.charge[c] > 0});
+    if (near <= most_dots) chart.dots.push_back({x, y, charges.charge[c] > 0});
   }
   if (near > most_dots) chart.dots.clear();
-  const SlicePicture picture = measure_slice(slice.values);
-  const std::string where = std::string(1, "xyz"[axis]) + " = " + shown_number(place) + " Å";
+  const std::string where = std::string(1, axis_names[plane.across]) + " = " + shown_number(plane.place) + " Å";
   chart.title = "V at " + where;
-  std::string caption = where + " (plane " + std::to_string(slice.index) + "), V from " + shown_number(picture.lowest) +
-                        " to " + shown_number(picture.highest);
-  if (every > 1) caption += "; every " + std::to_string(every) + ". point is shown";
+  std::string caption = where + " (plane " + std::to_string(slice.index) + "), " +
+                        slice.all.values_text([](double value) { return shown_number(value); });
+  const auto say_every = [&](std::int64_t every, std::size_t axis) {
+    if (every > 1) caption += "; every " + std::to_string(every) + ". point along " + axis_names[axis] + " is shown";
+  };
+  say_every(slice.every_column, plane.right);
+  say_every(slice.every_row, plane.up);
   if (near > most_dots) caption += "; " + grouped(near) + " charges are too many to be drawn";
   return figure_html(map_svg(chart), caption);
 }
@@ -376,15 +414,15 @@ std::string maps_html(Source& source, const PotentialSet& set, const SetOutcome&
   for (const Slice& slice : slices) values.insert(values.end(), slice.values.begin(), slice.values.end());
   const double limit = measure_slice(values).colour_limit;
   std::vector<std::string> figures;
-  for (const Slice& slice : slices) figures.push_back(slice_figure(set, problem, slice, limit, charges));
+  for (const Slice& slice : slices) figures.push_back(slice_figure(set, slice, limit, charges));
   source.maps += slices.size();
-  html +=
-      figures_html(figures) +
-      note_html(
-          "Beyond the ends of the scale, which leaves out the largest 2 %, colours are full; grey is not a number." +
-          std::string(are_charges_of_set
-                          ? " Dots are charges within 1 Å of the slice, dark red above 0, dark blue below."
-                          : ""));
+  html += figures_html(figures) +
+          note_html(
+              "Beyond the ends of the scale, which leaves out the largest 2 % of what is shown, colours are full; grey "
+              "is not a number." +
+              std::string(are_charges_of_set
+                              ? " Dots are charges within 1 Å of the slice, dark red above 0, dark blue below."
+                              : ""));
   if (slices.size() == 1 && set.shape.nz > 1) html += note_html("The lattice is too large for slices across x and y.");
   return html;
 }

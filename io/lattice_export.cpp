@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
+#include "io/picture.hpp"
 
 namespace smallbatch {
 
@@ -30,8 +31,9 @@ std::string as_picture(const std::string& path, const LatticeMap& map, const Map
   const SlicePicture picture = write_png_slice(path, map, extras.axis, slice, overwrite);
   std::ostringstream text;
   text << "; slice " << slice << " across "
-       << "xyz"[extras.axis] << ", values from " << picture.lowest << " to " << picture.highest << ", full blue at "
-       << -picture.colour_limit << ", full red at " << picture.colour_limit;
+       << "xyz"[extras.axis] << ", " << picture.values_text([](double value) { return number_text(value, 6); });
+  if (picture.finite > 0)
+    text << ", full blue at " << -picture.colour_limit << ", full red at " << picture.colour_limit;
   return text.str();
 }
 

@@ -43,9 +43,15 @@ std::int64_t write_cube(const std::string& path, const LatticeMap& map, std::spa
 /// Beyond the limit, and for infinities, the colour is full.
 struct SlicePicture {
   double lowest = 0, highest = 0;  ///< of the slice's finite values
+  std::int64_t finite = 0, infinite = 0;
   /// |V| at full colour: the 98th percentile of the finite values, so that one near charge does not rule; their largest
   /// where that percentile is 0.
   double colour_limit = 0;
+
+  /// Of all but the limit.
+  void count(double value);
+  /// "values from -1 to 2, and 3 infinite", in words of the caller's for a number.
+  [[nodiscard]] std::string values_text(std::string (*number)(double)) const;
 };
 
 SlicePicture measure_slice(std::span<const double> values);

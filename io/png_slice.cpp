@@ -11,6 +11,7 @@
 #include "io/export_file.hpp"
 #include "io/framed_picture.hpp"
 #include "io/lattice_export.hpp"
+#include "io/lattice_plane.hpp"
 #include "io/picture.hpp"
 
 namespace smallbatch {
@@ -18,45 +19,26 @@ namespace {
 
 constexpr std::int64_t greatest_side = 32768;  // points of a plane, either way
 
-/// The plane's values, `columns` to the right (fastest) and `rows` upwards.
-struct Plane {
-  std::int64_t columns = 0, rows = 0;
-  std::string column_name, row_name;
-  double column_origin = 0, row_origin = 0, column_spacing = 1, row_spacing = 1;
-  std::vector<double> values;
-};
-
-Plane take_plane(const LatticeMap& map, int axis, std::int64_t index) {
-  const std::array<std::int64_t, 3> counts{map.shape.nx, map.shape.ny, map.shape.nz};
+/// Columns the fastest, the lowest row first.
+std::vector<double> values_of_plane(const LatticeMap& map, const LatticePlane& plane, std::int64_t index) {
   const std::array<std::int64_t, 3> strides{1, map.shape.nx, map.shape.plane_points()};
-  const std::size_t right = axis == 0 ? 1 : 0;
-  const std::size_t up = axis == 2 ? 1 : 2;
-  Plane plane{counts[right],
-              counts[up],
-              std::string(1, "xyz"[right]),
-              std::string(1, "xyz"[up]),
-              map.origin[right],
-              map.origin[up],
-              map.spacing[right],
-              map.spacing[up],
-              {}};
-  plane.values.reserve(static_cast<std::size_t>(plane.columns * plane.rows));
+  std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(plane.columns * plane.rows));
   for (std::int64_t row = 0; row < plane.rows; ++row) {
     for (std::int64_t column = 0; column < plane.columns; ++column) {
-      plane.values.push_back(
-          map.values[index * strides[static_cast<std::size_t>(axis)] + row * strides[up] + column * strides[right]]);
+      values.push_back(
+          map.values[index * strides[plane.across] + row * strides[plane.up] + column * strides[plane.right]]);
     }
   }
-  return plane;
+  return values;
 }
 
-/// A lattice point is the middle of its cell.
-std::vector<Tick> ticks_of_axis(double first, double spacing, std::int64_t count, std::int64_t most) {
-  const double low = first - spacing / 2;
+std::vector<Tick> ticks_of_axis(double low, double spacing, std::int64_t count, std::int64_t most) {
   return round_ticks(low, low + spacing * static_cast<double>(count), most, 0);
 }
 
-FramedPicture draw(const LatticeMap& map, const Plane& plane, double limit, const std::string& title) {
+FramedPicture draw(const LatticeMap& map, const LatticePlane& plane, std::span<const double> values, double limit,
+                   const std::string& title) {
   constexpr std::int64_t least_width = 512, greatest_height = 4096, most_ticks = 7;
   const std::int64_t cell_width = (least_width + plane.columns - 1) / plane.columns;
   const double wanted_height = static_cast<double>(cell_width) * plane.row_spacing / plane.column_spacing;
@@ -67,18 +49,18 @@ FramedPicture draw(const LatticeMap& map, const Plane& plane, double limit, cons
 
   PictureWords words;
   words.title = title;
-  words.right_title = plane.column_name + " (angstrom)";
-  words.up_title = plane.row_name + " (angstrom)";
+  words.right_title = std::string(1, axis_names[plane.right]) + " (angstrom)";
+  words.up_title = std::string(1, axis_names[plane.up]) + " (angstrom)";
   words.bar_title = map.unit.empty() ? "V" : "V (" + plain_line(map.unit) + ")";
   const auto most_upwards = std::clamp<std::int64_t>(height / (2 * text_height), 2, most_ticks);
-  words.right = ticks_of_axis(plane.column_origin, plane.column_spacing, plane.columns, most_ticks);
-  words.up = ticks_of_axis(plane.row_origin, plane.row_spacing, plane.rows, most_upwards);
+  words.right = ticks_of_axis(plane.left, plane.column_spacing, plane.columns, most_ticks);
+  words.up = ticks_of_axis(plane.bottom, plane.row_spacing, plane.rows, most_upwards);
   words.bar = limit > 0 ? round_ticks(-limit, limit, most_upwards, 0) : std::vector<Tick>{{0.5, "0"}};
   const auto draw_map = [&](Image& image, const MapPlace& place) {
     for (std::int64_t row = 0; row < plane.rows; ++row) {
       const std::int64_t top = place.top + (plane.rows - 1 - row) * cell_height;
       for (std::int64_t column = 0; column < plane.columns; ++column) {
-        const Colour colour = potential_colour(plane.values[row * plane.columns + column], limit);
+        const Colour colour = potential_colour(values[row * plane.columns + column], limit);
         image.fill(place.left + column * cell_width, place.left + (column + 1) * cell_width, top, top + cell_height,
                    colour);
       }
@@ -90,14 +72,26 @@ FramedPicture draw(const LatticeMap& map, const Plane& plane, double limit, cons
 
 }  // namespace
 
+void SlicePicture::count(double value) {
+  if (std::isinf(value)) ++infinite;
+  if (!std::isfinite(value)) return;
+  lowest = finite == 0 ? value : std::min(lowest, value);
+  highest = finite == 0 ? value : std::max(highest, value);
+  ++finite;
+}
+
+std::string SlicePicture::values_text(std::string (*number)(double)) const {
+  if (finite == 0) return infinite > 0 ? "no finite values" : "no numbers";
+  return "values from " + number(lowest) + " to " + number(highest) +
+         (infinite > 0 ? ", and " + std::to_string(infinite) + " infinite" : "");
+}
+
 SlicePicture measure_slice(std::span<const double> values) {
   SlicePicture result;
   std::vector<double> magnitude;
   for (const double value : values) {
-    if (!std::isfinite(value)) continue;
-    result.lowest = magnitude.empty() ? value : std::min(result.lowest, value);
-    result.highest = magnitude.empty() ? value : std::max(result.highest, value);
-    magnitude.push_back(std::abs(value));
+    result.count(value);
+    if (std::isfinite(value)) magnitude.push_back(std::abs(value));
   }
   if (magnitude.empty()) return result;
   const double most = percentile(magnitude, 98);
@@ -120,20 +114,18 @@ SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int
                     ", and there is no plane " + std::to_string(index),
                 "Choose one from 0 to " + std::to_string(planes - 1) + ".");
   }
-  const Plane plane = take_plane(map, axis, index);
+  const LatticePlane plane = plane_across(axis, index, map.shape, map.origin, map.spacing);
   if (std::max(plane.columns, plane.rows) > greatest_side) {
     throw Error(ErrorKind::usage, "cannot write " + path,
                 "a plane of " + std::to_string(plane.columns) + " x " + std::to_string(plane.rows) +
                     " points is too large for a picture",
                 "Export OpenDX.");
   }
-  const SlicePicture result = measure_slice(plane.values);
-  const auto across = static_cast<std::size_t>(axis);
-  double place = map.origin[across] + static_cast<double>(index) * map.spacing[across];
-  if (std::abs(place) < 1e-9 * map.spacing[across]) place = 0;  // what rounding has left
+  const std::vector<double> values = values_of_plane(map, plane, index);
+  const SlicePicture result = measure_slice(values);
   const std::string title = plain_line(map.title);
-  const FramedPicture picture =
-      draw(map, plane, result.colour_limit, title + ", " + axis_name + " = " + number_text(place, 6) + " angstrom");
+  const FramedPicture picture = draw(map, plane, values, result.colour_limit,
+                                     title + ", " + axis_name + " = " + number_text(plane.place, 6) + " angstrom");
 
   const std::array<std::pair<const char*, std::string>, 6> texts{{{"Title", title},
                                                                   {"Axis", axis_name},

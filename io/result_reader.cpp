@@ -370,6 +370,16 @@ std::vector<double> ResultReader::read_potential(const PotentialSet& set, std::i
   return values;
 }
 
+std::vector<double> ResultReader::read_potential_rows(const PotentialSet& set, std::int64_t problem, std::int64_t plane,
+                                                      std::int64_t first_row, std::int64_t row_count) const {
+  expect_range(problem, 1, set.batch, set.name);
+  expect_range(plane, 1, set.shape.nz, set.name);
+  expect_range(first_row, row_count, set.shape.ny, set.name);
+  std::vector<double> values(static_cast<std::size_t>(row_count * set.shape.nx));
+  impl_->file.read(set_path(set) + "/V", {{problem, 1}, {plane, 1}, {first_row, row_count}}, values.data());
+  return values;
+}
+
 VerificationSummary ResultReader::verification(const std::string& kind, const std::string& set) const {
   const std::string group = verification_path(kind, set);
   VerificationSummary summary;

@@ -64,6 +64,10 @@ class ResultReader {
   /// V of one lattice's planes, as double whatever its type in the file.
   [[nodiscard]] std::vector<double> read_potential(const PotentialSet& set, std::int64_t problem,
                                                    std::int64_t first_plane, std::int64_t plane_count) const;
+  /// The same of some rows of a plane.
+  [[nodiscard]] std::vector<double> read_potential_rows(const PotentialSet& set, std::int64_t problem,
+                                                        std::int64_t plane, std::int64_t first_row,
+                                                        std::int64_t row_count) const;
 
   /// What the writer was told about a set's verification; nothing was checked where the file has no such thing.
   [[nodiscard]] VerificationSummary verification(const std::string& kind, const std::string& set) const;

@@ -3,7 +3,9 @@ of the file. It has to be readable without a network, without scripts, in both t
 
 import base64
 import io
+import os
 import re
+import subprocess
 
 import h5py
 import numpy as np
@@ -278,7 +280,7 @@ def test_the_page_stays_small(smallbatch, browser, tmp_path):
     assert browser.complaints() == []
     assert browser.evaluate("document.documentElement.scrollWidth") <= 390
     text = browser.evaluate("document.body.textContent")
-    assert "more sets" in text and "every 3. point is shown" in text and "enough of them above" in text
+    assert "more sets" in text and "every 3. point along x is shown; every 2. point along y is shown" in text and "enough of them above" in text
     with h5py.File(tmp_path / "r.h5") as file:
         failed = (file["solve/many/info"][:] != 0).sum()
     assert number(tables(browser, "solve/many")["Statuses"][1][2]) == failed
@@ -299,6 +301,69 @@ def test_results_without_times_or_problems_have_a_page(smallbatch, browser, tmp_
         assert "not verified" in browser.evaluate("document.body.textContent")
     assert browser.evaluate(section("Time")) is not None
     assert facts(browser, "solve/systems")["solved"] == "2 of 2 systems"
+
+
+def images_of(chart):
+    (x, y, width, height, uri), _ = chart["images"]
+    return (x, y, width, height), pixels_of(uri)[::-1]
+
+
+def test_long_lattices_and_values_that_are_no_numbers(smallbatch, browser, tmp_path):
+    columns, rows = 4001, 10
+    with open_problem_file(tmp_path / "p.h5") as file:
+        for name in ("long", "none", "infinite"):
+            add_potential(file, name, [[100, 0.3, 0.5]], [1], shape=(columns, rows, 1), origin=[[0, -0.5, 0]],
+                          spacing=[[0.1, 0.1, 0.1]])
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        v = np.where(np.arange(rows)[:, None] < rows // 2, -1.0, 1.0) * np.ones(columns)
+        v[:, 2000:] = -v[:, 2000:]
+        file["potential/long/V"][0, 0] = v
+        file["potential/none/V"][...] = np.nan
+        v[0, 7] = np.inf
+        file["potential/infinite/V"][0, 0] = v
+    smallbatch("report", "r.h5", "-o", "r.html", "--problems", "p.h5")
+    browser.open(tmp_path / "r.html", 1280, "light")
+    (chart,) = charts(browser, "potential/long")
+    (x, _, width, _), pixels = images_of(chart)
+    assert pixels.shape[:2] == (rows, 364)  # every 11. of the columns, and every row
+    is_red = pixels[..., 0] > pixels[..., 2]
+    assert (is_red == (np.arange(rows)[:, None] >= rows // 2) ^ (11 * np.arange(364) >= 2000)).all()
+    # A pixel begins where the numbers of the axis say.
+    ticks = [(tx, number(text)) for text, tx, _, anchor, kind in chart["texts"] if kind == "tick" and anchor == "middle"]
+    for tx, value in ticks:
+        assert (tx - x) / width * 364 * 11 * 0.1 - 0.05 == pytest.approx(value, abs=0.2)
+    assert chart["dots"] == 1
+    assert "every 11. point along x is shown" in chart["caption"] and "along y" not in chart["caption"]
+    assert "no numbers" in charts(browser, "potential/none")[0]["caption"]
+    assert "from −1 to 1, and 1 infinite" in charts(browser, "potential/infinite")[0]["caption"]
+    for name, says in (("none", "no numbers"), ("infinite", "values from -1 to 1, and 1 infinite")):
+        assert says in smallbatch("export", "r.h5", "--set", name, "-o", f"{name}.png").stdout
+
+
+def test_memory_does_not_grow_with_the_file(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_potential(file, "map", [[0, 0, 9]], [1], shape=(5000, 4000, 1))
+        add_potential(file, "small", [[0, 0, 9]], [1], shape=(5, 4, 1))
+    smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "none")
+    with h5py.File(tmp_path / "r.h5") as file, h5py.File(tmp_path / "small.h5", "w") as small:
+        for name in file:
+            file.copy(name, small)
+        for group in ("potential", "verification/potential", "provenance/potential"):
+            if group in small and "map" in small[group]:
+                del small[group]["map"]
+        for name, value in file.attrs.items():
+            small.attrs[name] = value
+
+    def peak(name):
+        process = subprocess.Popen([smallbatch.program, "report", name, "-o", name + ".html"], cwd=tmp_path,
+                                   stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        return used.ru_maxrss * 1024
+
+    assert peak("r.h5") - peak("small.h5") < 5000 * 4000 * 4 / 2  # half of V in the file
 
 
 def test_another_problem_file_is_noticed(smallbatch, browser, tmp_path):
