@@ -117,7 +117,7 @@ TEST(ParallelFor, GoesOnWithFewerThreadsThanItWants) {
   EXPECT_EQ(in_a_child([] {
               pthread_attr_t attributes;
               pthread_attr_init(&attributes);
-              pthread_attr_setstacksize(&attributes, std::size_t{1} << 46);  // more than there are addresses
+              pthread_attr_setstacksize(&attributes, std::size_t{1} << 47);  // more than there are addresses
               if (pthread_setattr_default_np(&attributes) != 0) return 2;
               try {
                 std::thread([] {}).join();

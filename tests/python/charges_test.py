@@ -236,7 +236,8 @@ def test_points_in_a_list_broadcast_as_those_of_an_array_do():
 
 @pytest.mark.parametrize("name", ["offsets", "point_offsets", "groups", "points", "origin", "spacing"])
 def test_every_array_of_a_call_is_of_one_library(name):
-    foreign = pytest.importorskip("jax").numpy.ones(3, "int32")
+    jax = pytest.importorskip("jax")
+    foreign = jax.device_put(np.ones(3, "int32"), jax.devices("cpu")[0])
     call = smallbatch.pair_energy if name == "groups" else smallbatch.potential
     arguments = {"points": np.ones((2, 3))} if name == "point_offsets" else {}
     if name in ("origin", "spacing"):
