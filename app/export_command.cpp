@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "app/commands.hpp"
+#include "app/input_identity.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "io/lattice_export.hpp"
@@ -121,6 +122,9 @@ std::string export_map(const ExportOptions& options) {
   std::vector<std::int8_t> atomic_number;
   if (!options.problems.empty()) {
     const ProblemReader problems(options.problems);
+    if (is_another_input(options.problems, results.provenance("input_hash")))
+      throw Error(ErrorKind::bad_input, options.problems + " is not the problem file of " + options.results,
+                  "its hash differs from that of the file that was run", "Name that file, or leave out --problems.");
     const PotentialSet& source = choose_set(problems.potential_sets(), potential_maps, set.name, options.problems);
     if (options.index >= source.batch) refuse_index("--index", options.index, source.batch);
     problems.read(source, options.index, 1, charges);

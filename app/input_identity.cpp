@@ -110,4 +110,8 @@ InputIdentity identify_input(const std::vector<std::string>& paths) {
   return all;
 }
 
+bool is_another_input(const std::string& path, const std::string& hash_of_input) {
+  return !hash_of_input.empty() && identify_input({path}).hash != hash_of_input;
+}
+
 }  // namespace smallbatch

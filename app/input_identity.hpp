@@ -21,4 +21,7 @@ inline constexpr std::uint64_t hash_pieces = 64, hash_piece_bytes = std::uint64_
 /// Of one file; of several the hash is that of their hashes, each with a newline. Never throws for a file.
 InputIdentity identify_input(const std::vector<std::string>& paths);
 
+/// False, too, where a result file does not know the hash of its input.
+bool is_another_input(const std::string& path, const std::string& hash_of_input);
+
 }  // namespace smallbatch

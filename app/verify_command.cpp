@@ -1,8 +1,11 @@
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <chrono>
 
 #include "app/commands.hpp"
 #include "app/cut_into_blocks.hpp"
+#include "app/input_identity.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/outcome.hpp"
@@ -252,6 +255,8 @@ RunReport verify(const VerifyOptions& options) {
   if (!singular.empty() && singular != "inf" && singular != "skip")
     throw Error(ErrorKind::bad_input, "cannot use /provenance@singular of " + options.results,
                 "it is neither inf nor skip", "Write the results anew.");
+  if (is_another_input(options.problems, results.provenance("input_hash")))
+    spdlog::warn("{} is not the file that was run: its hash differs.", options.problems);
   const Files files{options, problems, results, report.pivot_floor};
   for_each_kind(problems.sets(), [&]<class Set>(const std::vector<Set>& asked) {
     expect_sets(files, asked, std::get<std::vector<Set>>(results.sets()));

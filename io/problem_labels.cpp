@@ -30,6 +30,7 @@ void append(ProblemLabels& labels, const ProblemLabels& more) {
   append(labels.name, more.name);
   append(labels.step, more.step);
   append(labels.time, more.time);
+  if (labels.time_unit.empty()) labels.time_unit = more.time_unit;
 }
 
 std::string label_of(const ProblemLabels& labels, std::int64_t problem) {

@@ -86,6 +86,30 @@ def test_a_trajectory_of_mdanalysis(smallbatch, tmp_path, where):
         assert [int(line.split()[0]) for line in lines[6:10]] == [8, 1, 1, 11]
 
 
+def test_atoms_of_another_problem_file_are_refused(smallbatch, tmp_path):
+    write_pqr(tmp_path / "one.pqr")
+    write_pqr(tmp_path / "other.pqr", charge=[1, -1, 0.5, -0.5])
+    for name in ("one", "other"):
+        smallbatch("import", f"{name}.pqr", "-o", f"{name}.h5", "--shape", 3)
+    smallbatch("run", "one.h5", "-o", "r.h5")
+    smallbatch("export", "r.h5", "--problems", "one.h5", "-o", "one.cube")
+    assert "hash differs" in smallbatch("export", "r.h5", "--problems", "other.h5", "-o", "other.cube", expect=3).stderr
+    assert not (tmp_path / "other.cube").exists()
+    assert "hash differs" not in smallbatch("verify", "one.h5", "r.h5").stderr
+    assert "hash differs" in smallbatch("verify", "other.h5", "r.h5", expect=None).stderr
+
+
+def test_times_have_their_unit_where_the_first_share_is_empty(smallbatch, tmp_path):
+    write_mdanalysis(tmp_path / "t.h5md")
+    smallbatch("import", "t.h5md", "-o", "p.h5", "--shape", 2)
+    for k in range(1, 7):  # of 5 frames
+        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/6")
+    smallbatch("merge", *(f"{k}.h5" for k in range(1, 7)), "-o", "m.h5")
+    with h5py.File(tmp_path / "m.h5") as file:
+        time = file["potential/molecules/time"]
+        assert time[...].tolist() == TIMES.tolist() and time.attrs["unit"] == b"ps"
+
+
 def test_charges_of_a_topology_must_fit(smallbatch, tmp_path):
     write_mdanalysis(tmp_path / "bare.h5md", charge=None)
     write_mdanalysis(tmp_path / "charged.h5md")
