@@ -44,7 +44,7 @@ void look_at_triangles(const Matrix<T>& a, FailureSigns& signs) {
   bool is_zero_above = true, is_zero_below = true, is_lower_finite = true, is_upper_finite = true;
   double asymmetry = 0;
   a.below_diagonal([&](int i, int j) {
-    const double below = a(i, j), above = a(j, i), scale = std::sqrt(std::abs(a(i, i) * a(j, j)));
+    const double below = a(i, j), above = a(j, i), scale = std::sqrt(std::abs(a(i, i))) * std::sqrt(std::abs(a(j, j)));
     is_zero_below &= below == 0;
     is_zero_above &= above == 0;
     is_lower_finite &= std::isfinite(below);
@@ -107,6 +107,13 @@ std::string short_number(double value) {
   return text.data();
 }
 
+/// "50 %"; "all" of them only where it is all.
+std::string percent_not_finite(const FailureSigns& signs) {
+  if (signs.not_finite == signs.numbers) return "all";
+  const double percent = 100.0 * static_cast<double>(signs.not_finite) / static_cast<double>(signs.numbers);
+  return (percent > 99 ? "more than 99" : short_number(percent)) + " %";
+}
+
 }  // namespace
 
 template <class T>
@@ -130,15 +137,16 @@ void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs) 
 template <class T>
 void look_at(const PotentialBlock<T>& block, FailureSigns& signs) {
   const std::array<std::int64_t, 3> points{block.shape.nx, block.shape.ny, block.shape.nz};
+  const bool is_flat = std::ranges::find(points, 1) != points.end();  // a plane or a line may lie beside all charges
   for (std::size_t p = 0; p < static_cast<std::size_t>(block.count); ++p)
     for (auto i = static_cast<std::size_t>(block.offset[p]); i < static_cast<std::size_t>(block.offset[p + 1]); ++i) {
-      bool is_within = true;
+      bool is_within = true;  // or flat, or no number
       for (std::size_t axis = 0; axis < 3; ++axis) {
         const double steps = (block.position[3 * i + axis] - block.origin[3 * p + axis]) / block.spacing[3 * p + axis];
-        is_within &= steps >= -0.5 && steps <= static_cast<double>(points[axis]) - 0.5;
+        is_within &= !(steps < -0.5 || steps > static_cast<double>(points[axis]) - 0.5);
       }
       ++signs.charges;
-      signs.charges_within += is_within;
+      signs.charges_within += is_within || is_flat;
     }
 }
 
@@ -175,16 +183,13 @@ std::string likely_cause(const FailureSigns& signs, std::int64_t batch,
     const std::string them = who + " not finite" + seen;
     if (all(signs.is_lower_finite))
       return them + ", and only above the diagonal. Is this a lower triangle? uplo = \"lower\" says so.";
-    return them + ": " +
-           short_number(100.0 * static_cast<double>(signs.not_finite) / static_cast<double>(signs.numbers)) +
-           " % of their numbers are NaN or infinite" +
+    return them + ": " + percent_not_finite(signs) + " of their numbers are NaN or infinite" +
            (signs.not_finite == signs.numbers ? ". Was A written?" : ". Were they computed from something missing?");
   }
   if (all_have(info_rhs_not_finite))
     return (batch == 1 ? "the only one has" : "all " + std::to_string(batch) + " have") +
-           std::string(" a right-hand side that is not finite") + seen + ": " +
-           short_number(100.0 * static_cast<double>(signs.not_finite) / static_cast<double>(signs.numbers)) +
-           " % of the numbers" + (signs.not_finite == signs.numbers ? ". Was b written?" : ".");
+           std::string(" a right-hand side that is not finite") + seen + ": " + percent_not_finite(signs) +
+           " of the numbers" + (signs.not_finite == signs.numbers ? ". Was b written?" : ".");
   if (not_definite == batch) {
     const std::string them = who + " not positive definite" + seen;
     if (all(signs.is_zero)) return them + ", but 0 everywhere. Was A written?";

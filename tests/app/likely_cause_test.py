@@ -102,6 +102,19 @@ def test_right_hand_sides_that_are_not_finite(smallbatch, tmp_path):
     b[:, :2] = np.nan
     write(tmp_path / "p.h5", good, b)
     assert "25 % of the numbers" in cause(smallbatch)
+    write(tmp_path / "p.h5", good, np.full((BATCH, N), np.nan, np.float32))
+    assert "all of the numbers. Was b written?" in cause(smallbatch)
+    nearly_all = np.full((BATCH, 64, 64), np.nan, np.float32)
+    nearly_all[:, 0, 0] = 1
+    write(tmp_path / "p.h5", nearly_all)
+    assert "more than 99 % of their numbers are NaN" in cause(smallbatch)
+
+
+def test_asymmetry_of_large_numbers(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        a = nearly_symmetric(spd(np.random.default_rng(1), BATCH, N, np.float64)) * 1e200
+        file["solve/systems/A"], file["solve/systems/b"] = a, np.ones((BATCH, N))
+    assert "at most 0.00" in cause(smallbatch)
 
 
 def test_triangles_that_are_said_to_be_ones(smallbatch, tmp_path):
@@ -121,12 +134,15 @@ def test_a_batch_axis_that_is_last_is_asked_about_where_it_cannot_be_first(small
 def test_charges_and_lattices_that_miss_each_other(smallbatch, tmp_path):
     points = np.array([(0, 0, 0), (1, 1, 1), (2, 0, 1)], float)
 
-    def cause_of(position, *arguments):
+    def cause_of(position, *arguments, expect=0, **lattice):
         with open_problem_file(tmp_path / "p.h5") as file:
-            add_potential(file, position=position, charge=[1, -1, 1])
-        return cause(smallbatch, *arguments, expect=0)
+            add_potential(file, position=position, charge=[1, -1, 1], **lattice)
+        return cause(smallbatch, *arguments, expect=expect)
 
     assert "none of the 3 charges lies within its lattice" in cause_of(points + 100)
+    assert cause_of(points + 100, shape=(4, 4, 1)) is None  # a plane below a molecule
+    assert "as many charges lie on lattice points" in cause_of(points * [1, 1, 0], shape=(4, 4, 1))
+    assert cause_of(points * np.nan, expect=1) is None
     assert "as many charges lie on lattice points as there are" in cause_of(points)
     assert cause_of(points, "--singular", "skip") is None or "--singular" in cause_of(points, "--singular", "skip")
     assert cause_of(points + [[0.5, 0, 0], [0, 0, 0], [0, 0, 0]]) is None
