@@ -27,7 +27,17 @@ def test_options_of_recipes_are_the_builds(recipe):
 def test_versions_agree():
     assert f"version: {VERSION}\n" in (ROOT / "packaging/conda/meta.yaml").read_text()
     assert f'"{VERSION}"' in (ROOT / "packaging/spack/package.py").read_text()
-    assert f"find_package(smallbatch {VERSION.rsplit('.', 1)[0]} " in (ROOT / "docs/linking.md").read_text()
+    assert (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1].startswith(f"{VERSION} ")
+    for path in ("c/smallbatch.h", "fortran/smallbatch.f90"):
+        assert f'"{VERSION}"' in (ROOT / path).read_text()
+    assert f"'{VERSION}'" in (ROOT / "python/bindings.cpp").read_text()
+    wanted = {}
+    for folder in ("docs", "examples", "packaging", "python", "."):
+        for path in (ROOT / folder).glob("**/*" if folder != "." else "*"):
+            if path.suffix in {".md", ".txt", ".in"}:
+                for found in re.findall(r"find_package\(smallbatch ([\d.]+)", path.read_text()):
+                    wanted.setdefault(found, []).append(path)
+    assert set(wanted) == {VERSION.rsplit(".", 1)[0]} and len(wanted.popitem()[1]) > 5, wanted
 
 
 def test_the_recipe_for_spack_is_python():
