@@ -222,6 +222,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   do_on_all(ranks, [&] {
     if (!ranks.is_first()) return;
     if (are_many) writer->others_have_written(written);
+    timed(report.seconds.write, [&] { writer->flush(); });  // the file tells of it
     report.seconds.total = std::chrono::duration<double>(Clock::now() - start).count();
     write_notes(*writer, options, report, device, input.get(), command_line, ranks.size());
     timed(report.seconds.write, [&] { writer->commit(); });
