@@ -79,6 +79,14 @@ void check_hdf5_input(const std::string& path) {
            other->to_read.empty() ? "Name a problem or result file." : other->to_read);
 }
 
+void check_page_output(const std::string& path) {
+  if (path == "-") refuse("report cannot write to stdout", "a page is a file", "Name one.");
+  const Ending* const other = ending_of(path);
+  if ((other && other->ending != ".html") || path.ends_with(".h5") || path.ends_with(".vtkhdf"))
+    refuse("the output cannot be " + path, "it is a page, and its ending promises something else",
+           "Let its name end in .html.");
+}
+
 void check_export_output(const std::string& path) {
   if (path == "-") refuse("export cannot write to stdout", "the ending says what is written", "Name a file.");
   if (const Ending* const other = ending_of(path); other && other->to_write == in_paraview)

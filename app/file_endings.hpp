@@ -13,6 +13,8 @@ void check_hdf5_output(const std::string& path);
 void check_hdf5_input(const std::string& path);
 
 /// That export may write there: not to stdout, nor what a result file is without it.
+/// Of `report`.
+void check_page_output(const std::string& path);
 void check_export_output(const std::string& path);
 
 }  // namespace smallbatch

@@ -136,7 +136,7 @@ std::string unit_words(const PotentialSet& set) {
 
 /// How the file was made: a line for each thing that it says of that.
 std::string origin_text(const std::string& path) {
-  const std::vector<OriginLine> lines = origin_lines(path);
+  const std::vector<OriginLine> lines = origin_lines(read_provenance(path));
   if (lines.empty()) return "";
   std::size_t widest = 0;
   for (const OriginLine& line : lines) widest = std::max(widest, line.name.size());
@@ -170,9 +170,8 @@ std::string problem_info(const InfoOptions& options) {
     for (const std::string& sentence : *sentences) text << "  note: " << sentence << "\n";
   text << "  running it needs " << bytes_text(static_cast<double>(needs.result_bytes)) << " of disk and about "
        << bytes_text(static_cast<double>(host_bytes)) << " of memory, for " << needs.systems << " systems, "
-       << needs.pairs << " pairs of charge and target and " << needs.multiply_adds << " complex multiply-adds\n"
-       << origin_text(options.file);
-  if (!options.json) return text.str();
+       << needs.pairs << " pairs of charge and target and " << needs.multiply_adds << " complex multiply-adds\n";
+  if (!options.json) return text.str() + origin_text(options.file);
   return Json{{"file", options.file},
               {"kind", "problems"},
               {"sets", sets},
@@ -211,8 +210,7 @@ std::string result_info(const InfoOptions& options) {
                             {"worst_index", v.worst_index}};
     sets.push_back(std::move(json));
   });
-  text << origin_text(options.file);
-  if (!options.json) return text.str();
+  if (!options.json) return text.str() + origin_text(options.file);
   return Json{{"file", options.file}, {"kind", "results"}, {"sets", sets}, {"provenance", origin_json(options.file)}}
              .dump(2, ' ', false, Json::error_handler_t::replace) +
          "\n";

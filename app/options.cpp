@@ -170,6 +170,7 @@ class ReportCommand final : public Command {
     second_look([this] { check_hdf5_input(report_.problems); });
     heading("Output");
     required("-o,--output", report_.output, "HTML file to write: one file, which needs no other and no network");
+    second_look([this] { check_page_output(report_.output); });
     overwrite_flag(report_.overwrite);
   }
 

@@ -16,7 +16,6 @@
 #include "core/parallel.hpp"
 #include "core/processor.hpp"
 #include "io/hdf5_quiet.hpp"
-#include "io/provenance_reader.hpp"
 
 namespace smallbatch {
 
@@ -187,8 +186,7 @@ std::string value_text(const std::string& key, const ProvenanceValue& value) {
 
 }  // namespace
 
-std::vector<OriginLine> origin_lines(const std::string& path) {
-  std::map<std::string, ProvenanceValue> found = read_provenance(path);
+std::vector<OriginLine> origin_lines(std::map<std::string, ProvenanceValue> found) {
   std::vector<OriginLine> lines;
   for (const auto& [key, name] : names_of_keys) {
     const auto value = found.find(key);

@@ -1,6 +1,7 @@
 // What a file says of how it was made.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "app/input_identity.hpp"
 #include "app/pipeline.hpp"
 #include "io/problem_writer.hpp"
+#include "io/provenance_reader.hpp"
 #include "io/result_writer.hpp"
 
 namespace smallbatch {
@@ -26,6 +28,6 @@ struct OriginLine {
   std::string name, text;
 };
 /// What /provenance of a problem or result file says, in an order to be read in; what is not known here comes last.
-std::vector<OriginLine> origin_lines(const std::string& path);
+std::vector<OriginLine> origin_lines(std::map<std::string, ProvenanceValue> found);
 
 }  // namespace smallbatch

@@ -516,7 +516,7 @@ std::string shown_html(Source& source, const CorrelationSet& set, const Findings
     std::string caption = "integration 0 of " + grouped(set.integrations()) + ", " + grouped(set.baselines()) +
                           " baselines, " + grouped(set.batch) + (set.batch == 1 ? " channel" : " channels");
     if (map.columns() < map.baselines() || map.rows() < map.channels()) caption += "; neighbours are averaged";
-    figures.push_back(figure_html(map_svg(chart), caption + "; grey has no samples"));
+    figures.push_back(figure_html(map_svg(chart), caption + "; grey has no samples, or is not a number"));
   }
   if (set.batch > 1)
     add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "verified channels; right up to 1");
@@ -642,10 +642,10 @@ std::string summary_html(const RunReport& report, const ResultReader& results, s
 
 std::string origin_html(const ReportOptions& options, const ResultReader& results) {
   Facts facts;
-  for (const OriginLine& line : origin_lines(options.results)) facts.emplace_back(line.name, line.text);
+  for (const OriginLine& line : origin_lines(read_provenance(options.results)))
+    facts.emplace_back(line.name, line.text);
   std::string html = "<section>\n<h2>Provenance</h2>\n";
-  const std::string hash = results.provenance("input_hash");
-  if (!options.problems.empty() && !hash.empty() && identify_input({options.problems}).hash != hash)
+  if (!options.problems.empty() && is_another_input(options.problems, results.provenance("input_hash")))
     html += paragraph_html("The problem file that is drawn from, " + options.problems +
                            ", is not the one that was run: its hash differs.");
   return html + facts_html(facts) + "</section>\n";

@@ -275,7 +275,8 @@ const DatasetInfo& InputFile::float_dataset(const std::string& object) const {
   const DatasetInfo& info = dataset(object);
   if (!info.is_float()) {
     throw error(object, "expected float32 or float64, found " + info.type_name,
-                "Convert it before writing, e.g. array.astype(\"float64\").");
+                info.form == NumberForm::complex ? "Complex numbers are not taken here."
+                                                 : "Convert it before writing, e.g. array.astype(\"float64\").");
   }
   return info;
 }

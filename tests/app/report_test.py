@@ -380,9 +380,10 @@ def test_calls_without_sense_leave_nothing(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
     smallbatch("run", "p.h5", "-o", "r.h5")
+    (tmp_path / "old.html").touch()
     before = sorted(tmp_path.iterdir())
-    for arguments, code in ((("p.h5", "-o", "x.html"), 3), (("no.h5", "-o", "x.html"), 4), (("r.h5",), 2),
-                            (("r.h5", "-o", "p.h5"), 7), (("r.h5", "-o", "r.h5", "--overwrite"), 2),
+    for arguments, code in ((("p.h5", "-o", "x.html"), 3), (("r.h5", "-o", "old.html"), 7), (("no.h5", "-o", "x.html"), 4), (("r.h5",), 2),
+                            (("r.h5", "-o", "p.h5"), 2), (("r.h5", "-o", "x.png"), 2), (("r.h5", "-o", "r.html/x"), 7), (("r.h5", "-o", "r.h5", "--overwrite"), 2),
                             (("r.h5", "-o", "p.h5", "--problems", "p.h5", "--overwrite"), 2)):
         smallbatch("report", *arguments, expect=code)
         assert sorted(tmp_path.iterdir()) == before
