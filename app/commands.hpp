@@ -20,7 +20,9 @@ inline void ask(PotentialSet& set, const AskedOfCharges& asked) {
   ask(static_cast<ChargesOfSet&>(set), asked);
 }
 
-std::string merge(const MergeOptions& options, const std::string& command_line);
+/// What became of the sets, as far as files of results tell.
+RunReport merge(const MergeOptions& options, const std::string& command_line);
+std::string merge_text(const MergeOptions& options, const RunReport& merged);
 std::string info(const InfoOptions& options);
 std::string devices(const DevicesOptions& options);
 RunReport verify(const VerifyOptions& options);

@@ -38,10 +38,14 @@ bool is_failure(const RunReport& report, FailOn fail_on) {
   return fail_on == FailOn::disagreement && std::ranges::any_of(report.sets, disagrees);
 }
 
+ExitCode exit_code(const RunReport& report, FailOn fail_on) {
+  return is_failure(report, fail_on) ? ExitCode::not_all_right : ExitCode::verified;
+}
+
 ExitCode print(const RunReport& report, bool json, FailOn fail_on) {
   if (!report.is_first_rank) return ExitCode::verified;  // for the same reason as FirstRankReports
   print(json ? report_json(report) : report_text(report));
-  return is_failure(report, fail_on) ? ExitCode::not_all_right : ExitCode::verified;
+  return exit_code(report, fail_on);
 }
 
 struct Execute {
@@ -53,7 +57,11 @@ struct Execute {
   ExitCode operator()(const RunOptions& o) const {
     return o.dry_run ? print(dry_run(o)) : print(run(o, command_line), o.json, o.fail_on);
   }
-  ExitCode operator()(const MergeOptions& o) const { return print(merge(o, command_line)); }
+  ExitCode operator()(const MergeOptions& o) const {
+    const RunReport merged = merge(o, command_line);
+    print(merge_text(o, merged));
+    return exit_code(merged, o.fail_on);
+  }
   ExitCode operator()(const InfoOptions& o) const { return print(info(o)); }
   ExitCode operator()(const DevicesOptions& o) const { return print(devices(o)); }
   ExitCode operator()(const VerifyOptions& o) const { return print(verify(o), o.json, o.fail_on); }

@@ -272,34 +272,53 @@ void add(ResultWriter& writer, const PotentialSet& set) { writer.add(set, set.ty
 void add(ResultWriter& writer, const PairEnergySet& set) { writer.add(set, set.type); }
 void add(ResultWriter& writer, const CorrelationSet& set) { writer.add(set); }
 
+/// Of a share whose first problem is `start` of all.
+template <class Set>
+void count_statuses(const ResultReader& reader, const Set& part, std::int64_t start, SetOutcome& outcome) {
+  constexpr std::int64_t at_once = 1 << 16;
+  std::vector<double> values;
+  for (std::int64_t first = 0; first < part.batch; first += at_once) {
+    values.resize(static_cast<std::size_t>(std::min(at_once, part.batch - first)));
+    if (!reader.read_numbers(set_path(part) + "/info", first, values)) return;
+    outcome.count_status(start + first, std::vector<std::int32_t>(values.begin(), values.end()));
+  }
+}
+
 /// One set of all shares, values and verdicts.
 template <class Set>
-void merge_set(const std::vector<ResultsOfShare>& shares, const std::vector<const Set*>& parts, ResultWriter& writer) {
+SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vector<const Set*>& parts,
+                     ResultWriter& writer) {
   const std::string kind = Set::kind;
   Progress progress(kind + "/" + parts.front()->name, static_cast<double>(parts.size()));
-  VerificationSummary summary;
+  SetOutcome outcome;
+  outcome.kind = kind;
+  outcome.name = parts.front()->name;
+  VerificationSummary& summary = outcome.verification;
   ShareStart start;
   for (std::size_t k = 0; k < parts.size(); ++k) {
     const Set& part = *parts[k];
     const ResultReader& reader = *shares[k].reader;
     writer.begin_at(part, start);
     copy_values(reader, part, writer);
+    count_statuses(reader, part, start.problem, outcome);
     const StoredVerdicts verdicts = reader.verdicts(kind, part.name, part.batch);
     writer.write_verdicts(kind, part.name, 0, verdicts.verdict, verdicts.error_over_bound);
     const VerificationSummary found = reader.verification(kind, part.name);
     summary.criterion = found.criterion;
     summary.add(found, start.problem);
     start.problem += part.batch;
+    outcome.batch += part.batch;
     if constexpr (std::is_same_v<Set, PotentialSet>) start.target += part.targets_before(part.batch);
     if constexpr (std::is_same_v<Set, PairEnergySet>) start.target += part.charges();
     progress.advance(1);
   }
   writer.write_summary(kind, parts.front()->name, summary);
+  return outcome;
 }
 
 }  // namespace
 
-std::string merge(const MergeOptions& options, const std::string& command_line) {
+RunReport merge(const MergeOptions& options, const std::string& command_line) {
   for (const std::string& share : options.shares) refuse_output_that_is_input(share, options.output);
   const std::vector<ResultsOfShare> shares = open_shares(options.shares);
   const ResultReader& first = *shares.front().reader;
@@ -316,8 +335,10 @@ std::string merge(const MergeOptions& options, const std::string& command_line) 
     if (results.reader->provenance("input_hash") != first.provenance("input_hash"))
       throw unfit(results, "its problem file has another hash than that of " + shares.front().path,
                   "Run all shares of one problem file.");
+  RunReport report;
   for_each_kind(first.sets(), [&]<class Set>(const std::vector<Set>& sets) {
-    for (std::size_t k = 0; k < sets.size(); ++k) merge_set(shares, parts_of<Set>(shares, k), writer);
+    for (std::size_t k = 0; k < sets.size(); ++k)
+      report.sets.push_back(merge_set(shares, parts_of<Set>(shares, k), writer));
   });
   write_origin(writer, command_line);
   for (const char* key : {"program", "host", "cpu", "gpu", "driver", "cuda_runtime", "libraries", "device", "solver",
@@ -329,7 +350,19 @@ std::string merge(const MergeOptions& options, const std::string& command_line) 
     writer.provenance(key, first.provenance_number(key));
   writer.provenance("merged_shares", static_cast<double>(shares.size()));
   writer.commit();
-  return options.output + ": " + std::to_string(shares.size()) + " shares merged\n";
+  return report;
+}
+
+std::string merge_text(const MergeOptions& options, const RunReport& merged) {
+  std::string text = options.output + ": " + std::to_string(options.shares.size()) + " shares merged";
+  std::int64_t failed = 0, disagreed = 0;
+  for (const SetOutcome& set : merged.sets) {
+    failed += set.failed_count();
+    disagreed += set.verification.disagreed;
+  }
+  if (failed > 0) text += ", " + std::to_string(failed) + " failed";
+  if (disagreed > 0) text += ", " + std::to_string(disagreed) + " DISAGREE";
+  return text + "\n";
 }
 
 }  // namespace smallbatch

@@ -70,6 +70,7 @@ struct MergeOptions {
   std::vector<std::string> shares;
   std::string output;
   bool overwrite = false;
+  FailOn fail_on = FailOn::errors;
 };
 
 struct DevicesOptions {

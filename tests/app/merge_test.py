@@ -1,0 +1,31 @@
+"""What `merge` says of what it has merged."""
+
+import h5py
+import numpy as np
+
+from tests.problems import add_solve, open_problem_file
+
+
+def test_what_many_shares_say_together_is_cut_as_readers_want_it(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=4, n=3)
+    for k in (1, 2):
+        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
+        with h5py.File(tmp_path / f"{k}.h5", "r+") as file:
+            file["provenance"].attrs["host"] = np.bytes_(f"{k}" * 3000)
+    smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5")
+    with h5py.File(tmp_path / "m.h5") as file:
+        assert file["provenance"].attrs["host"].decode() == ("1" * 3000 + "; " + "2" * 3000)[:4092] + " ..."
+    smallbatch("report", "m.h5", "-o", "m.html")
+
+
+def test_merging_what_failed_ends_as_the_run_did(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=6, n=3)
+        a = file["solve/systems/A"]
+        a[1], a[5] = -a[1], -a[5]
+    for k in (1, 2):
+        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2", expect=1)
+    done = smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5", expect=1)
+    assert done.stdout == "m.h5: 2 shares merged, 2 failed\n"
+    smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5", "--overwrite", "--fail-on", "disagreement")
