@@ -366,6 +366,15 @@ def test_memory_does_not_grow_with_the_file(smallbatch, tmp_path):
     assert peak("r.h5") - peak("small.h5") < 5000 * 4000 * 4 / 2  # half of V in the file
 
 
+def test_counts_that_are_not_those_of_the_verdicts_are_refused(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        file["verification/solve/systems"].attrs["agreed"] = np.int64(4)
+    assert "agreed" in smallbatch("report", "r.h5", "-o", "r.html", expect=3).stderr
+
+
 def test_another_problem_file_is_noticed(smallbatch, browser, tmp_path):
     for seed, name in ((1, "p.h5"), (2, "other.h5")):
         smallbatch("generate", "charges", "-o", name, "--shape", 4, "--charges", 5, "--seed", seed)
