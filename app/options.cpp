@@ -99,6 +99,7 @@ class MergeCommand final : public Command {
     });
     heading("Output");
     hdf5_output(merge_.output, merge_.overwrite, "Result file");
+    fail_on(merge_.fail_on);
   }
 
  private:
@@ -506,6 +507,22 @@ RefusedCall refused_call(const CLI::App& app, int argc, const char* const* argv)
   return call;
 }
 
+/// What is wrong with an option's value names the environment where that has it from there.
+std::string with_environment(const CLI::App& app, const RefusedCall& call, const std::string& problem) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  for (const CLI::Option* option : command->get_options()) {
+    const std::string name = option->get_name();
+    const auto is_said = [&](const std::string& word) {
+      const std::string value = word.starts_with(name + "=") ? word.substr(name.size() + 1) : word;
+      return problem.starts_with(name + ": " + value + " ");
+    };
+    if (!option->get_envname().empty() && problem.starts_with(name + ": ") && std::ranges::none_of(call.words, is_said))
+      return option->get_envname() + " as " + problem;
+  }
+  return problem;
+}
+
 /// "--threads needs a value" for CLI11's "--threads: 1 required UINT:UINT in [0 - 4096] missing".
 std::string about_number_of_values(const std::string& problem) {
   const std::string option = problem.substr(0, problem.find(':'));
@@ -581,9 +598,9 @@ Invocation parse_options(int argc, const char* const* argv) {
       return call;
     }
     const bool is_number_of_values = dynamic_cast<const CLI::ArgumentMismatch*>(&problem) != nullptr;
-    throw Error(ErrorKind::usage,
-                sentence_about(refused, describe(app),
-                               is_number_of_values ? about_number_of_values(problem.what()) : problem.what()));
+    throw Error(ErrorKind::usage, sentence_about(refused, describe(app),
+                                                 is_number_of_values ? about_number_of_values(problem.what())
+                                                                     : with_environment(app, refused, problem.what())));
   }
 
   call.verbosity = quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal;

@@ -625,7 +625,10 @@ def test_instruction_set_is_chosen_and_told(smallbatch, tmp_path):
         refused = smallbatch("run", "p.h5", "-o", "none.h5", "--device", "cpu", "--instruction-set", name, expect=2)
         assert name in refused.stderr and ", ".join(reversed(usable)) in refused.stderr
     refused = smallbatch("run", "p.h5", "-o", "none.h5", env={**os.environ, "SMALLBATCH_INSTRUCTION_SET": "sse9"}, expect=2)
-    assert "--instruction-set: sse9" in refused.stderr and "baseline" in refused.stderr
+    assert "SMALLBATCH_INSTRUCTION_SET as --instruction-set: sse9" in refused.stderr and "baseline" in refused.stderr
+    wrong = {**os.environ, "SMALLBATCH_INSTRUCTION_SET": "sse9"}
+    assert "SMALLBATCH_INSTRUCTION_SET as --instruction-set: sse9" in smallbatch("devices", env=wrong, expect=2).stderr
+    assert "error --instruction-set: sse8" in smallbatch("devices", "--instruction-set", "sse8", expect=2).stderr
     assert not (tmp_path / "none.h5").exists()
 
 
