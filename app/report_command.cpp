@@ -116,6 +116,7 @@ SetOutcome outcome_of(const Set& set) {
 
 template <class Set>
 Findings look_at(const ResultReader& results, const Set& set) {
+  results.check_verification(Set::kind, set.name, set.batch);
   const std::string group = set_path(set), verification = "/verification" + group;
   Findings found;
   if (std::array<double, 1> one{}; results.read_numbers(verification + "/verdict", 0, one))
