@@ -119,8 +119,6 @@ Findings look_at(const ResultReader& results, const Set& set) {
   results.check_verification(Set::kind, set.name, set.batch);
   const std::string group = set_path(set), verification = "/verification" + group;
   Findings found;
-  if (std::array<double, 1> one{}; results.read_numbers(verification + "/verdict", 0, one))
-    results.check_verification(Set::kind, set.name, set.batch);
   found.outcome = outcome_of(set);
   SetOutcome& outcome = found.outcome;
   outcome.verification = results.verification(Set::kind, set.name);
