@@ -200,8 +200,11 @@ std::string result_info(const InfoOptions& options) {
     Json json = set_json(set);
     for (const char* key : {"storage", "uplo"}) json.erase(key);  // results do not say how A lies
     const VerificationSummary v = reader.verification(Set::kind, set.name);
-    text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << "; verified: " << v.agreed << " agree, "
-         << v.disagreed << " disagree\n";
+    text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << "; ";
+    if (v.checked > 0)
+      text << "verified: " << v.agreed << " agree, " << v.disagreed << " disagree\n";
+    else
+      text << "not verified\n";
     json["verification"] = {{"criterion", v.criterion},
                             {"checked", v.checked},
                             {"agreed", v.agreed},

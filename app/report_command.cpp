@@ -397,7 +397,7 @@ std::string slice_figure(const PotentialSet& set, const Slice& slice, double lim
 std::string maps_html(Source& source, const PotentialSet& set, const SetOutcome& outcome) {
   if (set.batch == 0 || set.targets != TargetKind::lattice) return "";
   if (source.maps + 3 > most_maps) return note_html("No map is drawn: there are enough of them above.");
-  const std::int64_t worst = outcome.verification.worst_index;
+  const std::int64_t worst = outcome.verification.checked > 0 ? outcome.verification.worst_index : -1;
   const std::int64_t problem = worst >= 0 && worst < set.batch ? worst : 0;
   std::string html = heading_html(set.batch == 1 ? "Slices through the middle"
                                                  : "Slices through the middle of problem " + std::to_string(problem) +
