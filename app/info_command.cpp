@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <type_traits>
 
 #include "app/commands.hpp"
 #include "app/cut_into_blocks.hpp"
@@ -205,6 +206,15 @@ std::string result_info(const InfoOptions& options) {
       text << "verified: " << v.agreed << " agree, " << v.disagreed << " disagree\n";
     else
       text << "not verified\n";
+    if constexpr (std::is_same_v<Set, SolveSet>) {
+      SetOutcome outcome;
+      outcome.count_repairs(reader, set);
+      if (outcome.repaired_pivots > 0)
+        text << "    " << repairs_text(outcome, reader.provenance_number("pivot_floor")) << "\n";
+      json["repaired_pivots"] = outcome.repaired_pivots;
+      json["repaired_systems"] = outcome.repaired_systems;
+      json["largest_perturbation"] = outcome.largest_perturbation;
+    }
     json["verification"] = {{"criterion", v.criterion},
                             {"checked", v.checked},
                             {"agreed", v.agreed},

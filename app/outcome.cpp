@@ -93,6 +93,25 @@ void SetOutcome::count_numbers(const SpdBlock<T>& block) {
   }
 }
 
+void SetOutcome::count_repairs(const ResultReader& results, const SolveSet& set) {
+  constexpr std::int64_t at_once = 1 << 16;
+  const std::string group = set_path(set);
+  std::vector<double> info, repaired, perturbation;
+  for (std::int64_t first = 0; first < set.batch; first += at_once) {
+    const auto count = static_cast<std::size_t>(std::min(at_once, set.batch - first));
+    for (auto* numbers : {&info, &repaired, &perturbation}) numbers->assign(count, 0);
+    if (!results.read_numbers(group + "/info", first, info)) return;
+    if (!results.read_numbers(group + "/repaired", first, repaired)) return;
+    if (!results.read_numbers(group + "/perturbation", first, perturbation)) perturbation.assign(count, 0);
+    for (std::size_t s = 0; s < count; ++s) {
+      if (info[s] != 0 || repaired[s] == 0) continue;
+      repaired_pivots += static_cast<std::int64_t>(repaired[s]);
+      ++repaired_systems;
+      largest_perturbation = std::max(largest_perturbation, perturbation[s]);
+    }
+  }
+}
+
 void SetOutcome::count_statistics(const PotentialStatistics& statistics) {
   for (std::size_t p = 0; p < statistics.lowest.size(); ++p)
     widen(potential_range, statistics.lowest[p], statistics.highest[p]);

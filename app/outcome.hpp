@@ -11,6 +11,7 @@
 
 #include "app/failure_signs.hpp"
 #include "app/verification.hpp"
+#include "io/result_reader.hpp"
 #include "io/result_writer.hpp"
 #include "io/sets.hpp"
 
@@ -51,6 +52,8 @@ struct SetOutcome {
   void count_status(std::int64_t first, std::span<const std::int32_t> info);
   template <class T>
   void count_numbers(const SpdBlock<T>& block);
+  /// Of pivots that were raised: what a result file says.
+  void count_repairs(const ResultReader& results, const SolveSet& set);
   void count_statistics(const PotentialStatistics& statistics);
   void count_energies(std::span<const double> energies);
   void count_verdicts(std::int64_t first, const Verdicts& verdicts);

@@ -67,11 +67,7 @@ std::string numbers_text(const SetOutcome& set, double pivot_floor) {
   if (set.worst_backward_error) text = "backward error at most " + number("%.3g", *set.worst_backward_error) + " u";
   if (set.smallest_rcond)
     text += (text.empty() ? "" : ", ") + ("rcond at least " + number("%.3g", *set.smallest_rcond));
-  if (set.repaired_pivots > 0)
-    text += ", " + std::to_string(set.repaired_pivots) + (set.repaired_pivots == 1 ? " pivot" : " pivots") + " of " +
-            std::to_string(set.repaired_systems) + (set.repaired_systems == 1 ? " system" : " systems") +
-            " raised to the floor of " + number("%g", pivot_floor) + ", by at most " +
-            number("%.3g", set.largest_perturbation) + " of a diagonal element";
+  if (const std::string repairs = repairs_text(set, pivot_floor); !repairs.empty()) text += ", " + repairs;
   return text;
 }
 
@@ -99,6 +95,14 @@ Json range_json(const std::optional<std::array<double, 2>>& range, const std::st
 }
 
 }  // namespace
+
+std::string repairs_text(const SetOutcome& set, double pivot_floor) {
+  if (set.repaired_pivots == 0) return "";
+  return std::to_string(set.repaired_pivots) + (set.repaired_pivots == 1 ? " pivot" : " pivots") + " of " +
+         std::to_string(set.repaired_systems) + (set.repaired_systems == 1 ? " system" : " systems") +
+         " raised to the floor of " + number("%g", pivot_floor) + ", by at most " +
+         number("%.3g", set.largest_perturbation) + " of a diagonal element";
+}
 
 std::vector<Stage> stages_of(const RunReport& report) {
   const StageSeconds& s = report.seconds;

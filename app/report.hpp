@@ -28,6 +28,9 @@ struct KindWords {
 };
 const KindWords& words_of(const SetOutcome& set);
 
+/// "2 pivots of 1 system raised to the floor of 1e-08, by at most 0.01 of a diagonal element"; empty where none was.
+std::string repairs_text(const SetOutcome& set, double pivot_floor);
+
 /// What a run does side by side, each at its own pace.
 struct Stage {
   const char* name;

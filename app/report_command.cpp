@@ -103,7 +103,7 @@ struct Findings {
   std::int64_t of_other_statuses = 0;          ///< problems
   std::vector<std::int64_t> failed_bins;       ///< along the batch
   IndexRuns disagreeing;
-  Magnitudes error_over_bound, backward_error, rcond;
+  Magnitudes error_over_bound, backward_error, rcond, perturbation;
   Worst by_error, by_backward_error, by_singularity;
 };
 
@@ -126,6 +126,7 @@ Findings look_at(const ResultReader& results, const Set& set) {
   outcome.compute_seconds = work.compute_seconds;
   outcome.work = work.amount;
   outcome.values_checked = static_cast<std::int64_t>(work.values_checked);
+  if constexpr (std::is_same_v<Set, SolveSet>) outcome.count_repairs(results, set);
   found.failed_bins.resize(std::min<std::size_t>(static_cast<std::size_t>(set.batch), strip_bins));
   std::vector<double> values;
   std::vector<std::int32_t> info;
@@ -171,6 +172,9 @@ Findings look_at(const ResultReader& results, const Set& set) {
       of_solved("rcond", [&](std::int64_t index, double rcond) {
         found.rcond.add(rcond);
         found.by_singularity.add(index, -rcond);
+      });
+      of_solved("perturbation", [&](std::int64_t /*index*/, double perturbation) {
+        if (perturbation != 0) found.perturbation.add(perturbation);
       });
     }
   }
@@ -257,7 +261,7 @@ std::string worst_html(const ResultReader& results, const Set& set, const Findin
   const std::string group = set_path(set);
   Table table{{{"index"}, {"error of its bound"}, {"status"}}, {}};
   std::vector<std::string> names;
-  if constexpr (std::is_same_v<Set, SolveSet>) names = {"backward_error", "rcond", "smallest_pivot"};
+  if constexpr (std::is_same_v<Set, SolveSet>) names = {"backward_error", "rcond", "smallest_pivot", "repaired"};
   if constexpr (std::is_same_v<Set, PotentialSet>) names = {"V_min", "V_max", "V_mean"};
   if constexpr (std::is_same_v<Set, PairEnergySet>) names = {"energy"};
   std::erase_if(names, [&](const std::string& name) { return number_of(results, group + "/" + name, 0) == "–"; });
@@ -436,6 +440,8 @@ std::string shown_html(Source& source, const SolveSet& set, const Findings& foun
   add_figure(figures, found.backward_error.histogram("backward error", ""),
              std::string("solved systems; u = ") + (set.type == ScalarType::float32 ? "6.0×10⁻⁸" : "1.1×10⁻¹⁶"));
   add_figure(figures, found.rcond.histogram("rcond", ""), "solved systems; 1 is the best, 0 singular");
+  add_figure(figures, found.perturbation.histogram("perturbation", ""),
+             "systems with raised pivots; the largest addition to a diagonal element, as a fraction of it");
   if (set.shape.determinant_only)
     add_sample_figure(figures, source.results, group + "/log_determinant", set.batch, "ln det A", "", "systems");
   add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "verified systems; right up to 1");
@@ -536,6 +542,7 @@ std::string set_html(Source& source, const Set& set, const RunReport& report, co
   if (outcome.all_right())
     html += outcome.verification.checked > 0 ? badge_html(Mood::good, "all right")
                                              : badge_html(Mood::neutral, "not verified");
+  if (outcome.repaired_systems > 0) html += badge_html(Mood::neutral, grouped(outcome.repaired_systems) + " repaired");
   html += "</div>\n" + paragraph_html(outcome.shape);
 
   Facts facts{{words.done, grouped(outcome.batch - failed) + " of " + grouped(outcome.batch) + " " +
@@ -549,6 +556,8 @@ std::string set_html(Source& source, const Set& set, const RunReport& report, co
                        : outcome.targets == TargetKind::lattice ? "charges on lattice points"
                                                                 : "targets on charges",
                        grouped(outcome.singular));
+  if (const std::string repairs = repairs_text(outcome, report.pivot_floor); !repairs.empty())
+    facts.emplace_back("repaired", repairs);
   facts.emplace_back("verified", verdict_words(outcome));
   if (outcome.verification.checked > 0)
     facts.emplace_back("largest error", shown_number(outcome.verification.worst_error_over_bound, 3) +
@@ -566,6 +575,7 @@ RunReport run_of(const ReportOptions& options, const ResultReader& results) {
   RunReport report;
   report.problems = results.provenance("problems");
   report.results = options.results;
+  report.pivot_floor = results.provenance_number("pivot_floor");
   report.device = results.provenance("device");
   report.solver = results.provenance("solver");
   report.potential = results.provenance("potential");
@@ -613,12 +623,13 @@ std::string stages_html(const RunReport& report) {
 }
 
 std::string summary_html(const RunReport& report, const ResultReader& results, std::int64_t sets) {
-  std::int64_t problems = 0, failed = 0, disagreed = 0, checked = 0;
+  std::int64_t problems = 0, failed = 0, disagreed = 0, checked = 0, repaired = 0;
   for (const SetOutcome& set : report.sets) {
     problems += set.batch;
     failed += set.failed_count();
     disagreed += set.verification.disagreed;
     checked += set.verification.checked;
+    repaired += set.repaired_systems;
   }
   const auto file = std::filesystem::path(report.results).filename().string();
   std::string html = "<header>\n<div class=\"head\"><h1>" + html_text(file) + "</h1>";
@@ -626,6 +637,7 @@ std::string summary_html(const RunReport& report, const ResultReader& results, s
   if (disagreed > 0) html += badge_html(Mood::bad, grouped(disagreed) + " disagree");
   if (failed == 0 && disagreed == 0)
     html += checked > 0 ? badge_html(Mood::good, "all right") : badge_html(Mood::neutral, "not verified");
+  if (repaired > 0) html += badge_html(Mood::neutral, grouped(repaired) + " repaired");
   html += "</div>\n";
   Facts facts{{"holds", grouped(problems) + (problems == 1 ? " problem in " : " problems in ") + grouped(sets) +
                             (sets == 1 ? " set, " : " sets, ") + bytes_text(report.result_bytes)},
