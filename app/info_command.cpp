@@ -199,9 +199,10 @@ std::string result_info(const InfoOptions& options) {
   text << "\n";
   for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
     Json json = set_json(set);
+    json["shape"] = shape_words_of_results(set);
     for (const char* key : {"storage", "uplo"}) json.erase(key);  // results do not say how A lies
     const VerificationSummary v = reader.verification(Set::kind, set.name);
-    text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << "; ";
+    text << "  " << Set::kind << "/" << set.name << ": " << shape_words_of_results(set) << "; ";
     if (v.checked > 0)
       text << "verified: " << v.agreed << " agree, " << v.disagreed << " disagree\n";
     else

@@ -161,10 +161,10 @@ void write_measure(std::ostream& text, const ChargesOfSet& set) {
 }
 }  // namespace
 
-std::string shape_words(const SolveSet& set) {
-  std::ostringstream text;
-  text << set.batch << (set.shape.storage == Storage::packed_lower ? " packed " : " dense ") << set.shape.n << "x"
-       << set.shape.n << (set.type == ScalarType::float32 ? " float32" : " float64");
+namespace {
+/// After how many systems there are.
+void write_system(std::ostream& text, const SolveSet& set) {
+  text << " " << set.shape.n << "x" << set.shape.n << (set.type == ScalarType::float32 ? " float32" : " float64");
   if (set.shape.storage == Storage::dense_lower) text << ", lower triangles";
   if (set.shape.determinant_only) {
     text << ", log determinant";
@@ -173,6 +173,20 @@ std::string shape_words(const SolveSet& set) {
   } else {
     text << ", " << set.shape.nrhs << (set.shape.nrhs == 1 ? " right-hand side" : " right-hand sides");
   }
+}
+}  // namespace
+
+std::string shape_words(const SolveSet& set) {
+  std::ostringstream text;
+  text << set.batch << (set.shape.storage == Storage::packed_lower ? " packed" : " dense");
+  write_system(text, set);
+  return text.str();
+}
+
+std::string shape_words_of_results(const SolveSet& set) {
+  std::ostringstream text;
+  write_counted(text, set.batch, "system");
+  write_system(text, set);
   return text.str();
 }
 

@@ -71,6 +71,12 @@ struct SetOutcome {
 /// charges, cut-off 12 angstrom".
 std::string shape_words(const SolveSet& set);
 std::string shape_words(const PotentialSet& set);
+/// The same of results, which do not say how A lay: "1000 systems 32x32 float32, 1 right-hand side".
+std::string shape_words_of_results(const SolveSet& set);
+template <class Set>
+std::string shape_words_of_results(const Set& set) {
+  return shape_words(set);
+}
 /// "3 problems, 60 charges, groups, energies of charges, cut-off 12 angstrom".
 std::string shape_words(const PairEnergySet& set);
 /// "8 channels, 1000 times, 64 inputs of int8, 4 integrations of 256 samples, flags, means".

@@ -121,6 +121,7 @@ Findings look_at(const ResultReader& results, const Set& set) {
   Findings found;
   found.outcome = outcome_of(set);
   SetOutcome& outcome = found.outcome;
+  outcome.shape = shape_words_of_results(set);
   outcome.verification = results.verification(Set::kind, set.name);
   const WorkOfSet work = results.work(Set::kind, set.name);
   outcome.compute_seconds = work.compute_seconds;
