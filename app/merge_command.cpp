@@ -343,11 +343,11 @@ RunReport merge(const MergeOptions& options, const std::string& command_line) {
   write_origin(writer, command_line);
   for (const char* key : {"program", "host", "cpu", "gpu", "driver", "cuda_runtime", "libraries", "device", "solver",
                           "potential", "pair_energy", "correlator", "verify", "input_modified"})
-    writer.provenance(key, said_by(shares, key));
+    if (const std::string text = said_by(shares, key); !text.empty()) writer.provenance(key, text);
   for (const char* key : {"commit", "problems", "input_hash", "precision", "created", "method", "singular"})
-    writer.provenance(key, first.provenance(key));
-  for (const char* key : {"pivot_floor", "input_bytes", "input_hashed_bytes"})
-    writer.provenance(key, first.provenance_number(key));
+    if (const std::string text = first.provenance(key); !text.empty()) writer.provenance(key, text);
+  if (!first.solve_sets().empty()) writer.provenance("pivot_floor", first.provenance_number("pivot_floor"));
+  for (const char* key : {"input_bytes", "input_hashed_bytes"}) writer.provenance(key, first.provenance_number(key));
   writer.provenance("merged_shares", static_cast<double>(shares.size()));
   writer.commit();
   return report;

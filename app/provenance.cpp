@@ -110,15 +110,19 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
     writer.provenance("gpu", names);
   }
   writer.provenance("threads", static_cast<double>(thread_count(options.threads)));
-  writer.provenance("precision", options.precision == ScalarType::float32 ? "float32" : "float64");
-  writer.provenance("solver", report.solver);
-  writer.provenance("potential", report.potential);
-  writer.provenance("pair_energy", report.pair_energy);
-  writer.provenance("correlator", report.correlator);
-  writer.provenance("method", std::string(spd_method_name(options.spd.method)));
-  writer.provenance("pivot_floor", options.spd.pivot_floor);
+  const auto has = [&](const char* kind) {
+    return std::ranges::find(report.sets, kind, &SetOutcome::kind) != report.sets.end();
+  };
+  const bool has_charges = has(PotentialSet::kind) || has(PairEnergySet::kind);
+  if (has_charges) writer.provenance("precision", options.precision == ScalarType::float32 ? "float32" : "float64");
+  if (has(SolveSet::kind)) writer.provenance("solver", report.solver);
+  if (has(PotentialSet::kind)) writer.provenance("potential", report.potential);
+  if (has(PairEnergySet::kind)) writer.provenance("pair_energy", report.pair_energy);
+  if (has(CorrelationSet::kind)) writer.provenance("correlator", report.correlator);
+  if (has(SolveSet::kind)) writer.provenance("method", std::string(spd_method_name(options.spd.method)));
+  if (has(SolveSet::kind)) writer.provenance("pivot_floor", options.spd.pivot_floor);
   writer.provenance("verify", report.verify_mode);
-  writer.provenance("singular", options.singular == Singular::infinite ? "inf" : "skip");
+  if (has_charges) writer.provenance("singular", options.singular == Singular::infinite ? "inf" : "skip");
   if (!options.share.is_everything()) writer.provenance("share", share_text(options.share));
   if (ranks > 1) writer.provenance("ranks", ranks);
   const StageSeconds& seconds = report.seconds;
