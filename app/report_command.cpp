@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <sstream>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,20 @@ struct Source {
   std::size_t maps = 0;           ///< that are on the page
 };
 
+/// What a problem is known by; systems and channels have no names.
+template <class Set>
+std::string label_in(const Set& set, std::int64_t index) {
+  if constexpr (std::is_base_of_v<ChargesOfSet, Set>) return label_of(set.labels, index);
+  return {};
+}
+
+/// "3", "3 (lysozyme)", as the summary has it.
+template <class Set>
+std::string index_words(const Set& set, std::int64_t index) {
+  const std::string label = label_in(set, index);
+  return grouped(index) + (label.empty() ? "" : " (" + label + ")");
+}
+
 /// "3–7, 12 and 108 more": problems that are alike.
 class IndexRuns {
  public:
@@ -65,11 +80,12 @@ class IndexRuns {
     }
   }
   [[nodiscard]] std::int64_t count() const { return count_; }
-  [[nodiscard]] std::string text() const {
+  template <class Set>
+  [[nodiscard]] std::string text(const Set& set) const {
     std::string text;
     for (const auto& [first, last] : runs_) {
-      text += (text.empty() ? "" : ", ") + std::to_string(first);
-      if (last > first) text += (last > first + 1 ? "–" : ", ") + std::to_string(last);
+      text += (text.empty() ? "" : ", ") + index_words(set, first);
+      if (last > first) text += (last > first + 1 ? "–" : ", ") + index_words(set, last);
     }
     return text + (others_ > 0 ? " and " + grouped(others_) + " more" : "");
   }
@@ -231,13 +247,14 @@ const char* noun_of(const SetOutcome& set, std::int64_t count) {
 
 std::string unit_text(const std::string& unit) { return unit == "volt" ? "V" : unit; }
 
-std::string statuses_html(const Findings& found) {
+template <class Set>
+std::string statuses_html(const Set& set, const Findings& found) {
   const SetOutcome& outcome = found.outcome;
   if (found.statuses.empty()) return "";
   Table table{{{"status"}, {"meaning", false}, {noun_of(outcome, 2)}, {"at index", false}}, {}};
   for (const auto& [status, runs] : found.statuses)
     table.rows.push_back(
-        {shown_number(status), words_of(outcome).describe(status), grouped(runs.count()), runs.text()});
+        {shown_number(status), words_of(outcome).describe(status), grouped(runs.count()), runs.text(set)});
   std::string html = heading_html("Statuses") + table_html(table);
   if (found.of_other_statuses > 0)
     html += note_html("And " + grouped(found.of_other_statuses) + " " + noun_of(outcome, found.of_other_statuses) +
@@ -261,6 +278,7 @@ std::string worst_html(const ResultReader& results, const Set& set, const Findin
   if (found.by_error.found().empty() || set.batch < 2 || !(found.by_error.found().front().second > 0)) return "";
   const std::string group = set_path(set);
   Table table{{{"index"}, {"error of its bound"}, {"status"}}, {}};
+  const bool has_labels = !label_in(set, 0).empty();
   std::vector<std::string> names;
   if constexpr (std::is_same_v<Set, SolveSet>) names = {"backward_error", "rcond", "smallest_pivot", "repaired"};
   if constexpr (std::is_same_v<Set, PotentialSet>) names = {"V_min", "V_max", "V_mean"};
@@ -270,10 +288,12 @@ std::string worst_html(const ResultReader& results, const Set& set, const Findin
     std::replace(name.begin(), name.end(), '_', ' ');
     table.columns.push_back({name});
   }
+  if (has_labels) table.columns.push_back({"known as", false});
   const auto add_row = [&](std::int64_t index) {
     table.rows.push_back({grouped(index), number_of(results, "/verification" + group + "/error_over_bound", index),
                           number_of(results, group + "/info", index)});
     for (const std::string& name : names) table.rows.back().push_back(number_of(results, group + "/" + name, index));
+    if (has_labels) table.rows.back().push_back(label_in(set, index));
   };
   for (const auto& [index, error] : found.by_error.found()) add_row(index);
   std::string html = heading_html("Largest errors, of what is allowed") + table_html(table);
@@ -404,8 +424,9 @@ std::string maps_html(Source& source, const PotentialSet& set, const SetOutcome&
   if (source.maps + 3 > most_maps) return note_html("No map is drawn: there are enough of them above.");
   const std::int64_t worst = outcome.verification.checked > 0 ? outcome.verification.worst_index : -1;
   const std::int64_t problem = worst >= 0 && worst < set.batch ? worst : 0;
-  std::string html = heading_html(set.batch == 1 ? "Slices through the middle"
-                                                 : "Slices through the middle of problem " + std::to_string(problem) +
+  const std::string label = label_in(set, problem);
+  std::string html = heading_html(set.batch == 1 ? "Slices through the middle" + (label.empty() ? "" : " of " + label)
+                                                 : "Slices through the middle of problem " + index_words(set, problem) +
                                                        (worst == problem ? ", which has the largest error" : ""));
   PotentialBlock<double> charges;
   bool are_charges_of_set = false;
@@ -450,18 +471,23 @@ std::string shown_html(Source& source, const SolveSet& set, const Findings& foun
 }
 
 /// The first problems of a set, and a number for each of the names.
-std::string first_problems_html(const ResultReader& results, const std::string& group, std::int64_t batch,
+template <class Set>
+std::string first_problems_html(const ResultReader& results, const Set& set,
                                 const std::vector<std::pair<std::string, std::string>>& names) {
-  if (batch == 0) return "";
+  if (set.batch == 0) return "";
+  const std::string group = set_path(set);
+  const bool has_labels = !label_in(set, 0).empty();
   Table table{{{"index"}, {"status"}}, {}};
   for (const auto& [name, title] : names) table.columns.push_back({title});
-  const auto rows = std::min<std::int64_t>(batch, most_rows);
+  if (has_labels) table.columns.push_back({"known as", false});
+  const auto rows = std::min<std::int64_t>(set.batch, most_rows);
   for (std::int64_t index = 0; index < rows; ++index) {
     table.rows.push_back({grouped(index), number_of(results, group + "/info", index)});
     for (const auto& [name, title] : names) table.rows.back().push_back(number_of(results, group + "/" + name, index));
+    if (has_labels) table.rows.back().push_back(label_in(set, index));
   }
-  return heading_html(batch > rows ? "The first problems" : "Problems") + table_html(table) +
-         (batch > rows ? note_html("And " + grouped(batch - rows) + " more.") : "");
+  return heading_html(set.batch > rows ? "The first problems" : "Problems") + table_html(table) +
+         (set.batch > rows ? note_html("And " + grouped(set.batch - rows) + " more.") : "");
 }
 
 std::string shown_html(Source& source, const PotentialSet& set, const Findings& found) {
@@ -480,7 +506,7 @@ std::string shown_html(Source& source, const PotentialSet& set, const Findings& 
       {"V_min", "least V (" + unit + ")"}, {"V_max", "greatest V (" + unit + ")"}, {"V_mean", "mean V (" + unit + ")"}};
   if (set.has_groups) names.emplace_back("energy", "energy (" + energy_unit_name(set.output_unit) + ")");
   return maps_html(source, set, found.outcome) + figures_html(figures) +
-         first_problems_html(source.results, group, set.batch, names);
+         first_problems_html(source.results, set, names);
 }
 
 std::string shown_html(Source& source, const PairEnergySet& set, const Findings& found) {
@@ -493,8 +519,7 @@ std::string shown_html(Source& source, const PairEnergySet& set, const Findings&
   if (set.per_charge)
     add_sample_figure(figures, source.results, group + "/energy_per_charge", set.charges(), "energy of a charge", unit,
                       "charges");
-  return figures_html(figures) +
-         first_problems_html(source.results, group, set.batch, {{"energy", "energy (" + unit + ")"}});
+  return figures_html(figures) + first_problems_html(source.results, set, {{"energy", "energy (" + unit + ")"}});
 }
 
 std::string shown_html(Source& source, const CorrelationSet& set, const Findings& found) {
@@ -562,12 +587,13 @@ std::string set_html(Source& source, const Set& set, const RunReport& report, co
   facts.emplace_back("verified", verdict_words(outcome));
   if (outcome.verification.checked > 0)
     facts.emplace_back("largest error", shown_number(outcome.verification.worst_error_over_bound, 3) +
-                                            " of the bound, at index " + grouped(outcome.verification.worst_index));
-  if (const std::string disagreeing = found.disagreeing.text(); !disagreeing.empty())
+                                            " of the bound, at index " +
+                                            index_words(set, outcome.verification.worst_index));
+  if (const std::string disagreeing = found.disagreeing.text(set); !disagreeing.empty())
     facts.emplace_back("disagree at index", disagreeing);
   html += facts_html(facts);
   if (!outcome.verification.criterion.empty()) html += note_html("Right is: " + outcome.verification.criterion + ".");
-  return html + statuses_html(found) + shown_html(source, set, found) + worst_html(source.results, set, found) +
+  return html + statuses_html(set, found) + shown_html(source, set, found) + worst_html(source.results, set, found) +
          "</section>\n";
 }
 
