@@ -170,7 +170,8 @@ std::string histogram_svg(const Histogram& histogram) {
 }
 
 std::string map_svg(const MapChart& chart) {
-  constexpr double top = 8, bar_width = 12, gap = 14, svg_width = 344, title_width = 20, beside = 9;
+  const double top = chart.is_exceeded ? 18 : 8;
+  constexpr double bar_width = 12, gap = 14, svg_width = 344, title_width = 20, beside = 9;
   const double left = title_width + widest(chart.up) + beside;
   const double map_width = svg_width - title_width - widest(chart.bar) - beside - bar_width - gap - left;
   const double map_height = std::clamp(map_width * chart.height / chart.width, 60.0, 360.0);
@@ -195,6 +196,13 @@ std::string map_svg(const MapChart& chart) {
     bar.fill(0, 1, row, row + 1, chart.bar_colours[static_cast<std::size_t>(bar.height() - 1 - row)]);
   image(bar, bar_left, top, bar_width, map_height);
   frame(bar_left, bar_width);
+  const auto arrow = [&](double begin, double end, Colour colour) {
+    svg += "<polygon class=\"arrow\" fill=\"rgb(" + std::to_string(colour.red) + "," + std::to_string(colour.green) +
+           "," + std::to_string(colour.blue) + ")\" points=\"" + at(bar_left) + "," + at(begin) + " " + at(bar_right) +
+           "," + at(begin) + " " + at((bar_left + bar_right) / 2) + "," + at(end) + "\"/>";
+  };
+  if (chart.is_exceeded) arrow(top - 3, top - 12, chart.bar_colours.back());
+  if (chart.is_undercut) arrow(bottom + 3, bottom + 12, chart.bar_colours.front());
   for (const Tick& tick : chart.right) {
     const double x = left + tick.place * map_width;
     svg += line_element(x, bottom, x, bottom + 4) + text_element(x, bottom + 17, "middle", axis_text(tick.text));

@@ -33,7 +33,8 @@ struct MapChart {
   double width = 1, height = 1;      ///< of what is shown, in any unit: their proportion
   std::vector<Tick> right, up, bar;  ///< places of numbers
   std::string right_title, up_title, bar_title, title;
-  std::vector<Colour> bar_colours;  ///< from below
+  std::vector<Colour> bar_colours;                ///< from below
+  bool is_exceeded = false, is_undercut = false;  ///< values are beyond the bar's upper or lower end: an arrow there
   struct Dot {
     double right = 0, up = 0;  ///< places
     bool is_positive = false;

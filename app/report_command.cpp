@@ -391,6 +391,8 @@ std::string slice_figure(const PotentialSet& set, const Slice& slice, double lim
   chart.right = round_ticks(plane.left, plane.left + wide, 5, 0);
   chart.up = round_ticks(plane.bottom, plane.bottom + high, 6, 0);
   chart.bar = limit > 0 ? round_ticks(-limit, limit, 7, 0) : std::vector<Tick>{{0.5, "0"}};
+  chart.is_exceeded = std::ranges::any_of(slice.values, [&](double value) { return value > limit; });
+  chart.is_undercut = std::ranges::any_of(slice.values, [&](double value) { return value < -limit; });
   chart.right_title = std::string(1, axis_names[plane.right]) + " (Å)";
   chart.up_title = std::string(1, axis_names[plane.up]) + " (Å)";
   chart.bar_title = "V (" + unit_text(potential_unit_name(set.output_unit)) + ")";
@@ -445,8 +447,10 @@ std::string maps_html(Source& source, const PotentialSet& set, const SetOutcome&
   source.maps += slices.size();
   html += figures_html(figures) +
           note_html(
-              "Beyond the ends of the scale, which leaves out the largest 2 % of what is shown, colours are full; grey "
-              "is not a number." +
+              "Beyond the ends of the scale, which leaves out the largest 2 % of what is shown, colours are full: an "
+              "arrow at the "
+              "scale's end "
+              "says that there are such values. Grey is not a number." +
               std::string(are_charges_of_set
                               ? " Dots are charges within 1 Å of the slice, dark red above 0, dark blue below."
                               : ""));

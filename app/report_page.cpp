@@ -52,6 +52,7 @@ svg text { font: 11.5px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sa
 svg text.label { font-size: 12.5px; fill: var(--ink); }
 svg .axis, svg .frame { stroke: var(--quiet); stroke-width: 1; fill: none; }
 svg .grid { stroke: var(--grid); stroke-width: 1; }
+svg .arrow { stroke: var(--quiet); stroke-width: 1; }
 svg .bar { fill: var(--accent); }
 svg .bad { fill: var(--bad); }
 svg .strip { fill: var(--panel); stroke: var(--line); }

@@ -51,6 +51,18 @@ FramedPicture draw_framed(std::int64_t width, std::int64_t height, const Picture
   for (std::int64_t row = 0; row < height; ++row)
     image.fill(bar_left, bar_right, top + row, top + row + 1, bar_colour(1 - static_cast<double>(row) / last_row));
 
+  // From row `begin` on, upwards (-1) or downwards (1).
+  const auto draw_arrow = [&](std::int64_t begin, std::int64_t step, Colour colour) {
+    constexpr std::int64_t half = bar_width / 2, rows = 9;
+    for (std::int64_t k = 0; k < rows; ++k) {
+      const std::int64_t y = begin + step * k, out = half * (rows - k) / rows, in = k == 0 ? 0 : out - frame;
+      image.fill(bar_left + half - out, bar_left + half + out, y, y + 1, ink);
+      image.fill(bar_left + half - in, bar_left + half + in, y, y + 1, colour);
+    }
+  };
+  if (words.is_exceeded) draw_arrow(top - 2 * frame - 1, -1, bar_colour(1));
+  if (words.is_undercut) draw_arrow(bottom + 2 * frame, 1, bar_colour(0));
+
   const auto upwards = [&](double place) { return bottom - 1 - std::llround(place * static_cast<double>(height - 1)); };
   for (const Tick& tick : up_ticks) {
     const std::int64_t y = upwards(tick.place);

@@ -15,6 +15,8 @@ struct PictureWords {
   std::string title;                             ///< above the map; printable ASCII, as all of these
   std::string right_title, up_title, bar_title;  ///< below, at the left, upwards, and at the right, upwards
   std::vector<Tick> right, up, bar;
+  bool is_exceeded = false,
+       is_undercut = false;  ///< some values are beyond the bar's upper or lower end: an arrow there
 };
 
 /// Where the map is: pixels [left, left + width) x [top, top + height), of which it fills each.

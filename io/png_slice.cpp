@@ -56,6 +56,8 @@ FramedPicture draw(const LatticeMap& map, const LatticePlane& plane, std::span<c
   words.right = ticks_of_axis(plane.left, plane.column_spacing, plane.columns, most_ticks);
   words.up = ticks_of_axis(plane.bottom, plane.row_spacing, plane.rows, most_upwards);
   words.bar = limit > 0 ? round_ticks(-limit, limit, most_upwards, 0) : std::vector<Tick>{{0.5, "0"}};
+  words.is_exceeded = std::ranges::any_of(values, [&](double value) { return value > limit; });
+  words.is_undercut = std::ranges::any_of(values, [&](double value) { return value < -limit; });
   const auto draw_map = [&](Image& image, const MapPlace& place) {
     for (std::int64_t row = 0; row < plane.rows; ++row) {
       const std::int64_t top = place.top + (plane.rows - 1 - row) * cell_height;
