@@ -84,7 +84,13 @@ std::string draw_visibilities(const ExportOptions& options, const ResultReader& 
   std::ostringstream text;
   text << options.output << ": " << title << ", " << set.baselines() << " baselines x " << set.batch
        << " channels; colours from " << colours.lowest << " to " << colours.highest
-       << (colours.is_logarithmic ? ", logarithmic" : "") << "\n";
+       << (colours.is_logarithmic ? ", logarithmic" : "");
+  if (colours.below > 0)
+    text << "; " << colours.below << (colours.below == 1 ? " cell" : " cells") << " below that, of which "
+         << colours.zeros << (colours.zeros == 1 ? " is 0" : " are 0");
+  if (colours.infinite > 0)
+    text << "; " << colours.infinite << (colours.infinite == 1 ? " cell" : " cells") << " infinite";
+  text << "\n";
   return text.str();
 }
 

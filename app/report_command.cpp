@@ -545,6 +545,8 @@ std::string shown_html(Source& source, const CorrelationSet& set, const Findings
     const ChannelAxis channels = channel_axis(set.frequency, map.channels(), 6);
     chart.up = channels.ticks;
     chart.bar = ticks_of_colours(colours, 6);
+    chart.is_exceeded = colours.infinite > 0;
+    chart.is_undercut = colours.below > 0;
     chart.right_title = "baseline";
     chart.up_title = channels.title;
     chart.bar_title = colours.is_logarithmic ? "|V|, logarithmic" : "|V|";
@@ -553,6 +555,11 @@ std::string shown_html(Source& source, const CorrelationSet& set, const Findings
     std::string caption = "integration 0 of " + grouped(set.integrations()) + ", " + grouped(set.baselines()) +
                           " baselines, " + grouped(set.batch) + (set.batch == 1 ? " channel" : " channels");
     if (map.columns() < map.baselines() || map.rows() < map.channels()) caption += "; neighbours are averaged";
+    if (colours.below > 0)
+      caption += "; " + grouped(colours.below) + (colours.below == 1 ? " cell" : " cells") +
+                 " below the scale, of which " + grouped(colours.zeros) + (colours.zeros == 1 ? " is 0" : " are 0");
+    if (colours.infinite > 0)
+      caption += "; " + grouped(colours.infinite) + (colours.infinite == 1 ? " cell" : " cells") + " infinite";
     figures.push_back(figure_html(map_svg(chart), caption + "; grey has no samples, or is not a number"));
   }
   if (set.batch > 1)

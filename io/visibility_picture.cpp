@@ -72,6 +72,8 @@ FramedPicture draw(const MagnitudeMap& map, const std::vector<double>& frequency
   words.up = channels.ticks;
   words.bar_title = colours.is_logarithmic ? "|V|, logarithmic" : "|V|";
   words.bar = ticks_of_colours(colours, most_ticks);
+  words.is_exceeded = colours.infinite > 0;
+  words.is_undercut = colours.below > 0;
   const auto draw_map = [&](Image& image, const MapPlace& place) {
     const std::int64_t cell_width = place.width / map.columns(), cell_height = place.height / map.rows();
     for (std::int64_t row = 0; row < map.rows(); ++row) {
@@ -109,10 +111,17 @@ VisibilityColours choose_colours(const MagnitudeMap& map) {
     for (std::int64_t column = 0; column < map.columns(); ++column)
       if (std::isfinite(map.mean(column, row))) values.push_back(map.mean(column, row));
   VisibilityColours colours;
+  for (std::int64_t row = 0; row < map.rows(); ++row)
+    for (std::int64_t column = 0; column < map.columns(); ++column)
+      if (std::isinf(map.mean(column, row))) ++colours.infinite;
   if (values.empty()) return colours;
   colours.highest = *std::max_element(values.begin(), values.end());
   colours.is_logarithmic = colours.highest > 20 * percentile(values, 50);
   if (colours.is_logarithmic) colours.lowest = std::max(percentile(values, 2), colours.highest * 1e-6);
+  for (const double value : values) {
+    if (value < colours.lowest) ++colours.below;
+    if (value < colours.lowest && value == 0) ++colours.zeros;
+  }
   return colours;
 }
 

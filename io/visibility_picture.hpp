@@ -58,6 +58,7 @@ struct VisibilityColours {
   /// millionth of the largest; else 0.
   bool is_logarithmic = false;
   double lowest = 0, highest = 0;  ///< |V| at the ends of the colour bar; 0 where there is no finite |V|
+  std::int64_t below = 0, zeros = 0, infinite = 0;  ///< cells below the scale, those of them that are 0, and above it
 };
 
 VisibilityColours choose_colours(const MagnitudeMap& map);
