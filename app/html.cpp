@@ -99,9 +99,44 @@ std::string html_text(std::string_view text) {
 
 std::string grouped(std::int64_t number) {
   std::string digits = std::to_string(number);
+  if (number > -10'000 && number < 10'000) return digits;
   for (auto k = static_cast<std::int64_t>(digits.size()) - 3; k > (number < 0 ? 1 : 0); k -= 3)
     digits.insert(static_cast<std::size_t>(k), "\u202f");
   return digits;
+}
+
+std::string typeset(const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> signs{{{"<=", "≤"},
+                                                                                {">=", "≥"},
+                                                                                {"^2", "²"},
+                                                                                {"angstrom", "Å"},
+                                                                                {"volt", "V"},
+                                                                                {"*e", "·e"},
+                                                                                {" - ", " − "},
+                                                                                {" * ", " · "}}};
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string set;
+  for (std::size_t k = 0; k < text.size();) {
+    const std::string_view rest = std::string_view(text).substr(k);
+    const auto* const sign =
+        std::ranges::find_if(signs, [&](const auto& known) { return rest.starts_with(known.first); });
+    if (sign != signs.end()) {
+      set += sign->second;
+      k += sign->first.size();
+    } else if (rest[0] == 'x' && k > 0 && is_digit(text[k - 1]) && rest.size() > 1 && is_digit(rest[1])) {
+      set += "×";
+      ++k;
+    } else if (is_digit(rest[0])) {
+      const std::size_t count = std::min(rest.find_first_not_of("0123456789"), rest.size());
+      const bool is_whole =
+          (k == 0 || text[k - 1] == ' ') && count < 18 && (count == rest.size() || rest[count] == ' ');
+      set += is_whole ? grouped(std::stoll(std::string(rest.substr(0, count)))) : rest.substr(0, count);
+      k += count;
+    } else {
+      set += text[k++];
+    }
+  }
+  return set;
 }
 
 std::string shown_number(double value, int digits) {
@@ -125,16 +160,20 @@ std::string data_uri(const Image& image) {
 }
 
 std::string histogram_svg(const Histogram& histogram) {
-  constexpr double width = 344, left = 46, right = 322, top = 14, bottom = 138, height = 178;
+  constexpr double width = 344, right = 330, top = 14, bottom = 138, height = 178;
   const std::int64_t most =
       std::max<std::int64_t>(*std::max_element(histogram.counts.begin(), histogram.counts.end()), 1);
   const auto up = [&](double count) { return bottom - (bottom - top) * count / static_cast<double>(most); };
   std::string svg = begin_svg(width, height, with_unit(histogram.title, histogram.unit));
-  for (const Tick& tick : round_ticks(0, static_cast<double>(most), 4, 1)) {
+  std::vector<Tick> counts = round_ticks(0, static_cast<double>(most), 4, 1);
+  for (Tick& tick : counts) tick.text = grouped(std::llround(tick.place * static_cast<double>(most)));
+  const double left = 26 + std::max(widest(counts), 14.0);
+  for (const Tick& tick : counts) {
     const double y = bottom - (bottom - top) * tick.place;
     if (tick.place > 0) svg += line_element(left, y, right, y, "grid");
-    svg += text_element(left - 6, y + 4, "end", grouped(std::llround(tick.place * static_cast<double>(most))));
+    svg += text_element(left - 6, y + 4, "end", tick.text);
   }
+  svg += middle_upwards(13, (top + bottom) / 2, histogram.things);
   const double step = (right - left) / static_cast<double>(histogram.counts.size());
   for (std::size_t k = 0; k < histogram.counts.size(); ++k) {
     if (histogram.counts[k] == 0) continue;

@@ -17,8 +17,10 @@ namespace smallbatch {
 /// become U+FFFD.
 std::string html_text(std::string_view text);
 
-/// "1 234 567", with narrow spaces that do not break.
+/// "1234", "1 234 567": from five digits on with narrow spaces that do not break.
 std::string grouped(std::int64_t number);
+/// What is plain ASCII elsewhere as a page has it: "10 000 systems 32×32", "≤", "e²/Å", "V·e".
+std::string typeset(const std::string& text);
 /// "0.000123", "1.23 × 10⁻⁷": so many digits at most, a minus sign, "∞" and "not a number".
 std::string shown_number(double value, int digits = 4);
 

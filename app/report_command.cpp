@@ -224,8 +224,10 @@ std::string sample_words(std::size_t shown, std::int64_t count, const std::strin
   return grouped(static_cast<std::int64_t>(shown)) + " of " + grouped(count) + " " + things + ", evenly chosen";
 }
 
-void add_figure(std::vector<std::string>& figures, const std::optional<Histogram>& histogram, std::string caption) {
+void add_figure(std::vector<std::string>& figures, std::optional<Histogram> histogram, const std::string& things,
+                std::string caption) {
   if (!histogram) return;
+  histogram->things = things;
   if (!histogram->caption.empty()) caption += (caption.empty() ? "" : "; ") + histogram->caption;
   figures.push_back(figure_html(histogram_svg(*histogram), caption));
 }
@@ -235,7 +237,7 @@ void add_sample_figure(std::vector<std::string>& figures, const ResultReader& re
                        const std::string& things) {
   std::vector<double> sample = sample_of(results, dataset, count);
   const std::size_t size = sample.size();
-  add_figure(figures, histogram_of(sample, title, unit), sample_words(size, count, things));
+  add_figure(figures, histogram_of(sample, title, unit), things, sample_words(size, count, things));
 }
 
 const char* noun_of(const SetOutcome& set, std::int64_t count) {
@@ -244,8 +246,6 @@ const char* noun_of(const SetOutcome& set, std::int64_t count) {
   if (set.kind == CorrelationSet::kind) return is_one ? "channel" : "channels";
   return is_one ? "problem" : "problems";
 }
-
-std::string unit_text(const std::string& unit) { return unit == "volt" ? "V" : unit; }
 
 template <class Set>
 std::string statuses_html(const Set& set, const Findings& found) {
@@ -273,26 +273,40 @@ std::string verdict_words(const SetOutcome& outcome) {
   return text + (v.disagreed > 0 ? ", " + grouped(v.disagreed) + " disagree" : "");
 }
 
+/// Datasets that have a number for each problem, and the titles of their columns.
+using NumberColumns = std::vector<std::pair<std::string, std::string>>;
+
+NumberColumns columns_of(const SolveSet& /*set*/) {
+  return {{"backward_error", "backward error"},
+          {"rcond", "rcond"},
+          {"smallest_pivot", "smallest pivot"},
+          {"repaired", "raised pivots"}};
+}
+NumberColumns columns_of(const PotentialSet& set) {
+  const std::string unit = " (" + typeset(potential_unit_name(set.output_unit)) + ")";
+  NumberColumns columns{{"V_min", "least V" + unit}, {"V_max", "greatest V" + unit}, {"V_mean", "mean V" + unit}};
+  if (set.has_groups) columns.emplace_back("energy", "energy (" + typeset(energy_unit_name(set.output_unit)) + ")");
+  return columns;
+}
+NumberColumns columns_of(const PairEnergySet& set) {
+  return {{"energy", "energy (" + typeset(energy_unit_name(set.output_unit)) + ")"}};
+}
+NumberColumns columns_of(const CorrelationSet& /*set*/) { return {}; }
+
 template <class Set>
 std::string worst_html(const ResultReader& results, const Set& set, const Findings& found) {
   if (found.by_error.found().empty() || set.batch < 2 || !(found.by_error.found().front().second > 0)) return "";
   const std::string group = set_path(set);
   Table table{{{"index"}, {"error of its bound"}, {"status"}}, {}};
   const bool has_labels = !label_in(set, 0).empty();
-  std::vector<std::string> names;
-  if constexpr (std::is_same_v<Set, SolveSet>) names = {"backward_error", "rcond", "smallest_pivot", "repaired"};
-  if constexpr (std::is_same_v<Set, PotentialSet>) names = {"V_min", "V_max", "V_mean"};
-  if constexpr (std::is_same_v<Set, PairEnergySet>) names = {"energy"};
-  std::erase_if(names, [&](const std::string& name) { return number_of(results, group + "/" + name, 0) == "–"; });
-  for (std::string name : names) {
-    std::replace(name.begin(), name.end(), '_', ' ');
-    table.columns.push_back({name});
-  }
+  NumberColumns names = columns_of(set);
+  std::erase_if(names, [&](const auto& name) { return number_of(results, group + "/" + name.first, 0) == "–"; });
+  for (const auto& [name, title] : names) table.columns.push_back({title});
   if (has_labels) table.columns.push_back({"known as", false});
   const auto add_row = [&](std::int64_t index) {
     table.rows.push_back({grouped(index), number_of(results, "/verification" + group + "/error_over_bound", index),
                           number_of(results, group + "/info", index)});
-    for (const std::string& name : names) table.rows.back().push_back(number_of(results, group + "/" + name, index));
+    for (const auto& [name, title] : names) table.rows.back().push_back(number_of(results, group + "/" + name, index));
     if (has_labels) table.rows.back().push_back(label_in(set, index));
   };
   for (const auto& [index, error] : found.by_error.found()) add_row(index);
@@ -395,7 +409,7 @@ std::string slice_figure(const PotentialSet& set, const Slice& slice, double lim
   chart.is_undercut = std::ranges::any_of(slice.values, [&](double value) { return value < -limit; });
   chart.right_title = std::string(1, axis_names[plane.right]) + " (Å)";
   chart.up_title = std::string(1, axis_names[plane.up]) + " (Å)";
-  chart.bar_title = "V (" + unit_text(potential_unit_name(set.output_unit)) + ")";
+  chart.bar_title = "V (" + typeset(potential_unit_name(set.output_unit)) + ")";
   for (int step = 0; step <= 128; ++step) chart.bar_colours.push_back(signed_scale_colour(step / 64.0 - 1));
   std::int64_t near = 0;
   for (std::size_t c = 0; c < charges.charge.size(); ++c) {
@@ -463,25 +477,26 @@ std::string maps_html(Source& source, const PotentialSet& set, const SetOutcome&
 std::string shown_html(Source& source, const SolveSet& set, const Findings& found) {
   const std::string group = set_path(set);
   std::vector<std::string> figures;
-  add_figure(figures, found.backward_error.histogram("backward error", ""),
+  add_figure(figures, found.backward_error.histogram("backward error", ""), "systems",
              std::string("solved systems; u = ") + (set.type == ScalarType::float32 ? "6.0×10⁻⁸" : "1.1×10⁻¹⁶"));
-  add_figure(figures, found.rcond.histogram("rcond", ""), "solved systems; 1 is the best, 0 singular");
-  add_figure(figures, found.perturbation.histogram("perturbation", ""),
+  add_figure(figures, found.rcond.histogram("rcond", ""), "systems", "solved systems; 1 is the best, 0 singular");
+  add_figure(figures, found.perturbation.histogram("perturbation", ""), "systems",
              "systems with raised pivots; the largest addition to a diagonal element, as a fraction of it");
   if (set.shape.determinant_only)
     add_sample_figure(figures, source.results, group + "/log_determinant", set.batch, "ln det A", "", "systems");
-  add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "verified systems; right up to 1");
+  add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "systems",
+             "verified systems; right up to 1");
   return figures_html(figures);
 }
 
 /// The first problems of a set, and a number for each of the names.
 template <class Set>
-std::string first_problems_html(const ResultReader& results, const Set& set,
-                                const std::vector<std::pair<std::string, std::string>>& names) {
+std::string first_problems_html(const ResultReader& results, const Set& set) {
   if (set.batch == 0) return "";
   const std::string group = set_path(set);
   const bool has_labels = !label_in(set, 0).empty();
   Table table{{{"index"}, {"status"}}, {}};
+  const NumberColumns names = columns_of(set);
   for (const auto& [name, title] : names) table.columns.push_back({title});
   if (has_labels) table.columns.push_back({"known as", false});
   const auto rows = std::min<std::int64_t>(set.batch, most_rows);
@@ -495,35 +510,33 @@ std::string first_problems_html(const ResultReader& results, const Set& set,
 }
 
 std::string shown_html(Source& source, const PotentialSet& set, const Findings& found) {
-  const std::string group = set_path(set), unit = unit_text(potential_unit_name(set.output_unit));
+  const std::string group = set_path(set), unit = typeset(potential_unit_name(set.output_unit));
   std::vector<std::string> figures;
   if (set.targets != TargetKind::lattice) {
     const char* places = set.targets == TargetKind::points ? "points" : "charges";
     add_sample_figure(figures, source.results, group + "/V", set.targets_before(set.batch), "V", unit, places);
   }
   if (set.batch > 1)
-    add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "verified problems; right up to 1");
+    add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "problems",
+               "verified problems; right up to 1");
   if (set.batch > 1 && set.has_groups)
     add_sample_figure(figures, source.results, group + "/energy", set.batch, "interaction energy",
-                      energy_unit_name(set.output_unit), "problems");
-  std::vector<std::pair<std::string, std::string>> names{
-      {"V_min", "least V (" + unit + ")"}, {"V_max", "greatest V (" + unit + ")"}, {"V_mean", "mean V (" + unit + ")"}};
-  if (set.has_groups) names.emplace_back("energy", "energy (" + energy_unit_name(set.output_unit) + ")");
-  return maps_html(source, set, found.outcome) + figures_html(figures) +
-         first_problems_html(source.results, set, names);
+                      typeset(energy_unit_name(set.output_unit)), "problems");
+  return maps_html(source, set, found.outcome) + figures_html(figures) + first_problems_html(source.results, set);
 }
 
 std::string shown_html(Source& source, const PairEnergySet& set, const Findings& found) {
-  const std::string group = set_path(set), unit = energy_unit_name(set.output_unit);
+  const std::string group = set_path(set), unit = typeset(energy_unit_name(set.output_unit));
   std::vector<std::string> figures;
   if (set.batch > 1) {
     add_sample_figure(figures, source.results, group + "/energy", set.batch, "energy", unit, "problems");
-    add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "verified problems; right up to 1");
+    add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "problems",
+               "verified problems; right up to 1");
   }
   if (set.per_charge)
     add_sample_figure(figures, source.results, group + "/energy_per_charge", set.charges(), "energy of a charge", unit,
                       "charges");
-  return figures_html(figures) + first_problems_html(source.results, set, {{"energy", "energy (" + unit + ")"}});
+  return figures_html(figures) + first_problems_html(source.results, set);
 }
 
 std::string shown_html(Source& source, const CorrelationSet& set, const Findings& found) {
@@ -563,16 +576,19 @@ std::string shown_html(Source& source, const CorrelationSet& set, const Findings
     figures.push_back(figure_html(map_svg(chart), caption + "; grey has no samples, or is not a number"));
   }
   if (set.batch > 1)
-    add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "verified channels; right up to 1");
+    add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "channels",
+               "verified channels; right up to 1");
   return figures_html(figures);
 }
 
 template <class Set>
-std::string set_html(Source& source, const Set& set, const RunReport& report, const Findings& found) {
+std::string set_html(Source& source, const Set& set, const RunReport& report, const Findings& found,
+                     std::size_t number) {
   const SetOutcome& outcome = found.outcome;
   const KindWords& words = words_of(outcome);
   const std::int64_t failed = outcome.failed_count();
-  std::string html = "<section>\n<div class=\"head\"><h2>" + html_text(outcome.kind + "/" + outcome.name) + "</h2>";
+  std::string html = "<section id=\"set-" + std::to_string(number) + "\">\n<div class=\"head\"><h2>" +
+                     html_text(outcome.kind + "/" + outcome.name) + "</h2>";
   if (failed > 0) html += badge_html(Mood::bad, grouped(failed) + " failed");
   if (outcome.verification.disagreed > 0)
     html += badge_html(Mood::bad, grouped(outcome.verification.disagreed) + " disagree");
@@ -580,7 +596,7 @@ std::string set_html(Source& source, const Set& set, const RunReport& report, co
     html += outcome.verification.checked > 0 ? badge_html(Mood::good, "all right")
                                              : badge_html(Mood::neutral, "not verified");
   if (outcome.repaired_systems > 0) html += badge_html(Mood::neutral, grouped(outcome.repaired_systems) + " repaired");
-  html += "</div>\n" + paragraph_html(outcome.shape);
+  html += "</div>\n" + paragraph_html(typeset(outcome.shape));
 
   Facts facts{{words.done, grouped(outcome.batch - failed) + " of " + grouped(outcome.batch) + " " +
                                noun_of(outcome, outcome.batch)}};
@@ -594,7 +610,7 @@ std::string set_html(Source& source, const Set& set, const RunReport& report, co
                                                                 : "targets on charges",
                        grouped(outcome.singular));
   if (const std::string repairs = repairs_text(outcome, report.pivot_floor); !repairs.empty())
-    facts.emplace_back("repaired", repairs);
+    facts.emplace_back("repaired", typeset(repairs));
   facts.emplace_back("verified", verdict_words(outcome));
   if (outcome.verification.checked > 0)
     facts.emplace_back("largest error", shown_number(outcome.verification.worst_error_over_bound, 3) +
@@ -603,7 +619,8 @@ std::string set_html(Source& source, const Set& set, const RunReport& report, co
   if (const std::string disagreeing = found.disagreeing.text(set); !disagreeing.empty())
     facts.emplace_back("disagree at index", disagreeing);
   html += facts_html(facts);
-  if (!outcome.verification.criterion.empty()) html += note_html("Right is: " + outcome.verification.criterion + ".");
+  if (!outcome.verification.criterion.empty())
+    html += note_html("Right is: " + typeset(outcome.verification.criterion) + ".");
   return html + statuses_html(set, found) + shown_html(source, set, found) + worst_html(source.results, set, found) +
          "</section>\n";
 }
@@ -691,10 +708,24 @@ std::string summary_html(const RunReport& report, const ResultReader& results, s
   return html + facts_html(facts) + "</header>\n";
 }
 
+/// Where there are several sets to look for.
+std::string sets_html(const RunReport& report) {
+  if (report.sets.size() < 3) return "";
+  std::vector<std::pair<std::string, std::string>> sections;
+  for (const SetOutcome& set : report.sets) {
+    if (sections.size() == most_sets) break;
+    const std::int64_t failed = set.failed_count(), disagreed = set.verification.disagreed;
+    std::string remark = failed > 0 ? grouped(failed) + " failed" : "";
+    if (disagreed > 0) remark += (remark.empty() ? "" : ", ") + grouped(disagreed) + " disagree";
+    sections.emplace_back(set.kind + "/" + set.name, remark);
+  }
+  return contents_html(sections);
+}
+
 std::string origin_html(const ReportOptions& options, const ResultReader& results) {
   Facts facts;
   for (const OriginLine& line : origin_lines(read_provenance(options.results)))
-    facts.emplace_back(line.name, line.text);
+    facts.emplace_back(line.name, line.text.ends_with(" bytes") ? typeset(line.text) : line.text);
   std::string html = "<section>\n<h2>Provenance</h2>\n";
   if (!options.problems.empty() && is_another_input(options.problems, results.provenance("input_hash")))
     html += paragraph_html("The problem file that is drawn from, " + options.problems +
@@ -721,7 +752,8 @@ std::string write_report(const ReportOptions& options) {
   for_each_set(results.sets(), [&](const auto& set) {
     const Findings found = look_at(results, set);
     report.sets.push_back(found.outcome);
-    if (sets++ < most_sets) sections += set_html(source, set, report, found);
+    if (sets < most_sets) sections += set_html(source, set, report, found, sets);
+    ++sets;
   });
   if (sets > most_sets)
     sections += "<section>\n" +
@@ -729,8 +761,8 @@ std::string write_report(const ReportOptions& options) {
                 "</section>\n";
   const std::string name = std::filesystem::path(options.results).filename().string();
   file.write(page_html(name + " – smallbatch",
-                       summary_html(report, results, static_cast<std::int64_t>(sets)) + stages_html(report) + sections +
-                           origin_html(options, results) + "<footer>\n" +
+                       summary_html(report, results, static_cast<std::int64_t>(sets)) + sets_html(report) +
+                           stages_html(report) + sections + origin_html(options, results) + "<footer>\n" +
                            note_html(std::string("Made by smallbatch ") + version_text + ".") + "</footer>\n"));
   file.commit();
   return options.output + ": " + std::to_string(sets) + (sets == 1 ? " set\n" : " sets\n");

@@ -9,12 +9,12 @@ namespace {
 constexpr const char* style = R"css(
 :root {
   color-scheme: light dark;
-  --paper: #ffffff; --panel: #f6f7f8; --ink: #1c2126; --quiet: #5c6670; --line: #d8dde2; --grid: #eaedf0;
+  --paper: #ffffff; --panel: #f6f7f8; --ink: #1c2126; --quiet: #5c6670; --line: #d8dde2; --grid: #eaedf0; --shade: #aab2ba;
   --accent: #2f6fb3; --good: #1f7a4d; --good-paper: #e4f3ea; --bad: #b3261e; --bad-paper: #fbe6e4;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --paper: #15181b; --panel: #1d2125; --ink: #e4e7ea; --quiet: #9aa4ae; --line: #363c43; --grid: #262b30;
+    --paper: #15181b; --panel: #1d2125; --ink: #e4e7ea; --quiet: #9aa4ae; --line: #363c43; --grid: #262b30; --shade: #59636d;
     --accent: #6aa5e3; --good: #6cc99a; --good-paper: #1b3327; --bad: #f2938b; --bad-paper: #40211f;
   }
 }
@@ -38,7 +38,17 @@ section { margin-top: 2.4rem; padding-top: 1.4rem; border-top: 1px solid var(--l
 dl { display: grid; grid-template-columns: minmax(7.5rem, max-content) 1fr; gap: 0.15rem 1.2rem; margin: 0.8rem 0; }
 dt { color: var(--quiet); }
 dd { margin: 0; font-variant-numeric: tabular-nums; }
-.wide { overflow-x: auto; margin: 0.6rem 0; }
+.wide {
+  overflow-x: auto; margin: 0.6rem 0; background-color: var(--paper);
+  background-image: linear-gradient(to right, var(--paper), transparent), linear-gradient(to left, var(--paper), transparent),
+    linear-gradient(to right, var(--shade), transparent), linear-gradient(to left, var(--shade), transparent);
+  background-position: left, right, left, right; background-repeat: no-repeat;
+  background-size: 3rem 100%, 3rem 100%, 1rem 100%, 1rem 100%; background-attachment: local, local, scroll, scroll;
+}
+nav ul { list-style: none; margin: 1rem 0 0; padding: 0; columns: 20rem; column-gap: 1.6rem; }
+nav li { break-inside: avoid; }
+nav a { color: var(--accent); }
+nav .note { margin-left: 0.5rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.92rem; }
 th, td { padding: 0.25rem 1.4rem 0.25rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--grid); overflow-wrap: normal; }
 th { color: var(--quiet); font-weight: 500; white-space: nowrap; }
@@ -47,6 +57,9 @@ td:last-child, th:last-child { padding-right: 0; }
 .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(21.5rem, 100%), 1fr)); gap: 1.4rem 1.6rem; margin: 1rem 0; align-items: start; }
 figure { margin: 0; }
 figcaption { max-width: 21.5rem; margin-top: 0.2rem; }
+.figures > figure:only-child { grid-column: 1 / -1; max-width: 32rem; }
+.figures > figure:only-child svg { width: 100%; }
+.figures > figure:only-child figcaption { max-width: none; }
 svg { display: block; max-width: 100%; height: auto; }
 svg text { font: 11.5px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: var(--quiet); font-variant-numeric: tabular-nums; }
 svg text.label { font-size: 12.5px; fill: var(--ink); }
@@ -120,6 +133,15 @@ std::string figures_html(const std::vector<std::string>& figures) {
   std::string html = "<div class=\"figures\">\n";
   for (const std::string& figure : figures) html += figure;
   return html + "</div>\n";
+}
+
+std::string contents_html(const std::vector<std::pair<std::string, std::string>>& sections) {
+  std::string html = "<nav aria-label=\"Sets\"><ul>\n";
+  for (std::size_t k = 0; k < sections.size(); ++k)
+    html += "<li><a href=\"#set-" + std::to_string(k) + "\">" + html_text(sections[k].first) + "</a>" +
+            (sections[k].second.empty() ? "" : "<span class=\"note\">" + html_text(sections[k].second) + "</span>") +
+            "</li>\n";
+  return html + "</ul></nav>\n";
 }
 
 std::string heading_html(const std::string& text) { return "<h3>" + html_text(text) + "</h3>\n"; }

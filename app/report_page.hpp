@@ -28,6 +28,9 @@ std::string facts_html(const Facts& facts);
 std::string figure_html(const std::string& chart_html, const std::string& caption);
 std::string figures_html(const std::vector<std::string>& figures);
 
+/// A list of links to `sections` of the page, which have the ids "set-0", "set-1", ...; each with a remark.
+std::string contents_html(const std::vector<std::pair<std::string, std::string>>& sections);
+
 std::string heading_html(const std::string& text);
 std::string paragraph_html(const std::string& text);
 /// Of lesser weight.

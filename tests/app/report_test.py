@@ -249,7 +249,7 @@ def test_the_other_kinds_are_there(browser, report):
     rows = tables(browser, "pair_energy/pairs")["The first problems"][1:]
     assert [number(row[2]) for row in rows] == pytest.approx(energy[:12], rel=1e-3)
     names = [chart["name"] for chart in charts(browser, "pair_energy/pairs")]
-    assert "energy (volt*e)" in names and "energy of a charge (volt*e)" in names
+    assert "energy (V·e)" in names and "energy of a charge (V·e)" in names
     assert "V (V)" in [chart["name"] for chart in charts(browser, "potential/points")]
     (chart,) = [chart for chart in charts(browser, "correlation/array") if chart["images"]]
     pixels, bar = (pixels_of(image[-1])[::-1] for image in chart["images"])
