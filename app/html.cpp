@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 
@@ -33,6 +34,22 @@ std::string axis_text(const std::string& number) {
   if (exponent == std::string::npos) return text;
   const std::string power = "10" + superscript(std::stoi(number.substr(exponent + 1)));
   return text == "1" ? power : text + "×" + power;
+}
+
+/// "-24" of "^-24 ..."; empty where no short number follows.
+std::string_view number_after(std::string_view text, char sign) {
+  if (!text.starts_with(sign)) return {};
+  const std::size_t begin = text.substr(1).starts_with('-') ? 2 : 1;
+  const std::size_t end = std::min(text.find_first_not_of("0123456789", begin), text.size());
+  return end == begin || end > 6 ? std::string_view{} : text.substr(1, end - 1);
+}
+
+/// "ij" of "_ij ..."; empty where what follows is no index.
+std::string_view index_after(std::string_view text) {
+  if (!text.starts_with('_')) return {};
+  const std::size_t end = std::min(text.find_first_not_of("ijk1", 1), text.size());
+  const bool is_word = end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0);
+  return is_word ? std::string_view{} : text.substr(1, end - 1);
 }
 
 std::string text_element(double x, double y, const char* anchor, const std::string& text, const char* kind = "tick") {
@@ -106,23 +123,34 @@ std::string grouped(std::int64_t number) {
 }
 
 std::string typeset(const std::string& text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> signs{{{"<=", "≤"},
-                                                                                {">=", "≥"},
-                                                                                {"^2", "²"},
-                                                                                {"angstrom", "Å"},
-                                                                                {"volt", "V"},
-                                                                                {"*e", "·e"},
-                                                                                {" - ", " − "},
-                                                                                {" * ", " · "}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> signs{{{"<=", "≤"},
+                                                                                 {">=", "≥"},
+                                                                                 {"||", "‖"},
+                                                                                 {"_inf", "∞"},
+                                                                                 {"sqrt(", "√("},
+                                                                                 {"angstrom", "Å"},
+                                                                                 {"volt", "V"},
+                                                                                 {"*e", "·e"},
+                                                                                 {" - ", " − "},
+                                                                                 {" * ", " · "}}};
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::string set;
   for (std::size_t k = 0; k < text.size();) {
     const std::string_view rest = std::string_view(text).substr(k);
     const auto* const sign =
         std::ranges::find_if(signs, [&](const auto& known) { return rest.starts_with(known.first); });
-    if (sign != signs.end()) {
+    if (rest.starts_with("sum_")) {
+      set += "∑";
+      k += 3;
+    } else if (sign != signs.end()) {
       set += sign->second;
       k += sign->first.size();
+    } else if (const std::string_view power = number_after(rest, '^'); !power.empty()) {
+      set += superscript(std::stoi(std::string(power)));
+      k += 1 + power.size();
+    } else if (const std::string_view index = index_after(rest); !index.empty()) {
+      for (const char c : index) set += c == 'i' ? "ᵢ" : c == 'j' ? "ⱼ" : c == 'k' ? "ₖ" : "₁";
+      k += 1 + index.size();
     } else if (rest[0] == 'x' && k > 0 && is_digit(text[k - 1]) && rest.size() > 1 && is_digit(rest[1])) {
       set += "×";
       ++k;

@@ -300,7 +300,10 @@ std::string worst_html(const ResultReader& results, const Set& set, const Findin
   Table table{{{"index"}, {"error of its bound"}, {"status"}}, {}};
   const bool has_labels = !label_in(set, 0).empty();
   NumberColumns names = columns_of(set);
-  std::erase_if(names, [&](const auto& name) { return number_of(results, group + "/" + name.first, 0) == "–"; });
+  std::erase_if(names, [&](const auto& name) {
+    return number_of(results, group + "/" + name.first, 0) == "–" ||
+           (name.first == "repaired" && found.outcome.repaired_systems == 0);
+  });
   for (const auto& [name, title] : names) table.columns.push_back({title});
   if (has_labels) table.columns.push_back({"known as", false});
   const auto add_row = [&](std::int64_t index) {
