@@ -123,11 +123,12 @@ std::string grouped(std::int64_t number) {
 }
 
 std::string typeset(const std::string& text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> signs{{{"<=", "≤"},
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> signs{{{"<=", "≤"},
                                                                                  {">=", "≥"},
                                                                                  {"||", "‖"},
                                                                                  {"_inf", "∞"},
                                                                                  {"sqrt(", "√("},
+                                                                                 {"sum |", "∑ |"},
                                                                                  {"angstrom", "Å"},
                                                                                  {"volt", "V"},
                                                                                  {"*e", "·e"},

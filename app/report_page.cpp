@@ -39,7 +39,7 @@ dl { display: grid; grid-template-columns: minmax(7.5rem, max-content) 1fr; gap:
 dt { color: var(--quiet); }
 dd { margin: 0; font-variant-numeric: tabular-nums; }
 .wide {
-  overflow-x: auto; width: fit-content; max-width: 100%; margin: 0.6rem 0; background-color: var(--paper);
+  overflow-x: auto; width: fit-content; max-width: 100%; margin: 0.6rem 0; padding-right: 2px; background-color: var(--paper);
   background-image: linear-gradient(to right, var(--paper) 50%, transparent), linear-gradient(to left, var(--paper) 50%, transparent),
     linear-gradient(to right, var(--shade), transparent), linear-gradient(to left, var(--shade), transparent);
   background-position: left, right, left, right; background-repeat: no-repeat;

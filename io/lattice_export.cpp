@@ -32,7 +32,7 @@ std::string as_picture(const std::string& path, const LatticeMap& map, const Map
   std::ostringstream text;
   text << "; slice " << slice << " across "
        << "xyz"[extras.axis] << ", " << picture.values_text([](double value) { return number_text(value, 6); });
-  if (picture.finite > 0)
+  if (picture.colour_limit > 0)
     text << ", full blue at " << -picture.colour_limit << ", full red at " << picture.colour_limit;
   return text.str();
 }

@@ -3,6 +3,7 @@ of the file. It has to be readable without a network, without scripts, in both t
 
 import base64
 import io
+import json
 import os
 import re
 import subprocess
@@ -262,6 +263,91 @@ def test_the_other_kinds_are_there(browser, report):
         assert note[key].decode() in shown.values()
     time = browser.evaluate(section("Time") + ".textContent")
     assert "bound by" in time and all(stage in time for stage in ("read", "compute", "verify", "write"))
+
+
+def test_what_is_no_number_is_not_shown_as_one(smallbatch, browser, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_potential(file, "none", [[np.nan] * 3], [1], shape=(4, 3, 1))
+        add_potential(file, "one", [[1, 1, 0]], [1], shape=(4, 3, 1))
+        add_potential(file, "zero", [[1, 1, 0]], [0], shape=(4, 3, 1))
+    smallbatch("run", "p.h5", "-o", "r.h5", expect=1)
+    smallbatch("report", "r.h5", "-o", "r.html")
+    browser.open(tmp_path / "r.html", 1280, "light")
+    shown = {name: charts(browser, f"potential/{name}")[0]["caption"] for name in ("none", "one", "zero")}
+    assert shown["none"].endswith("no numbers") and shown["zero"].endswith("values from 0 to 0")
+    assert shown["one"].endswith("1 infinite")
+    # An arrow is at an end of the colours that values are beyond: at that of the infinite one.
+    assert browser.evaluate(f"{section('potential/one')}.querySelectorAll('svg .arrow').length") == 1
+    assert browser.evaluate(f"{section('potential/zero')}.querySelectorAll('svg .arrow').length") == 0
+    told = {name: smallbatch("export", "r.h5", "--set", name, "-o", f"{name}.png").stdout for name in shown}
+    assert told["none"].endswith("no numbers\n") and "1 infinite" in told["one"]
+    assert told["zero"].endswith("values from 0 to 0\n")
+
+
+def test_changed_verdicts_are_refused(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=5)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        file["verification/solve/systems/verdict"][2] = 2
+        file["verification/solve/systems/error_over_bound"][2] = 7
+    done = smallbatch("report", "r.h5", "-o", "r.html", expect=3)
+    assert "These verdicts were changed" in done.stderr and not (tmp_path / "r.html").exists()
+
+
+def test_raised_pivots_are_told(smallbatch, browser, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=9, n=4)
+        a = file["solve/systems/A"]
+        a[3] = 1  # of rank 1: three pivots are 0
+    smallbatch("run", "p.h5", "-o", "r.h5", "--pivot-floor", 1e-3, expect=None)
+    with h5py.File(tmp_path / "r.h5") as file:
+        repaired, perturbation = (file[f"solve/systems/{name}"][:] for name in ("repaired", "perturbation"))
+    assert repaired.sum() == repaired[3] == 3
+    words = f"3 pivots of 1 system raised to the floor of 0.001, by at most {perturbation.max():.3g} of a diagonal element"
+    assert words in smallbatch("info", "r.h5").stdout
+    smallbatch("report", "r.h5", "-o", "r.html")
+    browser.open(tmp_path / "r.html", 1280, "light")
+    assert facts(browser, "solve/systems")["repaired"] == words
+    assert "1 repaired" in browser.evaluate("document.querySelector('header').textContent")
+    (chart,) = [chart for chart in charts(browser, "solve/systems") if chart["name"] == "perturbation"]
+    assert [bar[2] for bar in chart["bars"]] == ["1"]
+
+
+def test_page_and_file_say_what_the_summary_says(smallbatch, browser, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        maps = add_potential(file, "maps", [[0.1, 0, 0], [0.2, 0, 0]], [1, 1], offset=[0, 1, 2])
+        maps["name"] = np.array([b"lysozyme", b"water"])
+    summary = json.loads(smallbatch("run", "p.h5", "-o", "r.h5", "--json").stdout)
+    with h5py.File(tmp_path / "r.h5") as file:
+        note = dict(file["provenance"].attrs)
+    for stage, seconds in summary["seconds"].items():
+        assert note.get(f"{stage}_seconds", seconds) == seconds
+    # Nothing was solved nor correlated.
+    assert not {"solver", "method", "pivot_floor", "pair_energy", "correlator"} & set(note)
+    assert {"potential", "precision", "singular"} <= set(note)
+    smallbatch("report", "r.h5", "-o", "r.html")
+    browser.open(tmp_path / "r.html", 1280, "light")
+    assert f"bound by: {summary['bound_by']}" in browser.evaluate(section("Time") + ".textContent")
+    worst = summary["sets"][0]["verification"]["worst_index"]
+    name = ["lysozyme", "water"][worst]
+    assert facts(browser, "potential/maps")["largest error"].endswith(f"at index {worst} ({name})")
+    assert f"of problem {worst} ({name}), which has the largest error" in browser.evaluate("document.body.textContent")
+    assert [row[-1] for row in tables(browser, "potential/maps")["Problems"]] == ["known as", "lysozyme", "water"]
+    smallbatch("run", "p.h5", "-o", "n.h5", "--verify", "none")
+    smallbatch("report", "n.h5", "-o", "n.html")
+    browser.open(tmp_path / "n.html", 1280, "light")
+    assert "largest error" not in browser.evaluate("document.body.textContent")
+    assert smallbatch("info", "n.h5").stdout.splitlines()[1].endswith("; not verified")
+
+
+def test_packed_systems_are_not_called_dense(smallbatch, browser, tmp_path):
+    smallbatch("generate", "spd", "-o", "p.h5", "--batch", 128, "--n", 32, "--storage", "packed")
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    smallbatch("report", "r.h5", "-o", "r.html")
+    browser.open(tmp_path / "r.html", 1280, "light")
+    for text in (smallbatch("info", "r.h5").stdout, browser.evaluate("document.body.textContent").replace("×", "x")):
+        assert "128 systems 32x32 float32" in text and "dense" not in text
 
 
 def test_the_page_stays_small(smallbatch, browser, tmp_path):
