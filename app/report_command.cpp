@@ -725,14 +725,11 @@ std::string sets_html(const RunReport& report) {
   return contents_html(sections);
 }
 
-std::string origin_html(const ReportOptions& options, const ResultReader& results) {
+std::string origin_html(const ReportOptions& options) {
   Facts facts;
   for (const OriginLine& line : origin_lines(read_provenance(options.results)))
     facts.emplace_back(line.name, line.text.ends_with(" bytes") ? typeset(line.text) : line.text);
   std::string html = "<section>\n<h2>Provenance</h2>\n";
-  if (!options.problems.empty() && is_another_input(options.problems, results.provenance("input_hash")))
-    html += paragraph_html("The problem file that is drawn from, " + options.problems +
-                           ", is not the one that was run: its hash differs.");
   return html + facts_html(facts) + "</section>\n";
 }
 
@@ -744,6 +741,9 @@ std::string write_report(const ReportOptions& options) {
   std::optional<ProblemReader> problems;
   if (!options.problems.empty()) {
     refuse_output_that_is_input(options.problems, options.output);
+    if (is_another_input(options.problems, results.provenance("input_hash")))
+      throw Error(ErrorKind::bad_input, options.problems + " is not the problem file of " + options.results,
+                  "its hash differs from that of the file that was run", "Name that file, or leave out --problems.");
     problems.emplace(options.problems);
     if (const auto share = parse_share(results.provenance("share"))) problems->take(*share);
   }
@@ -765,7 +765,7 @@ std::string write_report(const ReportOptions& options) {
   const std::string name = std::filesystem::path(options.results).filename().string();
   file.write(page_html(name + " – smallbatch",
                        summary_html(report, results, static_cast<std::int64_t>(sets)) + sets_html(report) +
-                           stages_html(report) + sections + origin_html(options, results) + "<footer>\n" +
+                           stages_html(report) + sections + origin_html(options) + "<footer>\n" +
                            note_html(std::string("Made by smallbatch ") + version_text + ".") + "</footer>\n"));
   file.commit();
   return options.output + ": " + std::to_string(sets) + (sets == 1 ? " set\n" : " sets\n");
