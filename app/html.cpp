@@ -87,6 +87,22 @@ double widest(const std::vector<Tick>& ticks) {
   return width;
 }
 
+/// Of an axis upwards, as many of its numbers as stand clear of each other, with 0 where it is one of them.
+std::vector<Tick> fitting(const std::vector<Tick>& ticks, double height) {
+  constexpr double least_distance = 13;
+  if (ticks.size() < 2) return ticks;
+  double distance = height;
+  for (std::size_t k = 1; k < ticks.size(); ++k)
+    distance = std::min(distance, height * (ticks[k].place - ticks[k - 1].place));
+  const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(least_distance / distance)));
+  const auto zero = std::ranges::find(ticks, "0", &Tick::text);
+  std::vector<Tick> some;
+  for (std::size_t k = zero == ticks.end() ? 0 : static_cast<std::size_t>(zero - ticks.begin()) % every;
+       k < ticks.size(); k += every)
+    some.push_back(ticks[k]);
+  return some;
+}
+
 }  // namespace
 
 std::string html_text(std::string_view text) {
@@ -275,11 +291,11 @@ std::string map_svg(const MapChart& chart) {
     const double x = left + tick.place * map_width;
     svg += line_element(x, bottom, x, bottom + 4) + text_element(x, bottom + 17, "middle", axis_text(tick.text));
   }
-  for (const Tick& tick : chart.up) {
+  for (const Tick& tick : fitting(chart.up, map_height)) {
     const double y = bottom - tick.place * map_height;
     svg += line_element(left - 4, y, left, y) + text_element(left - 7, y + 4, "end", axis_text(tick.text));
   }
-  for (const Tick& tick : chart.bar) {
+  for (const Tick& tick : fitting(chart.bar, map_height)) {
     const double y = bottom - tick.place * map_height;
     svg += line_element(bar_right, y, bar_right + 4, y) +
            text_element(bar_right + 7, y + 4, "start", axis_text(tick.text));

@@ -57,7 +57,7 @@ td:last-child, th:last-child { padding-right: 0; }
 .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(21.5rem, 100%), 1fr)); gap: 1.4rem 1.6rem; margin: 1rem 0; align-items: start; }
 figure { margin: 0; }
 figcaption { max-width: 21.5rem; margin-top: 0.2rem; }
-.figures > figure:only-child { grid-column: 1 / -1; max-width: 32rem; }
+.figures > figure:only-child { grid-column: 1 / -1; max-width: 27rem; }
 .figures > figure:only-child svg { width: 100%; }
 .figures > figure:only-child figcaption { max-width: none; }
 svg { display: block; max-width: 100%; height: auto; }

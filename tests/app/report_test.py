@@ -1,5 +1,6 @@
 """The page about a result file, as a browser shows it: Chromium opens it, and what is there is compared with the arrays
-of the file. It has to be readable without a network, without scripts, in both themes, on a desk and on a phone."""
+of the file. It has to be readable without a network, without scripts, in both themes, on a desk and on a phone.
+One file, because every test is of the one page."""
 
 import base64
 import io
@@ -282,6 +283,12 @@ def test_what_is_no_number_is_not_shown_as_one(smallbatch, browser, tmp_path):
     told = {name: smallbatch("export", "r.h5", "--set", name, "-o", f"{name}.png").stdout for name in shown}
     assert told["none"].endswith("no numbers\n") and "1 infinite" in told["one"]
     assert told["zero"].endswith("values from 0 to 0\n")
+    for name, is_there in (("one", True), ("zero", False), ("none", False)):
+        with Image.open(tmp_path / f"{name}.png") as picture:
+            left, top, width, height = map(int, picture.text["Map"].split(","))
+            pixels = np.asarray(picture.convert("RGB"))[:, left + width + 40 : left + width + 80]
+        assert (pixels[top - 8] != 255).any() == is_there  # above the bar of colours
+        assert (pixels[top + height + 8] == 255).all()
 
 
 def test_changed_verdicts_are_refused(smallbatch, tmp_path):
@@ -419,6 +426,9 @@ def test_long_lattices_and_values_that_are_no_numbers(smallbatch, browser, tmp_p
     ticks = [(tx, number(text)) for text, tx, _, anchor, kind in chart["texts"] if kind == "tick" and anchor == "middle"]
     for tx, value in ticks:
         assert (tx - x) / width * 364 * 11 * 0.1 - 0.05 == pytest.approx(value, abs=0.2)
+    for side in ("end", "start"):  # numbers stand clear of each other
+        heights = [ty for text, _, ty, anchor, kind in chart["texts"] if kind == "tick" and anchor == side]
+        assert len(heights) >= 2 and np.diff(np.sort(heights)).min() >= 12
     assert chart["dots"] == 1
     assert "every 11. point along x is shown" in chart["caption"] and "along y" not in chart["caption"]
     assert "no numbers" in charts(browser, "potential/none")[0]["caption"]
