@@ -12,6 +12,7 @@
 #include "app/interruption.hpp"
 #include "app/output_check.hpp"
 #include "app/provenance.hpp"
+#include "app/shell_text.hpp"
 #include "core/error.hpp"
 #include "io/h5md.hpp"
 #include "io/molecule.hpp"
@@ -68,6 +69,10 @@ class Source {
       throw Error(ErrorKind::usage, "--charges " + options.charges + " is for an H5MD trajectory",
                   inputs_[0] + " is none, or cannot be read", "Leave it out.");
     for (const std::string& input : inputs_) labels_.name.push_back(std::filesystem::path(input).stem().string());
+    std::vector<std::string> names = labels_.name;
+    std::ranges::sort(names);
+    if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
+      spdlog::warn("Several molecules are called {}: their files have the same name.", visible_text(*twice));
   }
   [[nodiscard]] std::int64_t size() const {
     return trajectory_ ? trajectory_->frames() : static_cast<std::int64_t>(inputs_.size());

@@ -99,6 +99,16 @@ def test_atoms_of_another_problem_file_are_refused(smallbatch, tmp_path):
     assert "hash differs" in smallbatch("verify", "other.h5", "r.h5", expect=None).stderr
 
 
+def test_molecules_of_one_name_are_warned_of(smallbatch, tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        write_pqr(tmp_path / folder / "one.pqr")
+    write_pqr(tmp_path / "other.pqr")
+    for second, is_warned in (("b/one.pqr", True), ("other.pqr", False)):
+        done = smallbatch("import", "a/one.pqr", second, "-o", "p.h5", "--shape", 3, "--overwrite")
+        assert ("Several molecules are called one" in done.stderr) == is_warned
+
+
 def test_times_have_their_unit_where_the_first_share_is_empty(smallbatch, tmp_path):
     write_mdanalysis(tmp_path / "t.h5md")
     smallbatch("import", "t.h5md", "-o", "p.h5", "--shape", 2)
