@@ -138,9 +138,8 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
     const Invocation call = parse_options(argc, argv);
     set_up_logging(call.verbosity, call.log_file);
     note_in_log_file(std::string("smallbatch ") + version_text + ": " + call.command_line);
-    // Those that only look and convert end at once, as any program does: what they write has no name until it is whole.
-    if (!std::holds_alternative<InfoOptions>(call.command) && !std::holds_alternative<ExportOptions>(call.command) &&
-        !std::holds_alternative<ReportOptions>(call.command))
+    // The two that only look and convert end at once, as any program does.
+    if (!std::holds_alternative<InfoOptions>(call.command) && !std::holds_alternative<ExportOptions>(call.command))
       catch_interruptions();
     return std::visit(Execute{call.command_line}, call.command);
   } catch (const Error& error) {

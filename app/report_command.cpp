@@ -16,6 +16,7 @@
 #include "app/commands.hpp"
 #include "app/html.hpp"
 #include "app/input_identity.hpp"
+#include "app/interruption.hpp"
 #include "app/outcome.hpp"
 #include "app/output_check.hpp"
 #include "app/provenance.hpp"
@@ -148,6 +149,7 @@ Findings look_at(const ResultReader& results, const Set& set) {
   std::vector<double> values;
   std::vector<std::int32_t> info;
   for (std::int64_t first = 0; first < set.batch; first += problems_at_once) {
+    stop_if_interrupted();
     values.resize(static_cast<std::size_t>(std::min(problems_at_once, set.batch - first)));
     const auto each = [&](const std::string& dataset, auto&& visit) {
       if (!results.read_numbers(dataset, first, values)) return;
@@ -360,6 +362,7 @@ void for_each_row(const ResultReader& results, const PotentialSet& set, std::int
   const auto& [nx, ny, nz] = set.shape;
   const std::int64_t at_once = std::max<std::int64_t>(1, points_at_once / nx);
   for (std::int64_t first = 0; first < ny; first += at_once) {
+    stop_if_interrupted();
     const std::int64_t count = std::min(at_once, ny - first);
     const std::vector<double> values = results.read_potential_rows(set, problem, z, first, count);
     for (std::int64_t row = 0; row < count; ++row) visit(first + row, std::span(values).subspan(row * nx, nx));
