@@ -9,8 +9,10 @@
 #include <sstream>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "core/error.hpp"
+#include "core/nearest_name.hpp"
 
 namespace smallbatch {
 
@@ -99,7 +101,12 @@ VerifyMode parse_verify(const std::string& text) {
 
 PotentialUnit parse_unit(const std::string& text) {
   if (const auto unit = parse_potential_unit(text)) return *unit;
-  refuse_option("--unit", text, "one of " + potential_unit_names());
+  std::vector<std::string> known;
+  std::istringstream names(potential_unit_names());
+  for (std::string name; names >> name;) known.push_back(name.substr(0, name.find(',')));
+  const auto meant = nearest_name(text, known);
+  throw Error(ErrorKind::usage, "--unit cannot be '" + text + "'", "expected one of " + potential_unit_names(),
+              meant ? "Did you mean " + *meant + "?" : "See smallbatch --help.");
 }
 
 LatticeShape parse_shape(const std::string& text) {

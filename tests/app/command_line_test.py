@@ -33,6 +33,7 @@ UNKNOWN = {
     "gen spd -o a.h5": ["gen", "Did you mean generate?"],
     "generate sdp -o a.h5": ["sdp", "Did you mean spd?", "smallbatch generate --help"],
     "help generate sgnal": ["sgnal", "Did you mean signal?"],
+    "import m.pqr -o a.h5 --unit kj/mol/e": ["expected one of volt", "Did you mean kJ/mol/e?"],
     "p.h5": ["p.h5", "run, merge, info"],
     "run p.h5 --devcie cpu -o a.h5": ["--devcie", "Did you mean --device?", "smallbatch run --help"],
     "run --outptu a.h5 p.h5": ["--outptu", "Did you mean --output?"],
