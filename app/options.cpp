@@ -61,11 +61,18 @@ class RunCommand final : public Command {
            "Arithmetic of potentials and of energies of pairs, and type of V");
     choice("--singular", run_.singular, {{"inf", Singular::infinite}, {"skip", Singular::skip}},
            "V where a charge lies, and pairs on one place: an infinity, or left out");
-    without_default(
-        "--memory", run_.memory,
-        "Of the blocks that flow, as 512MiB or 2GB (default: less than 400 MiB; with chunks, or several GPUs, more)")
-        ->transform(CLI::AsSizeValue(true))
-        ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 50));
+    without_default("--memory", run_.memory,
+                    "For what is read, computed and written at a time, as 512MiB or 2GB (default: less than 400 MiB; "
+                    "with chunks, or "
+                    "several GPUs, more)")
+        ->type_name("SIZE")
+        ->transform(CLI::AsSizeValue(true).description(""))
+        ->check(CLI::Validator(
+            [](const std::string& bytes) {
+              const bool is_right = CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 50)(bytes).empty();
+              return std::string(is_right ? "" : "expected from 1 MiB to 1 PiB, as in 512MiB or 2GB");
+            },
+            "", "size"));
     text("--shard", "", "K/N: only the K-th of N shares of every set, to be merged (smallbatch merge)",
          [this](const std::string& share) {
            if (!is_given("--shard")) return;
@@ -472,8 +479,7 @@ class HelpCommand final : public Command {
     without_default("command", commands_, "As in generate spd; none: all of them");
     heading("Output");
     flag("--man", man_page_, "The man page smallbatch(1), in roff");
-    choice("--completions", shell_,
-           {{"none", Shell::none}, {"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}},
+    choice("--completions", shell_, {{"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}},
            "What completes commands and options in this shell");
   }
 

@@ -91,6 +91,8 @@ std::string sentence_about(const RefusedCall& call, const CommandDescription& pr
     const std::vector<std::string> others = commands_with(name, program, "");
     if (find_option(*called, name)) return name + " belongs behind " + path + "." + see;
     if (others.empty()) return unknown("option", name, options) + see;
+    if (const auto inner = commands_with(name, *called, ""); wants_command && !path.empty() && !inner.empty())
+      return path + " needs " + (inner.size() == 1 ? "" : "one of ") + list(inner) + " before " + name + "." + see;
     return (path.empty() ? name + " belongs behind a command" : path + " has no option " + name) + " (" + list(others) +
            (others.size() == 1 ? " has it)." : " have it).") + see;
   }
