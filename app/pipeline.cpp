@@ -30,6 +30,7 @@
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "io/output_file.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_writer.hpp"
 
@@ -149,6 +150,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
       throw Error(ErrorKind::usage, "--shard is for processes that do not know each other",
                   "a launcher has started these together", "Leave it out: each rank takes a share.");
     refuse_output_that_is_input(options.problems, options.results);
+    if (ranks.is_first()) check_output(options.results, options.overwrite);
     if (!are_many) reader.take(share);
     timed(report.seconds.start, [&] {
       plan = make_plan(options, job, share.count, {ranks.local_rank(), ranks.local_size()});

@@ -14,8 +14,7 @@ namespace smallbatch {
 namespace {
 
 Error exists_error(const std::string& path) {
-  return {ErrorKind::output_exists, "cannot write " + path, "it exists already",
-          "Choose another name, or have it replaced."};
+  return {ErrorKind::output_exists, "cannot write " + path, "it exists already", "Choose another name."};
 }
 
 /// Flushes a file or a folder; 0 or errno. Folders on some file systems cannot be flushed: that is no failure.

@@ -234,6 +234,7 @@ def test_output_exists(smallbatch, tmp_path):
         add_solve(file)
     (tmp_path / "r.h5").write_text("precious")
     refuse(smallbatch, tmp_path, 7, "r.h5", "--overwrite")
+    assert smallbatch("run", "p.h5", "-o", "r.h5", expect=7).stderr.count("\n") == 1  # before anything is begun
     assert (tmp_path / "r.h5").read_text() == "precious"
     smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite")
     with h5py.File(tmp_path / "r.h5") as file:
