@@ -140,6 +140,10 @@ std::string SetOutcome::likely_cause() const {
   return {};
 }
 
+bool SetOutcome::has_compared_numbers() const {
+  return verification.checked > 0 && (failed_count() < batch || verification.worst_error_over_bound > 0);
+}
+
 void SetOutcome::keep_labels(const ProblemLabels& of_set) {
   const auto keep_one = [&](std::int64_t index) {
     if (const std::string label = label_of(of_set, index); !label.empty()) labels[index] = label;

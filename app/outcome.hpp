@@ -59,6 +59,8 @@ struct SetOutcome {
   void count_verdicts(std::int64_t first, const Verdicts& verdicts);
   /// Why all of them failed, or a lattice's values are infinite, as a question; empty where nothing speaks for it.
   [[nodiscard]] std::string likely_cause() const;
+  /// Whether the referee compared numbers, rather than statuses alone.
+  [[nodiscard]] bool has_compared_numbers() const;
   /// Keeps the labels of the problems that were named.
   void keep_labels(const ProblemLabels& of_set);
 

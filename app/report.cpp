@@ -57,6 +57,7 @@ std::string verdict_text(const SetOutcome& set) {
   if (const char* values = words_of(set).values)
     text += (set.kind == PotentialSet::kind ? " at " : " in ") + std::to_string(set.values_checked) + " " + values;
   if (v.disagreed > 0) text += ", " + std::to_string(v.disagreed) + " DISAGREE";
+  if (!set.has_compared_numbers()) return text;
   return text + "; largest error " + number("%.3g", v.worst_error_over_bound) + " of the bound (at index " +
          index_text(set, v.worst_index) + ")";
 }

@@ -618,7 +618,7 @@ std::string set_html(Source& source, const Set& set, const RunReport& report, co
   if (const std::string repairs = repairs_text(outcome, report.pivot_floor); !repairs.empty())
     facts.emplace_back("repaired", typeset(repairs));
   facts.emplace_back("verified", verdict_words(outcome));
-  if (outcome.verification.checked > 0)
+  if (outcome.has_compared_numbers())
     facts.emplace_back("largest error", shown_number(outcome.verification.worst_error_over_bound, 3) +
                                             " of the bound, at index " +
                                             index_words(set, outcome.verification.worst_index));
