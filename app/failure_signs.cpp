@@ -41,22 +41,29 @@ class Matrix {
 
 template <class T>
 void look_at_triangles(const Matrix<T>& a, FailureSigns& signs) {
-  bool is_zero_above = true, is_zero_below = true, is_lower_finite = true, is_upper_finite = true;
+  bool is_zero_above = true, is_zero_below = true;
   double asymmetry = 0;
   a.below_diagonal([&](int i, int j) {
     const double below = a(i, j), above = a(j, i), scale = std::sqrt(std::abs(a(i, i))) * std::sqrt(std::abs(a(j, j)));
     is_zero_below &= below == 0;
     is_zero_above &= above == 0;
-    is_lower_finite &= std::isfinite(below);
-    is_upper_finite &= std::isfinite(above);
     if (below != above) asymmetry = std::max(asymmetry, std::abs(below - above) / scale);
   });
-  for (int i = 0; i < a.n(); ++i) is_lower_finite &= std::isfinite(a(i, i));
   signs.is_upper += is_zero_below && !is_zero_above;
   signs.is_lower += is_zero_above && !is_zero_below;
   signs.is_nearly_symmetric += asymmetry <= 0.01;
-  signs.is_lower_finite += is_lower_finite && !is_upper_finite;
   signs.largest_asymmetry = std::max(signs.largest_asymmetry, asymmetry);
+}
+
+template <class T>
+bool is_only_lower_finite(const Matrix<T>& a) {
+  bool is_lower_finite = true, is_upper_finite = true;
+  a.below_diagonal([&](int i, int j) {
+    is_lower_finite &= std::isfinite(a(i, j));
+    is_upper_finite &= std::isfinite(a(j, i));
+  });
+  for (int i = 0; i < a.n(); ++i) is_lower_finite &= std::isfinite(a(i, i));
+  return is_lower_finite && !is_upper_finite;
 }
 
 template <class T>
@@ -96,9 +103,9 @@ bool is_symmetric_batch_last(const SpdBlock<T>& block) {
 }
 
 template <class T>
-void count_finite(std::span<const T> numbers, FailureSigns& signs) {
-  signs.numbers += static_cast<std::int64_t>(numbers.size());
-  signs.not_finite += std::ranges::count_if(numbers, [](T number) { return !std::isfinite(number); });
+void count_finite(std::span<const T> numbers, std::int64_t& count, std::int64_t& not_finite) {
+  count += static_cast<std::int64_t>(numbers.size());
+  not_finite += std::ranges::count_if(numbers, [](T number) { return !std::isfinite(number); });
 }
 
 std::string short_number(double value) {
@@ -108,9 +115,9 @@ std::string short_number(double value) {
 }
 
 /// "50 %"; "all" of them only where it is all.
-std::string percent_not_finite(const FailureSigns& signs) {
-  if (signs.not_finite == signs.numbers) return "all";
-  const double percent = 100.0 * static_cast<double>(signs.not_finite) / static_cast<double>(signs.numbers);
+std::string percent_not_finite(std::int64_t not_finite, std::int64_t numbers) {
+  if (not_finite == numbers) return "all";
+  const double percent = 100.0 * static_cast<double>(not_finite) / static_cast<double>(numbers);
   return (percent > 99 ? "more than 99" : short_number(percent)) + " %";
 }
 
@@ -120,17 +127,21 @@ template <class T>
 void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs) {
   const auto matrix_size = static_cast<std::size_t>(block.shape.matrix_size());
   const auto rhs_size = static_cast<std::size_t>(block.shape.rhs_size());
-  if (signs.looked_at == 0 && block.shape.storage == Storage::dense && batch == block.shape.n && block.count == batch &&
+  if (block.first == 0 && block.shape.storage == Storage::dense && batch == block.shape.n && block.count == batch &&
       is_symmetric_batch_last(block))
     signs.is_symmetric_batch_last = batch;
-  for (std::size_t k = 0; k < block.info.size() && signs.looked_at < most_looked_at; ++k) {
-    ++signs.looked_at;
+  const auto is_wanted = [](std::int64_t& looked_at) { return looked_at < most_looked_at && ++looked_at > 0; };
+  for (std::size_t k = 0; k < block.info.size(); ++k) {
     const Matrix<T> a(block.shape, block.a.data() + k * matrix_size);
-    if (a.is_whole()) look_at_triangles(a, signs);
-    if (block.info[k] > 0) look_at_diagonal(a, signs);
-    if (block.info[k] == info_matrix_not_finite)
-      count_finite(std::span(block.a.data() + k * matrix_size, matrix_size), signs);
-    if (block.info[k] == info_rhs_not_finite) count_finite(std::span(block.b.data() + k * rhs_size, rhs_size), signs);
+    const std::int32_t status = block.info[k];
+    if (status > 0 && is_wanted(signs.looked_at_not_definite)) look_at_diagonal(a, signs);
+    if (status == info_matrix_not_symmetric && is_wanted(signs.looked_at_not_symmetric)) look_at_triangles(a, signs);
+    if (status == info_matrix_not_finite && is_wanted(signs.looked_at_matrix_not_finite)) {
+      signs.is_lower_finite += a.is_whole() && is_only_lower_finite(a);
+      count_finite(std::span(block.a.data() + k * matrix_size, matrix_size), signs.numbers, signs.not_finite);
+    }
+    if (status == info_rhs_not_finite && is_wanted(signs.looked_at_rhs_not_finite))
+      count_finite(std::span(block.b.data() + k * rhs_size, rhs_size), signs.rhs_numbers, signs.rhs_not_finite);
   }
 }
 
@@ -155,50 +166,62 @@ std::string likely_cause(const FailureSigns& signs, std::int64_t batch,
   std::int64_t not_definite = 0;
   for (const auto& [status, count] : failed)
     if (status > 0) not_definite += count;
-  const auto all_have = [&](std::int32_t status) {
-    return failed.size() == 1 && failed.begin()->first == status && failed.begin()->second == batch;
+  const auto count_of = [&](std::int32_t status) {
+    const auto found = failed.find(status);
+    return found == failed.end() ? 0 : found->second;
   };
-  if (batch == 0 || signs.looked_at == 0) return {};
-  const auto all = [&](std::int64_t count) { return count == signs.looked_at; };
-  const std::string who = batch == 1 ? "the only one is" : "all " + std::to_string(batch) + " are";
-  const std::string seen =
-      signs.looked_at < batch ? " (the first " + std::to_string(signs.looked_at) + " were looked at)" : "";
+  const auto are_most = [&](std::int64_t count, std::int64_t looked_at) {
+    return looked_at > 0 && 10 * count >= 9 * batch;
+  };
+  const auto who = [&](std::int64_t count, const char* one, const char* many) {
+    if (batch == 1) return std::string("the only one ") + one;
+    return (count == batch ? "all " + std::to_string(batch) : std::to_string(count) + " of " + std::to_string(batch)) +
+           " " + many;
+  };
+  const auto seen = [](std::int64_t count, std::int64_t looked_at) {
+    return looked_at < count ? " (the first " + std::to_string(looked_at) + " were looked at)" : "";
+  };
 
-  if (all_have(info_matrix_not_symmetric)) {
-    const std::string them = who + " not symmetric";
+  if (const auto count = count_of(info_matrix_not_symmetric), looked_at = signs.looked_at_not_symmetric;
+      are_most(count, looked_at)) {
+    const std::string them = who(count, "is", "are") + " not symmetric";
     if (signs.is_symmetric_batch_last == batch)
       return them +
              ", but would be, were the last axis of A the batch. Is it? It belongs first: numpy.moveaxis(A, -1, 0).";
-    if (all(signs.is_upper))
-      return them + seen +
+    if (signs.is_upper == looked_at)
+      return them + seen(count, looked_at) +
              ", and 0 below the diagonal. Is this an upper triangle? Store its transpose, with uplo = \"lower\".";
-    if (all(signs.is_lower))
-      return them + seen + ", and 0 above the diagonal. Is this a lower triangle? uplo = \"lower\" says so.";
-    if (all(signs.is_nearly_symmetric))
-      return them + seen + ", but differ from that by at most " + short_number(signs.largest_asymmetry) +
+    if (signs.is_lower == looked_at)
+      return them + seen(count, looked_at) +
+             ", and 0 above the diagonal. Is this a lower triangle? uplo = \"lower\" says so.";
+    if (signs.is_nearly_symmetric == looked_at)
+      return them + seen(count, looked_at) + ", but differ from that by at most " +
+             short_number(signs.largest_asymmetry) +
              " of sqrt(a_ii a_jj). Is it rounding? Store (A + A^T) / 2, or say uplo = \"lower\".";
     return {};
   }
-  if (all_have(info_matrix_not_finite)) {
-    const std::string them = who + " not finite" + seen;
-    if (all(signs.is_lower_finite))
+  if (const auto count = count_of(info_matrix_not_finite), looked_at = signs.looked_at_matrix_not_finite;
+      are_most(count, looked_at)) {
+    const std::string them = who(count, "is", "are") + " not finite" + seen(count, looked_at);
+    if (signs.is_lower_finite == looked_at)
       return them + ", and only above the diagonal. Is this a lower triangle? uplo = \"lower\" says so.";
-    return them + ": " + percent_not_finite(signs) + " of their numbers are NaN or infinite" +
+    return them + ": " + percent_not_finite(signs.not_finite, signs.numbers) + " of their numbers are NaN or infinite" +
            (signs.not_finite == signs.numbers ? ". Was A written?" : ". Were they computed from something missing?");
   }
-  if (all_have(info_rhs_not_finite))
-    return (batch == 1 ? "the only one has" : "all " + std::to_string(batch) + " have") +
-           std::string(" a right-hand side that is not finite") + seen + ": " + percent_not_finite(signs) +
-           " of the numbers" + (signs.not_finite == signs.numbers ? ". Was b written?" : ".");
-  if (not_definite == batch) {
-    const std::string them = who + " not positive definite" + seen;
-    if (all(signs.is_zero)) return them + ", but 0 everywhere. Was A written?";
-    if (all(signs.has_negative_diagonal))
+  if (const auto count = count_of(info_rhs_not_finite), looked_at = signs.looked_at_rhs_not_finite;
+      are_most(count, looked_at))
+    return who(count, "has", "have") + " a right-hand side that is not finite" + seen(count, looked_at) + ": " +
+           percent_not_finite(signs.rhs_not_finite, signs.rhs_numbers) + " of the numbers" +
+           (signs.rhs_not_finite == signs.rhs_numbers ? ". Was b written?" : ".");
+  if (const auto looked_at = signs.looked_at_not_definite; are_most(not_definite, looked_at)) {
+    const std::string them = who(not_definite, "is", "are") + " not positive definite" + seen(not_definite, looked_at);
+    if (signs.is_zero == looked_at) return them + ", but 0 everywhere. Was A written?";
+    if (signs.has_negative_diagonal == looked_at)
       return them + ", and have a negative diagonal. Has A the opposite sign? -A may be positive definite.";
-    if (all(signs.has_zero_on_diagonal))
+    if (signs.has_zero_on_diagonal == looked_at)
       return them +
              ", and have a 0 on the diagonal. Is it a constraint's (a saddle point)? It has to be eliminated first.";
-    if (all(signs.has_rows_of_sum_zero))
+    if (signs.has_rows_of_sum_zero == looked_at)
       return them +
              ": their rows add up to 0. Is it a Laplacian of which no point is held? Hold one, or see --pivot-floor.";
   }

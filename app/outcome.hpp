@@ -57,7 +57,8 @@ struct SetOutcome {
   void count_statistics(const PotentialStatistics& statistics);
   void count_energies(std::span<const double> energies);
   void count_verdicts(std::int64_t first, const Verdicts& verdicts);
-  /// Why all of them failed, or a lattice's values are infinite, as a question; empty where nothing speaks for it.
+  /// Why nearly all of them failed, or a lattice's values are infinite, as a question; empty where nothing speaks for
+  /// it.
   [[nodiscard]] std::string likely_cause() const;
   /// Whether the referee compared numbers, rather than statuses alone.
   [[nodiscard]] bool has_compared_numbers() const;
@@ -106,7 +107,6 @@ class SolveTally {
   double pivot_floor_;
   VerifyMode mode_;
   unsigned threads_;
-  std::int64_t counted_ = 0;
 };
 
 /// The same for potentials. Planes of a problem may lie in several blocks, so that verdicts are whole after finish().

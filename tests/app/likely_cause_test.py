@@ -79,6 +79,25 @@ def test_one_good_system_takes_the_cause_away(smallbatch, tmp_path, wrong):
         assert cause(smallbatch) is None
 
 
+@pytest.mark.parametrize("wrong", sorted(MATRICES.keys() - {"the batch last"}))
+def test_the_cause_of_nine_in_ten_is_asked_about(smallbatch, tmp_path, wrong):
+    change, words = MATRICES[wrong]
+    good = spd(np.random.default_rng(1), BATCH, N, np.float32)
+    a = np.tile(np.array(change(good), np.float32), (5, 1, 1))
+    a[0], a[1], a[20], a[39] = good[0], good[1], np.inf * good[2], MATRICES["a free Laplacian"][0](good)[0]
+    if "finite" in words[0]:
+        a[20] = good[2]
+    if "definite" in words[0]:
+        a[39] = good[3]
+    write(tmp_path / "p.h5", a)
+    sentence = cause(smallbatch)
+    for word in [words[0].replace("all 8", "36 of 40"), *words[1:]]:
+        assert word in sentence, f"'{word}' is not in: {sentence}"
+    a[2] = good[2]  # 35
+    write(tmp_path / "p.h5", a)
+    assert cause(smallbatch) is None
+
+
 def test_nothing_is_claimed_of_what_was_not_seen(smallbatch, tmp_path):
     rng = np.random.default_rng(1)
     good = spd(rng, 100, N, np.float32)
