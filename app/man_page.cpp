@@ -1,6 +1,8 @@
 #include "app/man_page.hpp"
 
+#include <array>
 #include <sstream>
+#include <utility>
 
 #include "app/exit_codes.hpp"
 #include "app/version.hpp"
@@ -98,6 +100,13 @@ void write_synopses(std::ostream& page, const CommandDescription& command, const
   page << ".br\n";
 }
 
+constexpr std::array<std::pair<const char*, const char*>, 4> environment{{
+    {"SMALLBATCH_INSTRUCTION_SET", "What the CPU computes with, where --instruction-set is not given."},
+    {"OMP_NUM_THREADS", "CPU threads, where --threads is 0 or not given."},
+    {"SLURM_CPUS_PER_TASK", "The same, where OMP_NUM_THREADS does not say it."},
+    {"NO_COLOR", "No colours on stderr, where it is not empty."},
+}};
+
 }  // namespace
 
 std::string man_page(const CommandDescription& program) {
@@ -119,6 +128,8 @@ std::string man_page(const CommandDescription& program) {
   page << ".SH EXIT STATUS\n";
   for (const auto& [code, meaning] : exit_code_meanings)
     page << ".TP\n" << bold(std::to_string(static_cast<int>(code))) << "\n" << plain(meaning) << "\n";
+  page << ".SH ENVIRONMENT\n";
+  for (const auto& [name, meaning] : environment) page << ".TP\n" << bold(name) << "\n" << plain(meaning) << "\n";
   page << ".SH OUTPUT\n"
        << plain(words_about_output) << "\n.PP\n"
        << plain(
@@ -126,7 +137,8 @@ std::string man_page(const CommandDescription& program) {
               "\"exit_code\": ..., \"message\": ...}}.")
        << "\n.SH EXAMPLES\n.nf\n"
        << (first_steps == std::string::npos ? "" : plain(program.help.substr(program.help.find('\n', first_steps) + 1)))
-       << "\n.fi\n";
+       << "\n.fi\n.SH SEE ALSO\n"
+       << bold("h5ls") << "(1), " << bold("h5dump") << "(1), " << bold("mpiexec") << "(1)\n";
   return page.str();
 }
 
