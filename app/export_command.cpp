@@ -139,7 +139,8 @@ std::string export_map(const ExportOptions& options) {
   const MapExtras extras{charges.position, charges.charge, atomic_number, options.axis, options.slice};
   std::ostringstream text;
   text << options.output << ": " << map.title << ", " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz
-       << " points" << format.write(options.output, map, extras, options.overwrite) << "\n";
+       << (set.shape.points() == 1 ? " point" : " points")
+       << format.write(options.output, map, extras, options.overwrite) << "\n";
   return text.str();
 }
 

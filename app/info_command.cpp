@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
 #include <type_traits>
 
 #include "app/commands.hpp"
@@ -170,8 +171,16 @@ std::string problem_info(const InfoOptions& options) {
   for (const auto* sentences : {&reader.warnings(), &reader.notes()})
     for (const std::string& sentence : *sentences) text << "  note: " << sentence << "\n";
   text << "  running it needs " << bytes_text(static_cast<double>(needs.result_bytes)) << " of disk and about "
-       << bytes_text(static_cast<double>(host_bytes)) << " of memory, for " << needs.systems << " systems, "
-       << needs.pairs << " pairs of charge and target and " << needs.multiply_adds << " complex multiply-adds\n";
+       << bytes_text(static_cast<double>(host_bytes)) << " of memory";
+  const char* between = ", for ";
+  for (const auto& [count, one, many] : {std::tuple{needs.systems, " system", " systems"},
+                                         {needs.pairs, " pair of charge and target", " pairs of charge and target"},
+                                         {needs.multiply_adds, " complex multiply-add", " complex multiply-adds"}}) {
+    if (count == 0) continue;
+    text << between << count << (count == 1 ? one : many);
+    between = ", ";
+  }
+  text << "\n";
   if (!options.json) return text.str() + origin_text(options.file);
   return Json{{"file", options.file},
               {"kind", "problems"},

@@ -235,7 +235,8 @@ std::string shape_words(const CorrelationSet& set) {
   write_counted(text << ", ", set.times, "time");
   write_counted(text << ", ", set.inputs, "input");
   text << " of " << sample_type_name(set.type);
-  if (set.integrations() > 1) text << ", " << set.integrations() << " integrations of " << set.integrate << " samples";
+  if (set.integrations() > 1)
+    write_counted(text << ", " << set.integrations() << " integrations of ", set.integrate, "sample");
   if (set.has_flags) text << ", flags";
   if (set.is_mean) text << ", means";
   return text.str();

@@ -75,7 +75,8 @@ std::string numbers_text(const SetOutcome& set, double pivot_floor) {
 /// "V from -2.1 to 3.4 volt, E in volt/angstrom"; "interaction energy from -3 to -1 kT".
 std::string potential_text(const SetOutcome& set) {
   const auto range = [](const std::array<double, 2>& ends, const std::string& unit) {
-    return " from " + number("%.6g", ends[0]) + " to " + number("%.6g", ends[1]) + " " + unit;
+    const std::string low = number("%.6g", ends[0]), high = number("%.6g", ends[1]);
+    return (low == high ? " " + low : " from " + low + " to " + high) + " " + unit;
   };
   std::string text;
   if (set.potential_range) text = "V" + range(*set.potential_range, potential_unit_name(set.unit));

@@ -13,7 +13,8 @@ namespace {
 std::string told_of_limits(std::int64_t limited) {
   if (limited == 0) return "";
   std::ostringstream text;
-  text << "; " << limited << " infinite or huge values are written as +-" << largest_exported_value;
+  text << "; " << limited << (limited == 1 ? " infinite or huge value is" : " infinite or huge values are")
+       << " written as +-" << largest_exported_value;
   return text.str();
 }
 

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import numbers_of, open_problem_file
+from tests.problems import add_potential, numbers_of, open_problem_file
 
 VOLT = 14.399645478425672  # one e at one angstrom
 KT = VOLT / (8.617333262145e-5 * 298.15)  # at 298.15 K
@@ -408,3 +408,13 @@ def test_import_and_generate_ask_for_more(smallbatch, tmp_path):
         position, charge = (problems[f"potential/charges/{key}"][9:] for key in ("position", "charge"))
         v, _ = truth(position, position, charge, own=True)
         np.testing.assert_allclose(file["potential/charges/V"][9:], VOLT * v, rtol=1e-4, atol=1e-3)
+
+
+def test_one_is_said_of_one(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_potential(file, position=[(3, 4, 0)], charge=[1], shape=(1, 1, 1), output_unit="e/angstrom")
+    told = smallbatch("info", "p.h5").stdout
+    assert " of memory, for 1 pair of charge and target\n" in told
+    done = smallbatch("run", "p.h5", "-o", "r.h5")
+    assert "\n  V 0.2 e/angstrom\n" in done.stdout
+    assert "1x1x1 point\n" in smallbatch("export", "r.h5", "-o", "map.dx").stdout
