@@ -47,7 +47,9 @@ struct ResultWriter::Impl {
     label("name", !set.labels.name.empty());
     label("step", !set.labels.step.empty());
     label("time", !set.labels.time.empty());
-    if (!set.labels.time.empty() && !set.labels.time_unit.empty()) {
+    // "days since ..." would be read as dates, which times of a simulation seldom are.
+    const bool is_of_dates = set.labels.time_unit.find("since") != std::string::npos;
+    if (!set.labels.time.empty() && !set.labels.time_unit.empty() && !is_of_dates) {
       file.attribute(group + "/time", "units", set.labels.time_unit);
     }
     for (const std::string& name : others) {

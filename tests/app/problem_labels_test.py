@@ -191,6 +191,16 @@ def test_a_set_of_particles_has_their_times(smallbatch, tmp_path):
     assert "/pair_energy/md/time" in smallbatch("info", "p.h5", expect=3).stderr
 
 
+@pytest.mark.parametrize("unit", ["ps since the start", "days since 2000-01-01"])
+def test_times_since_something_stay_numbers(smallbatch, tmp_path, unit):
+    write_mdanalysis(tmp_path / "t.h5md", unit=unit)
+    smallbatch("import", "t.h5md", "-o", "p.h5", "--shape", "3,4,5", "--set", "md")
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with xarray.open_dataset(tmp_path / "r.h5", group="potential/md", engine="h5netcdf") as opened:
+        assert opened["time"].values.tolist() == TIMES.tolist()
+        assert opened["time"].attrs["unit"] in (unit, unit.encode())
+
+
 def test_molecules_have_the_names_of_their_files(smallbatch, tmp_path):
     (tmp_path / "set").mkdir()
     names = ["water", "1abc.min", "Zürich"]
