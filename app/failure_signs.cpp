@@ -130,7 +130,11 @@ void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs) 
   if (block.first == 0 && block.shape.storage == Storage::dense && batch == block.shape.n && block.count == batch &&
       is_symmetric_batch_last(block))
     signs.is_symmetric_batch_last = batch;
-  const auto is_wanted = [](std::int64_t& looked_at) { return looked_at < most_looked_at && ++looked_at > 0; };
+  const auto is_wanted = [](std::int64_t& looked_at) {
+    if (looked_at == most_looked_at) return false;
+    ++looked_at;
+    return true;
+  };
   for (std::size_t k = 0; k < block.info.size(); ++k) {
     const Matrix<T> a(block.shape, block.a.data() + k * matrix_size);
     const std::int32_t status = block.info[k];

@@ -28,14 +28,14 @@ std::shared_ptr<spdlog::sinks::sink> open_log_file(const std::string& path) {
     throw Error(ErrorKind::usage, "the log file cannot be " + path, "it is an HDF5 file, and would be damaged",
                 "Name another one.");
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();  // spdlog would make one
-  if (folder.empty() || std::filesystem::is_directory(folder, unknown)) {
-    try {
-      return std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
-    } catch (const spdlog::spdlog_ex&) {
-    }
+  const Error cannot(ErrorKind::output, "cannot write the log file " + path,
+                     "its folder is not there, or may not be written", "Name another one.");
+  if (!folder.empty() && !std::filesystem::is_directory(folder, unknown)) throw cannot;
+  try {
+    return std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+  } catch (const spdlog::spdlog_ex&) {
+    throw cannot;
   }
-  throw Error(ErrorKind::output, "cannot write the log file " + path, "its folder is not there, or may not be written",
-              "Name another one.");
 }
 
 }  // namespace

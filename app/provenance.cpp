@@ -42,7 +42,7 @@ std::string working_directory() {
 
 std::string libraries_text() {
   std::string text = "HDF5 " + hdf5_version() + ", Eigen " + eigen_version_text;
-  if (std::string_view(cuda_compiler_text) != "") text += std::string(", CUDA compiler ") + cuda_compiler_text;
+  if (!std::string_view(cuda_compiler_text).empty()) text += std::string(", CUDA compiler ") + cuda_compiler_text;
   return text + ", " + compiler_text;
 }
 

@@ -112,16 +112,16 @@ struct DeviceSystems {
 struct DeviceCharges {
   DeviceCharges(const ChargesCall& call, Pieces& pieces)
       : charges{call.count, call.offset, call.position, call.charge, call.group} {
-    if (call.offset == nullptr) charges.offset = even_offset = pieces.take<std::int64_t>(call.count + 1);
+    if (call.offset == nullptr) charges.offset = even_offset_ = pieces.take<std::int64_t>(call.count + 1);
     if (call.xyzq == nullptr) return;
-    charges.position = position = pieces.take<double>(3 * call.charge_count);
-    charges.charge = charge = pieces.take<double>(call.charge_count);
+    charges.position = position_ = pieces.take<double>(3 * call.charge_count);
+    charges.charge = charge_ = pieces.take<double>(call.charge_count);
   }
 
   void enqueue(const ChargesCall& call, cudaStream_t stream) const {
     if (call.offset == nullptr)
       check_launch(
-          launch_even_offsets(call.count, {share_of_each(call.charge_count, call.count), even_offset}, stream));
+          launch_even_offsets(call.count, {share_of_each(call.charge_count, call.count), even_offset_}, stream));
     if (call.xyzq == nullptr) return;
     if (call.xyzq_type == ScalarType::float32)
       split(static_cast<const float*>(call.xyzq), call.charge_count, stream);
@@ -134,12 +134,12 @@ struct DeviceCharges {
  private:
   template <class T>
   void split(const T* xyzq, std::int64_t count, cudaStream_t stream) const {
-    check_launch(launch_split_charges<T>(count, {xyzq, position, charge}, stream));
+    check_launch(launch_split_charges<T>(count, {xyzq, position_, charge_}, stream));
   }
 
-  std::int64_t* even_offset = nullptr;
-  double* position = nullptr;
-  double* charge = nullptr;
+  std::int64_t* even_offset_ = nullptr;
+  double* position_ = nullptr;
+  double* charge_ = nullptr;
 };
 
 template <class T>
