@@ -42,7 +42,7 @@ std::optional<Histogram> Magnitudes::histogram(const std::string& title, const s
   // At least a power of ten is shown, in whole bars.
   const std::int64_t bars = std::max<std::int64_t>((last - first + together - 1) / together, bins_per_decade);
   first = std::max<std::int64_t>(0, first - (bars * together - (last - first)) / 2);
-  Histogram histogram{title, unit, 0, 0, true, std::vector<std::int64_t>(static_cast<std::size_t>(bars)), ""};
+  Histogram histogram{title, unit, 0, 0, true, std::vector<std::int64_t>(static_cast<std::size_t>(bars)), "", ""};
   for (std::int64_t bin = first; bin < std::min<std::int64_t>(first + bars * together, std::ssize(counts_)); ++bin)
     histogram.counts[static_cast<std::size_t>((bin - first) / together)] += counts_[static_cast<std::size_t>(bin)];
   histogram.low = least_power + static_cast<double>(first) / bins_per_decade;
@@ -60,7 +60,7 @@ std::optional<Histogram> histogram_of(std::vector<double>& values, const std::st
   if (values.empty()) return std::nullopt;
   const double low = percentile(values, 1), high = percentile(values, 99);
   const double margin = high > low ? 0 : std::max(std::abs(low), 1.0) * 0.5;
-  Histogram histogram{title, unit, low - margin, high + margin, false, std::vector<std::int64_t>(30), ""};
+  Histogram histogram{title, unit, low - margin, high + margin, false, std::vector<std::int64_t>(30), "", ""};
   std::int64_t below = 0, above = 0;
   const auto bins = static_cast<double>(histogram.counts.size());
   for (const double value : values) {

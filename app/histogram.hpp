@@ -14,8 +14,8 @@ struct Histogram {
   double low = 0, high = 1;
   bool is_logarithmic = false;
   std::vector<std::int64_t> counts;
-  std::string caption;   ///< what is not in the bins
-  std::string things{};  ///< that are counted
+  std::string caption;  ///< what is not in the bins
+  std::string things;   ///< that are counted
 };
 
 /// Bins of a number that may have any magnitude: 8 for each power of ten, however many values there are.
