@@ -24,6 +24,8 @@ std::string describe_spd_info(std::int32_t info) {
       return "the solution overflowed";
     case info_result_underflowed:
       return "the solution underflowed";
+    case info_size_out_of_range:
+      return "its size is not within 0 to n";
     default:
       break;
   }

@@ -35,6 +35,7 @@ struct SpdShape {
   int nrhs = 1;                      ///< right-hand sides per system; 0 asks for the inverse of A instead of a solution
   Storage storage = Storage::dense;  ///< of A
   bool determinant_only = false;     ///< no x and no backward error, only the numbers about A; nrhs is 0 then
+  bool has_sizes = false;            ///< of sets and blocks: each system has a size of its own, n is the largest
 
   /// Whether A^-1 takes the place of x; numbers in one A, in one b.
   [[nodiscard]] bool wants_inverse() const { return nrhs == 0 && !determinant_only; }
@@ -56,10 +57,12 @@ inline constexpr std::int32_t info_result_not_finite = -4;     ///< all pivots w
 /// All pivots were positive, but some right-hand side's x is so small that rounding it to T, which has no smaller
 /// numbers there, changes it by more than 8 u ||x||_1 (u = 2^-24 or 2^-53).
 inline constexpr std::int32_t info_result_underflowed = -5;
+inline constexpr std::int32_t info_size_out_of_range = -6;  ///< the system's size is not within [0, n]; judged first
 
 /// Whether the input cannot be used, so that nothing was computed.
 constexpr bool is_input_refused(std::int32_t spd_info) {
-  return spd_info == info_matrix_not_finite || spd_info == info_matrix_not_symmetric || spd_info == info_rhs_not_finite;
+  return spd_info == info_matrix_not_finite || spd_info == info_matrix_not_symmetric ||
+         spd_info == info_rhs_not_finite || spd_info == info_size_out_of_range;
 }
 
 /// One line for people: "solved", "pivot 3 is not positive", "A is not symmetric", ...
@@ -71,6 +74,11 @@ inline constexpr std::int64_t tight = -1;
 /// Input of a solver. Arrays are stacked with the batch first: a (count, matrix_size), b (count, n, nrhs) with the
 /// right-hand side index fastest; b is ignored (may be null) where nrhs is 0. System k starts k strides after the
 /// first, in numbers. A stride of 0: one matrix, or one set of right-hand sides, for all systems.
+///
+/// Where sizes differ, the leading sizes[k] rows and columns of A, and the first sizes[k] rows of b, are system k. They
+/// lie where they lie among n: rows of a dense A are n numbers apart. What is beyond them may hold anything, is not
+/// looked at, and is 0 in x, whatever the status; in info and the numbers, n stands for sizes[k]. A system of size 0 is
+/// solved: its numbers are those of an identity matrix (backward error 0, rcond 1, smallest pivot 1, ln det 0).
 template <class T>
 struct SpdBatch {
   SpdShape shape;  ///< every system's
@@ -78,6 +86,7 @@ struct SpdBatch {
   const T* a = nullptr;
   const T* b = nullptr;
   std::int64_t a_stride = tight, b_stride = tight;  ///< numbers from one system to the next
+  const std::int32_t* sizes = nullptr;              ///< (count), each within [0, n]; null: all are n
 
   /// The same, where they are tight as well.
   [[nodiscard]] std::int64_t a_step() const { return a_stride == tight ? shape.matrix_size() : a_stride; }
@@ -171,8 +180,9 @@ struct SpdBlock {
   SpdShape shape;  ///< every system's
   std::int64_t first = 0;
   std::int64_t count = 0;
-  AlignedVector<T> a, b, x;          ///< as in SpdBatch and SpdSolution
-  AlignedVector<std::int32_t> info;  ///< (count), as all that follow, where they are wanted
+  AlignedVector<T> a, b, x;           ///< as in SpdBatch and SpdSolution
+  AlignedVector<std::int32_t> sizes;  ///< (count) as in SpdBatch where the shape has sizes, or else empty
+  AlignedVector<std::int32_t> info;   ///< (count), as all that follow, where they are wanted
   /// As in SpdSolution.
   AlignedVector<T> backward_error, rcond, smallest_pivot, perturbation;
   AlignedVector<double> log_determinant;
@@ -184,6 +194,7 @@ struct SpdBlock {
       : a(memory),
         b(memory),
         x(memory),
+        sizes(memory),
         info(memory),
         backward_error(memory),
         rcond(memory),
@@ -200,10 +211,13 @@ struct SpdBlock {
     a.resize(c * static_cast<std::size_t>(s.matrix_size()));
     b.resize(c * static_cast<std::size_t>(s.rhs_size()));
     x.resize(c * static_cast<std::size_t>(s.solution_size()));
+    sizes.resize(s.has_sizes ? c : 0);
     info.resize(c);
     for_each_spd_number<T>([&](const auto& number) { (this->*number.in_block).resize(number.is_of(s) ? c : 0); });
   }
-  [[nodiscard]] SpdBatch<T> batch() const { return {shape, count, a.data(), b.data()}; }
+  [[nodiscard]] SpdBatch<T> batch() const {
+    return {shape, count, a.data(), b.data(), tight, tight, shape.has_sizes ? sizes.data() : nullptr};
+  }
   [[nodiscard]] SpdSolution<T> solution() {
     SpdSolution<T> arrays{x.data(), info.data()};
     for_each_spd_number<T>([&](const auto& number) {

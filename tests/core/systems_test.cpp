@@ -38,6 +38,18 @@ TEST(SpdBlock, HasRoomForItsSystems) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first) % 64, 0U);
 }
 
+TEST(SpdBlock, HasSizesWhereTheyDiffer) {
+  SpdBlock<double> block;
+  SpdShape shape{3, 2, Storage::packed_lower};
+  block.resize(shape, 5);
+  EXPECT_TRUE(block.sizes.empty());
+  EXPECT_EQ(block.batch().sizes, nullptr);
+  shape.has_sizes = true;
+  block.resize(shape, 5);
+  EXPECT_EQ(block.sizes.size(), 5U);
+  EXPECT_EQ(block.batch().sizes, block.sizes.data());
+}
+
 template <class T>
 void expect_arrays_of_each_number() {
   for (const bool determinant_only : {false, true}) {
@@ -81,7 +93,8 @@ TEST(SpdNumbers, EachHasArraysOfItsOwn) {
 }
 
 TEST(IsInputRefused, IsTrueWhereNothingWasComputed) {
-  for (const int info : {info_matrix_not_finite, info_matrix_not_symmetric, info_rhs_not_finite})
+  for (const int info :
+       {info_matrix_not_finite, info_matrix_not_symmetric, info_rhs_not_finite, info_size_out_of_range})
     EXPECT_TRUE(is_input_refused(info));
   for (const int info : {0, 1, 64, info_result_not_finite, info_result_underflowed})
     EXPECT_FALSE(is_input_refused(info));
@@ -91,6 +104,7 @@ TEST(DescribeInfo, NamesThePivot) {
   EXPECT_EQ(describe_spd_info(0), "solved");
   EXPECT_EQ(describe_spd_info(17), "pivot 17 is not positive");
   EXPECT_EQ(describe_spd_info(info_matrix_not_symmetric), "A is not symmetric");
+  EXPECT_EQ(describe_spd_info(info_size_out_of_range), "its size is not within 0 to n");
 }
 
 }  // namespace
