@@ -42,7 +42,16 @@ struct Arguments {
   T resolve_above = -1;  ///< mark systems unsettled that were solved with a larger backward error; negative: none
   int once = 1;          ///< 1, but not to the compiler
   int span = 0;          ///< systems of a task
+  const std::int32_t* sizes = nullptr;  ///< of each system; null: all have n rows
 };
+
+/// Rows of a system; negative where its size is out of range.
+template <class T>
+__device__ __forceinline__ int rows_of(const Arguments<T>& args, std::int64_t system) {
+  if (args.sizes == nullptr) return args.n;
+  const int size = args.sizes[system];
+  return size <= args.n ? size : -1;
+}
 
 template <class T>
 struct Traits;
@@ -317,6 +326,7 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
                          0,       shape.n, shape.nrhs, shape.storage, shape.wants_inverse(), pivot_numbers,
                          vectors, marks};
   arguments.to.x_stride = solution.x_step(shape);
+  arguments.sizes = batch.sizes;
   return arguments;
 }
 
