@@ -77,8 +77,9 @@ inline constexpr std::int64_t tight = -1;
 ///
 /// Where sizes differ, the leading sizes[k] rows and columns of A, and the first sizes[k] rows of b, are system k. They
 /// lie where they lie among n: rows of a dense A are n numbers apart. What is beyond them may hold anything, is not
-/// looked at, and is 0 in x, whatever the status; in info and the numbers, n stands for sizes[k]. A system of size 0 is
-/// solved: its numbers are those of an identity matrix (backward error 0, rcond 1, smallest pivot 1, ln det 0).
+/// looked at, and is 0 in x, also of a system that fails; in info and the numbers, n stands for sizes[k]. A system of
+/// size 0 is solved: its numbers are those of an identity matrix (backward error 0, rcond 1, smallest pivot 1, ln det
+/// 0).
 template <class T>
 struct SpdBatch {
   SpdShape shape;  ///< every system's
@@ -125,6 +126,9 @@ struct SpdValues {
   double backward_error = nan, rcond = nan, smallest_pivot = nan, log_determinant = nan;
   double repaired = 0;
   double perturbation = nan;
+
+  /// What a system of size 0 has.
+  [[nodiscard]] static SpdValues of_identity() { return {0, 1, 1, 0, 0, 0}; }
 };
 
 /// One number of a system's answer, an array of V per batch: what it is called and where it stands.

@@ -82,7 +82,8 @@ bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, Scala
 /// right. The status is the referee's (same_status). A failed system has NaN for every number and no raised pivot. For
 /// a solved one the stored backward error is right, the ratios are at most spd_ratio_limit, and rcond, the smallest
 /// pivot, ln det A, the number of raised pivots and what raising them added are the referee's, within their bounds.
-/// Numbers that the block does not have (results of old formats) are not judged.
+/// Numbers that the block does not have (results of old formats) are not judged. Where systems have sizes of their own,
+/// all this is of their leading blocks, and what is beyond them must be 0.
 ///
 /// Above 1/2 it is by what judge_spd_solution() finds. Below, it may be by the same formulas with other roundings
 /// (solvers/reference/lanes.hpp), which decide nothing there. It does not depend on the systems that are judged beside.

@@ -139,6 +139,9 @@ void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
 
 template <class T>
 void check_spd_factors(const SpdBatch<T>& batch, const SpdFactors<T>& factors) {
+  if (batch.sizes != nullptr)
+    throw Error(ErrorKind::bad_input, "systems with sizes of their own cannot be factored for later",
+                "factors are of n rows each", "Solve them at once, or factor those of one size at a time.");
   const SpdShape shape{batch.shape.n, 0, batch.shape.storage, true};
   check_spd_shape(shape, batch.count);
   const std::int64_t size = std::int64_t{shape.n} * (shape.n + 1) / 2;

@@ -132,6 +132,9 @@ struct SpdFactoredBatch {
 ///
 /// A system that fails has NaN for every number and 0 for repaired (SpdValues); its neighbours' results are, bit for
 /// bit, what they would be without it. The same system gives the same bits at any place in any batch.
+///
+/// Batches with sizes (SpdBatch): a status of -6 for a size that is not within [0, n], with NaN for all n rows of x. Of
+/// all other systems x is 0 beyond their sizes, of an inverse beyond the leading rows and columns, and NaN only within.
 class SpdSolver {
  public:
   virtual ~SpdSolver() = default;
@@ -148,7 +151,8 @@ class SpdSolver {
   ///
   /// info is what solve() says of A alone: -1, -2, k > 0; -4 where a number of L, and -5 where one of D, is out of the
   /// range of T, which takes elements near the limits of T or diagonals that differ as much. A system that fails has
-  /// NaN for its factors and numbers. Throws as solve() does. The factors must not overlap A.
+  /// NaN for its factors and numbers. Throws as solve() does, and for a batch with sizes. The factors must not overlap
+  /// A.
   virtual void factor(const SpdBatch<float>& batch, const SpdFactors<float>& factors) = 0;
   virtual void factor(const SpdBatch<double>& batch, const SpdFactors<double>& factors) = 0;
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -168,9 +169,99 @@ bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, Scala
   return about_a_pivot && std::abs(judgement.disputed_rcond) < n * unit_roundoff(type);
 }
 
+namespace {
+
+/// Whether an answer is 0 in the rows and columns that a system of its size does not have.
+template <class T>
+bool is_zero_beyond(const SpdShape& shape, const T* x, int size) {
+  const int columns = shape.wants_inverse() ? shape.n : shape.nrhs, used = shape.wants_inverse() ? size : shape.nrhs;
+  for (int i = 0; i < shape.n && !shape.determinant_only; ++i)
+    for (int c = i < size ? used : 0; c < columns; ++c)
+      if (x[i * std::int64_t{columns} + c] != 0) return false;
+  return true;
+}
+
+/// Of a system without rows, or with a size that is none.
+template <class T>
+double error_without_rows(const SpdBlock<T>& block, std::size_t s) {
+  const T* const x = block.x.data() + s * static_cast<std::size_t>(block.shape.solution_size());
+  if (block.sizes[s] != 0) return block.info[s] == info_size_out_of_range && looks_failed(block, x, s) ? 0 : infinity;
+  bool right = block.info[s] == 0 && is_zero_beyond(block.shape, x, 0);
+  for_each_spd_number<T>([&](const auto& number) {
+    const auto& values = block.*number.in_block;
+    right = right && (values.empty() || values[s] == SpdValues::of_identity().*number.in_values);
+  });
+  return right ? 0 : infinity;
+}
+
+/// These systems of a block, which are of one size, as a block of that size.
+template <class T>
+SpdBlock<T> leading_blocks(const SpdBlock<T>& block, int size, std::span<const std::int64_t> systems) {
+  const SpdShape& shape = block.shape;
+  SpdShape own = shape;
+  own.n = size;
+  own.has_sizes = false;
+  SpdBlock<T> leading;
+  leading.resize(own, static_cast<std::int64_t>(systems.size()));
+  T *a = leading.a.data(), *b = leading.b.data(), *x = leading.x.data();
+  const bool packed = shape.storage == Storage::packed_lower;
+  const int columns = shape.wants_inverse() ? shape.n : shape.nrhs, used = shape.wants_inverse() ? size : shape.nrhs;
+  for (const std::int64_t system : systems) {
+    const T* const matrix = block.a.data() + system * shape.matrix_size();
+    const T* const solution = block.x.data() + system * shape.solution_size();
+    for (int i = 0; i < size; ++i) {
+      const int begin = packed ? i * (i + 1) / 2 : i * shape.n;
+      a = std::copy_n(matrix + begin, packed ? i + 1 : size, a);
+      if (!shape.determinant_only) x = std::copy_n(solution + i * std::int64_t{columns}, used, x);
+    }
+    b = std::copy_n(block.b.data() + system * shape.rhs_size(), own.rhs_size(), b);
+  }
+  const auto take = [&](const auto& from, auto& to) {
+    to.resize(from.empty() ? 0 : systems.size());
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[static_cast<std::size_t>(systems[i])];
+  };
+  take(block.info, leading.info);
+  for_each_spd_number<T>([&](const auto& number) { take(block.*number.in_block, leading.*number.in_block); });
+  return leading;
+}
+
+/// spd_errors_over_bounds() of a block with sizes: of all systems of one size at a time.
+template <class T>
+void errors_by_size(const RefereeLanes& referee_lanes, const SpdBlock<T>& block, double pivot_floor,
+                    std::span<const std::int64_t> systems, std::span<double> errors) {
+  const SpdShape& shape = block.shape;
+  std::vector<std::vector<std::size_t>> of_size(static_cast<std::size_t>(shape.n) + 1);  // places in `systems`
+  for (std::size_t i = 0; i < systems.size(); ++i) {
+    const auto s = static_cast<std::size_t>(systems[i]);
+    const std::int32_t size = block.sizes[s];
+    if (size > 0 && size <= shape.n)
+      of_size[static_cast<std::size_t>(size)].push_back(i);
+    else
+      errors[i] = error_without_rows(block, s);
+  }
+  for (int size = 1; size <= shape.n; ++size) {
+    const std::vector<std::size_t>& places = of_size[static_cast<std::size_t>(size)];
+    if (places.empty()) continue;
+    std::vector<std::int64_t> own(places.size()), all(places.size());
+    for (std::size_t i = 0; i < places.size(); ++i) own[i] = systems[places[i]];
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<double> found(places.size());
+    spd_errors_over_bounds<T>(referee_lanes, leading_blocks<T>(block, size, own), pivot_floor, all, found);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      errors[places[i]] =
+          is_zero_beyond(shape, block.x.data() + own[i] * shape.solution_size(), size) ? found[i] : infinity;
+  }
+}
+
+}  // namespace
+
 template <class T>
 void spd_errors_over_bounds(const RefereeLanes& referee_lanes, const SpdBlock<T>& block, double pivot_floor,
                             std::span<const std::int64_t> systems, std::span<double> errors) {
+  if (block.shape.has_sizes) {
+    errors_by_size(referee_lanes, block, pivot_floor, systems, errors);
+    return;
+  }
   constexpr double certain = 0.5;  // far enough from 1 for what the roundings of two referees differ by
   std::vector<std::int64_t> solved;
   std::vector<std::size_t> places;  // of those in `systems`

@@ -11,7 +11,18 @@ namespace smallbatch {
 
 namespace {
 
-/// System k of a batch; numbers that are not wanted have null pointers.
+/// Stores an answer of system k; numbers that are not wanted have null pointers.
+template <class T>
+void store(const SpdBatch<T>& batch, const SpdSolution<T>& solution, std::int64_t k, std::int32_t info,
+           const SpdValues& values) {
+  solution.info[k] = info;
+  for_each_spd_number<T>([&]<class V>(const SpdNumber<T, V>& number) {
+    if (V* const array = solution.*number.in_solution; array != nullptr && number.is_of(batch.shape))
+      array[k] = static_cast<V>(values.*number.in_values);
+  });
+}
+
+/// System k of a batch whose systems have all its rows.
 template <class T>
 void solve_one(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor, std::int64_t k) {
   const SpdShape& shape = batch.shape;
@@ -37,15 +48,47 @@ void solve_one(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double 
     info = info_result_not_finite;
   if (info == 0 && has_underflowed) info = info_result_underflowed;
   if (info != 0) std::fill(x, x + shape.solution_size(), static_cast<T>(nan_value));
-  solution.info[k] = info;
   SpdValues values;
   if (info == 0)
     values = system.numbers(solution.rcond != nullptr ? system.conditions(0) : typename System::Conditions{});
   if (info == 0 && solution.backward_error != nullptr) values.backward_error = system.backward_error(x);
-  for_each_spd_number<T>([&]<class V>(const SpdNumber<T, V>& number) {
-    if (V* const array = solution.*number.in_solution; array != nullptr && number.is_of(shape))
-      array[k] = static_cast<V>(values.*number.in_values);
+  store(batch, solution, k, info, values);
+}
+
+/// System k of a batch with sizes: what its leading rows and columns are, alone.
+template <class T>
+void solve_leading_block(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor, std::int64_t k) {
+  const SpdShape& shape = batch.shape;
+  const int size = batch.sizes[k], columns = shape.wants_inverse() ? shape.n : shape.nrhs;
+  T* const x = shape.determinant_only ? nullptr : solution.x + k * solution.x_step(shape);
+  if (size < 0 || size > shape.n) {
+    std::fill_n(x, shape.solution_size(), static_cast<T>(nan_value));
+    store(batch, solution, k, info_size_out_of_range, {});
+    return;
+  }
+  SpdBlock<T> alone;
+  SpdShape own = shape;
+  own.n = size;
+  own.has_sizes = false;
+  alone.resize(own, 1);
+  for (int i = 0, e = 0; i < size; ++i)
+    for (int j = 0; j < (own.storage == Storage::packed_lower ? i + 1 : size); ++j, ++e)
+      alone.a[e] = batch.a[k * batch.a_step() + (own.storage == Storage::packed_lower ? e : i * shape.n + j)];
+  if (shape.nrhs > 0) std::copy_n(batch.b + k * batch.b_step(), own.rhs_size(), alone.b.data());
+  std::fill_n(x, shape.solution_size(), T(0));
+  if (size == 0) {
+    store(batch, solution, k, 0, SpdValues::of_identity());
+    return;
+  }
+  solve_one(alone.batch(), alone.solution(), pivot_floor, 0);
+  const int used = shape.wants_inverse() ? size : shape.nrhs;
+  for (int i = 0; i < size && x != nullptr; ++i)
+    std::copy_n(alone.x.data() + i * std::int64_t{used}, used, x + i * std::int64_t{columns});
+  SpdValues values;
+  for_each_spd_number<T>([&](const auto& number) {
+    if (number.is_of(shape)) values.*number.in_values = static_cast<double>((alone.*number.in_block)[0]);
   });
+  store(batch, solution, k, alone.info[0], values);
 }
 
 /// Factors of system k.
@@ -133,7 +176,9 @@ class ReferenceSpdSolver final : public SpdSolver {
   template <class T>
   void run(const SpdBatch<T>& batch, const SpdSolution<T>& solution) const {
     check_spd_batch(batch, solution);
-    for_each(batch.count, [&](std::int64_t k) { solve_one(batch, solution, pivot_floor_, k); });
+    for_each(batch.count, [&](std::int64_t k) {
+      (batch.sizes == nullptr ? solve_one<T> : solve_leading_block<T>)(batch, solution, pivot_floor_, k);
+    });
   }
   template <class T>
   void run(const SpdBatch<T>& batch, const SpdFactors<T>& factors) const {

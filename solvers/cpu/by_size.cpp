@@ -1,0 +1,136 @@
+#include "solvers/cpu/by_size.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/parallel.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr int out_of_range = -1;  // as a size
+
+/// Neighbours in the order of sizes that have the same.
+struct Piece {
+  int size;
+  std::int64_t first, last;
+};
+
+/// All systems of a batch by their sizes.
+struct Order {
+  std::vector<std::int64_t> systems;
+  std::vector<Piece> pieces;
+
+  Order(std::span<const std::int32_t> sizes, int n, std::int64_t at_once) : systems(sizes.size()) {
+    const auto known = [n](std::int32_t size) { return size >= 0 && size <= n ? size : out_of_range; };
+    std::vector<std::int64_t> end(static_cast<std::size_t>(n) + 2);  // of each size's systems
+    const auto end_of = [&end](int size) -> std::int64_t& { return end[static_cast<std::size_t>(size + 1)]; };
+    for (const std::int32_t size : sizes) ++end_of(known(size));
+    std::int64_t before = 0;
+    for (int size = out_of_range; size <= n; ++size) {
+      const std::int64_t count = end_of(size);
+      for (std::int64_t first = 0; first < count; first += at_once)
+        pieces.push_back({size, before + first, before + std::min(first + at_once, count)});
+      end_of(size) = before;
+      before += count;
+    }
+    for (std::size_t k = 0; k < sizes.size(); ++k)
+      systems[static_cast<std::size_t>(end_of(known(sizes[k]))++)] = static_cast<std::int64_t>(k);
+  }
+};
+
+/// System k where there is nothing to solve: 0 rows, or nobody knows how many.
+template <class T>
+void settle(const SpdShape& shape, const SpdSolution<T>& solution, int size, std::int64_t k) {
+  const bool failed = size == out_of_range;
+  const SpdValues values = failed ? SpdValues{} : SpdValues::of_identity();
+  if (!shape.determinant_only)
+    std::fill_n(solution.x + k * solution.x_step(shape), shape.solution_size(),
+                static_cast<T>(failed ? SpdValues::nan : 0));
+  solution.info[k] = failed ? info_size_out_of_range : 0;
+  for_each_spd_number<T>([&]<class V>(const SpdNumber<T, V>& number) {
+    if (V* const array = solution.*number.in_solution; array != nullptr && number.is_of(shape))
+      array[k] = static_cast<V>(values.*number.in_values);
+  });
+}
+
+/// The systems' leading rows and columns into a block of that size.
+template <class T>
+void gather(const SpdBatch<T>& batch, std::span<const std::int64_t> systems, SpdBlock<T>& block) {
+  const SpdShape& alike = block.shape;
+  const bool packed = alike.storage == Storage::packed_lower;  // whose rows follow each other in any size
+  T *a = block.a.data(), *b = block.b.data();
+  for (const std::int64_t k : systems) {
+    const T* const from = batch.a + k * batch.a_step();
+    if (packed) {
+      a = std::copy_n(from, alike.matrix_size(), a);
+    } else {
+      for (int i = 0; i < alike.n; ++i) a = std::copy_n(from + std::int64_t{i} * batch.shape.n, alike.n, a);
+    }
+    if (alike.nrhs > 0) b = std::copy_n(batch.b + k * batch.b_step(), alike.rhs_size(), b);
+  }
+}
+
+/// Answer s of a block to where system k has it.
+template <class T>
+void put_back(const SpdBlock<T>& block, std::int64_t s, const SpdShape& shape, const SpdSolution<T>& solution,
+              std::int64_t k) {
+  const SpdShape& alike = block.shape;
+  if (!shape.determinant_only) {
+    const T* from = block.x.data() + s * alike.solution_size();
+    T* const x = solution.x + k * solution.x_step(shape);
+    const int columns = shape.wants_inverse() ? shape.n : shape.nrhs,
+              used = alike.wants_inverse() ? alike.n : alike.nrhs;
+    std::fill_n(x, shape.solution_size(), T{});
+    for (int i = 0; i < alike.n; ++i, from += used) std::copy_n(from, used, x + std::int64_t{i} * columns);
+  }
+  const auto place = static_cast<std::size_t>(s);
+  solution.info[k] = block.info[place];
+  for_each_spd_number<T>([&](const auto& number) {
+    if (auto* const array = solution.*number.in_solution; array != nullptr && number.is_of(shape))
+      array[k] = (block.*number.in_block)[place];
+  });
+}
+
+}  // namespace
+
+template <class T>
+void solve_by_size(const SpdBatch<T>& batch, const SpdSolution<T>& solution, std::int64_t at_once, unsigned threads,
+                   const std::function<void(const SpdBatch<T>&, const SpdSolution<T>&)>& solve) {
+  const Order order({batch.sizes, static_cast<std::size_t>(batch.count)}, batch.shape.n, at_once);
+  const auto count = static_cast<std::int64_t>(order.pieces.size());
+  const std::int64_t grain = std::clamp<std::int64_t>(count / (8 * std::int64_t{thread_count(threads)}), 1, 64);
+  parallel_for(count, grain, threads, [&](std::int64_t first, std::int64_t last) {
+    SpdBlock<T> block;
+    for (std::int64_t p = first; p < last; ++p) {
+      const Piece& piece = order.pieces[static_cast<std::size_t>(p)];
+      const std::span systems(order.systems.data() + piece.first, static_cast<std::size_t>(piece.last - piece.first));
+      if (piece.size <= 0) {
+        for (const std::int64_t k : systems) settle(batch.shape, solution, piece.size, k);
+        continue;
+      }
+      SpdShape alike = batch.shape;
+      alike.n = piece.size;
+      alike.has_sizes = false;
+      block.resize(alike, piece.last - piece.first);
+      gather(batch, systems, block);
+      SpdSolution<T> answers = block.solution();
+      for_each_spd_number<T>([&](const auto& number) {
+        if (solution.*number.in_solution == nullptr) answers.*number.in_solution = nullptr;
+      });
+      solve(block.batch(), answers);
+      for (std::size_t s = 0; s < systems.size(); ++s)
+        put_back(block, static_cast<std::int64_t>(s), batch.shape, solution, systems[s]);
+    }
+  });
+}
+
+template void solve_by_size(const SpdBatch<float>&, const SpdSolution<float>&, std::int64_t, unsigned,
+                            const std::function<void(const SpdBatch<float>&, const SpdSolution<float>&)>&);
+template void solve_by_size(const SpdBatch<double>&, const SpdSolution<double>&, std::int64_t, unsigned,
+                            const std::function<void(const SpdBatch<double>&, const SpdSolution<double>&)>&);
+
+}  // namespace smallbatch
