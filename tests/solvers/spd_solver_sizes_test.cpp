@@ -29,10 +29,10 @@ struct Mixed {
     std::copy(sizes.begin(), sizes.end(), together.sizes.begin());
     for (std::size_t k = 0; k < sizes.size(); ++k) {
       SpdShape own = shape;
-      own.n = std::max(1, sizes[k]);
+      own.n = std::clamp(sizes[k], 1, shape.n);
       own.has_sizes = false;
       alone.push_back(generated_block<T>(SpdFamily::random, own, 1, 100, k));
-      place(k);
+      if (sizes[k] <= shape.n) place(k);
     }
   }
   /// System k of `alone` into `together`.
