@@ -102,7 +102,7 @@ struct SpdSolution {
   T* x = nullptr;
   std::int32_t* info = nullptr;
   T* backward_error = nullptr;        ///< as solvers/spd_solver.hpp defines it
-  T* rcond = nullptr;                 ///< 1 / (||A||_1 ||A^-1||_1)
+  T* rcond = nullptr;                 ///< 1 / (||A||_1 ||A^-1||_1), or an estimate (spd_rcond_overestimate)
   T* smallest_pivot = nullptr;        ///< min_k d_k of A = L D L^T; may round to 0
   double* log_determinant = nullptr;  ///< ln det A = sum_k ln d_k
   std::int32_t* repaired = nullptr;   ///< pivots that the floor of SpdOptions raised

@@ -23,7 +23,8 @@ namespace smallbatch {
 /// |dA_ij| <= 30 u sqrt(a_ii a_jj) where it factors (N. J. Higham, "Accuracy and Stability of Numerical Algorithms",
 /// theorems 10.3 to 10.5). So, to first order, with A = L D L^T and v_k row k of L^-1, so that d_k = v_k A v_k^T:
 ///     |d rcond| <= 30 u (1 + rcond)       rcond ||A|| is the distance to singularity (W. Kahan, 1966), which moves no
-///                                         more than A does; and n u rcond for the sums of the norms
+///                                         more than A does; and n u rcond for the sums of the norms. A backend
+///                                         that estimates ||A^-1|| has up to spd_rcond_overestimate times as much
 ///     |d d_k| <= 30 u (sum_i |v_ki| sqrt(a_ii))^2 + sum_{m < k} v_km^2 |d s_m|
 ///     |d ln det A| <= sum_k |d d_k| / d_k; and (n + 3) 2^-53 sum_k (|ln m_k| + |c_k| ln 2), d_k = m_k 2^c_k, for the
 ///     sum

@@ -73,10 +73,10 @@ struct Traits<double> {
 template <class T, int N, int Lanes>
 struct Dealt {
   static constexpr int size = N;
-  static constexpr int lanes = Lanes;                 // G
-  static constexpr int rows = N / lanes;              // per lane
-  static constexpr int systems = warp_lanes / lanes;  // per warp
-  static constexpr int piece = 16 / sizeof(T);        // numbers in a 16-byte access
+  static constexpr int lanes = Lanes;                   // G
+  static constexpr int rows = (N + lanes - 1) / lanes;  // per lane
+  static constexpr int systems = warp_lanes / lanes;    // per warp
+  static constexpr int piece = 16 / sizeof(T);          // numbers in a 16-byte access
 };
 
 template <class T, int Count>
@@ -307,11 +307,14 @@ struct Kernels {
   OfSize of8, of16, of32, of64;
 };
 
-/// Whether the matrices fill their padded size and lie at multiples of 16 bytes.
+/// Whether the matrices lie at multiples of 16 bytes; and whether they fill their padded size as well.
+template <class T>
+bool lies_in_pieces(const SpdBatch<T>& batch) {
+  return reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 && batch.a_step() * sizeof(T) % 16 == 0;
+}
 template <class T>
 bool in_whole_pieces(const SpdBatch<T>& batch) {
-  return batch.shape.n == padded_size(batch.shape.n) && reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 &&
-         batch.a_step() * sizeof(T) % 16 == 0;
+  return batch.shape.n == padded_size(batch.shape.n) && lies_in_pieces(batch);
 }
 
 template <class T>
@@ -330,22 +333,29 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
   return arguments;
 }
 
-/// Launches the kernel for the size of the systems: a warp per block, which strides over the spans of the batch.
-/// `whole`: what is left over behind the last whole span is no task. max_blocks: of kernels that stride.
-template <class T, class A>
-cudaError_t launch(const Kernels<T, A>& kernels, A arguments, cudaStream_t stream, bool whole = false,
+/// Launches a kernel that takes `systems` systems at a time: a warp per block, which strides over the spans of the
+/// batch. `whole`: what is left over behind the last whole span is no task. max_blocks: of kernels that stride.
+template <class A>
+cudaError_t launch(Kernel<A> kernel, int systems, A arguments, cudaStream_t stream, bool whole = false,
                    unsigned max_blocks = 1 << 15) {
   if (arguments.count == 0) return cudaSuccess;
-  const int size = padded_size(arguments.n);
-  const auto& [kernel, systems] = size == 8    ? kernels.of8
-                                  : size == 16 ? kernels.of16
-                                  : size == 32 ? kernels.of32
-                                               : kernels.of64;
   if (arguments.span == 0) arguments.span = systems;
   arguments.tasks = static_cast<unsigned>((arguments.count + (whole ? 0 : arguments.span - 1)) / arguments.span);
   void* parameters[] = {&arguments};
   return cudaLaunchKernel(kernel, dim3(std::max(1U, std::min(max_blocks, arguments.tasks))), dim3(warp_lanes),
                           parameters, 0, stream);
+}
+
+/// The same with the kernel for the padded size of the systems.
+template <class T, class A>
+cudaError_t launch(const Kernels<T, A>& kernels, A arguments, cudaStream_t stream, bool whole = false,
+                   unsigned max_blocks = 1 << 15) {
+  const int size = padded_size(arguments.n);
+  const auto& [kernel, systems] = size == 8    ? kernels.of8
+                                  : size == 16 ? kernels.of16
+                                  : size == 32 ? kernels.of32
+                                               : kernels.of64;
+  return launch(kernel, systems, arguments, stream, whole, max_blocks);
 }
 
 }  // namespace

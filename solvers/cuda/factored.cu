@@ -1,4 +1,4 @@
-// L D L^T once, and many solutions by it: what the general kernel of ldlt.cu does at a time, cut in two where the
+// L D L^T once, and many solutions by it: what the kernel of ldlt_general.cu does at a time, cut in two where the
 // factors lie in device memory, packed by rows. Systems lie in the lanes as there, and the arithmetic is the same.
 //
 // In memory are the factors of A as it is. What is far from 1 is scaled, by powers of two: where A is factored, by its
@@ -54,12 +54,11 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) fac
   __shared__ bool is_far[L::systems];  // here, not in registers, while there is a matrix in them
   find_systems<T, L>(args, blockIdx.x, memory);
   choose_systems<T, L>(args, blockIdx.x, memory);
-  fill_padding<T, L>(args, memory.tile);
   stage_systems<T, L>(args, memory);
-  wait_for_copies();
   T a[L::rows][N], b[L::rows]{}, inverse[L::rows];
   is_far[own_group<L>()] = load_scaled<T, L>(args, memory, a);
-  factor<0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, inverse, args.n, args.once);
+  factor<L, 0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, ReciprocalsInRegisters<T, L>{inverse},
+                           args.n, args.once);
   unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
     constexpr int u = slot;
     const int row = L::lanes * u + own_lane<L>();
@@ -78,7 +77,8 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) fac
   }
   const int bad_pivot = first_bad_pivot<T, L>(own_lane<L>(), inverse);
   if (args.pivot_numbers)
-    store_pivots<T, L>(args, own_system(memory), is_own(memory), own_lane<L>(), is_far[own_group<L>()], pivots);
+    store_pivots<T, L>(args, own_system(memory), own_rows(memory), is_own(memory), own_lane<L>(),
+                       is_far[own_group<L>()], pivots);
   bool bad = bad_pivot != 0;
 #pragma unroll 1
   for (int s = 0; s < memory.used; ++s) {
@@ -172,56 +172,47 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps)
     solve_factored_kernel(FactoredArguments<T> args) {
   using L = typename LdltPlan<T, N>::General;
   __shared__ GeneralMemory<T, L> memory;
-  const auto stage_column = [&](int column) __attribute__((always_inline)) {
-    stage_rhs<false>(args, args.b + own_system(memory) * args.b_step, own_group<L>(), own_lane<L>(), column,
-                     memory.tile);
-  };
   fill_packed_padding<T, L>(args, memory);
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     find_systems<T, L>(args, task, memory);
     if (!choose_systems<T, L>(args, task, memory)) continue;
     stage_factors<T, L>(args, memory);
-    stage_column(0);
-    wait_for_copies();
-    T a[L::rows][N], b[L::rows], inverse[L::rows];
+    stage_column(args, memory, 0);  // waits for the factors, too
+    T a[L::rows][N], b[1][L::rows], inverse[L::rows];
     load_packed<T, L>(triangle_of(memory, own_group<L>()), own_lane<L>(), a);
     const bool far = any_of_group<L::lanes>(diagonal_far_bits<T, L>(own_lane<L>(), a) != 0);
     scale_factors<T, L>(args, own_system(memory), own_lane<L>(), far, a, inverse);
     bool bad_rhs = false, bad = false;
 #pragma unroll 1
     for (int column = 0; column < args.nrhs; ++column) {
-      if (column > 0) {
-        __syncwarp();  // the right-hand side before has been read
-        stage_column(column);
-        wait_for_copies();
-      }
+      if (column > 0) stage_column(args, memory, column);
       int shift = 0;
-      const bool scaled = take_rhs<T, L>(args, memory, far, b, shift);
+      const bool scaled = take_rhs<T, L>(args, memory, far, b[0], shift);
 #pragma unroll
-      for (int u = 0; u < L::rows; ++u) bad_rhs |= not_finite(b[u]);
-      substitute_forward<T, L>(own_lane<L>(), a, b, args.once);
+      for (int u = 0; u < L::rows; ++u) bad_rhs |= not_finite(b[0][u]);
+      substitute_forward<L>(own_lane<L>(), a, b, args.once);
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) {
-        b[u] *= inverse[u];
-        now(b[u]);
+        b[0][u] *= inverse[u];
+        now(b[0][u]);
       }
-      substitute_back<true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, args.once);
+      substitute_back<L, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, args.once);
       if (scaled) {
         T* const place = memory.tile.rhs + own_group<L>() * L::column_pitch + own_lane<L>();
-        const bool tiny = rescale<T, L>(b, place, [&](int u) {
+        const bool tiny = rescale<T, L>(b[0], place, [&](int u) {
           return scaling_exponent(args, own_system(memory), L::lanes * u + own_lane<L>(), far) - shift;
         });
         if (tiny) memory.underflows[own_group<L>()] = true;
       }
 #pragma unroll
-      for (int u = 0; u < L::rows; ++u) bad |= not_finite(b[u]);
+      for (int u = 0; u < L::rows; ++u) bad |= not_finite(b[0][u]);
       if (is_own(memory)) {
         T* const x = args.to.x + own_system(memory) * args.to.x_stride + column;
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
           const int row = L::lanes * u + own_lane<L>();
-          if (row < args.n) x[static_cast<std::int64_t>(row) * args.nrhs] = b[u];
+          if (row < args.n) x[static_cast<std::int64_t>(row) * args.nrhs] = b[0][u];
         }
       }
     }

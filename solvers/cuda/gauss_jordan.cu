@@ -149,9 +149,9 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, N>::resid
         for (int c = 0; c < C; ++c)
           if (norms.residual[c] != 0) worst = max(worst, norms.residual[c] / (norms.matrix * norms.solution[c]));
         if (__any_sync(whole_warp, differs)) {
-          const double exact = judge_as_stored<L::lanes>(args, min(once_more(task), args.count - 1), fresh(lane),
-                                                         first_rhs, min(columns, first_rhs + C));
-          if (differs) worst = exact;
+          const StoredJudgement exact = judge_as_stored<L::lanes>(args, min(once_more(task), args.count - 1),
+                                                                  fresh(lane), first_rhs, min(columns, first_rhs + C));
+          if (differs) worst = exact.backward_error;
         }
         if (mine && lane == 0) {
           T& stored = args.to.backward_error[once_more(task)];

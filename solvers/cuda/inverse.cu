@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(warp_lanes, SweepPlan<T, N>::resident_warps) s
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) pivot[u] = pivots()[G * u + lane()];
     const int bad_pivot = first_bad_pivot<T, L>(lane(), pivot);
-    if (args.pivot_numbers) store_pivots<T, L>(args, system(), mine(), lane(), far, pivot);
+    if (args.pivot_numbers) store_pivots<T, L>(args, system(), args.n, mine(), lane(), far, pivot);
     scale_rows<T, L>(args, system(), lane(), far, a);
     const bool bad = any_of_group<G>(!is_finite<T, L>(lane(), a) || bad_pivot != 0);
     if (__any_sync(whole_warp, bad)) {

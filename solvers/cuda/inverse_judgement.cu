@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(warp_lanes) judge_stored_inverse_kernel(Argume
 #pragma unroll 1
     for (unsigned left = __ballot_sync(whole_warp, marked); left != 0; left &= left - 1) {
       const std::int64_t system = first + __ffs(static_cast<int>(left)) - 1;
-      const T error = static_cast<T>(judge_as_stored<warp_lanes>(args, system, lane, 0, args.n));
+      const T error = static_cast<T>(judge_as_stored<warp_lanes>(args, system, lane, 0, args.n).backward_error);
       if (lane != 0) continue;
       args.to.backward_error[system] = error;
       args.marks[system] = mark_of(args, error);

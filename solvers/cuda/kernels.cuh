@@ -21,10 +21,26 @@ enum class Mark : std::uint8_t {
 template <class T>
 cudaError_t launch_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
 
-/// Solves by L D L^T, or factors alone; solutions are judged if backward_error is not null. Uses the marks where there
-/// is one right-hand side.
+/// Which systems a launch works on.
+enum class SystemsToDo { all, unsettled };
+
+/// Whether launch_x_alone() takes the batch and gives all that is asked for.
 template <class T>
-cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream);
+bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
+
+/// x and info of plain systems by L D L^T. Marks all systems: settled, or else left to launch_general_ldlt().
+template <class T>
+cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream);
+
+/// The same with all numbers that are asked for, n <= 64 in single precision and n <= 32 in double precision.
+template <class T>
+cudaError_t launch_ldlt_one_pass(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                                 cudaStream_t stream);
+
+/// Any systems by L D L^T, with all numbers that are asked for.
+template <class T>
+cudaError_t launch_general_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                                SystemsToDo which, cudaStream_t stream);
 
 /// The factors, and what their pivots say.
 template <class T>
@@ -34,9 +50,6 @@ cudaError_t launch_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors
 template <class T>
 cudaError_t launch_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
                                   cudaStream_t stream);
-
-/// Which systems a launch works on.
-enum class SystemsToDo { all, unsettled };
 
 /// Inverts by L D L^T.
 template <class T>

@@ -20,8 +20,7 @@ struct Workspace {
       bytes += (static_cast<std::size_t>(count) * bytes_each + alignment - 1) / alignment * alignment;
       return array;
     };
-    if (shape.determinant_only) return;
-    if (shape.wants_inverse() || options.method != SpdMethod::gauss_jordan)
+    if (shape.wants_inverse() || shape.determinant_only || options.method != SpdMethod::gauss_jordan)
       marks = reinterpret_cast<Mark*>(take(sizeof(Mark)));
     if (shape.wants_inverse() && options.method == SpdMethod::automatic)
       backward_error = reinterpret_cast<T*>(take(sizeof(T)));
@@ -52,6 +51,17 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, SpdSolution<T> solution, Sp
   status = launch_ldlt_inverse(batch, solution, workspace.marks, SystemsToDo::unsettled, stream);
   if (status != cudaSuccess) return status;
   return judge(SystemsToDo::unsettled, -1);
+}
+
+template <class T>
+cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const Workspace<T>& workspace,
+                        cudaStream_t stream) {
+  const bool one_pass = batch.shape.n <= 32 || sizeof(T) == sizeof(float), x_alone = x_alone_takes(batch, solution);
+  if (!one_pass && !x_alone) return launch_general_ldlt(batch, solution, workspace.marks, SystemsToDo::all, stream);
+  const cudaError_t status = x_alone ? launch_x_alone(batch, solution, workspace.marks, stream)
+                                     : launch_ldlt_one_pass(batch, solution, workspace.marks, stream);
+  if (status != cudaSuccess) return status;
+  return launch_general_ldlt(batch, solution, workspace.marks, SystemsToDo::unsettled, stream);
 }
 
 /// Whether check() throws no Error.
@@ -89,14 +99,18 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
   if (own.bytes > 0 && (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % alignment != 0))
     return cudaErrorInvalidValue;
   cudaError_t status = cudaSuccess;
+  bool rcond_is_left = false;
   if (batch.shape.wants_inverse()) {
     status = launch_inverse(batch, solution, options.method, own, stream);
+    rcond_is_left = true;
   } else if (options.method == SpdMethod::gauss_jordan && !batch.shape.determinant_only) {
     status = launch_gauss_jordan(batch, solution, stream);
+    rcond_is_left = true;
   } else {
-    status = launch_ldlt(batch, solution, own.marks, stream);
+    status = launch_ldlt(batch, solution, own, stream);
   }
-  if (status == cudaSuccess && solution.rcond != nullptr) status = launch_rcond(batch, solution, stream);
+  if (status == cudaSuccess && rcond_is_left && solution.rcond != nullptr)
+    status = launch_rcond(batch, solution, stream);
   if (status == cudaSuccess && options.pivot_floor > 0)
     status = launch_pivot_repair(batch, solution, options.pivot_floor, stream);
   return status;

@@ -1,4 +1,4 @@
-// A = L D L^T in the registers of a warp, and substitution with its factors. Private to solvers/cuda/ldlt.cu.
+// A = L D L^T in the registers of a warp, and substitution with its factors. Private to solvers/cuda.
 //
 // Step k takes the pivot d_k = a_kk and the column v_j = a_jk:
 //     l_j = v_j / d_k,  a_ji -= l_j v_i,  b_j -= l_j b_k        j >= i > k: n^3/6 multiply-adds
@@ -15,13 +15,32 @@ namespace smallbatch {
 
 namespace {
 
-/// The elimination under way.
+/// Keeps 1 / d in registers, of the lane's rows.
 template <class T, class L>
+struct ReciprocalsInRegisters {
+  T (&inverse)[L::rows];
+  template <int slot>
+  __device__ __forceinline__ void keep(int lane, int owner, T, T reciprocal) const {
+    if (lane == owner) inverse[slot] = reciprocal;
+  }
+};
+/// Keeps d in shared memory, of all rows of the lane's system.
+template <class T, class L>
+struct PivotsInMemory {
+  T* pivots;
+  template <int slot>
+  __device__ __forceinline__ void keep(int lane, int owner, T pivot, T) const {
+    if (lane == owner) pivots[L::lanes * slot + owner] = pivot;
+  }
+};
+
+/// The elimination under way.
+template <class T, class L, class Pivots>
 struct Elimination {
   T (&a)[L::rows][L::size];
-  T (&b)[L::rows];        // becomes L^-1 b
-  T (&inverse)[L::rows];  // becomes 1 / d of the lane's rows
-  T* column[2];           // of the lane's system, in shared memory
+  T (&b)[L::rows];  // becomes L^-1 b
+  Pivots pivots;
+  T* column[2];  // of the lane's system, in shared memory
   int lane;
   T pivot;  // of the next step
 };
@@ -29,13 +48,13 @@ struct Elimination {
 /// Step k = G slot + owner, of which column `at` of `a` is the pivot column. Column c of the system lies in column
 /// c - k + at of `a` and, of columns that change, goes to c - k + at - shift. `next_owner` has the pivot row of the
 /// next step, in the slot after this one where `next_slot`. from, to: pivot columns such that row r, and r = k + 1 of
-/// the next, lies at the place r - k + at (- shift). width: of the last row from `at` - at % P on.
-template <class T, class L, int slot, int at, int shift, int width, bool general>
-__device__ __forceinline__ void eliminate(Elimination<T, L>& e, int owner, bool next_slot, const T* from, T* to,
+/// the next, lies at the place r - k + at (- shift). width: of the last slot's rows from `at` - at % P on.
+template <class T, class L, int slot, int at, int shift, int width, bool general, class Pivots>
+__device__ __forceinline__ void eliminate(Elimination<T, L, Pivots>& e, int owner, bool next_slot, const T* from, T* to,
                                           T (&l)[L::rows]) {
   constexpr int G = L::lanes, P = L::piece;
   const T inverse = reciprocal(e.pivot);
-  if (e.lane == owner) e.inverse[slot] = inverse;
+  e.pivots.template keep<slot>(e.lane, owner, e.pivot, inverse);
   __syncwarp();  // the column is complete; and that of the step before is read, whose place the next takes
 #pragma unroll
   for (int u = slot; u < L::rows; ++u) l[u] = e.a[u][at] * inverse;
@@ -44,7 +63,7 @@ __device__ __forceinline__ void eliminate(Elimination<T, L>& e, int owner, bool 
   if (general) now(kept);  // the pivots of other lanes are not kept for what is computed from it
   const T pivot_b = shuffle(e.b[slot], owner, G);
 #pragma unroll
-  for (int i = (at + 1) / P * P; i < width; i += P) {
+  for (int i = (at + 1) / P * P; i < width && i < L::size; i += P) {
     const auto v = *reinterpret_cast<const Vector<T, P>*>(from + i);
 #pragma unroll
     for (int p = 0; p < P; ++p) {
@@ -52,7 +71,7 @@ __device__ __forceinline__ void eliminate(Elimination<T, L>& e, int owner, bool 
       if (c <= at) continue;
 #pragma unroll
       for (int u = slot; u < L::rows; ++u)
-        if (c < width - G * (L::rows - 1 - u)) e.a[u][c - shift] = fma(-l[u], v.value[p], e.a[u][c]);
+        if (c < width - G * (L::rows - 1 - u) && c < L::size) e.a[u][c - shift] = fma(-l[u], v.value[p], e.a[u][c]);
       if (c == at + 1) {
 #pragma unroll
         for (int u = slot; u < L::rows; ++u) to[G * u] = e.a[u][c - shift];
@@ -73,14 +92,16 @@ __device__ __forceinline__ void eliminate(Elimination<T, L>& e, int owner, bool 
 
 /// A = L D L^T; b becomes L^-1 b. The steps of the first `Turning` slots are a loop of two turns each: the rows turn in
 /// their registers, so that both turns are the same code. That keeps the code small enough for the instruction cache.
-template <int Turning, bool Apart, bool general, class T, class L>
-__device__ __forceinline__ void factor(int group, int lane, TileMemory<T, L>& memory, T (&a)[L::rows][L::size],
-                                       T (&b)[L::rows], T (&inverse)[L::rows], int n, int once) {
-  constexpr int G = L::lanes, H = G / 2, N = L::size;
-  Elimination<T, L> e{
-      a,       b,
-      inverse, {memory.column[0] + G + group * L::column_pitch, memory.column[1] + G + group * L::column_pitch},
-      lane,    shuffle(a[0][0], 0, G)};
+/// pivots: where d or 1 / d is kept.
+template <class L, int Turning, bool Apart, bool general, class T, class Memory, class Pivots>
+__device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&a)[L::rows][L::size], T (&b)[L::rows],
+                                       Pivots pivots, int n, int once) {
+  constexpr int G = L::lanes, H = G / 2, N = L::size, width = G * L::rows;
+  static_assert(Turning == 0 || width == N);
+  Elimination<T, L, Pivots> e{
+      a,      b,
+      pivots, {memory.column[0] + G + group * L::column_pitch, memory.column[1] + G + group * L::column_pitch},
+      lane,   shuffle(a[0][0], 0, G)};
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) e.column[0][G * u + lane] = a[u][0];
   unrolled<Turning>([&](auto index) __attribute__((always_inline)) {
@@ -115,8 +136,8 @@ __device__ __forceinline__ void factor(int group, int lane, TileMemory<T, L>& me
     constexpr int base = G * Turning, k = base + index, slot = k / G;
     const auto step = [&]() __attribute__((always_inline)) {
       T l[L::rows];
-      eliminate<T, L, slot, k, 0, N, general>(e, k % G, (k + 1) / G > slot, e.column[k % 2] - base,
-                                              e.column[(k + 1) % 2] + lane - base, l);
+      eliminate<T, L, slot, k, 0, width, general>(e, k % G, (k + 1) / G > slot, e.column[k % 2] - base,
+                                                  e.column[(k + 1) % 2] + lane - base, l);
 #pragma unroll
       for (int u = slot; u < L::rows; ++u) a[u][k] = l[u];
     };
@@ -129,33 +150,36 @@ __device__ __forceinline__ void factor(int group, int lane, TileMemory<T, L>& me
   });
 }
 
-/// b becomes L^-1 b.
-template <class T, class L>
-__device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::rows][L::size], T (&b)[L::rows],
+/// C columns b become L^-1 b.
+template <class L, int C, class T>
+__device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::rows][L::size], T (&b)[C][L::rows],
                                                    int once) {
-  constexpr int G = L::lanes, chunk = 8;
+  constexpr int G = L::lanes, chunk = L::size % 8 == 0 ? 8 : 4;
   unrolled<L::size / chunk>([&](auto index) __attribute__((always_inline)) {
     apart(
         once, [&]() __attribute__((always_inline)) {
 #pragma unroll
           for (int k = chunk * index; k < chunk * (index + 1); ++k) {
-            const T value = shuffle(b[k / G], k % G, G);
+            T value[C];
+#pragma unroll
+            for (int c = 0; c < C; ++c) value[c] = shuffle(b[c][k / G], k % G, G);
 #pragma unroll
             for (int u = k / G; u < L::rows; ++u) {
               const T l = u > k / G || lane > k % G ? a[u][k] : T(0);
-              b[u] = fma(-l, value, b[u]);
+#pragma unroll
+              for (int c = 0; c < C; ++c) b[c][u] = fma(-l, value[c], b[c][u]);
             }
           }
         });
   });
 }
 
-/// y, which is D^-1 L^-1 b, becomes x = L^-T y, slot by slot from the last. Within a slot each lane needs its column of
-/// L, which other lanes hold as rows: they exchange them through shared memory. (Its own row, if it were updated above
-/// the diagonal, too, would differ by rounding, and pivots near zero make much of that.)
-template <bool Apart, bool general, class T, class L>
-__device__ __forceinline__ void substitute_back(int group, int lane, TileMemory<T, L>& memory,
-                                                const T (&a)[L::rows][L::size], T (&y)[L::rows], int once) {
+/// C columns y, which are D^-1 L^-1 b, become x = L^-T y, slot by slot from the last. Within a slot each lane needs its
+/// column of L, which other lanes hold as rows: they exchange them through shared memory. (Its own row, if it were
+/// updated above the diagonal, too, would differ by rounding, and pivots near zero make much of that.)
+template <class L, bool Apart, bool general, int C, class T, class Memory>
+__device__ __forceinline__ void substitute_back(int group, int lane, Memory& memory, const T (&a)[L::rows][L::size],
+                                                T (&y)[C][L::rows], int once) {
   constexpr int G = L::lanes, P = L::piece, width = G < 8 ? G : 8;
   constexpr int room = 2 * (G + L::systems * L::column_pitch);
   constexpr int block = L::systems * width * G <= room ? width : 4;  // rows that are exchanged at a time
@@ -173,40 +197,47 @@ __device__ __forceinline__ void substitute_back(int group, int lane, TileMemory<
       unrolled<G / width>([&](auto part) __attribute__((always_inline)) {
         constexpr int first = width * part;
         maybe_apart([&]() __attribute__((always_inline)) {
-          T p[width];
 #pragma unroll
-          for (int i = 0; i < width; ++i) {
-            p[i] = a[L::rows - 1][G * s + first + i] * y[L::rows - 1];
+          for (int c = 0; c < C; ++c) {
+            T p[width];
 #pragma unroll
-            for (int u = L::rows - 2; u > s; --u) p[i] = fma(a[u][G * s + first + i], y[u], p[i]);
-            now(p[i]);  // rounded before it is added to others; the same in every kernel
+            for (int i = 0; i < width; ++i) {
+              p[i] = a[L::rows - 1][G * s + first + i] * y[c][L::rows - 1];
+#pragma unroll
+              for (int u = L::rows - 2; u > s; --u) p[i] = fma(a[u][G * s + first + i], y[c][u], p[i]);
+              now(p[i]);  // rounded before it is added to others; the same in every kernel
+            }
+            const T sum = sum_for_each<G, width>(lane, p);
+            if (width == G || lane / width == first / width) y[c][s] -= sum;
           }
-          const T sum = sum_for_each<G, width>(lane, p);
-          if (width == G || lane / width == first / width) y[s] -= sum;
         });
       });
     }
     unrolled<G / block>([&](auto part) __attribute__((always_inline)) {
       constexpr int first = G - block * (part + 1);
-      maybe_apart([&]() __attribute__((always_inline)) {
-        __syncwarp();  // what lay in the place of the rows has been read
-        if (block == G || lane / block == first / block) {
+      if constexpr (G * s + first < L::size) {
+        maybe_apart([&]() __attribute__((always_inline)) {
+          __syncwarp();  // what lay in the place of the rows has been read
+          if (block == G || lane / block == first / block) {
 #pragma unroll
-          for (int i = 0; i < G; i += P) {
-            Vector<T, P> out;
+            for (int i = 0; i < G; i += P) {
+              Vector<T, P> out;
 #pragma unroll
-            for (int p = 0; p < P; ++p) out.value[p] = a[s][G * s + i + p];
-            *reinterpret_cast<Vector<T, P>*>(rows + lane % block * G + i) = out;
+              for (int p = 0; p < P; ++p) out.value[p] = G * s + i + p < L::size ? a[s][G * s + i + p] : T(0);
+              *reinterpret_cast<Vector<T, P>*>(rows + lane % block * G + i) = out;
+            }
           }
-        }
-        __syncwarp();  // the rows are complete
+          __syncwarp();  // the rows are complete
 #pragma unroll
-        for (int i = first + block - 1; i >= first && i > 0; --i) {
-          T l = rows[(i - first) * G + lane];
-          if (general && lane >= i) l = 0;
-          y[s] = fma(-l, shuffle(y[s], i, G), y[s]);
-        }
-      });
+          for (int i = first + block - 1; i >= first && i > 0; --i) {
+            if (G * s + i >= L::size) continue;
+            T l = rows[(i - first) * G + lane];
+            if (general && lane >= i) l = 0;
+#pragma unroll
+            for (int c = 0; c < C; ++c) y[c][s] = fma(-l, shuffle(y[c][s], i, G), y[c][s]);
+          }
+        });
+      }
     });
   });
 }

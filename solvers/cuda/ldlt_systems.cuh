@@ -1,25 +1,15 @@
 // What the general kernels of L D L^T share: which systems a warp works on, how they come into its registers, their
-// factors and their statuses. Private to solvers/cuda/ldlt.cu and factored.cu.
+// factors and their statuses. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/ldlt_elimination.cuh"
+#include "solvers/cuda/ldlt_plan.cuh"
 #include "solvers/cuda/status.cuh"
 #include "solvers/cuda/tile_judgement.cuh"
 
 namespace smallbatch {
 
 namespace {
-
-/// How systems lie in the lanes; measured to be best. The same lanes for both kernels that solve: the order of their
-/// sums decides the last bits.
-template <class T, int N>
-struct LdltPlan {
-  static constexpr bool single = sizeof(T) == sizeof(float);
-  static constexpr int lanes = N <= 16 ? 4 : N == 32 ? (single ? 4 : 8) : (single ? 16 : 32);
-  using General = Tile<T, N, lanes, false>;
-  using Judging = Tile<T, N, N == 8 ? 4 : N == 16 ? (single ? 4 : 8) : N == 32 ? (single ? 8 : 16) : 32, false>;
-  static constexpr int general_warps = 8, judging_warps = N == 64 ? 6 : 12;
-};
 
 /// 2^t D b of the lane's system in registers, D where it is `far`; returns t, which is 0 unless D b lies far
 /// from 1. The whole warp calls.
@@ -43,6 +33,17 @@ __device__ __forceinline__ int scale_rhs(const Arguments<T>& args, std::int64_t 
 
 constexpr int longest_span = 16 * warp_lanes;  // of systems, of which the general kernels do those that are marked
 
+/// The arguments of a launch for those systems alone that are marked.
+template <class T>
+Arguments<T> of_marked(Arguments<T> arguments) {
+  // The more systems, the more of them in a span; but not so many that few warps would have to do all the work.
+  constexpr std::int64_t warps = 2048;
+  arguments.marked = true;
+  arguments.span = static_cast<int>(
+      std::clamp<std::int64_t>(arguments.count / warps / warp_lanes * warp_lanes, warp_lanes, longest_span));
+  return arguments;
+}
+
 /// The shared memory of a warp of the general kernels. What it keeps in mind of its systems lies here: the matrices
 /// take the registers.
 template <class T, class L>
@@ -51,6 +52,7 @@ struct GeneralMemory {
   int count, next;                    // systems of the span that are to be done; the first that is not yet
   std::uint16_t found[longest_span];  // where only some are: which, counted from the first of the span
   std::int64_t systems[L::systems];   // the ones under way, one for each group of lanes
+  int rows[L::systems];               // how many they have
   int used;                           // groups that have one of their own; the others repeat the last
   std::int32_t states[L::systems];    // their statuses, as far as they are known
   bool underflows[L::systems];        // whether a solution has underflowed
@@ -73,6 +75,10 @@ __device__ __forceinline__ bool is_own(const GeneralMemory<T, L>& memory) {
 template <class T, class L>
 __device__ __forceinline__ std::int64_t own_system(const GeneralMemory<T, L>& memory) {
   return memory.systems[own_group<L>()];
+}
+template <class T, class L>
+__device__ __forceinline__ int own_rows(const GeneralMemory<T, L>& memory) {
+  return memory.rows[own_group<L>()];
 }
 
 /// Finds the systems of a span that are to be done: all, or those that are marked. The whole warp calls.
@@ -116,7 +122,9 @@ __device__ __forceinline__ bool choose_systems(const Arguments<T>& args, unsigne
   if (const int group = static_cast<int>(threadIdx.x); group < L::systems) {
     const int k = min(first + group, count - 1);
     memory.systems[group] = std::int64_t{task} * args.span + (args.marked ? memory.found[k] : k);
-    memory.states[group] = 0;
+    const int rows = rows_of(args, memory.systems[group]);
+    memory.rows[group] = max(rows, 0);
+    memory.states[group] = rows < 0 ? info_size_out_of_range : 0;
     memory.underflows[group] = false;
   }
   if (threadIdx.x == 0) {
@@ -127,13 +135,39 @@ __device__ __forceinline__ bool choose_systems(const Arguments<T>& args, unsigne
   return true;
 }
 
+/// Copies the matrices, smaller ones with rows of the identity. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void stage_systems(const Arguments<T>& args, GeneralMemory<T, L>& memory) {
+  using Plain = PlainLayout<T, L::size, L::lanes>;
+  static_assert(Plain::begin(1) == L::staged_numbers && Plain::keyed);
   const auto source = [&](int s) { return args.a + memory.systems[s] * args.a_step; };
-  if (args.vectors)
+  if (args.vectors && args.sizes == nullptr) {
     stage_pieces<0, L::size>(source, memory.tile);
-  else
-    stage_numbers(args, source, memory.tile);
+    wait_for_copies();
+    return;
+  }
+  copy_rows<T, Plain>(
+      args, source, [&](int s) { return memory.rows[s]; }, memory.tile.matrix[0]);
+  wait_for_copies();
+#pragma unroll 1
+  for (int row = own_rows(memory) + own_lane<L>(); row < L::size; row += L::lanes)
+    staged<L>(memory.tile.matrix[own_group<L>()], own_group<L>(), row, row) = 1;
+  __syncwarp();  // the padding is complete
+}
+
+/// Right-hand side `column`, zeros where there is none, into shared memory. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ void stage_column(const Arguments<T>& args, GeneralMemory<T, L>& memory, int column) {
+  __syncwarp();  // the right-hand side before has been read
+  const T* const from = args.b + own_system(memory) * args.b_step + column;
+  T* const to = memory.tile.rhs + own_group<L>() * L::column_pitch + own_lane<L>();
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) {
+    const int row = L::lanes * u + own_lane<L>();
+    const bool copied = row < own_rows(memory) && column < args.nrhs;
+    copy_async_or_zero(to + L::lanes * u, from + (copied ? static_cast<std::int64_t>(row) * args.nrhs : 0), copied);
+  }
+  wait_for_copies();
 }
 
 /// The lower triangle of D A D, D where the system is far from 1, which is returned; and the status of the input. The
@@ -185,21 +219,23 @@ __device__ __forceinline__ int factor_and_tell(Arguments<T>& args, GeneralMemory
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // of the padding
   }
-  factor<0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, inverse, args.n, args.once);
+  factor<L, 0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, ReciprocalsInRegisters<T, L>{inverse},
+                           args.n, args.once);
   const int bad_pivot = first_bad_pivot<T, L>(own_lane<L>(), inverse);
   if (args.pivot_numbers) {
     T pivots[L::rows];
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) pivots[u] = diagonal<T, L>(own_lane<L>(), u, a);
-    store_pivots<T, L>(args, own_system(memory), is_own(memory), own_lane<L>(), far, pivots);
+    store_pivots<T, L>(args, own_system(memory), own_rows(memory), is_own(memory), own_lane<L>(), far, pivots);
   }
   return bad_pivot;
 }
 
-/// The status, and what it means for the answer: NaN where it is not 0. `bad`: a number of the lane's, or a pivot, is
-/// not what it should be. The whole warp calls.
+/// The status, which is returned, and what it means for the answer: NaN where it is not 0. `bad`: a number of the
+/// lane's, or a pivot, is not what it should be. The whole warp calls.
 template <class T, class L>
-__device__ __forceinline__ void settle(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool bad, int bad_pivot) {
+__device__ __forceinline__ std::int32_t settle(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool bad,
+                                               int bad_pivot) {
   __syncwarp();  // what is known of the systems is there
   std::int32_t status = memory.states[own_group<L>()];
   const bool tiny = memory.underflows[own_group<L>()];
@@ -209,17 +245,18 @@ __device__ __forceinline__ void settle(const Arguments<T>& args, GeneralMemory<T
                                                           failed ? info_result_not_finite : info_result_underflowed);
     if ((failed || tiny) && status == 0) status = reason;
   }
-  if (!is_own(memory)) return;
+  if (!is_own(memory)) return status;
   const std::int64_t system = own_system(memory);
   if (status != 0) {
-    const int numbers = args.n * (args.inverse ? args.n : args.nrhs);
+    const int columns = args.inverse ? args.n : args.nrhs, numbers = own_rows(memory) * columns;
 #pragma unroll 1
-    for (int e = own_lane<L>(); args.to.x != nullptr && e < numbers; e += L::lanes)
-      args.to.x[system * args.to.x_stride + e] = not_a_number<T>();
+    for (int e = own_lane<L>(); args.to.x != nullptr && e < args.n * columns; e += L::lanes)
+      args.to.x[system * args.to.x_stride + e] = e < numbers ? not_a_number<T>() : T(0);
   }
-  if (own_lane<L>() != 0) return;
+  if (own_lane<L>() != 0) return status;
   args.to.info[system] = status;
   if (status != 0) forget_pivots(args, system);
+  return status;
 }
 
 }  // namespace

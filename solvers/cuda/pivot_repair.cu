@@ -414,12 +414,12 @@ __global__ void __launch_bounds__(warp_lanes) repair_kernel(Arguments<T> args, R
     PivotNumbers<T> numbers;
 #pragma unroll
     for (int u = 0; u < rows; ++u)
-      if (own.place[u] < N) numbers.add(args, memory.pivot[own.place[u]], own.half[u]);
+      if (own.place[u] < N) numbers.add(memory.pivot[own.place[u]], own.half[u]);
     numbers.template combine<warp_lanes>();
     __syncwarp();  // x is stored
     double error = 0;
     if (args.to.backward_error != nullptr && args.to.x != nullptr)
-      error = judge_as_stored<warp_lanes>(args, system, lane, 0, args.inverse ? n : args.nrhs);
+      error = judge_as_stored<warp_lanes>(args, system, lane, 0, args.inverse ? n : args.nrhs).backward_error;
     if (lane != 0) continue;
     args.to.info[system] = 0;
     if (args.to.backward_error != nullptr) args.to.backward_error[system] = static_cast<T>(error);

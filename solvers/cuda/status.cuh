@@ -19,7 +19,7 @@ template <int Lanes, class T>
 __device__ bool rhs_not_finite(const Arguments<T>& args, std::int64_t system, int lane) {
   bool bad = false;
 #pragma unroll 1
-  for (std::int64_t e = lane; e < static_cast<std::int64_t>(args.n) * args.nrhs; e += Lanes)
+  for (std::int64_t e = lane; e < static_cast<std::int64_t>(rows_of(args, system)) * args.nrhs; e += Lanes)
     bad |= not_finite(args.b[system * args.b_step + e]);
   return any_of_group<Lanes>(bad);
 }
@@ -28,7 +28,7 @@ __device__ bool rhs_not_finite(const Arguments<T>& args, std::int64_t system, in
 /// sides, as core/systems.hpp orders them. The whole warp calls.
 template <int Lanes, class T>
 __device__ std::int32_t inspect(const Arguments<T>& args, std::int64_t system, int lane) {
-  const int n = args.n;
+  const int n = rows_of(args, system);
   bool bad = false, asymmetric = false;
 #pragma unroll 1
   for (int i = lane; i < n; i += Lanes) {
@@ -66,9 +66,9 @@ __device__ std::int32_t explain_failure(const Arguments<T>& args, std::int64_t s
                                         std::int32_t otherwise = info_result_not_finite) {
   bool bad = false;
 #pragma unroll 1
-  for (int i = 0; i < args.n; ++i)
+  for (int i = 0, n = rows_of(args, system); i < n; ++i)
 #pragma unroll 1
-    for (int j = lane; j < (args.storage == Storage::dense ? args.n : i + 1); j += Lanes)
+    for (int j = lane; j < (args.storage == Storage::dense ? n : i + 1); j += Lanes)
       bad |= not_finite(element(args, system, i, j));
   bad = any_of_group<Lanes>(bad);
   const bool bad_rhs = rhs_not_finite<Lanes>(args, system, lane);
@@ -82,7 +82,7 @@ __device__ std::int32_t explain_failure(const Arguments<T>& args, std::int64_t s
 /// where the system is `far`, and is 0 elsewhere.
 template <class T>
 __device__ __forceinline__ int scaling_exponent(const Arguments<T>& args, std::int64_t system, int row, bool far) {
-  if (!far || row >= args.n) return 0;
+  if (!far || row >= rows_of(args, system)) return 0;
   const T diagonal = element(args, system, row, row);
   return diagonal > 0 ? -(exponent_of(diagonal) >> 1) : 0;
 }

@@ -9,11 +9,18 @@ namespace smallbatch {
 
 namespace {
 
-/// The backward error of right-hand sides first .. end - 1, or of the whole inverse, by the lanes that share the
-/// system. The whole warp calls.
+/// The backward error, and ||A||_1 = 2^exponent norm.
+struct StoredJudgement {
+  double backward_error, norm;
+  int exponent;
+};
+
+/// Of right-hand sides first .. end - 1, or of the whole inverse, by the lanes that share the system. The whole warp
+/// calls.
 template <int Lanes, class T>
-__device__ double judge_as_stored(const Arguments<T>& args, std::int64_t system, int lane, int first, int end) {
-  const int n = args.n, columns = args.inverse ? n : args.nrhs;
+__device__ StoredJudgement judge_as_stored(const Arguments<T>& args, std::int64_t system, int lane, int first,
+                                           int end) {
+  const int n = max(rows_of(args, system), 0), columns = args.inverse ? args.n : args.nrhs;
   const auto a = [&](int i, int j) -> double {
     return args.storage == Storage::dense ? element(args, system, i, j) : element(args, system, max(i, j), min(i, j));
   };
@@ -28,7 +35,8 @@ __device__ double judge_as_stored(const Arguments<T>& args, std::int64_t system,
     if (args.inverse) largest_x = max(largest_x, abs(x(i, i)));
   }
   // The powers of two keep products in range; they cancel.
-  const double a_factor = power_of_two<double>(normalizing_exponent(largest_a));
+  const int a_exponent = normalizing_exponent(largest_a);
+  const double a_factor = power_of_two<double>(a_exponent);
   double x_factor = power_of_two<double>(normalizing_exponent(largest_x));
 #pragma unroll 1
   for (int j = lane; j < n; j += Lanes) {
@@ -65,8 +73,8 @@ __device__ double judge_as_stored(const Arguments<T>& args, std::int64_t system,
     worst_residual = max(worst_residual, residual);
     norm_inverse = max(norm_inverse, norm_x);
   }
-  if (!args.inverse) return worst;
-  return worst_residual == 0 ? 0 : worst_residual / (norm_a * norm_inverse);
+  if (args.inverse) worst = worst_residual == 0 ? 0 : worst_residual / (norm_a * norm_inverse);
+  return {worst, norm_a, -a_exponent};
 }
 
 }  // namespace

@@ -18,14 +18,17 @@ namespace {
 /// Split: there is room for three quarters of the rows alone; the first quarter comes when the last has been read.
 template <class T, int N, int Lanes, bool Split>
 struct Tile : Dealt<T, N, Lanes> {
-  using Dealt<T, N, Lanes>::lanes, Dealt<T, N, Lanes>::piece;
+  using Dealt<T, N, Lanes>::lanes, Dealt<T, N, Lanes>::piece, Dealt<T, N, Lanes>::rows;
   static constexpr int quarter = N / 4;  // rows
   static constexpr bool split = Split;
   static constexpr int staged_rows = split ? 3 * quarter : N;
   static constexpr int staged_numbers = staged_rows * N;  // of a system
   static constexpr int pieces_per_row = N / piece, pieces = N * pieces_per_row;
-  static constexpr int column_pitch = N + 4;  // between the columns of neighbouring systems, for the banks' sake
+  static constexpr int column_pitch = lanes * rows + 4;  // between neighbouring systems' columns, for the banks' sake
   static_assert(!split || quarter % lanes == 0);
+
+  /// The end of the columns that the rows of slot u have.
+  static constexpr int columns(int u) { return lanes * (u + 1) < N ? lanes * (u + 1) : N; }
 
   /// The place of a row among the staged ones.
   static constexpr int place(int row) { return !split ? row : row < quarter ? row + 2 * quarter : row - quarter; }

@@ -121,7 +121,7 @@ __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int6
 #pragma unroll 1
   for (int u = 0; u < L::rows; ++u)
     if (const int row = L::lanes * u + lane; row < args.n)
-      numbers.add(args, pivots[further<L>(pivots_at<L> + L::lanes * u)], scaling_exponent<T, L>(matrix, row, scaled));
+      numbers.add(pivots[further<L>(pivots_at<L> + L::lanes * u)], scaling_exponent<T, L>(matrix, row, scaled));
   numbers.template combine<L::lanes>();
   if (mine && lane == 0) numbers.store(args, system);
 }

@@ -113,8 +113,10 @@ double error_of_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement,
     const auto& values = block.*number.in_block;
     if (number.is_about_x || values.empty()) return;
     const double SpdValues::*value = number.in_values;
-    worst =
-        std::max(worst, error_over_bound(static_cast<double>(values[s]), judgement.*value, judgement.bounds.*value));
+    const auto found = static_cast<double>(values[s]);
+    double expected = judgement.*value;
+    if (value == &SpdValues::rcond && found > expected) expected = std::min(found, spd_rcond_overestimate * expected);
+    worst = std::max(worst, error_over_bound(found, expected, judgement.bounds.*value));
   });
   return worst;
 }
@@ -318,8 +320,8 @@ std::string spd_criterion(const SpdShape& shape, ScalarType type) {
     text += "||b - A x||_1 / (||A||_1 ||x||_1 u) <= " + limit + "; ||x - x*||_inf rcond / (||x*||_inf u) <= " + limit +
             "; ";
   return text + "rcond within (" + limit + " + (" + limit +
-         " + n) rcond) u, and the smallest pivot and ln det A within what errors of " + limit +
-         " u sqrt(a_ii a_jj) in the elements of A can do; u = " + bound_text(unit_roundoff(type));
+         " + n) rcond) u, or an estimate of it from above, and the smallest pivot and ln det A within what errors of " +
+         limit + " u sqrt(a_ii a_jj) in the elements of A can do; u = " + bound_text(unit_roundoff(type));
 }
 
 }  // namespace smallbatch

@@ -25,7 +25,15 @@ class SpdSolverNumbers : public SpdSolverTest {
       check(T{}, shape);
     });
   }
+  void expect_rcond(double found, double rcond, double tolerance, const SpdShape& shape) const;
 };
+
+/// cuda estimates where it does not invert: not too small, and of these matrices at most three times too large.
+void SpdSolverNumbers::expect_rcond(double found, double rcond, double tolerance, const SpdShape& shape) const {
+  const bool estimated = backend_.kind == BackendKind::cuda && shape.n > 8 && !shape.wants_inverse();
+  EXPECT_GE(found, rcond - tolerance);
+  EXPECT_LE(found, (estimated ? 3 : 1) * rcond + tolerance);
+}
 
 TEST_P(SpdSolverNumbers, OfMinIjAreKnown) {
   // Pivots 1, det 1. ||A||_1 = n(n+1)/2; A^-1 is tridiagonal (-1, 2, -1) with 1 in the last place.
@@ -40,7 +48,7 @@ TEST_P(SpdSolverNumbers, OfMinIjAreKnown) {
       ASSERT_EQ(block.info[k], 0);
       ASSERT_NEAR(block.smallest_pivot[k], 1, rounding);
       ASSERT_NEAR(block.log_determinant[k], 0, rounding);
-      ASSERT_NEAR(block.rcond[k], rcond, 4 * unit_roundoff<T> * rcond + rounding);
+      expect_rcond(block.rcond[k], rcond, 4 * unit_roundoff<T> * rcond + rounding, shape);
       ASSERT_EQ(block.repaired[k], 0);
     }
   });
@@ -62,7 +70,7 @@ TEST_P(SpdSolverNumbers, OfKacMurdockSzegoAreKnown) {
       ASSERT_EQ(block.info[k], 0);
       ASSERT_NEAR(block.smallest_pivot[k], n == 1 ? 1 : 0.75, 8 * u);
       ASSERT_NEAR(block.log_determinant[k], (n - 1) * std::log(0.75), 4 * n * u);
-      ASSERT_NEAR(block.rcond[k], 1 / (norm * inverse_norm), 4 * n * u / (norm * inverse_norm));
+      expect_rcond(block.rcond[k], 1 / (norm * inverse_norm), 4 * n * u / (norm * inverse_norm), shape);
     }
   });
 }
@@ -96,7 +104,7 @@ TEST_P(SpdSolverNumbers, OfDiagonalMatricesAreTheDiagonal) {
       }
       ASSERT_NEAR(block.smallest_pivot[k], smallest, takes_square_roots() ? 1e-15 * smallest : 0);
       ASSERT_NEAR(block.log_determinant[k], sum, 1e-14 * (1 + terms));
-      ASSERT_NEAR(block.rcond[k] / (smallest / largest), 1, 4 * unit_roundoff<T>);
+      expect_rcond(block.rcond[k] / (smallest / largest), 1, 4 * unit_roundoff<T>, shape);
     }
   });
 }
@@ -181,7 +189,7 @@ TEST_P(SpdSolverNumbers, AgreeWithLongDouble) {
             const auto log_determinant = static_cast<double>(2 * roots.log().sum());
             ASSERT_EQ(block.info[k], 0);
             const double relative = n * unit_roundoff<T> / rcond;
-            ASSERT_NEAR(block.rcond[k] / rcond, 1, relative + 4 * unit_roundoff<T>);
+            expect_rcond(block.rcond[k] / rcond, 1, relative + 4 * unit_roundoff<T>, shape);
             ASSERT_NEAR(block.smallest_pivot[k] / smallest, 1, relative + 4 * unit_roundoff<T>);
             ASSERT_NEAR(block.log_determinant[k], log_determinant, relative + 1e-14 * (1 + std::abs(log_determinant)));
           }

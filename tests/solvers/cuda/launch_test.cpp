@@ -109,7 +109,6 @@ TEST_F(SpdLaunch, NeedsNoMoreWorkspaceThanItSays) {
       }
   EXPECT_EQ(spd_workspace_bytes<float>({32, 1}, 0, {}), 0U);
   EXPECT_EQ(spd_workspace_bytes<float>({32, 1}, 1000, {SpdMethod::gauss_jordan}), 0U);
-  EXPECT_EQ(spd_workspace_bytes<double>({32, 0, Storage::dense, true}, 1000, {}), 0U);
 }
 
 /// Numbers on the device, which come and go as vectors.

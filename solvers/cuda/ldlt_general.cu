@@ -1,0 +1,149 @@
+// All systems by L D L^T: those that the kernels of plain systems have marked, or every one. Any size, storage and
+// number of right-hand sides; symmetric to rounding, scaled where they are far from 1 (exactly, by powers of two), with
+// the status of what fails and all that is asked for.
+#include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/ldlt_systems.cuh"
+#include "solvers/cuda/norm_estimate.cuh"
+#include "solvers/cuda/stored_judgement.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// An estimate of ||A^-1||_1 (norm_estimate.cuh) over 2^(2 exponent), from the factors of D A D, D where it is `far`.
+/// The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ double inverse_norm(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
+                                               const T (&a)[L::rows][L::size], const T (&inverse)[L::rows],
+                                               int& exponent) {
+  const bool any_far = __any_sync(whole_warp, far);
+  if (any_far) {
+    int top = -4 * Traits<T>::exponent_bias;
+#pragma unroll 1
+    for (int row = own_lane<L>(); row < own_rows(memory); row += L::lanes)
+      top = max(top, scaling_exponent(args, own_system(memory), row, far));
+    exponent = max_of_group<L::lanes>(top);
+    if (!far) exponent = 0;
+  }
+  NormEstimate<T, L> estimate;
+  T y[2][L::rows];
+  // D A^-1 D of vectors; D over 2^exponent is at most 1.
+  const auto weigh = [&]() __attribute__((always_inline)) {
+    if (!any_far) return;
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) {
+      const int row = L::lanes * u + own_lane<L>();
+      const int e = row < own_rows(memory) ? scaling_exponent(args, own_system(memory), row, far) - exponent : 0;
+      const T weight = power_of_two<T>(max(e, 1 - Traits<T>::exponent_bias));
+      y[0][u] *= weight;
+      y[1][u] *= weight;
+    }
+  };
+#pragma unroll 1
+  for (int turn = 0; turn < estimate.turns; ++turn) {
+    estimate.prepare(turn, own_rows(memory), own_lane<L>(), y);
+    weigh();
+    substitute_forward<L>(own_lane<L>(), a, y, args.once);
+#pragma unroll
+    for (int c = 0; c < 2; ++c)
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) y[c][u] *= inverse[u];
+    substitute_back<L, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, y, args.once);
+    weigh();
+    if (!estimate.take(turn, own_rows(memory), own_lane<L>(), y)) break;
+  }
+  return estimate.norm;
+}
+
+template <class T, int N>
+__global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) general_ldlt_kernel(Arguments<T> args) {
+  using L = typename LdltPlan<T, N>::General;
+  __shared__ GeneralMemory<T, L> memory;
+#pragma unroll 1
+  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    find_systems(args, task, memory);
+#pragma unroll 1
+    while (choose_systems(args, task, memory)) {
+      stage_systems(args, memory);
+      stage_column(args, memory, 0);
+      T a[L::rows][N], b[1][L::rows], inverse[L::rows];
+      const bool far = load_scaled(args, memory, a);
+      int shift = 0;
+      bool scaled = take_rhs(args, memory, far, b[0], shift);
+      const int bad_pivot = factor_and_tell(args, memory, far, a, b[0], inverse);
+      bool bad = bad_pivot != 0;
+#pragma unroll 1
+      for (int column = 0; column < args.nrhs; ++column) {
+        if (column > 0) {
+          stage_column(args, memory, column);
+          scaled = take_rhs(args, memory, far, b[0], shift);
+          substitute_forward<L>(own_lane<L>(), a, b, args.once);
+        }
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) {
+          b[0][u] *= inverse[u];
+          now(b[0][u]);
+        }
+        substitute_back<L, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, args.once);
+        if (scaled) {
+          T* const place = memory.tile.rhs + own_group<L>() * L::column_pitch + own_lane<L>();
+          const bool tiny = rescale<T, L>(b[0], place, [&](int u) {
+            return scaling_exponent(args, own_system(memory), L::lanes * u + own_lane<L>(), far) - shift;
+          });
+          if (tiny) memory.underflows[own_group<L>()] = true;
+        }
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) bad |= not_finite(b[0][u]);
+        if (is_own(memory)) {
+          T* const x = args.to.x + own_system(memory) * args.to.x_stride + column;
+#pragma unroll
+          for (int u = 0; u < L::rows; ++u) {
+            const int row = L::lanes * u + own_lane<L>();
+            if (row < args.n) x[static_cast<std::int64_t>(row) * args.nrhs] = b[0][u];
+          }
+        }
+      }
+      double norm_inverse = 0;
+      int exponent = 0;  // of norm_inverse: it is 2^(2 exponent) as much
+      if (args.to.rcond != nullptr) norm_inverse = inverse_norm(args, memory, far, a, inverse, exponent);
+      const std::int32_t status = settle(args, memory, bad, bad_pivot);
+      if (args.to.backward_error == nullptr && args.to.rcond == nullptr) continue;
+      __syncwarp();  // the solutions are stored
+      const StoredJudgement judgement =
+          judge_as_stored<L::lanes>(args, own_system(memory), own_lane<L>(), 0, args.nrhs);
+      if (!is_own(memory) || own_lane<L>() != 0) continue;
+      const std::int64_t system = own_system(memory);
+      const bool solved = status == 0;
+      if (args.to.backward_error != nullptr)
+        args.to.backward_error[system] = solved ? static_cast<T>(judgement.backward_error) : not_a_number<T>();
+      if (args.to.rcond != nullptr)
+        args.to.rcond[system] =
+            solved ? rcond_of_norms<T>(own_rows(memory), judgement.norm, judgement.exponent, norm_inverse, 2 * exponent)
+                   : not_a_number<T>();
+    }
+  }
+}
+
+template <class T>
+Kernels<T> general_kernels() {
+  return {{general_ldlt_kernel<T, 8>, LdltPlan<T, 8>::General::systems},
+          {general_ldlt_kernel<T, 16>, LdltPlan<T, 16>::General::systems},
+          {general_ldlt_kernel<T, 32>, LdltPlan<T, 32>::General::systems},
+          {general_ldlt_kernel<T, 64>, LdltPlan<T, 64>::General::systems}};
+}
+
+}  // namespace
+
+template <class T>
+cudaError_t launch_general_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                                SystemsToDo which, cudaStream_t stream) {
+  const Arguments<T> arguments = arguments_of(batch, solution, marks);
+  return launch<T>(general_kernels<T>(), which == SystemsToDo::unsettled ? of_marked(arguments) : arguments, stream);
+}
+
+template cudaError_t launch_general_ldlt(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, SystemsToDo,
+                                         cudaStream_t);
+template cudaError_t launch_general_ldlt(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, SystemsToDo,
+                                         cudaStream_t);
+
+}  // namespace smallbatch

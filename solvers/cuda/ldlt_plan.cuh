@@ -1,0 +1,43 @@
+// How systems lie in the lanes of the kernels of L D L^T; measured to be best. Private to solvers/cuda.
+#pragma once
+
+#include "solvers/cuda/plain_systems.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// Of the kernels that take all systems. The same lanes as those for plain systems: the order of their sums decides the
+/// last bits.
+template <class T, int N>
+struct LdltPlan {
+  static constexpr bool single = sizeof(T) == sizeof(float);
+  static constexpr int lanes = N <= 16 ? 4 : N <= 32 ? (single ? 4 : 8) : (single ? 16 : 32);
+  using General = Tile<T, N, lanes, false>;
+  static constexpr int general_warps = 8;
+};
+
+/// Of the kernel for x alone, which there is for all but n > 32 in double precision: such rows take all registers.
+template <class T, int N>
+struct QuickPlan {
+  static constexpr bool single = sizeof(T) == sizeof(float);
+  static_assert(N <= 32 || single);
+  using L = Tile<T, N, LdltPlan<T, N>::lanes, (N >= 32)>;
+  static constexpr int turning = N == 32 && single ? 4 : 0;  // slots whose steps are a loop
+  static constexpr bool apart = N == 64 || (N >= 16 && !single);
+  static constexpr int warps = N == 8 ? 16 : N == 16 ? (single ? 16 : 12) : 8;
+};
+
+/// Of the kernels of one pass, N a multiple of 4.
+template <class T, int N>
+struct OnePassPlan {
+  static constexpr bool single = sizeof(T) == sizeof(float);
+  using L = PlainLayout<T, N, N == 40 ? 8 : LdltPlan<T, N>::lanes>;
+  static constexpr int turning = N >= 20 && N <= 32 && single ? 2 : 0;  // slots whose steps are a loop
+  static constexpr bool apart = N > 32 || (N >= 16 && !single);
+  static constexpr int warps = single ? (N <= 12 ? 16 : N <= 20 ? 12 : 8) : N <= 8 ? 12 : 8;
+};
+
+}  // namespace
+
+}  // namespace smallbatch

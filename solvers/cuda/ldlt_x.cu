@@ -1,0 +1,137 @@
+// Solutions of plain systems by L D L^T, x and the status alone: while a warp works on its systems, the next ones are
+// on their way into the shared memory that these have left. Takes whole matrices of size N, which lie at multiples of
+// 16 bytes, with one right-hand side; what is not plain it marks for the general kernel (ldlt_general.cu).
+#include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/ldlt_elimination.cuh"
+#include "solvers/cuda/ldlt_plan.cuh"
+#include "solvers/cuda/status.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
+/// or that fail; and what is left over behind the last whole task.
+template <class T, int N, bool Packed>
+__global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_kernel(Arguments<T> args) {
+  using Plan = QuickPlan<T, N>;
+  using L = typename Plan::L;
+  constexpr int G = L::lanes, quarter = L::quarter;
+  constexpr int part = G > quarter ? G : quarter;  // rows that are loaded at a time, lest the loads take all registers
+  constexpr int ahead = L::split ? quarter : 0;    // the rows from here on are fetched ahead
+  __shared__ TileMemory<T, L> memory;
+  const int lane = threadIdx.x % G, group = threadIdx.x / G;
+  const bool dense = args.storage == Storage::dense;
+  const auto source = [&](unsigned task) {
+    return [&args, a = args.a + std::int64_t{task} * (L::systems * args.a_step)](int s) { return a + s * args.a_step; };
+  };
+  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
+    if constexpr (Packed)
+      stage_packed(source(task), memory);
+    else
+      stage_pieces<ahead, N>(source(task), memory);
+    stage_rhs<true>(args, args.b + (std::int64_t{task} * L::systems + group) * args.b_step, group, lane, 0, memory);
+  };
+  if (blockIdx.x == 0)
+    for (std::int64_t rest = std::int64_t{args.tasks} * L::systems + threadIdx.x; rest < args.count; rest += warp_lanes)
+      args.marks[rest] = Mark::unsettled;
+  unsigned task = blockIdx.x;
+  if (task < args.tasks) stage(task);
+#pragma unroll 1
+  for (; task < args.tasks; task += gridDim.x) {
+    T a[L::rows][N], b[1][L::rows], inverse[L::rows];
+    unsigned odd = 0;                       // not zero: the system is not plain
+    const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
+    const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
+      const T* matrix = memory.matrix[thread / G];
+      load_rows<first, end, T, L>(matrix, thread / G, thread % G, a);
+      if (dense)
+        visit_columns<first, end, false, T, L>(matrix, thread / G, thread % G, [&](int u, int row, const T& value) {
+          odd |= differing_bits(a[u][row], value);
+        });
+    };
+    wait_for_copies();
+    if constexpr (Packed) {
+      load_packed<T, L>(memory.matrix[0] + thread / G * packed_pitch<L>, thread % G, a);
+    } else if constexpr (L::split) {
+      take.template operator()<3 * quarter, N>();
+      __syncwarp();  // the last quarter has been read, whose place the first takes
+      stage_pieces<0, quarter>(source(task), memory);
+      take.template operator()<2 * quarter, 3 * quarter>();
+      take.template operator()<quarter, 2 * quarter>();
+      wait_for_copies();
+      take.template operator()<0, quarter>();
+    } else {
+      unrolled<N / part>([&](auto index) __attribute__((always_inline)) {
+        take.template operator()<N - part*(index + 1), N - part * index>();
+      });
+    }
+    odd |= diagonal_far_bits<T, L>(lane, a);
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) {
+      b[0][u] = memory.rhs[group * L::column_pitch + G * u + lane];
+      odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
+    }
+    if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
+    __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
+    if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
+      stage(next);
+    factor<L, Plan::turning, Plan::apart, false>(group, lane, memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N,
+                                                 args.once);
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) {
+      b[0][u] *= inverse[u];
+      now(b[0][u]);  // rounded; the same in both kernels
+    }
+    substitute_back<L, Plan::apart, false>(group, lane, memory, a, b, args.once);
+    T zero = 0, least = inverse[0];  // zero becomes NaN where a number is not finite
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) {
+      zero = fma(inverse[u], T(0), fma(b[0][u], T(0), zero));
+      least = min(least, inverse[u]);
+    }
+    const bool plain = !any_of_group<G>(!(zero == 0 && least > 0));
+    const std::int64_t place = std::int64_t{task} * L::systems + group;
+    T* x = args.to.x + place * args.to.x_stride + lane;
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) x[G * u] = b[0][u];
+    if (lane != 0) continue;
+    args.to.info[place] = 0;
+    args.marks[place] = plain ? Mark::settled : Mark::unsettled;
+  }
+}
+
+template <class T, bool Packed>
+Kernels<T> x_alone_kernels() {
+  Kernels<T> kernels{{x_alone_kernel<T, 8, Packed>, QuickPlan<T, 8>::L::systems},
+                     {x_alone_kernel<T, 16, Packed>, QuickPlan<T, 16>::L::systems},
+                     {x_alone_kernel<T, 32, Packed>, QuickPlan<T, 32>::L::systems},
+                     {}};
+  if constexpr (sizeof(T) == sizeof(float))
+    kernels.of64 = {x_alone_kernel<T, 64, Packed>, QuickPlan<T, 64>::L::systems};
+  return kernels;
+}
+
+}  // namespace
+
+template <class T>
+bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+  const SpdShape& shape = batch.shape;
+  return shape.nrhs == 1 && batch.sizes == nullptr && in_whole_pieces(batch) &&
+         (shape.n <= 32 || sizeof(T) == sizeof(float)) && solution.backward_error == nullptr &&
+         solution.rcond == nullptr && !arguments_of(batch, solution).pivot_numbers;
+}
+
+template <class T>
+cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
+  const bool packed = batch.shape.storage == Storage::packed_lower;
+  return launch<T>(packed ? x_alone_kernels<T, true>() : x_alone_kernels<T, false>(),
+                   arguments_of(batch, solution, marks), stream, true);
+}
+
+template bool x_alone_takes(const SpdBatch<float>&, const SpdSolution<float>&);
+template bool x_alone_takes(const SpdBatch<double>&, const SpdSolution<double>&);
+template cudaError_t launch_x_alone(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, cudaStream_t);
+template cudaError_t launch_x_alone(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, cudaStream_t);
+
+}  // namespace smallbatch
