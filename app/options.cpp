@@ -49,7 +49,7 @@ class RunCommand final : public Command {
          [this](const std::string& device) { run_.device = parse_device(device); });
     threads(run_.threads);
     instruction_set(run_.instruction_set);
-    choice("--method", run_.spd.method, choices_of({"auto", "gauss_jordan", "ldlt", "mixed"}, parse_spd_method),
+    choice("--method", run_.spd.method, choices_of({"auto", "gauss_jordan", "ldlt"}, parse_spd_method),
            "How systems are solved");
     option("--pivot-floor", run_.spd.pivot_floor,
            "Raise pivots below this fraction of their diagonal element to it or more; 0: never");

@@ -18,7 +18,7 @@ struct RefusedCall {
 /// is what is wrong.
 std::string sentence_about(const RefusedCall& call, const CommandDescription& program, const std::string& problem);
 
-/// "ldtl is none of auto, gauss_jordan, ldlt, mixed. Did you mean ldlt?"
+/// "ldtl is none of auto, gauss_jordan, ldlt. Did you mean ldlt?"
 std::string unknown_choice(const std::string& found, const std::vector<std::string>& words);
 
 }  // namespace smallbatch

@@ -96,8 +96,6 @@ std::vector<Row> rows_of(Problem<T>& problem) {
   for (auto kernels = usable.rbegin(); kernels != usable.rend(); ++kernels) {
     add("both triangles compared, Gauss-Jordan with the right-hand side carried along", 1, *kernels,
         SpdMethod::gauss_jordan, false);
-    add("L D L^T in single precision, refined with residuals in double precision", 1, *kernels, SpdMethod::mixed,
-        false);
     add("L D L^T, panels of four rows in register tiles", 1, *kernels, SpdMethod::ldlt, false);
   }
   add("production: the same with the backward error of every system", 1, usable.front(), SpdMethod::ldlt, true);

@@ -45,9 +45,6 @@ std::vector<Step> production_steps(const std::shared_ptr<const Systems<T>>& syst
       production_step(systems, "production: elimination above and below the pivots; status per system",
                       SpdMethod::gauss_jordan),
       production_step(systems, "production: L D L^T, backward stable; status per system", SpdMethod::ldlt)};
-  if (scalar_type_of<T> == ScalarType::float64 && !systems->shape.wants_inverse())
-    steps.push_back(production_step(
-        systems, "production: ldlt by its other name: cuda has no mixed precision of its own", SpdMethod::mixed));
   steps.push_back(
       production_step(systems, "production: the fastest method whose backward error is small enough for every system",
                       SpdMethod::automatic));

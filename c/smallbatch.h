@@ -213,8 +213,7 @@ void smallbatch_solutions_init(smallbatch_solutions* solutions);
 typedef enum smallbatch_method {
   SMALLBATCH_AUTOMATIC = 0, /**< L D L^T; for inverses on GPUs the sweep, and L D L^T where that is not good enough */
   SMALLBATCH_GAUSS_JORDAN = 1, /**< elimination above and below the pivots; its error grows with the condition number */
-  SMALLBATCH_LDLT = 2,         /**< A = L D L^T and two triangular solves: backward stable */
-  SMALLBATCH_MIXED = 3         /**< L D L^T in single precision, refined in double; LDLT on GPUs */
+  SMALLBATCH_LDLT = 2          /**< A = L D L^T and two triangular solves: backward stable */
 } smallbatch_method;
 
 /** Choices of smallbatch_solve, smallbatch_invert and smallbatch_log_determinant; NULL instead of one: all zeros. */

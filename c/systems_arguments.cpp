@@ -22,9 +22,6 @@ SpdOptions options_of(const smallbatch_solve_options* options) {
     case SMALLBATCH_LDLT:
       result.method = SpdMethod::ldlt;
       break;
-    case SMALLBATCH_MIXED:
-      result.method = SpdMethod::mixed;
-      break;
     default:
       refuse_enumerator("options->method", number_of(options->method));
   }

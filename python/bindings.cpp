@@ -124,8 +124,7 @@ void define_enumerations(nb::module_& module) {
   nb::enum_<smallbatch_method>(module, "Method")
       .value("auto", SMALLBATCH_AUTOMATIC)
       .value("gauss_jordan", SMALLBATCH_GAUSS_JORDAN)
-      .value("ldlt", SMALLBATCH_LDLT)
-      .value("mixed", SMALLBATCH_MIXED);
+      .value("ldlt", SMALLBATCH_LDLT);
   nb::enum_<smallbatch_singular>(module, "Singular")
       .value("infinite", SMALLBATCH_INFINITE)
       .value("skip", SMALLBATCH_SKIP);

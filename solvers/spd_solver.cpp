@@ -12,10 +12,8 @@ namespace smallbatch {
 
 namespace {
 
-constexpr std::array<std::pair<SpdMethod, std::string_view>, 4> method_names{{{SpdMethod::automatic, "auto"},
-                                                                              {SpdMethod::gauss_jordan, "gauss_jordan"},
-                                                                              {SpdMethod::ldlt, "ldlt"},
-                                                                              {SpdMethod::mixed, "mixed"}}};
+constexpr std::array<std::pair<SpdMethod, std::string_view>, 3> method_names{
+    {{SpdMethod::automatic, "auto"}, {SpdMethod::gauss_jordan, "gauss_jordan"}, {SpdMethod::ldlt, "ldlt"}}};
 
 void check_stride(const char* array, std::int64_t stride, std::int64_t size, bool may_be_shared) {
   if (stride == tight || stride >= size || (may_be_shared && stride == 0)) return;

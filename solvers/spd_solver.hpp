@@ -5,8 +5,8 @@
 //
 // Sources: V. Volkov, "Unrolling parallel loops" (2011), for Gauss-Jordan on one 32x32 system per thread block; the
 // right-hand sides are carried along here. N. J. Higham, "Accuracy and Stability of Numerical Algorithms", chapters 10
-// (L D L^T), 12 (refinement) and 14.4 (why Gauss-Jordan is less accurate). J. H. Goodnight, "A tutorial on the SWEEP
-// operator" (1979), for the inverse in place and the relative floor of pivots.
+// (L D L^T) and 14.4 (why Gauss-Jordan is less accurate). J. H. Goodnight, "A tutorial on the SWEEP operator" (1979),
+// for the inverse in place and the relative floor of pivots.
 #pragma once
 
 #include <memory>
@@ -26,14 +26,11 @@ enum class SpdMethod {
               ///< `spd_resolve_above`
   gauss_jordan,  ///< elimination above and below the pivots, right-hand sides carried along; its error grows with the
                  ///< condition number
-  ldlt,          ///< A = L D L^T and two triangular solves: backward stable
-  mixed          ///< L D L^T in single precision, refined with residuals in double precision until the backward error
-                 ///< is at the roundoff of T; a system that does not get there is solved again by ldlt. Not on cuda,
-                 ///< which takes ldlt
+  ldlt           ///< A = L D L^T and two triangular solves: backward stable
 };
 
 /// A solution whose backward error exceeds this many units of roundoff (this times n for an inverse) is not good
-/// enough for `automatic` and `mixed`. LAPACK's test programs accept 30.
+/// enough for `automatic`. LAPACK's test programs accept 30.
 inline constexpr double spd_resolve_above = 8;
 
 /// Of all systems of a solver.
@@ -80,7 +77,7 @@ inline constexpr double spd_rcond_overestimate = 10;
 /// The change of x by its rounding, in units of u ||x||_1, beyond which it has underflowed (core/systems.hpp).
 inline constexpr double spd_underflow_loss = 8;
 
-/// "auto", "gauss_jordan", "ldlt", "mixed".
+/// "auto", "gauss_jordan", "ldlt".
 std::string_view spd_method_name(SpdMethod method);
 std::optional<SpdMethod> parse_spd_method(std::string_view name);
 

@@ -178,7 +178,7 @@ def solve(A: Array, b: Array, *, triangle: str = "both", packed: bool = False, n
         what else is wanted of each system, some of "backward_error", "rcond", "smallest_pivot", "log_determinant",
         "repaired", "perturbation". They cost time, the first two about as much as solving each; all else keeps its bits
     ``method``
-        "auto", "ldlt", "gauss_jordan", or "mixed" (single precision, refined in double)
+        "auto", "ldlt" or "gauss_jordan"
     ``pivot_floor``
         from 0 to below 1: pivots below this fraction of their diagonal element are raised, of matrices that should be
         definite and are not to working precision; the answer is that of a nearby matrix. 0: none are

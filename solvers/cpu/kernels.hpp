@@ -23,10 +23,9 @@ struct LdltTask {
   const T* a;
   const T* b;
   std::int64_t a_step, b_step;
-  SpdSolution<T> solution;     ///< its stride resolved, too
-  bool wants_numbers_about_a;  ///< any number but the backward error
-  void* workspace;             ///< workspace_size(task) bytes, aligned to ldlt_alignment
-  T* factors = nullptr;        ///< where the factors of A go, packed; there is no x then
+  SpdSolution<T> solution;  ///< its stride resolved, too
+  void* workspace;          ///< workspace_size(task) bytes, aligned to ldlt_alignment
+  T* factors = nullptr;     ///< where the factors of A go, packed; there is no x then
   std::int64_t factors_step = 0;
   const std::int32_t* factors_info = nullptr;  ///< `a` are factors, and these their statuses
   std::int64_t factors_info_step = 0;

@@ -12,36 +12,19 @@
 #include "solvers/cpu/group.hpp"
 #include "solvers/cpu/kernels.hpp"
 #include "solvers/cpu/prefetch.hpp"
-#include "solvers/cpu/refinement.hpp"
 #include "solvers/cpu/workspace.hpp"
 
 namespace smallbatch {
 namespace {
 
-/// Refinement is of solutions alone.
-template <class T>
-bool refines(const LdltTask<T>& task) {
-  return task.method == SpdMethod::mixed && task.nrhs > 0;
-}
-
 template <class T, int W, int Columns>
 void solve_in_lanes(const LdltTask<T>& task) {
   Carver carver(task.workspace);
-  const auto used = [&task](std::int64_t first, int systems) {
-    return task.count - first < systems ? static_cast<int>(task.count - first) : systems;
-  };
-  if (refines(task)) {
-    using R = Refinement<T, W, Columns>;
-    R refinement(task, carver, typename FirstIndices<R::groups>::Type{});
-    for (std::int64_t first = 0; first < task.count; first += R::systems)
-      refinement.run(first, used(first, R::systems));
-    return;
-  }
   Group<T, W, Columns> group(task, carver);
   for (std::int64_t first = 0; first < task.count; first += W) {
     Prefetch<T> prefetch =
         prefetch_after(task, first, W, group.work.matrix_size, Elimination<T, W, Columns>::tile_count(task.n));
-    group.run(first, used(first, W), prefetch);
+    group.run(first, task.count - first < W ? static_cast<int>(task.count - first) : W, prefetch);
   }
 }
 
@@ -67,12 +50,7 @@ void solve_factored_in_lanes(const LdltTask<T>& task) {
 template <class T, int W, int Columns>
 std::size_t workspace_size_in_lanes(const LdltTask<T>& task) {
   Carver carver(nullptr);
-  if (refines(task)) {
-    using R = Refinement<T, W, Columns>;
-    const R refinement(task, carver, typename FirstIndices<R::groups>::Type{});
-  } else {
-    const Group<T, W, Columns> group(task, carver);
-  }
+  const Group<T, W, Columns> group(task, carver);
   return static_cast<std::size_t>(carver.taken());
 }
 

@@ -61,13 +61,12 @@ class CpuSpdSolver final : public SpdSolver {
       return;
     }
     const SpdShape& shape = batch.shape;
-    LdltTask<T> all{shape.n, shape.nrhs,     shape.wants_inverse(), shape.storage, method_, batch.count, batch.a,
-                    batch.b, batch.a_step(), batch.b_step(),        solution,      false,   nullptr};
+    LdltTask<T> all{shape.n, shape.nrhs, shape.wants_inverse(), shape.storage,  method_,  batch.count,
+                    batch.a, batch.b,    batch.a_step(),        batch.b_step(), solution, nullptr};
     all.solution.x_stride = solution.x_step(shape);
     for_each_spd_number<T>([&](const auto& number) {
       auto*& array = all.solution.*number.in_solution;
       if (!number.is_of(shape)) array = nullptr;
-      all.wants_numbers_about_a |= array != nullptr && !number.is_about_x;
     });
     for_pieces(kernel, all, [&](const LdltTask<T>& task) {
       std::vector<T> kept;  // right-hand sides whose place the solutions take, for the repair
@@ -95,7 +94,6 @@ class CpuSpdSolver final : public SpdSolver {
                     batch.a_step(),
                     0,
                     of_pivots(factors),
-                    true,
                     nullptr};
     all.factors = factors.factors;
     all.factors_step = factors.factors_step(shape.n);
@@ -108,7 +106,7 @@ class CpuSpdSolver final : public SpdSolver {
     check_spd_factored(batch, solution);
     LdltTask<T> all{batch.n,     batch.nrhs,    false,   Storage::packed_lower, SpdMethod::ldlt,
                     batch.count, batch.factors, batch.b, batch.factors_step(),  batch.b_step(),
-                    solution,    false,         nullptr};
+                    solution,    nullptr};
     all.solution.x_stride = solution.x_step(batch.shape());
     all.factors_info = batch.factors_info;
     all.factors_info_step = batch.factors_info_step();

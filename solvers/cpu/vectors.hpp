@@ -51,12 +51,6 @@ V smaller(V a, V b) {
   return a < b ? a : b;
 }
 
-/// a where the mask is set, b elsewhere. (g++ 12 has no ?: for some of these without SSE 4.)
-template <class M, class V>
-V chosen(M mask, V a, V b) {
-  return (V)((mask & (M)a) | (~mask & (M)b));
-}
-
 template <class M>
 bool any(M mask) {
   std::int64_t words[sizeof(M) / 8], all = 0;

@@ -46,7 +46,6 @@ struct Workspace {
   Vector *a, *l;        // panels: A where it is kept; A, then its factors
   Vector *b, *x;        // n * nrhs; padded(n) * columns
   Vector *z, *inverse;  // padded(n)^2, for the inverse and rcond; n * n, for rcond without the inverse
-  Vector* refined;      // n * nrhs, for refinement
   Vector* packed;       // n (n + 1) / 2, the factors by rows
   Mask* rhs_shift;      // nrhs: t, the exponents by which right-hand sides were scaled
   T *few_a, *few_b;     // W systems, for a group that is not full
@@ -60,19 +59,17 @@ struct Workspace {
         rhs_size(std::int64_t{n} * the_task.nrhs),
         solution_size(std::int64_t{n} * columns),
         inverts(the_task.inverse || the_task.solution.rcond != nullptr),
-        keeps_a(the_task.solution.backward_error != nullptr || the_task.solution.rcond != nullptr ||
-                the_task.method == SpdMethod::mixed) {
+        keeps_a(the_task.solution.backward_error != nullptr || the_task.solution.rcond != nullptr) {
     const std::int64_t panels_size = panel_begin(panel_count(n)), square = padded(n) * padded(n);
     l = carver.take<Vector>(panels_size);
     a = carver.take<Vector>(keeps_a ? panels_size : 0);
     b = carver.take<Vector>(rhs_size);
     x = carver.take<Vector>(std::int64_t{padded(n)} * columns);
     rhs_shift = carver.take<Mask>(task.nrhs);
-    refined = carver.take<Vector>(task.method == SpdMethod::mixed ? solution_size : 0);
     z = carver.take<Vector>(inverts ? square : 0);
     inverse = carver.take<Vector>(inverts && !task.inverse ? n * n : 0);
     packed = carver.take<Vector>(task.factors != nullptr ? n * (n + 1) / 2 : 0);
-    const bool all_full = task.count % (2 * W) == 0;  // in refinement, too
+    const bool all_full = task.count % W == 0;
     few_a = carver.take<T>(all_full ? 0 : W * matrix_size);
     few_b = carver.take<T>(all_full ? 0 : W * rhs_size);
     if (l == nullptr) return;

@@ -46,7 +46,7 @@ TEST(Options, RunChoices) {
 TEST(Options, MethodsAndFloors) {
   for (const auto& [name, method] :
        {std::pair{"auto", SpdMethod::automatic}, std::pair{"gauss_jordan", SpdMethod::gauss_jordan},
-        std::pair{"ldlt", SpdMethod::ldlt}, std::pair{"mixed", SpdMethod::mixed}}) {
+        std::pair{"ldlt", SpdMethod::ldlt}}) {
     const auto run =
         std::get<RunOptions>(parse("run", "p.h5", "-o", "r.h5", "--method", name, "--pivot-floor", "0x1p-20").command);
     EXPECT_EQ(run.spd.method, method);

@@ -167,7 +167,7 @@ def test_pivots_are_raised_to_a_floor():
     assert np.allclose(a @ found.x, 1, atol=1e-5)
 
 
-@pytest.mark.parametrize("method", ["auto", "gauss_jordan", "ldlt", "mixed"])
+@pytest.mark.parametrize("method", ["auto", "gauss_jordan", "ldlt"])
 def test_methods(method):
     a, b, x = chosen(10, (3,), 16)
     assert np.allclose(smallbatch.solve(a, b, method=method).x, x)

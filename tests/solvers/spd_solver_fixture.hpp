@@ -36,12 +36,13 @@ inline std::string solver_choice_name(const SolverChoice& choice) {
 inline void PrintTo(const SolverChoice& choice, std::ostream* out) { *out << solver_choice_name(choice); }
 
 /// Every backend with every method. The reference has one way to solve, whatever the method.
-inline const std::vector<SolverChoice> all_solver_choices{
-    {BackendKind::reference, SpdMethod::automatic}, {BackendKind::cpu, SpdMethod::automatic},
-    {BackendKind::cpu, SpdMethod::gauss_jordan},    {BackendKind::cpu, SpdMethod::ldlt},
-    {BackendKind::cpu, SpdMethod::mixed},           {BackendKind::cuda, SpdMethod::automatic},
-    {BackendKind::cuda, SpdMethod::gauss_jordan},   {BackendKind::cuda, SpdMethod::ldlt},
-    {BackendKind::cuda, SpdMethod::mixed}};
+inline const std::vector<SolverChoice> all_solver_choices{{BackendKind::reference, SpdMethod::automatic},
+                                                          {BackendKind::cpu, SpdMethod::automatic},
+                                                          {BackendKind::cpu, SpdMethod::gauss_jordan},
+                                                          {BackendKind::cpu, SpdMethod::ldlt},
+                                                          {BackendKind::cuda, SpdMethod::automatic},
+                                                          {BackendKind::cuda, SpdMethod::gauss_jordan},
+                                                          {BackendKind::cuda, SpdMethod::ldlt}};
 
 inline std::string solver_test_name(const ::testing::TestParamInfo<SolverChoice>& info) {
   return solver_choice_name(info.param);

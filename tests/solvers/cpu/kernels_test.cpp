@@ -17,7 +17,7 @@
 namespace smallbatch::testing {
 namespace {
 
-constexpr SpdMethod methods[] = {SpdMethod::automatic, SpdMethod::gauss_jordan, SpdMethod::ldlt, SpdMethod::mixed};
+constexpr SpdMethod methods[] = {SpdMethod::automatic, SpdMethod::gauss_jordan, SpdMethod::ldlt};
 constexpr Storage every_storage[] = {Storage::dense, Storage::dense_lower, Storage::packed_lower};
 
 template <class T>
@@ -66,7 +66,6 @@ TEST(Ldlt, DescriptionNamesMethodAndInstructionSet) {
     EXPECT_EQ(description(SpdMethod::automatic), std::string("cpu ldlt ") + kernels.name);
     EXPECT_EQ(description(SpdMethod::ldlt), std::string("cpu ldlt ") + kernels.name);
     EXPECT_EQ(description(SpdMethod::gauss_jordan), std::string("cpu gauss_jordan ") + kernels.name);
-    EXPECT_EQ(description(SpdMethod::mixed), std::string("cpu mixed ") + kernels.name);
   }
 }
 
@@ -286,30 +285,6 @@ TEST(Ldlt, NeitherLaneNorNeighbourDecidesABit) {
       check(double{});
     }
   });
-}
-
-TEST(Ldlt, MixedPrecisionReachesTheRoundoffOfDoublePrecision) {
-  // Without a number that asks for a factorization in double precision. kappa = 1e4: single precision alone leaves
-  // errors of 1e-8 and above; kappa = 1e12: it cannot factor or refine, and double precision takes over.
-  for (const LdltKernels& kernels : usable_ldlt_kernels())
-    for (const double condition : {1e4, 1e12}) {
-      const auto solver = make_cpu_spd_solver(1, kernels, {SpdMethod::mixed, 0});
-      SpdBlock<double> block = generated_block<double>(SpdFamily::random, {32, 2, Storage::dense}, 37, condition);
-      SpdSolution<double> solution{};
-      solution.x = block.x.data();
-      solution.info = block.info.data();
-      solver->solve(block.batch(), solution);
-      // Where refinement got there, the last bits are not those of a factorization in double precision.
-      SpdBlock<double> unrefined = block;
-      solve(*make_cpu_spd_solver(1, kernels, {SpdMethod::ldlt, 0}), unrefined);
-      EXPECT_EQ(block.x == unrefined.x, condition == 1e12);
-      for (std::int64_t k = 0; k < block.count; ++k) {
-        ASSERT_EQ(block.info[k], 0);
-        const SpdJudgement judgement = judge_spd_solution(block.shape, block.a.data() + k * 1024,
-                                                          block.b.data() + k * 64, block.x.data() + k * 64, 0);
-        ASSERT_LT(judgement.residual_ratio, spd_resolve_above + 1) << "condition " << condition << ", system " << k;
-      }
-    }
 }
 
 TEST(Ldlt, InstructionSetsWithFusedMultiplyAddAgreeBitForBit) {

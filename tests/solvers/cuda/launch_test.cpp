@@ -102,7 +102,7 @@ TEST_F(SpdLaunch, RefusesAWorkspaceThatIsNotThereOrNotAligned) {
 
 TEST_F(SpdLaunch, NeedsNoMoreWorkspaceThanItSays) {
   for (const SpdShape& shape : {SpdShape{32, 1}, SpdShape{32, 0}, SpdShape{32, 0, Storage::dense, true}})
-    for (const SpdMethod method : {SpdMethod::automatic, SpdMethod::gauss_jordan, SpdMethod::ldlt, SpdMethod::mixed})
+    for (const SpdMethod method : {SpdMethod::automatic, SpdMethod::gauss_jordan, SpdMethod::ldlt})
       for (const std::int64_t count : {std::int64_t{1}, std::int64_t{1000}, std::int64_t{1} << 33}) {
         EXPECT_LT(spd_workspace_bytes<float>(shape, count, {method}), 5 * static_cast<std::size_t>(count) + 512);
         EXPECT_LT(spd_workspace_bytes<double>(shape, count, {method}), 9 * static_cast<std::size_t>(count) + 512);
