@@ -215,8 +215,7 @@ void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const
   }
 }
 
-/// What is summed for several vectors of targets, all of them in one tile of a call. A row has the same bits as a
-/// lattice, as above.
+/// In double precision. The targets of a row are several vectors side by side; they have the same bits as on a lattice.
 template <class Lanes, bool field, bool truncated, Lie lie>
 void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const DoubleTargets& targets,
                    const Interaction& interaction, double singular_distance, DoubleSums& sums) {
