@@ -15,28 +15,34 @@ template <class T>
 class Prefetch {
  public:
   Prefetch(const T* first, std::int64_t step, int systems, std::int64_t matrix_size, int shares)
-      : system_((const char*)first),
+      : place_((const char*)first),
         step_(step * static_cast<std::int64_t>(sizeof(T))),
         size_(matrix_size * static_cast<std::int64_t>(sizeof(T))),
-        left_(systems),
-        share_(static_cast<int>((systems * ((size_ + line - 1) / line) + shares - 1) / shares)) {}
+        left_(systems) {
+    const std::int64_t lines = systems * ((size_ + line - 1) / line);
+    share_ = (lines + shares - 1) / shares * line;
+    if (step_ == size_) size_ *= systems, left_ = systems > 0;  // one matrix follows the other
+    end_ = place_ + size_;
+  }
   void operator()() {
     asm volatile("");  // g++ removes calls of functions that do nothing but prefetch
-    for (int k = 0; k < share_ && left_ > 0; ++k) {
-      __builtin_prefetch(system_ + place_, 0, 2);
-      place_ += line;
-      if (place_ < size_) continue;
-      place_ = 0;
-      system_ += step_;
+    std::int64_t bytes = share_;
+    while (left_ > 0) {
+      const char* const stop = end_ - place_ < bytes ? end_ : place_ + bytes;
+      bytes -= stop - place_;
+      for (; place_ < stop; place_ += line) __builtin_prefetch(place_, 0, 2);
+      if (stop < end_) return;
+      end_ += step_;
+      place_ = end_ - size_;
       --left_;
     }
   }
 
  private:
   static constexpr std::int64_t line = 64;
-  const char* system_;
-  std::int64_t step_, size_, place_ = 0;
-  int left_, share_;
+  const char *place_, *end_;  // of the matrix that is asked for now
+  std::int64_t step_, size_, share_;
+  int left_;
 };
 
 /// The systems that come after `first + systems`, up to as many more.
