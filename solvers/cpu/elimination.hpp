@@ -60,16 +60,17 @@ struct Elimination {
   using Vector = typename L::Vector;
   using Mask = typename L::Mask;
 
-  /// c_ij of M rows for j in [j0, j0 + Columns), by the rows of l with those numbers.
+  /// c_ij of M rows for j in [j0, j0 + Columns), from those rows of a, by the rows of l with those numbers.
   template <int M>
-  static void eliminate_tile(Vector* c, const Vector* l, std::int64_t j0) {
+  static void eliminate_tile(const Vector* a, Vector* c, const Vector* l, std::int64_t j0) {
     Vector sum[Columns][M];
     Vector* const tile = c + panel_rows * j0;
+    a += panel_rows * j0;
     const Vector* const end = l + panel_rows * j0;
 #pragma GCC unroll 4
     for (int t = 0; t < Columns; ++t)
 #pragma GCC unroll 4
-      for (int m = 0; m < M; ++m) sum[t][m] = tile[panel_rows * t + m];
+      for (int m = 0; m < M; ++m) sum[t][m] = a[panel_rows * t + m];
     for (; l != end; l += panel_rows, c += panel_rows) {
       Vector left[M];
 #pragma GCC unroll 4
@@ -95,15 +96,16 @@ struct Elimination {
       for (int m = 0; m < M; ++m) tile[panel_rows * t + m] = sum[t][m];
   }
 
-  /// The diagonal block of M rows: turns the c to its left into l and factors it.
+  /// The diagonal block of M rows of a: turns the c to its left into l and factors it.
   template <int M>
-  static void factor_diagonal(Vector* c, std::int64_t row0, Pivots<L>& pivots) {
+  static void factor_diagonal(const Vector* a, Vector* c, std::int64_t row0, Pivots<L>& pivots) {
     Vector sum[M][M];
     Vector* const block = c + panel_rows * row0;
+    a += panel_rows * row0;
 #pragma GCC unroll 4
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
-      for (int t = 0; t <= m; ++t) sum[m][t] = block[panel_rows * t + m];
+      for (int t = 0; t <= m; ++t) sum[m][t] = a[panel_rows * t + m];
     const Vector* reciprocal_of = pivots.reciprocal;
     for (Vector* column = c; column != block; column += panel_rows, ++reciprocal_of) {
       Vector old[M];
@@ -131,36 +133,38 @@ struct Elimination {
   }
 
   template <int M, class BeforeTile>
-  static void factor_panel(Vector* l, std::int64_t panel, Pivots<L>& pivots, BeforeTile&& before_tile) {
+  static void factor_panel(const Vector* a, Vector* l, std::int64_t panel, Pivots<L>& pivots,
+                           BeforeTile&& before_tile) {
+    a += panel_begin(panel);
     Vector* const c = l + panel_begin(panel);
     for (std::int64_t before = 0; before < panel; ++before)
       for (int t = 0; t < panel_rows; t += Columns) {
         before_tile();
-        eliminate_tile<M>(c, l + panel_begin(before) + t, panel_rows * before + t);
+        eliminate_tile<M>(a, c, l + panel_begin(before) + t, panel_rows * before + t);
       }
     before_tile();
-    factor_diagonal<M>(c, panel_rows * panel, pivots);
+    factor_diagonal<M>(a, c, panel_rows * panel, pivots);
   }
 
   static constexpr int tile_count(int n) {
     return panel_count(n) + panel_count(n) * (panel_count(n) - 1) / 2 * (panel_rows / Columns);
   }
-  /// L over the lower triangle of A; before_tile() is called tile_count(n) times on the way.
+  /// L from the lower triangle of A, or over it; before_tile() is called tile_count(n) times on the way.
   template <class BeforeTile>
-  static void factor(int n, Vector* l, Pivots<L>& pivots, BeforeTile&& before_tile) {
+  static void factor(int n, const Vector* a, Vector* l, Pivots<L>& pivots, BeforeTile&& before_tile) {
     pivots.begin(n);
     for (int panel = 0; panel < panel_count(n); ++panel) switch (n - panel_rows * panel) {
         case 1:
-          factor_panel<1>(l, panel, pivots, before_tile);
+          factor_panel<1>(a, l, panel, pivots, before_tile);
           break;
         case 2:
-          factor_panel<2>(l, panel, pivots, before_tile);
+          factor_panel<2>(a, l, panel, pivots, before_tile);
           break;
         case 3:
-          factor_panel<3>(l, panel, pivots, before_tile);
+          factor_panel<3>(a, l, panel, pivots, before_tile);
           break;
         default:
-          factor_panel<4>(l, panel, pivots, before_tile);
+          factor_panel<4>(a, l, panel, pivots, before_tile);
       }
   }
 

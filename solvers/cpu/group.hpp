@@ -63,7 +63,9 @@ struct Group {
   /// The scaled system by the method of the task: x, what the pivots tell, and the inverse where it is needed.
   void eliminate(Prefetch<T>& prefetch) {
     const int n = work.n;
+    const auto* const a = scaling.scaled ? work.l : work.a;
     if (work.task.method == SpdMethod::gauss_jordan) {
+      for (int e = 0; e < panel_begin(panel_count(n)) && a != work.l; ++e) work.l[e] = a[e];
       if (work.task.inverse) {
         E::sweep(n, work.l, pivots, work.inverse);
         return;
@@ -76,7 +78,7 @@ struct Group {
       E::gauss_jordan(n, work.l, pivots, work.x, work.columns);
       return;
     }
-    E::factor(n, work.l, pivots, prefetch);
+    E::factor(n, a, work.l, pivots, prefetch);
     if (work.inverts) E::invert(n, work.l, pivots, work.z, work.inverse);
     if (!work.task.inverse) E::substitute_all(n, work.l, pivots, work.x, work.columns);
   }

@@ -14,6 +14,7 @@
 #include "solvers/cpu/load.hpp"
 #include "solvers/cpu/residual.hpp"
 #include "solvers/cpu/scale.hpp"
+#include "solvers/cpu/system_residual.hpp"
 #include "solvers/cpu/vectors.hpp"
 #include "solvers/cpu/workspace.hpp"
 
@@ -52,7 +53,13 @@ struct Judge {
 
   /// The backward errors for A = A^T.
   void backward_errors(T* of_lane) const {
-    for (int part = 0; part < L::parts; ++part) P::put(backward_error(part), part, of_lane);
+    if constexpr (L::fuses && sizeof(T) == sizeof(double))
+      if (work.judges_by_system) {
+        P::put(backward_error_by_system(), 0, of_lane);
+        return;
+      }
+    const MatrixNorm norm = norm_of_matrix();
+    for (int part = 0; part < L::parts; ++part) P::put(backward_error(part, wide(norm, part)), part, of_lane);
   }
   /// That of one lane whose A is symmetric up to rounding only: every element is read as it is stored.
   double stored_backward_error(int lane) const {
@@ -62,94 +69,170 @@ struct Judge {
 
   /// 1 / (||A||_1 ||A^-1||_1), from the inverse of the scaled system.
   void rconds(T* of_lane) const {
-    for (int part = 0; part < L::parts; ++part) P::put(rcond(part), part, of_lane);
+    const MatrixNorm norm = norm_of_matrix();
+    for (int part = 0; part < L::parts; ++part) P::put(rcond(part, wide(norm, part)), part, of_lane);
   }
 
  private:
-  /// 2^-exponent(v) as a factor; double precision input alone can leave the range of the sums below.
-  static Wide normalizer(const Vector& v) {
-    if constexpr (sizeof(T) == sizeof(float))
-      return Wide{} + 1;
-    else
-      return X::normalizer(v);
+  struct MatrixNorm {
+    Vector factor, norm;  // norm: of A times factor
+  };
+  MatrixNorm norm_of_matrix() const {
+    const Vector factor = scaling.matrix_factor;
+    // Sums of what needs no scaling stay in range; powers of two change none of their bits.
+    if (scaling.scaled) return {factor, A::template norm_of_matrix<true>(work.n, work.a, factor)};
+    return {factor, A::template norm_of_matrix<false>(work.n, work.a, factor) * factor};
   }
-  /// What brings the largest element of A next to 1.
-  Wide matrix_factor() const {
-    Vector largest{};
-    for (int i = 0; i < work.n && sizeof(T) == 8; ++i)
-      for (int j = 0; j <= i; ++j) largest = larger(largest, absolute(work.a[lower_place(i, j)]));
-    return normalizer(largest);
+  /// The factor of A in residuals, and the norm of A with it. Double precision alone can leave the range of the sums.
+  struct WideNorm {
+    Wide factor, norm;
+  };
+  static WideNorm wide(const MatrixNorm& of_lanes, int part) {
+    const Wide factor = P::widen(of_lanes.factor, part), norm = P::widen(of_lanes.norm, part);
+    if constexpr (sizeof(T) == sizeof(float))
+      return {Wide{} + 1, norm / factor};
+    else
+      return {factor, norm};
   }
 
-  /// The residual of column c times a_factor x_factor, for A = A^T; its norm and that of x times x_factor.
-  struct Norms {
-    Wide residual, x;
-  };
-  Norms residual_of(int c, int part, Wide a_factor, Wide x_factor, Wide* residual) const {
-    const int n = work.n, columns = work.columns;
-    Wide scaled_x[padded_max], norm_x{}, norm_r{};
-    // Of b: both at once where they can be, as with_factors() of solvers/scaled_residual.hpp has them.
+  /// What brings the largest element of columns [first, last) of x next to 1.
+  Vector solution_factor(int first, int last) const {
+    Vector largest{};
+    if constexpr (sizeof(T) == sizeof(float)) return largest + 1;
+    for (int i = 0; i < work.n; ++i)
+      for (int c = first; c < last; ++c) largest = larger(largest, absolute(work.x[i * work.columns + c]));
+    return X::normalizer(largest);
+  }
+
+  /// A number of b in a residual: with both factors at once where they can be, as with_factors() of
+  /// solvers/scaled_residual.hpp has them.
+  static Wide with_factors(Wide b, Wide a_factor, Wide x_factor) {
     const Wide product = a_factor * x_factor;
     const auto normal = (product >= 0x1p-1022) & (product <= 0x1p1023);
-    const Wide first = normal ? product : a_factor, second = normal ? Wide{} + 1 : x_factor;
-    for (int i = 0; i < n; ++i) {
-      scaled_x[i] = P::widen(work.x[i * columns + c], part) * x_factor;
-      norm_x += absolute(scaled_x[i]);
-      const Wide right = work.task.inverse ? Wide{} + (i == c ? 1 : 0) : P::widen(work.b[i * columns + c], part);
-      residual[i] = right * first * second;
-    }
-    for (int i = n; i < padded(n); ++i) scaled_x[i] = residual[i] = Wide{};
-    if constexpr (sizeof(T) == sizeof(double))
-      A::subtract_product_exactly(n, work.a, a_factor, part, scaled_x, residual);
-    else
-      A::subtract_product(n, work.a, a_factor, part, scaled_x, residual);
-    for (int i = 0; i < n; ++i) norm_r += absolute(residual[i]);
-    return {norm_r, norm_x};
-  }
-  /// What brings the largest element of column c of x next to 1; of all columns for the inverse.
-  Wide solution_factor(int c) const {
-    const int columns = work.columns;
-    const bool inverse = work.task.inverse;
-    Vector largest{};
-    for (int i = 0; i < work.n && sizeof(T) == 8; ++i)
-      for (int k = inverse ? 0 : c; k < (inverse ? columns : c + 1); ++k)
-        largest = larger(largest, absolute(work.x[i * columns + k]));
-    return normalizer(largest);
+    return b * (normal ? product : a_factor) * (normal ? Wide{} + 1 : x_factor);
   }
 
-  /// The backward errors of the lanes of one part, for A = A^T.
-  Wide backward_error(int part) const {
-    const Wide a_factor = matrix_factor(), norm_a = A::norm_of_matrix(work.n, work.a, a_factor, part);
-    Wide x_factor = solution_factor(0), residual[padded_max];
-    Wide worst{}, worst_residual{}, norm_inverse{};
-    for (int c = 0; c < work.columns; ++c) {
-      if (!work.task.inverse) x_factor = solution_factor(c);
-      const Norms norms = residual_of(c, part, a_factor, x_factor, residual);
-      worst = larger(worst, norms.residual == 0 ? Wide{} : norms.residual / (norm_a * norms.x));
-      worst_residual = larger(worst_residual, norms.residual);
-      norm_inverse = larger(norm_inverse, norms.x);
+  /// Of the worst column of x, each.
+  struct Norms {
+    Wide error{}, residual{}, x{};
+  };
+  /// Columns first .. first + Columns - 1 of the residual, for A = A^T.
+  template <int Columns>
+  void add_columns(int first, int part, const WideNorm& a, const Wide* x_factors, Norms& worst) const {
+    using Sum = typename A::Sum;
+    const int n = work.n, columns = work.columns;
+    Wide x[padded_max * Columns];
+    Sum sums[padded_max * Columns];
+    Norms of[Columns];
+    for (int i = 0; i < n; ++i)
+#pragma GCC unroll 4
+      for (int c = 0; c < Columns; ++c) {
+        const int e = i * columns + first + c;
+        const Wide value = P::widen(work.x[e], part) * x_factors[c];
+        const Wide right = work.task.inverse ? Wide{} + (i == first + c ? 1 : 0) : P::widen(work.b[e], part);
+        of[c].x += absolute(value);
+        x[i * Columns + c] = value;
+        sums[i * Columns + c] = Sum::of(with_factors(right, a.factor, x_factors[c]));
+      }
+    for (int e = n * Columns; e < padded(n) * Columns; ++e) x[e] = Wide{}, sums[e] = Sum::of(Wide{});
+    if constexpr (Columns == 1)
+      A::subtract_product(n, work.a, a.factor, part, x, sums);
+    else
+      A::template subtract_products<Columns>(n, work.a, a.factor, part, x, sums);
+    for (int i = 0; i < n; ++i)
+#pragma GCC unroll 4
+      for (int c = 0; c < Columns; ++c) of[c].residual += absolute(sums[i * Columns + c].value());
+    for (int c = 0; c < Columns; ++c) {
+      const Wide error = of[c].residual == 0 ? Wide{} : of[c].residual / (a.norm * of[c].x);
+      worst.error = larger(worst.error, error);
+      worst.residual = larger(worst.residual, of[c].residual);
+      worst.x = larger(worst.x, of[c].x);
     }
-    return work.task.inverse ? worst_residual / (norm_a * norm_inverse) : worst;
+  }
+  /// The backward errors of the lanes of one part, for A = A^T.
+  Wide backward_error(int part, const WideNorm& a) const {
+    constexpr int at_once = sizeof(T) == sizeof(float) ? 4 : 2;
+    const int columns = work.columns;
+    const bool inverse = work.task.inverse;
+    Wide x_factors[at_once];
+    const auto take_factors = [&](int first, int count) {
+      for (int c = 0; c < count; ++c) x_factors[c] = P::widen(solution_factor(first + c, first + c + 1), part);
+    };
+    if (inverse)
+      for (Wide& factor : x_factors) factor = P::widen(solution_factor(0, columns), part);
+    Norms worst;
+    int c = 0;
+    for (; c + at_once <= columns; c += at_once) {
+      if (!inverse) take_factors(c, at_once);
+      add_columns<at_once>(c, part, a, x_factors, worst);
+    }
+    for (; c < columns; ++c) {
+      if (!inverse) take_factors(c, 1);
+      add_columns<1>(c, part, a, x_factors, worst);
+    }
+    return inverse ? worst.residual / (a.norm * worst.x) : worst.error;
+  }
+
+  /// The backward errors of one right-hand side in double precision, from A where the caller has it.
+  Wide backward_error_by_system() const {
+    using Memory = Transposition<double, W>;
+    constexpr int vectors = padded_max / W;
+    const int n = work.n;
+    const Wide a_factor = scaling.matrix_factor, x_factor = solution_factor(0, 1);
+    double x_of[W][padded_max];
+    Wide residual_of[W][vectors], column_sums[vectors], norm_of[W], norm_x{}, norm_r{};
+    Wide x[W], right[W], turned[W];
+    for (int k = 0; k < n / W; ++k) {
+#pragma GCC unroll 8
+      for (int t = 0; t < W; ++t) {
+        x[t] = work.x[k * W + t] * x_factor;
+        norm_x += absolute(x[t]);
+        if (!scaling.scaled) x[t] *= a_factor;
+        right[t] = with_factors(work.b[k * W + t], a_factor, x_factor);
+      }
+      Memory::load_chunk((const double*)x, W, turned);
+      for (int lane = 0; lane < W; ++lane) __builtin_memcpy(x_of[lane] + k * W, &turned[lane], sizeof(Wide));
+      Memory::load_chunk((const double*)right, W, turned);
+      for (int lane = 0; lane < W; ++lane) residual_of[lane][k] = turned[lane];
+    }
+    for (int lane = 0; lane < W; ++lane) {
+      const SystemResidual<W> system{n, input.first_a + lane * input.a_step, x_of[lane], a_factor[lane]};
+      if (scaling.scaled)
+        system.template subtract_product<true>(residual_of[lane], column_sums);
+      else
+        system.template subtract_product<false>(residual_of[lane], column_sums);
+      norm_of[lane] = column_sums[0];
+      for (int k = 1; k < n / W; ++k) norm_of[lane] = larger(norm_of[lane], column_sums[k]);
+    }
+    for (int k = 0; k < n / W; ++k) {
+      Memory::load_chunk((const double*)&residual_of[0][k], vectors * W, turned);
+#pragma GCC unroll 8
+      for (int t = 0; t < W; ++t) norm_r += absolute(turned[t]);
+    }
+    Memory::load_chunk((const double*)norm_of, W, turned);
+    Wide norm_a = turned[0];
+    for (int t = 1; t < W; ++t) norm_a = larger(norm_a, turned[t]);
+    if (!scaling.scaled) norm_a *= a_factor;
+    return norm_r == 0 ? Wide{} : norm_r / (norm_a * norm_x);
   }
 
   /// 1 / (||A||_1 ||A^-1||_1) of one part's lanes, from the inverse of the scaled system.
-  Wide rcond(int part) const {
+  Wide rcond(int part, const WideNorm& a) const {
     const int n = work.n;
-    const Wide a_factor = matrix_factor();
     Wide norm{};
     for (int j = 0; j < n; ++j) {
       Wide sum{};
       for (int i = 0; i < n; ++i) {
         Wide value = absolute(P::widen(work.inverse[i * n + j], part));
-        // The inverse of A a_factor; in this order every product stays in range.
+        // The inverse of A a.factor; in this order every product stays in range.
         if (scaling.scaled) value *= P::widen(X::power_of_two(scaling.half[i]), part);
-        if (sizeof(T) == sizeof(double)) value /= a_factor;
+        if (sizeof(T) == sizeof(double)) value /= a.factor;
         if (scaling.scaled) value *= P::widen(X::power_of_two(scaling.half[j]), part);
         sum += value;
       }
       norm = larger(norm, sum);
     }
-    return 1 / (A::norm_of_matrix(work.n, work.a, a_factor, part) * norm);
+    return 1 / (a.norm * norm);
   }
 };
 

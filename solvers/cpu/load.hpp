@@ -32,7 +32,7 @@ struct Input {
   Mask differing;                  // some a_ij and a_ji differ in some bit
   Mask not_finite, not_symmetric;  // found in the triangles that differ
 
-  /// `used` systems of the task, A into work.l (and work.a), b into work.b.
+  /// `used` systems of the task, A into work.a, b into work.b.
   void load(const Work& work, std::int64_t first, int used) {
     point_to(work, first, used);
     load_matrix(work);
@@ -106,7 +106,7 @@ struct Input {
   static void visit_blocks(const Work& work, Visit visit) {
     for (int i = 0; i < work.n; ++i)
       for (int j = i + 1; j < work.n && j % panel_rows != 0; ++j)
-        visit(i, j, work.l[panel_begin(i / panel_rows) + panel_rows * j + i % panel_rows]);
+        visit(i, j, work.a[panel_begin(i / panel_rows) + panel_rows * j + i % panel_rows]);
   }
 
   /// The lower triangle into panels, and the upper one past it. Rows come last to first, so that a_ji is there when
@@ -114,6 +114,18 @@ struct Input {
   void load_matrix(const Work& work) {
     differing = not_finite = not_symmetric = Mask{};
     Mask difference{};  // in a register
+    if (work.dense && work.n % panel_rows == 0)
+      load_chunks(work, difference);
+    else
+      load_rows(work, difference);
+    if (!work.dense) return;
+    visit_blocks(work, [&work, &difference](int i, int j, Vector v) {
+      difference |= (Mask)v ^ (Mask)work.a[lower_place(j, i)];
+    });
+    differing = difference;
+    if (any(differing)) judge_differences(work);
+  }
+  void load_rows(const Work& work, Mask& difference) {
     for (int i = work.n - 1; i >= 0; --i) {
       const std::int64_t begin = row_begin(work, i);
       const int end = work.dense ? work.n : i + 1;
@@ -130,23 +142,30 @@ struct Input {
         take_strip(work, i, j, strips, difference);
       }
     }
-    if (!work.dense) return;
-    visit_blocks(work, [&work, &difference](int i, int j, Vector v) {
-      difference |= (Mask)v ^ (Mask)work.l[lower_place(j, i)];
-    });
-    differing = difference;
-    if (any(differing)) judge_differences(work);
   }
-  static void take_strip(const Work& work, int i, int j, const Vector* strip, Mask& difference) {
+  /// Where rows are whole strips a chunk may begin one row and end another.
+  void load_chunks(const Work& work, Mask& difference) {
+    static_assert(panel_rows * panel_rows % Memory::chunk == 0);
+    int i = work.n - 1, j = work.n - panel_rows;
+    for (std::int64_t e = work.matrix_size - Memory::chunk; e >= 0; e -= Memory::chunk) {
+      Vector strips[Memory::chunk];
+      Memory::load_chunk(first_a + e, a_step, strips);
+#pragma GCC unroll 4
+      for (int s = Memory::chunk - panel_rows; s >= 0; s -= panel_rows) {
+        take_strip(work, i, j, strips + s, difference);
+        j -= panel_rows;
+        if (j < 0) j = work.n - panel_rows, --i;
+      }
+    }
+  }
+  __attribute__((always_inline)) static void take_strip(const Work& work, int i, int j, const Vector* strip,
+                                                        Mask& difference) {
     if (j <= i) {
       const std::int64_t place = panel_begin(i / panel_rows) + panel_rows * j + i % panel_rows;
 #pragma GCC unroll 4
-      for (int t = 0; t < panel_rows; ++t) work.l[place + panel_rows * t] = strip[t];
-      if (!work.keeps_a) return;
-#pragma GCC unroll 4
       for (int t = 0; t < panel_rows; ++t) work.a[place + panel_rows * t] = strip[t];
     } else {
-      const Vector* const mirrored = work.l + panel_begin(j / panel_rows) + panel_rows * i;
+      const Vector* const mirrored = work.a + panel_begin(j / panel_rows) + panel_rows * i;
       if (j + panel_rows <= work.n) {
 #pragma GCC unroll 4
         for (int t = 0; t < panel_rows; ++t) difference |= (Mask)strip[t] ^ (Mask)mirrored[t];
@@ -161,14 +180,14 @@ struct Input {
     const int n = work.n;
     Vector root[max_system_size];
     for (int i = 0; i < n; ++i) {
-      const Vector diagonal = absolute(work.l[lower_place(i, i)]);
+      const Vector diagonal = absolute(work.a[lower_place(i, i)]);
       for (int lane = 0; lane < W; ++lane)
         root[i][lane] = static_cast<T>(__builtin_sqrt(diagonal[lane]));  // in double: the same bits for a float
     }
     const auto judge = [this, &work, &root](int i, int j, Vector v) {
       not_finite |= v - v != 0;
       const Vector bound = root[j] * (static_cast<T>(work.n) * L::eps);
-      not_symmetric |= absolute(v - work.l[lower_place(j, i)]) > bound * root[i];
+      not_symmetric |= absolute(v - work.a[lower_place(j, i)]) > bound * root[i];
     };
     for (int i = 0; i < n; ++i) visit_right_of_block(work, i, judge);
     visit_blocks(work, judge);

@@ -1,5 +1,5 @@
-// A in double precision, from its lower triangle in panels: its norm, and products with it for residuals. The lanes of
-// a vector are taken in the parts of Lanes.
+// A from its lower triangle in panels: its norm, and products with it for residuals in twice the precision of T. The
+// lanes of a vector are taken in the parts of Lanes.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -12,112 +12,166 @@
 namespace smallbatch {
 namespace {
 
+/// b - sum a x of single precision, in double precision: every product is exact.
+template <class T, int W>
+struct WideSum {
+  using Wide = typename Lanes<T, W>::Wide;
+  Wide sum;
+
+  static WideSum of(Wide b) { return {b}; }
+  __attribute__((always_inline)) void subtract(Wide a, Wide x) { sum -= a * x; }
+  Wide value() const { return sum; }
+};
+
+/// b - sum a x of double precision, of |a|, |x| <= 2 and sums below 2^10. The sum lies on a grid of 2^-41, which all
+/// of it that is large is: what a product leaves beside the grid is exact as well, and is added up on its own. So the
+/// residual of a solution in double precision is as exact as that of one in single precision.
+template <int W>
+struct WideSum<double, W> {
+  using Wide = typename Lanes<double, W>::Wide;
+  static constexpr double origin = 0x1.8p11;
+  Wide sum, rest;
+
+  static WideSum of(Wide b) {
+    const Wide sum = b + origin;
+    return {sum, b - (sum - origin)};
+  }
+  __attribute__((always_inline)) void subtract(Wide a, Wide x) {
+    if constexpr (Lanes<double, W>::fuses) {
+      const Wide next = sum - a * x;
+      rest -= a * x + (next - sum);
+      sum = next;
+    } else {  // products of 20-bit halves lie on the grid
+      const Wide a_high = rounded(a), x_high = rounded(x);
+      sum -= a_high * x_high;
+      rest -= (a - a_high) * x;
+      rest -= a_high * (x - x_high);
+    }
+  }
+  Wide value() const { return (sum - origin) + rest; }
+
+ private:
+  /// To a multiple of 2^-20.
+  static Wide rounded(Wide v) { return (v + 0x1.8p32) - 0x1.8p32; }
+};
+
 template <class T, int W>
 struct WidePanels {
   using L = Lanes<T, W>;
   using Vector = typename L::Vector;
   using Wide = typename L::Wide;
+  using Sum = WideSum<T, W>;
 
-  /// ||A||_1 times `factor`, for the lower triangle in panels.
-  static Wide norm_of_matrix(int n, const Vector* a, Wide factor, int part) {
-    Wide sum[padded_max]{}, norm{};
+  /// ||A||_1, of A times `factor` where that is wanted.
+  template <bool has_factor>
+  static Vector norm_of_matrix(int n, const Vector* a, [[maybe_unused]] Vector factor) {
+    const auto magnitude = [&](const Vector& v) __attribute__((always_inline)) {
+      if constexpr (has_factor)
+        return absolute(v * factor);
+      else
+        return absolute(v);
+    };
+    Vector sum[padded_max], norm{};
     for (int i0 = 0; i0 < n; i0 += panel_rows) {
       const Vector* const rows = a + panel_begin(i0 / panel_rows);
-      Wide row[panel_rows]{};
-      for (int j = 0; j < i0; ++j)
+      Vector row[panel_rows]{};
+      for (int j = 0; j < i0; ++j) {
+        Vector column = sum[j];
 #pragma GCC unroll 4
         for (int m = 0; m < panel_rows; ++m) {
-          const Wide value = absolute(widen_scaled(rows[panel_rows * j + m], part, factor));
+          const Vector value = magnitude(rows[panel_rows * j + m]);
           row[m] += value;
-          sum[j] += value;
+          column += value;
         }
-#pragma GCC unroll 4
-      for (int m = 0; m < panel_rows; ++m) sum[i0 + m] += row[m];
-      for (int i = i0; i < i0 + panel_rows && i < n; ++i) {
-        for (int j = i0; j < i; ++j) {
-          const Wide value = absolute(widen_scaled(a[lower_place(i, j)], part, factor));
-          sum[i] += value;
-          sum[j] += value;
-        }
-        sum[i] += absolute(widen_scaled(a[lower_place(i, i)], part, factor));
+        sum[j] = column;
       }
+#pragma GCC unroll 4
+      for (int m = 0; m < panel_rows; ++m) {
+#pragma GCC unroll 4
+        for (int t = 0; t < m; ++t) {
+          const Vector value = magnitude(rows[panel_rows * (i0 + t) + m]);
+          row[m] += value;
+          row[t] += value;
+        }
+        row[m] += magnitude(rows[panel_rows * (i0 + m) + m]);
+      }
+#pragma GCC unroll 4
+      for (int m = 0; m < panel_rows; ++m) sum[i0 + m] = row[m];
     }
     for (int i = 0; i < n; ++i) norm = larger(norm, sum[i]);
     return norm;
   }
-  /// residual -= factor A v, for the lower triangle in panels; v and residual are padded.
-  static void subtract_product(int n, const Vector* a, Wide factor, int part, const Wide* v, Wide* residual) {
+
+  /// sums -= factor A x, of one column; x and the sums are padded.
+  static void subtract_product(int n, const Vector* a, Wide factor, int part, const Wide* x, Sum* sums) {
     for (int i0 = 0; i0 < n; i0 += panel_rows) {
       const Vector* const rows = a + panel_begin(i0 / panel_rows);
-      Wide row[panel_rows]{}, right[panel_rows];
+      Sum row[panel_rows];
+      Wide right[panel_rows];
 #pragma GCC unroll 4
-      for (int m = 0; m < panel_rows; ++m) right[m] = v[i0 + m];
+      for (int m = 0; m < panel_rows; ++m) row[m] = sums[i0 + m], right[m] = x[i0 + m];
       for (int j = 0; j < i0; ++j) {
-        Wide sum = residual[j];
+        Sum column = sums[j];
+        const Wide left = x[j];
 #pragma GCC unroll 4
         for (int m = 0; m < panel_rows; ++m) {
           const Wide value = widen_scaled(rows[panel_rows * j + m], part, factor);
-          row[m] -= value * v[j];
-          sum -= value * right[m];
+          row[m].subtract(value, left);
+          column.subtract(value, right[m]);
         }
-        residual[j] = sum;
-      }
-#pragma GCC unroll 4
-      for (int m = 0; m < panel_rows; ++m) residual[i0 + m] += row[m];
-      for (int i = i0; i < i0 + panel_rows && i < n; ++i) {
-        for (int j = i0; j < i; ++j) {
-          const Wide value = widen_scaled(a[lower_place(i, j)], part, factor);
-          residual[i] -= value * v[j];
-          residual[j] -= value * v[i];
-        }
-        residual[i] -= widen_scaled(a[lower_place(i, i)], part, factor) * v[i];
-      }
-    }
-  }
-
-  /// residual - factor A v, for the lower triangle in panels, elements and v of at most 2 in magnitude, and residuals
-  /// below 2^9. Products of 21-bit halves add up without rounding, and what the rest rounds is 2^-21 as much: the
-  /// residual of a solution in double precision is as exact as that of one in single precision.
-  static void subtract_product_exactly(int n, const Vector* a, Wide factor, int part, const Wide* v, Wide* residual) {
-    constexpr int bits = 21;
-    Wide v_high[padded_max], v_low[padded_max], rest[padded_max];
-    for (int i = 0; i < padded(n); ++i) {
-      const Halves of_v = halved<bits>(v[i]), of_residual = halved<2 * bits>(residual[i]);
-      v_high[i] = of_v.high, v_low[i] = of_v.low;
-      residual[i] = of_residual.high, rest[i] = of_residual.low;
-    }
-    const auto subtract = [&](const Halves& value, int j, Wide& high, Wide& low) __attribute__((always_inline)) {
-      high -= value.high * v_high[j];
-      low -= value.low * v[j];
-      low -= value.high * v_low[j];
-    };
-    for (int i0 = 0; i0 < n; i0 += panel_rows) {
-      const Vector* const rows = a + panel_begin(i0 / panel_rows);
-      Wide row[panel_rows]{}, row_rest[panel_rows]{};
-      for (int j = 0; j < i0; ++j) {
-        Wide sum = residual[j], sum_rest = rest[j];
-#pragma GCC unroll 4
-        for (int m = 0; m < panel_rows; ++m) {
-          const Halves value = halved<bits>(widen_scaled(rows[panel_rows * j + m], part, factor));
-          subtract(value, j, row[m], row_rest[m]);
-          subtract(value, i0 + m, sum, sum_rest);
-        }
-        residual[j] = sum;
-        rest[j] = sum_rest;
+        sums[j] = column;
       }
 #pragma GCC unroll 4
       for (int m = 0; m < panel_rows; ++m) {
-        residual[i0 + m] += row[m];
-        rest[i0 + m] += row_rest[m];
-      }
-      for (int i = i0; i < i0 + panel_rows && i < n; ++i)
-        for (int j = i0; j <= i; ++j) {
-          const Halves value = halved<bits>(widen_scaled(a[lower_place(i, j)], part, factor));
-          subtract(value, j, residual[i], rest[i]);
-          if (j < i) subtract(value, i, residual[j], rest[j]);
+#pragma GCC unroll 4
+        for (int t = 0; t < m; ++t) {
+          const Wide value = widen_scaled(rows[panel_rows * (i0 + t) + m], part, factor);
+          row[m].subtract(value, right[t]);
+          row[t].subtract(value, right[m]);
         }
+        row[m].subtract(widen_scaled(rows[panel_rows * (i0 + m) + m], part, factor), right[m]);
+      }
+#pragma GCC unroll 4
+      for (int m = 0; m < panel_rows; ++m) sums[i0 + m] = row[m];
     }
-    for (int i = 0; i < n; ++i) residual[i] += rest[i];
+  }
+
+  /// sums -= factor A x, of several columns: number (i, c) of x and the sums is i * Columns + c.
+  template <int Columns>
+  static void subtract_products(int n, const Vector* a, Wide factor, int part, const Wide* x, Sum* sums) {
+    for (int i0 = 0; i0 < n; i0 += panel_rows) {
+      Sum tile[panel_rows][Columns];
+#pragma GCC unroll 4
+      for (int m = 0; m < panel_rows; ++m)
+#pragma GCC unroll 4
+        for (int c = 0; c < Columns; ++c) tile[m][c] = sums[(i0 + m) * Columns + c];
+      // Column j of A, whose number m is `distance` vectors from the one before.
+      const auto subtract = [&](const Vector* column, int distance, int j) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+        for (int m = 0; m < panel_rows; ++m) {
+          const Wide value = widen_scaled(column[distance * m], part, factor);
+#pragma GCC unroll 4
+          for (int c = 0; c < Columns; ++c) tile[m][c].subtract(value, x[j * Columns + c]);
+        }
+      };
+      const Vector* const rows = a + panel_begin(i0 / panel_rows);
+      for (int j = 0; j < i0; ++j) subtract(rows + panel_rows * j, 1, j);
+#pragma GCC unroll 4
+      for (int t = 0; t < panel_rows; ++t) {
+        Vector column[panel_rows];
+#pragma GCC unroll 4
+        for (int m = 0; m < panel_rows; ++m) column[m] = rows[panel_rows * (i0 + (t < m ? t : m)) + (t < m ? m : t)];
+        subtract(column, 1, i0 + t);
+      }
+      for (int panel = i0 / panel_rows + 1; panel < panel_count(n); ++panel) {
+        const Vector* const below = a + panel_begin(panel) + panel_rows * i0;
+        for (int t = 0; t < panel_rows; ++t) subtract(below + t, panel_rows, panel_rows * panel + t);
+      }
+#pragma GCC unroll 4
+      for (int m = 0; m < panel_rows; ++m)
+#pragma GCC unroll 4
+        for (int c = 0; c < Columns; ++c) sums[(i0 + m) * Columns + c] = tile[m][c];
+    }
   }
 
  private:
@@ -126,18 +180,7 @@ struct WidePanels {
     if constexpr (sizeof(T) == sizeof(float))
       return Parts<T, W>::widen(v, part);
     else
-      return Parts<T, W>::widen(v, part) * factor;
-  }
-
-  /// v = high + low, high a multiple of 2^-bits; |v| < 2^(51 - bits).
-  struct Halves {
-    Wide high, low;
-  };
-  template <int bits>
-  static Halves halved(Wide v) {
-    constexpr double c = 1.5 * static_cast<double>(std::int64_t{1} << (52 - bits));
-    const Wide high = (v + c) - c;
-    return {high, v - high};
+      return v * factor;
   }
 };
 

@@ -23,16 +23,17 @@ struct Scaling {
   using Work = Workspace<T, W>;
 
   bool scaled;            // whether A of any lane is
+  Vector matrix_factor;   // brings the largest diagonal element next to 1, and so all of a positive definite A
   Mask half[padded_max];  // exponents of D', if scaled; those of t are work.rhs_shift
   Mask unusable;          // x is not finite
   Mask vanished;          // x has underflowed
 
+  /// Into work.l, where A is scaled.
   void scale_matrix(const Work& work) {
     find_exponents(work);
-    Vector* const l = work.l;
     for (int i = 0; i < work.n && scaled; ++i)
       for (int j = 0; j <= i; ++j)
-        l[lower_place(i, j)] = l[lower_place(i, j)] * X::power_of_two(half[i]) * X::power_of_two(half[j]);
+        work.l[lower_place(i, j)] = work.a[lower_place(i, j)] * X::power_of_two(half[i]) * X::power_of_two(half[j]);
   }
 
   /// Factors of A, in place of A, become those of D' A D': D'^-1 L D' has a unit diagonal again. D' brings the pivots
@@ -50,18 +51,27 @@ struct Scaling {
   /// D' where the diagonal is far from 1.
   void find_exponents(const Work& work) {
     const int n = work.n;
-    const Vector* const l = work.l;
+    const Vector* const a = work.a;
+    Vector least = a[0], largest = a[0];
+    for (int i = 1; i < n; ++i) {
+      const Vector diagonal = a[lower_place(i, i)];
+      least = smaller(least, diagonal);
+      largest = larger(largest, diagonal);
+    }
+    matrix_factor = X::normalizer(largest);
+    scaled = false;
+    if (!any(outside_window(least) | outside_window(largest))) return;
     Mask far{};
     for (int i = 0; i < n; ++i) {
-      const Vector diagonal = l[lower_place(i, i)];
-      far |= (diagonal > 0) & X::outside(X::of(diagonal), L::diagonal_window);
+      const Vector diagonal = a[lower_place(i, i)];
+      far |= (diagonal > 0) & outside_window(diagonal);
     }
     scaled = any(far);
     if (!scaled) return;
     for (int i = 0; i < padded(n); ++i) {
       half[i] = Mask{};
       if (i >= n) continue;
-      const Vector diagonal = l[lower_place(i, i)];
+      const Vector diagonal = a[lower_place(i, i)];
       half[i] = far & (diagonal > 0) ? -(X::of(diagonal) >> 1) : Mask{};
     }
   }
@@ -70,13 +80,8 @@ struct Scaling {
   void scale_rhs(const Work& work) {
     const int n = work.n, columns = work.columns;
     for (int c = 0; c < columns; ++c) {
-      constexpr int lowest = -4 * L::exponent_bias;
-      Mask top = Mask{} + lowest;
-      for (int i = 0; i < n; ++i) {
-        const Vector value = work.b[i * columns + c];
-        top = larger(top, value != 0 ? X::of(value) + half_of(i) : Mask{} + lowest);
-      }
-      work.rhs_shift[c] = (top != lowest) & X::outside(top, L::rhs_window) ? -top : Mask{};
+      const Mask top = exponent_of_rhs(work, c);
+      work.rhs_shift[c] = (top != no_exponent) & X::outside(top, L::rhs_window) ? -top : Mask{};
       const bool shifted = scaled || any(work.rhs_shift[c]);
       for (int i = 0; i < n; ++i) {
         const Vector value = work.b[i * columns + c];
@@ -92,22 +97,44 @@ struct Scaling {
     const bool inverse = work.task.inverse;
     Mask bad{};
     vanished = Mask{};
-    for (int c = 0; c < columns && !inverse; ++c)
-      if (scaled || any(work.rhs_shift[c])) vanished |= underflows(work, c);
-    for (int i = 0; i < n; ++i)
+    for (int c = 0; c < columns && !inverse; ++c) {
+      if (!scaled && !any(work.rhs_shift[c])) continue;
+      vanished |= underflows(work, c);
+      for (int i = 0; i < n; ++i) {
+        Vector& value = work.x[i * columns + c];
+        value = X::scale(value, half_of(i) - work.rhs_shift[c]);
+      }
+    }
+    for (int i = 0; i < n && inverse && scaled; ++i)
       for (int c = 0; c < columns; ++c) {
         Vector& value = work.x[i * columns + c];
-        if (inverse) {
-          if (scaled) value = X::scale(value, half[i] + half[c]);
-        } else if (scaled || any(work.rhs_shift[c])) {
-          value = X::scale(value, half_of(i) - work.rhs_shift[c]);
-        }
-        bad |= value - value != 0;
+        value = X::scale(value, half[i] + half[c]);
       }
-    unusable = bad;
+    for (std::int64_t e = 0; e < work.solution_size; ++e) bad |= (Mask)(work.x[e] - work.x[e]);  // 0 where finite
+    unusable = bad != 0;
   }
 
  private:
+  static constexpr int no_exponent = -4 * L::exponent_bias;
+  static Mask outside_window(Vector diagonal) { return X::outside(X::of(diagonal), L::diagonal_window); }
+  /// Of the largest number of column c of D' b.
+  Mask exponent_of_rhs(const Work& work, int c) const {
+    const Vector* const b = work.b + c;
+    if (!scaled) {
+      Vector largest{};
+      for (int i = 0; i < work.n; ++i) {
+        const Vector magnitude = absolute(b[i * work.columns]);
+        largest = larger(largest, magnitude);
+      }
+      return largest != 0 ? X::of(largest) : Mask{} + no_exponent;
+    }
+    Mask top = Mask{} + no_exponent;
+    for (int i = 0; i < work.n; ++i) {
+      const Vector value = b[i * work.columns];
+      top = larger(top, value != 0 ? X::of(value) + half[i] : Mask{} + no_exponent);
+    }
+    return top;
+  }
   Mask half_of(int i) const { return scaled ? half[i] : Mask{}; }
 
   /// Where column c of x is about to lose more than a few roundings because T has no numbers that small.

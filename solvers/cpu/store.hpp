@@ -3,6 +3,7 @@
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/systems.hpp"
@@ -26,15 +27,18 @@ struct Output {
   const Mask& status;
   const std::int64_t first;  // system of the task
   const int used;            // lanes
+  const bool some_failed = any(status);
 
   /// Everything that is asked for. `rconds`: if that is.
   void store(const T* rconds) const {
     const SpdSolution<T>& out = work.task.solution;
-    for (int lane = 0; lane < used; ++lane) out.info[first + lane] = static_cast<std::int32_t>(status[lane]);
+    typedef std::int32_t Info __attribute__((vector_size(4 * W)));
+    const Info info = __builtin_convertvector(status, Info);
+    copy((const std::int32_t*)&info, out.info);
     if (out.backward_error != nullptr) {
       T errors[W];
       judge.backward_errors(errors);
-      for (int lane = 0; lane < used; ++lane)
+      for (int lane = 0; lane < used && any(judge.input.differing); ++lane)
         if (judge.input.differing[lane] != 0) errors[lane] = static_cast<T>(judge.stored_backward_error(lane));
       numbers(errors, out.backward_error);
     }
@@ -50,14 +54,26 @@ struct Output {
   void numbers(const V* of_lane, V* out) const {
     constexpr bool is_count = static_cast<V>(0.5) == 0;
     constexpr V of_failed = is_count ? V{} : static_cast<V>(__builtin_nan(""));
-    for (int lane = 0; lane < used && out != nullptr; ++lane)
-      out[first + lane] = status[lane] != 0 ? of_failed : of_lane[lane];
+    if (out == nullptr) return;
+    if (!some_failed) {
+      copy(of_lane, out);
+      return;
+    }
+    V values[W];
+    for (int lane = 0; lane < W; ++lane) values[lane] = status[lane] != 0 ? of_failed : of_lane[lane];
+    copy(values, out);
+  }
+  template <class V>
+  void copy(const V* of_lane, V* out) const {
+    if (used == W)
+      __builtin_memcpy(out + first, of_lane, W * sizeof(V));
+    else
+      __builtin_memcpy(out + first, of_lane, static_cast<std::size_t>(used) * sizeof(V));
   }
   void solutions() const {
     const std::int64_t size = work.solution_size;
     if (size == 0) return;
     const Vector nan = Vector{} + static_cast<T>(__builtin_nan(""));
-    const bool some_failed = any(status);
     for (std::int64_t e = 0; e < size && some_failed; ++e) work.x[e] = status != 0 ? nan : work.x[e];
     const std::int64_t step = work.task.solution.x_stride;
     Transposition<T, W>::store_all(work.x, size, used, work.task.solution.x + first * step, step);

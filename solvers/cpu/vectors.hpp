@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace smallbatch {
 namespace {
@@ -23,6 +24,7 @@ struct Lanes<float, W> {
   typedef std::int64_t WideMask __attribute__((vector_size(8 * W / parts)));
   static constexpr int mantissa_bits = 23, exponent_bias = 127;
   static constexpr int diagonal_window = 20, rhs_window = 40;  // exponents that need no scaling
+  static constexpr bool fuses = W > 4;  // sets with wider registers than the baseline's have fused multiply-adds
   static constexpr float eps = 0x1p-23F, largest = 0x1.fffffep+127F;
 };
 template <int W>
@@ -35,12 +37,18 @@ struct Lanes<double, W> {
   typedef Mask WideMask;
   static constexpr int mantissa_bits = 52, exponent_bias = 1023;
   static constexpr int diagonal_window = 150, rhs_window = 300;
+  static constexpr bool fuses = W > 2;
   static constexpr double eps = 0x1p-52, largest = 0x1.fffffffffffffp+1023;
 };
 
+/// Without its sign.
 template <class V>
 V absolute(V v) {
-  return v < 0 ? -v : v;
+  using Bits = decltype(v < v);
+  constexpr int bits = 8 * sizeof(v[0]);
+  constexpr auto sign =
+      static_cast<std::conditional_t<bits == 32, std::int32_t, std::int64_t>>(std::uint64_t{1} << (bits - 1));
+  return (V)((Bits)v & ~(Bits{} + sign));
 }
 template <class V>
 V larger(V a, V b) {
@@ -86,6 +94,15 @@ struct Exponents {
   }
 };
 
+template <int... J>
+struct Indices {};
+template <int Count, int... J>
+struct FirstIndices : FirstIndices<Count - 1, Count - 1, J...> {};
+template <int... J>
+struct FirstIndices<0, J...> {
+  using Type = Indices<J...>;
+};
+
 /// The parts of W lanes, in double precision and back.
 template <class T, int W>
 struct Parts {
@@ -98,25 +115,23 @@ struct Parts {
   static Wide widen(const Vector& v, int part) {
     typename L::Part some;
     __builtin_memcpy(&some, (const T*)&v + part * lanes, sizeof(some));
+    return widened(some, typename FirstIndices<lanes>::Type{});
+  }
+  /// (g++ 12 has one instruction for these, and several for __builtin_convertvector.)
+  template <int... J>
+  static Wide widened(typename L::Part some, Indices<J...>) {
     if constexpr (sizeof(T) == sizeof(double))
       return some;
     else
-      return __builtin_convertvector(some, Wide);
+      return Wide{some[J]...};
   }
   /// Puts them among the W numbers at `to`.
   template <class V>
   static void put(Wide values, int part, V* to) {
-    for (int lane = 0; lane < lanes; ++lane) to[part * lanes + lane] = static_cast<V>(values[lane]);
+    typedef V Out __attribute__((vector_size(sizeof(V) * lanes)));
+    const Out out = __builtin_convertvector(values, Out);
+    __builtin_memcpy(to + part * lanes, &out, sizeof(out));
   }
-};
-
-template <int... J>
-struct Indices {};
-template <int Count, int... J>
-struct FirstIndices : FirstIndices<Count - 1, Count - 1, J...> {};
-template <int... J>
-struct FirstIndices<0, J...> {
-  using Type = Indices<J...>;
 };
 
 /// Moves four neighbouring numbers of each of W systems between memory and four vectors. Pieces of 128 bits are what
@@ -173,7 +188,7 @@ struct Transposition {
                                    (J / piece * piece + ((High ? units / 2 : 0) + J % piece / Unit / 2) * Unit +
                                     J % Unit + (J % piece / Unit % 2 == 1 ? W : 0))...);
   }
-  static void transpose_pieces(Vector* rows) {
+  __attribute__((always_inline)) static void transpose_pieces(Vector* rows) {
     using All = typename FirstIndices<W>::Type;
     if constexpr (piece == 4) {
       const Vector a = zip<1, false>(rows[0], rows[1], All{}), b = zip<1, true>(rows[0], rows[1], All{});
@@ -202,7 +217,7 @@ struct Transposition {
   static constexpr int chunk = W < 4 ? 4 : W;
   /// Exchanges off-diagonal blocks of Step x Step numbers between rows.
   template <int Step, int... J>
-  static void exchange(Vector* rows, Indices<J...>) {
+  __attribute__((always_inline)) static void exchange(Vector* rows, Indices<J...>) {
 #pragma GCC unroll 16
     for (int i = 0; i < W; ++i) {
       if (i & Step) continue;
@@ -212,14 +227,14 @@ struct Transposition {
     }
   }
   template <int Step>
-  static void exchange_from(Vector* rows) {
+  __attribute__((always_inline)) static void exchange_from(Vector* rows) {
     if constexpr (Step < W) {
       exchange<Step>(rows, typename FirstIndices<W>::Type{});
       exchange_from<2 * Step>(rows);
     }
   }
   /// load, for `chunk` numbers.
-  static void load_chunk(const T* from, std::int64_t step, Vector* to) {
+  __attribute__((always_inline)) static void load_chunk(const T* from, std::int64_t step, Vector* to) {
     if constexpr (W <= piece) {
       load(from, step, to);
     } else {

@@ -31,6 +31,14 @@ class Carver {
   std::int64_t taken_ = 0;
 };
 
+/// Whether backward errors are cheaper from A where the caller has it (system_residual.hpp) than from a copy: where the
+/// copy would not fit beside the factors into the first cache, and no number has to be converted.
+template <class T, int W>
+bool judged_by_system(const LdltTask<T>& task) {
+  return Lanes<T, W>::fuses && sizeof(T) == sizeof(double) && task.storage == Storage::dense && task.nrhs == 1 &&
+         task.n >= 32 && task.n % W == 0;
+}
+
 /// A task, and the arrays of one group of its systems.
 template <class T, int W>
 struct Workspace {
@@ -42,8 +50,9 @@ struct Workspace {
   const bool dense;      // both triangles are there
   const std::int64_t matrix_size, rhs_size, solution_size;
   const bool inverts;  // A^-1 is the solution, or rcond needs it
+  const bool judges_by_system;
   const bool keeps_a;
-  Vector *a, *l;        // panels: A where it is kept; A, then its factors
+  Vector *a, *l;        // panels: A; its factors, in its place where A is not kept
   Vector *b, *x;        // n * nrhs; padded(n) * columns
   Vector *z, *inverse;  // padded(n)^2, for the inverse and rcond; n * n, for rcond without the inverse
   Vector* packed;       // n (n + 1) / 2, the factors by rows
@@ -59,10 +68,12 @@ struct Workspace {
         rhs_size(std::int64_t{n} * the_task.nrhs),
         solution_size(std::int64_t{n} * columns),
         inverts(the_task.inverse || the_task.solution.rcond != nullptr),
-        keeps_a(the_task.solution.backward_error != nullptr || the_task.solution.rcond != nullptr) {
+        judges_by_system(judged_by_system<T, W>(the_task)),
+        keeps_a((the_task.solution.backward_error != nullptr && !judges_by_system) ||
+                the_task.solution.rcond != nullptr) {
     const std::int64_t panels_size = panel_begin(panel_count(n)), square = padded(n) * padded(n);
     l = carver.take<Vector>(panels_size);
-    a = carver.take<Vector>(keeps_a ? panels_size : 0);
+    a = keeps_a ? carver.take<Vector>(panels_size) : l;
     b = carver.take<Vector>(rhs_size);
     x = carver.take<Vector>(std::int64_t{padded(n)} * columns);
     rhs_shift = carver.take<Mask>(task.nrhs);
@@ -76,8 +87,7 @@ struct Workspace {
     if (task.inverse) inverse = x;
     for (int i = n; i < padded(n); ++i)
       for (int j = 0; j < padded(n); ++j) {
-        l[lower_place(i, j)] = Vector{};
-        if (keeps_a) a[lower_place(i, j)] = Vector{};
+        l[lower_place(i, j)] = a[lower_place(i, j)] = Vector{};
       }
   }
 };
