@@ -100,7 +100,7 @@ struct Judge {
     Vector largest{};
     if constexpr (sizeof(T) == sizeof(float)) return largest + 1;
     for (int i = 0; i < work.n; ++i)
-      for (int c = first; c < last; ++c) largest = larger(largest, absolute(work.x[i * work.columns + c]));
+      for (int c = first; c < last; ++c) largest = larger_magnitude(largest, work.x[i * work.columns + c]);
     return X::normalizer(largest);
   }
 

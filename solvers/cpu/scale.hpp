@@ -122,10 +122,7 @@ struct Scaling {
     const Vector* const b = work.b + c;
     if (!scaled) {
       Vector largest{};
-      for (int i = 0; i < work.n; ++i) {
-        const Vector magnitude = absolute(b[i * work.columns]);
-        largest = larger(largest, magnitude);
-      }
+      for (int i = 0; i < work.n; ++i) largest = larger_magnitude(largest, b[i * work.columns]);
       return largest != 0 ? X::of(largest) : Mask{} + no_exponent;
     }
     Mask top = Mask{} + no_exponent;
