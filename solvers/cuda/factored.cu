@@ -51,13 +51,13 @@ template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) factor_kernel(FactoredArguments<T> args) {
   using L = typename LdltPlan<T, N>::General;
   __shared__ GeneralMemory<T, L> memory;
-  __shared__ bool is_far[L::systems];  // here, not in registers, while there is a matrix in them
   find_systems<T, L>(args, blockIdx.x, memory);
   choose_systems<T, L>(args, blockIdx.x, memory);
   stage_systems<T, L>(args, memory);
-  T a[L::rows][N], b[L::rows]{}, inverse[L::rows];
-  is_far[own_group<L>()] = load_scaled<T, L>(args, memory, a);
-  factor<L, 0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, ReciprocalsInRegisters<T, L>{inverse},
+  T a[L::rows][N], inverse[L::rows];
+  NoRhs none;
+  memory.far[own_group<L>()] = load_scaled<T, L>(args, memory, a);
+  factor<L, 0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, none, ReciprocalsInRegisters<T, L>{inverse},
                            args.n, args.once);
   unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
     constexpr int u = slot;
@@ -77,14 +77,14 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) fac
   }
   const int bad_pivot = first_bad_pivot<T, L>(own_lane<L>(), inverse);
   if (args.pivot_numbers)
-    store_pivots<T, L>(args, own_system(memory), own_rows(memory), is_own(memory), own_lane<L>(),
-                       is_far[own_group<L>()], pivots);
+    store_pivots<T, L>(args, own_system(memory), own_rows(memory), is_own(memory), own_lane<L>(), own_far(memory),
+                       pivots);
   bool bad = bad_pivot != 0;
 #pragma unroll 1
   for (int s = 0; s < memory.used; ++s) {
     const T* const from = triangle_of(memory, s);
     T* const to = args.to.x + memory.systems[s] * args.to.x_stride;
-    if (is_far[s]) {
+    if (memory.far[s]) {
       bool overflows = false, underflows = false;
       store_scaled_back<T>(args, memory.systems[s], from, to, overflows, underflows);
       if (__any_sync(whole_warp, overflows) && own_group<L>() == s) bad = true;

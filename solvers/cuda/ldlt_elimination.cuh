@@ -34,11 +34,14 @@ struct PivotsInMemory {
   }
 };
 
+/// No right-hand side is carried along.
+struct NoRhs {};
+
 /// The elimination under way.
-template <class T, class L, class Pivots>
+template <class T, class L, class Rhs, class Pivots>
 struct Elimination {
   T (&a)[L::rows][L::size];
-  T (&b)[L::rows];  // becomes L^-1 b
+  Rhs& b;  // becomes L^-1 b
   Pivots pivots;
   T* column[2];  // of the lane's system, in shared memory
   int lane;
@@ -49,9 +52,9 @@ struct Elimination {
 /// c - k + at of `a` and, of columns that change, goes to c - k + at - shift. `next_owner` has the pivot row of the
 /// next step, in the slot after this one where `next_slot`. from, to: pivot columns such that row r, and r = k + 1 of
 /// the next, lies at the place r - k + at (- shift). width: of the last slot's rows from `at` - at % P on.
-template <class T, class L, int slot, int at, int shift, int width, bool general, class Pivots>
-__device__ __forceinline__ void eliminate(Elimination<T, L, Pivots>& e, int owner, bool next_slot, const T* from, T* to,
-                                          T (&l)[L::rows]) {
+template <class T, class L, int slot, int at, int shift, int width, bool general, class Rhs, class Pivots>
+__device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int owner, bool next_slot, const T* from,
+                                          T* to, T (&l)[L::rows]) {
   constexpr int G = L::lanes, P = L::piece;
   const T inverse = reciprocal(e.pivot);
   e.pivots.template keep<slot>(e.lane, owner, e.pivot, inverse);
@@ -61,7 +64,8 @@ __device__ __forceinline__ void eliminate(Elimination<T, L, Pivots>& e, int owne
   if (e.lane <= owner) l[slot] = 0;
   T kept = general && e.lane == owner ? e.pivot : l[slot];
   if (general) now(kept);  // the pivots of other lanes are not kept for what is computed from it
-  const T pivot_b = shuffle(e.b[slot], owner, G);
+  T pivot_b = 0;
+  if constexpr (!std::is_same_v<Rhs, NoRhs>) pivot_b = shuffle(e.b[slot], owner, G);
 #pragma unroll
   for (int i = (at + 1) / P * P; i < width && i < L::size; i += P) {
     const auto v = *reinterpret_cast<const Vector<T, P>*>(from + i);
@@ -85,20 +89,22 @@ __device__ __forceinline__ void eliminate(Elimination<T, L, Pivots>& e, int owne
       }
     }
   }
+  if constexpr (!std::is_same_v<Rhs, NoRhs>) {
 #pragma unroll
-  for (int u = slot; u < L::rows; ++u) e.b[u] = fma(-l[u], pivot_b, e.b[u]);
+    for (int u = slot; u < L::rows; ++u) e.b[u] = fma(-l[u], pivot_b, e.b[u]);
+  }
   l[slot] = kept;
 }
 
 /// A = L D L^T; b becomes L^-1 b. The steps of the first `Turning` slots are a loop of two turns each: the rows turn in
 /// their registers, so that both turns are the same code. That keeps the code small enough for the instruction cache.
 /// pivots: where d or 1 / d is kept.
-template <class L, int Turning, bool Apart, bool general, class T, class Memory, class Pivots>
-__device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&a)[L::rows][L::size], T (&b)[L::rows],
+template <class L, int Turning, bool Apart, bool general, class T, class Memory, class Rhs, class Pivots>
+__device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&a)[L::rows][L::size], Rhs& b,
                                        Pivots pivots, int n, int once) {
   constexpr int G = L::lanes, H = G / 2, N = L::size, width = G * L::rows;
   static_assert(Turning == 0 || width == N);
-  Elimination<T, L, Pivots> e{
+  Elimination<T, L, Rhs, Pivots> e{
       a,      b,
       pivots, {memory.column[0] + G + group * L::column_pitch, memory.column[1] + G + group * L::column_pitch},
       lane,   shuffle(a[0][0], 0, G)};

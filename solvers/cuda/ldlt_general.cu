@@ -43,12 +43,22 @@ __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, General
   for (int turn = 0; turn < estimate.turns; ++turn) {
     estimate.prepare(turn, own_rows(memory), own_lane<L>(), y);
     weigh();
-    substitute_forward<L>(own_lane<L>(), a, y, args.once);
+    // One after the other, for the registers' sake; the other waits in shared memory.
+    T* const place = memory.tile.rhs + own_group<L>() * L::column_pitch + own_lane<L>();
 #pragma unroll
-    for (int c = 0; c < 2; ++c)
+    for (int u = 0; u < L::rows; ++u) place[L::lanes * u] = y[1][u];
+#pragma unroll 1
+    for (int c = 0; c < 2; ++c) {
+      T one[1][L::rows];
 #pragma unroll
-      for (int u = 0; u < L::rows; ++u) y[c][u] *= inverse[u];
-    substitute_back<L, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, y, args.once);
+      for (int u = 0; u < L::rows; ++u) one[0][u] = c == 0 ? y[0][u] : place[L::lanes * u];
+      substitute_forward<L>(own_lane<L>(), a, one, args.once);
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) one[0][u] *= inverse[u];
+      substitute_back<L, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, one, args.once);
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) (c == 0 ? y[0][u] : y[1][u]) = one[0][u];
+    }
     weigh();
     if (!estimate.take(turn, own_rows(memory), own_lane<L>(), y)) break;
   }
@@ -65,20 +75,16 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
 #pragma unroll 1
     while (choose_systems(args, task, memory)) {
       stage_systems(args, memory);
-      stage_column(args, memory, 0);
       T a[L::rows][N], b[1][L::rows], inverse[L::rows];
-      const bool far = load_scaled(args, memory, a);
-      int shift = 0;
-      bool scaled = take_rhs(args, memory, far, b[0], shift);
-      const int bad_pivot = factor_and_tell(args, memory, far, a, b[0], inverse);
+      memory.far[own_group<L>()] = load_scaled(args, memory, a);
+      const int bad_pivot = factor_and_tell<true>(args, memory, own_far(memory), a, inverse);
       bool bad = bad_pivot != 0;
 #pragma unroll 1
       for (int column = 0; column < args.nrhs; ++column) {
-        if (column > 0) {
-          stage_column(args, memory, column);
-          scaled = take_rhs(args, memory, far, b[0], shift);
-          substitute_forward<L>(own_lane<L>(), a, b, args.once);
-        }
+        stage_column(args, memory, column);
+        int shift = 0;
+        const bool scaled = take_rhs(args, memory, own_far(memory), b[0], shift);
+        substitute_forward<L>(own_lane<L>(), a, b, args.once);
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
           b[0][u] *= inverse[u];
@@ -88,7 +94,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
         if (scaled) {
           T* const place = memory.tile.rhs + own_group<L>() * L::column_pitch + own_lane<L>();
           const bool tiny = rescale<T, L>(b[0], place, [&](int u) {
-            return scaling_exponent(args, own_system(memory), L::lanes * u + own_lane<L>(), far) - shift;
+            return scaling_exponent(args, own_system(memory), L::lanes * u + own_lane<L>(), own_far(memory)) - shift;
           });
           if (tiny) memory.underflows[own_group<L>()] = true;
         }
@@ -105,7 +111,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
       }
       double norm_inverse = 0;
       int exponent = 0;  // of norm_inverse: it is 2^(2 exponent) as much
-      if (args.to.rcond != nullptr) norm_inverse = inverse_norm(args, memory, far, a, inverse, exponent);
+      if (args.to.rcond != nullptr) norm_inverse = inverse_norm(args, memory, own_far(memory), a, inverse, exponent);
       const std::int32_t status = settle(args, memory, bad, bad_pivot);
       if (args.to.backward_error == nullptr && args.to.rcond == nullptr) continue;
       __syncwarp();  // the solutions are stored

@@ -44,24 +44,24 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) ldl
     while (choose_systems(args, task, memory)) {
       stage_systems(args, memory);
       T a[L::rows][N], b[1][L::rows]{}, inverse[L::rows];
-      const bool far = load_scaled(args, memory, a);
-      const int bad_pivot = factor_and_tell(args, memory, far, a, b[0], inverse);
+      memory.far[own_group<L>()] = load_scaled(args, memory, a);
+      const int bad_pivot = factor_and_tell<false>(args, memory, own_far(memory), a, inverse);
       bool bad = bad_pivot != 0;
       T* const u_memory = memory.tile.matrix[0];
 #pragma unroll 1
       for (int column = 0; column < args.n; ++column) {
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) b[0][u] = L::lanes * u + own_lane<L>() == column ? T(1) : T(0);
-        substitute_back<L, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, args.once);
+        substitute_back<L, true, false>(own_group<L>(), own_lane<L>(), memory.tile, a, b, args.once);
         // U of the matrix as it is given, and 1 / d in place of its unit diagonal.
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
           const int row = L::lanes * u + own_lane<L>();
           if (row == column) b[0][u] = inverse[u];
-          if (far) {
-            const int exponent = scaling_exponent(args, own_system(memory), column, far);
-            b[0][u] = scale(
-                b[0][u], scaling_exponent(args, own_system(memory), row, far) + (row == column ? exponent : -exponent));
+          if (own_far(memory)) {
+            const int exponent = scaling_exponent(args, own_system(memory), column, own_far(memory));
+            b[0][u] = scale(b[0][u], scaling_exponent(args, own_system(memory), row, own_far(memory)) +
+                                         (row == column ? exponent : -exponent));
           }
           bad |= not_finite(b[0][u]);
           if (row <= column) factor_element(u_memory + own_group<L>() * packed_pitch<L>, row, column) = b[0][u];

@@ -55,6 +55,7 @@ struct GeneralMemory {
   int rows[L::systems];               // how many they have
   int used;                           // groups that have one of their own; the others repeat the last
   std::int32_t states[L::systems];    // their statuses, as far as they are known
+  bool far[L::systems];               // whether they are scaled; not in registers, while there is a matrix in them
   bool underflows[L::systems];        // whether a solution has underflowed
 };
 
@@ -75,6 +76,10 @@ __device__ __forceinline__ bool is_own(const GeneralMemory<T, L>& memory) {
 template <class T, class L>
 __device__ __forceinline__ std::int64_t own_system(const GeneralMemory<T, L>& memory) {
   return memory.systems[own_group<L>()];
+}
+template <class T, class L>
+__device__ __forceinline__ bool own_far(const GeneralMemory<T, L>& memory) {
+  return memory.far[own_group<L>()];
 }
 template <class T, class L>
 __device__ __forceinline__ int own_rows(const GeneralMemory<T, L>& memory) {
@@ -211,23 +216,37 @@ __device__ __forceinline__ bool take_rhs(const Arguments<T>& args, GeneralMemory
   return scaled;
 }
 
-/// The factors, with b carried along, and what the pivots say; returns the first bad one. The whole warp calls.
+/// Keeps d where right-hand sides are to come; where that is, is computed again each time.
 template <class T, class L>
+struct PivotsInPlaceOfRhs {
+  GeneralMemory<T, L>& memory;
+  [[nodiscard]] __device__ __forceinline__ T& of_row(int row) const {
+    return memory.tile.rhs[own_group<L>() * L::column_pitch + row];
+  }
+  template <int slot>
+  __device__ __forceinline__ void keep(int lane, int owner, T pivot, T) const {
+    if (lane == owner) of_row(L::lanes * slot + owner) = pivot;
+  }
+};
+
+/// The factors, and what the pivots say; returns the first bad one. The whole warp calls.
+template <bool general, class T, class L>
 __device__ __forceinline__ int factor_and_tell(Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
-                                               T (&a)[L::rows][L::size], T (&b)[L::rows], T (&inverse)[L::rows]) {
-  if constexpr (sizeof(T) == sizeof(double)) {
+                                               T (&a)[L::rows][L::size], T (&inverse)[L::rows]) {
+  const PivotsInPlaceOfRhs<T, L> kept{memory};
+  NoRhs none;
+  factor<L, 0, true, general>(own_group<L>(), own_lane<L>(), memory.tile, a, none, kept, args.n, args.once);
+  __syncwarp();  // the pivots are there
+  T pivots[L::rows];
 #pragma unroll
-    for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // of the padding
+  for (int u = 0; u < L::rows; ++u) {
+    const int row = L::lanes * u + own_lane<L>();
+    pivots[u] = row < args.n ? kept.of_row(row) : T(1);
+    inverse[u] = reciprocal(pivots[u]);  // as the elimination has it; there it would take registers
   }
-  factor<L, 0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, b, ReciprocalsInRegisters<T, L>{inverse},
-                           args.n, args.once);
   const int bad_pivot = first_bad_pivot<T, L>(own_lane<L>(), inverse);
-  if (args.pivot_numbers) {
-    T pivots[L::rows];
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) pivots[u] = diagonal<T, L>(own_lane<L>(), u, a);
+  if (args.pivot_numbers)
     store_pivots<T, L>(args, own_system(memory), own_rows(memory), is_own(memory), own_lane<L>(), far, pivots);
-  }
   return bad_pivot;
 }
 
