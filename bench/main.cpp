@@ -9,6 +9,7 @@
 #include "bench/file_to_device.hpp"
 #include "bench/ladder.hpp"
 #include "bench/solve_cpu_ladder.hpp"
+#include "bench/solve_ladder.hpp"
 #include "bench/table_columns.hpp"
 #include "bench/tables.hpp"
 #include "core/device.hpp"
@@ -86,12 +87,40 @@ bool print_calls_of(const Ladder& ladder, const std::string& size, const std::st
   return all_right;
 }
 
-/// Of solving, for each batch.
+/// Of solving, for each size and batch.
 bool print_calls() {
-  print(std::string("\n## Single calls: solve, n=32, one right-hand side, dense, float32\n\n") + how_calls_are_timed);
   bool all_right = true;
-  for (const std::int64_t batch : call_batches)
-    all_right &= print_calls_of(calls_ladder(batch), "batch", "gauss_jordan", batch == call_batches[0]);
+  for (const int n : call_sizes) {
+    if (n > max_system_size) continue;
+    print("\n## Single calls: solve, n=" + std::to_string(n) + ", one right-hand side, dense, float32\n\n" +
+          how_calls_are_timed);
+    for (const std::int64_t batch : call_batches)
+      all_right &= print_calls_of(solve_call<float>(n, batch), "batch", "gauss_jordan", batch == call_batches[0]);
+  }
+  return all_right;
+}
+
+/// Prints solving by size; false where a step is wrong.
+bool print_solve_sizes(const Roofline& roofline) {
+  constexpr int repeats_of_each = 9;
+  bool all_right = true;
+  for (const SizesTable& table : solve_sizes()) {
+    const Ladder fullest = table.rows.at(table.fullest).sample();
+    print("\n## " + table.title + "\n\n10^6 systems/s, median of " + std::to_string(repeats_of_each) + " launches. " +
+          (fullest.bound == Bound::copy ? "Of the bytes those of A and its inverse count."
+                                        : "Of the bytes those of A alone count.") +
+          " Gauss-Jordan and the vendor's routines for some sizes.\n\n");
+    print(steps_head(fullest, fullest.steps));
+    for (std::size_t row = 0; row < table.rows.size(); ++row) {
+      const Ladder ladder = table.rows[row].full();
+      std::vector<Measurement> measured;
+      for (const Step& step : ladder.steps) {
+        measured.push_back(measure(ladder, step, repeats_of_each));
+        all_right &= measured.back().right;
+      }
+      print(steps_row(table.sizes[row], fullest.steps, ladder, measured, roofline));
+    }
+  }
   return all_right;
 }
 
@@ -184,6 +213,7 @@ int run(const Options& options) {
   if (options.wants("potential_sizes")) all_right &= print_potential_sizes(roofline);
   if (options.wants("potential_calls")) all_right &= print_potential_calls(roofline);
   if (options.wants("reduce_calls")) all_right &= print_reduce_calls();
+  if (options.wants("sizes")) all_right &= print_solve_sizes(roofline);
   if (options.wants("calls")) all_right &= print_calls();
   if (options.wants("cpu")) all_right &= print_solve_cpu_ladder();
   return all_right ? 0 : 1;

@@ -11,29 +11,42 @@ namespace smallbatch {
 
 namespace {
 
-/// The one place that calls production. `judged`: the backward error is wanted, too.
+/// The one place that calls production.
 template <class T>
-void launch_production(const Systems<T>& systems, SpdMethod method, bool judged, cudaStream_t stream) {
-  SpdSolution<T> solution;
-  solution.x = systems.x;
-  solution.info = systems.info;
-  if (judged) solution.backward_error = systems.backward_error;
-  if (systems.shape.determinant_only) solution.log_determinant = systems.log_determinant;
+void launch_production(const Systems<T>& systems, SpdMethod method, Stored stored, cudaStream_t stream) {
   SpdOptions options;
   options.method = method;
-  check(launch_spd_solve(systems.batch(), solution, options, systems.workspace, stream));
+  check(launch_spd_solve(systems.batch(), systems.solution(stored), options, systems.workspace, stream));
 }
 
 template <class T>
-Step production_step(std::shared_ptr<const Systems<T>> systems, std::string idea, SpdMethod method,
-                     bool judged = false) {
+Step production_step(const std::shared_ptr<const Systems<T>>& systems, std::string idea, SpdMethod method,
+                     Stored stored = Stored::nothing_more) {
   Step step;
-  step.name = judged ? "automatic_judged" : method == SpdMethod::automatic ? "automatic" : spd_method_name(method);
+  step.name = method == SpdMethod::automatic ? "automatic" : spd_method_name(method);
+  if (stored == Stored::backward_error) step.name += "_judged";
+  if (stored == Stored::everything) step.name += "_everything";
   step.idea = std::move(idea);
-  step.launch = [systems = std::move(systems), method, judged](cudaStream_t stream) {
-    launch_production(*systems, method, judged, stream);
-  };
+  step.launch = [systems, method, stored](cudaStream_t stream) { launch_production(*systems, method, stored, stream); };
+  step.check = [systems, stored] { return Judgement{systems->worst_error(stored)}; };
   return step;
+}
+
+template <class T>
+Step gauss_jordan_step(const std::shared_ptr<const Systems<T>>& systems) {
+  return production_step(systems, "production: elimination above and below the pivots; status per system",
+                         SpdMethod::gauss_jordan);
+}
+template <class T>
+Step automatic_step(const std::shared_ptr<const Systems<T>>& systems) {
+  return production_step(systems,
+                         "production: the fastest method whose backward error is small enough for every system",
+                         SpdMethod::automatic);
+}
+template <class T>
+Step judged_step(const std::shared_ptr<const Systems<T>>& systems) {
+  return production_step(systems, "production: the same, with the backward error of every system stored",
+                         SpdMethod::automatic, Stored::backward_error);
 }
 
 template <class T>
@@ -42,14 +55,10 @@ std::vector<Step> production_steps(const std::shared_ptr<const Systems<T>>& syst
     return {production_step(systems, "production: the logarithm of the determinant, summed in double precision",
                             SpdMethod::automatic)};
   std::vector<Step> steps{
-      production_step(systems, "production: elimination above and below the pivots; status per system",
-                      SpdMethod::gauss_jordan),
+      gauss_jordan_step(systems),
       production_step(systems, "production: L D L^T, backward stable; status per system", SpdMethod::ldlt)};
-  steps.push_back(
-      production_step(systems, "production: the fastest method whose backward error is small enough for every system",
-                      SpdMethod::automatic));
-  steps.push_back(production_step(systems, "production: the same, with the backward error of every system stored",
-                                  SpdMethod::automatic, true));
+  steps.push_back(automatic_step(systems));
+  steps.push_back(judged_step(systems));
   return steps;
 }
 
@@ -170,9 +179,36 @@ Ladder solve_comparison(const SpdShape& shape, std::int64_t batch) {
   return ladder;
 }
 
+template <class T>
+Ladder solve_of_size(const SpdShape& shape, std::int64_t batch, bool with_others) {
+  const std::shared_ptr<const Systems<T>> systems = std::make_shared<Systems<T>>(shape, batch);
+  Ladder ladder = empty_ladder(systems);
+  ladder.min_bytes = static_cast<double>(batch) * sizeof(T) *
+                     static_cast<double>(shape.matrix_size() + (shape.wants_inverse() ? shape.solution_size() : 0));
+  ladder.steps = {automatic_step(systems), judged_step(systems),
+                  production_step(systems, "production: the same, with all that a run stores of a system",
+                                  SpdMethod::automatic, Stored::everything)};
+  if (!with_others) return ladder;
+  ladder.steps.push_back(gauss_jordan_step(systems));
+  append(ladder.steps, vendor_steps(systems));
+  return ladder;
+}
+
+template <class T>
+Ladder solve_call(int n, std::int64_t batch) {
+  const std::shared_ptr<const Systems<T>> systems = std::make_shared<Systems<T>>(SpdShape{n, 1, Storage::dense}, batch);
+  Ladder ladder = empty_ladder(systems);
+  ladder.steps = vendor_steps(systems);
+  append(ladder.steps, {judged_step(systems), gauss_jordan_step(systems), automatic_step(systems)});
+  return ladder;
+}
+
 template Ladder solve_ladder<float>(std::int64_t);
 template Ladder solve_ladder<double>(std::int64_t);
 template Ladder solve_comparison<float>(const SpdShape&, std::int64_t);
 template Ladder solve_comparison<double>(const SpdShape&, std::int64_t);
+template Ladder solve_of_size<float>(const SpdShape&, std::int64_t, bool);
+template Ladder solve_of_size<double>(const SpdShape&, std::int64_t, bool);
+template Ladder solve_call<float>(int, std::int64_t);
 
 }  // namespace smallbatch

@@ -16,4 +16,13 @@ Ladder solve_ladder(std::int64_t batch);
 template <class T>
 Ladder solve_comparison(const SpdShape& shape, std::int64_t batch);
 
+/// `automatic` with x alone, with the backward error, and with all that a run stores; `with_others` also beside
+/// Gauss-Jordan and the vendor's routines. The bytes that every step must move are those of A, and of its inverse.
+template <class T>
+Ladder solve_of_size(const SpdShape& shape, std::int64_t batch, bool with_others);
+
+/// What is called with few systems: one right-hand side, dense.
+template <class T>
+Ladder solve_call(int n, std::int64_t batch);
+
 }  // namespace smallbatch

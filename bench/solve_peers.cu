@@ -100,7 +100,8 @@ class Vendor {
     check(cudaMemcpyAsync(systems_->x, systems_->b, numbers * sizeof(T), cudaMemcpyDeviceToDevice, stream));
   }
   void log_determinant(double exponent, cudaStream_t stream) const {
-    check(launch_for_each_index(count_, LogDeterminant<T>{factor_, n_, exponent, systems_->log_determinant}, stream));
+    check(launch_for_each_index(count_, LogDeterminant<T>{factor_, n_, exponent, systems_->everything.log_determinant},
+                                stream));
   }
 
   // the routines, all enqueued on the stream of restore_matrices

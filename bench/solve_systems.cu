@@ -73,9 +73,14 @@ Systems<T>::Systems(const SpdShape& s, std::int64_t systems)
   if (shape.rhs_size() > 0) b = upload(memory_b_, host_b_, shape.rhs_size());
   const auto all = static_cast<std::size_t>(count);
   if (shape.solution_size() > 0) x = memory_x_.reserve<T>(all * static_cast<std::size_t>(shape.solution_size()));
-  backward_error = memory_error_.reserve<T>(all);
-  log_determinant = memory_determinant_.reserve<double>(all);
   info = memory_info_.reserve<std::int32_t>(all);
+  everything.x = x;
+  everything.info = info;
+  auto memory = memory_numbers_.begin();
+  for_each_spd_number<T>([&]<class V>(const SpdNumber<T, V>& number) {
+    if (number.is_of(shape)) everything.*number.in_solution = memory->template reserve<V>(all);
+    ++memory;
+  });
   workspace = memory_workspace_.reserve<std::byte>(spd_workspace_bytes<T>(shape, count, {}));
   bad_ = memory_bad_.reserve<unsigned long long>(1);
   check(cudaDeviceSynchronize());  // the steps' streams do not wait for this one
@@ -94,41 +99,68 @@ T* Systems<T>::upload(DeviceMemory& memory, const std::vector<T>& systems, std::
 }
 
 template <class T>
+SpdSolution<T> Systems<T>::solution(Stored stored) const {
+  if (stored == Stored::everything) return everything;
+  SpdSolution<T> some;
+  some.x = x;
+  some.info = info;
+  if (stored == Stored::backward_error) some.backward_error = everything.backward_error;
+  if (shape.determinant_only) some.log_determinant = everything.log_determinant;
+  return some;
+}
+
+template <class T>
 void Systems<T>::poison(cudaStream_t stream) const {
   const auto all = static_cast<std::size_t>(count);
   if (x != nullptr)
     check(cudaMemsetAsync(x, 0xff, all * static_cast<std::size_t>(shape.solution_size()) * sizeof(T), stream));
-  check(cudaMemsetAsync(backward_error, 0xff, all * sizeof(T), stream));
-  check(cudaMemsetAsync(log_determinant, 0xff, all * sizeof(double), stream));
+  for_each_spd_number<T>([&]<class V>(const SpdNumber<T, V>& number) {
+    V* const values = everything.*number.in_solution;
+    if (values != nullptr) check(cudaMemsetAsync(values, 0xff, all * sizeof(V), stream));
+  });
   check(cudaMemsetAsync(info, 0, all * sizeof(std::int32_t), stream));
 }
 
 template <class T>
-double Systems<T>::worst_error() const {
-  check(cudaMemset(bad_, 0, sizeof(*bad_)));
+double Systems<T>::worst_error(Stored stored) const {
+  const SpdSolution<T> answers = solution(stored);
   const std::int64_t size = shape.solution_size();
-  if (x != nullptr) check(launch_for_each_index(count * size, CountBad<T, NotFinite>{x, {}, bad_}, cudaStreamLegacy));
-  if (shape.determinant_only)
-    check(launch_for_each_index(count, CountBad<double, NotFinite>{log_determinant, {}, bad_}, cudaStreamLegacy));
+  check(cudaMemset(bad_, 0, sizeof(*bad_)));
+  const auto count_not_finite = [&]<class V>(const V* values, std::int64_t numbers) {
+    if (values != nullptr)
+      check(launch_for_each_index(numbers, CountBad<V, NotFinite>{values, {}, bad_}, cudaStreamLegacy));
+  };
+  count_not_finite(answers.x, count * size);
+  for_each_spd_number<T>([&](const auto& number) { count_not_finite(answers.*number.in_solution, count); });
   check(launch_for_each_index(count, CountBad<std::int32_t, NotZero>{info, {}, bad_}, cudaStreamLegacy));
   if (download(bad_, 1)[0] > 0) return std::numeric_limits<double>::infinity();
 
-  double worst = 0;
-  for (std::int64_t i = 0; i < 500; ++i) {
-    const std::int64_t p = i * (count - 1) / 499, q = p % distinct_;
-    const T* const matrix = host_a_.data() + q * shape.matrix_size();
-    const T* const rhs = host_b_.data() + q * shape.rhs_size();
-    if (shape.determinant_only) {
-      const SpdJudgement judgement = judge_spd_solution<T>(shape, matrix, rhs, nullptr, 0);
-      const double got = download(log_determinant + p, 1)[0];
-      worst = std::max(worst, error_over_bound(got, judgement.log_determinant, judgement.bounds.log_determinant));
-    } else {
-      const std::vector<T> answer = download(x + p * size, size);
-      const SpdJudgement judgement = judge_spd_solution(shape, matrix, rhs, answer.data(), 0);
-      worst = std::max({worst, judgement.residual_ratio / spd_ratio_limit, judgement.forward_ratio / spd_ratio_limit});
-    }
+  SpdBlock<T> sample;
+  sample.resize(shape, std::min<std::int64_t>(count, 200));
+  std::vector<std::int64_t> judged(static_cast<std::size_t>(sample.count));
+  for (std::int64_t i = 0; i < sample.count; ++i) {
+    judged[static_cast<std::size_t>(i)] = i;
+    sample.info[static_cast<std::size_t>(i)] = 0;
+    const std::int64_t p = i * (count - 1) / std::max<std::int64_t>(sample.count - 1, 1), q = p % distinct_;
+    const auto copy = [i]<class V>(const std::vector<V>& from, std::int64_t first, std::int64_t numbers, auto& to) {
+      std::copy_n(from.begin() + first, numbers, to.begin() + i * numbers);
+    };
+    copy(host_a_, q * shape.matrix_size(), shape.matrix_size(), sample.a);
+    copy(host_b_, q * shape.rhs_size(), shape.rhs_size(), sample.b);
+    if (x != nullptr) copy(download(x + p * size, size), 0, size, sample.x);
+    for_each_spd_number<T>([&](const auto& number) {
+      auto& values = sample.*number.in_block;
+      if (const auto* const from = answers.*number.in_solution; from != nullptr)
+        copy(download(from + p, 1), 0, 1, values);
+      else
+        values.clear();
+    });
   }
-  return worst;
+  std::vector<double> errors(judged.size());
+  spd_errors_over_bounds<T>(sample, 0, judged, errors);
+  Comparison comparison;
+  for (std::size_t i = 0; i < errors.size(); ++i) comparison.add(errors[i], judged[i]);
+  return comparison.worst;
 }
 
 template class Systems<float>;

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "core/systems.hpp"
 
 namespace smallbatch {
+
+/// What of an answer production is asked to store beside x, or the determinant, and info.
+enum class Stored { nothing_more, backward_error, everything };
 
 template <class T>
 class Systems {
@@ -23,19 +27,19 @@ class Systems {
   T* dense_a = nullptr;  ///< (count, n, n), both triangles: what other libraries read
   T* b = nullptr;
   T* x = nullptr;
-  T* backward_error = nullptr;
-  double* log_determinant = nullptr;
   std::int32_t* info = nullptr;
+  SpdSolution<T> everything;       ///< x, info, and every number that the shape has
   std::byte* workspace = nullptr;  ///< as many bytes as any method of production needs
 
   [[nodiscard]] SpdBatch<T> batch() const { return {shape, count, a, b}; }
+  [[nodiscard]] SpdSolution<T> solution(Stored stored) const;
 
   /// Fills every result with NaN; info with 0, which vendors leave alone.
   void poison(cudaStream_t stream) const;
 
-  /// Worst ratio of the referee over its limit, of 500 systems spread over the batch; infinity where any number of the
-  /// batch's answers is not finite or any status not 0.
-  [[nodiscard]] double worst_error() const;
+  /// Worst error over bound of what was stored, as the referee judges 200 systems spread over the batch; infinity where
+  /// any number of the batch's answers is not finite or any status not 0.
+  [[nodiscard]] double worst_error(Stored stored = Stored::nothing_more) const;
 
  private:
   /// Makes `stored` numbers per system in `memory`: the first systems from the host, all others copies of them.
@@ -43,8 +47,8 @@ class Systems {
 
   std::int64_t distinct_;
   std::vector<T> host_a_, host_b_;
-  DeviceMemory memory_a_, memory_dense_, memory_b_, memory_x_, memory_error_, memory_determinant_, memory_info_,
-      memory_workspace_, memory_bad_;
+  DeviceMemory memory_a_, memory_dense_, memory_b_, memory_x_, memory_info_, memory_workspace_, memory_bad_;
+  std::array<DeviceMemory, spd_number_count<T>> memory_numbers_;
   unsigned long long* bad_ = nullptr;
 };
 

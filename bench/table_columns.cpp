@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <functional>
 
+#include "core/compare.hpp"
+
 namespace smallbatch {
 
 namespace {
@@ -67,6 +69,8 @@ std::string of_kernels(const Measurement& measured, const std::function<std::str
   return cell;
 }
 
+std::string local_bytes_cell(std::size_t bytes) { return std::to_string(bytes) + (bytes > 0 ? " (spills)" : ""); }
+
 /// What the check found, a cell for each of its columns.
 std::vector<std::string> error_cells(const Ladder& ladder, const Measurement& measured) {
   std::vector<std::string> cells;
@@ -114,9 +118,7 @@ std::string ladder_row(const Ladder& ladder, const Step& step, const Measurement
   cells.push_back(fixed(first_rate > 0 ? rate / first_rate : 1, 2));
   if (ladder.bound != Bound::none) {
     cells.push_back(of_kernels(measured, [](const KernelResources& k) { return std::to_string(k.registers); }));
-    cells.push_back(of_kernels(measured, [](const KernelResources& k) {
-      return std::to_string(k.local_bytes) + (k.local_bytes > 0 ? " (spills)" : "");
-    }));
+    cells.push_back(of_kernels(measured, [](const KernelResources& k) { return local_bytes_cell(k.local_bytes); }));
     cells.push_back(of_kernels(measured, [](const KernelResources& k) { return std::to_string(k.shared_bytes); }));
     cells.push_back(of_kernels(measured, [](const KernelResources& k) { return std::to_string(k.threads); }));
     cells.push_back(of_kernels(measured, [](const KernelResources& k) { return std::to_string(k.resident_warps); }));
@@ -145,6 +147,45 @@ std::string sizes_row(const Ladder& ladder, const Measurement& measured, double 
   cells.push_back(fixed(ladder.min_bytes / measured.median_seconds / 1e9, 1));
   cells.insert(cells.end(), errors.begin(), errors.end());
   cells.push_back(fixed(1e3 * measured.lowest_seconds, 3) + " to " + fixed(1e3 * measured.highest_seconds, 3));
+  return line(cells);
+}
+
+std::string steps_head(const Ladder& ladder, const std::vector<Step>& steps) {
+  std::vector<std::string> columns{"n", "batch"};
+  for (const Step& step : steps) {
+    columns.push_back(step.name);
+    if (!step.vendor) columns.push_back(roofline_column(ladder.bound));
+  }
+  columns.insert(columns.end(), {"registers per thread, at most", "local bytes per thread, at most", "error / bound"});
+  return head(columns);
+}
+
+std::string steps_row(int n, const std::vector<Step>& steps, const Ladder& ladder,
+                      const std::vector<Measurement>& measured, const Roofline& roofline) {
+  std::vector<std::string> cells{std::to_string(n), fixed(ladder.work, 0)};
+  for (const Step& step : steps) {
+    const auto same =
+        std::find_if(ladder.steps.begin(), ladder.steps.end(), [&](const Step& s) { return s.name == step.name; });
+    std::string rate, percents;
+    if (same != ladder.steps.end()) {
+      const Measurement& m = measured.at(static_cast<std::size_t>(same - ladder.steps.begin()));
+      rate = m.right ? rate_cell(ladder, work_per_second(ladder, *same, m)) : "wrong, not timed";
+      if (m.right) percents = roofline_cell(ladder, m, roofline);
+    }
+    cells.push_back(rate);
+    if (!step.vendor) cells.push_back(percents);
+  }
+  int registers = 0;
+  std::size_t local_bytes = 0;
+  Comparison worst;
+  for (const Measurement& m : measured) {
+    for (const KernelResources& kernel : m.kernels) {
+      registers = std::max(registers, kernel.registers);
+      local_bytes = std::max(local_bytes, kernel.local_bytes);
+    }
+    worst.add(m.judgement.error_over_bound, n);
+  }
+  cells.insert(cells.end(), {std::to_string(registers), local_bytes_cell(local_bytes), fixed(worst.worst, 3)});
   return line(cells);
 }
 

@@ -26,6 +26,13 @@ std::string ladder_row(const Ladder& ladder, const Step& step, const Measurement
 std::string sizes_head(const Ladder& first);
 std::string sizes_row(const Ladder& ladder, const Measurement& measured, double first_rate, const Roofline& roofline);
 
+/// Column names and rule of a table whose rows are sizes n: of each of the steps the rate and, unless it is a vendor's,
+/// the percents of the roofline; what any kernel of the row's takes at most, and the worst error.
+std::string steps_head(const Ladder& ladder, const std::vector<Step>& steps);
+/// One size's ladder; `measured` in the order of its steps. Steps that it does not have stay empty.
+std::string steps_row(int n, const std::vector<Step>& steps, const Ladder& ladder,
+                      const std::vector<Measurement>& measured, const Roofline& roofline);
+
 /// Single calls of a potential, whose own time shows: beside an empty kernel's, `empty_call` seconds, and beside what
 /// they would take at `large_rate`, work per second; 0 where that is not known.
 std::string potential_calls_head();

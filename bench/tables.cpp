@@ -41,16 +41,14 @@ std::vector<LadderTable> make_tables() {
       {"solve", [] { return solve_ladder<double>(mebi / 2); }, [] { return solve_ladder<double>(sample_batch); }});
   add_both(tables, "packed", {32, 1, Storage::packed_lower}, mebi);
   add_both(tables, "inverse", {32, 0, Storage::dense}, mebi / 2);
-  for (const int n : {8, 16}) add_both(tables, "sizes", {n, 1, Storage::dense}, mebi);
-  add_both(tables, "sizes", {64, 1, Storage::dense}, mebi / 4);
   for (const int nrhs : {4, 16}) add_both(tables, "rhs", {32, nrhs, Storage::dense}, mebi / 2);
   add_both(tables, "determinant", {32, 0, Storage::dense, true}, mebi);
   tables.push_back(
       {"potential", [] { return potential_ladder(256, 16384); }, [] { return potential_ladder(133, 301); }});
   tables.push_back({"field", [] { return field_ladder(256, 16384); }, [] { return field_ladder(37, 301); }});
-  tables.push_back({"potential_cpu", [] { return host_potential_ladder<float>(256, 4096, 4); },
+  tables.push_back({"potential_cpu", [] { return host_potential_ladder<float>(256, 4096, 1); },
                     [] { return host_potential_ladder<float>(37, 301, 3); }});
-  tables.push_back({"potential_cpu", [] { return host_potential_ladder<double>(256, 4096, 4); },
+  tables.push_back({"potential_cpu", [] { return host_potential_ladder<double>(256, 4096, 1); },
                     [] { return host_potential_ladder<double>(37, 301, 3); }});
   tables.push_back({"reduce", [] { return reduce_ladder(256 * mebi); }, [] { return reduce_ladder(1'000'003); }});
   tables.push_back({"saxpy", [] { return saxpy_ladder(256 * mebi); }, [] { return saxpy_ladder(1'000'003); }});
@@ -71,6 +69,37 @@ std::vector<LadderTable> make_tables() {
                         [=] { return host_correlation_ladder(type, inputs / 8 + 1, 3); }});
   tables.push_back({"pair_sum", [] { return pair_ladder(1 << 17, 1 << 17); }, [] { return pair_ladder(1333, 4500); }});
   return tables;
+}
+
+/// Every size beside the others' where those are multiples of 8; batches of about one GiB.
+template <class T>
+SizesTable of_sizes(std::string title, std::vector<int> sizes, int nrhs) {
+  SizesTable table{title + (sizeof(T) == 4 ? "float32" : "float64"), std::move(sizes), {}, 0};
+  for (const int n : table.sizes) {
+    const SpdShape shape{n, nrhs, Storage::dense};
+    const bool with_others = n % 8 == 0;
+    if (n == 8) table.fullest = table.rows.size();
+    const std::int64_t batch =
+        std::min(16 * mebi, 1024 * mebi / (shape.matrix_size() * static_cast<std::int64_t>(sizeof(T))));
+    table.rows.push_back({"sizes", [=] { return solve_of_size<T>(shape, batch, with_others); },
+                          [=] { return solve_of_size<T>(shape, 101, with_others); }});
+  }
+  return table;
+}
+
+template <class T>
+SizesTable solutions_of_sizes() {
+  std::vector<int> sizes;
+  for (int n = 4; n <= 64; ++n) sizes.push_back(n);
+  for (int n = 80; n <= max_system_size; n += 16) sizes.push_back(n);
+  return of_sizes<T>("Every size: solve, one right-hand side, dense, ", std::move(sizes), 1);
+}
+
+template <class T>
+SizesTable inverses_of_sizes() {
+  std::vector<int> sizes;
+  for (int n = 8; n <= 64; n += 8) sizes.push_back(n);
+  return of_sizes<T>("Every size: inverse, dense, ", std::move(sizes), 0);
 }
 
 /// The production call on a cubic lattice.
@@ -102,10 +131,10 @@ const std::vector<LadderTable>& small_potential_sizes() {
   return tables;
 }
 
-Ladder calls_ladder(std::int64_t batch) {
-  Ladder ladder = solve_comparison<float>({32, 1, Storage::dense}, batch);
-  std::erase_if(ladder.steps, [](const Step& step) { return step.name == "automatic_judged"; });
-  return ladder;
+const std::vector<SizesTable>& solve_sizes() {
+  static const std::vector<SizesTable> tables{solutions_of_sizes<float>(), solutions_of_sizes<double>(),
+                                              inverses_of_sizes<float>(), inverses_of_sizes<double>()};
+  return tables;
 }
 
 const std::vector<LadderTable>& sums_of_sizes() {
@@ -123,7 +152,7 @@ std::vector<std::string> table_names() {
   std::vector<std::string> names;
   for (const LadderTable& table : ladder_tables())
     if (names.empty() || names.back() != table.name) names.push_back(table.name);
-  for (const char* name : {"potential_sizes", "potential_calls", "reduce_calls", "calls", "cpu"})
+  for (const char* name : {"potential_sizes", "potential_calls", "reduce_calls", "sizes", "calls", "cpu"})
     names.emplace_back(name);
   return names;
 }

@@ -18,9 +18,19 @@ struct LadderTable {
 };
 const std::vector<LadderTable>& ladder_tables();
 
-/// The time of single calls, n = 32, one right-hand side, single precision: these steps, on batches of these sizes.
-inline constexpr std::int64_t call_batches[] = {1, 10, 100, 1000, 10'000, 100'000, 1 << 20};
-Ladder calls_ladder(std::int64_t batch);
+/// One operation on systems of many sizes: a ladder for each, whose steps are columns.
+struct SizesTable {
+  std::string title;
+  std::vector<int> sizes;  ///< n of each row
+  std::vector<LadderTable> rows;
+  std::size_t fullest = 0;  ///< the row whose ladder has all steps
+};
+const std::vector<SizesTable>& solve_sizes();
+
+/// The time of single calls, one right-hand side, single precision: for each n a table, with batches of these sizes.
+/// Left out are sizes that no solver accepts.
+inline constexpr int call_sizes[] = {27, 32, 48, 64, 81};
+inline constexpr std::int64_t call_batches[] = {1, 10, 100, 1000, 8192, 65536};
 
 /// Potentials by the production call, one step on problems of several sizes. The first one is large: the others are
 /// compared with it.
@@ -33,7 +43,7 @@ const std::vector<LadderTable>& small_potential_sizes();
 const std::vector<LadderTable>& sums_of_sizes();
 
 /// The names of all tables, each once, in the order of the report: those of the ladders, then "potential_sizes",
-/// "potential_calls", "reduce_calls", "calls" and "cpu".
+/// "potential_calls", "reduce_calls", "sizes", "calls" and "cpu".
 std::vector<std::string> table_names();
 
 /// The names in "solve,calls". Throws Error (usage) for one that no table has.

@@ -13,6 +13,7 @@
 
 #include "bench/potential_ladder.hpp"
 #include "bench/potential_problem.hpp"
+#include "bench/solve_ladder.hpp"
 #include "bench/solve_peers.hpp"
 #include "bench/solve_systems.hpp"
 #include "bench/tables.hpp"
@@ -20,6 +21,7 @@
 #include "core/device_cuda.hpp"
 #include "physics/potential.hpp"
 #include "physics/potential_referee.hpp"
+#include "solvers/spd_solver.cuh"
 
 namespace smallbatch {
 namespace {
@@ -48,11 +50,13 @@ TEST_F(Ladders, EveryStepOfEveryTableIsRight) {
   for (const std::vector<LadderTable>& tables :
        {ladder_tables(), potential_sizes(), small_potential_sizes(), sums_of_sizes()})
     for (const LadderTable& table : tables) expect_right(table.sample());
+  for (const SizesTable& table : solve_sizes())
+    for (const LadderTable& row : table.rows) expect_right(row.sample());
 }
 
 TEST_F(Ladders, EverySingleCallIsRight) {
   for (const std::int64_t batch : {1, 2, 10, 33}) {
-    const Ladder ladder = calls_ladder(batch);
+    const Ladder ladder = solve_call<float>(batch == 10 ? 27 : 32, batch);
     for (const Step& step : ladder.steps) {
       const Measurement measured = measure_calls(ladder, step);
       EXPECT_TRUE(measured.right) << ladder.title << ": " << step.name << ", " << measured.judgement.error_over_bound;
@@ -226,6 +230,25 @@ TEST_F(Ladders, OneBadNumberIsFound) {
   const std::int32_t failed = 1;
   check(cudaMemcpy(systems->info + 2, &failed, sizeof(failed), cudaMemcpyHostToDevice));
   EXPECT_GT(systems->worst_error(), 1);
+}
+
+TEST_F(Ladders, OneBadNumberAboutAMatrixIsFound) {
+  const Systems<float> systems({8, 1, Storage::dense}, 1777);
+  const Stream stream;
+  const auto solve = [&](Stored stored) {
+    systems.poison(stream.get());
+    check(launch_spd_solve(systems.batch(), systems.solution(stored), {}, systems.workspace, stream.get()));
+    stream.synchronize();
+  };
+  solve(Stored::backward_error);
+  EXPECT_LE(systems.worst_error(Stored::backward_error), 1);
+  EXPECT_GT(systems.worst_error(Stored::everything), 1) << "most numbers are not there";
+  solve(Stored::everything);
+  EXPECT_LE(systems.worst_error(Stored::everything), 1);
+  const float wrong = 0.5;
+  check(cudaMemcpy(systems.everything.rcond + 1776, &wrong, sizeof(wrong), cudaMemcpyHostToDevice));
+  EXPECT_GT(systems.worst_error(Stored::everything), 1);
+  EXPECT_LE(systems.worst_error(Stored::backward_error), 1);
 }
 
 }  // namespace

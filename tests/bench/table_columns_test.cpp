@@ -148,6 +148,29 @@ TEST_F(Markdown, SizesAreComparedWithTheFirst) {
   EXPECT_NE(sizes_row(ladder, measured, 4e9, roofline).find("wrong, not timed"), std::string::npos);
 }
 
+TEST_F(Markdown, SizesHaveTheStepsAsColumns) {
+  Step vendor = step, missing = step;
+  vendor.name = "vendor";
+  vendor.vendor = true;
+  missing.name = "missing";
+  const std::vector<Step> columns{step, missing, vendor};
+  ladder.steps = {step, vendor};
+  std::vector<Measurement> both{measured, measured};
+  both[1].median_seconds = 4e-3;
+  both[1].judgement.error_over_bound = 0.5;
+  both[1].kernels = {{40, 8, 0, 32, 64}};
+  EXPECT_EQ(steps_row(24, columns, ladder, both, roofline),
+            "| 24 | 2000000 | 2000.0 | 50.0 |  |  | 500.0 | 96 | 8 (spills) | 0.500 |\n");
+  const std::string head = steps_head(ladder, columns);
+  EXPECT_EQ(
+      head.find("| n | batch | mechanism | % of the read roofline | missing | % of the read roofline | vendor | "), 0U);
+  EXPECT_EQ(bars(line_of(head, "| n")), 11);
+  EXPECT_EQ(bars(line_of(head, "|---")), 11);
+  both[0].right = false;
+  EXPECT_EQ(bars(steps_row(24, columns, ladder, both, roofline)), 11);
+  EXPECT_NE(steps_row(24, columns, ladder, both, roofline).find("| wrong, not timed |  |"), std::string::npos);
+}
+
 TEST_F(Markdown, PotentialCallsStandBesideTheLargeOnesRate) {
   EXPECT_EQ(potential_calls_row(ladder, measured, 20e9, 250e-6),
             "| solve, n=4 | 1000.0 | 750.0 | 100.0 | 10.0 | 7.5 |\n");

@@ -39,6 +39,18 @@ TEST(Tables, EachNameComesOnce) {
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
 }
 
+TEST(Tables, EverySizeHasItsRow) {
+  const std::vector<SizesTable>& tables = solve_sizes();
+  ASSERT_EQ(tables.size(), 4U) << "solutions and inverses of both types";
+  for (const SizesTable& table : tables) {
+    EXPECT_EQ(table.sizes.size(), table.rows.size());
+    const bool inverses = table.title.find("inverse") != std::string::npos;
+    for (int n = inverses ? 8 : 4; n <= 64; n += inverses ? 8 : 1)
+      EXPECT_EQ(std::count(table.sizes.begin(), table.sizes.end(), n), 1) << table.title << ", n = " << n;
+    EXPECT_EQ(table.sizes.at(table.fullest), 8) << "where the vendor's routines all are";
+  }
+}
+
 TEST(Tables, AListOfNamesIsTakenApart) {
   EXPECT_EQ(parse_table_names("solve"), (Names{"solve"}));
   EXPECT_EQ(parse_table_names("calls,solve"), (Names{"calls", "solve"}));
