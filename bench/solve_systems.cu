@@ -135,31 +135,25 @@ double Systems<T>::worst_error(Stored stored) const {
   check(launch_for_each_index(count, CountBad<std::int32_t, NotZero>{info, {}, bad_}, cudaStreamLegacy));
   if (download(bad_, 1)[0] > 0) return std::numeric_limits<double>::infinity();
 
-  SpdBlock<T> sample;
-  sample.resize(shape, std::min<std::int64_t>(count, 200));
-  std::vector<std::int64_t> judged(static_cast<std::size_t>(sample.count));
-  for (std::int64_t i = 0; i < sample.count; ++i) {
-    judged[static_cast<std::size_t>(i)] = i;
-    sample.info[static_cast<std::size_t>(i)] = 0;
-    const std::int64_t p = i * (count - 1) / std::max<std::int64_t>(sample.count - 1, 1), q = p % distinct_;
-    const auto copy = [i]<class V>(const std::vector<V>& from, std::int64_t first, std::int64_t numbers, auto& to) {
-      std::copy_n(from.begin() + first, numbers, to.begin() + i * numbers);
-    };
-    copy(host_a_, q * shape.matrix_size(), shape.matrix_size(), sample.a);
-    copy(host_b_, q * shape.rhs_size(), shape.rhs_size(), sample.b);
-    if (x != nullptr) copy(download(x + p * size, size), 0, size, sample.x);
+  constexpr std::int64_t samples = 200;
+  Comparison comparison;
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const std::int64_t p = i * (count - 1) / (samples - 1), q = p % distinct_;
+    const std::vector<T> answer = x == nullptr ? std::vector<T>() : download(x + p * size, size);
+    const SpdJudgement judgement =
+        judge_spd_solution(shape, host_a_.data() + q * shape.matrix_size(), host_b_.data() + q * shape.rhs_size(),
+                           x == nullptr ? nullptr : answer.data(), 0);
+    if (x != nullptr) {
+      comparison.add(judgement.residual_ratio / spd_ratio_limit, p);
+      comparison.add(judgement.forward_ratio / spd_ratio_limit, p);
+    }
     for_each_spd_number<T>([&](const auto& number) {
-      auto& values = sample.*number.in_block;
-      if (const auto* const from = answers.*number.in_solution; from != nullptr)
-        copy(download(from + p, 1), 0, 1, values);
-      else
-        values.clear();
+      const auto* const values = answers.*number.in_solution;
+      if (values == nullptr) return;
+      const auto got = static_cast<double>(download(values + p, 1)[0]);
+      comparison.add(error_over_bound(got, judgement.*number.in_values, judgement.bounds.*number.in_values), p);
     });
   }
-  std::vector<double> errors(judged.size());
-  spd_errors_over_bounds<T>(sample, 0, judged, errors);
-  Comparison comparison;
-  for (std::size_t i = 0; i < errors.size(); ++i) comparison.add(errors[i], judged[i]);
   return comparison.worst;
 }
 
