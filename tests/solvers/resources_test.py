@@ -51,6 +51,12 @@ def cubins(data):
         start = data.find(b"\x7fELF", start + 4)
 
 
+def kernels(data):
+    """The names of all kernels: what has parameters in a bank of constants."""
+    return {part.name.removeprefix(".nv.constant0.") for cubin in cubins(data) for part in sections(cubin)
+            if part.name.startswith(".nv.constant0.")}
+
+
 def resources(data):
     """{function: {attribute: value}} of all device functions in a library, object file or cubin."""
     found = {}

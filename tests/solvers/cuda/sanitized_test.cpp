@@ -1,0 +1,338 @@
+// Every kernel of this room, on batches so small that each tool of compute-sanitizer ends in minutes; scripts/gpu runs
+// these tests under all of them. That none of the kernels is left out says tests/solvers/sanitized_test.py.
+//
+// Kernels whose warps stride over a batch are launched with two warps, which have several tasks each: what one leaves
+// in shared memory the next one meets.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/compare.hpp"
+#include "core/device_cuda.hpp"
+#include "solvers/layouts.cuh"
+#include "solvers/spd_solver.cuh"
+#include "tests/solvers/spd_solver_fixture.hpp"
+
+namespace smallbatch::testing {
+namespace {
+
+/// Adds the name of a kernel to the file that SMALLBATCH_LAUNCHED_KERNELS names.
+void note_launch(const void* kernel) {
+  static std::set<std::string> noted;
+  const char* name = nullptr;
+  check(cudaFuncGetName(&name, kernel));
+  const char* const file = std::getenv("SMALLBATCH_LAUNCHED_KERNELS");
+  if (noted.insert(name).second && file != nullptr) std::ofstream(file, std::ios::app) << name << '\n';
+}
+
+constexpr unsigned two = 2, all_blocks = std::numeric_limits<unsigned>::max();
+
+/// Runs what `launch` enqueues, each kernel with at most `most_blocks` blocks.
+template <class Launch>
+void run(unsigned most_blocks, const Launch& launch) {
+  const Stream stream;
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
+  const cudaError_t launched = launch(stream.get());
+  check(cudaStreamEndCapture(stream.get(), &graph));
+  check(launched);
+  std::size_t count = 0;
+  check(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  check(cudaGraphGetNodes(graph, nodes.data(), &count));
+  for (cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type = cudaGraphNodeTypeCount;
+    check(cudaGraphNodeGetType(node, &type));
+    if (type != cudaGraphNodeTypeKernel) continue;
+    cudaKernelNodeParams kernel{};
+    check(cudaGraphKernelNodeGetParams(node, &kernel));
+    note_launch(kernel.func);
+    kernel.gridDim.x = std::min(kernel.gridDim.x, most_blocks);
+    check(cudaGraphKernelNodeSetParams(node, &kernel));
+  }
+  cudaGraphExec_t executable = nullptr;
+  check(cudaGraphInstantiate(&executable, graph, 0));
+  check(cudaGraphLaunch(executable, stream.get()));
+  stream.synchronize();
+  check(cudaGraphExecDestroy(executable));
+  check(cudaGraphDestroy(graph));
+}
+
+/// Numbers on the device. Those that are not uploaded are not initialized.
+template <class V>
+class OnDevice {
+ public:
+  /// `offset`: numbers between the beginning of a piece of memory, a multiple of 256 bytes, and the first one.
+  explicit OnDevice(std::size_t count, std::size_t offset = 0)
+      : count_(count), data_(memory_.reserve<V>(count + offset + 1) + offset) {}
+  template <class Values>
+  OnDevice(const Values& from, std::size_t offset) : OnDevice(from.size(), offset) {
+    check(cudaMemcpy(data_, from.data(), count_ * sizeof(V), cudaMemcpyHostToDevice));
+    check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
+  }
+  [[nodiscard]] V* data() const { return data_; }
+  template <class Values>
+  void download(Values& to) const {
+    check(cudaMemcpy(to.data(), data_, count_ * sizeof(V), cudaMemcpyDeviceToHost));
+  }
+
+ private:
+  std::size_t count_;
+  DeviceMemory memory_;
+  V* data_;
+};
+
+/// Which numbers are asked for; whether arrays begin at multiples of 16 bytes.
+enum class Numbers { none, backward_error, all };
+enum class Place { aligned, not_aligned };
+
+std::size_t offset_of(Place place) { return place == Place::aligned ? 0 : 1; }
+
+template <class T>
+void solve_on_device(SpdBlock<T>& block, const SpdOptions& options, Numbers wanted, Place place) {
+  const auto count = static_cast<std::size_t>(block.count);
+  const OnDevice<T> a(block.a, offset_of(place)), b(block.b, offset_of(place)), x(block.x.size(), offset_of(place));
+  const OnDevice<std::int32_t> info(count), repaired(count);
+  const OnDevice<T> backward_error(count), rcond(count), smallest_pivot(count), perturbation(count);
+  const OnDevice<double> log_determinant(count);
+  const OnDevice<std::byte> workspace(spd_workspace_bytes<T>(block.shape, block.count, options));
+  SpdSolution<T> solution;
+  solution.x = block.shape.determinant_only ? nullptr : x.data();
+  solution.info = info.data();
+  if (wanted != Numbers::none && !block.shape.determinant_only) solution.backward_error = backward_error.data();
+  if (wanted == Numbers::all) {
+    solution.rcond = rcond.data();
+    solution.smallest_pivot = smallest_pivot.data();
+    solution.log_determinant = log_determinant.data();
+    solution.repaired = repaired.data();
+    solution.perturbation = perturbation.data();
+  }
+  run(two, [&](cudaStream_t stream) {
+    return launch_spd_solve<T>({block.shape, block.count, a.data(), b.data()}, solution, options, workspace.data(),
+                               stream);
+  });
+  if (solution.x != nullptr) x.download(block.x);
+  info.download(block.info);
+  for_each_spd_number<T>([&]<class V>(const SpdNumber<T, V>& number) {
+    auto& values = block.*number.in_block;
+    const V* const from = solution.*number.in_solution;
+    values.resize(from == nullptr ? 0 : count);
+    if (from != nullptr) check(cudaMemcpy(values.data(), from, count * sizeof(V), cudaMemcpyDeviceToHost));
+  });
+}
+
+template <class T>
+void expect_right(const SpdBlock<T>& block, double pivot_floor = 0) {
+  std::vector<std::int64_t> systems(static_cast<std::size_t>(block.count));
+  std::iota(systems.begin(), systems.end(), 0);
+  std::vector<double> errors(systems.size());
+  spd_errors_over_bounds<T>(block, pivot_floor, systems, errors);
+  for (std::size_t k = 0; k < errors.size(); ++k) EXPECT_LE(errors[k], 1) << "system " << k;
+}
+
+/// The referee agrees with x, and with what the pivots say.
+template <class T>
+void expect_solved_by_factors(const SpdBlock<T>& block, std::int64_t k) {
+  const SpdJudgement judgement = judge(block, k);
+  EXPECT_TRUE(same_status(block.info[k], judgement, scalar_type_of<T>, block.shape.n)) << "system " << k;
+  if (block.info[k] != 0) {
+    EXPECT_TRUE(std::isnan(block.x[k * block.shape.solution_size()])) << "system " << k;
+    EXPECT_TRUE(std::isnan(block.smallest_pivot[k])) << "system " << k;
+    return;
+  }
+  EXPECT_LE(judgement.residual_ratio, spd_ratio_limit) << "system " << k;
+  EXPECT_LE(judgement.forward_ratio, spd_ratio_limit) << "system " << k;
+  for (const double error :
+       {error_over_bound(block.smallest_pivot[k], judgement.smallest_pivot, judgement.bounds.smallest_pivot),
+        error_over_bound(block.log_determinant[k], judgement.log_determinant, judgement.bounds.log_determinant)})
+    EXPECT_LE(error, 1) << "system " << k;
+}
+
+/// What some systems are that not every call can solve.
+enum class Odd { none, ill_conditioned, singular };
+
+/// Enough systems for several tasks of each of two warps, the last one with fewer: plain ones, and of each kind that a
+/// kernel treats otherwise a few.
+template <class T>
+SpdBlock<T> systems_of(const SpdShape& shape, Odd odd) {
+  const int n = shape.n;
+  const std::int64_t count = 3 + (n <= 8 ? 80 : n <= 16 ? 40 : n <= 32 ? 20 : 10);
+  const bool is_float = sizeof(T) == sizeof(float);
+  SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, count, 100);
+  const SpdBlock<T> ill = generated_block<T>(SpdFamily::random, shape, count, is_float ? 1e6 : 1e14);
+  for (std::int64_t k = 0; k < count; ++k) switch (k % 10) {
+      case 1:
+        if (odd == Odd::ill_conditioned)
+          std::copy_n(ill.a.begin() + k * shape.matrix_size(), shape.matrix_size(),
+                      block.a.begin() + k * shape.matrix_size());
+        if (odd == Odd::singular && n > 1) {  // its last two rows are the same
+          for (int j = 0; j < n - 1; ++j) set_symmetric(block, k, n - 1, j, element(block, k, n - 2, j));
+          element(block, k, n - 1, n - 1) = element(block, k, n - 2, n - 2);
+        }
+        break;
+      case 3:  // far from 1
+        for (int i = 0; i < n; ++i)
+          for (int j = 0; j <= i; ++j)
+            set_symmetric(block, k, i, j, std::ldexp(element(block, k, i, j), is_float ? 70 : 200));
+        break;
+      case 5:  // triangles that differ, as rounding may
+        if (shape.storage == Storage::dense) element(block, k, n - 1, 0) *= 1 + std::numeric_limits<T>::epsilon();
+        break;
+      case 6:  // and as it may not
+        if (shape.storage == Storage::dense) element(block, k, n - 1, 0) += 1;
+        break;
+      case 7:
+        element(block, k, n - 1, n - 1) = -1;
+        break;
+      case 9:
+        element(block, k, n - 1, 0) = std::numeric_limits<T>::quiet_NaN();
+        break;
+      default:
+        break;
+    }
+  poison_upper(block, std::numeric_limits<T>::quiet_NaN());
+  return block;
+}
+
+std::vector<int> sizes() {
+  std::vector<int> some;
+  for (const int n : {7, 8, 15, 16, 23, 24, 31, 32, 39, 40, 47, 48, 55, 56, 63, 64, 65, 96, 97, 128})
+    if (n <= max_system_size) some.push_back(n);
+  return some;
+}
+
+class Sanitized : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_absent(BackendKind::cuda); !why.empty()) GTEST_SKIP() << why;
+  }
+
+  /// check(T{}, shape) for both types and all storages.
+  template <class Check>
+  static void for_all(int nrhs, bool determinant_only, const Check& check) {
+    for (const Storage storage : all_storages) {
+      const SpdShape shape{GetParam(), nrhs, storage, determinant_only};
+      SCOPED_TRACE(shape_name(shape));
+      check(float{}, shape);
+      check(double{}, shape);
+    }
+  }
+  /// What the referee says of systems that are solved with all numbers; the same bits with fewer of them, and where
+  /// arrays are not aligned.
+  static void expect_solved(int nrhs, const SpdOptions& options, Odd odd, bool determinant_only = false) {
+    for_all(nrhs, determinant_only, [&]<class T>(T, const SpdShape& shape) {
+      SpdBlock<T> all = systems_of<T>(shape, odd);
+      SpdBlock<T> some = all;
+      solve_on_device(all, options, Numbers::all, Place::aligned);
+      expect_right(all, options.pivot_floor);
+      for (const Place place : {Place::aligned, Place::not_aligned}) {
+        SCOPED_TRACE(place == Place::aligned ? "x alone" : "with backward errors, not aligned");
+        solve_on_device(some, options, place == Place::aligned ? Numbers::none : Numbers::backward_error, place);
+        for (std::int64_t k = 0; k < all.count; ++k) EXPECT_TRUE(same_bits(some, k, all, k)) << "system " << k;
+      }
+    });
+  }
+};
+
+TEST_P(Sanitized, Solutions) { expect_solved(1, {SpdMethod::automatic}, Odd::ill_conditioned); }
+TEST_P(Sanitized, ManyRightHandSides) { expect_solved(4, {SpdMethod::automatic}, Odd::ill_conditioned); }
+TEST_P(Sanitized, GaussJordan) { expect_solved(1, {SpdMethod::gauss_jordan}, Odd::none); }
+TEST_P(Sanitized, GaussJordanWithManyRightHandSides) { expect_solved(4, {SpdMethod::gauss_jordan}, Odd::none); }
+TEST_P(Sanitized, Inverses) { expect_solved(0, {SpdMethod::automatic}, Odd::ill_conditioned); }
+TEST_P(Sanitized, InversesByFactors) { expect_solved(0, {SpdMethod::ldlt}, Odd::ill_conditioned); }
+TEST_P(Sanitized, InversesByGaussJordan) { expect_solved(0, {SpdMethod::gauss_jordan}, Odd::none); }
+TEST_P(Sanitized, Determinants) { expect_solved(0, {SpdMethod::automatic}, Odd::ill_conditioned, true); }
+TEST_P(Sanitized, RaisedPivots) {
+  constexpr double pivot_floor = 1e-2;
+  expect_solved(1, {SpdMethod::automatic, pivot_floor}, Odd::singular);
+  expect_solved(0, {SpdMethod::automatic, pivot_floor}, Odd::singular);
+  expect_solved(0, {SpdMethod::automatic, pivot_floor}, Odd::singular, true);
+}
+TEST_P(Sanitized, Factors) {
+  for (const int nrhs : {1, 4})
+    for_all(nrhs, false, [nrhs]<class T>(T, const SpdShape& shape) {
+      const Place place = nrhs == 1 ? Place::aligned : Place::not_aligned;
+      SpdBlock<T> block = systems_of<T>(shape, Odd::ill_conditioned);
+      const auto count = static_cast<std::size_t>(block.count), n = static_cast<std::size_t>(shape.n);
+      const OnDevice<T> a(block.a, offset_of(place)), b(block.b, offset_of(place)), smallest_pivot(count),
+          factors(count * n * (n + 1) / 2, offset_of(place));
+      const OnDevice<double> log_determinant(count);
+      const OnDevice<std::int32_t> told(count), info(count);
+      run(all_blocks, [&](cudaStream_t stream) {  // a warp has one task
+        return launch_spd_factor<T>({shape, block.count, a.data(), nullptr},
+                                    {factors.data(), told.data(), smallest_pivot.data(), log_determinant.data()},
+                                    stream);
+      });
+      run(two, [&](cudaStream_t stream) {  // in place
+        return launch_spd_solve_factored<T>({shape.n, nrhs, block.count, factors.data(), told.data(), b.data()},
+                                            {b.data(), info.data()}, stream);
+      });
+      b.download(block.x);
+      info.download(block.info);
+      smallest_pivot.download(block.smallest_pivot);
+      log_determinant.download(block.log_determinant);
+      for (std::int64_t k = 0; k < block.count; ++k) expect_solved_by_factors(block, k);
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Sanitized, ::testing::ValuesIn(sizes()),
+                         [](const auto& size) { return std::to_string(size.param); });
+
+constexpr int copied_rows = 5, copied_columns = 3;
+constexpr std::int64_t copied_systems = 141;
+
+/// Right-hand sides are gathered, and scattered as if they were solutions.
+template <class T>
+void expect_there_and_back(const char* layout, const std::function<MatrixArray<const T>(const T*)>& theirs_at,
+                           const std::function<MatrixArray<T>(T*)>& again_at) {
+  SCOPED_TRACE(layout);
+  std::vector<T> numbers(static_cast<std::size_t>(copied_systems * copied_rows * copied_columns));
+  std::iota(numbers.begin(), numbers.end(), T(1));
+  const OnDevice<T> theirs(numbers, 0), canonical(numbers.size()), again(numbers.size());
+  run(two, [&](cudaStream_t stream) {
+    return launch_gather_spd_rhs<T>(copied_rows, copied_columns, copied_systems, theirs_at(theirs.data()),
+                                    canonical.data(), stream);
+  });
+  run(two, [&](cudaStream_t stream) {
+    return launch_scatter_spd_solutions<T>(copied_rows, copied_columns, copied_systems, canonical.data(),
+                                           again_at(again.data()), stream);
+  });
+  std::vector<T> got(numbers.size());
+  canonical.download(got);
+  EXPECT_TRUE(std::is_permutation(got.begin(), got.end(), numbers.begin()));
+  again.download(got);
+  EXPECT_EQ(got, numbers);
+}
+
+template <class T>
+void expect_layouts_copied() {
+  constexpr std::int64_t n = copied_rows, m = copied_columns;
+  const auto by_columns = [](auto* data) {
+    return MatrixArray<std::remove_pointer_t<decltype(data)>>{data, nullptr, n * m, 1, n};
+  };
+  const auto batch_last = [](auto* data) {
+    return MatrixArray<std::remove_pointer_t<decltype(data)>>{data, nullptr, 1, m * copied_systems, copied_systems};
+  };
+  expect_there_and_back<T>("by columns", by_columns, by_columns);
+  expect_there_and_back<T>("batch last", batch_last, batch_last);
+}
+
+TEST(SanitizedLayouts, ComeBackAsTheyWere) {
+  if (const std::string why = why_absent(BackendKind::cuda); !why.empty()) GTEST_SKIP() << why;
+  expect_layouts_copied<float>();
+  expect_layouts_copied<double>();
+}
+
+}  // namespace
+}  // namespace smallbatch::testing
