@@ -3,6 +3,7 @@
 #include "bench/solve_cpu_ladder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -138,11 +139,65 @@ bool print_table() {
   return all_right;
 }
 
+/// 10^6 systems/s of production on one thread, as a cell.
+template <class T>
+std::string rate_cell(const SpdShape& shape, bool with_backward_error) {
+  constexpr std::int64_t numbers = std::int64_t{1} << 23, samples = 50;
+  SpdBlock<T> block;
+  block.resize(shape, numbers / shape.matrix_size());
+  generate_spd(SpdFamily::gram, shape, 1, 1, 0, block.count, block.a.data(), block.b.data());
+  std::fill(block.x.begin(), block.x.end(), std::numeric_limits<T>::quiet_NaN());
+  const std::unique_ptr<SpdSolver> solver = make_cpu_spd_solver(1, usable_ldlt_kernels().front(), {});
+  SpdSolution<T> solution{block.x.data(), block.info.data()};
+  if (with_backward_error) solution.backward_error = block.backward_error.data();
+  const auto run = [&] { solver->solve(block.batch(), solution); };
+  run();
+  for (std::int64_t k = 0; k < block.count; k += block.count / samples) {
+    const SpdJudgement judgement =
+        judge_spd_solution(shape, block.a.data() + k * shape.matrix_size(), block.b.data() + k * shape.rhs_size(),
+                           block.x.data() + k * shape.solution_size(), block.info[static_cast<std::size_t>(k)]);
+    if (!within(judgement.residual_ratio, spd_ratio_limit) || !within(judgement.forward_ratio, spd_ratio_limit))
+      return "wrong, not timed";
+  }
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2f", static_cast<double>(block.count) / time_of(run).median / 1e6);
+  return text.data();
+}
+
+bool print_sizes() {
+  std::printf(
+      "\n## solve on the host, by size, dense, one thread\n\n10^6 systems/s of the cpu backend, %s, on 2^23 numbers of "
+      "A.\n\n",
+      usable_ldlt_kernels().front().name);
+  std::string head = "| n |", rule = "|---|";
+  for (const char* const type : {"float32", "float64"})
+    for (const char* const what : {"x", "x with its backward error", "inverse", "inverse with its backward error"}) {
+      head += std::string(" ") + type + ": " + what + " |";
+      rule += "---|";
+    }
+  std::printf("%s\n%s\n", head.c_str(), rule.c_str());
+  bool all_right = true;
+  for (const int size : {8, 16, 32, 64}) {
+    std::string line = "| " + std::to_string(size) + " |";
+    const auto add = [&](const std::string& cell) {
+      line += " " + cell + " |";
+      all_right &= cell.find("wrong") == std::string::npos;
+    };
+    for (const int nrhs : {1, 0})
+      for (const bool judged : {false, true}) add(rate_cell<float>({size, nrhs, Storage::dense}, judged));
+    for (const int nrhs : {1, 0})
+      for (const bool judged : {false, true}) add(rate_cell<double>({size, nrhs, Storage::dense}, judged));
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+  }
+  return all_right;
+}
+
 }  // namespace
 
 bool print_solve_cpu_ladder() {
-  const bool singles = print_table<float>();
-  return print_table<double>() && singles;
+  const bool singles = print_table<float>(), doubles = print_table<double>();
+  return print_sizes() && singles && doubles;
 }
 
 }  // namespace smallbatch

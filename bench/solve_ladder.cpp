@@ -125,7 +125,8 @@ Ladder empty_ladder(const std::shared_ptr<const Systems<T>>& systems) {
   ladder.title = title_of(shape, scalar_type_of<T>, systems->count);
   ladder.unit = "systems";
   ladder.work = batch;
-  ladder.min_bytes = batch * (static_cast<double>(shape.matrix_size() + shape.rhs_size()) * sizeof(T) + answer);
+  ladder.min_bytes =
+      systems->numbers_of_a() * sizeof(T) + batch * (static_cast<double>(shape.rhs_size()) * sizeof(T) + answer);
   if (!shape.determinant_only) {
     ladder.flops = 2 * n * n * n * batch;
     ladder.flops_convention = "2 n^3 per system";
@@ -183,14 +184,25 @@ template <class T>
 Ladder solve_of_size(const SpdShape& shape, std::int64_t batch, bool with_others) {
   const std::shared_ptr<const Systems<T>> systems = std::make_shared<Systems<T>>(shape, batch);
   Ladder ladder = empty_ladder(systems);
-  ladder.min_bytes = static_cast<double>(batch) * sizeof(T) *
-                     static_cast<double>(shape.matrix_size() + (shape.wants_inverse() ? shape.solution_size() : 0));
+  ladder.min_bytes = systems->numbers_of_a() * sizeof(T);
+  if (shape.wants_inverse()) ladder.min_bytes *= 2;
   ladder.steps = {automatic_step(systems), judged_step(systems),
                   production_step(systems, "production: the same, with all that a run stores of a system",
                                   SpdMethod::automatic, Stored::everything)};
   if (!with_others) return ladder;
   ladder.steps.push_back(gauss_jordan_step(systems));
   append(ladder.steps, vendor_steps(systems));
+  return ladder;
+}
+
+template <class T>
+Ladder solve_of_many_sizes(int n, int smallest, std::int64_t batch) {
+  const std::shared_ptr<const Systems<T>> systems = std::make_shared<Systems<T>>(n, smallest, batch);
+  Ladder ladder = empty_ladder(systems);
+  ladder.title += ", sizes from " + std::to_string(smallest);
+  ladder.note = "Of each matrix the leading block counts, which is the system; what lies beyond is NaN.";
+  ladder.flops = 0;
+  ladder.steps = {automatic_step(systems), judged_step(systems)};
   return ladder;
 }
 
@@ -209,6 +221,8 @@ template Ladder solve_comparison<float>(const SpdShape&, std::int64_t);
 template Ladder solve_comparison<double>(const SpdShape&, std::int64_t);
 template Ladder solve_of_size<float>(const SpdShape&, std::int64_t, bool);
 template Ladder solve_of_size<double>(const SpdShape&, std::int64_t, bool);
+template Ladder solve_of_many_sizes<float>(int, int, std::int64_t);
+template Ladder solve_of_many_sizes<double>(int, int, std::int64_t);
 template Ladder solve_call<float>(int, std::int64_t);
 
 }  // namespace smallbatch

@@ -21,6 +21,10 @@ Ladder solve_comparison(const SpdShape& shape, std::int64_t batch);
 template <class T>
 Ladder solve_of_size(const SpdShape& shape, std::int64_t batch, bool with_others);
 
+/// Systems of sizes from `smallest` to n in one batch.
+template <class T>
+Ladder solve_of_many_sizes(int n, int smallest, std::int64_t batch);
+
 /// What is called with few systems: one right-hand side, dense.
 template <class T>
 Ladder solve_call(int n, std::int64_t batch);

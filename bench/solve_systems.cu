@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <random>
 
 #include "core/compare.hpp"
 #include "core/grid_stride.cuh"
@@ -58,14 +59,41 @@ std::vector<T> unpacked(const SpdShape& shape, const std::vector<T>& packed) {
   return dense;
 }
 
+/// The first `size` rows and columns, as a matrix of their own.
+template <class T>
+std::vector<T> leading_block(const T* matrix, const SpdShape& shape, int size) {
+  if (size == shape.n) return {matrix, matrix + shape.matrix_size()};
+  std::vector<T> block;
+  for (int i = 0; i < size; ++i) block.insert(block.end(), matrix + i * shape.n, matrix + i * shape.n + size);
+  return block;
+}
+
 }  // namespace
 
 template <class T>
-Systems<T>::Systems(const SpdShape& s, std::int64_t systems)
+Systems<T>::Systems(const SpdShape& s, std::int64_t systems) : Systems(s, systems, s.n) {}
+template <class T>
+Systems<T>::Systems(int n, int smallest, std::int64_t systems) : Systems({n, 1, Storage::dense}, systems, smallest) {}
+
+template <class T>
+Systems<T>::Systems(const SpdShape& s, std::int64_t systems, int smallest)
     : shape(s), count(systems), distinct_(std::min<std::int64_t>(systems, 1024)) {  // making them takes time
   host_a_.resize(static_cast<std::size_t>(distinct_ * shape.matrix_size()));
   host_b_.resize(static_cast<std::size_t>(distinct_ * shape.rhs_size()));
   generate_spd(SpdFamily::random, shape, 100, 1, 0, distinct_, host_a_.data(), host_b_.data());
+  host_sizes_.assign(static_cast<std::size_t>(distinct_), shape.n);
+  if (smallest < shape.n) {
+    std::mt19937 random(1);
+    for (std::int64_t k = 0; k < distinct_; ++k) {
+      const int n = shape.n, size = smallest + static_cast<int>(random() % static_cast<unsigned>(n - smallest + 1));
+      host_sizes_[static_cast<std::size_t>(k)] = size;
+      for (int e = 0; e < n * n; ++e)
+        if (e / n >= size || e % n >= size)
+          host_a_[static_cast<std::size_t>(k * n * n + e)] = std::numeric_limits<T>::quiet_NaN();
+      for (int i = size; i < n; ++i) host_b_[static_cast<std::size_t>(k * n + i)] = std::numeric_limits<T>::quiet_NaN();
+    }
+    sizes = upload(memory_sizes_, host_sizes_, 1);
+  }
   a = upload(memory_a_, host_a_, shape.matrix_size());
   dense_a = a;
   if (shape.storage == Storage::packed_lower)
@@ -87,15 +115,24 @@ Systems<T>::Systems(const SpdShape& s, std::int64_t systems)
 }
 
 template <class T>
-T* Systems<T>::upload(DeviceMemory& memory, const std::vector<T>& systems, std::int64_t stored) const {
-  T* const to = memory.reserve<T>(static_cast<std::size_t>(count * stored));
-  check(cudaMemcpy(to, systems.data(), systems.size() * sizeof(T), cudaMemcpyHostToDevice));
+template <class V>
+V* Systems<T>::upload(DeviceMemory& memory, const std::vector<V>& systems, std::int64_t stored) const {
+  V* const to = memory.reserve<V>(static_cast<std::size_t>(count * stored));
+  check(cudaMemcpy(to, systems.data(), systems.size() * sizeof(V), cudaMemcpyHostToDevice));
   check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
   for (std::int64_t there = distinct_; there < count; there *= 2) {
-    const auto bytes = static_cast<std::size_t>(std::min(there, count - there) * stored) * sizeof(T);
+    const auto bytes = static_cast<std::size_t>(std::min(there, count - there) * stored) * sizeof(V);
     check(cudaMemcpy(to + there * stored, to, bytes, cudaMemcpyDeviceToDevice));
   }
   return to;
+}
+
+template <class T>
+double Systems<T>::numbers_of_a() const {
+  if (sizes == nullptr) return static_cast<double>(count * shape.matrix_size());
+  double squares = 0;
+  for (const std::int32_t size : host_sizes_) squares += static_cast<double>(size) * size;
+  return squares * static_cast<double>(count) / static_cast<double>(distinct_);
 }
 
 template <class T>
@@ -140,9 +177,14 @@ double Systems<T>::worst_error(Stored stored) const {
   for (std::int64_t i = 0; i < samples; ++i) {
     const std::int64_t p = i * (count - 1) / (samples - 1), q = p % distinct_;
     const std::vector<T> answer = x == nullptr ? std::vector<T>() : download(x + p * size, size);
-    const SpdJudgement judgement =
-        judge_spd_solution(shape, host_a_.data() + q * shape.matrix_size(), host_b_.data() + q * shape.rhs_size(),
-                           x == nullptr ? nullptr : answer.data(), 0);
+    const std::vector<T> matrix =
+        leading_block(host_a_.data() + q * shape.matrix_size(), shape, host_sizes_[static_cast<std::size_t>(q)]);
+    SpdShape own = shape;
+    own.n = host_sizes_[static_cast<std::size_t>(q)];
+    const SpdJudgement judgement = judge_spd_solution(own, matrix.data(), host_b_.data() + q * shape.rhs_size(),
+                                                      x == nullptr ? nullptr : answer.data(), 0);
+    for (std::int64_t row = own.n; row < shape.n; ++row)
+      comparison.add(error_over_bound(answer[static_cast<std::size_t>(row)], 0, 0), p);  // beyond its size
     if (x != nullptr) {
       comparison.add(judgement.residual_ratio / spd_ratio_limit, p);
       comparison.add(judgement.forward_ratio / spd_ratio_limit, p);

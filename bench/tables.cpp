@@ -41,6 +41,10 @@ std::vector<LadderTable> make_tables() {
       {"solve", [] { return solve_ladder<double>(mebi / 2); }, [] { return solve_ladder<double>(sample_batch); }});
   add_both(tables, "packed", {32, 1, Storage::packed_lower}, mebi);
   add_both(tables, "inverse", {32, 0, Storage::dense}, mebi / 2);
+  tables.push_back({"many_sizes", [] { return solve_of_many_sizes<float>(32, 8, mebi); },
+                    [] { return solve_of_many_sizes<float>(32, 8, sample_batch); }});
+  tables.push_back({"many_sizes", [] { return solve_of_many_sizes<double>(32, 8, mebi / 2); },
+                    [] { return solve_of_many_sizes<double>(32, 8, sample_batch); }});
   for (const int nrhs : {4, 16}) add_both(tables, "rhs", {32, nrhs, Storage::dense}, mebi / 2);
   add_both(tables, "determinant", {32, 0, Storage::dense, true}, mebi);
   tables.push_back(

@@ -15,27 +15,17 @@ using Names = std::vector<std::string>;
 TEST(Tables, EachNameComesOnce) {
   const Names names = table_names();
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
-  for (const char* name : {"solve",
-                           "packed",
-                           "inverse",
-                           "sizes",
-                           "rhs",
-                           "determinant",
-                           "potential",
-                           "field",
-                           "potential_cpu",
-                           "correlation",
-                           "correlation_sizes",
-                           "correlation_cpu",
-                           "pair_sum",
-                           "potential_sizes",
-                           "potential_calls",
-                           "reduce",
-                           "saxpy",
-                           "unroll",
-                           "reduce_calls",
-                           "calls",
-                           "cpu"})
+  for (const char* name : {"solve",           "packed",
+                           "inverse",         "sizes",
+                           "many_sizes",      "rhs",
+                           "determinant",     "potential",
+                           "field",           "potential_cpu",
+                           "correlation",     "correlation_sizes",
+                           "correlation_cpu", "pair_sum",
+                           "potential_sizes", "potential_calls",
+                           "reduce",          "saxpy",
+                           "unroll",          "reduce_calls",
+                           "calls",           "cpu"})
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
 }
 
