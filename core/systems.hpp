@@ -20,7 +20,7 @@
 namespace smallbatch {
 
 /// The largest n a solver accepts.
-inline constexpr int max_system_size = 64;
+inline constexpr int max_system_size = 128;
 
 /// How one matrix lies in memory.
 enum class Storage {

@@ -51,6 +51,17 @@ template <class T>
 cudaError_t launch_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
                                   cudaStream_t stream);
 
+/// Whether systems of n rows are left to one kernel family, which needs no marks and knows sizes: solutions, inverses,
+/// determinants and all numbers by L D L^T, whatever the method is.
+constexpr bool is_wide(int n) { return n > 64; }
+template <class T>
+cudaError_t launch_wide_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
+template <class T>
+cudaError_t launch_wide_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors, cudaStream_t stream);
+template <class T>
+cudaError_t launch_wide_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
+                                       cudaStream_t stream);
+
 /// Inverts by L D L^T.
 template <class T>
 cudaError_t launch_ldlt_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,

@@ -20,6 +20,7 @@ struct Workspace {
       bytes += (static_cast<std::size_t>(count) * bytes_each + alignment - 1) / alignment * alignment;
       return array;
     };
+    if (is_wide(shape.n)) return;
     if (shape.wants_inverse() || shape.determinant_only || options.method != SpdMethod::gauss_jordan)
       marks = reinterpret_cast<Mark*>(take(sizeof(Mark)));
     if (shape.wants_inverse() && options.method == SpdMethod::automatic)
@@ -100,7 +101,9 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
     return cudaErrorInvalidValue;
   cudaError_t status = cudaSuccess;
   bool rcond_is_left = false;
-  if (batch.shape.wants_inverse()) {
+  if (is_wide(batch.shape.n)) {
+    status = launch_wide_ldlt(batch, solution, stream);
+  } else if (batch.shape.wants_inverse()) {
     status = launch_inverse(batch, solution, options.method, own, stream);
     rcond_is_left = true;
   } else if (options.method == SpdMethod::gauss_jordan && !batch.shape.determinant_only) {
@@ -119,14 +122,15 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
 template <class T>
 cudaError_t launch_spd_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors, cudaStream_t stream) {
   if (!passes([&] { check_spd_factors(batch, factors); })) return cudaErrorInvalidValue;
-  return launch_factor(batch, factors, stream);
+  return is_wide(batch.shape.n) ? launch_wide_factor(batch, factors, stream) : launch_factor(batch, factors, stream);
 }
 
 template <class T>
 cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
                                       cudaStream_t stream) {
   if (!passes([&] { check_spd_factored(batch, solution); })) return cudaErrorInvalidValue;
-  return launch_solve_factored(batch, solution, stream);
+  return is_wide(batch.n) ? launch_wide_solve_factored(batch, solution, stream)
+                          : launch_solve_factored(batch, solution, stream);
 }
 
 template std::size_t spd_workspace_bytes<float>(const SpdShape&, std::int64_t, const SpdOptions&);

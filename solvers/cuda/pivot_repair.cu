@@ -2,9 +2,9 @@
 // One file, because all of it works on the same matrix in the shared memory of its warp.
 //
 // A warp per system, in double precision whatever T is, after the method asked for has left its answer: the matrix lies
-// in shared memory and is factored with symmetric pivoting, lane l having the columns l and l + 32. Nothing is moved:
-// rows are done or not, and their order is kept. Where no pivot is raised, nothing is written but the
-// answers of systems that had failed at a pivot.
+// in shared memory and is factored with symmetric pivoting, lane l having every 32nd column from l on. Nothing is
+// moved: rows are done or not, and their order is kept. Where no pivot is raised, nothing is written but the answers of
+// systems that had failed at a pivot.
 //
 // Of two rows the later one's element in the column of the earlier one becomes L; the earlier one's element in the
 // column of the later one, and the diagonal, become the inverse where it is wanted.
@@ -42,7 +42,10 @@ struct OwnRows {
 /// What the lane that has row `row` holds of it. The whole warp calls, with the same row.
 template <class V, int Rows>
 __device__ V of_row(const V (&values)[Rows], int row) {
-  const V value = Rows > 1 && row >= warp_lanes ? values[Rows - 1] : values[0];
+  V value = values[0];
+#pragma unroll
+  for (int u = 1; u < Rows; ++u)
+    if (row >= warp_lanes * u) value = values[u];
   return shuffle(value, row % warp_lanes, warp_lanes);
 }
 
@@ -96,7 +99,9 @@ __device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std
     if (const int row = warp_lanes * u + lane; row < n) memory.diagonal[row] = memory.s[row * (pitch + 1)];
   __syncwarp();  // its diagonal, too
 
-  unsigned long long left = n == 64 ? ~0ULL : (1ULL << n) - 1;
+  unsigned left[rows];  // bit i of left[u]: row 32 u + i is not done; the same of all lanes
+#pragma unroll
+  for (int u = 0; u < rows; ++u) left[u] = __ballot_sync(whole_warp, warp_lanes * u + lane < n);
   bool raising = false;
   repaired = 0;
   perturbation = 0;
@@ -106,7 +111,7 @@ __device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std
 #pragma unroll
     for (int u = 0; u < rows; ++u) {
       const int row = warp_lanes * u + lane;
-      share[u] = (left >> row & 1) != 0 ? memory.s[row * (pitch + 1)] / memory.diagonal[row] : lowest_double;
+      share[u] = (left[u] >> lane & 1) != 0 ? memory.s[row * (pitch + 1)] / memory.diagonal[row] : lowest_double;
       largest = max(largest, share[u]);
     }
     largest = max_of_group<warp_lanes>(largest);
@@ -114,13 +119,14 @@ __device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std
     int row = -1;
 #pragma unroll
     for (int u = rows - 1; u >= 0; --u) {
-      const bool is_left = (left >> (warp_lanes * u + lane) & 1) != 0;
+      const bool is_left = (left[u] >> lane & 1) != 0;
       const unsigned candidates =
           __ballot_sync(whole_warp, is_left && (raising || share[u] >= spd_nearly_largest * largest));
       if (candidates != 0) row = warp_lanes * u + __ffs(static_cast<int>(candidates)) - 1;
     }
     if (row < 0) return n;  // NaN
-    left &= ~(1ULL << row);
+#pragma unroll
+    for (int u = 0; u < rows; ++u) left[u] &= __ballot_sync(whole_warp, warp_lanes * u + lane != row);
     const double found = memory.s[row * (pitch + 1)], diagonal = memory.diagonal[row];
     double pivot = found;
     if (raising) {
@@ -128,7 +134,7 @@ __device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std
 #pragma unroll
       for (int u = 0; u < rows; ++u) {
         const int i = warp_lanes * u + lane;
-        if ((left >> i & 1) == 0) continue;
+        if ((left[u] >> lane & 1) == 0) continue;
         const double c = memory.s[row * pitch + i];
         pivot = max(pivot, c * c / (repair.floor * memory.diagonal[i]));
       }
@@ -157,21 +163,23 @@ __device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std
       const int i = warp_lanes * u + lane;
       if (i == row) own.place[u] = k;
       column[u] = 0;
-      if ((left >> i & 1) == 0) continue;
+      if ((left[u] >> lane & 1) == 0) continue;
       column[u] = memory.s[row * pitch + i];
       memory.s[i * pitch + row] = column[u] / pivot;
     }
     __syncwarp();  // the column of L is complete
+    unrolled<rows>([&](auto v) __attribute__((always_inline)) {
 #pragma unroll 1
-    for (unsigned long long rest = left; rest != 0; rest &= rest - 1) {
-      const int i = __ffsll(static_cast<long long>(rest)) - 1;
-      const double l = memory.s[i * pitch + row];
+      for (unsigned rest = left[v]; rest != 0; rest &= rest - 1) {
+        const int i = warp_lanes * v + __ffs(static_cast<int>(rest)) - 1;
+        const double l = memory.s[i * pitch + row];
 #pragma unroll
-      for (int u = 0; u < rows; ++u) {
-        const int j = warp_lanes * u + lane;
-        if ((left >> j & 1) != 0) memory.s[i * pitch + j] = fma(-l, column[u], memory.s[i * pitch + j]);
+        for (int u = 0; u < rows; ++u) {
+          const int j = warp_lanes * u + lane;
+          if ((left[u] >> lane & 1) != 0) memory.s[i * pitch + j] = fma(-l, column[u], memory.s[i * pitch + j]);
+        }
       }
-    }
+    });
     __syncwarp();  // the step is complete
   }
   return 0;
@@ -382,10 +390,12 @@ __device__ void store_failure(const Arguments<T>& args, std::int64_t system, std
   forget_pivots(args, system);
 }
 
+/// All numbers of a block are in the shared memory that it is launched with.
 template <class T, int N>
-__global__ void __launch_bounds__(warp_lanes) repair_kernel(Arguments<T> args, Repair repair) {
+__global__ void __launch_bounds__(warp_lanes, 1) repair_kernel(Arguments<T> args, Repair repair) {
   constexpr int rows = OwnRows<N>::rows;
-  __shared__ RepairMemory<N> memory;
+  extern __shared__ double block_memory[];
+  RepairMemory<N>& memory = *reinterpret_cast<RepairMemory<N>*>(block_memory);
   const int lane = threadIdx.x, n = args.n;
 #pragma unroll 1
   for (std::int64_t system = blockIdx.x; system < args.count; system += gridDim.x) {
@@ -439,9 +449,16 @@ cudaError_t launch_pivot_repair(const SpdBatch<T>& batch, const SpdSolution<T>& 
   const Repair repair{spd_used_floor<T>(pivot_floor, n), spd_used_floor<T>(0, n)};
   constexpr std::int64_t max_blocks = 1 << 15;
   const auto blocks = static_cast<unsigned>(std::min(max_blocks, batch.count));
-  const auto kernel = n <= warp_lanes ? repair_kernel<T, warp_lanes> : repair_kernel<T, 2 * warp_lanes>;
-  kernel<<<blocks, warp_lanes, 0, stream>>>(arguments, repair);
-  return cudaGetLastError();
+  const auto launch_with = [&](auto kernel, std::size_t bytes) {
+    const cudaError_t status =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+    if (status != cudaSuccess) return status;
+    kernel<<<blocks, warp_lanes, bytes, stream>>>(arguments, repair);
+    return cudaGetLastError();
+  };
+  if (n <= 32) return launch_with(repair_kernel<T, 32>, sizeof(RepairMemory<32>));
+  if (n <= 64) return launch_with(repair_kernel<T, 64>, sizeof(RepairMemory<64>));
+  return launch_with(repair_kernel<T, max_system_size>, sizeof(RepairMemory<max_system_size>));
 }
 
 template cudaError_t launch_pivot_repair(const SpdBatch<float>&, const SpdSolution<float>&, double, cudaStream_t);

@@ -26,6 +26,7 @@
 #include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "solvers/reference/lanes.hpp"
 
@@ -38,14 +39,22 @@ constexpr int lanes = Eigen::internal::packet_traits<double>::size;
 template <class T>
 class SystemsInLanes {
  public:
+  using Lanes = Eigen::Array<double, lanes, 1>;
+
   /// Of the first of these systems, as many as there are lanes. Where there are fewer, the last one counts again.
-  SystemsInLanes(const SolvedSystems<T>& solved, std::span<const std::int64_t> systems)
+  /// `memory` is its own while it is there.
+  SystemsInLanes(const SolvedSystems<T>& solved, std::span<const std::int64_t> systems, std::vector<Lanes>& memory)
       : input_(solved),
         systems_(systems),
         n_(solved.shape.n),
         padded_((n_ + tile_rows - 1) / tile_rows * tile_rows),
         stride_(padded_ + 1),
-        columns_(solved.shape.wants_inverse() ? n_ : solved.shape.nrhs) {}
+        columns_(solved.shape.wants_inverse() ? n_ : solved.shape.nrhs) {
+    const std::size_t elements = static_cast<std::size_t>(padded_) * stride_;
+    memory.resize(2 * elements);
+    matrix_ = memory.data();
+    factor_ = matrix_ + elements;
+  }
 
   void judge(LaneJudgement* judgements) {
     next_ = numbers(input_.a, input_.shape.matrix_size(), lanes);
@@ -66,7 +75,6 @@ class SystemsInLanes {
   }
 
  private:
-  using Lanes = Eigen::Array<double, lanes, 1>;
   using Column = std::array<Lanes, max_system_size>;
   /// As many as registers hold: 32 of AVX-512, or else 16.
   static constexpr int tile_rows = 4, tile_columns = lanes == 8 ? 4 : 2;
@@ -80,7 +88,7 @@ class SystemsInLanes {
   /// The range of exponents of A and of x in which no product leaves that of double.
   static constexpr int largest_exponent_of_matrix = 1000;
   static constexpr double largest_x = 0x1p500, smallest_x = 0x1p-500;
-  /// Numbers below 2 plus this, less this, are rounded to multiples of 2^-22: the products of two such, and sums of 64
+  /// Numbers below 2 plus this, less this, are rounded to multiples of 2^-22: the products of two such, and sums of 128
   /// of those, are exact.
   static constexpr double splitter_of_ones = 1.5 * 0x1p30;
   /// Below, the digits of A^-1 are too few.
@@ -517,9 +525,8 @@ class SystemsInLanes {
   alignas(64) std::array<double, lanes> smallest_, error_of_smallest_{}, lowest_, sum_of_errors_{}, product_;
   alignas(64) std::array<std::int64_t, lanes> exponent_of_product_{}, magnitude_{};
   Lanes norm_, norm_of_inverse_, asymmetry_;
-  Lanes sum_;  // of all |a_ij| and |(A^-1)_ij|: finite where all of them are
-  // 2^-g A, and factor() and invert_factor(); by rows, stride_ elements apart.
-  std::array<Lanes, max_system_size*(max_system_size + 1)> matrix_, factor_;
+  Lanes sum_;                        // of all |a_ij| and |(A^-1)_ij|: finite where all of them are
+  Lanes *matrix_, *factor_;          // 2^-g A, and factor() and invert_factor(); by rows, stride_ elements apart
   Column roots_, pivots_, weights_;  // sqrt(a_kk), d_k, sum_i |z_ki| sqrt(a_ii)
   Columns x_, rhs_;                  // by rows of together_ elements
   // Of C columns, by rows of C elements.
@@ -528,8 +535,9 @@ class SystemsInLanes {
 
 template <class T>
 void judge_in_lanes(const SolvedSystems<T>& solved, std::span<const std::int64_t> systems, LaneJudgement* judgements) {
+  std::vector<typename SystemsInLanes<T>::Lanes> memory;
   for (std::size_t first = 0; first < systems.size(); first += lanes)
-    SystemsInLanes<T>(solved, systems.subspan(first)).judge(judgements + first);
+    SystemsInLanes<T>(solved, systems.subspan(first), memory).judge(judgements + first);
 }
 
 constexpr RefereeLanes lanes_named(const char* name) {

@@ -28,10 +28,16 @@ namespace smallbatch {
 
 inline constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-/// Matrices of N x N, or of any size up to max_system_size for N = Eigen::Dynamic; on the stack either way.
+/// The most rows of a matrix with N of them, N = Eigen::Dynamic being any number up to max_system_size: those of
+/// long double are too large for the stack then.
 template <class Scalar, int N>
-using Matrix = Eigen::Matrix<Scalar, N, N, Eigen::ColMajor, N == Eigen::Dynamic ? max_system_size : N,
-                             N == Eigen::Dynamic ? max_system_size : N>;
+inline constexpr int most_rows = N != Eigen::Dynamic               ? N
+                                 : sizeof(Scalar) > sizeof(double) ? Eigen::Dynamic
+                                                                   : max_system_size;
+
+/// Matrices of N x N.
+template <class Scalar, int N>
+using Matrix = Eigen::Matrix<Scalar, N, N, Eigen::ColMajor, most_rows<Scalar, N>, most_rows<Scalar, N>>;
 template <class Scalar, int N>
 using Column = Eigen::Matrix<Scalar, N, 1, Eigen::ColMajor, N == Eigen::Dynamic ? max_system_size : N, 1>;
 
