@@ -24,6 +24,10 @@ constexpr int block_threads = max_system_size, block_warps = block_threads / war
 constexpr int panel_columns = 8, tile_side = 4;
 constexpr int together = 8;  // right-hand sides, where there are several
 
+/// Of a multiprocessor, whose shared memory has room for so many large systems.
+template <class T>
+constexpr int resident_blocks = sizeof(T) == sizeof(float) ? 5 : 3;
+
 constexpr int padded_rows(int n) { return (n + panel_columns - 1) / panel_columns * panel_columns; }
 
 /// A lower triangle in shared memory, with the upper ones of its diagonal blocks.
@@ -135,10 +139,11 @@ struct Wide {
   std::int64_t system;
   Panels<T> a;
   WideMemory<T>& memory;
+  int rows;  // n of the system, which args.n may be more than
   int row;   // the thread's
   bool far;  // it is scaled
 
-  [[nodiscard]] __device__ int n() const { return args.n; }
+  [[nodiscard]] __device__ int columns_of_x() const { return args.inverse ? args.n : args.nrhs; }
   [[nodiscard]] __device__ int lane() const { return row % warp_lanes; }
   [[nodiscard]] __device__ int exponent() const { return far ? memory.exponent[row] : 0; }
   [[nodiscard]] __device__ const T* row_of_a(int i) const {
@@ -149,7 +154,7 @@ struct Wide {
 /// The lower triangle, from global memory.
 template <class T>
 __device__ void load_triangle(const Wide<T>& w) {
-  const int n = w.n();
+  const int n = w.rows;
   // The copies go row by row.
 #pragma unroll 2
   for (int i = w.row / warp_lanes; i < n; i += block_warps) {
@@ -171,7 +176,7 @@ __device__ void load_triangle(const Wide<T>& w) {
 /// Whether a bit of the triangles of a dense matrix differs.
 template <class T>
 __device__ bool triangles_differ(const Wide<T>& w) {
-  const int n = w.n();
+  const int n = w.rows;
   unsigned bits = 0;
 #pragma unroll 4
   for (int i = w.row / warp_lanes; i < n; i += block_warps) {
@@ -186,7 +191,7 @@ __device__ bool triangles_differ(const Wide<T>& w) {
 /// ||A||_1 of the triangle, in double precision.
 template <class T>
 __device__ void find_norm(const Wide<T>& w) {
-  const int n = w.n();
+  const int n = w.rows;
   int exponent = 0;
   if constexpr (sizeof(T) == sizeof(double))
     exponent = -normalizing_exponent(max_of_block(w.row < n ? abs(w.a.at(w.row, w.row)) : T(0)));
@@ -205,7 +210,7 @@ __device__ void find_norm(const Wide<T>& w) {
 /// D A D, D where the diagonal is far from 1; of factors, whose L it becomes instead, too.
 template <bool Factors, class T>
 __device__ bool scale_triangle(const Wide<T>& w) {
-  const bool mine = w.row < w.n();
+  const bool mine = w.row < w.rows;
   const T diagonal = mine ? w.a.at(w.row, w.row) : T(1);
   if (!any_of_block(far_bits(diagonal) != 0)) return false;
   w.memory.exponent[w.row] = static_cast<short>(diagonal > 0 ? -(exponent_of(diagonal) >> 1) : 0);
@@ -377,7 +382,7 @@ struct Outcome {
 template <int R, class T>
 __device__ __forceinline__ void solve_columns(const Wide<T>& w, int first, Outcome& outcome) {
   const std::int64_t nrhs = w.args.nrhs;
-  const bool mine = w.row < w.n();
+  const bool mine = w.row < w.rows;
   T y[R];
   bool far = false;
 #pragma unroll
@@ -447,7 +452,7 @@ __device__ __forceinline__ void visit_inverse(const Wide<T>& w, Visit&& visit) {
   const int begin = panel_of(min(w.row, w.a.rows - 1));
   const T* const own_column = w.a.column(min(w.row, w.a.rows - 1));
 #pragma unroll 1
-  for (int j = 0; j < w.n(); j += S) {
+  for (int j = 0; j < w.rows; j += S) {
     T sum[S]{};
 #pragma unroll 1
     for (int k = max(w.row - w.lane(), panel_of(j)); k < w.a.rows; k += piece) {
@@ -465,7 +470,7 @@ __device__ __forceinline__ void visit_inverse(const Wide<T>& w, Visit&& visit) {
     }
 #pragma unroll
     for (int c = 0; c < S; ++c)
-      if (j + c < w.n()) visit(j + c, sum[c]);
+      if (j + c < w.rows) visit(j + c, sum[c]);
   }
 }
 
@@ -475,10 +480,10 @@ __device__ __forceinline__ bool store_inverse(const Wide<T>& w) {
   T* const x = w.args.to.x + w.system * w.args.to.x_stride;
   bool bad = false;
   visit_inverse(w, [&](int j, T value) {
-    if (w.row >= w.n()) return;
+    if (w.row >= w.rows) return;
     if (w.far) value = scale(value, w.memory.exponent[w.row] + w.memory.exponent[j]);
     bad |= not_finite(value);
-    x[j * w.n() + w.row] = value;  // the other one of the pair: so do neighbouring threads store side by side
+    x[j * w.args.n + w.row] = value;  // the other one of the pair: so do neighbouring threads store side by side
   });
   return bad;
 }
@@ -490,12 +495,12 @@ __device__ __forceinline__ void store_rcond(const Wide<T>& w) {
   int shift = 0;  // of the largest element of A^-1, where it is far from 1
   if (w.far) {
     // Of A^-1 >= 1 / a_ii; that of the largest is near enough.
-    shift = max_of_block(w.row < w.n() ? 2 * w.memory.exponent[w.row] : -4 * Traits<T>::exponent_bias);
+    shift = max_of_block(w.row < w.rows ? 2 * w.memory.exponent[w.row] : -4 * Traits<T>::exponent_bias);
   }
   double sum = 0;
   bool bad = false;
   visit_inverse(w, [&](int j, T value) {
-    if (w.row >= w.n()) return;
+    if (w.row >= w.rows) return;
     bad |= not_finite(value);
     double magnitude = abs(static_cast<double>(value));
     if (w.far) magnitude = scale(magnitude, w.memory.exponent[w.row] + w.memory.exponent[j] - shift);
@@ -509,7 +514,7 @@ __device__ __forceinline__ void store_rcond(const Wide<T>& w) {
 /// The first pivot that is not positive, counted from 1; 0 where all are.
 template <class T>
 __device__ int first_bad_pivot_of_block(const Wide<T>& w) {
-  const T inverse = w.row < w.n() ? w.memory.reciprocal[w.row] : T(1);
+  const T inverse = w.row < w.rows ? w.memory.reciprocal[w.row] : T(1);
   const bool bad = !(inverse > 0 && inverse < infinity<T>());
   if (!any_of_block(bad)) return 0;
   return -max_of_block(bad ? -(w.row + 1) : -block_threads);
@@ -518,9 +523,10 @@ __device__ int first_bad_pivot_of_block(const Wide<T>& w) {
 template <class T>
 __device__ void store_pivot_numbers(const Wide<T>& w) {
   PivotNumbers<T> numbers;
-  if (w.row < w.n()) numbers.add(w.args, w.a.at(w.row, w.row), w.exponent());
-  numbers.smallest = -max_of_block(-numbers.smallest);
-  numbers.log_determinant = sum_of_block(numbers.log_determinant);
+  if (w.row < w.rows) numbers.add(w.args, w.a.at(w.row, w.row), w.exponent());
+  numbers.template combine<warp_lanes>();
+  numbers.smallest = joined(numbers.smallest, [](T a, T b) { return min(a, b); });
+  numbers.log_determinant = joined(numbers.log_determinant, [](double a, double b) { return a + b; });
   if (w.row == 0) numbers.store(w.args, w.system);
 }
 
@@ -533,13 +539,13 @@ template <int C, class T>
 __device__ __forceinline__ void judge_columns(const Wide<T>& w, int first, double a_factor, double x_factor,
                                               Largest& largest) {
   const Arguments<T>& args = w.args;
-  const int n = w.n(), columns = args.inverse ? n : args.nrhs;
+  const int n = w.rows, columns = w.columns_of_x(), used = args.inverse ? n : columns;
   const bool mine = w.row < n;
   Residual<T> residual[C];
   double norm[C];
 #pragma unroll
   for (int c = 0; c < C; ++c) {
-    const bool there = mine && first + c < columns;
+    const bool there = mine && first + c < used;
     const T x =
         there ? args.to.x[w.system * args.to.x_stride + static_cast<std::int64_t>(w.row) * columns + first + c] : T(0);
     double factor = x_factor;
@@ -570,7 +576,7 @@ __device__ __forceinline__ void judge_columns(const Wide<T>& w, int first, doubl
   largest.matrix = max(largest.matrix, sum);  // of the thread's row; all others are the block's
 #pragma unroll
   for (int c = 0; c < C; ++c) {
-    const bool counts = first + c < columns;
+    const bool counts = first + c < used;
     const double of_residual = sum_of_block(counts && mine ? abs(residual[c].value()) : 0.0);
     const double of_solution = sum_of_block(norm[c]);
     largest.solution = max(largest.solution, of_solution);
@@ -583,13 +589,13 @@ __device__ __forceinline__ void judge_columns(const Wide<T>& w, int first, doubl
 /// The backward error of all of x, which is stored.
 template <class T>
 __device__ __forceinline__ double judge(const Wide<T>& w) {
-  const int n = w.n(), columns = w.args.inverse ? n : w.args.nrhs;
+  const int n = w.rows, columns = w.args.inverse ? n : w.args.nrhs;
   double a_factor = 1, x_factor = 1;  // powers of two, which cancel
   if constexpr (sizeof(T) == sizeof(double)) {
     a_factor = power_of_two<double>(normalizing_exponent(max_of_block(w.row < n ? abs(w.a.at(w.row, w.row)) : T(0))));
     if (w.args.inverse)
       x_factor = power_of_two<double>(normalizing_exponent(
-          max_of_block(w.row < n ? abs(w.args.to.x[w.system * w.args.to.x_stride + w.row * (n + 1)]) : T(0))));
+          max_of_block(w.row < n ? abs(w.args.to.x[w.system * w.args.to.x_stride + w.row * (w.args.n + 1)]) : T(0))));
   }
   Largest largest;
   if (columns == 1) {
@@ -614,18 +620,52 @@ __device__ std::int32_t status_of(const Wide<T>& w, bool bad, bool tiny, int bad
                                      bad ? info_result_not_finite : info_result_underflowed);
 }
 
+/// NaN to x where the system failed, and 0 to what it has no rows and columns for. The whole block calls.
 template <class T>
-__device__ void fill_with_nan(const Wide<T>& w, std::int64_t numbers) {
+__device__ void fill_x(const Wide<T>& w, bool failed) {
+  const Arguments<T>& args = w.args;
+  if (args.to.x == nullptr || !(failed || w.rows < args.n)) return;
+  const std::int64_t columns = w.columns_of_x(), numbers = args.n * columns;
 #pragma unroll 1
-  for (std::int64_t e = w.row; e < numbers; e += block_threads)
-    w.args.to.x[w.system * w.args.to.x_stride + e] = not_a_number<T>();
+  for (std::int64_t e = w.row; e < numbers; e += block_threads) {
+    const bool inside = e < w.rows * columns && !(args.inverse && e % columns >= w.rows);
+    T& x = args.to.x[w.system * args.to.x_stride + e];
+    if (!inside)
+      x = T(0);
+    else if (failed)
+      x = not_a_number<T>();
+  }
+}
+
+/// A system without rows, or with a size that is none.
+template <class T>
+__device__ void settle_without_rows(Wide<T> w) {
+  const Arguments<T>& args = w.args;
+  const bool failed = w.rows < 0;
+  w.rows = failed ? args.n : 0;  // for the whole of x
+  fill_x(w, failed);
+  if (w.row != 0) return;
+  args.to.info[w.system] = failed ? info_size_out_of_range : 0;
+  if (args.to.backward_error != nullptr) args.to.backward_error[w.system] = failed ? not_a_number<T>() : T(0);
+  if (args.to.rcond != nullptr) args.to.rcond[w.system] = failed ? not_a_number<T>() : T(1);
+  if (failed) {
+    forget_pivots(args, w.system);
+  } else {
+    PivotNumbers<T> of_identity;
+    of_identity.smallest = 1;
+    of_identity.store(args, w.system);
+  }
 }
 
 extern __shared__ uint4 block_memory[];
 
+/// The block's system.
 template <class T>
-__device__ Panels<T> block_panels(int n) {
-  return {reinterpret_cast<T*>(block_memory), padded_rows(n)};
+__device__ Wide<T> block_system(const Arguments<T>& args, WideMemory<T>& memory) {
+  const int rows = rows_of(args, blockIdx.x);
+  return {args,   blockIdx.x, {reinterpret_cast<T*>(block_memory), padded_rows(rows)},
+          memory, rows,       static_cast<int>(threadIdx.x),
+          false};
 }
 
 /// Whether the triangles differ, and the status of the input then.
@@ -640,11 +680,13 @@ __device__ void compare_triangles(const Wide<T>& w) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(block_threads, sizeof(T) == sizeof(float) ? 5 : 3)
-    wide_ldlt_kernel(Arguments<T> args) {
+__global__ void __launch_bounds__(block_threads, resident_blocks<T>) wide_ldlt_kernel(Arguments<T> args) {
   __shared__ WideMemory<T> memory;
-  const std::int64_t system = blockIdx.x;
-  Wide<T> w{args, system, block_panels<T>(args.n), memory, static_cast<int>(threadIdx.x), false};
+  Wide<T> w = block_system(args, memory);
+  if (w.rows <= 0) {
+    settle_without_rows(w);
+    return;
+  }
   load_triangle(w);
   compare_triangles(w);
   if (args.to.rcond != nullptr) find_norm(w);
@@ -661,31 +703,30 @@ __global__ void __launch_bounds__(block_threads, sizeof(T) == sizeof(float) ? 5 
   }
   const std::int32_t status = status_of(w, outcome.bad, outcome.tiny, bad_pivot);
   double error = 0;
+  fill_x(w, status != 0);
   if (status != 0) {
     error = not_a_number<double>();
-    if (args.to.x != nullptr) fill_with_nan(w, std::int64_t{args.n} * (args.inverse ? args.n : args.nrhs));
   } else if (args.to.backward_error != nullptr && args.to.x != nullptr) {
     if (memory.differ) {
-      error = judge_as_stored<warp_lanes>(args, system, w.lane(), 0, args.inverse ? args.n : args.nrhs);
+      error = judge_as_stored<warp_lanes>(args, w.system, w.lane(), 0, args.inverse ? w.rows : args.nrhs);
     } else {
       load_triangle(w);
       error = judge(w);
     }
   }
   if (w.row != 0) return;
-  args.to.info[system] = status;
-  if (args.to.backward_error != nullptr) args.to.backward_error[system] = static_cast<T>(error);
+  args.to.info[w.system] = status;
+  if (args.to.backward_error != nullptr) args.to.backward_error[w.system] = static_cast<T>(error);
   if (status == 0) return;
-  if (args.to.rcond != nullptr) args.to.rcond[system] = not_a_number<T>();
-  forget_pivots(args, system);
+  if (args.to.rcond != nullptr) args.to.rcond[w.system] = not_a_number<T>();
+  forget_pivots(args, w.system);
 }
 
 /// The factors, packed by rows, to args.to.x.
 template <class T>
-__global__ void __launch_bounds__(block_threads) wide_factor_kernel(Arguments<T> args) {
+__global__ void __launch_bounds__(block_threads, resident_blocks<T>) wide_factor_kernel(Arguments<T> args) {
   __shared__ WideMemory<T> memory;
-  const std::int64_t system = blockIdx.x;
-  Wide<T> w{args, system, block_panels<T>(args.n), memory, static_cast<int>(threadIdx.x), false};
+  Wide<T> w = block_system(args, memory);
   load_triangle(w);
   compare_triangles(w);
   w.far = scale_triangle<false>(w);
@@ -706,33 +747,33 @@ __global__ void __launch_bounds__(block_threads) wide_factor_kernel(Arguments<T>
         underflows |= i == j && scale(stored, -exponent) != value;
       }
       overflows |= not_finite(stored);
-      args.to.x[system * args.to.x_stride + i * (i + 1) / 2 + j] = stored;
+      args.to.x[w.system * args.to.x_stride + i * (i + 1) / 2 + j] = stored;
     }
   const bool tiny = any_of_block(underflows);
   const std::int32_t status = status_of(w, overflows, tiny, bad_pivot);
-  if (status != 0) fill_with_nan(w, std::int64_t{args.n} * (args.n + 1) / 2);
+  for (int e = w.row; status != 0 && e < args.n * (args.n + 1) / 2; e += block_threads)
+    args.to.x[w.system * args.to.x_stride + e] = not_a_number<T>();
   if (w.row != 0) return;
-  args.to.info[system] = status;
-  if (status != 0) forget_pivots(args, system);
+  args.to.info[w.system] = status;
+  if (status != 0) forget_pivots(args, w.system);
 }
 
 /// args.a: factors, packed_lower.
 template <class T>
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, resident_blocks<T>)
     wide_solve_factored_kernel(Arguments<T> args, const std::int32_t* factors_info) {
   __shared__ WideMemory<T> memory;
-  const std::int64_t system = blockIdx.x;
-  Wide<T> w{args, system, block_panels<T>(args.n), memory, static_cast<int>(threadIdx.x), false};
+  Wide<T> w = block_system(args, memory);
   load_triangle(w);
   w.far = scale_triangle<true>(w);
   if (w.row < w.a.rows) memory.reciprocal[w.row] = reciprocal(w.a.at(w.row, w.row));
   const Outcome outcome = solve_all(w);
   const bool bad_rhs = any_of_block(outcome.bad_rhs), bad = any_of_block(outcome.bad);
-  std::int32_t status = factors_info[args.a_step == 0 ? 0 : system];
+  std::int32_t status = factors_info[args.a_step == 0 ? 0 : w.system];
   if (status == 0)
     status = bad_rhs ? info_rhs_not_finite : bad ? info_result_not_finite : outcome.tiny ? info_result_underflowed : 0;
-  if (status != 0) fill_with_nan(w, std::int64_t{args.n} * args.nrhs);
-  if (w.row == 0) args.to.info[system] = status;
+  fill_x(w, status != 0);
+  if (w.row == 0) args.to.info[w.system] = status;
 }
 
 template <class T, class... Told>

@@ -68,7 +68,7 @@ Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic> matrix_of(const SpdBl
 }
 
 TEST_P(SpdSolverRepair, EveryAnswerIsThatOfANearbyMatrix) {
-  for_all_kernels({2, 5, 16, 17, 32, 64}, [this]<class T>(SpdBlock<T> block, double floor) {
+  for_all_kernels({2, 5, 16, 17, 32, 64, 97, 128}, [this]<class T>(SpdBlock<T> block, double floor) {
     const SpdShape& shape = block.shape;
     const int n = shape.n;
     poison_upper(block, static_cast<T>(nan_value));
@@ -125,7 +125,7 @@ TEST_P(SpdSolverRepair, EveryAnswerIsThatOfANearbyMatrix) {
 
 TEST_P(SpdSolverRepair, AllMethodsRaiseTheSamePivots) {
   const auto reference = make_spd_solver({BackendKind::reference}, {SpdMethod::automatic, 1e-5});
-  for (const int n : sizes_under_test({5, 16, 32, 33, 64}))
+  for (const int n : sizes_under_test({5, 16, 32, 33, 64, 97}))
     for (const auto& [nrhs, determinant_only] : spd_questions) {
       const SpdShape shape{n, nrhs, Storage::dense, determinant_only};
       SCOPED_TRACE(shape_name(shape));
@@ -178,7 +178,7 @@ TEST_P(SpdSolverRepair, FloorsThatTheTypeDoesNotHoldMeanWhatTheySay) {
 
 TEST_P(SpdSolverRepair, InputThatIsNotFiniteIsFoundWithAFloorToo) {
   for (const Storage storage : all_storages)
-    for (const int n : sizes_under_test({1, 7, 16, 32, 33, 64}))
+    for (const int n : sizes_under_test({1, 7, 16, 32, 33, 64, 128}))
       for (const auto& [nrhs, determinant_only] : spd_questions) {
         const SpdShape shape{n, nrhs, storage, determinant_only};
         SCOPED_TRACE(shape_name(shape));

@@ -225,7 +225,7 @@ void expect_truth(double found, double truth, double bound, double largest_bound
 
 TYPED_TEST(SpdReferee, NumbersOfMatricesWithClosedForms) {
   using T = TypeParam;
-  for (const int n : {3, 31, 32, 33, 64})
+  for (const int n : {3, 31, 32, 33, 64, 128})
     for (const Storage storage : {Storage::dense, Storage::dense_lower, Storage::packed_lower}) {
       SCOPED_TRACE(n);
       const SpdShape shape{n, 0, storage, true};
@@ -284,7 +284,7 @@ TYPED_TEST(SpdReferee, BoundsHoldForEveryMatrixWithinRounding) {
   // a floor, too: it raises most pivots of the kernels, and none of the others; there u is that of double precision.
   using T = TypeParam;
   constexpr double first_order = 1.01;
-  for (const int n : {2, 8, 32, 64})
+  for (const int n : {2, 8, 32, 64, 128})
     for (const SpdFamily family :
          {SpdFamily::random, SpdFamily::graded, SpdFamily::kac_murdock_szego, SpdFamily::gaussian_kernel})
       for (const int sign : {-1, 1}) {
