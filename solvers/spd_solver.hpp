@@ -1,7 +1,8 @@
 // A x = b, A^-1 or ln det A for many small symmetric positive definite systems.
 //
-// Three implementations behind one interface: cuda (systems in the registers of a few lanes), cpu (SIMD across systems)
-// and reference (Eigen's LLT in double precision). All give the same status for the same input.
+// Three implementations behind one interface: cuda (systems in the registers of a few lanes, or those of more than 64
+// rows in the shared memory of a block), cpu (SIMD across systems) and reference (Eigen's LLT in double precision). All
+// give the same status for the same input.
 //
 // Sources: V. Volkov, "Unrolling parallel loops" (2011), for Gauss-Jordan on one 32x32 system per thread block; the
 // right-hand sides are carried along here. N. J. Higham, "Accuracy and Stability of Numerical Algorithms", chapters 10
@@ -20,7 +21,7 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// How systems are solved.
+/// How systems are solved. On cuda all methods are L D L^T for n > 64.
 enum class SpdMethod {
   automatic,  ///< L D L^T for solutions; for inverses the sweep on cuda, and L D L^T where its backward error is above
               ///< `spd_resolve_above`

@@ -1,7 +1,7 @@
 """Many small dense systems and many sums over point charges and signals, on GPUs and CPUs.
 
 :func:`solve`, :func:`inverse`, :func:`log_determinant` and :func:`factor` take symmetric positive definite matrices of
-up to 64x64, :func:`potential`, :func:`field` and :func:`pair_energy` point charges, :func:`correlate` signals.
+up to 128x128, :func:`potential`, :func:`field` and :func:`pair_energy` point charges, :func:`correlate` signals.
 
 Arrays are those of NumPy, CuPy, PyTorch or JAX; results are arrays of the same library, where the input lies. On a GPU a
 call is enqueued on the library's current stream and does not wait. A system or problem without an answer is no

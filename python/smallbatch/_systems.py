@@ -164,7 +164,7 @@ def solve(A: Array, b: Array, *, triangle: str = "both", packed: bool = False, n
     """Solves ``A x = b`` for many small symmetric positive definite matrices.
 
     ``A``
-        (..., n, n), n up to 64, float32 or float64: an array of NumPy, CuPy, PyTorch or JAX, or of anything else that
+        (..., n, n), n up to 128, float32 or float64: an array of NumPy, CuPy, PyTorch or JAX, or of anything else that
         speaks DLPack and lies in host memory
     ``b``
         (..., n), one vector for each system, or (..., n, nrhs), of the type of A. It is read as vectors where it has one

@@ -28,7 +28,7 @@ def lapack_ratio(a, x, b, u):
 @pytest.mark.parametrize("store_packed", [False, True])
 @pytest.mark.parametrize("nrhs", [None, 1, 4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [1, 13, 32, 47, 64])
+@pytest.mark.parametrize("n", [1, 13, 32, 47, 64, 100])
 def test_solves_agree_with_numpy(smallbatch, tmp_path, n, dtype, nrhs, store_packed):
     with open_problem_file(tmp_path / "p.h5") as file:
         a, b, _ = add_solve(file, batch=40, n=n, dtype=dtype, nrhs=nrhs, store_packed=store_packed)
@@ -52,7 +52,7 @@ def smallest_pivots(a):
 
 @pytest.mark.parametrize("nrhs", [None, 3, "inverse", "log_determinant"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [1, 8, 32, 64])
+@pytest.mark.parametrize("n", [1, 8, 32, 64, 128])
 def test_numbers_per_system_are_numpys(smallbatch, tmp_path, n, dtype, nrhs):
     with open_problem_file(tmp_path / "p.h5") as file:
         a, _, _ = add_solve(file, batch=20, n=n, dtype=dtype, nrhs=nrhs)
@@ -73,7 +73,7 @@ def test_numbers_per_system_are_numpys(smallbatch, tmp_path, n, dtype, nrhs):
 
 @pytest.mark.parametrize("nrhs", [None, 3, "inverse", "log_determinant"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [1, 2, 31, 64])
+@pytest.mark.parametrize("n", [1, 2, 31, 64, 97])
 def test_the_upper_triangle_is_not_looked_at_where_uplo_says_so(smallbatch, tmp_path, n, dtype, nrhs):
     with open_problem_file(tmp_path / "whole.h5") as file:
         add_solve(file, batch=9, n=n, dtype=dtype, nrhs=nrhs)

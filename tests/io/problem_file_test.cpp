@@ -81,7 +81,7 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
 
 TEST_F(ProblemFile, solve_sets_come_back_in_blocks_of_any_size) {
   for (const Storage storage : {Storage::dense, Storage::dense_lower, Storage::packed_lower}) {
-    for (const int n : {1, 5, 64}) {
+    for (const int n : {1, 5, 64, 128}) {
       const SolveSet determinants{"s", {}, {n, 0, storage, true}, true, 13};
       round_trip<float>(path("f.h5"), determinants, 5, 4);
       round_trip<double>(path("d.h5"), determinants, 13, 1);
