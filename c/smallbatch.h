@@ -145,9 +145,9 @@ typedef enum smallbatch_storage {
 
 /** Numbers that stand for themselves. */
 enum {
-  SMALLBATCH_TIGHT = -1,           /**< a stride: each matrix follows the one before, its leading dimension included */
+  SMALLBATCH_TIGHT = -1,            /**< a stride: each matrix follows the one before, its leading dimension included */
   SMALLBATCH_MAX_SYSTEM_SIZE = 128, /**< the largest n */
-  SMALLBATCH_MAX_INPUTS = 4096     /**< the most inputs that can be correlated */
+  SMALLBATCH_MAX_INPUTS = 4096      /**< the most inputs that can be correlated */
 };
 
 /* ---- systems A x = b ---- */
