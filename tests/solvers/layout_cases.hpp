@@ -166,7 +166,7 @@ std::vector<T> different_numbers(std::int64_t count) {
   return numbers;
 }
 
-inline const std::vector<int> layout_sizes{1, 2, 3, 8, 17, 32, 64, 128};
+inline const std::vector<int> layout_sizes{1, 2, 3, 8, 17, 32, 65};
 inline const std::vector<std::int64_t> layout_counts{1, 5, 70};
 
 template <class T>

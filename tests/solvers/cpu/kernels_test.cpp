@@ -74,6 +74,7 @@ TEST(Ldlt, EveryInstructionSetAndMethodSolvesEveryShape) {
     for (const Storage storage : {Storage::dense, Storage::packed_lower})
       for (int n = 1; n <= max_system_size; n += n < 18 ? 1 : n < 63 ? 5 : 65)
         for (const int nrhs : {0, 1, 3, 6}) {
+          if (n > 64 && nrhs != 3) continue;
           SCOPED_TRACE("n = " + std::to_string(n) + ", nrhs = " + std::to_string(nrhs));
           const SpdShape shape{n, nrhs, storage};
           const auto check = [&]<class T>(T) {

@@ -213,7 +213,7 @@ TYPED_TEST(SpdLanes, NumbersAreWrongByAsMuchAsTheyAreOff) {
         EXPECT_NEAR(errors[k], std::abs(shares[k]), own + 1e-4 * std::abs(shares[k])) << what << ", " << shares[k];
     });
   };
-  for (const int n : {3, 31, 32, 64, 97, 128}) {
+  for (const int n : {3, 31, 32, 64, 97}) {
     SpdBlock<T> block = integers<T>(n, count);
     const double rcond = static_cast<double>(block.rcond[0]);
     for (std::int64_t k = 0; k < count; ++k)
