@@ -133,7 +133,7 @@ __device__ int first_bad_pivot_of_block(const Wide<T>& w) {
 template <class T>
 __device__ void store_pivot_numbers(const Wide<T>& w) {
   PivotNumbers<T> numbers;
-  if (w.row < w.rows) numbers.add(w.args, w.a.at(w.row, w.row), w.exponent());
+  if (w.row < w.rows) numbers.add(w.a.at(w.row, w.row), w.exponent());
   numbers.template combine<warp_lanes>();
   numbers.smallest = joined(numbers.smallest, [](T a, T b) { return min(a, b); });
   numbers.log_determinant = joined(numbers.log_determinant, [](double a, double b) { return a + b; });
@@ -227,7 +227,7 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<T>) wide_ldlt_k
     error = not_a_number<double>();
   } else if (args.to.backward_error != nullptr && args.to.x != nullptr) {
     if (memory.differ) {
-      error = judge_as_stored<warp_lanes>(args, w.system, w.lane(), 0, args.inverse ? w.rows : args.nrhs);
+      error = judge_as_stored<warp_lanes>(args, w.system, w.lane(), 0, args.inverse ? w.rows : args.nrhs).backward_error;
     } else {
       load_triangle(w);
       error = judge(w);
