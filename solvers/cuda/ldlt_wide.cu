@@ -227,7 +227,8 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<T>) wide_ldlt_k
     error = not_a_number<double>();
   } else if (args.to.backward_error != nullptr && args.to.x != nullptr) {
     if (memory.differ) {
-      error = judge_as_stored<warp_lanes>(args, w.system, w.lane(), 0, args.inverse ? w.rows : args.nrhs).backward_error;
+      error =
+          judge_as_stored<warp_lanes>(args, w.system, w.lane(), 0, args.inverse ? w.rows : args.nrhs).backward_error;
     } else {
       load_triangle(w);
       error = judge(w);
