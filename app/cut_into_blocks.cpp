@@ -9,11 +9,13 @@ using smallbatch::bytes_of;  // samples and sums
 std::int64_t bytes_of(ScalarType type) { return type == ScalarType::float32 ? 4 : 8; }
 constexpr std::int64_t bytes_per_charge = 4 * sizeof(double);
 constexpr std::int64_t bytes_per_point = 3 * sizeof(double);
+constexpr std::int64_t bytes_per_size = 4;
 constexpr std::int64_t bytes_per_verdict = 5;  // int8 and float32
 
-/// Answer, status and numbers.
+/// Answer, status, numbers and size.
 std::int64_t solution_bytes(const SolveSet& set) {
-  return bytes_of(set.type) * set.shape.solution_size() + bytes_of_numbers(set.type, set.shape);
+  return bytes_of(set.type) * set.shape.solution_size() + bytes_of_numbers(set.type, set.shape) +
+         (set.shape.has_sizes ? bytes_per_size : 0);
 }
 
 /// V, and E where it is wanted.

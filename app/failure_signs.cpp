@@ -20,11 +20,16 @@ namespace {
 template <class T>
 class Matrix {
  public:
-  Matrix(const SpdShape& shape, const T* a) : n_(shape.n), storage_(shape.storage), a_(a) {}
+  Matrix(const SpdShape& shape, int n, const T* a) : n_(n), row_(shape.n), storage_(shape.storage), a_(a) {}
   [[nodiscard]] int n() const { return n_; }
   [[nodiscard]] bool is_whole() const { return storage_ == Storage::dense; }
   [[nodiscard]] double operator()(int row, int column) const {
-    return storage_ == Storage::packed_lower ? a_[row * (row + 1) / 2 + column] : a_[row * n_ + column];
+    return storage_ == Storage::packed_lower ? a_[row * (row + 1) / 2 + column] : a_[row * row_ + column];
+  }
+  /// What is stored of a row.
+  [[nodiscard]] std::span<const T> row(int i) const {
+    const bool packed = storage_ == Storage::packed_lower;
+    return {a_ + (packed ? i * (i + 1) / 2 : i * row_), static_cast<std::size_t>(packed ? i + 1 : n_)};
   }
   /// Calls body(row, column) for the strict lower triangle.
   template <class Body>
@@ -35,6 +40,7 @@ class Matrix {
 
  private:
   int n_;
+  int row_;  ///< numbers of a dense one's
   Storage storage_;
   const T* a_;
 };
@@ -127,6 +133,7 @@ template <class T>
 void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs) {
   const auto matrix_size = static_cast<std::size_t>(block.shape.matrix_size());
   const auto rhs_size = static_cast<std::size_t>(block.shape.rhs_size());
+  const auto nrhs = static_cast<std::size_t>(block.shape.nrhs);
   if (block.first == 0 && block.shape.storage == Storage::dense && batch == block.shape.n && block.count == batch &&
       is_symmetric_batch_last(block))
     signs.is_symmetric_batch_last = batch;
@@ -136,16 +143,18 @@ void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs) 
     return true;
   };
   for (std::size_t k = 0; k < block.info.size(); ++k) {
-    const Matrix<T> a(block.shape, block.a.data() + k * matrix_size);
+    const int n = block.shape.has_sizes ? block.sizes[k] : block.shape.n;
+    const Matrix<T> a(block.shape, n, block.a.data() + k * matrix_size);
     const std::int32_t status = block.info[k];
     if (status > 0 && is_wanted(signs.looked_at_not_definite)) look_at_diagonal(a, signs);
     if (status == info_matrix_not_symmetric && is_wanted(signs.looked_at_not_symmetric)) look_at_triangles(a, signs);
     if (status == info_matrix_not_finite && is_wanted(signs.looked_at_matrix_not_finite)) {
       signs.is_lower_finite += a.is_whole() && is_only_lower_finite(a);
-      count_finite(std::span(block.a.data() + k * matrix_size, matrix_size), signs.numbers, signs.not_finite);
+      for (int i = 0; i < n; ++i) count_finite(a.row(i), signs.numbers, signs.not_finite);
     }
     if (status == info_rhs_not_finite && is_wanted(signs.looked_at_rhs_not_finite))
-      count_finite(std::span(block.b.data() + k * rhs_size, rhs_size), signs.rhs_numbers, signs.rhs_not_finite);
+      count_finite(std::span(block.b.data() + k * rhs_size, static_cast<std::size_t>(n) * nrhs), signs.rhs_numbers,
+                   signs.rhs_not_finite);
   }
 }
 

@@ -30,8 +30,10 @@ void write_systems(ProblemWriter& writer, const SolveSet& set, const GenerateSpd
     stop_if_interrupted();
     block.resize(set.shape, range.count);
     block.first = range.first;
+    if (set.shape.has_sizes)
+      generate_sizes(options.sizes[0], options.sizes[1], options.seed, range.first, range.count, block.sizes.data());
     generate_spd(options.family, set.shape, options.condition, options.seed, range.first, range.count, block.a.data(),
-                 block.b.data());
+                 block.b.data(), block.batch().sizes);
     writer.write(set, block);
     progress.advance(static_cast<double>(range.count));
   }
@@ -55,8 +57,10 @@ std::string generate(const GenerateSpdOptions& options, const std::string& comma
   write_origin(writer, command_line);
   writer.commit();
   std::ostringstream text;
-  text << options.output << ": solve/" << set.name << ", " << shape_words(set) << ", family "
-       << spd_family_name(options.family) << ", condition " << options.condition << ", seed " << options.seed << "\n";
+  text << options.output << ": solve/" << set.name << ", " << shape_words(set);
+  if (set.shape.has_sizes) text << " of " << options.sizes[0] << " to " << options.sizes[1] << " rows";
+  text << ", family " << spd_family_name(options.family) << ", condition " << options.condition << ", seed "
+       << options.seed << "\n";
   return text.str();
 }
 

@@ -35,6 +35,7 @@ Json set_json(const SolveSet& set) {
           {"shape", shape_words(set)},
           {"batch", set.batch},
           {"n", set.shape.n},
+          {"sizes", set.shape.has_sizes},
           {"nrhs", set.shape.nrhs},
           {"storage", set.shape.storage == Storage::packed_lower ? "packed_lower" : "dense"},
           {"uplo", set.shape.storage == Storage::dense ? "both" : "lower"},

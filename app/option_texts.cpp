@@ -109,6 +109,15 @@ PotentialUnit parse_unit(const std::string& text) {
               meant ? "Did you mean " + *meant + "?" : "See smallbatch --help.");
 }
 
+std::array<int, 2> parse_sizes(const std::string& text) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const auto least = parse_number<int>(std::string_view(text).substr(0, colon));
+  const auto most = parse_number<int>(std::string_view(text).substr(std::min(colon + 1, text.size())));
+  if (!least || !most || *least < 0 || *most < std::max(1, *least) || *most > max_system_size)
+    refuse_option("--sizes", text, "the least and the most rows, as in 8:32, up to " + std::to_string(max_system_size));
+  return {*least, *most};
+}
+
 LatticeShape parse_shape(const std::string& text) {
   const auto shape = parse_three<std::int64_t>("--shape", text, true);
   constexpr std::int64_t most = 1 << 20;  // of an axis: a lattice of 2^60 points is enough, and no product overflows

@@ -20,6 +20,8 @@ unsigned parse_threads(const std::string& text);
 unsigned threads_of_environment();
 PotentialUnit parse_unit(const std::string& text);
 
+/// "8:32".
+std::array<int, 2> parse_sizes(const std::string& text);
 /// "65,33,17", or "65" for all three axes.
 LatticeShape parse_shape(const std::string& text);
 /// Above 0.

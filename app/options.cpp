@@ -201,6 +201,14 @@ class GenerateSpdCommand final : public Command {
     heading("Problem");
     option("--batch", spd_.batch, "Systems")->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
     option("--n", spd_.shape.n, "Rows of A")->check(CLI::Range(1, max_system_size));
+    text("--sizes", "", "Rows of each system, drawn from LEAST:MOST, as 8:32; A has the most, or --n",
+         [this](auto& text) {
+           if (text.empty()) return;
+           spd_.sizes = parse_sizes(text);
+           spd_.shape.has_sizes = true;
+           if (!is_given("--n")) spd_.shape.n = spd_.sizes[1];
+           if (spd_.shape.n < spd_.sizes[1]) refuse_option("--sizes", text, "no more rows than --n");
+         });
     option("--nrhs", spd_.shape.nrhs, "Right-hand sides; 0 asks for the inverse")->check(CLI::Range(0, 1 << 20));
     choice("--type", spd_.type, {{"float32", ScalarType::float32}, {"float64", ScalarType::float64}}, "Numbers");
     choice("--storage", is_packed_, {{"dense", false}, {"packed", true}}, "Whole matrices, or lower triangles by rows");

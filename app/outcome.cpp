@@ -168,7 +168,8 @@ void write_measure(std::ostream& text, const ChargesOfSet& set) {
 namespace {
 /// After how many systems there are.
 void write_system(std::ostream& text, const SolveSet& set) {
-  text << " " << set.shape.n << "x" << set.shape.n << (set.type == ScalarType::float32 ? " float32" : " float64");
+  text << " " << (set.shape.has_sizes ? "up to " : "") << set.shape.n << "x" << set.shape.n
+       << (set.type == ScalarType::float32 ? " float32" : " float64");
   if (set.shape.storage == Storage::dense_lower) text << ", lower triangles";
   if (set.shape.determinant_only) {
     text << ", log determinant";

@@ -488,6 +488,8 @@ std::string shown_html(Source& source, const SolveSet& set, const Findings& foun
   add_figure(figures, found.rcond.histogram("rcond", ""), "systems", "solved systems; 1 is the best, 0 singular");
   add_figure(figures, found.perturbation.histogram("perturbation", ""), "systems",
              "systems with raised pivots; the largest addition to a diagonal element, as a fraction of it");
+  if (set.shape.has_sizes)
+    add_sample_figure(figures, source.results, group + "/size", set.batch, "rows", "", "systems");
   if (set.shape.determinant_only)
     add_sample_figure(figures, source.results, group + "/log_determinant", set.batch, "ln det A", "", "systems");
   add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "systems",

@@ -79,6 +79,7 @@ std::string answer_words(const SolveSet& set) {
   std::string text = shape.determinant_only ? "log_determinant (" : shape.wants_inverse() ? "inverse (" : "x (";
   for (std::size_t i = 0; i < sizes.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(sizes[i]);
   text += set.type == ScalarType::float32 ? ") of float32" : ") of float64";
+  if (shape.has_sizes) text += " with sizes";
   return shape.determinant_only ? text + ", n = " + std::to_string(shape.n) : text;
 }
 
@@ -162,7 +163,11 @@ SetOutcome verify_set(const Files& files, const SolveSet& set) {
   for (const SystemRange& range : cut_into_blocks(set, cpu_block_bytes)) {
     stop_if_interrupted();
     files.problems.read(set, range.first, range.count, block);
+    const AlignedVector<std::int32_t> sizes = block.sizes;
     files.results.read(set, range.first, range.count, block);
+    if (block.sizes != sizes)
+      throw Error(ErrorKind::bad_input, "cannot use " + set_path(set) + "/size of " + files.options.results,
+                  "it is not that of " + files.options.problems, "Name the file they were made from.");
     tally.count(block, tally.judge(block));
     progress.advance(static_cast<double>(range.count));
   }

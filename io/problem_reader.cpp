@@ -28,7 +28,7 @@ struct KnownNames {
   std::map<std::string, std::vector<std::string>> datasets;
 };
 
-const KnownNames solve_names{{"uplo", "compute"}, {{"A", {}}, {"b", {}}}};
+const KnownNames solve_names{{"uplo", "compute"}, {{"A", {}}, {"b", {}}, {"size", {}}}};
 const KnownNames potential_names{
     {"targets", "shape", "field", "softening", "cutoff", "dielectric", "output_unit", "temperature", "particles"},
     {{"position", {"unit"}},
@@ -216,7 +216,39 @@ struct ProblemReader::Impl {
       }
       set.shape.nrhs = set.rhs_is_vector ? 1 : static_cast<int>(rhs.shape[2]);
     }
-    warn_of_unused(group, {"A", "b"});
+    open_sizes(group, set);
+    warn_of_unused(group, {"A", "b", "size"});
+  }
+
+  /// Sizes of its own for each system, checked like offsets before anything is computed.
+  void open_sizes(const std::string& group, SolveSet& set) const {
+    const std::string size = group + "/size";
+    set.shape.has_sizes = file.kind(size) != ObjectKind::none;
+    if (!set.shape.has_sizes) return;
+    const DatasetInfo& info = file.dataset(size);
+    if (!info.is(ElementType::int32) && !info.is(ElementType::int64)) {
+      throw file.error(size, "expected int32 or int64, found " + info.type_name, "Store it as int32.");
+    }
+    expect_shape(file, size, {set.batch});
+    constexpr std::int64_t at_once = 1 << 20;
+    for (std::int64_t first = 0; first < set.batch; first += at_once) {
+      (void)read_sizes(set, {first, std::min(at_once, set.batch - first)});
+    }
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> read_sizes(const SolveSet& set, const AxisRange& systems) const {
+    const std::string name = set_path(set) + "/size";
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(systems.count));
+    file.read(name, {systems}, sizes.data());
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+      if (sizes[k] >= 0 && sizes[k] <= set.shape.n) continue;
+      throw file.error(name,
+                       "expected numbers from 0 to " + std::to_string(set.shape.n) + ", the rows of A, found " +
+                           std::to_string(sizes[k]) + " at index " +
+                           std::to_string(systems.first + static_cast<std::int64_t>(k)),
+                       "Store how many rows each system has.");
+    }
+    return sizes;
   }
 
   void open_particles(const std::string& group, ChargesOfSet& set, ChargeSource& source) {
@@ -566,6 +598,9 @@ void ProblemReader::read(const SolveSet& set, std::int64_t first, std::int64_t c
   block.first = first;
   impl_->file.read(group + "/A", {systems}, block.a.data());
   if (set.shape.nrhs > 0) impl_->file.read(group + "/b", {systems}, block.b.data());
+  if (!set.shape.has_sizes) return;
+  const std::vector<std::int64_t> sizes = impl_->read_sizes(set, systems);
+  std::ranges::copy(sizes, block.sizes.begin());
 }
 
 template <class T>

@@ -53,7 +53,8 @@ class ProblemReader {
   /// Others, of what is no cause for concern: a unit that was taken where the file names none.
   [[nodiscard]] const std::vector<std::string>& notes() const;
 
-  /// Systems [first, first + count) of the set into block.a and block.b; the block is resized. T is the set's type.
+  /// Systems [first, first + count) of the set into block.a, block.b and block.sizes; the block is resized. T is the
+  /// set's type.
   template <class T>
   void read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
 

@@ -57,6 +57,7 @@ void ProblemWriter::add(const SolveSet& set) {
   }
   if (set.shape.storage == Storage::dense_lower) impl_->file.attribute(group, "uplo", uplo_lower);
   if (set.shape.determinant_only) impl_->file.attribute(group, "compute", compute_log_determinant);
+  if (set.shape.has_sizes) impl_->file.create(group + "/size", ElementType::int32, {set.batch});
   if (set.shape.nrhs == 0) return;
   if (set.rhs_is_vector) {
     impl_->file.create(group + "/b", type, {set.batch, n});
@@ -70,6 +71,7 @@ void ProblemWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   const std::string group = set_path(set);
   impl_->file.write(group + "/A", {{block.first, block.count}}, block.a.data());
   if (set.shape.nrhs > 0) impl_->file.write(group + "/b", {{block.first, block.count}}, block.b.data());
+  if (set.shape.has_sizes) impl_->file.write(group + "/size", {{block.first, block.count}}, block.sizes.data());
 }
 
 template void ProblemWriter::write(const SolveSet&, const SpdBlock<float>&);

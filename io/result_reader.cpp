@@ -113,6 +113,8 @@ struct ResultReader::Impl {
       open_answer(group, set);
     }
     expect_numbers(group + "/info", "int32", set.batch);
+    set.shape.has_sizes = file.kind(group + "/size") != ObjectKind::none;
+    if (set.shape.has_sizes) expect_numbers(group + "/size", "int32", set.batch);
     for_each_spd_number(set.type, [&]<class T, class V>(const SpdNumber<T, V>& number) {
       const char* const type = std::is_integral_v<V> ? "int32" : sizeof(V) == 4 ? "float32" : "float64";
       if (has(number, set)) expect_numbers(group + "/" + number.name, type, set.batch);
@@ -263,6 +265,7 @@ void ResultReader::read(const SolveSet& set, std::int64_t first, std::int64_t co
   };
   fill(set.shape.wants_inverse() ? "inverse" : "x", block.x, set.shape.solution_size(), !set.shape.determinant_only);
   fill("info", block.info, 1, true);
+  fill("size", block.sizes, 1, set.shape.has_sizes);
   for_each_spd_number<T>(
       [&](const auto& number) { fill(number.name, block.*number.in_block, 1, impl_->has(number, set)); });
 }

@@ -114,6 +114,7 @@ void ResultWriter::add(const SolveSet& set) {
     create("x", type, {set.batch, n, set.shape.nrhs}, {"problem", "row", "rhs"});
   }
   create("info", ElementType::int32, {set.batch}, {"problem"});
+  if (set.shape.has_sizes) create("size", ElementType::int32, {set.batch}, {"problem"});
   if (set.shape.determinant_only) {  // no dataset tells n
     impl_->file.attribute(group, "compute", compute_log_determinant);
     impl_->file.attribute(group, "n", n);
@@ -131,6 +132,7 @@ void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   if (!set.shape.determinant_only)
     impl_->file.write(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {systems}, block.x.data());
   impl_->file.write(group + "/info", {systems}, block.info.data());
+  if (set.shape.has_sizes) impl_->file.write(group + "/size", {systems}, block.sizes.data());
   for_each_spd_number<T>([&](const auto& number) {
     if (!number.is_of(set.shape)) return;
     impl_->file.write(group + "/" + number.name, {systems}, (block.*number.in_block).data());

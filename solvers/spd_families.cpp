@@ -168,9 +168,9 @@ void fill_matrix(SpdFamily family, int n, double condition, double extreme, Rand
   }
 }
 
+/// A system of n rows into the place of one of the shape's.
 template <class T>
-void generate_one(SpdFamily family, const SpdShape& shape, double condition, Random random, T* a, T* b) {
-  const int n = shape.n;
+void generate_one(SpdFamily family, const SpdShape& shape, int n, double condition, Random random, T* a, T* b) {
   Square matrix;
   fill_matrix(family, n, condition, sizeof(T) == 4 ? 0x1p105 : 0x1p972, random, matrix);
   for (int i = 0; i < n; ++i)
@@ -180,7 +180,7 @@ void generate_one(SpdFamily family, const SpdShape& shape, double condition, Ran
       if (shape.storage == Storage::packed_lower)
         a[i * (i + 1) / 2 + j] = value;
       else
-        a[i * n + j] = a[j * n + i] = value;
+        a[i * shape.n + j] = a[j * shape.n + i] = value;
     }
   for (int c = 0; c < shape.nrhs; ++c) {
     Row x{};
@@ -235,21 +235,35 @@ std::optional<SpdFamily> parse_spd_family(std::string_view name) {
 
 template <class T>
 void generate_spd(SpdFamily family, const SpdShape& shape, double condition, std::uint64_t seed, std::int64_t first,
-                  std::int64_t count, T* a, T* b) {
+                  std::int64_t count, T* a, T* b, const std::int32_t* sizes) {
   check_spd_shape(shape, count);
   if (!(condition >= 1) || !std::isfinite(condition))
     throw Error(ErrorKind::usage, "no matrix has the condition number " + std::to_string(condition), "it is at least 1",
                 "Give a number from 1 to about 1e7 for float32 or 1e15 for float64.");
   constexpr std::int64_t grain = 256;
   for_each_index_on_threads(count, grain, 0, [&](std::int64_t k) {
-    generate_one(family, shape, condition, Random(seed, static_cast<std::uint64_t>(first + k)),
-                 a + k * shape.matrix_size(), shape.nrhs == 0 ? nullptr : b + k * shape.rhs_size());
+    T *const matrix = a + k * shape.matrix_size(), *const right = shape.nrhs == 0 ? nullptr : b + k * shape.rhs_size();
+    if (sizes != nullptr) {
+      std::fill_n(matrix, shape.matrix_size(), T{});
+      std::fill_n(right, shape.rhs_size(), T{});
+    }
+    generate_one(family, shape, sizes == nullptr ? shape.n : sizes[k], condition,
+                 Random(seed, static_cast<std::uint64_t>(first + k)), matrix, right);
   });
 }
 
+void generate_sizes(int least, int most, std::uint64_t seed, std::int64_t first, std::int64_t count,
+                    std::int32_t* sizes) {
+  constexpr std::uint64_t of_sizes = 0x73697a6573;  // a stream apart from the systems'
+  const double choices = most - least + 1;
+  for (std::int64_t k = 0; k < count; ++k)
+    sizes[k] = least + static_cast<std::int32_t>(
+                           Random(seed ^ of_sizes, static_cast<std::uint64_t>(first + k)).uniform() * choices);
+}
+
 template void generate_spd(SpdFamily, const SpdShape&, double, std::uint64_t, std::int64_t, std::int64_t, float*,
-                           float*);
+                           float*, const std::int32_t*);
 template void generate_spd(SpdFamily, const SpdShape&, double, std::uint64_t, std::int64_t, std::int64_t, double*,
-                           double*);
+                           double*, const std::int32_t*);
 
 }  // namespace smallbatch

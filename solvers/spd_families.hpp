@@ -57,9 +57,14 @@ std::optional<SpdFamily> parse_spd_family(std::string_view name);
 /// touched where nrhs is 0) with systems first .. first + count - 1 of the set. A is computed in double precision, made
 /// exactly symmetric and rounded to T; b = A x in double precision with the rounded A and x uniform in [-1, 1), then
 /// rounded. All cores. Throws Error (bad_input) where the shape is out of range, Error (usage) for a condition below 1
-/// or not finite.
+/// or not finite. With sizes (count), each within [0, n], a system is the leading block, what it is among others of its
+/// size, and all beyond is 0.
 template <class T>
 void generate_spd(SpdFamily family, const SpdShape& shape, double condition, std::uint64_t seed, std::int64_t first,
-                  std::int64_t count, T* a, T* b);
+                  std::int64_t count, T* a, T* b, const std::int32_t* sizes = nullptr);
+
+/// Sizes of systems first .. first + count - 1, evenly distributed from `least` to `most`.
+void generate_sizes(int least, int most, std::uint64_t seed, std::int64_t first, std::int64_t count,
+                    std::int32_t* sizes);
 
 }  // namespace smallbatch

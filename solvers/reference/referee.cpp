@@ -319,6 +319,7 @@ std::string spd_criterion(const SpdShape& shape, ScalarType type) {
   else if (!shape.determinant_only)
     text += "||b - A x||_1 / (||A||_1 ||x||_1 u) <= " + limit + "; ||x - x*||_inf rcond / (||x*||_inf u) <= " + limit +
             "; ";
+  if (shape.has_sizes) text += "all this of the leading n rows, n the system's size, and nothing but 0 beyond; ";
   return text + "rcond within (" + limit + " + (" + limit +
          " + n) rcond) u, or an estimate of it from above, and the smallest pivot and ln det A within what errors of " +
          limit + " u sqrt(a_ii a_jj) in the elements of A can do; u = " + bound_text(unit_roundoff(type));

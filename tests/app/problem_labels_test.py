@@ -177,7 +177,7 @@ def test_steps_and_times_at_intervals_and_wrong_ones(smallbatch, tmp_path):
 def test_a_set_of_particles_has_their_times(smallbatch, tmp_path):
     write_mdanalysis(tmp_path / "p.h5")
     with h5py.File(tmp_path / "p.h5", "a") as file:
-        file.attrs["smallbatch_format"] = np.array([1, 5], "int32")
+        file.attrs["smallbatch_format"] = np.array([1, 6], "int32")
         file.create_group("pair_energy/md").attrs["particles"] = "trajectory"
         file["pair_energy/md/name"] = np.array([f"frame {k}" for k in range(5)], "S")
     smallbatch("run", "p.h5", "-o", "r.h5")

@@ -166,10 +166,25 @@ def draw_set(rng):
         if rng.random() < 0.3:
             with np.errstate(all="ignore"):
                 plant(rng, rng.choice(FAULTS), a[k], None if b is None else b[k], dtype)
-    return {"a": a, "b": b, "storage": storage, "wanted": wanted, "n": n, "u": float(u)}
+    size = rng.integers(0, n + 1, batch) if rng.random() < 0.25 else None
+    return {"a": a, "b": b, "storage": storage, "wanted": wanted, "n": n, "u": float(u), "size": size}
+
+
+def with_rubbish_beyond(drawn, name, rubbish):
+    found = drawn[name].copy()
+    for k, m in enumerate(drawn["size"]):
+        found[k, m:] = rubbish
+        if name == "a":
+            found[k, :, m:] = rubbish
+    return found
 
 
 def write_set(group, drawn):
+    if drawn["size"] is not None:
+        group["size"] = drawn["size"].astype("int32")
+        rubbish = (np.nan, np.inf, -1, 1e30)[drawn["size"].sum() % 4]
+        names = [name for name in ("a", "b") if drawn[name] is not None]
+        drawn = {**drawn, **{name: with_rubbish_beyond(drawn, name, rubbish) for name in names}}
     a = drawn["a"]
     if drawn["storage"] == "packed":
         group["A"] = packed(a)
@@ -190,11 +205,12 @@ class System:
     """One system, and what is known about it. Everything is computed when it is first asked for."""
 
     def __init__(self, drawn, k):
-        self.n, self.u, self.wanted, self.type = drawn["n"], drawn["u"], drawn["wanted"], drawn["a"].dtype
-        a = drawn["a"][k].astype(L)
+        self.u, self.wanted, self.type = drawn["u"], drawn["wanted"], drawn["a"].dtype
+        self.n = drawn["n"] if drawn["size"] is None else int(drawn["size"][k])
+        a = drawn["a"][k, :self.n, :self.n].astype(L)
         self.lower = np.tril(a) + np.tril(a, -1).T
         self.stored = a if drawn["storage"] == "dense" else self.lower
-        self.b = None if drawn["b"] is None else drawn["b"][k].astype(L)
+        self.b = None if drawn["b"] is None else drawn["b"][k, :self.n].astype(L)
 
     @functools.cached_property
     def input_status(self):
@@ -364,8 +380,16 @@ class Judge:
         difference = abs(self.numbers[name] - value)
         self.check(np.isfinite(self.numbers[name]) and difference <= bound, name, "expected", value, "+-", bound)
 
+    def of_nothing(self):
+        wanted = {"rcond": 1, "smallest_pivot": 1, "log_determinant": 0, "perturbation": 0}
+        if self.x is not None:
+            wanted["backward_error"] = 0
+        self.check(self.info == self.repaired == 0 and self.numbers == wanted, "expected", wanted)
+
     def all(self):
         system = self.system
+        if system.n == 0:
+            return self.of_nothing()
         if system.input_status:
             self.check(self.info in system.input_status, "input", system.input_status)
         else:
@@ -509,12 +533,19 @@ def read_results(group, k):
     for name in ("x", "inverse"):
         if name in group:
             results["x"] = group[name][k].reshape(len(group[name][k]), -1)
+    if "size" in group and "x" in results:
+        m = group["size"][k]
+        x = results["x"]
+        results["x"] = x[:m, :m] if "inverse" in group else x[:m]
+        beyond = x.copy()
+        beyond[:results["x"].shape[0], :results["x"].shape[1]] = 0
+        assert not beyond.any(), f"{group.name}[{k}], of size {m}: not 0 beyond"
     return results
 
 
 def is_easy(systems):
     """Whether Gauss-Jordan, which is not backward stable, does what is promised of the others."""
-    return all(s.input_status or (not s.exact.failed and s.exact.rcond > 1e-3) for s in systems)
+    return all(s.n == 0 or s.input_status or (not s.exact.failed and s.exact.rcond > 1e-3) for s in systems)
 
 
 def tamper(rng, file, sets):
@@ -524,6 +555,8 @@ def tamper(rng, file, sets):
     k = rng.integers(len(systems))
     system, f = systems[k], file["provenance"].attrs["pivot_floor"]
     what = rng.choice(["info", "x", "x", "backward_error", "rcond", "log_determinant", "smallest_pivot", "repaired"])
+    if system.n == 0:
+        return False
     if what == "info":
         group["info"][k] = {0: 1, -1: 0, -2: -1, -3: 0}.get(int(group["info"][k]), -1)
         return True
@@ -531,7 +564,8 @@ def tamper(rng, file, sets):
         return False
     if what == "x":
         data = group["inverse" if system.wanted == "inverse" else "x"]
-        x = data[k]
+        whole = data[k]
+        x = whole[:system.n, :system.n] if system.wanted == "inverse" else whole[:system.n]
         where = tuple(rng.integers(0, s) for s in x.shape)
         x[where] = rng.choice([np.nan, -x[where], 0.9 * x[where], np.abs(x).max(), 0])
         with np.errstate(all="ignore"):
@@ -539,7 +573,7 @@ def tamper(rng, file, sets):
             error = residual_error(system, wrong, best_addition(system, wrong, f) if f else 0)
         if error < 4 * residual_limit(system):
             return False
-        data[k] = x
+        data[k] = whole
     elif what == "repaired":
         if f and not (system.nearby(f).repaired == 0 and not system.nearby(f).close):
             return False

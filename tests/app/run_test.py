@@ -216,7 +216,7 @@ def test_results_of_format_1_0_are_verified_without_the_new_numbers(smallbatch, 
         add_solve(file)
     smallbatch("run", "p.h5", "-o", "r.h5")
     with h5py.File(tmp_path / "r.h5", "r+") as file:
-        assert file.attrs["smallbatch_format"].tolist() == [1, 5]
+        assert file.attrs["smallbatch_format"].tolist() == [1, 6]
         file.attrs["smallbatch_format"] = np.array([1, 0], np.int32)
         for name in ["rcond", "smallest_pivot", "log_determinant", "repaired", "perturbation"]:
             del file["solve/systems"][name]
