@@ -31,6 +31,7 @@ struct SystemsCall {
   int n = 0, nrhs = 0;  ///< right-hand sides, 0 where there are none
   std::int64_t count = 0;
   Triangle triangle = Triangle::both;
+  const std::int32_t* sizes = nullptr;
   MatrixArray<const T> a, b;
   MatrixArray<T> x;          ///< of solutions; of inverses, which are symmetric, by rows
   bool is_in_place = false;  ///< x is b
@@ -58,7 +59,9 @@ SpdBatch<T> batch_of(const SystemsCall<T>& call) {
   batch.shape.n = call.n;
   batch.shape.nrhs = call.nrhs;
   batch.shape.determinant_only = call.operation == SystemsOperation::log_determinant;
+  batch.shape.has_sizes = call.sizes != nullptr;
   batch.count = call.count;
+  batch.sizes = call.sizes;
   return batch;
 }
 template <class T>

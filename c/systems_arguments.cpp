@@ -197,6 +197,10 @@ SystemsCall<T> systems_call(SystemsOperation operation, const SystemsArguments& 
   call.options = options_of(given.options);
   call.n = static_cast<int>(systems.n);
   call.count = systems.count;
+  call.sizes = systems.sizes;
+  if (call.sizes != nullptr && !has_options(operation))
+    refuse("systems->sizes is given", "factors are of n rows each",
+           "Give NULL, or solve the systems at once by smallbatch_solve().");
   if (reads_b(operation)) {
     if (systems.nrhs < 1 || systems.nrhs > std::numeric_limits<int>::max())
       refuse("systems->nrhs is " + std::to_string(systems.nrhs), "it counts right-hand sides", "Give 1 or more.");

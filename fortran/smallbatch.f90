@@ -55,6 +55,7 @@ module smallbatch
     type(c_ptr) :: b_array = c_null_ptr
     integer(c_int64_t) :: ldb = 0
     integer(c_int64_t) :: b_stride = SMALLBATCH_TIGHT
+    type(c_ptr) :: sizes = c_null_ptr
   end type
 
   type, bind(c) :: smallbatch_solutions

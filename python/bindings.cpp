@@ -152,6 +152,7 @@ void define_structs(nb::module_& module) {
       .def_rw("b_stride", &smallbatch_systems::b_stride);
   define_pointer(systems, "a", &smallbatch_systems::a);
   define_pointer(systems, "b", &smallbatch_systems::b);
+  define_pointer(systems, "sizes", &smallbatch_systems::sizes);
 
   nb::class_<smallbatch_solutions> solutions(module, "Solutions");
   solutions.def("__init__",

@@ -9,7 +9,7 @@ from typing import Any, Iterable
 import numpy as np
 
 from . import _core
-from ._arrays import Array, Matrices, choice, compute, floats, handle_of, matrices, place_of, tight
+from ._arrays import Array, Matrices, choice, compute, floats, handle_of, matrices, place_of, tight, whole_numbers
 from ._results import Statuses
 
 _ABOUT_A = {"rcond": None, "smallest_pivot": None, "log_determinant": "float64", "repaired": "int32",
@@ -29,7 +29,8 @@ class Solution(Statuses):
     ``info`` (...), int32
         0: solved. k > 0: the k-th pivot, counted from 1, is not positive, so A is not positive definite. -1: A holds a
         NaN or an infinity. -2: A is not symmetric. -3: b holds a NaN or an infinity. -4: x is beyond the range of its
-        type. -5: x is too small for its type. ``ok``, ``describe()`` and ``raise_for_status()`` read it
+        type. -5: x is too small for its type. -6: its size is not within 0 to n. ``ok``, ``describe()`` and
+        ``raise_for_status()`` read it
     ``backward_error`` (...)
         the largest ``||b - A x||_1 / (||A||_1 ||x||_1)`` of the right-hand sides, ``||I - A X||_1 / (||A||_1 ||X||_1)``
         of an inverse; good ones are below ``30 * 2**-24`` (float32) or ``30 * 2**-53`` (float64)
@@ -68,8 +69,9 @@ class Solution(Statuses):
 class _Systems:
     """A (..., n, n), or packed (..., n (n + 1) / 2): where it lies, and the structs of a call about it."""
 
-    def __init__(self, a: Array, b: Array, triangle: str, packed: bool, backend: str, threads: int):
-        self.place = place_of(A=a, b=b)
+    def __init__(self, a: Array, b: Array, triangle: str, packed: bool, backend: str, threads: int,
+                 sizes: Array = None):
+        self.place = place_of(A=a, b=b, sizes=sizes)
         self.handle = handle_of(self.place, backend, threads)
         if triangle not in ("both", "lower", "upper"):
             raise ValueError(f"triangle={triangle!r} is not one. Take one of both, lower, upper.")
@@ -88,6 +90,14 @@ class _Systems:
             if len(shape) < 2 or shape[-1] != shape[-2]:
                 raise ValueError(f"A has the shape {shape}, which is not (..., n, n). Give square matrices.")
             self.n, self.batch = shape[-1], shape[:-2]
+        self.sizes = None if sizes is None else self._int32(whole_numbers(self.place, sizes, "sizes"))
+
+    def _int32(self, sizes: Array) -> Array:
+        """-1 of what that does not hold."""
+        if self.place.dtype(sizes) == "int32":
+            return sizes
+        cast = self.place.cast(sizes, "int32")
+        return self.place.cast(cast == sizes, "int32") * (cast + 1) - 1
 
     def structs(self, batch: tuple[int, ...], nrhs: int = 1, b: Matrices | None = None) -> tuple[_core.Systems, Any]:
         """Of that batch; and what must live until the call."""
@@ -98,7 +108,12 @@ class _Systems:
         name = {"both": "both", "lower": "lower" if same else "upper", "upper": "upper" if same else "lower"}
         systems.storage = _core.Storage["packed_" * self.packed + name[self.triangle]]
         systems.a, systems.lda, systems.a_stride = a.address, a.leading, a.stride
-        return systems, a
+        if self.sizes is None:
+            return systems, a
+        sizes = tight(self.place, self.sizes, "sizes", batch)
+        view = self.place.view(sizes)
+        systems.sizes = view.address
+        return systems, (a, sizes, view)
 
 
 def _struct(of: Any, batch: tuple[int, ...], nrhs: int, b: Matrices | None) -> _core.Systems:
@@ -160,7 +175,8 @@ class _Outputs:
 
 
 def solve(A: Array, b: Array, *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
-          method: str = "auto", pivot_floor: float = 0.0, backend: str = "auto", threads: int = 0) -> Solution:
+          method: str = "auto", pivot_floor: float = 0.0, sizes: Array = None, backend: str = "auto",
+          threads: int = 0) -> Solution:
     """Solves ``A x = b`` for many small symmetric positive definite matrices.
 
     ``A``
@@ -182,6 +198,9 @@ def solve(A: Array, b: Array, *, triangle: str = "both", packed: bool = False, n
     ``pivot_floor``
         from 0 to below 1: pivots below this fraction of their diagonal element are raised, of matrices that should be
         definite and are not to working precision; the answer is that of a nearby matrix. 0: none are
+    ``sizes``
+        (...), whole numbers from 0 to n, where systems are smaller than n: of each only so many first rows and columns
+        of A, and rows of b, are there and looked at, in their places among n, and x is 0 beyond
     ``backend``
         of arrays in host memory: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1", ... or "reference"
     ``threads``
@@ -205,7 +224,7 @@ def solve(A: Array, b: Array, *, triangle: str = "both", packed: bool = False, n
     >>> s.describe()
     '1 of 2 systems failed, the first is 1: pivot 2 is not positive'
     """
-    of = _Systems(A, b, triangle, packed, backend, threads)
+    of = _Systems(A, b, triangle, packed, backend, threads, sizes)
     b, vectors, batch = _right_hand_sides(of, b)
     nrhs = b.shape[-1]
     right = matrices(of.place, b, batch)
@@ -220,14 +239,15 @@ def solve(A: Array, b: Array, *, triangle: str = "both", packed: bool = False, n
 
 
 def inverse(A: Array, *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
-            method: str = "auto", pivot_floor: float = 0.0, backend: str = "auto", threads: int = 0) -> Solution:
+            method: str = "auto", pivot_floor: float = 0.0, sizes: Array = None, backend: str = "auto",
+            threads: int = 0) -> Solution:
     """The inverses of A as ``x`` (..., n, n), both triangles filled; arguments as :func:`solve` has them.
 
     >>> inverse([[4.0, 2.0], [2.0, 2.0]]).x
     array([[ 0.5, -0.5],
            [-0.5,  1. ]])
     """
-    of = _Systems(A, None, triangle, packed, backend, threads)
+    of = _Systems(A, None, triangle, packed, backend, threads, sizes)
     systems, kept = of.structs(of.batch)
     outputs = _Outputs(of, of.batch)
     outputs.add_x(of.n, of.n, True, False)
@@ -239,7 +259,7 @@ def inverse(A: Array, *, triangle: str = "both", packed: bool = False, numbers: 
 
 
 def log_determinant(A: Array, *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
-                    method: str = "auto", pivot_floor: float = 0.0, backend: str = "auto",
+                    method: str = "auto", pivot_floor: float = 0.0, sizes: Array = None, backend: str = "auto",
                     threads: int = 0) -> Solution:
     """``ln det A`` of each matrix as ``log_determinant`` (...), float64; arguments as :func:`solve` has them.
 
@@ -248,7 +268,7 @@ def log_determinant(A: Array, *, triangle: str = "both", packed: bool = False, n
     >>> float(log_determinant([[4.0, 2.0], [2.0, 2.0]]).log_determinant)  # ln 4
     1.3862943611198906
     """
-    of = _Systems(A, None, triangle, packed, backend, threads)
+    of = _Systems(A, None, triangle, packed, backend, threads, sizes)
     systems, kept = of.structs(of.batch)
     outputs = _Outputs(of, of.batch)
     outputs.add_numbers({"log_determinant": 0, **dict.fromkeys([numbers] if isinstance(numbers, str) else numbers)},

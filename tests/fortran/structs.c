@@ -20,7 +20,8 @@ void fill_systems(smallbatch_systems* s, size_t* size) {
                             place(12),
                             (const void* const*)place(13),
                             14,
-                            15};
+                            15,
+                            place(16)};
 }
 void fill_solutions(smallbatch_solutions* s, size_t* size) {
   *size = sizeof(*s);

@@ -89,7 +89,7 @@ contains
                 systems%count == 5, systems%order == 6, systems%storage == 7, address(systems%a) == 8, &
                 address(systems%a_array) == 9, systems%lda == 10, systems%a_stride == 11, &
                 address(systems%b) == 12, address(systems%b_array) == 13, systems%ldb == 14, &
-                systems%b_stride == 15])
+                systems%b_stride == 15, address(systems%sizes) == 16])
     call fill_solutions(solutions, bytes)
     call expect("solutions", bytes == c_sizeof(solutions), [ &
                 address(solutions%x) == 1, address(solutions%x_array) == 2, solutions%ldx == 3, &
