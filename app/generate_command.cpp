@@ -58,7 +58,7 @@ std::string generate(const GenerateSpdOptions& options, const std::string& comma
   writer.commit();
   std::ostringstream text;
   text << options.output << ": solve/" << set.name << ", " << shape_words(set);
-  if (set.shape.has_sizes) text << " of " << options.sizes[0] << " to " << options.sizes[1] << " rows";
+  if (set.shape.has_sizes) text << ", sizes " << options.sizes[0] << " to " << options.sizes[1];
   text << ", family " << spd_family_name(options.family) << ", condition " << options.condition << ", seed "
        << options.seed << "\n";
   return text.str();
