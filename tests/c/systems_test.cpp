@@ -1,6 +1,7 @@
 // Systems in every layout that the C face takes. Their elements are whole numbers, and x is chosen, so that b = A x
 // holds exactly; where an element goes is written out here, and all other places hold NaN, which no solution survives.
 // One file, because all of its tests lay systems out by the same arithmetic.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -489,6 +490,72 @@ TEST_P(Systems, OptionsReachTheSolver) {
   EXPECT_EQ(info.back()[0], 0);
   EXPECT_EQ(repaired.back()[0], 1);
   EXPECT_NEAR(x.back()[0] + x.back()[1], 2, 1e-5);
+}
+
+TEST_P(Systems, SizesAreOfLeadingBlocksInTheirPlaces) {
+  constexpr std::int64_t n = 5, nrhs = 2, count = 5;
+  const std::vector<std::int32_t> sizes{3, 0, 5, 1, 7};
+  const std::vector<double> a = whole_number_matrices(count, n, 5), chosen = whole_numbers(count * n * nrhs, 6);
+  const auto is_there = [&](std::int64_t k, std::int64_t i) { return sizes[k] <= n && i < sizes[k]; };
+  std::vector<double> cut = a;
+  for (std::int64_t k = 0; k < count; ++k)
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t j = 0; j < n; ++j)
+        if (!is_there(k, std::max(i, j))) cut[(k * n + i) * n + j] = nan;
+  Array<std::int32_t> there = array(sizes), info = array(std::vector<std::int32_t>(count, -99));
+  for (const smallbatch_storage storage : {SMALLBATCH_BOTH_TRIANGLES, SMALLBATCH_LOWER, SMALLBATCH_UPPER,
+                                           SMALLBATCH_PACKED_LOWER, SMALLBATCH_PACKED_UPPER})
+    for (const smallbatch_order order : {SMALLBATCH_ROW_MAJOR, SMALLBATCH_COLUMN_MAJOR}) {
+      Problem<double> problem{n, nrhs, count, storage, {order}, {order}, {order}};
+      SCOPED_TRACE(name(problem));
+      const Places places(problem.of_b, count, n, nrhs);
+      std::vector<double> b(static_cast<std::size_t>(places.size), nan);
+      for (std::int64_t k = 0; k < count; ++k)
+        for (std::int64_t i = 0; i < n && is_there(k, i); ++i)
+          for (std::int64_t r = 0; r < nrhs; ++r) {
+            b[places.of(k, i, r)] = 0;
+            for (std::int64_t j = 0; is_there(k, j) && j < n; ++j)
+              b[places.of(k, i, r)] += a[(k * n + i) * n + j] * chosen[(k * n + j) * nrhs + r];
+          }
+      Array<double> a_array = array(laid_out(problem, cut)), b_array = array(b);
+      Array<double> x_array = array(std::vector<double>(b.size(), -77));
+      smallbatch_systems systems;
+      smallbatch_systems_init(&systems, SMALLBATCH_FLOAT64, memory(), n, nrhs, count);
+      systems.order = order;
+      systems.storage = storage;
+      systems.a = a_array.there();
+      systems.b = b_array.there();
+      systems.sizes = there.there();
+      smallbatch_solutions solutions;
+      smallbatch_solutions_init(&solutions);
+      solutions.x = x_array.there();
+      solutions.info = info.there();
+      with_workspace(
+          [&](std::size_t* bytes) { return smallbatch_solve_workspace(handle_, &systems, &solutions, nullptr, bytes); },
+          [&](void* workspace, std::size_t bytes) {
+            return smallbatch_solve(handle_, &systems, &solutions, nullptr, workspace, bytes);
+          });
+      if (HasFatalFailure()) return;
+      EXPECT_EQ(info.back(), (std::vector<std::int32_t>{0, 0, 0, 0, -6}));
+      const std::vector<double>& x = x_array.back();
+      for (std::int64_t k = 0; k < count; ++k)
+        for (std::int64_t i = 0; i < n; ++i)
+          for (std::int64_t r = 0; r < nrhs; ++r)
+            if (sizes[k] > n)
+              EXPECT_TRUE(std::isnan(x[places.of(k, i, r)]));
+            else if (is_there(k, i))
+              EXPECT_NEAR(x[places.of(k, i, r)], chosen[(k * n + i) * nrhs + r], 1e-11) << k << ", " << i;
+            else
+              EXPECT_EQ(x[places.of(k, i, r)], 0) << k << ", " << i;
+
+      Array<double> factor = array(std::vector<double>(count * n * n, -77));
+      smallbatch_factors factors;
+      smallbatch_factors_init(&factors);
+      factors.factor = factor.there();
+      factors.info = info.there();
+      EXPECT_EQ(smallbatch_factor(handle_, &systems, &factors, nullptr, 0), SMALLBATCH_INVALID_ARGUMENT);
+      EXPECT_NE(std::string(smallbatch_last_error(handle_)).find("sizes"), std::string::npos);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Everywhere, Systems, all_places, place_test_name);

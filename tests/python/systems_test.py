@@ -321,3 +321,39 @@ def test_threads_have_handles_of_their_own():
     for thread in threads:
         thread.join()
     assert all(np.array_equal(one, found[0][0]) for some in found for one in some)
+
+
+@pytest.mark.parametrize("backend", ["auto", "cpu", "reference"])
+@pytest.mark.parametrize("store_packed", [False, True])
+def test_systems_may_have_sizes_of_their_own(backend, store_packed):
+    n, sizes = 9, np.array([[9, 0, 4], [1, 7, 4]])
+    a, b, _ = chosen(3, (2, 3), n, 2)
+    given, right = a.copy(), b.copy()
+    for k, m in np.ndenumerate(sizes):
+        given[k][m:], given[k][:, m:], right[k][m:] = np.nan, np.inf, np.nan
+    if store_packed:
+        given = packed(given.reshape(6, n, n)).reshape(2, 3, -1)
+    solved = smallbatch.solve(given, right, packed=store_packed, sizes=sizes, numbers="rcond", backend=backend)
+    inverse = smallbatch.inverse(given, packed=store_packed, sizes=sizes, backend=backend)
+    determinant = smallbatch.log_determinant(given, packed=store_packed, sizes=sizes.astype("uint8"), backend=backend)
+    for k, m in np.ndenumerate(sizes):
+        block = a[k][:m, :m]
+        assert not solved.x[k][m:].any() and not inverse.x[k][m:].any() and not inverse.x[k][:, m:].any()
+        assert np.allclose(solved.x[k][:m], np.linalg.solve(block, b[k][:m]), rtol=0, atol=1e-12)
+        assert np.allclose(inverse.x[k][:m, :m], np.linalg.inv(block), rtol=0, atol=1e-12)
+        assert np.isclose(determinant.log_determinant[k], np.linalg.slogdet(block)[1], rtol=0, atol=1e-12)
+        assert np.isclose(solved.rcond[k], 1 / np.linalg.cond(block, 1) if m else 1)
+    assert np.all(solved.ok) and np.all(inverse.ok) and np.all(determinant.ok)
+
+
+def test_sizes_are_broadcast_and_judged():
+    a, b, _ = chosen(4, (3,), 5)
+    one = smallbatch.solve(a, b, sizes=2)
+    assert np.allclose(one.x[:, :2], np.linalg.solve(a[:, :2, :2], b[:, :2, None])[..., 0]) and not one.x[:, 2:].any()
+    found = smallbatch.solve(a, b, sizes=[5, 6, 2 ** 32 + 1])
+    assert found.info.tolist() == [0, -6, -6] and np.isnan(found.x[1:]).all()
+    assert "its size is not within 0 to n" in found.describe()
+    with pytest.raises(TypeError, match="sizes have the type float64"):
+        smallbatch.solve(a, b, sizes=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="sizes have the shape"):
+        smallbatch.solve(a, b, sizes=[1, 2])
