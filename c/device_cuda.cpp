@@ -44,6 +44,9 @@ void check_launch(cudaError_t status, const std::string& problem = "the call is 
   refuse(problem, std::string("CUDA says: ") + cudaGetErrorString(status), remedy);
 }
 void check_systems_launch(cudaError_t status) {
+  if (status == cudaErrorNotSupported)
+    refuse("systems->sizes is given", "on the device no kernel takes them for such a call",
+           "Call with arrays on the host, or with systems of one size at a time.");
   check_launch(status, "arrays of the call overlap, or it is too large for a launch",
                "Give x memory of its own, or that of b exactly, or call with fewer at a time.");
 }

@@ -35,7 +35,8 @@ template <class T>
 ///
 /// Returns the status of the launches, or launches nothing and returns cudaErrorInvalidValue: where SpdSolver::solve or
 /// make_spd_solver would throw, where x overlaps b (there are no solutions in place here), and for a workspace that is
-/// needed and null or not aligned.
+/// needed and null or not aligned. Of a batch with sizes some kernels take no notice: then it launches nothing and
+/// returns cudaErrorNotSupported; SpdSolver::solve takes all.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] cudaError_t launch_spd_solve(const SpdBatch<T>& batch,
                                                                        const SpdSolution<T>& solution,

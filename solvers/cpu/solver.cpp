@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "core/usable_kernels.hpp"
-#include "solvers/cpu/by_size.hpp"
+#include "solvers/by_size.hpp"
 #include "solvers/cpu/pivot_repair.hpp"
 #include "solvers/spd_solver_backends.hpp"
 
@@ -55,8 +55,8 @@ class CpuSpdSolver final : public SpdSolver {
   void solve_with(const LdltKernel<T>& kernel, const SpdBatch<T>& batch, const SpdSolution<T>& solution) const {
     check_spd_batch(batch, solution);
     if (batch.sizes != nullptr) {
-      constexpr std::int64_t groups_at_once = 8;  // few enough for the cache
-      solve_by_size<T>(batch, solution, groups_at_once * kernel.lanes, threads_,
+      constexpr std::int64_t groups = 8;  // few enough for the cache
+      solve_by_size<T>(batch, solution, {groups * kernel.lanes, threads_, threads_},
                        [&](const SpdBatch<T>& alike, const SpdSolution<T>& to) { solve_with(kernel, alike, to); });
       return;
     }

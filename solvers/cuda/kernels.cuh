@@ -17,6 +17,9 @@ enum class Mark : std::uint8_t {
   as_stored   ///< judge it by every element of A as it is stored: its triangles differ
 };
 
+/// Whether launch_spd_solve() takes batches with sizes of that shape; others are gathered by size on the host.
+bool takes_sizes(ScalarType type, const SpdShape& shape, const SpdOptions& options);
+
 /// Solves by Gauss-Jordan elimination and judges the answers if backward_error is not null.
 template <class T>
 cudaError_t launch_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);

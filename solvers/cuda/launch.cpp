@@ -86,6 +86,8 @@ bool is_valid(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const Sp
 
 }  // namespace
 
+bool takes_sizes(ScalarType /*type*/, const SpdShape& /*shape*/, const SpdOptions& /*options*/) { return false; }
+
 template <class T>
 std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count, const SpdOptions& options) {
   return count > 0 ? Workspace<T>(shape, count, options, nullptr).bytes : 0;
@@ -96,6 +98,7 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
                              void* workspace, cudaStream_t stream) {
   if (!is_valid(batch, solution, options)) return cudaErrorInvalidValue;
   if (batch.count == 0) return cudaSuccess;
+  if (batch.sizes != nullptr && !takes_sizes(scalar_type_of<T>, batch.shape, options)) return cudaErrorNotSupported;
   const Workspace<T> own(batch.shape, batch.count, options, static_cast<std::byte*>(workspace));
   if (own.bytes > 0 && (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % alignment != 0))
     return cudaErrorInvalidValue;

@@ -64,7 +64,7 @@ template <class T, int N>
 __device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std::int64_t system,
                              RepairMemory<N>& memory, OwnRows<N>& own, int& repaired, double& perturbation) {
   constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
-  const int lane = threadIdx.x, n = args.n;
+  const int lane = threadIdx.x, n = rows_of(args, system);
   int failed = INT32_MAX;
   double largest_a = 0;
 #pragma unroll
@@ -270,7 +270,7 @@ template <class T, int N>
 __device__ std::int32_t store_solutions(const Arguments<T>& args, std::int64_t system, const RepairMemory<N>& memory,
                                         const OwnRows<N>& own) {
   constexpr int rows = OwnRows<N>::rows, lowest = -1 << 20;
-  const int lane = threadIdx.x, n = args.n;
+  const int lane = threadIdx.x, n = rows_of(args, system);
   std::int32_t info = 0;
 #pragma unroll 1
   for (int column = 0; column < args.nrhs; ++column) {
@@ -319,7 +319,7 @@ template <class T, int N>
 __device__ std::int32_t store_inverse(const Arguments<T>& args, std::int64_t system, const RepairMemory<N>& memory,
                                       const OwnRows<N>& own) {
   constexpr int rows = OwnRows<N>::rows;
-  const int lane = threadIdx.x, n = args.n;
+  const int lane = threadIdx.x, n = rows_of(args, system);
   bool bad = false;
 #pragma unroll 1
   for (int k = 0; k < n; ++k) {
@@ -331,7 +331,7 @@ __device__ std::int32_t store_inverse(const Arguments<T>& args, std::int64_t sys
       if (j >= n) continue;
       const T stored = scaled_to<T>(inverse_element<N>(memory, own, row, k, u), half + own.half[u]);
       bad |= not_finite(stored);
-      args.to.x[system * args.to.x_stride + row * n + j] = stored;
+      args.to.x[system * args.to.x_stride + row * args.n + j] = stored;
     }
   }
   return __any_sync(whole_warp, bad) ? info_result_not_finite : 0;
@@ -342,7 +342,7 @@ template <class T, int N>
 __device__ double rcond_of_nearby(const Arguments<T>& args, std::int64_t system, const RepairMemory<N>& memory,
                                   const OwnRows<N>& own) {
   constexpr int rows = OwnRows<N>::rows, lowest = -1 << 20;
-  const int lane = threadIdx.x, n = args.n;
+  const int lane = threadIdx.x, n = rows_of(args, system);
   int top = lowest;
 #pragma unroll
   for (int u = 0; u < rows; ++u)
@@ -378,11 +378,13 @@ __device__ double rcond_of_nearby(const Arguments<T>& args, std::int64_t system,
 
 template <class T>
 __device__ void store_failure(const Arguments<T>& args, std::int64_t system, std::int32_t info) {
-  const std::int64_t numbers =
-      args.to.x == nullptr ? 0 : static_cast<std::int64_t>(args.n) * (args.inverse ? args.n : args.nrhs);
+  const int n = rows_of(args, system), columns = args.inverse ? n : args.nrhs;
+  const std::int64_t pitch = args.inverse ? args.n : args.nrhs;
 #pragma unroll 1
-  for (std::int64_t e = threadIdx.x; e < numbers; e += warp_lanes)
-    args.to.x[system * args.to.x_stride + e] = not_a_number<T>();
+  for (int i = 0; i < n && args.to.x != nullptr; ++i)
+#pragma unroll 1
+    for (int c = threadIdx.x; c < columns; c += warp_lanes)
+      args.to.x[system * args.to.x_stride + i * pitch + c] = not_a_number<T>();
   if (threadIdx.x != 0) return;
   args.to.info[system] = info;
   if (args.to.backward_error != nullptr) args.to.backward_error[system] = not_a_number<T>();
@@ -392,16 +394,18 @@ __device__ void store_failure(const Arguments<T>& args, std::int64_t system, std
 
 /// All numbers of a block are in the shared memory that it is launched with.
 template <class T, int N>
-__global__ void __launch_bounds__(warp_lanes, 1) repair_kernel(Arguments<T> args, Repair repair) {
+__global__ void __launch_bounds__(warp_lanes, 1) repair_kernel(Arguments<T> args, double pivot_floor) {
   constexpr int rows = OwnRows<N>::rows;
   extern __shared__ double block_memory[];
   RepairMemory<N>& memory = *reinterpret_cast<RepairMemory<N>*>(block_memory);
-  const int lane = threadIdx.x, n = args.n;
+  const int lane = threadIdx.x;
 #pragma unroll 1
   for (std::int64_t system = blockIdx.x; system < args.count; system += gridDim.x) {
     __syncwarp();  // the last system is done with
     const std::int32_t found = args.to.info[system];
-    if (is_input_refused(found)) continue;
+    const int n = rows_of(args, system);
+    if (is_input_refused(found) || n == 0) continue;
+    const Repair repair{spd_used_floor<T>(pivot_floor, n), spd_used_floor<T>(0, n)};
     OwnRows<N> own;
     int repaired = 0;
     double perturbation = 0;
@@ -446,14 +450,13 @@ cudaError_t launch_pivot_repair(const SpdBatch<T>& batch, const SpdSolution<T>& 
   if (batch.count == 0) return cudaSuccess;
   const int n = batch.shape.n;
   const Arguments<T> arguments = arguments_of(batch, solution);
-  const Repair repair{spd_used_floor<T>(pivot_floor, n), spd_used_floor<T>(0, n)};
   constexpr std::int64_t max_blocks = 1 << 15;
   const auto blocks = static_cast<unsigned>(std::min(max_blocks, batch.count));
   const auto launch_with = [&](auto kernel, std::size_t bytes) {
     const cudaError_t status =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
     if (status != cudaSuccess) return status;
-    kernel<<<blocks, warp_lanes, bytes, stream>>>(arguments, repair);
+    kernel<<<blocks, warp_lanes, bytes, stream>>>(arguments, pivot_floor);
     return cudaGetLastError();
   };
   if (n <= 32) return launch_with(repair_kernel<T, 32>, sizeof(RepairMemory<32>));

@@ -5,6 +5,8 @@
 #include "core/device.hpp"
 #include "core/device_cuda.hpp"
 #include "core/error.hpp"
+#include "solvers/by_size.hpp"
+#include "solvers/cuda/kernels.cuh"
 #include "solvers/spd_solver.cuh"
 #include "solvers/spd_solver_backends.hpp"
 
@@ -38,17 +40,25 @@ class CudaSpdSolver final : public SpdSolver {
   void run(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
     check_spd_batch(batch, solution);
     if (batch.count == 0) return;
+    if (batch.sizes != nullptr && !takes_sizes(scalar_type_of<T>, batch.shape, options_)) {
+      constexpr std::int64_t bytes_at_once = std::int64_t{64} << 20;
+      const std::int64_t systems = std::max<std::int64_t>(1, bytes_at_once / (batch.shape.matrix_size() * sizeof(T)));
+      solve_by_size<T>(batch, solution, {systems, 1, 0},
+                       [&](const SpdBatch<T>& alike, const SpdSolution<T>& to) { run(alike, to); });
+      return;
+    }
     const DeviceGuard guard(device_);
     const SpdShape& shape = batch.shape;
     const auto a_bytes = static_cast<std::size_t>(shape.matrix_size()) * sizeof(T);
     const auto b_bytes = static_cast<std::size_t>(shape.rhs_size()) * sizeof(T);
     const auto x_bytes = static_cast<std::size_t>(shape.solution_size()) * sizeof(T);
     const auto number_bytes = static_cast<std::size_t>(bytes_of_numbers(scalar_type_of<T>, shape));
-    constexpr std::size_t arrays = 5 + spd_number_count<T>;  // A, b, x, info, the workspace and the numbers
+    constexpr std::size_t arrays = 6 + spd_number_count<T>;  // A, b, sizes, x, info, the workspace and the numbers
     const auto workspace_bytes = [&](std::int64_t count) { return spd_workspace_bytes<T>(shape, count, options_); };
     const bool one_a = batch.a_stride == 0, one_b = batch.b_stride == 0;  // for all systems
     const std::size_t shared = (one_a ? a_bytes : 0) + (one_b ? b_bytes : 0);
-    const std::size_t per_system = (one_a ? 0 : a_bytes) + (one_b ? 0 : b_bytes) + x_bytes + number_bytes;
+    const std::size_t size_bytes = batch.sizes != nullptr ? sizeof(std::int32_t) : 0;
+    const std::size_t per_system = (one_a ? 0 : a_bytes) + (one_b ? 0 : b_bytes) + size_bytes + x_bytes + number_bytes;
     const auto needed = [&](std::int64_t count) {
       return static_cast<std::size_t>(count) * per_system + workspace_bytes(count) + shared + arrays * alignment;
     };
@@ -58,6 +68,7 @@ class CudaSpdSolver final : public SpdSolver {
     Carver carve{memory_.reserve<std::byte>(capacity_)};
     T* a = reinterpret_cast<T*>(carve(one_a ? a_bytes : systems * a_bytes));
     T* b = reinterpret_cast<T*>(carve(one_b ? b_bytes : systems * b_bytes));
+    auto* const sizes = reinterpret_cast<std::int32_t*>(carve(systems * size_bytes));
     SpdSolution<T> on_device;
     on_device.x = shape.determinant_only ? nullptr : reinterpret_cast<T*>(carve(systems * x_bytes));
     on_device.info = reinterpret_cast<std::int32_t*>(carve(systems * sizeof(std::int32_t)));
@@ -75,6 +86,10 @@ class CudaSpdSolver final : public SpdSolver {
       part.count = std::min(piece, batch.count - first);
       if (!one_a) copy_systems(a, a_bytes, batch.a + first * batch.a_step(), batch.a_step(), part.count);
       if (!one_b && b_bytes > 0) copy_systems(b, b_bytes, batch.b + first * batch.b_step(), batch.b_step(), part.count);
+      if (batch.sizes != nullptr) {
+        copy_systems(sizes, size_bytes, batch.sizes + first, 1, part.count);
+        part.sizes = sizes;
+      }
       timer_.begin(stream_);
       check(launch_spd_solve<T>(part, on_device, options_, workspace, stream_.get()));
       timer_.end(stream_);

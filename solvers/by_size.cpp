@@ -1,11 +1,11 @@
-#include "solvers/cpu/by_size.hpp"
+#include "solvers/by_size.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
 
-#include "core/parallel.hpp"
+#include "core/grid_stride.hpp"
 
 namespace smallbatch {
 
@@ -57,21 +57,19 @@ void settle(const SpdShape& shape, const SpdSolution<T>& solution, int size, std
   });
 }
 
-/// The systems' leading rows and columns into a block of that size.
+/// The leading rows and columns of system k into place s of a block of that size.
 template <class T>
-void gather(const SpdBatch<T>& batch, std::span<const std::int64_t> systems, SpdBlock<T>& block) {
+void gather(const SpdBatch<T>& batch, std::int64_t k, SpdBlock<T>& block, std::int64_t s) {
   const SpdShape& alike = block.shape;
-  const bool packed = alike.storage == Storage::packed_lower;  // whose rows follow each other in any size
-  T *a = block.a.data(), *b = block.b.data();
-  for (const std::int64_t k : systems) {
-    const T* const from = batch.a + k * batch.a_step();
-    if (packed) {
-      a = std::copy_n(from, alike.matrix_size(), a);
-    } else {
-      for (int i = 0; i < alike.n; ++i) a = std::copy_n(from + std::int64_t{i} * batch.shape.n, alike.n, a);
-    }
-    if (alike.nrhs > 0) b = std::copy_n(batch.b + k * batch.b_step(), alike.rhs_size(), b);
+  const T* const from = batch.a + k * batch.a_step();
+  T* a = block.a.data() + s * alike.matrix_size();
+  if (alike.storage == Storage::packed_lower) {  // rows follow each other, however many there are
+    std::copy_n(from, alike.matrix_size(), a);
+  } else {
+    for (int i = 0; i < alike.n; ++i) a = std::copy_n(from + std::int64_t{i} * batch.shape.n, alike.n, a);
   }
+  if (alike.nrhs > 0)
+    std::copy_n(batch.b + k * batch.b_step(), alike.rhs_size(), block.b.data() + s * alike.rhs_size());
 }
 
 /// Answer s of a block to where system k has it.
@@ -98,39 +96,42 @@ void put_back(const SpdBlock<T>& block, std::int64_t s, const SpdShape& shape, c
 }  // namespace
 
 template <class T>
-void solve_by_size(const SpdBatch<T>& batch, const SpdSolution<T>& solution, std::int64_t at_once, unsigned threads,
+void solve_by_size(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const AtOnce& at_once,
                    const std::function<void(const SpdBatch<T>&, const SpdSolution<T>&)>& solve) {
-  const Order order({batch.sizes, static_cast<std::size_t>(batch.count)}, batch.shape.n, at_once);
+  const Order order({batch.sizes, static_cast<std::size_t>(batch.count)}, batch.shape.n, at_once.systems);
   const auto count = static_cast<std::int64_t>(order.pieces.size());
-  const std::int64_t grain = std::clamp<std::int64_t>(count / (8 * std::int64_t{thread_count(threads)}), 1, 64);
-  parallel_for(count, grain, threads, [&](std::int64_t first, std::int64_t last) {
+  const std::int64_t pieces = std::clamp<std::int64_t>(count / (8 * std::int64_t{thread_count(at_once.calls)}), 1, 64);
+  parallel_for(count, pieces, at_once.calls, [&](std::int64_t first, std::int64_t last) {
     SpdBlock<T> block;
     for (std::int64_t p = first; p < last; ++p) {
       const Piece& piece = order.pieces[static_cast<std::size_t>(p)];
-      const std::span systems(order.systems.data() + piece.first, static_cast<std::size_t>(piece.last - piece.first));
+      const std::int64_t* const systems = order.systems.data() + piece.first;
+      const auto for_each_system = [&](const auto& work) {
+        constexpr std::int64_t grain = 64;
+        for_each_index_on_threads(piece.last - piece.first, grain, at_once.threads, work);
+      };
       if (piece.size <= 0) {
-        for (const std::int64_t k : systems) settle(batch.shape, solution, piece.size, k);
+        for_each_system([&](std::int64_t s) { settle(batch.shape, solution, piece.size, systems[s]); });
         continue;
       }
       SpdShape alike = batch.shape;
       alike.n = piece.size;
       alike.has_sizes = false;
       block.resize(alike, piece.last - piece.first);
-      gather(batch, systems, block);
+      for_each_system([&](std::int64_t s) { gather(batch, systems[s], block, s); });
       SpdSolution<T> answers = block.solution();
       for_each_spd_number<T>([&](const auto& number) {
         if (solution.*number.in_solution == nullptr) answers.*number.in_solution = nullptr;
       });
       solve(block.batch(), answers);
-      for (std::size_t s = 0; s < systems.size(); ++s)
-        put_back(block, static_cast<std::int64_t>(s), batch.shape, solution, systems[s]);
+      for_each_system([&](std::int64_t s) { put_back(block, s, batch.shape, solution, systems[s]); });
     }
   });
 }
 
-template void solve_by_size(const SpdBatch<float>&, const SpdSolution<float>&, std::int64_t, unsigned,
+template void solve_by_size(const SpdBatch<float>&, const SpdSolution<float>&, const AtOnce&,
                             const std::function<void(const SpdBatch<float>&, const SpdSolution<float>&)>&);
-template void solve_by_size(const SpdBatch<double>&, const SpdSolution<double>&, std::int64_t, unsigned,
+template void solve_by_size(const SpdBatch<double>&, const SpdSolution<double>&, const AtOnce&,
                             const std::function<void(const SpdBatch<double>&, const SpdSolution<double>&)>&);
 
 }  // namespace smallbatch
