@@ -465,7 +465,7 @@ module smallbatch
     module procedure potential_lattice_float32, potential_lattice_float64
   end interface
 
-  private :: first_misfit, systems_of, text_of
+  private :: first_misfit, fits_sizes, systems_of, text_of
   private :: place_of_float32, place_of_float64, place_of_solve_options, place_of_potential_options
   private :: fits_float32, fits_float64
   private :: solve_many_float32, solve_many_float64, solve_one_float32, solve_one_float64, solve_there
@@ -644,18 +644,29 @@ contains
     if (present(options)) place = c_loc(options)
   end function
 
+  !> Whether there are none, or one for each.
+  pure function fits_sizes(sizes, count) result(fits)
+    integer(c_int32_t), intent(in), optional, contiguous :: sizes(:)
+    integer, intent(in) :: count
+    logical :: fits
+    fits = .true.
+    if (present(sizes)) fits = size(sizes) == count
+  end function
+
   !> Systems by columns. a_shape: (n, n, count or 1)
-  function systems_of(type, a_shape, a, count, uplo) result(systems)
+  function systems_of(type, a_shape, a, count, uplo, sizes) result(systems)
     integer(c_int), intent(in) :: type
     integer, intent(in) :: a_shape(3), count
     type(c_ptr), intent(in) :: a
     character, intent(in), optional :: uplo
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_systems) :: systems
     systems%type = type
     systems%n = a_shape(1)
     systems%count = count
     systems%a = a
     if (a_shape(3) == 1) systems%a_stride = 0
+    if (present(sizes)) systems%sizes = c_loc(sizes)
     if (.not. present(uplo)) return
     select case (uplo)
     case ('L', 'l')
@@ -668,7 +679,7 @@ contains
   end function
 
   subroutine solve_there(handle, type, a_shape, a, b_shape, b, x_shape, x, info, ierr, numbers_fit, &
-                         numbers, uplo, options)
+                         numbers, uplo, options, sizes)
     type(c_ptr), intent(in) :: handle, a, b, x
     integer(c_int), intent(in) :: type
     integer, intent(in) :: a_shape(3), b_shape(3), x_shape(3)
@@ -678,13 +689,14 @@ contains
     type(smallbatch_solutions), intent(in) :: numbers
     character, intent(in), optional :: uplo
     type(smallbatch_solve_options), intent(in), optional, target :: options
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_systems) :: systems
     type(smallbatch_solutions) :: solutions
     ierr = first_misfit([.true., a_shape(1) == a_shape(2) .and. (a_shape(3) == b_shape(3) .or. a_shape(3) == 1), &
                          b_shape(1) == a_shape(1), all(x_shape == b_shape), size(info) == b_shape(3), .true., .true., &
-                         .true., numbers_fit])
+                         .true., numbers_fit, fits_sizes(sizes, b_shape(3))])
     if (ierr /= 0) return
-    systems = systems_of(type, a_shape, a, b_shape(3), uplo)
+    systems = systems_of(type, a_shape, a, b_shape(3), uplo, sizes)
     systems%nrhs = b_shape(2)
     systems%b = b
     solutions = numbers
@@ -739,7 +751,7 @@ contains
     if (present(array)) it_fits = size(array) == count
   end function
 
-  subroutine solve_many_float32(handle, a, b, x, info, ierr, uplo, options, backward_error, rcond)
+  subroutine solve_many_float32(handle, a, b, x, info, ierr, uplo, options, backward_error, rcond, sizes)
     type(c_ptr), intent(in) :: handle
     real(c_float), intent(in), contiguous, target :: a(:, :, :), b(:, :, :)
     real(c_float), intent(out), contiguous, target :: x(:, :, :)
@@ -748,16 +760,17 @@ contains
     character, intent(in), optional :: uplo
     type(smallbatch_solve_options), intent(in), optional, target :: options
     real(c_float), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
     numbers%backward_error = place_of_float32(backward_error)
     numbers%rcond = place_of_float32(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT32, shape(a), c_loc(a), shape(b), c_loc(b), &
                      shape(x), c_loc(x), info, ierr, &
                      [fits_float32(backward_error, size(b, 3)), fits_float32(rcond, size(b, 3))], &
-                     numbers, uplo, options)
+                     numbers, uplo, options, sizes)
   end subroutine
 
-  subroutine solve_many_in_place_float32(handle, a, b, info, ierr, uplo, options, backward_error, rcond)
+  subroutine solve_many_in_place_float32(handle, a, b, info, ierr, uplo, options, backward_error, rcond, sizes)
     type(c_ptr), intent(in) :: handle
     real(c_float), intent(in), contiguous, target :: a(:, :, :)
     real(c_float), intent(inout), contiguous, target :: b(:, :, :)
@@ -766,13 +779,14 @@ contains
     character, intent(in), optional :: uplo
     type(smallbatch_solve_options), intent(in), optional, target :: options
     real(c_float), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
     numbers%backward_error = place_of_float32(backward_error)
     numbers%rcond = place_of_float32(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT32, shape(a), c_loc(a), shape(b), c_loc(b), &
                      shape(b), c_loc(b), info, ierr, &
                      [fits_float32(backward_error, size(b, 3)), fits_float32(rcond, size(b, 3))], &
-                     numbers, uplo, options)
+                     numbers, uplo, options, sizes)
     if (ierr < -4) ierr = ierr + 1  ! x is no argument of this one
   end subroutine
 
@@ -787,7 +801,7 @@ contains
                               shape(b), c_loc(b), shape(x), c_loc(x), info, ierr)
   end subroutine
 
-  subroutine solve_one_float32(handle, a, b, x, info, ierr, uplo, options, backward_error, rcond)
+  subroutine solve_one_float32(handle, a, b, x, info, ierr, uplo, options, backward_error, rcond, sizes)
     type(c_ptr), intent(in) :: handle
     real(c_float), intent(in), contiguous, target :: a(:, :, :), b(:, :)
     real(c_float), intent(out), contiguous, target :: x(:, :)
@@ -796,16 +810,17 @@ contains
     character, intent(in), optional :: uplo
     type(smallbatch_solve_options), intent(in), optional, target :: options
     real(c_float), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
     numbers%backward_error = place_of_float32(backward_error)
     numbers%rcond = place_of_float32(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT32, shape(a), c_loc(a), [size(b, 1), 1, size(b, 2)], c_loc(b), &
                      [size(x, 1), 1, size(x, 2)], c_loc(x), info, ierr, &
                      [fits_float32(backward_error, size(b, 2)), fits_float32(rcond, size(b, 2))], &
-                     numbers, uplo, options)
+                     numbers, uplo, options, sizes)
   end subroutine
 
-  subroutine solve_one_in_place_float32(handle, a, b, info, ierr, uplo, options, backward_error, rcond)
+  subroutine solve_one_in_place_float32(handle, a, b, info, ierr, uplo, options, backward_error, rcond, sizes)
     type(c_ptr), intent(in) :: handle
     real(c_float), intent(in), contiguous, target :: a(:, :, :)
     real(c_float), intent(inout), contiguous, target :: b(:, :)
@@ -814,13 +829,14 @@ contains
     character, intent(in), optional :: uplo
     type(smallbatch_solve_options), intent(in), optional, target :: options
     real(c_float), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
     numbers%backward_error = place_of_float32(backward_error)
     numbers%rcond = place_of_float32(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT32, shape(a), c_loc(a), [size(b, 1), 1, size(b, 2)], c_loc(b), &
                      [size(b, 1), 1, size(b, 2)], c_loc(b), info, ierr, &
                      [fits_float32(backward_error, size(b, 2)), fits_float32(rcond, size(b, 2))], &
-                     numbers, uplo, options)
+                     numbers, uplo, options, sizes)
     if (ierr < -4) ierr = ierr + 1  ! x is no argument of this one
   end subroutine
 
@@ -835,7 +851,7 @@ contains
                               [size(b, 1), 1, size(b, 2)], c_loc(b), [size(x, 1), 1, size(x, 2)], c_loc(x), info, ierr)
   end subroutine
 
-  subroutine inverse_float32(handle, a, x, info, ierr, uplo, options, backward_error, rcond)
+  subroutine inverse_float32(handle, a, x, info, ierr, uplo, options, backward_error, rcond, sizes)
     type(c_ptr), intent(in) :: handle
     real(c_float), intent(in), contiguous, target :: a(:, :, :)
     real(c_float), intent(out), contiguous, target :: x(:, :, :)
@@ -844,20 +860,21 @@ contains
     character, intent(in), optional :: uplo
     type(smallbatch_solve_options), intent(in), optional, target :: options
     real(c_float), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
     numbers%backward_error = place_of_float32(backward_error)
     numbers%rcond = place_of_float32(rcond)
     ierr = first_misfit([.true., size(a, 1) == size(a, 2), all(shape(x) == shape(a)), size(info) == size(a, 3), &
                          .true., .true., .true., fits_float32(backward_error, size(a, 3)), &
-                         fits_float32(rcond, size(a, 3))])
+                         fits_float32(rcond, size(a, 3)), fits_sizes(sizes, size(a, 3))])
     if (ierr /= 0) return
     numbers%x = c_loc(x)
     numbers%info = c_loc(info)
-    ierr = smallbatch_invert_c(handle, systems_of(SMALLBATCH_FLOAT32, shape(a), c_loc(a), size(a, 3), uplo), numbers, &
-                               place_of_solve_options(options), c_null_ptr, 0_c_size_t)
+    ierr = smallbatch_invert_c(handle, systems_of(SMALLBATCH_FLOAT32, shape(a), c_loc(a), size(a, 3), uplo, sizes), &
+                               numbers, place_of_solve_options(options), c_null_ptr, 0_c_size_t)
   end subroutine
 
-  subroutine log_determinant_float32(handle, a, log_determinant, info, ierr, uplo, options)
+  subroutine log_determinant_float32(handle, a, log_determinant, info, ierr, uplo, options, sizes)
     type(c_ptr), intent(in) :: handle
     real(c_float), intent(in), contiguous, target :: a(:, :, :)
     real(c_double), intent(out), contiguous, target :: log_determinant(:)
@@ -865,13 +882,15 @@ contains
     integer(c_int), intent(out) :: ierr
     character, intent(in), optional :: uplo
     type(smallbatch_solve_options), intent(in), optional, target :: options
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
     ierr = first_misfit([.true., size(a, 1) == size(a, 2), size(log_determinant) == size(a, 3), &
-                         size(info) == size(a, 3)])
+                         size(info) == size(a, 3), .true., .true., .true., fits_sizes(sizes, size(a, 3))])
     if (ierr /= 0) return
     numbers%log_determinant = c_loc(log_determinant)
     numbers%info = c_loc(info)
-    ierr = smallbatch_log_determinant_c(handle, systems_of(SMALLBATCH_FLOAT32, shape(a), c_loc(a), size(a, 3), uplo), &
+    ierr = smallbatch_log_determinant_c(handle, &
+                                        systems_of(SMALLBATCH_FLOAT32, shape(a), c_loc(a), size(a, 3), uplo, sizes), &
                                         numbers, place_of_solve_options(options), c_null_ptr, 0_c_size_t)
   end subroutine
 
@@ -976,7 +995,7 @@ contains
     if (present(array)) it_fits = size(array) == count
   end function
 
-  subroutine solve_many_float64(handle, a, b, x, info, ierr, uplo, options, backward_error, rcond)
+  subroutine solve_many_float64(handle, a, b, x, info, ierr, uplo, options, backward_error, rcond, sizes)
     type(c_ptr), intent(in) :: handle
     real(c_double), intent(in), contiguous, target :: a(:, :, :), b(:, :, :)
     real(c_double), intent(out), contiguous, target :: x(:, :, :)
@@ -985,16 +1004,17 @@ contains
     character, intent(in), optional :: uplo
     type(smallbatch_solve_options), intent(in), optional, target :: options
     real(c_double), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
     numbers%backward_error = place_of_float64(backward_error)
     numbers%rcond = place_of_float64(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT64, shape(a), c_loc(a), shape(b), c_loc(b), &
                      shape(x), c_loc(x), info, ierr, &
                      [fits_float64(backward_error, size(b, 3)), fits_float64(rcond, size(b, 3))], &
-                     numbers, uplo, options)
+                     numbers, uplo, options, sizes)
   end subroutine
 
-  subroutine solve_many_in_place_float64(handle, a, b, info, ierr, uplo, options, backward_error, rcond)
+  subroutine solve_many_in_place_float64(handle, a, b, info, ierr, uplo, options, backward_error, rcond, sizes)
     type(c_ptr), intent(in) :: handle
     real(c_double), intent(in), contiguous, target :: a(:, :, :)
     real(c_double), intent(inout), contiguous, target :: b(:, :, :)
@@ -1003,13 +1023,14 @@ contains
     character, intent(in), optional :: uplo
     type(smallbatch_solve_options), intent(in), optional, target :: options
     real(c_double), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
     numbers%backward_error = place_of_float64(backward_error)
     numbers%rcond = place_of_float64(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT64, shape(a), c_loc(a), shape(b), c_loc(b), &
                      shape(b), c_loc(b), info, ierr, &
                      [fits_float64(backward_error, size(b, 3)), fits_float64(rcond, size(b, 3))], &
-                     numbers, uplo, options)
+                     numbers, uplo, options, sizes)
     if (ierr < -4) ierr = ierr + 1  ! x is no argument of this one
   end subroutine
 
@@ -1024,7 +1045,7 @@ contains
                               shape(b), c_loc(b), shape(x), c_loc(x), info, ierr)
   end subroutine
 
-  subroutine solve_one_float64(handle, a, b, x, info, ierr, uplo, options, backward_error, rcond)
+  subroutine solve_one_float64(handle, a, b, x, info, ierr, uplo, options, backward_error, rcond, sizes)
     type(c_ptr), intent(in) :: handle
     real(c_double), intent(in), contiguous, target :: a(:, :, :), b(:, :)
     real(c_double), intent(out), contiguous, target :: x(:, :)
@@ -1033,16 +1054,17 @@ contains
     character, intent(in), optional :: uplo
     type(smallbatch_solve_options), intent(in), optional, target :: options
     real(c_double), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
     numbers%backward_error = place_of_float64(backward_error)
     numbers%rcond = place_of_float64(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT64, shape(a), c_loc(a), [size(b, 1), 1, size(b, 2)], c_loc(b), &
                      [size(x, 1), 1, size(x, 2)], c_loc(x), info, ierr, &
                      [fits_float64(backward_error, size(b, 2)), fits_float64(rcond, size(b, 2))], &
-                     numbers, uplo, options)
+                     numbers, uplo, options, sizes)
   end subroutine
 
-  subroutine solve_one_in_place_float64(handle, a, b, info, ierr, uplo, options, backward_error, rcond)
+  subroutine solve_one_in_place_float64(handle, a, b, info, ierr, uplo, options, backward_error, rcond, sizes)
     type(c_ptr), intent(in) :: handle
     real(c_double), intent(in), contiguous, target :: a(:, :, :)
     real(c_double), intent(inout), contiguous, target :: b(:, :)
@@ -1051,13 +1073,14 @@ contains
     character, intent(in), optional :: uplo
     type(smallbatch_solve_options), intent(in), optional, target :: options
     real(c_double), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
     numbers%backward_error = place_of_float64(backward_error)
     numbers%rcond = place_of_float64(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT64, shape(a), c_loc(a), [size(b, 1), 1, size(b, 2)], c_loc(b), &
                      [size(b, 1), 1, size(b, 2)], c_loc(b), info, ierr, &
                      [fits_float64(backward_error, size(b, 2)), fits_float64(rcond, size(b, 2))], &
-                     numbers, uplo, options)
+                     numbers, uplo, options, sizes)
     if (ierr < -4) ierr = ierr + 1  ! x is no argument of this one
   end subroutine
 
@@ -1072,7 +1095,7 @@ contains
                               [size(b, 1), 1, size(b, 2)], c_loc(b), [size(x, 1), 1, size(x, 2)], c_loc(x), info, ierr)
   end subroutine
 
-  subroutine inverse_float64(handle, a, x, info, ierr, uplo, options, backward_error, rcond)
+  subroutine inverse_float64(handle, a, x, info, ierr, uplo, options, backward_error, rcond, sizes)
     type(c_ptr), intent(in) :: handle
     real(c_double), intent(in), contiguous, target :: a(:, :, :)
     real(c_double), intent(out), contiguous, target :: x(:, :, :)
@@ -1081,20 +1104,21 @@ contains
     character, intent(in), optional :: uplo
     type(smallbatch_solve_options), intent(in), optional, target :: options
     real(c_double), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
     numbers%backward_error = place_of_float64(backward_error)
     numbers%rcond = place_of_float64(rcond)
     ierr = first_misfit([.true., size(a, 1) == size(a, 2), all(shape(x) == shape(a)), size(info) == size(a, 3), &
                          .true., .true., .true., fits_float64(backward_error, size(a, 3)), &
-                         fits_float64(rcond, size(a, 3))])
+                         fits_float64(rcond, size(a, 3)), fits_sizes(sizes, size(a, 3))])
     if (ierr /= 0) return
     numbers%x = c_loc(x)
     numbers%info = c_loc(info)
-    ierr = smallbatch_invert_c(handle, systems_of(SMALLBATCH_FLOAT64, shape(a), c_loc(a), size(a, 3), uplo), numbers, &
-                               place_of_solve_options(options), c_null_ptr, 0_c_size_t)
+    ierr = smallbatch_invert_c(handle, systems_of(SMALLBATCH_FLOAT64, shape(a), c_loc(a), size(a, 3), uplo, sizes), &
+                               numbers, place_of_solve_options(options), c_null_ptr, 0_c_size_t)
   end subroutine
 
-  subroutine log_determinant_float64(handle, a, log_determinant, info, ierr, uplo, options)
+  subroutine log_determinant_float64(handle, a, log_determinant, info, ierr, uplo, options, sizes)
     type(c_ptr), intent(in) :: handle
     real(c_double), intent(in), contiguous, target :: a(:, :, :)
     real(c_double), intent(out), contiguous, target :: log_determinant(:)
@@ -1102,13 +1126,15 @@ contains
     integer(c_int), intent(out) :: ierr
     character, intent(in), optional :: uplo
     type(smallbatch_solve_options), intent(in), optional, target :: options
+    integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
     ierr = first_misfit([.true., size(a, 1) == size(a, 2), size(log_determinant) == size(a, 3), &
-                         size(info) == size(a, 3)])
+                         size(info) == size(a, 3), .true., .true., .true., fits_sizes(sizes, size(a, 3))])
     if (ierr /= 0) return
     numbers%log_determinant = c_loc(log_determinant)
     numbers%info = c_loc(info)
-    ierr = smallbatch_log_determinant_c(handle, systems_of(SMALLBATCH_FLOAT64, shape(a), c_loc(a), size(a, 3), uplo), &
+    ierr = smallbatch_log_determinant_c(handle, &
+                                        systems_of(SMALLBATCH_FLOAT64, shape(a), c_loc(a), size(a, 3), uplo, sizes), &
                                         numbers, place_of_solve_options(options), c_null_ptr, 0_c_size_t)
   end subroutine
 

@@ -49,7 +49,8 @@ contains
     real(c_double) :: a(n, n, count), upper(n, n, count), b(n, nrhs, count), x(n, nrhs, count), chosen(n, nrhs, count)
     real(c_double) :: inverse(n, n, count), log_determinant(count), error(count), rcond(count), x_one(n, count)
     real(c_double) :: factors(n*(n + 1)/2, count), unit_matrix(n, n), determinant
-    integer(c_int32_t) :: info(count), factor_info(count)
+    real(c_double) :: cut(n, nrhs, count)
+    integer(c_int32_t) :: info(count), factor_info(count), sizes(count)
     integer :: i, j, k, r
     unit_matrix = 0
     do i = 1, n
@@ -81,6 +82,27 @@ contains
     x = b
     call smallbatch_solve_in_place(handle, a, x, info, ierr, options=smallbatch_solve_options(SMALLBATCH_LDLT, 0d0))
     call expect("in place", ierr == 0 .and. all(abs(x - chosen) < 1d-13))
+
+    do k = 1, count
+      sizes(k) = mod(k, n)
+      x(:, :, k) = chosen(:, :, k)
+      x(sizes(k) + 1:, :, k) = 0
+      cut(:, :, k) = matmul(a(:, :, k), x(:, :, k))
+      cut(sizes(k) + 1:, :, k) = huge(1d0)  ! which nobody reads
+    end do
+    inverse = 4711
+    call smallbatch_solve_in_place(handle, a, cut, info, ierr, sizes=sizes)
+    call expect("sizes", ierr == 0 .and. all(info == 0) .and. all(abs(cut - x) < 1d-13))
+    call smallbatch_inverse(handle, a, inverse, info, ierr, sizes=sizes)
+    call smallbatch_log_determinant(handle, a, log_determinant, info, ierr, sizes=[(1, k=1, count)])
+    call expect("ln det of a_11", ierr == 0 .and. all(abs(log_determinant - log(a(1, 1, :))) < 1d-13))
+    do k = 1, count
+      call expect("inverse within", all(abs(matmul(a(:sizes(k), :sizes(k), k), inverse(:sizes(k), :sizes(k), k)) - &
+                                            unit_matrix(:sizes(k), :sizes(k))) < 1d-14))
+      call expect("nothing beyond", all(inverse(sizes(k) + 1:, :, k) == 0) .and. all(inverse(:, sizes(k) + 1:, k) == 0))
+    end do
+    call smallbatch_solve(handle, a, b, x, info, ierr, sizes=sizes(2:))
+    call expect("sizes that do not fit", ierr == -11)
 
     call smallbatch_factor(handle, upper, factors, factor_info, ierr, 'U')
     call expect("factor", ierr == 0 .and. all(factor_info == 0) .and. abs(factors(1, 1) - a(1, 1, 1)) < 1d-14)
