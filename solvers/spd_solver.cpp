@@ -127,6 +127,9 @@ void check_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const
   if (!shape.determinant_only) check_present("x", solution.x);
   check_present("info", solution.info);
   check_overlap(batch, solution, matrices);
+  if (batch.sizes != nullptr && overlap<std::int32_t>(batch.count, {solution.info, 1, 1}, {batch.sizes, 1, 1}))
+    throw Error(ErrorKind::bad_input, "info lies in the memory of the sizes", "they are read while it is written",
+                "Give info memory of its own.");
 }
 }  // namespace
 

@@ -144,8 +144,8 @@ class SpdSolver {
 
   /// Throws Error (bad_input) for n outside [1, max_system_size], nrhs < 0, nrhs > 0 with determinant_only, count < 0,
   /// a stride that is neither `tight` nor at least a system (0 is allowed of a and b), info or any other array that is
-  /// needed and null, x that overlaps a, and x that overlaps b and is not b itself with the same stride; count = 0 does
-  /// nothing. x may be b: the solutions then take the place of the right-hand sides.
+  /// needed and null, x that overlaps a, x that overlaps b and is not b itself with the same stride, and info that
+  /// overlaps sizes; count = 0 does nothing. x may be b: the solutions then take the place of the right-hand sides.
   virtual void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) = 0;
   virtual void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) = 0;
 

@@ -29,6 +29,9 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
   set.type = scalar_type_of<T>;
   const auto matrix = static_cast<std::size_t>(set.shape.matrix_size());
   const auto rhs = static_cast<std::size_t>(set.shape.rhs_size());
+  std::vector<std::int32_t> sizes;  // from n to 0, and again
+  for (std::int64_t k = 0; set.shape.has_sizes && k < set.batch; ++k)
+    sizes.push_back(set.shape.n - static_cast<std::int32_t>(k % (set.shape.n + 1)));
   {
     ProblemWriter writer(path, true);
     writer.add(set);
@@ -38,15 +41,20 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
       block.first = first;
       block.a = counted_block<T>(block.a.size(), static_cast<double>(first) * static_cast<double>(matrix));
       block.b = counted_block<T>(block.b.size(), 0.5 + static_cast<double>(first) * static_cast<double>(rhs));
+      if (set.shape.has_sizes) std::copy_n(sizes.begin() + first, block.count, block.sizes.begin());
       writer.write(set, block);
     }
     writer.commit();
   }
   {
     const RawHdf5 raw(path, RawHdf5::Mode::read);
+    EXPECT_EQ(raw.has("/solve/s/size"), set.shape.has_sizes);
+    if (set.shape.has_sizes) {
+      EXPECT_EQ(raw.read<std::int32_t>("/solve/s/size"), sizes);
+    }
     EXPECT_EQ(raw.read<T>("/solve/s/A"), counted<T>(matrix * static_cast<std::size_t>(set.batch)));
     EXPECT_EQ(raw.has("/solve/s/b"), set.shape.nrhs > 0);
-    EXPECT_EQ(raw.read_attribute<std::int32_t>("/", "smallbatch_format"), (std::vector<std::int32_t>{1, 5}));
+    EXPECT_EQ(raw.read_attribute<std::int32_t>("/", "smallbatch_format"), (std::vector<std::int32_t>{1, 6}));
     EXPECT_EQ(H5Aexists_by_name(raw.id(), "/solve/s", "uplo", H5P_DEFAULT) > 0,
               set.shape.storage == Storage::dense_lower);
     EXPECT_EQ(H5Aexists_by_name(raw.id(), "/solve/s", "compute", H5P_DEFAULT) > 0, set.shape.determinant_only);
@@ -62,11 +70,13 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
   EXPECT_EQ(found.shape.nrhs, set.shape.nrhs);
   EXPECT_EQ(found.shape.storage, set.shape.storage);
   EXPECT_EQ(found.shape.determinant_only, set.shape.determinant_only);
+  EXPECT_EQ(found.shape.has_sizes, set.shape.has_sizes);
   if (set.shape.nrhs > 0) {
     EXPECT_EQ(found.rhs_is_vector, set.rhs_is_vector);
   }
   EXPECT_TRUE(reader.warnings().empty());
   std::vector<T> a, b;
+  std::vector<std::int32_t> read_sizes;
   SpdBlock<T> block;
   for (std::int64_t first = 0; first < set.batch; first += read_step) {
     reader.read(found, first, std::min(read_step, set.batch - first), block);
@@ -74,7 +84,9 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
     EXPECT_EQ(block.x.size(), static_cast<std::size_t>(block.count * set.shape.solution_size()));
     a.insert(a.end(), block.a.begin(), block.a.end());
     b.insert(b.end(), block.b.begin(), block.b.end());
+    read_sizes.insert(read_sizes.end(), block.sizes.begin(), block.sizes.end());
   }
+  EXPECT_EQ(read_sizes, sizes);
   EXPECT_EQ(a, counted<T>(matrix * static_cast<std::size_t>(set.batch)));
   EXPECT_EQ(b, counted<T>(rhs * static_cast<std::size_t>(set.batch), 0.5));
 }
@@ -82,7 +94,10 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
 TEST_F(ProblemFile, solve_sets_come_back_in_blocks_of_any_size) {
   for (const Storage storage : {Storage::dense, Storage::dense_lower, Storage::packed_lower}) {
     for (const int n : {1, 5, 64, 128}) {
-      const SolveSet determinants{"s", {}, {n, 0, storage, true}, true, 13};
+      const SolveSet determinants{"s", {}, {n, 0, storage, true}, true, 13},
+          sized{"s", {}, {n, 2, storage, false, true}, false, 13};
+      round_trip<float>(path("f.h5"), sized, 5, 4);
+      round_trip<double>(path("d.h5"), sized, 13, 1);
       round_trip<float>(path("f.h5"), determinants, 5, 4);
       round_trip<double>(path("d.h5"), determinants, 13, 1);
       for (const int nrhs : {0, 1, 4}) {

@@ -154,7 +154,7 @@ std::vector<std::array<std::string, 2>> documented_numbers() {
 }
 
 TEST(FormatPage, names_every_number_of_a_system) {
-  std::vector<std::array<std::string, 2>> numbers{{"info", "int32"}};
+  std::vector<std::array<std::string, 2>> numbers{{"info", "int32"}, {"size", "int32"}};
   for_each_spd_number<float>([&]<class V>(const SpdNumber<float, V>& number) {
     numbers.push_back({number.name, std::is_same_v<V, float> ? "as `A`" : sizeof(V) == 4 ? "int32" : "float64"});
   });

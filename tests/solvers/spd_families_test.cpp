@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Eigenvalues>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
+#include <vector>
 
 #include "core/error.hpp"
 #include "tests/solvers/spd_problems.hpp"
@@ -218,6 +220,18 @@ TEST(SpdFamilies, AConditionBelowOneIsRefused) {
   for (const double condition : {0.5, -1.0, std::nan(""), HUGE_VAL})
     EXPECT_THROW(generate_spd(SpdFamily::random, {2, 1, Storage::dense}, condition, 1, 0, 1, a.data(), b.data()),
                  Error);
+}
+
+TEST(SpdFamilies, SizesDependOnTheSystemAlone) {
+  std::vector<std::int32_t> all(1000), part(10);
+  generate_sizes(0, 7, 3, 0, 1000, all.data());
+  generate_sizes(0, 7, 3, 500, 10, part.data());
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + 500));
+  std::vector<int> counts(8);
+  for (const std::int32_t size : all) ++counts.at(static_cast<std::size_t>(size));
+  for (const int count : counts) EXPECT_NEAR(count, 125, 50);  // four standard deviations and more
+  generate_sizes(5, 5, 3, 0, 10, part.data());
+  EXPECT_EQ(part, std::vector<std::int32_t>(10, 5));
 }
 
 }  // namespace

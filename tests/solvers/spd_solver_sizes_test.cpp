@@ -222,6 +222,13 @@ TEST_P(SpdSolverSizes, PivotsAreRaisedOfTheLeadingBlock) {
   }
 }
 
+TEST_P(SpdSolverSizes, InfoDoesNotTakeTheirPlace) {
+  Mixed<float> mixed({4, 1, Storage::dense}, {4, 2}, 0.0F);
+  SpdSolution<float> solution = mixed.together.solution();
+  solution.info = mixed.together.sizes.data() + 1;
+  EXPECT_THROW(solver_->solve(mixed.together.batch(), solution), Error);
+}
+
 TEST_P(SpdSolverSizes, AreNotFactoredForLater) {
   const Mixed<float> mixed({4, 1, Storage::dense}, {4, 2}, 0.0F);
   std::vector<float> factors(20);

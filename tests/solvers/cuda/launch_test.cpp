@@ -100,6 +100,12 @@ TEST_F(SpdLaunch, RefusesAWorkspaceThatIsNotThereOrNotAligned) {
   EXPECT_EQ(launch(), cudaErrorInvalidValue);
 }
 
+TEST_F(SpdLaunch, RefusesSizesThatNoKernelKnows) {
+  batch_.shape.nrhs = 0;
+  batch_.sizes = info_.data();
+  EXPECT_EQ(launch(), cudaErrorNotSupported);
+}
+
 TEST_F(SpdLaunch, NeedsNoMoreWorkspaceThanItSays) {
   for (const SpdShape& shape : {SpdShape{32, 1}, SpdShape{32, 0}, SpdShape{32, 0, Storage::dense, true}})
     for (const SpdMethod method : {SpdMethod::automatic, SpdMethod::gauss_jordan, SpdMethod::ldlt})
