@@ -167,7 +167,7 @@ def test_generate_draws_sizes_and_each_system_is_that_of_its_size(smallbatch, tm
     assert "rows" in page and "up to 9x9" in page or "up to 9×9" in page
 
 
-@pytest.mark.parametrize("text", ["8", "9:8", "0:0", "-1:4", "1:65", "a:b", "3:", ":3", "1:2:3"])
+@pytest.mark.parametrize("text", ["8", "9:8", "0:0", "-1:4", "1:999", "a:b", "3:", ":3", "1:2:3"])
 def test_sizes_that_make_no_sense_are_refused(smallbatch, text):
     assert "--sizes cannot be" in smallbatch("generate", "spd", f"--sizes={text}", "-o", "p.h5", expect=2).stderr
 

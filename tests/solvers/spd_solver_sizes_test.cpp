@@ -93,7 +93,9 @@ TEST_P(SpdSolverSizes, EachIsItsLeadingBlock) {
               ASSERT_LE(spd_error_over_bound(answer, 0, 0), 1);
               continue;
             }
-            if (!determinant_only) EXPECT_EQ(together.backward_error[k], 0);
+            if (!determinant_only) {
+              EXPECT_EQ(together.backward_error[k], 0);
+            }
             EXPECT_EQ(together.rcond[k], 1);
             EXPECT_EQ(together.smallest_pivot[k], 1);
             EXPECT_EQ(together.log_determinant[k], 0);
