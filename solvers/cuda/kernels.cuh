@@ -45,6 +45,12 @@ template <class T>
 cudaError_t launch_general_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                 SystemsToDo which, cudaStream_t stream);
 
+/// The same for 32 < n <= 64 in double precision, T = double, with all numbers that are asked for: those of systems
+/// that are plain. All others are marked unsettled, have the status 0 meanwhile, and anything else.
+template <class T>
+cudaError_t launch_ldlt_blocks(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                               cudaStream_t stream);
+
 /// The factors, and what their pivots say.
 template <class T>
 cudaError_t launch_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors, cudaStream_t stream);
