@@ -45,6 +45,16 @@ __device__ __forceinline__ void add_product(Block& c, const Block& a, const Bloc
   add_product(c, a.v[0], b.v[0]);
   add_product(c, a.v[1], b.v[1]);
 }
+/// The same for blocks c0 and c1, of a block column, at once.
+__device__ __forceinline__ void add_products(Block& c0, Block& c1, double a0, double a1, double b) {
+  asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+d"(c0.v[0]), "+d"(c0.v[1]), "+d"(c1.v[0]), "+d"(c1.v[1])
+      : "d"(a0), "d"(a1), "d"(b));
+}
+__device__ __forceinline__ void add_products(Block& c0, Block& c1, const Block& a0, const Block& a1, const Block& b) {
+  add_products(c0, c1, a0.v[0], a1.v[0], b.v[0]);
+  add_products(c0, c1, a0.v[1], a1.v[1], b.v[1]);
+}
 __device__ __forceinline__ Block negative(const Block& a) { return {-a.v[0], -a.v[1]}; }
 
 /// What the lanes of a warp are to a block.
@@ -107,11 +117,22 @@ __device__ __forceinline__ void substitute(Block& a, const Multipliers& l) {
   add_product(a, a.v[0], l.middle);
   substitute(a.v[1], l.high);
 }
+__device__ __forceinline__ void substitute(Block& a0, Block& a1, const Multipliers& l) {
+  substitute(a0.v[0], l.low);
+  substitute(a1.v[0], l.low);
+  add_products(a0, a1, a0.v[0], a1.v[0], l.middle);
+  substitute(a0.v[1], l.high);
+  substitute(a1.v[1], l.high);
+}
 __device__ __forceinline__ void multipliers_of(int j, const Corner& c, double (&l)[3]) {
   l[0] = choose(j, 0, c.l10, c.l20, c.l30);
   l[1] = choose(j, 0, 0, c.l21, c.l31);
   l[2] = choose(j, 0, 0, 0, c.l32);
 }
+
+/// Numbers of a vector that a lane has: of the rows lane, lane + 32.
+template <int B>
+inline constexpr int rows_of_lane = (block_size * B + warp_lanes - 1) / warp_lanes;
 
 /// The shared memory of a warp.
 template <int B>
@@ -119,7 +140,7 @@ struct BlocksMemory {
   double diagonal[B][block_size * block_size];  // blocks of L by rows; above their diagonals anything
   double inverse[B * block_size];               // 1 / d
   double pivot[B * block_size];
-  double rhs[B * block_size], x[B * block_size];
+  double rhs[warp_lanes * rows_of_lane<B>], x[warp_lanes * rows_of_lane<B>];
 };
 template <int B>
 struct KeptMemory {
@@ -160,68 +181,76 @@ __device__ __forceinline__ void in_case(int index, Body&& body) {
   });
 }
 
-template <class T, int B, bool Full>
-struct System {
-  double (&a)[block_place(B, 0)][2];
-};
-
 template <int B>
 using Blocks = Block[block_place(B, 0)];
 
 /// Loads the lower triangle, rows of the identity behind row m - 1; what is not zero where the triangles differ or a
 /// diagonal element is far from 1.
-template <class T, int B>
+template <class T, int B, bool Packed>
 __device__ __forceinline__ unsigned load_blocks(const Arguments<T>& args, const T* from, int m, Blocks<B>& a) {
   const BlockLane own;
-  const bool packed = args.storage == Storage::packed_lower, dense = args.storage == Storage::dense;
   const int n = args.n;
-  const auto start = [&](int row) { return packed ? row * (row + 1) / 2 : row * n; };
-  unsigned odd = 0;
+  // Row `row` of block I begins at from + start(row) + (n, or of a packed triangle 8 row + 8 (8 I + 1) / 2) I.
+  const auto start = [&](int row) { return Packed ? row * (row + 1) / 2 : row * n; };
+  const auto further = [&](int I, int row) { return Packed ? block_size * I * row + 4 * I * (block_size * I + 1) : block_size * I * n; };
+  const T* const line = from + start(own.row) + own.j;
   unrolled<B>([&](auto index) __attribute__((always_inline)) {
     constexpr int I = index;
-    const int row = block_size * I + own.row;
-    const T* const line = from + start(row) + own.j;
+    const bool inside = block_size * I + own.row < m;
+    const T* const own_line = line + further(I, own.row);
 #pragma unroll
     for (int J = 0; J < I; ++J)
 #pragma unroll
-      for (int q = 0; q < 2; ++q) a[block_place(I, J)].v[q] = row < m ? line[block_size * J + 4 * q] : T(0);
+      for (int q = 0; q < 2; ++q) a[block_place(I, J)].v[q] = inside ? own_line[block_size * J + 4 * q] : T(0);
+  });
+  unsigned odd = 0;
+#pragma unroll
+  for (int q = 0; q < 2; ++q) {
+    const int column = 4 * q + own.j, high = max(own.row, column), low = min(own.row, column);
+    const T* const element = from + start(high) + low;
+#pragma unroll
+    for (int I = 0; I < B; ++I) {
+      const T value = block_size * I + high < m ? element[further(I, high) + block_size * I] : T(own.row == column ? 1 : 0);
+      a[block_place(I, I)].v[q] = value;
+      if (own.row == column) odd |= far_bits(value);
+    }
+  }
+  const bool whole = !Packed && args.storage == Storage::dense;
+  if (!whole) return odd;
+#pragma unroll
+  for (int J = 0; J < B; ++J)
 #pragma unroll
     for (int q = 0; q < 2; ++q) {
-      const int column = block_size * I + 4 * q + own.j, high = max(row, column), low = min(row, column);
-      a[block_place(I, I)].v[q] = high < m ? from[start(high) + low] : T(row == column ? 1 : 0);
+      const int column = 4 * q + own.j;
+      const T* const mirrored = from + column * n + own.row + block_size * J * n;
+      if (max(own.row, column) < m - block_size * J) odd |= differing_bits(static_cast<T>(a[block_place(J, J)].v[q]), mirrored[block_size * J]);
+#pragma unroll
+      for (int I = J + 1; I < B; ++I)
+        if (own.row < m - block_size * I)
+          odd |= differing_bits(static_cast<T>(a[block_place(I, J)].v[q]), mirrored[block_size * I]);
     }
-  });
-  if (dense) {
-    unrolled<B>([&](auto index) __attribute__((always_inline)) {
-      constexpr int J = index;
-#pragma unroll
-      for (int q = 0; q < 2; ++q) {
-        const T* const mirrored = from + (block_size * J + 4 * q + own.j) * n + own.row;
-#pragma unroll
-        for (int I = J; I < B; ++I)
-          if (max(block_size * I + own.row, block_size * J + 4 * q + own.j) < m)
-            odd |= differing_bits(a[block_place(I, J)].v[q], static_cast<double>(mirrored[block_size * I]));
-      }
-    });
-  }
-#pragma unroll
-  for (int I = 0; I < B; ++I) {
-    const Block& block = a[block_place(I, I)];
-    if ((own.row & 3) == own.j) odd |= far_bits(static_cast<T>(own.row < 4 ? block.v[0] : block.v[1]));
-  }
   return odd;
 }
 
-/// A right-hand side in shared memory, zeros behind row m - 1; whether a number is far from 1.
+/// A right-hand side, zeros behind row m - 1.
 template <class T, int B>
-__device__ __forceinline__ bool load_rhs(const Arguments<T>& args, unsigned system, int column, int m, double* rhs) {
+__device__ __forceinline__ void load_rhs(const Arguments<T>& args, unsigned system, int column, int m,
+                                         T (&rhs)[rows_of_lane<B>]) {
   const T* const b = args.b + system * args.b_step + column;
+#pragma unroll
+  for (int i = 0; i < rows_of_lane<B>; ++i) {
+    const int row = warp_lanes * i + static_cast<int>(threadIdx.x);
+    rhs[i] = row < m && column < args.nrhs ? b[row * args.nrhs] : T(0);
+  }
+}
+/// Puts it into shared memory; whether a number is far from 1.
+template <class T, int B>
+__device__ __forceinline__ bool keep_rhs(const T (&rhs)[rows_of_lane<B>], double* to) {
   bool far = false;
 #pragma unroll
-  for (int row = threadIdx.x; row < block_size * B; row += warp_lanes) {
-    const T value = row < m && column < args.nrhs ? b[static_cast<std::int64_t>(row) * args.nrhs] : T(0);
-    far |= is_far(value, Traits<T>::rhs_window);
-    rhs[row] = value;
+  for (int i = 0; i < rows_of_lane<B>; ++i) {
+    far |= is_far(rhs[i], Traits<T>::rhs_window);
+    to[warp_lanes * i + threadIdx.x] = rhs[i];
   }
   return far;
 }
@@ -277,16 +306,30 @@ __device__ __forceinline__ unsigned factor_blocks(Blocks<B>& a, BlocksMemory<B>&
     }
     in_case<B - 1>(K, [&](auto index) __attribute__((always_inline)) {
       constexpr int k = index;
-#pragma unroll
-      for (int I = k + 1; I < B; ++I) {
+      const auto finish = [&](int I) __attribute__((always_inline)) {
         Block& block = a[block_place(I, k)];
-        substitute(block, l);
         const Block v = negative(block);
         block = {{block.v[0] * inverse.v[0], block.v[1] * inverse.v[1]}};
         sum[I] = fma(block.v[1], z.v[1], fma(block.v[0], z.v[0], sum[I]));
+        return v;
+      };
+      // Rows 2 p and 2 p + 1 together; by itself the first or the last that has no such neighbour.
+      unrolled<B - 1 - k>([&](auto below) __attribute__((always_inline)) {
+        constexpr int I = k + 1 + below;
+        if constexpr (I % 2 == 0 && I + 1 < B) {
+          substitute(a[block_place(I, k)], a[block_place(I + 1, k)], l);
+          const Block v = finish(I), next = finish(I + 1);
 #pragma unroll
-        for (int J = k + 1; J <= I; ++J) add_product(a[block_place(I, J)], v, a[block_place(J, k)]);
-      }
+          for (int J = k + 1; J <= I; ++J)
+            add_products(a[block_place(I, J)], a[block_place(I + 1, J)], v, next, a[block_place(J, k)]);
+          add_product(a[block_place(I + 1, I + 1)], next, a[block_place(I + 1, k)]);
+        } else if constexpr (I % 2 == 0 || I == k + 1) {
+          substitute(a[block_place(I, k)], l);
+          const Block v = finish(I);
+#pragma unroll
+          for (int J = k + 1; J <= I; ++J) add_product(a[block_place(I, J)], v, a[block_place(J, k)]);
+        }
+      });
       diagonal = a[block_place(k + 1, k + 1)];
       own_sum = sum[k + 1];
     });
@@ -444,9 +487,9 @@ __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& mem
     if ((own.row & 3) == own.j && block_size * I + own.row < m)
       high_a = max(high_a, __double2hiint(block[own.row >> 2]) & 0x7fffffff);
   }
-  double x[(block_size * B + warp_lanes - 1) / warp_lanes];
+  double x[rows_of_lane<B>];
 #pragma unroll
-  for (int i = 0; warp_lanes * i < block_size * B; ++i) {
+  for (int i = 0; i < rows_of_lane<B>; ++i) {
     const int row = warp_lanes * i + own.lane;
     x[i] = row < block_size * B ? memory.x[row] : 0.0;
     high_x = max(high_x, __double2hiint(x[i]) & 0x7fffffff);
@@ -457,7 +500,7 @@ __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& mem
   const double split = 1.5 * static_cast<double>(1LL << (52 - bits)) * back;  // of numbers times a_factor
   double norm_x = 0;
 #pragma unroll
-  for (int i = 0; warp_lanes * i < block_size * B; ++i) {
+  for (int i = 0; i < rows_of_lane<B>; ++i) {
     const int row = warp_lanes * i + own.lane;
     const double value = x[i] * x_factor;
     if (row < block_size * B) kept.x[row] = halved<bits>(value);
@@ -540,9 +583,18 @@ __device__ __forceinline__ void store_pivot_numbers(const Arguments<T>& args, un
   if (threadIdx.x == 0) numbers.store(args, system);
 }
 
+/// Starts to bring `count` numbers into the second-level cache.
+template <class T>
+__device__ __forceinline__ void fetch_ahead(const T* from, std::int64_t count) {
+  constexpr int line = 128 / sizeof(T);
+#pragma unroll 1
+  for (int i = line * static_cast<int>(threadIdx.x); i < count; i += line * warp_lanes)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i));
+}
+
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. `Full`: besides x and the status, all numbers whose pointers are not null.
-template <class T, int B, bool Full>
+template <class T, int B, bool Full, bool Packed>
 __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_blocks_kernel(Arguments<T> args) {
   __shared__ BlocksMemory<B> memory;
   __shared__ std::conditional_t<Full, KeptMemory<B>, NoMemory> kept;
@@ -551,23 +603,27 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     const int m = rows_of(args, task);
     const T* const from = args.a + task * args.a_step;
+    T rhs[rows_of_lane<B>];
+    load_rhs<T, B>(args, task, 0, m, rhs);
     Block a[block_place(B, 0)];
-    unsigned odd = load_blocks<T, B>(args, from, m, a);
-    odd |= static_cast<unsigned>(load_rhs<T, B>(args, task, 0, m, memory.rhs));
+    unsigned odd = load_blocks<T, B, Packed>(args, from, m, a);
+    bool bad = keep_rhs<T, B>(rhs, memory.rhs);
+    if (task + gridDim.x < args.tasks) fetch_ahead(from + gridDim.x * args.a_step, args.a_step);
     if constexpr (Full)
 #pragma unroll
       for (int i = 0; i < block_place(B, 0); ++i)
         *reinterpret_cast<Vector<double, 2>*>(kept.matrix[i] + 2 * lane) = {{a[i].v[0], a[i].v[1]}};
     __syncwarp();  // the right-hand side is complete
     const unsigned worst = factor_blocks<B>(a, memory);
-    bool bad = worst >= 0x7fe00000U;
+    bad |= worst >= 0x7fe00000U;
     double error = 0, norm_a = 0;
     const int columns = Full ? max(args.nrhs, 1) : args.nrhs;
 #pragma unroll 1
     for (int column = 0; column < columns; ++column) {
       if (column > 0) {
         __syncwarp();  // the right-hand side before has been read
-        bad |= load_rhs<T, B>(args, task, column, m, memory.rhs);
+        load_rhs<T, B>(args, task, column, m, rhs);
+        bad |= keep_rhs<T, B>(rhs, memory.rhs);
         __syncwarp();  // the right-hand side is complete
         substitute_forward<B>(a, memory);
       }
@@ -576,10 +632,12 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
       __syncwarp();  // x is complete
       T* const x = args.to.x + task * args.to.x_stride + column;
 #pragma unroll
-      for (int row = lane; row < block_size * B; row += warp_lanes) {
+      for (int i = 0; i < rows_of_lane<B>; ++i) {
+        const int row = warp_lanes * i + lane;
+        if (row >= args.n) continue;
         const T value = static_cast<T>(memory.x[row]);
         bad |= not_finite(value);
-        if (row < args.n && column < args.nrhs) x[static_cast<std::int64_t>(row) * args.nrhs] = value;
+        if (column < args.nrhs) x[row * args.nrhs] = value;
       }
       if constexpr (Full)
         if (args.to.backward_error != nullptr || args.to.rcond != nullptr)
@@ -604,12 +662,16 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
   }
 }
 
-template <class T, bool Full>
-Kernel<Arguments<T>> blocks_kernel(int n) {
-  return n <= 40   ? ldlt_blocks_kernel<T, 5, Full>
-         : n <= 48 ? ldlt_blocks_kernel<T, 6, Full>
-         : n <= 56 ? ldlt_blocks_kernel<T, 7, Full>
-                   : ldlt_blocks_kernel<T, 8, Full>;
+/// A kernel, and how many warps of it share a multiprocessor.
+template <class T>
+struct BlocksKernel {
+  Kernel<Arguments<T>> kernel;
+  int warps;
+};
+template <class T, int B>
+BlocksKernel<T> blocks_kernel(bool full, bool packed) {
+  if (full) return {packed ? ldlt_blocks_kernel<T, B, true, true> : ldlt_blocks_kernel<T, B, true, false>, BlocksPlan<B, true>::warps};
+  return {packed ? ldlt_blocks_kernel<T, B, false, true> : ldlt_blocks_kernel<T, B, false, false>, BlocksPlan<B, false>::warps};
 }
 
 }  // namespace
@@ -621,9 +683,20 @@ cudaError_t launch_ldlt_blocks(const SpdBatch<T>& batch, const SpdSolution<T>& s
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.tasks = static_cast<unsigned>(batch.count);
   const bool full = arguments.pivot_numbers || solution.backward_error != nullptr || solution.rcond != nullptr;
-  const Kernel<Arguments<T>> kernel = full ? blocks_kernel<T, true>(batch.shape.n) : blocks_kernel<T, false>(batch.shape.n);
+  const bool packed = batch.shape.storage == Storage::packed_lower;
+  const int n = batch.shape.n;
+  const auto [kernel, warps] = n <= 40   ? blocks_kernel<T, 5>(full, packed)
+                               : n <= 48 ? blocks_kernel<T, 6>(full, packed)
+                               : n <= 56 ? blocks_kernel<T, 7>(full, packed)
+                                         : blocks_kernel<T, 8>(full, packed);
+  int device = 0, multiprocessors = 0;
+  cudaError_t status = cudaGetDevice(&device);
+  if (status == cudaSuccess)
+    status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (status != cudaSuccess) return status;
+  const auto resident = static_cast<unsigned>(multiprocessors * warps);
   void* parameters[] = {&arguments};
-  return cudaLaunchKernel(kernel, dim3(std::min(1U << 15, arguments.tasks)), dim3(warp_lanes), parameters, 0, stream);
+  return cudaLaunchKernel(kernel, dim3(std::min(resident, arguments.tasks)), dim3(warp_lanes), parameters, 0, stream);
 }
 
 template cudaError_t launch_ldlt_blocks(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, cudaStream_t);
