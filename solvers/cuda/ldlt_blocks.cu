@@ -24,9 +24,22 @@ constexpr int block_size = 8;
 /// Where block (i, j) of a lower triangle is among its blocks, by rows.
 constexpr int block_place(int i, int j) { return i * (i + 1) / 2 + j; }
 
-/// How many warps share a multiprocessor.
+/// Column and row of the block that is the one `index` by columns.
+constexpr int column_of_block(int blocks, int index) {
+  int column = 0;
+  for (; index >= blocks - column; ++column) index -= blocks - column;
+  return column;
+}
+constexpr int row_of_block(int blocks, int index) {
+  int column = 0;
+  for (; index >= blocks - column; ++column) index -= blocks - column;
+  return column + index;
+}
+
+/// How many warps share a multiprocessor; how many numbers a lane loads at once to compare the triangles.
 template <int B, bool Full>
 struct BlocksPlan {
+  static constexpr int compared = B == 7 ? 14 : block_place(B, 0);
   static constexpr int warps = B == 8 ? 8 : B >= 6 ? 12 : 16;
 };
 
@@ -187,7 +200,7 @@ using Blocks = Block[block_place(B, 0)];
 /// Loads the lower triangle, rows of the identity behind row m - 1; what is not zero where the triangles differ or a
 /// diagonal element is far from 1.
 template <class T, int B, bool Packed>
-__device__ __forceinline__ unsigned load_blocks(const Arguments<T>& args, const T* from, int m, Blocks<B>& a) {
+__device__ __forceinline__ unsigned load_blocks(const Arguments<T>& args, const T* from, int m, int once, Blocks<B>& a) {
   const BlockLane own;
   const int n = args.n;
   // Row `row` of block I begins at from + start(row) + (n, or of a packed triangle 8 row + 8 (8 I + 1) / 2) I.
@@ -215,20 +228,27 @@ __device__ __forceinline__ unsigned load_blocks(const Arguments<T>& args, const 
       if (own.row == column) odd |= far_bits(value);
     }
   }
-  const bool whole = !Packed && args.storage == Storage::dense;
-  if (!whole) return odd;
-#pragma unroll
-  for (int J = 0; J < B; ++J)
-#pragma unroll
-    for (int q = 0; q < 2; ++q) {
-      const int column = 4 * q + own.j;
-      const T* const mirrored = from + column * n + own.row + block_size * J * n;
-      if (max(own.row, column) < m - block_size * J) odd |= differing_bits(static_cast<T>(a[block_place(J, J)].v[q]), mirrored[block_size * J]);
-#pragma unroll
-      for (int I = J + 1; I < B; ++I)
-        if (own.row < m - block_size * I)
-          odd |= differing_bits(static_cast<T>(a[block_place(I, J)].v[q]), mirrored[block_size * I]);
-    }
+  if (Packed || args.storage != Storage::dense) return odd;
+  // The mirrored elements, many loads at a time before the first of them is looked at.
+  constexpr int blocks = block_place(B, 0), at_once = BlocksPlan<B, false>::compared;
+  unrolled<2 * blocks / at_once>([&](auto index) __attribute__((always_inline)) {
+    constexpr int q = at_once * index / blocks, first = at_once * index % blocks;
+    const int column = 4 * q + own.j;
+    const T* const mirrored = from + column * n + own.row;
+    T value[at_once];
+    unrolled<at_once>([&](auto step) __attribute__((always_inline)) {
+      constexpr int J = column_of_block(B, first + step), I = row_of_block(B, first + step);
+      const bool inside = (I == J ? max(own.row, column) : own.row) < m - block_size * I;
+      value[step] = inside ? mirrored[block_size * J * n + block_size * I] : static_cast<T>(a[block_place(I, J)].v[q]);
+    });
+    apart(
+        once, [&]() __attribute__((always_inline)) {
+          unrolled<at_once>([&](auto step) __attribute__((always_inline)) {
+            constexpr int J = column_of_block(B, first + step), I = row_of_block(B, first + step);
+            odd |= differing_bits(static_cast<T>(a[block_place(I, J)].v[q]), value[step]);
+          });
+        });
+  });
   return odd;
 }
 
@@ -606,7 +626,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
     T rhs[rows_of_lane<B>];
     load_rhs<T, B>(args, task, 0, m, rhs);
     Block a[block_place(B, 0)];
-    unsigned odd = load_blocks<T, B, Packed>(args, from, m, a);
+    unsigned odd = load_blocks<T, B, Packed>(args, from, m, args.once, a);
     bool bad = keep_rhs<T, B>(rhs, memory.rhs);
     if (task + gridDim.x < args.tasks) fetch_ahead(from + gridDim.x * args.a_step, args.a_step);
     if constexpr (Full)
