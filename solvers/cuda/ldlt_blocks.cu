@@ -39,8 +39,8 @@ constexpr int row_of_block(int blocks, int index) {
 /// How many warps share a multiprocessor; how many numbers a lane loads at once to compare the triangles.
 template <int B, bool Full>
 struct BlocksPlan {
-  static constexpr int compared = B == 7 ? 14 : block_place(B, 0);
-  static constexpr int warps = B == 8 ? 8 : B >= 6 ? 12 : 16;
+  static constexpr int compared = B == 7 ? 7 : block_place(B, 0);
+  static constexpr int warps = B == 8 || (Full && B == 7) ? 8 : B >= 6 ? 12 : 16;
 };
 
 /// The lane's elements (row, j) and (row, 4 + j) of a block.
@@ -421,9 +421,6 @@ __device__ __forceinline__ void substitute_back(const Blocks<B>& a, BlocksMemory
 template <int B>
 __device__ __forceinline__ double norm_of_inverse(int m, Blocks<B>& a, BlocksMemory<B>& memory) {
   const BlockLane own;
-  double* const exchange = memory.x;  // 64 numbers, of which the answers are no longer needed
-  static_assert(sizeof(memory.x) + sizeof(memory.rhs) >= sizeof(memory.diagonal[0]));
-  (void)exchange;
   unrolled<B>([&](auto index) __attribute__((always_inline)) {
     constexpr int I = index;
     // U_II = L_II^-T from rows of the identity, and its transpose.
@@ -443,40 +440,62 @@ __device__ __forceinline__ double norm_of_inverse(int m, Blocks<B>& a, BlocksMem
     diagonal[block_size * own.row + 4 + own.j] = u.v[1];
     __syncwarp();  // the inverse is complete
     const Block transposed{{diagonal[block_size * own.j + own.row], diagonal[block_size * (4 + own.j) + own.row]}};
+    // Of U, too, rows 2 p and 2 p + 1 together, as far as both have blocks.
+    unrolled<(I + 1) / 2>([&](auto pair) __attribute__((always_inline)) {
+      constexpr int J = 2 * pair;
+      Block sum{}, next{}, product{}, next_product{};
+      add_product(sum, a[block_place(J, J)], a[block_place(I, J)]);
+      if constexpr (J + 1 < I) {
 #pragma unroll
-    for (int J = 0; J < I; ++J) {
-      Block sum{};
-#pragma unroll
-      for (int K = J; K < I; ++K) add_product(sum, a[block_place(K, J)], a[block_place(I, K)]);
-      Block product{};
-      add_product(product, negative(sum), transposed);
+        for (int K = J + 1; K < I; ++K)
+          add_products(sum, next, a[block_place(K, J)], a[block_place(K, J + 1)], a[block_place(I, K)]);
+        add_products(product, next_product, negative(sum), negative(next), transposed);
+        a[block_place(I, J + 1)] = next_product;
+      } else {
+        add_product(product, negative(sum), transposed);
+      }
       a[block_place(I, J)] = product;
-    }
+    });
   });
   // Rows of A^-1: what lies up to the diagonal block, and columns for the rest.
   Block column_sum[B] = {};
-  double row_sum[B];
-  unrolled<B>([&](auto index) __attribute__((always_inline)) {
-    constexpr int J = index;
-    Block scaled[B];
+  double row_sum[B] = {};
+  const auto count = [&](int J, int H, const Block& product) __attribute__((always_inline)) {
+    row_sum[J] += abs(product.v[0]) + abs(product.v[1]);
+    if (H == J) return;
 #pragma unroll
-    for (int I = J; I < B; ++I)
+    for (int q = 0; q < 2; ++q) column_sum[H].v[q] += abs(product.v[q]);
+  };
+  unrolled<(B + 1) / 2>([&](auto pair) __attribute__((always_inline)) {
+    constexpr int J = 2 * pair;
+    constexpr bool both = J + 1 < B;
+    const auto scaled = [&](int row, int I) __attribute__((always_inline)) {
+      const Block& u = a[block_place(I, row)];
+      const double* const inverse = memory.inverse + block_size * I + own.j;
+      return Block{{u.v[0] * inverse[0], u.v[1] * inverse[4]}};
+    };
+    const Block first = scaled(J, J);
+    Block rest[B], next[B];
 #pragma unroll
-      for (int q = 0; q < 2; ++q)
-        scaled[I].v[q] = a[block_place(I, J)].v[q] * memory.inverse[block_size * I + 4 * q + own.j];
-    double sum = 0;
+    for (int I = J + 1; I < B; ++I) {
+      rest[I] = scaled(J, I);
+      next[I] = scaled(J + 1, I);
+    }
 #pragma unroll
     for (int H = 0; H <= J; ++H) {
+      Block product{}, below{};
+      add_product(product, first, a[block_place(J, H)]);
+#pragma unroll
+      for (int I = J + 1; I < B; ++I) add_products(product, below, rest[I], next[I], a[block_place(I, H)]);
+      count(J, H, product);
+      if (both) count(J + 1, H, below);
+    }
+    if constexpr (both) {
       Block product{};
 #pragma unroll
-      for (int I = J; I < B; ++I) add_product(product, scaled[I], a[block_place(I, H)]);
-      sum += abs(product.v[0]) + abs(product.v[1]);
-      if (H < J) {
-        column_sum[H].v[0] += abs(product.v[0]);
-        column_sum[H].v[1] += abs(product.v[1]);
-      }
+      for (int I = J + 1; I < B; ++I) add_product(product, next[I], a[block_place(I, J + 1)]);
+      count(J + 1, J + 1, product);
     }
-    row_sum[J] = sum;
   });
   double norm = 0;
 #pragma unroll
@@ -581,7 +600,7 @@ template <class T, int B>
 __device__ __forceinline__ void store_pivot_numbers(const Arguments<T>& args, unsigned system, int m,
                                                     const BlocksMemory<B>& memory) {
   constexpr double ln_2 = 0.693147180559945309417;
-  constexpr int bias = Traits<double>::exponent_bias, mantissa_bits = Traits<double>::mantissa_bits;
+  constexpr int mantissa_bits = Traits<double>::mantissa_bits;
   double smallest = infinity<double>(), product = 1;
   int exponents = 0;
 #pragma unroll
@@ -593,7 +612,6 @@ __device__ __forceinline__ void store_pivot_numbers(const Arguments<T>& args, un
     exponents += exponent;
     product *= __hiloint2double(__double2hiint(pivot) - (exponent << (mantissa_bits - 32)), __double2loint(pivot));
   }
-  (void)bias;
   smallest = min_of_group<warp_lanes>(smallest);
   exponents = __reduce_add_sync(whole_warp, exponents);
 #pragma unroll
