@@ -282,14 +282,14 @@ __device__ __forceinline__ Block rest_of_rhs(const BlockLane& own, const double*
   return {{rhs[own.j] - shuffle(sum, 8 * own.j, warp_lanes), rhs[4 + own.j] - shuffle(sum, 8 * own.j + 4, warp_lanes)}};
 }
 
-/// A = L D L^T, and of the first right-hand side y = D^-1 L^-1 b in place of x. Not less than 0x7fe00000 where a pivot
+/// A = L D L^T, and of the first right-hand side z = L^-1 b in place of x. Not less than 0x7fe00000 where a pivot
 /// is not positive, finite and normal.
 template <int B>
 __device__ __forceinline__ unsigned factor_blocks(Blocks<B>& a, BlocksMemory<B>& memory) {
   const BlockLane own;
   unsigned worst = 0;
   Block diagonal = a[0];
-  double sum[B] = {}, own_sum = 0;
+  double own_sum = 0;
 #pragma unroll 1
   for (int K = 0; K < B; ++K) {
     Multipliers l;
@@ -321,16 +321,16 @@ __device__ __forceinline__ unsigned factor_blocks(Blocks<B>& a, BlocksMemory<B>&
     memory.diagonal[K][block_size * own.row + 4 + own.j] = diagonal.v[1] * inverse.v[1];
     substitute(z, l);
     if (own.lane < 4) {
-      memory.x[block_size * K + own.j] = z.v[0] * inverse.v[0];
-      memory.x[block_size * K + 4 + own.j] = z.v[1] * inverse.v[1];
+      memory.x[block_size * K + own.j] = z.v[0];
+      memory.x[block_size * K + 4 + own.j] = z.v[1];
     }
+    __syncwarp();  // z is there for the sum of the next block
     in_case<B - 1>(K, [&](auto index) __attribute__((always_inline)) {
       constexpr int k = index;
       const auto finish = [&](int I) __attribute__((always_inline)) {
         Block& block = a[block_place(I, k)];
         const Block v = negative(block);
         block = {{block.v[0] * inverse.v[0], block.v[1] * inverse.v[1]}};
-        sum[I] = fma(block.v[1], z.v[1], fma(block.v[0], z.v[0], sum[I]));
         return v;
       };
       // Rows 2 p and 2 p + 1 together; by itself the first or the last that has no such neighbour.
@@ -351,13 +351,19 @@ __device__ __forceinline__ unsigned factor_blocks(Blocks<B>& a, BlocksMemory<B>&
         }
       });
       diagonal = a[block_place(k + 1, k + 1)];
-      own_sum = sum[k + 1];
+      own_sum = 0;
+#pragma unroll
+      for (int J = 0; J <= k; ++J) {
+        const Block& block = a[block_place(k + 1, J)];
+        const double* const z_of = memory.x + block_size * J + own.j;
+        own_sum = fma(block.v[1], z_of[4], fma(block.v[0], z_of[0], own_sum));
+      }
     });
   }
   return worst;
 }
 
-/// y = D^-1 L^-1 b in place of x.
+/// z = L^-1 b in place of x.
 template <int B>
 __device__ __forceinline__ void substitute_forward(const Blocks<B>& a, BlocksMemory<B>& memory) {
   const BlockLane own;
@@ -375,8 +381,8 @@ __device__ __forceinline__ void substitute_forward(const Blocks<B>& a, BlocksMem
     Block z = rest_of_rhs(own, memory.rhs + block_size * K, own_sum);
     substitute(z, l);
     if (own.lane < 4) {
-      memory.x[block_size * K + own.j] = z.v[0] * memory.inverse[block_size * K + own.j];
-      memory.x[block_size * K + 4 + own.j] = z.v[1] * memory.inverse[block_size * K + 4 + own.j];
+      memory.x[block_size * K + own.j] = z.v[0];
+      memory.x[block_size * K + 4 + own.j] = z.v[1];
     }
     in_case<B - 1>(K, [&](auto index) __attribute__((always_inline)) {
       constexpr int k = index;
@@ -390,7 +396,7 @@ __device__ __forceinline__ void substitute_forward(const Blocks<B>& a, BlocksMem
   }
 }
 
-/// y becomes x = L^-T y.
+/// z becomes x = L^-T D^-1 z.
 template <int B>
 __device__ __forceinline__ void substitute_back(const Blocks<B>& a, BlocksMemory<B>& memory) {
   const BlockLane own;
@@ -398,7 +404,7 @@ __device__ __forceinline__ void substitute_back(const Blocks<B>& a, BlocksMemory
   Block sum[B] = {}, own_sum = {};
 #pragma unroll 1
   for (int K = B - 1; K >= 0; --K) {
-    double y = memory.x[block_size * K + c] - sum_of_columns(own.lane, own_sum);
+    double y = memory.x[block_size * K + c] * memory.inverse[block_size * K + c] - sum_of_columns(own.lane, own_sum);
 #pragma unroll
     for (int k = block_size - 1; k > 0; --k) {
       const double l = c < k ? memory.diagonal[K][block_size * k + c] : 0.0;
@@ -665,7 +671,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
         __syncwarp();  // the right-hand side is complete
         substitute_forward<B>(a, memory);
       }
-      __syncwarp();  // y and the diagonal blocks are complete
+      __syncwarp();  // z and the diagonal blocks are complete
       substitute_back<B>(a, memory);
       __syncwarp();  // x is complete
       T* const x = args.to.x + task * args.to.x_stride + column;
