@@ -58,11 +58,17 @@ __device__ __forceinline__ void add_product(Block& c, const Block& a, const Bloc
   add_product(c, a.v[0], b.v[0]);
   add_product(c, a.v[1], b.v[1]);
 }
-/// The same for blocks c0 and c1, of a block column, at once.
+/// The same for two blocks of a block column at once, where there is an instruction for it, which takes as long as the
+/// one for a single block.
 __device__ __forceinline__ void add_products(Block& c0, Block& c1, double a0, double a1, double b) {
+#if __CUDA_ARCH__ >= 900
   asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
       : "+d"(c0.v[0]), "+d"(c0.v[1]), "+d"(c1.v[0]), "+d"(c1.v[1])
       : "d"(a0), "d"(a1), "d"(b));
+#else
+  add_product(c0, a0, b);
+  add_product(c1, a1, b);
+#endif
 }
 __device__ __forceinline__ void add_products(Block& c0, Block& c1, const Block& a0, const Block& a1, const Block& b) {
   add_products(c0, c1, a0.v[0], a1.v[0], b.v[0]);
@@ -73,8 +79,7 @@ __device__ __forceinline__ Block negative(const Block& a) { return {-a.v[0], -a.
 /// What the lanes of a warp are to a block.
 struct BlockLane {
   int lane, j, row;
-  __device__ __forceinline__ BlockLane()
-      : lane(threadIdx.x), j(lane & 3), row((lane >> 3) | (lane & 4)) {}
+  __device__ __forceinline__ BlockLane() : lane(threadIdx.x), j(lane & 3), row((lane >> 3) | (lane & 4)) {}
 };
 
 __device__ __forceinline__ double choose(int j, double v0, double v1, double v2, double v3) {
@@ -173,7 +178,8 @@ __device__ __forceinline__ double sum_of_row(double v) {
   v += __shfl_xor_sync(whole_warp, v, 1);
   return v + __shfl_xor_sync(whole_warp, v, 2);
 }
-/// The sums over rows of v[0] of column j, and of v[1] of column 4 + j: that of column c in the lanes with lane % 8 = c.
+/// The sums over rows of v[0] of column j, and of v[1] of column 4 + j: that of column c in the lanes with lane % 8 =
+/// c.
 __device__ __forceinline__ double sum_of_columns(int lane, const Block& b) {
   const bool high = (lane & 4) != 0;
   double sum = high ? b.v[1] : b.v[0];
@@ -200,12 +206,15 @@ using Blocks = Block[block_place(B, 0)];
 /// Loads the lower triangle, rows of the identity behind row m - 1; what is not zero where the triangles differ or a
 /// diagonal element is far from 1.
 template <class T, int B, bool Packed>
-__device__ __forceinline__ unsigned load_blocks(const Arguments<T>& args, const T* from, int m, int once, Blocks<B>& a) {
+__device__ __forceinline__ unsigned load_blocks(const Arguments<T>& args, const T* from, int m, int once,
+                                                Blocks<B>& a) {
   const BlockLane own;
   const int n = args.n;
   // Row `row` of block I begins at from + start(row) + (n, or of a packed triangle 8 row + 8 (8 I + 1) / 2) I.
   const auto start = [&](int row) { return Packed ? row * (row + 1) / 2 : row * n; };
-  const auto further = [&](int I, int row) { return Packed ? block_size * I * row + 4 * I * (block_size * I + 1) : block_size * I * n; };
+  const auto further = [&](int I, int row) {
+    return Packed ? block_size * I * row + 4 * I * (block_size * I + 1) : block_size * I * n;
+  };
   const T* const line = from + start(own.row) + own.j;
   unrolled<B>([&](auto index) __attribute__((always_inline)) {
     constexpr int I = index;
@@ -223,7 +232,8 @@ __device__ __forceinline__ unsigned load_blocks(const Arguments<T>& args, const 
     const T* const element = from + start(high) + low;
 #pragma unroll
     for (int I = 0; I < B; ++I) {
-      const T value = block_size * I + high < m ? element[further(I, high) + block_size * I] : T(own.row == column ? 1 : 0);
+      const T value =
+          block_size * I + high < m ? element[further(I, high) + block_size * I] : T(own.row == column ? 1 : 0);
       a[block_place(I, I)].v[q] = value;
       if (own.row == column) odd |= far_bits(value);
     }
@@ -325,40 +335,41 @@ __device__ __forceinline__ unsigned factor_blocks(Blocks<B>& a, BlocksMemory<B>&
       memory.x[block_size * K + 4 + own.j] = z.v[1];
     }
     __syncwarp();  // z is there for the sum of the next block
-    in_case<B - 1>(K, [&](auto index) __attribute__((always_inline)) {
-      constexpr int k = index;
-      const auto finish = [&](int I) __attribute__((always_inline)) {
-        Block& block = a[block_place(I, k)];
-        const Block v = negative(block);
-        block = {{block.v[0] * inverse.v[0], block.v[1] * inverse.v[1]}};
-        return v;
-      };
-      // Rows 2 p and 2 p + 1 together; by itself the first or the last that has no such neighbour.
-      unrolled<B - 1 - k>([&](auto below) __attribute__((always_inline)) {
-        constexpr int I = k + 1 + below;
-        if constexpr (I % 2 == 0 && I + 1 < B) {
-          substitute(a[block_place(I, k)], a[block_place(I + 1, k)], l);
-          const Block v = finish(I), next = finish(I + 1);
+    in_case<B - 1>(
+        K, [&](auto index) __attribute__((always_inline)) {
+          constexpr int k = index;
+          const auto finish = [&](int I) __attribute__((always_inline)) {
+            Block& block = a[block_place(I, k)];
+            const Block v = negative(block);
+            block = {{block.v[0] * inverse.v[0], block.v[1] * inverse.v[1]}};
+            return v;
+          };
+          // Rows 2 p and 2 p + 1 together; by itself the first or the last that has no such neighbour.
+          unrolled<B - 1 - k>([&](auto below) __attribute__((always_inline)) {
+            constexpr int I = k + 1 + below;
+            if constexpr (I % 2 == 0 && I + 1 < B) {
+              substitute(a[block_place(I, k)], a[block_place(I + 1, k)], l);
+              const Block v = finish(I), next = finish(I + 1);
 #pragma unroll
-          for (int J = k + 1; J <= I; ++J)
-            add_products(a[block_place(I, J)], a[block_place(I + 1, J)], v, next, a[block_place(J, k)]);
-          add_product(a[block_place(I + 1, I + 1)], next, a[block_place(I + 1, k)]);
-        } else if constexpr (I % 2 == 0 || I == k + 1) {
-          substitute(a[block_place(I, k)], l);
-          const Block v = finish(I);
+              for (int J = k + 1; J <= I; ++J)
+                add_products(a[block_place(I, J)], a[block_place(I + 1, J)], v, next, a[block_place(J, k)]);
+              add_product(a[block_place(I + 1, I + 1)], next, a[block_place(I + 1, k)]);
+            } else if constexpr (I % 2 == 0 || I == k + 1) {
+              substitute(a[block_place(I, k)], l);
+              const Block v = finish(I);
 #pragma unroll
-          for (int J = k + 1; J <= I; ++J) add_product(a[block_place(I, J)], v, a[block_place(J, k)]);
-        }
-      });
-      diagonal = a[block_place(k + 1, k + 1)];
-      own_sum = 0;
+              for (int J = k + 1; J <= I; ++J) add_product(a[block_place(I, J)], v, a[block_place(J, k)]);
+            }
+          });
+          diagonal = a[block_place(k + 1, k + 1)];
+          own_sum = 0;
 #pragma unroll
-      for (int J = 0; J <= k; ++J) {
-        const Block& block = a[block_place(k + 1, J)];
-        const double* const z_of = memory.x + block_size * J + own.j;
-        own_sum = fma(block.v[1], z_of[4], fma(block.v[0], z_of[0], own_sum));
-      }
-    });
+          for (int J = 0; J <= k; ++J) {
+            const Block& block = a[block_place(k + 1, J)];
+            const double* const z_of = memory.x + block_size * J + own.j;
+            own_sum = fma(block.v[1], z_of[4], fma(block.v[0], z_of[0], own_sum));
+          }
+        });
   }
   return worst;
 }
@@ -384,15 +395,16 @@ __device__ __forceinline__ void substitute_forward(const Blocks<B>& a, BlocksMem
       memory.x[block_size * K + own.j] = z.v[0];
       memory.x[block_size * K + 4 + own.j] = z.v[1];
     }
-    in_case<B - 1>(K, [&](auto index) __attribute__((always_inline)) {
-      constexpr int k = index;
+    in_case<B - 1>(
+        K, [&](auto index) __attribute__((always_inline)) {
+          constexpr int k = index;
 #pragma unroll
-      for (int I = k + 1; I < B; ++I) {
-        const Block& block = a[block_place(I, k)];
-        sum[I] = fma(block.v[1], z.v[1], fma(block.v[0], z.v[0], sum[I]));
-      }
-      own_sum = sum[k + 1];
-    });
+          for (int I = k + 1; I < B; ++I) {
+            const Block& block = a[block_place(I, k)];
+            sum[I] = fma(block.v[1], z.v[1], fma(block.v[0], z.v[0], sum[I]));
+          }
+          own_sum = sum[k + 1];
+        });
   }
 }
 
@@ -412,14 +424,15 @@ __device__ __forceinline__ void substitute_back(const Blocks<B>& a, BlocksMemory
     }
     if (own.lane < block_size) memory.x[block_size * K + c] = y;
     const double of_row = shuffle(y, own.row, warp_lanes);
-    in_case<B - 1>(K - 1, [&](auto index) __attribute__((always_inline)) {
-      constexpr int k = index + 1;
+    in_case<B - 1>(
+        K - 1, [&](auto index) __attribute__((always_inline)) {
+          constexpr int k = index + 1;
 #pragma unroll
-      for (int J = 0; J < k; ++J)
+          for (int J = 0; J < k; ++J)
 #pragma unroll
-        for (int q = 0; q < 2; ++q) sum[J].v[q] = fma(a[block_place(k, J)].v[q], of_row, sum[J].v[q]);
-      own_sum = sum[k - 1];
-    });
+            for (int q = 0; q < 2; ++q) sum[J].v[q] = fma(a[block_place(k, J)].v[q], of_row, sum[J].v[q]);
+          own_sum = sum[k - 1];
+        });
   }
 }
 
@@ -556,7 +569,7 @@ __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& mem
   struct Sum {
     double high = 0, low = 0, norm = 0;
   };
-  const auto add = [&](Sum& sum, double a, const Halves& of_x) __attribute__((always_inline)) {
+  const auto add = [&](Sum & sum, double a, const Halves& of_x) __attribute__((always_inline)) {
     const double high = __dsub_rn(__dadd_rn(a, split), split), low = a - high;
     sum.high = fma(high, of_x.high, sum.high);
     sum.low = fma(low, of_x.high + of_x.low, sum.low);
@@ -714,8 +727,11 @@ struct BlocksKernel {
 };
 template <class T, int B>
 BlocksKernel<T> blocks_kernel(bool full, bool packed) {
-  if (full) return {packed ? ldlt_blocks_kernel<T, B, true, true> : ldlt_blocks_kernel<T, B, true, false>, BlocksPlan<B, true>::warps};
-  return {packed ? ldlt_blocks_kernel<T, B, false, true> : ldlt_blocks_kernel<T, B, false, false>, BlocksPlan<B, false>::warps};
+  if (full)
+    return {packed ? ldlt_blocks_kernel<T, B, true, true> : ldlt_blocks_kernel<T, B, true, false>,
+            BlocksPlan<B, true>::warps};
+  return {packed ? ldlt_blocks_kernel<T, B, false, true> : ldlt_blocks_kernel<T, B, false, false>,
+          BlocksPlan<B, false>::warps};
 }
 
 }  // namespace
@@ -735,8 +751,7 @@ cudaError_t launch_ldlt_blocks(const SpdBatch<T>& batch, const SpdSolution<T>& s
                                          : blocks_kernel<T, 8>(full, packed);
   int device = 0, multiprocessors = 0;
   cudaError_t status = cudaGetDevice(&device);
-  if (status == cudaSuccess)
-    status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (status != cudaSuccess) return status;
   const auto resident = static_cast<unsigned>(multiprocessors * warps);
   void* parameters[] = {&arguments};
