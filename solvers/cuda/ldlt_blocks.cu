@@ -292,12 +292,13 @@ __device__ __forceinline__ Block rest_of_rhs(const BlockLane& own, const double*
   return {{rhs[own.j] - shuffle(sum, 8 * own.j, warp_lanes), rhs[4 + own.j] - shuffle(sum, 8 * own.j + 4, warp_lanes)}};
 }
 
-/// A = L D L^T, and of the first right-hand side z = L^-1 b in place of x. Not less than 0x7fe00000 where a pivot
-/// is not positive, finite and normal.
+/// A = L D L^T, and of the first right-hand side z = L^-1 b in place of x. Whether the system is not plain: it is not
+/// as the lane knows already, or a pivot is not positive, finite and normal.
 template <int B>
-__device__ __forceinline__ unsigned factor_blocks(Blocks<B>& a, BlocksMemory<B>& memory) {
+__device__ __forceinline__ bool factor_blocks(bool odd, Blocks<B>& a, BlocksMemory<B>& memory) {
+  constexpr unsigned least_normal = 0x00100000U, infinite = 0x7ff00000U;  // high words
   const BlockLane own;
-  unsigned worst = 0;
+  unsigned worst = odd ? infinite : 0;
   Block diagonal = a[0];
   double own_sum = 0;
 #pragma unroll 1
@@ -305,7 +306,7 @@ __device__ __forceinline__ unsigned factor_blocks(Blocks<B>& a, BlocksMemory<B>&
     Multipliers l;
     const auto keep = [&](const Corner& c, int first) __attribute__((always_inline)) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) worst = max(worst, static_cast<unsigned>(__double2hiint(c.pivot[i])) - 0x00100000U);
+      for (int i = 0; i < 4; ++i) worst = max(worst, static_cast<unsigned>(__double2hiint(c.pivot[i])) - least_normal);
       const double inverse = choose(own.j, c.inverse[0], c.inverse[1], c.inverse[2], c.inverse[3]);
       const double pivot = choose(own.j, c.pivot[0], c.pivot[1], c.pivot[2], c.pivot[3]);
       if (own.lane < 4) {
@@ -371,7 +372,7 @@ __device__ __forceinline__ unsigned factor_blocks(Blocks<B>& a, BlocksMemory<B>&
           }
         });
   }
-  return worst;
+  return worst >= infinite - least_normal;
 }
 
 /// z = L^-1 b in place of x.
@@ -422,6 +423,7 @@ __device__ __forceinline__ void substitute_back(const Blocks<B>& a, BlocksMemory
       const double l = c < k ? memory.diagonal[K][block_size * k + c] : 0.0;
       y = fma(-l, shuffle(y, k, warp_lanes), y);
     }
+    __syncwarp();  // z of the block has been read, whose place x takes
     if (own.lane < block_size) memory.x[block_size * K + c] = y;
     const double of_row = shuffle(y, own.row, warp_lanes);
     in_case<B - 1>(
@@ -642,7 +644,7 @@ __device__ __forceinline__ void store_pivot_numbers(const Arguments<T>& args, un
 
 /// Starts to bring `count` numbers into the second-level cache.
 template <class T>
-__device__ __forceinline__ void fetch_ahead(const T* from, std::int64_t count) {
+__device__ __forceinline__ void fetch_ahead(const T* from, int count) {
   constexpr int line = 128 / sizeof(T);
 #pragma unroll 1
   for (int i = line * static_cast<int>(threadIdx.x); i < count; i += line * warp_lanes)
@@ -664,15 +666,15 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
     load_rhs<T, B>(args, task, 0, m, rhs);
     Block a[block_place(B, 0)];
     unsigned odd = load_blocks<T, B, Packed>(args, from, m, args.once, a);
-    bool bad = keep_rhs<T, B>(rhs, memory.rhs);
-    if (task + gridDim.x < args.tasks) fetch_ahead(from + gridDim.x * args.a_step, args.a_step);
+    odd |= static_cast<unsigned>(keep_rhs<T, B>(rhs, memory.rhs));
+    if (task + gridDim.x < args.tasks)
+      fetch_ahead(from + gridDim.x * args.a_step, Packed ? args.n * (args.n + 1) / 2 : args.n * args.n);
     if constexpr (Full)
 #pragma unroll
       for (int i = 0; i < block_place(B, 0); ++i)
         *reinterpret_cast<Vector<double, 2>*>(kept.matrix[i] + 2 * lane) = {{a[i].v[0], a[i].v[1]}};
     __syncwarp();  // the right-hand side is complete
-    const unsigned worst = factor_blocks<B>(a, memory);
-    bad |= worst >= 0x7fe00000U;
+    bool bad = factor_blocks<B>(odd != 0, a, memory);
     double error = 0, norm_a = 0;
     const int columns = Full ? max(args.nrhs, 1) : args.nrhs;
 #pragma unroll 1
@@ -710,7 +712,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
         if (lane == 0) args.to.rcond[task] = static_cast<T>(rcond > 0 ? rcond : 0);
       }
     }
-    bad = __any_sync(whole_warp, bad || odd != 0);
+    bad = __any_sync(whole_warp, bad);
     if (lane == 0) {
       args.to.info[task] = 0;
       args.marks[task] = bad ? Mark::unsettled : Mark::settled;
