@@ -18,7 +18,7 @@ enum class Mark : std::uint8_t {
 };
 
 /// Whether launch_spd_solve() takes batches with sizes of that shape; others are gathered by size on the host.
-bool takes_sizes(ScalarType type, const SpdShape& shape, const SpdOptions& options);
+bool takes_sizes(const SpdShape& shape, const SpdOptions& options);
 
 /// Solves by Gauss-Jordan elimination and judges the answers if backward_error is not null.
 template <class T>

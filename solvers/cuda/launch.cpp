@@ -57,10 +57,16 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, SpdSolution<T> solution, Sp
 template <class T>
 cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const Workspace<T>& workspace,
                         cudaStream_t stream) {
-  const bool one_pass = batch.shape.n <= 32 || sizeof(T) == sizeof(float), x_alone = x_alone_takes(batch, solution);
-  if (!one_pass && !x_alone) return launch_general_ldlt(batch, solution, workspace.marks, SystemsToDo::all, stream);
-  const cudaError_t status = x_alone ? launch_x_alone(batch, solution, workspace.marks, stream)
-                                     : launch_ldlt_one_pass(batch, solution, workspace.marks, stream);
+  cudaError_t status = cudaSuccess;
+  if (x_alone_takes(batch, solution)) {
+    status = launch_x_alone(batch, solution, workspace.marks, stream);
+  } else if (batch.shape.n <= 32 || sizeof(T) == sizeof(float)) {
+    status = launch_ldlt_one_pass(batch, solution, workspace.marks, stream);
+  } else if (batch.sizes == nullptr) {
+    if constexpr (sizeof(T) == sizeof(double)) status = launch_ldlt_blocks(batch, solution, workspace.marks, stream);
+  } else {
+    return launch_general_ldlt(batch, solution, workspace.marks, SystemsToDo::all, stream);
+  }
   if (status != cudaSuccess) return status;
   return launch_general_ldlt(batch, solution, workspace.marks, SystemsToDo::unsettled, stream);
 }
@@ -86,7 +92,10 @@ bool is_valid(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const Sp
 
 }  // namespace
 
-bool takes_sizes(ScalarType /*type*/, const SpdShape& /*shape*/, const SpdOptions& /*options*/) { return false; }
+bool takes_sizes(const SpdShape& shape, const SpdOptions& options) {
+  const bool by_ldlt = options.method != SpdMethod::gauss_jordan || shape.determinant_only;
+  return by_ldlt && !shape.wants_inverse() && !is_wide(shape.n);
+}
 
 template <class T>
 std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count, const SpdOptions& options) {
@@ -98,7 +107,7 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
                              void* workspace, cudaStream_t stream) {
   if (!is_valid(batch, solution, options)) return cudaErrorInvalidValue;
   if (batch.count == 0) return cudaSuccess;
-  if (batch.sizes != nullptr && !takes_sizes(scalar_type_of<T>, batch.shape, options)) return cudaErrorNotSupported;
+  if (batch.sizes != nullptr && !takes_sizes(batch.shape, options)) return cudaErrorNotSupported;
   const Workspace<T> own(batch.shape, batch.count, options, static_cast<std::byte*>(workspace));
   if (own.bytes > 0 && (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % alignment != 0))
     return cudaErrorInvalidValue;

@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
 #pragma unroll
       for (int u = 0; u < R; ++u)
         if (G * u + lane() < rows()) numbers.add(memory.pivots[group()][G * u + lane()], 0);
-      numbers.template combine<G>();
+      numbers.template combine<G>(rows());
       if (lane() == 0) numbers.store(args, system());
     }
     T inverse[R], zero_pivots = 0, least = 1;  // zero_pivots becomes NaN where one is not finite

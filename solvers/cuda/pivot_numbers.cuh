@@ -23,11 +23,11 @@ struct PivotNumbers {
     mantissas *= __hiloint2double((__double2hiint(wide) & 0xfffff) | 0x3ff00000, __double2loint(wide));
     exponents += exponent_of(wide) - 2 * exponent;
   }
-  /// The whole warp calls.
+  /// rows: of the system; without any, its numbers are those of the identity. The whole warp calls.
   template <int Lanes>
-  __device__ __forceinline__ void combine() {
+  __device__ __forceinline__ void combine(int rows = 1) {
     constexpr double ln_2 = 0.693147180559945309417;
-    smallest = min_of_group<Lanes>(smallest);
+    smallest = rows == 0 ? T(1) : min_of_group<Lanes>(smallest);
 #pragma unroll
     for (int step = Lanes / 2; step > 0; step /= 2) mantissas *= __shfl_xor_sync(whole_warp, mantissas, step);
     exponents = sum_of_group<Lanes>(exponents);

@@ -40,7 +40,7 @@ class CudaSpdSolver final : public SpdSolver {
   void run(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
     check_spd_batch(batch, solution);
     if (batch.count == 0) return;
-    if (batch.sizes != nullptr && !takes_sizes(scalar_type_of<T>, batch.shape, options_)) {
+    if (batch.sizes != nullptr && !takes_sizes(batch.shape, options_)) {
       constexpr std::int64_t bytes_at_once = std::int64_t{64} << 20;
       const std::int64_t systems = std::max<std::int64_t>(1, bytes_at_once / (batch.shape.matrix_size() * sizeof(T)));
       solve_by_size<T>(batch, solution, {systems, 1, 0},
