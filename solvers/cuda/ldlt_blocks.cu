@@ -1,6 +1,8 @@
 // A = L D L^T and what follows from it for 32 < n <= 64 in double precision, on tensor cores: a warp keeps the lower
 // triangle of a system in registers as B (B + 1) / 2 blocks of 8 x 8 numbers.
 //
+// One file, because the parts share how blocks lie in registers and in shared memory.
+//
 // A block lies there as mma.m8n8k4 has its accumulators: two numbers a lane. Row and column 4 q + i of a block, q = 0,
 // 1, are the instruction's row and column 2 i + q, so that lane 4 r + j has the elements (row, j) and (row, 4 + j),
 // row = r / 2 + 4 (r % 2). That is also how the instruction wants both factors of C -= V L^T, first the columns 0 .. 3,
@@ -12,6 +14,8 @@
 // side goes along as a block of equal rows.
 //
 // The steps of all K are one loop: what depends on K by the registers that it names is a case each.
+#include <nv/target>
+
 #include "solvers/cuda/device.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/pivot_numbers.cuh"
@@ -61,14 +65,12 @@ __device__ __forceinline__ void add_product(Block& c, const Block& a, const Bloc
 /// The same for two blocks of a block column at once, where there is an instruction for it, which takes as long as the
 /// one for a single block.
 __device__ __forceinline__ void add_products(Block& c0, Block& c1, double a0, double a1, double b) {
-#if __CUDA_ARCH__ >= 900
-  asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-      : "+d"(c0.v[0]), "+d"(c0.v[1]), "+d"(c1.v[0]), "+d"(c1.v[1])
-      : "d"(a0), "d"(a1), "d"(b));
-#else
-  add_product(c0, a0, b);
-  add_product(c1, a1, b);
-#endif
+  NV_IF_ELSE_TARGET(
+      NV_PROVIDES_SM_90,
+      (asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+           : "+d"(c0.v[0]), "+d"(c0.v[1]), "+d"(c1.v[0]), "+d"(c1.v[1])
+           : "d"(a0), "d"(a1), "d"(b));),
+      (add_product(c0, a0, b); add_product(c1, a1, b);))
 }
 __device__ __forceinline__ void add_products(Block& c0, Block& c1, const Block& a0, const Block& a1, const Block& b) {
   add_products(c0, c1, a0.v[0], a1.v[0], b.v[0]);
