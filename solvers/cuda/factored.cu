@@ -57,8 +57,8 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) fac
   T a[L::rows][N], inverse[L::rows];
   NoRhs none;
   memory.far[own_group<L>()] = load_scaled<T, L>(args, memory, a);
-  factor<L, 0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, none, ReciprocalsInRegisters<T, L>{inverse},
-                           args.n, args.once);
+  factor<L, 0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, none, PivotsOnTheDiagonal{}, args.n,
+                           args.once);
   unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
     constexpr int u = slot;
     const int row = L::lanes * u + own_lane<L>();

@@ -24,6 +24,11 @@ struct ReciprocalsInRegisters {
     if (lane == owner) inverse[slot] = reciprocal;
   }
 };
+/// Keeps nothing: where `general`, d is on the diagonal.
+struct PivotsOnTheDiagonal {
+  template <int slot, class T>
+  __device__ __forceinline__ void keep(int, int, T, T) const {}
+};
 /// Keeps d in shared memory, of all rows of the lane's system.
 template <class T, class L>
 struct PivotsInMemory {

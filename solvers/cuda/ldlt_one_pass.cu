@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
     if (threadIdx.x < L::systems) {
       const int size = rows_of(args, system_of(static_cast<int>(threadIdx.x)));
       memory.sizes[threadIdx.x] = max(size, 0);
-      memory.odd[threadIdx.x] = size < 0 ? 1 : 0;
+      memory.odd[threadIdx.x] = size <= 0 ? 1 : 0;
     }
     const bool whole = args.vectors && args.sizes == nullptr;
     if (whole) {
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
 #pragma unroll
       for (int u = 0; u < R; ++u)
         if (G * u + lane() < rows()) numbers.add(memory.pivots[group()][G * u + lane()], 0);
-      numbers.template combine<G>(rows());
+      numbers.template combine<G>();
       if (lane() == 0) numbers.store(args, system());
     }
     T inverse[R], zero_pivots = 0, least = 1;  // zero_pivots becomes NaN where one is not finite

@@ -276,6 +276,7 @@ __device__ __forceinline__ std::int32_t settle(const Arguments<T>& args, General
   if (own_lane<L>() != 0) return status;
   args.to.info[system] = status;
   if (status != 0) forget_pivots(args, system);
+  if (status == 0 && own_rows(memory) == 0) store_no_pivots(args, system);
   return status;
 }
 

@@ -23,11 +23,11 @@ struct PivotNumbers {
     mantissas *= __hiloint2double((__double2hiint(wide) & 0xfffff) | 0x3ff00000, __double2loint(wide));
     exponents += exponent_of(wide) - 2 * exponent;
   }
-  /// rows: of the system; without any, its numbers are those of the identity. The whole warp calls.
+  /// The whole warp calls.
   template <int Lanes>
-  __device__ __forceinline__ void combine(int rows = 1) {
+  __device__ __forceinline__ void combine() {
     constexpr double ln_2 = 0.693147180559945309417;
-    smallest = rows == 0 ? T(1) : min_of_group<Lanes>(smallest);
+    smallest = min_of_group<Lanes>(smallest);
 #pragma unroll
     for (int step = Lanes / 2; step > 0; step /= 2) mantissas *= __shfl_xor_sync(whole_warp, mantissas, step);
     exponents = sum_of_group<Lanes>(exponents);
@@ -42,6 +42,14 @@ struct PivotNumbers {
     if (args.to.perturbation != nullptr) args.to.perturbation[system] = static_cast<T>(perturbation);
   }
 };
+
+/// What is said of the pivots of a system without rows: those of an identity matrix.
+template <class T>
+__device__ void store_no_pivots(const Arguments<T>& args, std::int64_t system) {
+  PivotNumbers<T> none;
+  none.smallest = 1;
+  none.store(args, system);
+}
 
 /// What is said of the pivots of a system that failed.
 template <class T>

@@ -90,7 +90,7 @@ __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int6
   for (int u = 0; u < L::rows; ++u)
     if (const int row = L::lanes * u + lane; row < rows)
       numbers.add(pivots[u], scaling_exponent(args, system, row, far));
-  numbers.template combine<L::lanes>(rows);
+  numbers.template combine<L::lanes>();
   if (mine && lane == 0) numbers.store(args, system);
 }
 
