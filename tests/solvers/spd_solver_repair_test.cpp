@@ -68,7 +68,7 @@ Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic> matrix_of(const SpdBl
 }
 
 TEST_P(SpdSolverRepair, EveryAnswerIsThatOfANearbyMatrix) {
-  for_all_kernels({2, 5, 16, 17, 32, 64, 97, 128}, [this]<class T>(SpdBlock<T> block, double floor) {
+  for_all_kernels({2, 5, 16, 17, 32, 64}, [this]<class T>(SpdBlock<T> block, double floor) {
     const SpdShape& shape = block.shape;
     const int n = shape.n;
     poison_upper(block, static_cast<T>(nan_value));
