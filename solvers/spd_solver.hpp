@@ -70,9 +70,10 @@ constexpr double spd_used_floor(double pivot_floor, int n) {
   return pivot_floor > rounding ? pivot_floor : rounding;
 }
 
-/// How many times too large rcond may be of solutions and determinants with n > 8 by cuda, where ||A^-1||_1 is estimated
-/// from below (N. J. Higham, F. Tisseur, "A block algorithm for matrix 1-norm estimation", 2000). No estimate by a few
-/// solutions has a bound that holds always; of random matrices this one is mostly exact and at most 3 times too large.
+/// How many times too large rcond may be of solutions and determinants with n > 8 by cuda, where ||A^-1||_1 is
+/// estimated from below (N. J. Higham, F. Tisseur, "A block algorithm for matrix 1-norm estimation", 2000). No estimate
+/// by a few solutions has a bound that holds always; of random matrices this one is mostly exact and at most 3 times
+/// too large.
 inline constexpr double spd_rcond_overestimate = 10;
 
 /// The change of x by its rounding, in units of u ||x||_1, beyond which it has underflowed (core/systems.hpp).

@@ -25,12 +25,13 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, N>::resid
     constexpr bool scarce = (N >= 32 && sizeof(T) == sizeof(double)) || (N == 32 && Many);
     return std::int64_t{scarce ? static_cast<unsigned>(fresh(static_cast<int>(task))) : task} * L::systems + group;
   };
-  fill_padding<T, L>(args, memory);
+  if (!in_shared_memory) fill_padding<T, L>(args, memory);
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     const std::int64_t first_system = std::int64_t{task} * L::systems;
     const std::int64_t system = first_system + group;
     const bool mine = system < args.count;
-    __syncwarp();  // the last systems are done with
+    __syncwarp();                                            // the last systems are done with
+    if (in_shared_memory) fill_padding<T, L>(args, memory);  // where the last one was eliminated
     stage_matrices<T, L>(args, first_system, memory);
     std::int32_t status = 0;
     bool differs = false;  // A is not symmetric to the bit

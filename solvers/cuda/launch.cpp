@@ -62,10 +62,8 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
     status = launch_x_alone(batch, solution, workspace.marks, stream);
   } else if (batch.shape.n <= 32 || sizeof(T) == sizeof(float)) {
     status = launch_ldlt_one_pass(batch, solution, workspace.marks, stream);
-  } else if (batch.sizes == nullptr) {
-    if constexpr (sizeof(T) == sizeof(double)) status = launch_ldlt_blocks(batch, solution, workspace.marks, stream);
   } else {
-    return launch_general_ldlt(batch, solution, workspace.marks, SystemsToDo::all, stream);
+    if constexpr (sizeof(T) == sizeof(double)) status = launch_ldlt_blocks(batch, solution, workspace.marks, stream);
   }
   if (status != cudaSuccess) return status;
   return launch_general_ldlt(batch, solution, workspace.marks, SystemsToDo::unsettled, stream);

@@ -169,12 +169,6 @@ struct KeptMemory {
 };
 struct NoMemory {};
 
-/// Rows of the system.
-template <class T>
-__device__ __forceinline__ int rows_of(const Arguments<T>& args, unsigned) {
-  return args.n;
-}
-
 /// The sum over the lanes of a row, in all four of them.
 __device__ __forceinline__ double sum_of_row(double v) {
   v += __shfl_xor_sync(whole_warp, v, 1);
@@ -662,13 +656,13 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
   const int lane = threadIdx.x;
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    const int m = rows_of(args, task);
+    const int size = rows_of(args, std::int64_t{task}), m = max(size, 0);
     const T* const from = args.a + task * args.a_step;
     T rhs[rows_of_lane<B>];
     load_rhs<T, B>(args, task, 0, m, rhs);
     Block a[block_place(B, 0)];
     unsigned odd = load_blocks<T, B, Packed>(args, from, m, args.once, a);
-    odd |= static_cast<unsigned>(keep_rhs<T, B>(rhs, memory.rhs));
+    odd |= static_cast<unsigned>(keep_rhs<T, B>(rhs, memory.rhs)) | static_cast<unsigned>(size <= 0);
     if (task + gridDim.x < args.tasks)
       fetch_ahead(from + gridDim.x * args.a_step, Packed ? args.n * (args.n + 1) / 2 : args.n * args.n);
     if constexpr (Full)

@@ -191,7 +191,7 @@ __device__ __forceinline__ bool load_scaled(const Arguments<T>& args, GeneralMem
   const bool differs = any_of_group<L::lanes>(bits != 0);
   if (__any_sync(whole_warp, differs)) {
     const std::int32_t status = inspect<L::lanes>(args, own_system(memory), own_lane<L>());
-    if (own_lane<L>() == 0) memory.states[own_group<L>()] = status;
+    if (own_lane<L>() == 0 && differs) memory.states[own_group<L>()] = status;
   }
   const bool far = any_of_group<L::lanes>(diagonal_far_bits<T, L>(own_lane<L>(), a) != 0);
   scale_rows<T, L>(args, own_system(memory), own_lane<L>(), far, a);

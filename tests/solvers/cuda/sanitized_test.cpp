@@ -37,6 +37,8 @@ void note_launch(const void* kernel) {
 }
 
 constexpr unsigned two = 2, all_blocks = std::numeric_limits<unsigned>::max();
+/// Beyond 64 rows a block has one system.
+unsigned blocks_for(int n) { return n > 64 ? all_blocks : two; }
 
 /// Runs what `launch` enqueues, each kernel with at most `most_blocks` blocks.
 template <class Launch>
@@ -118,7 +120,7 @@ void solve_on_device(SpdBlock<T>& block, const SpdOptions& options, Numbers want
     solution.repaired = repaired.data();
     solution.perturbation = perturbation.data();
   }
-  run(two, [&](cudaStream_t stream) {
+  run(blocks_for(block.shape.n), [&](cudaStream_t stream) {
     return launch_spd_solve<T>({block.shape, block.count, a.data(), b.data()}, solution, options, workspace.data(),
                                stream);
   });
@@ -274,7 +276,7 @@ TEST_P(Sanitized, Factors) {
                                     {factors.data(), told.data(), smallest_pivot.data(), log_determinant.data()},
                                     stream);
       });
-      run(two, [&](cudaStream_t stream) {  // in place
+      run(blocks_for(shape.n), [&](cudaStream_t stream) {  // in place
         return launch_spd_solve_factored<T>({shape.n, nrhs, block.count, factors.data(), told.data(), b.data()},
                                             {b.data(), info.data()}, stream);
       });
