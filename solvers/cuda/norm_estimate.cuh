@@ -12,8 +12,8 @@ namespace {
 /// Of the lane's system, turn by turn: prepare(), a solution with both vectors, take(). The whole warp calls.
 template <class T, class L>
 struct NormEstimate {
-  static constexpr int exact_up_to = 8;  // rows
-  static constexpr int turns = 5;        // at most; those of an exact norm are fewer
+  static constexpr int exact_up_to = spd_rcond_is_exact_up_to;
+  static constexpr int turns = 5;  // at most; those of an exact norm are fewer
   static_assert(2 * turns >= exact_up_to);
 
   double norm = 0;

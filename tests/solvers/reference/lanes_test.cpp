@@ -207,10 +207,12 @@ TYPED_TEST(SpdLanes, NumbersAreWrongByAsMuchAsTheyAreOff) {
   const std::vector<double> shares{0, -0.1, 0.2, -0.3, 0.45, -0.55, 0.7, -0.8, 1.2, -2, 1e4};
   constexpr double own = std::is_same_v<T, float> ? 0.04 : 0.15;  // what T rounds, and the referee
   const auto count = static_cast<std::int64_t>(shares.size());
-  const auto expect = [&](const SpdBlock<T>& block, const char* what) {
+  const auto expect = [&](const SpdBlock<T>& block, const char* what, bool may_be_more = false) {
     for_all_lanes(block, [&](const std::vector<double>& errors) {
-      for (std::size_t k = 0; k < shares.size(); ++k)
-        EXPECT_NEAR(errors[k], std::abs(shares[k]), own + 1e-4 * std::abs(shares[k])) << what << ", " << shares[k];
+      for (std::size_t k = 0; k < shares.size(); ++k) {
+        const double share = may_be_more && shares[k] > 0 ? 0 : std::abs(shares[k]);
+        EXPECT_NEAR(errors[k], share, own + 1e-4 * share) << what << ", " << shares[k];
+      }
     });
   };
   for (const int n : {3, 31, 32, 64, 97}) {
@@ -218,7 +220,7 @@ TYPED_TEST(SpdLanes, NumbersAreWrongByAsMuchAsTheyAreOff) {
     const double rcond = static_cast<double>(block.rcond[0]);
     for (std::int64_t k = 0; k < count; ++k)
       block.rcond[k] = static_cast<T>(rcond + shares[k] * u * (30 * (1 + rcond) + n * rcond));
-    expect(block, "rcond");
+    expect(block, "rcond", n > spd_rcond_is_exact_up_to);  // which may be estimated
     // diag(1, 2, ..., n), whose pivots move by 30 u of themselves.
     block = integers<T>(n, count);
     for (std::int64_t k = 0; k < count; ++k) {
