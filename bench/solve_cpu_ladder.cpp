@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,10 +95,10 @@ std::vector<Row> rows_of(Problem<T>& problem) {
                     [&problem, solver, errors] { solver->solve(problem.systems(), problem.solution(errors)); }});
   };
   const std::vector<LdltKernels> usable = usable_ldlt_kernels();
-  for (auto kernels = usable.rbegin(); kernels != usable.rend(); ++kernels) {
-    add("both triangles compared, Gauss-Jordan with the right-hand side carried along", 1, *kernels,
+  for (const LdltKernels& kernels : std::ranges::reverse_view(usable)) {
+    add("both triangles compared, Gauss-Jordan with the right-hand side carried along", 1, kernels,
         SpdMethod::gauss_jordan, false);
-    add("L D L^T, panels of four rows in register tiles", 1, *kernels, SpdMethod::ldlt, false);
+    add("L D L^T, panels of four rows in register tiles", 1, kernels, SpdMethod::ldlt, false);
   }
   add("production: the same with the backward error of every system", 1, usable.front(), SpdMethod::ldlt, true);
   std::vector<unsigned> threads;

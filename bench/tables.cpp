@@ -77,7 +77,7 @@ std::vector<LadderTable> make_tables() {
 
 /// Every size beside the others' where those are multiples of 8; batches of about one GiB.
 template <class T>
-SizesTable of_sizes(std::string title, std::vector<int> sizes, int nrhs) {
+SizesTable of_sizes(const std::string& title, std::vector<int> sizes, int nrhs) {
   SizesTable table{title + (sizeof(T) == 4 ? "float32" : "float64"), std::move(sizes), {}, 0};
   for (const int n : table.sizes) {
     const SpdShape shape{n, nrhs, Storage::dense};

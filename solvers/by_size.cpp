@@ -27,7 +27,7 @@ struct Order {
   Order(std::span<const std::int32_t> sizes, int n, std::int64_t at_once) : systems(sizes.size()) {
     const auto known = [n](std::int32_t size) { return size >= 0 && size <= n ? size : out_of_range; };
     std::vector<std::int64_t> end(static_cast<std::size_t>(n) + 2);  // of each size's systems
-    const auto end_of = [&end](int size) -> std::int64_t& { return end[static_cast<std::size_t>(size + 1)]; };
+    const auto end_of = [&end](int size) -> std::int64_t& { return end[static_cast<std::size_t>(size) + 1]; };
     for (const std::int32_t size : sizes) ++end_of(known(size));
     std::int64_t before = 0;
     for (int size = out_of_range; size <= n; ++size) {
