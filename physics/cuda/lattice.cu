@@ -42,17 +42,6 @@ struct Tile {
   static constexpr int points = X * Y;
 };
 
-/// Blocks whose registers are kept down to a part of a multiprocessor's. Since compute capability 10.0 the compiler
-/// would spill where 12 warps share one.
-template <class L>
-constexpr int resident_blocks() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-  return std::min(L::blocks, 4);
-#else
-  return L::blocks;
-#endif
-}
-
 /// Cell (cx, cy, plane) has the points x = X cx + i, y = Y cy + j, where these are below nx and ny. A row of cells is
 /// all those of one cy and plane.
 struct Cells {
@@ -453,7 +442,7 @@ __device__ __forceinline__ void sum_again(const ChargeBatch& charges, const Latt
 }
 
 template <class T, class L, bool Field, bool Cutoff>
-__global__ void __launch_bounds__(L::threads, resident_blocks<L>())
+__global__ void __launch_bounds__(L::threads, L::blocks)
     lattice_kernel(ChargeBatch charges, LatticeBatch lattice, Cells cells, int staged, PotentialOptions options,
                    Truncation<T> truncation, PotentialResult<T> result) {
   constexpr int values = Field ? 4 : 1;
