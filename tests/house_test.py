@@ -146,6 +146,7 @@ THEMES = {
     "tests/io/problem_file_test.cpp": "problem_writer and problem_reader, one against the other",
     "tests/io/refusal_test.cpp": "what both readers refuse of everything else",
     "tests/io/result_file_test.cpp": "result_writer and result_reader, one against the other",
+    "tests/solvers/cuda/sanitized_test.cpp": "every kernel, for the tools that look for faults of memory",
     "tests/physics/scafacos_test.cpp": "every backend, against another project's systems",
 }
 

@@ -86,8 +86,10 @@ def resources(data):
 
 
 def in_local_memory(found):
-    """Functions with a frame or a stack, and those about whose frame nothing is said."""
-    return {name: v for name, v in found.items() if v.get(FRAME_SIZE) != 0 or v.get(STACK_SIZE, 0) != 0}
+    """Functions with a frame or a stack, and those about whose frame nothing is said; of the compiler's own divisions and
+    roots, which are said to have the frame of the kernel that calls them, the kernel tells."""
+    return {name: v for name, v in found.items()
+            if not name.startswith("$__internal_") and (v.get(FRAME_SIZE) != 0 or v.get(STACK_SIZE, 0) != 0)}
 
 
 # A warp of these keeps 128 to 160 sums per lane, and between two stages of the signal a few values go to

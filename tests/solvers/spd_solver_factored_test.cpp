@@ -137,7 +137,7 @@ TEST_P(SpdSolverFactored, MinIjHasOnesAlone) {
 TEST_P(SpdSolverFactored, EveryFamilyIsSolvedAsWellAsBySolve) {
   int turn = 0;
   for (const SpdFamilyDescription& family : spd_families())
-    for (const int n : {1, 2, 5, 8, 9, 16, 17, 31, 32, 33, 48, 64, 65, 97, 128})
+    for (const int n : {1, 2, 5, 8, 9, 16, 17, 31, 32, 33, 48, 64, 65, 128})
       for (const int nrhs : {1, 3}) {
         const SpdShape shape{n, nrhs, all_storages[turn++ % all_storages.size()]};
         const auto check = [&]<class T>(T) {

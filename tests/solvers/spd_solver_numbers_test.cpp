@@ -170,7 +170,7 @@ TEST_P(SpdSolverNumbers, AgreeWithLongDouble) {
   constexpr double condition = 1e3;
   for (const SpdFamily family : {SpdFamily::random, SpdFamily::random_one_small, SpdFamily::gaussian_kernel,
                                  SpdFamily::shifted_hilbert, SpdFamily::near_underflow, SpdFamily::near_overflow})
-    for (const int n : sizes_under_test({1, 2, 8, 17, 32, 33, 64, 65, 128}))
+    for (const int n : sizes_under_test({1, 2, 8, 17, 32, 33, 64, 97}))
       for (const int question : {1, 0, -1}) {
         const SpdShape shape{n, std::max(question, 0), Storage::dense, question < 0};
         SCOPED_TRACE(std::string(spd_family_name(family)) + ", " + shape_name(shape));
@@ -289,7 +289,7 @@ TEST_P(SpdSolverNumbers, AFloorThatNoPivotFallsBelowChangesNoBit) {
 TEST_P(SpdSolverNumbers, RankDeficientGramMatricesAreRepairedAsOftenAsRankLacks) {
   // A = G G^T with G = [I; B], B of integers: elimination is exact, and leaves zero after r = rank pivots.
   for (const Storage storage : all_storages)
-    for (const int n : sizes_under_test({2, 5, 9, 16, 17, 32, 33, 64, 65, 128}))
+    for (const int n : sizes_under_test({2, 5, 9, 16, 17, 32, 33, 64, 97}))
       for (const int nrhs : {1, 0}) {
         const SpdShape shape{n, nrhs, storage};
         SCOPED_TRACE(shape_name(shape));

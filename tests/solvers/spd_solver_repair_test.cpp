@@ -178,7 +178,7 @@ TEST_P(SpdSolverRepair, FloorsThatTheTypeDoesNotHoldMeanWhatTheySay) {
 
 TEST_P(SpdSolverRepair, InputThatIsNotFiniteIsFoundWithAFloorToo) {
   for (const Storage storage : all_storages)
-    for (const int n : sizes_under_test({1, 7, 16, 32, 33, 64, 128}))
+    for (const int n : sizes_under_test({1, 7, 16, 32, 33, 64, 97}))
       for (const auto& [nrhs, determinant_only] : spd_questions) {
         const SpdShape shape{n, nrhs, storage, determinant_only};
         SCOPED_TRACE(shape_name(shape));
