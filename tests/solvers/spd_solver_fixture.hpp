@@ -63,8 +63,7 @@ inline std::vector<int> sizes_under_test(const std::vector<int>& sizes) {
 }
 
 /// Every size at which some kernel changes its lanes, its rows per lane or its padding, and the neighbours of those.
-inline const std::vector<int> spd_sizes =
-    sizes_under_test({1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64, 65, 97});
+inline const std::vector<int> spd_sizes = sizes_under_test({1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64, 65, 97});
 inline const std::vector<Storage> all_storages{Storage::dense, Storage::dense_lower, Storage::packed_lower};
 
 inline std::string shape_name(const SpdShape& shape) {
