@@ -136,7 +136,8 @@ struct SpdFactoredBatch {
 /// Which numbers are asked for changes no bit of x, of info, or of the others.
 ///
 /// A system that fails has NaN for every number and 0 for repaired (SpdValues); its neighbours' results are, bit for
-/// bit, what they would be without it. The same system gives the same bits at any place in any batch.
+/// bit, what they would be without it. The same system gives the same bits at any place in any batch
+/// of its n.
 ///
 /// Batches with sizes (SpdBatch): a status of -6 for a size that is not within [0, n], with NaN for all n rows of x. Of
 /// all other systems x is 0 beyond their sizes, of an inverse beyond the leading rows and columns, and NaN only within.

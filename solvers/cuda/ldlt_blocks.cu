@@ -699,8 +699,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
           error = max(error, judge_blocks<B>(m, memory, kept, norm_a));
     }
     if constexpr (Full) {
-      if (lane == 0 && args.to.backward_error != nullptr && args.nrhs > 0)
-        args.to.backward_error[task] = static_cast<T>(error);
+      if (lane == 0 && args.to.backward_error != nullptr) args.to.backward_error[task] = static_cast<T>(error);
       if (args.pivot_numbers) store_pivot_numbers<T, B>(args, task, m, memory);
       if (args.to.rcond != nullptr) {
         const double norm_inverse = norm_of_inverse<B>(m, a, memory);

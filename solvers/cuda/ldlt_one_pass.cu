@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     // Beyond the end, the last system once more.
     const auto system_of = [&](int g) __attribute__((always_inline)) {
-      return min(std::int64_t{fresh(static_cast<int>(task))} * L::systems + g, args.count - 1);
+      return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * L::systems + g, args.count - 1);
     };
     const auto system = [&]() __attribute__((always_inline)) { return system_of(group()); };
     const auto source = [&](int s) { return args.a + system_of(s) * args.a_step; };

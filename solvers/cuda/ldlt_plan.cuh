@@ -32,7 +32,7 @@ struct QuickPlan {
 template <class T, int N>
 struct OnePassPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
-  using L = PlainLayout<T, N, N == 40 ? 8 : LdltPlan<T, N>::lanes>;
+  using L = PlainLayout<T, N, LdltPlan<T, N>::lanes>;
   static constexpr int turning = N >= 20 && N <= 32 && single ? 2 : 0;  // slots whose steps are a loop
   static constexpr bool apart = N > 32 || (N >= 16 && !single);
   static constexpr int warps = single ? (N <= 12 ? 16 : N <= 20 ? 12 : 8) : N <= 8 ? 12 : 8;

@@ -267,10 +267,10 @@ __device__ __forceinline__ std::int32_t settle(const Arguments<T>& args, General
   if (!is_own(memory)) return status;
   const std::int64_t system = own_system(memory);
   if (status != 0) {
-    const int columns = args.inverse ? args.n : args.nrhs;
-    const int numbers = (status == info_size_out_of_range ? args.n : own_rows(memory)) * columns;
+    const std::int64_t columns = args.inverse ? args.n : args.nrhs;
+    const std::int64_t numbers = (status == info_size_out_of_range ? args.n : own_rows(memory)) * columns;
 #pragma unroll 1
-    for (int e = own_lane<L>(); args.to.x != nullptr && e < args.n * columns; e += L::lanes)
+    for (std::int64_t e = own_lane<L>(); args.to.x != nullptr && e < args.n * columns; e += L::lanes)
       args.to.x[system * args.to.x_stride + e] = e < numbers ? not_a_number<T>() : T(0);
   }
   if (own_lane<L>() != 0) return status;

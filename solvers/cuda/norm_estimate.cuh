@@ -69,7 +69,7 @@ struct NormEstimate {
   __device__ __forceinline__ void take_norms(int turn, bool exact, const double (&sum)[2]) {
     const double found = !(sum[0] >= sum[1]) ? sum[1] : sum[0];
     if (exact || going) {
-      const bool better = !(found <= norm);
+      const bool better = norm == norm && !(found <= norm);
       if (better) norm = found;
       if (!better && !exact && turn > 0) going = false;
     }

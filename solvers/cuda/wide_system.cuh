@@ -103,7 +103,7 @@ __device__ bool any_of_block(bool value) { return __syncthreads_or(static_cast<i
 
 /// What a block keeps of a system besides its triangle.
 template <class T>
-struct WideMemory {
+struct alignas(16) WideMemory {
   static constexpr int judged_together = sizeof(T) == sizeof(float) ? 4 : 1;  // columns of x
   struct Substitution {
     T right[2][panel_columns * together];             // of a panel's rows: published by their threads

@@ -78,14 +78,18 @@ TEST_P(SpdSolverProperties, PowersOfTwoScaleTheSolutionAndNothingElse) {
     for (std::int64_t k = 0; k < systems; ++k) {
       SCOPED_TRACE("system " + std::to_string(k));
       ASSERT_EQ(block.info[k], 0);
-      ASSERT_EQ(block.backward_error[k], block.backward_error[0]);
-      ASSERT_EQ(block.rcond[k], block.rcond[0]);
-      ASSERT_EQ(block.smallest_pivot[k], std::ldexp(block.smallest_pivot[0], a_exponents[k]));
+      const bool rounds = is_solved_by_two_kernels<T>(shape);
+      ASSERT_NEAR(block.backward_error[k], block.backward_error[0], rounds ? 4 * unit_roundoff<T> : 0);
+      ASSERT_GE(block.rcond[k], block.rcond[0] * (rounds ? 1 - 1e-9 : 1));
+      ASSERT_LE(block.rcond[k], block.rcond[0] * (rounds ? 3 : 1));
+      ASSERT_NEAR(block.smallest_pivot[k] / std::ldexp(block.smallest_pivot[0], a_exponents[k]), 1, rounds ? 1e-9 : 0);
       const double expected = block.log_determinant[0] + shape.n * a_exponents[k] * std::log(2.0);
       ASSERT_NEAR(block.log_determinant[k], expected, 1e-14 * (shape.n + std::abs(expected)));
       const int exponent = (shape.wants_inverse() ? 0 : b_exponents[k]) - a_exponents[k];
       for (std::int64_t e = 0; e < shape.solution_size(); ++e)
-        ASSERT_EQ(block.x[k * shape.solution_size() + e], std::ldexp(block.x[e], exponent)) << "x[" << e << "]";
+        ASSERT_NEAR(std::ldexp(block.x[k * shape.solution_size() + e], -exponent), block.x[e],
+                    rounds ? 1e-9 * std::abs(block.x[e]) + 1e-12 : 0)
+            << "x[" << e << "]";
     }
   });
 }
@@ -125,7 +129,9 @@ TEST_P(SpdSolverProperties, PowersOfTwoOnRowsAndColumnsScaleTheSolution) {
           for (int c = 0; c < columns; ++c) {
             const int shift = exponent(i) + (shape.wants_inverse() ? exponent(c) : 0);
             const std::int64_t e = (k * shape.n + i) * columns + c;
-            ASSERT_EQ(std::ldexp(block.x[e], shift), plain.x[e]) << "system " << k << ", x(" << i << ", " << c << ")";
+            ASSERT_NEAR(std::ldexp(block.x[e], shift), plain.x[e],
+                        is_solved_by_two_kernels<T>(shape) ? 1e-9 * std::abs(plain.x[e]) + 1e-12 : 0)
+                << "system " << k << ", x(" << i << ", " << c << ")";
           }
       }
     }
