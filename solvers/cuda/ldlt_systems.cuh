@@ -185,9 +185,8 @@ __device__ __forceinline__ bool load_scaled(const Arguments<T>& args, GeneralMem
   const T* const matrix = memory.tile.matrix[thread / L::lanes];
   load_rows<0, L::size, T, L>(matrix, thread / L::lanes, thread % L::lanes, a);
   if (args.storage == Storage::dense)
-    visit_columns<0, L::size, false, T, L>(
-        matrix, thread / L::lanes, thread % L::lanes,
-        [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
+    visit_columns<0, L::size, T, L>(matrix, thread / L::lanes, thread % L::lanes,
+                                    [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
   const bool differs = any_of_group<L::lanes>(bits != 0);
   if (__any_sync(whole_warp, differs)) {
     const std::int32_t status = inspect<L::lanes>(args, own_system(memory), own_lane<L>());

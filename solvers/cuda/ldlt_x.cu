@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
       stage_packed(source(task), memory);
     else
       stage_pieces<ahead, N>(source(task), memory);
-    stage_rhs<true>(args, args.b + (std::int64_t{task} * L::systems + group) * args.b_step, group, lane, 0, memory);
+    stage_rhs(args.b + (std::int64_t{task} * L::systems + group) * args.b_step, group, lane, memory);
   };
   if (blockIdx.x == 0)
     for (std::int64_t rest = std::int64_t{args.tasks} * L::systems + threadIdx.x; rest < args.count; rest += warp_lanes)
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
       const T* matrix = memory.matrix[thread / G];
       load_rows<first, end, T, L>(matrix, thread / G, thread % G, a);
       if (dense)
-        visit_columns<first, end, false, T, L>(matrix, thread / G, thread % G, [&](int u, int row, const T& value) {
+        visit_columns<first, end, T, L>(matrix, thread / G, thread % G, [&](int u, int row, const T& value) {
           odd |= differing_bits(a[u][row], value);
         });
     };

@@ -81,8 +81,8 @@ __device__ __forceinline__ unsigned kept_difference(const T* matrix, int group, 
                                                     const T (&a)[L::rows][L::size]) {
   unsigned bits = 0;
   if constexpr (L::keyed) {
-    visit_columns<0, L::size, false, T, L>(
-        matrix, group, lane, [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
+    visit_columns<0, L::size, T, L>(matrix, group, lane,
+                                    [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
   } else {
     unrolled<L::size>([&](auto index) __attribute__((always_inline)) {
       constexpr int row = index;

@@ -117,7 +117,7 @@ __device__ __forceinline__ unsigned load_to_sweep(const Arguments<T>& args, unsi
     const int thread = fresh(threadIdx.x), lane = thread % L::lanes, group = thread / L::lanes;
     load_rows<first, end, T, L>(memory.matrix[group], group, lane, a);
     if (args.storage == Storage::dense)
-      visit_columns<first, end, false, T, L>(memory.matrix[group], group, lane, [&](int u, int row, const T& value) {
+      visit_columns<first, end, T, L>(memory.matrix[group], group, lane, [&](int u, int row, const T& value) {
         bits |= differing_bits(a[u][row], value);
       });
   };

@@ -147,22 +147,13 @@ __device__ __forceinline__ void stage_numbers(const Arguments<T>& args, Source&&
   }
 }
 
-/// Starts to copy right-hand side `column` of the lane's system, which lies at `source`; zeros where there is none.
-/// Every lane copies what it will read itself. `Whole`: it has N numbers, and is the only one.
-template <bool Whole, class T, class L>
-__device__ __forceinline__ void stage_rhs(const Arguments<T>& args, const T* source, int group, int lane, int column,
-                                          TileMemory<T, L>& memory) {
+/// Starts to copy the only right-hand side of the lane's system, N numbers at `source`. Every lane copies what it will
+/// read itself.
+template <class T, class L>
+__device__ __forceinline__ void stage_rhs(const T* source, int group, int lane, TileMemory<T, L>& memory) {
   T* const to = memory.rhs + group * L::column_pitch + lane;
 #pragma unroll
-  for (int u = 0; u < L::rows; ++u) {
-    const int row = L::lanes * u + lane;
-    if (Whole)
-      copy_async<1>(to + L::lanes * u, source + row);
-    else if (row < args.n && column < args.nrhs)
-      copy_async<1>(to + L::lanes * u, source + static_cast<std::int64_t>(row) * args.nrhs + column);
-    else
-      to[L::lanes * u] = 0;
-  }
+  for (int u = 0; u < L::rows; ++u) copy_async<1>(to + L::lanes * u, source + L::lanes * u + lane);
 }
 
 /// Loads rows first_row .. end_row - 1 of the lower triangle, multiples of G.
@@ -183,9 +174,9 @@ __device__ __forceinline__ void load_rows(const T* matrix, int group, int lane, 
   });
 }
 
-/// The lane's columns in the rows first_row .. end_row - 1, or what of them lies above the diagonal: visit(u, row,
+/// What lies above the diagonal, or on it, of the lane's columns in the rows first_row .. end_row - 1: visit(u, row,
 /// value) for element (row, G u + lane), which by symmetry is a[u][row].
-template <int first_row, int end_row, bool Whole, class T, class L, class Visit>
+template <int first_row, int end_row, class T, class L, class Visit>
 __device__ __forceinline__ void visit_columns(const T* matrix, int group, int lane, Visit&& visit) {
   constexpr int G = L::lanes, P = L::piece;
   const T* const first_line = matrix + L::line(0, lane / P) * 8 * P + lane % P;
@@ -193,7 +184,7 @@ __device__ __forceinline__ void visit_columns(const T* matrix, int group, int la
   unrolled<end_row - first_row>([&](auto index) __attribute__((always_inline)) {
     constexpr int row = first_row + index, place = L::place(row);
 #pragma unroll
-    for (int u = Whole ? 0 : row / G; u < L::rows; ++u)
+    for (int u = row / G; u < L::rows; ++u)
       visit(u, row, first_line[(key ^ L::key(place, G * u / P)) * P + L::line(place, G * u / P) * 8 * P]);
   });
 }
