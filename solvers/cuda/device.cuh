@@ -43,6 +43,7 @@ struct Arguments {
   int once = 1;          ///< 1, but not to the compiler
   int span = 0;          ///< systems of a task
   const std::int32_t* sizes = nullptr;  ///< of each system; null: all have n rows
+  int kept_step = 0;                    ///< numbers from one system to the next in shared memory, as they are stored
 };
 
 /// Rows of a system; negative where its size is out of range.
@@ -337,13 +338,13 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
 /// batch. `whole`: what is left over behind the last whole span is no task. max_blocks: of kernels that stride.
 template <class A>
 cudaError_t launch(Kernel<A> kernel, int systems, A arguments, cudaStream_t stream, bool whole = false,
-                   unsigned max_blocks = 1 << 15) {
+                   unsigned max_blocks = 1 << 15, std::size_t shared_bytes = 0) {
   if (arguments.count == 0) return cudaSuccess;
   if (arguments.span == 0) arguments.span = systems;
   arguments.tasks = static_cast<unsigned>((arguments.count + (whole ? 0 : arguments.span - 1)) / arguments.span);
   void* parameters[] = {&arguments};
   return cudaLaunchKernel(kernel, dim3(std::max(1U, std::min(max_blocks, arguments.tasks))), dim3(warp_lanes),
-                          parameters, 0, stream);
+                          parameters, shared_bytes, stream);
 }
 
 /// The same with the kernel for the padded size of the systems.

@@ -35,10 +35,29 @@ bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
 template <class T>
 cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream);
 
-/// The same with all numbers that are asked for, n <= 64 in single precision and n <= 32 in double precision.
+/// Whether launch_ldlt_lanes() takes the batch.
+template <class T>
+bool lanes_take(const SpdBatch<T>& batch);
+
+/// The same with all numbers that are asked for, n <= 8, of systems of one size.
+template <class T>
+cudaError_t launch_ldlt_lanes(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                              cudaStream_t stream);
+
+/// Whether the rows of the matrices are whole pieces of 16 bytes.
+template <class T>
+bool rows_are_pieces(const SpdBatch<T>& batch);
+
+/// The same with all numbers that are asked for, n <= 64 in single precision and n <= 32 in double precision, of
+/// matrices whose rows are whole pieces of 16 bytes.
 template <class T>
 cudaError_t launch_ldlt_one_pass(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                  cudaStream_t stream);
+
+/// The same of matrices whose rows are not whole pieces of 16 bytes, or are packed.
+template <class T>
+cudaError_t launch_ldlt_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                                  cudaStream_t stream);
 
 /// Any systems by L D L^T, with all numbers that are asked for.
 template <class T>

@@ -60,8 +60,11 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
   cudaError_t status = cudaSuccess;
   if (x_alone_takes(batch, solution)) {
     status = launch_x_alone(batch, solution, workspace.marks, stream);
+  } else if (lanes_take(batch)) {
+    status = launch_ldlt_lanes(batch, solution, workspace.marks, stream);
   } else if (batch.shape.n <= 32 || sizeof(T) == sizeof(float)) {
-    status = launch_ldlt_one_pass(batch, solution, workspace.marks, stream);
+    status = rows_are_pieces(batch) ? launch_ldlt_one_pass(batch, solution, workspace.marks, stream)
+                                    : launch_ldlt_as_stored(batch, solution, workspace.marks, stream);
   } else {
     if constexpr (sizeof(T) == sizeof(double)) status = launch_ldlt_blocks(batch, solution, workspace.marks, stream);
   }

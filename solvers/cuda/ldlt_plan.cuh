@@ -1,7 +1,7 @@
 // How systems lie in the lanes of the kernels of L D L^T; measured to be best. Private to solvers/cuda.
 #pragma once
 
-#include "solvers/cuda/plain_systems.cuh"
+#include "solvers/cuda/stored_systems.cuh"
 
 namespace smallbatch {
 
@@ -33,7 +33,9 @@ template <class T, int N>
 struct OnePassPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
   using L = PlainLayout<T, N, LdltPlan<T, N>::lanes>;
-  static constexpr int turning = N >= 20 && N <= 32 && single ? 2 : 0;  // slots whose steps are a loop
+  using Stored = StoredLayout<T, N, LdltPlan<T, N>::lanes>;
+  /// Slots whose steps are a loop.
+  static constexpr int turning(bool as_stored) { return N >= 20 && N <= (as_stored ? 28 : 32) && single ? 2 : 0; }
   static constexpr bool apart = N > 32 || (N >= 16 && !single);
   static constexpr int warps = single ? (N <= 12 ? 16 : N <= 20 ? 12 : 8) : N <= 8 ? 12 : 8;
 };

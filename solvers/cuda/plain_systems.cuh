@@ -75,23 +75,38 @@ __device__ __forceinline__ void load_kept(const T* matrix, int group, int lane, 
   });
 }
 
-/// Bits in which the triangles differ, in the lane's columns.
-template <class T, class L>
-__device__ __forceinline__ unsigned kept_difference(const T* matrix, int group, int lane,
-                                                    const T (&a)[L::rows][L::size]) {
-  unsigned bits = 0;
+/// visit(u, row, value) for all that lies above the diagonal, or on it, of the lane's columns: the element (row,
+/// G u + lane), which by symmetry is a[u][row].
+template <class T, class L, class Matrix, class Visit>
+__device__ __forceinline__ void visit_kept(Matrix* matrix, int group, int lane, Visit&& visit) {
   if constexpr (L::keyed) {
-    visit_columns<0, L::size, T, L>(matrix, group, lane,
-                                    [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
+    visit_columns<0, L::size, T, L>(matrix, group, lane, visit);
   } else {
     unrolled<L::size>([&](auto index) __attribute__((always_inline)) {
       constexpr int row = index;
 #pragma unroll
       for (int u = row / L::lanes; u < L::rows; ++u)
-        if (has_row<L>(lane, u)) bits |= differing_bits(a[u][row], matrix[row * L::row_pitch + L::lanes * u + lane]);
+        if (has_row<L>(lane, u)) visit(u, row, matrix[row * L::row_pitch + L::lanes * u + lane]);
     });
   }
+}
+
+/// Bits in which the triangles differ, in the lane's columns.
+template <class T, class L>
+__device__ __forceinline__ unsigned kept_difference(const T* matrix, int group, int lane,
+                                                    const T (&a)[L::rows][L::size]) {
+  unsigned bits = 0;
+  visit_kept<T, L>(matrix, group, lane,
+                   [&](int u, int row, const T& value) { bits |= differing_bits(a[u][row], value); });
   return bits;
+}
+
+/// Puts the lower triangle above the diagonal as well.
+template <class T, class L>
+__device__ __forceinline__ void mirror_kept(T* matrix, int group, int lane, const T (&a)[L::rows][L::size]) {
+  visit_kept<T, L>(matrix, group, lane, [&](int u, int row, T& value) {
+    if (u > row / L::lanes || lane > row % L::lanes) value = a[u][row];
+  });
 }
 
 /// Copies sizeof(T) bytes, or puts a zero there.
@@ -100,6 +115,15 @@ __device__ __forceinline__ void copy_async_or_zero(T* shared, const T* global, b
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(sizeof(T)),
                "r"(copied ? static_cast<int>(sizeof(T)) : 0)
+               : "memory");
+}
+
+/// Copies the first `count` of 16 bytes' numbers and puts zeros in place of the others.
+template <class T>
+__device__ __forceinline__ void copy_async_or_zeros(T* shared, const T* global, int count) {
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global),
+               "r"(count * static_cast<int>(sizeof(T)))
                : "memory");
 }
 
@@ -121,6 +145,30 @@ __device__ __forceinline__ void copy_pieces(Source&& source, T* memory) {
     for (int s = 0; s < L::systems; ++s)
       if (own)
         copy_async<P>(memory + L::begin(s) + (L::keyed ? place ^ L::system_key(s) * P : place), source(s) + e * P);
+  }
+}
+
+/// The same of matrices with whole pieces in a row, of any size up to N; rows and columns beyond `size(s)` become
+/// zeros.
+template <class T, class L, class Source, class Size>
+__device__ __forceinline__ void copy_row_pieces(const Arguments<T>& args, Source&& source, Size&& size, T* memory) {
+  constexpr int P = L::piece, per_row = L::pieces_per_row;
+  constexpr int width = per_row <= 2 ? 2 : per_row <= 4 ? 4 : per_row <= 8 ? 8 : per_row <= 16 ? 16 : 32;
+  constexpr int at_once = warp_lanes / width;  // rows
+  const int thread = fresh(threadIdx.x), first_row = thread / width, column = thread % width * P;
+  if (column >= L::size) return;
+#pragma unroll 1
+  for (int s = 0; s < L::systems; ++s) {
+    const T* const from = source(s) + column;
+    T* const to = memory + L::begin(s);
+    const int n = size(s), count = max(0, min(P, n - column)), row_end = count > 0 ? n : 0;
+#pragma unroll 4
+    for (int i = 0; i < L::size; i += at_once) {
+      const int row = i + first_row;
+      if (L::size % at_once != 0 && row >= L::size) break;
+      const bool copied = row < row_end;
+      copy_async_or_zeros(&kept<L>(to, s, row, column), copied ? from + row * args.n : source(s), copied ? count : 0);
+    }
   }
 }
 

@@ -176,10 +176,10 @@ __device__ __forceinline__ void load_rows(const T* matrix, int group, int lane, 
 
 /// What lies above the diagonal, or on it, of the lane's columns in the rows first_row .. end_row - 1: visit(u, row,
 /// value) for element (row, G u + lane), which by symmetry is a[u][row].
-template <int first_row, int end_row, class T, class L, class Visit>
-__device__ __forceinline__ void visit_columns(const T* matrix, int group, int lane, Visit&& visit) {
+template <int first_row, int end_row, class T, class L, class Matrix, class Visit>
+__device__ __forceinline__ void visit_columns(Matrix* matrix, int group, int lane, Visit&& visit) {
   constexpr int G = L::lanes, P = L::piece;
-  const T* const first_line = matrix + L::line(0, lane / P) * 8 * P + lane % P;
+  Matrix* const first_line = matrix + L::line(0, lane / P) * 8 * P + lane % P;
   const int key = L::key(0, lane / P) ^ L::system_key(group);
   unrolled<end_row - first_row>([&](auto index) __attribute__((always_inline)) {
     constexpr int row = first_row + index, place = L::place(row);

@@ -1,0 +1,104 @@
+// How the kernels of plain systems keep a warp's matrices in shared memory as they are stored in global memory: packed,
+// or dense with rows that are no whole number of 16-byte pieces, wherever they lie. Private to solvers/cuda.
+//
+// A matrix is one run of numbers, which is copied in the pieces of 16 bytes that it lies in; it begins in shared memory
+// as far beyond a piece's begin as it does in global memory.
+#pragma once
+
+#include "solvers/cuda/plain_systems.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+template <class T, int N, int Lanes>
+struct StoredLayout : Tile<T, N, Lanes, false> {
+  static constexpr int width = Lanes * Tile<T, N, Lanes, false>::rows;  // rows, with those that lanes have beyond N
+  static constexpr int numbers = 2 * width;
+};
+
+/// The matrices of the warp, in shared memory that is as large as they need.
+template <class T>
+__device__ __forceinline__ T* stored_matrices() {
+  extern __shared__ uint4 matrices_memory[];
+  return reinterpret_cast<T*>(matrices_memory);
+}
+
+/// The rows of one system in shared memory.
+template <class T>
+struct StoredRows {
+  const T* matrix;
+  int n;  // numbers in a row; 0: the lower triangle is packed
+  [[nodiscard]] __device__ __forceinline__ int begin(int row) const { return n == 0 ? row * (row + 1) / 2 : row * n; }
+};
+
+/// Numbers between 16-byte pieces and a place in memory, of any type of numbers.
+template <class T>
+__device__ __forceinline__ int beyond_piece(const T* place) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(place) % 16 / sizeof(T));
+}
+
+/// Starts to copy what systems of `size(s)` rows have, system s to memory + s args.kept_step.
+template <class T, class L, class Source, class Size>
+__device__ __forceinline__ void copy_as_stored(const Arguments<T>& args, Source&& source, Size&& size, T* memory) {
+  constexpr int P = L::piece, most = L::size * L::size / P + 2;  // pieces
+  constexpr int width = most <= 8 ? 8 : most <= 16 ? 16 : warp_lanes, at_once = warp_lanes / width;
+  const int thread = fresh(threadIdx.x), own = thread % width;
+#pragma unroll 1
+  for (int s = thread / width; s < L::systems; s += at_once) {
+    const T* const from = source(s);
+    const int n = size(s), skipped = beyond_piece(from);
+    const int end = skipped + (args.storage == Storage::packed_lower ? n * (n + 1) / 2 : n * args.n);
+    T* const to = memory + s * args.kept_step;
+    if (args.vectors) {
+#pragma unroll 4
+      for (int e = own * P; e < end; e += width * P) copy_async_or_zeros(to + e, from - skipped + e, min(P, end - e));
+    } else {
+#pragma unroll 4
+      for (int e = skipped + own; e < end; e += width) copy_async<1>(to + e, from - skipped + e);
+    }
+  }
+}
+
+/// Rows of the identity: row r begins at identity + L::width - r.
+template <class T, class L>
+__device__ __forceinline__ void make_identity(T* identity) {
+  for (int e = static_cast<int>(threadIdx.x); e < 2 * L::width; e += warp_lanes)
+    identity[e] = static_cast<T>(e == L::width);
+}
+
+/// The rows of the lower triangle, of the identity from `size` on.
+template <class T, class L>
+__device__ __forceinline__ void load_stored(const StoredRows<T>& rows, int size, const T* identity, int lane,
+                                            T (&a)[L::rows][L::size]) {
+  unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
+    constexpr int u = slot;
+    const int row = L::lanes * u + lane;
+    const T* const from = row < size ? rows.matrix + rows.begin(row) : identity + (L::width - row);
+#pragma unroll
+    for (int c = 0; c < L::columns(u); ++c) a[u][c] = from[c];
+  });
+}
+
+/// Bits in which the triangles of dense matrices differ, in the lane's columns.
+template <class T, class L>
+__device__ __forceinline__ unsigned stored_difference(const StoredRows<T>& rows, int size, int lane,
+                                                      const T (&a)[L::rows][L::size]) {
+  unsigned all = 0;
+  unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
+    constexpr int u = slot;
+    unsigned bits = 0;
+    const T* place = rows.matrix + (L::lanes * u + lane);
+#pragma unroll
+    for (int column = 0; column < L::columns(u); ++column) {
+      if (column < size) bits |= differing_bits(a[u][column], *place);
+      place += rows.n;
+    }
+    if (L::lanes * u + lane < size) all |= bits;
+  });
+  return all;
+}
+
+}  // namespace
+
+}  // namespace smallbatch
