@@ -75,7 +75,7 @@ constexpr double spd_used_floor(double pivot_floor, int n) {
 /// by a few solutions has a bound that holds always; of random matrices this one is mostly exact and at most 3 times
 /// too large.
 inline constexpr double spd_rcond_overestimate = 10;
-inline constexpr int spd_rcond_is_exact_up_to = 8;  ///< rows, by every backend
+inline constexpr int spd_rcond_is_exact_up_to = 12;  ///< rows, by every backend
 
 /// The change of x by its rounding, in units of u ||x||_1, beyond which it has underflowed (core/systems.hpp).
 inline constexpr double spd_underflow_loss = 8;

@@ -70,6 +70,11 @@ struct Traits<double> {
   static constexpr double eps = 0x1p-52;
 };
 
+/// The most rows of systems that one lane can solve alone, and whose rcond is exact.
+template <class T>
+inline constexpr int rows_of_lanes = sizeof(T) == sizeof(float) ? 16 : 12;
+static_assert(spd_rcond_is_exact_up_to <= rows_of_lanes<double>);
+
 /// How systems of N rows are dealt out to the lanes of a warp.
 template <class T, int N, int Lanes>
 struct Dealt {

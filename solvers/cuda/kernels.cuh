@@ -39,7 +39,7 @@ cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solut
 template <class T>
 bool lanes_take(const SpdBatch<T>& batch);
 
-/// The same with all numbers that are asked for, n <= 8, of systems of one size.
+/// The same with all numbers that are asked for, of systems of few rows and one size.
 template <class T>
 cudaError_t launch_ldlt_lanes(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                               cudaStream_t stream);

@@ -1,5 +1,5 @@
-// Plain systems of up to 8 rows by L D L^T, one in each lane, with all that may be asked about the answers; ||A^-1||_1
-// is exact. What is not plain is marked for the general kernel (ldlt_general.cu), whose bits these are: sums go in the
+// Plain systems of few rows by L D L^T, one in each lane, with all that may be asked about the answers; ||A^-1||_1 is
+// exact. What is not plain is marked for the general kernel (ldlt_general.cu), whose bits these are: sums go in the
 // order of four lanes that share a system.
 //
 // A warp's matrices lie in shared memory as they are stored, an odd number of 16-byte pieces or of numbers apart, so
@@ -13,6 +13,9 @@ namespace smallbatch {
 
 namespace {
 
+/// With more rows than these the factors take the registers that a judgement before the last needs.
+constexpr int most_rows_of_many_rhs = 8;
+
 template <class T, int N, bool Packed>
 struct LanesPlan {
   static constexpr int piece = 16 / sizeof(T);
@@ -21,14 +24,9 @@ struct LanesPlan {
   static constexpr int pitch = in_pieces ? (numbers / piece | 1) * piece : numbers | 1;
   static constexpr int rhs_pitch = N | 1;
   static constexpr bool single = sizeof(T) == sizeof(float);
-  static constexpr int warps = single   ? (N <= 4   ? 32
-                                           : N <= 6 ? 24
-                                           : N == 7 ? 16
-                                                    : 12)
-                               : N <= 3 ? 20
-                               : N <= 5 ? 16
-                               : N == 6 ? 12
-                                        : 8;
+  static constexpr int of_floats = N <= 4 ? 32 : N <= 5 ? 24 : N <= 6 ? 20 : N <= 7 ? 16 : N <= 13 ? 12 : 8;
+  static constexpr int of_doubles = N <= 3 ? 20 : N <= 5 ? 16 : N <= 6 ? 12 : 8;
+  static constexpr int warps = single ? of_floats : of_doubles;
   static constexpr int place(int row, int column) { return Packed ? row * (row + 1) / 2 + column : row * N + column; }
 };
 
@@ -42,9 +40,9 @@ struct alignas(16) LanesMemory {
 /// The sum of v[0] .. v[N - 1] in the order of four lanes that have every fourth of them.
 template <int N, class V>
 __device__ __forceinline__ V sum_of_four(const V (&v)[N]) {
-  V of_lane[4];
+  V of_lane[4]{};
 #pragma unroll
-  for (int i = 0; i < 4; ++i) of_lane[i] = i >= N ? V(0) : i + 4 < N ? v[i] + v[i + 4] : v[i];
+  for (int i = 0; i < N; ++i) of_lane[i % 4] = i < 4 ? v[i] : of_lane[i % 4] + v[i];
   return (of_lane[0] + of_lane[2]) + (of_lane[1] + of_lane[3]);
 }
 
@@ -112,51 +110,54 @@ __device__ __forceinline__ void load_triangle(const T* matrix, T (&a)[N][N], uns
     }
 }
 
-/// x from y = D^-1 L^-1 b; l: below the diagonal.
+/// x from y = D^-1 L^-1 b, four rows at a time from the last; l: below the diagonal.
 template <class T, int N>
 __device__ __forceinline__ void substitute_back(const T (&l)[N][N], T (&y)[N]) {
-  constexpr int split = N > 4 ? 4 : N;  // rows of the first slot
 #pragma unroll
-  for (int i = N - 1; i > split; --i)
+  for (int first = (N - 1) / 4 * 4; first >= 0; first -= 4) {
+    const int end = first + 4 < N ? first + 4 : N;
+    if (end < N) {
 #pragma unroll
-    for (int j = split; j < i; ++j) y[j] = fma(-l[i][j], y[i], y[j]);
-  if constexpr (N > 4) {
+      for (int j = first; j < end; ++j) {
+        T p[4]{};
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      T p[4];
+        for (int i = (N - 1) / 4 * 4; i >= end; i -= 4)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) p[i] = 4 + i < N ? l[4 + i < N ? 4 + i : 0][j] * y[4 + i < N ? 4 + i : 0] : T(0);
-      y[j] -= sum_of_four<4>(p);
+          for (int lane = 0; lane < 4; ++lane)
+            if (i + lane < N)
+              p[lane] = i + lane + 4 < N ? fma(l[i + lane][j], y[i + lane], p[lane]) : l[i + lane][j] * y[i + lane];
+        y[j] -= sum_of_four(p);
+      }
     }
+#pragma unroll
+    for (int i = end - 1; i > first; --i)
+#pragma unroll
+      for (int j = first; j < i; ++j) y[j] = fma(-l[i][j], y[i], y[j]);
   }
-#pragma unroll
-  for (int i = split - 1; i > 0; --i)
-#pragma unroll
-    for (int j = 0; j < i; ++j) y[j] = fma(-l[i][j], y[i], y[j]);
 }
 
 /// ||A^-1||_1, column by column.
 template <class T, int N>
 __device__ __forceinline__ double inverse_norm(const T (&l)[N][N], const T (&inverse)[N]) {
   double norm = 0;
-  unrolled<N>([&](auto index) __attribute__((always_inline)) {
-    constexpr int column = index;
+#pragma unroll 1
+  for (int column = 0; column < N; ++column) {
     T y[N];
 #pragma unroll
-    for (int i = 0; i < N; ++i) y[i] = i == column ? T(1) : T(0);
+    for (int i = 0; i < N; ++i) y[i] = static_cast<T>(i == column);
 #pragma unroll
-    for (int k = column; k < N; ++k)
+    for (int k = 0; k < N; ++k)
 #pragma unroll
       for (int i = k + 1; i < N; ++i) y[i] = fma(-l[i][k], y[k], y[i]);
-    double size[N];
 #pragma unroll
     for (int i = 0; i < N; ++i) y[i] *= inverse[i];
     substitute_back(l, y);
+    double sizes[N];
 #pragma unroll
-    for (int i = 0; i < N; ++i) size[i] = abs(static_cast<double>(y[i]));
-    const double sum = sum_of_four(size);
+    for (int i = 0; i < N; ++i) sizes[i] = abs(static_cast<double>(y[i]));
+    const double sum = sum_of_four(sizes);
     if (norm == norm && !(sum <= norm)) norm = sum;
-  });
+  }
   return norm;
 }
 
@@ -183,18 +184,25 @@ __device__ __forceinline__ double judge(const T (&a)[N][N], const T (&x)[N], con
     sizes[j] = abs(value);
   }
   const double norm_x = sum_of_four(sizes);
+  Residual<T> residual[N];
+  double row_sum[N]{};
+#pragma unroll
+  for (int i = 0; i < N; ++i) residual[i] = Residual<T>(with_factors(static_cast<double>(b[i]), a_factor, x_factor));
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+#pragma unroll
+    for (int j = 0; j <= i; ++j) {
+      const double value = static_cast<double>(a[i][j]) * a_factor;
+      row_sum[i] += abs(value);
+      residual[i].subtract(value, factors[j]);
+      if (i == j) continue;
+      row_sum[j] += abs(value);
+      residual[j].subtract(value, factors[i]);
+    }
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    Residual<T> residual(with_factors(static_cast<double>(b[i]), a_factor, x_factor));
-    double row_sum = 0;
-#pragma unroll
-    for (int j = 0; j < N; ++j) {
-      const double value = static_cast<double>(i >= j ? a[i][j] : a[j][i]) * a_factor;
-      row_sum += abs(value);
-      residual.subtract(value, factors[j]);
-    }
-    norm = max(norm, row_sum);
-    sizes[i] = abs(residual.value());
+    norm = max(norm, row_sum[i]);
+    sizes[i] = abs(residual[i].value());
   }
   const double sum = sum_of_four(sizes);
   norm_a = norm / a_factor;
@@ -208,15 +216,20 @@ __global__ void __launch_bounds__(warp_lanes, LanesPlan<T, N, Packed>::warps) la
   const bool judged = args.to.backward_error != nullptr || args.to.rcond != nullptr;
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    const std::int64_t first = std::int64_t{task} * warp_lanes;
-    const int lane = fresh(threadIdx.x);
-    const T* const matrix = memory.matrix + lane * Plan::pitch;
-    T* const own_rhs = memory.rhs + lane * Plan::rhs_pitch;
+    const auto first = [&]() __attribute__((always_inline)) {  // doubles: kept, which takes fewer registers
+      return std::int64_t{Plan::single ? static_cast<unsigned>(fresh(static_cast<int>(task))) : task} * warp_lanes;
+    };
+    const auto matrix = [&]() __attribute__((always_inline)) {
+      return memory.matrix + fresh(threadIdx.x) * Plan::pitch;
+    };
+    const auto own_rhs = [&]() __attribute__((always_inline)) {
+      return memory.rhs + fresh(threadIdx.x) * Plan::rhs_pitch;
+    };
     __syncwarp();  // the last systems are done with
-    copy_matrices<T, N, Packed>(args, first, memory.matrix);
+    copy_matrices<T, N, Packed>(args, first(), memory.matrix);
     const auto copy_rhs = [&](int column) {
       visit_column<N, Plan::rhs_pitch>(
-          first, args.count, args.b_step, args.nrhs, column,
+          first(), args.count, args.b_step, args.nrhs, column,
           [&](int place, std::int64_t from) { copy_async<1>(memory.rhs + place, args.b + from); });
     };
     if (args.nrhs > 0) copy_rhs(0);
@@ -224,9 +237,9 @@ __global__ void __launch_bounds__(warp_lanes, LanesPlan<T, N, Packed>::warps) la
     T l[N][N], inverse[N];
     unsigned odd = 0;
     if (Packed || args.storage != Storage::dense)
-      load_triangle<T, N, Packed, false>(matrix, l, odd);
+      load_triangle<T, N, Packed, false>(matrix(), l, odd);
     else
-      load_triangle<T, N, Packed, !Packed>(matrix, l, odd);
+      load_triangle<T, N, Packed, !Packed>(matrix(), l, odd);
     PivotNumbers<T> numbers[4];  // of the lanes in whose order products are
     T zero = 0, least = 1;       // zero becomes NaN where a number is not finite
 #pragma unroll
@@ -247,20 +260,19 @@ __global__ void __launch_bounds__(warp_lanes, LanesPlan<T, N, Packed>::warps) la
         for (int j = k + 1; j <= i; ++j) l[i][j] = fma(-l[i][k], column[j], l[i][j]);
       }
     }
-    const std::int64_t system = first + lane;
-    const bool own = system < args.count;
+    const auto system = [&]() __attribute__((always_inline)) { return first() + fresh(threadIdx.x); };
     if (args.pivot_numbers) {
       PivotNumbers<T> all = numbers[0];
       all.smallest = min(min(numbers[0].smallest, numbers[1].smallest), min(numbers[2].smallest, numbers[3].smallest));
       all.mantissas = (numbers[0].mantissas * numbers[2].mantissas) * (numbers[1].mantissas * numbers[3].mantissas);
       all.exponents = numbers[0].exponents + numbers[1].exponents + numbers[2].exponents + numbers[3].exponents;
       all.template combine<1>();
-      if (own) all.store(args, system);
+      if (system() < args.count) all.store(args, system());
     }
     const double norm_inverse = args.to.rcond != nullptr ? inverse_norm(l, inverse) : 0;
     double worst = 0, norm_a = 0;
 #pragma unroll 1
-    for (int column = 0; column < max(args.nrhs, 1); ++column) {
+    for (int column = 0; column < (N <= most_rows_of_many_rhs ? max(args.nrhs, 1) : 1); ++column) {
       T x[N]{}, b[N]{};
       if (args.nrhs > 0) {
         if (column > 0) {
@@ -268,9 +280,10 @@ __global__ void __launch_bounds__(warp_lanes, LanesPlan<T, N, Packed>::warps) la
           copy_rhs(column);
           wait_for_copies();
         }
+        T* const own = own_rhs();
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-          b[i] = x[i] = own_rhs[i];
+          b[i] = x[i] = own[i];
           odd |= static_cast<unsigned>(is_far(b[i], Traits<T>::rhs_window));
         }
 #pragma unroll
@@ -283,23 +296,23 @@ __global__ void __launch_bounds__(warp_lanes, LanesPlan<T, N, Packed>::warps) la
 #pragma unroll
         for (int i = 0; i < N; ++i) {
           zero = fma(x[i], T(0), zero);
-          own_rhs[i] = x[i];
+          own[i] = x[i];
         }
         __syncwarp();  // the answers are complete
-        visit_column<N, Plan::rhs_pitch>(first, args.count, args.to.x_stride, args.nrhs, column,
+        visit_column<N, Plan::rhs_pitch>(first(), args.count, args.to.x_stride, args.nrhs, column,
                                          [&](int place, std::int64_t to) { args.to.x[to] = memory.rhs[place]; });
       }
       if (!judged) continue;
       T a[N][N];
       unsigned ignored = 0;
-      load_triangle<T, N, Packed, false>(matrix, a, ignored);
+      load_triangle<T, N, Packed, false>(matrix(), a, ignored);
       worst = max(worst, judge(a, x, b, norm_a));
     }
-    if (!own) continue;
-    if (args.to.backward_error != nullptr) args.to.backward_error[system] = static_cast<T>(worst);
-    if (args.to.rcond != nullptr) args.to.rcond[system] = rcond_of_norms<T>(N, norm_a, 0, norm_inverse, 0);
-    args.to.info[system] = 0;
-    args.marks[system] = odd == 0 && zero == 0 && least > 0 ? Mark::settled : Mark::unsettled;
+    if (system() >= args.count) continue;
+    if (args.to.backward_error != nullptr) args.to.backward_error[system()] = static_cast<T>(worst);
+    if (args.to.rcond != nullptr) args.to.rcond[system()] = rcond_of_norms<T>(N, norm_a, 0, norm_inverse, 0);
+    args.to.info[system()] = 0;
+    args.marks[system()] = odd == 0 && zero == 0 && least > 0 ? Mark::settled : Mark::unsettled;
   }
 }
 
@@ -314,13 +327,14 @@ Kernel<Arguments<T>> lanes_kernel(int n, std::integer_sequence<int, N...> /*numb
 
 template <class T>
 bool lanes_take(const SpdBatch<T>& batch) {
-  return batch.shape.n <= spd_rcond_is_exact_up_to && batch.sizes == nullptr;
+  const int n = batch.shape.n;
+  return n <= rows_of_lanes<T> && batch.sizes == nullptr && (n <= most_rows_of_many_rhs || batch.shape.nrhs <= 1);
 }
 
 template <class T>
 cudaError_t launch_ldlt_lanes(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                               cudaStream_t stream) {
-  constexpr auto sizes = std::make_integer_sequence<int, spd_rcond_is_exact_up_to>{};
+  constexpr auto sizes = std::make_integer_sequence<int, rows_of_lanes<T>>{};
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.vectors =
       reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 && batch.a_step() == batch.shape.matrix_size();

@@ -260,9 +260,9 @@ OnePassKernel<T> one_pass_kernel(int n) {
 template <class T, bool AsStored>
 OnePassKernel<T> one_pass_kernel_of(int n) {
   if constexpr (sizeof(T) == sizeof(float))
-    return one_pass_kernel<T, AsStored, 4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64>(n);
+    return one_pass_kernel<T, AsStored, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64>(n);
   else
-    return one_pass_kernel<T, AsStored, 4, 8, 12, 16, 24, 32>(n);
+    return one_pass_kernel<T, AsStored, 8, 12, 16, 20, 24, 28, 32>(n);
 }
 
 }  // namespace

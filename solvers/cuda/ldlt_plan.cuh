@@ -37,7 +37,7 @@ struct OnePassPlan {
   /// Slots whose steps are a loop.
   static constexpr int turning(bool as_stored) { return N >= 20 && N <= (as_stored ? 28 : 32) && single ? 2 : 0; }
   static constexpr bool apart = N > 32 || (N >= 16 && !single);
-  static constexpr int warps = single ? (N <= 12 ? 16 : N <= 20 ? 12 : 8) : N <= 8 ? 12 : 8;
+  static constexpr int warps = single ? (N <= 12 ? 16 : N <= 20 ? 12 : 8) : N <= 8 || N == 20 ? 12 : 8;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// ||A^-1||_1 from the factors of A: exact for n <= 8, and else estimated from below by a few solutions (N. J. Higham,
+// ||A^-1||_1 from the factors of A: exact for few rows, and else estimated from below by a few solutions (N. J. Higham,
 // F. Tisseur, "A block algorithm for matrix 1-norm estimation", SIAM J. Matrix Anal. Appl. 21, 2000, two columns at a
 // time, with the first vectors of LAPACK's dlacn2). Private to solvers/cuda.
 #pragma once
@@ -12,9 +12,9 @@ namespace {
 /// Of the lane's system, turn by turn: prepare(), a solution with both vectors, take(). The whole warp calls.
 template <class T, class L>
 struct NormEstimate {
-  static constexpr int exact_up_to = spd_rcond_is_exact_up_to;
-  static constexpr int turns = 5;  // at most; those of an exact norm are fewer
-  static_assert(2 * turns >= exact_up_to);
+  static constexpr int exact_up_to = rows_of_lanes<T>;
+  static constexpr int estimating_turns = 5;  // at most
+  static constexpr int turns = exact_up_to / 2 > estimating_turns ? exact_up_to / 2 : estimating_turns;
 
   double norm = 0;
   int first = -1, second = -1;  // the columns of A^-1 that are looked at
@@ -60,7 +60,7 @@ struct NormEstimate {
         second = other;
       }
     }
-    if (exact && 2 * (turn + 1) >= n) going = false;
+    if (exact ? 2 * (turn + 1) >= n : turn + 1 == estimating_turns) going = false;
     return __any_sync(whole_warp, going);
   }
 
