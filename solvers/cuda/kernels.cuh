@@ -95,17 +95,32 @@ template <class T>
 cudaError_t launch_ldlt_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                 SystemsToDo which, cudaStream_t stream);
 
-/// Inverts by the symmetric sweep.
+/// Inverts by the symmetric sweep, and judges the inverses where that is asked for: their backward errors and
+/// reciprocal condition numbers if those are not null. If either is not, or `resolve_above` is not negative, the marks
+/// say afterwards `unsettled` of those with a larger backward error than that, `as_stored` of those whose triangles
+/// differ, and `settled` of all others.
 template <class T>
-cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
+cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, double resolve_above,
+                         cudaStream_t stream);
 
-/// The backward errors of inverses whose info is 0, NaN of all others. Afterwards the marks say `unsettled` of those
-/// with a larger backward error than `resolve_above`, where that is not negative, and `settled` of all others.
+/// The same for systems of any size.
+template <class T>
+cudaError_t launch_block_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                               double resolve_above, cudaStream_t stream);
+
+/// The backward errors of inverses that are marked `as_stored`, from whose marks it is left what launch_sweep() says of
+/// all others.
+template <class T>
+cudaError_t launch_judge_stored_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                                        double resolve_above, cudaStream_t stream);
+
+/// Backward errors and reciprocal condition numbers, if they are not null, of inverses whose info is 0; NaN of all
+/// others. The marks are settled afterwards.
 template <class T>
 cudaError_t launch_judge_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
-                                 SystemsToDo which, double resolve_above, cudaStream_t stream);
+                                 SystemsToDo which, cudaStream_t stream);
 
-/// Reciprocal condition numbers by the symmetric sweep, of systems whose info is 0; NaN of all others.
+/// Reciprocal condition numbers by the symmetric sweep, of solved systems whose info is 0; NaN of all others.
 template <class T>
 cudaError_t launch_rcond(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
 

@@ -10,66 +10,57 @@ namespace {
 
 constexpr std::size_t alignment = 256;  // of the workspace, and of what lies in it
 
-/// What kernels leave to each other: a mark for each system, and backward errors for `automatic` to judge inverses by
-/// where the caller does not want to know them.
-template <class T>
+/// What kernels leave to each other: a mark for each system.
 struct Workspace {
   Workspace(const SpdShape& shape, std::int64_t count, const SpdOptions& options, std::byte* begin) {
-    const auto take = [&](std::size_t bytes_each) {
-      std::byte* const array = begin + bytes;
-      bytes += (static_cast<std::size_t>(count) * bytes_each + alignment - 1) / alignment * alignment;
-      return array;
-    };
-    if (is_wide(shape.n)) return;
-    if (shape.wants_inverse() || shape.determinant_only || options.method != SpdMethod::gauss_jordan)
-      marks = reinterpret_cast<Mark*>(take(sizeof(Mark)));
-    if (shape.wants_inverse() && options.method == SpdMethod::automatic)
-      backward_error = reinterpret_cast<T*>(take(sizeof(T)));
+    const bool by_gauss_jordan = options.method == SpdMethod::gauss_jordan && !shape.determinant_only;
+    if (is_wide(shape.n) || (by_gauss_jordan && !shape.wants_inverse())) return;
+    marks = reinterpret_cast<Mark*>(begin);
+    bytes = (static_cast<std::size_t>(count) * sizeof(Mark) + alignment - 1) / alignment * alignment;
   }
   std::size_t bytes = 0;
   Mark* marks = nullptr;
-  T* backward_error = nullptr;
 };
 
 template <class T>
-cudaError_t launch_inverse(const SpdBatch<T>& batch, SpdSolution<T> solution, SpdMethod method,
-                           const Workspace<T>& workspace, cudaStream_t stream) {
-  const auto judge = [&](SystemsToDo which, double resolve_above) {
-    return launch_judge_inverse(batch, solution, workspace.marks, which, resolve_above, stream);
-  };
-  cudaError_t status = method == SpdMethod::automatic || method == SpdMethod::gauss_jordan
-                           ? launch_sweep(batch, solution, stream)
-                           : launch_ldlt_inverse(batch, solution, workspace.marks, SystemsToDo::all, stream);
-  if (status != cudaSuccess) return status;
-  if (method != SpdMethod::automatic)
-    return solution.backward_error != nullptr ? judge(SystemsToDo::all, -1) : cudaSuccess;
-
-  // What the sweep has answered badly is inverted again.
-  if (solution.backward_error == nullptr) solution.backward_error = workspace.backward_error;
+cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, SpdMethod method, Mark* marks,
+                           cudaStream_t stream) {
+  const bool judged = solution.backward_error != nullptr || solution.rcond != nullptr;
+  const bool sweeps = method == SpdMethod::automatic || method == SpdMethod::gauss_jordan;
+  if (!sweeps) {
+    const cudaError_t status = launch_ldlt_inverse(batch, solution, marks, SystemsToDo::all, stream);
+    return status != cudaSuccess || !judged ? status
+                                            : launch_judge_inverse(batch, solution, marks, SystemsToDo::all, stream);
+  }
+  // What the sweep has answered badly is inverted again, if `automatic` is to decide.
   constexpr double roundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53;
-  status = judge(SystemsToDo::all, spd_resolve_above * batch.shape.n * roundoff);
-  if (status != cudaSuccess) return status;
-  status = launch_ldlt_inverse(batch, solution, workspace.marks, SystemsToDo::unsettled, stream);
-  if (status != cudaSuccess) return status;
-  return judge(SystemsToDo::unsettled, -1);
+  const bool decides = method == SpdMethod::automatic;
+  const double resolve_above = decides ? spd_resolve_above * batch.shape.n * roundoff : -1;
+  cudaError_t status = launch_sweep(batch, solution, marks, resolve_above, stream);
+  if (status == cudaSuccess && (judged || decides))
+    status = launch_judge_stored_inverse(batch, solution, marks, resolve_above, stream);
+  if (status == cudaSuccess && decides)
+    status = launch_ldlt_inverse(batch, solution, marks, SystemsToDo::unsettled, stream);
+  if (status == cudaSuccess && decides && judged)
+    status = launch_judge_inverse(batch, solution, marks, SystemsToDo::unsettled, stream);
+  return status;
 }
 
 template <class T>
-cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const Workspace<T>& workspace,
-                        cudaStream_t stream) {
+cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
   cudaError_t status = cudaSuccess;
   if (x_alone_takes(batch, solution)) {
-    status = launch_x_alone(batch, solution, workspace.marks, stream);
+    status = launch_x_alone(batch, solution, marks, stream);
   } else if (lanes_take(batch)) {
-    status = launch_ldlt_lanes(batch, solution, workspace.marks, stream);
+    status = launch_ldlt_lanes(batch, solution, marks, stream);
   } else if (batch.shape.n <= 32 || sizeof(T) == sizeof(float)) {
-    status = rows_are_pieces(batch) ? launch_ldlt_one_pass(batch, solution, workspace.marks, stream)
-                                    : launch_ldlt_as_stored(batch, solution, workspace.marks, stream);
+    status = rows_are_pieces(batch) ? launch_ldlt_one_pass(batch, solution, marks, stream)
+                                    : launch_ldlt_as_stored(batch, solution, marks, stream);
   } else {
-    if constexpr (sizeof(T) == sizeof(double)) status = launch_ldlt_blocks(batch, solution, workspace.marks, stream);
+    if constexpr (sizeof(T) == sizeof(double)) status = launch_ldlt_blocks(batch, solution, marks, stream);
   }
   if (status != cudaSuccess) return status;
-  return launch_general_ldlt(batch, solution, workspace.marks, SystemsToDo::unsettled, stream);
+  return launch_general_ldlt(batch, solution, marks, SystemsToDo::unsettled, stream);
 }
 
 /// Whether check() throws no Error.
@@ -100,7 +91,7 @@ bool takes_sizes(const SpdShape& shape, const SpdOptions& options) {
 
 template <class T>
 std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count, const SpdOptions& options) {
-  return count > 0 ? Workspace<T>(shape, count, options, nullptr).bytes : 0;
+  return count > 0 ? Workspace(shape, count, options, nullptr).bytes : 0;
 }
 
 template <class T>
@@ -109,24 +100,20 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
   if (!is_valid(batch, solution, options)) return cudaErrorInvalidValue;
   if (batch.count == 0) return cudaSuccess;
   if (batch.sizes != nullptr && !takes_sizes(batch.shape, options)) return cudaErrorNotSupported;
-  const Workspace<T> own(batch.shape, batch.count, options, static_cast<std::byte*>(workspace));
+  const Workspace own(batch.shape, batch.count, options, static_cast<std::byte*>(workspace));
   if (own.bytes > 0 && (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % alignment != 0))
     return cudaErrorInvalidValue;
   cudaError_t status = cudaSuccess;
-  bool rcond_is_left = false;
   if (is_wide(batch.shape.n)) {
     status = launch_wide_ldlt(batch, solution, stream);
   } else if (batch.shape.wants_inverse()) {
-    status = launch_inverse(batch, solution, options.method, own, stream);
-    rcond_is_left = true;
+    status = launch_inverse(batch, solution, options.method, own.marks, stream);
   } else if (options.method == SpdMethod::gauss_jordan && !batch.shape.determinant_only) {
     status = launch_gauss_jordan(batch, solution, stream);
-    rcond_is_left = true;
+    if (status == cudaSuccess && solution.rcond != nullptr) status = launch_rcond(batch, solution, stream);
   } else {
-    status = launch_ldlt(batch, solution, own, stream);
+    status = launch_ldlt(batch, solution, own.marks, stream);
   }
-  if (status == cudaSuccess && rcond_is_left && solution.rcond != nullptr)
-    status = launch_rcond(batch, solution, stream);
   if (status == cudaSuccess && options.pivot_floor > 0)
     status = launch_pivot_repair(batch, solution, options.pivot_floor, stream);
   return status;

@@ -1,0 +1,169 @@
+// A^-1 by the symmetric sweep of 8 x 8 tiles, and how good it is.
+//
+// A warp has a system: the lower triangle of tiles in registers while it is swept, the inverse in shared memory, from
+// where it leaves in both triangles, and where the tensor cores get it from for the residual. A comes a second time for
+// that, from the cache. Floats are swept in double precision, too.
+#include "solvers/cuda/block_sweep.cuh"
+#include "solvers/cuda/inverse_tiles.cuh"
+#include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/pivot_numbers.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// D a D by the powers in shared memory.
+template <int B>
+__device__ __forceinline__ void scale_tiles(Fragment (&a)[B][B], const double* powers) {
+  const int row = fragment_row(), column = fragment_column();
+#pragma unroll
+  for (int i = 0; i < B; ++i)
+#pragma unroll
+    for (int j = 0; j <= i; ++j)
+#pragma unroll
+      for (int h = 0; h < 2; ++h)
+        a[i][j].value[h] = a[i][j].value[h] * powers[tile_rows * i + row] * powers[tile_rows * j + column + h];
+}
+
+/// Warps that share a multiprocessor.
+template <class T, int B, bool Whole>
+struct BlockSweepPlan {
+  static constexpr int resident_warps = B == 1   ? 32
+                                        : B == 2 ? (!Whole                       ? 16
+                                                    : sizeof(T) == sizeof(float) ? 32
+                                                                                 : 20)
+                                        : B == 3 ? (Whole ? 16 : 12)
+                                        : B == 4 ? (Whole ? 16 : 12)
+                                        : B == 5 ? 12
+                                                 : 8;
+};
+
+template <class T, int B, bool Whole>
+__global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resident_warps)
+    block_sweep_kernel(Arguments<T> args) {
+  constexpr bool scaled = sizeof(T) == sizeof(double);  // the range of double holds all that floats become
+  __shared__ InverseMemory<B> memory;
+  const int n = Whole ? tile_rows * B : args.n;
+#pragma unroll 1
+  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    const std::int64_t system = task;
+    const int lane = threadIdx.x;
+    Fragment a[B][B];
+    const bool differs = __any_sync(
+        whole_warp, with_reading<Whole>(args, [&](auto how) { return load_tiles<how, B>(args, system, a); }));
+    std::int32_t status = 0;
+    if (differs) status = inspect<warp_lanes>(args, system, lane);
+    Factors factors;
+    bool far = false;
+    if constexpr (scaled) {
+      const int row = fragment_row();
+      unsigned bits = 0;
+#pragma unroll
+      for (int i = 0; i < B; ++i)
+        if (row / 2 * 2 == fragment_column()) bits |= far_bits(row % 2 == 0 ? a[i][i].value[0] : a[i][i].value[1]);
+      far = __any_sync(whole_warp, bits != 0);
+      factors.a_exponent = normalizing_exponent(largest_diagonal<B>(a, n));
+      factors.of_a = power_of_two<double>(factors.a_exponent);
+      if (far) {
+#pragma unroll 1
+        for (int k = lane; k < tile_rows * B; k += warp_lanes)
+          memory.powers[k] = power_of_two<double>(max(scaling_exponent(args, system, k, far), -1022));
+        __syncwarp();  // the powers are complete
+        scale_tiles<B>(a, memory.powers);
+      }
+    }
+    sweep<B>(a, memory.pivots);
+    if (scaled && far) scale_tiles<B>(a, memory.powers);
+    if constexpr (scaled) {
+      factors.x_exponent = normalizing_exponent(largest_diagonal<B>(a, n));
+      factors.of_x = power_of_two<double>(factors.x_exponent);
+    }
+    double zero = 0;  // becomes NaN where an element is not finite
+#pragma unroll
+    for (int i = 0; i < B; ++i)
+#pragma unroll
+      for (int j = 0; j <= i; ++j) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          a[i][j].value[h] = static_cast<double>(static_cast<T>(-a[i][j].value[h]));
+          zero = fma(a[i][j].value[h], 0.0, zero);
+        }
+        store_fragment(memory.tiles[tile_index(i, j)], a[i][j]);
+      }
+    __syncwarp();  // the pivots and the tiles are complete
+
+    // Of the tiles on the diagonal, too, both triangles from one: the inverse is exactly symmetric.
+#pragma unroll
+    for (int i = 0; i < B; ++i) {
+      const Fragment mirrored = load_transposed(memory.tiles[tile_index(i, i)]);
+#pragma unroll
+      for (int h = 0; h < 2; ++h)
+        if (fragment_column() + h > fragment_row()) a[i][i].value[h] = mirrored.value[h];
+    }
+    __syncwarp();  // the tiles have been read
+#pragma unroll
+    for (int i = 0; i < B; ++i) store_fragment(memory.tiles[tile_index(i, i)], a[i][i]);
+    int bad_pivot = INT32_MAX;
+#pragma unroll
+    for (int k = 0; k < tile_rows * B; k += warp_lanes)
+      if (const int own = k + lane; own < n) {
+        const double pivot = memory.pivots[own];
+        if (!(pivot > 0 && pivot < infinity<double>())) bad_pivot = min(bad_pivot, own + 1);
+      }
+    if (__any_sync(whole_warp, !(zero == 0) || bad_pivot != INT32_MAX)) {
+      bad_pivot = min_of_group<warp_lanes>(bad_pivot);
+      const std::int32_t reason =
+          explain_failure<warp_lanes>(args, system, bad_pivot == INT32_MAX ? 0 : bad_pivot, lane);
+      if (status == 0) status = reason;
+    }
+    if (args.pivot_numbers && status == 0) {
+      PivotNumbers<T> numbers;
+#pragma unroll 1
+      for (int k = lane; k < n; k += warp_lanes)
+        numbers.add(args, memory.pivots[k], scaling_exponent(args, system, k, far));
+      numbers.template combine<warp_lanes>();
+      if (lane == 0) numbers.store(args, system);
+    }
+    if (lane == 0) {
+      args.to.info[system] = status;
+      if (status != 0) forget_pivots(args, system);
+    }
+    __syncwarp();  // the inverse is complete
+    store_inverse<Whole, B>(args, system, status == 0, memory);
+    if (is_judged(args)) {
+      const InverseNorms norms =
+          with_reading<Whole>(args, [&](auto how) { return norms_of<how, B>(args, system, memory, factors); });
+      if (lane == 0) tell(args, system, status == 0, differs, norms, factors);
+    }
+    __syncwarp();  // the inverse has been read, whose place the next one takes
+  }
+}
+
+}  // namespace
+
+template <class T>
+cudaError_t launch_block_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                               double resolve_above, cudaStream_t stream) {
+  Arguments<T> arguments = arguments_of(batch, solution, marks);
+  arguments.resolve_above = static_cast<T>(resolve_above);
+  arguments.tasks = static_cast<unsigned>(batch.count);
+  const int n = batch.shape.n;
+  arguments.vectors = batch.shape.storage == Storage::dense && in_pairs(batch.a, arguments.a_step, n);
+  const bool whole = arguments.vectors && n % tile_rows == 0 && in_pairs(arguments.to.x, arguments.to.x_stride, n);
+  Kernel<Arguments<T>> kernel = nullptr;
+  [&]<int... B>(std::integer_sequence<int, B...>) {
+    ((B == (n - 1) / tile_rows
+          ? kernel = whole ? block_sweep_kernel<T, B + 1, true> : block_sweep_kernel<T, B + 1, false>
+          : nullptr),
+     ...);
+  }
+  (std::make_integer_sequence<int, 8>{});
+  void* parameters[] = {&arguments};
+  return cudaLaunchKernel(kernel, dim3(std::min(1U << 15, arguments.tasks)), dim3(warp_lanes), parameters, 0, stream);
+}
+
+template cudaError_t launch_block_sweep(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, double, cudaStream_t);
+template cudaError_t launch_block_sweep(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, double,
+                                        cudaStream_t);
+
+}  // namespace smallbatch

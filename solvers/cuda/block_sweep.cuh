@@ -1,0 +1,68 @@
+// The symmetric sweep of A to -A^-1, 8 pivots at a time (J. H. Goodnight, "A tutorial on the SWEEP operator", 1979), in
+// double precision in the registers of a warp. Private to solvers/cuda.
+//
+// With D the next 8 x 8 tile on the diagonal and P_i the tiles below it:
+//     D -> -D^-1,  P_i -> P_i D^-1,  A_ij -> A_ij - P_i D^-1 P_j^T
+// D is swept pivot by pivot; all else are products on the tensor cores. After each step the tiles move up and left by
+// one, and the swept ones follow behind the last: the next D is always the first tile, every step is the same code, and
+// all products are of the form a b^T, which fragments have without exchanging anything.
+#pragma once
+
+#include "solvers/cuda/fragments.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// Sweeps a tile; its pivots go to shared memory. The whole warp calls.
+__device__ __forceinline__ void sweep_tile(Fragment& tile, double* pivots) {
+  const int lane = threadIdx.x, row = lane / 4, pair = lane % 4;
+  unrolled<tile_rows>([&](auto index) __attribute__((always_inline)) {
+    constexpr int t = index, h = t % 2;
+    const double pivot = shuffle(tile.value[h], 4 * t + t / 2, warp_lanes);
+    const double own = shuffle(tile.value[h], t / 2, 4);
+    const Fragment pivot_row{shuffle(tile.value[0], 4 * t + pair, warp_lanes),
+                             shuffle(tile.value[1], 4 * t + pair, warp_lanes)};
+    const double inverse = reciprocal(pivot);
+    if (lane == 0) pivots[t] = pivot;
+    const bool is_pivot_row = row == t;
+    const double factor = is_pivot_row ? -inverse : own * inverse;  // the pivot row starts from zero
+#pragma unroll
+    for (int c = 0; c < 2; ++c) tile.value[c] = fma(-factor, pivot_row.value[c], is_pivot_row ? 0.0 : tile.value[c]);
+    if (pair == t / 2) tile.value[h] = factor;
+  });
+}
+
+/// The lower triangle of B x B tiles of A becomes that of -A^-1. pivots: 8 B, in shared memory. The whole warp calls.
+template <int B>
+__device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots) {
+#pragma unroll 1
+  for (int step = 0; step < B; ++step) {
+    sweep_tile(a[0][0], pivots + tile_rows * step);
+    const Fragment minus_inverse = a[0][0], inverse{-minus_inverse.value[0], -minus_inverse.value[1]};
+    Fragment panel[B], factor[B];
+#pragma unroll
+    for (int i = 1; i < B; ++i) {
+      panel[i] = a[i][0];
+      factor[i] = {0, 0};
+      multiply_add(panel[i], minus_inverse, factor[i]);
+    }
+#pragma unroll
+    for (int i = 1; i < B; ++i)
+#pragma unroll
+      for (int j = 1; j <= i; ++j) {
+        a[i - 1][j - 1] = a[i][j];
+        multiply_add(factor[i], panel[j], a[i - 1][j - 1]);
+      }
+#pragma unroll
+    for (int j = 1; j < B; ++j) {
+      a[B - 1][j - 1] = {0, 0};
+      multiply_add(inverse, panel[j], a[B - 1][j - 1]);
+    }
+    a[B - 1][B - 1] = minus_inverse;
+  }
+}
+
+}  // namespace
+
+}  // namespace smallbatch

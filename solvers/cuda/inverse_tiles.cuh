@@ -1,0 +1,353 @@
+// Inverses as 8 x 8 tiles in the shared memory of a warp: how they come from there into global memory, and how good
+// they are. Private to solvers/cuda.
+//
+// R = X A - I on the tensor cores, in twice the precision of T (the transpose of A X - I: both are symmetric). Rows of
+// X are left factors, rows of A the transposes of right ones. Of floats, products in double precision are exact. Of
+// doubles, products of 21-bit halves add up without rounding, as in Residual<double>, and three products make one.
+#pragma once
+
+#include "solvers/cuda/fragments.cuh"
+#include "solvers/cuda/status.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// The shared memory of a warp that works on one system of up to 8 B rows.
+template <int B>
+struct alignas(16) InverseMemory {
+  double tiles[B * (B + 1) / 2][tile_numbers];  // X, the lower triangle by rows of tiles
+  double pivots[tile_rows * B];
+  double powers[tile_rows * B];  // the diagonal of D
+};
+
+/// Keeps the compiler from loading what follows before this, or from keeping what was loaded, in registers that are not
+/// there. The whole warp calls.
+__device__ __forceinline__ void no_loads_ahead() { __syncwarp(); }
+
+constexpr int tile_index(int i, int j) { return i * (i + 1) / 2 + j; }
+
+/// How matrices are read.
+enum class Reading {
+  whole,  // full tiles of whole rows, by twos
+  pairs,  // whole rows, by twos
+  single  // any that there are, one by one
+};
+
+/// Whether rows of n numbers, from `first` on and so many from one system to the next, can be read by twos.
+template <class T>
+constexpr bool in_pairs(const T* first, std::int64_t step, int n) {
+  return n % 2 == 0 && step % 2 == 0 && reinterpret_cast<std::uintptr_t>(first) % (2 * sizeof(T)) == 0;
+}
+
+/// Elements (row, column) and (row, column + 1) of A, by rows of the identity times `diagonal` beyond its end.
+template <Reading how, int B, class T>
+__device__ __forceinline__ Vector<T, 2> read_pair(const Arguments<T>& args, const T* a, int row, int column,
+                                                  T diagonal) {
+  if constexpr (how == Reading::whole) {
+    return *reinterpret_cast<const Vector<T, 2>*>(a + row * (tile_rows * B) + column);
+  } else {
+    Vector<T, 2> pair{row == column ? diagonal : T(0), row == column + 1 ? diagonal : T(0)};
+    if constexpr (how == Reading::pairs) {
+      if (row < args.n && column < args.n) pair = *reinterpret_cast<const Vector<T, 2>*>(a + row * args.n + column);
+    } else {
+      row = fresh(row), column = fresh(column);  // places are not computed ahead
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const int c = column + h;
+        const bool swapped = args.storage != Storage::dense && c > row;
+        const int i = swapped ? c : row, j = swapped ? row : c;
+        const int place = (args.storage == Storage::packed_lower ? i * (i + 1) / 2 : i * args.n) + j;
+        if (row < args.n && c < args.n) pair.value[h] = a[place];
+      }
+    }
+    return pair;
+  }
+}
+
+/// work(how), `how` the constant by which A is to be read.
+template <bool Whole, class T, class Work>
+__device__ __forceinline__ auto with_reading(const Arguments<T>& args, Work&& work) {
+  if constexpr (Whole) {
+    return work(std::integral_constant<Reading, Reading::whole>{});
+  } else {
+    return args.vectors && args.storage == Storage::dense ? work(std::integral_constant<Reading, Reading::pairs>{})
+                                                          : work(std::integral_constant<Reading, Reading::single>{});
+  }
+}
+
+/// The tiles of A; whether its triangles differ in the lane's numbers.
+template <Reading how, int B, class T>
+__device__ __forceinline__ bool load_tiles(const Arguments<T>& args, std::int64_t system, Fragment (&tiles)[B][B]) {
+  const int row = fragment_row(), column = fragment_column(), n = how == Reading::whole ? tile_rows * B : args.n;
+  const T* const a = args.a + system * args.a_step;
+  unsigned bits = 0;
+  unrolled<B>([&](auto index) __attribute__((always_inline)) {
+    constexpr int i = index;
+    Vector<T, 2> lower[B], upper[B];
+#pragma unroll
+    for (int j = 0; j <= i; ++j) {
+      const bool ahead = how == Reading::whole || B <= 4;  // places may be computed ahead
+      const int r = tile_rows * i + (ahead ? row : fresh(row)), c = tile_rows * j + (ahead ? column : fresh(column));
+      if (how == Reading::single && B > 4) no_loads_ahead();
+      lower[j] = upper[j] = read_pair<how, B>(args, a, r, c, T(1));
+      if (how == Reading::single && args.storage != Storage::dense) continue;
+#pragma unroll
+      for (int h = 0; h < 2; ++h)
+        if (r < n && c + h < n) upper[j].value[h] = a[(c + h) * n + r];
+    }
+#pragma unroll
+    for (int j = 0; j <= i; ++j)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        bits |= differing_bits(lower[j].value[h], upper[j].value[h]);
+        tiles[i][j].value[h] = lower[j].value[h];
+      }
+    if (B > 6) {
+      bits = static_cast<unsigned>(fresh(static_cast<int>(bits)));
+      no_loads_ahead();
+    }
+  });
+  return bits != 0;
+}
+
+/// The largest diagonal element. The whole warp calls.
+template <int B>
+__device__ __forceinline__ double largest_diagonal(const Fragment (&a)[B][B], int n) {
+  const int row = fragment_row(), column = fragment_column();
+  double largest = 0;
+#pragma unroll
+  for (int i = 0; i < B; ++i)
+    if (row / 2 * 2 == column && tile_rows * i + row < n)
+      largest = max(largest, abs(row % 2 == 0 ? a[i][i].value[0] : a[i][i].value[1]));
+  return max_of_group<warp_lanes>(largest);
+}
+
+/// The powers of two that bring the largest elements of A and X next to 1, and what they are. Floats need none.
+struct Factors {
+  int a_exponent = 0, x_exponent = 0;
+  double of_a = 1, of_x = 1;
+};
+
+template <class T>
+__device__ __forceinline__ Factors factors_of(int a_exponent, int x_exponent) {
+  if constexpr (sizeof(T) == sizeof(float)) return {};
+  return {a_exponent, x_exponent, power_of_two<double>(a_exponent), power_of_two<double>(x_exponent)};
+}
+
+/// 1-norms of X A - I, A and X, times their factors.
+struct InverseNorms {
+  double residual = 0, matrix = 0, inverse = 0;
+};
+
+/// Tile (i, j) of X.
+template <int B>
+__device__ __forceinline__ Fragment load_tile(const InverseMemory<B>& memory, int i, int j) {
+  return i >= j ? load_fragment(memory.tiles[tile_index(i, j)]) : load_transposed(memory.tiles[tile_index(j, i)]);
+}
+
+/// The larger norms.
+__device__ __forceinline__ InverseNorms larger(const InverseNorms& a, const InverseNorms& b) {
+  return {max(a.residual, b.residual), max(a.matrix, b.matrix), max(a.inverse, b.inverse)};
+}
+
+/// row_sums += the sums of the rows of |a|; those of a row in both of its numbers.
+__device__ __forceinline__ void add_row_sums(const Fragment& a, Fragment& row_sums) {
+  multiply_add({abs(a.value[0]), abs(a.value[1])}, {1, 1}, row_sums);
+}
+
+/// The largest sums of those rows that the lane has a part of; the norms are the largest of all. x(i, j): tile (i, j)
+/// of X. The whole warp calls.
+template <Reading how, int B, class T, class X>
+__device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std::int64_t system, X&& x_tile,
+                                                  const Factors& factors) {
+  constexpr bool twice = sizeof(T) == sizeof(double);
+  constexpr bool roomy = !twice && how == Reading::whole;
+  constexpr int J = B <= 2 || (B == 3 && roomy)    ? B
+                    : roomy && B % 2 == 0 && B < 8 ? 2
+                                                   : 1;  // rows of tiles of A at a time
+  static_assert(B % J == 0);
+  const int row = fragment_row(), column = fragment_column(), n = how == Reading::whole ? tile_rows * B : args.n;
+  const T* const a = args.a + system * args.a_step;
+  const double minus_one = -with_factors(1.0, factors.of_a, factors.of_x);
+  InverseNorms norms;
+  double residual[B];  // the lane's part of the sums of rows of |X A - I|
+#pragma unroll
+  for (int i = 0; i < B; ++i) {
+    residual[i] = 0;
+    Fragment row_sums{};
+    if (B > 4) no_loads_ahead();
+#pragma unroll
+    for (int k = 0; k < B; ++k) {
+      Fragment x = x_tile(i, k);
+#pragma unroll
+      for (int h = 0; h < 2; ++h) x.value[h] *= factors.of_x;
+      add_row_sums(x, row_sums);
+    }
+    if (tile_rows * i + row < n) norms.inverse = max(norms.inverse, row_sums.value[0]);
+  }
+#pragma unroll 1
+  for (int first = 0; first < B; first += J) {
+    [[maybe_unused]] Fragment high[J][B], low[twice ? J : 1][B];
+    no_loads_ahead();  // no tile of X is kept in registers for all turns
+#pragma unroll
+    for (int t = 0; t < J; ++t) {
+      Vector<T, 2> stored[B];
+#pragma unroll
+      for (int k = 0; k < B; ++k) {
+        if (how == Reading::single && B > 4) no_loads_ahead();
+        stored[k] = read_pair<how, B>(args, a, tile_rows * (first + t) + row, tile_rows * k + column, T(0));
+      }
+      Fragment row_sums{};
+#pragma unroll
+      for (int k = 0; k < B; ++k) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) high[t][k].value[h] = static_cast<double>(stored[k].value[h]) * factors.of_a;
+        add_row_sums(high[t][k], row_sums);
+        if constexpr (twice)
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            const Halves halves = halved<Residual<double>::bits>(high[t][k].value[h]);
+            high[t][k].value[h] = halves.high;
+            low[t][k].value[h] = halves.low;
+          }
+      }
+      norms.matrix = max(norms.matrix, row_sums.value[0]);
+    }
+    unrolled<B>([&](auto index) __attribute__((always_inline)) {
+      constexpr int i = index;
+      if (B > 4) no_loads_ahead();
+      [[maybe_unused]] Fragment sums[J], rest[twice ? J : 1];
+#pragma unroll
+      for (int t = 0; t < J; ++t)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          const double of_identity =
+              tile_rows * i + row == tile_rows * (first + t) + column + h && tile_rows * i + row < n ? minus_one : 0.0;
+          if constexpr (twice) {
+            const Halves halves = halved<2 * Residual<double>::bits>(of_identity);
+            sums[t].value[h] = halves.high;
+            rest[t].value[h] = halves.low;
+          } else {
+            sums[t].value[h] = of_identity;
+          }
+        }
+#pragma unroll
+      for (int k = 0; k < B; ++k) {
+        Fragment x = x_tile(i, k);
+#pragma unroll
+        for (int h = 0; h < 2; ++h) x.value[h] *= factors.of_x;
+        if constexpr (twice) {
+          Fragment x_high, x_low;
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            const Halves halves = halved<Residual<double>::bits>(x.value[h]);
+            x_high.value[h] = halves.high;
+            x_low.value[h] = halves.low;
+          }
+#pragma unroll
+          for (int t = 0; t < J; ++t) {
+            multiply_add(x_high, high[t][k], sums[t]);
+            multiply_add(x, low[t][k], rest[t]);
+            multiply_add(x_low, high[t][k], rest[t]);
+          }
+        } else {
+#pragma unroll
+          for (int t = 0; t < J; ++t) multiply_add(x, high[t][k], sums[t]);
+        }
+      }
+#pragma unroll
+      for (int t = 0; t < J; ++t)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          if constexpr (twice)
+            residual[i] += abs(sums[t].value[h] + rest[t].value[h]);
+          else
+            residual[i] += abs(sums[t].value[h]);
+        }
+    });
+  }
+#pragma unroll
+  for (int i = 0; i < B; ++i) {
+    Fragment row_sums{};
+    add_row_sums({residual[i], 0}, row_sums);
+    if (tile_rows * i + row < n) norms.residual = max(norms.residual, row_sums.value[0]);
+  }
+  return norms;
+}
+
+/// The largest norms of all rows. The whole warp calls.
+__device__ __forceinline__ InverseNorms over_rows(const InverseNorms& norms) {
+  InverseNorms largest = norms;
+#pragma unroll
+  for (int step = 4; step < warp_lanes; step *= 2)
+    largest = larger(largest, {__shfl_xor_sync(whole_warp, largest.residual, step),
+                               __shfl_xor_sync(whole_warp, largest.matrix, step),
+                               __shfl_xor_sync(whole_warp, largest.inverse, step)});
+  return largest;
+}
+
+/// The norms of the inverse in shared memory. The whole warp calls.
+template <Reading how, int B, class T>
+__device__ __forceinline__ InverseNorms norms_of(const Arguments<T>& args, std::int64_t system,
+                                                 const InverseMemory<B>& memory, const Factors& factors) {
+  return over_rows(row_norms<how, B>(
+      args, system, [&](int i, int j) __attribute__((always_inline)) { return load_tile<B>(memory, i, j); }, factors));
+}
+
+/// What is left to do with an inverse of this backward error.
+template <class T>
+__device__ Mark mark_of(const Arguments<T>& args, T error) {
+  return args.resolve_above >= 0 && !(error <= args.resolve_above) ? Mark::unsettled : Mark::settled;
+}
+
+/// Stores a system's numbers that an inverse gives, and its mark: `solved`, or NaN. One lane calls.
+template <class T>
+__device__ __forceinline__ void tell(const Arguments<T>& args, std::int64_t system, bool solved, bool differs,
+                                     const InverseNorms& norms, const Factors& factors) {
+  T error = not_a_number<T>(), rcond = error;
+  if (solved) {
+    error = norms.residual == 0 ? T(0) : static_cast<T>(norms.residual / (norms.matrix * norms.inverse));
+    rcond = static_cast<T>(scale(1 / norms.matrix / norms.inverse, factors.a_exponent + factors.x_exponent));
+  }
+  if (args.to.backward_error != nullptr) args.to.backward_error[system] = error;
+  if (args.to.rcond != nullptr) args.to.rcond[system] = rcond;
+  args.marks[system] = !solved ? Mark::settled : differs ? Mark::as_stored : mark_of(args, error);
+}
+
+/// Whether a number of the inverse's is wanted that norms_of() gives.
+template <class T>
+__device__ __forceinline__ bool is_judged(const Arguments<T>& args) {
+  return args.to.backward_error != nullptr || args.to.rcond != nullptr || args.resolve_above >= 0;
+}
+
+/// X from shared memory, or NaN where it is not `solved`. The whole warp calls.
+template <bool Whole, int B, class T>
+__device__ __forceinline__ void store_inverse(const Arguments<T>& args, std::int64_t system, bool solved,
+                                              const InverseMemory<B>& memory) {
+  const int row = fragment_row(), column = fragment_column(), n = Whole ? tile_rows * B : args.n;
+  T* const x = args.to.x + system * args.to.x_stride;
+  const bool pairs = Whole || in_pairs(args.to.x, args.to.x_stride, n);
+  unrolled<B>([&](auto outer) __attribute__((always_inline)) {
+    if (B > 4) no_loads_ahead();
+    unrolled<B>([&](auto inner) __attribute__((always_inline)) {
+      constexpr int i = outer, j = inner;
+      const Fragment tile = load_tile<B>(memory, i, j);
+      const int r = tile_rows * i + (Whole ? row : fresh(row)), c = tile_rows * j + (Whole ? column : fresh(column));
+      Vector<T, 2> out;
+#pragma unroll
+      for (int h = 0; h < 2; ++h) out.value[h] = solved ? static_cast<T>(tile.value[h]) : not_a_number<T>();
+      if (pairs) {
+        if (r < n && c < n) *reinterpret_cast<Vector<T, 2>*>(x + r * n + c) = out;
+      } else {
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+          if (r < n && c + h < n) x[r * n + c + h] = out.value[h];
+      }
+    });
+  });
+}
+
+}  // namespace
+
+}  // namespace smallbatch
