@@ -28,14 +28,7 @@ __device__ __forceinline__ void scale_tiles(Fragment (&a)[B][B], const double* p
 /// Warps that share a multiprocessor.
 template <class T, int B, bool Whole>
 struct BlockSweepPlan {
-  static constexpr int resident_warps = B == 1   ? 32
-                                        : B == 2 ? (!Whole                       ? 16
-                                                    : sizeof(T) == sizeof(float) ? 32
-                                                                                 : 20)
-                                        : B == 3 ? (Whole ? 16 : 12)
-                                        : B == 4 ? (Whole ? 16 : 12)
-                                        : B == 5 ? 12
-                                                 : 8;
+  static constexpr int resident_warps = B == 3 ? (Whole ? 16 : 12) : B == 5 ? 12 : 8;
 };
 
 template <class T, int B, bool Whole>
@@ -150,14 +143,14 @@ cudaError_t launch_block_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& s
   const int n = batch.shape.n;
   arguments.vectors = batch.shape.storage == Storage::dense && in_pairs(batch.a, arguments.a_step, n);
   const bool whole = arguments.vectors && n % tile_rows == 0 && in_pairs(arguments.to.x, arguments.to.x_stride, n);
-  Kernel<Arguments<T>> kernel = nullptr;
-  [&]<int... B>(std::integer_sequence<int, B...>) {
-    ((B == (n - 1) / tile_rows
-          ? kernel = whole ? block_sweep_kernel<T, B + 1, true> : block_sweep_kernel<T, B + 1, false>
-          : nullptr),
-     ...);
-  }
-  (std::make_integer_sequence<int, 8>{});
+  const auto of_size = [whole]<int B>(std::integral_constant<int, B>) -> Kernel<Arguments<T>> {
+    return whole ? block_sweep_kernel<T, B, true> : block_sweep_kernel<T, B, false>;
+  };
+  const auto kernel = n <= 24   ? of_size(std::integral_constant<int, 3>{})
+                      : n <= 40 ? of_size(std::integral_constant<int, 5>{})
+                      : n <= 48 ? of_size(std::integral_constant<int, 6>{})
+                      : n <= 56 ? of_size(std::integral_constant<int, 7>{})
+                                : of_size(std::integral_constant<int, 8>{});
   void* parameters[] = {&arguments};
   return cudaLaunchKernel(kernel, dim3(std::min(1U << 15, arguments.tasks)), dim3(warp_lanes), parameters, 0, stream);
 }

@@ -174,8 +174,7 @@ cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solutio
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.resolve_above = static_cast<T>(resolve_above);
   const int n = batch.shape.n;
-  const bool rows = n <= 16 || n > 24;
-  if (n > 32 || !rows) return launch_block_sweep(batch, solution, marks, resolve_above, stream);
+  if ((n > 16 && n <= 24) || n > 32) return launch_block_sweep(batch, solution, marks, resolve_above, stream);
   return arguments.vectors && batch.shape.storage == Storage::dense
              ? launch<T>({{row_sweep_kernel<T, 8, true>, InversePlan<T, 8, true>::L::systems},
                           {row_sweep_kernel<T, 16, true>, InversePlan<T, 16, true>::L::systems},

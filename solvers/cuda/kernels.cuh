@@ -103,7 +103,7 @@ template <class T>
 cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, double resolve_above,
                          cudaStream_t stream);
 
-/// The same for systems of any size.
+/// The same by tiles of 8 x 8: what launch_sweep() takes for n from 17 to 24 and beyond 32.
 template <class T>
 cudaError_t launch_block_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                double resolve_above, cudaStream_t stream);
