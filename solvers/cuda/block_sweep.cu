@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
     if (is_judged(args)) {
       const InverseNorms norms =
           with_reading<Whole>(args, [&](auto how) { return norms_of<how, B>(args, system, memory, factors); });
-      if (lane == 0) tell(args, system, status == 0, differs, norms, factors);
+      if (lane == 0) tell(args, system, status, differs, norms, factors);
     }
     __syncwarp();  // the inverse has been read, whose place the next one takes
   }

@@ -6,6 +6,9 @@
 // D is swept pivot by pivot; all else are products on the tensor cores. After each step the tiles move up and left by
 // one, and the swept ones follow behind the last: the next D is always the first tile, every step is the same code, and
 // all products are of the form a b^T, which fragments have without exchanging anything.
+//
+// P_i D^-1 by the inverse of D would have an error that grows with the condition of D; one step of refinement, by the
+// residual P_i - (P_i D^-1) D, takes that away.
 #pragma once
 
 #include "solvers/cuda/fragments.cuh"
@@ -33,19 +36,27 @@ __device__ __forceinline__ void sweep_tile(Fragment& tile, double* pivots) {
   });
 }
 
+__device__ __forceinline__ Fragment negative(const Fragment& a) { return {-a.value[0], -a.value[1]}; }
+
 /// The lower triangle of B x B tiles of A becomes that of -A^-1. pivots: 8 B, in shared memory. The whole warp calls.
 template <int B>
 __device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots) {
 #pragma unroll 1
   for (int step = 0; step < B; ++step) {
+    const Fragment tile = a[0][0];
     sweep_tile(a[0][0], pivots + tile_rows * step);
-    const Fragment minus_inverse = a[0][0], inverse{-minus_inverse.value[0], -minus_inverse.value[1]};
-    Fragment panel[B], factor[B];
+    const Fragment minus_inverse = a[0][0], inverse = negative(minus_inverse);
+    Fragment panel[B], factor[B], below[B];  // P_i, -P_i D^-1, and P_i D^-1 transposed
 #pragma unroll
     for (int i = 1; i < B; ++i) {
       panel[i] = a[i][0];
-      factor[i] = {0, 0};
+      factor[i] = below[i] = {};
       multiply_add(panel[i], minus_inverse, factor[i]);
+      multiply_add(inverse, panel[i], below[i]);
+      Fragment residual = panel[i];
+      multiply_add(factor[i], tile, residual);
+      multiply_add(residual, minus_inverse, factor[i]);
+      multiply_add(inverse, residual, below[i]);
     }
 #pragma unroll
     for (int i = 1; i < B; ++i)
@@ -55,10 +66,7 @@ __device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots) {
         multiply_add(factor[i], panel[j], a[i - 1][j - 1]);
       }
 #pragma unroll
-    for (int j = 1; j < B; ++j) {
-      a[B - 1][j - 1] = {0, 0};
-      multiply_add(inverse, panel[j], a[B - 1][j - 1]);
-    }
+    for (int j = 1; j < B; ++j) a[B - 1][j - 1] = below[j];
     a[B - 1][B - 1] = minus_inverse;
   }
 }

@@ -99,7 +99,7 @@ __device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigne
     own = over_rows(own);
     const int s = first + quarter;
     if (row == 0 && quarter < together && std::int64_t{task} * L::systems + s < args.count)
-      tell(args, std::int64_t{task} * L::systems + s, memory.states[s] == 0, memory.differs[s], own,
+      tell(args, std::int64_t{task} * L::systems + s, memory.states[s], memory.differs[s], own,
            factors_of<T>(memory.a_exponents[s], memory.x_exponents[s]));
   }
 }

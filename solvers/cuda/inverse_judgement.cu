@@ -27,11 +27,11 @@ __global__ void __launch_bounds__(warp_lanes, 8) judge_inverse_kernel(Arguments<
   __shared__ InverseMemory<B> memory;
   const auto wanted = [&](std::int64_t system) { return !args.marked || args.marks[system] == Mark::unsettled; };
   for_each_wanted(args, wanted, [&](std::int64_t system) {
-    const bool solved = args.to.info[system] == 0;
+    const std::int32_t status = args.to.info[system];
     bool differs = false;
     Factors factors;
     InverseNorms norms;
-    if (solved) {
+    if (status == 0) {
       const int row = fragment_row(), column = fragment_column(), n = args.n;
       Fragment tiles[B][B];
       differs = __any_sync(
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(warp_lanes, 8) judge_inverse_kernel(Arguments<
       norms = with_reading<false>(args, [&](auto how) { return norms_of<how, B>(args, system, memory, factors); });
       __syncwarp();  // the inverse has been read, whose place the next one takes
     }
-    if (threadIdx.x == 0) tell(args, system, solved, differs, norms, factors);
+    if (threadIdx.x == 0) tell(args, system, status, differs, norms, factors);
   });
 }
 

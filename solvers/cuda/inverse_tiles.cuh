@@ -301,18 +301,21 @@ __device__ Mark mark_of(const Arguments<T>& args, T error) {
   return args.resolve_above >= 0 && !(error <= args.resolve_above) ? Mark::unsettled : Mark::settled;
 }
 
-/// Stores a system's numbers that an inverse gives, and its mark: `solved`, or NaN. One lane calls.
+/// Stores a system's numbers that an inverse gives, NaN where it failed, and its mark: whether a pivot is positive,
+/// too, is not for the sweep to decide where L D L^T can be asked. One lane calls.
 template <class T>
-__device__ __forceinline__ void tell(const Arguments<T>& args, std::int64_t system, bool solved, bool differs,
+__device__ __forceinline__ void tell(const Arguments<T>& args, std::int64_t system, std::int32_t status, bool differs,
                                      const InverseNorms& norms, const Factors& factors) {
   T error = not_a_number<T>(), rcond = error;
-  if (solved) {
+  if (status == 0) {
     error = norms.residual == 0 ? T(0) : static_cast<T>(norms.residual / (norms.matrix * norms.inverse));
     rcond = static_cast<T>(scale(1 / norms.matrix / norms.inverse, factors.a_exponent + factors.x_exponent));
   }
   if (args.to.backward_error != nullptr) args.to.backward_error[system] = error;
   if (args.to.rcond != nullptr) args.to.rcond[system] = rcond;
-  args.marks[system] = !solved ? Mark::settled : differs ? Mark::as_stored : mark_of(args, error);
+  args.marks[system] = status == 0                             ? (differs ? Mark::as_stored : mark_of(args, error))
+                       : status > 0 && args.resolve_above >= 0 ? Mark::unsettled
+                                                               : Mark::settled;
 }
 
 /// Whether a number of the inverse's is wanted that norms_of() gives.

@@ -97,8 +97,8 @@ cudaError_t launch_ldlt_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& 
 
 /// Inverts by the symmetric sweep, and judges the inverses where that is asked for: their backward errors and
 /// reciprocal condition numbers if those are not null. If either is not, or `resolve_above` is not negative, the marks
-/// say afterwards `unsettled` of those with a larger backward error than that, `as_stored` of those whose triangles
-/// differ, and `settled` of all others.
+/// say afterwards `unsettled` of those with a larger backward error than that or a bad pivot, `as_stored` of those
+/// whose triangles differ, and `settled` of all others.
 template <class T>
 cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, double resolve_above,
                          cudaStream_t stream);
