@@ -7,8 +7,8 @@
 // one, and the swept ones follow behind the last: the next D is always the first tile, every step is the same code, and
 // all products are of the form a b^T, which fragments have without exchanging anything.
 //
-// P_i D^-1 by the inverse of D would have an error that grows with the condition of D; one step of refinement, by the
-// residual P_i - (P_i D^-1) D, takes that away.
+// D^-1, and P_i D^-1 by it, would have errors that grow with the condition of D; one step of refinement, by the
+// residuals I - D^-1 D and P_i - (P_i D^-1) D, takes that away.
 #pragma once
 
 #include "solvers/cuda/fragments.cuh"
@@ -41,11 +41,16 @@ __device__ __forceinline__ Fragment negative(const Fragment& a) { return {-a.val
 /// The lower triangle of B x B tiles of A becomes that of -A^-1. pivots: 8 B, in shared memory. The whole warp calls.
 template <int B>
 __device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots) {
+  const int column = fragment_column(), row = fragment_row();
+  const Fragment identity{row == column ? 1.0 : 0.0, row == column + 1 ? 1.0 : 0.0};
 #pragma unroll 1
   for (int step = 0; step < B; ++step) {
     const Fragment tile = a[0][0];
     sweep_tile(a[0][0], pivots + tile_rows * step);
-    const Fragment minus_inverse = a[0][0], inverse = negative(minus_inverse);
+    Fragment minus_inverse = a[0][0], error = identity;
+    multiply_add(minus_inverse, tile, error);
+    multiply_add(error, a[0][0], minus_inverse);
+    const Fragment inverse = negative(minus_inverse);
     Fragment panel[B], factor[B], below[B];  // P_i, -P_i D^-1, and P_i D^-1 transposed
 #pragma unroll
     for (int i = 1; i < B; ++i) {

@@ -40,9 +40,11 @@ __global__ void __launch_bounds__(warp_lanes, 8) judge_inverse_kernel(Arguments<
         factors.a_exponent = normalizing_exponent(largest_diagonal<B>(tiles, n));
         factors.of_a = power_of_two<double>(factors.a_exponent);
       }
+      no_loads_ahead();
       const T* const x = args.to.x + system * args.to.x_stride;
       unrolled<B>([&](auto outer) __attribute__((always_inline)) {
         constexpr int i = outer;
+        if (B > 4) no_loads_ahead();
 #pragma unroll
         for (int j = 0; j <= i; ++j) {
 #pragma unroll
