@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
         scale_tiles<B>(a, memory.powers);
       }
     }
-    sweep<B>(a, memory.pivots);
+    sweep<B>(a, memory.pivots, memory.tiles);
     if (scaled && far) scale_tiles<B>(a, memory.powers);
     if constexpr (scaled) {
       factors.x_exponent = normalizing_exponent(largest_diagonal<B>(a, n));

@@ -4,8 +4,8 @@
 // With D the next 8 x 8 tile on the diagonal and P_i the tiles below it:
 //     D -> -D^-1,  P_i -> P_i D^-1,  A_ij -> A_ij - P_i D^-1 P_j^T
 // D is swept pivot by pivot; all else are products on the tensor cores. After each step the tiles move up and left by
-// one, and the swept ones follow behind the last: the next D is always the first tile, every step is the same code, and
-// all products are of the form a b^T, which fragments have without exchanging anything.
+// one, and the swept ones follow behind the last, transposed: the next D is always the first tile, every step is the
+// same code, and all products are of the form a b^T, which fragments have without exchanging anything.
 //
 // D^-1, and P_i D^-1 by it, would have errors that grow with the condition of D; one step of refinement, by the
 // residuals I - D^-1 D and P_i - (P_i D^-1) D, takes that away.
@@ -38,9 +38,10 @@ __device__ __forceinline__ void sweep_tile(Fragment& tile, double* pivots) {
 
 __device__ __forceinline__ Fragment negative(const Fragment& a) { return {-a.value[0], -a.value[1]}; }
 
-/// The lower triangle of B x B tiles of A becomes that of -A^-1. pivots: 8 B, in shared memory. The whole warp calls.
+/// The lower triangle of B x B tiles of A becomes that of -A^-1. In shared memory: 8 B pivots, and room for B
+/// tiles. The whole warp calls.
 template <int B>
-__device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots) {
+__device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots, double (*tiles)[tile_numbers]) {
   const int column = fragment_column(), row = fragment_row();
   const Fragment identity{row == column ? 1.0 : 0.0, row == column + 1 ? 1.0 : 0.0};
 #pragma unroll 1
@@ -50,18 +51,15 @@ __device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots) {
     Fragment minus_inverse = a[0][0], error = identity;
     multiply_add(minus_inverse, tile, error);
     multiply_add(error, a[0][0], minus_inverse);
-    const Fragment inverse = negative(minus_inverse);
-    Fragment panel[B], factor[B], below[B];  // P_i, -P_i D^-1, and P_i D^-1 transposed
+    Fragment panel[B], factor[B];  // P_i and -P_i D^-1
 #pragma unroll
     for (int i = 1; i < B; ++i) {
       panel[i] = a[i][0];
-      factor[i] = below[i] = {};
+      factor[i] = {};
       multiply_add(panel[i], minus_inverse, factor[i]);
-      multiply_add(inverse, panel[i], below[i]);
       Fragment residual = panel[i];
       multiply_add(factor[i], tile, residual);
       multiply_add(residual, minus_inverse, factor[i]);
-      multiply_add(inverse, residual, below[i]);
     }
 #pragma unroll
     for (int i = 1; i < B; ++i)
@@ -71,7 +69,11 @@ __device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots) {
         multiply_add(factor[i], panel[j], a[i - 1][j - 1]);
       }
 #pragma unroll
-    for (int j = 1; j < B; ++j) a[B - 1][j - 1] = below[j];
+    for (int j = 1; j < B; ++j) store_fragment(tiles[j], factor[j]);
+    __syncwarp();  // the tiles are complete
+#pragma unroll
+    for (int j = 1; j < B; ++j) a[B - 1][j - 1] = negative(load_transposed(tiles[j]));
+    __syncwarp();  // the tiles have been read, whose place the next ones take
     a[B - 1][B - 1] = minus_inverse;
   }
 }
