@@ -112,8 +112,7 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
     if (args.pivot_numbers && status == 0) {
       PivotNumbers<T> numbers;
 #pragma unroll 1
-      for (int k = lane; k < n; k += warp_lanes)
-        numbers.add(memory.pivots[k], scaling_exponent(args, system, k, far));
+      for (int k = lane; k < n; k += warp_lanes) numbers.add(memory.pivots[k], scaling_exponent(args, system, k, far));
       numbers.template combine<warp_lanes>();
       if (lane == 0) numbers.store(args, system);
     }

@@ -171,10 +171,9 @@ __global__ void __launch_bounds__(warp_lanes, InversePlan<T, N, Whole>::resident
 template <class T>
 cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, double resolve_above,
                          cudaStream_t stream) {
+  if (is_swept_in_tiles(batch.shape.n)) return launch_block_sweep(batch, solution, marks, resolve_above, stream);
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.resolve_above = static_cast<T>(resolve_above);
-  const int n = batch.shape.n;
-  if ((n > 16 && n <= 24) || n > 32) return launch_block_sweep(batch, solution, marks, resolve_above, stream);
   return arguments.vectors && batch.shape.storage == Storage::dense
              ? launch<T>({{row_sweep_kernel<T, 8, true>, InversePlan<T, 8, true>::L::systems},
                           {row_sweep_kernel<T, 16, true>, InversePlan<T, 16, true>::L::systems},

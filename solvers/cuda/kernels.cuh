@@ -103,7 +103,8 @@ template <class T>
 cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, double resolve_above,
                          cudaStream_t stream);
 
-/// The same by tiles of 8 x 8: what launch_sweep() takes for n from 17 to 24 and beyond 32.
+/// The same by tiles of 8 x 8, which launch_sweep() takes for these n.
+constexpr bool is_swept_in_tiles(int n) { return (n > 16 && n <= 24) || n > 32; }
 template <class T>
 cudaError_t launch_block_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                double resolve_above, cudaStream_t stream);
