@@ -70,10 +70,10 @@ constexpr double spd_used_floor(double pivot_floor, int n) {
   return pivot_floor > rounding ? pivot_floor : rounding;
 }
 
-/// How many times too large rcond may be of solutions and determinants with n > 8 by cuda, where ||A^-1||_1 is
-/// estimated from below (N. J. Higham, F. Tisseur, "A block algorithm for matrix 1-norm estimation", 2000). No estimate
-/// by a few solutions has a bound that holds always; of random matrices this one is mostly exact and at most 3 times
-/// too large.
+/// How many times too large rcond may be of solutions and determinants by cuda with more rows than it is exact for:
+/// ||A^-1||_1 is estimated from below (N. J. Higham, F. Tisseur, "A block algorithm for matrix 1-norm estimation",
+/// 2000). No estimate by a few solutions has a bound that holds always; this one is mostly exact, was at most 3 times
+/// too large over 75 families of matrices, and 6 times where the matrices were searched for.
 inline constexpr double spd_rcond_overestimate = 10;
 inline constexpr int spd_rcond_is_exact_up_to = 12;  ///< rows, by every backend
 

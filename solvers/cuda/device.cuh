@@ -340,13 +340,13 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
 }
 
 /// Launches a kernel that takes `systems` systems at a time: a warp per block, which strides over the spans of the
-/// batch. `whole`: what is left over behind the last whole span is no task. max_blocks: of kernels that stride.
+/// batch. max_blocks: of kernels that stride.
 template <class A>
-cudaError_t launch(Kernel<A> kernel, int systems, A arguments, cudaStream_t stream, bool whole = false,
-                   unsigned max_blocks = 1 << 15, std::size_t shared_bytes = 0) {
+cudaError_t launch(Kernel<A> kernel, int systems, A arguments, cudaStream_t stream, unsigned max_blocks = 1 << 15,
+                   std::size_t shared_bytes = 0) {
   if (arguments.count == 0) return cudaSuccess;
   if (arguments.span == 0) arguments.span = systems;
-  arguments.tasks = static_cast<unsigned>((arguments.count + (whole ? 0 : arguments.span - 1)) / arguments.span);
+  arguments.tasks = static_cast<unsigned>((arguments.count + arguments.span - 1) / arguments.span);
   void* parameters[] = {&arguments};
   return cudaLaunchKernel(kernel, dim3(std::max(1U, std::min(max_blocks, arguments.tasks))), dim3(warp_lanes),
                           parameters, shared_bytes, stream);
@@ -354,14 +354,13 @@ cudaError_t launch(Kernel<A> kernel, int systems, A arguments, cudaStream_t stre
 
 /// The same with the kernel for the padded size of the systems.
 template <class T, class A>
-cudaError_t launch(const Kernels<T, A>& kernels, A arguments, cudaStream_t stream, bool whole = false,
-                   unsigned max_blocks = 1 << 15) {
+cudaError_t launch(const Kernels<T, A>& kernels, A arguments, cudaStream_t stream, unsigned max_blocks = 1 << 15) {
   const int size = padded_size(arguments.n);
   const auto& [kernel, systems] = size == 8    ? kernels.of8
                                   : size == 16 ? kernels.of16
                                   : size == 32 ? kernels.of32
                                                : kernels.of64;
-  return launch(kernel, systems, arguments, stream, whole, max_blocks);
+  return launch(kernel, systems, arguments, stream, max_blocks);
 }
 
 }  // namespace

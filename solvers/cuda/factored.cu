@@ -274,7 +274,7 @@ cudaError_t launch_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors
   to.x_stride = factors.factors_step(batch.shape.n);
   FactoredArguments<T> arguments{arguments_of(matrices, to), nullptr, numbers_of(batch.shape.n),
                                  triangles_in_whole_pieces<T>(batch.shape.n, to.x, to.x_stride)};
-  return launch<T>(factor_kernels<T>(), arguments, stream, false, std::numeric_limits<unsigned>::max());
+  return launch<T>(factor_kernels<T>(), arguments, stream, std::numeric_limits<unsigned>::max());
 }
 
 template <class T>

@@ -40,7 +40,7 @@ cudaError_t launch_ldlt_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>
   arguments.vectors = reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0;
   arguments.kept_step = stored_step(batch, chosen.lanes);
   const std::size_t numbers = systems * arguments.kept_step + chosen.lanes * chosen.rows;
-  return launch(chosen.kernel, systems, arguments, stream, false, 1 << 15, (numbers * sizeof(T) + 15) / 16 * 16);
+  return launch(chosen.kernel, systems, arguments, stream, 1 << 15, (numbers * sizeof(T) + 15) / 16 * 16);
 }
 
 template cudaError_t launch_ldlt_as_stored(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, cudaStream_t);

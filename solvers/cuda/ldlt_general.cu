@@ -25,7 +25,6 @@ __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, General
     exponent = max_of_group<L::lanes>(top);
     if (!far) exponent = 0;
   }
-  NormEstimate<T, L> estimate;
   T y[2][L::rows];
   // D A^-1 D of vectors; D over 2^exponent is at most 1.
   const auto weigh = [&]() __attribute__((always_inline)) {
@@ -39,6 +38,12 @@ __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, General
       y[1][u] *= weight;
     }
   };
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) y[0][u] = y[1][u] = inverse[u];
+  weigh();
+  weigh();
+  NormEstimate<T, L> estimate;
+  estimate.begin(own_rows(memory), own_lane<L>(), y[0]);
 #pragma unroll 1
   for (int turn = 0; turn < estimate.turns; ++turn) {
     estimate.prepare(turn, own_rows(memory), own_lane<L>(), y);

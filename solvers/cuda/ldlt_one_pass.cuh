@@ -176,6 +176,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
           }
         if (odd) memory.odd[group()] = 1;
       } else {
+        if (turn == pairs) estimate.begin(rows(), lane(), inverse);
         estimate.prepare(turn - pairs, rows(), lane(), y);
       }
       substitute_forward<L>(lane(), a, y, args.once);

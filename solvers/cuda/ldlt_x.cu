@@ -11,7 +11,7 @@ namespace smallbatch {
 namespace {
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
-/// or that fail; and what is left over behind the last whole task.
+/// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
 template <class T, int N, bool Packed>
 __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_kernel(Arguments<T> args) {
   using Plan = QuickPlan<T, N>;
@@ -22,19 +22,17 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
   __shared__ TileMemory<T, L> memory;
   const int lane = threadIdx.x % G, group = threadIdx.x / G;
   const bool dense = args.storage == Storage::dense;
+  const auto begin_of = [&](unsigned task) { return min(std::int64_t{task} * L::systems, args.count - L::systems); };
   const auto source = [&](unsigned task) {
-    return [&args, a = args.a + std::int64_t{task} * (L::systems * args.a_step)](int s) { return a + s * args.a_step; };
+    return [&args, a = args.a + begin_of(task) * args.a_step](int s) { return a + s * args.a_step; };
   };
   const auto stage = [&](unsigned task) __attribute__((always_inline)) {
     if constexpr (Packed)
       stage_packed(source(task), memory);
     else
       stage_pieces<ahead, N>(source(task), memory);
-    stage_rhs(args.b + (std::int64_t{task} * L::systems + group) * args.b_step, group, lane, memory);
+    stage_rhs(args.b + (begin_of(task) + group) * args.b_step, group, lane, memory);
   };
-  if (blockIdx.x == 0)
-    for (std::int64_t rest = std::int64_t{args.tasks} * L::systems + threadIdx.x; rest < args.count; rest += warp_lanes)
-      args.marks[rest] = Mark::unsettled;
   unsigned task = blockIdx.x;
   if (task < args.tasks) stage(task);
 #pragma unroll 1
@@ -91,7 +89,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
       least = min(least, inverse[u]);
     }
     const bool plain = !any_of_group<G>(!(zero == 0 && least > 0));
-    const std::int64_t place = std::int64_t{task} * L::systems + group;
+    const std::int64_t place = begin_of(task) + group;
     T* x = args.to.x + place * args.to.x_stride + lane;
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) x[G * u] = b[0][u];
@@ -117,7 +115,8 @@ Kernels<T> x_alone_kernels() {
 template <class T>
 bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape& shape = batch.shape;
-  return shape.nrhs == 1 && batch.sizes == nullptr && in_whole_pieces(batch) &&
+  constexpr int most_systems = QuickPlan<T, 8>::L::systems;  // of a task
+  return shape.nrhs == 1 && batch.sizes == nullptr && batch.count >= most_systems && in_whole_pieces(batch) &&
          (shape.n <= 32 || sizeof(T) == sizeof(float)) && solution.backward_error == nullptr &&
          solution.rcond == nullptr && !arguments_of(batch, solution).pivot_numbers;
 }
@@ -126,7 +125,7 @@ template <class T>
 cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
   const bool packed = batch.shape.storage == Storage::packed_lower;
   return launch<T>(packed ? x_alone_kernels<T, true>() : x_alone_kernels<T, false>(),
-                   arguments_of(batch, solution, marks), stream, true);
+                   arguments_of(batch, solution, marks), stream);
 }
 
 template bool x_alone_takes(const SpdBatch<float>&, const SpdSolution<float>&);

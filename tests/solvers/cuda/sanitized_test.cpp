@@ -105,7 +105,7 @@ template <class T>
 void solve_on_device(SpdBlock<T>& block, const SpdOptions& options, Numbers wanted, Place place) {
   const auto count = static_cast<std::size_t>(block.count);
   const OnDevice<T> a(block.a, offset_of(place)), b(block.b, offset_of(place)), x(block.x.size(), offset_of(place));
-  const OnDevice<std::int32_t> info(count), repaired(count);
+  const OnDevice<std::int32_t> info(count), repaired(count), sizes(block.sizes, 0);
   const OnDevice<T> backward_error(count), rcond(count), smallest_pivot(count), perturbation(count);
   const OnDevice<double> log_determinant(count);
   const OnDevice<std::byte> workspace(spd_workspace_bytes<T>(block.shape, block.count, options));
@@ -121,8 +121,9 @@ void solve_on_device(SpdBlock<T>& block, const SpdOptions& options, Numbers want
     solution.perturbation = perturbation.data();
   }
   run(blocks_for(block.shape.n), [&](cudaStream_t stream) {
-    return launch_spd_solve<T>({block.shape, block.count, a.data(), b.data()}, solution, options, workspace.data(),
-                               stream);
+    return launch_spd_solve<T>(
+        {block.shape, block.count, a.data(), b.data(), tight, tight, block.shape.has_sizes ? sizes.data() : nullptr},
+        solution, options, workspace.data(), stream);
   });
   if (solution.x != nullptr) x.download(block.x);
   info.download(block.info);
@@ -169,7 +170,7 @@ enum class Odd { none, ill_conditioned, singular };
 template <class T>
 SpdBlock<T> systems_of(const SpdShape& shape, Odd odd) {
   const int n = shape.n;
-  const std::int64_t count = 3 + (n <= 8 ? 80 : n <= 16 ? 40 : n <= 32 ? 20 : 10);
+  const std::int64_t count = 3 + (n <= 16 ? 160 : n <= 32 ? 20 : 10);
   const bool is_float = sizeof(T) == sizeof(float);
   SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, count, 100);
   const SpdBlock<T> ill = generated_block<T>(SpdFamily::random, shape, count, is_float ? 1e6 : 1e14);
@@ -209,7 +210,7 @@ SpdBlock<T> systems_of(const SpdShape& shape, Odd odd) {
 
 std::vector<int> sizes() {
   std::vector<int> some;
-  for (const int n : {7, 8, 15, 16, 23, 24, 31, 32, 39, 40, 47, 48, 55, 56, 63, 64, 65, 96, 97, 128})
+  for (const int n : {7, 8, 12, 15, 16, 20, 23, 24, 28, 31, 32, 39, 40, 47, 48, 55, 56, 63, 64, 65, 96, 97, 128})
     if (n <= max_system_size) some.push_back(n);
   return some;
 }
@@ -232,9 +233,16 @@ class Sanitized : public ::testing::TestWithParam<int> {
   }
   /// What the referee says of systems that are solved with all numbers; the same bits with fewer of them, and where
   /// arrays are not aligned.
-  static void expect_solved(int nrhs, const SpdOptions& options, Odd odd, bool determinant_only = false) {
+  static void expect_solved(int nrhs, const SpdOptions& options, Odd odd, bool determinant_only = false,
+                            bool sizes_differ = false) {
     for_all(nrhs, determinant_only, [&]<class T>(T, const SpdShape& shape) {
       SpdBlock<T> all = systems_of<T>(shape, odd);
+      if (sizes_differ) {
+        all.shape.has_sizes = true;
+        all.sizes.resize(static_cast<std::size_t>(all.count));
+        for (std::size_t k = 0; k < all.sizes.size(); ++k)
+          all.sizes[k] = std::max(0, shape.n - static_cast<std::int32_t>(k % 4));
+      }
       SpdBlock<T> some = all;
       solve_on_device(all, options, Numbers::all, Place::aligned);
       expect_right(all, options.pivot_floor);
@@ -255,6 +263,10 @@ TEST_P(Sanitized, Inverses) { expect_solved(0, {SpdMethod::automatic}, Odd::ill_
 TEST_P(Sanitized, InversesByFactors) { expect_solved(0, {SpdMethod::ldlt}, Odd::ill_conditioned); }
 TEST_P(Sanitized, InversesByGaussJordan) { expect_solved(0, {SpdMethod::gauss_jordan}, Odd::none); }
 TEST_P(Sanitized, Determinants) { expect_solved(0, {SpdMethod::automatic}, Odd::ill_conditioned, true); }
+TEST_P(Sanitized, SolutionsOfDifferentSizes) {
+  // Of larger ones they are gathered on the host.
+  if (GetParam() <= 64) expect_solved(1, {SpdMethod::automatic}, Odd::ill_conditioned, false, true);
+}
 TEST_P(Sanitized, RaisedPivots) {
   constexpr double pivot_floor = 1e-2;
   expect_solved(1, {SpdMethod::automatic, pivot_floor}, Odd::singular);
@@ -289,6 +301,15 @@ TEST_P(Sanitized, Factors) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Sanitized, ::testing::ValuesIn(sizes()),
+                         [](const auto& size) { return std::to_string(size.param); });
+
+/// Of a system in each lane there is a kernel for every size.
+class SanitizedLanes : public Sanitized {};
+TEST_P(SanitizedLanes, Solutions) { expect_solved(1, {SpdMethod::automatic}, Odd::ill_conditioned); }
+TEST_P(SanitizedLanes, ManyRightHandSides) { expect_solved(3, {SpdMethod::automatic}, Odd::ill_conditioned); }
+TEST_P(SanitizedLanes, Determinants) { expect_solved(0, {SpdMethod::automatic}, Odd::ill_conditioned, true); }
+
+INSTANTIATE_TEST_SUITE_P(Sizes, SanitizedLanes, ::testing::Range(1, 17),
                          [](const auto& size) { return std::to_string(size.param); });
 
 constexpr int copied_rows = 5, copied_columns = 3;
