@@ -24,13 +24,24 @@ struct alignas(16) Fragment {
 __device__ __forceinline__ int fragment_row() { return static_cast<int>(threadIdx.x) / 4; }
 __device__ __forceinline__ int fragment_column() { return static_cast<int>(threadIdx.x) % 4 * 2; }
 
+/// c += a b^T, a and b with four columns, of which the lane has one.
+__device__ __forceinline__ void multiply_add(double a, double b, Fragment& c) {
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+      : "+d"(c.value[0]), "+d"(c.value[1])
+      : "d"(a), "d"(b));
+}
+
 /// c += a b^T.
 __device__ __forceinline__ void multiply_add(const Fragment& a, const Fragment& b, Fragment& c) {
 #pragma unroll
-  for (int h = 0; h < 2; ++h)
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-        : "+d"(c.value[0]), "+d"(c.value[1])
-        : "d"(a.value[h]), "d"(b.value[h]));
+  for (int h = 0; h < 2; ++h) multiply_add(a.value[h], b.value[h], c);
+}
+
+/// The sum over the four lanes of a row. The whole warp calls.
+__device__ __forceinline__ double sum_of_row(double part) {
+  Fragment sums{};
+  multiply_add(part, 1.0, sums);
+  return sums.value[0];
 }
 
 /// Where a tile's number lies in shared memory, so that neither the tile nor its transpose meets a bank twice.

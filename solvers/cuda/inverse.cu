@@ -74,7 +74,7 @@ template <Reading how, class T, class L>
 __device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigned task,
                                                const InverseRowsMemory<T, L>& memory) {
   constexpr int B = L::size / tile_rows, P = L::piece, together = L::systems < 4 ? L::systems : 4;
-  const int row = fragment_row(), column = fragment_column(), quarter = column / 2;
+  const int row = fresh(fragment_row()), column = fresh(fragment_column()), quarter = column / 2;
   const int line = L::line(row, column / P) * 8 * P + column % P, key = L::key(row, column / P);
 #pragma unroll 1
   for (int first = 0; first < L::systems; first += together) {

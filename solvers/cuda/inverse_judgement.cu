@@ -21,6 +21,38 @@ __device__ __forceinline__ void for_each_wanted(const Arguments<T>& args, Wanted
   }
 }
 
+/// The inverse as tiles in shared memory; the largest element of its diagonal. The whole warp calls.
+template <int B, class T>
+__device__ __forceinline__ T load_inverse(const Arguments<T>& args, std::int64_t system, InverseMemory<B>& memory) {
+  constexpr int size = tile_rows * B;
+  const T* const x = args.to.x + system * args.to.x_stride;
+  T largest = 0;
+#pragma unroll 4
+  for (int e = static_cast<int>(threadIdx.x); e < size * size; e += warp_lanes) {
+    const int row = e / size, column = e % size, i = row / tile_rows, j = column / tile_rows;
+    if (j > i) continue;
+    const T value = row < args.n && column < args.n ? x[row * args.n + column] : row == column ? T(1) : T(0);
+    if (row == column && row < args.n) largest = max(largest, abs(value));
+    memory.tiles[tile_index(i, j)][place_in_tile(row % tile_rows, column % tile_rows)] = value;
+  }
+  return max_of_group<warp_lanes>(largest);
+}
+
+/// Whether the triangles of A differ; the largest element of its diagonal. The whole warp calls.
+template <class T>
+__device__ __forceinline__ bool look_at_matrix(const Arguments<T>& args, std::int64_t system, T& largest) {
+  const int lane = threadIdx.x, n = args.n;
+  unsigned bits = 0;
+  largest = 0;
+  for (int k = lane; k < n; k += warp_lanes) largest = max(largest, abs(element(args, system, k, k)));
+  largest = max_of_group<warp_lanes>(largest);
+  if (args.storage != Storage::dense) return false;
+#pragma unroll 4
+  for (int e = lane; e < n * n; e += warp_lanes)
+    bits |= differing_bits(element(args, system, e / n, e % n), element(args, system, e % n, e / n));
+  return __any_sync(whole_warp, bits != 0);
+}
+
 /// The numbers of inverses as they are stored, of all systems or of those that are marked unsettled.
 template <class T, int B>
 __global__ void __launch_bounds__(warp_lanes, 8) judge_inverse_kernel(Arguments<T> args) {
@@ -32,33 +64,10 @@ __global__ void __launch_bounds__(warp_lanes, 8) judge_inverse_kernel(Arguments<
     Factors factors;
     InverseNorms norms;
     if (status == 0) {
-      const int row = fragment_row(), column = fragment_column(), n = args.n;
-      Fragment tiles[B][B];
-      differs = __any_sync(
-          whole_warp, with_reading<false>(args, [&](auto how) { return load_tiles<how, B>(args, system, tiles); }));
-      if (sizeof(T) == sizeof(double)) {
-        factors.a_exponent = normalizing_exponent(largest_diagonal<B>(tiles, n));
-        factors.of_a = power_of_two<double>(factors.a_exponent);
-      }
-      no_loads_ahead();
-      const T* const x = args.to.x + system * args.to.x_stride;
-      unrolled<B>([&](auto outer) __attribute__((always_inline)) {
-        constexpr int i = outer;
-        if (B > 4) no_loads_ahead();
-#pragma unroll
-        for (int j = 0; j <= i; ++j) {
-#pragma unroll
-          for (int h = 0; h < 2; ++h) {
-            const int r = tile_rows * i + row, c = tile_rows * j + column + h;
-            tiles[i][j].value[h] = r < n && c < n ? static_cast<double>(x[r * n + c]) : r == c ? 1.0 : 0.0;
-          }
-          store_fragment(memory.tiles[tile_index(i, j)], tiles[i][j]);
-        }
-      });
-      if (sizeof(T) == sizeof(double)) {
-        factors.x_exponent = normalizing_exponent(largest_diagonal<B>(tiles, n));
-        factors.of_x = power_of_two<double>(factors.x_exponent);
-      }
+      T largest_a;
+      differs = look_at_matrix(args, system, largest_a);
+      const T largest_x = load_inverse<B>(args, system, memory);
+      factors = factors_of<T>(normalizing_exponent(largest_a), normalizing_exponent(largest_x));
       __syncwarp();  // the inverse is complete
       norms = with_reading<false>(args, [&](auto how) { return norms_of<how, B>(args, system, memory, factors); });
       __syncwarp();  // the inverse has been read, whose place the next one takes

@@ -81,27 +81,29 @@ template <Reading how, int B, class T>
 __device__ __forceinline__ bool load_tiles(const Arguments<T>& args, std::int64_t system, Fragment (&tiles)[B][B]) {
   const int row = fragment_row(), column = fragment_column(), n = how == Reading::whole ? tile_rows * B : args.n;
   const T* const a = args.a + system * args.a_step;
+  constexpr int C = how != Reading::whole && B > 6 ? 4 : B;  // tiles at a time
   unsigned bits = 0;
-  unrolled<B>([&](auto index) __attribute__((always_inline)) {
-    constexpr int i = index;
-    Vector<T, 2> lower[B], upper[B];
+  unrolled<B*((B + C - 1) / C)>([&](auto index) __attribute__((always_inline)) {
+    constexpr int i = index / ((B + C - 1) / C), first = index % ((B + C - 1) / C) * C;
+    Vector<T, 2> lower[C], upper[C];
 #pragma unroll
-    for (int j = 0; j <= i; ++j) {
+    for (int k = 0; k < C && first + k <= i; ++k) {
+      const int j = first + k;
       const bool ahead = how == Reading::whole || B <= 4;  // places may be computed ahead
       const int r = tile_rows * i + (ahead ? row : fresh(row)), c = tile_rows * j + (ahead ? column : fresh(column));
       if (how == Reading::single && B > 4) no_loads_ahead();
-      lower[j] = upper[j] = read_pair<how, B>(args, a, r, c, T(1));
+      lower[k] = upper[k] = read_pair<how, B>(args, a, r, c, T(1));
       if (how == Reading::single && args.storage != Storage::dense) continue;
 #pragma unroll
       for (int h = 0; h < 2; ++h)
-        if (r < n && c + h < n) upper[j].value[h] = a[(c + h) * n + r];
+        if (r < n && c + h < n) upper[k].value[h] = a[(c + h) * n + r];
     }
 #pragma unroll
-    for (int j = 0; j <= i; ++j)
+    for (int k = 0; k < C && first + k <= i; ++k)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        bits |= differing_bits(lower[j].value[h], upper[j].value[h]);
-        tiles[i][j].value[h] = lower[j].value[h];
+        bits |= differing_bits(lower[k].value[h], upper[k].value[h]);
+        tiles[i][first + k].value[h] = lower[k].value[h];
       }
     if (B > 6) {
       bits = static_cast<unsigned>(fresh(static_cast<int>(bits)));
@@ -151,10 +153,18 @@ __device__ __forceinline__ InverseNorms larger(const InverseNorms& a, const Inve
   return {max(a.residual, b.residual), max(a.matrix, b.matrix), max(a.inverse, b.inverse)};
 }
 
-/// row_sums += the sums of the rows of |a|; those of a row in both of its numbers.
-__device__ __forceinline__ void add_row_sums(const Fragment& a, Fragment& row_sums) {
-  multiply_add({abs(a.value[0]), abs(a.value[1])}, {1, 1}, row_sums);
-}
+/// The lane's part of the sum of a row of |a|.
+__device__ __forceinline__ double magnitude(const Fragment& a) { return abs(a.value[0]) + abs(a.value[1]); }
+
+/// Rows of tiles of A that are in registers at a time, as two halves of each number in double precision.
+template <class T, int B, Reading how>
+constexpr int tile_rows_at_once = how != Reading::whole        ? (B <= 2 ? B : 1)
+                                  : sizeof(T) == sizeof(float) ? (B <= 4       ? B
+                                                                  : B == 6     ? 3
+                                                                  : B % 2 == 0 ? 2
+                                                                               : 1)
+                                  : B == 4                     ? 2
+                                                               : (B <= 2 ? B : 1);
 
 /// The largest sums of those rows that the lane has a part of; the norms are the largest of all. x(i, j): tile (i, j)
 /// of X. The whole warp calls.
@@ -162,29 +172,33 @@ template <Reading how, int B, class T, class X>
 __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std::int64_t system, X&& x_tile,
                                                   const Factors& factors) {
   constexpr bool twice = sizeof(T) == sizeof(double);
-  constexpr bool roomy = !twice && how == Reading::whole;
-  constexpr int J = B <= 2 || (B == 3 && roomy)    ? B
-                    : roomy && B % 2 == 0 && B < 8 ? 2
-                                                   : 1;  // rows of tiles of A at a time
+  constexpr int J = tile_rows_at_once<T, B, how>;
   static_assert(B % J == 0);
-  const int row = fragment_row(), column = fragment_column(), n = how == Reading::whole ? tile_rows * B : args.n;
+  // computed again where they are asked for: the sweep needs the registers
+  const int row = fresh(fragment_row()), column = fresh(fragment_column());
+  const int n = how == Reading::whole ? tile_rows * B : args.n;
   const T* const a = args.a + system * args.a_step;
   const double minus_one = -with_factors(1.0, factors.of_a, factors.of_x);
   InverseNorms norms;
   double residual[B];  // the lane's part of the sums of rows of |X A - I|
+  const auto scaled_tile = [&](int i, int k) __attribute__((always_inline)) {
+    Fragment x = x_tile(i, k);
+#pragma unroll
+    for (int h = 0; h < 2; ++h) x.value[h] *= factors.of_x;
+    return x;
+  };
+  const auto note_row_of_x = [&](int i, double part) __attribute__((always_inline)) {
+    if (const double sum = sum_of_row(part); tile_rows * i + row < n) norms.inverse = max(norms.inverse, sum);
+  };
 #pragma unroll
   for (int i = 0; i < B; ++i) {
     residual[i] = 0;
-    Fragment row_sums{};
+    if (J == B) continue;
+    double sum = 0;
     if (B > 4) no_loads_ahead();
 #pragma unroll
-    for (int k = 0; k < B; ++k) {
-      Fragment x = x_tile(i, k);
-#pragma unroll
-      for (int h = 0; h < 2; ++h) x.value[h] *= factors.of_x;
-      add_row_sums(x, row_sums);
-    }
-    if (tile_rows * i + row < n) norms.inverse = max(norms.inverse, row_sums.value[0]);
+    for (int k = 0; k < B; ++k) sum += magnitude(scaled_tile(i, k));
+    note_row_of_x(i, sum);
   }
 #pragma unroll 1
   for (int first = 0; first < B; first += J) {
@@ -198,12 +212,12 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
         if (how == Reading::single && B > 4) no_loads_ahead();
         stored[k] = read_pair<how, B>(args, a, tile_rows * (first + t) + row, tile_rows * k + column, T(0));
       }
-      Fragment row_sums{};
+      double sum = 0;
 #pragma unroll
       for (int k = 0; k < B; ++k) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) high[t][k].value[h] = static_cast<double>(stored[k].value[h]) * factors.of_a;
-        add_row_sums(high[t][k], row_sums);
+        sum += magnitude(high[t][k]);
         if constexpr (twice)
 #pragma unroll
           for (int h = 0; h < 2; ++h) {
@@ -212,7 +226,7 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
             low[t][k].value[h] = halves.low;
           }
       }
-      norms.matrix = max(norms.matrix, row_sums.value[0]);
+      norms.matrix = max(norms.matrix, sum_of_row(sum));
     }
     unrolled<B>([&](auto index) __attribute__((always_inline)) {
       constexpr int i = index;
@@ -232,11 +246,11 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
             sums[t].value[h] = of_identity;
           }
         }
+      double sum = 0;
 #pragma unroll
       for (int k = 0; k < B; ++k) {
-        Fragment x = x_tile(i, k);
-#pragma unroll
-        for (int h = 0; h < 2; ++h) x.value[h] *= factors.of_x;
+        const Fragment x = scaled_tile(i, k);
+        if (J == B) sum += magnitude(x);
         if constexpr (twice) {
           Fragment x_high, x_low;
 #pragma unroll
@@ -256,6 +270,7 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
           for (int t = 0; t < J; ++t) multiply_add(x, high[t][k], sums[t]);
         }
       }
+      if (J == B) note_row_of_x(i, sum);
 #pragma unroll
       for (int t = 0; t < J; ++t)
 #pragma unroll
@@ -269,9 +284,7 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
   }
 #pragma unroll
   for (int i = 0; i < B; ++i) {
-    Fragment row_sums{};
-    add_row_sums({residual[i], 0}, row_sums);
-    if (tile_rows * i + row < n) norms.residual = max(norms.residual, row_sums.value[0]);
+    if (const double sum = sum_of_row(residual[i]); tile_rows * i + row < n) norms.residual = max(norms.residual, sum);
   }
   return norms;
 }
