@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, N>::resid
         for (int c = 0; c < C; ++c)
 #pragma unroll
           for (int u = 0; u < L::rows; ++u) right[c][u] = memory.rhs[group][c * N + L::lanes * u + lane];
-        const Norms<C> norms = judge<T, L, C>(n, group, lane, memory, 0, b, right);
+        const Norms<C> norms = judge<T, L, C>(n, group, lane, memory, b, right);
         double worst = 0;
 #pragma unroll
         for (int c = 0; c < C; ++c)

@@ -12,23 +12,16 @@ namespace smallbatch {
 
 namespace {
 
-/// Lanes per system where inverses are judged, measured to be best.
-template <class T, int N>
-inline constexpr int lanes_for_judgement = N <= 16          ? 4
-                                           : N == 32        ? 8
-                                           : sizeof(T) == 4 ? 16
-                                                            : 32;
-
-/// The same where they are eliminated as whole rows, in registers or, for N = 64, in shared memory.
+/// Lanes per system of whole rows, in registers or, for N = 64, in shared memory; measured to be best.
 template <class T, int N>
 inline constexpr int lanes_for_whole_rows = N == 8    ? 4
                                             : N == 16 ? 4
                                             : N == 32 ? (sizeof(T) == 4 ? 8 : 16)
                                                       : 32;
 
-template <class T, int N, int Lanes = lanes_for_judgement<T, N>>
-struct Layout : Dealt<T, N, Lanes> {
-  using Dealt<T, N, Lanes>::piece;
+template <class T, int N>
+struct WholeRows : Dealt<T, N, lanes_for_whole_rows<T, N>> {
+  using Dealt<T, N, lanes_for_whole_rows<T, N>>::piece;
   // Distances in shared memory, in numbers: the rows of neighbouring lanes lie in different banks, and behind each row
   // there is room for four numbers that are no part of A.
   static constexpr int row_pitch = N + (sizeof(T) == 4 ? N == 16 ? 8 : 4 : N >= 32 ? 6 : 4);
@@ -38,11 +31,8 @@ struct Layout : Dealt<T, N, Lanes> {
                                         : N == 16        ? (sizeof(T) == 4 ? 12 : 8)
                                         : N == 64        ? 6
                                         : sizeof(T) == 4 ? 11
-                                        : Lanes == 8     ? 5
                                                          : 8;
 };
-template <class T, int N>
-using WholeRows = Layout<T, N, lanes_for_whole_rows<T, N>>;
 
 /// The shared memory of a warp that works on whole rows, C right-hand sides at a time.
 template <class T, class L, int C>

@@ -17,10 +17,9 @@ struct Norms {
 };
 
 /// The residuals of the lane's system in twice the precision of T; A from its lower triangle in shared memory. x[c][u]
-/// and b[c][u] belong to row G u + lane. common_factor: the power of two that brings all columns of an inverse to at
-/// most 2; 0: each column has its own. The whole warp calls.
+/// and b[c][u] belong to row G u + lane. The whole warp calls.
 template <class T, class L, int C>
-__device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory<T, L, C>& memory, double common_factor,
+__device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory<T, L, C>& memory,
                                           const T (&x)[C][L::rows], const T (&b)[C][L::rows]) {
   constexpr int G = L::lanes, P = L::piece;
   T* matrix = memory.matrix[group];
@@ -38,8 +37,7 @@ __device__ __forceinline__ Norms<C> judge(int n, int group, int lane, WarpMemory
       largest = 0;
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) largest = max(largest, abs(x[c][u]));
-      x_factor[c] =
-          common_factor != 0 ? common_factor : power_of_two<double>(normalizing_exponent(max_of_group<G>(largest)));
+      x_factor[c] = power_of_two<double>(normalizing_exponent(max_of_group<G>(largest)));
     }
   }
   Norms<C> norms;
