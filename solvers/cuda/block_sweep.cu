@@ -25,15 +25,17 @@ __device__ __forceinline__ void scale_tiles(Fragment (&a)[B][B], const double* p
         a[i][j].value[h] = a[i][j].value[h] * powers[tile_rows * i + row] * powers[tile_rows * j + column + h];
 }
 
-/// Warps that share a multiprocessor.
+/// Warps that share a multiprocessor, and what registers are there for.
 template <class T, int B, bool Whole>
 struct BlockSweepPlan {
   static constexpr int resident_warps = B == 3 ? (Whole ? 16 : 12) : B == 5 ? 12 : 8;
+  static constexpr bool paired = B < 8 || sizeof(T) == sizeof(float);  // A is read by twos where it can be
 };
 
 template <class T, int B, bool Whole>
 __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resident_warps)
     block_sweep_kernel(Arguments<T> args) {
+  using Plan = BlockSweepPlan<T, B, Whole>;
   constexpr bool scaled = sizeof(T) == sizeof(double);  // the range of double holds all that floats become
   __shared__ InverseMemory<B> memory;
   const int n = Whole ? tile_rows * B : args.n;
@@ -42,8 +44,9 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
     const std::int64_t system = task;
     const int lane = threadIdx.x;
     Fragment a[B][B];
-    const bool differs = __any_sync(
-        whole_warp, with_reading<Whole>(args, [&](auto how) { return load_tiles<how, B>(args, system, a); }));
+    const bool differs = __any_sync(whole_warp, with_reading<Whole, Plan::paired>(args, [&](auto how) {
+                                      return load_tiles<how, B>(args, system, a);
+                                    }));
     std::int32_t status = 0;
     if (differs) status = inspect<warp_lanes>(args, system, lane);
     Factors factors;
@@ -123,8 +126,8 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
     __syncwarp();  // the inverse is complete
     store_inverse<Whole, B>(args, system, status == 0, memory);
     if (is_judged(args)) {
-      const InverseNorms norms =
-          with_reading<Whole>(args, [&](auto how) { return norms_of<how, B>(args, system, memory, factors); });
+      const InverseNorms norms = with_reading<Whole, Plan::paired>(
+          args, [&](auto how) { return norms_of<how, B>(args, system, memory, factors); });
       if (lane == 0) tell(args, system, status, differs, norms, factors);
     }
     __syncwarp();  // the inverse has been read, whose place the next one takes

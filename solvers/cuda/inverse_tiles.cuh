@@ -65,14 +65,16 @@ __device__ __forceinline__ Vector<T, 2> read_pair(const Arguments<T>& args, cons
   }
 }
 
-/// work(how), `how` the constant by which A is to be read.
-template <bool Whole, class T, class Work>
+/// work(how), `how` the constant by which A is to be read; by twos if it is to be `Paired` at all.
+template <bool Whole, bool Paired = true, class T, class Work>
 __device__ __forceinline__ auto with_reading(const Arguments<T>& args, Work&& work) {
   if constexpr (Whole) {
     return work(std::integral_constant<Reading, Reading::whole>{});
   } else {
-    return args.vectors && args.storage == Storage::dense ? work(std::integral_constant<Reading, Reading::pairs>{})
-                                                          : work(std::integral_constant<Reading, Reading::single>{});
+    if constexpr (Paired)
+      if (args.vectors && args.storage == Storage::dense)
+        return work(std::integral_constant<Reading, Reading::pairs>{});
+    return work(std::integral_constant<Reading, Reading::single>{});
   }
 }
 
@@ -81,29 +83,27 @@ template <Reading how, int B, class T>
 __device__ __forceinline__ bool load_tiles(const Arguments<T>& args, std::int64_t system, Fragment (&tiles)[B][B]) {
   const int row = fragment_row(), column = fragment_column(), n = how == Reading::whole ? tile_rows * B : args.n;
   const T* const a = args.a + system * args.a_step;
-  constexpr int C = how != Reading::whole && B > 6 ? 4 : B;  // tiles at a time
   unsigned bits = 0;
-  unrolled<B*((B + C - 1) / C)>([&](auto index) __attribute__((always_inline)) {
-    constexpr int i = index / ((B + C - 1) / C), first = index % ((B + C - 1) / C) * C;
-    Vector<T, 2> lower[C], upper[C];
+  unrolled<B>([&](auto index) __attribute__((always_inline)) {
+    constexpr int i = index;
+    Vector<T, 2> lower[B], upper[B];
 #pragma unroll
-    for (int k = 0; k < C && first + k <= i; ++k) {
-      const int j = first + k;
+    for (int j = 0; j <= i; ++j) {
       const bool ahead = how == Reading::whole || B <= 4;  // places may be computed ahead
       const int r = tile_rows * i + (ahead ? row : fresh(row)), c = tile_rows * j + (ahead ? column : fresh(column));
       if (how == Reading::single && B > 4) no_loads_ahead();
-      lower[k] = upper[k] = read_pair<how, B>(args, a, r, c, T(1));
+      lower[j] = upper[j] = read_pair<how, B>(args, a, r, c, T(1));
       if (how == Reading::single && args.storage != Storage::dense) continue;
 #pragma unroll
       for (int h = 0; h < 2; ++h)
-        if (r < n && c + h < n) upper[k].value[h] = a[(c + h) * n + r];
+        if (r < n && c + h < n) upper[j].value[h] = a[(c + h) * n + r];
     }
 #pragma unroll
-    for (int k = 0; k < C && first + k <= i; ++k)
+    for (int j = 0; j <= i; ++j)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        bits |= differing_bits(lower[k].value[h], upper[k].value[h]);
-        tiles[i][first + k].value[h] = lower[k].value[h];
+        bits |= differing_bits(lower[j].value[h], upper[j].value[h]);
+        tiles[i][j].value[h] = lower[j].value[h];
       }
     if (B > 6) {
       bits = static_cast<unsigned>(fresh(static_cast<int>(bits)));
