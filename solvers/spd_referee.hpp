@@ -37,7 +37,7 @@ namespace smallbatch {
 struct SpdJudgement : SpdValues {
   /// The referee's own status of the system, from its own inspection and Eigen's LLT in double precision;
   /// info_result_not_finite only where the backend says so too, info_result_underflowed clearly below what the backend
-  /// may have rounded, or where it says so too.
+  /// may have rounded, or where it says so too and b is so small, beside A, that it may be.
   std::int32_t info = 0;
   /// max over right-hand sides of ||b - A x||_1 / (||A||_1 ||x||_1 u)   (dpot02)
   /// ||I - A X||_1 / (n ||A||_1 ||X||_1 u)                              (dpot03, inverse)
@@ -51,8 +51,9 @@ struct SpdJudgement : SpdValues {
   SpdValues bounds;
   /// Where the referee's and the backend's status differ about a pivot: the smallest eigenvalue of the disputed leading
   /// block after scaling its diagonal to 1, over the largest, which decides whether a Cholesky factorization can tell
-  /// (Demmel 1989). Negative where the block is clearly indefinite. NaN where there is no dispute, and where pivots are
-  /// to be raised and the backend has not done so: that is never right.
+  /// (Demmel 1989). Negative where the block is clearly indefinite. NaN where there is no dispute, where pivots are
+  /// to be raised and the backend has not done so, and where it says that x underflowed and b is too large for that:
+  /// that is never right.
   double disputed_rcond = nan;
   double largest_perturbation = nan;  ///< the most that it may be; 0 without a floor
   /// Rounding decides which pivots are raised: the counts and the numbers about A may be others.

@@ -25,6 +25,7 @@ std::int32_t range_status(const RefereeSystem<T, N>& system, const typename Refe
                           int n, double rcond, std::int32_t info) {
   constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
   if (info == info_result_not_finite && system.overflows(solution)) return info;
+  if (info == info_result_underflowed && !system.may_underflow()) return 0;
   if (info != info_result_not_finite && rcond < n * u) return info;
   const auto loss = system.rounding_loss(solution);
   const double error = 1 / rcond;  // of the backend's x, which may lie nearer to numbers of T, or farther from them
@@ -74,7 +75,8 @@ SpdJudgement judge_one(const SpdShape& shape, const T* a, const T* b, const T* x
     const bool must_be_repaired = judgement.info == 0 && judgement.repaired > 0 && !judgement.undecided;
     const int earlier =
         pivot == 0 || judgement.info == 0 ? std::max(pivot, judgement.info) : std::min(pivot, judgement.info);
-    if (!must_be_repaired) judgement.disputed_rcond = system.scaled_block_rcond(earlier);
+    const bool is_made_up = info == info_result_underflowed && !system.may_underflow();
+    if (!must_be_repaired && !is_made_up) judgement.disputed_rcond = system.scaled_block_rcond(earlier);
   }
   return judgement;
 }

@@ -230,6 +230,18 @@ class RefereeSystem {
     }
     return worst;
   }
+  /// Whether rounding may change some solution by half of what backends allow or more, whatever errors it has: of a
+  /// small residual, ||x||_1 is at least about ||b||_1 / ||A + diag(e)||_1.
+  [[nodiscard]] bool may_underflow() const {
+    constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+    const double norm_a = norm1(matrix_) * (1 + largest_perturbation());
+    for (int c = 0; c < shape_.nrhs; ++c) {
+      const Wide<T> norm_b = stored_rhs(c).cwiseAbs().sum() / std::numeric_limits<T>::denorm_min();
+      const double norm_x = static_cast<double>(std::ldexp(norm_b, -exponent_)) / norm_a;
+      if (norm_b > 0 && shape_.n / 2.0 > 0.5 * spd_underflow_loss * u * norm_x) return true;
+    }
+    return false;
+  }
   /// By how much rounding to T changes one solution, relatively.
   [[nodiscard]] static double relative_loss(const Column<Wide<T>, N>& x) {
     Wide<T> lost = 0, norm = 0;

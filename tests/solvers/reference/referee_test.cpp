@@ -204,6 +204,29 @@ TEST(SpdRefereeOverflow, AnOverflowThatIsRealIsAccepted) {
                            ScalarType::float32, 1));
 }
 
+TYPED_TEST(SpdReferee, NoUnderflowIsMadeUpOfAnUncertainSolution) {
+  // [1 1; 1 1 + 2 u], [1 1; 1 1], and the latter with a floor: no digit of a solution is certain, but it is at least
+  // ||b|| / ||A||.
+  using T = TypeParam;
+  constexpr ScalarType type = scalar_type_of<T>;
+  const auto is_accepted = [&](const SpdShape& shape, double corner, double b_scale, double floor = 0) {
+    const std::vector<T> a{1, 1, 1, static_cast<T>(corner)}, b{static_cast<T>(b_scale), 0};
+    const std::vector<T> x(4, static_cast<T>(nan_value));
+    const std::int32_t info = info_result_underflowed;
+    return same_status(info, judge_spd_solution(shape, a.data(), b.data(), x.data(), info, floor), type, 2);
+  };
+  const SpdShape solution{2, 1, Storage::dense}, inverse{2, 0, Storage::dense}, determinant{2, 0, Storage::dense, true};
+  const double least = std::numeric_limits<T>::denorm_min();
+  for (const double floor : {0.0, this->u, 0x1p-7})
+    for (const double corner : {1.0, 1 + 2 * this->u}) {
+      SCOPED_TRACE(std::to_string(floor) + " " + std::to_string(corner));
+      for (const double b : {1.0, 1e-30, 1e20, 0.0}) EXPECT_FALSE(is_accepted(solution, corner, b, floor)) << b;
+      EXPECT_FALSE(is_accepted(inverse, corner, 0, floor));
+      EXPECT_FALSE(is_accepted(determinant, corner, 0, floor));
+    }
+  for (const double corner : {1.0, 1 + 2 * this->u}) EXPECT_TRUE(is_accepted(solution, corner, 5 * least));
+}
+
 /// One matrix of a family, stored as asked, and its judgement; the determinant alone is wanted.
 template <class T>
 std::vector<T> family_matrix(SpdFamily family, const SpdShape& shape, double condition = 100) {
