@@ -287,7 +287,7 @@ SetOutcome start_outcome(const CorrelationSet& set) {
 
 template <class T>
 Verdicts SolveTally<T>::judge(const SpdBlock<T>& block) const {
-  return verify(set_, block, pivot_floor_, mode_, threads_);
+  return verify(set_, block, pivot_floor_, rcond_overestimate_, mode_, threads_);
 }
 
 template <class T>

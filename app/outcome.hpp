@@ -95,8 +95,14 @@ SetOutcome start_outcome(const CorrelationSet& set);
 template <class T>
 class SolveTally {
  public:
-  SolveTally(const SolveSet& set, double pivot_floor, const VerifyMode& mode, unsigned threads)
-      : outcome(start_outcome(set)), set_(set), pivot_floor_(pivot_floor), mode_(mode), threads_(threads) {}
+  SolveTally(const SolveSet& set, double pivot_floor, double rcond_overestimate, const VerifyMode& mode,
+             unsigned threads)
+      : outcome(start_outcome(set)),
+        set_(set),
+        pivot_floor_(pivot_floor),
+        rcond_overestimate_(rcond_overestimate),
+        mode_(mode),
+        threads_(threads) {}
   [[nodiscard]] Verdicts judge(const SpdBlock<T>& block) const;
   void count(const SpdBlock<T>& block, const Verdicts& verdicts);
 
@@ -104,7 +110,7 @@ class SolveTally {
 
  private:
   const SolveSet& set_;
-  double pivot_floor_;
+  double pivot_floor_, rcond_overestimate_;
   VerifyMode mode_;
   unsigned threads_;
 };

@@ -33,7 +33,8 @@ double stream(const Run& run, std::size_t blocks, const Stages<Block>& stages) {
 template <class T>
 SetOutcome run_set(const Run& run, const SolveSet& set) {
   const VerifyMode verify = verify_mode_of(run.plan, set);
-  SolveTally<T> tally(set, run.options.spd.pivot_floor, verify, run.options.threads);
+  const double rcond_overestimate = run.plan.on_gpus ? spd_rcond_overestimate : 1;
+  SolveTally<T> tally(set, run.options.spd.pivot_floor, rcond_overestimate, verify, run.options.threads);
   const auto blocks = blocks_of(run.plan, set);
   Progress progress("solve/" + set.name, static_cast<double>(set.batch));
 

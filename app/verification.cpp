@@ -114,8 +114,8 @@ void Verdicts::merge(std::int64_t first, const Verdicts& part) {
 }
 
 template <class T>
-Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, const VerifyMode& mode,
-                unsigned threads) {
+Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, double rcond_overestimate,
+                const VerifyMode& mode, unsigned threads) {
   Verdicts verdicts(block.count);
   const Selection selected(mode, set.batch, block.first, block.first + block.count);
   // Some at a time, as the referee likes them (solvers/reference/lanes.hpp), but all threads have some of a small
@@ -129,7 +129,7 @@ Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floo
     std::array<double, most> errors;
     const auto count = static_cast<std::size_t>(last - first);
     for (std::size_t i = 0; i < count; ++i) systems[i] = selected[first + static_cast<std::int64_t>(i)] - block.first;
-    spd_errors_over_bounds<T>(block, pivot_floor, {systems.data(), count}, {errors.data(), count});
+    spd_errors_over_bounds<T>(block, pivot_floor, {systems.data(), count}, {errors.data(), count}, rcond_overestimate);
     for (std::size_t i = 0; i < count; ++i) verdicts.add(systems[i], errors[i]);
   });
   return verdicts;
@@ -361,8 +361,8 @@ void CorrelationVerification::judge_info(std::span<const std::int32_t> info, Ver
   }
 }
 
-template Verdicts verify(const SolveSet&, const SpdBlock<float>&, double, const VerifyMode&, unsigned);
-template Verdicts verify(const SolveSet&, const SpdBlock<double>&, double, const VerifyMode&, unsigned);
+template Verdicts verify(const SolveSet&, const SpdBlock<float>&, double, double, const VerifyMode&, unsigned);
+template Verdicts verify(const SolveSet&, const SpdBlock<double>&, double, double, const VerifyMode&, unsigned);
 template Verdicts verify(const PotentialSet&, const PotentialBlock<float>&, const PotentialOptions&, const VerifyMode&,
                          unsigned, std::int64_t&, const PairsJudged&);
 template Verdicts verify(const PotentialSet&, const PotentialBlock<double>&, const PotentialOptions&, const VerifyMode&,

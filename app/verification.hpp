@@ -34,10 +34,10 @@ struct Verdicts {
 };
 
 /// Judges the systems of a block that `mode` selects (sample: N of the set's batch, evenly spread). Numbers about A
-/// that the block does not have (results of format 1.0) are not judged.
+/// that the block does not have (results of format 1.0) are not judged; `rcond_overestimate` as of the referee.
 template <class T>
-Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, const VerifyMode& mode,
-                unsigned threads);
+Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, double rcond_overestimate,
+                const VerifyMode& mode, unsigned threads);
 
 /// Hears of pairs of charge and target, from one thread at a time.
 using PairsJudged = std::function<void(double pairs)>;

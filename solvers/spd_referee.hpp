@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/systems.hpp"
+#include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
 
@@ -87,15 +88,18 @@ bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, Scala
 /// Numbers that the block does not have (results of old formats) are not judged. Where systems have sizes of their own,
 /// all this is of their leading blocks, and what is beyond them must be 0.
 ///
+/// rcond may be up to `rcond_overestimate` times the referee's: 1 where the backend does not estimate it.
+///
 /// Above 1/2 it is by what judge_spd_solution() finds. Below, it may be by the same formulas with other roundings
 /// (solvers/reference/lanes.hpp), which decide nothing there. It does not depend on the systems that are judged beside.
 template <class T>
-double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::int64_t system);
+double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::int64_t system,
+                            double rcond_overestimate = spd_rcond_overestimate);
 
 /// The same of many systems, errors[i] of systems[i]; several at a time, so that each takes a fraction of the time.
 template <class T>
 void spd_errors_over_bounds(const SpdBlock<T>& block, double pivot_floor, std::span<const std::int64_t> systems,
-                            std::span<double> errors);
+                            std::span<double> errors, double rcond_overestimate = spd_rcond_overestimate);
 
 /// That rule as a sentence, with its numbers.
 std::string spd_criterion(const SpdShape& shape, ScalarType type);

@@ -58,6 +58,7 @@ inline std::vector<RefereeLanes> usable_referee_lanes() {
 /// spd_errors_over_bounds() of spd_referee.hpp, by these lanes.
 template <class T>
 void spd_errors_over_bounds(const RefereeLanes& referee_lanes, const SpdBlock<T>& block, double pivot_floor,
-                            std::span<const std::int64_t> systems, std::span<double> errors);
+                            std::span<const std::int64_t> systems, std::span<double> errors,
+                            double rcond_overestimate = spd_rcond_overestimate);
 
 }  // namespace smallbatch

@@ -95,9 +95,14 @@ bool looks_failed(const SpdBlock<T>& block, const T* x, std::size_t s) {
   return failed;
 }
 
+/// By what answers are judged, beside A and b.
+struct Rules {
+  double pivot_floor, rcond_overestimate;
+};
+
 /// Largest error over bound of a solved system's numbers about A.
 template <class T>
-double error_of_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement, std::size_t s) {
+double error_of_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement, const Rules& rules, std::size_t s) {
   if (block.rcond.empty()) return 0;
   const bool has_perturbation = !block.perturbation.empty();
   const double perturbation = has_perturbation ? block.perturbation[s] : 0;
@@ -119,7 +124,7 @@ double error_of_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement,
     double expected = judgement.*value;
     const bool estimated = block.shape.n > spd_rcond_is_exact_up_to && !block.shape.wants_inverse();
     if (value == &SpdValues::rcond && estimated && found > expected)
-      expected = std::min(found, spd_rcond_overestimate * expected);
+      expected = std::min(found, rules.rcond_overestimate * expected);
     worst = std::max(worst, error_over_bound(found, expected, judgement.bounds.*value));
   });
   return worst;
@@ -128,13 +133,14 @@ double error_of_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement,
 /// Error over bound by this judgement of the system; infinite where something without a bound of its own is wrong, or a
 /// backward error by more than `limit` times its bound.
 template <class T>
-double error_by(const SpdJudgement& judgement, const SpdBlock<T>& block, std::int64_t system, double limit) {
+double error_by(const SpdJudgement& judgement, const SpdBlock<T>& block, const Rules& rules, std::int64_t system,
+                double limit) {
   const SpdShape& shape = block.shape;
   const auto s = static_cast<std::size_t>(system);
   const std::int32_t info = block.info[s];
   if (!same_status(info, judgement, scalar_type_of<T>, shape.n)) return infinity;
   if (info != 0) return looks_failed(block, block.x.data() + system * shape.solution_size(), s) ? 0 : infinity;
-  const double numbers = error_of_numbers(block, judgement, s);
+  const double numbers = error_of_numbers(block, judgement, rules, s);
   if (shape.determinant_only) return numbers;
   // Before format 1.3 residuals were computed in double precision, whatever T is.
   const double bound = judgement.bounds.backward_error + (block.perturbation.empty() ? shape.n * 0x1p-53 : 0);
@@ -144,12 +150,12 @@ double error_by(const SpdJudgement& judgement, const SpdBlock<T>& block, std::in
 }
 
 template <class T>
-double error_of_one(const SpdBlock<T>& block, double pivot_floor, std::int64_t system) {
+double error_of_one(const SpdBlock<T>& block, const Rules& rules, std::int64_t system) {
   const SpdShape& shape = block.shape;
   const SpdJudgement judgement = judge_spd_solution(
       shape, block.a.data() + system * shape.matrix_size(), block.b.data() + system * shape.rhs_size(),
-      block.x.data() + system * shape.solution_size(), block.info[static_cast<std::size_t>(system)], pivot_floor);
-  return error_by(judgement, block, system, 1);
+      block.x.data() + system * shape.solution_size(), block.info[static_cast<std::size_t>(system)], rules.pivot_floor);
+  return error_by(judgement, block, rules, system, 1);
 }
 
 }  // namespace
@@ -233,7 +239,7 @@ SpdBlock<T> leading_blocks(const SpdBlock<T>& block, int size, std::span<const s
 
 /// spd_errors_over_bounds() of a block with sizes: of all systems of one size at a time.
 template <class T>
-void errors_by_size(const RefereeLanes& referee_lanes, const SpdBlock<T>& block, double pivot_floor,
+void errors_by_size(const RefereeLanes& referee_lanes, const SpdBlock<T>& block, const Rules& rules,
                     std::span<const std::int64_t> systems, std::span<double> errors) {
   const SpdShape& shape = block.shape;
   std::vector<std::vector<std::size_t>> of_size(static_cast<std::size_t>(shape.n) + 1);  // places in `systems`
@@ -252,7 +258,8 @@ void errors_by_size(const RefereeLanes& referee_lanes, const SpdBlock<T>& block,
     for (std::size_t i = 0; i < places.size(); ++i) own[i] = systems[places[i]];
     std::iota(all.begin(), all.end(), 0);
     std::vector<double> found(places.size());
-    spd_errors_over_bounds<T>(referee_lanes, leading_blocks<T>(block, size, own), pivot_floor, all, found);
+    spd_errors_over_bounds<T>(referee_lanes, leading_blocks<T>(block, size, own), rules.pivot_floor, all, found,
+                              rules.rcond_overestimate);
     for (std::size_t i = 0; i < places.size(); ++i)
       errors[places[i]] =
           is_zero_beyond(shape, block.x.data() + own[i] * shape.solution_size(), size) ? found[i] : infinity;
@@ -263,9 +270,11 @@ void errors_by_size(const RefereeLanes& referee_lanes, const SpdBlock<T>& block,
 
 template <class T>
 void spd_errors_over_bounds(const RefereeLanes& referee_lanes, const SpdBlock<T>& block, double pivot_floor,
-                            std::span<const std::int64_t> systems, std::span<double> errors) {
+                            std::span<const std::int64_t> systems, std::span<double> errors,
+                            double rcond_overestimate) {
+  const Rules rules{pivot_floor, rcond_overestimate};
   if (block.shape.has_sizes) {
-    errors_by_size(referee_lanes, block, pivot_floor, systems, errors);
+    errors_by_size(referee_lanes, block, rules, systems, errors);
     return;
   }
   constexpr double certain = 0.5;  // far enough from 1 for what the roundings of two referees differ by
@@ -275,7 +284,7 @@ void spd_errors_over_bounds(const RefereeLanes& referee_lanes, const SpdBlock<T>
   places.reserve(systems.size());
   for (std::size_t i = 0; i < systems.size(); ++i)
     if (pivot_floor > 0 || block.info[static_cast<std::size_t>(systems[i])] != 0) {
-      errors[i] = error_of_one(block, pivot_floor, systems[i]);
+      errors[i] = error_of_one(block, rules, systems[i]);
     } else {
       solved.push_back(systems[i]);
       places.push_back(i);
@@ -285,35 +294,38 @@ void spd_errors_over_bounds(const RefereeLanes& referee_lanes, const SpdBlock<T>
   for (std::size_t k = 0; k < solved.size(); ++k) {
     const auto& [is_certain, judgement] = judgements[k];
     double& error = errors[places[k]];
-    error = is_certain ? error_by(judgement, block, solved[k], certain) : infinity;
-    if (!within(error, certain)) error = error_of_one(block, pivot_floor, solved[k]);
+    error = is_certain ? error_by(judgement, block, rules, solved[k], certain) : infinity;
+    if (!within(error, certain)) error = error_of_one(block, rules, solved[k]);
   }
 }
 
 template void spd_errors_over_bounds(const RefereeLanes&, const SpdBlock<float>&, double, std::span<const std::int64_t>,
-                                     std::span<double>);
+                                     std::span<double>, double);
 template void spd_errors_over_bounds(const RefereeLanes&, const SpdBlock<double>&, double,
-                                     std::span<const std::int64_t>, std::span<double>);
+                                     std::span<const std::int64_t>, std::span<double>, double);
 
 template <class T>
 void spd_errors_over_bounds(const SpdBlock<T>& block, double pivot_floor, std::span<const std::int64_t> systems,
-                            std::span<double> errors) {
+                            std::span<double> errors, double rcond_overestimate) {
   static const RefereeLanes fastest = usable_referee_lanes().front();
-  spd_errors_over_bounds(fastest, block, pivot_floor, systems, errors);
+  spd_errors_over_bounds(fastest, block, pivot_floor, systems, errors, rcond_overestimate);
 }
 
-template void spd_errors_over_bounds(const SpdBlock<float>&, double, std::span<const std::int64_t>, std::span<double>);
-template void spd_errors_over_bounds(const SpdBlock<double>&, double, std::span<const std::int64_t>, std::span<double>);
+template void spd_errors_over_bounds(const SpdBlock<float>&, double, std::span<const std::int64_t>, std::span<double>,
+                                     double);
+template void spd_errors_over_bounds(const SpdBlock<double>&, double, std::span<const std::int64_t>, std::span<double>,
+                                     double);
 
 template <class T>
-double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::int64_t system) {
+double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::int64_t system,
+                            double rcond_overestimate) {
   double error = 0;
-  spd_errors_over_bounds(block, pivot_floor, std::span(&system, 1), std::span(&error, 1));
+  spd_errors_over_bounds(block, pivot_floor, std::span(&system, 1), std::span(&error, 1), rcond_overestimate);
   return error;
 }
 
-template double spd_error_over_bound(const SpdBlock<float>&, double, std::int64_t);
-template double spd_error_over_bound(const SpdBlock<double>&, double, std::int64_t);
+template double spd_error_over_bound(const SpdBlock<float>&, double, std::int64_t, double);
+template double spd_error_over_bound(const SpdBlock<double>&, double, std::int64_t, double);
 
 std::string spd_criterion(const SpdShape& shape, ScalarType type) {
   const std::string limit = bound_text(spd_ratio_limit);
@@ -325,7 +337,8 @@ std::string spd_criterion(const SpdShape& shape, ScalarType type) {
             "; ";
   if (shape.has_sizes) text += "all this of the leading n rows, n the system's size, and nothing but 0 beyond; ";
   return text + "rcond within (" + limit + " + (" + limit +
-         " + n) rcond) u, or an estimate of it from above, and the smallest pivot and ln det A within what errors of " +
+         " + n) rcond) u, or by cuda an estimate of it from above, and the smallest pivot and ln det A within what "
+         "errors of " +
          limit + " u sqrt(a_ii a_jj) in the elements of A can do; u = " + bound_text(unit_roundoff(type));
 }
 

@@ -194,6 +194,31 @@ def test_solutions_that_underflow_say_so(smallbatch, tmp_path):
         assert file["solve/systems/x"][1:, 0].tolist() == [0, np.float32(1e-40)]
 
 
+@pytest.mark.parametrize("nrhs", [None, "inverse", "log_determinant"])
+def test_a_larger_rcond_is_an_estimate_of_cudas_alone(smallbatch, tmp_path, nrhs):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=4, n=20, nrhs=nrhs)
+    smallbatch("run", "p.h5", "-o", "r.h5", "--device", "cpu")
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        file["solve/systems/rcond"][2] *= 3
+
+    def disagreeing(**attributes):
+        with h5py.File(tmp_path / "r.h5", "r+") as file:
+            for name in {"solver", "ranks"} & set(file["provenance"].attrs):
+                del file["provenance"].attrs[name]
+            for name, value in attributes.items():
+                file["provenance"].attrs[name] = np.bytes_(value) if isinstance(value, str) else value
+        done = smallbatch("verify", "p.h5", "r.h5", "--json", expect=None)
+        return json.loads(done.stdout)["sets"][0]["verification"]["disagreed"]
+
+    for solver in "cpu ldlt avx2", "reference eigen llt", "cpu auto avx512; cpu auto baseline":
+        assert disagreeing(solver=solver) == disagreeing(solver=solver, ranks=1.0) == 1
+    # Or nothing is known of some that may have been computed by cuda.
+    for said in ({"solver": "cuda:0 auto"}, {"solver": "cpu auto avx2; cuda:0 auto"}, {"solver": "another"}, {},
+                 {"solver": "cpu auto avx2", "ranks": 3.0}):
+        assert disagreeing(**said) == int(nrhs == "inverse")
+
+
 def test_the_summary_says_what_the_answers_are_worth(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         a, _, _ = add_solve(file, batch=30, n=16)

@@ -49,7 +49,7 @@ class VerifySystems : public ::testing::Test {
       block_.backward_error[s] = block_.perturbation[s] = 0;
     }
   }
-  Verdict verdict_of(std::size_t system) { return verify(set_, block_, floor_, everything, 1).verdict[system]; }
+  Verdict verdict_of(std::size_t system) { return verify(set_, block_, floor_, 1, everything, 1).verdict[system]; }
   /// System `s` as a solver leaves it that could not solve it.
   void fail(std::size_t s, std::int32_t info) {
     block_.info[s] = info;
@@ -64,7 +64,7 @@ class VerifySystems : public ::testing::Test {
 };
 
 TEST_F(VerifySystems, RightAnswersAgree) {
-  for (const Verdict v : verify(set_, block_, 0, everything, 2).verdict) EXPECT_EQ(v, Verdict::agreed);
+  for (const Verdict v : verify(set_, block_, 0, 1, everything, 2).verdict) EXPECT_EQ(v, Verdict::agreed);
 }
 
 TEST_F(VerifySystems, WrongAnswersDisagreeAndNameTheSystem) {
@@ -73,7 +73,7 @@ TEST_F(VerifySystems, WrongAnswersDisagreeAndNameTheSystem) {
   for (const auto& [x0, x1] : wrong) {
     block_.x[4] = x0;
     block_.x[5] = x1;
-    const Verdicts verdicts = verify(set_, block_, 0, everything, 2);
+    const Verdicts verdicts = verify(set_, block_, 0, 1, everything, 2);
     SetOutcome outcome = start_outcome(set_);
     outcome.count_verdicts(0, verdicts);
     EXPECT_EQ(outcome.verification.disagreed, 1) << x0 << " " << x1;
@@ -150,7 +150,7 @@ TEST_F(VerifySystems, BackwardErrorsInDoublePrecisionAreVerifiedToAPartOfThemsel
   ASSERT_GT(right, 0.01 * 0x1p-53);
   const auto verdict = [&](double value) {
     block.backward_error[0] = value;
-    return verify(set, block, 0, everything, 1).verdict[0];
+    return verify(set, block, 0, 1, everything, 1).verdict[0];
   };
   EXPECT_EQ(verdict(right), Verdict::agreed);
   for (const double wrong : {0.0, 0.5 * right, 1.5 * right, 1.1 * right + 5 * 0x1p-53, right + 0x1p-53})
@@ -171,9 +171,10 @@ TEST_F(VerifySystems, LogDeterminantsFarFromOneAreRight) {
     block.resize(set.shape, 40);
     for (int s = 0; s < 40; ++s) block.a[static_cast<std::size_t>(s)] = std::ldexp(1 + s / 41.0 + 1e-3, k);
     make_spd_solver({BackendKind::cpu})->solve(block.batch(), block.solution());
-    for (const Verdict verdict : verify(set, block, 0, everything, 1).verdict) EXPECT_EQ(verdict, Verdict::agreed) << k;
+    for (const Verdict verdict : verify(set, block, 0, 1, everything, 1).verdict)
+      EXPECT_EQ(verdict, Verdict::agreed) << k;
     block.log_determinant[3] += 8 * 0x1p-53 * std::abs(block.log_determinant[3]) + 0x1p-47;
-    EXPECT_EQ(verify(set, block, 0, everything, 1).verdict[3], Verdict::disagreed);
+    EXPECT_EQ(verify(set, block, 0, 1, everything, 1).verdict[3], Verdict::disagreed);
   }
 }
 
@@ -265,7 +266,7 @@ TEST_F(VerifySystems, TheRulesSentenceIsTheReferees) {
 }
 
 TEST_F(VerifySystems, ASampleIsSpreadEvenly) {
-  const Verdicts verdicts = verify(set_, block_, 0, {VerifyMode::Kind::sample, 2}, 1);
+  const Verdicts verdicts = verify(set_, block_, 0, 1, {VerifyMode::Kind::sample, 2}, 1);
   EXPECT_EQ(verdicts.verdict[0], Verdict::agreed);
   EXPECT_EQ(verdicts.verdict[1], Verdict::not_checked);
   EXPECT_EQ(verdicts.verdict[2], Verdict::agreed);
