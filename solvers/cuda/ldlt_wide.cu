@@ -1,5 +1,8 @@
 // Systems of more than 64 rows: A = L D L^T, and all that its factors are asked for, by a block for each. Whichever
 // numbers are asked for, one kernel finds them; the residual is computed from A, which is loaded once more.
+#include <algorithm>
+#include <limits>
+
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/pivot_numbers.cuh"
 #include "solvers/cuda/stored_judgement.cuh"
@@ -296,16 +299,38 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<T>)
   if (w.row == 0) args.to.info[w.system] = status;
 }
 
+/// All systems but the first ones.
+template <class T>
+Arguments<T> without(std::int64_t first, Arguments<T> arguments) {
+  const auto skip = [](auto*& array, std::int64_t numbers) {
+    if (array != nullptr) array += numbers;
+  };
+  skip(arguments.a, first * arguments.a_step);
+  skip(arguments.b, first * arguments.b_step);
+  skip(arguments.sizes, first);
+  skip(arguments.to.x, first * arguments.to.x_stride);
+  skip(arguments.to.info, first);
+  for_each_spd_number<T>([&](const auto& number) { skip(arguments.to.*number.in_solution, first); });
+  arguments.count -= first;
+  return arguments;
+}
+
+/// A block for each system, in as many launches as it takes. `told`: an array with a number for each matrix.
 template <class T, class... Told>
-cudaError_t launch_blocks(void (*kernel)(Arguments<T>, Told...), const Arguments<T>& arguments, cudaStream_t stream,
-                          Told... told) {
+cudaError_t launch_blocks(void (*kernel)(Arguments<T>, const Told*...), const Arguments<T>& arguments,
+                          cudaStream_t stream, const Told*... told) {
   if (arguments.count == 0) return cudaSuccess;
   constexpr int most = Panels<T>::size(max_system_size) * static_cast<int>(sizeof(T));
-  const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
-  if (status != cudaSuccess) return status;
+  cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
   const std::size_t bytes = Panels<T>::size(padded_rows(arguments.n)) * sizeof(T);
-  kernel<<<static_cast<unsigned>(arguments.count), block_threads, bytes, stream>>>(arguments, told...);
-  return cudaGetLastError();
+  constexpr std::int64_t most_blocks = std::numeric_limits<int>::max();
+  for (std::int64_t first = 0; status == cudaSuccess && first < arguments.count; first += most_blocks) {
+    const auto blocks = static_cast<unsigned>(std::min(most_blocks, arguments.count - first));
+    kernel<<<blocks, block_threads, bytes, stream>>>(without(first, arguments),
+                                                     told + (arguments.a_step == 0 ? 0 : first)...);
+    status = cudaGetLastError();
+  }
+  return status;
 }
 
 }  // namespace
