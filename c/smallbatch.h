@@ -160,7 +160,7 @@ typedef struct smallbatch_systems {
   smallbatch_type type;       /**< of the numbers in a, b, x, and of the numbers about them that are void* below */
   smallbatch_memory memory;   /**< where the arrays of the call lie, those of its results too */
   int64_t n;                  /**< unknowns per system, 1 to SMALLBATCH_MAX_SYSTEM_SIZE */
-  int64_t nrhs;               /**< right-hand sides per system, at least 1; not looked at where none are needed */
+  int64_t nrhs;               /**< right-hand sides per system, 1 to 16777215; not looked at where none are needed */
   int64_t count;              /**< systems; 0 does nothing */
   smallbatch_order order;     /**< of a, b and x */
   smallbatch_storage storage; /**< of a */

@@ -1,6 +1,5 @@
 // What a call about systems says, checked, and its matrices as solvers/layouts.hpp sees them.
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "c/systems.hpp"
@@ -202,8 +201,9 @@ SystemsCall<T> systems_call(SystemsOperation operation, const SystemsArguments& 
     refuse("systems->sizes is given", "factors are of n rows each",
            "Give NULL, or solve the systems at once by smallbatch_solve().");
   if (reads_b(operation)) {
-    if (systems.nrhs < 1 || systems.nrhs > std::numeric_limits<int>::max())
-      refuse("systems->nrhs is " + std::to_string(systems.nrhs), "it counts right-hand sides", "Give 1 or more.");
+    if (systems.nrhs < 1 || systems.nrhs > max_spd_rhs)
+      refuse("systems->nrhs is " + std::to_string(systems.nrhs), "it counts right-hand sides",
+             "Give 1 to " + std::to_string(max_spd_rhs) + ".");
     call.nrhs = static_cast<int>(systems.nrhs);
   }
   check_size("systems", {systems.count, systems.n, std::max<std::int64_t>(systems.n, call.nrhs)});

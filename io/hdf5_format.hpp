@@ -19,6 +19,8 @@ inline constexpr std::int32_t format_major = 1, format_minor = std::max(6, newes
 inline const std::string format_version = std::to_string(format_major) + "." + std::to_string(format_minor);
 inline const std::string format_pair = "(" + std::to_string(format_major) + ", " + std::to_string(format_minor) + ")";
 
+/// The most columns of b: places within a system are counted in 32 bits.
+inline constexpr std::int64_t most_rhs = INT32_MAX / max_system_size;
 /// The attributes of a solve set, and what they can be.
 inline const std::string uplo_lower = "lower", compute_log_determinant = "log_determinant";
 /// Of a correlation set.

@@ -205,13 +205,13 @@ struct ProblemReader::Impl {
                          "Store A and b in one type.");
       }
       set.rhs_is_vector = rhs.shape.size() == 2;
-      const bool fits =
-          (rhs.shape.size() == 2 || rhs.shape.size() == 3) && rhs.shape[0] == set.batch && rhs.shape[1] == n &&
-          (set.rhs_is_vector || (rhs.shape[2] >= 1 && rhs.shape[2] <= std::numeric_limits<int>::max() / n));
+      const bool fits = (rhs.shape.size() == 2 || rhs.shape.size() == 3) && rhs.shape[0] == set.batch &&
+                        rhs.shape[1] == n && (set.rhs_is_vector || (rhs.shape[2] >= 1 && rhs.shape[2] <= most_rhs));
       if (!fits) {
         throw file.error(b,
                          "expected shape " + shape_text({set.batch, n}) + " or (" + std::to_string(set.batch) + ", " +
-                             std::to_string(n) + ", nrhs), found " + shape_text(rhs.shape),
+                             std::to_string(n) + ", nrhs), 1 <= nrhs <= " + std::to_string(most_rhs) + ", found " +
+                             shape_text(rhs.shape),
                          "Store one right-hand side, or nrhs columns, per matrix of A.");
       }
       set.shape.nrhs = set.rhs_is_vector ? 1 : static_cast<int>(rhs.shape[2]);

@@ -72,9 +72,8 @@ struct ResultReader::Impl {
     const DatasetInfo& info = file.float_dataset(answer);
     set.type = scalar_type(info.type);
     const auto& shape = info.shape;
-    const bool fits =
-        inverse ? shape.size() == 3 && shape[1] == shape[2]
-                : shape.size() == 2 || (shape.size() == 3 && shape[2] >= 1 && shape[2] <= INT32_MAX / max_system_size);
+    const bool fits = inverse ? shape.size() == 3 && shape[1] == shape[2]
+                              : shape.size() == 2 || (shape.size() == 3 && shape[2] >= 1 && shape[2] <= most_rhs);
     if (!fits || shape[1] < 1 || shape[1] > max_system_size) {
       throw file.error(answer,
                        std::string("expected shape ") + (inverse ? "(batch, n, n)" : "(batch, n[, nrhs])") +

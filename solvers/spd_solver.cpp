@@ -104,6 +104,10 @@ void check_spd_shape(const SpdShape& shape, std::int64_t count) {
   if (shape.nrhs < 0)
     throw Error(ErrorKind::bad_input, "a batch with nrhs = " + std::to_string(shape.nrhs) + " cannot be solved",
                 "nrhs counts right-hand sides; 0 asks for the inverse", "Give the number of columns of b.");
+  if (shape.nrhs > max_spd_rhs)
+    throw Error(ErrorKind::bad_input, "a batch with nrhs = " + std::to_string(shape.nrhs) + " cannot be solved",
+                "a system has at most " + std::to_string(max_spd_rhs) + " right-hand sides",
+                "Solve for some of them at a time.");
   if (shape.nrhs > 0 && shape.determinant_only)
     throw Error(ErrorKind::bad_input,
                 "a batch with nrhs = " + std::to_string(shape.nrhs) + " cannot ask for the determinant alone",

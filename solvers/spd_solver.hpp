@@ -10,6 +10,7 @@
 // for the inverse in place and the relative floor of pivots.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,6 +77,9 @@ constexpr double spd_used_floor(double pivot_floor, int n) {
 /// too large over 75 families of matrices, and 6 times where the matrices were searched for.
 inline constexpr double spd_rcond_overestimate = 10;
 inline constexpr int spd_rcond_is_exact_up_to = 12;  ///< rows, by every backend
+
+/// The most right-hand sides of a system: places within one are counted in 32 bits.
+inline constexpr int max_spd_rhs = std::numeric_limits<int>::max() / max_system_size;
 
 /// The change of x by its rounding, in units of u ||x||_1, beyond which it has underflowed (core/systems.hpp).
 inline constexpr double spd_underflow_loss = 8;
@@ -145,10 +149,11 @@ class SpdSolver {
  public:
   virtual ~SpdSolver() = default;
 
-  /// Throws Error (bad_input) for n outside [1, max_system_size], nrhs < 0, nrhs > 0 with determinant_only, count < 0,
-  /// a stride that is neither `tight` nor at least a system (0 is allowed of a and b), info or any other array that is
-  /// needed and null, x that overlaps a, x that overlaps b and is not b itself with the same stride, and info that
-  /// overlaps sizes; count = 0 does nothing. x may be b: the solutions then take the place of the right-hand sides.
+  /// Throws Error (bad_input) for n outside [1, max_system_size], nrhs outside [0, max_spd_rhs], nrhs > 0 with
+  /// determinant_only, count < 0, a stride that is neither `tight` nor at least a system (0 is allowed of a and b),
+  /// info or any other array that is needed and null, x that overlaps a, x that overlaps b and is not b itself with the
+  /// same stride, and info that overlaps sizes; count = 0 does nothing. x may be b: the solutions then take the place
+  /// of the right-hand sides.
   virtual void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) = 0;
   virtual void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) = 0;
 

@@ -75,6 +75,12 @@ def deflate_short(file, group):
     stored.id.write_direct_chunk((0, 0, 0), zlib.compress(a[1:].tobytes()))
 
 
+def give_too_many_columns(file, group):
+    """2^24 of them, in a few kB."""
+    del group["b"]
+    group.create_dataset("b", data=np.zeros((1, 1, 2**24), np.float32), chunks=(1, 1, 2**20), compression="gzip")
+
+
 def rename(old, new):
     return lambda file, group: group.move(old, new)
 
@@ -182,6 +188,8 @@ BAD_FILES = {
     "no format version": (edit_solve(lambda f, g: f.attrs.__delitem__("smallbatch_format")), ["smallbatch_format"]),
     "a newer major version": (edit_solve(lambda f, g: f.attrs.__setitem__("smallbatch_format",
                                                                           np.array([2, 0], np.int32))), ["2.0", "1."]),
+    "too many right-hand sides": (edit_solve(give_too_many_columns, batch=1, n=1),
+                                  ["/solve/systems/b", "(1, 1, nrhs)", "nrhs <= 16777215", "(1, 1, 16777216)"]),
     "no HDF5": (lambda path: path.write_text("not HDF5\n"), ["HDF5"]),
     "empty": (lambda path: path.write_bytes(b""), ["empty"]),
 }

@@ -133,7 +133,7 @@ TEST_F(Misuse, OfSizesIsRefused) {
     refused(factor(), "systems->n");
   }
   systems_.n = 2;
-  for (const std::int64_t nrhs : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 31}) {
+  for (const std::int64_t nrhs : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 24}) {
     systems_.nrhs = nrhs;
     refused(solve(), "systems->nrhs is " + std::to_string(nrhs));
   }

@@ -297,6 +297,7 @@ TEST_P(SpdSolverTest, ArgumentsThatMakeNoSenseThrow) {
   EXPECT_NE(thrown(shaped(0, 1)).find("n = 0"), std::string::npos);
   EXPECT_NE(thrown(shaped(129, 1)).find("n = 129"), std::string::npos);
   EXPECT_NE(thrown(shaped(4, -1)).find("nrhs = -1"), std::string::npos);
+  EXPECT_NE(thrown(shaped(4, 1 << 24)).find("nrhs = 16777216"), std::string::npos);  // 128 of them are 2^31
   EXPECT_NE(thrown(shaped(4, 1, -1)).find("-1 systems"), std::string::npos);
   EXPECT_NE(thrown({{4, 2, Storage::dense, true}, 1}).find("nrhs = 2"), std::string::npos);
   EXPECT_NE(thrown({{4, 1, Storage::dense}, 1, nullptr, nullptr, 15}).find("stride of A is 15"), std::string::npos);
