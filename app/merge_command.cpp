@@ -85,7 +85,8 @@ std::string said_by(const std::vector<ResultsOfShare>& shares, const std::string
 
 bool is_alike(const SolveSet& a, const SolveSet& b) {
   return a.type == b.type && a.shape.n == b.shape.n && a.shape.nrhs == b.shape.nrhs &&
-         a.shape.determinant_only == b.shape.determinant_only && a.rhs_is_vector == b.rhs_is_vector;
+         a.shape.determinant_only == b.shape.determinant_only && a.shape.has_sizes == b.shape.has_sizes &&
+         a.rhs_is_vector == b.rhs_is_vector;
 }
 
 /// The same is known of the problems of both.

@@ -1,3 +1,5 @@
+// Attributes and small datasets of sets, read and checked. One file, because each takes a few lines, and both kinds of
+// file have them.
 #include "io/hdf5_format.hpp"
 
 #include <algorithm>
@@ -218,6 +220,33 @@ std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& 
         dataset, at(offset.size() - 1) + ", expected the number of " + things + ", " + std::to_string(total), remedy);
   }
   return offset;
+}
+
+std::vector<std::int64_t> read_sizes(const InputFile& file, const SolveSet& set, const AxisRange& systems,
+                                     const std::string& remedy) {
+  const std::string dataset = set_path(set) + "/size";
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(systems.count));
+  file.read(dataset, {systems}, sizes.data());
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    if (sizes[k] >= 0 && sizes[k] <= set.shape.n) continue;
+    throw file.error(dataset,
+                     "expected numbers from 0 to " + std::to_string(set.shape.n) + ", the rows of A, found " +
+                         std::to_string(sizes[k]) + " at index " +
+                         std::to_string(systems.first + static_cast<std::int64_t>(k)),
+                     remedy);
+  }
+  return sizes;
+}
+
+void check_sizes(const InputFile& file, SolveSet& set, const std::string& remedy) {
+  expect_shape(file, set_path(set) + "/size", {set.batch});
+  set.systems_of_size.assign(static_cast<std::size_t>(set.shape.n) + 1, 0);
+  constexpr std::int64_t at_once = 1 << 20;
+  for (std::int64_t first = 0; first < set.batch; first += at_once) {
+    for (const std::int64_t size : read_sizes(file, set, {first, std::min(at_once, set.batch - first)}, remedy)) {
+      ++set.systems_of_size[static_cast<std::size_t>(size)];
+    }
+  }
 }
 
 bool read_flag(const InputFile& file, const std::string& group, const std::string& name, const std::string& remedy) {

@@ -66,6 +66,12 @@ void expect_shape(const InputFile& file, const std::string& dataset, const std::
 std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& dataset, std::int64_t total,
                                       const std::string& things);
 
+/// Of these systems, each from 0 to n. `remedy` is for messages.
+std::vector<std::int64_t> read_sizes(const InputFile& file, const SolveSet& set, const AxisRange& systems,
+                                     const std::string& remedy);
+/// Looks at all of them, and counts them in systems_of_size.
+void check_sizes(const InputFile& file, SolveSet& set, const std::string& remedy);
+
 /// An attribute that is 0 or 1, or absent; `remedy` says when to set it.
 bool read_flag(const InputFile& file, const std::string& group, const std::string& name, const std::string& remedy);
 

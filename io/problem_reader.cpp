@@ -28,6 +28,8 @@ struct KnownNames {
   std::map<std::string, std::vector<std::string>> datasets;
 };
 
+const std::string remedy_of_sizes = "Store how many rows each system has.";
+
 const KnownNames solve_names{{"uplo", "compute"}, {{"A", {}}, {"b", {}}, {"size", {}}}};
 const KnownNames potential_names{
     {"targets", "shape", "field", "softening", "cutoff", "dielectric", "output_unit", "temperature", "particles"},
@@ -229,26 +231,7 @@ struct ProblemReader::Impl {
     if (!info.is(ElementType::int32) && !info.is(ElementType::int64)) {
       throw file.error(size, "expected int32 or int64, found " + info.type_name, "Store it as int32.");
     }
-    expect_shape(file, size, {set.batch});
-    constexpr std::int64_t at_once = 1 << 20;
-    for (std::int64_t first = 0; first < set.batch; first += at_once) {
-      (void)read_sizes(set, {first, std::min(at_once, set.batch - first)});
-    }
-  }
-
-  [[nodiscard]] std::vector<std::int64_t> read_sizes(const SolveSet& set, const AxisRange& systems) const {
-    const std::string name = set_path(set) + "/size";
-    std::vector<std::int64_t> sizes(static_cast<std::size_t>(systems.count));
-    file.read(name, {systems}, sizes.data());
-    for (std::size_t k = 0; k < sizes.size(); ++k) {
-      if (sizes[k] >= 0 && sizes[k] <= set.shape.n) continue;
-      throw file.error(name,
-                       "expected numbers from 0 to " + std::to_string(set.shape.n) + ", the rows of A, found " +
-                           std::to_string(sizes[k]) + " at index " +
-                           std::to_string(systems.first + static_cast<std::int64_t>(k)),
-                       "Store how many rows each system has.");
-    }
-    return sizes;
+    check_sizes(file, set, remedy_of_sizes);
   }
 
   void open_particles(const std::string& group, ChargesOfSet& set, ChargeSource& source) {
@@ -599,7 +582,7 @@ void ProblemReader::read(const SolveSet& set, std::int64_t first, std::int64_t c
   impl_->file.read(group + "/A", {systems}, block.a.data());
   if (set.shape.nrhs > 0) impl_->file.read(group + "/b", {systems}, block.b.data());
   if (!set.shape.has_sizes) return;
-  const std::vector<std::int64_t> sizes = impl_->read_sizes(set, systems);
+  const std::vector<std::int64_t> sizes = read_sizes(impl_->file, set, systems, remedy_of_sizes);
   std::ranges::copy(sizes, block.sizes.begin());
 }
 

@@ -113,7 +113,10 @@ struct ResultReader::Impl {
     }
     expect_numbers(group + "/info", "int32", set.batch);
     set.shape.has_sizes = file.kind(group + "/size") != ObjectKind::none;
-    if (set.shape.has_sizes) expect_numbers(group + "/size", "int32", set.batch);
+    if (set.shape.has_sizes) {
+      expect_type_name(group + "/size", "int32");
+      check_sizes(file, set, "Write the results anew.");
+    }
     for_each_spd_number(set.type, [&]<class T, class V>(const SpdNumber<T, V>& number) {
       const char* const type = std::is_integral_v<V> ? "int32" : sizeof(V) == 4 ? "float32" : "float64";
       if (has(number, set)) expect_numbers(group + "/" + number.name, type, set.batch);

@@ -142,6 +142,32 @@ def test_shares_are_merged_with_their_sizes(smallbatch, tmp_path):
     smallbatch("verify", "p.h5", "merged.h5")
 
 
+@pytest.mark.parametrize("size", [-1, 9, 2**31 - 1, -2**31])
+def test_sizes_that_no_system_has_are_refused_in_results(smallbatch, tmp_path, size):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_sizes(file)
+    for k in 1, 2:
+        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
+    with h5py.File(tmp_path / "2.h5", "r+") as file:
+        file["solve/systems/size"][1] = size
+    for command in (["info", "2.h5"], ["report", "2.h5", "-o", "2.html"], ["verify", "p.h5", "2.h5"],
+                    ["merge", "1.h5", "2.h5", "-o", "merged.h5"]):
+        done = smallbatch(*command, expect=3)
+        assert "/solve/systems/size of 2.h5" in done.stderr and f"found {size} at index 1" in done.stderr
+    assert not (tmp_path / "merged.h5").exists() and not (tmp_path / "2.html").exists()
+
+
+def test_shares_with_and_without_sizes_are_not_merged(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_sizes(file)
+    for k in 1, 2:
+        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
+    with h5py.File(tmp_path / "2.h5", "r+") as file:
+        del file["solve/systems/size"]
+    for shares in ("1.h5", "2.h5"), ("2.h5", "1.h5"):
+        assert "its sets are not those of 1.h5" in smallbatch("merge", *shares, "-o", "m.h5", expect=3).stderr
+
+
 def test_generate_draws_sizes_and_each_system_is_that_of_its_size(smallbatch, tmp_path):
     common = ("generate", "spd", "--batch", 400, "--seed", 5, "--nrhs", 2, "--type", "float64")
     said = smallbatch(*common, "--sizes", "3:9", "-o", "p.h5").stdout
