@@ -28,15 +28,32 @@ double share_of(const VerifyMode& verify, std::int64_t total) {
   return static_cast<double>(verify.sample) / static_cast<double>(total);
 }
 
+/// The mean of cost(rows) over a set's systems.
+template <class Cost>
+double mean_over_sizes(const SolveSet& set, const Cost& cost) {
+  if (!set.shape.has_sizes) return cost(set.shape.n);
+  double sum = 0, systems = 0;
+  for (std::size_t size = 0; size < set.systems_of_size.size(); ++size) {
+    const auto count = static_cast<double>(set.systems_of_size[size]);
+    sum += count * cost(static_cast<double>(size));
+    systems += count;
+  }
+  return systems > 0 ? sum / systems : 0;
+}
+
+/// Of systems that differ in size all n rows are copied.
 void add(Estimate& job, const SolveSet& set, ScalarType /*precision*/, const VerifyMode& verify, double slowness) {
   const double n = set.shape.n, batch = static_cast<double>(set.batch), rhs = set.shape.nrhs;
   const bool is_double = set.type == ScalarType::float64, inverse = set.shape.wants_inverse();
   const double bytes = batch * static_cast<double>(bytes_per_system(set));
-  job.cpu += batch * slowness * (is_double ? 1.8 : 1) *
-             (0.2e-6 + (1.2e-9 + 0.4e-9 * rhs) * n * n + (inverse ? 300e-12 : 60e-12) * n * n * n);
+  job.cpu += batch * slowness * (is_double ? 1.8 : 1) * mean_over_sizes(set, [&](double m) {
+               return 0.2e-6 + (1.2e-9 + 0.4e-9 * rhs) * m * m + (inverse ? 300e-12 : 60e-12) * m * m * m;
+             });
   job.gpu += bytes / bytes_per_second + batch * (is_double ? 2 : 1) * (n > 32 ? 0.6e-12 : 0.15e-12) * n * n * n;
-  job.referee += share_of(verify, set.batch) * batch * slowness * (is_double ? 1.3 : 1) *
-                 (0.3e-6 + (0.5e-9 + 0.4e-9 * rhs) * n * n + (inverse ? 200e-12 : 80e-12) * n * n * n);
+  job.referee +=
+      share_of(verify, set.batch) * batch * slowness * (is_double ? 1.3 : 1) * mean_over_sizes(set, [&](double m) {
+        return 0.3e-6 + (0.5e-9 + 0.4e-9 * rhs) * m * m + (inverse ? 200e-12 : 80e-12) * m * m * m;
+      });
   job.read += bytes / bytes_per_second;
 }
 

@@ -168,6 +168,21 @@ def test_shares_with_and_without_sizes_are_not_merged(smallbatch, tmp_path):
         assert "its sets are not those of 1.h5" in smallbatch("merge", *shares, "-o", "m.h5", expect=3).stderr
 
 
+@pytest.mark.parametrize("nrhs", [None, 3, "inverse", "log_determinant"])
+def test_the_estimate_is_of_their_sizes(smallbatch, tmp_path, nrhs):
+    sizes = {"small": [20] * 60, "large": [96] * 60, "half": [20, 96] * 30, "all": None}
+    seconds = {}
+    for name, size in sizes.items():
+        with open_problem_file(tmp_path / f"{name}.h5") as file:
+            add_solve(file, batch=60, n=96, nrhs=nrhs)
+            if size:
+                file["solve/systems/size"] = np.array(size, np.int32)
+        told = smallbatch("run", f"{name}.h5", "-o", "r.h5", "--dry-run", "--json", "--device", "cpu", "--threads", 1)
+        seconds[name] = json.loads(told.stdout)["estimated_seconds"]
+    assert seconds["large"] == pytest.approx(seconds["all"]) and seconds["large"] > 10 * seconds["small"]
+    assert seconds["half"] == pytest.approx((seconds["small"] + seconds["large"]) / 2)
+
+
 def test_generate_draws_sizes_and_each_system_is_that_of_its_size(smallbatch, tmp_path):
     common = ("generate", "spd", "--batch", 400, "--seed", 5, "--nrhs", 2, "--type", "float64")
     said = smallbatch(*common, "--sizes", "3:9", "-o", "p.h5").stdout
