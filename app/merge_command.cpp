@@ -1,4 +1,6 @@
 // Puts the results of all shares of a run into one file: what a run of everything would have written.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -30,6 +32,14 @@ struct ResultsOfShare {
 
 Error unfit(const ResultsOfShare& results, const std::string& why, const std::string& remedy) {
   return {ErrorKind::bad_input, "cannot merge " + results.path, why, remedy};
+}
+
+/// Files of all shares are open at once: as many as the system has may be, and not only what shells start with.
+void allow_many_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // where it fails, opening says so
 }
 
 /// In their order; all there, once each, and of one run.
@@ -321,6 +331,7 @@ SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vecto
 
 RunReport merge(const MergeOptions& options, const std::string& command_line) {
   for (const std::string& share : options.shares) refuse_output_that_is_input(share, options.output);
+  allow_many_open_files();
   const std::vector<ResultsOfShare> shares = open_shares(options.shares);
   const ResultReader& first = *shares.front().reader;
   for (const ResultsOfShare& results : shares)

@@ -1,5 +1,7 @@
 """What `merge` says of what it has merged."""
 
+import resource
+
 import h5py
 import numpy as np
 
@@ -17,6 +19,18 @@ def test_what_many_shares_say_together_is_cut_as_readers_want_it(smallbatch, tmp
     with h5py.File(tmp_path / "m.h5") as file:
         assert file["provenance"].attrs["host"].decode() == ("1" * 3000 + "; " + "2" * 3000)[:4092] + " ..."
     smallbatch("report", "m.h5", "-o", "m.html")
+
+
+def test_more_shares_are_merged_than_files_may_be_open_at_first(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=40, n=2)
+    shares = [f"{k}.h5" for k in range(1, 41)]
+    for k, share in enumerate(shares):
+        smallbatch("run", "p.h5", "-o", share, "--shard", f"{k + 1}/40", "--device", "cpu", "--threads", 1)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    smallbatch("merge", *shares, "-o", "m.h5",
+               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (32, most)))
+    smallbatch("verify", "p.h5", "m.h5")
 
 
 def test_merging_what_failed_ends_as_the_run_did(smallbatch, tmp_path):
