@@ -65,7 +65,8 @@ TEST_P(SpdSolverNumbers, OfTwoRowsThatNearlyAgreeAreKnown) {
     SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, n - 2);
     for (std::int64_t k = 0; k < block.count; ++k)
       for (int i = 0; i < n; ++i)
-        for (int j = 0; j <= i; ++j) set_symmetric(block, k, i, j, i == j ? 1 : i == k + 2 && j == k ? r : 0);
+        for (int j = 0; j <= i; ++j)
+          set_symmetric(block, k, i, j, static_cast<T>(i == j ? 1 : i == k + 2 && j == k ? r : 0));
     poison_upper(block, static_cast<T>(nan_value));
     solve(*solver_, block);
     for (std::int64_t k = 0; k < block.count; ++k) {
