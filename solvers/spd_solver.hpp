@@ -22,7 +22,8 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// How systems are solved. On cuda all methods are L D L^T for n > 64.
+/// How systems are solved. On cuda all methods are L D L^T for n > 64, in double precision solutions for
+/// n > 32.
 enum class SpdMethod {
   automatic,  ///< L D L^T for solutions; for inverses the sweep on cuda, and L D L^T where its backward error is above
               ///< `spd_resolve_above`

@@ -157,11 +157,10 @@ __device__ int wide_inverse_exponent(int n, int lane, T* matrix) {
 
 /// The same for n > 32: whole rows in shared memory.
 template <class T>
-__global__ void __launch_bounds__(warp_lanes, std::min(8, WholeRows<T, 64>::resident_warps))
-    wide_rcond_kernel(Arguments<T> args) {
+__global__ void __launch_bounds__(warp_lanes, WholeRows<T, 64>::resident_warps) wide_rcond_kernel(Arguments<T> args) {
   constexpr int N = 64;
   using L = WholeRows<T, N>;
-  __shared__ WarpMemory<T, L, 1> memory;
+  __shared__ WarpMemory<T, L> memory;
   const int lane = threadIdx.x, n = args.n;
   T* const matrix = memory.matrix[0];
   static_assert(L::systems == 1);

@@ -3,7 +3,7 @@
 //
 // G neighbouring lanes share a system, which is padded with identity rows to N x N, N = 8, 16, 32 or 64; rows are dealt
 // out in turn, lane l owns the rows G u + l, u = 0 .. N/G - 1, which keeps all lanes busy until the end of an
-// elimination. tile.cuh keeps lower triangles in registers, whole_rows.cuh whole rows.
+// elimination. tile.cuh keeps lower triangles in registers.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -13,16 +13,32 @@ namespace smallbatch {
 /// What one kernel leaves to the next to do with a system. Marks lie in the workspace.
 enum class Mark : std::uint8_t {
   settled,    ///< nothing
-  unsettled,  ///< solve it again, by the general kernel of L D L^T
+  unsettled,  ///< solve it again, by the general kernel of the method
   as_stored   ///< judge it by every element of A as it is stored: its triangles differ
 };
 
 /// Whether launch_spd_solve() takes batches with sizes of that shape; others are gathered by size on the host.
 bool takes_sizes(const SpdShape& shape, const SpdOptions& options);
 
-/// Solves by Gauss-Jordan elimination and judges the answers if backward_error is not null.
+/// Whether launch_gauss_jordan_x() takes the batch and gives all that is asked for.
 template <class T>
-cudaError_t launch_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
+bool gauss_jordan_x_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
+
+/// x and info of plain systems by Gauss-Jordan elimination. Marks all systems: settled, or else left to
+/// launch_general_gauss_jordan().
+template <class T>
+cudaError_t launch_gauss_jordan_x(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                                  cudaStream_t stream);
+
+/// The same with all numbers that are asked for but rcond.
+template <class T>
+cudaError_t launch_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                                cudaStream_t stream);
+
+/// The same for those that are marked unsettled, whatever they are.
+template <class T>
+cudaError_t launch_general_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                                        cudaStream_t stream);
 
 /// Which systems a launch works on.
 enum class SystemsToDo { all, unsettled };

@@ -13,8 +13,7 @@ constexpr std::size_t alignment = 256;  // of the workspace, and of what lies in
 /// What kernels leave to each other: a mark for each system.
 struct Workspace {
   Workspace(const SpdShape& shape, std::int64_t count, const SpdOptions& options, std::byte* begin) {
-    const bool by_gauss_jordan = options.method == SpdMethod::gauss_jordan && !shape.determinant_only;
-    if (is_wide(shape.n) || (by_gauss_jordan && !shape.wants_inverse())) return;
+    if (is_wide(shape.n)) return;
     marks = reinterpret_cast<Mark*>(begin);
     bytes = (static_cast<std::size_t>(count) * sizeof(Mark) + alignment - 1) / alignment * alignment;
   }
@@ -65,6 +64,14 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
   return launch_general_ldlt(batch, solution, marks, SystemsToDo::unsettled, stream);
 }
 
+/// Whether solutions are by Gauss-Jordan elimination: whole rows of more than 32 numbers in double precision would take
+/// all registers.
+template <class T>
+bool by_gauss_jordan(const SpdShape& shape, const SpdOptions& options) {
+  return options.method == SpdMethod::gauss_jordan && !shape.determinant_only &&
+         (shape.n <= 32 || sizeof(T) == sizeof(float));
+}
+
 /// Whether check() throws no Error.
 template <class Check>
 bool passes(const Check& check) {
@@ -110,8 +117,10 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
     status = launch_wide_ldlt(batch, solution, stream);
   } else if (batch.shape.wants_inverse()) {
     status = launch_inverse(batch, solution, options.method, own.marks, stream);
-  } else if (options.method == SpdMethod::gauss_jordan && !batch.shape.determinant_only) {
-    status = launch_gauss_jordan(batch, solution, stream);
+  } else if (by_gauss_jordan<T>(batch.shape, options)) {
+    status = gauss_jordan_x_takes(batch, solution) ? launch_gauss_jordan_x(batch, solution, own.marks, stream)
+                                                   : launch_gauss_jordan(batch, solution, own.marks, stream);
+    if (status == cudaSuccess) status = launch_general_gauss_jordan(batch, solution, own.marks, stream);
     if (status == cudaSuccess && solution.rcond != nullptr) status = launch_rcond(batch, solution, stream);
   } else {
     status = launch_ldlt(batch, solution, own.marks, stream);

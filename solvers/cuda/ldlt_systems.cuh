@@ -175,9 +175,9 @@ __device__ __forceinline__ void stage_column(const Arguments<T>& args, GeneralMe
   wait_for_copies();
 }
 
-/// The lower triangle of D A D, D where the system is far from 1, which is returned; and the status of the input. The
-/// whole warp calls.
-template <class T, class L>
+/// The lower triangle of D A D, D where the system is far from 1, which is returned; and the status of the input.
+/// whole_blocks: the blocks on the diagonal are to be complete. The whole warp calls.
+template <class T, class L, bool whole_blocks = false>
 __device__ __forceinline__ bool load_scaled(const Arguments<T>& args, GeneralMemory<T, L>& memory,
                                             T (&a)[L::rows][L::size]) {
   unsigned bits = 0;                      // in which the triangles differ
@@ -192,6 +192,7 @@ __device__ __forceinline__ bool load_scaled(const Arguments<T>& args, GeneralMem
     const std::int32_t status = inspect<L::lanes>(args, own_system(memory), own_lane<L>());
     if (own_lane<L>() == 0 && differs) memory.states[own_group<L>()] = status;
   }
+  if (whole_blocks) mirror_blocks<T, PlainLayout<T, L::size, L::lanes>>(matrix, own_group<L>(), own_lane<L>(), a);
   const bool far = any_of_group<L::lanes>(diagonal_far_bits<T, L>(own_lane<L>(), a) != 0);
   scale_rows<T, L>(args, own_system(memory), own_lane<L>(), far, a);
   return far;

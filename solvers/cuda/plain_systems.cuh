@@ -109,6 +109,16 @@ __device__ __forceinline__ void mirror_kept(T* matrix, int group, int lane, cons
   });
 }
 
+/// What lies above the diagonal in the blocks on it, from the lower triangle in shared memory.
+template <class T, class L>
+__device__ __forceinline__ void mirror_blocks(const T* matrix, int group, int lane, T (&a)[L::rows][L::size]) {
+  constexpr int G = L::lanes;
+  unrolled<L::size>([&](auto index) __attribute__((always_inline)) {
+    constexpr int row = index, u = row / G;
+    if (lane < row % G) a[u][row] = kept<L>(matrix, group, row, G * u + lane);
+  });
+}
+
 /// Copies sizeof(T) bytes, or puts a zero there.
 template <class T>
 __device__ __forceinline__ void copy_async_or_zero(T* shared, const T* global, bool copied) {

@@ -1,9 +1,4 @@
-// The way of whole rows from global memory through the shared memory of their warp into registers, and what is found
-// out about the input on that way: for Gauss-Jordan elimination, and for inverses. Private to solvers/*.cu.
-//
-// The matrix stays in shared memory until the answer is judged (for n > 32 it comes back for that). The usual system,
-// symmetric to the bit and with numbers near 1, costs one comparison per element. All others, and all that fail, take
-// slow paths that decide exactly; a system's numbers never depend on which path its neighbours take.
+// Whole rows in shared memory, a system of n > 32 per warp, for condition numbers. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/tile.cuh"
@@ -12,36 +7,20 @@ namespace smallbatch {
 
 namespace {
 
-/// Lanes per system of whole rows, in registers or, for N = 64, in shared memory; measured to be best.
 template <class T, int N>
-inline constexpr int lanes_for_whole_rows = N == 8    ? 4
-                                            : N == 16 ? 4
-                                            : N == 32 ? (sizeof(T) == 4 ? 8 : 16)
-                                                      : 32;
-
-template <class T, int N>
-struct WholeRows : Dealt<T, N, lanes_for_whole_rows<T, N>> {
-  using Dealt<T, N, lanes_for_whole_rows<T, N>>::piece;
+struct WholeRows : Dealt<T, N, warp_lanes> {
+  static_assert(N == 64);
+  using Dealt<T, N, warp_lanes>::piece;
   // Distances in shared memory, in numbers: the rows of neighbouring lanes lie in different banks, and behind each row
   // there is room for four numbers that are no part of A.
-  static constexpr int row_pitch = N + (sizeof(T) == 4 ? N == 16 ? 8 : 4 : N >= 32 ? 6 : 4);
-  static constexpr int system_pitch = N * row_pitch + (N == 32 ? 2 : N == 64 ? 4 : 1) * piece;
-  // Warps per multiprocessor that shared memory leaves room for; what registers may be spent on.
-  static constexpr int resident_warps = N == 8           ? 16
-                                        : N == 16        ? (sizeof(T) == 4 ? 12 : 8)
-                                        : N == 64        ? 6
-                                        : sizeof(T) == 4 ? 11
-                                                         : 8;
+  static constexpr int row_pitch = N + (sizeof(T) == 4 ? 4 : 6);
+  static constexpr int system_pitch = N * row_pitch + 4 * piece;
+  static constexpr int resident_warps = 6;  // that shared memory leaves room for
 };
 
-/// The shared memory of a warp that works on whole rows, C right-hand sides at a time.
-template <class T, class L, int C>
+template <class T, class L>
 struct alignas(16) WarpMemory {
   T matrix[L::systems][L::system_pitch];  // A, rows L::row_pitch apart
-  union {
-    T rhs[L::systems][C * L::size + L::lanes];       // b, one right-hand side after the other, until it is in registers
-    T pivot_row[2][L::systems][L::size + L::lanes];  // of the step under way and of the next
-  };
 };
 
 /// Element e of a vector that lies in the room behind the rows of a matrix, four numbers behind each: 4N in all.
@@ -58,8 +37,8 @@ __device__ constexpr int further(int by) {
 }
 
 /// Identity rows for the padding, which the copies leave alone.
-template <class T, class L, int C>
-__device__ void fill_padding(const Arguments<T>& args, WarpMemory<T, L, C>& memory) {
+template <class T, class L>
+__device__ void fill_padding(const Arguments<T>& args, WarpMemory<T, L>& memory) {
   if (args.n == L::size) return;
 #pragma unroll 1
   for (int s = 0; s < L::systems; ++s)
@@ -69,9 +48,8 @@ __device__ void fill_padding(const Arguments<T>& args, WarpMemory<T, L, C>& memo
 }
 
 /// Starts to copy the matrices of systems first .. first + L::systems - 1 (beyond the end: the last one again).
-template <class T, class L, int C>
-__device__ __forceinline__ void stage_matrices(const Arguments<T>& args, std::int64_t first,
-                                               WarpMemory<T, L, C>& memory) {
+template <class T, class L>
+__device__ __forceinline__ void stage_matrices(const Arguments<T>& args, std::int64_t first, WarpMemory<T, L>& memory) {
   const int lane = fresh(threadIdx.x);
   const T* source = args.a + first * args.a_step;
   const auto last = static_cast<int>(min(args.count - 1 - first, std::int64_t{L::systems - 1}));
@@ -106,72 +84,6 @@ __device__ __forceinline__ void stage_matrices(const Arguments<T>& args, std::in
   }
 }
 
-/// Starts to copy right-hand sides first_rhs .. first_rhs + C - 1 of the lane's system; columns of the identity for the
-/// inverse, zeros where there is none. Every lane copies what it will read itself.
-template <class T, class L, int C>
-__device__ __forceinline__ void stage_rhs(const Arguments<T>& args, std::int64_t system, int group, int lane,
-                                          int first_rhs, WarpMemory<T, L, C>& memory) {
-  const T* source = args.b + min(system, args.count - 1) * args.b_step + first_rhs;
-  const int own = fresh(lane);
-#pragma unroll
-  for (int u = 0; u < L::rows; ++u) {
-    const int row = L::lanes * u + own;
-#pragma unroll
-    for (int c = 0; c < C; ++c) {
-      T* place = &memory.rhs[group][c * L::size + row];
-      if (row < args.n && first_rhs + c < args.nrhs)
-        copy_async<1>(place, source + static_cast<std::int64_t>(row) * args.nrhs + c);
-      else
-        *place = args.inverse && row == first_rhs + c ? T(1) : T(0);
-    }
-  }
-}
-
-template <class T, class L>
-__device__ __forceinline__ void load_rows(const T* matrix, int lane, T (&a)[L::rows][L::size]) {
-#pragma unroll
-  for (int u = 0; u < L::rows; ++u)
-#pragma unroll
-    for (int i = 0; i < L::lanes * (u + 1); i += L::piece) {
-      const auto loaded =
-          *reinterpret_cast<const Vector<T, L::piece>*>(matrix + (L::lanes * u + lane) * L::row_pitch + i);
-#pragma unroll
-      for (int c = 0; c < L::piece; ++c) a[u][i + c] = loaded.value[c];
-    }
-}
-
-/// Where the rows take most of a lane's registers, barriers keep the compiler from loading a whole pivot column at
-/// once, into registers that are not there.
-template <class T, class L>
-inline constexpr bool crowded = L::rows* L::size * sizeof(T) >= (L::size > 32 || sizeof(T) == 8 ? 512 : 1 << 30);
-
-/// Whole rows, of which what lies above the diagonal comes from the lower triangle.
-template <class T, class L>
-__device__ __forceinline__ void load_whole_rows(const T* matrix, int lane, T (&a)[L::rows][L::size]) {
-  load_rows<T, L>(matrix, lane, a);
-#pragma unroll
-  for (int i = 1; i < L::size; ++i) {
-    if (crowded<T, L> && i % 4 == 0) __syncwarp();
-#pragma unroll
-    for (int u = 0; u < L::rows && L::lanes * u < i; ++u)
-      if (i >= L::lanes * (u + 1) || i > L::lanes * u + lane) a[u][i] = matrix[i * L::row_pitch + L::lanes * u + lane];
-  }
-}
-
-/// Whether a bit of the upper triangle differs from the lower one in the lane's rows.
-template <class T, class L>
-__device__ __forceinline__ bool differs_above(const T* matrix, int lane, const T (&a)[L::rows][L::size]) {
-  unsigned bits[4]{};  // four chains instead of a long one
-#pragma unroll
-  for (int i = 0; i < L::size; ++i) {
-    if (crowded<T, L> && i % 4 == 0) __syncwarp();
-#pragma unroll
-    for (int u = i / L::lanes; u < L::rows; ++u)
-      bits[u % 4] |= differing_bits(a[u][i], matrix[i * L::row_pitch + L::lanes * u + lane]);
-  }
-  return (bits[0] | bits[1] | bits[2] | bits[3]) != 0;
-}
-
 /// Whether a diagonal element of the lane's rows asks for scaling.
 template <class T, class L>
 __device__ __forceinline__ bool diagonal_is_far(const T* matrix, int lane) {
@@ -201,37 +113,6 @@ __device__ void store_powers(int lane, bool scaled, T* matrix) {
     *behind<L>(matrix, powers_at<L> + L::lanes * u + lane) =
         power_of_two<T>(scaling_exponent<T, L>(matrix, L::lanes * u + lane, scaled));
 }
-/// D A D in registers, whole rows; A stays in shared memory.
-template <class T, class L>
-__device__ __forceinline__ void scale_rows(T* matrix, int lane, T (&a)[L::rows][L::size]) {
-#pragma unroll
-  for (int i = 0; i < L::size; ++i)
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) {
-      a[u][i] = a[u][i] * *behind<L>(matrix, powers_at<L> + L::lanes * u + lane) * *behind<L>(matrix, powers_at<L> + i);
-      now(a[u][i]);
-    }
-}
-
-/// 2^t D b; t, which is 0 unless D b lies far from 1, into `shift`. The whole warp calls.
-template <class T, class L, int C>
-__device__ __forceinline__ void scale_rhs(const T* matrix, int lane, bool scaled, T (&b)[C][L::rows], int (&shift)[C]) {
-  constexpr int lowest = -4 * Traits<T>::exponent_bias;
-#pragma unroll
-  for (int c = 0; c < C; ++c) {
-    int top = lowest;
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u)
-      if (b[c][u] != 0)
-        top = max(top, exponent_of(b[c][u]) + scaling_exponent<T, L>(matrix, L::lanes * u + lane, scaled));
-    top = max_of_group<L::lanes>(top);
-    shift[c] = top != lowest && abs(top) > Traits<T>::rhs_window ? -top : 0;
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u)
-      b[c][u] = scale(b[c][u], scaling_exponent<T, L>(matrix, L::lanes * u + lane, scaled) + shift[c]);
-  }
-}
-
 }  // namespace
 
 }  // namespace smallbatch
