@@ -101,9 +101,10 @@ __device__ __forceinline__ unsigned kept_difference(const T* matrix, int group, 
   return bits;
 }
 
-/// Puts the lower triangle above the diagonal as well.
+/// Puts the lower triangle above the diagonal as well. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void mirror_kept(T* matrix, int group, int lane, const T (&a)[L::rows][L::size]) {
+  __syncwarp();  // all rows have been read, and what they have above the diagonal
   visit_kept<T, L>(matrix, group, lane, [&](int u, int row, T& value) {
     if (u > row / L::lanes || lane > row % L::lanes) value = a[u][row];
   });

@@ -52,7 +52,9 @@ __device__ __forceinline__ void copy_as_stored(const Arguments<T>& args, Source&
     T* const to = memory + s * args.kept_step;
     if (args.vectors) {
 #pragma unroll 4
-      for (int e = own * P; e < end; e += width * P) copy_async_or_zeros(to + e, from - skipped + e, min(P, end - e));
+      for (int e = own * P; e + P <= end; e += width * P) copy_async<P>(to + e, from - skipped + e);
+      // The last piece may end beyond the batch.
+      if (const int e = end / P * P + own; own < P && e < end) copy_async<1>(to + e, from - skipped + e);
     } else {
 #pragma unroll 4
       for (int e = skipped + own; e < end; e += width) copy_async<1>(to + e, from - skipped + e);

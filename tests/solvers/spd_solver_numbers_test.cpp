@@ -1,5 +1,5 @@
 // The numbers about A that come with a solution (rcond, smallest_pivot, log_determinant, repaired) against closed forms
-// and long double, over all backends and methods.
+// and long double, over all backends and methods. One file, because all of them are asked in the same three ways.
 #include <gtest/gtest.h>
 
 #include <Eigen/Cholesky>
