@@ -12,7 +12,7 @@ constexpr std::size_t alignment = 256;  // of the workspace, and of what lies in
 
 /// What kernels leave to each other: a mark for each system.
 struct Workspace {
-  Workspace(const SpdShape& shape, std::int64_t count, const SpdOptions& options, std::byte* begin) {
+  Workspace(const SpdShape& shape, std::int64_t count, std::byte* begin) {
     if (is_wide(shape.n)) return;
     marks = reinterpret_cast<Mark*>(begin);
     bytes = (static_cast<std::size_t>(count) * sizeof(Mark) + alignment - 1) / alignment * alignment;
@@ -99,8 +99,8 @@ bool takes_sizes(const SpdShape& shape, const SpdOptions& options) {
 }
 
 template <class T>
-std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count, const SpdOptions& options) {
-  return count > 0 ? Workspace(shape, count, options, nullptr).bytes : 0;
+std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count, const SpdOptions& /*options*/) {
+  return count > 0 ? Workspace(shape, count, nullptr).bytes : 0;
 }
 
 template <class T>
@@ -109,7 +109,7 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
   if (!is_valid(batch, solution, options)) return cudaErrorInvalidValue;
   if (batch.count == 0) return cudaSuccess;
   if (batch.sizes != nullptr && !takes_sizes(batch.shape, options)) return cudaErrorNotSupported;
-  const Workspace own(batch.shape, batch.count, options, static_cast<std::byte*>(workspace));
+  const Workspace own(batch.shape, batch.count, static_cast<std::byte*>(workspace));
   if (own.bytes > 0 && (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % alignment != 0))
     return cudaErrorInvalidValue;
   cudaError_t status = cudaSuccess;
