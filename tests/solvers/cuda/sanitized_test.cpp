@@ -170,7 +170,7 @@ enum class Odd { none, ill_conditioned, singular };
 template <class T>
 SpdBlock<T> systems_of(const SpdShape& shape, Odd odd) {
   const int n = shape.n;
-  const std::int64_t count = 3 + (n <= 16 ? 160 : n <= 32 ? 20 : 10);
+  const std::int64_t count = 3 + (n <= 16 ? 80 : n <= 32 ? 20 : 10);
   const bool is_float = sizeof(T) == sizeof(float);
   SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, count, 100);
   const SpdBlock<T> ill = generated_block<T>(SpdFamily::random, shape, count, is_float ? 1e6 : 1e14);
