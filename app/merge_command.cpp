@@ -34,11 +34,12 @@ Error unfit(const ResultsOfShare& results, const std::string& why, const std::st
   return {ErrorKind::bad_input, "cannot merge " + results.path, why, remedy};
 }
 
-/// Files of all shares are open at once: as many as the system has may be, and not only what shells start with.
-void allow_many_open_files() {
+/// Files of all shares are open at once: more than what shells start with, where the system has as many.
+void allow_open_files(std::size_t shares) {
+  constexpr std::size_t others = 256;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
+  limit.rlim_cur = std::min(limit.rlim_max, std::max<rlim_t>(limit.rlim_cur, shares + others));
   ::setrlimit(RLIMIT_NOFILE, &limit);  // where it fails, opening says so
 }
 
@@ -331,7 +332,7 @@ SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vecto
 
 RunReport merge(const MergeOptions& options, const std::string& command_line) {
   for (const std::string& share : options.shares) refuse_output_that_is_input(share, options.output);
-  allow_many_open_files();
+  allow_open_files(options.shares.size());
   const std::vector<ResultsOfShare> shares = open_shares(options.shares);
   const ResultReader& first = *shares.front().reader;
   for (const ResultsOfShare& results : shares)

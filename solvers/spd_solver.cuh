@@ -13,7 +13,7 @@
 namespace smallbatch {
 
 /// Bytes of device memory that launch_spd_solve() needs besides its arrays, for T = float or double: less than
-/// count + 256, and 0 for Gauss-Jordan solutions and for n > 64.
+/// count + 256, and 0 for n > 64.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count,
                                                                           const SpdOptions& options);

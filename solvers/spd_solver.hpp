@@ -22,8 +22,8 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// How systems are solved. On cuda all methods are L D L^T for n > 64, in double precision solutions for
-/// n > 32.
+/// How systems are solved. On cuda all methods are L D L^T for n > 64. In double precision gauss_jordan is, too, for
+/// solutions with n > 32, and for those inverses with 16 < n <= 24 or n > 32 that `automatic` would invert again.
 enum class SpdMethod {
   automatic,  ///< L D L^T for solutions; for inverses the sweep on cuda, and L D L^T where its backward error is above
               ///< `spd_resolve_above`

@@ -243,7 +243,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
 
 template <class T>
 struct OnePassKernel {
-  int size, lanes, rows;  // rows of a lane
+  int lanes, rows;  // rows of a lane
   Kernel<Arguments<T>> kernel;
 };
 
@@ -252,7 +252,7 @@ template <class T, bool AsStored, int... N>
 OnePassKernel<T> one_pass_kernel(int n) {
   OnePassKernel<T> chosen{};
   (void)((n <= N &&
-          (chosen = {N, OnePassPlan<T, N>::L::lanes, OnePassPlan<T, N>::L::rows, one_pass_ldlt_kernel<T, N, AsStored>},
+          (chosen = {OnePassPlan<T, N>::L::lanes, OnePassPlan<T, N>::L::rows, one_pass_ldlt_kernel<T, N, AsStored>},
            true)) ||
          ...);
   return chosen;

@@ -1,8 +1,8 @@
-// How L D L^T and the sweep keep systems in a warp: the lower triangle in registers, both triangles staged in shared
-// memory on the way there and back. Private to solvers/*.cu.
+// How L D L^T, Gauss-Jordan and the sweep keep systems in a warp: the lower triangle in registers, both triangles
+// staged in shared memory on the way there and back. Private to solvers/*.cu.
 //
 // Lane l has row G u + l of the lower triangle as the registers a[u][0 .. G (u + 1) - 1]. What lies above the diagonal
-// in the G x G blocks may be anything: nothing that counts is computed from it.
+// in the G x G blocks may be anything, but for Gauss-Jordan: nothing that counts is computed from it.
 //
 // In shared memory rows follow each other without gaps, in pieces of 16 bytes, 8 of which span all banks: a line.
 // Within its line a piece lies at the place of its number exclusive-or a key of row and system, so that lanes that read
