@@ -64,8 +64,8 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
   return launch_general_ldlt(batch, solution, marks, SystemsToDo::unsettled, stream);
 }
 
-/// Whether solutions are by Gauss-Jordan elimination: whole rows of more than 32 numbers in double precision would take
-/// all registers.
+/// Whether solutions are by Gauss-Jordan elimination: more than 32 rows in double precision would take more registers
+/// than there are.
 template <class T>
 bool by_gauss_jordan(const SpdShape& shape, const SpdOptions& options) {
   return options.method == SpdMethod::gauss_jordan && !shape.determinant_only &&

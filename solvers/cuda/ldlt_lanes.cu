@@ -65,17 +65,19 @@ __device__ __forceinline__ void copy_matrices(const Arguments<T>& args, std::int
   using Plan = LanesPlan<T, N, Packed>;
   constexpr int P = Plan::piece, numbers = Plan::numbers;
   const int thread = fresh(threadIdx.x);
-  if (args.vectors && first + warp_lanes <= args.count) {
-    const T* const from = args.a + first * numbers;
-    constexpr int pieces = warp_lanes * numbers / P;
+  if constexpr (Plan::in_pieces || Plan::pitch == numbers) {
+    if (args.vectors && first + warp_lanes <= args.count) {
+      const T* const from = args.a + first * numbers;
+      constexpr int pieces = warp_lanes * numbers / P;
 #pragma unroll
-    for (int i = 0; i < pieces; i += warp_lanes) {
-      const int e = i + thread;
-      if (pieces % warp_lanes != 0 && e >= pieces) break;
-      const int place = Plan::in_pieces ? e * P / numbers * Plan::pitch + e * P % numbers : e * P;
-      if constexpr (Plan::in_pieces || Plan::pitch == numbers) copy_async<P>(memory + place, from + e * P);
+      for (int i = 0; i < pieces; i += warp_lanes) {
+        const int e = i + thread;
+        if (pieces % warp_lanes != 0 && e >= pieces) break;
+        const int place = Plan::in_pieces ? e * P / numbers * Plan::pitch + e * P % numbers : e * P;
+        copy_async<P>(memory + place, from + e * P);
+      }
+      return;
     }
-    if constexpr (Plan::in_pieces || Plan::pitch == numbers) return;
   }
 #pragma unroll 4
   for (int e = thread; e < warp_lanes * numbers; e += warp_lanes) {

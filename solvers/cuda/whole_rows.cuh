@@ -96,7 +96,7 @@ __device__ __forceinline__ bool diagonal_is_far(const T* matrix, int lane) {
   return far;
 }
 
-// exact scaling: D A D y = 2^t D b, x = 2^-t D y
+// exact scaling: D A D
 
 /// The exponent of row `row` of D, which brings the diagonal of A next to 1 where `scaled`, and is 0 elsewhere.
 template <class T, class L>
