@@ -133,8 +133,8 @@ __global__ void __launch_bounds__(warp_lanes, GaussJordanPlan<T, N>::warps) gaus
           double norm_a;
 #pragma unroll
           for (int u = 0; u < R; ++u) right[u] = staged_rhs(c, u);
-          const double error = judge_kept<T, L>(rows(task), group(), lane(), own_matrix(), memory.x[group()], b[0],
-                                                right, norm_a, args.once);
+          const double error =
+              judge_kept<T, L>(rows(task), group(), lane(), own_matrix(), memory.x[group()], b[0], right, norm_a);
           if (lane() == 0) memory.worst[group()] = max(memory.worst[group()], error);
           if (C > 1) {
 #pragma unroll

@@ -226,8 +226,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
           error = judge_stored<T, L>(rows(), args.n, is_dense(), lane(), own_rows(), memory.matrix, memory.x[group()],
                                      answer, b, norm_a);
         else
-          error =
-              judge_kept<T, L>(rows(), group(), lane(), own_matrix(), memory.x[group()], answer, b, norm_a, args.once);
+          error = judge_kept<T, L>(rows(), group(), lane(), own_matrix(), memory.x[group()], answer, b, norm_a);
         worst = max(worst, error);
       }
     }

@@ -50,6 +50,17 @@ struct Judgement {
     residual[u].subtract(value, x);
   }
 
+  /// Where slot u was given row(u, lane) instead: each lane gets the residuals of its own rows back, through `places`.
+  template <class Row>
+  __device__ __forceinline__ void take_own_rows(int lane, Row&& row, double* places) {
+    __syncwarp();  // x has been read
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) places[row(u, lane)] = residual[u].value();
+    __syncwarp();  // the residuals are complete
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) residual[u] = Residual<T>(places[L::lanes * u + lane]);
+  }
+
   /// norm_a: becomes ||A||_1.
   __device__ __forceinline__ double result(int n, int lane, double& norm_a) {
     double norm = 0, sum = 0;
@@ -67,33 +78,61 @@ struct Judgement {
   }
 };
 
-/// The backward error of matrices that are whole in shared memory.
+/// The backward error of matrices that are whole in shared memory. A loop that is not unrolled: the code of the
+/// elimination alone fills the instruction cache.
 template <class T, class L>
 __device__ __forceinline__ double judge_kept(int n, int group, int lane, const T* matrix,
                                              typename Residual<T>::Factor* places, const T (&x)[L::rows],
-                                             const T (&b)[L::rows], double& norm_a, int once) {
-  constexpr int P = L::piece, chunk = 4;  // columns
+                                             const T (&b)[L::rows], double& norm_a) {
+  constexpr int P = L::piece;
   Judgement<T, L> judgement(
       n, lane, [&](int row) { return kept<L>(matrix, group, row, row); }, places, x, b);
-  unrolled<L::size / chunk>([&](auto index) __attribute__((always_inline)) {
-    apart(
-        once, [&]() __attribute__((always_inline)) {
+#pragma unroll 1
+  for (int p = 0; p < L::size / P; ++p) {
+    typename Residual<T>::Factor known[P];
 #pragma unroll
-          for (int p = chunk * index / P; p < chunk * (index + 1) / P; ++p) {
-            typename Residual<T>::Factor known[P];
+    for (int c = 0; c < P; ++c) known[c] = places[P * p + c];
 #pragma unroll
-            for (int c = 0; c < P; ++c) known[c] = places[P * p + c];
+    for (int u = 0; u < L::rows; ++u) {
+      if (!has_row<L>(lane, u)) continue;
+      const Vector<T, P> row = kept_piece<T, L>(matrix, group, lane, u, p);
 #pragma unroll
-            for (int u = 0; u < L::rows; ++u) {
-              if (!has_row<L>(lane, u)) continue;
-              const Vector<T, P> row = kept_piece<T, L>(matrix, group, lane, u, p);
-#pragma unroll
-              for (int c = 0; c < P; ++c) judgement.add(u, row.value[c], known[c]);
-            }
-          }
-        });
-  });
+      for (int c = 0; c < P; ++c) judgement.add(u, row.value[c], known[c]);
+    }
+  }
   return judgement.result(n, lane, norm_a);
+}
+
+/// The same, to the bit, of a matrix of N rows that is symmetric to the bit and no longer in shared memory: it is read
+/// once more, from the second-level cache, row by row, of which a lane takes one piece. These columns are rows by
+/// symmetry. b: in global memory, as is the matrix.
+template <class T, class L>
+__device__ __forceinline__ double judge_read_again(int lane, const T* matrix, const T* b,
+                                                   typename Residual<T>::Factor* places, const T (&x)[L::rows],
+                                                   double& norm_a) {
+  constexpr int P = L::piece, N = L::size, at_once = 16;  // rows under way
+  static_assert(L::lanes * P == N && L::rows == P && N % at_once == 0);
+  T b_of_columns[P];
+#pragma unroll
+  for (int c = 0; c < P; ++c) b_of_columns[c] = b[lane * P + c];
+  Judgement<T, L> judgement(
+      N, lane, [&](int row) { return matrix[row * N + row]; }, places, x, b_of_columns);
+#pragma unroll 1
+  for (int first = 0; first < N; first += at_once) {
+    Vector<T, P> in[at_once];
+#pragma unroll
+    for (int i = 0; i < at_once; ++i)
+      in[i] = *reinterpret_cast<const Vector<T, P>*>(matrix + (first + i) * N + lane * P);
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      const auto known = places[first + i];
+#pragma unroll
+      for (int c = 0; c < P; ++c) judgement.add(c, in[i].value[c], known);
+    }
+  }
+  judgement.take_own_rows(
+      lane, [](int c, int l) { return l * P + c; }, places);
+  return judgement.result(N, lane, norm_a);
 }
 
 /// The same of systems of n rows that lie there as they are stored, `all_n` rows in the largest.
