@@ -26,7 +26,8 @@ __global__ void __launch_bounds__(warp_lanes, 8) general_gauss_jordan_kernel(Arg
 #pragma unroll 1
       for (int column = 0; column < args.nrhs; ++column) {
         T a[L::rows][N], b[1][L::rows];
-        memory.far[own_group<L>()] = load_scaled<T, L, true>(args, memory, a);
+        const bool far = load_scaled<T, L, true>(args, memory, a);
+        if (column == 0) memory.far[own_group<L>()] = far;
         stage_column(args, memory, column);
         int shift = 0;
         const bool scaled = take_rhs(args, memory, own_far(memory), b[0], shift);
