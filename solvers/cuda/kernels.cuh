@@ -47,7 +47,8 @@ enum class SystemsToDo { all, unsettled };
 template <class T>
 bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
 
-/// x and info of plain systems by L D L^T. Marks all systems: settled, or else left to launch_general_ldlt().
+/// x and info of plain systems by L D L^T, and the backward error where it takes batches that ask for it. Marks all
+/// systems: settled, or else left to launch_general_ldlt().
 template <class T>
 cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream);
 

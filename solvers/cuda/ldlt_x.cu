@@ -1,10 +1,12 @@
-// Solutions of plain systems by L D L^T, x and the status alone: while a warp works on its systems, the next ones are
-// on their way into the shared memory that these have left. Takes whole matrices of size N, which lie at multiples of
-// 16 bytes, with one right-hand side; what is not plain it marks for the general kernel (ldlt_general.cu).
+// Solutions of plain systems by L D L^T, x and the status alone, of 64 rows the backward error too: while a warp works
+// on its systems, the next ones are on their way into the shared memory that these have left. Takes whole matrices of
+// size N, which lie at multiples of 16 bytes, with one right-hand side; what is not plain it marks for the general
+// kernel (ldlt_general.cu).
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_plan.cuh"
 #include "solvers/cuda/status.cuh"
+#include "solvers/cuda/tile_judgement.cuh"
 
 namespace smallbatch {
 
@@ -12,7 +14,7 @@ namespace {
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
-template <class T, int N, bool Packed>
+template <class T, int N, bool Packed, bool Judged>
 __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_kernel(Arguments<T> args) {
   using Plan = QuickPlan<T, N>;
   using L = typename Plan::L;
@@ -93,7 +95,12 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
     T* x = args.to.x + place * args.to.x_stride + lane;
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) x[G * u] = b[0][u];
+    double error = 0, norm_a = 0;
+    if constexpr (Judged)
+      error = judge_read_again<T, L>(lane, args.a + place * args.a_step, args.b + place * args.b_step, memory.x[group],
+                                     b[0], norm_a);
     if (lane != 0) continue;
+    if constexpr (Judged) args.to.backward_error[place] = static_cast<T>(error);
     args.to.info[place] = 0;
     args.marks[place] = plain ? Mark::settled : Mark::unsettled;
   }
@@ -101,13 +108,20 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
 
 template <class T, bool Packed>
 Kernels<T> x_alone_kernels() {
-  Kernels<T> kernels{{x_alone_kernel<T, 8, Packed>, QuickPlan<T, 8>::L::systems},
-                     {x_alone_kernel<T, 16, Packed>, QuickPlan<T, 16>::L::systems},
-                     {x_alone_kernel<T, 32, Packed>, QuickPlan<T, 32>::L::systems},
+  Kernels<T> kernels{{x_alone_kernel<T, 8, Packed, false>, QuickPlan<T, 8>::L::systems},
+                     {x_alone_kernel<T, 16, Packed, false>, QuickPlan<T, 16>::L::systems},
+                     {x_alone_kernel<T, 32, Packed, false>, QuickPlan<T, 32>::L::systems},
                      {}};
   if constexpr (sizeof(T) == sizeof(float))
-    kernels.of64 = {x_alone_kernel<T, 64, Packed>, QuickPlan<T, 64>::L::systems};
+    kernels.of64 = {x_alone_kernel<T, 64, Packed, false>, QuickPlan<T, 64>::L::systems};
   return kernels;
+}
+
+/// Whether the backward errors of these matrices are best had by reading them once more: while they are worked on they
+/// would keep so much shared memory that fewer warps found room.
+template <class T>
+constexpr bool is_read_again(const SpdShape& shape) {
+  return sizeof(T) == sizeof(float) && shape.n == 64 && shape.storage == Storage::dense;
 }
 
 }  // namespace
@@ -117,13 +131,19 @@ bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape& shape = batch.shape;
   constexpr int most_systems = QuickPlan<T, 8>::L::systems;  // of a task
   return shape.nrhs == 1 && batch.sizes == nullptr && batch.count >= most_systems && in_whole_pieces(batch) &&
-         (shape.n <= 32 || sizeof(T) == sizeof(float)) && solution.backward_error == nullptr &&
-         solution.rcond == nullptr && !arguments_of(batch, solution).pivot_numbers;
+         (shape.n <= 32 || sizeof(T) == sizeof(float)) &&
+         (solution.backward_error == nullptr || is_read_again<T>(shape)) && solution.rcond == nullptr &&
+         !arguments_of(batch, solution).pivot_numbers;
 }
 
 template <class T>
 cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
   const bool packed = batch.shape.storage == Storage::packed_lower;
+  if constexpr (sizeof(T) == sizeof(float))
+    if (solution.backward_error != nullptr) {
+      using L = QuickPlan<T, 64>::L;
+      return launch(x_alone_kernel<T, 64, false, true>, L::systems, arguments_of(batch, solution, marks), stream);
+    }
   return launch<T>(packed ? x_alone_kernels<T, true>() : x_alone_kernels<T, false>(),
                    arguments_of(batch, solution, marks), stream);
 }

@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/compare.hpp"
@@ -246,9 +247,12 @@ class Sanitized : public ::testing::TestWithParam<int> {
       SpdBlock<T> some = all;
       solve_on_device(all, options, Numbers::all, Place::aligned);
       expect_right(all, options.pivot_floor);
-      for (const Place place : {Place::aligned, Place::not_aligned}) {
-        SCOPED_TRACE(place == Place::aligned ? "x alone" : "with backward errors, not aligned");
-        solve_on_device(some, options, place == Place::aligned ? Numbers::none : Numbers::backward_error, place);
+      for (const auto& [wanted, place] : {std::pair{Numbers::none, Place::aligned},
+                                          {Numbers::backward_error, Place::aligned},
+                                          {Numbers::backward_error, Place::not_aligned}}) {
+        SCOPED_TRACE(wanted == Numbers::none ? "x alone" : "with backward errors");
+        SCOPED_TRACE(place == Place::aligned ? "aligned" : "not aligned");
+        solve_on_device(some, options, wanted, place);
         for (std::int64_t k = 0; k < all.count; ++k) EXPECT_TRUE(same_bits(some, k, all, k)) << "system " << k;
       }
     });
