@@ -179,7 +179,10 @@ StoredDataset MessageReader::get_dataset() {
   const bool is_complex = dataset.info.form == NumberForm::complex;
   if (is_complex && (dataset.info.shape.empty() || dataset.info.shape.back() != 2)) throw Nonsense{};
   const bool is_text = dataset.info.form == NumberForm::text;
-  if (is_text && (dataset.info.shape.empty() || dataset.info.type != ElementType::uint8)) throw Nonsense{};
+  if (is_text &&
+      (dataset.info.shape.empty() || dataset.info.shape.back() < 1 || dataset.info.type != ElementType::uint8)) {
+    throw Nonsense{};
+  }
   if (dataset.info.shape.size() > largest_rank + (is_complex || is_text ? 1 : 0)) throw Nonsense{};
   dataset.is_swapped = get_flag();
   const bool has_address = get_flag();
@@ -194,6 +197,8 @@ StoredDataset MessageReader::get_dataset() {
       return ChunkFilter{kind, get<std::uint64_t>()};
     });
     if (layout.filters.size() > 5) throw Nonsense{};
+    for (const ChunkFilter& filter : layout.filters)  // what they make of a chunk has bounds where no two are of a kind
+      if (std::ranges::count(layout.filters, filter.kind, &ChunkFilter::kind) > 1) throw Nonsense{};
     layout.filters_edges = get_flag();
   }
   dataset.chunks = get_all<StoredChunk>(*this, [&] {

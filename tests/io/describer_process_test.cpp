@@ -199,6 +199,22 @@ TEST(DescriberProcess, what_cannot_be_in_the_file_is_refused) {
   refuse(chunked({-3, 5}, 4));
   refuse(chunked({std::int64_t{1} << 40, 5}, 1));
   refuse(chunked({std::int64_t{1} << 62, std::int64_t{1} << 62}, 1));
+  // Of one filter five times a chunk would unpack to 2^75 times its bytes.
+  const auto filtered = [&](std::vector<ChunkFilter> filters) {
+    return [=](StoredDataset& d) {
+      chunked({3, 5}, 4)(d);
+      d.layout->filters = filters;
+    };
+  };
+  const ChunkFilter zstandard{ChunkFilter::Kind::zstandard}, shuffle{ChunkFilter::Kind::shuffle, 8};
+  EXPECT_EQ(ask(answering(message_of(a_dataset(filtered({shuffle, zstandard}))))).dataset->layout->filters.size(), 2U);
+  refuse(filtered({zstandard, shuffle, zstandard}));
+  refuse(filtered(std::vector<ChunkFilter>(5, zstandard)));
+  // Texts of no bytes, of which any number would fit.
+  refuse([](StoredDataset& d) {
+    d.address.reset();
+    d.info = {{std::int64_t{1} << 40, 0}, ElementType::uint8, "string", NumberForm::text};
+  });
 }
 
 TEST(DescriberProcess, no_more_is_received_than_a_file_can_need) {
