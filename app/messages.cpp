@@ -46,37 +46,38 @@ Json to_json(const SetOutcome& set, std::int64_t start) {
 /// Of shares that all have the members that do not depend on which problems they are.
 void add(SetOutcome& set, const Json& json) {
   SetOutcome more = set;
-  more.failed = json["failed"].get<std::map<std::int32_t, std::int64_t>>();
-  more.first_failed = json["first_failed"].get<std::map<std::int32_t, std::vector<std::int64_t>>>();
+  more.failed = json.at("failed").get<std::map<std::int32_t, std::int64_t>>();
+  more.first_failed = json.at("first_failed").get<std::map<std::int32_t, std::vector<std::int64_t>>>();
   more.labels.clear();
   if (json.contains("labels"))
-    for (const Json& label : json["labels"]) more.labels[label[0].get<std::int64_t>()] = label[1].get<std::string>();
-  more.batch = json["batch"];
-  more.singular = json["singular"];
-  more.repaired_pivots = json["repaired_pivots"];
-  more.repaired_systems = json["repaired_systems"];
-  more.largest_perturbation = json["largest_perturbation"];
-  more.verification.checked = json["checked"];
-  more.verification.agreed = json["agreed"];
-  more.verification.disagreed = json["disagreed"];
-  more.verification.worst_error_over_bound = json["worst_error"];
-  more.verification.worst_index = json["worst_index"];
-  more.values_checked = json["values_checked"];
-  more.compute_seconds = json["compute_seconds"];
-  more.work = json["work"];
-  for (std::size_t k = 0; k < failure_counts.size(); ++k) more.signs.*failure_counts[k] = json["signs"].at(k);
-  more.signs.largest_asymmetry = json["largest_asymmetry"];
+    for (const Json& label : json.at("labels"))
+      more.labels[label.at(0).get<std::int64_t>()] = label.at(1).get<std::string>();
+  more.batch = json.at("batch");
+  more.singular = json.at("singular");
+  more.repaired_pivots = json.at("repaired_pivots");
+  more.repaired_systems = json.at("repaired_systems");
+  more.largest_perturbation = json.at("largest_perturbation");
+  more.verification.checked = json.at("checked");
+  more.verification.agreed = json.at("agreed");
+  more.verification.disagreed = json.at("disagreed");
+  more.verification.worst_error_over_bound = json.at("worst_error");
+  more.verification.worst_index = json.at("worst_index");
+  more.values_checked = json.at("values_checked");
+  more.compute_seconds = json.at("compute_seconds");
+  more.work = json.at("work");
+  for (std::size_t k = 0; k < failure_counts.size(); ++k) more.signs.*failure_counts[k] = json.at("signs").at(k);
+  more.signs.largest_asymmetry = json.at("largest_asymmetry");
   const auto number = [&](const char* name) {
-    return json.contains(name) ? std::optional<double>(json[name].get<double>()) : std::nullopt;
+    return json.contains(name) ? std::optional<double>(json.at(name).get<double>()) : std::nullopt;
   };
   more.worst_backward_error = number("backward_error");
   more.smallest_rcond = number("rcond");
   const auto range = [&](const char* name) {
-    return json.contains(name) ? std::optional(json[name].get<std::array<double, 2>>()) : std::nullopt;
+    return json.contains(name) ? std::optional(json.at(name).get<std::array<double, 2>>()) : std::nullopt;
   };
   more.potential_range = range("potential");
   more.energy_range = range("energy");
-  set.add(more, json["start"]);
+  set.add(more, json.at("start"));
 }
 
 }  // namespace
@@ -89,9 +90,10 @@ std::string to_message(const OutputLayout& layout) {
 
 OutputLayout layout_of(const std::string& message) {
   const Json json = Json::from_cbor(message);
-  OutputLayout layout{json["path"], json["temporary"], {}};
-  for (const Json& dataset : json["datasets"])
-    layout.datasets.push_back({dataset[0], dataset[1], dataset[2].get<std::vector<std::int64_t>>(), dataset[3]});
+  OutputLayout layout{json.at("path"), json.at("temporary"), {}};
+  for (const Json& dataset : json.at("datasets"))
+    layout.datasets.push_back(
+        {dataset.at(0), dataset.at(1), dataset.at(2).get<std::vector<std::int64_t>>(), dataset.at(3)});
   return layout;
 }
 
@@ -107,13 +109,13 @@ std::string to_message(const ShareOutcome& outcome) {
 
 void add_message(ShareOutcome& outcome, const std::string& message) {
   const Json json = Json::from_cbor(message);
-  for (std::size_t k = 0; k < outcome.sets.size(); ++k) add(outcome.sets[k], json["sets"].at(k));
-  for (const Json& dataset : json["written"])
-    outcome.written[dataset[0].get<std::string>()] += dataset[1].get<std::int64_t>();
+  for (std::size_t k = 0; k < outcome.sets.size(); ++k) add(outcome.sets[k], json.at("sets").at(k));
+  for (const Json& dataset : json.at("written"))
+    outcome.written[dataset.at(0).get<std::string>()] += dataset.at(1).get<std::int64_t>();
   StageSeconds& s = outcome.seconds;
   std::size_t next = 0;
   for (double* const seconds : {&s.start, &s.read, &s.compute, &s.verify, &s.write, &s.kernels})
-    *seconds = std::max(*seconds, json["seconds"].at(next++).get<double>());
+    *seconds = std::max(*seconds, json.at("seconds").at(next++).get<double>());
 }
 
 }  // namespace smallbatch

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <string>
@@ -96,6 +97,16 @@ TEST(Messages, WhatIsNoNumberAndWhatIsNotThereStaySo) {
   EXPECT_FALSE(none.worst_backward_error || none.smallest_rcond || none.potential_range || none.energy_range);
   EXPECT_EQ(none.verification.worst_index, -1);
   EXPECT_TRUE(none.failed.empty());
+}
+
+TEST(Messages, WhatIsNotWholeIsRefused) {
+  const std::string layout = to_message(OutputLayout{}), outcome = to_message(ShareOutcome{});
+  ShareOutcome all{{SetOutcome{}}, {0}, {}, {}};
+  EXPECT_THROW((void)layout_of(outcome), std::exception);
+  EXPECT_THROW(add_message(all, layout), std::exception);
+  EXPECT_THROW(add_message(all, outcome), std::exception);  // of no sets
+  for (std::size_t length = 0; length < layout.size(); ++length)
+    EXPECT_THROW((void)layout_of(layout.substr(0, length)), std::exception) << length;
 }
 
 TEST(Messages, OutcomesOfSharesAddUp) {
