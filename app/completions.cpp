@@ -59,12 +59,11 @@ std::string bash(const CommandDescription& program) {
   for (const Typed& typed : all)
     if (!typed.words.empty()) script << "      '" << typed.words << "') command='" << typed.words << "' ;;\n";
   script << "    esac\n  done\n  local words= files= value=1\n  case \"$command:$before\" in\n";
-  for (const auto& [words, command] : all)
-    for (const OptionDescription* option : options_of(program, *command)) {
+  for (const Typed& typed : all)
+    for (const OptionDescription* option : options_of(program, *typed.command)) {
       if (option->is_positional || option->value.empty()) continue;
-      script << "    "
-             << joined(option->names, "|", [&](const std::string& name) { return "'" + words + ":" + name + "'"; })
-             << ") ";
+      const auto after_words = [&](const std::string& name) { return "'" + typed.words + ":" + name + "'"; };
+      script << "    " << joined(option->names, "|", after_words) << ") ";
       if (!option->words.empty()) script << "words='" << joined(option->words, " ", same) << "' ";
       if (option->value == "FILE") script << "files=1 ";
       script << ";;\n";

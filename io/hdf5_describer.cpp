@@ -126,7 +126,7 @@ struct Hdf5Describer::Impl {
     hsize_t position = 0;
     if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, list, &take) < 0) throw damage(*bytes);
     std::ranges::sort(names);
-    names.erase(std::ranges::unique(names).begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
     return names;
   }
 
@@ -321,7 +321,7 @@ struct Hdf5Describer::Impl {
 };
 
 Hdf5Describer::Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work)
-    : impl_(std::make_unique<Impl>(std::move(bytes), std::move(still_at_work))) {
+    : impl_(std::make_unique<Impl>(Impl{std::move(bytes), std::move(still_at_work), {}, {}})) {
   const QuietHdf5 quiet;
   impl_->open();
 }
