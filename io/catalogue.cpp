@@ -18,6 +18,7 @@ std::optional<std::uint64_t> declared_bytes(const std::vector<std::int64_t>& sha
 bool can_be_in_file(const StoredDataset& dataset, std::uint64_t file_bytes) {
   const auto& [info, is_swapped, address, layout, chunks, compact] = dataset;
   if (info.type == ElementType::other) return !address && !layout && compact.empty();  // nobody reads it
+  if (address && layout) return false;
   const auto bytes = declared_bytes(info.shape, bytes_of(info.type));
   if (!bytes) return false;
   if (*bytes == 0) return true;

@@ -199,6 +199,8 @@ TEST(DescriberProcess, what_cannot_be_in_the_file_is_refused) {
   refuse(chunked({-3, 5}, 4));
   refuse(chunked({std::int64_t{1} << 40, 5}, 1));
   refuse(chunked({std::int64_t{1} << 62, std::int64_t{1} << 62}, 1));
+  // In one piece, and in chunks of which there are none.
+  refuse([](StoredDataset& d) { d.layout = ChunkLayout{d.info.shape, {3, 5}, {}, true}; });
   // Of one filter five times a chunk would unpack to 2^75 times its bytes.
   const auto filtered = [&](std::vector<ChunkFilter> filters) {
     return [=](StoredDataset& d) {
