@@ -135,6 +135,7 @@ def test_a_type_of_the_product_has_one_definition():
 
 # Tests in C++ of no one file, and what they are of instead.
 THEMES = {
+    "tests/fuzz/corpus_test.cpp": "what reads strangers' bytes and texts, wherever it is",
     "tests/io/changed_input_test.cpp": "both readers, of files that change under them",
     "tests/io/chunked_input_test.cpp": "hdf5_input, hdf5_chunks and chunk_filters together",
     "tests/io/correlation_refusal_test.cpp": "what both readers refuse of correlation and pair energy sets",
@@ -156,7 +157,7 @@ def test_tests_mirror_the_rooms():
     mirrored, others = 0, set()
     for path in sorted((ROOT / "tests").rglob("*_test.cpp")):
         name, place = path.stem.removesuffix("_test"), path.parent.relative_to(ROOT / "tests")
-        files = {source.stem for source in (ROOT / place).iterdir() if source.is_file()}
+        files = {source.stem for source in (ROOT / place).glob("*") if source.is_file()}
         if any(name == file or name.startswith(file + "_") for file in files):
             mirrored += 1
         else:

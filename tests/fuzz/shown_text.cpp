@@ -1,0 +1,67 @@
+// Words of strangers become words that a terminal, a browser and a shell show or read back, and do not obey.
+#include "app/html.hpp"
+#include "app/shell_text.hpp"
+#include "io/hdf5_input.hpp"
+#include "tests/fuzz/target.hpp"
+
+using namespace smallbatch;
+using namespace smallbatch::testing;
+
+namespace {
+
+bool is_without_markup(std::string_view text) {
+  if (text.find_first_of("<>\"'") != std::string_view::npos) return false;
+  for (std::size_t k = text.find('&'); k != std::string_view::npos; k = text.find('&', k + 1)) {
+    const std::string_view name = text.substr(k + 1);
+    const auto begins = [name](std::string_view known) { return name.starts_with(known); };
+    constexpr std::array<std::string_view, 5> known{"amp;", "lt;", "gt;", "quot;", "#39;"};
+    if (std::ranges::none_of(known, begins)) return false;
+  }
+  return true;
+}
+
+/// As bash reads a word: bare, in '...' with '\'' between, or in $'...' with \x1b, \' and two backslashes.
+std::string read_by_shell(std::string_view word) {
+  std::string text;
+  if (word.starts_with("$'")) {
+    for (std::size_t k = 2; k + 1 < word.size(); ++k) {
+      if (word[k] != '\\') {
+        text += word[k];
+      } else if (word[k + 1] == 'x') {
+        text += static_cast<char>(std::stoi(std::string(word.substr(k + 2, 2)), nullptr, 16));
+        k += 3;
+      } else {
+        text += word[++k];
+      }
+    }
+    return text;
+  }
+  bool is_within = false;
+  for (std::size_t k = 0; k < word.size(); ++k) {
+    if (word[k] == '\'') {
+      is_within = !is_within;
+    } else if (word[k] == '\\' && !is_within) {
+      text += word[++k];
+    } else {
+      text += word[k];
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t count) {
+  const std::string text(reinterpret_cast<const char*>(bytes), count);
+  const std::string visible = visible_text(text);
+  require(is_obeyed_nowhere(visible) && visible_text(visible) == visible, "visible_text()");
+  const std::string html = html_text(text);
+  require(is_obeyed_nowhere(html) && is_without_markup(html), "html_text()");
+  require(is_without_markup(html_text(typeset(text))), "typeset()");
+  const std::string word = shell_quoted(text);
+  require(is_obeyed_nowhere(word), "shell_quoted() is obeyed by a terminal");
+  if (text.find('\0') == std::string::npos)
+    require(read_by_shell(word) == text, "shell_quoted() is read as another word");
+  require(printable(text).size() >= text.size() && quoted(text).size() >= 2, "printable()");
+  return 0;
+}
