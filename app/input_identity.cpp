@@ -1,41 +1,21 @@
-// libxxhash is used here alone.
 #include "app/input_identity.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <ctime>
-#include <memory>
+#include <utility>
+
+#include "core/error.hpp"
+#include "io/hashes.hpp"
 
 namespace smallbatch {
 
 namespace {
-
-struct FreeState {
-  void operator()(XXH3_state_t* state) const noexcept { XXH3_freeState(state); }
-};
-
-class Hash {
- public:
-  Hash() : state_(XXH3_createState()) { XXH3_128bits_reset(state_.get()); }
-  void add(const void* bytes, std::size_t count) { XXH3_128bits_update(state_.get(), bytes, count); }
-  [[nodiscard]] std::string text() const {
-    XXH128_canonical_t bytes;
-    XXH128_canonicalFromHash(&bytes, XXH3_128bits_digest(state_.get()));
-    std::string digits;
-    for (const unsigned char byte : bytes.digest)
-      for (const int half : {byte >> 4, byte & 15}) digits += "0123456789abcdef"[half];
-    return digits;
-  }
-
- private:
-  std::unique_ptr<XXH3_state_t, FreeState> state_;
-};
 
 /// "2026-11-23T07:54:11.123456789Z"
 std::string time_text(const timespec& time) {
@@ -67,7 +47,7 @@ InputIdentity identify_open_file(int file) {
   identity.bytes = static_cast<std::uint64_t>(found.st_size);
   identity.modified = time_text(found.st_mtim);
   std::vector<char> buffer(hash_piece_bytes);
-  Hash hash;
+  Hash hash(HashBits::of_128);
   bool is_read = true;
   if (identity.bytes <= hash_pieces * hash_piece_bytes) {
     is_read = add_piece(file, 0, identity.bytes, buffer, hash);
@@ -78,7 +58,7 @@ InputIdentity identify_open_file(int file) {
           add_piece(file, k * (identity.bytes - hash_piece_bytes) / (hash_pieces - 1), hash_piece_bytes, buffer, hash);
     identity.hashed_bytes = hash_pieces * hash_piece_bytes;
   }
-  if (is_read) identity.hash = hash.text();
+  if (is_read) identity.hash = hash.digits();
   return identity;
 }
 
@@ -91,12 +71,14 @@ InputIdentity identify_file(const std::string& path) {
   return identity;
 }
 
+bool is_same_time(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
+
 }  // namespace
 
 InputIdentity identify_input(const std::vector<std::string>& paths) {
   if (paths.size() == 1) return identify_file(paths[0]);
   InputIdentity all;
-  Hash hash;
+  Hash hash(HashBits::of_128);
   bool is_whole = true;
   for (const std::string& path : paths) {
     const InputIdentity one = identify_file(path);
@@ -106,8 +88,49 @@ InputIdentity identify_input(const std::vector<std::string>& paths) {
     all.modified = std::max(all.modified, one.modified);
     hash.add((one.hash + "\n").data(), one.hash.size() + 1);
   }
-  if (is_whole && !paths.empty()) all.hash = hash.text();
+  if (is_whole && !paths.empty()) all.hash = hash.digits();
   return all;
+}
+
+InputGuard::InputGuard(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor), opened_{} {
+  constexpr double fresh_seconds = 1;  // more than the steps of any file system's clock that is met today
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  if (::fstat(descriptor, &opened_) != 0) opened_ = {};
+  is_fresh_ = static_cast<double>(now.tv_sec - opened_.st_ctim.tv_sec) +
+                  1e-9 * static_cast<double>(now.tv_nsec - opened_.st_ctim.tv_nsec) <
+              fresh_seconds;
+}
+
+InputIdentity InputGuard::identify() const {
+  InputIdentity identity = identify_open_file(descriptor_);
+  struct stat now {};
+  identity.is_as_opened = ::fstat(descriptor_, &now) == 0 && is_same_time(now.st_ctim, opened_.st_ctim);
+  return identity;
+}
+
+void InputGuard::refuse_change(const InputIdentity& begun) const {
+  if (begun.hash.empty() && begun.bytes == 0) return;  // no file that has an identity
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorKind::bad_input, "cannot use " + path_,
+                why + " while it was used: the results would be of no file",
+                "Let nothing write to it meanwhile, and run again.");
+  };
+  struct stat now {};
+  if (::fstat(descriptor_, &now) != 0) refuse("it could not be looked at");
+  if (now.st_size != opened_.st_size || !is_same_time(now.st_mtim, opened_.st_mtim)) refuse("it was changed");
+  // A file that was removed or renamed is still what it was; one that took its name is not.
+  struct stat named {};
+  const bool is_named = ::stat(path_.c_str(), &named) == 0;
+  if (is_named && (named.st_ino != opened_.st_ino || named.st_dev != opened_.st_dev)) refuse("it was replaced");
+  const bool is_untouched = is_same_time(now.st_ctim, opened_.st_ctim);
+  if (is_untouched && !is_fresh_) return;
+  if (identify_open_file(descriptor_).hash != begun.hash) refuse("it was changed");
+  // Where the hash is of a part alone, or was made after that: what else explains that the file was touched?
+  const bool does_hash_tell = begun.is_as_opened && begun.hashed_bytes == begun.bytes;
+  const bool is_explained = !is_named || now.st_nlink != opened_.st_nlink || now.st_mode != opened_.st_mode ||
+                            now.st_uid != opened_.st_uid || now.st_gid != opened_.st_gid;
+  if (!is_untouched && !does_hash_tell && !is_explained) refuse("it was changed, and its time set back,");
 }
 
 bool is_another_input(const std::string& path, const std::string& hash_of_input) {

@@ -124,8 +124,9 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   }
   const Ranks ranks;
   ranks.agree(cannot_open);
-  std::future<InputIdentity> input = std::async(ranks.is_first() ? std::launch::async : std::launch::deferred,
-                                                [&] { return identify_input({options.problems}); });
+  const InputGuard guard(options.problems, opened->descriptor());
+  std::future<InputIdentity> identifying =
+      std::async(ranks.is_first() ? std::launch::async : std::launch::deferred, [&] { return guard.identify(); });
   ProblemReader& reader = *opened;
   const bool are_many = ranks.size() > 1;
   if (!ranks.is_first()) spdlog::set_level(spdlog::level::off);
@@ -227,7 +228,9 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     // The file and the summary say the same: the time until all numbers are on the disk.
     timed(report.seconds.write, [&] { writer->flush(); });
     report.seconds.total = std::chrono::duration<double>(Clock::now() - start).count();
-    write_notes(*writer, options, report, device, input.get(), command_line, ranks.size());
+    const InputIdentity input = identifying.get();
+    guard.refuse_change(input);
+    write_notes(*writer, options, report, device, input, command_line, ranks.size());
     writer->commit();
   });
   report.problem_bytes = bytes_of_file(options.problems) / options.share.count;

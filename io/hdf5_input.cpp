@@ -341,6 +341,22 @@ std::vector<std::string> InputFile::texts(const std::string& object) const {
   return found;
 }
 
+std::optional<Extent> InputFile::extent(const std::string& object) const {
+  const StoredDataset& dataset = impl_->dataset(object);
+  const auto size = declared_bytes(dataset.info.shape, bytes_of(dataset.info.type));
+  if (!dataset.address || !size || *size == 0) return {};
+  return Extent{*dataset.address, *size};
+}
+
+std::uint64_t InputFile::size() const { return impl_->bytes->size(); }
+
+int InputFile::descriptor() const { return impl_->bytes->descriptor(); }
+
+void InputFile::read_bytes(const Extent& extent, void* bytes) const {
+  if (impl_->bytes->read(extent, bytes, 1)) return;
+  throw impl_->error({impl_->bytes->why(), impl_->bytes->remedy()});
+}
+
 std::vector<std::string> InputFile::attributes(const std::string& object) const {
   const std::lock_guard lock(impl_->asking);
   const StoredObject* found = impl_->find(object);

@@ -80,6 +80,14 @@ class InputFile {
   /// A dataset of texts along one axis, each without what pads it. Throws where it holds anything else.
   [[nodiscard]] std::vector<std::string> texts(const std::string& object) const;
 
+  /// Where all bytes of a dataset lie, as they are stored; nothing where they are not in one piece, or there are none.
+  [[nodiscard]] std::optional<Extent> extent(const std::string& object) const;
+  /// Of the file.
+  [[nodiscard]] std::uint64_t size() const;
+  [[nodiscard]] int descriptor() const;
+  /// Bytes of the file, whatever they are.
+  void read_bytes(const Extent& extent, void* bytes) const;
+
   /// The names of an object's attributes, sorted. Empty where the object does not exist.
   [[nodiscard]] std::vector<std::string> attributes(const std::string& object) const;
 

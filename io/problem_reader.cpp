@@ -560,6 +560,7 @@ ProblemReader::ProblemReader(ProblemReader&&) noexcept = default;
 const std::string& ProblemReader::path() const { return impl_->file.path(); }
 const ProblemSets& ProblemReader::sets() const { return impl_->sets; }
 const ShareStarts& ProblemReader::starts() const { return impl_->starts; }
+int ProblemReader::descriptor() const { return impl_->file.descriptor(); }
 const std::vector<std::string>& ProblemReader::warnings() const { return impl_->warnings; }
 const std::vector<std::string>& ProblemReader::notes() const { return impl_->notes; }
 

@@ -29,6 +29,7 @@ class ProblemReader {
   ProblemReader& operator=(ProblemReader&&) = delete;
 
   [[nodiscard]] const std::string& path() const;  ///< the file's, as it was opened
+  [[nodiscard]] int descriptor() const;           ///< of the open file: what is asked of the system about it
   /// Everything the file declares; of each kind.
   [[nodiscard]] const ProblemSets& sets() const;
   [[nodiscard]] const std::vector<SolveSet>& solve_sets() const { return std::get<std::vector<SolveSet>>(sets()); }

@@ -26,7 +26,7 @@ class Smallbatch(CMakePackage, CudaPackage):
         depends_on("libdeflate")
         depends_on("zstd")
         depends_on("libseccomp")
-        depends_on("xxhash")
+        depends_on("xxhash", type="build")
         depends_on("cli11", type="build")
         depends_on("spdlog")
         depends_on("nlohmann-json@3.10:", type="build")

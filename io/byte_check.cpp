@@ -1,0 +1,197 @@
+#include "io/byte_check.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/parallel.hpp"
+#include "io/checksums.hpp"
+#include "io/hdf5_format.hpp"
+
+namespace smallbatch {
+namespace {
+
+constexpr std::int64_t first_minor_with_checksums = 7;
+
+/// "[3, 0]": the place of a number of an array, by its place among all.
+std::string place_text(std::vector<std::int64_t> shape, std::uint64_t index) {
+  if (shape.empty()) return "";
+  for (auto axis = shape.rbegin(); axis != shape.rend(); ++axis) {
+    const auto length = static_cast<std::uint64_t>(*axis);
+    *axis = static_cast<std::int64_t>(index % length);
+    index /= length;
+  }
+  std::string text;
+  for (const std::int64_t place : shape) text += (text.empty() ? "[" : ", ") + std::to_string(place);
+  return text + "]";
+}
+
+class Check {
+ public:
+  Check(const InputFile& file, unsigned threads) : file_(file), threads_(threads) {}
+
+  ByteCheck run() {
+    found_.has_checksums = true;
+    found_.bytes = file_.size();
+    read_tables();
+    const std::vector<std::string> stored = texts(checksums_rest);
+    const std::string rest = hashes_of_rest(places_, file_.size(), [this](const Extent& extent, char* bytes) {
+      file_.read_bytes(extent, bytes);
+      return true;
+    });
+    const std::size_t digits = rest.size() / 2;
+    if (stored.size() != 2 || stored[0] != rest.substr(0, digits)) throw useless();
+    found_.is_rest_unchanged = stored[1] == rest.substr(digits);
+    for (std::size_t d = 0; d < sums_.dataset.size(); ++d) compare(d);
+    if (!found_.is_rest_unchanged) name_damage();
+    return std::move(found_);
+  }
+
+ private:
+  Error useless() const {
+    return file_.error(checksums_group, "what it says of the file's bytes was changed",
+                       "Take the file from a copy, or run the problem file again.");
+  }
+
+  std::vector<std::string> texts(const char* dataset) {
+    std::vector<std::string> found = file_.texts(dataset);
+    const auto extent = file_.extent(dataset);
+    if (!extent && !found.empty()) throw useless();
+    if (extent) dataset == checksums_rest ? places_.rest = *extent : places_.tables.emplace_back(*extent);
+    return found;
+  }
+
+  void read_tables() {
+    sums_.dataset = texts(checksums_dataset);
+    const DatasetInfo& offset = file_.dataset(checksums_offset);
+    const auto extent = file_.extent(checksums_offset);
+    const auto count = static_cast<std::int64_t>(sums_.dataset.size());
+    if (offset.shape != std::vector{count + 1} || offset.type != ElementType::int64 || !extent) throw useless();
+    places_.tables.push_back(*extent);
+    sums_.piece_offset.resize(static_cast<std::size_t>(count) + 1);
+    file_.read(checksums_offset, {}, sums_.piece_offset.data());
+    sums_.hash = texts(checksums_hash);
+    const std::vector<std::int64_t>& pieces = sums_.piece_offset;
+    const bool are_in_order = std::ranges::is_sorted(pieces) && pieces.front() == 0 &&
+                              pieces.back() == static_cast<std::int64_t>(sums_.hash.size()) &&
+                              std::ranges::adjacent_find(sums_.dataset, std::greater_equal<>()) == sums_.dataset.end();
+    if (!are_in_order) throw useless();
+    for (const std::string& name : sums_.dataset)
+      if (const auto found = extent_of(name)) places_.listed.push_back(*found);
+    // No byte is read twice, whatever a file lists.
+    std::vector<Extent> sorted = places_.listed;
+    std::ranges::sort(sorted, {}, &Extent::address);
+    for (std::size_t k = 1; k < sorted.size(); ++k)
+      if (sorted[k].address < sorted[k - 1].address + sorted[k - 1].size) throw useless();
+  }
+
+  /// Nothing where the dataset cannot be read, or lies in the file in another way than it was written.
+  std::optional<Extent> extent_of(const std::string& name) {
+    if (!name.starts_with('/') || name.starts_with(checksums_group + std::string("/"))) throw useless();
+    try {
+      return file_.extent(name);
+    } catch (const Error&) {
+      return {};
+    }
+  }
+
+  void compare(std::size_t d) {
+    const std::string& name = sums_.dataset[d];
+    const auto first = static_cast<std::size_t>(sums_.piece_offset[d]);
+    const auto count = static_cast<std::size_t>(sums_.piece_offset[d + 1]) - first;
+    std::optional<Extent> extent;
+    try {
+      extent = file_.extent(name);
+    } catch (const Error&) {  // name_damage() tells what is damaged
+    }
+    if (!extent || PieceHashes(extent->size).count() != count) {
+      found_.moved.push_back(name);
+      return;
+    }
+    std::vector<char> is_changed(count, 0);
+    parallel_for(static_cast<std::int64_t>(count), 1, threads_, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<char> bytes(std::min(bytes_per_hashed_piece, extent->size));
+      for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
+        const std::uint64_t from = k * bytes_per_hashed_piece;
+        const std::uint64_t size = std::min(bytes_per_hashed_piece, extent->size - from);
+        file_.read_bytes({extent->address + from, size}, bytes.data());
+        is_changed[k] = hash_digits(bytes.data(), size) != sums_.hash[first + k];
+      }
+    });
+    ++found_.datasets;
+    for (std::size_t k = 0; k < count; ++k) {
+      if (!is_changed[k]) continue;
+      const std::size_t begin = k;
+      while (k + 1 < count && is_changed[k + 1]) ++k;
+      found_.changed.push_back(range_text(name, *extent, begin * bytes_per_hashed_piece,
+                                          std::min((k + 1) * bytes_per_hashed_piece, extent->size)));
+    }
+  }
+
+  /// Which numbers of a dataset have these of its bytes.
+  [[nodiscard]] std::string range_text(const std::string& name, const Extent& extent, std::uint64_t begin,
+                                       std::uint64_t end) const {
+    const DatasetInfo& info = file_.dataset(name);
+    std::vector<std::int64_t> shape = info.shape;
+    // Two numbers, or the bytes of a text, are one here.
+    if (info.form == NumberForm::complex || info.form == NumberForm::text) shape.pop_back();
+    std::uint64_t elements = 1;
+    for (const std::int64_t length : shape) elements *= static_cast<std::uint64_t>(length);
+    const std::uint64_t bytes_of_one = extent.size / elements;
+    const std::string first = place_text(shape, begin / bytes_of_one);
+    const std::string last = place_text(shape, (end - 1) / bytes_of_one);
+    return name + (first == last ? first : " from " + first + " to " + last);
+  }
+
+  /// Asks HDF5, which reads the header of all that is in the groups of what is listed, what of it is damaged.
+  void name_damage() {
+    std::set<std::string> groups{"/", "/provenance", checksums_group}, seen;
+    for (const std::string& name : sums_.dataset) {
+      for (std::size_t slash = name.rfind('/'); slash != std::string::npos && slash > 0;
+           slash = name.rfind('/', slash - 1))
+        groups.insert(name.substr(0, slash));
+      // What was done of a set.
+      if (name.starts_with("/verification/") && name.ends_with("/verdict"))
+        groups.insert("/provenance" + name.substr(13, name.size() - 13 - 8));
+    }
+    for (const std::string& group : groups) {
+      look_at(group, seen);
+      try {
+        for (const std::string& member : file_.members(group))
+          look_at((group == "/" ? "" : group) + "/" + member, seen);
+      } catch (const Error&) {  // look_at(group) has told
+      }
+    }
+  }
+
+  void look_at(const std::string& object, std::set<std::string>& seen) {
+    if (!seen.insert(object).second) return;
+    try {
+      (void)file_.attributes(object);
+    } catch (const Error& error) {
+      if (std::string(error.what()).find("HDF5: ") != std::string::npos) found_.damaged.push_back(object);
+    }
+  }
+
+  const InputFile& file_;
+  unsigned threads_;
+  ByteCheck found_;
+  Checksums sums_;
+  FilePlaces places_;
+};
+
+}  // namespace
+
+ByteCheck check_bytes(const std::string& path, unsigned threads) {
+  const InputFile file(path, threads);
+  std::vector<std::string> ignored;
+  const std::int64_t minor = check_format(file, ignored);
+  if (!is_result_file(file)) return {};
+  if (file.kind(checksums_group) != ObjectKind::none) return Check(file, threads).run();
+  if (minor >= first_minor_with_checksums) {
+    throw file.error("/", "it has no group " + quoted(checksums_group + 1) + ", as results of format 1.7 have",
+                     "Take the file from a copy, or run the problem file again.");
+  }
+  return {};
+}
+
+}  // namespace smallbatch

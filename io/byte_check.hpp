@@ -1,0 +1,27 @@
+// Whether the bytes of a result file are those that were written.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace smallbatch {
+
+struct ByteCheck {
+  bool has_checksums = false;        ///< false of problem files, and of results before format 1.7
+  std::int64_t datasets = 0;         ///< that were compared
+  std::uint64_t bytes = 0;           ///< of the file
+  std::vector<std::string> changed;  ///< "/solve/a/x from [0, 0] to [1023, 31]": which numbers are not what was written
+  /// Datasets that are not as they were written (gone, of another shape, compressed), whose numbers are not compared.
+  std::vector<std::string> moved;
+  bool is_rest_unchanged = true;  ///< names, shapes, attributes, and whatever else is in no dataset
+  /// Objects whose headers HDF5 itself finds damaged. Empty, too, where a program that keeps HDF5's rules wrote to the
+  /// file, or HDF5 has no checksum of the byte.
+  std::vector<std::string> damaged;
+};
+
+/// Reads all of it on `threads` threads (0: one per core). Throws Error(bad_input) where the file cannot be opened, or
+/// what it says of its bytes is damaged or gone.
+ByteCheck check_bytes(const std::string& path, unsigned threads = 0);
+
+}  // namespace smallbatch

@@ -1,0 +1,100 @@
+// libxxhash is used here alone, as a header: what is linked needs no library.
+#include "io/hashes.hpp"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace smallbatch {
+namespace {
+
+/// Of a few hundred bytes each: so many pieces may be under way at a time.
+constexpr std::size_t most_begun = 4096;
+
+std::string hexadecimal(std::span<const unsigned char> bytes) {
+  std::string digits;
+  for (const unsigned char byte : bytes)
+    for (const int half : {byte >> 4, byte & 15}) digits += "0123456789abcdef"[half];
+  return digits;
+}
+
+std::string digits_of(XXH64_hash_t hash) {
+  XXH64_canonical_t bytes;
+  XXH64_canonicalFromHash(&bytes, hash);
+  return hexadecimal(bytes.digest);
+}
+
+}  // namespace
+
+struct Hash::State {
+  HashBits bits;
+  XXH3_state_t xxh3;
+};
+
+Hash::Hash(HashBits bits) : state_(std::make_unique<State>()) {
+  state_->bits = bits;
+  bits == HashBits::of_64 ? XXH3_64bits_reset(&state_->xxh3) : XXH3_128bits_reset(&state_->xxh3);
+}
+Hash::~Hash() = default;
+Hash::Hash(Hash&&) noexcept = default;
+Hash& Hash::operator=(Hash&&) noexcept = default;
+
+void Hash::add(const void* bytes, std::size_t count) {
+  state_->bits == HashBits::of_64 ? XXH3_64bits_update(&state_->xxh3, bytes, count)
+                                  : XXH3_128bits_update(&state_->xxh3, bytes, count);
+}
+
+std::string Hash::digits() const {
+  if (state_->bits == HashBits::of_64) return digits_of(XXH3_64bits_digest(&state_->xxh3));
+  XXH128_canonical_t bytes;
+  XXH128_canonicalFromHash(&bytes, XXH3_128bits_digest(&state_->xxh3));
+  return hexadecimal(bytes.digest);
+}
+
+std::string hash_digits(const void* bytes, std::size_t count) { return digits_of(XXH3_64bits(bytes, count)); }
+
+PieceHashes::PieceHashes(std::uint64_t bytes)
+    : bytes_(bytes),
+      hashes_((bytes + bytes_per_hashed_piece - 1) / bytes_per_hashed_piece),
+      is_lost_(hashes_.size(), false) {}
+
+std::uint64_t PieceHashes::size_of(std::size_t piece) const {
+  return std::min(bytes_per_hashed_piece, bytes_ - begin_of(piece));
+}
+
+void PieceHashes::add(std::uint64_t first, std::uint64_t count, const void* bytes) {
+  for (const char* next = static_cast<const char*>(bytes); count > 0;) {
+    const std::size_t piece = first / bytes_per_hashed_piece;
+    const std::uint64_t here = std::min(count, begin_of(piece) + size_of(piece) - first);
+    add_to(piece, first - begin_of(piece), here, next);
+    first += here;
+    count -= here;
+    next += here;
+  }
+}
+
+void PieceHashes::add_to(std::size_t piece, std::uint64_t first, std::uint64_t count, const char* bytes) {
+  if (is_lost_[piece]) return;
+  if (count == size_of(piece) && is_missing(piece) && !begun_.contains(piece)) return set(piece, bytes);
+  auto found = begun_.find(piece);
+  if (found == begun_.end() && first == 0 && is_missing(piece) && begun_.size() < most_begun)
+    found = begun_.try_emplace(piece).first;
+  if (found == begun_.end() || found->second.next != first) {
+    is_lost_[piece] = true;
+    hashes_[piece].clear();
+    if (found != begun_.end()) begun_.erase(found);
+    return;
+  }
+  found->second.hash.add(bytes, count);
+  found->second.next += count;
+  if (found->second.next < size_of(piece)) return;
+  hashes_[piece] = found->second.hash.digits();
+  begun_.erase(found);
+}
+
+void PieceHashes::set(std::size_t piece, const void* bytes) { hashes_[piece] = hash_digits(bytes, size_of(piece)); }
+
+}  // namespace smallbatch

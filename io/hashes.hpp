@@ -1,0 +1,70 @@
+// XXH3 of bytes: of an input as a whole, of results in pieces. Private to io/ and app/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace smallbatch {
+
+enum class HashBits { of_64, of_128 };
+
+/// Of bytes as they come, of any number of them.
+class Hash {
+ public:
+  explicit Hash(HashBits bits);
+  ~Hash();
+  Hash(Hash&&) noexcept;
+  Hash& operator=(Hash&&) noexcept;
+  void add(const void* bytes, std::size_t count);
+  /// 16 or 32 hexadecimal digits, as other programs that know XXH3 write them.
+  [[nodiscard]] std::string digits() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Of an array; the last one may be shorter.
+inline constexpr std::uint64_t bytes_per_hashed_piece = std::uint64_t{1} << 20;
+
+/// The hash of each piece of an array that is written in parts. Parts in which a piece's own bytes come in their order
+/// make its hash; what else becomes of the others is missing, to be read again.
+class PieceHashes {
+ public:
+  PieceHashes() = default;
+  explicit PieceHashes(std::uint64_t bytes);
+  /// Bytes [first, first + count), which are within the array.
+  void add(std::uint64_t first, std::uint64_t count, const void* bytes);
+  [[nodiscard]] std::size_t count() const { return hashes_.size(); }
+  /// Where a piece begins and how many bytes it has.
+  [[nodiscard]] std::uint64_t begin_of(std::size_t piece) const { return piece * bytes_per_hashed_piece; }
+  [[nodiscard]] std::uint64_t size_of(std::size_t piece) const;
+  [[nodiscard]] bool is_missing(std::size_t piece) const { return hashes_[piece].empty(); }
+  /// What becomes known of a missing one: its bytes, all of them.
+  void set(std::size_t piece, const void* bytes);
+  /// 16 digits of each; empty where it is missing.
+  [[nodiscard]] const std::vector<std::string>& digits() const { return hashes_; }
+
+ private:
+  /// A piece whose first bytes have come.
+  struct Begun {
+    Hash hash{HashBits::of_64};
+    std::uint64_t next = 0;  ///< its byte that has to come next
+  };
+  void add_to(std::size_t piece, std::uint64_t first, std::uint64_t count, const char* bytes);
+
+  std::uint64_t bytes_ = 0;
+  std::vector<std::string> hashes_;
+  std::vector<bool> is_lost_;  ///< its bytes came in another order, or twice
+  std::map<std::size_t, Begun> begun_;
+};
+
+/// 16 digits of these bytes.
+std::string hash_digits(const void* bytes, std::size_t count);
+
+}  // namespace smallbatch
