@@ -6,6 +6,7 @@
 
 #include "app/commands.hpp"
 #include "app/cut_into_blocks.hpp"
+#include "app/damage.hpp"
 #include "app/outcome.hpp"
 #include "app/provenance.hpp"
 #include "app/report.hpp"
@@ -13,6 +14,7 @@
 #include "app/stages.hpp"
 #include "core/parallel.hpp"
 #include "core/units.hpp"
+#include "io/byte_check.hpp"
 #include "io/problem_reader.hpp"
 #include "io/provenance_reader.hpp"
 #include "io/result_reader.hpp"
@@ -157,6 +159,14 @@ Json origin_json(const std::string& path) {
   return json;
 }
 
+std::string check_line(const ByteCheck& check, bool is_result_file) {
+  return "  " + check_words(check, is_result_file) + "\n";
+}
+
+Json check_json(const ByteCheck& check) {
+  return {{"has_checksums", check.has_checksums}, {"datasets", check.datasets}, {"bytes", check.bytes}};
+}
+
 std::string problem_info(const InfoOptions& options) {
   const ProblemReader reader(options.file);
   Needs needs;
@@ -182,6 +192,7 @@ std::string problem_info(const InfoOptions& options) {
     between = ", ";
   }
   text << "\n";
+  if (options.check) text << check_line({}, false);
   if (!options.json) return text.str() + origin_text(options.file);
   return Json{{"file", options.file},
               {"kind", "problems"},
@@ -200,6 +211,11 @@ std::string problem_info(const InfoOptions& options) {
 }
 
 std::string result_info(const InfoOptions& options) {
+  ByteCheck check;
+  if (options.check) {
+    check = check_bytes(options.file);
+    refuse_damage(options.file, check);
+  }
   const ResultReader reader(options.file);
   Json sets = Json::array();
   std::ostringstream text;
@@ -234,10 +250,11 @@ std::string result_info(const InfoOptions& options) {
                             {"worst_index", v.worst_index}};
     sets.push_back(std::move(json));
   });
+  if (options.check) text << check_line(check, true);
   if (!options.json) return text.str() + origin_text(options.file);
-  return Json{{"file", options.file}, {"kind", "results"}, {"sets", sets}, {"provenance", origin_json(options.file)}}
-             .dump(2, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+  Json json{{"file", options.file}, {"kind", "results"}, {"sets", sets}, {"provenance", origin_json(options.file)}};
+  if (options.check) json["check"] = check_json(check);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "app/commands.hpp"
 #include "app/cut_into_blocks.hpp"
+#include "app/damage.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/outcome.hpp"
@@ -17,6 +18,7 @@
 #include "app/provenance.hpp"
 #include "app/report.hpp"
 #include "core/error.hpp"
+#include "io/byte_check.hpp"
 #include "io/result_reader.hpp"
 #include "io/result_writer.hpp"
 
@@ -47,6 +49,7 @@ void allow_open_files(std::size_t shares) {
 std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
   std::vector<ResultsOfShare> shares;
   for (const std::string& path : paths) {
+    refuse_damaged_numbers(path, check_bytes(path));  // what is damaged would have a right checksum from then on
     ResultsOfShare& results = shares.emplace_back(ResultsOfShare{path, {}, std::make_unique<ResultReader>(path)});
     const auto share = parse_share(results.reader->provenance("share"));
     if (!share) throw unfit(results, "it is no share of a run", "Merge what run --shard has written.");

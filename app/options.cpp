@@ -120,6 +120,8 @@ class InfoCommand final : public Command {
       : Command(app, "info", "What a problem or result file holds, and what running it needs", "Look") {
     heading("Input");
     hdf5_input("file", info_.file, "Problem or result file");
+    heading("Verification");
+    flag("--check", info_.check, "Read all of a result file, and name every byte that is not what was written");
     heading("Output");
     json_flag(info_.json);
   }
@@ -148,7 +150,9 @@ class DevicesCommand final : public Command {
 class VerifyCommand final : public Command {
  public:
   explicit VerifyCommand(CLI::App& app)
-      : Command(app, "verify", "Check a result file against its problem file again, with Eigen", "Look") {
+      : Command(app, "verify",
+                "Check a result file against its problem file again, with Eigen, and its bytes against its checksums",
+                "Look") {
     heading("Input");
     hdf5_input("problems", verify_.problems, "Problem file");
     hdf5_input("results", verify_.results, "Result file");

@@ -81,6 +81,7 @@ struct DevicesOptions {
 
 struct InfoOptions {
   std::string file;
+  bool check = false;
   bool json = false;
 };
 

@@ -5,6 +5,7 @@
 
 #include "app/commands.hpp"
 #include "app/cut_into_blocks.hpp"
+#include "app/damage.hpp"
 #include "app/input_identity.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
@@ -12,6 +13,7 @@
 #include "app/piece_sums.hpp"
 #include "app/report.hpp"
 #include "core/error.hpp"
+#include "io/byte_check.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
 #include "solvers/spd_solver.hpp"
@@ -248,6 +250,10 @@ SetOutcome verify_set(const Files& files, const CorrelationSet& set, const Corre
 RunReport verify(const VerifyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   ProblemReader problems(options.problems, options.threads);
+  const ByteCheck check = check_bytes(options.results, options.threads);
+  refuse_damaged_numbers(options.results, check);
+  if (!check.has_checksums) spdlog::info("{}: {}.", options.results, check_words(check, true));
+  if (!check.is_rest_unchanged) spdlog::warn("{}", words_on_rest(options.results));
   const ResultReader results(options.results, options.threads);
   RunReport report;
   report.problems = options.problems;

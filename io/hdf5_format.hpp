@@ -14,8 +14,8 @@
 namespace smallbatch {
 
 /// What is written, and the newest that is read without a warning.
-inline constexpr std::int32_t format_major = 1, format_minor = std::max(6, newest_spd_number);
-/// "1.6" and "(1, 6)"
+inline constexpr std::int32_t format_major = 1, format_minor = std::max(7, newest_spd_number);
+/// "1.7" and "(1, 7)"
 inline const std::string format_version = std::to_string(format_major) + "." + std::to_string(format_minor);
 inline const std::string format_pair = "(" + std::to_string(format_major) + ", " + std::to_string(format_minor) + ")";
 

@@ -14,7 +14,9 @@
 #include <optional>
 #include <utility>
 
+#include "core/parallel.hpp"
 #include "io/array_runs.hpp"
+#include "io/checksums.hpp"
 #include "io/hdf5_dimension_scales.hpp"
 #include "io/hdf5_file_driver.hpp"
 #include "io/hdf5_format.hpp"
@@ -59,6 +61,7 @@ struct OpenDataset {
   std::int64_t element_bytes = 0;
   ElementType type = ElementType::other;
   std::optional<std::uint64_t> address;  ///< in the file; nothing where it has no elements
+  PieceHashes hashes;                    ///< of what was written here, and not by HDF5
 };
 
 }  // namespace
@@ -71,6 +74,8 @@ struct Hdf5Output::Impl {
   Hdf5Handle file;
   std::map<std::string, OpenDataset> datasets;
   AxisNames axes;
+  bool has_checksums = false;
+  std::vector<std::string> text_datasets;
   std::int64_t pending_bytes = 0;  ///< declared, not yet written
   std::optional<Error> failure;
 
@@ -170,6 +175,7 @@ struct Hdf5Output::Impl {
         own(H5Dcreate2(file.get(), dataset.c_str(), type.get(), space.get(), parents.get(), H5P_DEFAULT, H5P_DEFAULT),
             H5Dclose);
     check(H5Dwrite(created.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()));
+    text_datasets.push_back(dataset);
   }
 
   void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
@@ -197,6 +203,8 @@ struct Hdf5Output::Impl {
     if (form == NumberForm::complex) created.shape.push_back(2);
     const haddr_t address = H5Dget_offset(created.handle.get());
     if (address != HADDR_UNDEF) created.address = address;
+    if (has_checksums && address != HADDR_UNDEF)
+      created.hashes = PieceHashes(H5Dget_storage_size(created.handle.get()));
     created.unwritten = fill ? 0 : elements_of(created.shape);
     if (fill) {
       pending_bytes -=
@@ -232,6 +240,73 @@ struct Hdf5Output::Impl {
     check(H5Dwrite(dataset.handle.get(), memory_type, memory_space.get(), file_space.get(), H5P_DEFAULT, values));
   }
 
+  /// Where a dataset lies in the file; empty where it has no bytes.
+  Extent extent_of(const std::string& dataset) {
+    const Hdf5Handle opened = own(H5Dopen2(file.get(), dataset.c_str(), H5P_DEFAULT), H5Dclose);
+    const haddr_t address = H5Dget_offset(opened.get());
+    return address == HADDR_UNDEF ? Extent{} : Extent{address, H5Dget_storage_size(opened.get())};
+  }
+
+  /// Reads what others, HDF5 or no one wrote, as the file has it.
+  void hash_missing_pieces(std::uint64_t address, PieceHashes& hashes) {
+    std::vector<std::size_t> missing;
+    for (std::size_t k = 0; k < hashes.count(); ++k)
+      if (hashes.is_missing(k)) missing.push_back(k);
+    parallel_for(static_cast<std::int64_t>(missing.size()), 16, 0, [&](std::int64_t first, std::int64_t last) {
+      std::vector<char> bytes(hashes.size_of(missing.front()));
+      for (std::int64_t k = first; k < last; ++k) {
+        const std::size_t piece = missing[static_cast<std::size_t>(k)];
+        if (file_bytes.read(address + hashes.begin_of(piece), hashes.size_of(piece), bytes.data()))
+          hashes.set(piece, bytes.data());
+      }
+    });
+    if (file_bytes.system_error()) fail();
+  }
+
+  /// What the bytes of all datasets are, in /checksums (io/checksums.hpp), and who has which place in the file.
+  FilePlaces write_checksums() {
+    FilePlaces places;
+    Checksums sums;
+    std::map<std::string, std::pair<Extent, PieceHashes>> all;
+    for (auto& [name, dataset] : datasets)
+      if (dataset.address) all[name] = {extent_of(name), std::move(dataset.hashes)};
+    for (const std::string& name : text_datasets) {
+      const Extent extent = extent_of(name);
+      if (extent.size > 0) all[name] = {extent, PieceHashes(extent.size)};
+    }
+    for (auto& [name, of_one] : all) {
+      auto& [extent, hashes] = of_one;
+      hash_missing_pieces(extent.address, hashes);
+      sums.add(name, hashes.digits());
+      places.listed.push_back(extent);
+    }
+    write_strings(checksums_dataset, sums.dataset, true);
+    create(checksums_offset, ElementType::int64, {static_cast<std::int64_t>(sums.piece_offset.size())}, std::nullopt);
+    OpenDataset& offset = datasets.at(checksums_offset);
+    check(H5Dwrite(offset.handle.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, sums.piece_offset.data()));
+    offset.unwritten = 0;
+    write_strings(checksums_hash, sums.hash, true);
+    write_strings(checksums_rest, {2, std::string(hash_digits(nullptr, 0).size(), '0')}, true);
+    check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL));
+    for (const char* name : {checksums_dataset, checksums_offset, checksums_hash})
+      places.tables.push_back(extent_of(name));
+    places.rest = extent_of(checksums_rest);
+    return places;
+  }
+
+  /// Once HDF5 has closed it: what is in no dataset, and /checksums itself.
+  void write_checksum_of_rest(const FilePlaces& places) {
+    OutputBytes closed(1);
+    const auto read = [&](const Extent& extent, char* bytes) {
+      return closed.read(extent.address, extent.size, bytes);
+    };
+    std::string digits;
+    if (closed.open(temporary, false)) digits = hashes_of_rest(places, closed.size(), read);
+    if (closed.system_error() == 0 && closed.write(places.rest.address, digits.size(), digits.data()) && closed.close())
+      return;
+    fail(output_error(path, closed.system_error()));
+  }
+
   /// The file as the next program will see it: everything there, nothing unwritten.
   void read_back() const {
     try {
@@ -256,6 +331,7 @@ Hdf5Output::Hdf5Output(const std::string& path, bool overwrite, const std::strin
     impl_->driver = impl_->own(use_file_driver(access.get(), &impl_->file_bytes), H5FDunregister);
     impl_->file = impl_->own(H5Fcreate(impl_->temporary.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   }
+  impl_->has_checksums = kind == "results";
   if (kind.empty()) return;
   attribute("/", "smallbatch_format", std::vector<std::int32_t>{format_major, format_minor});
   create_group("/provenance");
@@ -369,10 +445,10 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
   std::int64_t written = 0;
   if (opened.address && opened.type == element_type_of<T> && std::endian::native == std::endian::little) {
     for_each_run(opened.shape, start, count, [&](std::int64_t first, std::int64_t length) {
-      impl_->check(impl_->file_bytes.write(*opened.address + static_cast<std::uint64_t>(first) * sizeof(T),
-                                           static_cast<std::uint64_t>(length) * sizeof(T), values + written)
-                       ? 0
-                       : -1);
+      const auto begin = static_cast<std::uint64_t>(first) * sizeof(T);
+      const auto bytes = static_cast<std::uint64_t>(length) * sizeof(T);
+      impl_->check(impl_->file_bytes.write(*opened.address + begin, bytes, values + written) ? 0 : -1);
+      if (impl_->has_checksums) opened.hashes.add(begin, bytes, values + written);
       written += length;
     });
   } else {
@@ -465,10 +541,13 @@ void Hdf5Output::commit() {
   }
   impl_->check(write_dimension_scales(impl_->file.get(), impl_->axes) ? 0 : -1);
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
+  std::optional<FilePlaces> places;
+  if (impl_->has_checksums) places = impl_->write_checksums();
   for (auto& [name, dataset] : impl_->datasets) {
     if (!dataset.handle.close() || impl_->file_bytes.system_error()) impl_->fail();
   }
   if (!impl_->file.close() || impl_->file_bytes.system_error()) impl_->fail();
+  if (places) impl_->write_checksum_of_rest(*places);
   try {
     impl_->read_back();
     impl_->own_target->commit();

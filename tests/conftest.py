@@ -30,7 +30,13 @@ class Command:
         return done
 
 
-@pytest.fixture
-def smallbatch(tmp_path):
+@pytest.fixture(scope="session")
+def smallbatch_program():
+    """Makes the command of a folder."""
     program = os.environ.get("SMALLBATCH_BIN", ROOT / "build" / "bin" / "smallbatch")
-    return Command(Path(program).resolve(), tmp_path)
+    return lambda folder: Command(Path(program).resolve(), folder)
+
+
+@pytest.fixture
+def smallbatch(smallbatch_program, tmp_path):
+    return smallbatch_program(tmp_path)

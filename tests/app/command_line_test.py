@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import add_solve, open_problem_file
+from tests.problems import add_solve, open_problem_file, results_to_change
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_what_fails_a_workflow_can_be_chosen(smallbatch, tmp_path):
                           expect=code)
         assert json.loads(done.stdout)["all_right"] is False
         smallbatch("verify", "failing.h5", "failing_r.h5", "--fail-on", choice, expect=code)
-    with h5py.File(tmp_path / "good_r.h5", "r+") as file:
+    with results_to_change(tmp_path / "good_r.h5") as file:
         file["solve/systems/x"][0] += 1
     for choice, code in {"errors": 1, "disagreement": 1, "none": 0}.items():
         done = smallbatch("verify", "good.h5", "good_r.h5", "--fail-on", choice, expect=code)

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import add_correlation, correlate, open_problem_file, visibility_bound
+from tests.problems import add_correlation, correlate, open_problem_file, results_to_change, visibility_bound
 
 SMALL = ["--memory", "1MiB"]  # blocks of 210 kB
 
@@ -144,7 +144,7 @@ def test_verify_finds_what_was_changed(smallbatch, tmp_path, what):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_correlation(file, signal=samples(np.random.default_rng(5), "int8", (3, 500, 5)), integrate=200)
     smallbatch("run", "p.h5", "-o", "r.h5")
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         CHANGES[what](file)
     done = smallbatch("verify", "p.h5", "r.h5", "--json", expect=1)
     assert outcome(done)["verification"]["disagreed"] == 1, outcome(done)
@@ -170,7 +170,7 @@ def test_a_sample_of_visibilities_is_spread_evenly(smallbatch, tmp_path):
     assert outcome(done)["verification"]["checked"] == 4
     for baseline, code in ((0, 1), (5, 0)):
         shutil.copy(tmp_path / "r.h5", tmp_path / "changed.h5")
-        with h5py.File(tmp_path / "changed.h5", "r+") as file:
+        with results_to_change(tmp_path / "changed.h5") as file:
             file["correlation/array/visibility"][1, 2, baseline] += 1
         smallbatch("verify", "p.h5", "changed.h5", "--verify", "sample=12", expect=code)
     done = smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", "--json", "--verify", "none")

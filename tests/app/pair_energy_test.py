@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import VOLT, add_pair_energy, open_problem_file
+from tests.problems import VOLT, add_pair_energy, open_problem_file, results_to_change
 
 OFFSET = [0, 0, 1, 40, 140]  # nothing, a charge alone, two problems
 
@@ -111,7 +111,7 @@ def test_verify_finds_what_was_changed(smallbatch, tmp_path, what):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_pair_energy(file, position=position, charge=np.abs(charge), offset=OFFSET, per_charge=1)
     smallbatch("run", "p.h5", "-o", "r.h5")
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         values = file[f"pair_energy/pairs/{what}"]
         place = 50 if what == "energy_per_charge" else 3
         values[place] = CHANGES[what](values[place])

@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import open_problem_file
+from tests.problems import open_problem_file, results_to_change
 
 VOLT = 14.399645478425672  # one e at one angstrom
 WORDS = "evaluated, but V or E leaves the range of its type"
@@ -84,7 +84,7 @@ def test_a_sample_tells_such_problems_too(smallbatch, tmp_path):
     for verify in ("sample=1", "sample=3", "none"):
         smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", "--verify", verify, expect=1)
     smallbatch("verify", "p.h5", "r.h5", "--verify", "sample=1", expect=1)
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         file["potential/points/info"][0] = 0  # its first target is the one that is looked at
     told = json.loads(smallbatch("verify", "p.h5", "r.h5", "--verify", "sample=1", "--json", expect=1).stdout)
     assert [s["verification"]["disagreed"] for s in told["sets"]] == [0, 0, 1]

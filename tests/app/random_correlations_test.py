@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.app.random_potentials_test import chance, others_of
-from tests.problems import correlate, open_problem_file, visibility_bound
+from tests.problems import correlate, open_problem_file, results_to_change, visibility_bound
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
 DEFAULT_FILES = 300
@@ -142,7 +142,7 @@ def judge_set(file, drawn, truth, where):
 
 def tamper(rng, path, drawn, truth):
     """Changes one stored number by more than its bound; says which."""
-    with h5py.File(path, "r+") as file:
+    with results_to_change(path) as file:
         group = file[f"correlation/{drawn['name']}"]
         some = group["weight"].size > 0
         what = str(rng.choice(["integrate"] + ["info", "visibility", "visibility", "weight"] * some))

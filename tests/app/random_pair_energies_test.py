@@ -14,7 +14,7 @@ import pytest
 
 from tests.app.random_potentials_test import (CHARGES, LENGTHS, LONG, SAME_PLACE, TWO, UNITS, asked_of, chance, g_of, norm,
                                               others_of)
-from tests.problems import open_problem_file
+from tests.problems import open_problem_file, results_to_change
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
 DEFAULT_FILES = 400
@@ -150,7 +150,7 @@ def judge_set(file, drawn, truths, asked, where):
 def tamper(rng, path, drawn, truths):
     """Changes one stored number by more than its bound; says which. The set has problems."""
     p = int(rng.integers(drawn["batch"]))
-    with h5py.File(path, "r+") as file:
+    with results_to_change(path) as file:
         group = file[f"pair_energy/{drawn['name']}"]
         what, place, bound = str(rng.choice(["info", "energy", "energy"])), p, truths[p]["bound"]
         if "energy_per_charge" in group and drawn["ends"][p + 1] > drawn["ends"][p] and chance(rng, 0.4):

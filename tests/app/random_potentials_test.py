@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import numbers_of, open_problem_file
+from tests.problems import numbers_of, open_problem_file, results_to_change
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
 DEFAULT_FILES = 1000
@@ -407,7 +407,7 @@ def tamper(rng, path, drawn, truths, asked):
     """Changes one stored number or word by more than its bound; says which."""
     p = int(rng.integers(drawn["batch"]))
     truth, numbers = truths[p], truths[p]["targets"] > 0
-    with h5py.File(path, "r+") as file:
+    with results_to_change(path) as file:
         group = file[f"potential/{drawn['name']}"]
         what = str(rng.choice(["info", "V_mean", "unit", "attribute", "verdict"] + ["V"] * 2 * numbers +
                               ["E"] * 2 * (numbers and asked["field"]) + ["energy"] * ("energy" in group)))

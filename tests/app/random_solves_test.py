@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from tests.long_double import L, inverse_of_lower, ldlt, norm1, residual
-from tests.problems import open_problem_file, packed
+from tests.problems import open_problem_file, packed, results_to_change
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
 DEFAULT_FILES = 1000
@@ -639,7 +639,7 @@ def judge_run(smallbatch, rng, sets, f, way, where, counts):
     counts["solved"] = counts["systems"] - counts["failed"]
     assert code == (1 if failed else 0), f"{where}: exit code {code}, {failed} failed"
     if rng.random() < 0.3:
-        with h5py.File(smallbatch.folder / "r.h5", "r+") as file:
+        with results_to_change(smallbatch.folder / "r.h5") as file:
             changed = tamper(rng, file, sets)
         if changed:
             counts["tampered"] += 1

@@ -12,7 +12,8 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import add_potential, add_solve, direct_sum, numbers_of, open_problem_file, potential_bound
+from tests.problems import (add_potential, add_solve, direct_sum, numbers_of, open_problem_file, potential_bound,
+                            results_to_change)
 
 U = {np.float32: 2.0**-24, np.float64: 2.0**-53}
 
@@ -125,7 +126,7 @@ def test_pivots_below_the_floor_are_repaired(smallbatch, tmp_path, dtype, method
     again = smallbatch("verify", "p.h5", "r.h5", expect=1).stdout
     assert "1 pivot of 1 system raised to the floor of 0.0078125, by at most 0.00781 of a diagonal element" in again
     assert "3 of 3 agree" in again and systems["largest_perturbation"] == floor
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         result = file["solve/systems"]
         assert result["info"][...].tolist() == [0, 0, 2]
         assert result["repaired"][...].tolist() == [1, 0, 0]
@@ -139,7 +140,7 @@ def test_pivots_below_the_floor_are_repaired(smallbatch, tmp_path, dtype, method
         # The referee repairs with the floor of the results, so these answers are wrong for another one.
         note["pivot_floor"] = floor / 2
     assert "1 DISAGREE" in smallbatch("verify", "p.h5", "r.h5", expect=1).stdout
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         file["provenance"].attrs["pivot_floor"] = 1.5
     assert "pivot_floor" in smallbatch("verify", "p.h5", "r.h5", expect=3).stderr
     # Without a floor the first system is singular.
@@ -177,7 +178,7 @@ def test_kernels_that_rounding_makes_indefinite_are_solved_nearby(smallbatch, tm
     # Wrong answers of repaired systems are found, each of them.
     repaired = result["repaired"] > 0
     for wrong in [-result["x"], np.ones_like(result["x"]), 1.01 * result["x"], 1e21 * result["x"]]:
-        with h5py.File(tmp_path / "r.h5", "r+") as file:
+        with results_to_change(tmp_path / "r.h5") as file:
             file["solve/systems/x"][...] = np.where(repaired[:, None], wrong, result["x"])
         found = json.loads(smallbatch("verify", "p.h5", "r.h5", "--json", expect=1).stdout)["sets"][0]["verification"]
         assert found["disagreed"] == repaired.sum()
@@ -199,11 +200,11 @@ def test_a_larger_rcond_is_an_estimate_of_cudas_alone(smallbatch, tmp_path, nrhs
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=4, n=20, nrhs=nrhs)
     smallbatch("run", "p.h5", "-o", "r.h5", "--device", "cpu")
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         file["solve/systems/rcond"][2] *= 3
 
     def disagreeing(**attributes):
-        with h5py.File(tmp_path / "r.h5", "r+") as file:
+        with results_to_change(tmp_path / "r.h5") as file:
             for name in {"solver", "ranks"} & set(file["provenance"].attrs):
                 del file["provenance"].attrs[name]
             for name, value in attributes.items():
@@ -240,8 +241,7 @@ def test_results_of_format_1_0_are_verified_without_the_new_numbers(smallbatch, 
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
     smallbatch("run", "p.h5", "-o", "r.h5")
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
-        assert file.attrs["smallbatch_format"].tolist() == [1, 6]
+    with results_to_change(tmp_path / "r.h5") as file:
         file.attrs["smallbatch_format"] = np.array([1, 0], np.int32)
         for name in ["rcond", "smallest_pivot", "log_determinant", "repaired", "perturbation"]:
             del file["solve/systems"][name]
@@ -249,7 +249,7 @@ def test_results_of_format_1_0_are_verified_without_the_new_numbers(smallbatch, 
             del file["provenance"].attrs[name]
     done = smallbatch("verify", "p.h5", "r.h5")
     assert "5 of 5 agree" in done.stdout and "rcond" not in done.stdout
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         file["solve/systems/x"][2, 3] *= 1.01
     smallbatch("verify", "p.h5", "r.h5", expect=1)
 
@@ -402,7 +402,7 @@ def test_verify_finds_wrong_results(smallbatch, tmp_path, spoil):
         add_potential(file, shape=(6, 5, 4), position=[(0.3, 0.4, 0.5), (2.2, 1.1, 1.7)], charge=[1, -0.5])
     smallbatch("run", "p.h5", "-o", "r.h5")
     smallbatch("verify", "p.h5", "r.h5")
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         x, v = file["solve/systems/x"], file["potential/charges/V"]
         if spoil == "flip":
             x[4, 2] = -x[4, 2]
@@ -501,7 +501,7 @@ def test_results_that_were_changed_are_refused(smallbatch, tmp_path, name):
     smallbatch("run", "p.h5", "-o", "r.h5")
     smallbatch("verify", "p.h5", "r.h5")
     where, word, change = CHANGED_RESULTS[name]
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         change(file if where == "solve/more" else file[where])
     sentence = smallbatch("verify", "p.h5", "r.h5", expect=3).stderr.strip().splitlines()[-1]
     assert where in sentence and word in sentence and "r.h5" in sentence, sentence
@@ -516,7 +516,7 @@ def test_results_of_older_formats_are_verified(smallbatch, tmp_path):
         add_potential(file, output_unit="kT/e", temperature=310.0)
     smallbatch("run", "p.h5", "-o", "r.h5")
     for minor in [2, 1, 0]:
-        with h5py.File(tmp_path / "r.h5", "r+") as file:
+        with results_to_change(tmp_path / "r.h5") as file:
             file.attrs["smallbatch_format"] = np.array([1, minor], np.int32)
             for name in file["solve"]:
                 for number in ["rcond", "smallest_pivot", "log_determinant", "repaired"]:

@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import add_solve, open_problem_file, packed
+from tests.problems import add_solve, open_problem_file, packed, results_to_change
 
 SIZES = np.array([8, 0, 1, 5, 8, 3, 7], np.int32)
 
@@ -117,13 +117,13 @@ def test_results_of_other_sizes_are_not_verified(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_sizes(file)
     smallbatch("run", "p.h5", "-o", "r.h5")
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         file["solve/systems/x"][3, 6] = 1e-20  # beyond its size
     assert "1 DISAGREE" in smallbatch("verify", "p.h5", "r.h5", expect=1).stdout
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         file["solve/systems/size"][3] = 4
     assert "/solve/systems/size of r.h5" in smallbatch("verify", "p.h5", "r.h5", expect=3).stderr
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         del file["solve/systems/size"]
     assert "with sizes" in smallbatch("verify", "p.h5", "r.h5", expect=3).stderr
 
@@ -148,7 +148,7 @@ def test_sizes_that_no_system_has_are_refused_in_results(smallbatch, tmp_path, s
         add_sizes(file)
     for k in 1, 2:
         smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
-    with h5py.File(tmp_path / "2.h5", "r+") as file:
+    with results_to_change(tmp_path / "2.h5") as file:
         file["solve/systems/size"][1] = size
     for command in (["info", "2.h5"], ["report", "2.h5", "-o", "2.html"], ["verify", "p.h5", "2.h5"],
                     ["merge", "1.h5", "2.h5", "-o", "merged.h5"]):

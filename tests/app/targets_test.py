@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import add_potential, numbers_of, open_problem_file
+from tests.problems import add_potential, numbers_of, open_problem_file, results_to_change
 
 VOLT = 14.399645478425672  # one e at one angstrom
 KT = VOLT / (8.617333262145e-5 * 298.15)  # at 298.15 K
@@ -257,14 +257,14 @@ def test_verify_finds_wrong_results(smallbatch, tmp_path, spoil):
     smallbatch("run", "p.h5", "-o", "r.h5")
     assert "2 of 2 agree" in smallbatch("verify", "p.h5", "r.h5").stdout
     for position, name in enumerate(["charges", "lattice", "points"]):
-        with h5py.File(tmp_path / "r.h5", "r+") as file:
+        with results_to_change(tmp_path / "r.h5") as file:
             kept = {key: file[f"potential/{name}"][key][...] for key in file[f"potential/{name}"]}
             SPOILS[spoil](file[f"potential/{name}"])
         done = json.loads(smallbatch("verify", "p.h5", "r.h5", "--json", expect=1).stdout)
         disagreed = [s["verification"]["disagreed"] for s in done["sets"]]
         assert disagreed == [int(i == position) for i in range(3)]
         assert done["sets"][position]["verification"]["worst_index"] == 1
-        with h5py.File(tmp_path / "r.h5", "r+") as file:
+        with results_to_change(tmp_path / "r.h5") as file:
             for key, values in kept.items():
                 file[f"potential/{name}"][key][...] = values
     smallbatch("verify", "p.h5", "r.h5")
@@ -273,7 +273,7 @@ def test_verify_finds_wrong_results(smallbatch, tmp_path, spoil):
 def test_statistics_are_judged_where_nothing_else_was(smallbatch, tmp_path):
     write_one_of_each(tmp_path)
     smallbatch("run", "p.h5", "-o", "r.h5")
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         file["potential/lattice/V_max"][1] *= 1.5
     done = json.loads(smallbatch("verify", "p.h5", "r.h5", "--verify", "sample=1", "--json", expect=1).stdout)
     lattice = done["sets"][1]["verification"]

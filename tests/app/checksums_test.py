@@ -1,0 +1,320 @@
+"""Every byte of a result file is one that a checksum is of: against h5py and another XXH3, and by changing bytes."""
+
+import json
+import os
+import re
+import shutil
+
+import h5py
+import numpy as np
+import pytest
+import xxhash
+
+from tests.problems import (add_correlation, add_pair_energy, add_potential, add_solve, numbers_of, open_problem_file,
+                            results_to_change)
+
+PIECE = 1 << 20
+
+
+def write_everything(path):
+    """Sets of every kind, small."""
+    rng = np.random.default_rng(3)
+    with open_problem_file(path) as file:
+        add_solve(file, "systems", batch=7, n=5, nrhs=2)
+        add_solve(file, "inverse", batch=3, n=4, nrhs="inverse", dtype=np.float64)
+        add_solve(file, "determinant", batch=9, n=3, nrhs="log_determinant")
+        add_solve(file, "empty", batch=0)
+        add_potential(file, "series", rng.uniform(-1, 1, (4, 3)), rng.uniform(-1, 1, 4), [0, 2, 4],
+                      field=1, output_unit="kT/e", temperature=300.0)["name"] = np.array([b"one", b"other"])
+        atoms = add_potential(file, "points", rng.uniform(-1, 1, (6, 3)), rng.uniform(-1, 1, 6), field=1, targets="points")
+        for name in ("origin", "spacing"):
+            del atoms[name]
+        del atoms.attrs["shape"]
+        atoms["points"] = rng.uniform(2, 3, (11, 3))
+        atoms["group"] = np.array([1, 1, 1, 2, 2, 0], np.int8)
+        add_pair_energy(file, "pairs", rng.uniform(-1, 1, (8, 3)), rng.uniform(-1, 1, 8), [0, 3, 8], per_charge=1)
+        signal = rng.standard_normal((2, 10, 3)) + 1j * rng.standard_normal((2, 10, 3))
+        add_correlation(file, "array", signal.astype(np.complex64), integrate=4)["frequency"] = np.array([1e8, 2e8])
+        add_correlation(file, "counts", rng.integers(-5, 5, (2, 10, 3, 2)).astype(np.int8))
+
+
+def spans_of(path):
+    """{dataset: (begin, bytes)} of all that have bytes, by h5py; each once, those of sets by their names there."""
+    names = {}
+
+    def take(group):
+        for name in group:
+            item = group[name]
+            if isinstance(item, h5py.Group):
+                take(item)
+            elif not item.is_virtual and item.id.get_offset() is not None:
+                names.setdefault((item.id.get_offset(), item.id.get_storage_size()), f"{group.name}/{name}")
+
+    with h5py.File(path) as file:
+        for name in sorted(file, key=lambda name: name == "VTKHDF"):
+            take(file[name])
+    return {name: span for span, name in names.items()}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, smallbatch_program):
+    """The folder of p.h5 and its results r.h5, whose bytes are those of `content`."""
+    folder = tmp_path_factory.mktemp("made")
+    write_everything(folder / "p.h5")
+    smallbatch_program(folder)("run", "p.h5", "-o", "r.h5", "--device", "cpu")
+    return folder
+
+
+@pytest.fixture
+def results(made, tmp_path):
+    for name in ("p.h5", "r.h5"):
+        shutil.copy(made / name, tmp_path / name)
+    return tmp_path / "r.h5"
+
+
+def flip(path, place, mask=1):
+    with open(path, "r+b") as file:
+        file.seek(place)
+        byte = file.read(1)[0]
+        file.seek(place)
+        file.write(bytes([byte ^ mask]))
+
+
+def test_hashes_are_those_of_the_datasets(results):
+    """And every byte is in one of them."""
+    content, spans = results.read_bytes(), spans_of(results)
+    own = {name: spans.pop(name) for name in list(spans) if name.startswith("/checksums/")}
+    with h5py.File(results) as file:
+        assert file.attrs["smallbatch_format"].tolist() == [1, 7]
+        sums = {name: values[...] for name, values in file["checksums"].items()}
+    assert set(sums) == {"dataset", "piece_offset", "hash", "rest"}
+    assert [name.decode() for name in sums["dataset"]] == sorted(spans)
+    assert {"/solve/systems/x", "/potential/series/name", "/verification/solve/inverse/verdict"} < set(spans)
+    assert sums["piece_offset"].tolist() == list(range(len(spans) + 1))
+    for name, digits in zip(sorted(spans), sums["hash"]):
+        begin, size = spans[name]
+        assert xxhash.xxh3_64_hexdigest(content[begin:begin + size]) == digits.decode(), name
+    tables = b"".join(content[own[f"/checksums/{name}"][0]:][:own[f"/checksums/{name}"][1]]
+                      for name in ("dataset", "piece_offset", "hash"))
+    is_rest = np.ones(len(content), bool)
+    for begin, size in [*spans.values(), *own.values()]:
+        assert is_rest[begin:begin + size].all()
+        is_rest[begin:begin + size] = False
+    rest = np.frombuffer(content, np.uint8)[is_rest].tobytes()
+    assert [xxhash.xxh3_64_hexdigest(found).encode() for found in (tables, rest)] == sums["rest"].tolist()
+
+
+def test_what_was_written_is_what_is_found(smallbatch, results):
+    spans = {name for name in spans_of(results) if not name.startswith("/checksums/")}
+    shown = smallbatch("info", "r.h5", "--check").stdout
+    assert f"all {results.stat().st_size} bytes are what was written ({len(spans)} datasets, and the rest)" in shown
+    assert smallbatch("info", "r.h5").stdout == "".join(
+        line for line in shown.splitlines(True) if "bytes are what was written" not in line)
+    told = json.loads(smallbatch("info", "r.h5", "--check", "--json").stdout)["check"]
+    assert told == {"has_checksums": True, "datasets": len(spans), "bytes": results.stat().st_size}
+    assert "problem files have no checksums" in smallbatch("info", "p.h5", "--check").stdout
+    done = smallbatch("verify", "p.h5", "r.h5")
+    assert "not what was written" not in done.stderr and "checksums" not in done.stderr
+
+
+def places_to_change(content, spans, rng, count):
+    """Of each dataset, of what HDF5 keeps in its heaps (which it has no checksum of), and anywhere."""
+    places = [begin + int(rng.integers(size)) for begin, size in spans.values()]
+    for heap in re.finditer(b"GCOL", content):
+        places += [heap.start() + int(k) for k in rng.integers(4096, size=4)]
+    places += [int(k) for k in rng.integers(len(content), size=count)]
+    return [(place, 1 << int(rng.integers(8))) for place in places if place < len(content)]
+
+
+def test_every_changed_byte_is_named(smallbatch, results):
+    content, spans = results.read_bytes(), spans_of(results)
+    rng = np.random.default_rng(18)
+    for place, mask in places_to_change(content, spans, rng, int(os.environ.get("SMALLBATCH_CHANGED_BYTES", 40))):
+        flip(results, place, mask)
+        done = smallbatch("info", "r.h5", "--check", expect=3)
+        flip(results, place, mask)
+        told = f"byte {place} ^ {mask}: {done.stderr}"
+        assert " error " in done.stderr and "r.h5" in done.stderr and not done.stdout, told
+        of_dataset = [name for name, (begin, size) in spans.items() if begin <= place < begin + size]
+        if of_dataset and not of_dataset[0].startswith("/checksums"):
+            assert of_dataset[0] in done.stderr, told
+        elif of_dataset:
+            assert "/checksums" in done.stderr or "in no dataset" in done.stderr, told
+    assert results.read_bytes() == content
+    smallbatch("info", "r.h5", "--check")
+
+
+def test_bytes_that_are_lost_or_added_are_named(smallbatch, results):
+    content = results.read_bytes()
+    for changed in (content[:-1], content + b"\0", content[:len(content) // 2]):
+        results.write_bytes(changed)
+        assert "r.h5" in smallbatch("info", "r.h5", "--check", expect=3).stderr
+
+
+def attribute_place(content, text, count=1):
+    """Where one of the texts of attributes that are alike begins."""
+    places = [found.start() for found in re.finditer(re.escape(text), content)]
+    assert len(places) >= count, text
+    return places[0]
+
+
+def test_verify_names_what_was_changed(smallbatch, results):
+    """x, V, verdicts, statistics: by their places; units and provenance: by HDF5's own checksums of the headers."""
+    content, spans = results.read_bytes(), spans_of(results)
+    for name, said in {"/solve/systems/x": r"/solve/systems/x from \[0, 0, 0\] to \[6, 4, 1\]",
+                       "/potential/series/V": r"/potential/series/V from \[0, 0, 0, 0\] to \[1, 1, 2, 3\]",
+                       "/potential/series/name": r"/potential/series/name from \[0\] to \[1\]",
+                       "/potential/points/energy": r"/potential/points/energy\[0\]",
+                       "/correlation/array/visibility": r"/correlation/array/visibility from \[0, 0, 0\] to \[2, 1, 5\]",
+                       "/verification/potential/series/verdict": r"/verification/potential/series/verdict from",
+                       "/potential/series/V_mean": r"/potential/series/V_mean from"}.items():
+        begin, size = spans[name]
+        flip(results, begin + size - 1)
+        done = smallbatch("verify", "p.h5", "r.h5", expect=3)
+        assert "is not what was written (changed: " in done.stderr and re.search(said, done.stderr), done.stderr
+        assert not done.stdout
+        flip(results, begin + size - 1)
+    for text in (b"kT/e", b"Eigen 3.", b"--device cpu", b"criterion"):
+        place = attribute_place(content, text)
+        flip(results, place)
+        done = smallbatch("verify", "p.h5", "r.h5", expect=3)
+        assert "r.h5" in done.stderr and "checksum" in done.stderr.lower() or "header of" in done.stderr, done.stderr
+        flip(results, place)
+    smallbatch("verify", "p.h5", "r.h5")
+
+
+def test_a_large_dataset_is_named_by_the_piece(smallbatch, tmp_path):
+    """Pieces of a MiB, whatever the blocks are."""
+    smallbatch("generate", "spd", "-o", "p.h5", "--n", 8, "--batch", 100_000, "--set", "s")
+    smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "none", "--memory", "8M")
+    (begin, size), row = spans_of(tmp_path / "r.h5")["/solve/s/x"], 32
+    assert size > 3 * PIECE
+    content = (tmp_path / "r.h5").read_bytes()
+    with h5py.File(tmp_path / "r.h5") as file:
+        sums = file["checksums"]
+        at = [name.decode() for name in sums["dataset"]].index("/solve/s/x")
+        digits = sums["hash"][sums["piece_offset"][at]:sums["piece_offset"][at + 1]].tolist()
+    assert digits == [xxhash.xxh3_64_hexdigest(content[begin + k:begin + min(k + PIECE, size)]).encode()
+                      for k in range(0, size, PIECE)]
+    for place in (begin + PIECE + 77, begin + 3 * PIECE):
+        flip(tmp_path / "r.h5", place)
+    told = smallbatch("info", "r.h5", "--check", expect=3).stderr
+    last = (size - 1) // row
+    assert (f"/solve/s/x from [{PIECE // row}, 0] to [{2 * PIECE // row - 1}, 7]; "
+            f"/solve/s/x from [{3 * PIECE // row}, 0] to [{last}, 7])") in told
+
+
+def hashes_of(path):
+    with h5py.File(path) as file:
+        return {name: file[f"checksums/{name}"][...].tolist() for name in ("dataset", "piece_offset", "hash")}
+
+
+def test_equal_numbers_have_equal_hashes(smallbatch, tmp_path):
+    """However they were computed: small blocks come strided, and out of order of the bytes; shares are merged."""
+    rng = np.random.default_rng(5)
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=500, n=12)
+        add_potential(file, "grid", rng.uniform(0, 3, (20, 3)), rng.uniform(-1, 1, 20), np.arange(0, 21, 5), shape=(33, 35, 37))
+        add_correlation(file, "array", rng.integers(-8, 8, (40, 300, 24, 2)).astype(np.int8), integrate=7)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    smallbatch("run", "p.h5", "-o", "small.h5", "--memory", "4M")
+    for k in (1, 2, 3):
+        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/3")
+        smallbatch("info", f"{k}.h5", "--check")
+    smallbatch("merge", "1.h5", "2.h5", "3.h5", "-o", "m.h5")
+    for name in ("small.h5", "m.h5"):
+        assert hashes_of(tmp_path / name) == hashes_of(tmp_path / "r.h5")
+        smallbatch("info", name, "--check")
+
+
+def test_shares_that_are_damaged_are_not_merged(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    for k in (1, 2):
+        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
+    flip(tmp_path / "2.h5", spans_of(tmp_path / "2.h5")["/solve/systems/x"][0] + 5)
+    done = smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5", expect=3)
+    assert "2.h5 is not what was written (changed: /solve/systems/x from" in done.stderr
+    assert not (tmp_path / "m.h5").exists()
+
+
+def test_results_of_older_formats_have_no_checksums_and_say_so(smallbatch, results):
+    with results_to_change(results):
+        pass
+    assert "results before format 1.7 have no checksums" in smallbatch("info", "r.h5", "--check").stdout
+    assert json.loads(smallbatch("info", "r.h5", "--check", "--json").stdout)["check"]["has_checksums"] is False
+    assert "results before format 1.7 have no checksums" in smallbatch("verify", "p.h5", "r.h5").stderr
+
+
+def test_results_that_lost_their_checksums_are_refused(smallbatch, results):
+    with h5py.File(results, "r+") as file:
+        del file["checksums"]
+    for command in (["info", "r.h5", "--check"], ["verify", "p.h5", "r.h5"]):
+        assert "checksums" in smallbatch(*command, expect=3).stderr
+    smallbatch("info", "r.h5")
+
+
+@pytest.mark.parametrize("spoil", ["dataset", "piece_offset", "hash", "rest", "short", "overlap", "deep"])
+def test_checksums_that_make_no_sense_are_refused(smallbatch, results, spoil):
+    with h5py.File(results, "r+", libver=("v110", "v110")) as file:
+        sums = file["checksums"]
+        if spoil == "short":
+            del sums["hash"]
+            sums["hash"] = np.array([b"0"])
+        elif spoil == "overlap":
+            file["solve/zz"] = file["solve/systems/x"]
+            names = sorted([*sums["dataset"][...].tolist(), b"/solve/zz"])
+            for name, values in (("dataset", np.array(names)), ("piece_offset", np.arange(len(names) + 1)),
+                                 ("hash", np.array([b"0" * 16] * len(names)))):
+                del sums[name]
+                sums[name] = values
+        elif spoil == "deep":
+            values = sums["rest"][...]
+            del sums["rest"]
+            sums["rest/rest"] = values
+        else:
+            values = sums[spoil][...]
+            values[0] = 1 if spoil == "piece_offset" else b"x"
+            sums[spoil][...] = values
+    assert "checksums" in smallbatch("info", "r.h5", "--check", expect=3).stderr
+    assert "checksums" in smallbatch("verify", "p.h5", "r.h5", expect=3).stderr
+
+
+def test_what_another_program_adds_is_told_and_no_obstacle(smallbatch, results):
+    """The numbers are compared all the same; datasets that it compressed are left to the referee."""
+    with h5py.File(results, "r+") as file:
+        file["solve/systems"].attrs["comment"] = "mine"
+    done = smallbatch("info", "r.h5", "--check", expect=3)
+    assert "bytes that are in no dataset" in done.stderr
+    done = smallbatch("verify", "p.h5", "r.h5")
+    assert "bytes that are in no dataset are not what was written" in done.stderr
+    begin, _ = spans_of(results)["/solve/systems/x"]
+    flip(results, begin)
+    assert "/solve/systems/x from" in smallbatch("verify", "p.h5", "r.h5", expect=3).stderr
+    flip(results, begin)
+    with h5py.File(results, "r+") as file:
+        values = file["potential/series/V"][...]
+        attributes = dict(file["potential/series/V"].attrs)
+        del file["potential/series/V"]
+        stored = file["potential/series"].create_dataset("V", data=values, chunks=values.shape, compression="gzip")
+        stored.attrs["unit"] = attributes["unit"]
+    assert "/potential/series/V (not as it was written)" in smallbatch("info", "r.h5", "--check", expect=3).stderr
+    smallbatch("verify", "p.h5", "r.h5")
+
+
+def test_names_of_sets_are_free(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        for name in ("a b", " ", "µ", "x" * 200):
+            add_solve(file, name)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    smallbatch("info", "r.h5", "--check")
+    with h5py.File(tmp_path / "r.h5") as file:
+        assert numbers_of(file["solve/ "]) and f"/solve/{'x' * 200}/x".encode() in file["checksums/dataset"][...]
+
+
+def test_a_file_of_empty_sets_alone_is_checked(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=0)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    assert "(0 datasets, and the rest)" in smallbatch("info", "r.h5", "--check").stdout
+    smallbatch("verify", "p.h5", "r.h5")
