@@ -54,6 +54,9 @@ H5T_cset_t characters_of(const std::string& text) {
   return std::ranges::all_of(text, [](unsigned char c) { return c < 128; }) ? H5T_CSET_ASCII : H5T_CSET_UTF8;
 }
 
+/// Less is hashed sooner than a thread wakes.
+constexpr std::uint64_t least_bytes_hashed_beside = std::uint64_t{1} << 18;
+
 struct OpenDataset {
   Hdf5Handle handle;
   std::vector<std::int64_t> shape;
@@ -69,6 +72,7 @@ struct OpenDataset {
 struct Hdf5Output::Impl {
   std::optional<OutputFile> own_target;  ///< of the process that made the file
   std::string path, temporary;
+  bool writes_alone = true;  ///< one thread a block: then another one hashes it meanwhile
   OutputBytes file_bytes;
   Hdf5Handle driver;
   Hdf5Handle file;
@@ -83,6 +87,7 @@ struct Hdf5Output::Impl {
       : own_target(std::in_place, name, overwrite),
         path(name),
         temporary(own_target->temporary_path()),
+        writes_alone(threads == 1),
         file_bytes(threads) {}
   explicit Impl(const OutputLayout& layout) : path(layout.path), temporary(layout.temporary), file_bytes(1) {}
 
@@ -447,8 +452,24 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
     for_each_run(opened.shape, start, count, [&](std::int64_t first, std::int64_t length) {
       const auto begin = static_cast<std::uint64_t>(first) * sizeof(T);
       const auto bytes = static_cast<std::uint64_t>(length) * sizeof(T);
-      impl_->check(impl_->file_bytes.write(*opened.address + begin, bytes, values + written) ? 0 : -1);
-      if (impl_->has_checksums) opened.hashes.add(begin, bytes, values + written);
+      const auto write = [&] { return impl_->file_bytes.write(*opened.address + begin, bytes, values + written); };
+      const auto hash = [&] {
+        if (impl_->has_checksums) opened.hashes.add(begin, bytes, values + written);
+      };
+      bool is_written = true;
+      if (impl_->has_checksums && impl_->writes_alone && bytes >= least_bytes_hashed_beside) {
+        parallel_for(2, 1, 2, [&](std::int64_t first_task, std::int64_t last_task) {
+          for (std::int64_t task = first_task; task < last_task; ++task)
+            if (task == 0)
+              is_written = write();
+            else
+              hash();
+        });
+      } else {
+        is_written = write();
+        hash();
+      }
+      impl_->check(is_written ? 0 : -1);
       written += length;
     });
   } else {

@@ -32,7 +32,7 @@ def run_blocks(blocks, names):
 def example(tmp_path_factory):
     """The folder after the examples of the page: problems written, solved, results opened; and their variables."""
     writing, reading = code_blocks()
-    assert len(writing) == 6 and len(reading) == 4
+    assert len(writing) == 6 and len(reading) == 5
     folder = tmp_path_factory.mktemp("format")
     names = {}
     with contextlib.chdir(folder):
@@ -45,6 +45,24 @@ def example(tmp_path_factory):
         assert done.returncode == 0, done.stderr
         run_blocks(reading, names)
     return folder, names
+
+
+def test_the_pages_python_finds_a_changed_byte(example, tmp_path):
+    folder, names = example
+    content = bytearray((folder / "results.h5").read_bytes())
+    with h5py.File(folder / "results.h5") as file:
+        x = file["solve/dense/x"].id.get_offset()
+        table, rest = (file[f"checksums/{name}"].id.get_offset() for name in ("hash", "rest"))
+        assert file["solve/dense/x"].nbytes < 1 << 20
+    heap = content.find(b"GCOL") + 30
+    for place, expected in ((x + 7, [("/solve/dense/x", 0)]), (heap, [("the rest", 0)]), (rest + 20, [("the rest", 0)])):
+        content[place] ^= 4
+        (tmp_path / "r.h5").write_bytes(content)
+        content[place] ^= 4
+        assert names["changed_pieces"](tmp_path / "r.h5") == expected
+    content[table] ^= 1
+    (tmp_path / "r.h5").write_bytes(content)
+    assert ("the rest", 0) in names["changed_pieces"](tmp_path / "r.h5")
 
 
 def test_solutions_are_numpys(example):
