@@ -1,6 +1,6 @@
 """FORMAT.md is a contract: its examples run as they stand, and the command takes what they write.
 
-SMALLBATCH_BIN names the command.
+SMALLBATCH_BIN names the command. One file, because all tests look at what one run of the examples has left.
 """
 import contextlib
 import os
