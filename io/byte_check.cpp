@@ -1,6 +1,8 @@
 #include "io/byte_check.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <ranges>
 #include <set>
 
 #include "core/parallel.hpp"
@@ -15,9 +17,9 @@ constexpr std::int64_t first_minor_with_checksums = 7;
 /// "[3, 0]": the place of a number of an array, by its place among all.
 std::string place_text(std::vector<std::int64_t> shape, std::uint64_t index) {
   if (shape.empty()) return "";
-  for (auto axis = shape.rbegin(); axis != shape.rend(); ++axis) {
-    const auto length = static_cast<std::uint64_t>(*axis);
-    *axis = static_cast<std::int64_t>(index % length);
+  for (std::int64_t& place : std::views::reverse(shape)) {
+    const auto length = static_cast<std::uint64_t>(place);
+    place = static_cast<std::int64_t>(index % length);
     index /= length;
   }
   std::string text;
@@ -47,7 +49,7 @@ class Check {
   }
 
  private:
-  Error useless() const {
+  [[nodiscard]] Error useless() const {
     return file_.error(checksums_group, "what it says of the file's bytes was changed",
                        "Take the file from a copy, or run the problem file again.");
   }
@@ -85,7 +87,7 @@ class Check {
   }
 
   /// Nothing where the dataset cannot be read, or lies in the file in another way than it was written.
-  std::optional<Extent> extent_of(const std::string& name) {
+  [[nodiscard]] std::optional<Extent> extent_of(const std::string& name) const {
     if (!name.starts_with('/') || name.starts_with(checksums_group + std::string("/"))) throw useless();
     try {
       return file_.extent(name);
@@ -98,17 +100,13 @@ class Check {
     const std::string& name = sums_.dataset[d];
     const auto first = static_cast<std::size_t>(sums_.piece_offset[d]);
     const auto count = static_cast<std::size_t>(sums_.piece_offset[d + 1]) - first;
-    std::optional<Extent> extent;
-    try {
-      extent = file_.extent(name);
-    } catch (const Error&) {  // name_damage() tells what is damaged
-    }
+    const std::optional<Extent> extent = extent_of(name);  // name_damage() tells what is damaged
     if (!extent || PieceHashes(extent->size).count() != count) {
       found_.moved.push_back(name);
       return;
     }
     std::vector<char> is_changed(count, 0);
-    parallel_for(static_cast<std::int64_t>(count), 1, threads_, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(static_cast<std::int64_t>(count), 8, threads_, [&](std::int64_t begin, std::int64_t end) {
       std::vector<char> bytes(std::min(bytes_per_hashed_piece, extent->size));
       for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
         const std::uint64_t from = k * bytes_per_hashed_piece;
@@ -155,11 +153,16 @@ class Check {
     }
     for (const std::string& group : groups) {
       look_at(group, seen);
-      try {
-        for (const std::string& member : file_.members(group))
-          look_at((group == "/" ? "" : group) + "/" + member, seen);
-      } catch (const Error&) {  // look_at(group) has told
-      }
+      for (const std::string& member : members_of(group)) look_at((group == "/" ? "" : group) + "/" + member, seen);
+    }
+  }
+
+  /// None where they cannot be read, which look_at() tells.
+  [[nodiscard]] std::vector<std::string> members_of(const std::string& group) const {
+    try {
+      return file_.members(group);
+    } catch (const Error&) {
+      return {};
     }
   }
 

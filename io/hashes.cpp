@@ -62,14 +62,14 @@ PieceHashes::PieceHashes(std::uint64_t bytes)
       is_lost_(hashes_.size(), false) {}
 
 std::uint64_t PieceHashes::size_of(std::size_t piece) const {
-  return std::min(bytes_per_hashed_piece, bytes_ - begin_of(piece));
+  return std::min(bytes_per_hashed_piece, bytes_ - begin_of_piece(piece));
 }
 
 void PieceHashes::add(std::uint64_t first, std::uint64_t count, const void* bytes) {
   for (const char* next = static_cast<const char*>(bytes); count > 0;) {
     const std::size_t piece = first / bytes_per_hashed_piece;
-    const std::uint64_t here = std::min(count, begin_of(piece) + size_of(piece) - first);
-    add_to(piece, first - begin_of(piece), here, next);
+    const std::uint64_t here = std::min(count, begin_of_piece(piece) + size_of(piece) - first);
+    add_to(piece, first - begin_of_piece(piece), here, next);
     first += here;
     count -= here;
     next += here;

@@ -32,6 +32,9 @@ class Hash {
 /// Of an array; the last one may be shorter.
 inline constexpr std::uint64_t bytes_per_hashed_piece = std::uint64_t{1} << 20;
 
+/// Where in the array a piece begins.
+constexpr std::uint64_t begin_of_piece(std::size_t piece) { return piece * bytes_per_hashed_piece; }
+
 /// The hash of each piece of an array that is written in parts. Parts in which a piece's own bytes come in their order
 /// make its hash; what else becomes of the others is missing, to be read again.
 class PieceHashes {
@@ -41,8 +44,7 @@ class PieceHashes {
   /// Bytes [first, first + count), which are within the array.
   void add(std::uint64_t first, std::uint64_t count, const void* bytes);
   [[nodiscard]] std::size_t count() const { return hashes_.size(); }
-  /// Where a piece begins and how many bytes it has.
-  [[nodiscard]] std::uint64_t begin_of(std::size_t piece) const { return piece * bytes_per_hashed_piece; }
+  /// How many bytes a piece has.
   [[nodiscard]] std::uint64_t size_of(std::size_t piece) const;
   [[nodiscard]] bool is_missing(std::size_t piece) const { return hashes_[piece].empty(); }
   /// What becomes known of a missing one: its bytes, all of them.

@@ -261,7 +261,7 @@ struct Hdf5Output::Impl {
       std::vector<char> bytes(hashes.size_of(missing.front()));
       for (std::int64_t k = first; k < last; ++k) {
         const std::size_t piece = missing[static_cast<std::size_t>(k)];
-        if (file_bytes.read(address + hashes.begin_of(piece), hashes.size_of(piece), bytes.data()))
+        if (file_bytes.read(address + begin_of_piece(piece), hashes.size_of(piece), bytes.data()))
           hashes.set(piece, bytes.data());
       }
     });

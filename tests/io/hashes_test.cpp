@@ -91,7 +91,7 @@ TEST_F(Pieces, that_come_backwards_twice_or_not_at_all_are_missing) {
   add(3 * piece_, 1234);
   expect_all_but({0, 1, 2});
   for (std::size_t k = 0; k < 3; ++k) {
-    EXPECT_EQ(hashes_.begin_of(k), k * piece_);
+    EXPECT_EQ(begin_of_piece(k), k * piece_);
     hashes_.set(k, &bytes_[k * piece_]);
   }
   expect_all_but({});
