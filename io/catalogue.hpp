@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "io/hdf5_chunks.hpp"
 #include "io/number_conversion.hpp"
 
@@ -37,6 +38,7 @@ struct DatasetInfo {
 /// Why something cannot be used, and what to do about it: the two parts of a message, which name no file and no object.
 struct Defect {
   std::string why, remedy;
+  ErrorKind kind = ErrorKind::bad_input;  ///< another one where it is not the file's fault
 };
 
 /// The numbers lie at `address`, in chunks, or are here; nowhere, where there are none or their type is `other`.

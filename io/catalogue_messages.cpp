@@ -55,6 +55,7 @@ void MessageWriter::put(const std::string& text) {
 void MessageWriter::put(const Defect& defect) {
   put(defect.why);
   put(defect.remedy);
+  put(static_cast<std::uint8_t>(defect.kind));
 }
 
 void MessageWriter::put(const std::unique_ptr<Defect>& defect) {
@@ -147,8 +148,12 @@ std::string MessageReader::get_text() {
 }
 
 Defect MessageReader::get_defect() {
-  std::string why = printable(get_text());
-  return {std::move(why), printable(get_text())};
+  Defect defect;
+  defect.why = printable(get_text());
+  defect.remedy = printable(get_text());
+  const auto kind = static_cast<ErrorKind>(get<std::uint8_t>());
+  if (kind == ErrorKind::missing_file || kind == ErrorKind::out_of_memory) defect.kind = kind;
+  return defect;
 }
 
 std::unique_ptr<Defect> MessageReader::get_defect_if_any() {

@@ -3,6 +3,7 @@
 #include <hdf5.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,19 +29,29 @@ constexpr int milliseconds_between_looks = 100;
 constexpr std::uint64_t most_received = std::uint64_t{1} << 26, most_received_per_byte = 256;
 
 /// How a child ends by itself.
-enum ExitStatus : int { nobody_asks = 0, out_of_memory = 3, failed = 4 };
+enum ExitStatus : int { nobody_asks = 0, too_large = 3, failed = 4, out_of_memory = 5, cut_off = 6 };
 /// What an answer begins with.
 enum class Sign : std::uint8_t { still_at_work, answer };
+
+/// The most that this process ever had of it.
+std::uint64_t memory_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) << 10;
+}
 
 [[noreturn]] void run_child(int socket, pid_t parent, const std::function<void(int)>& work) noexcept {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(failed);                               // it ended before
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // the parent knows when to end
+  const std::uint64_t before = memory_bytes();
   try {
     work(socket);
     ::_exit(nobody_asks);
   } catch (const std::bad_alloc&) {
-    ::_exit(out_of_memory);
+    ::_exit(memory_bytes() > before + sandbox_bytes / 2 ? too_large : out_of_memory);
+  } catch (const std::system_error&) {
+    ::_exit(cut_off);
   } catch (...) {
     ::_exit(failed);
   }
@@ -102,7 +113,7 @@ void describe_for(int socket, const std::shared_ptr<InputBytes>& bytes) {
       writer.flush();
     }
   } catch (const NobodyAsks&) {
-    ::_exit(nobody_asks);
+    ::_exit(cut_off);  // which nobody sees, but where the parent is still there
   }
 }
 
@@ -119,7 +130,7 @@ ChildProcess::ChildProcess(const std::function<void(int)>& work) {
   socket_ = ends[0];
   if (child_ > 0) return;
   if (has_socket) ::close(socket_);
-  throw Error(ErrorKind::internal, "cannot start a process to read a file", std::strerror(system_error),
+  throw Error(ErrorKind::out_of_memory, "cannot start a process to read a file", std::strerror(system_error),
               "Let the system start more processes, and run again.");
 }
 
@@ -236,10 +247,22 @@ Error DescriberProcess::error(const std::string& why) const {
 
 Error DescriberProcess::end_of_process() {
   const int status = child_.end();
+  const auto cannot_read = [this](const std::string& why) {
+    return Error(ErrorKind::out_of_memory, "cannot read " + path_, why, "End other programs, and run again.");
+  };
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
+    return cannot_read("the process that reads it was killed, as systems do when memory is short");
+  }
   if (WIFSIGNALED(status)) {
     return error("the HDF5 library crashed on it, signal " + std::to_string(WTERMSIG(status)));
   }
   if (WEXITSTATUS(status) == out_of_memory) {
+    return cannot_read("the memory does not suffice");
+  }
+  if (WEXITSTATUS(status) == cut_off) {
+    return cannot_read("the process that reads it cannot be talked to");
+  }
+  if (WEXITSTATUS(status) == too_large) {
     return error("the HDF5 library wanted more than " + std::to_string(sandbox_bytes >> 20) + " MiB of memory for it");
   }
   return error("the HDF5 library ended before it had read it");

@@ -38,16 +38,6 @@ class VariableStrings {
   std::vector<char*> strings_;
 };
 
-/// Calls work(), and keeps the Defect that it throws.
-template <class Work>
-void keep_defect(std::unique_ptr<Defect>& kept, Work&& work) {
-  try {
-    work();
-  } catch (Defect& defect) {
-    kept = std::make_unique<Defect>(std::move(defect));
-  }
-}
-
 /// An attribute that HDF5 has opened.
 struct OpenAttribute {
   Hdf5Handle handle, type, space;
@@ -69,7 +59,7 @@ struct Hdf5Describer::Impl {
     if (!driver.valid()) throw Defect{"HDF5: " + hdf5_error_text(), "Please report this."};
     file = {H5Fopen("/input", H5F_ACC_RDONLY, access.get()), H5Fclose};
     if (!file.valid()) {
-      if (bytes->has_failed()) throw Defect{bytes->why(), bytes->remedy()};
+      if (bytes->has_failed()) throw damage(*bytes);
       if (bytes->is_locked_elsewhere()) throw Defect{"another program has it open for writing", "Wait for it to end."};
       throw open_failure(hdf5_error_text());
     }
@@ -82,6 +72,18 @@ struct Hdf5Describer::Impl {
     }
     base = user_block;
     has_usual_addresses = address_bytes == 8 && length_bytes == 8;
+  }
+
+  /// Calls work(), and keeps the Defect that it throws, or what it is a consequence of: that reading failed, of which
+  /// HDF5 may say nothing.
+  template <class Work>
+  void keep_defect(std::unique_ptr<Defect>& kept, Work&& work) const {
+    try {
+      work();
+    } catch (Defect& defect) {
+      kept = std::make_unique<Defect>(std::move(defect));
+    }
+    if (bytes->has_failed()) kept = std::make_unique<Defect>(damage(*bytes));
   }
 
   void give_sign_after(std::size_t finds) const {
@@ -112,7 +114,7 @@ struct Hdf5Describer::Impl {
                                            : ObjectKind::other;
   }
 
-  /// In their order; HDF5's own is another where a file is damaged.
+  /// In their order; HDF5 would make a table for it, which it frees before it is filled where reading fails.
   [[nodiscard]] std::vector<std::string> members_of(hid_t group) const {
     std::vector<std::string> names;
     auto take = [&](const char* name) {
@@ -124,7 +126,7 @@ struct Hdf5Describer::Impl {
       return 0;
     };
     hsize_t position = 0;
-    if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, list, &take) < 0) throw damage(*bytes);
+    if (H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &position, list, &take) < 0) throw damage(*bytes);
     std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     return names;
@@ -217,10 +219,11 @@ struct Hdf5Describer::Impl {
       return 0;
     };
     hsize_t position = 0;
-    if (H5Aiterate_by_name(group, object.c_str(), H5_INDEX_NAME, H5_ITER_INC, &position, list, &attributes,
+    if (H5Aiterate_by_name(group, object.c_str(), H5_INDEX_NAME, H5_ITER_NATIVE, &position, list, &attributes,
                            H5P_DEFAULT) < 0) {
       throw damage(*bytes);
     }
+    std::ranges::sort(attributes, {}, &StoredAttribute::name);
     for (StoredAttribute& attribute : attributes) {
       keep_defect(attribute.defect, [&] { describe_attribute(group, object, attribute); });
     }
@@ -297,6 +300,7 @@ struct Hdf5Describer::Impl {
         object.dataset = dataset_of(group, name, is_asked_for ? UINT64_MAX : most_chunks_unasked);
         if (!object.dataset) object = {};
       });
+      if (object.contents_defect) object.dataset.reset();
     }
     if (object.kind != ObjectKind::group) return give(std::move(object));
     const Hdf5Handle opened(H5Gopen2(group, name.c_str(), H5P_DEFAULT), H5Gclose);
@@ -305,6 +309,7 @@ struct Hdf5Describer::Impl {
       if (!opened.valid()) throw damage(*bytes);
       names = members_of(opened.get());
     });
+    if (object.contents_defect) names.clear();
     for (const std::string& member : names) object.members.emplace_back().name = member;
     give(std::move(object));
     if (depth == 0) return;

@@ -50,7 +50,7 @@ void OutputBytes::allocate(std::uint64_t size) noexcept {
   };
   try {
     allocating_ = std::thread(allocate_all);
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     allocating_ = {};  // no thread is to be had: writing allocates
   }
 }

@@ -61,15 +61,15 @@ struct InputFile::Impl {
     return {ErrorKind::bad_input, "cannot use " + object + " of " + path, why, remedy};
   }
   [[nodiscard]] Error error(const std::string& object, const Defect& defect) const {
-    return error(object, defect.why, defect.remedy);
+    return {defect.kind, "cannot use " + object + " of " + path, defect.why, defect.remedy};
   }
   [[nodiscard]] Error error(const Defect& defect) const {
-    return {ErrorKind::bad_input, "cannot use " + path, defect.why, defect.remedy};
+    return {defect.kind, "cannot use " + path, defect.why, defect.remedy};
   }
 
   void open() {
     if (!has_hdf5_signature(*bytes)) {
-      if (bytes->has_failed()) throw error({bytes->why(), bytes->remedy()});
+      if (bytes->has_failed()) throw error({bytes->why(), bytes->remedy(), bytes->kind()});
       if (bytes->size() == 0) throw error({"it is empty, 0 bytes", "Write it anew."});
       throw error({"it is not an HDF5 file",
                    "Give an HDF5 file as FORMAT.md describes; other formats have to be imported first."});
@@ -300,7 +300,9 @@ void InputFile::read(const std::string& object, std::initializer_list<AxisRange>
     ++axis;
   }
   if (std::ranges::find(count, 0) != count.end()) return;
-  const auto unreadable = [&] { return error(object, impl_->bytes->why(), impl_->bytes->remedy()); };
+  const auto unreadable = [&] {
+    return impl_->error(object, {impl_->bytes->why(), impl_->bytes->remedy(), impl_->bytes->kind()});
+  };
   if (dataset.layout) {
     const auto wrong = impl_->chunks_of(dataset).read(*impl_->bytes, element_type_of<T>, start, count, values);
     if (wrong) throw wrong->empty() ? unreadable() : error(object, *wrong, damaged);

@@ -149,6 +149,10 @@ std::string InputBytes::remedy() const {
   return "Let nothing write to it meanwhile, and run again.";
 }
 
+ErrorKind InputBytes::kind() const {
+  return failure_->kind == Failure::Kind::system ? ErrorKind::missing_file : ErrorKind::bad_input;
+}
+
 bool has_hdf5_signature(InputBytes& file) noexcept {
   constexpr std::array<unsigned char, 8> signature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
   for (std::uint64_t address = 0; address <= INT64_MAX; address = address == 0 ? 512 : 2 * address) {

@@ -13,6 +13,8 @@
 #include <optional>
 #include <string>
 
+#include "core/error.hpp"
+
 namespace smallbatch {
 
 /// Bytes [address, address + size) of a file.
@@ -58,6 +60,8 @@ class InputBytes {
   /// What failed, and what to do about it: the two parts of a message.
   [[nodiscard]] std::string why() const;
   [[nodiscard]] std::string remedy() const;
+  /// missing_file where the disk or the network is at fault, else bad_input.
+  [[nodiscard]] ErrorKind kind() const;
 
   /// While this is set, HDF5's reads of numbers are not made: where the last ones lie is noted there instead.
   Extent* located = nullptr;

@@ -22,7 +22,7 @@ Defect open_failure(const std::string& hdf5_text) {
 }
 
 Defect damage(const InputBytes& file) {
-  if (file.has_failed()) return {file.why(), file.remedy()};
+  if (file.has_failed()) return {file.why(), file.remedy(), file.kind()};
   const std::string text = hdf5_error_text();
   return {"HDF5: " + text, remedy_for(text)};
 }

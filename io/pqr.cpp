@@ -69,16 +69,22 @@ class PqrReader {
     }
     int models = 0;
     std::string line;
-    while (std::getline(file, line)) {
+    const auto has_line = [&] {
+      try {
+        return static_cast<bool>(std::getline(file, line));
+      } catch (const std::ios::failure&) {
+        throw Error(ErrorKind::missing_file, "cannot read " + path_,
+                    "reading failed after line " + std::to_string(line_number_) + ": " + std::strerror(errno),
+                    "Check the disk or the network, and run again.");
+      }
+    };
+    file.exceptions(std::ios::badbit);
+    while (has_line()) {
       ++line_number_;
       if (line.starts_with("MODEL") && ++models == 2) {
         fail("a second MODEL begins here, and charges of several models would overlap. Keep one model in the file");
       }
       if (const std::string_view rest = after_record_name(line); !rest.empty()) read_atom(split(rest));
-    }
-    if (file.bad()) {
-      throw Error(ErrorKind::bad_input,
-                  "reading " + path_ + " failed after line " + std::to_string(line_number_) + ". Check the disk.");
     }
     if (molecule_.charge.empty()) {
       throw Error(

@@ -14,7 +14,7 @@ struct RawSignal::Bytes {
   void read(std::int64_t address, std::int64_t size, std::byte* into) {
     const Extent extent{static_cast<std::uint64_t>(address), static_cast<std::uint64_t>(size)};
     if (file.read(extent, into)) return;
-    throw Error(ErrorKind::bad_input, "cannot use " + path, file.why(), file.remedy());
+    throw Error(file.kind(), "cannot use " + path, file.why(), file.remedy());
   }
 
   std::string path;
@@ -61,7 +61,7 @@ void RawSignal::read(std::int64_t first, std::int64_t count, SignalBlock& block)
     }
   }
   if (bytes_->file.check_unchanged()) return;
-  throw Error(ErrorKind::bad_input, "cannot use " + bytes_->path, bytes_->file.why(), bytes_->file.remedy());
+  throw Error(bytes_->file.kind(), "cannot use " + bytes_->path, bytes_->file.why(), bytes_->file.remedy());
 }
 
 }  // namespace smallbatch

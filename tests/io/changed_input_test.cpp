@@ -131,7 +131,7 @@ TEST_P(ChangedInput, the_systems_own_error_is_told) {
       ADD_FAILURE() << "nothing was thrown for " << other;
     } catch (const Error& error) {
       const std::string message = error.what();
-      EXPECT_EQ(error.kind(), ErrorKind::bad_input);
+      EXPECT_EQ(error.kind(), ErrorKind::missing_file);
       for (const std::string& piece : {std::string("p.h5"), std::string("/solve/s/A"), says}) {
         EXPECT_NE(message.find(piece), std::string::npos) << message;
       }
@@ -169,9 +169,9 @@ TEST_F(OpenInput, results_are_read_with_the_same_care) {
 }
 
 TEST_F(OpenInput, what_cannot_be_read_at_all_is_told_in_the_systems_words) {
-  expect_error(ErrorKind::bad_input, {"/proc/self/mem", "reading byte 0 failed", "Input/output error"},
+  expect_error(ErrorKind::missing_file, {"/proc/self/mem", "reading byte 0 failed", "Input/output error"},
                [] { ProblemReader{"/proc/self/mem"}; });
-  expect_error(ErrorKind::bad_input, {"/proc/self/mem", "Check the disk"}, [] { (void)read_pqr("/proc/self/mem"); });
+  expect_error(ErrorKind::missing_file, {"/proc/self/mem", "Check the disk"}, [] { (void)read_pqr("/proc/self/mem"); });
 }
 
 TEST_F(OpenInput, one_descriptor_is_kept_and_not_inherited) {

@@ -132,7 +132,22 @@ TEST(DescriberProcess, one_that_ends_is_told) {
   expect_refused("ended before", [](int) {});
   expect_refused("ended before", [](int) { ::_exit(0); });
   expect_refused("ended before", [](int) { throw 1; });
-  expect_refused("wanted more than 1024 MiB of memory", [](int) { throw std::bad_alloc(); });
+  expect_error(ErrorKind::bad_input, {"wanted more than 1024 MiB of memory"}, [] {
+    const auto want_much = [](int) {
+      const std::string much(std::size_t{600} << 20, 'x');
+      throw std::bad_alloc();
+    };
+    DescriberProcess process("fake.h5", file_bytes, want_much, 60);
+  });
+}
+
+TEST(DescriberProcess, a_system_that_is_short_of_memory_is_no_fault_of_the_file) {
+  const auto expect_short = [](const std::string& why, const std::function<void(int)>& work) {
+    expect_error(ErrorKind::out_of_memory, {"cannot read fake.h5", why}, [&] { (void)ask(work); });
+  };
+  expect_short("memory does not suffice", [](int) { throw std::bad_alloc(); });
+  expect_short("was killed", [](int) { ::raise(SIGKILL); });
+  expect_short("talked to", [](int) { throw std::system_error(ENOBUFS, std::generic_category()); });
 }
 
 TEST(DescriberProcess, one_that_computes_without_end_is_ended) {
