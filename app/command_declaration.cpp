@@ -1,11 +1,11 @@
 #include "app/command_declaration.hpp"
 
 #include <algorithm>
-#include <sstream>
 
 #include "app/option_texts.hpp"
 #include "app/unknown_words.hpp"
 #include "core/instruction_sets.hpp"
+#include "core/text_streams.hpp"
 
 namespace smallbatch {
 
@@ -69,7 +69,7 @@ OptionDescription describe(const CLI::Option& option) {
   if (colon == std::string::npos) return text;
   text.limits = type.substr(colon + 1);
   if (!text.limits.starts_with('{')) return text;
-  std::istringstream words(text.limits.substr(1, text.limits.size() - 2));
+  TextReader words(text.limits.substr(1, text.limits.size() - 2));
   for (std::string word; std::getline(words, word, '|');) text.words.push_back(word);
   return text;
 }

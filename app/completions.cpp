@@ -1,6 +1,6 @@
 #include "app/completions.hpp"
+#include "core/text_streams.hpp"
 
-#include <sstream>
 #include <vector>
 
 namespace smallbatch {
@@ -47,7 +47,7 @@ std::string quoted(const std::string& text, const char* quote_within) {
 }
 
 std::string bash(const CommandDescription& program) {
-  std::ostringstream script;
+  TextWriter script;
   script << "# Completes " << program.name << " in bash: source it, or put it where bash-completion looks.\n"
          << "_" << program.name << "() {\n"
          << "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= k\n"
@@ -99,7 +99,7 @@ std::string zsh(const CommandDescription& program) {
       escaped += (c == '[' || c == ']' || c == ':' || c == '\\' ? "\\" : "") + std::string(1, c);
     return escaped;
   };
-  std::ostringstream script;
+  TextWriter script;
   script << "#compdef " << program.name << "\n"
          << "# Completes " << program.name << " in zsh: put it into a folder of $fpath, as _" << program.name << ".\n"
          << "_" << program.name << "() {\n"
@@ -134,13 +134,13 @@ std::string zsh(const CommandDescription& program) {
 }
 
 std::string fish(const CommandDescription& program) {
-  std::ostringstream script;
+  TextWriter script;
   script << "# Completes " << program.name << " in fish: put it into ~/.config/fish/completions.\n"
          << "complete -c " << program.name << " -f\n";
   const auto in_quotes = [](const std::string& text) { return quoted(text, "\\'"); };
   for (const auto& [words, command] : all_typed(program)) {
     std::string condition;
-    std::istringstream names(words);
+    TextReader names(words);
     for (std::string name; names >> name;)
       condition += (condition.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + name);
     if (condition.empty()) condition = "__fish_use_subcommand";

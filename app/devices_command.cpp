@@ -1,6 +1,5 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string_view>
 
 #include "app/commands.hpp"
@@ -9,6 +8,7 @@
 #include "core/instruction_sets.hpp"
 #include "core/parallel.hpp"
 #include "core/processor.hpp"
+#include "core/text_streams.hpp"
 #include "core/usable_kernels.hpp"
 
 namespace smallbatch {
@@ -35,7 +35,7 @@ std::string devices(const DevicesOptions& options) {
   const std::string driver = nvidia_driver();
   const DeviceList gpus = cuda_devices();
 
-  std::ostringstream text;
+  TextWriter text;
   Json sets = Json::array(), devices = Json::array();
   text << "cpu: " << (cpu.model.empty() ? "a processor that Linux does not name" : cpu.model);
   if (cpu.cores > 0) text << ", " << cpu.cores << (cpu.cores == 1 ? " core" : " cores");

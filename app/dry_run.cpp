@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "app/outcome.hpp"
 #include "app/output_check.hpp"
@@ -13,6 +12,7 @@
 #include "app/report.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "core/text_streams.hpp"
 #include "io/output_file.hpp"
 #include "io/problem_reader.hpp"
 
@@ -57,7 +57,7 @@ std::string dry_run(const RunOptions& options) {
   const Plan plan = make_plan(options, job, options.share.count);
   const Computers computers = make_computers(plan.device, options.spd, reader.sets());
 
-  std::ostringstream text;
+  TextWriter text;
   Json sets = Json::array();
   std::int64_t result_bytes_of_all = 0, memory_bytes = 0;
   for_each_set(reader.sets(), [&]<class Set>(const Set& set) {

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <sstream>
 
 #include "app/commands.hpp"
 #include "app/input_identity.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
+#include "core/text_streams.hpp"
 #include "io/lattice_export.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
@@ -56,7 +56,7 @@ std::string export_uvh5(const ExportOptions& options) {
   const CorrelationSet& set = choose_set(results.correlation_sets(), visibilities, options.set, options.results);
   write_uvh5(options.output, results, set, std::string("smallbatch ") + version_text + ", correlation/" + set.name,
              options.overwrite);
-  std::ostringstream text;
+  TextWriter text;
   text << options.output << ": correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
        << " channels, " << set.integrations() << " integrations";
   if (set.input_position.empty()) text << "; positions are not known: a row of antennas, a metre apart";
@@ -81,7 +81,7 @@ std::string draw_visibilities(const ExportOptions& options, const ResultReader& 
   const MagnitudeMap map = read_magnitudes(results, set, options.index);
   const VisibilityColours colours =
       write_visibility_picture(options.output, map, set.frequency, title, options.overwrite);
-  std::ostringstream text;
+  TextWriter text;
   text << options.output << ": " << title << ", " << set.baselines() << " baselines x " << set.batch
        << " channels; colours from " << colours.lowest << " to " << colours.highest
        << (colours.is_logarithmic ? ", logarithmic" : "");
@@ -137,7 +137,7 @@ std::string export_map(const ExportOptions& options) {
     atomic_number = problems.atomic_numbers(source, options.index);
   }
   const MapExtras extras{charges.position, charges.charge, atomic_number, options.axis, options.slice};
-  std::ostringstream text;
+  TextWriter text;
   text << options.output << ": " << map.title << ", " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz
        << (set.shape.points() == 1 ? " point" : " points")
        << format.write(options.output, map, extras, options.overwrite) << "\n";

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "app/logging.hpp"
 #include "app/provenance.hpp"
 #include "app/report.hpp"
+#include "core/text_streams.hpp"
 #include "io/problem_writer.hpp"
 #include "physics/charge_sets.hpp"
 #include "physics/hashed_numbers.hpp"
@@ -56,7 +56,7 @@ std::string generate(const GenerateSpdOptions& options, const std::string& comma
     write_systems<double>(writer, set, options);
   write_origin(writer, command_line);
   writer.commit();
-  std::ostringstream text;
+  TextWriter text;
   text << options.output << ": solve/" << set.name << ", " << shape_words(set);
   if (set.shape.has_sizes) text << ", sizes " << options.sizes[0] << " to " << options.sizes[1];
   text << ", family " << spd_family_name(options.family) << ", condition " << options.condition << ", seed "
@@ -91,7 +91,7 @@ std::string write_problems(const Set& set, const GenerateChargesOptions& options
   }
   write_origin(writer, command_line);
   writer.commit();
-  std::ostringstream text;
+  TextWriter text;
   text << options.output << ": " << Set::kind << "/" << set.name << ", " << shape_words(set) << spacing << ", seed "
        << options.seed << "\n";
   return text.str();
@@ -135,7 +135,7 @@ std::string generate(const GenerateChargesOptions& options, const std::string& c
     set.origin.insert(set.origin.end(), {0, 0, 0});
     set.spacing.insert(set.spacing.end(), 3, options.spacing);
   }
-  std::ostringstream spacing;
+  TextWriter spacing;
   if (on_lattice) spacing << ", spacing " << options.spacing << " angstrom";
   return write_problems(set, options, command_line, spacing.str());
 }
@@ -181,7 +181,7 @@ std::string generate(const GenerateSignalOptions& options, const std::string& co
   }
   write_origin(writer, command_line);
   writer.commit();
-  std::ostringstream text;
+  TextWriter text;
   text << options.output << ": correlation/" << set.name << ", " << shape_words(set) << ", " << options.delays.size()
        << (options.delays.size() == 1 ? " source" : " sources") << ", seed " << options.seed << "\n";
   return text.str();

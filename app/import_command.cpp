@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <sstream>
 
 #include "app/commands.hpp"
 #include "app/interruption.hpp"
@@ -14,6 +13,7 @@
 #include "app/provenance.hpp"
 #include "app/shell_text.hpp"
 #include "core/error.hpp"
+#include "core/text_streams.hpp"
 #include "io/h5md.hpp"
 #include "io/molecule.hpp"
 #include "io/problem_writer.hpp"
@@ -176,7 +176,7 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
   write_origin(writer, command_line, options.inputs);
   writer.commit();
 
-  std::ostringstream text;
+  TextWriter text;
   text << options.output << ": potential/" << set.name << ", " << set.batch
        << (set.batch == 1 ? " problem, " : " problems, ") << set.charges() << " charges (sum " << total_charge << " e)";
   if (on_lattice) text << ", lattice " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz;

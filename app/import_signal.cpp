@@ -1,12 +1,12 @@
 // `import` of signals, a problem file of what a recorder has left, and of visibilities, a result file.
 #include <algorithm>
-#include <sstream>
 
 #include "app/commands.hpp"
 #include "app/interruption.hpp"
 #include "app/output_check.hpp"
 #include "app/provenance.hpp"
 #include "core/error.hpp"
+#include "core/text_streams.hpp"
 #include "io/problem_writer.hpp"
 #include "io/raw_signal.hpp"
 #include "io/result_writer.hpp"
@@ -57,7 +57,7 @@ std::string import_signal(const ImportOptions& options, const std::string& comma
   write_origin(writer, command_line, options.inputs);
   writer.commit();
 
-  std::ostringstream text;
+  TextWriter text;
   text << options.output << ": correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
        << (set.batch == 1 ? " channel, " : " channels, ") << set.times << " samples, " << set.integrations()
        << (set.integrations() == 1 ? " integration\n" : " integrations\n");
@@ -86,7 +86,7 @@ std::string import_visibilities(const ImportOptions& options, const std::string&
   write_origin(writer, command_line, options.inputs);
   writer.commit();
 
-  std::ostringstream text;
+  TextWriter text;
   text << options.output << ": results, correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
        << (set.batch == 1 ? " channel, " : " channels, ") << set.times
        << (set.times == 1 ? " integration\n" : " integrations\n");

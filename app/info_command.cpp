@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <tuple>
 #include <type_traits>
 
@@ -13,6 +12,7 @@
 #include "app/shell_text.hpp"
 #include "app/stages.hpp"
 #include "core/parallel.hpp"
+#include "core/text_streams.hpp"
 #include "core/units.hpp"
 #include "io/byte_check.hpp"
 #include "io/problem_reader.hpp"
@@ -171,7 +171,7 @@ std::string problem_info(const InfoOptions& options) {
   const ProblemReader reader(options.file);
   Needs needs;
   Json sets = Json::array();
-  std::ostringstream text;
+  TextWriter text;
   text << options.file << ": a problem file\n";
   for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
     add(needs, set);
@@ -218,7 +218,7 @@ std::string result_info(const InfoOptions& options) {
   }
   const ResultReader reader(options.file);
   Json sets = Json::array();
-  std::ostringstream text;
+  TextWriter text;
   text << options.file << ": a result file";
   for (const char* key : {"program", "created", "device"})
     if (const std::string value = visible_text(reader.provenance(key)); !value.empty()) text << ", " << value;

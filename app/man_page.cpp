@@ -1,11 +1,11 @@
 #include "app/man_page.hpp"
 
 #include <array>
-#include <sstream>
 #include <utility>
 
 #include "app/exit_codes.hpp"
 #include "app/version.hpp"
+#include "core/text_streams.hpp"
 
 namespace smallbatch {
 namespace {
@@ -113,7 +113,7 @@ std::string man_page(const CommandDescription& program) {
   const std::size_t first_steps = program.help.find("First steps:");
   const std::string about = program.help.substr(0, first_steps);
   const std::size_t colon = about.find(": ");
-  std::ostringstream page;
+  TextWriter page;
   page << ".TH SMALLBATCH 1 \"\" \"smallbatch " << version_text << "\" \"User Commands\"\n"
        << ".ad l\n.nh\n"
        << ".SH NAME\n"

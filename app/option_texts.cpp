@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/nearest_name.hpp"
+#include "core/text_streams.hpp"
 
 namespace smallbatch {
 
@@ -34,7 +34,7 @@ template <class T>
 std::array<T, 3> parse_three(const std::string& option, const std::string& text, bool one_for_all) {
   std::array<T, 3> values{};
   std::size_t found = 0;
-  std::istringstream words(text);
+  TextReader words(text);
   for (std::string word; std::getline(words, word, ',');) {
     const auto value = parse_number<T>(word);
     if (!value || found == 3) refuse_option(option, text, "three numbers, as in 1,2,3");
@@ -102,7 +102,7 @@ VerifyMode parse_verify(const std::string& text) {
 PotentialUnit parse_unit(const std::string& text) {
   if (const auto unit = parse_potential_unit(text)) return *unit;
   std::vector<std::string> known;
-  std::istringstream names(potential_unit_names());
+  TextReader names(potential_unit_names());
   for (std::string name; names >> name;) known.push_back(name.substr(0, name.find(',')));
   const auto meant = nearest_name(text, known);
   throw Error(ErrorKind::usage, "--unit cannot be '" + text + "'", "expected one of " + potential_unit_names(),
@@ -137,7 +137,7 @@ std::array<double, 3> parse_origin(const std::string& text) { return parse_three
 
 std::vector<double> parse_delays(const std::string& text) {
   std::vector<double> delays;
-  std::istringstream words(text);
+  TextReader words(text);
   for (std::string word; std::getline(words, word, ',');) {
     const auto delay = parse_number<double>(word);
     if (!delay) refuse_option("--delays", text, "nanoseconds of each source, as in 0,21.3");

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <initializer_list>
-#include <sstream>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -21,6 +20,7 @@
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "core/instruction_sets.hpp"
+#include "core/text_streams.hpp"
 #include "io/lattice_export.hpp"
 #include "io/uvh5.hpp"
 #include "io/visibility_picture.hpp"
@@ -604,7 +604,7 @@ Invocation parse_options(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
-    std::ostringstream text, unused;
+    TextWriter text, unused;
     app.exit(wanted, text, unused);
     call.command = PrintText{ended(text.str())};
     return call;

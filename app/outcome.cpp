@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <sstream>
 
 #include "app/cut_into_blocks.hpp"
+#include "core/text_streams.hpp"
 #include "physics/pair_energy_referee.hpp"
 #include "physics/potential_referee.hpp"
 #include "solvers/spd_referee.hpp"
@@ -182,21 +182,21 @@ void write_system(std::ostream& text, const SolveSet& set) {
 }  // namespace
 
 std::string shape_words(const SolveSet& set) {
-  std::ostringstream text;
+  TextWriter text;
   text << set.batch << (set.shape.storage == Storage::packed_lower ? " packed" : " dense");
   write_system(text, set);
   return text.str();
 }
 
 std::string shape_words_of_results(const SolveSet& set) {
-  std::ostringstream text;
+  TextWriter text;
   write_counted(text, set.batch, "system");
   write_system(text, set);
   return text.str();
 }
 
 std::string shape_words(const PotentialSet& set) {
-  std::ostringstream text;
+  TextWriter text;
   if (set.targets == TargetKind::lattice) {
     write_counted(text, set.batch, "lattice");
     text << " " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz;
@@ -218,7 +218,7 @@ std::string shape_words(const PotentialSet& set) {
 }
 
 std::string shape_words(const PairEnergySet& set) {
-  std::ostringstream text;
+  TextWriter text;
   write_counted(text, set.batch, "problem");
   if (!set.offset.empty()) {  // the results do not always tell
     text << ", ";
@@ -231,7 +231,7 @@ std::string shape_words(const PairEnergySet& set) {
 }
 
 std::string shape_words(const CorrelationSet& set) {
-  std::ostringstream text;
+  TextWriter text;
   write_counted(text, set.batch, "channel");
   write_counted(text << ", ", set.times, "time");
   write_counted(text << ", ", set.inputs, "input");

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <vector>
 
 #include "app/exit_codes.hpp"
+#include "core/text_streams.hpp"
 
 namespace smallbatch {
 
@@ -168,7 +168,7 @@ std::string rate_text(double per_second, const std::string& unit) {
 }
 
 std::string report_text(const RunReport& report) {
-  std::ostringstream text;
+  TextWriter text;
   for (const SetOutcome& set : report.sets) {
     const KindWords& kind = words_of(set);
     text << set.kind << "/" << set.name << ": " << set.shape << "\n";

@@ -1,9 +1,8 @@
 // The list of formats, and what is told of each file.
 #include "io/lattice_export.hpp"
 
-#include <sstream>
-
 #include "core/error.hpp"
+#include "core/text_streams.hpp"
 #include "io/picture.hpp"
 
 namespace smallbatch {
@@ -12,7 +11,7 @@ namespace {
 
 std::string told_of_limits(std::int64_t limited) {
   if (limited == 0) return "";
-  std::ostringstream text;
+  TextWriter text;
   text << "; " << limited << (limited == 1 ? " infinite or huge value is" : " infinite or huge values are")
        << " written as +-" << largest_exported_value;
   return text.str();
@@ -30,7 +29,7 @@ std::string as_picture(const std::string& path, const LatticeMap& map, const Map
   const std::array sizes{map.shape.nx, map.shape.ny, map.shape.nz};
   const std::int64_t slice = extras.slice.value_or(sizes.at(static_cast<std::size_t>(extras.axis)) / 2);
   const SlicePicture picture = write_png_slice(path, map, extras.axis, slice, overwrite);
-  std::ostringstream text;
+  TextWriter text;
   text << "; slice " << slice << " across "
        << "xyz"[extras.axis] << ", " << picture.values_text([](double value) { return number_text(value, 6); });
   if (picture.colour_limit > 0)
