@@ -10,6 +10,9 @@
 
 namespace smallbatch {
 
+/// A GPU that has no memory for blocks of this size is not worth going on with.
+inline constexpr std::int64_t least_gpu_block_bytes = std::int64_t{1} << 20;
+
 /// The size of blocks that is quickest: small enough to be in a processor's cache while a GPU copies them, or large
 /// enough that all cores have many systems of each.
 inline constexpr std::int64_t gpu_block_bytes = std::int64_t{16} << 20, cpu_block_bytes = std::int64_t{64} << 20;

@@ -17,20 +17,22 @@ enum class ExitCode : int {
   no_device = 5,
   out_of_memory = 6,
   output = 7,
+  device_lost = 8,
   internal = 70,
   interrupted = 130
 };
 
 /// As the help and the man page say it.
-inline constexpr std::array<std::pair<ExitCode, const char*>, 10> exit_code_meanings{
+inline constexpr std::array<std::pair<ExitCode, const char*>, 11> exit_code_meanings{
     {{ExitCode::verified, "done, and what was verified agrees"},
      {ExitCode::not_all_right, "results written, but some systems failed or disagreed with the referee (--fail-on)"},
      {ExitCode::usage, "the call makes no sense"},
      {ExitCode::bad_input, "an input file cannot be used"},
-     {ExitCode::missing_file, "an input file is missing"},
+     {ExitCode::missing_file, "an input file is missing, or the disk cannot read it"},
      {ExitCode::no_device, "the GPU that was named is not there"},
-     {ExitCode::out_of_memory, "out of memory"},
+     {ExitCode::out_of_memory, "memory, threads or processes do not suffice"},
      {ExitCode::output, "the output exists, or cannot be written"},
+     {ExitCode::device_lost, "a GPU failed while it computed"},
      {ExitCode::internal, "a bug"},
      {ExitCode::interrupted, "interrupted"}}};
 
@@ -49,6 +51,8 @@ constexpr ExitCode exit_code_of(ErrorKind kind) {
     case ErrorKind::output:
     case ErrorKind::output_exists:
       return ExitCode::output;
+    case ErrorKind::device_lost:
+      return ExitCode::device_lost;
     case ErrorKind::interrupted:
       return ExitCode::interrupted;
     case ErrorKind::internal:
@@ -74,6 +78,8 @@ constexpr const char* error_kind_name(ErrorKind kind) {
       return "output";
     case ErrorKind::output_exists:
       return "output_exists";
+    case ErrorKind::device_lost:
+      return "device_lost";
     case ErrorKind::interrupted:
       return "interrupted";
     case ErrorKind::internal:

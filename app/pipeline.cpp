@@ -40,6 +40,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// In a thread of its own; where the system starts none, once it is needed.
+constexpr std::launch if_possible = std::launch::async | std::launch::deferred;
+
 /// Has the memory ready for the blocks of the first set while a GPU begins.
 void touch_blocks(const SolveSet& set, const Plan& plan, BlockMemory& memory) {
   const auto ranges = blocks_of(plan, set);
@@ -50,6 +53,21 @@ void touch_blocks(const SolveSet& set, const Plan& plan, BlockMemory& memory) {
       touched.emplace_back(&memory).resize(set.shape, ranges.front().count);
   };
   set.type == ScalarType::float32 ? touch(float{}) : touch(double{});
+}
+
+/// Runs a set; from its beginning, in smaller blocks, where others have taken the GPU's memory. The same numbers go to
+/// the same places.
+template <class RunSet>
+SetOutcome in_blocks_that_fit(Plan& plan, const RunSet& run_set) {
+  for (;;) {
+    try {
+      return run_set();
+    } catch (const Error& error) {
+      const bool is_limited = plan.is_memory_limited;
+      if (error.kind() != ErrorKind::out_of_memory || !take_smaller_blocks(plan)) throw;
+      if (!is_limited) spdlog::warn("{} Going on with smaller blocks.", error.what());
+    }
+  }
 }
 
 /// What is decided about a set, for -v.
@@ -126,7 +144,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   ranks.agree(cannot_open);
   const InputGuard guard(options.problems, opened->descriptor());
   std::future<InputIdentity> identifying =
-      std::async(ranks.is_first() ? std::launch::async : std::launch::deferred, [&] { return guard.identify(); });
+      std::async(ranks.is_first() ? if_possible : std::launch::deferred, [&] { return guard.identify(); });
   ProblemReader& reader = *opened;
   const bool are_many = ranks.size() > 1;
   if (!ranks.is_first()) spdlog::set_level(spdlog::level::off);
@@ -165,7 +183,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
                  are_many ? ", the first of " + std::to_string(ranks.size()) + " ranks" : "");
     for (const std::string& words : plan_words(plan, options.device)) spdlog::debug("{}", words);
     // A GPU takes a while to begin, in which the results are laid out.
-    beginning = std::async(std::launch::async, [&] {
+    beginning = std::async(if_possible, [&] {
       Computers made;
       timed(report.seconds.start, [&] { made = make_computers(device, options.spd, reader.sets()); });
       return made;
@@ -212,7 +230,9 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     if (spdlog::should_log(spdlog::level::debug))
       for_each_set(reader.sets(), [&](const auto& set) { say_decisions(plan, set); });
     const Run all{options, plan, reader, *writer, computers, memory, threads, report.seconds};
-    for_each_set(reader.sets(), [&](const auto& set) { report.sets.push_back(run_set(all, set)); });
+    for_each_set(reader.sets(), [&](const auto& set) {
+      report.sets.push_back(in_blocks_that_fit(plan, [&] { return run_set(all, set); }));
+    });
     report.seconds.kernels =
         std::min(report.seconds.compute, computers.kernel_seconds() / static_cast<double>(device.backends.size()));
     if (ranks.is_first()) return;

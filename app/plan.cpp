@@ -71,6 +71,13 @@ Plan make_plan(const RunOptions& options, const Estimate& job, int parts, const 
   return plan;
 }
 
+bool take_smaller_blocks(Plan& plan) {
+  if (!plan.on_gpus || plan.block_bytes / 2 < least_gpu_block_bytes) return false;
+  plan.block_bytes /= 2;
+  plan.is_memory_limited = true;  // sets want no larger ones
+  return true;
+}
+
 std::vector<std::string> plan_words(const Plan& plan, const DeviceRequest& request) {
   std::vector<std::string> words;
   const bool is_choice = request.kind == DeviceRequest::Kind::automatic;

@@ -33,6 +33,10 @@ struct Plan {
 /// `job` is of one of so many parts. Throws as choose_device does.
 Plan make_plan(const RunOptions& options, const Estimate& job, int parts, const Share& neighbours = {});
 
+/// Halves the blocks, after a GPU had no memory for one of them; false where they are as small as they are to be, or no
+/// GPU computes them.
+bool take_smaller_blocks(Plan& plan);
+
 /// Sentences for who wants to know: on what it runs and why, in which blocks, how much is verified.
 std::vector<std::string> plan_words(const Plan& plan, const DeviceRequest& request);
 

@@ -1,8 +1,22 @@
 #include "app/stages.hpp"
 
+#include <spdlog/spdlog.h>
+
+#include <system_error>
 #include <utility>
 
+#include "core/error.hpp"
+
 namespace smallbatch {
+
+Worker::Worker() {
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& refusal) {
+    throw Error(ErrorKind::out_of_memory, "the system starts no more threads", refusal.code().message(),
+                "Let it start more (ulimit -u, or the limit of the container), or end other programs.");
+  }
+}
 
 Worker::~Worker() {
   {
@@ -48,18 +62,35 @@ StageThreads::StageThreads(std::size_t computers) {
 
 std::optional<std::int64_t> StageProgress::next(std::size_t stage) {
   std::unique_lock lock(mutex_);
-  if (next_[stage] == blocks_ || failure_) return std::nullopt;
-  const std::int64_t block = next_[stage]++;
-  const Place& at = places_[place(block)];
-  changed_.wait(lock, [&] { return failure_ || (at.block == block && at.stages == stage); });
-  if (failure_) return std::nullopt;
+  const auto has_handed_back = [&] { return stage == compute_stage && !handed_back_.empty(); };
+  const auto has_next = [&] {
+    const Place& at = places_[place(next_[stage])];
+    return next_[stage] < blocks_ && at.block == next_[stage] && at.stages == stage;
+  };
+  // Nobody leaves before all is done: a computer may hand its block back.
+  changed_.wait(lock, [&] { return failure_ || done_[stage] == blocks_ || has_handed_back() || has_next(); });
+  if (failure_ || done_[stage] == blocks_) return std::nullopt;
+  if (!has_handed_back()) return next_[stage]++;
+  const std::int64_t block = handed_back_.back();
+  handed_back_.pop_back();
   return block;
+}
+
+bool StageProgress::hand_back(std::int64_t block) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (--computers_ == 0) return false;
+    handed_back_.push_back(block);
+  }
+  changed_.notify_all();
+  return true;
 }
 
 void StageProgress::advance(std::size_t stage, std::int64_t block, double seconds) {
   {
     const std::lock_guard lock(mutex_);
     seconds_[stage] += seconds;
+    ++done_[stage];
     Place& at = places_[place(block)];
     if (++at.stages == stage_count) at = {block + static_cast<std::int64_t>(places_.size()), 0};
   }
@@ -73,6 +104,8 @@ void StageProgress::fail(std::exception_ptr failure) {
   }
   changed_.notify_all();
 }
+
+void tell_lost(const Error& error) { spdlog::warn("{} The others go on.", error.what()); }
 
 void StageProgress::rethrow() const {
   if (failure_) std::rethrow_exception(failure_);

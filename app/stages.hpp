@@ -20,13 +20,15 @@
 #include <vector>
 
 #include "app/interruption.hpp"
+#include "core/error.hpp"
 
 namespace smallbatch {
 
 /// A thread that does one task after the other, and with it the threads that parallel_for keeps for it.
 class Worker {
  public:
-  Worker() : thread_([this] { work(); }) {}
+  /// Throws Error(out_of_memory) where the system starts no more threads.
+  Worker();
   /// Waits for the task that it is at.
   ~Worker();
   Worker(const Worker&) = delete;
@@ -58,6 +60,8 @@ class StageThreads {
     return stage_count - 2 + readers + computers;
   }
 
+  [[nodiscard]] std::size_t computers() const { return threads_.size() - (stage_count - 2 + readers); }
+
   struct Thread {
     Worker worker;
     std::size_t stage = 0, index = 0;
@@ -71,12 +75,15 @@ class StageThreads {
 /// Which block each thread takes next, how far the blocks in memory are, and the first exception of any.
 class StageProgress {
  public:
-  StageProgress(std::int64_t blocks, std::int64_t places) : blocks_(blocks), places_(static_cast<std::size_t>(places)) {
+  StageProgress(std::int64_t blocks, std::int64_t places, std::size_t computers = 1)
+      : blocks_(blocks), places_(static_cast<std::size_t>(places)), computers_(computers) {
     for (std::size_t i = 0; i < places_.size(); ++i) places_[i].block = static_cast<std::int64_t>(i);
   }
   /// The next block of a stage, once the stage before is done with it, or the last one with the block that had its
   /// place in memory. Nothing where there is none, or some stage has failed.
   std::optional<std::int64_t> next(std::size_t stage);
+  /// Another computer takes the block, from one that takes no more; false where there is none.
+  bool hand_back(std::int64_t block);
   /// Where the block is in memory.
   [[nodiscard]] std::size_t place(std::int64_t block) const { return static_cast<std::size_t>(block) % places_.size(); }
   void advance(std::size_t stage, std::int64_t block, double seconds);
@@ -95,7 +102,9 @@ class StageProgress {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Place> places_;
-  std::array<std::int64_t, stage_count> next_{};
+  std::array<std::int64_t, stage_count> next_{}, done_{};
+  std::vector<std::int64_t> handed_back_;  ///< to the computers
+  std::size_t computers_;
   std::array<double, stage_count> seconds_{};
   std::exception_ptr failure_;
 };
@@ -124,14 +133,18 @@ struct Stages {
   std::function<void(std::int64_t block, Block&)> verify, write;
 };
 
-/// Takes blocks 0, 1, ... through all stages, each in that order; computers take the next one when they are free.
-/// Blocks lie in `memory`. Throws what the first stage that failed threw, or Error(interrupted).
+/// Warns of a device that is lost, where others are left.
+void tell_lost(const Error& error);
+
+/// Takes blocks 0, 1, ... through all stages, each in that order; computers take the next one when they are free. The
+/// block of one that throws Error(device_lost) is computed by another, anew. Blocks lie in `memory`. Throws what the
+/// first stage that failed threw, the last computer that was lost, or Error(interrupted).
 template <class Block>
 void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThreads& threads,
                    std::pmr::memory_resource* memory, StageSeconds& seconds) {
   std::deque<Block> ring;
   for (std::int64_t place = 0; place < std::min(blocks, threads.blocks_in_memory()); ++place) ring.emplace_back(memory);
-  StageProgress progress(blocks, threads.blocks_in_memory());
+  StageProgress progress(blocks, threads.blocks_in_memory(), threads.computers());
   const auto work = [&](const StageThreads::Thread& thread, std::int64_t k, Block& block) {
     switch (thread.stage) {
       case read_stage:
@@ -153,7 +166,13 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThread
         while (const auto k = progress.next(thread.stage)) {
           stop_if_interrupted();
           double spent = 0;
-          timed(spent, [&] { work(thread, *k, ring[progress.place(*k)]); });
+          try {
+            timed(spent, [&] { work(thread, *k, ring[progress.place(*k)]); });
+          } catch (const Error& error) {
+            const bool is_lost = thread.stage == compute_stage && error.kind() == ErrorKind::device_lost;
+            if (!is_lost || !progress.hand_back(*k)) throw;
+            return tell_lost(error);
+          }
           progress.advance(thread.stage, *k, spent);
         }
       } catch (...) {

@@ -26,6 +26,7 @@ smallbatch_status status_of(ErrorKind kind) {
       return SMALLBATCH_NO_DEVICE;
     case ErrorKind::out_of_memory:
       return SMALLBATCH_OUT_OF_MEMORY;
+    case ErrorKind::device_lost:
     case ErrorKind::internal:  // only CUDA's errors are
       return SMALLBATCH_DEVICE_ERROR;
     default:

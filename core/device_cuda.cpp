@@ -19,6 +19,12 @@ void throw_cuda_error(cudaError_t status, std::source_location where) {
   if (status == cudaErrorMemoryAllocation)
     throw Error(ErrorKind::out_of_memory, "the GPU's memory does not suffice", why,
                 "Use smaller blocks or free the GPU.");
+  // After a failure of the device itself every call fails, also one that has nothing to do.
+  const bool is_lost = cudaFree(nullptr) != cudaSuccess;
+  (void)cudaGetLastError();
+  if (is_lost)
+    throw Error(ErrorKind::device_lost, "a GPU failed while it computed", why,
+                "Look at it (nvidia-smi, dmesg), and run again.");
   throw Error(ErrorKind::internal, "a CUDA call failed", why, "Run again; if it fails again, check the GPU.");
 }
 

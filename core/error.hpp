@@ -14,11 +14,12 @@ namespace smallbatch {
 enum class ErrorKind {
   usage,          ///< the call itself makes no sense
   bad_input,      ///< a file was read and its content cannot be used
-  missing_file,   ///< a file that should be read is not there or may not be read
+  missing_file,   ///< a file that should be read is not there, may not be read, or its disk fails
   no_device,      ///< a device asked for by name cannot be used
-  out_of_memory,  ///< host or device memory does not suffice
+  out_of_memory,  ///< memory of the host or of a device does not suffice, or the system starts no thread or process
   output,         ///< the output's folder is not writable, or the disk is full
   output_exists,  ///< the output exists, and nobody said that it may be replaced
+  device_lost,    ///< a device that was there failed, and computes nothing more in this process
   interrupted,    ///< the user stopped the run
   internal        ///< a bug or a broken machine
 };

@@ -173,6 +173,7 @@ TEST(ExitCodes, AreTheDocumentedOnes) {
   EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::out_of_memory)), 6);
   EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::output)), 7);
   EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::output_exists)), 7);
+  EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::device_lost)), 8);
   EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::internal)), 70);
   EXPECT_EQ(static_cast<int>(exit_code_of(ErrorKind::interrupted)), 130);
 }

@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/error.hpp"
+
 namespace smallbatch {
 namespace {
 
@@ -171,6 +173,82 @@ TEST(Stages, AFailureOfAnyEndsAllAndReachesTheCaller) {
       for (std::size_t earlier = 0; earlier < failing; ++earlier) EXPECT_LE(done.at(earlier), at + 5);
     }
   }
+}
+
+/// The block of a computer that is lost, at any moment, is computed by another one; blocks are written once, in order.
+TEST(Stages, TheOthersGoOnWhereADeviceIsLost) {
+  StageThreads threads(4);
+  for (const std::int64_t at : {0, 1, 5, 60, 99}) {
+    std::atomic<bool> is_lost = false;
+    std::array<std::atomic<std::int64_t>, 100> computed{};
+    std::vector<std::int64_t> written;
+    Stages<Block> stages;
+    stages.read = [](std::int64_t k, Block& block) { block.number = k; };
+    stages.compute = [&](std::int64_t k, Block& block, std::size_t device) {
+      if (k == at && !is_lost.exchange(true)) {
+        block.stages = -1000;
+        throw Error(ErrorKind::device_lost, "lost");
+      }
+      EXPECT_EQ(block.number, k);
+      EXPECT_LT(device, 4U);
+      block.stages = 1;
+      ++computed.at(static_cast<std::size_t>(k));
+    };
+    stages.verify = [](std::int64_t, Block& block) { EXPECT_EQ(block.stages, 1); };
+    stages.write = [&](std::int64_t k, Block&) { written.push_back(k); };
+    StageSeconds seconds;
+    stream_blocks<Block>(100, stages, threads, std::pmr::new_delete_resource(), seconds);
+    EXPECT_TRUE(is_lost);
+    for (const auto& times : computed) EXPECT_EQ(times, 1);
+    ASSERT_EQ(written.size(), 100U);
+    for (std::int64_t k = 0; k < 100; ++k) EXPECT_EQ(written[static_cast<std::size_t>(k)], k);
+  }
+}
+
+TEST(Stages, OneDeviceThatIsLeftDoesAllOfIt) {
+  StageThreads threads(3);
+  for (std::size_t left = 0; left < 3; ++left) {
+    std::array<std::atomic<int>, 3> calls{};
+    std::vector<std::int64_t> written;
+    Stages<Block> stages;
+    stages.read = [](std::int64_t, Block&) {};
+    stages.compute = [&](std::int64_t, Block&, std::size_t device) {
+      ++calls.at(device);
+      if (device != left) throw Error(ErrorKind::device_lost, "lost");
+    };
+    stages.verify = [](std::int64_t, Block&) {};
+    stages.write = [&](std::int64_t k, Block&) { written.push_back(k); };
+    StageSeconds seconds;
+    stream_blocks<Block>(50, stages, threads, std::pmr::new_delete_resource(), seconds);
+    EXPECT_EQ(calls.at(left), 50);
+    for (std::size_t lost = 0; lost < 3; ++lost) {
+      if (lost != left) EXPECT_LE(calls.at(lost), 1);
+    }
+    EXPECT_EQ(written.size(), 50U);
+  }
+}
+
+TEST(Stages, WhereAllDevicesAreLostTheLastOneTells) {
+  StageThreads threads(3);
+  Stages<Block> stages;
+  stages.read = [](std::int64_t, Block&) {};
+  stages.compute = [](std::int64_t k, Block&, std::size_t) {
+    if (k >= 10) throw Error(ErrorKind::device_lost, "all of them");
+  };
+  std::int64_t written = 0;
+  stages.verify = [](std::int64_t, Block&) {};
+  stages.write = [&](std::int64_t k, Block&) {
+    EXPECT_LT(k, 10);
+    ++written;
+  };
+  StageSeconds seconds;
+  try {
+    stream_blocks<Block>(50, stages, threads, std::pmr::new_delete_resource(), seconds);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::device_lost);
+  }
+  EXPECT_LE(written, 10);
 }
 
 }  // namespace
