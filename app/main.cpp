@@ -1,10 +1,15 @@
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/commands.hpp"
@@ -12,6 +17,7 @@
 #include "app/exit_codes.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
+#include "app/memory_reserve.hpp"
 #include "app/options.hpp"
 #include "app/output_check.hpp"
 #include "app/ranks.hpp"
@@ -27,9 +33,28 @@ namespace {
 
 ExitCode print(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) == EOF || std::fflush(stdout) == EOF)
-    throw Error(ErrorKind::output, "the summary could not be written to stdout", "closed or full",
+    throw Error(ErrorKind::output, "the summary could not be written to stdout", std::strerror(errno),
                 "Redirect it elsewhere.");
   return ExitCode::verified;
+}
+
+/// What is told of a file that is written: it is there and whole, and so all is well, also where nobody hears of it.
+ExitCode print_about(const std::string& file, const std::string& text) {
+  try {
+    return print(text);
+  } catch (const Error& unheard) {
+    spdlog::warn("{} is written and whole; {}", file, unheard.what());
+  }
+  return ExitCode::verified;
+}
+
+/// ... to a program, which was promised an object.
+void print_json_about(const std::string& file, const std::string& text) {
+  try {
+    print(text);
+  } catch (const Error& unheard) {
+    throw Error(unheard.kind(), file + " is written and whole, but " + unheard.what());
+  }
 }
 
 bool is_failure(const RunReport& report, FailOn fail_on) {
@@ -43,7 +68,6 @@ ExitCode exit_code(const RunReport& report, FailOn fail_on) {
 }
 
 ExitCode print(const RunReport& report, bool json, FailOn fail_on) {
-  if (!report.is_first_rank) return ExitCode::verified;  // for the same reason as FirstRankReports
   print(json ? report_json(report) : report_text(report));
   return exit_code(report, fail_on);
 }
@@ -55,34 +79,46 @@ struct Execute {
     return o.is_refusal ? ExitCode::usage : ExitCode::verified;
   }
   ExitCode operator()(const RunOptions& o) const {
-    return o.dry_run ? print(dry_run(o)) : print(run(o, command_line), o.json, o.fail_on);
+    if (o.dry_run) return print(dry_run(o));
+    const RunReport report = run(o, command_line);
+    if (!report.is_first_rank) return ExitCode::verified;  // for the same reason as FirstRankReports
+    if (o.json) {
+      print_json_about(o.results, report_json(report));
+    } else {
+      print_about(o.results, report_text(report));
+    }
+    return exit_code(report, o.fail_on);
   }
   ExitCode operator()(const MergeOptions& o) const {
     const RunReport merged = merge(o, command_line);
-    print(merge_text(o, merged));
+    print_about(o.output, merge_text(o, merged));
     return exit_code(merged, o.fail_on);
   }
   ExitCode operator()(const InfoOptions& o) const { return print(info(o)); }
   ExitCode operator()(const DevicesOptions& o) const { return print(devices(o)); }
   ExitCode operator()(const VerifyOptions& o) const { return print(verify(o), o.json, o.fail_on); }
-  ExitCode operator()(const GenerateSpdOptions& o) const { return print(generate(o, command_line)); }
-  ExitCode operator()(const GenerateChargesOptions& o) const { return print(generate(o, command_line)); }
-  ExitCode operator()(const GenerateSignalOptions& o) const { return print(generate(o, command_line)); }
-  ExitCode operator()(const ImportOptions& o) const {
-    if (o.signal.samples.inputs > 0) return print(import_signal(o, command_line));
-    return print(is_uvh5(o.inputs[0]) ? import_visibilities(o, command_line) : import_charges(o, command_line));
+  ExitCode operator()(const GenerateSpdOptions& o) const { return print_about(o.output, generate(o, command_line)); }
+  ExitCode operator()(const GenerateChargesOptions& o) const {
+    return print_about(o.output, generate(o, command_line));
   }
-  ExitCode operator()(const ExportOptions& o) const { return print(export_map(o)); }
-  ExitCode operator()(const ReportOptions& o) const { return print(write_report(o)); }
+  ExitCode operator()(const GenerateSignalOptions& o) const { return print_about(o.output, generate(o, command_line)); }
+  ExitCode operator()(const ImportOptions& o) const {
+    if (o.signal.samples.inputs > 0) return print_about(o.output, import_signal(o, command_line));
+    return print_about(o.output,
+                       is_uvh5(o.inputs[0]) ? import_visibilities(o, command_line) : import_charges(o, command_line));
+  }
+  ExitCode operator()(const ExportOptions& o) const { return print_about(o.output, export_map(o)); }
+  ExitCode operator()(const ReportOptions& o) const { return print_about(o.output, write_report(o)); }
 };
 
 /// Which option does what an error of a library room says is to be done.
-const char* option_for(ErrorKind kind) {
-  switch (kind) {
+const char* option_for(const Error& error) {
+  const bool is_of_memory = std::string_view(error.what()).find("memory does not suffice") != std::string_view::npos;
+  switch (error.kind()) {
     case ErrorKind::no_device:
       return " --device cpu does, or --device auto, which takes a GPU only where there is one.";
     case ErrorKind::out_of_memory:
-      return " In run, --memory says how much the blocks take.";
+      return is_of_memory ? " In run, --memory says how much the blocks take." : "";
     case ErrorKind::output_exists:
       return " --overwrite replaces it.";
     default:
@@ -132,8 +168,7 @@ ExitCode refuse(ErrorKind kind, const std::string& message, const Words& words) 
 
 ExitCode execute(int argc, const char* const* argv, const Words& words) {
   try {
-    silence_hdf5();
-    set_up_logging(Verbosity::normal);
+    const TellsOfMissingMemory tells;
     set_up_logging(Verbosity::normal, words.log_file());  // has the refusal of a call, too
     const Invocation call = parse_options(argc, argv);
     set_up_logging(call.verbosity, call.log_file);
@@ -143,7 +178,7 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
       catch_interruptions();
     return std::visit(Execute{call.command_line}, call.command);
   } catch (const Error& error) {
-    return refuse(error.kind(), error.what() + std::string(option_for(error.kind())), words);
+    return refuse(error.kind(), error.what() + std::string(option_for(error)), words);
   } catch (const FirstRankReports&) {
     return ExitCode::verified;
   } catch (const std::length_error&) {  // a container larger than any memory
@@ -162,7 +197,16 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
   }
 }
 
+/// Those that the caller has closed would become a file's, which messages would be written into. What stands in for
+/// them cannot be written either.
+void keep_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(descriptor, F_GETFD) < 0) (void)::open("/dev/null", O_RDONLY);
+}
+
 int run_command(int argc, const char* const* argv) {
+  silence_hdf5();
+  set_up_logging(Verbosity::normal);
   const int code = static_cast<int>(execute(argc, argv, Words(argc, argv)));
   note_in_log_file("exit code " + std::to_string(code));
   return code;
@@ -172,4 +216,7 @@ int run_command(int argc, const char* const* argv) {
 
 }  // namespace smallbatch
 
-int main(int argc, char** argv) { return smallbatch::run_command(argc, argv); }
+int main(int argc, char** argv) {
+  smallbatch::keep_standard_descriptors();
+  return smallbatch::run_command(argc, argv);
+}

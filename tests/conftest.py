@@ -12,6 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 def pytest_addoption(parser):
     parser.addoption("--random-files", type=int, default=None, metavar="N",
                      help="how many files each test of random files makes; thousands take minutes")
+    parser.addoption("--failing-calls", type=int, default=None, metavar="N",
+                     help="how many calls of each kind fail in turn, with each command; 0: every one, which takes hours")
     parser.addoption("--random-seed", type=int, default=1, metavar="S", help="which files: a file is a seed and a number")
 
 

@@ -1,0 +1,9 @@
+// Where sanitizers have replaced malloc and operator new: they end the program themselves.
+#include "app/memory_reserve.hpp"
+
+namespace smallbatch {
+
+TellsOfMissingMemory::TellsOfMissingMemory() noexcept = default;
+TellsOfMissingMemory::~TellsOfMissingMemory() = default;
+
+}  // namespace smallbatch

@@ -1,0 +1,164 @@
+// A library to be loaded before all others (LD_PRELOAD), which lets calls of the system fail. The environment says
+// which:
+//   FAILING_CALL     a name of `calls` below
+//   FAILING_FROM     which of the process's and its children's calls fails, counted from 1; 0: none
+//   FAILING_COUNT    how many do from there on
+//   FAILING_NOTES    a file of two 64-bit numbers, which tells how many calls there were and how many of them failed
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+struct Notes {
+  std::atomic<std::uint64_t> calls, failed;
+};
+
+enum class Call { malloc, mmap, thread, socketpair, fork, read, write, send, recv, inflate, none };
+constexpr const char* calls[] = {"malloc", "mmap",  "thread", "socketpair", "fork",
+                                 "read",   "write", "send",   "recv",       "inflate"};
+
+Call failing = Call::none;
+std::uint64_t first = 0, count = 0;
+Notes* notes = nullptr;
+
+std::uint64_t number_of(const char* name) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : 0;
+}
+
+template <class Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+/// Before main, and before all else of the program and of what it links.
+__attribute__((constructor(101))) void begin() {
+  const char* name = std::getenv("FAILING_CALL");
+  const char* path = std::getenv("FAILING_NOTES");
+  if (!name || !path) return;
+  const int file = ::open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0 || ::ftruncate(file, sizeof(Notes)) != 0) ::abort();
+  const auto map = next<decltype(::mmap)>("mmap");
+  void* const shared = map(nullptr, sizeof(Notes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (shared == MAP_FAILED) ::abort();
+  ::close(file);
+  first = number_of("FAILING_FROM");
+  count = number_of("FAILING_COUNT");
+  notes = static_cast<Notes*>(shared);
+  for (int call = 0; call < static_cast<int>(Call::none); ++call) {
+    if (std::strcmp(calls[call], name) == 0) failing = static_cast<Call>(call);
+  }
+}
+
+bool fails(Call call, int system_error) {
+  if (call != failing) return false;
+  const std::uint64_t number = ++notes->calls;
+  if (first == 0 || number < first || number - first >= count) return false;
+  ++notes->failed;
+  errno = system_error;
+  return true;
+}
+
+template <class Function, class Result, class... Arguments>
+Result call_or_fail(Call call, int system_error, Result failure, const char* name, Arguments... arguments) {
+  if (fails(call, system_error)) return failure;
+  return next<Function>(name)(arguments...);
+}
+
+}  // namespace
+
+extern "C" {
+
+// glibc's own names, because dlsym may ask for memory itself.
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+
+void* malloc(std::size_t size) { return fails(Call::malloc, ENOMEM) ? nullptr : __libc_malloc(size); }
+void* calloc(std::size_t number, std::size_t size) {
+  return fails(Call::malloc, ENOMEM) ? nullptr : __libc_calloc(number, size);
+}
+void* realloc(void* old, std::size_t size) { return fails(Call::malloc, ENOMEM) ? nullptr : __libc_realloc(old, size); }
+void* memalign(std::size_t alignment, std::size_t size) {
+  return fails(Call::malloc, ENOMEM) ? nullptr : __libc_memalign(alignment, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) { return memalign(alignment, size); }
+int posix_memalign(void** memory, std::size_t alignment, std::size_t size) {
+  void* const found = memalign(alignment, size);
+  if (!found) return ENOMEM;
+  *memory = found;
+  return 0;
+}
+
+void* mmap(void* at, std::size_t size, int protection, int flags, int file, off_t offset) {
+  return call_or_fail<void*(void*, std::size_t, int, int, int, off_t)>(Call::mmap, ENOMEM, MAP_FAILED, "mmap", at, size,
+                                                                       protection, flags, file, offset);
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*work)(void*), void* argument) {
+  using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  return call_or_fail<Create>(Call::thread, EAGAIN, EAGAIN, "pthread_create", thread, attributes, work, argument);
+}
+
+int socketpair(int domain, int type, int protocol, int* ends) {
+  return call_or_fail<int(int, int, int, int*)>(Call::socketpair, EMFILE, -1, "socketpair", domain, type, protocol,
+                                                ends);
+}
+pid_t fork() { return call_or_fail<pid_t()>(Call::fork, EAGAIN, -1, "fork"); }
+
+ssize_t read(int file, void* bytes, std::size_t size) {
+  return call_or_fail<ssize_t(int, void*, std::size_t)>(Call::read, EIO, ssize_t{-1}, "read", file, bytes, size);
+}
+ssize_t pread(int file, void* bytes, std::size_t size, off_t at) {
+  return call_or_fail<ssize_t(int, void*, std::size_t, off_t)>(Call::read, EIO, ssize_t{-1}, "pread", file, bytes, size,
+                                                               at);
+}
+ssize_t pread64(int file, void* bytes, std::size_t size, off64_t at) { return pread(file, bytes, size, at); }
+ssize_t write(int file, const void* bytes, std::size_t size) {
+  return call_or_fail<ssize_t(int, const void*, std::size_t)>(Call::write, EIO, ssize_t{-1}, "write", file, bytes,
+                                                              size);
+}
+ssize_t pwrite(int file, const void* bytes, std::size_t size, off_t at) {
+  return call_or_fail<ssize_t(int, const void*, std::size_t, off_t)>(Call::write, EIO, ssize_t{-1}, "pwrite", file,
+                                                                     bytes, size, at);
+}
+ssize_t pwrite64(int file, const void* bytes, std::size_t size, off64_t at) { return pwrite(file, bytes, size, at); }
+
+ssize_t send(int socket, const void* bytes, std::size_t size, int flags) {
+  return call_or_fail<ssize_t(int, const void*, std::size_t, int)>(Call::send, ECONNRESET, ssize_t{-1}, "send", socket,
+                                                                   bytes, size, flags);
+}
+ssize_t recv(int socket, void* bytes, std::size_t size, int flags) {
+  return call_or_fail<ssize_t(int, void*, std::size_t, int)>(Call::recv, ECONNRESET, ssize_t{-1}, "recv", socket, bytes,
+                                                             size, flags);
+}
+
+// For want of memory, as zlib, libdeflate and Zstandard say it.
+int inflateInit_(void* stream, const char* version, int size) {
+  return call_or_fail<int(void*, const char*, int)>(Call::inflate, ENOMEM, -4, "inflateInit_", stream, version, size);
+}
+int inflate(void* stream, int flush) {
+  return call_or_fail<int(void*, int)>(Call::inflate, ENOMEM, -4, "inflate", stream, flush);
+}
+void* libdeflate_alloc_decompressor() {
+  return call_or_fail<void*()>(Call::inflate, ENOMEM, static_cast<void*>(nullptr), "libdeflate_alloc_decompressor");
+}
+std::size_t ZSTD_decompress(void* to, std::size_t room, const void* from, std::size_t size) {
+  return call_or_fail<std::size_t(void*, std::size_t, const void*, std::size_t)>(
+      Call::inflate, ENOMEM, static_cast<std::size_t>(-64), "ZSTD_decompress", to, room, from, size);
+}
+
+}  // extern "C"

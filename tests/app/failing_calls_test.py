@@ -1,0 +1,164 @@
+"""Calls of the system that fail, one of them or all from one on: memory, threads, processes, reading, writing, unpacking.
+The command ends with a documented exit code that fits and one sentence, or does its work all the same; no result file is
+ever wrong. Which call is failing_calls.cpp's business. Every k-th call, for hours, with a table of the exits:
+
+    pytest -s tests/app/failing_calls_test.py --failing-calls 0
+"""
+
+import collections
+import os
+import re
+import signal
+import struct
+import subprocess
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.problems import add_correlation, add_pair_energy, add_potential, add_solve, open_problem_file
+
+SECONDS = 60  # far more than any takes
+DONE, UNREADABLE, OUT_OF_MEMORY, OUTPUT = 0, 4, 6, 7
+RIGHT = {  # what may come of a call that fails
+    "malloc": {DONE, OUT_OF_MEMORY},
+    "mmap": {DONE, OUT_OF_MEMORY},
+    "thread": {DONE, OUT_OF_MEMORY},
+    "socketpair": {DONE, OUT_OF_MEMORY},
+    "fork": {DONE, OUT_OF_MEMORY},
+    "read": {DONE, UNREADABLE, OUTPUT},
+    "write": {DONE, OUTPUT},
+    "send": {DONE, OUT_OF_MEMORY},
+    "recv": {DONE, OUT_OF_MEMORY},
+    "inflate": {DONE, OUT_OF_MEMORY},
+}
+COMMANDS = {  # the output, if any, comes last
+    "info": ["info", "problems.h5"],
+    "info of results": ["info", "results.h5"],
+    "run": ["run", "problems.h5", "--threads", "2", "-q", "-o", "new.h5"],
+    "verify": ["verify", "problems.h5", "results.h5", "--threads", "2"],
+    "export": ["export", "results.h5", "--set", "charges", "-o", "new.dx"],
+    "report": ["report", "results.h5", "-o", "new.html"],
+    "merge": ["merge", "first.h5", "second.h5", "-o", "new.h5"],
+    "generate": ["generate", "charges", "--charges", "20", "--shape", "4,4,4", "-o", "new.h5"],
+}
+DEFAULT_CALLS = 4  # of each kind, with each command
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Problems, their results, and the same as two shares, made while nothing fails."""
+    path = tmp_path_factory.mktemp("failing_calls")
+    rng = np.random.default_rng(4)
+    with open_problem_file(path / "problems.h5") as file:
+        add_solve(file, "dense", batch=400, n=6)  # whose blocks have pages of their own
+        add_solve(file, "wide", batch=3, n=12, dtype=np.float64, nrhs=2)
+        a = file["solve/dense/A"][...]
+        file.create_dataset("solve/packed/A", data=a, chunks=(100, 6, 6), compression="gzip", shuffle=True)
+        file["solve/packed/b"] = file["solve/dense/b"][...]
+        add_potential(file, position=rng.uniform(0, 3, (5, 3)), charge=[1, -1, 2, 1, 1])
+        add_pair_energy(file)
+        samples = rng.normal(size=(2, 9, 3)) + 1j * rng.normal(size=(2, 9, 3))
+        add_correlation(file, signal=samples.astype(np.complex64))
+    for arguments in (["run", "problems.h5", "-o", "results.h5"], ["run", "problems.h5", "-o", "first.h5", "--shard", "1/2"],
+                      ["run", "problems.h5", "-o", "second.h5", "--shard", "2/2"]):
+        subprocess.run([PROGRAM, *arguments], cwd=path, check=True, capture_output=True)
+    for name, arguments in COMMANDS.items():
+        if arguments[-2] == "-o":
+            subprocess.run([PROGRAM, *arguments], cwd=path, check=True, capture_output=True)
+            (path / arguments[-1]).rename(path / f"right {name}{Path(arguments[-1]).suffix}")
+    return path
+
+
+PROGRAM = str(Path(os.environ.get("SMALLBATCH_BIN", "build/bin/smallbatch")).resolve())
+LIBRARY = Path(os.environ.get("SMALLBATCH_BUILD", "build")).resolve() / "tests" / "libfailing_calls.so"
+
+
+class Runs:
+    """The command, called with one kind of call failing."""
+
+    def __init__(self, folder, command, call):
+        self.folder, self.command, self.call = folder, command, call
+        self.arguments = COMMANDS[command]
+        self.output = folder / self.arguments[-1] if self.arguments[-2] == "-o" else None
+
+    def __call__(self, first, count):
+        """(exit code or -signal or None where it hung, stderr, calls, failed)"""
+        notes = self.folder / "notes"
+        notes.write_bytes(bytes(16))
+        for path in self.folder.iterdir():
+            if ".part-" in path.name or path == self.output:
+                path.unlink()
+        environment = dict(os.environ, LD_PRELOAD=str(LIBRARY), FAILING_CALL=self.call, FAILING_FROM=str(first),
+                           FAILING_COUNT=str(count), FAILING_NOTES=str(notes))
+        with subprocess.Popen([PROGRAM, *self.arguments], cwd=self.folder, env=environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            try:
+                self.said, errors = process.communicate(timeout=SECONDS)
+                code = process.returncode
+            except subprocess.TimeoutExpired:
+                process.kill()
+                errors, code = process.communicate()[1], None
+        return (code, errors, *struct.unpack("QQ", notes.read_bytes()))
+
+    def wrong(self, code, errors):
+        """What is wrong with how it ended, or nothing."""
+        if code is None:
+            return "hangs"
+        if code < 0:
+            return signal.Signals(-code).name
+        if code not in RIGHT[self.call]:
+            return f"exit {code}"
+        left = [path.name for path in self.folder.iterdir() if ".part-" in path.name]
+        if left:
+            return f"exit {code}, leaves {left[0]}"
+        if self.output and self.output.exists():
+            return None if self.is_right() else f"exit {code}, the output is wrong"
+        if code == DONE:
+            return "exit 0, no output" if self.output else None
+        sentences = [line for line in errors.splitlines() if re.search(r" \[?error\]? ", line)]
+        if len(sentences) != 1 or not re.search(r"error\]? \S.* \(.+\)\. .+\.$", sentences[0]):
+            return f"exit {code}, no sentence"
+        if "Please report" in errors or re.search(r"0x[0-9a-f]{6}", errors) or "terminate called" in errors:
+            return f"exit {code}, a strange sentence"
+        return None
+
+    def is_right(self):
+        right = self.folder / f"right {self.command}{self.output.suffix}"
+        if self.output.suffix != ".h5":
+            return len(right.read_bytes()) == len(self.output.read_bytes())
+        with h5py.File(right) as one, h5py.File(self.output) as other:
+            return numbers(one) == numbers(other)
+
+
+def numbers(file):
+    """Every dataset's bytes, but those of where they came from, which tells the time."""
+    found = {}
+    file.visititems(lambda name, item: found.update({name: item[...].tobytes()})
+                    if isinstance(item, h5py.Dataset) and not name.startswith("provenance") else None)
+    return found
+
+
+@pytest.mark.parametrize("call", RIGHT)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_failing_call_is_told_or_does_no_harm(folder, pytestconfig, command, call):
+    run = Runs(folder, command, call)
+    code, errors, calls, _ = run(0, 0)
+    assert run.wrong(code, errors) is None and code == 0, errors
+    wanted = pytestconfig.getoption("failing_calls")
+    wanted = DEFAULT_CALLS if wanted is None else wanted or calls
+    rng = np.random.default_rng(pytestconfig.getoption("random_seed"))
+    numbers_of_calls = rng.choice(calls, min(calls, wanted), replace=False) + 1 if calls else []
+    exits, wrongs = collections.Counter(), []
+    for number in sorted(int(n) for n in numbers_of_calls):
+        for count in (1, 1 << 40):
+            code, errors, _, failed = run(number, count)
+            if failed == 0:
+                continue  # threads take turns, so that there are not always as many
+            wrong = run.wrong(code, errors)
+            exits[wrong or f"exit {code}"] += 1
+            if wrong:
+                wrongs.append(f"{call} {number} {'alone' if count == 1 else 'and all after it'}: {wrong}\n{errors}")
+    print(f"\n{command}: {call}: {calls} calls; " + ", ".join(f"{n} x {what}" for what, n in exits.most_common()))
+    assert not wrongs, f"{len(wrongs)} of {exits.total()}\n" + "\n".join(wrongs[:10])
