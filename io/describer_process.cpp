@@ -1,5 +1,6 @@
 #include "io/describer_process.hpp"
 
+#include <fcntl.h>
 #include <hdf5.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -8,9 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <new>
@@ -25,8 +28,9 @@ namespace smallbatch {
 namespace {
 
 constexpr int milliseconds_between_looks = 100;
-/// Bytes of the descriptions of a file, and so many times its own: 16 of an attribute refer to a string of 4096.
-constexpr std::uint64_t most_received = std::uint64_t{1} << 26, most_received_per_byte = 256;
+/// Bytes of the descriptions of a file, and so many times its own: an object or a chunk takes more of the file than of
+/// its description, unless it is a trick (16 bytes of an attribute refer to a string of 4096, over and over).
+constexpr std::uint64_t most_received = std::uint64_t{1} << 26, most_received_per_byte = 8;
 
 /// How a child ends by itself.
 enum ExitStatus : int { nobody_asks = 0, too_large = 3, failed = 4, out_of_memory = 5, cut_off = 6 };
@@ -155,6 +159,22 @@ double ChildProcess::cpu_seconds() const {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+bool ChildProcess::is_asleep() const {
+  std::array<char, 512> text{};  // "pid (name) state ...", proc(5)
+  const int file =
+      child_ > 0 ? ::open(("/proc/" + std::to_string(child_) + "/stat").c_str(), O_RDONLY | O_CLOEXEC) : -1;
+  if (file < 0) return false;
+  const ssize_t length = ::read(file, text.data(), text.size() - 1);
+  ::close(file);
+  const char* const end_of_name = length > 0 ? std::strrchr(text.data(), ')') : nullptr;
+  return end_of_name && std::strncmp(end_of_name, ") S", 3) == 0;
+}
+
+DescriberLimits DescriberLimits::of_file(std::uint64_t bytes) {
+  const double megabytes = 1e-6 * static_cast<double>(bytes);
+  return {.silent_seconds = std::min(10.0, 2 + megabytes / 16), .seconds = 5 + megabytes / 2};
+}
+
 template <class Read>
 auto DescriberProcess::understood(Read&& read) {
   try {
@@ -165,14 +185,21 @@ auto DescriberProcess::understood(Read&& read) {
   }
 }
 
-DescriberProcess::DescriberProcess(const std::string& path, const std::shared_ptr<InputBytes>& bytes)
-    : DescriberProcess(path, bytes->size(), [&bytes](int socket) { describe_for(socket, bytes); }) {}
+DescriberProcess::DescriberProcess(const std::string& path, const std::shared_ptr<InputBytes>& bytes,
+                                   double asleep_seconds)
+    : DescriberProcess(
+          path, bytes->size(), [&bytes](int socket) { describe_for(socket, bytes); },
+          [&] {
+            DescriberLimits limits = DescriberLimits::of_file(bytes->size());
+            limits.asleep_seconds = asleep_seconds;
+            return limits;
+          }()) {}
 
 DescriberProcess::DescriberProcess(const std::string& path, std::uint64_t file_bytes,
-                                   const std::function<void(int)>& work, double most_cpu_seconds)
+                                   const std::function<void(int)>& work, const DescriberLimits& limits)
     : path_(path),
       file_bytes_(file_bytes),
-      most_cpu_seconds_(most_cpu_seconds),
+      limits_(limits),
       child_(work),
       reader_([this](char* bytes, std::size_t most) { return receive(bytes, most); }) {
   understood([this] {
@@ -222,18 +249,31 @@ void DescriberProcess::wait_for_answer() {
 }
 
 void DescriberProcess::wait_for_bytes() {
-  for (;;) {
+  // Looks are counted rather than time: who does not look, stopped or not let compute himself, gives nobody up.
+  for (looks_asleep_ = 0;;) {
     pollfd socket{child_.socket(), POLLIN, 0};
     if (::poll(&socket, 1, milliseconds_between_looks) > 0) break;
-    if (child_.cpu_seconds() - cpu_seconds_ <= most_cpu_seconds_) continue;
+    check_cpu();
+    looks_asleep_ = child_.is_asleep() ? looks_asleep_ + 1 : 0;
+    if (looks_asleep_ * milliseconds_between_looks <= 1000 * limits_.asleep_seconds) continue;
     child_.end();
-    throw error("the HDF5 library computed without end on it");
+    throw Asleep{};
   }
-  cpu_seconds_ = child_.cpu_seconds();
+}
+
+void DescriberProcess::check_cpu() {
+  const double seconds = child_.cpu_seconds();
+  if (seconds != latest_cpu_seconds_) looks_asleep_ = 0;
+  latest_cpu_seconds_ = seconds;
+  if (seconds - cpu_seconds_ <= limits_.silent_seconds && seconds <= limits_.seconds) return;
+  child_.end();
+  throw error("the HDF5 library computed without end on it");
 }
 
 std::size_t DescriberProcess::receive(char* bytes, std::size_t most) {
   wait_for_bytes();
+  check_cpu();
+  cpu_seconds_ = latest_cpu_seconds_;
   const std::size_t received = receive_some(child_.socket(), bytes, most);
   if (received == 0) throw end_of_process();
   received_ += received;

@@ -29,6 +29,8 @@ class ChildProcess {
   [[nodiscard]] int socket() const { return socket_; }
   /// What it has computed, in seconds.
   [[nodiscard]] double cpu_seconds() const;
+  /// Whether it waits for something; not where it is stopped, or the system lets it neither compute nor read a disk.
+  [[nodiscard]] bool is_asleep() const;
   /// Ends it; how it had ended, if it had, as waitpid() says.
   int end();
 
@@ -37,19 +39,33 @@ class ChildProcess {
   int socket_ = -1, status_ = 0;
 };
 
+/// What a process may take. Two are seconds of the processor: a loaded machine does not shorten them.
+struct DescriberLimits {
+  double silent_seconds = 10;  ///< without sending anything
+  double seconds = 60;         ///< in all
+  double asleep_seconds = 2;   ///< of the clock, without computing anything, while an answer is owed
+
+  /// Long files may take longer: HDF5 1.10 describes 10 MB of groups, links and chunk indices in a second.
+  static DescriberLimits of_file(std::uint64_t bytes);
+};
+
+/// The process slept instead of answering, and is ended. No file makes it sleep: it was forked while another thread
+/// held a lock that it needs, or the disk or network does not answer. A new one may do better.
+struct Asleep {};
+
 class DescriberProcess {
  public:
   /// Throws Defect where HDF5 cannot open the file.
-  explicit DescriberProcess(const std::string& path, const std::shared_ptr<InputBytes>& bytes);
+  DescriberProcess(const std::string& path, const std::shared_ptr<InputBytes>& bytes, double asleep_seconds);
   /// Of a file of so many bytes, by `work`, which answers as the process of the other constructor does.
   DescriberProcess(const std::string& path, std::uint64_t file_bytes, const std::function<void(int socket)>& work,
-                   double most_cpu_seconds = 10);
+                   const DescriberLimits& limits);
 
   /// Asks for an object, whose groups on the way were described before, and those below it. False where the process is
   /// gone without having begun to answer: it ends with the thread that started it.
   [[nodiscard]] bool ask(const std::string& object, int depth);
   /// One object after the other, as put_together() wants them. Throws Error(bad_input) where the process crashed,
-  /// ended, computed for ten seconds without sending anything, or sent what makes no sense; it is ended then.
+  /// ended, went beyond its limits, or sent what makes no sense; it is ended then. Each of these throws Asleep, too.
   StoredObject next();
   /// To be called after the last one: nothing more may have come. Throws likewise.
   void expect_no_more();
@@ -67,13 +83,17 @@ class DescriberProcess {
   /// Waits until there is something to receive, or the process has ended.
   void wait_for_bytes();
   std::size_t receive(char* bytes, std::size_t most);
+  /// Notes what the process has computed; gives it up where that is too much.
+  void check_cpu();
 
   std::string path_;
   std::uint64_t file_bytes_, received_ = 0;
-  double most_cpu_seconds_;
+  DescriberLimits limits_;
   ChildProcess child_;
   MessageReader reader_;
-  double cpu_seconds_ = 0;  ///< of the child, when it last sent something
+  double cpu_seconds_ = 0;         ///< of the child, when it last sent something
+  double latest_cpu_seconds_ = 0;  ///< when it was last looked at
+  int looks_asleep_ = 0;           ///< since it last computed anything
 };
 
 }  // namespace smallbatch

@@ -26,6 +26,9 @@ namespace {
 constexpr std::int64_t numbers_per_part = std::int64_t{1} << 22, numbers_per_piece = std::int64_t{1} << 16;
 
 }  // namespace
+/// How long one process after the other may sleep: a slow disk gets time, one that waits for a lock does not take it.
+constexpr std::array asleep_seconds{2.0, 8.0, 30.0};
+
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "(";
@@ -48,6 +51,7 @@ struct InputFile::Impl {
   Impl(const std::string& name, unsigned threads, Describer who)
       : path(name), bytes(std::make_shared<InputBytes>(name, threads)), describer(who) {}
 
+  std::size_t asleep = 0;  ///< processes that fell asleep
   std::string path;
   std::shared_ptr<InputBytes> bytes;
   Describer describer;
@@ -71,6 +75,20 @@ struct InputFile::Impl {
     if (!has_hdf5_signature(*bytes)) {
       if (bytes->has_failed()) throw error({bytes->why(), bytes->remedy(), bytes->kind()});
       if (bytes->size() == 0) throw error({"it is empty, 0 bytes", "Write it anew."});
+  /// work(), and again where a process fell asleep.
+  template <class Work>
+  void while_awake(Work&& work) {
+    for (;;) {
+      try {
+        return work();
+      } catch (const Asleep&) {
+        child.reset();
+        if (++asleep < asleep_seconds.size()) continue;
+        throw error({"the process that reads it does not go on", "Check the disk or the network, and run again."});
+      }
+    }
+  }
+
       throw error({"it is not an HDF5 file",
                    "Give an HDF5 file as FORMAT.md describes; other formats have to be imported first."});
     }
@@ -82,8 +100,10 @@ struct InputFile::Impl {
       if (describer == Describer::this_process) {
         here = std::make_unique<Hdf5Describer>(bytes);
       } else {
-        child.reset();
-        child = std::make_unique<DescriberProcess>(path, bytes);
+        while_awake([&] {
+          child.reset();
+          child = std::make_unique<DescriberProcess>(path, bytes, asleep_seconds[asleep]);
+        });
       }
     } catch (const Defect& defect) {
       throw error(defect);
@@ -101,12 +121,17 @@ struct InputFile::Impl {
   }
 
   void ask_child(StoredObject& object, const std::string& name, int depth) {
-    if (!child || !child->ask(name, depth)) {
-      start();
-      if (!child->ask(name, depth)) throw child->end_of_process();
-    }
-    put_together(object, depth, [&] { return child->next(); });
-    child->expect_no_more();
+    while_awake([&] {
+      if (!child || !child->ask(name, depth)) {
+        start();
+        if (!child->ask(name, depth)) throw child->end_of_process();
+      }
+      StoredObject described;
+      described.name = object.name;
+      put_together(described, depth, [&] { return child->next(); });
+      child->expect_no_more();
+      object = std::move(described);
+    });
   }
 
   void ask(StoredObject& object, const std::string& name, int depth) {

@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
@@ -81,8 +83,10 @@ StoredObject a_dataset(const std::function<void(StoredDataset&)>& change = {}) {
   return object;
 }
 
+constexpr DescriberLimits short_limits{.silent_seconds = 0.2, .seconds = 1, .asleep_seconds = 0.3};
+
 StoredObject ask(const std::function<void(int)>& work) {
-  DescriberProcess process("fake.h5", file_bytes, work, 0.2);
+  DescriberProcess process("fake.h5", file_bytes, work, short_limits);
   EXPECT_TRUE(process.ask("/", 0));
   StoredObject object = process.next();
   process.expect_no_more();
@@ -156,6 +160,64 @@ TEST(DescriberProcess, one_that_computes_without_end_is_ended) {
     wait_for_request(socket);
     for (volatile std::uint64_t i = 0;;) i = i + 1;
   });
+}
+
+TEST(DescriberProcess, signs_of_work_without_end_are_no_excuse) {
+  expect_refused("computed without end", [](int socket) {
+    send_text(socket, std::string("\1\0", 2));
+    wait_for_request(socket);
+    for (volatile std::uint64_t i = 0;; i = i + 1) {
+      if (i % 10'000'000 == 0) send_text(socket, std::string(1, '\0'));
+    }
+  });
+}
+
+TEST(DescriberProcess, a_small_file_gets_seconds_and_a_large_one_minutes) {
+  const auto small = DescriberLimits::of_file(10'000), large = DescriberLimits::of_file(1'000'000'000);
+  EXPECT_LT(small.seconds, 10);
+  EXPECT_LT(small.silent_seconds, 3);
+  EXPECT_GT(large.seconds, 300);
+  EXPECT_EQ(large.silent_seconds, 10);
+}
+
+TEST(DescriberProcess, one_that_sleeps_is_ended) {
+  const auto sleep = [](int) {
+    for (;;) ::pause();
+  };
+  EXPECT_THROW((void)ask(sleep), Asleep);
+  EXPECT_THROW((void)ask([&](int socket) {
+                 send_text(socket, std::string("\1\0", 2));
+                 wait_for_request(socket);
+                 send_text(socket, message_of(a_group()).substr(0, 20));
+                 sleep(socket);
+               }),
+               Asleep);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
+/// For longer than it may sleep.
+TEST(DescriberProcess, one_that_is_stopped_is_waited_for) {
+  std::array<int, 2> pipe{-1, -1};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  std::thread continuing([&] {
+    pid_t stopped = 0;
+    ASSERT_EQ(::read(pipe[0], &stopped, sizeof(stopped)), ssize_t{sizeof(stopped)});
+    std::this_thread::sleep_for(std::chrono::duration<double>(3 * short_limits.asleep_seconds));
+    ASSERT_EQ(::kill(stopped, SIGCONT), 0);
+  });
+  const StoredObject group = ask([&](int socket) {
+    send_text(socket, std::string("\1\0", 2));
+    wait_for_request(socket);
+    const pid_t itself = ::getpid();
+    (void)::write(pipe[1], &itself, sizeof(itself));
+    ::raise(SIGSTOP);
+    send_text(socket, message_of(a_group()));
+    for (;;) ::pause();
+  });
+  continuing.join();
+  EXPECT_EQ(group.members.size(), 2U);
+  for (const int end : pipe) ::close(end);
 }
 
 TEST(DescriberProcess, what_makes_no_sense_is_refused) {
