@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "app/commands.hpp"
+#include "app/json_text.hpp"
 #include "app/report.hpp"
 #include "core/device.hpp"
 #include "core/instruction_sets.hpp"
@@ -75,7 +76,7 @@ std::string devices(const DevicesOptions& options) {
     json["cuda"] = {
         {"runtime", first.runtime_version}, {"supported_by_driver", first.driver_version}, {"driver", driver}};
   }
-  return options.json ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : text.str();
+  return options.json ? json_text(json) : text.str();
 }
 
 }  // namespace smallbatch

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/json_text.hpp"
 #include "app/outcome.hpp"
 #include "app/output_check.hpp"
 #include "app/plan.hpp"
@@ -13,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "core/text_streams.hpp"
+#include "core/visible_text.hpp"
 #include "io/output_file.hpp"
 #include "io/problem_reader.hpp"
 
@@ -85,24 +87,22 @@ std::string dry_run(const RunOptions& options) {
   if (is_estimated)
     text << "time: about " << seconds_text(plan.seconds())
          << ", by an estimate that is right to a factor of about two, from a file that is in memory\n";
-  text << "results: " << options.results << ", about " << bytes_text(static_cast<double>(result_bytes_of_all))
-       << "; nothing was computed or written (--dry-run)\n";
+  text << "results: " << visible_text(options.results) << ", about "
+       << bytes_text(static_cast<double>(result_bytes_of_all)) << "; nothing was computed or written (--dry-run)\n";
   if (!options.json) return text.str();
-  return Json{{"dry_run", true},
-              {"problems", options.problems},
-              {"results", options.results},
-              {"device", plan.device.description},
-              {"device_note", plan.device.note},
-              {"on_gpus", plan.on_gpus},
-              {"threads", plan.threads},
-              {"verify", plan.verify_mode},
-              {"blocks_in_memory", plan.blocks_in_memory},
-              {"memory_bytes", memory_bytes},
-              {"result_bytes", result_bytes_of_all},
-              {"estimated_seconds", is_estimated ? Json(plan.seconds()) : Json(nullptr)},
-              {"sets", sets}}
-             .dump(2, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+  return json_text(Json{{"dry_run", true},
+                        {"problems", options.problems},
+                        {"results", options.results},
+                        {"device", plan.device.description},
+                        {"device_note", plan.device.note},
+                        {"on_gpus", plan.on_gpus},
+                        {"threads", plan.threads},
+                        {"verify", plan.verify_mode},
+                        {"blocks_in_memory", plan.blocks_in_memory},
+                        {"memory_bytes", memory_bytes},
+                        {"result_bytes", result_bytes_of_all},
+                        {"estimated_seconds", is_estimated ? Json(plan.seconds()) : Json(nullptr)},
+                        {"sets", sets}});
 }
 
 }  // namespace smallbatch

@@ -5,6 +5,7 @@
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "core/text_streams.hpp"
+#include "core/visible_text.hpp"
 #include "io/lattice_export.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
@@ -57,7 +58,7 @@ std::string export_uvh5(const ExportOptions& options) {
   write_uvh5(options.output, results, set, std::string("smallbatch ") + version_text + ", correlation/" + set.name,
              options.overwrite);
   TextWriter text;
-  text << options.output << ": correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
+  text << visible_text(options.output) << ": correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
        << " channels, " << set.integrations() << " integrations";
   if (set.input_position.empty()) text << "; positions are not known: a row of antennas, a metre apart";
   if (set.start_time == 0) text << "; the start is not known: J2000";
@@ -82,7 +83,7 @@ std::string draw_visibilities(const ExportOptions& options, const ResultReader& 
   const VisibilityColours colours =
       write_visibility_picture(options.output, map, set.frequency, title, options.overwrite);
   TextWriter text;
-  text << options.output << ": " << title << ", " << set.baselines() << " baselines x " << set.batch
+  text << visible_text(options.output) << ": " << title << ", " << set.baselines() << " baselines x " << set.batch
        << " channels; colours from " << colours.lowest << " to " << colours.highest
        << (colours.is_logarithmic ? ", logarithmic" : "");
   if (colours.below > 0)
@@ -138,8 +139,8 @@ std::string export_map(const ExportOptions& options) {
   }
   const MapExtras extras{charges.position, charges.charge, atomic_number, options.axis, options.slice};
   TextWriter text;
-  text << options.output << ": " << map.title << ", " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz
-       << (set.shape.points() == 1 ? " point" : " points")
+  text << visible_text(options.output) << ": " << map.title << ", " << set.shape.nx << "x" << set.shape.ny << "x"
+       << set.shape.nz << (set.shape.points() == 1 ? " point" : " points")
        << format.write(options.output, map, extras, options.overwrite) << "\n";
   return text.str();
 }

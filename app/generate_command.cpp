@@ -10,6 +10,7 @@
 #include "app/provenance.hpp"
 #include "app/report.hpp"
 #include "core/text_streams.hpp"
+#include "core/visible_text.hpp"
 #include "io/problem_writer.hpp"
 #include "physics/charge_sets.hpp"
 #include "physics/hashed_numbers.hpp"
@@ -57,7 +58,7 @@ std::string generate(const GenerateSpdOptions& options, const std::string& comma
   write_origin(writer, command_line);
   writer.commit();
   TextWriter text;
-  text << options.output << ": solve/" << set.name << ", " << shape_words(set);
+  text << visible_text(options.output) << ": solve/" << set.name << ", " << shape_words(set);
   if (set.shape.has_sizes) text << ", sizes " << options.sizes[0] << " to " << options.sizes[1];
   text << ", family " << spd_family_name(options.family) << ", condition " << options.condition << ", seed "
        << options.seed << "\n";
@@ -92,8 +93,8 @@ std::string write_problems(const Set& set, const GenerateChargesOptions& options
   write_origin(writer, command_line);
   writer.commit();
   TextWriter text;
-  text << options.output << ": " << Set::kind << "/" << set.name << ", " << shape_words(set) << spacing << ", seed "
-       << options.seed << "\n";
+  text << visible_text(options.output) << ": " << Set::kind << "/" << set.name << ", " << shape_words(set) << spacing
+       << ", seed " << options.seed << "\n";
   return text.str();
 }
 
@@ -182,8 +183,9 @@ std::string generate(const GenerateSignalOptions& options, const std::string& co
   write_origin(writer, command_line);
   writer.commit();
   TextWriter text;
-  text << options.output << ": correlation/" << set.name << ", " << shape_words(set) << ", " << options.delays.size()
-       << (options.delays.size() == 1 ? " source" : " sources") << ", seed " << options.seed << "\n";
+  text << visible_text(options.output) << ": correlation/" << set.name << ", " << shape_words(set) << ", "
+       << options.delays.size() << (options.delays.size() == 1 ? " source" : " sources") << ", seed " << options.seed
+       << "\n";
   return text.str();
 }
 

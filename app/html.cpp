@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "app/shell_text.hpp"
+#include "core/visible_text.hpp"
 
 namespace smallbatch {
 

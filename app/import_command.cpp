@@ -11,9 +11,9 @@
 #include "app/interruption.hpp"
 #include "app/output_check.hpp"
 #include "app/provenance.hpp"
-#include "app/shell_text.hpp"
 #include "core/error.hpp"
 #include "core/text_streams.hpp"
+#include "core/visible_text.hpp"
 #include "io/h5md.hpp"
 #include "io/molecule.hpp"
 #include "io/problem_writer.hpp"
@@ -177,7 +177,7 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
   writer.commit();
 
   TextWriter text;
-  text << options.output << ": potential/" << set.name << ", " << set.batch
+  text << visible_text(options.output) << ": potential/" << set.name << ", " << set.batch
        << (set.batch == 1 ? " problem, " : " problems, ") << set.charges() << " charges (sum " << total_charge << " e)";
   if (on_lattice) text << ", lattice " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz;
   if (on_lattice && set.batch > 0)

@@ -7,6 +7,7 @@
 #include "app/provenance.hpp"
 #include "core/error.hpp"
 #include "core/text_streams.hpp"
+#include "core/visible_text.hpp"
 #include "io/problem_writer.hpp"
 #include "io/raw_signal.hpp"
 #include "io/result_writer.hpp"
@@ -58,7 +59,7 @@ std::string import_signal(const ImportOptions& options, const std::string& comma
   writer.commit();
 
   TextWriter text;
-  text << options.output << ": correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
+  text << visible_text(options.output) << ": correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
        << (set.batch == 1 ? " channel, " : " channels, ") << set.times << " samples, " << set.integrations()
        << (set.integrations() == 1 ? " integration\n" : " integrations\n");
   return text.str();
@@ -87,8 +88,8 @@ std::string import_visibilities(const ImportOptions& options, const std::string&
   writer.commit();
 
   TextWriter text;
-  text << options.output << ": results, correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
-       << (set.batch == 1 ? " channel, " : " channels, ") << set.times
+  text << visible_text(options.output) << ": results, correlation/" << set.name << ", " << set.inputs << " inputs, "
+       << set.batch << (set.batch == 1 ? " channel, " : " channels, ") << set.times
        << (set.times == 1 ? " integration\n" : " integrations\n");
   return text.str();
 }

@@ -6,14 +6,15 @@
 #include "app/commands.hpp"
 #include "app/cut_into_blocks.hpp"
 #include "app/damage.hpp"
+#include "app/json_text.hpp"
 #include "app/outcome.hpp"
 #include "app/provenance.hpp"
 #include "app/report.hpp"
-#include "app/shell_text.hpp"
 #include "app/stages.hpp"
 #include "core/parallel.hpp"
 #include "core/text_streams.hpp"
 #include "core/units.hpp"
+#include "core/visible_text.hpp"
 #include "io/byte_check.hpp"
 #include "io/problem_reader.hpp"
 #include "io/provenance_reader.hpp"
@@ -172,7 +173,7 @@ std::string problem_info(const InfoOptions& options) {
   Needs needs;
   Json sets = Json::array();
   TextWriter text;
-  text << options.file << ": a problem file\n";
+  text << visible_text(options.file) << ": a problem file\n";
   for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
     add(needs, set);
     sets.push_back(set_json(set));
@@ -194,20 +195,18 @@ std::string problem_info(const InfoOptions& options) {
   text << "\n";
   if (options.check) text << check_line({}, false);
   if (!options.json) return text.str() + origin_text(options.file);
-  return Json{{"file", options.file},
-              {"kind", "problems"},
-              {"sets", sets},
-              {"warnings", reader.warnings()},
-              {"notes", reader.notes()},
-              {"provenance", origin_json(options.file)},
-              {"needs",
-               {{"result_bytes", needs.result_bytes},
-                {"memory_bytes", host_bytes},
-                {"systems", needs.systems},
-                {"pairs", needs.pairs},
-                {"multiply_adds", needs.multiply_adds}}}}
-             .dump(2, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+  return json_text(Json{{"file", options.file},
+                        {"kind", "problems"},
+                        {"sets", sets},
+                        {"warnings", reader.warnings()},
+                        {"notes", reader.notes()},
+                        {"provenance", origin_json(options.file)},
+                        {"needs",
+                         {{"result_bytes", needs.result_bytes},
+                          {"memory_bytes", host_bytes},
+                          {"systems", needs.systems},
+                          {"pairs", needs.pairs},
+                          {"multiply_adds", needs.multiply_adds}}}});
 }
 
 std::string result_info(const InfoOptions& options) {
@@ -219,7 +218,7 @@ std::string result_info(const InfoOptions& options) {
   const ResultReader reader(options.file);
   Json sets = Json::array();
   TextWriter text;
-  text << options.file << ": a result file";
+  text << visible_text(options.file) << ": a result file";
   for (const char* key : {"program", "created", "device"})
     if (const std::string value = visible_text(reader.provenance(key)); !value.empty()) text << ", " << value;
   text << "\n";
@@ -254,7 +253,7 @@ std::string result_info(const InfoOptions& options) {
   if (!options.json) return text.str() + origin_text(options.file);
   Json json{{"file", options.file}, {"kind", "results"}, {"sets", sets}, {"provenance", origin_json(options.file)}};
   if (options.check) json["check"] = check_json(check);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "app/logging.hpp"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/visible_text.hpp"
 #include "io/h5md.hpp"
 
 namespace smallbatch {
@@ -21,6 +23,24 @@ namespace smallbatch {
 namespace {
 
 constexpr const char* log_file_name = "log file";  // of its logger
+
+/// %*: the message, of which neither a terminal nor who reads the log takes anything for more than words.
+class VisibleMessage : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& into) override {
+    const std::string text = visible_text({message.payload.data(), message.payload.size()});
+    into.append(text.data(), text.data() + text.size());
+  }
+  [[nodiscard]] std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
+    return spdlog::details::make_unique<VisibleMessage>();
+  }
+};
+
+std::unique_ptr<spdlog::formatter> formatter(const char* pattern) {
+  auto made = std::make_unique<spdlog::pattern_formatter>();
+  made->add_flag<VisibleMessage>('*').set_pattern(pattern);
+  return made;
+}
 
 std::shared_ptr<spdlog::sinks::sink> open_log_file(const std::string& path) {
   std::error_code unknown;
@@ -46,13 +66,13 @@ void set_up_logging(Verbosity verbosity, const std::string& log_file) {
       no_color != nullptr && *no_color != '\0' ? spdlog::color_mode::never : spdlog::color_mode::automatic;
   const auto normal = verbosity == Verbosity::verbose ? spdlog::level::debug : spdlog::level::info;
   const auto to_stderr = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(colours);
-  to_stderr->set_pattern("%H:%M:%S %^%l%$ %v");
+  to_stderr->set_formatter(formatter("%H:%M:%S %^%l%$ %*"));
   to_stderr->set_level(verbosity == Verbosity::quiet ? spdlog::level::err : normal);
   auto logger = std::make_shared<spdlog::logger>("smallbatch", to_stderr);
   spdlog::drop(log_file_name);
   if (!log_file.empty()) {
     const auto to_file = open_log_file(log_file);
-    to_file->set_pattern("%Y-%m-%dT%H:%M:%S%z %l %v");
+    to_file->set_formatter(formatter("%Y-%m-%dT%H:%M:%S%z %l %*"));
     logger->sinks().push_back(to_file);
     logger->flush_on(spdlog::level::debug);
     auto file_alone = std::make_shared<spdlog::logger>(log_file_name, to_file);
@@ -68,7 +88,7 @@ void note_in_log_file(const std::string& text) {
 }
 
 Progress::Progress(std::string what, double total)
-    : what_(std::move(what)),
+    : what_(visible_text(what)),
       total_(total),
       terminal_(isatty(STDERR_FILENO) != 0 &&
                 spdlog::default_logger()->sinks().front()->should_log(spdlog::level::info)),

@@ -24,6 +24,7 @@
 #include "app/report.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
+#include "core/visible_text.hpp"
 #include "io/hdf5_quiet.hpp"
 #include "io/uvh5.hpp"
 
@@ -32,7 +33,7 @@ namespace smallbatch {
 namespace {
 
 ExitCode print(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) == EOF || std::fflush(stdout) == EOF)
+  if (std::fputs(visible_lines(text).c_str(), stdout) == EOF || std::fflush(stdout) == EOF)
     throw Error(ErrorKind::output, "the summary could not be written to stdout", std::strerror(errno),
                 "Redirect it elsewhere.");
   return ExitCode::verified;

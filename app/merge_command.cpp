@@ -18,6 +18,7 @@
 #include "app/provenance.hpp"
 #include "app/report.hpp"
 #include "core/error.hpp"
+#include "core/visible_text.hpp"
 #include "io/byte_check.hpp"
 #include "io/result_reader.hpp"
 #include "io/result_writer.hpp"
@@ -370,7 +371,7 @@ RunReport merge(const MergeOptions& options, const std::string& command_line) {
 }
 
 std::string merge_text(const MergeOptions& options, const RunReport& merged) {
-  std::string text = options.output + ": " + std::to_string(options.shares.size()) + " shares merged";
+  std::string text = visible_text(options.output) + ": " + std::to_string(options.shares.size()) + " shares merged";
   std::int64_t failed = 0, disagreed = 0;
   for (const SetOutcome& set : merged.sets) {
     failed += set.failed_count();

@@ -10,11 +10,11 @@
 #include <string_view>
 
 #include "app/report.hpp"
-#include "app/shell_text.hpp"
 #include "app/version.hpp"
 #include "core/device.hpp"
 #include "core/parallel.hpp"
 #include "core/processor.hpp"
+#include "core/visible_text.hpp"
 #include "io/hdf5_quiet.hpp"
 
 namespace smallbatch {

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "app/exit_codes.hpp"
+#include "app/json_text.hpp"
 #include "core/text_streams.hpp"
+#include "core/visible_text.hpp"
 
 namespace smallbatch {
 
@@ -204,7 +206,7 @@ std::string report_text(const RunReport& report) {
         text << ": " << stage_rate(stage, stage.seconds) << " while at it, " << stage_rate(stage, total) << " over all";
       text << "\n";
     }
-    text << "results: " << report.results << "\n";
+    text << "results: " << visible_text(report.results) << "\n";
   }
   return text.str();
 }
@@ -276,14 +278,14 @@ std::string report_json(const RunReport& report) {
                        {"kernels", report.seconds.kernels}, {"verify", report.seconds.verify},
                        {"write", report.seconds.write}};
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 std::string error_json(ErrorKind kind, const std::string& message) {
   const Json json = {
       {"error",
        {{"kind", error_kind_name(kind)}, {"exit_code", static_cast<int>(exit_code_of(kind))}, {"message", message}}}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace smallbatch

@@ -24,6 +24,7 @@
 #include "app/report_page.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
+#include "core/visible_text.hpp"
 #include "io/colour_scales.hpp"
 #include "io/export_file.hpp"
 #include "io/lattice_export.hpp"
@@ -773,7 +774,7 @@ std::string write_report(const ReportOptions& options) {
                            stages_html(report) + sections + origin_html(options) + "<footer>\n" +
                            note_html(std::string("Made by smallbatch ") + version_text + ".") + "</footer>\n"));
   file.commit();
-  return options.output + ": " + std::to_string(sets) + (sets == 1 ? " set\n" : " sets\n");
+  return visible_text(options.output) + ": " + std::to_string(sets) + (sets == 1 ? " set\n" : " sets\n");
 }
 
 }  // namespace smallbatch

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "io/hdf5_input.hpp"  // printable()
+#include "core/visible_text.hpp"
 
 namespace smallbatch {
 namespace {
@@ -149,8 +149,8 @@ std::string MessageReader::get_text() {
 
 Defect MessageReader::get_defect() {
   Defect defect;
-  defect.why = printable(get_text());
-  defect.remedy = printable(get_text());
+  defect.why = visible_text(get_text());
+  defect.remedy = visible_text(get_text());
   const auto kind = static_cast<ErrorKind>(get<std::uint8_t>());
   if (kind == ErrorKind::missing_file || kind == ErrorKind::out_of_memory) defect.kind = kind;
   return defect;
@@ -163,7 +163,7 @@ std::unique_ptr<Defect> MessageReader::get_defect_if_any() {
 StoredAttribute MessageReader::get_attribute() {
   StoredAttribute attribute;
   attribute.name = get_text();
-  attribute.type_name = printable(get_text());
+  attribute.type_name = visible_text(get_text());
   attribute.count = get<std::int64_t>();
   for (bool* is : {&attribute.is_integer, &attribute.is_number, &attribute.is_text}) *is = get_flag();
   attribute.integers = get_numbers<std::int64_t>(*this);
@@ -179,7 +179,7 @@ StoredDataset MessageReader::get_dataset() {
   StoredDataset dataset;
   dataset.info.shape = get_numbers<std::int64_t>(*this);
   dataset.info.type = get_one_of(*this, ElementType::other);
-  dataset.info.type_name = printable(get_text());
+  dataset.info.type_name = visible_text(get_text());
   dataset.info.form = get_one_of(*this, NumberForm::text);
   const bool is_complex = dataset.info.form == NumberForm::complex;
   if (is_complex && (dataset.info.shape.empty() || dataset.info.shape.back() != 2)) throw Nonsense{};

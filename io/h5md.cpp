@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "core/nearest_name.hpp"
+#include "core/visible_text.hpp"
 #include "io/hdf5_input_driver.hpp"
 #include "io/hdf5_units.hpp"
 
@@ -83,7 +84,7 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group, co
   if (name.find('/') != std::string::npos || file.kind(particles) != ObjectKind::group) {
     throw file.error("/particles", "it has no group " + quoted(name), "Name an H5MD particles group of this file.");
   }
-  if (printable(name) != name) {
+  if (has_control_bytes(name)) {
     throw file.error("/particles", "the group " + quoted(name) + " has control characters in its name", "Rename it.");
   }
   const std::string position = particles + "/position";

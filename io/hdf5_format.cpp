@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/visible_text.hpp"
 #include "io/hdf5_labels.hpp"
 #include "io/hdf5_units.hpp"
 
@@ -174,7 +175,7 @@ bool is_result_file(const InputFile& file) { return file.string("/provenance", "
 std::vector<std::string> set_names(const InputFile& file, const std::string& kind) {
   auto names = file.members(kind);
   for (const std::string& name : names) {
-    if (printable(name) != name) {
+    if (has_control_bytes(name)) {
       throw file.error(kind, "the set " + quoted(name) + " has control characters in its name", "Rename it.");
     }
     if (file.kind(kind + "/" + name) != ObjectKind::group) {

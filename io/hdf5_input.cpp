@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/parallel.hpp"
+#include "core/visible_text.hpp"
 #include "io/array_runs.hpp"
 #include "io/describer_process.hpp"
 #include "io/hdf5_chunks.hpp"
@@ -25,10 +26,10 @@ namespace {
 /// Numbers that are converted come in parts of so many, which several threads convert in pieces.
 constexpr std::int64_t numbers_per_part = std::int64_t{1} << 22, numbers_per_piece = std::int64_t{1} << 16;
 
-}  // namespace
 /// How long one process after the other may sleep: a slow disk gets time, one that waits for a lock does not take it.
 constexpr std::array asleep_seconds{2.0, 8.0, 30.0};
 
+}  // namespace
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "(";
@@ -36,45 +37,44 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return text + ")";
 }
 
-std::string printable(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
-  }
-  return text;
-}
-
 std::string quoted(const std::string& text) {
-  return "\"" + printable(text.size() > 64 ? text.substr(0, 64) + "..." : text) + "\"";
+  return "\"" + visible_text(text.size() > 64 ? text.substr(0, 64) + "..." : text) + "\"";
 }
 
 struct InputFile::Impl {
   Impl(const std::string& name, unsigned threads, Describer who)
       : path(name), bytes(std::make_shared<InputBytes>(name, threads)), describer(who) {}
 
-  std::size_t asleep = 0;  ///< processes that fell asleep
   std::string path;
   std::shared_ptr<InputBytes> bytes;
   Describer describer;
   std::mutex asking;  ///< guards all below
   std::unique_ptr<Hdf5Describer> here;
   std::unique_ptr<DescriberProcess> child;
+  std::size_t asleep = 0;  ///< processes that fell asleep
   StoredObject root;
   std::map<const StoredDataset*, ChunkedDataset> chunked;
 
   [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const {
-    return {ErrorKind::bad_input, "cannot use " + object + " of " + path, why, remedy};
+    return {ErrorKind::bad_input, visible_text("cannot use " + object + " of " + path), visible_text(why), remedy};
   }
   [[nodiscard]] Error error(const std::string& object, const Defect& defect) const {
     return {defect.kind, "cannot use " + object + " of " + path, defect.why, defect.remedy};
   }
   [[nodiscard]] Error error(const Defect& defect) const {
-    return {defect.kind, "cannot use " + path, defect.why, defect.remedy};
+    return {defect.kind, "cannot use " + visible_text(path), defect.why, defect.remedy};
   }
 
   void open() {
     if (!has_hdf5_signature(*bytes)) {
       if (bytes->has_failed()) throw error({bytes->why(), bytes->remedy(), bytes->kind()});
       if (bytes->size() == 0) throw error({"it is empty, 0 bytes", "Write it anew."});
+      throw error({"it is not an HDF5 file",
+                   "Give an HDF5 file as FORMAT.md describes; other formats have to be imported first."});
+    }
+    start();
+  }
+
   /// work(), and again where a process fell asleep.
   template <class Work>
   void while_awake(Work&& work) {
@@ -87,12 +87,6 @@ struct InputFile::Impl {
         throw error({"the process that reads it does not go on", "Check the disk or the network, and run again."});
       }
     }
-  }
-
-      throw error({"it is not an HDF5 file",
-                   "Give an HDF5 file as FORMAT.md describes; other formats have to be imported first."});
-    }
-    start();
   }
 
   void start() {

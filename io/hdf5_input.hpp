@@ -29,10 +29,7 @@ struct AxisRange {
 /// "(3, 4)"
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
-/// `text` fit for a message: control characters replaced.
-std::string printable(std::string text);
-
-/// The same, quoted and cut after 64 bytes.
+/// Quoted for a message, cut after 64 bytes, and with nothing in it that is obeyed (core/visible_text.hpp).
 std::string quoted(const std::string& text);
 
 /// What a file holds is asked of HDF5 (io/catalogue.hpp), which some damaged files crash; its numbers are read without.

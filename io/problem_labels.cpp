@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdio>
 
-#include "io/hdf5_input.hpp"  // printable()
+#include "core/visible_text.hpp"
 
 namespace smallbatch {
 namespace {
@@ -37,12 +37,12 @@ std::string label_of(const ProblemLabels& labels, std::int64_t problem) {
   const auto p = static_cast<std::size_t>(problem);
   std::string text;
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };
-  if (p < labels.name.size()) add(printable(labels.name[p]));
+  if (p < labels.name.size()) add(visible_text(labels.name[p]));
   if (p < labels.step.size()) add("step " + std::to_string(labels.step[p]));
   if (p < labels.time.size()) {
     std::array<char, 32> digits{};
     std::snprintf(digits.data(), digits.size(), "%.9g", labels.time[p]);
-    add(std::string("time ") + digits.data() + (labels.time_unit.empty() ? "" : " " + printable(labels.time_unit)));
+    add(std::string("time ") + digits.data() + (labels.time_unit.empty() ? "" : " " + visible_text(labels.time_unit)));
   }
   return text;
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/nearest_name.hpp"
+#include "core/visible_text.hpp"
 #include "io/elements.hpp"
 #include "io/h5md.hpp"
 #include "io/hdf5_format.hpp"
@@ -130,7 +131,7 @@ struct ProblemReader::Impl {
   void warn_of_unused(const std::string& group, const std::vector<std::string>& used) {
     for (const std::string& name : file.members(group)) {
       if (std::ranges::find(used, name) == used.end()) {
-        warnings.push_back(printable(group + "/" + name) + " of " + file.path() + " is not used.");
+        warnings.push_back(visible_text(group + "/" + name) + " of " + file.path() + " is not used.");
       }
     }
   }
@@ -524,7 +525,7 @@ struct ProblemReader::Impl {
       const bool is_known = std::ranges::find(kinds, name) != kinds.end();
       const auto meant = is_known ? std::nullopt : nearest_name(name, kinds);
       if (meant) {
-        warnings.push_back("/" + printable(name) + " of " + file.path() + " is not used: did you mean /" + *meant +
+        warnings.push_back("/" + visible_text(name) + " of " + file.path() + " is not used: did you mean /" + *meant +
                            "?");
       }
     }

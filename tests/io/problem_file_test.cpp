@@ -602,7 +602,7 @@ TEST_F(ProblemFile, h5md_errors_name_the_dataset) {
     expect_error(ErrorKind::bad_input, {name + " of", "\"units\" is unknown: did you mean \"unit\"?"}, open("all"));
   }
   with([](RawHdf5& file) { file.group("/particles/a\tb"); });
-  expect_error(ErrorKind::bad_input, {"/particles", "\"a?b\"", "control characters"}, open("a\tb"));
+  expect_error(ErrorKind::bad_input, {"/particles", "\"a\\x09b\"", "control characters"}, open("a\tb"));
   with([](RawHdf5& file) { file.attribute("/particles/all/position/value", "unit", "furlong"); });
   expect_error(ErrorKind::bad_input, {"/particles/all/position/value@unit", "nm", "\"furlong\""}, open("all"));
 }

@@ -204,7 +204,7 @@ const std::vector<Refusal>& refusals() {
        {"/solve/s/A", "\"scale_factor\" is unknown)"}},
       {"attribute_with_a_terrible_name",
        [](RawHdf5& f) { f.attribute("/solve/s/b", "\x1B[2J" + std::string(10'000, 'x'), std::vector<double>{1}); },
-       {"/solve/s/b", "\"?[2J" + std::string(60, 'x') + "...\" is unknown)"}},
+       {"/solve/s/b", "\"\\x1b[2J" + std::string(60, 'x') + "...\" is unknown)"}},
       {"dataset_in_capitals",
        [](RawHdf5& f) {
          f.remove("/solve/s/b"), f.dataset("/solve/s/B", {3, 2}, counted<float>(6));
@@ -219,7 +219,7 @@ const std::vector<Refusal>& refusals() {
        [](RawHdf5& f) {
          f.dataset("/solve/\x1B[2J/A", {1, 1, 1}, counted<float>(1));
        },
-       {"/solve", "\"?[2J\" has control characters"}},
+       {"/solve", "\"\\x1b[2J\" has control characters"}},
 
       // What leads out of the file, or is not in it.
       {"soft_link",
