@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
+#include <unordered_map>
 
 #include "app/commands.hpp"
 #include "app/cut_into_blocks.hpp"
@@ -30,9 +32,18 @@ struct Files {
 };
 
 template <class Set>
-const Set& find_set(const std::vector<Set>& sets, const std::string& name, const std::string& path) {
-  for (const Set& set : sets)
-    if (set.name == name) return set;
+using SetsByName = std::unordered_map<std::string_view, const Set*>;
+
+template <class Set>
+SetsByName<Set> by_name(const std::vector<Set>& sets) {
+  SetsByName<Set> found;
+  for (const Set& set : sets) found.emplace(set.name, &set);
+  return found;
+}
+
+template <class Set>
+const Set& find_set(const SetsByName<Set>& sets, const std::string& name, const std::string& path) {
+  if (const auto found = sets.find(name); found != sets.end()) return *found->second;
   throw Error(ErrorKind::bad_input, path + " holds no results for " + kind_path<Set>() + "/" + name,
               "the problem file has that set", "Run the problem file again.");
 }
@@ -62,8 +73,9 @@ void expect_same(const Files& files, const std::string& dataset, const std::vect
 /// Every set of the results is one of the problems, and its verdicts fit each other.
 template <class Set>
 void expect_sets(const Files& files, const std::vector<Set>& problems, const std::vector<Set>& results) {
+  const SetsByName<Set> asked = by_name(problems);
   for (const Set& set : results) {
-    if (std::ranges::find(problems, set.name, &Set::name) == problems.end()) {
+    if (!asked.contains(set.name)) {
       throw Error(ErrorKind::bad_input, "cannot use " + set_path(set) + " of " + files.options.results,
                   files.options.problems + " has no such set: these results are of other problems",
                   "Name the file they were made from.");
@@ -281,10 +293,13 @@ RunReport verify(const VerifyOptions& options) {
   for_each_kind(problems.sets(), [&]<class Set>(const std::vector<Set>& asked) {
     expect_sets(files, asked, std::get<std::vector<Set>>(results.sets()));
   });
-  for_each_set(problems.sets(), [&]<class Set>(const Set& set) {
-    const Set& found = find_set(std::get<std::vector<Set>>(results.sets()), set.name, options.results);
-    expect_same(files, set, found);
-    report.sets.push_back(verify_set(files, set, found));
+  for_each_kind(problems.sets(), [&]<class Set>(const std::vector<Set>& asked) {
+    const SetsByName<Set> of_results = by_name(std::get<std::vector<Set>>(results.sets()));
+    for (const Set& set : asked) {
+      const Set& found = find_set<Set>(of_results, set.name, options.results);
+      expect_same(files, set, found);
+      report.sets.push_back(verify_set(files, set, found));
+    }
   });
   report.seconds.total = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "io/hdf5_attribute_messages.hpp"
@@ -22,6 +23,11 @@ std::vector<std::int64_t> shape_of(hid_t space) {
   std::vector<std::int64_t> shape;
   for (int axis = 0; axis < rank; ++axis) shape.push_back(static_cast<std::int64_t>(dims[axis]));
   return shape;
+}
+
+/// What HDF5's dimension scales keep of each other: nobody asks for the values, and every dataset of results has some.
+bool is_of_dimension_scales(const std::string& attribute) {
+  return attribute == "DIMENSION_LIST" || attribute == "REFERENCE_LIST";
 }
 
 /// Frees what H5Aread allocated for variable-length strings.
@@ -90,46 +96,65 @@ struct Hdf5Describer::Impl {
     if (still_at_work && finds % finds_between_signs == 0) still_at_work();
   }
 
-  /// What a group has by that name; the link must be hard. `address` is that of its header.
-  ObjectKind kind_of(hid_t group, const std::string& name, haddr_t& address) const {
-    if (name != "/") {
-      const htri_t exists = H5Lexists(group, name.c_str(), H5P_DEFAULT);
-      if (exists < 0) throw damage(*bytes);
-      if (exists == 0) return ObjectKind::none;
-      H5L_info_t link{};
-      if (H5Lget_info(group, name.c_str(), &link, H5P_DEFAULT) < 0) throw damage(*bytes);
-      if (link.type != H5L_TYPE_HARD) {
-        const std::string kind = link.type == H5L_TYPE_SOFT       ? "a soft link"
-                                 : link.type == H5L_TYPE_EXTERNAL ? "an external link, to another file"
-                                                                  : "a user-defined link";
-        throw Defect{"it is " + kind + ", expected the data themselves",
-                     "Copy the data into this file in place of the link."};
-      }
+  /// A name in a group. Objects are opened by their addresses: to look up a name takes long where there are many.
+  struct Member {
+    std::string name;
+    H5L_info_t link{};
+  };
+
+  /// What a group has by that name ("/": the root), or nothing.
+  [[nodiscard]] std::optional<Member> member_of(hid_t group, const std::string& name) const {
+    Member member{name, {}};
+    if (name == "/") {
+      H5O_info_t info{};
+      if (H5Oget_info2(group, &info, H5O_INFO_BASIC) < 0) throw damage(*bytes);
+      member.link.u.address = info.addr;  // the link is hard
+      return member;
     }
-    H5O_info_t info{};
-    if (H5Oget_info_by_name2(group, name.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) throw damage(*bytes);
-    address = info.addr;
-    return info.type == H5O_TYPE_GROUP     ? ObjectKind::group
-           : info.type == H5O_TYPE_DATASET ? ObjectKind::dataset
-                                           : ObjectKind::other;
+    const htri_t exists = H5Lexists(group, name.c_str(), H5P_DEFAULT);
+    if (exists < 0) throw damage(*bytes);
+    if (exists == 0) return std::nullopt;
+    if (H5Lget_info(group, name.c_str(), &member.link, H5P_DEFAULT) < 0) throw damage(*bytes);
+    return member;
   }
 
-  /// In their order; HDF5 would make a table for it, which it frees before it is filled where reading fails.
-  [[nodiscard]] std::vector<std::string> members_of(hid_t group) const {
-    std::vector<std::string> names;
-    auto take = [&](const char* name) {
-      names.emplace_back(name);
-      give_sign_after(names.size());
+  /// Of each name once, in their order; for its own HDF5 would make a table, which it frees before it is filled where
+  /// reading fails.
+  [[nodiscard]] std::vector<Member> members_of(hid_t group) const {
+    std::vector<Member> members;
+    auto take = [&](const char* name, const H5L_info_t& link) {
+      members.push_back({name, link});
+      give_sign_after(members.size());
     };
-    const auto list = [](hid_t, const char* name, const H5L_info_t*, void* data) -> herr_t {
-      (*static_cast<decltype(take)*>(data))(name);
+    const auto list = [](hid_t, const char* name, const H5L_info_t* link, void* data) -> herr_t {
+      (*static_cast<decltype(take)*>(data))(name, *link);
       return 0;
     };
     hsize_t position = 0;
     if (H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &position, list, &take) < 0) throw damage(*bytes);
-    std::ranges::sort(names);
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    return names;
+    std::ranges::stable_sort(members, {}, &Member::name);
+    const auto has_same_name = [](const Member& one, const Member& other) { return one.name == other.name; };
+    members.erase(std::unique(members.begin(), members.end(), has_same_name), members.end());
+    return members;
+  }
+
+  /// The object that a link leads to, which must be hard.
+  [[nodiscard]] Hdf5Handle open_object(const H5L_info_t& link) const {
+    if (link.type != H5L_TYPE_HARD) {
+      const std::string kind = link.type == H5L_TYPE_SOFT       ? "a soft link"
+                               : link.type == H5L_TYPE_EXTERNAL ? "an external link, to another file"
+                                                                : "a user-defined link";
+      throw Defect{"it is " + kind + ", expected the data themselves",
+                   "Copy the data into this file in place of the link."};
+    }
+    Hdf5Handle object(H5Oopen_by_addr(file.get(), link.u.address), H5Oclose);
+    if (!object.valid()) throw damage(*bytes);
+    return object;
+  }
+
+  [[nodiscard]] static ObjectKind kind_of(hid_t object) {
+    const H5I_type_t type = H5Iget_type(object);
+    return type == H5I_GROUP ? ObjectKind::group : type == H5I_DATASET ? ObjectKind::dataset : ObjectKind::other;
   }
 
   void read_integers(const OpenAttribute& opened, hid_t type, StoredAttribute& attribute) const {
@@ -177,10 +202,9 @@ struct Hdf5Describer::Impl {
   }
 
   /// Its value, in every type that it can be asked for in.
-  void describe_attribute(hid_t group, const std::string& object, StoredAttribute& attribute) const {
+  void describe_attribute(hid_t object, StoredAttribute& attribute) const {
     OpenAttribute opened;
-    opened.handle = {H5Aopen_by_name(group, object.c_str(), attribute.name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
-                     H5Aclose};
+    opened.handle = {H5Aopen(object, attribute.name.c_str(), H5P_DEFAULT), H5Aclose};
     if (!opened.handle.valid()) throw damage(*bytes);
     opened.type = {H5Aget_type(opened.handle.get()), H5Tclose};
     opened.space = {H5Aget_space(opened.handle.get()), H5Sclose};
@@ -208,8 +232,7 @@ struct Hdf5Describer::Impl {
     if (attribute.is_text) read_texts(opened, attribute);
   }
 
-  [[nodiscard]] std::vector<StoredAttribute> attributes_of(hid_t group, const std::string& object,
-                                                           haddr_t address) const {
+  [[nodiscard]] std::vector<StoredAttribute> attributes_of(hid_t object, haddr_t address) const {
     if (has_usual_addresses && !has_sound_attributes(*bytes, base, address)) {
       throw Defect{"the sizes of an attribute contradict each other", damaged};
     }
@@ -219,13 +242,11 @@ struct Hdf5Describer::Impl {
       return 0;
     };
     hsize_t position = 0;
-    if (H5Aiterate_by_name(group, object.c_str(), H5_INDEX_NAME, H5_ITER_NATIVE, &position, list, &attributes,
-                           H5P_DEFAULT) < 0) {
-      throw damage(*bytes);
-    }
+    if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &position, list, &attributes) < 0) throw damage(*bytes);
     std::ranges::sort(attributes, {}, &StoredAttribute::name);
     for (StoredAttribute& attribute : attributes) {
-      keep_defect(attribute.defect, [&] { describe_attribute(group, object, attribute); });
+      if (is_of_dimension_scales(attribute.name)) continue;
+      keep_defect(attribute.defect, [&] { describe_attribute(object, attribute); });
     }
     return attributes;
   }
@@ -250,11 +271,8 @@ struct Hdf5Describer::Impl {
   }
 
   /// Nothing where it has more chunks than those.
-  [[nodiscard]] std::unique_ptr<StoredDataset> dataset_of(hid_t group, const std::string& name,
-                                                          std::uint64_t most_chunks) const {
-    const Hdf5Handle opened(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose);
-    if (!opened.valid()) throw damage(*bytes);
-    const Hdf5Handle space(H5Dget_space(opened.get()), H5Sclose), type(H5Dget_type(opened.get()), H5Tclose);
+  [[nodiscard]] std::unique_ptr<StoredDataset> dataset_of(hid_t opened, std::uint64_t most_chunks) const {
+    const Hdf5Handle space(H5Dget_space(opened), H5Sclose), type(H5Dget_type(opened), H5Tclose);
     if (!space.valid() || !type.valid()) throw damage(*bytes);
     if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) throw Defect{"it holds no data", "Store numbers in it."};
     auto dataset = std::make_unique<StoredDataset>();
@@ -262,16 +280,16 @@ struct Hdf5Describer::Impl {
     dataset->info = {shape_of(space.get()), numbers.type, type_text(type.get()), form};
     if (numbers.type == ElementType::other) return dataset;
     dataset->is_swapped = numbers.is_swapped;
-    auto storage = check_storage(*bytes, opened.get(), space.get(), type.get(), dataset->info.shape);
+    auto storage = check_storage(*bytes, opened, space.get(), type.get(), dataset->info.shape);
     dataset->address = storage.address;
     dataset->layout = std::move(storage.chunks);
     if (dataset->layout) {
       if (storage.chunk_count > most_chunks) return nullptr;
-      dataset->chunks = locate_chunks(opened.get(), *dataset->layout);
+      dataset->chunks = locate_chunks(opened, *dataset->layout);
     }
     dataset->compact.resize(storage.compact_bytes);
     if (storage.compact_bytes > 0 &&
-        H5Dread(opened.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset->compact.data()) < 0) {
+        H5Dread(opened, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset->compact.data()) < 0) {
       throw damage(*bytes);
     }
     if (form == NumberForm::complex || form == NumberForm::text) {
@@ -284,44 +302,45 @@ struct Hdf5Describer::Impl {
     return dataset;
   }
 
-  /// What a group has by that name ("/": the root), and below it.
-  void describe(hid_t group, const std::string& name, int depth, bool is_asked_for,
-                const std::function<void(StoredObject&&)>& give) {
+  /// What a link leads to, and below it.
+  void describe(const H5L_info_t& link, int depth, bool is_asked_for, const std::function<void(StoredObject&&)>& give) {
     bytes->forget_failure();  // of another object
     StoredObject object;
     object.is_described = true;
-    haddr_t address = 0;
-    keep_defect(object.defect, [&] { object.kind = kind_of(group, name, address); });
+    Hdf5Handle opened;
+    keep_defect(object.defect, [&] {
+      opened = open_object(link);
+      object.kind = kind_of(opened.get());
+    });
     if (object.kind != ObjectKind::none) {
-      keep_defect(object.attributes_defect, [&] { object.attributes = attributes_of(group, name, address); });
+      keep_defect(object.attributes_defect, [&] { object.attributes = attributes_of(opened.get(), link.u.address); });
     }
     if (object.kind == ObjectKind::dataset) {
       keep_defect(object.contents_defect, [&] {
-        object.dataset = dataset_of(group, name, is_asked_for ? UINT64_MAX : most_chunks_unasked);
+        object.dataset = dataset_of(opened.get(), is_asked_for ? UINT64_MAX : most_chunks_unasked);
         if (!object.dataset) object = {};
       });
       if (object.contents_defect) object.dataset.reset();
     }
     if (object.kind != ObjectKind::group) return give(std::move(object));
-    const Hdf5Handle opened(H5Gopen2(group, name.c_str(), H5P_DEFAULT), H5Gclose);
-    std::vector<std::string> names;
-    keep_defect(object.contents_defect, [&] {
-      if (!opened.valid()) throw damage(*bytes);
-      names = members_of(opened.get());
-    });
-    if (object.contents_defect) names.clear();
-    for (const std::string& member : names) object.members.emplace_back().name = member;
+    std::vector<Member> members;
+    keep_defect(object.contents_defect, [&] { members = members_of(opened.get()); });
+    for (const Member& member : members) object.members.emplace_back().name = member.name;
     give(std::move(object));
     if (depth == 0) return;
-    for (const std::string& member : names) {
-      if (member.find('/') == std::string::npos) {
-        describe(opened.get(), member, depth - 1, false, give);
+    for (const Member& member : members) {
+      if (member.name.find('/') == std::string::npos) {
+        describe(member.link, depth - 1, false, give);
       } else {  // no path leads there
-        StoredObject none;
-        none.is_described = true;
-        give(std::move(none));
+        give(nothing());
       }
     }
+  }
+
+  static StoredObject nothing() {
+    StoredObject none;
+    none.is_described = true;
+    return none;
   }
 };
 
@@ -338,14 +357,17 @@ Hdf5Describer::~Hdf5Describer() {
 
 void Hdf5Describer::describe(const std::string& object, int depth, const std::function<void(StoredObject&&)>& give) {
   const QuietHdf5 quiet;
-  if (object == "/") return impl_->describe(impl_->file.get(), object, depth, true, give);
+  const bool is_root = object == "/";
   const std::size_t slash = object.rfind('/');
   const std::string parent = slash == 0 ? "/" : object.substr(0, slash);
-  const Hdf5Handle group(H5Gopen2(impl_->file.get(), parent.c_str(), H5P_DEFAULT), H5Gclose);
-  if (group.valid()) return impl_->describe(group.get(), object.substr(slash + 1), depth, true, give);
-  StoredObject lost;
-  lost.is_described = true;
-  lost.defect = std::make_unique<Defect>(damage(*impl_->bytes));
+  StoredObject lost = Impl::nothing();
+  std::optional<Impl::Member> member;
+  keep_defect(lost.defect, [&] {
+    const Hdf5Handle group(H5Gopen2(impl_->file.get(), parent.c_str(), H5P_DEFAULT), H5Gclose);
+    if (!group.valid()) throw damage(*impl_->bytes);
+    member = impl_->member_of(group.get(), is_root ? object : object.substr(slash + 1));
+  });
+  if (member) return impl_->describe(member->link, depth, true, give);
   give(std::move(lost));
 }
 
