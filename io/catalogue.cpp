@@ -31,6 +31,8 @@ bool can_be_in_file(const StoredDataset& dataset, std::uint64_t file_bytes) {
     counts.push_back((info.shape[axis] - 1) / layout->chunk[axis] + 1);
   }
   const auto chunk_bytes = declared_bytes(layout->chunk, bytes_of(info.type));
+  const auto packing = std::ranges::count_if(layout->filters, packs);
+  if (packing > 1 || (packing > 0 && chunk_bytes > largest_packed_chunk)) return false;
   std::uint64_t in_chunks = 0;
   return !counts.empty() && declared_bytes(counts, 1) == chunks.size() && chunk_bytes && *chunk_bytes <= UINT32_MAX &&
          !__builtin_mul_overflow(*chunk_bytes, chunks.size(), &in_chunks) &&

@@ -23,6 +23,12 @@ struct ChunkFilter {
 /// How many bytes one stored byte of a chunk can become at most.
 std::uint64_t largest_unpacked_ratio(std::span<const ChunkFilter> filters);
 
+/// Whether it makes more bytes of fewer. A chunk goes through one such at most: two make a million of one.
+inline bool packs(const ChunkFilter& filter) { return largest_unpacked_ratio({&filter, 1}) > 1; }
+
+/// Of a chunk that is packed, in bytes: it is unpacked as a whole, whatever is read of it.
+inline constexpr std::uint64_t largest_packed_chunk = std::uint64_t{1} << 28;
+
 /// The most bytes that a chunk of `expected` bytes may take in a file.
 std::uint64_t largest_stored_bytes(std::span<const ChunkFilter> filters, std::uint64_t expected);
 

@@ -105,6 +105,7 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group, co
     throw file.error(position_, "expected at least one particle, found shape " + shape_text(positions.shape),
                      "Give a group with particles.");
   }
+  file.check_proportion(position_);  // there are offsets and labels of all frames
   type_ = positions.type == ElementType::float32 ? ScalarType::float32 : ScalarType::float64;
 
   for (const std::string& object : {position, position_}) refuse_near_unit(file, object);

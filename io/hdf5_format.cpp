@@ -23,6 +23,7 @@ std::vector<double> read_triples(const InputFile& file, const std::string& datas
     throw file.error(dataset, "expected shape (3) or " + shape_text({batch, 3}) + ", found " + shape_text(info.shape),
                      "Store one triple for all problems or one per problem.");
   }
+  file.check_proportion(dataset);
   std::vector<double> values(static_cast<std::size_t>(batch) * 3);
   if (one_for_all) {
     std::vector<double> triple(3);
@@ -75,6 +76,7 @@ std::vector<double> read_known(const InputFile& file, const std::string& dataset
   }
   std::size_t count = 1;
   for (const std::int64_t length : shape) count *= static_cast<std::size_t>(length);
+  file.check_proportion(dataset);
   std::vector<double> values(count);
   file.read(dataset, {}, values.data());
   for (std::size_t i = 0; i < count; ++i) {
@@ -204,6 +206,7 @@ std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& 
     throw file.error(dataset, "expected shape (batch + 1), found " + shape_text(info.shape),
                      "Store where each problem begins, and the number of " + things + " at the end.");
   }
+  file.check_proportion(dataset);
   std::vector<std::int64_t> offset(static_cast<std::size_t>(info.shape[0]));
   file.read(dataset, {}, offset.data());
   const auto at = [&](std::size_t i) { return "[" + std::to_string(i) + "] is " + std::to_string(offset[i]); };

@@ -290,6 +290,17 @@ std::int64_t InputFile::chunk_bytes(const std::string& object) const {
   return static_cast<std::int64_t>(declared_bytes(dataset.layout->chunk, bytes_of(dataset.info.type)).value_or(0));
 }
 
+void InputFile::check_proportion(const std::string& object) const {
+  constexpr std::uint64_t always_allowed = std::uint64_t{1} << 23, per_byte_of_file = 16;
+  const auto bytes = declared_bytes(dataset(object).shape, sizeof(double));
+  const std::uint64_t of_file = impl_->bytes->size();
+  if (bytes && (*bytes <= always_allowed || (*bytes - always_allowed) / per_byte_of_file <= of_file)) return;
+  throw error(object,
+              "its shape " + shape_text(dataset(object).shape) + " takes memory out of proportion to a file of " +
+                  std::to_string(of_file) + " bytes",
+              "Store it without compression.");
+}
+
 const DatasetInfo& InputFile::float_dataset(const std::string& object) const {
   const DatasetInfo& info = dataset(object);
   if (!info.is_float()) {
@@ -350,6 +361,7 @@ std::vector<std::string> InputFile::texts(const std::string& object) const {
     throw error(object, "expected strings of fixed length along one axis, found " + info.type_name,
                 "Store them so, e.g. numpy.array(names, \"S\").");
   }
+  check_proportion(object);
   const auto count = static_cast<std::size_t>(info.shape[0]), length = static_cast<std::size_t>(info.shape[1]);
   std::vector<std::uint8_t> bytes(count * length);
   read(object, {}, bytes.data());

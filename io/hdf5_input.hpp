@@ -64,6 +64,9 @@ class InputFile {
   /// A dataset, checked. The reference lives as long as the file.
   [[nodiscard]] const DatasetInfo& dataset(const std::string& object) const;
   /// The same, and it must hold float32 or float64.
+  /// Throws bad_input where a dataset, as numbers of 8 bytes, takes memory out of proportion to the file: to be called
+  /// before all of it is read. Nothing but compression does that, of zeros.
+  void check_proportion(const std::string& object) const;
   [[nodiscard]] const DatasetInfo& float_dataset(const std::string& object) const;
 
   /// Of the chunks that a dataset is stored in, as numbers in the file; 0 where it lies in one piece.

@@ -43,6 +43,10 @@ std::vector<ChunkFilter> filters_of(const InputBytes& file, hid_t creation) {
       throw Defect{"expected each filter once, found filter " + quoted(name.data()) + " twice",
                    "Store it without compression or with gzip."};
     }
+    if (packs({found->second, 0}) && std::ranges::any_of(filters, packs)) {
+      throw Defect{"expected one filter that compresses at most, found " + quoted(name.data()) + " and another",
+                   "Store it without compression or with gzip."};
+    }
     const bool is_shuffle = found->second == ChunkFilter::Kind::shuffle;
     if (is_shuffle && (value_count != 1 || values[0] == 0)) {
       throw Defect{"its filter shuffle does not say how many bytes an element has", damaged};
@@ -104,6 +108,11 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
     const std::uint64_t stored = H5Dget_storage_size(dataset);
     if (stored == 0) throw never_written();
     if (stored > file_bytes || in_chunks / largest_unpacked_ratio(filters) > stored) throw refuse_size(stored);
+    if (*chunk_bytes > largest_packed_chunk && std::ranges::any_of(filters, packs)) {
+      throw Defect{"its chunks have " + std::to_string(*chunk_bytes) + " bytes, expected at most " +
+                       std::to_string(largest_packed_chunk) + " where they are compressed",
+                   "Store it in smaller chunks; some MB are best."};
+    }
     hsize_t written = 0;
     if (H5Dget_num_chunks(dataset, space, &written) < 0) throw damage(file);
     if (written != *chunk_count) {

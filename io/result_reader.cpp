@@ -41,6 +41,7 @@ struct ResultReader::Impl {
   void expect_numbers(const std::string& dataset, const std::string& type, std::int64_t batch) const {
     expect_type_name(dataset, type);
     expect_shape(file, dataset, {batch});
+    file.check_proportion(dataset);
   }
 
   /// A text attribute that says what it must say.

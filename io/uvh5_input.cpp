@@ -60,6 +60,7 @@ struct Uvh5File::Impl {
           "See the memo of UVH5.");
     }
     expect_shape(file, dataset, shape);
+    file.check_proportion(dataset);
     std::size_t count = 1;
     for (const std::int64_t length : shape) count *= static_cast<std::size_t>(length);
     std::vector<T> values(count);
