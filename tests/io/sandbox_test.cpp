@@ -3,8 +3,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +80,20 @@ TEST_F(Sandbox, nothing_is_opened_connected_started_or_signalled) {
   EXPECT_TRUE(is_possible([](int kept, int) { return ::dup(kept) < 0 && errno == EPERM; }));
   EXPECT_TRUE(is_possible([](int, int) { return ::fork() < 0 && errno == EPERM; }));
   EXPECT_TRUE(is_possible([](int, int) { return ::kill(::getppid(), 0) < 0 && errno == EPERM; }));
+  EXPECT_TRUE(is_possible([](int, int) { return ::ptrace(PTRACE_ATTACH, ::getppid(), 0, 0) < 0 && errno == EPERM; }));
+  EXPECT_TRUE(is_possible([](int, int) {
+    char byte = 0;  // lies at the same address in the parent
+    const iovec here{&byte, 1};
+    return ::process_vm_readv(::getppid(), &here, 1, &here, 1, 0) < 0 && errno == EPERM;
+  }));
+  EXPECT_TRUE(is_possible([](int, int) {
+    rlimit limit{};
+    return ::prlimit(::getppid(), RLIMIT_NOFILE, nullptr, &limit) < 0 && errno == EPERM;
+  }));
+  EXPECT_TRUE(is_possible([](int, int) {
+    const sockaddr_in address{AF_INET, 0, {}, {}};
+    return ::connect(0, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) < 0 && errno == EPERM;
+  }));
   EXPECT_TRUE(is_possible([](int, int) {
     std::array<char*, 1> none{nullptr};
     return ::execve("/bin/true", none.data(), none.data()) < 0 && errno == EPERM;
