@@ -57,8 +57,8 @@ H5T_cset_t characters_of(const std::string& text) {
 /// Less is hashed sooner than a thread wakes.
 constexpr std::uint64_t least_bytes_hashed_beside = std::uint64_t{1} << 18;
 
-struct OpenDataset {
-  Hdf5Handle handle;
+/// What is kept of a dataset that HDF5 has closed: open ones take kilobytes each.
+struct WrittenDataset {
   std::vector<std::int64_t> shape;
   std::int64_t unwritten = 0;  ///< elements
   std::int64_t element_bytes = 0;
@@ -76,7 +76,7 @@ struct Hdf5Output::Impl {
   OutputBytes file_bytes;
   Hdf5Handle driver;
   Hdf5Handle file;
-  std::map<std::string, OpenDataset> datasets;
+  std::map<std::string, WrittenDataset> datasets;
   AxisNames axes;
   bool has_checksums = false;
   std::vector<std::string> text_datasets;
@@ -198,23 +198,23 @@ struct Hdf5Output::Impl {
     const std::vector<hsize_t> dims(shape.begin(), shape.end());
     const Hdf5Handle space = own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
     const Hdf5Handle parents = creates_parents();
-    OpenDataset created;
-    created.handle = own(
+    WrittenDataset created;
+    Hdf5Handle handle = own(
         H5Dcreate2(file.get(), dataset.c_str(), stored.get(), space.get(), parents.get(), creation.get(), H5P_DEFAULT),
         H5Dclose);
     created.shape = shape;
     created.type = type;
     created.element_bytes = static_cast<std::int64_t>(bytes_of(type));
     if (form == NumberForm::complex) created.shape.push_back(2);
-    const haddr_t address = H5Dget_offset(created.handle.get());
+    const haddr_t address = H5Dget_offset(handle.get());
     if (address != HADDR_UNDEF) created.address = address;
-    if (has_checksums && address != HADDR_UNDEF)
-      created.hashes = PieceHashes(H5Dget_storage_size(created.handle.get()));
+    if (has_checksums && address != HADDR_UNDEF) created.hashes = PieceHashes(H5Dget_storage_size(handle.get()));
     created.unwritten = fill ? 0 : elements_of(created.shape);
     if (fill) {
       pending_bytes -=
-          std::min<std::int64_t>(pending_bytes, static_cast<std::int64_t>(H5Dget_storage_size(created.handle.get())));
+          std::min<std::int64_t>(pending_bytes, static_cast<std::int64_t>(H5Dget_storage_size(handle.get())));
     }
+    if (!handle.close()) fail();
     datasets.emplace(dataset, std::move(created));
   }
 
@@ -234,15 +234,17 @@ struct Hdf5Output::Impl {
   }
 
   /// Converts to the type in the file.
-  void write_by_hdf5(const OpenDataset& dataset, hid_t memory_type, const std::vector<std::int64_t>& start,
+  void write_by_hdf5(const std::string& dataset, hid_t memory_type, const std::vector<std::int64_t>& start,
                      const std::vector<std::int64_t>& count, const void* values) {
     const QuietHdf5 quiet;
     const std::vector<hsize_t> first(start.begin(), start.end()), length(count.begin(), count.end());
-    const Hdf5Handle file_space = own(H5Dget_space(dataset.handle.get()), H5Sclose);
+    Hdf5Handle opened = own(H5Dopen2(file.get(), dataset.c_str(), H5P_DEFAULT), H5Dclose);
+    const Hdf5Handle file_space = own(H5Dget_space(opened.get()), H5Sclose);
     const Hdf5Handle memory_space =
         own(H5Screate_simple(static_cast<int>(length.size()), length.data(), nullptr), H5Sclose);
     check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, first.data(), nullptr, length.data(), nullptr));
-    check(H5Dwrite(dataset.handle.get(), memory_type, memory_space.get(), file_space.get(), H5P_DEFAULT, values));
+    check(H5Dwrite(opened.get(), memory_type, memory_space.get(), file_space.get(), H5P_DEFAULT, values));
+    if (!opened.close()) fail();
   }
 
   /// Where a dataset lies in the file; empty where it has no bytes.
@@ -287,8 +289,8 @@ struct Hdf5Output::Impl {
     }
     write_strings(checksums_dataset, sums.dataset, true);
     create(checksums_offset, ElementType::int64, {static_cast<std::int64_t>(sums.piece_offset.size())}, std::nullopt);
-    OpenDataset& offset = datasets.at(checksums_offset);
-    check(H5Dwrite(offset.handle.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, sums.piece_offset.data()));
+    WrittenDataset& offset = datasets.at(checksums_offset);
+    write_by_hdf5(checksums_offset, H5T_NATIVE_INT64, {0}, offset.shape, sums.piece_offset.data());
     offset.unwritten = 0;
     write_strings(checksums_hash, sums.hash, true);
     write_strings(checksums_rest, {2, std::string(hash_digits(nullptr, 0).size(), '0')}, true);
@@ -346,7 +348,7 @@ Hdf5Output::Hdf5Output(const std::string& path, bool overwrite, const std::strin
 Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl>(layout)) {
   if (!impl_->file_bytes.open(layout.temporary, false)) impl_->fail();
   for (const auto& [name, type, shape, address] : layout.datasets) {
-    OpenDataset& dataset = impl_->datasets[name];
+    WrittenDataset& dataset = impl_->datasets[name];
     dataset.shape = shape;
     dataset.type = static_cast<ElementType>(type);
     if (address >= 0) dataset.address = static_cast<std::uint64_t>(address);
@@ -371,7 +373,7 @@ WrittenElements Hdf5Output::written() const {
 
 void Hdf5Output::others_have_written(const WrittenElements& elements) {
   for (const auto& [name, count] : elements) {
-    OpenDataset& dataset = impl_->datasets.at(name);
+    WrittenDataset& dataset = impl_->datasets.at(name);
     dataset.unwritten -= std::min(count, dataset.unwritten);  // none are, of those that were filled
   }
 }
@@ -431,7 +433,7 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
     throw Error(ErrorKind::usage,
                 dataset + " of " + path() + " was not added before it was written. Add its set first.");
   }
-  OpenDataset& opened = found->second;
+  WrittenDataset& opened = found->second;
   std::vector<std::int64_t> start(opened.shape.size(), 0), count = opened.shape;
   if (leading.size() > start.size()) throw Error(ErrorKind::internal, dataset + " has fewer axes than were written.");
   std::size_t axis = 0;
@@ -473,7 +475,7 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
       written += length;
     });
   } else {
-    impl_->write_by_hdf5(opened, native_type<T>(), start, count, values);
+    impl_->write_by_hdf5(dataset, native_type<T>(), start, count, values);
     written = elements_of(count);
   }
   if (opened.unwritten > 0) impl_->pending_bytes -= written * opened.element_bytes;
@@ -533,7 +535,7 @@ void Hdf5Output::link(const std::string& dataset, const std::string& name) {
 void Hdf5Output::show_first(const std::string& dataset, const std::string& name) {
   const QuietHdf5 quiet;
   impl_->throw_latched();
-  const OpenDataset& source = impl_->datasets.at(dataset);
+  const WrittenDataset& source = impl_->datasets.at(dataset);
   const std::vector<hsize_t> all(source.shape.begin(), source.shape.end()), start(all.size(), 0);
   std::vector<hsize_t> first = all;
   first.front() = 1;
@@ -541,7 +543,8 @@ void Hdf5Output::show_first(const std::string& dataset, const std::string& name)
   const Hdf5Handle selection = impl_->own(H5Screate_simple(rank, all.data(), nullptr), H5Sclose);
   impl_->check(H5Sselect_hyperslab(selection.get(), H5S_SELECT_SET, start.data(), nullptr, first.data(), nullptr));
   const Hdf5Handle space = impl_->own(H5Screate_simple(rank - 1, all.data() + 1, nullptr), H5Sclose);
-  const Hdf5Handle type = impl_->own(H5Dget_type(source.handle.get()), H5Tclose);
+  const Hdf5Handle opened = impl_->own(H5Dopen2(impl_->file.get(), dataset.c_str(), H5P_DEFAULT), H5Dclose);
+  const Hdf5Handle type = impl_->own(H5Dget_type(opened.get()), H5Tclose);
   const Hdf5Handle creation = impl_->own(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   impl_->check(H5Pset_virtual(creation.get(), space.get(), ".", dataset.c_str(), selection.get()));
   const Hdf5Handle parents = impl_->creates_parents();
@@ -564,9 +567,6 @@ void Hdf5Output::commit() {
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   std::optional<FilePlaces> places;
   if (impl_->has_checksums) places = impl_->write_checksums();
-  for (auto& [name, dataset] : impl_->datasets) {
-    if (!dataset.handle.close() || impl_->file_bytes.system_error()) impl_->fail();
-  }
   if (!impl_->file.close() || impl_->file_bytes.system_error()) impl_->fail();
   if (places) impl_->write_checksum_of_rest(*places);
   try {
