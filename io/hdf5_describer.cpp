@@ -61,6 +61,18 @@ struct Hdf5Describer::Impl {
   void open() {
     const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
+    // Each object is looked at once. HDF5 would keep more and more of them, by their bytes in the file: a tenth of
+    // what they take in memory.
+    H5AC_cache_config_t cache{};
+    cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
+    if (H5Pget_mdc_config(access.get(), &cache) >= 0) {
+      cache.set_initial_size = true;
+      cache.initial_size = cache.min_size = std::size_t{1} << 20;
+      cache.incr_mode = H5C_incr__off;
+      cache.flash_incr_mode = H5C_flash_incr__off;
+      cache.decr_mode = H5C_decr__off;
+      H5Pset_mdc_config(access.get(), &cache);
+    }
     driver = {use_input_driver(access.get(), bytes), H5FDunregister};
     if (!driver.valid()) throw Defect{"HDF5: " + hdf5_error_text(), "Please report this."};
     file = {H5Fopen("/input", H5F_ACC_RDONLY, access.get()), H5Fclose};
