@@ -1,0 +1,30 @@
+"""A file of thousands of sets: what each command takes grows with them by kilobytes, not by hundreds of them."""
+
+import h5py
+import numpy as np
+from h5py import h5d, h5g, h5s, h5t
+
+from tests.io.siege import Command
+from tests.problems import open_problem_file
+
+SETS = 6000
+MOST_BYTES = 280 << 20  # the command itself, and the test that starts it
+
+
+def test_thousands_of_sets_take_little_memory(smallbatch, tmp_path):
+    a, b = np.full((1, 2, 2), [[2, 0], [0, 2]], np.float32), np.ones((1, 2), np.float32)
+    with open_problem_file(tmp_path / "p.h5") as file:
+        solve = file.create_group("solve").id
+        for k in range(SETS):
+            group = h5g.create(solve, b"set_%05d" % k)
+            for name, values in ((b"A", a), (b"b", b)):
+                h5d.create(group, name, h5t.IEEE_F32LE, h5s.create_simple(values.shape)).write(h5s.ALL, h5s.ALL, values)
+    command = Command(smallbatch.program, tmp_path)
+    problems, results = tmp_path / "p.h5", tmp_path / "r.h5"
+    for words in (["info", problems], ["run", problems, "-o", results, "--device", "cpu", "--threads", 1], ["info", results],
+                  ["verify", problems, results], ["report", results, "-o", tmp_path / "r.html"]):
+        status, _, size, out, err = command(*words)
+        assert status == 0, err
+        assert size < MOST_BYTES, (words[0], size >> 20)
+    with h5py.File(results) as file:
+        assert np.allclose(file[f"solve/set_{SETS - 1:05d}/x"], 0.5)
