@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <csignal>
 #include <utility>
 
 #include "core/error.hpp"
@@ -19,7 +20,7 @@ enum class ExitCode : int {
   output = 7,
   device_lost = 8,
   internal = 70,
-  interrupted = 130
+  interrupted = 128  ///< and the number of the signal
 };
 
 /// As the help and the man page say it.
@@ -34,9 +35,10 @@ inline constexpr std::array<std::pair<ExitCode, const char*>, 11> exit_code_mean
      {ExitCode::output, "the output exists, or cannot be written"},
      {ExitCode::device_lost, "a GPU failed while it computed"},
      {ExitCode::internal, "a bug"},
-     {ExitCode::interrupted, "interrupted"}}};
+     {ExitCode::interrupted, "and the number of the signal that stopped it: Ctrl-C 130, SIGTERM 143"}}};
 
-constexpr ExitCode exit_code_of(ErrorKind kind) {
+/// `signal` is what interrupted it, where something did.
+constexpr ExitCode exit_code_of(ErrorKind kind, int signal = SIGINT) {
   switch (kind) {
     case ErrorKind::usage:
       return ExitCode::usage;
@@ -54,7 +56,7 @@ constexpr ExitCode exit_code_of(ErrorKind kind) {
     case ErrorKind::device_lost:
       return ExitCode::device_lost;
     case ErrorKind::interrupted:
-      return ExitCode::interrupted;
+      return static_cast<ExitCode>(static_cast<int>(ExitCode::interrupted) + signal);
     case ErrorKind::internal:
       break;
   }

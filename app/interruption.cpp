@@ -1,33 +1,141 @@
+// A handler may do little: it remembers the signal and sets the clock; when that has run out, another one says words
+// that were put together before.
 #include "app/interruption.hpp"
 
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <deque>
+#include <mutex>
+#include <utility>
 
+#include "app/report.hpp"
 #include "core/error.hpp"
 
 namespace smallbatch {
 
 namespace {
+
+constexpr std::array<std::pair<int, const char*>, 4> ending_signals{
+    {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGXCPU, "SIGXCPU"}}};
+constexpr ::suseconds_t patience_microseconds = 700'000;
+
 std::atomic<int> caught_signal = 0;  // what a handler writes must be lock-free
 static_assert(std::atomic<int>::is_always_lock_free);
 
+/// Last words, for each signal.
+struct ReadyWords {
+  std::array<std::string, ending_signals.size()> to_stderr, to_stdout;
+  std::vector<std::string> to_remove;
+};
+std::atomic<const ReadyWords*> ready_words = nullptr;
+static_assert(std::atomic<const ReadyWords*>::is_always_lock_free);
+
+void set_handler(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(signal, &action, nullptr);
+}
+
+void set_clock(::suseconds_t microseconds) {
+  const itimerval once{{0, 0}, {0, microseconds}};
+  ::setitimer(ITIMER_REAL, &once, nullptr);
+}
+
+/// A terminal that is gone has nobody to tell.
+void write_text(int file, const std::string& text) {
+  if (::write(file, text.data(), text.size()) < 0) return;
+}
+
+extern "C" void end_here(int) {
+  const ReadyWords* const words = ready_words;
+  if (!words) return;
+  const int signal = caught_signal;
+  for (std::size_t k = 0; k < ending_signals.size(); ++k) {
+    if (ending_signals[k].first != signal) continue;
+    for (const std::string& file : words->to_remove) ::unlink(file.c_str());
+    write_text(STDERR_FILENO, words->to_stderr[k]);
+    write_text(STDOUT_FILENO, words->to_stdout[k]);
+  }
+  ::_exit(128 + signal);
+}
+
 extern "C" void remember_signal(int signal) {
   caught_signal = signal;
-  std::signal(signal, SIG_DFL);  // a second one ends the process at once
+  // A second one ends the process at once. Of SIGXCPU there is one each second.
+  for (const auto& [number, name] : ending_signals) {
+    struct sigaction before {};
+    ::sigaction(number, nullptr, &before);
+    if (before.sa_handler == remember_signal) set_handler(number, number == SIGXCPU ? SIG_IGN : SIG_DFL);
+  }
+  if (ready_words.load()) set_clock(patience_microseconds);
 }
+
+std::mutex how_mutex;
+std::string how_text;
+
 }  // namespace
 
 void catch_interruptions() {
-  std::signal(SIGINT, remember_signal);
-  std::signal(SIGTERM, remember_signal);
-  std::signal(SIGXFSZ, SIG_IGN);
-  std::signal(SIGPIPE, SIG_IGN);
+  for (const auto& [number, name] : ending_signals) {
+    struct sigaction before {};
+    ::sigaction(number, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) set_handler(number, remember_signal);
+  }
+  set_handler(SIGALRM, end_here);
+  set_handler(SIGXFSZ, SIG_IGN);
+  set_handler(SIGPIPE, SIG_IGN);
+}
+
+int interrupting_signal() { return caught_signal; }
+
+std::string signal_name(int signal) {
+  for (const auto& [number, name] : ending_signals)
+    if (number == signal) return name;
+  return "signal " + std::to_string(signal);
 }
 
 void stop_if_interrupted() {
-  if (const int signal = caught_signal; signal != 0)
-    throw Error(ErrorKind::interrupted, "stopped by signal " + std::to_string(signal), "no output file was left",
-                "Run again.");
+  const int signal = caught_signal;
+  if (signal == 0) return;
+  const std::string stopped = "stopped by " + signal_name(signal);
+  if (how_to_resume().empty()) throw Error(ErrorKind::interrupted, stopped, "no output file was left", "Run again.");
+  throw Error(ErrorKind::interrupted, stopped + ".");
+}
+
+void end_soon_with(const LastWords& words) {
+  static std::mutex mutex;
+  static std::deque<ReadyWords> all;  // a handler may be at any of them
+  const std::lock_guard lock(mutex);
+  ReadyWords& ready = all.emplace_back();
+  for (std::size_t k = 0; k < ending_signals.size(); ++k) {
+    const std::string message = std::string("stopped by ") + ending_signals[k].second + words.remedy;
+    ready.to_stderr[k] = "smallbatch: " + message + "\n";
+    if (words.on_stdout_too)
+      ready.to_stdout[k] = error_json(ErrorKind::interrupted, message, 128 + ending_signals[k].first);
+  }
+  ready.to_remove = words.to_remove;
+  ready_words = &ready;
+  if (caught_signal != 0) set_clock(patience_microseconds);
+}
+
+void no_longer_interruptible() {
+  ready_words = nullptr;
+  set_clock(0);
+}
+
+void offer_resumption(const std::string& how) {
+  const std::lock_guard lock(how_mutex);
+  how_text = how;
+}
+
+std::string how_to_resume() {
+  const std::lock_guard lock(how_mutex);
+  return how_text;
 }
 
 }  // namespace smallbatch

@@ -1,13 +1,37 @@
-// Ctrl-C and SIGTERM: a run stops at the next block, or between two pieces of one that is verified, and leaves nothing
-// behind.
+// Signals that end a run: SIGINT, SIGTERM, SIGHUP and SIGXCPU. Work stops at the next block, or between two pieces of
+// one that is verified; what does not stop within a second is ended where it stands.
 #pragma once
+
+#include <string>
+#include <vector>
 
 namespace smallbatch {
 
-/// Catches SIGINT and SIGTERM, and ignores SIGXFSZ and SIGPIPE so that a write that fails is an error and not a death.
+/// Catches them, but for those that were ignored before (nohup), and ignores SIGXFSZ and SIGPIPE so that a write that
+/// fails is an error and not a death. A second signal ends the process at once.
 void catch_interruptions();
 
 /// Throws Error(interrupted) once a signal has come.
 void stop_if_interrupted();
+
+/// Its number; 0 while none has come.
+int interrupting_signal();
+/// "SIGTERM"
+std::string signal_name(int signal);
+
+/// What a process that is ended where it stands has to say and to remove first. Nothing of this is done before
+/// end_soon_with() is called.
+struct LastWords {
+  bool on_stdout_too = false;          ///< as JSON
+  std::string remedy;                  ///< what is left, and what to do
+  std::vector<std::string> to_remove;  ///< files
+};
+void end_soon_with(const LastWords& words);
+/// From now on a signal changes nothing: the work is done.
+void no_longer_interruptible();
+
+/// How to go on with what a failed run leaves, for its message; empty where it leaves nothing.
+void offer_resumption(const std::string& how);
+std::string how_to_resume();
 
 }  // namespace smallbatch

@@ -156,11 +156,12 @@ class Words {
 };
 
 /// Says on stderr what went wrong, and on stdout where the call wants JSON.
-ExitCode refuse(ErrorKind kind, const std::string& message, const Words& words) {
-  const ExitCode code = exit_code_of(kind);
+ExitCode refuse(ErrorKind kind, std::string message, const Words& words) {
+  const ExitCode code = exit_code_of(kind, interrupting_signal());
+  if (const std::string how = how_to_resume(); !how.empty()) message += " " + how;
   spdlog::error("{}", message);
   if (words.have("--json")) {
-    const std::string text = error_json(kind, message);
+    const std::string text = error_json(kind, message, static_cast<int>(code));
     std::fputs(text.c_str(), stdout);  // where that fails there is nobody to tell
     std::fflush(stdout);
   }

@@ -281,11 +281,9 @@ std::string report_json(const RunReport& report) {
   return json_text(json);
 }
 
-std::string error_json(ErrorKind kind, const std::string& message) {
-  const Json json = {
-      {"error",
-       {{"kind", error_kind_name(kind)}, {"exit_code", static_cast<int>(exit_code_of(kind))}, {"message", message}}}};
-  return json_text(json);
+std::string error_json(ErrorKind kind, const std::string& message, int exit_code) {
+  return json_text(
+      Json{{"error", {{"kind", error_kind_name(kind)}, {"exit_code", exit_code}, {"message", message}}}});
 }
 
 }  // namespace smallbatch

@@ -15,7 +15,7 @@ namespace smallbatch {
 std::string report_text(const RunReport& report);
 std::string report_json(const RunReport& report);
 /// {"error": {"kind": "missing_file", "exit_code": 4, "message": "..."}}
-std::string error_json(ErrorKind kind, const std::string& message);
+std::string error_json(ErrorKind kind, const std::string& message, int exit_code);
 
 /// What is said of one kind of set.
 struct KindWords {

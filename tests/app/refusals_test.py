@@ -320,7 +320,7 @@ def test_usage(smallbatch, tmp_path, arguments):
 
 
 def test_interrupted(smallbatch, tmp_path):
-    """SIGTERM while the run works: exit code 130, nothing left behind."""
+    """SIGTERM while the run works: exit code 143, nothing left behind."""
     rng = np.random.default_rng(1)
     with open_problem_file(tmp_path / "p.h5") as file:  # work for minutes, in many blocks
         add_potential(file, position=rng.uniform(0, 60, (20000, 3)), charge=np.ones(20000), shape=(300, 300, 500))
@@ -332,5 +332,5 @@ def test_interrupted(smallbatch, tmp_path):
         os.sched_yield()
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=200)
-    assert process.returncode == 130 and "stopped" in errors
+    assert process.returncode == 143 and "stopped by SIGTERM" in errors
     assert set(os.listdir(tmp_path)) == before
