@@ -2,13 +2,19 @@
 #include "io/output_file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "io/hashes.hpp"
 
 namespace smallbatch {
 namespace {
@@ -18,10 +24,11 @@ Error exists_error(const std::string& path) {
 }
 
 /// Flushes a file or a folder; 0 or errno. Folders on some file systems cannot be flushed: that is no failure.
+int flush_to_disk(int file) { return ::fsync(file) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno; }
 int flush_to_disk(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return errno;
-  const int failure = ::fsync(file) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
+  const int failure = flush_to_disk(file);
   ::close(file);
   return failure;
 }
@@ -74,11 +81,17 @@ bool may_replace(const std::string& path, bool overwrite) {
   return true;
 }
 
-/// Of the file behind links, which is replaced, not the link.
+/// Of the file behind links, there or not, which is written, not the link.
 std::string behind_links(const std::string& path) {
-  std::error_code ignored;
-  const auto target = std::filesystem::canonical(path, ignored);
-  return ignored ? path : target.string();
+  constexpr int most_links = 40;  // as Linux has it
+  std::filesystem::path place = path;
+  std::error_code unknown;
+  for (int link = 0; std::filesystem::is_symlink(place, unknown); ++link) {
+    if (link == most_links) throw output_error(path, ELOOP);
+    place = place.parent_path() / std::filesystem::read_symlink(place, unknown);
+    if (unknown) throw output_error(path, unknown.value());
+  }
+  return place.string();
 }
 
 std::string folder_of(const std::string& path) {
@@ -86,37 +99,153 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder.string();
 }
 
-}  // namespace
+constexpr std::string_view part_ending = ".smallbatch-part", journal_ending = ".smallbatch-journal";
 
-void check_output(const std::string& path, bool overwrite) {
-  const std::string folder = folder_of(may_replace(path, overwrite) ? behind_links(path) : path);
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) throw output_error(path, errno);
-}
-
-OutputFile::OutputFile(const std::string& path, bool overwrite)
-    : path_(path), target_path_(path), overwrite_(overwrite) {
-  if (may_replace(path, overwrite)) target_path_ = behind_links(path);
-  for (int attempt = 0;; ++attempt) {
-    temporary_path_ = target_path_ + ".part-" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
-    const int file = ::open(temporary_path_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
-    if (file >= 0) {
+/// Locks the file of this name, which it makes where it is not there; the file, open, or -1 and errno.
+int open_locked(const std::string& path, bool& is_new) {
+  for (;;) {
+    int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+    is_new = file >= 0;
+    if (file < 0 && errno == EEXIST) file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0 && errno == ENOENT && ::access(folder_of(path).c_str(), F_OK) == 0) continue;  // gone meanwhile
+    if (file < 0) return -1;
+    // To have it alone for a moment shows that nobody else has it. Shared from then on it lets readers in, no writer.
+    if (::flock(file, LOCK_EX | LOCK_NB) != 0 || ::flock(file, LOCK_SH | LOCK_NB) != 0) {
+      const int failure = errno;
+      if (is_new && failure != EWOULDBLOCK) ::unlink(path.c_str());
       ::close(file);
-      return;
+      errno = failure;
+      return -1;
     }
-    if (errno != EEXIST) throw output_error(path, errno);
+    // Who had the lock before may have renamed or removed the file.
+    struct stat opened {
+    }, there{};
+    if (::fstat(file, &opened) == 0 && ::lstat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
+        opened.st_ino == there.st_ino)
+      return file;
+    ::close(file);
   }
 }
 
+/// A file that nobody else has: where there are no locks.
+int open_own(const std::string& part, std::string& path) {
+  for (int attempt = 0;; ++attempt) {
+    path = part + "-" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+    const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+}
+
+std::optional<struct stat> status_of(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
+}
+
+}  // namespace
+
+void check_output(const std::string& path, bool overwrite) {
+  may_replace(path, overwrite);
+  if (::access(folder_of(behind_links(path)).c_str(), W_OK | X_OK) != 0) throw output_error(path, errno);
+}
+
+NamesBeside names_beside(const std::string& output) {
+  const std::filesystem::path target = behind_links(output);
+  std::string name = target.filename().string();
+  const long longest = ::pathconf(folder_of(target.string()).c_str(), _PC_NAME_MAX);
+  const auto most = static_cast<std::size_t>(longest > 0 ? longest : 255);
+  if (name.size() + journal_ending.size() > most) {  // its beginning, and what tells it from others that begin so
+    const std::string hash = "~" + hash_digits(name.data(), name.size());
+    std::size_t kept = most - std::min(most, journal_ending.size() + hash.size());
+    const auto is_inside_character = [&] { return (static_cast<unsigned char>(name[kept]) & 0xc0U) == 0x80; };
+    while (kept > 0 && is_inside_character()) --kept;
+    name.replace(kept, std::string::npos, hash);
+  }
+  const std::string beside = (target.parent_path() / name).string();
+  return {beside + std::string(part_ending), beside + std::string(journal_ending)};
+}
+
+OutputFile::OutputFile(const std::string& path, bool overwrite, Leftover leftover)
+    : path_(path), overwrite_(overwrite) {
+  const bool replaces = may_replace(path, overwrite);
+  target_path_ = behind_links(path);
+  take_place();
+  // What will not be for all to read is not while it is written.
+  if (const auto replaced = status_of(target_path_); replaces && replaced)
+    (void)::fchmod(lock_, (replaced->st_mode & 0777U) | S_IRUSR | S_IWUSR);
+  if (has_leftover_ && leftover == Leftover::kept)
+    is_kept_ = true;
+  else
+    start_afresh();
+}
+
+void OutputFile::take_place() {
+  const auto [part, journal] = names_beside(path_);
+  bool is_new = false;
+  temporary_path_ = part;
+  lock_ = open_locked(part, is_new);
+  if (lock_ >= 0) {
+    journal_path_ = journal;
+    struct stat found {};
+    has_leftover_ = !is_new && ::fstat(lock_, &found) == 0 && found.st_size > 0;
+    return;
+  }
+  if (errno == EWOULDBLOCK) {
+    throw Error(ErrorKind::output, "cannot write " + path_, "another process is writing it",
+                "Wait until it has ended, or choose another name.");
+  }
+  if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL) {
+    lock_ = open_own(part, temporary_path_);
+    if (lock_ >= 0) return;
+  }
+  throw output_error(path_, errno);
+}
+
+OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(target_path_, other.target_path_);
+  std::swap(temporary_path_, other.temporary_path_);
+  std::swap(journal_path_, other.journal_path_);
+  std::swap(lock_, other.lock_);
+  std::swap(overwrite_, other.overwrite_);
+  std::swap(has_leftover_, other.has_leftover_);
+  std::swap(is_kept_, other.is_kept_);
+  return *this;
+}
+
 OutputFile::~OutputFile() {
-  if (!committed_) ::unlink(temporary_path_.c_str());
+  if (lock_ < 0) return;
+  if (!is_kept_) {
+    if (!journal_path_.empty()) ::unlink(journal_path_.c_str());
+    ::unlink(temporary_path_.c_str());
+  }
+  ::close(lock_);  // and with it the lock
+}
+
+void OutputFile::start_afresh() {
+  // In this order: a journal never speaks of another file.
+  if (!journal_path_.empty() && ::unlink(journal_path_.c_str()) != 0 && errno != ENOENT)
+    throw output_error(path_, errno);
+  if (::ftruncate(lock_, 0) != 0) throw output_error(path_, errno);
+  has_leftover_ = is_kept_ = false;
+}
+
+void OutputFile::copy_mode_and_owner() const {
+  const auto replaced = status_of(target_path_);
+  if (!replaced) return;
+  const bool has_owner = ::fchown(lock_, replaced->st_uid, replaced->st_gid) == 0;
+  const bool has_group = has_owner || ::fchown(lock_, static_cast<::uid_t>(-1), replaced->st_gid) == 0;
+  // Set-user-id and its like are for the owner that they were given by.
+  (void)::fchmod(lock_, replaced->st_mode & (has_owner && has_group ? 07777U : 0777U));
 }
 
 void OutputFile::commit() {
-  if (const int failure = flush_to_disk(temporary_path_)) throw output_error(path_, failure);
+  copy_mode_and_owner();
+  if (const int failure = flush_to_disk(lock_)) throw output_error(path_, failure);
   const int failure = rename_file(temporary_path_, target_path_, overwrite_);
   if (failure == EEXIST) throw exists_error(path_);
   if (failure) throw output_error(path_, failure);
-  committed_ = true;
+  if (!journal_path_.empty()) ::unlink(journal_path_.c_str());
+  ::close(std::exchange(lock_, -1));
   const int folder_failure = flush_to_disk(folder_of(target_path_));
   // A folder may be writable and not readable; then it cannot be flushed by name.
   if (folder_failure && folder_failure != EACCES) throw output_error(path_, folder_failure);
