@@ -138,6 +138,13 @@ double pairs(const PotentialSet& set) {
   return total;
 }
 
+double pairs(const PotentialSet& set, const PlaneRange& range) {
+  double total = 0;
+  for (std::int64_t p = range.first; p < range.first + range.count; ++p) total += pairs_of_problem(set, p);
+  const bool is_part = set.targets == TargetKind::lattice && set.shape.nz > 0;
+  return is_part ? total * static_cast<double>(range.plane_count) / static_cast<double>(set.shape.nz) : total;
+}
+
 std::int64_t usual_block_bytes(const SolveSet& set, std::int64_t least, unsigned threads, bool verifies) {
   constexpr std::int64_t systems = 64;
   const std::int64_t to_verify = verifies ? systems * bytes_per_system(set) : 0;

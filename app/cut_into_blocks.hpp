@@ -103,6 +103,7 @@ double pairs(const PairEnergySet& set);
 double pairs(const PairEnergyBlock& block);
 /// Pairs of target and charge, of a set and of a block.
 double pairs(const PotentialSet& set);
+double pairs(const PotentialSet& set, const PlaneRange& range);
 template <class T>
 double pairs(const PotentialBlock<T>& block) {
   double total = 0;

@@ -43,8 +43,8 @@ Json to_json(const SetOutcome& set, std::int64_t start) {
   return json;
 }
 
-/// Of shares that all have the members that do not depend on which problems they are.
-void add(SetOutcome& set, const Json& json) {
+/// Of a share that has the members of `set` that do not depend on which problems they are.
+SetOutcome outcome_of(const SetOutcome& set, const Json& json) {
   SetOutcome more = set;
   more.failed = json.at("failed").get<std::map<std::int32_t, std::int64_t>>();
   more.first_failed = json.at("first_failed").get<std::map<std::int32_t, std::vector<std::int64_t>>>();
@@ -77,7 +77,15 @@ void add(SetOutcome& set, const Json& json) {
   };
   more.potential_range = range("potential");
   more.energy_range = range("energy");
-  set.add(more, json.at("start"));
+  return more;
+}
+
+void add(SetOutcome& set, const Json& json) { set.add(outcome_of(set, json), json.at("start")); }
+
+Json binary(const std::string& bytes) { return Json::binary({bytes.begin(), bytes.end()}); }
+std::string text_of_binary(const Json& json) {
+  const Json::binary_t& bytes = json.get_binary();
+  return {bytes.begin(), bytes.end()};
 }
 
 }  // namespace
@@ -95,6 +103,35 @@ OutputLayout layout_of(const std::string& message) {
     layout.datasets.push_back(
         {dataset.at(0), dataset.at(1), dataset.at(2).get<std::vector<std::int64_t>>(), dataset.at(3)});
   return layout;
+}
+
+std::string to_message(const RunIdentity& identity) { return text_of({{"run", identity}}); }
+
+RunIdentity run_identity_of(const std::string& message) { return Json::from_cbor(message)["run"].get<RunIdentity>(); }
+
+std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome) {
+  Json written = Json::array();
+  for (const auto& [dataset, ranges, hash] : finished.written) written.push_back({dataset, ranges, hash});
+  return text_of({{"set", finished.set},
+                  {"block", finished.block},
+                  {"written", written},
+                  {"judged", binary(finished.judged)},
+                  {"counted", binary(finished.counted)},
+                  {"outcome", to_json(outcome, 0)}});
+}
+
+FinishedBlock finished_block_of(const std::string& message) {
+  const Json json = Json::from_cbor(message);
+  FinishedBlock finished{
+      json["set"], json["block"], {}, text_of_binary(json["judged"]), text_of_binary(json["counted"])};
+  for (const Json& range : json["written"])
+    finished.written.push_back(
+        {range[0], range[1].get<std::vector<std::pair<std::int64_t, std::int64_t>>>(), range[2]});
+  return finished;
+}
+
+void restore(SetOutcome& outcome, const std::string& message) {
+  outcome = outcome_of(outcome, Json::from_cbor(message)["outcome"]);
 }
 
 std::string to_message(const ShareOutcome& outcome) {

@@ -1,8 +1,10 @@
-// What the ranks of a run tell each other, as text: where everything lies in the results, and what became of their
-// shares.
+// What the ranks of a run tell each other, and a run the one that goes on with it, as text: where everything lies in
+// the results, and what became of shares and blocks.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/outcome.hpp"
@@ -24,5 +26,22 @@ struct ShareOutcome {
 std::string to_message(const ShareOutcome& outcome);
 /// Adds what a message says to `outcome`: counts add up, of the seconds the longest stay.
 void add_message(ShareOutcome& outcome, const std::string& message);
+
+/// What decides the results of a run and its blocks: what it is called, and what it is.
+using RunIdentity = std::vector<std::pair<std::string, std::string>>;
+std::string to_message(const RunIdentity& identity);
+RunIdentity run_identity_of(const std::string& message);
+
+/// A block of a run that is in the result file, and what was known of its set once it was.
+struct FinishedBlock {
+  std::string set;                    ///< "/solve/name"
+  std::int64_t block = 0;             ///< the last one of these that are finished with it
+  std::vector<WrittenRange> written;  ///< of it, and of those before it since the last one that was told of
+  std::string judged, counted;        ///< as tallies put it
+};
+std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome);
+FinishedBlock finished_block_of(const std::string& message);
+/// `outcome`, as it is when its set begins, becomes what it was with the block.
+void restore(SetOutcome& outcome, const std::string& message);
 
 }  // namespace smallbatch

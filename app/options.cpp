@@ -85,6 +85,7 @@ class RunCommand final : public Command {
          [this](const std::string& mode) { run_.verify = parse_verify(mode); });
     heading("Output");
     hdf5_output(run_.results, run_.overwrite, "Result file");
+    flag("--resume", run_.resume, "Go on with the same run where it was stopped, if it was");
     fail_on(run_.fail_on);
     flag("--dry-run", run_.dry_run, "Say what would be done, and write nothing");
     json_flag(run_.json);

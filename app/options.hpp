@@ -64,6 +64,7 @@ struct RunOptions {
   FailOn fail_on = FailOn::errors;
   bool dry_run = false;
   bool overwrite = false, json = false;
+  bool resume = false;  ///< a run that did not end is gone on with
 };
 
 struct MergeOptions {

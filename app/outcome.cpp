@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "app/block_state.hpp"
 #include "app/cut_into_blocks.hpp"
 #include "core/text_streams.hpp"
 #include "physics/pair_energy_referee.hpp"
@@ -300,7 +301,7 @@ void SolveTally<T>::count(const SpdBlock<T>& block, const Verdicts& verdicts) {
 
 template <class T>
 Verdicts PotentialTally<T>::judge(const PotentialBlock<T>& block, const PairsJudged& judged) {
-  Verdicts verdicts = verify(set_, block, options_, mode_, threads_, outcome.values_checked, judged);
+  Verdicts verdicts = verify(set_, block, options_, mode_, threads_, values_checked_, judged);
   if (is_judged()) referee_.add(block, threads_);
   return verdicts;
 }
@@ -316,10 +317,30 @@ void PotentialTally<T>::count(const PotentialBlock<T>& block, const Verdicts& ve
 
 template <class T>
 void PotentialTally<T>::finish(const PotentialStatistics& statistics) {
+  outcome.values_checked = values_checked_;
   if (is_judged()) verify_statistics(statistics, referee_, of_set_);
   outcome.count_statistics(statistics);
   outcome.count_verdicts(0, of_set_);
   outcome.keep_labels(set_.labels);
+}
+
+template <class T>
+void PotentialTally<T>::put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const {
+  put(bytes, std::span(&values_checked_, 1));
+  if (is_judged()) referee_.put_state(first, count, bytes);
+}
+template <class T>
+void PotentialTally<T>::take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes) {
+  take(bytes, std::span(&values_checked_, 1));
+  if (is_judged()) referee_.take_state(first, count, bytes);
+}
+template <class T>
+void PotentialTally<T>::put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const {
+  of_set_.put_state(first, count, bytes);
+}
+template <class T>
+void PotentialTally<T>::take_counted(std::int64_t first, std::int64_t count, std::string_view& bytes) {
+  of_set_.take_state(first, count, bytes);
 }
 
 void PairEnergyTally::count(const PairEnergyBlock& block, const Verdicts& verdicts) {
@@ -343,6 +364,21 @@ void CorrelationTally::finish() {
   outcome.count_status(0, info_);
   outcome.count_verdicts(0, of_set_);
   outcome.values_checked = verification_.visibilities_checked();
+}
+
+void CorrelationTally::put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const {
+  verification_.put_state(first, count, bytes);
+}
+void CorrelationTally::take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes) {
+  verification_.take_state(first, count, bytes);
+}
+void CorrelationTally::put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const {
+  put(bytes, std::span(info_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
+  of_set_.put_state(first, count, bytes);
+}
+void CorrelationTally::take_counted(std::int64_t first, std::int64_t count, std::string_view& bytes) {
+  take(bytes, std::span(info_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
+  of_set_.take_state(first, count, bytes);
 }
 
 template void SetOutcome::count_numbers(const SpdBlock<float>&);

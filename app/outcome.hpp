@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/failure_signs.hpp"
@@ -130,6 +131,12 @@ class PotentialTally {
   [[nodiscard]] Verdicts judge(const PotentialBlock<T>& block, const PairsJudged& judged = {});
   void count(const PotentialBlock<T>& block, const Verdicts& verdicts);
   void finish(const PotentialStatistics& statistics);
+  /// What judge() and what count() know of `count` problems from `first` on, to be put back: each may be called beside
+  /// the other, as the two may.
+  void put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const;
+  void put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const;
+  void take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes);
+  void take_counted(std::int64_t first, std::int64_t count, std::string_view& bytes);
   /// Of all problems.
   [[nodiscard]] const Verdicts& verdicts() const { return of_set_; }
 
@@ -144,6 +151,7 @@ class PotentialTally {
   unsigned threads_;
   Verdicts of_set_;
   StatisticsReferee referee_;
+  std::int64_t values_checked_ = 0;
 };
 
 /// The same for pair energies.
@@ -179,6 +187,11 @@ class CorrelationTally {
   [[nodiscard]] Verdicts judge(const SignalBlock& block) { return verification_.judge(block); }
   void count(const SignalBlock& block, const Verdicts& verdicts);
   void finish();
+  /// As of PotentialTally, of channels, after the last block of an integration.
+  void put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const;
+  void put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const;
+  void take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes);
+  void take_counted(std::int64_t first, std::int64_t count, std::string_view& bytes);
   /// Of all channels.
   [[nodiscard]] std::span<const std::int32_t> info() const { return info_; }
   [[nodiscard]] const Verdicts& verdicts() const { return of_set_; }

@@ -13,10 +13,12 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "app/device_choice.hpp"
 #include "app/estimates.hpp"
+#include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/messages.hpp"
 #include "app/output_check.hpp"
@@ -24,6 +26,7 @@
 #include "app/provenance.hpp"
 #include "app/ranks.hpp"
 #include "app/report.hpp"
+#include "app/run_journal.hpp"
 #include "app/run_set.hpp"
 #include "app/stages.hpp"
 #include "core/block_memory.hpp"
@@ -32,6 +35,7 @@
 #include "core/parallel.hpp"
 #include "io/output_file.hpp"
 #include "io/problem_reader.hpp"
+#include "io/provenance_reader.hpp"
 #include "io/result_writer.hpp"
 
 namespace smallbatch {
@@ -56,9 +60,9 @@ void touch_blocks(const SolveSet& set, const Plan& plan, BlockMemory& memory) {
 }
 
 /// Runs a set; from its beginning, in smaller blocks, where others have taken the GPU's memory. The same numbers go to
-/// the same places.
-template <class RunSet>
-SetOutcome in_blocks_that_fit(Plan& plan, const RunSet& run_set) {
+/// the same places. before_smaller: what is done before.
+template <class BeforeSmaller, class RunSet>
+SetOutcome in_blocks_that_fit(Plan& plan, const BeforeSmaller& before_smaller, const RunSet& run_set) {
   for (;;) {
     try {
       return run_set();
@@ -66,6 +70,7 @@ SetOutcome in_blocks_that_fit(Plan& plan, const RunSet& run_set) {
       const bool is_limited = plan.is_memory_limited;
       if (error.kind() != ErrorKind::out_of_memory || !take_smaller_blocks(plan)) throw;
       if (!is_limited) spdlog::warn("{} Going on with smaller blocks.", error.what());
+      before_smaller();
     }
   }
 }
@@ -124,6 +129,70 @@ WrittenElements gather_outcomes(const Ranks& ranks, const ProblemReader& reader,
 
 }  // namespace
 
+namespace {
+
+/// Whether the results are there, of this very run.
+bool is_complete(const RunOptions& options, const RunIdentity& identity) {
+  try {
+    const auto origin = read_provenance(options.results);
+    const auto found = origin.find("run_identity");
+    const auto* const digits = found == origin.end() ? nullptr : std::get_if<std::string>(&found->second);
+    return digits && *digits == identity_digits(identity);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Whether the run is to go on with what is in `output`, whose journal is then open.
+template <class Identity>
+bool find_earlier(const RunOptions& options, const OutputFile& output, std::optional<RunJournal>& journal,
+                  Identity identity) {
+  if (!output.has_leftover()) return false;
+  if (!options.resume) {
+    spdlog::warn("a run that did not end has left {}: it is removed (--resume would go on with it)",
+                 output.temporary_path());
+    return false;
+  }
+  journal.emplace(output.journal_path());
+  if (!journal->has_begun()) {
+    journal.reset();
+    return false;
+  }
+  journal->refuse_another(options.results, identity());
+  spdlog::info("going on with the run that has left {}", output.temporary_path());
+  return true;
+}
+
+/// What is left of a failed run, and what is said of it: nothing, until a block of it is finished.
+class Remains {
+ public:
+  Remains(const RunOptions& options, const std::string& command_line)
+      : how_("What is finished is kept. This goes on with it: " + command_line + (options.resume ? "" : " --resume")),
+        is_json_(options.json) {
+    are_none({});
+  }
+  void are_none(const std::vector<std::string>& files) const {
+    end_soon_with({is_json_, " (no output file was left). Run again.", files});
+  }
+  void are_kept(ResultWriter& writer) {
+    if (are_kept_) return;
+    are_kept_ = true;
+    writer.keep_unfinished(true);
+    offer_resumption(how_);
+    end_soon_with({is_json_, ". " + how_, {}});
+  }
+  void are_removed(ResultWriter& writer) {
+    writer.keep_unfinished(false);
+    offer_resumption({});
+  }
+
+ private:
+  std::string how_;
+  bool is_json_, are_kept_ = false;
+};
+
+}  // namespace
+
 RunReport run(const RunOptions& options, const std::string& command_line) {
   const auto start = Clock::now();
   RunReport report;
@@ -143,8 +212,9 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   const Ranks ranks;
   ranks.agree(cannot_open);
   const InputGuard guard(options.problems, opened->descriptor());
-  std::future<InputIdentity> identifying =
+  std::shared_future<InputIdentity> input =
       std::async(ranks.is_first() ? if_possible : std::launch::deferred, [&] { return guard.identify(); });
+  Remains remains(options, command_line);
   ProblemReader& reader = *opened;
   const bool are_many = ranks.size() > 1;
   if (!ranks.is_first()) spdlog::set_level(spdlog::level::off);
@@ -164,12 +234,19 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   std::future<Computers> beginning;
   std::optional<ResultWriter> writer;
   WrittenElements written;  // by this rank, and then by all others
+  std::optional<RunJournal> journal;
+  bool has_journal = false;
+  std::string journal_path;
+  const auto identity = [&] { return run_identity(options, plan, input.get()); };
   do_on_all(ranks, [&] {
     if (are_many && !options.share.is_everything())
       throw Error(ErrorKind::usage, "--shard is for processes that do not know each other",
                   "a launcher has started these together", "Leave it out: each rank takes a share.");
     refuse_output_that_is_input(options.problems, options.results);
-    if (ranks.is_first()) check_output(options.results, options.overwrite);
+    if (are_many && options.resume)
+      throw Error(ErrorKind::usage, "--resume is for a run of one process", "a launcher has started several",
+                  "Leave it out, or run shares (--shard), each of which can be gone on with, and merge them.");
+    if (ranks.is_first() && !options.resume) check_output(options.results, options.overwrite);
     if (!are_many) reader.take(share);
     timed(report.seconds.start, [&] {
       plan = make_plan(options, job, share.count, {ranks.local_rank(), ranks.local_size()});
@@ -182,6 +259,22 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     spdlog::info("computing on {}{}", device.description,
                  are_many ? ", the first of " + std::to_string(ranks.size()) + " ranks" : "");
     for (const std::string& words : plan_words(plan, options.device)) spdlog::debug("{}", words);
+    if (options.resume) {
+      const bool is_there = std::filesystem::exists(options.results) && !options.overwrite;
+      report.was_complete = is_there && is_complete(options, run_identity(options, plan, input.get()));
+      if (report.was_complete) return;
+      check_output(options.results, options.overwrite);
+    }
+    std::optional<OutputFile> output;
+    bool goes_on = false;
+    if (ranks.is_first()) {
+      output.emplace(options.results, options.overwrite, OutputFile::Leftover::kept);
+      if (!are_many) goes_on = find_earlier(options, *output, journal, [&] { return identity(); });
+      if (!goes_on) output->start_afresh();
+      if (!goes_on) remains.are_none({output->temporary_path(), output->journal_path()});
+      has_journal = !are_many && !output->journal_path().empty();
+      journal_path = output->journal_path();
+    }
     // A GPU takes a while to begin, in which the results are laid out.
     beginning = std::async(if_possible, [&] {
       Computers made;
@@ -189,7 +282,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
       return made;
     });
     if (ranks.is_first()) {
-      writer.emplace(options.results, options.overwrite, 1);  // writes to one file wait for each other
+      writer.emplace(std::move(*output), goes_on, 1);  // writes to one file wait for each other
+      if (goes_on) remains.are_kept(*writer);
       for (const SolveSet& set : reader.solve_sets()) writer->add(set);
       for (const PotentialSet& set : reader.potential_sets()) writer->add(set, options.precision);
       for (const PairEnergySet& set : reader.pair_energy_sets()) writer->add(set, options.precision);
@@ -199,7 +293,17 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     if (plan.on_gpus && !plan.is_memory_limited && !reader.solve_sets().empty())
       touch_blocks(reader.solve_sets().front(), plan, memory);
     computers = beginning.get();
+    if (!has_journal) return;
+    report.identity_digits = identity_digits(identity());
+    if (!journal) journal.emplace(journal_path);
+    if (!journal->has_begun()) journal->begin(identity());
+    journal->at_first_block = [&] { remains.are_kept(*writer); };
+    writer->note_written();
   });
+  if (report.was_complete) {
+    spdlog::info("{} is there already, complete, of this very run: nothing is to be done", options.results);
+    return report;
+  }
   if (are_many) {
     std::string layout;
     do_on_all(ranks, [&] {
@@ -229,10 +333,24 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     if (plan.on_gpus) memory.lock_with(cuda_page_lock());
     if (spdlog::should_log(spdlog::level::debug))
       for_each_set(reader.sets(), [&](const auto& set) { say_decisions(plan, set); });
-    const Run all{options, plan, reader, *writer, computers, memory, threads, report.seconds};
-    for_each_set(reader.sets(), [&](const auto& set) {
-      report.sets.push_back(in_blocks_that_fit(plan, [&] { return run_set(all, set); }));
-    });
+    Run all{options, plan, reader, *writer, computers, memory, threads, report.seconds, journal ? &*journal : nullptr};
+    // The journal counts in blocks of the size that they had.
+    const auto forget_journal = [&] {
+      if (!journal) return;
+      all.journal = nullptr;
+      journal.reset();
+      remains.are_removed(*writer);
+    };
+    try {
+      for_each_set(reader.sets(), [&](const auto& set) {
+        report.sets.push_back(in_blocks_that_fit(plan, forget_journal, [&] { return run_set(all, set); }));
+      });
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::bad_input || error.kind() == ErrorKind::missing_file)
+        remains.are_removed(*writer);  // going on would meet the same
+      throw;
+    }
+    if (journal) report.blocks_taken_over = journal->taken_over();
     report.seconds.kernels =
         std::min(report.seconds.compute, computers.kernel_seconds() / static_cast<double>(device.backends.size()));
     if (ranks.is_first()) return;
@@ -248,10 +366,11 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     // The file and the summary say the same: the time until all numbers are on the disk.
     timed(report.seconds.write, [&] { writer->flush(); });
     report.seconds.total = std::chrono::duration<double>(Clock::now() - start).count();
-    const InputIdentity input = identifying.get();
-    guard.refuse_change(input);
-    write_notes(*writer, options, report, device, input, command_line, ranks.size());
+    guard.refuse_change(input.get());
+    write_notes(*writer, options, report, device, input.get(), command_line, ranks.size());
     writer->commit();
+    no_longer_interruptible();
+    offer_resumption({});
   });
   report.problem_bytes = bytes_of_file(options.problems) / options.share.count;
   report.result_bytes = bytes_of_file(options.results);

@@ -1,6 +1,7 @@
 // The main job: problems.h5 -> read -> solve or evaluate -> verify -> results.h5, block by block.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct RunReport {
   bool on_gpus = false;
   double problem_bytes = 0, result_bytes = 0;  ///< of the files
   std::string verify_mode;                     ///< "all", "1 of 64", "sample=N" or "none"
+  std::string identity_digits;                 ///< of the run, where it could be gone on with
+  std::int64_t blocks_taken_over = 0;          ///< that an earlier process of the run had finished
+  bool was_complete = false;                   ///< nothing was done: the results of this very run were there
 
   [[nodiscard]] bool all_right() const;
 };

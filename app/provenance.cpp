@@ -40,12 +40,6 @@ std::string working_directory() {
   return std::filesystem::current_path(unknown).string();
 }
 
-std::string libraries_text() {
-  std::string text = "HDF5 " + hdf5_version() + ", Eigen " + eigen_version_text;
-  if (!std::string_view(cuda_compiler_text).empty()) text += std::string(", CUDA compiler ") + cuda_compiler_text;
-  return text + ", " + compiler_text;
-}
-
 template <class Writer>
 void write_maker(Writer& writer, const std::string& command_line) {
   const auto note = [&](const char* key, const std::string& value) {
@@ -81,6 +75,12 @@ void write_origin_of(Writer& writer, const std::string& command_line, const std:
 }
 
 }  // namespace
+
+std::string libraries_text() {
+  std::string text = "HDF5 " + hdf5_version() + ", Eigen " + eigen_version_text;
+  if (!std::string_view(cuda_compiler_text).empty()) text += std::string(", CUDA compiler ") + cuda_compiler_text;
+  return text + ", " + compiler_text;
+}
 
 void write_origin(ProblemWriter& writer, const std::string& command_line, const std::vector<std::string>& inputs) {
   write_origin_of(writer, command_line, inputs);
@@ -125,6 +125,9 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
   if (has_charges) writer.provenance("singular", options.singular == Singular::infinite ? "inf" : "skip");
   if (!options.share.is_everything()) writer.provenance("share", share_text(options.share));
   if (ranks > 1) writer.provenance("ranks", ranks);
+  if (!report.identity_digits.empty()) writer.provenance("run_identity", report.identity_digits);
+  if (report.blocks_taken_over > 0)
+    writer.provenance("resumed_after_blocks", static_cast<double>(report.blocks_taken_over));
   const StageSeconds& seconds = report.seconds;
   for (const auto& [key, value] : {std::pair{"start_seconds", seconds.start},
                                    {"read_seconds", seconds.read},
@@ -154,6 +157,8 @@ constexpr std::pair<const char*, const char*> names_of_keys[]{{"program", "progr
                                                               {"share", "share"},
                                                               {"merged_shares", "merged shares"},
                                                               {"ranks", "ranks"},
+                                                              {"run_identity", "identity of the run"},
+                                                              {"resumed_after_blocks", "resumed after blocks"},
                                                               {"host", "host"},
                                                               {"cpu", "CPU"},
                                                               {"gpu", "GPU"},

@@ -15,6 +15,9 @@
 
 namespace smallbatch {
 
+/// "HDF5 1.10.8, Eigen 3.4.0, GNU 12.2.0"
+std::string libraries_text();
+
 /// Of any file that is written here: program, command line, machine and inputs.
 void write_origin(ProblemWriter& writer, const std::string& command_line, const std::vector<std::string>& inputs = {});
 void write_origin(ResultWriter& writer, const std::string& command_line, const std::vector<std::string>& inputs = {});

@@ -1,10 +1,16 @@
 #include "app/run_set.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <cstddef>
 #include <memory_resource>
+#include <string_view>
+#include <utility>
 
 #include "app/logging.hpp"
 #include "app/piece_sums.hpp"
+#include "app/run_journal.hpp"
+#include "app/shell_text.hpp"
 #include "physics/correlation.hpp"
 #include "physics/pair_energy.hpp"
 #include "physics/potential.hpp"
@@ -20,7 +26,52 @@ struct JudgedBlock {
   explicit JudgedBlock(std::pmr::memory_resource* memory) : block(memory) {}
   Block block;
   Verdicts verdicts;
+  double compute_seconds = 0;
+  std::string judged;  ///< by then, of its problems: for the journal
 };
+
+/// Computes a block, and says how long it took.
+template <class Block, class Compute>
+void compute_timed(JudgedBlock<Block>& item, Compute&& compute) {
+  item.compute_seconds = 0;
+  timed(item.compute_seconds, compute);
+}
+
+/// Finds the first blocks of a set as an earlier process has left them, and tells take(finished) of those, one after
+/// the other. Removes them from `blocks`; returns how many they are.
+template <class Ranges, class Take>
+std::int64_t take_over(const Run& run, const std::string& set, Ranges& blocks, SetOutcome& outcome, Take take) {
+  if (!run.journal) return 0;
+  const std::string* last = nullptr;
+  std::int64_t done = 0;
+  for (const auto& [finished, message] : run.journal->earlier(set)) {
+    stop_if_interrupted();
+    if (finished.block >= static_cast<std::int64_t>(blocks.size()) || !run.writer.has_all(finished.written)) {
+      spdlog::warn("{}: block {} in the unfinished file is not what was written there; computing goes on from there",
+                   visible_text(set), finished.block);
+      break;
+    }
+    take(finished);
+    done = finished.block + 1;
+    last = &message;
+  }
+  if (last) restore(outcome, *last);
+  run.journal->count_taken_over(done);
+  blocks.erase(blocks.begin(), blocks.begin() + done);
+  return done;
+}
+template <class Ranges>
+std::int64_t take_over(const Run& run, const std::string& set, Ranges& blocks, SetOutcome& outcome) {
+  return take_over(run, set, blocks, outcome, [](const FinishedBlock&) {});
+}
+
+/// Notes that block `k` of a set is written, and what it took to compute.
+template <class Block>
+void note_finished(const Run& run, const std::string& set, std::int64_t k, const JudgedBlock<Block>& item,
+                   SetOutcome& outcome, std::string counted = {}) {
+  outcome.compute_seconds += item.compute_seconds / static_cast<double>(run.computers.solvers.size());
+  if (run.journal) run.journal->note(run.writer, {set, k, {}, item.judged, std::move(counted)}, outcome);
+}
 
 /// Takes the blocks of a set through all stages; returns the seconds of computing.
 template <class Block>
@@ -35,8 +86,10 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
   const VerifyMode verify = verify_mode_of(run.plan, set);
   const double rcond_overestimate = run.plan.on_gpus ? spd_rcond_overestimate : 1;
   SolveTally<T> tally(set, run.options.spd.pivot_floor, rcond_overestimate, verify, run.options.threads);
-  const auto blocks = blocks_of(run.plan, set);
-  Progress progress("solve/" + set.name, static_cast<double>(set.batch));
+  auto blocks = blocks_of(run.plan, set);
+  const std::int64_t done = take_over(run, set_path(set), blocks, tally.outcome);
+  const double earlier_seconds = tally.outcome.compute_seconds;
+  Progress progress("solve/" + set.name, static_cast<double>(blocks.empty() ? 0 : set.batch - blocks.front().first));
 
   using Block = JudgedBlock<SpdBlock<T>>;
   Stages<Block> stages;
@@ -46,17 +99,19 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
     run.reader.read(set, range.first, range.count, item.block);
   };
   stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
-    run.computers.solvers[computer]->solve(item.block.batch(), item.block.solution());
+    compute_timed(item, [&] { run.computers.solvers[computer]->solve(item.block.batch(), item.block.solution()); });
   };
   stages.verify = [&](std::int64_t, Block& item) { item.verdicts = tally.judge(item.block); };
-  stages.write = [&](std::int64_t, const Block& item) {
-    const auto& [block, verdicts] = item;
+  stages.write = [&](std::int64_t k, const Block& item) {
+    const auto& block = item.block;
+    const Verdicts& verdicts = item.verdicts;
     run.writer.write(set, block);
     run.writer.write_verdicts("solve", set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
     tally.count(block, verdicts);
+    note_finished(run, set_path(set), done + k, item, tally.outcome);
     progress.advance(static_cast<double>(block.count));
   };
-  tally.outcome.compute_seconds = stream(run, blocks.size(), stages);
+  tally.outcome.compute_seconds = earlier_seconds + stream(run, blocks.size(), stages);
   tally.outcome.work = static_cast<double>(set.batch);
   return tally.outcome;
 }
@@ -64,11 +119,21 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
 template <class T>
 SetOutcome run_set(const Run& run, const PotentialSet& set) {
   const VerifyMode verify = verify_mode_of(run.plan, set);
-  const auto blocks = blocks_of(run.plan, set);
+  auto blocks = blocks_of(run.plan, set);
   const PotentialOptions options{run.options.singular, set.unit_factor(), set.softening, set.cutoff};
   PotentialTally<T> tally(set, options, verify, run.options.threads);
-  Progress progress("potential/" + set.name, pairs(set));
   StatisticsOfSet found(set.batch);
+  const std::int64_t done = take_over(run, set_path(set), blocks, tally.outcome, [&](const FinishedBlock& finished) {
+    const PlaneRange& range = blocks[static_cast<std::size_t>(finished.block)];
+    std::string_view judged = finished.judged, counted = finished.counted;
+    tally.take_judged(range.first, range.count, judged);
+    tally.take_counted(range.first, range.count, counted);
+    found.take_state(range.first, range.count, counted);
+  });
+  const double earlier_seconds = tally.outcome.compute_seconds;
+  double pairs_left = 0;
+  for (const PlaneRange& range : blocks) pairs_left += pairs(set, range);
+  Progress progress("potential/" + set.name, pairs_left);
 
   using Block = JudgedBlock<PotentialBlock<T>>;
   Stages<Block> stages;
@@ -79,18 +144,26 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   };
   stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
     PotentialBlock<T>& block = item.block;
-    run.computers.potentials[computer]->evaluate(block.charges(), block.target_batch(), options, block.result());
+    compute_timed(item, [&] {
+      run.computers.potentials[computer]->evaluate(block.charges(), block.target_batch(), options, block.result());
+    });
   };
   stages.verify = [&](std::int64_t, Block& item) {
     item.verdicts = tally.judge(item.block, [&](double judged) { progress.advance(judged); });
+    item.judged.clear();
+    if (run.journal) tally.put_judged(item.block.first, item.block.count, item.judged);
   };
-  stages.write = [&](std::int64_t, const Block& item) {
+  stages.write = [&](std::int64_t k, const Block& item) {
     const PotentialBlock<T>& block = item.block;
     run.writer.write(set, block);
     found.add(block.first, block.count, block.summary);
     tally.count(block, item.verdicts);
+    std::string counted;
+    if (run.journal) tally.put_counted(block.first, block.count, counted);
+    if (run.journal) found.put_state(block.first, block.count, counted);
+    note_finished(run, set_path(set), done + k, item, tally.outcome, std::move(counted));
   };
-  tally.outcome.compute_seconds = stream(run, blocks.size(), stages);
+  tally.outcome.compute_seconds = earlier_seconds + stream(run, blocks.size(), stages);
   const PotentialStatistics statistics = found.statistics();
   tally.finish(statistics);
   const Verdicts& verdicts = tally.verdicts();
@@ -104,11 +177,14 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
 
 SetOutcome run_set(const Run& run, const PairEnergySet& set) {
   const VerifyMode verify = verify_mode_of(run.plan, set);
-  const auto blocks = blocks_of(run.plan, set);
+  auto blocks = blocks_of(run.plan, set);
   const PairEnergyOptions options{run.options.singular, run.options.precision, set.unit_factor(), set.softening,
                                   set.cutoff};
   PairEnergyTally tally(set, options, verify, run.options.threads);
-  Progress progress("pair_energy/" + set.name, static_cast<double>(set.batch));
+  const std::int64_t done = take_over(run, set_path(set), blocks, tally.outcome);
+  const double earlier_seconds = tally.outcome.compute_seconds;
+  Progress progress("pair_energy/" + set.name,
+                    static_cast<double>(blocks.empty() ? 0 : set.batch - blocks.front().first));
 
   using Block = JudgedBlock<PairEnergyBlock>;
   Stages<Block> stages;
@@ -119,26 +195,40 @@ SetOutcome run_set(const Run& run, const PairEnergySet& set) {
     item.block.resize_results(set.per_charge);
   };
   stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
-    run.computers.pair_energies[computer]->evaluate(item.block.charges(), options, item.block.result());
+    compute_timed(item, [&] {
+      run.computers.pair_energies[computer]->evaluate(item.block.charges(), options, item.block.result());
+    });
   };
   stages.verify = [&](std::int64_t, Block& item) { item.verdicts = tally.judge(item.block); };
-  stages.write = [&](std::int64_t, const Block& item) {
-    const auto& [block, verdicts] = item;
+  stages.write = [&](std::int64_t k, const Block& item) {
+    const PairEnergyBlock& block = item.block;
+    const Verdicts& verdicts = item.verdicts;
     run.writer.write(set, block);
     run.writer.write_verdicts("pair_energy", set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
     tally.count(block, verdicts);
+    note_finished(run, set_path(set), done + k, item, tally.outcome);
     progress.advance(static_cast<double>(block.count));
   };
-  tally.outcome.compute_seconds = stream(run, blocks.size(), stages);
+  tally.outcome.compute_seconds = earlier_seconds + stream(run, blocks.size(), stages);
   return tally.outcome;
 }
 
 SetOutcome run_set(const Run& run, const CorrelationSet& set) {
   const VerifyMode verify = verify_mode_of(run.plan, set);
-  const auto blocks = blocks_of(run.plan, set);
+  auto blocks = blocks_of(run.plan, set);
   const unsigned threads = run.options.threads;
   CorrelationTally tally(set, verify, threads);
-  Progress progress("correlation/" + set.name, multiply_adds(set));
+  const std::int64_t done = take_over(run, set_path(set), blocks, tally.outcome, [&](const FinishedBlock& finished) {
+    const SignalRange& range = blocks[static_cast<std::size_t>(finished.block)];
+    std::string_view judged = finished.judged, counted = finished.counted;
+    tally.take_judged(range.first, range.channels, judged);
+    tally.take_counted(range.first, range.channels, counted);
+  });
+  const double earlier_seconds = tally.outcome.compute_seconds;
+  double left = 0;
+  for (const SignalRange& range : blocks)
+    left += static_cast<double>(range.channels) * static_cast<double>(range.times) / static_cast<double>(set.times);
+  Progress progress("correlation/" + set.name, set.times > 0 ? left * multiply_adds(set, 1) : 0);
   PieceSums pieces;
 
   using Block = JudgedBlock<SignalBlock>;
@@ -152,8 +242,10 @@ SetOutcome run_set(const Run& run, const CorrelationSet& set) {
     block.resize_sums();
   };
   stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
-    run.computers.correlators[computer]->correlate(item.block.batch(), item.block.sums());
-    if (set.is_mean && !is_piece(item.block, set)) take_means(item.block, threads);
+    compute_timed(item, [&] {
+      run.computers.correlators[computer]->correlate(item.block.batch(), item.block.sums());
+      if (set.is_mean && !is_piece(item.block, set)) take_means(item.block, threads);
+    });
   };
   stages.verify = [&](std::int64_t, Block& item) {  // the stage that has all blocks, in their order
     SignalBlock& block = item.block;
@@ -162,14 +254,21 @@ SetOutcome run_set(const Run& run, const CorrelationSet& set) {
       if (set.is_mean && ends_integration(block, set)) take_means(block, threads);
     }
     item.verdicts = tally.judge(block);
+    item.judged.clear();
+    if (run.journal && ends_integration(block, set)) tally.put_judged(block.first, block.channels, item.judged);
   };
-  stages.write = [&](std::int64_t, const Block& item) {
+  stages.write = [&](std::int64_t k, const Block& item) {
     const SignalBlock& block = item.block;
     if (ends_integration(block, set)) run.writer.write(set, block);
     tally.count(block, item.verdicts);
+    if (ends_integration(block, set)) {  // of a piece, its sums wait for the next one in memory alone
+      std::string counted;
+      if (run.journal) tally.put_counted(block.first, block.channels, counted);
+      note_finished(run, set_path(set), done + k, item, tally.outcome, std::move(counted));
+    }
     progress.advance(multiply_adds(block));
   };
-  tally.outcome.compute_seconds = stream(run, blocks.size(), stages);
+  tally.outcome.compute_seconds = earlier_seconds + stream(run, blocks.size(), stages);
   tally.finish();
   const Verdicts& verdicts = tally.verdicts();
   run.writer.write_info(set, 0, tally.info());

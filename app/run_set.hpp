@@ -12,6 +12,8 @@
 
 namespace smallbatch {
 
+class RunJournal;
+
 /// Everything that the blocks of a run share.
 struct Run {
   const RunOptions& options;
@@ -22,6 +24,7 @@ struct Run {
   BlockMemory& memory;
   StageThreads& threads;
   StageSeconds& seconds;
+  RunJournal* journal = nullptr;  ///< null where nobody could go on with the run
 };
 
 SetOutcome run_set(const Run& run, const SolveSet& set);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/block_state.hpp"
 #include "core/compare.hpp"
 #include "core/parallel.hpp"
 
@@ -36,6 +37,13 @@ PotentialStatistics StatisticsOfSet::statistics() const {
     statistics.mean.push_back(any && std::isfinite(sum) ? sum / static_cast<double>(found.values) : nan);
   }
   return statistics;
+}
+
+void StatisticsOfSet::put_state(std::int64_t first, std::int64_t count, std::string& bytes) const {
+  put(bytes, std::span(total_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
+}
+void StatisticsOfSet::take_state(std::int64_t first, std::int64_t count, std::string_view& bytes) {
+  take(bytes, std::span(total_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
 }
 
 StatisticsReferee::StatisticsReferee(std::int64_t batch) : found_(static_cast<std::size_t>(batch)) {}
@@ -112,6 +120,13 @@ void StatisticsReferee::add(const PotentialBlock<T>& block, unsigned threads) {
   });
   for (const auto& part : of_parts)
     for (const auto& [problem, found] : part) found_[static_cast<std::size_t>(block.first + problem)].add(found);
+}
+
+void StatisticsReferee::put_state(std::int64_t first, std::int64_t count, std::string& bytes) const {
+  put(bytes, std::span(found_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
+}
+void StatisticsReferee::take_state(std::int64_t first, std::int64_t count, std::string_view& bytes) {
+  take(bytes, std::span(found_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
 }
 
 double StatisticsReferee::judge(const PotentialStatistics& statistics, std::int64_t problem) const {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/potentials.hpp"
@@ -20,6 +22,9 @@ class StatisticsOfSet {
   /// Of `count` problems from `first` on, or of some of their planes: as many summaries of each, in their order.
   void add(std::int64_t first, std::int64_t count, std::span<const PotentialSummary> summary);
   [[nodiscard]] PotentialStatistics statistics() const;
+  /// What is known of `count` problems from `first` on, to be put back.
+  void put_state(std::int64_t first, std::int64_t count, std::string& bytes) const;
+  void take_state(std::int64_t first, std::int64_t count, std::string_view& bytes);
 
  private:
   struct Total {
@@ -41,6 +46,9 @@ class StatisticsReferee {
   /// Error over bound of a problem, once all its values were added: V_min and V_max are values themselves,
   ///     |V_mean - mean| <= mean_bound sum |V|.
   [[nodiscard]] double judge(const PotentialStatistics& statistics, std::int64_t problem) const;
+  /// As of StatisticsOfSet.
+  void put_state(std::int64_t first, std::int64_t count, std::string& bytes) const;
+  void take_state(std::int64_t first, std::int64_t count, std::string_view& bytes);
 
  private:
   struct Found {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 
+#include "app/block_state.hpp"
 #include "app/cut_into_blocks.hpp"
 #include "app/interruption.hpp"
 #include "app/piece_sums.hpp"
@@ -111,6 +112,17 @@ void Verdicts::merge(std::int64_t first, const Verdicts& part) {
     verdict[i] = std::max(verdict[i], part.verdict[k]);
     error_over_bound[i] = std::fmax(error_over_bound[i], part.error_over_bound[k]);
   }
+}
+
+void Verdicts::put_state(std::int64_t first, std::int64_t count, std::string& bytes) const {
+  const auto begin = static_cast<std::size_t>(first), size = static_cast<std::size_t>(count);
+  put(bytes, std::span(verdict).subspan(begin, size));
+  put(bytes, std::span(error_over_bound).subspan(begin, size));
+}
+void Verdicts::take_state(std::int64_t first, std::int64_t count, std::string_view& bytes) {
+  const auto begin = static_cast<std::size_t>(first), size = static_cast<std::size_t>(count);
+  take(bytes, std::span(verdict).subspan(begin, size));
+  take(bytes, std::span(error_over_bound).subspan(begin, size));
 }
 
 template <class T>
@@ -345,6 +357,17 @@ Verdicts CorrelationVerification::judge(const SignalBlock& block) {
     verdicts.add(c, found[k].visibilities.worst);
   }
   return verdicts;
+}
+
+void CorrelationVerification::put_state(std::int64_t first, std::int64_t count, std::string& bytes) const {
+  if (mode_.kind == VerifyMode::Kind::none) return;
+  put(bytes, std::span(&visibilities_checked_, 1));
+  put(bytes, std::span(channels_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
+}
+void CorrelationVerification::take_state(std::int64_t first, std::int64_t count, std::string_view& bytes) {
+  if (mode_.kind == VerifyMode::Kind::none) return;
+  take(bytes, std::span(&visibilities_checked_, 1));
+  take(bytes, std::span(channels_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
 }
 
 void CorrelationVerification::judge_info(std::span<const std::int32_t> info, Verdicts& of_set) const {

@@ -7,6 +7,8 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/options.hpp"
@@ -31,6 +33,9 @@ struct Verdicts {
   void add(std::int64_t index, double error_over_its_bound);
   /// Adds what checks of problems first, first + 1, ... found.
   void merge(std::int64_t first, const Verdicts& part);
+  /// Those of `count` problems from `first` on, to be put back.
+  void put_state(std::int64_t first, std::int64_t count, std::string& bytes) const;
+  void take_state(std::int64_t first, std::int64_t count, std::string_view& bytes);
 };
 
 /// Judges the systems of a block that `mode` selects (sample: N of the set's batch, evenly spread). Numbers about A
@@ -67,6 +72,9 @@ class CorrelationVerification {
   /// Judges the info of channels, once all their blocks have been.
   void judge_info(std::span<const std::int32_t> info, Verdicts& of_set) const;
   [[nodiscard]] std::int64_t visibilities_checked() const { return visibilities_checked_; }
+  /// Of `count` channels from `first` on, where no integration has begun and not ended; to be put back.
+  void put_state(std::int64_t first, std::int64_t count, std::string& bytes) const;
+  void take_state(std::int64_t first, std::int64_t count, std::string_view& bytes);
 
  private:
   /// What was found of a channel in its integrations that were looked at.

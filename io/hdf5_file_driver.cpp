@@ -34,7 +34,7 @@ bool OutputBytes::fail(int system_error) noexcept {
 }
 
 bool OutputBytes::open(const std::string& path, bool truncate) noexcept {
-  file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC | (truncate ? O_TRUNC : 0));
+  file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC | (truncate && !keeps_bytes_ ? O_TRUNC : 0));
   return file_ >= 0 || fail(errno);
 }
 
@@ -139,18 +139,23 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
     return nullptr;
   }
   opened->bytes = *bytes;
-  opened->end = opened->bytes->size();
+  // HDF5 begins a file where there is nothing, as it sees it.
+  const bool begins = opened->bytes->keeps_bytes() && (flags & H5F_ACC_TRUNC) != 0;
+  opened->end = begins ? 0 : opened->bytes->size();
   return &opened->hdf5;
 }
 
-herr_t write_file(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, const void* bytes) {
+herr_t write_file(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* bytes) {
   of(file).end = std::max(of(file).end, address + size);
+  if (type == H5FD_MEM_DRAW && of(file).bytes->drops_numbers()) return status(true);
   return status(of(file).bytes->write(address, size, bytes));
 }
 
 herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
   DriverFile& opened = of(file);
-  if (opened.end != opened.allocated && !opened.bytes->resize(opened.allocated)) return status(false);
+  const bool may_be_longer = opened.bytes->keeps_bytes();
+  if ((may_be_longer || opened.end != opened.allocated) && !opened.bytes->resize(opened.allocated))
+    return status(false);
   opened.end = opened.allocated;
   return status(true);
 }

@@ -22,6 +22,12 @@ class OutputBytes {
   OutputBytes& operator=(const OutputBytes&) = delete;
 
   bool open(const std::string& path, bool truncate) noexcept;
+  /// Before it is opened: what the file has stays, also where HDF5 asks for an empty one.
+  void keep_bytes(bool are_kept) noexcept { keeps_bytes_ = are_kept; }
+  [[nodiscard]] bool keeps_bytes() const noexcept { return keeps_bytes_; }
+  /// From now on HDF5's writes of datasets' elements, not those of its own bytes, are dropped, or no longer.
+  void drop_numbers(bool are_dropped) noexcept { drops_numbers_ = are_dropped; }
+  [[nodiscard]] bool drops_numbers() const noexcept { return drops_numbers_; }
   bool close() noexcept;
   /// Bytes [address, address + size). False where this write failed; one after a failure is dropped.
   bool write(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
@@ -46,6 +52,7 @@ class OutputBytes {
 
   int file_ = -1;
   unsigned threads_ = 0;
+  bool keeps_bytes_ = false, drops_numbers_ = false;
   std::atomic<int> system_error_ = 0;
   std::atomic<bool> is_closing_ = false;
   std::thread allocating_;

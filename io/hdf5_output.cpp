@@ -2,21 +2,27 @@
 // the first failure of any step is kept in one place, and every later one throws it again.
 #include "io/hdf5_output.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "core/parallel.hpp"
 #include "io/array_runs.hpp"
 #include "io/checksums.hpp"
+#include "io/hashes.hpp"
 #include "io/hdf5_dimension_scales.hpp"
 #include "io/hdf5_file_driver.hpp"
 #include "io/hdf5_format.hpp"
@@ -81,14 +87,17 @@ struct Hdf5Output::Impl {
   bool has_checksums = false;
   std::vector<std::string> text_datasets;
   std::int64_t pending_bytes = 0;  ///< declared, not yet written
+  bool keeps_numbers = false, notes_written = false;
+  std::vector<WrittenRange> noted;
   std::optional<Error> failure;
 
-  Impl(const std::string& name, bool overwrite, unsigned threads)
-      : own_target(std::in_place, name, overwrite),
-        path(name),
+  Impl(OutputFile output, bool keeps, unsigned threads)
+      : own_target(std::move(output)),
+        path(own_target->path()),
         temporary(own_target->temporary_path()),
         writes_alone(threads == 1),
-        file_bytes(threads) {}
+        file_bytes(threads),
+        keeps_numbers(keeps) {}
   explicit Impl(const OutputLayout& layout) : path(layout.path), temporary(layout.temporary), file_bytes(1) {}
 
   void throw_latched() const {
@@ -134,6 +143,11 @@ struct Hdf5Output::Impl {
       if (__builtin_mul_overflow(static_cast<std::int64_t>(disk.f_bavail), static_cast<std::int64_t>(disk.f_frsize),
                                  &free_bytes)) {
         free_bytes = INT64_MAX;
+      }
+      struct stat kept {};
+      if (keeps_numbers && ::stat(temporary.c_str(), &kept) == 0) {
+        constexpr std::int64_t block_bytes = 512;
+        if (__builtin_add_overflow(free_bytes, kept.st_blocks * block_bytes, &free_bytes)) free_bytes = INT64_MAX;
       }
       if (needed > free_bytes) {
         fail(Error(
@@ -199,9 +213,11 @@ struct Hdf5Output::Impl {
     const Hdf5Handle space = own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
     const Hdf5Handle parents = creates_parents();
     WrittenDataset created;
+    file_bytes.drop_numbers(fill && keeps_numbers);
     Hdf5Handle handle = own(
         H5Dcreate2(file.get(), dataset.c_str(), stored.get(), space.get(), parents.get(), creation.get(), H5P_DEFAULT),
         H5Dclose);
+    file_bytes.drop_numbers(false);
     created.shape = shape;
     created.type = type;
     created.element_bytes = static_cast<std::int64_t>(bytes_of(type));
@@ -314,6 +330,30 @@ struct Hdf5Output::Impl {
     fail(output_error(path, closed.system_error()));
   }
 
+  /// Of the bytes of these runs of a dataset's elements, as the file has them; empty where it does not.
+  [[nodiscard]] std::string hash_in_file(int source, const WrittenDataset& dataset,
+                                         const std::vector<std::int64_t>& start,
+                                         const std::vector<std::int64_t>& count) const {
+    constexpr std::uint64_t most = std::uint64_t{1} << 20;
+    Hash hash(HashBits::of_64);
+    std::vector<char> buffer(most);
+    bool is_there = true;
+    for_each_run(dataset.shape, start, count, [&](std::int64_t first, std::int64_t length) {
+      std::uint64_t begin = *dataset.address + static_cast<std::uint64_t>(first * dataset.element_bytes);
+      auto left = static_cast<std::uint64_t>(length * dataset.element_bytes);
+      while (left > 0 && is_there) {
+        const ssize_t found = ::pread(source, buffer.data(), std::min(left, most), static_cast<off_t>(begin));
+        if (found < 0 && errno == EINTR) continue;
+        is_there = found > 0;
+        if (!is_there) return;
+        hash.add(buffer.data(), static_cast<std::size_t>(found));
+        begin += static_cast<std::uint64_t>(found);
+        left -= static_cast<std::uint64_t>(found);
+      }
+    });
+    return is_there ? hash.digits() : std::string();
+  }
+
   /// The file as the next program will see it: everything there, nothing unwritten.
   void read_back() const {
     try {
@@ -329,9 +369,13 @@ struct Hdf5Output::Impl {
 };
 
 Hdf5Output::Hdf5Output(const std::string& path, bool overwrite, const std::string& kind, unsigned threads)
-    : impl_(std::make_unique<Impl>(path, overwrite, threads)) {
+    : Hdf5Output(OutputFile(path, overwrite), false, kind, threads) {}
+
+Hdf5Output::Hdf5Output(OutputFile output, bool keeps_numbers, const std::string& kind, unsigned threads)
+    : impl_(std::make_unique<Impl>(std::move(output), keeps_numbers, threads)) {
   {
     const QuietHdf5 quiet;
+    impl_->file_bytes.keep_bytes(keeps_numbers);
     const Hdf5Handle access = impl_->own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     impl_->check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110));
     impl_->check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG));
@@ -377,6 +421,38 @@ void Hdf5Output::others_have_written(const WrittenElements& elements) {
     dataset.unwritten -= std::min(count, dataset.unwritten);  // none are, of those that were filled
   }
 }
+
+void Hdf5Output::note_written() { impl_->notes_written = true; }
+
+std::vector<WrittenRange> Hdf5Output::take_written() { return std::exchange(impl_->noted, {}); }
+
+bool Hdf5Output::has_all(const std::vector<WrittenRange>& written) {
+  const int source = ::open(impl_->temporary.c_str(), O_RDONLY | O_CLOEXEC);
+  if (source < 0) return false;
+  std::map<WrittenDataset*, std::int64_t> elements;
+  const bool has_them = std::ranges::all_of(written, [&](const WrittenRange& range) {
+    const auto found = impl_->datasets.find(range.dataset);
+    if (found == impl_->datasets.end() || !found->second.address || range.hash.empty()) return false;
+    WrittenDataset& dataset = found->second;
+    std::vector<std::int64_t> start(dataset.shape.size(), 0), count = dataset.shape;
+    if (range.ranges.size() > count.size()) return false;
+    for (std::size_t axis = 0; axis < range.ranges.size(); ++axis) {
+      std::tie(start[axis], count[axis]) = range.ranges[axis];
+      if (start[axis] < 0 || count[axis] <= 0 || start[axis] > dataset.shape[axis] - count[axis]) return false;
+    }
+    elements[&dataset] += elements_of(count);
+    return impl_->hash_in_file(source, dataset, start, count) == range.hash;
+  });
+  ::close(source);
+  if (!has_them) return false;
+  for (const auto& [dataset, number] : elements) {
+    if (dataset->unwritten > 0) impl_->pending_bytes -= number * dataset->element_bytes;
+    dataset->unwritten -= std::min(number, dataset->unwritten);
+  }
+  return true;
+}
+
+void Hdf5Output::keep_unfinished(bool is_kept) { impl_->own_target->keep(is_kept); }
 
 void Hdf5Output::flush() {
   impl_->throw_latched();
@@ -450,13 +526,16 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
   }
   if (std::ranges::find(count, 0) != count.end()) return;
   std::int64_t written = 0;
+  std::optional<Hash> hash;
   if (opened.address && opened.type == element_type_of<T> && std::endian::native == std::endian::little) {
+    if (impl_->notes_written) hash.emplace(HashBits::of_64);
     for_each_run(opened.shape, start, count, [&](std::int64_t first, std::int64_t length) {
       const auto begin = static_cast<std::uint64_t>(first) * sizeof(T);
       const auto bytes = static_cast<std::uint64_t>(length) * sizeof(T);
       const auto write = [&] { return impl_->file_bytes.write(*opened.address + begin, bytes, values + written); };
-      const auto hash = [&] {
+      const auto add_hashes = [&] {
         if (impl_->has_checksums) opened.hashes.add(begin, bytes, values + written);
+        if (hash) hash->add(values + written, bytes);
       };
       bool is_written = true;
       if (impl_->has_checksums && impl_->writes_alone && bytes >= least_bytes_hashed_beside) {
@@ -465,11 +544,11 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
             if (task == 0)
               is_written = write();
             else
-              hash();
+              add_hashes();
         });
       } else {
         is_written = write();
-        hash();
+        add_hashes();
       }
       impl_->check(is_written ? 0 : -1);
       written += length;
@@ -480,6 +559,9 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
   }
   if (opened.unwritten > 0) impl_->pending_bytes -= written * opened.element_bytes;
   opened.unwritten -= std::min(written, opened.unwritten);
+  if (!impl_->notes_written) return;
+  WrittenRange& noted = impl_->noted.emplace_back(WrittenRange{dataset, {}, hash ? hash->digits() : ""});
+  for (const auto& [first, length] : leading) noted.ranges.emplace_back(first, length);
 }
 
 template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const float*);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "io/hdf5_input.hpp"
+#include "io/output_file.hpp"
 #include "io/output_layout.hpp"
 
 namespace smallbatch {
@@ -21,6 +22,9 @@ class Hdf5Output {
   /// `kind`, "problems" or "results", is what /provenance says of the file; empty in a file of another format.
   /// `threads` share the writing of a block; 0: one per core. Throws Error(output).
   Hdf5Output(const std::string& path, bool overwrite, const std::string& kind, unsigned threads = 0);
+  /// The same, into `output`. Where it `keeps_numbers`, the file is laid out anew, and what its datasets hold, from a
+  /// process that laid it out alike, is left as it is.
+  Hdf5Output(OutputFile output, bool keeps_numbers, const std::string& kind, unsigned threads);
   /// Writes into a file that another process has made, at these places; that one commits.
   explicit Hdf5Output(const OutputLayout& layout);
   ~Hdf5Output();
@@ -44,6 +48,13 @@ class Hdf5Output {
   /// created is no longer missing.
   [[nodiscard]] WrittenElements written() const;
   void others_have_written(const WrittenElements& elements);
+  /// From now on what is written is noted, with its hash, for who calls take_written().
+  void note_written();
+  [[nodiscard]] std::vector<WrittenRange> take_written();
+  /// Whether the file has what a process that ended before wrote there; all of it then counts as written.
+  [[nodiscard]] bool has_all(const std::vector<WrittenRange>& written);
+  /// Whether the file stays, under its temporary name, without commit().
+  void keep_unfinished(bool is_kept);
   /// Once everything is written, where another process commits: it is on the disk. Throws Error(output).
   void flush();
   /// Once everything is created: lets the disk be allocated beside what is done next.

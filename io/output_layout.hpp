@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -25,6 +26,13 @@ struct OutputLayout {
 
 /// How many elements of each dataset a process has written.
 using WrittenElements = std::map<std::string, std::int64_t>;
+
+/// What was written of a dataset at a time.
+struct WrittenRange {
+  std::string dataset;
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  ///< first index and count, of its first axes
+  std::string hash;                                           ///< of the bytes; empty where they are not known
+};
 
 }  // namespace smallbatch
 #pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "io/hdf5_format.hpp"
@@ -88,11 +89,17 @@ struct ResultWriter::Impl {
 
 ResultWriter::ResultWriter(const std::string& path, bool overwrite, unsigned threads)
     : impl_(new Impl{Hdf5Output(path, overwrite, "results", threads), false, {}}) {}
+ResultWriter::ResultWriter(OutputFile output, bool keeps_numbers, unsigned threads)
+    : impl_(new Impl{Hdf5Output(std::move(output), keeps_numbers, "results", threads), false, {}}) {}
 ResultWriter::ResultWriter(const OutputLayout& layout) : impl_(new Impl{Hdf5Output(layout), false, {}}) {}
 OutputLayout ResultWriter::layout() const { return impl_->file.layout(); }
 void ResultWriter::flush() { impl_->file.flush(); }
 WrittenElements ResultWriter::written() const { return impl_->file.written(); }
 void ResultWriter::others_have_written(const WrittenElements& elements) { impl_->file.others_have_written(elements); }
+void ResultWriter::note_written() { impl_->file.note_written(); }
+std::vector<WrittenRange> ResultWriter::take_written() { return impl_->file.take_written(); }
+bool ResultWriter::has_all(const std::vector<WrittenRange>& written) { return impl_->file.has_all(written); }
+void ResultWriter::keep_unfinished(bool is_kept) { impl_->file.keep_unfinished(is_kept); }
 ShareStarts& ResultWriter::starts() { return impl_->starts; }
 ResultWriter::~ResultWriter() = default;
 ResultWriter::ResultWriter(ResultWriter&&) noexcept = default;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/array_view.hpp"
 #include "io/output_layout.hpp"
@@ -13,12 +14,17 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
+class OutputFile;
+
 /// A temporary file beside `path` until commit(); see ProblemWriter for what is thrown and what is left behind. write()
 /// and its like do without HDF5, which another thread may call meanwhile; everything else takes turns with it.
 class ResultWriter {
  public:
   /// `threads` share the writing of a block; 0: one per core.
   ResultWriter(const std::string& path, bool overwrite, unsigned threads = 0);
+  /// Into `output`; where it `keeps_numbers`, over what a process that ended before has left there: the same sets are
+  /// added in the same order, and what was written of them is still there (has_all).
+  ResultWriter(OutputFile output, bool keeps_numbers, unsigned threads);
   /// Writes into what another process has added, with the layout that it says; that one commits. This one has to have
   /// flushed and to be gone by then, and may write but not add.
   explicit ResultWriter(const OutputLayout& layout);
@@ -27,6 +33,13 @@ class ResultWriter {
   /// What a process that did not make the file has written into it, and tells the one that did.
   [[nodiscard]] WrittenElements written() const;
   void others_have_written(const WrittenElements& elements);
+  /// From now on what is written is noted, with its hash, for who calls take_written().
+  void note_written();
+  [[nodiscard]] std::vector<WrittenRange> take_written();
+  /// Whether the file has what a process that ended before wrote there; all of it then counts as written.
+  [[nodiscard]] bool has_all(const std::vector<WrittenRange>& written);
+  /// Whether the temporary file and the journal beside it stay without commit().
+  void keep_unfinished(bool is_kept);
   ~ResultWriter();
   ResultWriter(ResultWriter&&) noexcept;
   ResultWriter& operator=(ResultWriter&&) = delete;

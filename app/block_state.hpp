@@ -1,0 +1,30 @@
+// What tallies know of some problems, as bytes that the same program reads back.
+#pragma once
+
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "core/error.hpp"
+
+namespace smallbatch {
+
+template <class T>
+void put(std::string& bytes, std::span<T> values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+}
+
+/// Takes them off the beginning of `bytes`.
+template <class T>
+void take(std::string_view& bytes, std::span<T> values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  if (bytes.size() < values.size_bytes())
+    throw Error(ErrorKind::internal, "a journal says less of a block than it should. Leave out --resume.");
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size_bytes());
+  bytes.remove_prefix(values.size_bytes());
+}
+
+}  // namespace smallbatch

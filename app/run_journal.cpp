@@ -1,0 +1,101 @@
+// The first record says what the run is, each of the others that some blocks are finished. One of a block that was
+// finished before says that it, and those after it, were computed again.
+#include "app/run_journal.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/pipeline.hpp"
+#include "app/provenance.hpp"
+#include "app/report.hpp"
+#include "app/version.hpp"
+#include "core/error.hpp"
+#include "core/usable_kernels.hpp"
+#include "io/hashes.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+std::string input_words(const InputIdentity& input) {
+  std::string words = std::to_string(input.bytes) + " bytes with the hash " + input.hash;
+  // The hash of a large file is of a part of it.
+  if (input.hashed_bytes < input.bytes || input.hash.empty()) words += " of " + input.modified;
+  return words;
+}
+
+std::string instruction_set_words(InstructionSet asked_for) {
+  std::string words(instruction_set_name(asked_for));
+  words += processor_has_avx512_vnni() ? " where there is avx512 with VNNI"
+           : processor_has_avx512()    ? " where there is avx512"
+           : processor_has_avx2()      ? " where there is avx2"
+                                       : " where there is baseline";
+  return words;
+}
+
+std::string device_words(const Plan& plan) {
+  return plan.device.description + (plan.device.backends.front().kind == BackendKind::reference ? " (reference)" : "");
+}
+
+}  // namespace
+
+RunIdentity run_identity(const RunOptions& options, const Plan& plan, const InputIdentity& input) {
+  return {
+      {"the problem file", input_words(input)},
+      {"the program", std::string("smallbatch ") + version_text + " (" + commit_text + ", " + libraries_text() + ")"},
+      {"--threads", std::to_string(plan.threads)},
+      {"--device", device_words(plan)},
+      {"--instruction-set", instruction_set_words(options.instruction_set)},
+      {"--method", std::string(spd_method_name(options.spd.method))},
+      {"--pivot-floor", number_text(options.spd.pivot_floor)},
+      {"--precision", options.precision == ScalarType::float32 ? "single" : "double"},
+      {"--singular", options.singular == Singular::infinite ? "inf" : "skip"},
+      {"--memory", options.memory > 0 ? std::to_string(options.memory) : "not given"},
+      {"--shard", options.share.is_everything() ? "not given" : share_text(options.share)},
+      {"--verify", plan.verify_mode}};
+}
+
+std::string identity_digits(const RunIdentity& identity) {
+  const std::string message = to_message(identity);
+  return hash_digits(message.data(), message.size());
+}
+
+RunJournal::RunJournal(const std::string& path) : journal_(path) {
+  const std::vector<std::string>& records = journal_.earlier();
+  if (records.empty()) return;
+  identity_ = run_identity_of(records.front());
+  has_begun_ = true;
+  for (std::size_t k = 1; k < records.size(); ++k) {
+    FinishedBlock finished = finished_block_of(records[k]);
+    std::vector<Earlier>& of_set = earlier_[finished.set];
+    while (!of_set.empty() && of_set.back().finished.block >= finished.block) of_set.pop_back();
+    of_set.push_back({std::move(finished), records[k]});
+  }
+}
+
+void RunJournal::refuse_another(const std::string& results, const RunIdentity& identity) const {
+  for (const auto& [name, value] : identity) {
+    const auto was = std::ranges::find(identity_, name, &RunIdentity::value_type::first);
+    const std::string before = was == identity_.end() ? "not known" : was->second;
+    if (before == value) continue;
+    throw Error(ErrorKind::usage, "cannot go on with the run that was to write " + results,
+                name + " was " + before + ", and is " + value,
+                "Call it as it was called, or without --resume, which begins again.");
+  }
+}
+
+void RunJournal::begin(const RunIdentity& identity) {
+  identity_ = identity;
+  journal_.append(to_message(identity));
+  has_begun_ = true;
+}
+
+const std::vector<RunJournal::Earlier>& RunJournal::earlier(const std::string& set) { return earlier_[set]; }
+
+void RunJournal::note(ResultWriter& writer, FinishedBlock finished, const SetOutcome& outcome) {
+  finished.written = writer.take_written();
+  journal_.append(to_message(finished, outcome));
+  if (at_first_block) std::exchange(at_first_block, nullptr)();
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,60 @@
+// How far a run is, for the one that goes on with it (run --resume): which of its blocks are in the unfinished result
+// file, with hashes of what was written, and what was known of their sets by then.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "app/input_identity.hpp"
+#include "app/messages.hpp"
+#include "app/options.hpp"
+#include "app/outcome.hpp"
+#include "app/plan.hpp"
+#include "io/journal.hpp"
+#include "io/result_writer.hpp"
+
+namespace smallbatch {
+
+/// Of a run with these options and this plan, on this input.
+RunIdentity run_identity(const RunOptions& options, const Plan& plan, const InputIdentity& input);
+/// As /provenance of a result file says it, in 16 digits.
+std::string identity_digits(const RunIdentity& identity);
+
+class RunJournal {
+ public:
+  /// Reads what is there already, or makes the file.
+  explicit RunJournal(const std::string& path);
+  /// Whether there is a run that got as far as its first block.
+  [[nodiscard]] bool has_begun() const { return has_begun_; }
+  /// Throws Error(usage) where that one was another run, and says what differs.
+  void refuse_another(const std::string& results, const RunIdentity& identity) const;
+  /// Once the result file is laid out.
+  void begin(const RunIdentity& identity);
+
+  struct Earlier {
+    FinishedBlock finished;
+    std::string message;  ///< has its set's outcome
+  };
+  /// What is known of a set's blocks, in their order.
+  [[nodiscard]] const std::vector<Earlier>& earlier(const std::string& set);
+  /// Blocks that were found as they were written.
+  void count_taken_over(std::int64_t blocks) { taken_over_ += blocks; }
+  [[nodiscard]] std::int64_t taken_over() const { return taken_over_; }
+
+  /// Notes a block that `writer` has written, without its `written`, and that the set's outcome with it is `outcome`.
+  void note(ResultWriter& writer, FinishedBlock finished, const SetOutcome& outcome);
+  /// Called once the first block of this process is noted.
+  std::function<void()> at_first_block;
+
+ private:
+  Journal journal_;
+  RunIdentity identity_;
+  std::map<std::string, std::vector<Earlier>> earlier_;
+  bool has_begun_ = false;
+  std::int64_t taken_over_ = 0;
+};
+
+}  // namespace smallbatch

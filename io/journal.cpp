@@ -1,0 +1,81 @@
+// A record is the number of its bytes (16 hexadecimal digits), their hash (as many), and the bytes.
+#include "io/journal.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdio>
+#include <string_view>
+
+#include "io/hashes.hpp"
+#include "io/output_file.hpp"
+
+namespace smallbatch {
+namespace {
+
+constexpr std::size_t digits = 16;
+
+std::string length_text(std::size_t length) {
+  std::array<char, digits + 1> text{};
+  std::snprintf(text.data(), text.size(), "%016zx", length);
+  return text.data();
+}
+
+/// Nothing where it cannot be read to its end.
+std::string bytes_of(int file) {
+  std::string bytes;
+  std::vector<char> buffer(1 << 20);
+  for (;;) {
+    const ::ssize_t found = ::pread(file, buffer.data(), buffer.size(), static_cast<::off_t>(bytes.size()));
+    if (found < 0 && errno == EINTR) continue;
+    if (found < 0) return {};
+    if (found == 0) return bytes;
+    bytes.append(buffer.data(), static_cast<std::size_t>(found));
+  }
+}
+
+/// Takes the first record off `rest`; false where there is none that is whole.
+bool take_record(std::string_view& rest, std::string& record) {
+  std::size_t length = 0;
+  if (rest.size() < 2 * digits) return false;
+  const auto [end, failure] = std::from_chars(rest.data(), rest.data() + digits, length, 16);
+  if (failure != std::errc() || end != rest.data() + digits || length > rest.size() - 2 * digits) return false;
+  const std::string_view hash = rest.substr(digits, digits), bytes = rest.substr(2 * digits, length);
+  if (hash != hash_digits(bytes.data(), bytes.size())) return false;
+  record = bytes;
+  rest.remove_prefix(2 * digits + length);
+  return true;
+}
+
+}  // namespace
+
+Journal::Journal(const std::string& path) : path_(path) {
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0600);
+  if (file_ < 0) throw output_error(path, errno);
+  const std::string bytes = bytes_of(file_);
+  std::string_view rest = bytes;
+  for (std::string record; take_record(rest, record);) earlier_.push_back(record);
+  if (::ftruncate(file_, static_cast<::off_t>(bytes.size() - rest.size())) != 0) {
+    const int failure = errno;
+    ::close(file_);
+    throw output_error(path, failure);
+  }
+}
+
+Journal::~Journal() { ::close(file_); }
+
+void Journal::append(const std::string& record) {
+  const std::string all = length_text(record.size()) + hash_digits(record.data(), record.size()) + record;
+  for (std::string_view rest = all; !rest.empty();) {
+    const ::ssize_t written = ::write(file_, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw output_error(path_, written < 0 ? errno : EIO);
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,363 @@
+"""What is left of runs that did not end, and that `run --resume` makes of it what they would have written."""
+
+import fcntl
+import json
+import os
+import shlex
+import signal
+import stat
+import subprocess
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.app.unfinished_runs import build_killer, write_problems
+from tests.problems import add_potential, add_solve, open_problem_file
+
+PART, JOURNAL = "r.h5.smallbatch-part", "r.h5.smallbatch-journal"
+CALL = ["run", "p.h5", "-o", "r.h5", "--device", "cpu", "--memory", "1MiB", "--threads", "2", "--verify", "all", "--json"]
+
+
+def contents(path):
+    """Every dataset and attribute but times and addresses, as bytes."""
+    found = {}
+
+    def take(name, item):
+        if name.startswith("provenance"):
+            return
+        for key, value in item.attrs.items():
+            if key not in ("DIMENSION_LIST", "REFERENCE_LIST"):
+                found[name, key] = np.asarray(value).tobytes()
+        if isinstance(item, h5py.Dataset) and not name.startswith("checksums"):
+            found[name] = (str(item.dtype), item.shape, item[...].tobytes())
+
+    with h5py.File(path) as file:
+        file.visititems(take)
+    return found
+
+
+def summary(text):
+    sets = json.loads(text)["sets"]
+    for one in sets:
+        for key in [key for key in one if "second" in key]:
+            del one[key]
+    return sets
+
+
+@pytest.fixture(scope="module")
+def killer(tmp_path_factory):
+    return build_killer(tmp_path_factory.mktemp("killer"))
+
+
+@pytest.fixture
+def whole(smallbatch, tmp_path):
+    """The problem file, and what an uninterrupted run makes of it: contents and summary."""
+    write_problems(tmp_path / "p.h5")
+    done = smallbatch(*CALL, expect=1)
+    os.rename(tmp_path / "r.h5", tmp_path / "whole.h5")
+    return contents(tmp_path / "whole.h5"), summary(done.stdout)
+
+
+def start(smallbatch, arguments, killer=None, **environment):
+    variables = dict(os.environ, **{key: str(value) for key, value in environment.items()})
+    if killer:
+        variables["LD_PRELOAD"] = str(killer)
+    return subprocess.run([smallbatch.program, *arguments], cwd=smallbatch.folder, env=variables, capture_output=True,
+                          text=True, timeout=300)
+
+
+def calls_of_a_run(smallbatch, killer):
+    counted = smallbatch.folder / "calls"
+    start(smallbatch, CALL, killer, COUNT_TO=counted)
+    os.remove(smallbatch.folder / "r.h5")
+    return int(counted.read_text())
+
+
+def leave_half(smallbatch, killer, arguments=CALL):
+    calls = calls_of_a_run(smallbatch, killer)
+    assert start(smallbatch, arguments, killer, KILL_AT=calls // 2).returncode == -signal.SIGKILL
+    assert {PART, JOURNAL} <= set(os.listdir(smallbatch.folder))
+
+
+def resume(smallbatch, whole, *more):
+    done = smallbatch(*CALL, "--resume", *more, expect=1)
+    assert contents(smallbatch.folder / "r.h5") == whole[0]
+    assert summary(done.stdout) == whole[1]
+    assert not {PART, JOURNAL} & set(os.listdir(smallbatch.folder))
+    smallbatch("verify", "p.h5", "r.h5", expect=1)
+    return done
+
+
+def test_a_killed_run_is_gone_on_with(smallbatch, tmp_path, whole, killer):
+    calls = calls_of_a_run(smallbatch, killer)
+    assert calls > 200
+    taken_over = []
+    for at in np.linspace(1, calls, 30).astype(int):
+        killed = start(smallbatch, CALL, killer, KILL_AT=at)
+        if killed.returncode == -signal.SIGKILL and not (tmp_path / "r.h5").exists():
+            resume(smallbatch, whole)
+            with h5py.File(tmp_path / "r.h5") as file:
+                taken_over.append(int(file["provenance"].attrs.get("resumed_after_blocks", 0)))
+        assert contents(tmp_path / "r.h5") == whole[0]
+        if (tmp_path / JOURNAL).exists():  # killed after it was renamed
+            assert "nothing is to be done" in smallbatch(*CALL, "--resume").stderr
+        os.remove(tmp_path / "r.h5")
+        for name in (PART, JOURNAL):
+            (tmp_path / name).unlink(missing_ok=True)
+    assert len(taken_over) > 20 and sorted(taken_over) == taken_over and taken_over[-1] > 30
+
+
+def test_a_run_that_is_killed_again_and_again_ends(smallbatch, tmp_path, whole, killer):
+    calls = calls_of_a_run(smallbatch, killer)
+    for _ in range(12):
+        killed = start(smallbatch, [*CALL, "--resume"], killer, KILL_AT=calls // 3)
+        if killed.returncode != -signal.SIGKILL:
+            break
+    assert killed.returncode == 1
+    assert contents(tmp_path / "r.h5") == whole[0] and summary(killed.stdout) == whole[1]
+
+
+def test_without_resume_it_begins_again_and_says_so(smallbatch, tmp_path, whole, killer):
+    leave_half(smallbatch, killer)
+    done = smallbatch(*CALL, expect=1)
+    assert PART in done.stderr and "--resume" in done.stderr
+    assert contents(tmp_path / "r.h5") == whole[0]
+    assert not {PART, JOURNAL} & set(os.listdir(tmp_path))
+
+
+def test_with_nothing_to_resume_it_runs_and_with_all_of_it_there_it_says_so(smallbatch, tmp_path, whole):
+    resume(smallbatch, whole)
+    before = os.stat(tmp_path / "r.h5")
+    done = smallbatch(*CALL, "--resume")
+    assert "nothing is to be done" in done.stderr and json.loads(done.stdout) == {"was_complete": True}
+    assert os.stat(tmp_path / "r.h5") == before
+    # That of another call is not.
+    assert "exists already" in smallbatch(*CALL, "--resume", "--singular", "skip", expect=7).stderr
+    assert os.stat(tmp_path / "r.h5").st_ino == before.st_ino
+
+
+@pytest.mark.parametrize("change", ["--verify none", "--precision double", "--method ldlt", "--threads 1",
+                                    "--memory 2MiB", "--singular skip", "--pivot-floor 0.01", "--shard 1/2",
+                                    "--instruction-set baseline", "--device reference", "the problem file"])
+def test_another_run_is_refused_by_name(smallbatch, tmp_path, killer, change):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=400, n=32)
+    call = ["run", "p.h5", "-o", "r.h5", "--device", "cpu", "--memory", "1MiB", "--threads", "2", "--verify", "all"]
+    assert start(smallbatch, call, killer, KILL_AT=40).returncode == -signal.SIGKILL
+    left = (tmp_path / PART).read_bytes(), (tmp_path / JOURNAL).read_bytes()
+    if change == "the problem file":
+        with h5py.File(tmp_path / "p.h5", "r+") as file:
+            file["solve/systems/b"][0, 0] += 1
+    else:
+        option, value = change.split()
+        if option in call:
+            call[call.index(option) + 1] = value
+        else:
+            call += [option, value]
+    done = smallbatch(*call, "--resume", expect=2)
+    assert f"({change.split()[0] if change[0] == '-' else change} was " in done.stderr
+    assert left == ((tmp_path / PART).read_bytes(), (tmp_path / JOURNAL).read_bytes())
+
+
+def test_a_block_that_is_not_as_it_was_written_is_computed_again(smallbatch, tmp_path, whole, killer):
+    leave_half(smallbatch, killer)
+    with h5py.File(tmp_path / "whole.h5") as file:
+        address = file["solve/plain/x"].id.get_offset()
+    with open(tmp_path / PART, "r+b") as file:
+        file.seek(address + 4 * 32 * 100)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 1]))
+    assert "is not what was written there" in resume(smallbatch, whole).stderr
+
+
+@pytest.mark.parametrize("cut", [1, 17, 40, 100, 1000, None])
+def test_a_torn_journal_ends_where_it_is_torn(smallbatch, tmp_path, whole, killer, cut):
+    leave_half(smallbatch, killer)
+    journal = tmp_path / JOURNAL
+    journal.write_bytes(b"" if cut is None else journal.read_bytes()[:-cut] + b"x" * (cut // 3))
+    resume(smallbatch, whole)
+
+
+def test_a_full_disk_before_the_first_block_leaves_nothing(smallbatch, tmp_path, killer):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=10, n=8)
+    done = start(smallbatch, ["run", "p.h5", "-o", "r.h5"], killer, FULL_FROM=1)
+    assert done.returncode == 7 and "disk full" in done.stderr and "--resume" not in done.stderr
+    assert os.listdir(tmp_path) == ["p.h5"]
+
+
+def test_bad_input_leaves_nothing(smallbatch, tmp_path, killer):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=400, n=32)
+        file.create_dataset("solve/packed/A", data=file["solve/systems/A"][...], chunks=(400, 32, 32), compression="gzip")
+        file["solve/packed/b"] = file["solve/systems/b"][...]
+    with h5py.File(tmp_path / "p.h5") as file:
+        chunk = file["solve/packed/A"].id.get_chunk_info(0)
+    with open(tmp_path / "p.h5", "r+b") as file:
+        file.seek(chunk.byte_offset + chunk.size // 2)
+        file.write(b"\xff" * 64)
+    smallbatch("run", "p.h5", "-o", "r.h5", "--memory", "1MiB", "--device", "cpu", expect=3)
+    assert os.listdir(tmp_path) == ["p.h5"]
+
+
+def test_two_runs_do_not_write_one_output(smallbatch, tmp_path, killer):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=10, n=8)
+    (tmp_path / PART).write_bytes(b"another one's")
+    with open(tmp_path / PART, "r+b") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        for more in ([], ["--resume"], ["--overwrite"]):
+            assert "another process is writing it" in smallbatch("run", "p.h5", "-o", "r.h5", *more, expect=7).stderr
+        assert (tmp_path / PART).read_bytes() == b"another one's"
+    smallbatch("run", "p.h5", "-o", "r.h5", "--resume")
+    assert not {PART, JOURNAL} & set(os.listdir(tmp_path))
+
+
+def test_without_locks_each_run_has_a_file_of_its_own_and_no_journal(smallbatch, tmp_path, whole, killer):
+    done = start(smallbatch, [*CALL, "--resume"], killer, NO_LOCKS=1)
+    assert done.returncode == 1 and contents(tmp_path / "r.h5") == whole[0]
+    os.remove(tmp_path / "r.h5")
+    for _ in range(2):
+        assert start(smallbatch, [*CALL, "--resume"], killer, NO_LOCKS=1, KILL_AT=150).returncode == -signal.SIGKILL
+    left = set(os.listdir(tmp_path)) - {"p.h5", "whole.h5"}
+    assert len(left) == 2 and all(name.startswith(PART + "-") for name in left)
+
+
+def long_problem(path):
+    """Work for minutes, in many blocks."""
+    rng = np.random.default_rng(1)
+    with open_problem_file(path) as file:
+        add_potential(file, position=rng.uniform(0, 60, (20000, 3)), charge=np.ones(20000), shape=(300, 300, 500))
+
+
+LONG = ["run", "p.h5", "-o", "r.h5", "--device", "cpu", "--verify", "none"]
+
+
+def heed_signals():
+    """Also where who runs the tests has some ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def wait_for_first_block(folder, process):
+    while True:  # the journal's first record is that of the run
+        assert process.poll() is None
+        journal = folder / JOURNAL
+        if journal.exists() and b"counted" in journal.read_bytes():
+            return
+        os.sched_yield()
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU"])
+def test_a_signal_ends_a_run_within_a_second_and_says_how_to_go_on(smallbatch, tmp_path, name):
+    long_problem(tmp_path / "p.h5")
+    process = subprocess.Popen([smallbatch.program, *LONG, "--memory", "64MiB"], cwd=tmp_path, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals)
+    wait_for_first_block(tmp_path, process)
+    number = getattr(signal, name)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=100)
+    assert process.returncode == 128 + number, errors
+    assert f"stopped by {name}" in errors
+    command = shlex.split(errors.strip().splitlines()[-1].partition("goes on with it: ")[2])
+    assert command == [str(smallbatch.program), *LONG, "--memory", "64MiB", "--resume"]
+    assert {PART, JOURNAL} <= set(os.listdir(tmp_path))
+
+
+def is_caught(process, number):
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(status.partition("SigCgt:")[2].split()[0], 16) >> (number - 1) & 1
+
+
+def test_a_second_signal_ends_it_at_once(smallbatch, tmp_path, killer):
+    long_problem(tmp_path / "p.h5")
+    process = subprocess.Popen([smallbatch.program, *LONG], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, preexec_fn=heed_signals,
+                               env=dict(os.environ, LD_PRELOAD=str(killer), NO_CLOCK="1"))
+    wait_for_first_block(tmp_path, process)
+    process.send_signal(signal.SIGINT)
+    while is_caught(process, signal.SIGTERM):  # until the first one is noticed; the block goes on for seconds
+        os.sched_yield()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=100)
+    assert process.returncode == -signal.SIGTERM
+    assert {PART, JOURNAL} <= set(os.listdir(tmp_path))
+
+
+def test_what_was_ignored_stays_ignored(smallbatch, tmp_path, whole, killer):
+    ignore = "trap '' INT TERM HUP; exec \"$@\""
+    done = subprocess.run(["sh", "-c", ignore, "sh", str(smallbatch.program), *CALL], cwd=tmp_path, capture_output=True,
+                          text=True, env=dict(os.environ, LD_PRELOAD=str(killer), KILL_AT="60", KILL_WITH="1"))
+    assert done.returncode == 1, done.stderr
+    assert contents(tmp_path / "r.h5") == whole[0]
+
+
+def test_a_full_disk_leaves_what_can_be_gone_on_with(smallbatch, tmp_path, whole, killer):
+    done = start(smallbatch, CALL, killer, FULL_FROM=calls_of_a_run(smallbatch, killer) * 2 // 3)
+    assert done.returncode == 7 and "disk full" in done.stderr and "--resume" in done.stderr
+    assert "--resume" in json.loads(done.stdout)["error"]["message"]
+    resume(smallbatch, whole)
+
+
+def small_output(smallbatch, tmp_path, name, *more, expect=0):
+    if not (tmp_path / "p.h5").exists():
+        with open_problem_file(tmp_path / "p.h5") as file:
+            add_solve(file, batch=10, n=8)
+    return smallbatch("run", "p.h5", "-o", name, *more, expect=expect)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o444])
+def test_what_is_replaced_keeps_its_mode_and_owner(smallbatch, tmp_path, mode):
+    (tmp_path / "r.h5").write_bytes(b"old")
+    if os.getuid() == 0:
+        os.chown(tmp_path / "r.h5", 1234, 1235)
+    os.chmod(tmp_path / "r.h5", mode)
+    before = os.stat(tmp_path / "r.h5")
+    small_output(smallbatch, tmp_path, "r.h5", "--overwrite")
+    after = os.stat(tmp_path / "r.h5")
+    assert after.st_ino != before.st_ino and stat.S_IMODE(after.st_mode) == mode
+    assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_link_is_followed_whether_its_target_is_there_or_not(smallbatch, tmp_path, is_there):
+    os.mkdir(tmp_path / "far")
+    os.symlink("second", tmp_path / "r.h5")
+    os.symlink("far/target.h5", tmp_path / "second")
+    if is_there:
+        (tmp_path / "far/target.h5").write_bytes(b"old")
+        assert "exists already" in small_output(smallbatch, tmp_path, "r.h5", expect=7).stderr
+    small_output(smallbatch, tmp_path, "r.h5", *(["--overwrite"] if is_there else []))
+    assert (tmp_path / "r.h5").is_symlink() and (tmp_path / "second").is_symlink()
+    assert os.listdir(tmp_path / "far") == ["target.h5"]
+    assert h5py.is_hdf5(tmp_path / "far/target.h5")
+
+
+def test_a_link_to_itself_is_refused(smallbatch, tmp_path):
+    os.symlink("r.h5", tmp_path / "r.h5")
+    assert "cannot write r.h5" in small_output(smallbatch, tmp_path, "r.h5", expect=7).stderr
+
+
+@pytest.mark.parametrize("name", ["n" * 252 + ".h5", "ä" * 123 + "xyz.h5", "n" * 237 + ".h5"])
+def test_names_as_long_as_there_can_be(smallbatch, tmp_path, killer, name):
+    small_output(smallbatch, tmp_path, name)
+    os.remove(tmp_path / name)
+    call = ["run", "p.h5", "-o", name]
+    assert start(smallbatch, call, killer, KILL_AT=40).returncode == -signal.SIGKILL
+    assert len(os.listdir(tmp_path)) > 1 and name not in os.listdir(tmp_path)
+    smallbatch(*call, "--resume")
+    smallbatch(*call, "--overwrite")
+    assert sorted(os.listdir(tmp_path)) == sorted([name, "p.h5"])
+
+
+def test_two_long_names_have_two_temporary_files(smallbatch, tmp_path, killer):
+    names = ["n" * 249 + end + ".h5" for end in "ab"]
+    for name in names:
+        small_output(smallbatch, tmp_path, name, expect=0)
+        os.remove(tmp_path / name)
+        assert start(smallbatch, ["run", "p.h5", "-o", name], killer, KILL_AT=40).returncode == -signal.SIGKILL
+    parts = [name for name in os.listdir(tmp_path) if name.endswith("-part")]
+    assert len(parts) == 2

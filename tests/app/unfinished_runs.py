@@ -1,0 +1,120 @@
+"""Runs that are killed at a chosen call of the system, and problem files with every kind of set in many small blocks."""
+
+import os
+import shutil
+import subprocess
+
+import numpy as np
+
+from tests.problems import add_correlation, add_pair_energy, add_potential, add_solve, open_problem_file
+
+# Before the call: what it would have done is not done.
+KILLER = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static atomic_long calls;
+static long kill_at = -1, full_from = -1;
+static int which = SIGKILL;
+static int is_child;
+
+static void begin_child(void) { is_child = 1; }  // of a process in a sandbox, which may not ask who it is
+
+__attribute__((constructor)) static void begin(void) {
+  if (getenv("KILL_AT")) kill_at = atol(getenv("KILL_AT"));
+  if (getenv("FULL_FROM")) full_from = atol(getenv("FULL_FROM"));
+  if (getenv("KILL_WITH")) which = atoi(getenv("KILL_WITH"));
+  pthread_atfork(0, 0, begin_child);
+}
+__attribute__((destructor)) static void end(void) {
+  if (is_child || !getenv("COUNT_TO")) return;
+  FILE* file = fopen(getenv("COUNT_TO"), "w");
+  fprintf(file, "%ld\n", (long)calls);
+  fclose(file);
+}
+static void count(void) {
+  if (!is_child && atomic_fetch_add(&calls, 1) + 1 == kill_at) kill(getpid(), which);
+}
+// A disk that is full from then on takes no writes.
+static int is_full(const char* name) {
+  if (is_child || full_from < 0 || calls < full_from || strncmp(name, "pwrite", 6) != 0) return 0;
+  errno = ENOSPC;
+  return 1;
+}
+// A file system without locks.
+static int has_no(const char* name) {
+  if (!getenv("NO_LOCKS") || strcmp(name, "flock") != 0) return 0;
+  errno = ENOSYS;
+  return 1;
+}
+// The clock that ends a process which does not end by itself never rings.
+int setitimer(__itimer_which_t timer, const struct itimerval* value, struct itimerval* before) {
+  static int (*next)(__itimer_which_t, const struct itimerval*, struct itimerval*);
+  if (getenv("NO_CLOCK")) return 0;
+  if (!next) *(void**)&next = dlsym(RTLD_NEXT, "setitimer");
+  return next(timer, value, before);
+}
+#define CALL(result, name, parameters, arguments)          \
+  result name parameters {                                 \
+    static result(*next) parameters;                       \
+    if (!next) *(void**)&next = dlsym(RTLD_NEXT, #name);   \
+    count();                                               \
+    if (is_full(#name) || has_no(#name)) return -1;        \
+    return next arguments;                                 \
+  }
+CALL(ssize_t, pwrite, (int file, const void* bytes, size_t size, off_t at), (file, bytes, size, at))
+CALL(ssize_t, pwrite64, (int file, const void* bytes, size_t size, off_t at), (file, bytes, size, at))
+CALL(ssize_t, write, (int file, const void* bytes, size_t size), (file, bytes, size))
+CALL(int, ftruncate, (int file, off_t size), (file, size))
+CALL(int, ftruncate64, (int file, off_t size), (file, size))
+CALL(int, fsync, (int file), (file))
+CALL(int, unlink, (const char* path), (path))
+CALL(int, renameat2, (int a, const char* from, int b, const char* to, unsigned flags), (a, from, b, to, flags))
+CALL(int, rename, (const char* from, const char* to), (from, to))
+CALL(int, flock, (int file, int how), (file, how))
+"""
+
+
+def build_killer(folder):
+    source, library = folder / "killer.c", folder / "killer.so"
+    source.write_text(KILLER)
+    compiler = os.environ.get("CC") or shutil.which("cc") or "gcc"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    return library
+
+
+def write_problems(path):
+    """Blocks of at most 0.2 MB (--memory 1MiB): some ten of each set."""
+    rng = np.random.default_rng(3)
+    with open_problem_file(path) as file:
+        add_solve(file, "plain", batch=400, n=32)
+        file["solve/plain/A"][[7, 390], 3, 3] = -1
+        file["solve/plain/A"][200, 1, 2] = np.nan
+        add_solve(file, "inverse", batch=60, n=24, dtype=np.float64, nrhs="inverse")
+        add_potential(file, "lattices", position=rng.uniform(0, 8, (30, 3)), charge=rng.uniform(-1, 1, 30),
+                      offset=[0, 5, 30], shape=(33, 31, 40), origin=np.zeros((2, 3)), spacing=np.full((2, 3), 0.25),
+                      field=1)
+        ragged = np.concatenate([[0], np.cumsum(rng.integers(0, 400, 60))])
+        charges = add_potential(file, "charges", position=rng.uniform(0, 8, (ragged[-1], 3)),
+                                charge=rng.uniform(-1, 1, ragged[-1]), offset=ragged)
+        for name in ("origin", "spacing"):
+            del charges[name]
+        del charges.attrs["shape"]
+        charges.attrs["targets"] = np.bytes_("charges")
+        add_pair_energy(file, "pairs", rng.uniform(0, 9, (ragged[-1], 3)), rng.uniform(-1, 1, ragged[-1]), ragged,
+                        per_charge=1)
+        signal = rng.integers(-128, 128, (4, 4000, 8, 2)).astype(np.int8)
+        add_correlation(file, "channels", signal, integrate=400)
+        wide = (rng.standard_normal((3, 9000, 6)) + 1j * rng.standard_normal((3, 9000, 6))).astype(np.complex64)
+        wide[1, 4000, 2] = np.nan
+        add_correlation(file, "pieces", wide, output="mean")
