@@ -168,9 +168,7 @@ class Remains {
  public:
   Remains(const RunOptions& options, const std::string& command_line)
       : how_("What is finished is kept. This goes on with it: " + command_line + (options.resume ? "" : " --resume")),
-        is_json_(options.json) {
-    are_none({});
-  }
+        is_json_(options.json) {}
   void are_none(const std::vector<std::string>& files) const {
     end_soon_with({is_json_, " (no output file was left). Run again.", files});
   }
@@ -215,6 +213,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   std::shared_future<InputIdentity> input =
       std::async(ranks.is_first() ? if_possible : std::launch::deferred, [&] { return guard.identify(); });
   Remains remains(options, command_line);
+  if (ranks.is_first()) remains.are_none({});
   ProblemReader& reader = *opened;
   const bool are_many = ranks.size() > 1;
   if (!ranks.is_first()) spdlog::set_level(spdlog::level::off);
