@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 import pytest
 
+from tests.app.shares_test import fill
 from tests.app.unfinished_runs import build_killer, write_problems
 from tests.problems import add_potential, add_solve, open_problem_file
 
@@ -107,6 +108,29 @@ def test_a_killed_run_is_gone_on_with(smallbatch, tmp_path, whole, killer):
         for name in (PART, JOURNAL):
             (tmp_path / name).unlink(missing_ok=True)
     assert len(taken_over) > 20 and sorted(taken_over) == taken_over and taken_over[-1] > 30
+
+
+@pytest.mark.parametrize("more", [["--shard", "2/3"], ["--verify", "sample=50"], ["--verify", "none"]])
+def test_of_every_kind_of_set(smallbatch, tmp_path, killer, more):
+    fill(tmp_path / "p.h5", one_lattice=True)
+    call = ["run", "p.h5", "-o", "r.h5", "--device", "cpu", "--json", *more]
+    done = smallbatch(*call, expect=1)
+    expected, said = contents(tmp_path / "r.h5"), summary(done.stdout)
+    os.remove(tmp_path / "r.h5")
+    counted = tmp_path / "calls"
+    start(smallbatch, call, killer, COUNT_TO=counted)
+    calls = int(counted.read_text())
+    gone_on = 0
+    for at in np.linspace(calls // 2, calls, 8).astype(int):
+        os.remove(tmp_path / "r.h5")
+        start(smallbatch, call, killer, KILL_AT=at)
+        if not (tmp_path / "r.h5").exists():
+            done = smallbatch(*call, "--resume", expect=1)
+            gone_on += "going on" in done.stderr
+            assert summary(done.stdout) == said
+        assert contents(tmp_path / "r.h5") == expected
+        (tmp_path / JOURNAL).unlink(missing_ok=True)
+    assert gone_on > 2
 
 
 def test_a_run_that_is_killed_again_and_again_ends(smallbatch, tmp_path, whole, killer):
