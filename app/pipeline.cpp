@@ -179,7 +179,7 @@ class Remains {
     offer_resumption(how_);
     end_soon_with({is_json_, ". " + how_, {}});
   }
-  void are_removed(ResultWriter& writer) {
+  static void are_removed(ResultWriter& writer) {
     writer.keep_unfinished(false);
     offer_resumption({});
   }
@@ -293,9 +293,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
       touch_blocks(reader.solve_sets().front(), plan, memory);
     computers = beginning.get();
     if (!has_journal) return;
-    report.identity_digits = identity_digits(identity());
     if (!journal) journal.emplace(journal_path);
-    if (!journal->has_begun()) journal->begin(identity());
+    journal->begin(identity);
     journal->at_first_block = [&] { remains.are_kept(*writer); };
     writer->note_written();
   });
@@ -346,10 +345,13 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
       });
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::bad_input || error.kind() == ErrorKind::missing_file)
-        remains.are_removed(*writer);  // going on would meet the same
+        Remains::are_removed(*writer);  // going on would meet the same
       throw;
     }
-    if (journal) report.blocks_taken_over = journal->taken_over();
+    if (journal) {
+      report.blocks_taken_over = journal->taken_over();
+      report.identity_digits = identity_digits(identity());
+    }
     report.seconds.kernels =
         std::min(report.seconds.compute, computers.kernel_seconds() / static_cast<double>(device.backends.size()));
     if (ranks.is_first()) return;

@@ -63,7 +63,7 @@ std::string identity_digits(const RunIdentity& identity) {
 RunJournal::RunJournal(const std::string& path) : journal_(path) {
   const std::vector<std::string>& records = journal_.earlier();
   if (records.empty()) return;
-  identity_ = run_identity_of(records.front());
+  earlier_identity_ = run_identity_of(records.front());
   has_begun_ = true;
   for (std::size_t k = 1; k < records.size(); ++k) {
     FinishedBlock finished = finished_block_of(records[k]);
@@ -75,8 +75,8 @@ RunJournal::RunJournal(const std::string& path) : journal_(path) {
 
 void RunJournal::refuse_another(const std::string& results, const RunIdentity& identity) const {
   for (const auto& [name, value] : identity) {
-    const auto was = std::ranges::find(identity_, name, &RunIdentity::value_type::first);
-    const std::string before = was == identity_.end() ? "not known" : was->second;
+    const auto was = std::ranges::find(earlier_identity_, name, &RunIdentity::value_type::first);
+    const std::string before = was == earlier_identity_.end() ? "not known" : was->second;
     if (before == value) continue;
     throw Error(ErrorKind::usage, "cannot go on with the run that was to write " + results,
                 name + " was " + before + ", and is " + value,
@@ -84,16 +84,12 @@ void RunJournal::refuse_another(const std::string& results, const RunIdentity& i
   }
 }
 
-void RunJournal::begin(const RunIdentity& identity) {
-  identity_ = identity;
-  journal_.append(to_message(identity));
-  has_begun_ = true;
-}
-
 const std::vector<RunJournal::Earlier>& RunJournal::earlier(const std::string& set) { return earlier_[set]; }
 
 void RunJournal::note(ResultWriter& writer, FinishedBlock finished, const SetOutcome& outcome) {
   finished.written = writer.take_written();
+  if (!has_begun_) journal_.append(to_message(identity_of_this_()));
+  has_begun_ = true;
   journal_.append(to_message(finished, outcome));
   if (at_first_block) std::exchange(at_first_block, nullptr)();
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/input_identity.hpp"
@@ -31,8 +32,8 @@ class RunJournal {
   [[nodiscard]] bool has_begun() const { return has_begun_; }
   /// Throws Error(usage) where that one was another run, and says what differs.
   void refuse_another(const std::string& results, const RunIdentity& identity) const;
-  /// Once the result file is laid out.
-  void begin(const RunIdentity& identity);
+  /// Once the result file is laid out: what is asked for when there is a first block, as it may take a while to know.
+  void begin(std::function<RunIdentity()> identity) { identity_of_this_ = std::move(identity); }
 
   struct Earlier {
     FinishedBlock finished;
@@ -51,7 +52,8 @@ class RunJournal {
 
  private:
   Journal journal_;
-  RunIdentity identity_;
+  RunIdentity earlier_identity_;
+  std::function<RunIdentity()> identity_of_this_;
   std::map<std::string, std::vector<Earlier>> earlier_;
   bool has_begun_ = false;
   std::int64_t taken_over_ = 0;

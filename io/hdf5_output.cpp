@@ -331,9 +331,8 @@ struct Hdf5Output::Impl {
   }
 
   /// Of the bytes of these runs of a dataset's elements, as the file has them; empty where it does not.
-  [[nodiscard]] std::string hash_in_file(int source, const WrittenDataset& dataset,
-                                         const std::vector<std::int64_t>& start,
-                                         const std::vector<std::int64_t>& count) const {
+  static std::string hash_in_file(int source, const WrittenDataset& dataset, const std::vector<std::int64_t>& start,
+                                  const std::vector<std::int64_t>& count) {
     constexpr std::uint64_t most = std::uint64_t{1} << 20;
     Hash hash(HashBits::of_64);
     std::vector<char> buffer(most);
@@ -441,7 +440,7 @@ bool Hdf5Output::has_all(const std::vector<WrittenRange>& written) {
       if (start[axis] < 0 || count[axis] <= 0 || start[axis] > dataset.shape[axis] - count[axis]) return false;
     }
     elements[&dataset] += elements_of(count);
-    return impl_->hash_in_file(source, dataset, start, count) == range.hash;
+    return Impl::hash_in_file(source, dataset, start, count) == range.hash;
   });
   ::close(source);
   if (!has_them) return false;
