@@ -84,7 +84,7 @@ class RunOfAChangingFile : public ::testing::Test {
     file.seekp(-from_end, std::ios::end);
     file.put(byte);
   }
-  [[nodiscard]] struct stat status_of(const std::filesystem::path& path) const {
+  [[nodiscard]] static struct stat status_of(const std::filesystem::path& path) {
     struct stat status {};
     EXPECT_EQ(::stat(path.c_str(), &status), 0);
     return status;
