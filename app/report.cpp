@@ -282,8 +282,7 @@ std::string report_json(const RunReport& report) {
 }
 
 std::string error_json(ErrorKind kind, const std::string& message, int exit_code) {
-  return json_text(
-      Json{{"error", {{"kind", error_kind_name(kind)}, {"exit_code", exit_code}, {"message", message}}}});
+  return json_text(Json{{"error", {{"kind", error_kind_name(kind)}, {"exit_code", exit_code}, {"message", message}}}});
 }
 
 }  // namespace smallbatch

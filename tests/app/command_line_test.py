@@ -224,7 +224,7 @@ def test_the_man_page_has_every_command_option_and_exit_code(smallbatch, tmp_pat
         options = options_in_help(smallbatch, command) - {"--help"}
         assert options <= set(re.findall(r"--[\w-]+", text[command])), command
     assert options_in_help(smallbatch, "") <= set(re.findall(r"--[\w-]+", text["OPTIONS"]))
-    assert re.findall(r"^ +(\d+)\s", text["EXIT STATUS"], re.M) == "0 1 2 3 4 5 6 7 70 128".split()
+    assert re.findall(r"^ +(\d+)\s", text["EXIT STATUS"], re.M) == "0 1 2 3 4 5 6 7 8 70 128".split()
     read = {"SMALLBATCH_INSTRUCTION_SET", "OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK", "NO_COLOR"}
     assert read <= set(re.findall(r"^ +([A-Z_]+)$", text["ENVIRONMENT"], re.M))
     assert "h5dump(1)" in done.stdout.partition("SEE ALSO")[2]

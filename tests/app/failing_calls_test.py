@@ -143,6 +143,7 @@ def numbers(file):
 @pytest.mark.parametrize("call", RIGHT)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_failing_call_is_told_or_does_no_harm(folder, pytestconfig, command, call):
+    assert LIBRARY.exists()  # without it no call fails
     run = Runs(folder, command, call)
     code, errors, calls, _ = run(0, 0)
     assert run.wrong(code, errors) is None and code == 0, errors
