@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "app/shell_text.hpp"
 #include "core/error.hpp"
+#include "core/visible_text.hpp"
 
 namespace smallbatch {
 

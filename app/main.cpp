@@ -171,9 +171,9 @@ ExitCode refuse(ErrorKind kind, std::string message, const Words& words) {
 
 ExitCode execute(int argc, const char* const* argv, const Words& words) {
   try {
-    const TellsOfMissingMemory tells;
     set_up_logging(Verbosity::normal, words.log_file());  // has the refusal of a call, too
     const Invocation call = parse_options(argc, argv);
+    const TellsOfMissingMemory tells;  // not before: CLI11 allocates where nothing may throw
     set_up_logging(call.verbosity, call.log_file);
     note_in_log_file(std::string("smallbatch ") + version_text + ": " + call.command_line);
     // The two that only look and convert end at once, as any program does.

@@ -10,7 +10,7 @@
 #include "app/logging.hpp"
 #include "app/piece_sums.hpp"
 #include "app/run_journal.hpp"
-#include "app/shell_text.hpp"
+#include "core/visible_text.hpp"
 #include "physics/correlation.hpp"
 #include "physics/pair_energy.hpp"
 #include "physics/potential.hpp"

@@ -374,7 +374,7 @@ void Hdf5Describer::describe(const std::string& object, int depth, const std::fu
   const std::string parent = slash == 0 ? "/" : object.substr(0, slash);
   StoredObject lost = Impl::nothing();
   std::optional<Impl::Member> member;
-  keep_defect(lost.defect, [&] {
+  impl_->keep_defect(lost.defect, [&] {
     const Hdf5Handle group(H5Gopen2(impl_->file.get(), parent.c_str(), H5P_DEFAULT), H5Gclose);
     if (!group.valid()) throw damage(*impl_->bytes);
     member = impl_->member_of(group.get(), is_root ? object : object.substr(slash + 1));
