@@ -169,9 +169,9 @@ class Remains {
   Remains(const RunOptions& options, const std::string& command_line)
       : how_("What is finished is kept. This goes on with it: " + command_line + (options.resume ? "" : " --resume")),
         is_json_(options.json) {}
-  void are_none(const std::vector<std::string>& files) const {
-    end_soon_with({is_json_, " (no output file was left). Run again.", files});
-  }
+  /// The unfinished file and its journal.
+  void are_in(std::vector<std::string> files) { files_ = std::move(files); }
+  void are_none() const { end_soon_with({is_json_, " (no output file was left). Run again.", files_}); }
   void are_kept(ResultWriter& writer) {
     if (are_kept_) return;
     are_kept_ = true;
@@ -179,14 +179,16 @@ class Remains {
     offer_resumption(how_);
     end_soon_with({is_json_, ". " + how_, {}});
   }
-  static void are_removed(ResultWriter& writer) {
+  void are_removed(ResultWriter& writer) const {
     writer.keep_unfinished(false);
     offer_resumption({});
+    are_none();
   }
 
  private:
   std::string how_;
   bool is_json_, are_kept_ = false;
+  std::vector<std::string> files_;
 };
 
 }  // namespace
@@ -213,7 +215,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
   std::shared_future<InputIdentity> input =
       std::async(ranks.is_first() ? if_possible : std::launch::deferred, [&] { return guard.identify(); });
   Remains remains(options, command_line);
-  if (ranks.is_first()) remains.are_none({});
+  if (ranks.is_first()) remains.are_none();
   ProblemReader& reader = *opened;
   const bool are_many = ranks.size() > 1;
   if (!ranks.is_first()) spdlog::set_level(spdlog::level::off);
@@ -270,7 +272,8 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
       output.emplace(options.results, options.overwrite, OutputFile::Leftover::kept);
       if (!are_many) goes_on = find_earlier(options, *output, journal, [&] { return identity(); });
       if (!goes_on) output->start_afresh();
-      if (!goes_on) remains.are_none({output->temporary_path(), output->journal_path()});
+      remains.are_in({output->temporary_path(), output->journal_path()});
+      if (!goes_on) remains.are_none();
       has_journal = !are_many && !output->journal_path().empty();
       journal_path = output->journal_path();
     }
@@ -337,6 +340,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
       if (!journal) return;
       all.journal = nullptr;
       journal.reset();
+      writer->note_written(false);
       remains.are_removed(*writer);
     };
     try {
@@ -345,7 +349,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
       });
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::bad_input || error.kind() == ErrorKind::missing_file)
-        Remains::are_removed(*writer);  // going on would meet the same
+        remains.are_removed(*writer);  // going on would meet the same
       throw;
     }
     if (journal) {
@@ -367,7 +371,12 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     // The file and the summary say the same: the time until all numbers are on the disk.
     timed(report.seconds.write, [&] { writer->flush(); });
     report.seconds.total = std::chrono::duration<double>(Clock::now() - start).count();
-    guard.refuse_change(input.get());
+    try {
+      guard.refuse_change(input.get());
+    } catch (const Error&) {
+      remains.are_removed(*writer);  // they are of what is no longer there
+      throw;
+    }
     write_notes(*writer, options, report, device, input.get(), command_line, ranks.size());
     writer->commit();
     no_longer_interruptible();

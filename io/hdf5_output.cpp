@@ -421,7 +421,10 @@ void Hdf5Output::others_have_written(const WrittenElements& elements) {
   }
 }
 
-void Hdf5Output::note_written() { impl_->notes_written = true; }
+void Hdf5Output::note_written(bool is_noted) {
+  impl_->notes_written = is_noted;
+  impl_->noted.clear();
+}
 
 std::vector<WrittenRange> Hdf5Output::take_written() { return std::exchange(impl_->noted, {}); }
 

@@ -96,7 +96,7 @@ OutputLayout ResultWriter::layout() const { return impl_->file.layout(); }
 void ResultWriter::flush() { impl_->file.flush(); }
 WrittenElements ResultWriter::written() const { return impl_->file.written(); }
 void ResultWriter::others_have_written(const WrittenElements& elements) { impl_->file.others_have_written(elements); }
-void ResultWriter::note_written() { impl_->file.note_written(); }
+void ResultWriter::note_written(bool is_noted) { impl_->file.note_written(is_noted); }
 std::vector<WrittenRange> ResultWriter::take_written() { return impl_->file.take_written(); }
 bool ResultWriter::has_all(const std::vector<WrittenRange>& written) { return impl_->file.has_all(written); }
 void ResultWriter::keep_unfinished(bool is_kept) { impl_->file.keep_unfinished(is_kept); }

@@ -34,7 +34,7 @@ class ResultWriter {
   [[nodiscard]] WrittenElements written() const;
   void others_have_written(const WrittenElements& elements);
   /// From now on what is written is noted, with its hash, for who calls take_written().
-  void note_written();
+  void note_written(bool is_noted = true);
   [[nodiscard]] std::vector<WrittenRange> take_written();
   /// Whether the file has what a process that ended before wrote there; all of it then counts as written.
   [[nodiscard]] bool has_all(const std::vector<WrittenRange>& written);
