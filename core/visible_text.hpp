@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace smallbatch {
 
 /// The bytes of the character of UTF-8 that a text begins with; 0 where it begins with none.
@@ -27,3 +28,4 @@ std::string visible_lines(std::string_view text);
 std::string visible_json(std::string_view json);
 
 }  // namespace smallbatch
+#pragma GCC visibility pop

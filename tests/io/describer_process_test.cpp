@@ -141,7 +141,7 @@ TEST(DescriberProcess, one_that_ends_is_told) {
       const std::string much(std::size_t{600} << 20, 'x');
       throw std::bad_alloc();
     };
-    DescriberProcess process("fake.h5", file_bytes, want_much, 60);
+    DescriberProcess process("fake.h5", file_bytes, want_much, {60, 60});
   });
 }
 
