@@ -46,6 +46,7 @@ InputIdentity identify_open_file(int file) {
   if (::fstat(file, &found) != 0 || !S_ISREG(found.st_mode)) return identity;
   identity.bytes = static_cast<std::uint64_t>(found.st_size);
   identity.modified = time_text(found.st_mtim);
+  identity.touched = time_text(found.st_ctim) + ", inode " + std::to_string(found.st_ino);
   std::vector<char> buffer(hash_piece_bytes);
   Hash hash(HashBits::of_128);
   bool is_read = true;

@@ -13,6 +13,7 @@ struct InputIdentity {
   std::uint64_t bytes = 0;         ///< of all files
   std::string modified;            ///< the latest of them, UTC; empty where it is not known
   std::string hash;                ///< XXH3, 128 bits, 32 hexadecimal digits; empty where a file cannot be read
+  std::string touched;             ///< inode, and when anything about it was last changed, which nobody can set
   std::uint64_t hashed_bytes = 0;  ///< that the hash is of: all, of files of up to hash_pieces * hash_piece_bytes
   bool is_as_opened = true;        ///< false where InputGuard finds that it was touched before it was hashed
 };

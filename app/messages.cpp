@@ -107,7 +107,13 @@ OutputLayout layout_of(const std::string& message) {
 
 std::string to_message(const RunIdentity& identity) { return text_of({{"run", identity}}); }
 
-RunIdentity run_identity_of(const std::string& message) { return Json::from_cbor(message)["run"].get<RunIdentity>(); }
+RunIdentity run_identity_of(const std::string& message) {
+  try {
+    return Json::from_cbor(message).at("run").get<RunIdentity>();
+  } catch (const Json::exception&) {
+    return {};
+  }
+}
 
 std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome) {
   Json written = Json::array();
@@ -123,15 +129,15 @@ std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome)
 FinishedBlock finished_block_of(const std::string& message) {
   const Json json = Json::from_cbor(message);
   FinishedBlock finished{
-      json["set"], json["block"], {}, text_of_binary(json["judged"]), text_of_binary(json["counted"])};
-  for (const Json& range : json["written"])
+      json.at("set"), json.at("block"), {}, text_of_binary(json.at("judged")), text_of_binary(json.at("counted"))};
+  for (const Json& range : json.at("written"))
     finished.written.push_back(
-        {range[0], range[1].get<std::vector<std::pair<std::int64_t, std::int64_t>>>(), range[2]});
+        {range.at(0), range.at(1).get<std::vector<std::pair<std::int64_t, std::int64_t>>>(), range.at(2)});
   return finished;
 }
 
 void restore(SetOutcome& outcome, const std::string& message) {
-  outcome = outcome_of(outcome, Json::from_cbor(message)["outcome"]);
+  outcome = outcome_of(outcome, Json::from_cbor(message).at("outcome"));
 }
 
 std::string to_message(const ShareOutcome& outcome) {

@@ -155,10 +155,11 @@ bool find_earlier(const RunOptions& options, const OutputFile& output, std::opti
   }
   journal.emplace(output.journal_path());
   if (!journal->has_begun()) {
+    spdlog::warn("of {} nothing is known: it is removed, and the run begins again", output.temporary_path());
     journal.reset();
     return false;
   }
-  journal->refuse_another(options.results, identity());
+  journal->take_earlier(options.results, identity());
   spdlog::info("going on with the run that has left {}", output.temporary_path());
   return true;
 }
@@ -302,6 +303,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     writer->note_written();
   });
   if (report.was_complete) {
+    no_longer_interruptible();
     spdlog::info("{} is there already, complete, of this very run: nothing is to be done", options.results);
     return report;
   }
@@ -338,6 +340,7 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
     // The journal counts in blocks of the size that they had.
     const auto forget_journal = [&] {
       if (!journal) return;
+      spdlog::warn("If this run is stopped, it cannot be gone on with (--resume): its blocks are no longer the same.");
       all.journal = nullptr;
       journal.reset();
       writer->note_written(false);
@@ -348,14 +351,12 @@ RunReport run(const RunOptions& options, const std::string& command_line) {
         report.sets.push_back(in_blocks_that_fit(plan, forget_journal, [&] { return run_set(all, set); }));
       });
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::bad_input || error.kind() == ErrorKind::missing_file)
+      if (ranks.is_first() && (error.kind() == ErrorKind::bad_input || error.kind() == ErrorKind::missing_file))
         remains.are_removed(*writer);  // going on would meet the same
       throw;
     }
-    if (journal) {
-      report.blocks_taken_over = journal->taken_over();
-      report.identity_digits = identity_digits(identity());
-    }
+    if (journal) report.blocks_taken_over = journal->taken_over();
+    if (!are_many) report.identity_digits = identity_digits(identity());
     report.seconds.kernels =
         std::min(report.seconds.compute, computers.kernel_seconds() / static_cast<double>(device.backends.size()));
     if (ranks.is_first()) return;

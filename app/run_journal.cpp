@@ -3,6 +3,7 @@
 #include "app/run_journal.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "app/pipeline.hpp"
@@ -20,7 +21,9 @@ namespace {
 std::string input_words(const InputIdentity& input) {
   std::string words = std::to_string(input.bytes) + " bytes with the hash " + input.hash;
   // The hash of a large file is of a part of it.
-  if (input.hashed_bytes < input.bytes || input.hash.empty()) words += " of " + input.modified;
+  if (input.hashed_bytes < input.bytes || input.hash.empty())
+    words += " of " + input.modified + ", last touched " + input.touched;
+  if (!input.is_as_opened) words += ", touched since it was opened";  // which nothing else is
   return words;
 }
 
@@ -65,15 +68,9 @@ RunJournal::RunJournal(const std::string& path) : journal_(path) {
   if (records.empty()) return;
   earlier_identity_ = run_identity_of(records.front());
   has_begun_ = true;
-  for (std::size_t k = 1; k < records.size(); ++k) {
-    FinishedBlock finished = finished_block_of(records[k]);
-    std::vector<Earlier>& of_set = earlier_[finished.set];
-    while (!of_set.empty() && of_set.back().finished.block >= finished.block) of_set.pop_back();
-    of_set.push_back({std::move(finished), records[k]});
-  }
 }
 
-void RunJournal::refuse_another(const std::string& results, const RunIdentity& identity) const {
+void RunJournal::take_earlier(const std::string& results, const RunIdentity& identity) {
   for (const auto& [name, value] : identity) {
     const auto was = std::ranges::find(earlier_identity_, name, &RunIdentity::value_type::first);
     const std::string before = was == earlier_identity_.end() ? "not known" : was->second;
@@ -81,6 +78,18 @@ void RunJournal::refuse_another(const std::string& results, const RunIdentity& i
     throw Error(ErrorKind::usage, "cannot go on with the run that was to write " + results,
                 name + " was " + before + ", and is " + value,
                 "Call it as it was called, or without --resume, which begins again.");
+  }
+  try {
+    const std::vector<std::string>& records = journal_.earlier();
+    for (std::size_t k = 1; k < records.size(); ++k) {
+      FinishedBlock finished = finished_block_of(records[k]);
+      std::vector<Earlier>& of_set = earlier_[finished.set];
+      while (!of_set.empty() && of_set.back().finished.block >= finished.block) of_set.pop_back();
+      of_set.push_back({std::move(finished), records[k]});
+    }
+  } catch (const nlohmann::json::exception&) {
+    throw Error(ErrorKind::usage, "cannot go on with the run that was to write " + results,
+                "its journal holds what this program does not write", "Call it without --resume, which begins again.");
   }
 }
 

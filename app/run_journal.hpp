@@ -30,8 +30,8 @@ class RunJournal {
   explicit RunJournal(const std::string& path);
   /// Whether there is a run that got as far as its first block.
   [[nodiscard]] bool has_begun() const { return has_begun_; }
-  /// Throws Error(usage) where that one was another run, and says what differs.
-  void refuse_another(const std::string& results, const RunIdentity& identity) const;
+  /// Throws Error(usage) where that one was another run, and says what differs; else what it has finished is known.
+  void take_earlier(const std::string& results, const RunIdentity& identity);
   /// Once the result file is laid out: what is asked for when there is a first block, as it may take a while to know.
   void begin(std::function<RunIdentity()> identity) { identity_of_this_ = std::move(identity); }
 

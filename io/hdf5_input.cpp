@@ -84,7 +84,8 @@ struct InputFile::Impl {
       } catch (const Asleep&) {
         child.reset();
         if (++asleep < asleep_seconds.size()) continue;
-        throw error({"the process that reads it does not go on", "Check the disk or the network, and run again."});
+        throw error({"the process that reads it does not go on", "Check the disk or the network, and run again.",
+                     ErrorKind::missing_file});
       }
     }
   }
@@ -387,7 +388,7 @@ int InputFile::descriptor() const { return impl_->bytes->descriptor(); }
 
 void InputFile::read_bytes(const Extent& extent, void* bytes) const {
   if (impl_->bytes->read(extent, bytes, 1)) return;
-  throw impl_->error({impl_->bytes->why(), impl_->bytes->remedy()});
+  throw impl_->error({impl_->bytes->why(), impl_->bytes->remedy(), impl_->bytes->kind()});
 }
 
 std::vector<std::string> InputFile::attributes(const std::string& object) const {

@@ -335,13 +335,14 @@ struct Hdf5Output::Impl {
                                   const std::vector<std::int64_t>& count) {
     constexpr std::uint64_t most = std::uint64_t{1} << 20;
     Hash hash(HashBits::of_64);
-    std::vector<char> buffer(most);
+    std::vector<char> buffer(std::min(most, static_cast<std::uint64_t>(elements_of(count) * dataset.element_bytes)));
     bool is_there = true;
     for_each_run(dataset.shape, start, count, [&](std::int64_t first, std::int64_t length) {
       std::uint64_t begin = *dataset.address + static_cast<std::uint64_t>(first * dataset.element_bytes);
       auto left = static_cast<std::uint64_t>(length * dataset.element_bytes);
       while (left > 0 && is_there) {
-        const ssize_t found = ::pread(source, buffer.data(), std::min(left, most), static_cast<off_t>(begin));
+        const ssize_t found =
+            ::pread(source, buffer.data(), std::min<std::uint64_t>(left, buffer.size()), static_cast<off_t>(begin));
         if (found < 0 && errno == EINTR) continue;
         is_there = found > 0;
         if (!is_there) return;
@@ -454,7 +455,9 @@ bool Hdf5Output::has_all(const std::vector<WrittenRange>& written) {
   return true;
 }
 
-void Hdf5Output::keep_unfinished(bool is_kept) { impl_->own_target->keep(is_kept); }
+void Hdf5Output::keep_unfinished(bool is_kept) {
+  if (impl_->own_target) impl_->own_target->keep(is_kept);
+}
 
 void Hdf5Output::flush() {
   impl_->throw_latched();

@@ -9,8 +9,10 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <string_view>
 
+#include "core/error.hpp"
 #include "io/hashes.hpp"
 #include "io/output_file.hpp"
 
@@ -25,14 +27,16 @@ std::string length_text(std::size_t length) {
   return text.data();
 }
 
-/// Nothing where it cannot be read to its end.
-std::string bytes_of(int file) {
+/// Throws where it cannot be read to its end.
+std::string bytes_of(int file, const std::string& path) {
   std::string bytes;
   std::vector<char> buffer(1 << 20);
   for (;;) {
     const ::ssize_t found = ::pread(file, buffer.data(), buffer.size(), static_cast<::off_t>(bytes.size()));
     if (found < 0 && errno == EINTR) continue;
-    if (found < 0) return {};
+    if (found < 0)
+      throw Error(ErrorKind::missing_file, "cannot read " + path, std::strerror(errno),
+                  "Check the disk, and run again; or without --resume, which begins again.");
     if (found == 0) return bytes;
     bytes.append(buffer.data(), static_cast<std::size_t>(found));
   }
@@ -56,7 +60,13 @@ bool take_record(std::string_view& rest, std::string& record) {
 Journal::Journal(const std::string& path) : path_(path) {
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (file_ < 0) throw output_error(path, errno);
-  const std::string bytes = bytes_of(file_);
+  std::string bytes;
+  try {
+    bytes = bytes_of(file_, path);
+  } catch (const Error&) {
+    ::close(file_);
+    throw;
+  }
   std::string_view rest = bytes;
   for (std::string record; take_record(rest, record);) earlier_.push_back(record);
   if (::ftruncate(file_, static_cast<::off_t>(bytes.size() - rest.size())) != 0) {
