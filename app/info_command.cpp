@@ -195,18 +195,20 @@ std::string problem_info(const InfoOptions& options) {
   text << "\n";
   if (options.check) text << check_line({}, false);
   if (!options.json) return text.str() + origin_text(options.file);
-  return json_text(Json{{"file", options.file},
-                        {"kind", "problems"},
-                        {"sets", sets},
-                        {"warnings", reader.warnings()},
-                        {"notes", reader.notes()},
-                        {"provenance", origin_json(options.file)},
-                        {"needs",
-                         {{"result_bytes", needs.result_bytes},
-                          {"memory_bytes", host_bytes},
-                          {"systems", needs.systems},
-                          {"pairs", needs.pairs},
-                          {"multiply_adds", needs.multiply_adds}}}});
+  Json json{{"file", options.file},
+            {"kind", "problems"},
+            {"sets", sets},
+            {"warnings", reader.warnings()},
+            {"notes", reader.notes()},
+            {"provenance", origin_json(options.file)},
+            {"needs",
+             {{"result_bytes", needs.result_bytes},
+              {"memory_bytes", host_bytes},
+              {"systems", needs.systems},
+              {"pairs", needs.pairs},
+              {"multiply_adds", needs.multiply_adds}}}};
+  if (options.check) json["check"] = check_json({});
+  return json_text(json);
 }
 
 std::string result_info(const InfoOptions& options) {

@@ -109,7 +109,7 @@ void stop_if_interrupted() {
 
 void end_soon_with(const LastWords& words) {
   static std::mutex mutex;
-  static std::deque<ReadyWords> all;  // a handler may be at any of them
+  static auto& all = *new std::deque<ReadyWords>;  // a handler may be at any of them, until the process is gone
   const std::lock_guard lock(mutex);
   ReadyWords& ready = all.emplace_back();
   for (std::size_t k = 0; k < ending_signals.size(); ++k) {

@@ -98,7 +98,10 @@ struct Execute {
   }
   ExitCode operator()(const InfoOptions& o) const { return print(info(o)); }
   ExitCode operator()(const DevicesOptions& o) const { return print(devices(o)); }
-  ExitCode operator()(const VerifyOptions& o) const { return print(verify(o), o.json, o.fail_on); }
+  ExitCode operator()(const VerifyOptions& o) const {
+    end_soon_with({o.json, ". Run again.", {}});  // it may be reading for long
+    return print(verify(o), o.json, o.fail_on);
+  }
   ExitCode operator()(const GenerateSpdOptions& o) const { return print_about(o.output, generate(o, command_line)); }
   ExitCode operator()(const GenerateChargesOptions& o) const {
     return print_about(o.output, generate(o, command_line));
@@ -158,6 +161,7 @@ class Words {
 
 /// Says on stderr what went wrong, and on stdout where the call wants JSON.
 ExitCode refuse(ErrorKind kind, std::string message, const Words& words) {
+  no_longer_interruptible();  // this says the same
   const ExitCode code = exit_code_of(kind, interrupting_signal());
   if (const std::string how = how_to_resume(); !how.empty()) message += " " + how;
   spdlog::error("{}", message);

@@ -1,4 +1,5 @@
 // Puts the results of all shares of a run into one file: what a run of everything would have written.
+#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -50,7 +51,9 @@ void allow_open_files(std::size_t shares) {
 std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
   std::vector<ResultsOfShare> shares;
   for (const std::string& path : paths) {
-    refuse_damaged_numbers(path, check_bytes(path));  // what is damaged would have a right checksum from then on
+    const ByteCheck check = check_bytes(path);
+    refuse_damaged_numbers(path, check);  // what is damaged would have a right checksum from then on
+    if (!check.is_rest_unchanged) spdlog::warn("{}", words_on_rest(path));
     ResultsOfShare& results = shares.emplace_back(ResultsOfShare{path, {}, std::make_unique<ResultReader>(path)});
     const auto share = parse_share(results.reader->provenance("share"));
     if (!share) throw unfit(results, "it is no share of a run", "Merge what run --shard has written.");

@@ -12,6 +12,7 @@
 #include "app/report.hpp"
 #include "app/version.hpp"
 #include "core/device.hpp"
+#include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "core/processor.hpp"
 #include "core/visible_text.hpp"
@@ -102,7 +103,12 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
   if (report.on_gpus) {
     std::string names;
     for (const Backend& backend : device.backends) {
-      const DeviceInfo gpu = cuda_device(backend.device);
+      DeviceInfo gpu;
+      try {
+        gpu = cuda_device(backend.device);
+      } catch (const Error&) {  // one that was lost on the way; the others have its work
+        continue;
+      }
       names += (names.empty() ? "" : ", ") + gpu.name;
       writer.provenance("driver", gpu.driver_version);
       writer.provenance("cuda_runtime", gpu.runtime_version);

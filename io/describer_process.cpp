@@ -46,8 +46,9 @@ std::uint64_t memory_bytes() {
 
 [[noreturn]] void run_child(int socket, pid_t parent, const std::function<void(int)>& work) noexcept {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(failed);                               // it ended before
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // the parent knows when to end
+  if (::getppid() != parent) ::_exit(failed);  // it ended before
+  // The parent knows when to end.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGALRM}) std::signal(signal, SIG_IGN);
   const std::uint64_t before = memory_bytes();
   try {
     work(socket);
