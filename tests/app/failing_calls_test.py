@@ -88,7 +88,7 @@ class Runs:
         notes = self.folder / "notes"
         notes.write_bytes(bytes(16))
         for path in self.folder.iterdir():
-            if ".part-" in path.name or path == self.output:
+            if ".smallbatch-" in path.name or path == self.output:
                 path.unlink()
         environment = dict(os.environ, LD_PRELOAD=str(LIBRARY), FAILING_CALL=self.call, FAILING_FROM=str(first),
                            FAILING_COUNT=str(count), FAILING_NOTES=str(notes))
@@ -110,15 +110,16 @@ class Runs:
             return signal.Signals(-code).name
         if code not in RIGHT[self.call]:
             return f"exit {code}"
-        left = [path.name for path in self.folder.iterdir() if ".part-" in path.name]
-        if left:
-            return f"exit {code}, leaves {left[0]}"
+        left = [path.name for path in self.folder.iterdir() if ".smallbatch-" in path.name]
+        goes_on = errors.endswith(" --resume\n")
+        if bool(left) != goes_on:
+            return f"exit {code}, leaves {left}"
         if self.output and self.output.exists():
             return None if self.is_right() else f"exit {code}, the output is wrong"
         if code == DONE:
             return "exit 0, no output" if self.output else None
         sentences = [line for line in errors.splitlines() if re.search(r" \[?error\]? ", line)]
-        if len(sentences) != 1 or not re.search(r"error\]? \S.* \(.+\)\. .+\.$", sentences[0]):
+        if len(sentences) != 1 or not re.search(r"error\]? \S.* \(.+\)\. .+(\.| --resume)$", sentences[0]):
             return f"exit {code}, no sentence"
         if "Please report" in errors or re.search(r"0x[0-9a-f]{6}", errors) or "terminate called" in errors:
             return f"exit {code}, a strange sentence"
@@ -133,10 +134,10 @@ class Runs:
 
 
 def numbers(file):
-    """Every dataset's bytes, but those of where they came from, which tells the time."""
+    """Every dataset's bytes, but those of where they came from, which tells the time, and of its checksum."""
     found = {}
     file.visititems(lambda name, item: found.update({name: item[...].tobytes()})
-                    if isinstance(item, h5py.Dataset) and not name.startswith("provenance") else None)
+                    if isinstance(item, h5py.Dataset) and not name.startswith(("provenance", "checksums/rest")) else None)
     return found
 
 

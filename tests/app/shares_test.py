@@ -370,7 +370,7 @@ def test_ranks_end_together(smallbatch, mpirun, tmp_path):
     refuse(7, ["rank 2: ", "r.h5"], "p.h5", "-o", "r.h5", before_last=["sh", "-c", 'ulimit -f 16; exec "$@"', "sh"])
     assert (tmp_path / "there.h5").read_text() == "precious"
     # The first rank has the exit code: a launcher that sees another one ends the others, with what they have yet to say.
-    keep_code = ["sh", "-c", '"$@"; echo $? > code', "sh"]
+    keep_code = ["sh", "-c", 'trap : TERM; "$@"; echo $? > code', "sh"]
     mpirun(2, "run", "damaged.h5", "-o", "r.h5", expect=3, before_last=keep_code)
     assert (tmp_path / "code").read_text() == "0\n"
     with h5py.File(tmp_path / "p.h5", "r+") as file:

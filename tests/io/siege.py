@@ -34,7 +34,7 @@ MOST_WALL_SECONDS = 120  # a machine may be loaded
 MOST_BYTES = 1200 << 20  # what HDF5 may take in its process, and what the program has
 LARGEST_RUN = {"result_bytes": 1 << 24, "memory_bytes": 1 << 28, "pairs": 1e7, "multiply_adds": 1e8, "systems": 1e5}
 DOCUMENTED = {0, 1, 2, 3, 4, 6, 7}
-SENTENCE = re.compile(r"\d\d:\d\d:\d\d error .*\S\.\n\Z", re.DOTALL)
+SENTENCE = re.compile(r"\d\d:\d\d:\d\d error .*(\S\.| --resume)\n\Z", re.DOTALL)  # or how to go on
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
