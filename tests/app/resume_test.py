@@ -12,6 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import xxhash
 
 from tests.app.shares_test import fill
 from tests.app.unfinished_runs import build_killer, write_problems
@@ -385,3 +386,49 @@ def test_two_long_names_have_two_temporary_files(smallbatch, tmp_path, killer):
         assert start(smallbatch, ["run", "p.h5", "-o", name], killer, KILL_AT=40).returncode == -signal.SIGKILL
     parts = [name for name in os.listdir(tmp_path) if name.endswith("-part")]
     assert len(parts) == 2
+
+
+def test_a_large_input_that_was_changed_where_its_hash_does_not_look_is_refused(smallbatch, tmp_path, killer):
+    """Of more than 64 MiB a part is hashed; and a time can be set back."""
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=20000, n=32)
+    assert (tmp_path / "p.h5").stat().st_size > 64 << 20
+    call = [word for word in CALL if word != "all"]
+    call.insert(call.index("--verify") + 1, "sample=100")
+    counted = tmp_path / "calls"
+    start(smallbatch, call, killer, COUNT_TO=counted)
+    os.remove(tmp_path / "r.h5")
+    start(smallbatch, call, killer, KILL_AT=int(counted.read_text()) // 2)
+    assert (tmp_path / JOURNAL).exists()
+    before = (tmp_path / "p.h5").stat()
+    with h5py.File(tmp_path / "p.h5") as file:
+        place = file["solve/systems/A"].id.get_offset()
+    with open(tmp_path / "p.h5", "r+b") as file:
+        pieces = [k * (before.st_size - (1 << 20)) // 63 for k in range(64)]
+        at = next(begin + (1 << 20) for begin in pieces if begin > place)  # behind a piece that is hashed
+        file.seek(at)
+        byte = file.read(1)
+        file.seek(at)
+        file.write(bytes([byte[0] ^ 1]))
+    os.utime(tmp_path / "p.h5", ns=(before.st_atime_ns, before.st_mtime_ns))
+    refused = smallbatch(*call, "--resume", expect=2).stderr
+    assert "the problem file was" in refused and "last touched" in refused
+
+
+@pytest.mark.parametrize("journal", [b"", b"no journal of ours", b"0" * 40])
+def test_a_journal_that_cannot_be_read_is_told(smallbatch, tmp_path, whole, killer, journal):
+    leave_half(smallbatch, killer)
+    (tmp_path / JOURNAL).write_bytes(journal)
+    assert f"of {PART} nothing is known" in resume(smallbatch, whole).stderr
+
+
+def test_a_journal_of_another_program_is_refused(smallbatch, tmp_path, whole, killer):
+    leave_half(smallbatch, killer)
+    record = bytes([0xA0])  # an empty map in CBOR
+    text = f"{len(record):016x}{xxhash.xxh3_64_hexdigest(record)}".encode() + record
+    data = (tmp_path / JOURNAL).read_bytes()
+    (tmp_path / JOURNAL).write_bytes(text)
+    assert "the problem file was not known" in smallbatch(*CALL, "--resume", expect=2).stderr
+    first = 32 + int(data[:16], 16)
+    (tmp_path / JOURNAL).write_bytes(data[:first] + text)  # of this one, but for what it has finished
+    assert "its journal holds what this program does not write" in smallbatch(*CALL, "--resume", expect=2).stderr
