@@ -172,10 +172,19 @@ OutputFile::OutputFile(const std::string& path, bool overwrite, Leftover leftove
   // What will not be for all to read is not while it is written.
   if (const auto replaced = status_of(target_path_); replaces && replaced)
     (void)::fchmod(lock_, (replaced->st_mode & 0777U) | S_IRUSR | S_IWUSR);
-  if (has_leftover_ && leftover == Leftover::kept)
+  if (has_leftover_ && leftover == Leftover::kept) {
     is_kept_ = true;
-  else
-    start_afresh();
+    return;
+  }
+  // What a run has computed is worth more than a file of that name.
+  const auto journal = status_of(journal_path_);
+  if (has_leftover_ && !overwrite && journal && journal->st_size > 0) {
+    ::close(lock_);
+    throw Error(ErrorKind::output_exists, "cannot write " + path,
+                "a run that did not end has left " + temporary_path_ + ", which run --resume goes on with",
+                "Choose another name.");
+  }
+  start_afresh();
 }
 
 void OutputFile::take_place() {

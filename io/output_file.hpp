@@ -33,7 +33,8 @@ class OutputFile {
     kept      ///< it holds what a process that was killed has left, until start_afresh()
   };
   /// A link is followed, whether its target is there or not. Throws Error(output) where the target exists and overwrite
-  /// is false, where it is no regular file, where its folder cannot be written, or where another process writes it.
+  /// is false, where it is no regular file, where its folder cannot be written, where another process writes it, or
+  /// where overwrite is false and a run that can be gone on with is to be `removed`.
   OutputFile(const std::string& path, bool overwrite, Leftover leftover = Leftover::removed);
   /// Removes the temporary file and the journal, unless they were committed or are to be kept.
   ~OutputFile();

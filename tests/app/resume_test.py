@@ -432,3 +432,10 @@ def test_a_journal_of_another_program_is_refused(smallbatch, tmp_path, whole, ki
     first = 32 + int(data[:16], 16)
     (tmp_path / JOURNAL).write_bytes(data[:first] + text)  # of this one, but for what it has finished
     assert "its journal holds what this program does not write" in smallbatch(*CALL, "--resume", expect=2).stderr
+
+
+def test_another_command_does_not_take_its_place(smallbatch, tmp_path, whole, killer):
+    leave_half(smallbatch, killer)
+    refused = smallbatch("generate", "spd", "--batch", "3", "--n", "4", "-o", "r.h5", expect=7).stderr
+    assert PART in refused and "--resume" in refused and "--overwrite" in refused
+    resume(smallbatch, whole)
