@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/error.hpp"
+#include "io/output_file.hpp"
 
 namespace smallbatch {
 
@@ -10,6 +11,10 @@ void refuse_output_that_is_input(const std::string& input, const std::string& ou
   if (is_same_file(input, output))
     throw Error(ErrorKind::usage, "the output " + output + " is the input " + input, "it would be replaced",
                 "Choose another name. See smallbatch --help.");
+  for (const std::string& beside : {names_beside(output).part, names_beside(output).journal})
+    if (is_same_file(input, beside))
+      throw Error(ErrorKind::usage, "the input " + input + " has a name that is written beside the output " + output,
+                  "it would be replaced", "Choose another name for the output.");
 }
 
 bool is_same_file(const std::string& one, const std::string& other) {

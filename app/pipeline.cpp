@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/damage.hpp"
 #include "app/device_choice.hpp"
 #include "app/estimates.hpp"
 #include "app/interruption.hpp"
@@ -33,6 +34,7 @@
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "io/byte_check.hpp"
 #include "io/output_file.hpp"
 #include "io/problem_reader.hpp"
 #include "io/provenance_reader.hpp"
@@ -131,13 +133,15 @@ WrittenElements gather_outcomes(const Ranks& ranks, const ProblemReader& reader,
 
 namespace {
 
-/// Whether the results are there, of this very run.
+/// Whether the results are there, of this very run, and every byte is what was written.
 bool is_complete(const RunOptions& options, const RunIdentity& identity) {
   try {
     const auto origin = read_provenance(options.results);
     const auto found = origin.find("run_identity");
     const auto* const digits = found == origin.end() ? nullptr : std::get_if<std::string>(&found->second);
-    return digits && *digits == identity_digits(identity);
+    if (!digits || *digits != identity_digits(identity)) return false;
+    refuse_damage(options.results, check_bytes(options.results, options.threads));
+    return true;
   } catch (const Error&) {
     return false;
   }

@@ -73,8 +73,9 @@ bool is_control(std::string_view character) {
     unsigned first, last;
   };
   // The last are tags, which nobody sees.
-  constexpr std::array<Range, 8> controls{{{0, 0x1f},
+  constexpr std::array<Range, 9> controls{{{0, 0x1f},
                                            {0x7f, 0x9f},
+                                           {0xad, 0xad},
                                            {0x61c, 0x61c},
                                            {0x200b, 0x200f},
                                            {0x2028, 0x202e},

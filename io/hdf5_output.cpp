@@ -330,8 +330,9 @@ struct Hdf5Output::Impl {
     fail(output_error(path, closed.system_error()));
   }
 
-  /// Of the bytes of these runs of a dataset's elements, as the file has them; empty where it does not.
-  static std::string hash_in_file(int source, const WrittenDataset& dataset, const std::vector<std::int64_t>& start,
+  /// Of the bytes of these runs of a dataset's elements, as the file has them; empty where it does not. The pieces'
+  /// hashes are of the bytes that are compared: what changes in the file afterwards is noticed.
+  static std::string hash_in_file(int source, WrittenDataset& dataset, const std::vector<std::int64_t>& start,
                                   const std::vector<std::int64_t>& count) {
     constexpr std::uint64_t most = std::uint64_t{1} << 20;
     Hash hash(HashBits::of_64);
@@ -347,6 +348,8 @@ struct Hdf5Output::Impl {
         is_there = found > 0;
         if (!is_there) return;
         hash.add(buffer.data(), static_cast<std::size_t>(found));
+        if (dataset.hashes.count() > 0)
+          dataset.hashes.add(begin - *dataset.address, static_cast<std::uint64_t>(found), buffer.data());
         begin += static_cast<std::uint64_t>(found);
         left -= static_cast<std::uint64_t>(found);
       }

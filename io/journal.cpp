@@ -2,6 +2,7 @@
 #include "io/journal.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -60,6 +61,12 @@ bool take_record(std::string_view& rest, std::string& record) {
 Journal::Journal(const std::string& path) : path_(path) {
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (file_ < 0) throw output_error(path, errno);
+  struct stat found {};
+  if (::fstat(file_, &found) != 0 || found.st_uid != ::geteuid() || found.st_nlink != 1 || !S_ISREG(found.st_mode)) {
+    ::close(file_);
+    throw Error(ErrorKind::output, "cannot go on with " + path, "it is another user's, or no file of its own",
+                "Remove it, or choose another name for the output.");
+  }
   std::string bytes;
   try {
     bytes = bytes_of(file_, path);

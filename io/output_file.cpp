@@ -120,10 +120,18 @@ int open_locked(const std::string& path, bool& is_new) {
     // Who had the lock before may have renamed or removed the file.
     struct stat opened {
     }, there{};
-    if (::fstat(file, &opened) == 0 && ::lstat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
-        opened.st_ino == there.st_ino)
-      return file;
+    const bool is_there = ::fstat(file, &opened) == 0 && ::lstat(path.c_str(), &there) == 0 &&
+                          opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
+    const bool is_own = opened.st_uid == ::geteuid() && opened.st_nlink == 1 && S_ISREG(opened.st_mode);
+    if (is_there && is_own) return file;
+    // What another user has left, or a file that has another name too, is not written into.
+    const bool is_stuck = is_there && ::unlink(path.c_str()) != 0;
+    const int failure = errno;
     ::close(file);
+    if (is_stuck) {
+      errno = failure;
+      return -1;
+    }
   }
 }
 

@@ -439,3 +439,47 @@ def test_another_command_does_not_take_its_place(smallbatch, tmp_path, whole, ki
     refused = smallbatch("generate", "spd", "--batch", "3", "--n", "4", "-o", "r.h5", expect=7).stderr
     assert PART in refused and "--resume" in refused and "--overwrite" in refused
     resume(smallbatch, whole)
+
+
+def test_what_another_user_left_is_not_written_into(smallbatch, tmp_path, whole):
+    """Nor a file that has another name, too."""
+    (tmp_path / "precious").write_text("precious")
+    os.link(tmp_path / "precious", tmp_path / PART)
+    if os.geteuid() == 0:
+        (tmp_path / JOURNAL).write_text("x")
+        os.chown(tmp_path / JOURNAL, 65534, 65534)
+    resume(smallbatch, whole)
+    assert (tmp_path / "precious").read_text() == "precious"
+    if os.geteuid() == 0:
+        os.remove(tmp_path / "r.h5")
+        (tmp_path / PART).write_text("theirs")
+        os.chown(tmp_path / PART, 65534, 65534)
+        smallbatch(*CALL, expect=1)
+        assert (tmp_path / "r.h5").stat().st_uid == 0 and contents(tmp_path / "r.h5") == whole[0]
+
+
+def test_an_input_has_no_name_that_is_written_beside_the_output(smallbatch, tmp_path, whole):
+    for name in (PART, JOURNAL):
+        os.rename(tmp_path / "p.h5", tmp_path / name)
+        call = [name if word == "p.h5" else word for word in CALL]
+        assert "beside the output" in smallbatch(*call, expect=2).stderr
+        assert "log file" in smallbatch("--log-file", name, *CALL, expect=2).stderr
+        os.rename(tmp_path / name, tmp_path / "p.h5")
+
+
+def test_results_that_were_damaged_are_not_complete(smallbatch, tmp_path, whole):
+    smallbatch(*CALL, expect=1)
+    assert "nothing is to be done" in smallbatch(*CALL, "--resume").stderr
+    with open(tmp_path / "r.h5", "r+b") as file:
+        file.seek(h5_place(tmp_path / "r.h5"))
+        file.write(bytes(64))
+    smallbatch(*CALL, "--resume", expect=7)
+
+
+def h5_place(path):
+    """Where the first dataset of numbers in /solve begins."""
+    with h5py.File(path) as file:
+        found = []
+        file["solve"].visititems(lambda _, item: found.append(item.id.get_offset())
+                                 if isinstance(item, h5py.Dataset) and item.nbytes > 1000 else None)
+    return found[0]
