@@ -91,7 +91,8 @@ class Check {
     if (!name.starts_with('/') || name.starts_with(checksums_group + std::string("/"))) throw useless();
     try {
       return file_.extent(name);
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::bad_input) throw;  // the disk's fault, not the file's
       return {};
     }
   }
@@ -161,7 +162,8 @@ class Check {
   [[nodiscard]] std::vector<std::string> members_of(const std::string& group) const {
     try {
       return file_.members(group);
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::bad_input) throw;
       return {};
     }
   }
@@ -171,6 +173,7 @@ class Check {
     try {
       (void)file_.attributes(object);
     } catch (const Error& error) {
+      if (error.kind() != ErrorKind::bad_input) throw;
       if (std::string(error.what()).find("HDF5: ") != std::string::npos) found_.damaged.push_back(object);
     }
   }

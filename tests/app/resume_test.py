@@ -1,4 +1,7 @@
-"""What is left of runs that did not end, and that `run --resume` makes of it what they would have written."""
+"""What is left of runs that did not end, and that `run --resume` makes of it what they would have written.
+
+One file, because all of it begins with a run that was killed.
+"""
 
 import fcntl
 import json
