@@ -238,6 +238,31 @@ def test_shares_that_are_damaged_are_not_merged(smallbatch, tmp_path):
     assert not (tmp_path / "m.h5").exists()
 
 
+def test_shares_whose_numbers_nobody_vouches_for_are_not_merged(smallbatch, tmp_path):
+    """Packed anew, with one changed on the way: the merged file would have a right checksum of it."""
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    for k in (1, 2):
+        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
+    with h5py.File(tmp_path / "2.h5", "r+") as file:
+        values = file["solve/systems/x"][...]
+        values[0, 0] = 9
+        del file["solve/systems/x"]
+        file["solve/systems"].create_dataset("x", data=values, compression="gzip")
+    assert "wrote /solve/systems/x" in smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5", expect=3).stderr
+    assert not (tmp_path / "m.h5").exists()
+
+
+def test_shares_that_were_added_to_are_merged_with_a_warning(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    for k in (1, 2):
+        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
+    with h5py.File(tmp_path / "2.h5", "r+") as file:
+        file["solve/systems"].attrs["remark"] = "mine"
+    assert "2.h5: bytes that are in no dataset" in smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5").stderr
+
+
 def test_results_of_older_formats_have_no_checksums_and_say_so(smallbatch, results):
     with results_to_change(results):
         pass
