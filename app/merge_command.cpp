@@ -54,10 +54,9 @@ std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
     const ByteCheck check = check_bytes(path);
     refuse_damaged_numbers(path, check);  // what is damaged would have a right checksum from then on
     if (!check.moved.empty())
-      throw Error(
-          ErrorKind::bad_input, "cannot merge " + path,
-          "another program wrote " + check.moved.front() + " anew, whose numbers are no longer known to be right",
-          "Take the file from a copy, or run the share again.");
+      throw Error(ErrorKind::bad_input, "cannot merge " + path,
+                  check.moved.front() + " is not as it was written: whether its numbers are right nobody knows",
+                  "Take the file from a copy, or run the share again.");
     if (!check.is_rest_unchanged) spdlog::warn("{}", words_on_rest(path));
     ResultsOfShare& results = shares.emplace_back(ResultsOfShare{path, {}, std::make_unique<ResultReader>(path)});
     const auto share = parse_share(results.reader->provenance("share"));
