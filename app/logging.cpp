@@ -87,7 +87,7 @@ void note_in_log_file(const std::string& text) {
   if (const auto logger = spdlog::get(log_file_name)) logger->info("{}", text);
 }
 
-Progress::Progress(std::string what, double total)
+Progress::Progress(const std::string& what, double total)
     : what_(visible_text(what)),
       total_(total),
       terminal_(isatty(STDERR_FILENO) != 0 &&

@@ -18,7 +18,7 @@ void note_in_log_file(const std::string& text);
 /// one in two seconds, which a log file always has.
 class Progress {
  public:
-  Progress(std::string what, double total);
+  Progress(const std::string& what, double total);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

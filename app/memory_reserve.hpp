@@ -11,6 +11,7 @@ namespace smallbatch {
 class TellsOfMissingMemory {
  public:
   TellsOfMissingMemory() noexcept;
+  // NOLINTNEXTLINE(performance-trivially-destructible): in memory_reserve.cpp it does something
   ~TellsOfMissingMemory();
   TellsOfMissingMemory(const TellsOfMissingMemory&) = delete;
   TellsOfMissingMemory& operator=(const TellsOfMissingMemory&) = delete;
