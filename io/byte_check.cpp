@@ -86,13 +86,18 @@ class Check {
       if (sorted[k].address < sorted[k - 1].address + sorted[k - 1].size) throw useless();
   }
 
+  /// In a handler: goes on with what is the disk's fault or the memory's, not the file's.
+  static void rethrow_others(const Error& error) {
+    if (error.kind() == ErrorKind::missing_file || error.kind() == ErrorKind::out_of_memory) throw;
+  }
+
   /// Nothing where the dataset cannot be read, or lies in the file in another way than it was written.
   [[nodiscard]] std::optional<Extent> extent_of(const std::string& name) const {
     if (!name.starts_with('/') || name.starts_with(checksums_group + std::string("/"))) throw useless();
     try {
       return file_.extent(name);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::bad_input) throw;  // the disk's fault, not the file's
+      rethrow_others(error);
       return {};
     }
   }
@@ -163,7 +168,7 @@ class Check {
     try {
       return file_.members(group);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::bad_input) throw;
+      rethrow_others(error);
       return {};
     }
   }
@@ -173,7 +178,7 @@ class Check {
     try {
       (void)file_.attributes(object);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::bad_input) throw;
+      rethrow_others(error);
       if (std::string(error.what()).find("HDF5: ") != std::string::npos) found_.damaged.push_back(object);
     }
   }
