@@ -227,11 +227,15 @@ def test_equal_numbers_have_equal_hashes(smallbatch, tmp_path):
         smallbatch("info", name, "--check")
 
 
-def test_shares_that_are_damaged_are_not_merged(smallbatch, tmp_path):
+def write_two_shares(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
     for k in (1, 2):
         smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
+
+
+def test_shares_that_are_damaged_are_not_merged(smallbatch, tmp_path):
+    write_two_shares(smallbatch, tmp_path)
     flip(tmp_path / "2.h5", spans_of(tmp_path / "2.h5")["/solve/systems/x"][0] + 5)
     done = smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5", expect=3)
     assert "2.h5 is not what was written (changed: /solve/systems/x from" in done.stderr
@@ -240,10 +244,7 @@ def test_shares_that_are_damaged_are_not_merged(smallbatch, tmp_path):
 
 def test_shares_whose_numbers_nobody_vouches_for_are_not_merged(smallbatch, tmp_path):
     """Packed anew, with one changed on the way: the merged file would have a right checksum of it."""
-    with open_problem_file(tmp_path / "p.h5") as file:
-        add_solve(file)
-    for k in (1, 2):
-        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
+    write_two_shares(smallbatch, tmp_path)
     with h5py.File(tmp_path / "2.h5", "r+") as file:
         values = file["solve/systems/x"][...]
         values[0, 0] = 9
@@ -254,10 +255,7 @@ def test_shares_whose_numbers_nobody_vouches_for_are_not_merged(smallbatch, tmp_
 
 
 def test_shares_that_were_added_to_are_merged_with_a_warning(smallbatch, tmp_path):
-    with open_problem_file(tmp_path / "p.h5") as file:
-        add_solve(file)
-    for k in (1, 2):
-        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
+    write_two_shares(smallbatch, tmp_path)
     with h5py.File(tmp_path / "2.h5", "r+") as file:
         file["solve/systems"].attrs["remark"] = "mine"
     assert "2.h5: bytes that are in no dataset" in smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5").stderr
