@@ -129,10 +129,6 @@ WrittenElements gather_outcomes(const Ranks& ranks, const ProblemReader& reader,
   return mine.written;
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether the results are there, of this very run, and every byte is what was written.
 bool is_complete(const RunOptions& options, const RunIdentity& identity) {
   try {
