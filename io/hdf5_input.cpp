@@ -377,6 +377,7 @@ std::vector<std::string> InputFile::texts(const std::string& object) const {
 
 std::optional<Extent> InputFile::extent(const std::string& object) const {
   const StoredDataset& dataset = impl_->dataset(object);
+  if (dataset.info.type == ElementType::other) return {};
   const auto size = declared_bytes(dataset.info.shape, bytes_of(dataset.info.type));
   if (!dataset.address || !size || *size == 0) return {};
   return Extent{*dataset.address, *size};

@@ -277,7 +277,7 @@ def test_results_that_lost_their_checksums_are_refused(smallbatch, results):
     smallbatch("info", "r.h5")
 
 
-@pytest.mark.parametrize("spoil", ["dataset", "piece_offset", "hash", "rest", "short", "overlap", "deep"])
+@pytest.mark.parametrize("spoil", ["dataset", "piece_offset", "hash", "rest", "short", "overlap", "deep", "type"])
 def test_checksums_that_make_no_sense_are_refused(smallbatch, results, spoil):
     with h5py.File(results, "r+", libver=("v110", "v110")) as file:
         sums = file["checksums"]
@@ -295,6 +295,10 @@ def test_checksums_that_make_no_sense_are_refused(smallbatch, results, spoil):
             values = sums["rest"][...]
             del sums["rest"]
             sums["rest/rest"] = values
+        elif spoil == "type":
+            values = sums["piece_offset"][...]
+            del sums["piece_offset"]
+            sums["piece_offset"] = values.astype(np.complex64)
         else:
             values = sums[spoil][...]
             values[0] = 1 if spoil == "piece_offset" else b"x"
