@@ -11,20 +11,30 @@ namespace {
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
+
+/// With less, calls that need a little of a GPU's memory themselves, to load a kernel for example, fail with any error.
+constexpr std::size_t bytes_to_work = 64ull << 20;
+
+[[noreturn]] void throw_out_of_memory(const std::string& why) {
+  throw Error(ErrorKind::out_of_memory, "the GPU's memory does not suffice", why,
+              "Use smaller blocks or free the GPU.");
+}
 }  // namespace
 
 void throw_cuda_error(cudaError_t status, std::source_location where) {
   const std::string why =
       std::string(cudaGetErrorString(status)) + ", at " + where.file_name() + ":" + std::to_string(where.line());
-  if (status == cudaErrorMemoryAllocation)
-    throw Error(ErrorKind::out_of_memory, "the GPU's memory does not suffice", why,
-                "Use smaller blocks or free the GPU.");
+  if (status == cudaErrorMemoryAllocation) throw_out_of_memory(why);
   // After a failure of the device itself every call fails, also one that has nothing to do.
   const bool is_lost = cudaFree(nullptr) != cudaSuccess;
+  std::size_t free_bytes = 0, total_bytes = 0;
+  const bool is_full =
+      !is_lost && cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess && free_bytes < bytes_to_work;
   (void)cudaGetLastError();
   if (is_lost)
     throw Error(ErrorKind::device_lost, "a GPU failed while it computed", why,
                 "Look at it (nvidia-smi, dmesg), and run again.");
+  if (is_full) throw_out_of_memory(why);
   throw Error(ErrorKind::internal, "a CUDA call failed", why, "Run again; if it fails again, check the GPU.");
 }
 

@@ -10,8 +10,8 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Throws Error naming the call's place: out_of_memory for a failed allocation, device_lost where the device fails
-/// every call from now on, internal otherwise.
+/// Throws Error naming the call's place: out_of_memory for a failed allocation and where hardly any is left,
+/// device_lost where the device fails every call from now on, internal otherwise.
 [[noreturn]] void throw_cuda_error(cudaError_t status, std::source_location where);
 
 /// ... where a call failed. Inline, because each shared library has a CUDA runtime of its own, which is to forget the
