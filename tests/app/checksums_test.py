@@ -298,7 +298,7 @@ def test_checksums_that_make_no_sense_are_refused(smallbatch, results, spoil):
         elif spoil == "type":
             values = sums["piece_offset"][...]
             del sums["piece_offset"]
-            sums["piece_offset"] = values.astype(np.complex64)
+            sums["piece_offset"] = values.view("V8")
         else:
             values = sums[spoil][...]
             values[0] = 1 if spoil == "piece_offset" else b"x"
