@@ -166,16 +166,16 @@ void expect_solved_by_factors(const SpdBlock<T>& block, std::int64_t k) {
 /// What some systems are that not every call can solve.
 enum class Odd { none, ill_conditioned, singular };
 
-/// Enough systems for several tasks of each of two warps, the last one with fewer: plain ones, and of each kind that a
-/// kernel treats otherwise a few.
+/// Enough systems for several tasks of each of two warps, the last one with fewer (a task has up to 32 systems where a
+/// lane has one, 8 up to 32 rows, and 2 beyond): plain ones, and of each kind that a kernel treats otherwise one or more.
 template <class T>
 SpdBlock<T> systems_of(const SpdShape& shape, Odd odd) {
   const int n = shape.n;
-  const std::int64_t count = 3 + (n <= 16 ? 80 : n <= 32 ? 20 : 10);
+  const std::int64_t count = n <= 16 ? 83 : n <= 32 ? 19 : 7;
   const bool is_float = sizeof(T) == sizeof(float);
   SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, count, 100);
   const SpdBlock<T> ill = generated_block<T>(SpdFamily::random, shape, count, is_float ? 1e6 : 1e14);
-  for (std::int64_t k = 0; k < count; ++k) switch (k % 10) {
+  for (std::int64_t k = 0; k < count; ++k) switch (k % 8) {
       case 1:
         if (odd == Odd::ill_conditioned)
           std::copy_n(ill.a.begin() + k * shape.matrix_size(), shape.matrix_size(),
@@ -185,21 +185,21 @@ SpdBlock<T> systems_of(const SpdShape& shape, Odd odd) {
           element(block, k, n - 1, n - 1) = element(block, k, n - 2, n - 2);
         }
         break;
-      case 3:  // far from 1
+      case 2:  // far from 1
         for (int i = 0; i < n; ++i)
           for (int j = 0; j <= i; ++j)
             set_symmetric(block, k, i, j, std::ldexp(element(block, k, i, j), is_float ? 70 : 200));
         break;
-      case 5:  // triangles that differ, as rounding may
+      case 3:  // triangles that differ, as rounding may
         if (shape.storage == Storage::dense) element(block, k, n - 1, 0) *= 1 + std::numeric_limits<T>::epsilon();
         break;
-      case 6:  // and as it may not
+      case 4:  // and as it may not
         if (shape.storage == Storage::dense) element(block, k, n - 1, 0) += 1;
         break;
-      case 7:
+      case 5:
         element(block, k, n - 1, n - 1) = -1;
         break;
-      case 9:
+      case 6:
         element(block, k, n - 1, 0) = std::numeric_limits<T>::quiet_NaN();
         break;
       default:
