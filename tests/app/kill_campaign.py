@@ -40,6 +40,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--kills", type=int, default=1000)
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--device", default="cpu")
     options.add_argument("--memory", nargs="+", default=["1MiB", "2MiB", "5MiB"])
     asked = options.parse_args()
     program = Path(os.environ.get("SMALLBATCH_BIN", ROOT / "build" / "bin" / "smallbatch")).resolve()
@@ -54,6 +55,7 @@ def main():
         def run(memory, limit=None, **environment):
             call = [program, *CALL, "--resume"]
             call[call.index("1MiB")] = memory
+            call[call.index("cpu")] = asked.device
             process = subprocess.Popen(call, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                        env=dict(os.environ, LD_PRELOAD=str(killer), **environment))
             try:
@@ -110,7 +112,7 @@ def main():
                 kept["right final files"] += 1
             for left in ("r.h5", PART, JOURNAL):
                 (folder / left).unlink(missing_ok=True)
-    print(f"seed {asked.seed}, --memory {' '.join(asked.memory)}, {time.monotonic() - began:.0f} s:")
+    print(f"seed {asked.seed}, --device {asked.device}, --memory {' '.join(asked.memory)}, {time.monotonic() - began:.0f} s:")
     for what in ("kills", "kills before the first block", "kills of runs that went on",
                  "kills after the results were in place", "blocks taken over", "right final files", "wrong final files",
                  "wrong summaries", "wrong exit codes", "finished blocks lost"):
