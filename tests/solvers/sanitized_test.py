@@ -14,10 +14,12 @@ TESTS = Path(os.environ.get("SMALLBATCH_BUILD", "build")) / "bin" / "test_solver
 pytestmark = pytest.mark.skipif(not LIBRARIES, reason="a build without CUDA has no kernels")
 
 
-def test_every_kernel_is_launched(tmp_path):
+@pytest.mark.parametrize("calls", [{}, {"SMALLBATCH_NEW_KERNELS_ONLY": "1"}], ids=["all", "with_new_kernels"])
+def test_every_kernel_is_launched(tmp_path, calls):
     noted = tmp_path / "kernels"
-    done = subprocess.run([TESTS, "--gtest_filter=*Sanitized*"], env={**os.environ, "SMALLBATCH_LAUNCHED_KERNELS": str(noted)},
-                          capture_output=True, text=True, timeout=300)
+    environment = {**os.environ, **calls, "SMALLBATCH_LAUNCHED_KERNELS": str(noted)}
+    done = subprocess.run([TESTS, "--gtest_filter=*Sanitized*"], env=environment, capture_output=True, text=True,
+                          timeout=300)
     assert done.returncode == 0, done.stdout
     if not noted.exists():
         pytest.skip("no GPU: no kernel was launched")
