@@ -5,16 +5,20 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/input_identity.hpp"
 #include "app/json_text.hpp"
 #include "app/outcome.hpp"
 #include "app/output_check.hpp"
 #include "app/plan.hpp"
 #include "app/ranks.hpp"
 #include "app/report.hpp"
+#include "app/resumption.hpp"
+#include "app/run_journal.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "core/text_streams.hpp"
 #include "core/visible_text.hpp"
+#include "io/journal.hpp"
 #include "io/output_file.hpp"
 #include "io/problem_reader.hpp"
 
@@ -52,11 +56,16 @@ std::string dry_run(const RunOptions& options) {
   for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
   for (const std::string& note : reader.notes()) spdlog::info("{}", note);
   refuse_output_that_is_input(options.problems, options.results);
-  check_output(options.results, options.overwrite);
+  if (!options.resume) check_output(options.results, options.overwrite);
   const Estimate job =
       estimate(reader, options.precision, options.verify, options.instruction_set).part(options.share.count);
   reader.take(options.share);
   const Plan plan = make_plan(options, job, options.share.count);
+  const InputGuard guard(options.problems, reader.descriptor());
+  const AskIdentity identity = [&] { return run_identity(options, plan, guard.identify()); };
+  const bool is_complete = find_complete(options, identity).has_value();
+  const bool goes_on = !is_complete && find_unfinished(options, left_behind(options.results),
+                                                       Journal::Access::looked_at, identity) != nullptr;
   const Computers computers = make_computers(plan.device, options.spd, reader.sets());
 
   TextWriter text;
@@ -98,6 +107,8 @@ std::string dry_run(const RunOptions& options) {
                         {"on_gpus", plan.on_gpus},
                         {"threads", plan.threads},
                         {"verify", plan.verify_mode},
+                        {"is_complete", is_complete},
+                        {"goes_on", goes_on},
                         {"blocks_in_memory", plan.blocks_in_memory},
                         {"memory_bytes", memory_bytes},
                         {"result_bytes", result_bytes_of_all},

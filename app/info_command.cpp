@@ -3,14 +3,15 @@
 #include <tuple>
 #include <type_traits>
 
+#include "app/byte_verdict.hpp"
 #include "app/commands.hpp"
 #include "app/cut_into_blocks.hpp"
-#include "app/damage.hpp"
 #include "app/json_text.hpp"
 #include "app/outcome.hpp"
 #include "app/provenance.hpp"
 #include "app/report.hpp"
 #include "app/stages.hpp"
+#include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "core/text_streams.hpp"
 #include "core/units.hpp"
@@ -160,14 +161,6 @@ Json origin_json(const std::string& path) {
   return json;
 }
 
-std::string check_line(const ByteCheck& check, bool is_result_file) {
-  return "  " + check_words(check, is_result_file) + "\n";
-}
-
-Json check_json(const ByteCheck& check) {
-  return {{"has_checksums", check.has_checksums}, {"datasets", check.datasets}, {"bytes", check.bytes}};
-}
-
 std::string problem_info(const InfoOptions& options) {
   const ProblemReader reader(options.file);
   Needs needs;
@@ -193,29 +186,26 @@ std::string problem_info(const InfoOptions& options) {
     between = ", ";
   }
   text << "\n";
-  if (options.check) text << check_line({}, false);
   if (!options.json) return text.str() + origin_text(options.file);
-  Json json{{"file", options.file},
-            {"kind", "problems"},
-            {"sets", sets},
-            {"warnings", reader.warnings()},
-            {"notes", reader.notes()},
-            {"provenance", origin_json(options.file)},
-            {"needs",
-             {{"result_bytes", needs.result_bytes},
-              {"memory_bytes", host_bytes},
-              {"systems", needs.systems},
-              {"pairs", needs.pairs},
-              {"multiply_adds", needs.multiply_adds}}}};
-  if (options.check) json["check"] = check_json({});
-  return json_text(json);
+  return json_text(Json{{"file", options.file},
+                        {"kind", "problems"},
+                        {"sets", sets},
+                        {"warnings", reader.warnings()},
+                        {"notes", reader.notes()},
+                        {"provenance", origin_json(options.file)},
+                        {"needs",
+                         {{"result_bytes", needs.result_bytes},
+                          {"memory_bytes", host_bytes},
+                          {"systems", needs.systems},
+                          {"pairs", needs.pairs},
+                          {"multiply_adds", needs.multiply_adds}}}});
 }
 
 std::string result_info(const InfoOptions& options) {
   ByteCheck check;
   if (options.check) {
     check = check_bytes(options.file);
-    refuse_damage(options.file, check);
+    refuse_unless_as_written(options.file, check);
   }
   const ResultReader reader(options.file);
   Json sets = Json::array();
@@ -251,17 +241,21 @@ std::string result_info(const InfoOptions& options) {
                             {"worst_index", v.worst_index}};
     sets.push_back(std::move(json));
   });
-  if (options.check) text << check_line(check, true);
+  if (options.check) text << "  " << check_words(check) << "\n";
   if (!options.json) return text.str() + origin_text(options.file);
   Json json{{"file", options.file}, {"kind", "results"}, {"sets", sets}, {"provenance", origin_json(options.file)}};
-  if (options.check) json["check"] = check_json(check);
+  if (options.check) json["check"] = {{"datasets", check.datasets}, {"bytes", check.bytes}};
   return json_text(json);
 }
 
 }  // namespace
 
 std::string info(const InfoOptions& options) {
-  return is_result_file(options.file) ? result_info(options) : problem_info(options);
+  if (is_result_file(options.file)) return result_info(options);
+  if (options.check)
+    throw Error(ErrorKind::bad_input, "the bytes of " + options.file + " cannot be checked",
+                "problem files have no checksums", "Leave out --check.");
+  return problem_info(options);
 }
 
 }  // namespace smallbatch

@@ -17,6 +17,10 @@ namespace smallbatch {
 
 namespace {
 
+/// Of a file larger than all of them these pieces are hashed, evenly spread from its first byte to its last: what a
+/// changed structure, a file of another run or a broken copy would alter, in a time that does not grow with the file.
+constexpr std::uint64_t hash_pieces = 64, hash_piece_bytes = std::uint64_t{1} << 20;
+
 /// "2026-11-23T07:54:11.123456789Z"
 std::string time_text(const timespec& time) {
   std::tm parts{};

@@ -14,13 +14,9 @@ struct InputIdentity {
   std::string modified;            ///< the latest of them, UTC; empty where it is not known
   std::string hash;                ///< XXH3, 128 bits, 32 hexadecimal digits; empty where a file cannot be read
   std::string touched;             ///< inode, and when anything about it was last changed, which nobody can set
-  std::uint64_t hashed_bytes = 0;  ///< that the hash is of: all, of files of up to hash_pieces * hash_piece_bytes
+  std::uint64_t hashed_bytes = 0;  ///< that the hash is of: all, of files of up to 64 MiB
   bool is_as_opened = true;        ///< false where InputGuard finds that it was touched before it was hashed
 };
-
-/// Of a larger file these pieces are hashed, evenly spread from its first byte to its last: what a changed structure, a
-/// file of another run or a broken copy would alter, in a time that does not grow with the file.
-inline constexpr std::uint64_t hash_pieces = 64, hash_piece_bytes = std::uint64_t{1} << 20;
 
 /// Of one file; of several the hash is that of their hashes, each with a newline. Never throws for a file.
 InputIdentity identify_input(const std::vector<std::string>& paths);

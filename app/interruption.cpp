@@ -75,6 +75,12 @@ extern "C" void remember_signal(int signal) {
   if (ready_words.load()) set_clock(patience_microseconds);
 }
 
+std::string signal_name(int signal) {
+  for (const auto& [number, name] : ending_signals)
+    if (number == signal) return name;
+  return "signal " + std::to_string(signal);
+}
+
 std::mutex how_mutex;
 std::string how_text;
 
@@ -92,12 +98,6 @@ void catch_interruptions() {
 }
 
 int interrupting_signal() { return caught_signal; }
-
-std::string signal_name(int signal) {
-  for (const auto& [number, name] : ending_signals)
-    if (number == signal) return name;
-  return "signal " + std::to_string(signal);
-}
 
 void stop_if_interrupted() {
   const int signal = caught_signal;

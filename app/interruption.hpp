@@ -16,8 +16,6 @@ void stop_if_interrupted();
 
 /// Its number; 0 while none has come.
 int interrupting_signal();
-/// "SIGTERM"
-std::string signal_name(int signal);
 
 /// What a process that is ended where it stands has to say and to remove first. Nothing of this is done before
 /// end_soon_with() is called.

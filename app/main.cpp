@@ -83,8 +83,9 @@ struct Execute {
     if (o.dry_run) return print(dry_run(o));
     const RunReport report = run(o, command_line);
     if (!report.is_first_rank) return ExitCode::verified;  // for the same reason as FirstRankReports
-    if (report.was_complete) return o.json ? print("{\"was_complete\": true}\n") : ExitCode::verified;
-    if (o.json) {
+    if (report.was_complete) {
+      if (o.json) print("{\"was_complete\": true}\n");
+    } else if (o.json) {
       print_json_about(o.results, report_json(report));
     } else {
       print_about(o.results, report_text(report));

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "app/byte_verdict.hpp"
 #include "app/commands.hpp"
 #include "app/cut_into_blocks.hpp"
-#include "app/damage.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/outcome.hpp"
@@ -51,12 +51,13 @@ void allow_open_files(std::size_t shares) {
 std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
   std::vector<ResultsOfShare> shares;
   for (const std::string& path : paths) {
-    const ByteCheck check = check_bytes(path);
+    const ByteCheck check = check_bytes(path, 0, stop_if_interrupted);
     refuse_damaged_numbers(path, check);  // what is damaged would have a right checksum from then on
     if (!check.moved.empty())
       throw Error(ErrorKind::bad_input, "cannot merge " + path,
                   check.moved.front() + " is not as it was written: whether its numbers are right nobody knows",
                   "Take the file from a copy, or run the share again.");
+    if (!check.has_checksums) spdlog::warn("{}: {}.", path, check_words(check));
     if (!check.is_rest_unchanged) spdlog::warn("{}", words_on_rest(path));
     ResultsOfShare& results = shares.emplace_back(ResultsOfShare{path, {}, std::make_unique<ResultReader>(path)});
     const auto share = parse_share(results.reader->provenance("share"));
@@ -295,18 +296,6 @@ void add(ResultWriter& writer, const PotentialSet& set) { writer.add(set, set.ty
 void add(ResultWriter& writer, const PairEnergySet& set) { writer.add(set, set.type); }
 void add(ResultWriter& writer, const CorrelationSet& set) { writer.add(set); }
 
-/// Of a share whose first problem is `start` of all.
-template <class Set>
-void count_statuses(const ResultReader& reader, const Set& part, std::int64_t start, SetOutcome& outcome) {
-  constexpr std::int64_t at_once = 1 << 16;
-  std::vector<double> values;
-  for (std::int64_t first = 0; first < part.batch; first += at_once) {
-    values.resize(static_cast<std::size_t>(std::min(at_once, part.batch - first)));
-    if (!reader.read_numbers(set_path(part) + "/info", first, values)) return;
-    outcome.count_status(start + first, std::vector<std::int32_t>(values.begin(), values.end()));
-  }
-}
-
 /// One set of all shares, values and verdicts.
 template <class Set>
 SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vector<const Set*>& parts,
@@ -323,7 +312,7 @@ SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vecto
     const ResultReader& reader = *shares[k].reader;
     writer.begin_at(part, start);
     copy_values(reader, part, writer);
-    count_statuses(reader, part, start.problem, outcome);
+    outcome.count_statuses(reader, set_path(part), start.problem, part.batch);
     const StoredVerdicts verdicts = reader.verdicts(kind, part.name, part.batch);
     writer.write_verdicts(kind, part.name, 0, verdicts.verdict, verdicts.error_over_bound);
     const VerificationSummary found = reader.verification(kind, part.name);

@@ -119,7 +119,8 @@ std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome)
   Json written = Json::array();
   for (const auto& [dataset, ranges, hash] : finished.written) written.push_back({dataset, ranges, hash});
   return text_of({{"set", finished.set},
-                  {"block", finished.block},
+                  {"blocks", {finished.first_block, finished.last_block}},
+                  {"ranges", finished.ranges},
                   {"written", written},
                   {"judged", binary(finished.judged)},
                   {"counted", binary(finished.counted)},
@@ -128,8 +129,13 @@ std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome)
 
 FinishedBlock finished_block_of(const std::string& message) {
   const Json json = Json::from_cbor(message);
-  FinishedBlock finished{
-      json.at("set"), json.at("block"), {}, text_of_binary(json.at("judged")), text_of_binary(json.at("counted"))};
+  FinishedBlock finished{json.at("set"),
+                         json.at("blocks").at(0),
+                         json.at("blocks").at(1),
+                         json.at("ranges"),
+                         {},
+                         text_of_binary(json.at("judged")),
+                         text_of_binary(json.at("counted"))};
   for (const Json& range : json.at("written"))
     finished.written.push_back(
         {range.at(0), range.at(1).get<std::vector<std::pair<std::int64_t, std::int64_t>>>(), range.at(2)});

@@ -34,9 +34,11 @@ RunIdentity run_identity_of(const std::string& message);
 
 /// A block of a run that is in the result file, and what was known of its set once it was.
 struct FinishedBlock {
-  std::string set;                    ///< "/solve/name"
-  std::int64_t block = 0;             ///< the last one of these that are finished with it
-  std::vector<WrittenRange> written;  ///< of it, and of those before it since the last one that was told of
+  std::string set;  ///< "/solve/name"
+  /// The first and the last of the blocks that are finished with it: those since the last one that was told of.
+  std::int64_t first_block = 0, last_block = 0;
+  std::vector<std::int64_t> ranges;   ///< which problems of the set they have, as numbers
+  std::vector<WrittenRange> written;  ///< of them all
   std::string judged, counted;        ///< as tallies put it
 };
 std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome);

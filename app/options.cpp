@@ -22,7 +22,6 @@
 #include "core/instruction_sets.hpp"
 #include "core/text_streams.hpp"
 #include "io/lattice_export.hpp"
-#include "io/output_file.hpp"
 #include "io/uvh5.hpp"
 #include "io/visibility_picture.hpp"
 
@@ -556,8 +555,7 @@ void refuse_log_file_of_command(const CLI::App& app, const std::string& log_file
   for (const CLI::App* command : app.get_subcommands()) {
     for (const CLI::Option* option : command->get_options())
       for (const std::string& path : option->get_type_name().starts_with("FILE") ? option->results() : CLI::results_t{})
-        if (is_same_file(path, log_file) || is_same_file(names_beside(path).part, log_file) ||
-            is_same_file(names_beside(path).journal, log_file))
+        if (is_output_or_beside(log_file, path))
           throw Error(ErrorKind::usage, "the log file cannot be " + log_file,
                       "the command reads or writes it, and it would be damaged", "Name another one.");
     refuse_log_file_of_command(*command, log_file);

@@ -78,6 +78,17 @@ void SetOutcome::count_status(std::int64_t first, std::span<const std::int32_t> 
   }
 }
 
+void SetOutcome::count_statuses(const ResultReader& results, const std::string& set, std::int64_t start,
+                                std::int64_t count) {
+  constexpr std::int64_t at_once = 1 << 16;
+  std::vector<double> values;
+  for (std::int64_t first = 0; first < count; first += at_once) {
+    values.resize(static_cast<std::size_t>(std::min(at_once, count - first)));
+    if (!results.read_numbers(set + "/info", first, values)) return;
+    count_status(start + first, std::vector<std::int32_t>(values.begin(), values.end()));
+  }
+}
+
 template <class T>
 void SetOutcome::count_numbers(const SpdBlock<T>& block) {
   constexpr double u = roundoff(scalar_type_of<T>);

@@ -51,6 +51,8 @@ struct SetOutcome {
   [[nodiscard]] bool is_failed(std::int32_t status) const;
   /// Of systems, problems or channels first, first + 1, ...
   void count_status(std::int64_t first, std::span<const std::int32_t> info);
+  /// Of `count` problems of the set of that path, as a result file has them; `start` is the first one's place.
+  void count_statuses(const ResultReader& results, const std::string& set, std::int64_t start, std::int64_t count);
   template <class T>
   void count_numbers(const SpdBlock<T>& block);
   /// Of pivots that were raised: what a result file says.

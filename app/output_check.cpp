@@ -11,10 +11,14 @@ void refuse_output_that_is_input(const std::string& input, const std::string& ou
   if (is_same_file(input, output))
     throw Error(ErrorKind::usage, "the output " + output + " is the input " + input, "it would be replaced",
                 "Choose another name. See smallbatch --help.");
-  for (const std::string& beside : {names_beside(output).part, names_beside(output).journal})
-    if (is_same_file(input, beside))
-      throw Error(ErrorKind::usage, "the input " + input + " has a name that is written beside the output " + output,
-                  "it would be replaced", "Choose another name for the output.");
+  if (is_output_or_beside(input, output))
+    throw Error(ErrorKind::usage, "the input " + input + " has a name that is written beside the output " + output,
+                "it would be replaced", "Choose another name for the output.");
+}
+
+bool is_output_or_beside(const std::string& path, const std::string& output) {
+  const auto [part, journal] = names_beside(output);
+  return is_same_file(path, output) || is_same_file(path, part) || is_same_file(path, journal);
 }
 
 bool is_same_file(const std::string& one, const std::string& other) {

@@ -13,10 +13,8 @@
 #include <optional>
 #include <system_error>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "app/damage.hpp"
 #include "app/device_choice.hpp"
 #include "app/estimates.hpp"
 #include "app/interruption.hpp"
@@ -27,17 +25,18 @@
 #include "app/provenance.hpp"
 #include "app/ranks.hpp"
 #include "app/report.hpp"
+#include "app/resumption.hpp"
 #include "app/run_journal.hpp"
 #include "app/run_set.hpp"
+#include "app/smaller_blocks.hpp"
 #include "app/stages.hpp"
 #include "core/block_memory.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
-#include "io/byte_check.hpp"
+#include "io/journal.hpp"
 #include "io/output_file.hpp"
 #include "io/problem_reader.hpp"
-#include "io/provenance_reader.hpp"
 #include "io/result_writer.hpp"
 
 namespace smallbatch {
@@ -59,22 +58,6 @@ void touch_blocks(const SolveSet& set, const Plan& plan, BlockMemory& memory) {
       touched.emplace_back(&memory).resize(set.shape, ranges.front().count);
   };
   set.type == ScalarType::float32 ? touch(float{}) : touch(double{});
-}
-
-/// Runs a set; from its beginning, in smaller blocks, where others have taken the GPU's memory. The same numbers go to
-/// the same places. before_smaller: what is done before.
-template <class BeforeSmaller, class RunSet>
-SetOutcome in_blocks_that_fit(Plan& plan, const BeforeSmaller& before_smaller, const RunSet& run_set) {
-  for (;;) {
-    try {
-      return run_set();
-    } catch (const Error& error) {
-      const bool is_limited = plan.is_memory_limited;
-      if (error.kind() != ErrorKind::out_of_memory || !take_smaller_blocks(plan)) throw;
-      if (!is_limited) spdlog::warn("{} Going on with smaller blocks.", error.what());
-      before_smaller();
-    }
-  }
 }
 
 /// What is decided about a set, for -v.
@@ -129,263 +112,274 @@ WrittenElements gather_outcomes(const Ranks& ranks, const ProblemReader& reader,
   return mine.written;
 }
 
-/// Whether the results are there, of this very run, and every byte is what was written.
-bool is_complete(const RunOptions& options, const RunIdentity& identity) {
-  try {
-    const auto origin = read_provenance(options.results);
-    const auto found = origin.find("run_identity");
-    const auto* const digits = found == origin.end() ? nullptr : std::get_if<std::string>(&found->second);
-    if (!digits || *digits != identity_digits(identity)) return false;
-    refuse_damage(options.results, check_bytes(options.results, options.threads));
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-/// Whether the run is to go on with what is in `output`, whose journal is then open.
-template <class Identity>
-bool find_earlier(const RunOptions& options, const OutputFile& output, std::optional<RunJournal>& journal,
-                  Identity identity) {
-  if (!output.has_leftover()) return false;
-  if (!options.resume) {
-    spdlog::warn("a run that did not end has left {}: it is removed (--resume would go on with it)",
-                 output.temporary_path());
-    return false;
-  }
-  journal.emplace(output.journal_path());
-  if (!journal->has_begun()) {
-    spdlog::warn("of {} nothing is known: it is removed, and the run begins again", output.temporary_path());
-    journal.reset();
-    return false;
-  }
-  journal->take_earlier(options.results, identity());
-  spdlog::info("going on with the run that has left {}", output.temporary_path());
-  return true;
-}
-
-/// What is left of a failed run, and what is said of it: nothing, until a block of it is finished.
-class Remains {
+/// A run: its input, what is decided about it, what computes it, and where it is written.
+class Pipeline {
  public:
-  Remains(const RunOptions& options, const std::string& command_line)
-      : how_("What is finished is kept. This goes on with it: " + command_line + (options.resume ? "" : " --resume")),
-        is_json_(options.json) {}
-  /// The unfinished file and its journal.
-  void are_in(std::vector<std::string> files) { files_ = std::move(files); }
-  void are_none() const { end_soon_with({is_json_, " (no output file was left). Run again.", files_}); }
-  void are_kept(ResultWriter& writer) {
-    if (are_kept_) return;
-    are_kept_ = true;
-    writer.keep_unfinished(true);
-    offer_resumption(how_);
-    end_soon_with({is_json_, ". " + how_, {}});
-  }
-  void are_removed(ResultWriter& writer) const {
-    writer.keep_unfinished(false);
-    offer_resumption({});
-    are_none();
-  }
+  Pipeline(const RunOptions& options, const std::string& command_line);
+  RunReport run();
 
  private:
-  std::string how_;
-  bool is_json_, are_kept_ = false;
-  std::vector<std::string> files_;
+  [[nodiscard]] bool are_many() const { return ranks_.size() > 1; }
+  [[nodiscard]] RunIdentity identity() const { return run_identity(options_, plan_, input_.get()); }
+  void open();
+  void decide();
+  void take_place();
+  void lay_out();
+  void share_layout();
+  void name_computers();
+  void run_sets();
+  void forget_journal(Run& all);
+  void commit(const WrittenElements& written_by_others);
+
+  const RunOptions& options_;
+  const std::string& command_line_;
+  Clock::time_point start_ = Clock::now();
+  RunReport report_;
+  std::exception_ptr cannot_open_;
+  // The child that reads the file's structure is there before MPI and CUDA are.
+  std::unique_ptr<ProblemReader> reader_;
+  Ranks ranks_;
+  std::optional<InputGuard> guard_;
+  std::shared_future<InputIdentity> input_;
+  Remains remains_;
+  Share share_;
+  Estimate job_;
+  std::vector<std::string> shapes_;  ///< of the whole sets, in words, where ranks have shares of them
+  BlockMemory memory_;
+  Plan plan_;
+  std::optional<OutputFile> output_;  ///< until the writer has it
+  bool goes_on_ = false;              ///< with what the journal knows
+  std::string journal_path_;
+  Computers computers_;
+  std::optional<ResultWriter> writer_;
+  std::unique_ptr<RunJournal> journal_;
+  WrittenElements written_;  ///< by this rank, which is not the first
 };
+
+/// Null where it cannot be opened; then `failure` is why.
+std::unique_ptr<ProblemReader> open_problems(const RunOptions& options, std::exception_ptr& failure) {
+  try {
+    return std::make_unique<ProblemReader>(options.problems, thread_count(options.threads));
+  } catch (...) {
+    failure = std::current_exception();
+    return {};
+  }
+}
+
+Pipeline::Pipeline(const RunOptions& options, const std::string& command_line)
+    : options_(options),
+      command_line_(command_line),
+      reader_(open_problems(options, cannot_open_)),
+      remains_(options, command_line) {
+  report_.problems = options.problems;
+  report_.results = options.results;
+  report_.pivot_floor = options.spd.pivot_floor;
+}
+
+/// The input, which all ranks have to have, and what kind of job it is.
+void Pipeline::open() {
+  ranks_.agree(cannot_open_);
+  guard_.emplace(options_.problems, reader_->descriptor());
+  input_ = std::async(ranks_.is_first() ? if_possible : std::launch::deferred, [this] { return guard_->identify(); });
+  if (ranks_.is_first()) remains_.are_none();
+  if (!ranks_.is_first()) spdlog::set_level(spdlog::level::off);
+  report_.is_first_rank = ranks_.is_first();
+  for (const std::string& warning : reader_->warnings()) spdlog::warn("{}", warning);
+  for (const std::string& note : reader_->notes()) spdlog::info("{}", note);
+  share_ = are_many() ? Share{ranks_.rank(), ranks_.size()} : options_.share;
+  job_ = estimate(*reader_, options_.precision, options_.verify, options_.instruction_set).part(share_.count);
+  if (are_many()) for_each_set(reader_->sets(), [&](const auto& set) { shapes_.push_back(shape_words(set)); });
+}
+
+/// What the run does, before it begins: on what, in which blocks, and whether there is anything to be done.
+void Pipeline::decide() {
+  if (are_many() && !options_.share.is_everything())
+    throw Error(ErrorKind::usage, "--shard is for processes that do not know each other",
+                "a launcher has started these together", "Leave it out: each rank takes a share.");
+  refuse_output_that_is_input(options_.problems, options_.results);
+  if (are_many() && options_.resume)
+    throw Error(ErrorKind::usage, "--resume is for a run of one process", "a launcher has started several",
+                "Leave it out, or run shares (--shard), each of which can be gone on with, and merge them.");
+  if (ranks_.is_first() && !options_.resume) check_output(options_.results, options_.overwrite);
+  if (!are_many()) reader_->take(share_);
+  timed(report_.seconds.start, [&] {
+    plan_ = make_plan(options_, job_, share_.count, {ranks_.local_rank(), ranks_.local_size()});
+  });
+  report_.verify_mode = plan_.verify_mode;
+  if (plan_.verified_share < 1)
+    spdlog::info("verifying {} answers, evenly chosen (--verify all takes about {})", report_.verify_mode,
+                 seconds_text(job_.referee / plan_.threads));
+  if (!plan_.device.note.empty()) spdlog::info("no GPU is used ({})", plan_.device.note);
+  spdlog::info("computing on {}{}", plan_.device.description,
+               are_many() ? ", the first of " + std::to_string(ranks_.size()) + " ranks" : "");
+  for (const std::string& words : plan_words(plan_, options_.device)) spdlog::debug("{}", words);
+  const auto complete = find_complete(options_, [this] { return identity(); });
+  report_.was_complete = complete.has_value();
+  if (complete) report_.sets = *complete;
+}
+
+/// Has the output to itself, and knows whether it goes on with what is there.
+void Pipeline::take_place() {
+  if (!ranks_.is_first()) return;
+  output_.emplace(options_.results, options_.overwrite, OutputFile::Leftover::kept);
+  const LeftBehind left{output_->has_leftover(), output_->temporary_path(), output_->journal_path()};
+  if (!are_many()) journal_ = find_unfinished(options_, left, Journal::Access::appended, [this] { return identity(); });
+  goes_on_ = journal_ != nullptr;
+  if (!goes_on_) output_->start_afresh();
+  remains_.are_in({left.part, left.journal});
+  if (!goes_on_) remains_.are_none();
+  if (are_many()) return;
+  journal_path_ = left.journal;
+  if (journal_path_.empty())
+    spdlog::warn(
+        "If this run is stopped, it cannot be gone on with (--resume): files cannot be locked where {} is to be.",
+        options_.results);
+}
+
+/// The file has a place for every number, and there is something that computes them.
+void Pipeline::lay_out() {
+  // A GPU takes a while to begin, in which the results are laid out.
+  std::future<Computers> beginning = std::async(if_possible, [&] {
+    Computers made;
+    timed(report_.seconds.start, [&] { made = make_computers(plan_.device, options_.spd, reader_->sets()); });
+    return made;
+  });
+  if (ranks_.is_first()) {
+    writer_.emplace(std::move(*output_), goes_on_, 1);  // writes to one file wait for each other
+    if (goes_on_) remains_.are_kept(*writer_);
+    for (const SolveSet& set : reader_->solve_sets()) writer_->add(set);
+    for (const PotentialSet& set : reader_->potential_sets()) writer_->add(set, options_.precision);
+    for (const PairEnergySet& set : reader_->pair_energy_sets()) writer_->add(set, options_.precision);
+    for (const CorrelationSet& set : reader_->correlation_sets()) writer_->add(set);
+    writer_->allocate();
+  }
+  if (plan_.on_gpus && !plan_.is_memory_limited && !reader_->solve_sets().empty())
+    touch_blocks(reader_->solve_sets().front(), plan_, memory_);
+  computers_ = beginning.get();
+  if (journal_path_.empty()) return;
+  if (!journal_) journal_ = std::make_unique<RunJournal>(journal_path_, Journal::Access::appended);
+  journal_->begin([this] { return identity(); });
+  journal_->at_first_block = [this] { remains_.are_kept(*writer_); };
+  writer_->note_written();
+}
+
+/// Every rank writes its share where the first one has laid it out.
+void Pipeline::share_layout() {
+  std::string layout;
+  do_on_all(ranks_, [&] {
+    if (writer_) layout = to_message(writer_->layout());
+  });
+  layout = ranks_.broadcast(layout);
+  do_on_all(ranks_, [&] {
+    if (!writer_) writer_.emplace(layout_of(layout));
+    reader_->take(share_);
+    for_each_set(reader_->sets(), [&](const auto& set) { writer_->begin_at(set, reader_->start(set)); });
+  });
+}
+
+void Pipeline::name_computers() {
+  report_.device = plan_.device.description;
+  report_.on_gpus = plan_.on_gpus;
+  report_.solver = computers_.solver_description();
+  report_.potential = computers_.potential_description();
+  report_.pair_energy = computers_.pair_energy_description();
+  report_.correlator = computers_.correlator_description();
+  for (const auto& [what, computer] : {std::pair{"systems", &report_.solver},
+                                       {"potentials", &report_.potential},
+                                       {"pair energies", &report_.pair_energy},
+                                       {"correlations", &report_.correlator}})
+    if (!computer->empty()) spdlog::debug("{}: {}", what, *computer);
+}
+
+/// The journal counts in blocks of the size that they had.
+void Pipeline::forget_journal(Run& all) {
+  if (!journal_) return;
+  spdlog::warn("If this run is stopped, it cannot be gone on with (--resume): its blocks are no longer the same.");
+  all.journal = nullptr;
+  journal_.reset();
+  writer_->note_written(false);
+  remains_.are_removed(*writer_);
+}
+
+/// All blocks of all sets, or of this rank's share of them.
+void Pipeline::run_sets() {
+  StageThreads threads(computers_.solvers.size());
+  if (plan_.on_gpus) memory_.lock_with(cuda_page_lock());
+  if (spdlog::should_log(spdlog::level::debug))
+    for_each_set(reader_->sets(), [&](const auto& set) { say_decisions(plan_, set); });
+  Run all{options_, plan_, *reader_, *writer_, computers_, memory_, threads, report_.seconds, journal_.get()};
+  try {
+    for_each_set(reader_->sets(), [&](const auto& set) {
+      report_.sets.push_back(in_blocks_that_fit(
+          plan_, [&] { forget_journal(all); }, [&] { return run_set(all, set); }));
+    });
+  } catch (const Error& error) {
+    if (ranks_.is_first() && (error.kind() == ErrorKind::bad_input || error.kind() == ErrorKind::missing_file))
+      remains_.are_removed(*writer_);  // going on would meet the same
+    throw;
+  }
+  if (journal_) report_.blocks_taken_over = journal_->taken_over();
+  if (!are_many()) report_.identity_digits = identity_digits(identity());
+  report_.seconds.kernels = std::min(report_.seconds.compute,
+                                     computers_.kernel_seconds() / static_cast<double>(plan_.device.backends.size()));
+  if (ranks_.is_first()) return;
+  timed(report_.seconds.write, [&] { writer_->flush(); });
+  written_ = writer_->written();
+  writer_.reset();
+}
+
+/// The results get their name, unless they are of what is no longer there.
+void Pipeline::commit(const WrittenElements& written_by_others) {
+  if (!ranks_.is_first()) return;
+  if (are_many()) writer_->others_have_written(written_by_others);
+  // The file and the summary say the same: the time until all numbers are on the disk.
+  timed(report_.seconds.write, [&] { writer_->flush(); });
+  report_.seconds.total = std::chrono::duration<double>(Clock::now() - start_).count();
+  try {
+    guard_->refuse_change(input_.get());
+  } catch (const Error&) {
+    remains_.are_removed(*writer_);
+    throw;
+  }
+  write_notes(*writer_, options_, report_, plan_.device, input_.get(), command_line_, ranks_.size());
+  try {
+    writer_->commit();
+  } catch (const Error&) {
+    remains_.may_have_appeared();
+    throw;
+  }
+  no_longer_interruptible();
+  offer_resumption({});
+}
+
+RunReport Pipeline::run() {
+  open();
+  do_on_all(ranks_, [&] {
+    decide();
+    if (report_.was_complete) return;
+    take_place();
+    lay_out();
+  });
+  if (report_.was_complete) {
+    no_longer_interruptible();
+    return report_;
+  }
+  if (are_many()) share_layout();
+  name_computers();
+  do_on_all(ranks_, [&] { run_sets(); });
+  WrittenElements by_others;
+  if (are_many()) by_others = gather_outcomes(ranks_, *reader_, written_, report_);
+  for (std::size_t k = 0; k < shapes_.size(); ++k) report_.sets[k].shape = shapes_[k];
+  do_on_all(ranks_, [&] { commit(by_others); });
+  report_.problem_bytes = bytes_of_file(options_.problems) / options_.share.count;
+  report_.result_bytes = bytes_of_file(options_.results);
+  return report_;
+}
 
 }  // namespace
 
 RunReport run(const RunOptions& options, const std::string& command_line) {
-  const auto start = Clock::now();
-  RunReport report;
-  report.problems = options.problems;
-  report.results = options.results;
-  report.pivot_floor = options.spd.pivot_floor;
-
-  const unsigned threads_of_run = thread_count(options.threads);
-  // The child that reads the file's structure is there before MPI and CUDA are.
-  std::optional<ProblemReader> opened;
-  std::exception_ptr cannot_open;
-  try {
-    opened.emplace(options.problems, threads_of_run);
-  } catch (...) {
-    cannot_open = std::current_exception();
-  }
-  const Ranks ranks;
-  ranks.agree(cannot_open);
-  const InputGuard guard(options.problems, opened->descriptor());
-  std::shared_future<InputIdentity> input =
-      std::async(ranks.is_first() ? if_possible : std::launch::deferred, [&] { return guard.identify(); });
-  Remains remains(options, command_line);
-  if (ranks.is_first()) remains.are_none();
-  ProblemReader& reader = *opened;
-  const bool are_many = ranks.size() > 1;
-  if (!ranks.is_first()) spdlog::set_level(spdlog::level::off);
-  report.is_first_rank = ranks.is_first();
-  for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
-  for (const std::string& note : reader.notes()) spdlog::info("{}", note);
-  const Share share = are_many ? Share{ranks.rank(), ranks.size()} : options.share;
-  const Estimate job = estimate(reader, options.precision, options.verify, options.instruction_set).part(share.count);
-
-  std::vector<std::string> shapes;  // of the whole sets, in words
-  if (are_many) for_each_set(reader.sets(), [&](const auto& set) { shapes.push_back(shape_words(set)); });
-
-  BlockMemory memory;
-  Plan plan;
-  const DeviceChoice& device = plan.device;
-  Computers computers;
-  std::future<Computers> beginning;
-  std::optional<ResultWriter> writer;
-  WrittenElements written;  // by this rank, and then by all others
-  std::optional<RunJournal> journal;
-  bool has_journal = false;
-  std::string journal_path;
-  const auto identity = [&] { return run_identity(options, plan, input.get()); };
-  do_on_all(ranks, [&] {
-    if (are_many && !options.share.is_everything())
-      throw Error(ErrorKind::usage, "--shard is for processes that do not know each other",
-                  "a launcher has started these together", "Leave it out: each rank takes a share.");
-    refuse_output_that_is_input(options.problems, options.results);
-    if (are_many && options.resume)
-      throw Error(ErrorKind::usage, "--resume is for a run of one process", "a launcher has started several",
-                  "Leave it out, or run shares (--shard), each of which can be gone on with, and merge them.");
-    if (ranks.is_first() && !options.resume) check_output(options.results, options.overwrite);
-    if (!are_many) reader.take(share);
-    timed(report.seconds.start, [&] {
-      plan = make_plan(options, job, share.count, {ranks.local_rank(), ranks.local_size()});
-    });
-    report.verify_mode = plan.verify_mode;
-    if (plan.verified_share < 1)
-      spdlog::info("verifying {} answers, evenly chosen (--verify all takes about {})", report.verify_mode,
-                   seconds_text(job.referee / plan.threads));
-    if (!device.note.empty()) spdlog::info("no GPU is used ({})", device.note);
-    spdlog::info("computing on {}{}", device.description,
-                 are_many ? ", the first of " + std::to_string(ranks.size()) + " ranks" : "");
-    for (const std::string& words : plan_words(plan, options.device)) spdlog::debug("{}", words);
-    if (options.resume) {
-      const bool is_there = std::filesystem::exists(options.results) && !options.overwrite;
-      report.was_complete = is_there && is_complete(options, run_identity(options, plan, input.get()));
-      if (report.was_complete) return;
-      check_output(options.results, options.overwrite);
-    }
-    std::optional<OutputFile> output;
-    bool goes_on = false;
-    if (ranks.is_first()) {
-      output.emplace(options.results, options.overwrite, OutputFile::Leftover::kept);
-      if (!are_many) goes_on = find_earlier(options, *output, journal, [&] { return identity(); });
-      if (!goes_on) output->start_afresh();
-      remains.are_in({output->temporary_path(), output->journal_path()});
-      if (!goes_on) remains.are_none();
-      has_journal = !are_many && !output->journal_path().empty();
-      journal_path = output->journal_path();
-    }
-    // A GPU takes a while to begin, in which the results are laid out.
-    beginning = std::async(if_possible, [&] {
-      Computers made;
-      timed(report.seconds.start, [&] { made = make_computers(device, options.spd, reader.sets()); });
-      return made;
-    });
-    if (ranks.is_first()) {
-      writer.emplace(std::move(*output), goes_on, 1);  // writes to one file wait for each other
-      if (goes_on) remains.are_kept(*writer);
-      for (const SolveSet& set : reader.solve_sets()) writer->add(set);
-      for (const PotentialSet& set : reader.potential_sets()) writer->add(set, options.precision);
-      for (const PairEnergySet& set : reader.pair_energy_sets()) writer->add(set, options.precision);
-      for (const CorrelationSet& set : reader.correlation_sets()) writer->add(set);
-      writer->allocate();
-    }
-    if (plan.on_gpus && !plan.is_memory_limited && !reader.solve_sets().empty())
-      touch_blocks(reader.solve_sets().front(), plan, memory);
-    computers = beginning.get();
-    if (!has_journal) return;
-    if (!journal) journal.emplace(journal_path);
-    journal->begin(identity);
-    journal->at_first_block = [&] { remains.are_kept(*writer); };
-    writer->note_written();
-  });
-  if (report.was_complete) {
-    no_longer_interruptible();
-    spdlog::info("{} is there already, complete, of this very run: nothing is to be done", options.results);
-    return report;
-  }
-  if (are_many) {
-    std::string layout;
-    do_on_all(ranks, [&] {
-      if (writer) layout = to_message(writer->layout());
-    });
-    layout = ranks.broadcast(layout);
-    do_on_all(ranks, [&] {
-      if (!writer) writer.emplace(layout_of(layout));
-      reader.take(share);
-      for_each_set(reader.sets(), [&](const auto& set) { writer->begin_at(set, reader.start(set)); });
-    });
-  }
-  report.device = device.description;
-  report.on_gpus = plan.on_gpus;
-  report.solver = computers.solver_description();
-  report.potential = computers.potential_description();
-  report.pair_energy = computers.pair_energy_description();
-  report.correlator = computers.correlator_description();
-  for (const auto& [what, computer] : {std::pair{"systems", &report.solver},
-                                       {"potentials", &report.potential},
-                                       {"pair energies", &report.pair_energy},
-                                       {"correlations", &report.correlator}})
-    if (!computer->empty()) spdlog::debug("{}: {}", what, *computer);
-
-  do_on_all(ranks, [&] {
-    StageThreads threads(computers.solvers.size());
-    if (plan.on_gpus) memory.lock_with(cuda_page_lock());
-    if (spdlog::should_log(spdlog::level::debug))
-      for_each_set(reader.sets(), [&](const auto& set) { say_decisions(plan, set); });
-    Run all{options, plan, reader, *writer, computers, memory, threads, report.seconds, journal ? &*journal : nullptr};
-    // The journal counts in blocks of the size that they had.
-    const auto forget_journal = [&] {
-      if (!journal) return;
-      spdlog::warn("If this run is stopped, it cannot be gone on with (--resume): its blocks are no longer the same.");
-      all.journal = nullptr;
-      journal.reset();
-      writer->note_written(false);
-      remains.are_removed(*writer);
-    };
-    try {
-      for_each_set(reader.sets(), [&](const auto& set) {
-        report.sets.push_back(in_blocks_that_fit(plan, forget_journal, [&] { return run_set(all, set); }));
-      });
-    } catch (const Error& error) {
-      if (ranks.is_first() && (error.kind() == ErrorKind::bad_input || error.kind() == ErrorKind::missing_file))
-        remains.are_removed(*writer);  // going on would meet the same
-      throw;
-    }
-    if (journal) report.blocks_taken_over = journal->taken_over();
-    if (!are_many) report.identity_digits = identity_digits(identity());
-    report.seconds.kernels =
-        std::min(report.seconds.compute, computers.kernel_seconds() / static_cast<double>(device.backends.size()));
-    if (ranks.is_first()) return;
-    timed(report.seconds.write, [&] { writer->flush(); });
-    written = writer->written();
-    writer.reset();
-  });
-  if (are_many) written = gather_outcomes(ranks, reader, written, report);
-  for (std::size_t k = 0; k < shapes.size(); ++k) report.sets[k].shape = shapes[k];
-  do_on_all(ranks, [&] {
-    if (!ranks.is_first()) return;
-    if (are_many) writer->others_have_written(written);
-    // The file and the summary say the same: the time until all numbers are on the disk.
-    timed(report.seconds.write, [&] { writer->flush(); });
-    report.seconds.total = std::chrono::duration<double>(Clock::now() - start).count();
-    try {
-      guard.refuse_change(input.get());
-    } catch (const Error&) {
-      remains.are_removed(*writer);  // they are of what is no longer there
-      throw;
-    }
-    write_notes(*writer, options, report, device, input.get(), command_line, ranks.size());
-    writer->commit();
-    no_longer_interruptible();
-    offer_resumption({});
-  });
-  report.problem_bytes = bytes_of_file(options.problems) / options.share.count;
-  report.result_bytes = bytes_of_file(options.results);
-  return report;
+  return Pipeline(options, command_line).run();
 }
 
 }  // namespace smallbatch

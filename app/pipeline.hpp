@@ -24,7 +24,7 @@ struct RunReport {
   std::string verify_mode;                     ///< "all", "1 of 64", "sample=N" or "none"
   std::string identity_digits;                 ///< of the run, where it could be gone on with
   std::int64_t blocks_taken_over = 0;          ///< that an earlier process of the run had finished
-  bool was_complete = false;                   ///< nothing was done: the results of this very run were there
+  bool was_complete = false;  ///< nothing was done: the results of this very run were there, and say `sets`
 
   [[nodiscard]] bool all_right() const;
 };

@@ -63,10 +63,9 @@ std::string identity_digits(const RunIdentity& identity) {
   return hash_digits(message.data(), message.size());
 }
 
-RunJournal::RunJournal(const std::string& path) : journal_(path) {
-  const std::vector<std::string>& records = journal_.earlier();
-  if (records.empty()) return;
-  earlier_identity_ = run_identity_of(records.front());
+RunJournal::RunJournal(const std::string& path, Journal::Access access) : journal_(path, access), path_(path) {
+  if (journal_.earlier_count() == 0) return;
+  earlier_identity_ = run_identity_of(journal_.earlier(0));
   has_begun_ = true;
 }
 
@@ -79,21 +78,36 @@ void RunJournal::take_earlier(const std::string& results, const RunIdentity& ide
                 name + " was " + before + ", and is " + value,
                 "Call it as it was called, or without --resume, which begins again.");
   }
-  try {
-    const std::vector<std::string>& records = journal_.earlier();
-    for (std::size_t k = 1; k < records.size(); ++k) {
-      FinishedBlock finished = finished_block_of(records[k]);
-      std::vector<Earlier>& of_set = earlier_[finished.set];
-      while (!of_set.empty() && of_set.back().finished.block >= finished.block) of_set.pop_back();
-      of_set.push_back({std::move(finished), records[k]});
-    }
-  } catch (const nlohmann::json::exception&) {
-    throw Error(ErrorKind::usage, "cannot go on with the run that was to write " + results,
-                "its journal holds what this program does not write", "Call it without --resume, which begins again.");
+  for (std::size_t record = 1; record < journal_.earlier_count(); ++record) {
+    const FinishedBlock block = finished(record);
+    std::vector<Known>& of_set = earlier_[block.set];
+    while (!of_set.empty() && of_set.back().last_block >= block.first_block) of_set.pop_back();
+    of_set.push_back({block.last_block, record});
   }
 }
 
-const std::vector<RunJournal::Earlier>& RunJournal::earlier(const std::string& set) { return earlier_[set]; }
+std::vector<std::size_t> RunJournal::earlier(const std::string& set) const {
+  std::vector<std::size_t> records;
+  if (const auto found = earlier_.find(set); found != earlier_.end())
+    for (const Known& known : found->second) records.push_back(known.record);
+  return records;
+}
+
+template <class Read>
+auto RunJournal::understood(std::size_t record, Read read) const {
+  try {
+    return read(journal_.earlier(record));
+  } catch (const nlohmann::json::exception&) {
+    throw Error(ErrorKind::usage, "cannot go on with the run that has left " + path_,
+                "this journal holds what this program does not write", "Call it without --resume, which begins again.");
+  }
+}
+
+FinishedBlock RunJournal::finished(std::size_t record) const { return understood(record, finished_block_of); }
+
+void RunJournal::restore(SetOutcome& outcome, std::size_t record) const {
+  understood(record, [&](const std::string& message) { smallbatch::restore(outcome, message); });
+}
 
 void RunJournal::note(ResultWriter& writer, FinishedBlock finished, const SetOutcome& outcome) {
   finished.written = writer.take_written();

@@ -2,6 +2,7 @@
 // file, with hashes of what was written, and what was known of their sets by then.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -26,8 +27,8 @@ std::string identity_digits(const RunIdentity& identity);
 
 class RunJournal {
  public:
-  /// Reads what is there already, or makes the file.
-  explicit RunJournal(const std::string& path);
+  /// Of what is there already; where it is `appended` and there is none, the file is made.
+  RunJournal(const std::string& path, Journal::Access access);
   /// Whether there is a run that got as far as its first block.
   [[nodiscard]] bool has_begun() const { return has_begun_; }
   /// Throws Error(usage) where that one was another run, and says what differs; else what it has finished is known.
@@ -35,12 +36,12 @@ class RunJournal {
   /// Once the result file is laid out: what is asked for when there is a first block, as it may take a while to know.
   void begin(std::function<RunIdentity()> identity) { identity_of_this_ = std::move(identity); }
 
-  struct Earlier {
-    FinishedBlock finished;
-    std::string message;  ///< has its set's outcome
-  };
-  /// What is known of a set's blocks, in their order.
-  [[nodiscard]] const std::vector<Earlier>& earlier(const std::string& set);
+  /// What is known of a set's blocks, in their order: each a record, which stays in the file until it is wanted.
+  [[nodiscard]] std::vector<std::size_t> earlier(const std::string& set) const;
+  /// What such a record says; throws Error(usage) where that makes no sense.
+  [[nodiscard]] FinishedBlock finished(std::size_t record) const;
+  /// `outcome`, as it is when its set begins, becomes what it was with that block.
+  void restore(SetOutcome& outcome, std::size_t record) const;
   /// Blocks that were found as they were written.
   void count_taken_over(std::int64_t blocks) { taken_over_ += blocks; }
   [[nodiscard]] std::int64_t taken_over() const { return taken_over_; }
@@ -51,10 +52,19 @@ class RunJournal {
   std::function<void()> at_first_block;
 
  private:
+  struct Known {
+    std::int64_t last_block = 0;
+    std::size_t record = 0;
+  };
+  /// Calls `read` with a record; throws Error(usage) where it makes nothing of it.
+  template <class Read>
+  auto understood(std::size_t record, Read read) const;
+
   Journal journal_;
+  std::string path_;
   RunIdentity earlier_identity_;
   std::function<RunIdentity()> identity_of_this_;
-  std::map<std::string, std::vector<Earlier>> earlier_;
+  std::map<std::string, std::vector<Known>> earlier_;
   bool has_begun_ = false;
   std::int64_t taken_over_ = 0;
 };

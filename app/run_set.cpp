@@ -3,9 +3,13 @@
 #include <spdlog/spdlog.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory_resource>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "app/logging.hpp"
 #include "app/piece_sums.hpp"
@@ -37,25 +41,48 @@ void compute_timed(JudgedBlock<Block>& item, Compute&& compute) {
   timed(item.compute_seconds, compute);
 }
 
+std::vector<std::int64_t> numbers_of(const SystemRange& range) { return {range.first, range.count}; }
+std::vector<std::int64_t> numbers_of(const PlaneRange& range) {
+  return {range.first, range.count, range.first_plane, range.plane_count};
+}
+std::vector<std::int64_t> numbers_of(const SignalRange& range) {
+  return {range.first, range.channels, range.first_time, range.times};
+}
+/// Of blocks [begin, end), one after the other.
+template <class Ranges>
+std::vector<std::int64_t> numbers_of(const Ranges& blocks, std::int64_t begin, std::int64_t end) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t k = begin; k < end; ++k)
+    for (const std::int64_t number : numbers_of(blocks[static_cast<std::size_t>(k)])) all.push_back(number);
+  return all;
+}
+
 /// Finds the first blocks of a set as an earlier process has left them, and tells take(finished) of those, one after
 /// the other. Removes them from `blocks`; returns how many they are.
 template <class Ranges, class Take>
 std::int64_t take_over(const Run& run, const std::string& set, Ranges& blocks, SetOutcome& outcome, Take take) {
   if (!run.journal) return 0;
-  const std::string* last = nullptr;
+  std::optional<std::size_t> last;
   std::int64_t done = 0;
-  for (const auto& [finished, message] : run.journal->earlier(set)) {
+  for (const std::size_t record : run.journal->earlier(set)) {
     stop_if_interrupted();
-    if (finished.block >= static_cast<std::int64_t>(blocks.size()) || !run.writer.has_all(finished.written)) {
-      spdlog::warn("{}: block {} in the unfinished file is not what was written there; computing goes on from there",
-                   visible_text(set), finished.block);
+    const FinishedBlock finished = run.journal->finished(record);
+    const std::int64_t end = finished.last_block + 1;
+    // Of the same blocks, cut alike, and of none that are missing before them.
+    const bool are_next = finished.first_block == done && end > done &&
+                          end <= static_cast<std::int64_t>(blocks.size()) &&
+                          finished.ranges == numbers_of(blocks, done, end);
+    if (!are_next || !run.writer.has_all(finished.written)) {
+      spdlog::warn(
+          "{}: block {} {}; computing goes on from there", visible_text(set), done,
+          are_next ? "in the unfinished file is not what was written there" : "is not what its journal goes on with");
       break;
     }
     take(finished);
-    done = finished.block + 1;
-    last = &message;
+    done = end;
+    last = record;
   }
-  if (last) restore(outcome, *last);
+  if (last) run.journal->restore(outcome, *last);
   run.journal->count_taken_over(done);
   blocks.erase(blocks.begin(), blocks.begin() + done);
   return done;
@@ -65,13 +92,32 @@ std::int64_t take_over(const Run& run, const std::string& set, Ranges& blocks, S
   return take_over(run, set, blocks, outcome, [](const FinishedBlock&) {});
 }
 
-/// Notes that block `k` of a set is written, and what it took to compute.
-template <class Block>
-void note_finished(const Run& run, const std::string& set, std::int64_t k, const JudgedBlock<Block>& item,
-                   SetOutcome& outcome, std::string counted = {}) {
-  outcome.compute_seconds += item.compute_seconds / static_cast<double>(run.computers.solvers.size());
-  if (run.journal) run.journal->note(run.writer, {set, k, {}, item.judged, std::move(counted)}, outcome);
-}
+/// What of a set's blocks is finished, for who goes on with it.
+template <class Ranges>
+class FinishedBlocks {
+ public:
+  /// `done` blocks were finished before those of `left`.
+  FinishedBlocks(const Run& run, std::string set, const Ranges& left, std::int64_t done)
+      : run_(run), set_(std::move(set)), left_(left), done_(done) {}
+  /// Notes that block `k` of those left is written, with those before it, and what it took to compute.
+  template <class Block>
+  void note(std::int64_t k, const JudgedBlock<Block>& item, SetOutcome& outcome, std::string counted = {}) {
+    outcome.compute_seconds += item.compute_seconds / static_cast<double>(run_.computers.solvers.size());
+    if (run_.journal) {
+      run_.journal->note(
+          run_.writer,
+          {set_, done_ + next_, done_ + k, numbers_of(left_, next_, k + 1), {}, item.judged, std::move(counted)},
+          outcome);
+    }
+    next_ = k + 1;
+  }
+
+ private:
+  const Run& run_;
+  std::string set_;
+  const Ranges& left_;
+  std::int64_t done_, next_ = 0;  ///< next: the first that is not noted
+};
 
 /// Takes the blocks of a set through all stages; returns the seconds of computing.
 template <class Block>
@@ -88,6 +134,7 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
   SolveTally<T> tally(set, run.options.spd.pivot_floor, rcond_overestimate, verify, run.options.threads);
   auto blocks = blocks_of(run.plan, set);
   const std::int64_t done = take_over(run, set_path(set), blocks, tally.outcome);
+  FinishedBlocks finished(run, set_path(set), blocks, done);
   const double earlier_seconds = tally.outcome.compute_seconds;
   Progress progress("solve/" + set.name, static_cast<double>(blocks.empty() ? 0 : set.batch - blocks.front().first));
 
@@ -108,7 +155,7 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
     run.writer.write(set, block);
     run.writer.write_verdicts("solve", set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
     tally.count(block, verdicts);
-    note_finished(run, set_path(set), done + k, item, tally.outcome);
+    finished.note(k, item, tally.outcome);
     progress.advance(static_cast<double>(block.count));
   };
   tally.outcome.compute_seconds = earlier_seconds + stream(run, blocks.size(), stages);
@@ -124,12 +171,13 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   PotentialTally<T> tally(set, options, verify, run.options.threads);
   StatisticsOfSet found(set.batch);
   const std::int64_t done = take_over(run, set_path(set), blocks, tally.outcome, [&](const FinishedBlock& finished) {
-    const PlaneRange& range = blocks[static_cast<std::size_t>(finished.block)];
+    const PlaneRange& range = blocks[static_cast<std::size_t>(finished.last_block)];
     std::string_view judged = finished.judged, counted = finished.counted;
     tally.take_judged(range.first, range.count, judged);
     tally.take_counted(range.first, range.count, counted);
     found.take_state(range.first, range.count, counted);
   });
+  FinishedBlocks finished(run, set_path(set), blocks, done);
   const double earlier_seconds = tally.outcome.compute_seconds;
   double pairs_left = 0;
   for (const PlaneRange& range : blocks) pairs_left += pairs(set, range);
@@ -161,7 +209,7 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
     std::string counted;
     if (run.journal) tally.put_counted(block.first, block.count, counted);
     if (run.journal) found.put_state(block.first, block.count, counted);
-    note_finished(run, set_path(set), done + k, item, tally.outcome, std::move(counted));
+    finished.note(k, item, tally.outcome, std::move(counted));
   };
   tally.outcome.compute_seconds = earlier_seconds + stream(run, blocks.size(), stages);
   const PotentialStatistics statistics = found.statistics();
@@ -182,6 +230,7 @@ SetOutcome run_set(const Run& run, const PairEnergySet& set) {
                                   set.cutoff};
   PairEnergyTally tally(set, options, verify, run.options.threads);
   const std::int64_t done = take_over(run, set_path(set), blocks, tally.outcome);
+  FinishedBlocks finished(run, set_path(set), blocks, done);
   const double earlier_seconds = tally.outcome.compute_seconds;
   Progress progress("pair_energy/" + set.name,
                     static_cast<double>(blocks.empty() ? 0 : set.batch - blocks.front().first));
@@ -206,7 +255,7 @@ SetOutcome run_set(const Run& run, const PairEnergySet& set) {
     run.writer.write(set, block);
     run.writer.write_verdicts("pair_energy", set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
     tally.count(block, verdicts);
-    note_finished(run, set_path(set), done + k, item, tally.outcome);
+    finished.note(k, item, tally.outcome);
     progress.advance(static_cast<double>(block.count));
   };
   tally.outcome.compute_seconds = earlier_seconds + stream(run, blocks.size(), stages);
@@ -219,11 +268,12 @@ SetOutcome run_set(const Run& run, const CorrelationSet& set) {
   const unsigned threads = run.options.threads;
   CorrelationTally tally(set, verify, threads);
   const std::int64_t done = take_over(run, set_path(set), blocks, tally.outcome, [&](const FinishedBlock& finished) {
-    const SignalRange& range = blocks[static_cast<std::size_t>(finished.block)];
+    const SignalRange& range = blocks[static_cast<std::size_t>(finished.last_block)];
     std::string_view judged = finished.judged, counted = finished.counted;
     tally.take_judged(range.first, range.channels, judged);
     tally.take_counted(range.first, range.channels, counted);
   });
+  FinishedBlocks finished(run, set_path(set), blocks, done);
   const double earlier_seconds = tally.outcome.compute_seconds;
   double left = 0;
   for (const SignalRange& range : blocks)
@@ -264,7 +314,7 @@ SetOutcome run_set(const Run& run, const CorrelationSet& set) {
     if (ends_integration(block, set)) {  // of a piece, its sums wait for the next one in memory alone
       std::string counted;
       if (run.journal) tally.put_counted(block.first, block.channels, counted);
-      note_finished(run, set_path(set), done + k, item, tally.outcome, std::move(counted));
+      finished.note(k, item, tally.outcome, std::move(counted));
     }
     progress.advance(multiply_adds(block));
   };

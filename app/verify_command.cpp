@@ -5,9 +5,9 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "app/byte_verdict.hpp"
 #include "app/commands.hpp"
 #include "app/cut_into_blocks.hpp"
-#include "app/damage.hpp"
 #include "app/input_identity.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
@@ -262,9 +262,9 @@ SetOutcome verify_set(const Files& files, const CorrelationSet& set, const Corre
 RunReport verify(const VerifyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   ProblemReader problems(options.problems, options.threads);
-  const ByteCheck check = check_bytes(options.results, options.threads);
+  const ByteCheck check = check_bytes(options.results, options.threads, stop_if_interrupted);
   refuse_damaged_numbers(options.results, check);
-  if (!check.has_checksums) spdlog::info("{}: {}.", options.results, check_words(check, true));
+  if (!check.has_checksums) spdlog::info("{}: {}.", options.results, check_words(check));
   if (!check.is_rest_unchanged) spdlog::warn("{}", words_on_rest(options.results));
   const ResultReader results(options.results, options.threads);
   RunReport report;

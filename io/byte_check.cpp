@@ -29,7 +29,8 @@ std::string place_text(std::vector<std::int64_t> shape, std::uint64_t index) {
 
 class Check {
  public:
-  Check(const InputFile& file, unsigned threads) : file_(file), threads_(threads) {}
+  Check(const InputFile& file, unsigned threads, const std::function<void()>& between)
+      : file_(file), threads_(threads), between_(between) {}
 
   ByteCheck run() {
     found_.has_checksums = true;
@@ -37,6 +38,7 @@ class Check {
     read_tables();
     const std::vector<std::string> stored = texts(checksums_rest);
     const std::string rest = hashes_of_rest(places_, file_.size(), [this](const Extent& extent, char* bytes) {
+      if (between_) between_();
       file_.read_bytes(extent, bytes);
       return true;
     });
@@ -115,6 +117,7 @@ class Check {
     parallel_for(static_cast<std::int64_t>(count), 8, threads_, [&](std::int64_t begin, std::int64_t end) {
       std::vector<char> bytes(std::min(bytes_per_hashed_piece, extent->size));
       for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
+        if (between_) between_();
         const std::uint64_t from = k * bytes_per_hashed_piece;
         const std::uint64_t size = std::min(bytes_per_hashed_piece, extent->size - from);
         file_.read_bytes({extent->address + from, size}, bytes.data());
@@ -185,6 +188,7 @@ class Check {
 
   const InputFile& file_;
   unsigned threads_;
+  const std::function<void()>& between_;
   ByteCheck found_;
   Checksums sums_;
   FilePlaces places_;
@@ -192,12 +196,12 @@ class Check {
 
 }  // namespace
 
-ByteCheck check_bytes(const std::string& path, unsigned threads) {
+ByteCheck check_bytes(const std::string& path, unsigned threads, const std::function<void()>& between) {
   const InputFile file(path, threads);
   std::vector<std::string> ignored;
   const std::int64_t minor = check_format(file, ignored);
   if (!is_result_file(file)) return {};
-  if (file.kind(checksums_group) != ObjectKind::none) return Check(file, threads).run();
+  if (file.kind(checksums_group) != ObjectKind::none) return Check(file, threads, between).run();
   if (minor >= first_minor_with_checksums) {
     throw file.error("/", "it has no group " + quoted(checksums_group + 1) + ", as results of format 1.7 have",
                      "Take the file from a copy, or run the problem file again.");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,8 @@ struct ByteCheck {
   std::vector<std::string> damaged;
 };
 
-/// Reads all of it on `threads` threads (0: one per core). Throws Error(bad_input) where the file cannot be opened, or
-/// what it says of its bytes is damaged or gone.
-ByteCheck check_bytes(const std::string& path, unsigned threads = 0);
+/// Reads all of it on `threads` threads (0: one per core), and calls `between` before each piece, on any of them, which
+/// may throw. Throws Error(bad_input) where the file cannot be opened, or what it says of its bytes is damaged or gone.
+ByteCheck check_bytes(const std::string& path, unsigned threads = 0, const std::function<void()>& between = {});
 
 }  // namespace smallbatch

@@ -41,9 +41,9 @@ class ChildProcess {
 
 /// What a process may take. Two are seconds of the processor: a loaded machine does not shorten them.
 struct DescriberLimits {
-  double silent_seconds = 10;  ///< without sending anything
-  double seconds = 60;         ///< in all
-  double asleep_seconds = 2;   ///< of the clock, without computing anything, while an answer is owed
+  double silent_seconds;  ///< without sending anything
+  double seconds;         ///< in all
+  double asleep_seconds;  ///< of the clock, without computing anything, while an answer is owed
 
   /// Long files may take longer: HDF5 1.10 describes 10 MB of groups, links and chunk indices in a second.
   static DescriberLimits of_file(std::uint64_t bytes);

@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -28,62 +28,68 @@ std::string length_text(std::size_t length) {
   return text.data();
 }
 
-/// Throws where it cannot be read to its end.
-std::string bytes_of(int file, const std::string& path) {
-  std::string bytes;
-  std::vector<char> buffer(1 << 20);
-  for (;;) {
-    const ::ssize_t found = ::pread(file, buffer.data(), buffer.size(), static_cast<::off_t>(bytes.size()));
+/// As many bytes as there are from `begin` on, at most `count`. Throws where they cannot be read.
+std::string read_bytes(int file, const std::string& path, std::uint64_t begin, std::uint64_t count) {
+  std::string bytes(count, '\0');
+  std::size_t done = 0;
+  while (done < count) {
+    const ::ssize_t found = ::pread(file, bytes.data() + done, count - done, static_cast<::off_t>(begin + done));
     if (found < 0 && errno == EINTR) continue;
     if (found < 0)
       throw Error(ErrorKind::missing_file, "cannot read " + path, std::strerror(errno),
                   "Check the disk, and run again; or without --resume, which begins again.");
-    if (found == 0) return bytes;
-    bytes.append(buffer.data(), static_cast<std::size_t>(found));
+    if (found == 0) break;
+    done += static_cast<std::size_t>(found);
   }
-}
-
-/// Takes the first record off `rest`; false where there is none that is whole.
-bool take_record(std::string_view& rest, std::string& record) {
-  std::size_t length = 0;
-  if (rest.size() < 2 * digits) return false;
-  const auto [end, failure] = std::from_chars(rest.data(), rest.data() + digits, length, 16);
-  if (failure != std::errc() || end != rest.data() + digits || length > rest.size() - 2 * digits) return false;
-  const std::string_view hash = rest.substr(digits, digits), bytes = rest.substr(2 * digits, length);
-  if (hash != hash_digits(bytes.data(), bytes.size())) return false;
-  record = bytes;
-  rest.remove_prefix(2 * digits + length);
-  return true;
+  bytes.resize(done);
+  return bytes;
 }
 
 }  // namespace
 
-Journal::Journal(const std::string& path) : path_(path) {
-  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0600);
+Journal::Journal(const std::string& path, Access access) : path_(path) {
+  const bool is_appended = access == Access::appended;
+  const int how = is_appended ? O_RDWR | O_CREAT | O_APPEND : O_RDONLY;
+  file_ = ::open(path.c_str(), how | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  if (file_ < 0 && !is_appended && errno == ENOENT) return;
   if (file_ < 0) throw output_error(path, errno);
-  struct stat found {};
-  if (::fstat(file_, &found) != 0 || found.st_uid != ::geteuid() || found.st_nlink != 1 || !S_ISREG(found.st_mode)) {
-    ::close(file_);
-    throw Error(ErrorKind::output, "cannot go on with " + path, "it is another user's, or no file of its own",
-                "Remove it, or choose another name for the output.");
-  }
-  std::string bytes;
   try {
-    bytes = bytes_of(file_, path);
-  } catch (const Error&) {
+    find_records();
+    if (is_appended && ::ftruncate(file_, static_cast<::off_t>(end_)) != 0) throw output_error(path, errno);
+  } catch (...) {
     ::close(file_);
     throw;
   }
-  std::string_view rest = bytes;
-  for (std::string record; take_record(rest, record);) earlier_.push_back(record);
-  if (::ftruncate(file_, static_cast<::off_t>(bytes.size() - rest.size())) != 0) {
-    const int failure = errno;
-    ::close(file_);
-    throw output_error(path, failure);
+}
+
+Journal::~Journal() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void Journal::find_records() {
+  struct stat found {};
+  if (::fstat(file_, &found) != 0 || found.st_uid != ::geteuid() || found.st_nlink != 1 || !S_ISREG(found.st_mode)) {
+    throw Error(ErrorKind::output, "cannot go on with " + path_, "it is another user's, or no file of its own",
+                "Remove it, or choose another name for the output.");
+  }
+  const auto size = static_cast<std::uint64_t>(found.st_size);
+  while (size - end_ >= 2 * digits) {
+    const std::string head = read_bytes(file_, path_, end_, 2 * digits);
+    std::uint64_t length = 0;
+    const auto [end, failure] = std::from_chars(head.data(), head.data() + std::min(digits, head.size()), length, 16);
+    const bool is_length = failure == std::errc() && end == head.data() + digits;
+    if (!is_length || length > size - end_ - 2 * digits) return;
+    const std::string bytes = read_bytes(file_, path_, end_ + 2 * digits, length);
+    if (head.substr(digits) != hash_digits(bytes.data(), bytes.size())) return;
+    earlier_.push_back({end_ + 2 * digits, length});
+    end_ += 2 * digits + length;
   }
 }
 
-Journal::~Journal() { ::close(file_); }
+std::string Journal::earlier(std::size_t record) const {
+  const auto& [begin, length] = earlier_.at(record);
+  return read_bytes(file_, path_, begin, length);
+}
 
 void Journal::append(const std::string& record) {
   const std::string all = length_text(record.size()) + hash_digits(record.data(), record.size()) + record;

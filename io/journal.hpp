@@ -2,6 +2,8 @@
 // ends it: that of a process that was killed while it wrote.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,21 +11,33 @@ namespace smallbatch {
 
 class Journal {
  public:
-  /// Opens the file of this name, or makes it, and cuts off what follows its last whole record. Throws Error(output).
-  explicit Journal(const std::string& path);
+  enum class Access {
+    appended,  ///< makes the file where it is not there, and cuts off what follows its last whole record
+    looked_at  ///< changes nothing; a file that is not there has no records
+  };
+  /// Throws Error(output).
+  Journal(const std::string& path, Access access);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  /// The records that were there.
-  [[nodiscard]] const std::vector<std::string>& earlier() const { return earlier_; }
+  /// How many records were there.
+  [[nodiscard]] std::size_t earlier_count() const { return earlier_.size(); }
+  /// One of them, which is read again: they are not kept in memory. Throws Error(missing_file) where it cannot be.
+  [[nodiscard]] std::string earlier(std::size_t record) const;
   /// It is not flushed to the disk: it outlives the process, and not the machine.
   void append(const std::string& record);
 
  private:
+  void find_records();
+
+  struct Place {
+    std::uint64_t begin = 0, length = 0;
+  };
   std::string path_;
   int file_ = -1;
-  std::vector<std::string> earlier_;
+  std::vector<Place> earlier_;
+  std::uint64_t end_ = 0;  ///< of the last one
 };
 
 }  // namespace smallbatch

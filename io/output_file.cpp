@@ -101,6 +101,16 @@ std::string folder_of(const std::string& path) {
 
 constexpr std::string_view part_ending = ".smallbatch-part", journal_ending = ".smallbatch-journal";
 
+/// Neither another user's nor one that has another name, too.
+bool is_own(const struct stat& status) {
+  return status.st_uid == ::geteuid() && status.st_nlink == 1 && S_ISREG(status.st_mode);
+}
+
+Error written_by_other(const std::string& path) {
+  return {ErrorKind::output, "cannot write " + path, "another process is writing it",
+          "Wait until it has ended, or choose another name."};
+}
+
 /// Locks the file of this name, which it makes where it is not there; the file, open, or -1 and errno.
 int open_locked(const std::string& path, bool& is_new) {
   for (;;) {
@@ -122,8 +132,7 @@ int open_locked(const std::string& path, bool& is_new) {
     }, there{};
     const bool is_there = ::fstat(file, &opened) == 0 && ::lstat(path.c_str(), &there) == 0 &&
                           opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
-    const bool is_own = opened.st_uid == ::geteuid() && opened.st_nlink == 1 && S_ISREG(opened.st_mode);
-    if (is_there && is_own) return file;
+    if (is_there && is_own(opened)) return file;
     // What another user has left, or a file that has another name too, is not written into.
     const bool is_stuck = is_there && ::unlink(path.c_str()) != 0;
     const int failure = errno;
@@ -172,6 +181,20 @@ NamesBeside names_beside(const std::string& output) {
   return {beside + std::string(part_ending), beside + std::string(journal_ending)};
 }
 
+LeftBehind left_behind(const std::string& output) {
+  const auto [part, journal] = names_beside(output);
+  LeftBehind left{false, part, journal};
+  const int file = ::open(part.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return left;
+  struct stat found {};
+  const bool is_locked_by_other = ::flock(file, LOCK_EX | LOCK_NB) != 0;
+  const int failure = errno;
+  left.is_there = !is_locked_by_other && ::fstat(file, &found) == 0 && is_own(found) && found.st_size > 0;
+  ::close(file);
+  if (is_locked_by_other && failure == EWOULDBLOCK) throw written_by_other(output);
+  return left;
+}
+
 OutputFile::OutputFile(const std::string& path, bool overwrite, Leftover leftover)
     : path_(path), overwrite_(overwrite) {
   const bool replaces = may_replace(path, overwrite);
@@ -206,10 +229,7 @@ void OutputFile::take_place() {
     has_leftover_ = !is_new && ::fstat(lock_, &found) == 0 && found.st_size > 0;
     return;
   }
-  if (errno == EWOULDBLOCK) {
-    throw Error(ErrorKind::output, "cannot write " + path_, "another process is writing it",
-                "Wait until it has ended, or choose another name.");
-  }
+  if (errno == EWOULDBLOCK) throw written_by_other(path_);
   if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL) {
     lock_ = open_own(part, temporary_path_);
     if (lock_ >= 0) return;
@@ -265,7 +285,9 @@ void OutputFile::commit() {
   ::close(std::exchange(lock_, -1));
   const int folder_failure = flush_to_disk(folder_of(target_path_));
   // A folder may be writable and not readable; then it cannot be flushed by name.
-  if (folder_failure && folder_failure != EACCES) throw output_error(path_, folder_failure);
+  if (!folder_failure || folder_failure == EACCES) return;
+  throw Error(ErrorKind::output, path_ + " is written and whole, but its folder could not be flushed to the disk",
+              std::strerror(folder_failure), "Should the machine fail soon, look whether the file is still there.");
 }
 
 }  // namespace smallbatch

@@ -26,6 +26,14 @@ struct NamesBeside {
 };
 NamesBeside names_beside(const std::string& output);
 
+/// What a process that did not end has left of an output, and where it would be.
+struct LeftBehind {
+  bool is_there = false;
+  std::string part, journal;
+};
+/// As OutputFile would find it; nothing is changed. Throws Error(output) where another process writes it.
+LeftBehind left_behind(const std::string& output);
+
 class OutputFile {
  public:
   enum class Leftover {

@@ -1,4 +1,4 @@
-#include "app/damage.hpp"
+#include "app/byte_verdict.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -38,7 +38,13 @@ void refuse(const std::string& path, const ByteCheck& check, bool is_rest_told) 
 
 void refuse_damaged_numbers(const std::string& path, const ByteCheck& check) { refuse(path, check, false); }
 
-void refuse_damage(const std::string& path, const ByteCheck& check) { refuse(path, check, true); }
+void refuse_unless_as_written(const std::string& path, const ByteCheck& check) {
+  if (!check.has_checksums)
+    throw Error(ErrorKind::bad_input, "the bytes of " + path + " cannot be checked",
+                "results before format 1.7 have no checksums",
+                "Use verify, which compares the numbers with the problem file.");
+  refuse(path, check, true);
+}
 
 std::string words_on_rest(const std::string& path) {
   return path +
@@ -46,8 +52,7 @@ std::string words_on_rest(const std::string& path) {
          "damaged where HDF5 has no checksum.";
 }
 
-std::string check_words(const ByteCheck& check, bool is_result_file) {
-  if (!is_result_file) return "bytes not compared: problem files have no checksums";
+std::string check_words(const ByteCheck& check) {
   if (!check.has_checksums) return "bytes not compared: results before format 1.7 have no checksums";
   return "all " + std::to_string(check.bytes) + " bytes are what was written (" + std::to_string(check.datasets) +
          " datasets, and the rest)";

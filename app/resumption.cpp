@@ -1,0 +1,108 @@
+#include "app/resumption.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "app/byte_verdict.hpp"
+#include "app/interruption.hpp"
+#include "core/error.hpp"
+#include "io/byte_check.hpp"
+#include "io/provenance_reader.hpp"
+#include "io/result_reader.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+/// As a result file tells it, as far as it decides how the run ends.
+template <class Set>
+SetOutcome outcome_in(const ResultReader& results, const Set& set) {
+  SetOutcome outcome;
+  outcome.kind = Set::kind;
+  outcome.name = set.name;
+  outcome.batch = set.batch;
+  outcome.count_statuses(results, set_path(set), 0, set.batch);
+  outcome.verification = results.verification(Set::kind, set.name);
+  return outcome;
+}
+
+}  // namespace
+
+std::optional<std::vector<SetOutcome>> find_complete(const RunOptions& options, const AskIdentity& identity) {
+  std::error_code unknown;
+  if (!options.resume) return {};
+  if (!options.overwrite && std::filesystem::exists(options.results, unknown)) {
+    try {
+      const auto origin = read_provenance(options.results);
+      const auto found = origin.find("run_identity");
+      const auto* const digits = found == origin.end() ? nullptr : std::get_if<std::string>(&found->second);
+      if (digits && *digits == identity_digits(identity())) {
+        refuse_unless_as_written(options.results, check_bytes(options.results, options.threads, stop_if_interrupted));
+        const ResultReader results(options.results);
+        std::vector<SetOutcome> outcomes;
+        for_each_set(results.sets(), [&](const auto& set) { outcomes.push_back(outcome_in(results, set)); });
+        spdlog::info("{} is there already, complete, of this very run: nothing is to be done", options.results);
+        std::int64_t failed = 0, disagreed = 0;
+        for (const SetOutcome& set : outcomes) {
+          failed += set.failed_count();
+          disagreed += set.verification.disagreed;
+        }
+        if (failed + disagreed > 0) spdlog::info("of its problems {} failed, {} disagree", failed, disagreed);
+        return outcomes;
+      }
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::interrupted) throw;
+    }
+  }
+  check_output(options.results, options.overwrite);
+  return {};
+}
+
+std::unique_ptr<RunJournal> find_unfinished(const RunOptions& options, const LeftBehind& left, Journal::Access access,
+                                            const AskIdentity& identity) {
+  if (!left.is_there) return {};
+  if (!options.resume) {
+    spdlog::warn("a run that did not end has left {}, which is removed (--resume goes on with it)", left.part);
+    return {};
+  }
+  auto journal = std::make_unique<RunJournal>(left.journal, access);
+  if (!journal->has_begun()) {
+    spdlog::warn("of {} nothing is known: it is removed, and the run begins again", left.part);
+    return {};
+  }
+  journal->take_earlier(options.results, identity());
+  spdlog::info("going on with the run that has left {}", left.part);
+  return journal;
+}
+
+Remains::Remains(const RunOptions& options, const std::string& command_line)
+    : how_("What is finished is kept. This goes on with it: " + command_line + (options.resume ? "" : " --resume")),
+      is_json_(options.json) {}
+
+void Remains::are_none() const { end_soon_with({is_json_, " (no output file was left). Run again.", files_}); }
+
+void Remains::are_kept(ResultWriter& writer) {
+  if (are_kept_) return;
+  are_kept_ = true;
+  writer.keep_unfinished(true);
+  offer_resumption(how_);
+  end_soon_with({is_json_, ". " + how_, {}});
+}
+
+void Remains::are_removed(ResultWriter& writer) const {
+  writer.keep_unfinished(false);
+  offer_resumption({});
+  are_none();
+}
+
+void Remains::may_have_appeared() const {
+  std::error_code unknown;
+  if (!files_.empty() && !std::filesystem::exists(files_.front(), unknown)) offer_resumption({});
+}
+
+}  // namespace smallbatch
