@@ -53,7 +53,7 @@ const std::string potential_maps = "potential maps";
 const std::string visibilities = "visibilities";
 
 std::string export_uvh5(const ExportOptions& options) {
-  const ResultReader results(options.results);
+  const ResultReader results(options.results, 0, ResultReader::Bytes::compared);
   const CorrelationSet& set = choose_set(results.correlation_sets(), visibilities, options.set, options.results);
   write_uvh5(options.output, results, set, std::string("smallbatch ") + version_text + ", correlation/" + set.name,
              options.overwrite);
@@ -100,7 +100,7 @@ std::string draw_visibilities(const ExportOptions& options, const ResultReader& 
 std::string export_map(const ExportOptions& options) {
   if (options.output.ends_with(uvh5_ending)) return export_uvh5(options);
   const MapFormat& format = map_format_of(options.output);
-  const ResultReader results(options.results);
+  const ResultReader results(options.results, 0, ResultReader::Bytes::compared);
   if (options.output.ends_with(visibility_picture_ending) && are_visibilities(results, options.set))
     return draw_visibilities(options, results);
   const PotentialSet& set = choose_set(results.potential_sets(), potential_maps, options.set, options.results);

@@ -2,12 +2,16 @@
 // that were put together before.
 #include "app/interruption.hpp"
 
+#include <fcntl.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <ctime>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -28,10 +32,12 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 /// Last words, for each signal.
 struct ReadyWords {
-  std::array<std::string, ending_signals.size()> to_stderr, to_stdout;
+  std::array<std::string, ending_signals.size()> to_stderr, to_stdout, to_log;
   std::vector<std::string> to_remove;
 };
 std::atomic<const ReadyWords*> ready_words = nullptr;
+std::atomic<int> log_file = -1;            // open
+std::atomic<int> local_time_is_ahead = 0;  // of UTC, in seconds
 static_assert(std::atomic<const ReadyWords*>::is_always_lock_free);
 
 void set_handler(int signal, void (*handler)(int)) {
@@ -51,6 +57,44 @@ void write_text(int file, const std::string& text) {
   if (::write(file, text.data(), text.size()) < 0) return;
 }
 
+/// "2026-11-24T04:41:20+01:00 ", as the log's other lines begin. A handler may not ask what the zone is.
+std::array<char, 26> time_of_line() {
+  const int ahead = local_time_is_ahead;
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::chrono::sys_seconds local{std::chrono::seconds(now.tv_sec + ahead)};
+  const auto day = std::chrono::floor<std::chrono::days>(local);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(local - day);
+  const int zone = std::abs(ahead) / 60;  // minutes
+  std::array<char, 26> text{};
+  char* next = text.data();
+  const auto put = [&](long number, char after) {
+    *next++ = static_cast<char>('0' + number / 10 % 10);
+    *next++ = static_cast<char>('0' + number % 10);
+    if (after != '\0') *next++ = after;
+  };
+  const int year = static_cast<int>(date.year());
+  put(year / 100, '\0');
+  put(year, '-');
+  put(static_cast<unsigned>(date.month()), '-');
+  put(static_cast<unsigned>(date.day()), 'T');
+  put(time.hours().count(), ':');
+  put(time.minutes().count(), ':');
+  put(time.seconds().count(), ahead < 0 ? '-' : '+');
+  put(zone / 60, ':');
+  put(zone % 60, ' ');
+  return text;
+}
+
+void write_log_line(const std::string& text) {
+  const int file = log_file;
+  if (file < 0) return;
+  const std::array<char, 26> time = time_of_line();
+  if (::write(file, time.data(), time.size()) < 0) return;
+  write_text(file, text);
+}
+
 extern "C" void end_here(int) {
   const ReadyWords* const words = ready_words;
   if (!words) return;
@@ -60,6 +104,7 @@ extern "C" void end_here(int) {
     for (const std::string& file : words->to_remove) ::unlink(file.c_str());
     write_text(STDERR_FILENO, words->to_stderr[k]);
     write_text(STDOUT_FILENO, words->to_stdout[k]);
+    write_log_line(words->to_log[k]);
   }
   ::_exit(128 + signal);
 }
@@ -115,12 +160,21 @@ void end_soon_with(const LastWords& words) {
   for (std::size_t k = 0; k < ending_signals.size(); ++k) {
     const std::string message = std::string("stopped by ") + ending_signals[k].second + words.remedy;
     ready.to_stderr[k] = "smallbatch: " + message + "\n";
+    ready.to_log[k] = "error " + message + "\n";
     if (words.on_stdout_too)
       ready.to_stdout[k] = error_json(ErrorKind::interrupted, message, 128 + ending_signals[k].first);
   }
   ready.to_remove = words.to_remove;
   ready_words = &ready;
   if (caught_signal != 0) set_clock(patience_microseconds);
+}
+
+void end_soon_in_log(const std::string& path) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  local_time_is_ahead = static_cast<int>(local.tm_gmtoff);
+  log_file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
 }
 
 void no_longer_interruptible() {

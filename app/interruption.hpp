@@ -25,6 +25,8 @@ struct LastWords {
   std::vector<std::string> to_remove;  ///< files
 };
 void end_soon_with(const LastWords& words);
+/// They go to this file, too, as a log line.
+void end_soon_in_log(const std::string& log_file);
 /// From now on a signal changes nothing: the work is done.
 void no_longer_interruptible();
 

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -174,12 +175,25 @@ ExitCode refuse(ErrorKind kind, std::string message, const Words& words) {
   return code;
 }
 
+/// HDF5 and the kernels die where there is less, which nobody could tell from a damaged file.
+void refuse_small_stack() {
+  constexpr rlim_t least_kib = 256;  // twice what the largest of them were seen to need
+  rlimit stack{};
+  if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least_kib * 1024) return;
+  throw Error(ErrorKind::out_of_memory, "the stack is too small",
+              "ulimit -s says " + std::to_string(stack.rlim_cur / 1024) + " KiB, at least " +
+                  std::to_string(least_kib) + " are needed",
+              "Raise it: ulimit -s 8192.");
+}
+
 ExitCode execute(int argc, const char* const* argv, const Words& words) {
   try {
     set_up_logging(Verbosity::normal, words.log_file());  // has the refusal of a call, too
+    refuse_small_stack();
     const Invocation call = parse_options(argc, argv);
     const TellsOfMissingMemory tells;  // not before: CLI11 allocates where nothing may throw
     set_up_logging(call.verbosity, call.log_file);
+    if (!call.log_file.empty()) end_soon_in_log(call.log_file);
     note_in_log_file(std::string("smallbatch ") + version_text + ": " + call.command_line);
     // The two that only look and convert end at once, as any program does.
     if (!std::holds_alternative<InfoOptions>(call.command) && !std::holds_alternative<ExportOptions>(call.command))

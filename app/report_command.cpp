@@ -743,7 +743,7 @@ std::string origin_html(const ReportOptions& options) {
 
 std::string write_report(const ReportOptions& options) {
   refuse_output_that_is_input(options.results, options.output);
-  const ResultReader results(options.results);
+  const ResultReader results(options.results, 0, ResultReader::Bytes::compared);
   std::optional<ProblemReader> problems;
   if (!options.problems.empty()) {
     refuse_output_that_is_input(options.problems, options.output);

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <ranges>
 #include <set>
+#include <unordered_map>
+#include <utility>
 
 #include "core/parallel.hpp"
 #include "io/checksums.hpp"
@@ -13,6 +17,7 @@ namespace smallbatch {
 namespace {
 
 constexpr std::int64_t first_minor_with_checksums = 7;
+constexpr const char* remedy = "Take the file from a copy, or run the problem file again.";
 
 /// "[3, 0]": the place of a number of an array, by its place among all.
 std::string place_text(std::vector<std::int64_t> shape, std::uint64_t index) {
@@ -29,10 +34,9 @@ std::string place_text(std::vector<std::int64_t> shape, std::uint64_t index) {
 
 class Check {
  public:
-  Check(const InputFile& file, unsigned threads, const std::function<void()>& between)
-      : file_(file), threads_(threads), between_(between) {}
-
-  ByteCheck run() {
+  /// Reads what the file says of its bytes. Throws where that is damaged.
+  Check(const InputFile& file, unsigned threads, std::function<void()> between)
+      : file_(file), threads_(threads), between_(std::move(between)) {
     found_.has_checksums = true;
     found_.bytes = file_.size();
     read_tables();
@@ -45,15 +49,46 @@ class Check {
     const std::size_t digits = rest.size() / 2;
     if (stored.size() != 2 || stored[0] != rest.substr(0, digits)) throw useless();
     found_.is_rest_unchanged = stored[1] == rest.substr(digits);
+  }
+
+  ByteCheck run() {
     for (std::size_t d = 0; d < sums_.dataset.size(); ++d) compare(d);
     if (!found_.is_rest_unchanged) name_damage();
     return std::move(found_);
   }
 
+  [[nodiscard]] const Checksums& sums() const { return sums_; }
+
+  /// A dataset whose pieces can be compared.
+  struct Pieces {
+    Extent extent;
+    std::size_t first = 0, count = 0;  ///< among all
+  };
+
+  /// Nothing where it lies in the file in another way than it was written.
+  [[nodiscard]] std::optional<Pieces> pieces_of(std::size_t d) const {
+    const auto first = static_cast<std::size_t>(sums_.piece_offset[d]);
+    const auto count = static_cast<std::size_t>(sums_.piece_offset[d + 1]) - first;
+    const std::optional<Extent> extent = extent_of(sums_.dataset[d]);  // name_damage() tells what is damaged
+    if (!extent || PieceHashes(extent->size).count() != count) return {};
+    return Pieces{*extent, first, count};
+  }
+
+  [[nodiscard]] bool is_changed(const Pieces& pieces, std::size_t k, std::vector<char>& buffer) const {
+    const std::uint64_t from = begin_of_piece(k);
+    const std::uint64_t size = std::min(bytes_per_hashed_piece, pieces.extent.size - from);
+    buffer.resize(std::min(bytes_per_hashed_piece, pieces.extent.size));
+    file_.read_bytes({pieces.extent.address + from, size}, buffer.data());
+    return hash_digits(buffer.data(), size) != sums_.hash[pieces.first + k];
+  }
+
+  [[nodiscard]] Error changed_piece(const std::string& dataset, const Pieces& pieces, std::size_t k) const {
+    return file_.error(range_of_pieces(dataset, pieces.extent, k, k), "it is not what was written", remedy);
+  }
+
  private:
   [[nodiscard]] Error useless() const {
-    return file_.error(checksums_group, "what it says of the file's bytes was changed",
-                       "Take the file from a copy, or run the problem file again.");
+    return file_.error(checksums_group, "what it says of the file's bytes was changed", remedy);
   }
 
   std::vector<std::string> texts(const char* dataset) {
@@ -106,35 +141,36 @@ class Check {
 
   void compare(std::size_t d) {
     const std::string& name = sums_.dataset[d];
-    const auto first = static_cast<std::size_t>(sums_.piece_offset[d]);
-    const auto count = static_cast<std::size_t>(sums_.piece_offset[d + 1]) - first;
-    const std::optional<Extent> extent = extent_of(name);  // name_damage() tells what is damaged
-    if (!extent || PieceHashes(extent->size).count() != count) {
+    const std::optional<Pieces> pieces = pieces_of(d);
+    if (!pieces) {
       found_.moved.push_back(name);
       return;
     }
-    std::vector<char> is_changed(count, 0);
+    const auto& [extent, first, count] = *pieces;
+    std::vector<char> are_changed(count, 0);
     parallel_for(static_cast<std::int64_t>(count), 8, threads_, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<char> bytes(std::min(bytes_per_hashed_piece, extent->size));
+      std::vector<char> buffer;
       for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
         if (between_) between_();
-        const std::uint64_t from = k * bytes_per_hashed_piece;
-        const std::uint64_t size = std::min(bytes_per_hashed_piece, extent->size - from);
-        file_.read_bytes({extent->address + from, size}, bytes.data());
-        is_changed[k] = hash_digits(bytes.data(), size) != sums_.hash[first + k];
+        are_changed[k] = is_changed(*pieces, k, buffer);
       }
     });
     ++found_.datasets;
     for (std::size_t k = 0; k < count; ++k) {
-      if (!is_changed[k]) continue;
+      if (!are_changed[k]) continue;
       const std::size_t begin = k;
-      while (k + 1 < count && is_changed[k + 1]) ++k;
-      found_.changed.push_back(range_text(name, *extent, begin * bytes_per_hashed_piece,
-                                          std::min((k + 1) * bytes_per_hashed_piece, extent->size)));
+      while (k + 1 < count && are_changed[k + 1]) ++k;
+      found_.changed.push_back(range_of_pieces(name, extent, begin, k));
     }
   }
 
-  /// Which numbers of a dataset have these of its bytes.
+  /// Which numbers of a dataset its pieces first ... last have.
+  [[nodiscard]] std::string range_of_pieces(const std::string& name, const Extent& extent, std::size_t first,
+                                            std::size_t last) const {
+    return range_text(name, extent, begin_of_piece(first), std::min(begin_of_piece(last + 1), extent.size));
+  }
+
+  /// Which have these of its bytes.
   [[nodiscard]] std::string range_text(const std::string& name, const Extent& extent, std::uint64_t begin,
                                        std::uint64_t end) const {
     const DatasetInfo& info = file_.dataset(name);
@@ -188,11 +224,54 @@ class Check {
 
   const InputFile& file_;
   unsigned threads_;
-  const std::function<void()>& between_;
+  std::function<void()> between_;
   ByteCheck found_;
   Checksums sums_;
   FilePlaces places_;
 };
+
+/// What is read, piece by piece.
+class ComparedReads {
+ public:
+  explicit ComparedReads(const InputFile& file) : check_(file, 1, {}) {
+    for (std::size_t d = 0; d < check_.sums().dataset.size(); ++d)
+      if (const auto pieces = check_.pieces_of(d))
+        datasets_.try_emplace(check_.sums().dataset[d], Compared{*pieces, std::vector<bool>(pieces->count)});
+  }
+  void expect_unchanged(const std::string& object, const Extent& bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto found = datasets_.find(object);
+    if (found == datasets_.end() || bytes.size == 0) return;
+    auto& [pieces, is_compared] = found->second;
+    const std::uint64_t first = bytes.address - pieces.extent.address, last = first + bytes.size - 1;
+    for (std::size_t k = first / bytes_per_hashed_piece; k <= last / bytes_per_hashed_piece; ++k) {
+      if (is_compared[k]) continue;
+      if (check_.is_changed(pieces, k, buffer_)) throw check_.changed_piece(object, pieces, k);
+      is_compared[k] = true;
+    }
+  }
+
+ private:
+  struct Compared {
+    Check::Pieces pieces;
+    std::vector<bool> is_compared;
+  };
+  Check check_;
+  std::mutex mutex_;
+  std::vector<char> buffer_;
+  std::unordered_map<std::string, Compared> datasets_;
+};
+
+}  // namespace
+
+namespace {
+
+/// Throws where results of this version of the format have to have checksums; false where they have none.
+bool has_checksums(const InputFile& file, std::int64_t minor) {
+  if (file.kind(checksums_group) != ObjectKind::none) return true;
+  if (minor < first_minor_with_checksums) return false;
+  throw file.error("/", "it has no group " + quoted(checksums_group + 1) + ", as results of format 1.7 have", remedy);
+}
 
 }  // namespace
 
@@ -200,13 +279,16 @@ ByteCheck check_bytes(const std::string& path, unsigned threads, const std::func
   const InputFile file(path, threads);
   std::vector<std::string> ignored;
   const std::int64_t minor = check_format(file, ignored);
-  if (!is_result_file(file)) return {};
-  if (file.kind(checksums_group) != ObjectKind::none) return Check(file, threads, between).run();
-  if (minor >= first_minor_with_checksums) {
-    throw file.error("/", "it has no group " + quoted(checksums_group + 1) + ", as results of format 1.7 have",
-                     "Take the file from a copy, or run the problem file again.");
-  }
-  return {};
+  if (!is_result_file(file) || !has_checksums(file, minor)) return {};
+  return Check(file, threads, between).run();
+}
+
+void compare_reads(InputFile& file) {
+  std::vector<std::string> ignored;
+  if (!has_checksums(file, check_format(file, ignored))) return;
+  file.before_reading([reads = std::make_shared<ComparedReads>(file)](const std::string& object, const Extent& bytes) {
+    reads->expect_unchanged(object, bytes);
+  });
 }
 
 }  // namespace smallbatch

@@ -25,4 +25,10 @@ struct ByteCheck {
 /// may throw. Throws Error(bad_input) where the file cannot be opened, or what it says of its bytes is damaged or gone.
 ByteCheck check_bytes(const std::string& path, unsigned threads = 0, const std::function<void()>& between = {});
 
+class InputFile;
+/// From now on every piece of a result file that something is read of is compared first, once; throws Error(bad_input),
+/// which names it, where it is not what was written. Not compared are results before format 1.7, and datasets that lie
+/// in the file in another way than they were written. Throws at once where the checksums are damaged or gone.
+void compare_reads(InputFile& file);
+
 }  // namespace smallbatch

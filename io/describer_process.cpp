@@ -171,9 +171,11 @@ bool ChildProcess::is_asleep() const {
   return end_of_name && std::strncmp(end_of_name, ") S", 3) == 0;
 }
 
-DescriberLimits DescriberLimits::of_file(std::uint64_t bytes) {
+DescriberLimits DescriberLimits::of_file(std::uint64_t bytes, double asleep_seconds) {
   const double megabytes = 1e-6 * static_cast<double>(bytes);
-  return {.silent_seconds = std::min(10.0, 2 + megabytes / 16), .seconds = 5 + megabytes / 2};
+  return {.silent_seconds = std::min(10.0, 2 + megabytes / 16),
+          .seconds = 5 + megabytes / 2,
+          .asleep_seconds = asleep_seconds};
 }
 
 template <class Read>
@@ -190,11 +192,7 @@ DescriberProcess::DescriberProcess(const std::string& path, const std::shared_pt
                                    double asleep_seconds)
     : DescriberProcess(
           path, bytes->size(), [&bytes](int socket) { describe_for(socket, bytes); },
-          [&] {
-            DescriberLimits limits = DescriberLimits::of_file(bytes->size());
-            limits.asleep_seconds = asleep_seconds;
-            return limits;
-          }()) {}
+          DescriberLimits::of_file(bytes->size(), asleep_seconds)) {}
 
 DescriberProcess::DescriberProcess(const std::string& path, std::uint64_t file_bytes,
                                    const std::function<void(int)>& work, const DescriberLimits& limits)

@@ -46,7 +46,7 @@ struct DescriberLimits {
   double asleep_seconds;  ///< of the clock, without computing anything, while an answer is owed
 
   /// Long files may take longer: HDF5 1.10 describes 10 MB of groups, links and chunk indices in a second.
-  static DescriberLimits of_file(std::uint64_t bytes);
+  static DescriberLimits of_file(std::uint64_t bytes, double asleep_seconds);
 };
 
 /// The process slept instead of answering, and is ended. No file makes it sleep: it was forked while another thread

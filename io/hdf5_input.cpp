@@ -48,6 +48,7 @@ struct InputFile::Impl {
   std::string path;
   std::shared_ptr<InputBytes> bytes;
   Describer describer;
+  LookAtRead look_at_read;
   std::mutex asking;  ///< guards all below
   std::unique_ptr<Hdf5Describer> here;
   std::unique_ptr<DescriberProcess> child;
@@ -340,6 +341,11 @@ void InputFile::read(const std::string& object, std::initializer_list<AxisRange>
   } else {
     T* next = values;
     for_each_run(dataset.info.shape, start, count, [&](std::int64_t first, std::int64_t length) {
+      if (impl_->look_at_read && dataset.address) {
+        const auto bytes = static_cast<std::uint64_t>(bytes_of(dataset.info.type));
+        impl_->look_at_read(object, {*dataset.address + static_cast<std::uint64_t>(first) * bytes,
+                                     static_cast<std::uint64_t>(length) * bytes});
+      }
       if (!impl_->read_run(dataset, first, length, element_type_of<T>, reinterpret_cast<unsigned char*>(next))) {
         throw unreadable();
       }
@@ -382,6 +388,8 @@ std::optional<Extent> InputFile::extent(const std::string& object) const {
   if (!dataset.address || !size || *size == 0) return {};
   return Extent{*dataset.address, *size};
 }
+
+void InputFile::before_reading(LookAtRead look) { impl_->look_at_read = std::move(look); }
 
 std::uint64_t InputFile::size() const { return impl_->bytes->size(); }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -87,6 +88,11 @@ class InputFile {
   [[nodiscard]] int descriptor() const;
   /// Bytes of the file, whatever they are.
   void read_bytes(const Extent& extent, void* bytes) const;
+
+  /// From now on `look` is called with what is about to be read: a dataset in one piece, and where in the file its
+  /// bytes are. It may throw, and is called by as many threads as read.
+  using LookAtRead = std::function<void(const std::string& object, const Extent& bytes)>;
+  void before_reading(LookAtRead look);
 
   /// The names of an object's attributes, sorted. Empty where the object does not exist.
   [[nodiscard]] std::vector<std::string> attributes(const std::string& object) const;

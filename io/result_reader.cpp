@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "io/byte_check.hpp"
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_input.hpp"
 #include "io/hdf5_labels.hpp"
@@ -224,7 +225,7 @@ struct ResultReader::Impl {
     expect_shape(file, visibility, shape);
   }
 
-  void open() {
+  void open(Bytes bytes) {
     std::vector<std::string> warnings;
     minor = check_format(file, warnings);
     has_statistics = minor >= 2;
@@ -236,6 +237,7 @@ struct ResultReader::Impl {
     for_each_kind(sets, [&]<class Set>(const std::vector<Set>&) { file.describe(kind_path<Set>(), 2); });
     file.describe("/verification", 3);
     file.describe("/provenance", 2);
+    if (bytes == Bytes::compared) compare_reads(file);
     for_each_kind(sets, [&]<class Set>(std::vector<Set>& list) {
       for (const std::string& name : set_names(file, kind_path<Set>())) {
         list.emplace_back().name = name;
@@ -246,8 +248,9 @@ struct ResultReader::Impl {
   }
 };
 
-ResultReader::ResultReader(const std::string& path, unsigned threads) : impl_(std::make_unique<Impl>(path, threads)) {
-  impl_->open();
+ResultReader::ResultReader(const std::string& path, unsigned threads, Bytes bytes)
+    : impl_(std::make_unique<Impl>(path, threads)) {
+  impl_->open(bytes);
 }
 ResultReader::~ResultReader() = default;
 ResultReader::ResultReader(ResultReader&&) noexcept = default;

@@ -22,8 +22,12 @@ struct StoredVerdicts {
 /// there are values of charges).
 class ResultReader {
  public:
+  enum class Bytes {
+    as_they_are,
+    compared  ///< whatever is read, with the file's checksums before, where it has them (io/FORMAT.md)
+  };
   /// `threads` share the reading of a block; 0: one per core.
-  explicit ResultReader(const std::string& path, unsigned threads = 0);
+  explicit ResultReader(const std::string& path, unsigned threads = 0, Bytes bytes = Bytes::as_they_are);
   ~ResultReader();
   ResultReader(ResultReader&&) noexcept;
   ResultReader& operator=(ResultReader&&) = delete;

@@ -111,8 +111,9 @@ def test_what_was_written_is_what_is_found(smallbatch, results):
     assert smallbatch("info", "r.h5").stdout == "".join(
         line for line in shown.splitlines(True) if "bytes are what was written" not in line)
     told = json.loads(smallbatch("info", "r.h5", "--check", "--json").stdout)["check"]
-    assert told == {"has_checksums": True, "datasets": len(spans), "bytes": results.stat().st_size}
-    assert "problem files have no checksums" in smallbatch("info", "p.h5", "--check").stdout
+    assert told == {"datasets": len(spans), "bytes": results.stat().st_size}
+    refused = smallbatch("info", "p.h5", "--check", expect=3)
+    assert "cannot be checked (problem files have no checksums)" in refused.stderr and not refused.stdout
     done = smallbatch("verify", "p.h5", "r.h5")
     assert "not what was written" not in done.stderr and "checksums" not in done.stderr
 
@@ -264,15 +265,84 @@ def test_shares_that_were_added_to_are_merged_with_a_warning(smallbatch, tmp_pat
 def test_results_of_older_formats_have_no_checksums_and_say_so(smallbatch, results):
     with results_to_change(results):
         pass
-    assert "results before format 1.7 have no checksums" in smallbatch("info", "r.h5", "--check").stdout
-    assert json.loads(smallbatch("info", "r.h5", "--check", "--json").stdout)["check"]["has_checksums"] is False
+    refused = smallbatch("info", "r.h5", "--check", "--json", expect=3)
+    assert "cannot be checked (results before format 1.7 have no checksums)" in refused.stderr
+    assert json.loads(refused.stdout)["error"]["exit_code"] == 3
+    smallbatch("info", "r.h5")
     assert "results before format 1.7 have no checksums" in smallbatch("verify", "p.h5", "r.h5").stderr
+
+
+def test_shares_of_older_formats_are_merged_with_a_warning(smallbatch, tmp_path):
+    write_two_shares(smallbatch, tmp_path)
+    with results_to_change(tmp_path / "2.h5"):
+        pass
+    told = smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5").stderr
+    assert "2.h5: bytes not compared: results before format 1.7 have no checksums" in told
+
+
+def test_results_without_checksums_are_not_complete(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    call = ["run", "p.h5", "-o", "r.h5", "--resume"]
+    for _ in range(2):
+        smallbatch(*call)
+    with results_to_change(tmp_path / "r.h5"):
+        pass
+    assert "exists already" in smallbatch(*call, expect=7).stderr
+
+
+READS = {"lattice": (["export", "r.h5", "--set", "series", "-o", "m.dx"], ["/potential/series/V"]),
+         "visibilities": (["export", "r.h5", "--set", "array", "-o", "m.uvh5"],
+                          ["/correlation/array/visibility", "/correlation/array/weight"]),
+         "picture": (["export", "r.h5", "--set", "array", "-o", "m.png"], ["/correlation/array/visibility"]),
+         "report": (["report", "r.h5", "-o", "m.html"],
+                    ["/solve/systems/info", "/solve/inverse/backward_error", "/potential/series/V",
+                     "/potential/series/name", "/potential/points/info", "/potential/points/point_offset",
+                     "/verification/pair_energy/pairs/error_over_bound", "/verification/solve/systems/verdict"])}
+
+
+@pytest.mark.parametrize("kind", READS)
+def test_what_others_make_of_results_is_of_what_was_written(smallbatch, results, kind):
+    call, datasets = READS[kind]
+    spans, output = spans_of(results), results.parent / call[-1]
+    smallbatch(*call)
+    content = output.read_bytes()
+    for name in datasets:
+        os.remove(output)
+        begin, size = spans[name]
+        flip(results, begin + size - 1)
+        refused = smallbatch(*call, expect=3).stderr
+        assert f"cannot use {name}" in refused and "it is not what was written" in refused
+        assert not output.exists()
+        flip(results, begin + size - 1)
+        flip(results, spans["/solve/systems/x"][0])  # of which nothing is read
+        smallbatch(*call)
+        flip(results, spans["/solve/systems/x"][0])
+        assert output.read_bytes() == content
+
+
+def test_what_is_read_of_a_large_dataset_is_compared_by_the_piece(smallbatch, tmp_path):
+    """A lattice is exported though another one is damaged, farther away than a piece."""
+    lattices, length = 5, 60
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_potential(file, "grid", np.zeros((lattices, 3)), np.ones(lattices), np.arange(lattices + 1),
+                      shape=(length, length, length))
+    smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "none")
+    begin, size = spans_of(tmp_path / "r.h5")["/potential/grid/V"]
+    flip(tmp_path / "r.h5", begin + size - 1)
+    for index in range(lattices):
+        is_damaged = (index + 1) * size // lattices > (size - 1) // PIECE * PIECE
+        call = ["export", "r.h5", "--index", index, "-o", f"{index}.dx"]
+        refused = smallbatch(*call, expect=3 if is_damaged else 0).stderr
+        assert is_damaged == ("cannot use /potential/grid/V from" in refused)
+    assert is_damaged and not (lattices - 1) * size // lattices > (size - 1) // PIECE * PIECE
 
 
 def test_results_that_lost_their_checksums_are_refused(smallbatch, results):
     with h5py.File(results, "r+") as file:
         del file["checksums"]
-    for command in (["info", "r.h5", "--check"], ["verify", "p.h5", "r.h5"]):
+    for command in (["info", "r.h5", "--check"], ["verify", "p.h5", "r.h5"], ["report", "r.h5", "-o", "m.html"],
+                    ["export", "r.h5", "--set", "series", "-o", "m.dx"]):
         assert "checksums" in smallbatch(*command, expect=3).stderr
     smallbatch("info", "r.h5")
 

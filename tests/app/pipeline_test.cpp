@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -15,28 +14,15 @@
 #include <functional>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "app/exit_codes.hpp"
 #include "core/error.hpp"
 #include "io/problem_writer.hpp"
+#include "tests/app/calling_sink.hpp"
 
 namespace smallbatch {
 namespace {
-
-/// Calls back at every line of the log.
-class CallingSink : public spdlog::sinks::base_sink<std::mutex> {
- public:
-  explicit CallingSink(std::function<void(const std::string&)> call) : call_(std::move(call)) {}
-
- protected:
-  void sink_it_(const spdlog::details::log_msg& line) override { call_({line.payload.data(), line.payload.size()}); }
-  void flush_() override {}
-
- private:
-  std::function<void(const std::string&)> call_;
-};
 
 class RunOfAChangingFile : public ::testing::Test {
  protected:
@@ -68,7 +54,7 @@ class RunOfAChangingFile : public ::testing::Test {
   }
   /// What is done once the input was opened, before its first block is read.
   void once_at_work(std::function<void()> change) {
-    auto sink = std::make_shared<CallingSink>([this, change = std::move(change)](const std::string& line) {
+    auto sink = std::make_shared<testing::CallingSink>([this, change = std::move(change)](const std::string& line) {
       if (!line.starts_with("computing on")) return;
       ++changes_;
       change();

@@ -3,9 +3,11 @@
 One file, because all of it begins with a run that was killed.
 """
 
+import datetime
 import fcntl
 import json
 import os
+import re
 import shlex
 import signal
 import stat
@@ -107,7 +109,7 @@ def test_a_killed_run_is_gone_on_with(smallbatch, tmp_path, whole, killer):
                 taken_over.append(int(file["provenance"].attrs.get("resumed_after_blocks", 0)))
         assert contents(tmp_path / "r.h5") == whole[0]
         if (tmp_path / JOURNAL).exists():  # killed after it was renamed
-            assert "nothing is to be done" in smallbatch(*CALL, "--resume").stderr
+            assert "nothing is to be done" in smallbatch(*CALL, "--resume", expect=1).stderr
         os.remove(tmp_path / "r.h5")
         for name in (PART, JOURNAL):
             (tmp_path / name).unlink(missing_ok=True)
@@ -158,8 +160,11 @@ def test_without_resume_it_begins_again_and_says_so(smallbatch, tmp_path, whole,
 def test_with_nothing_to_resume_it_runs_and_with_all_of_it_there_it_says_so(smallbatch, tmp_path, whole):
     resume(smallbatch, whole)
     before = os.stat(tmp_path / "r.h5")
-    done = smallbatch(*CALL, "--resume")
-    assert "nothing is to be done" in done.stderr and json.loads(done.stdout) == {"was_complete": True}
+    failed = sum(entry["count"] for one in whole[1] for entry in one["failed"])
+    for more, code in ((["--fail-on", "none"], 0), (["--fail-on", "disagreement"], 0), ([], 1)):  # as the run ended
+        done = smallbatch(*CALL, "--resume", *more, expect=code)
+        assert "nothing is to be done" in done.stderr and json.loads(done.stdout) == {"was_complete": True}
+        assert f"{failed} failed, 0 disagree" in done.stderr
     assert os.stat(tmp_path / "r.h5") == before
     # That of another call is not.
     assert "exists already" in smallbatch(*CALL, "--resume", "--singular", "skip", expect=7).stderr
@@ -247,11 +252,92 @@ def test_two_runs_do_not_write_one_output(smallbatch, tmp_path, killer):
 def test_without_locks_each_run_has_a_file_of_its_own_and_no_journal(smallbatch, tmp_path, whole, killer):
     done = start(smallbatch, [*CALL, "--resume"], killer, NO_LOCKS=1)
     assert done.returncode == 1 and contents(tmp_path / "r.h5") == whole[0]
+    assert "cannot be gone on with (--resume): files cannot be locked where r.h5 is to be" in done.stderr
     os.remove(tmp_path / "r.h5")
     for _ in range(2):
         assert start(smallbatch, [*CALL, "--resume"], killer, NO_LOCKS=1, KILL_AT=150).returncode == -signal.SIGKILL
     left = set(os.listdir(tmp_path)) - {"p.h5", "whole.h5"}
     assert len(left) == 2 and all(name.startswith(PART + "-") for name in left)
+
+
+def records_of(journal):
+    """Begin, end and content of each."""
+    data, begin = journal.read_bytes(), 0
+    while begin < len(data):
+        end = begin + 32 + int(data[begin:begin + 16], 16)
+        yield begin, end, data[begin + 32:end]
+        begin = end
+
+
+def record(content):
+    return f"{len(content):016x}{xxhash.xxh3_64_hexdigest(content)}".encode() + content
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3, 5, -2])
+def test_a_journal_without_some_records_is_gone_on_with_from_there(smallbatch, tmp_path, whole, killer, lost):
+    """Of each the blocks that it told of are computed again, and those of its set that come after them."""
+    leave_half(smallbatch, killer)
+    data, found = (tmp_path / JOURNAL).read_bytes(), list(records_of(tmp_path / JOURNAL))
+    begin, end, _ = found[lost]
+    sets = [re.search(rb"cset.(/\w+/\w+)gwritten", content, re.DOTALL) for _, _, content in found]  # in CBOR
+    are_more_of_its_set = sets[lost][1] == sets[lost + 1][1]
+    (tmp_path / JOURNAL).write_bytes(data[:begin] + data[end:])
+    told = f"{sets[lost][1].decode()}: block " in resume(smallbatch, whole).stderr
+    assert told == are_more_of_its_set
+    with h5py.File(tmp_path / "r.h5") as file:
+        assert int(file["provenance"].attrs.get("resumed_after_blocks", 0)) < len(found) - 1
+
+
+def test_a_journal_of_other_ranges_is_not_believed(smallbatch, tmp_path, whole, killer):
+    """Of blocks that have these numbers, and are of other systems."""
+    leave_half(smallbatch, killer)
+    found = [content for _, _, content in records_of(tmp_path / JOURNAL)]
+    ranges = b"franges\x82\x00"  # in CBOR: an array of two, the first system and how many
+    assert ranges in found[1]
+    found[1] = found[1].replace(ranges, b"franges\x82\x01")
+    (tmp_path / JOURNAL).write_bytes(b"".join(map(record, found)))
+    assert "/solve/inverse: block 0 is not what its journal goes on with" in resume(smallbatch, whole).stderr
+
+
+def test_a_dry_run_says_of_what_is_there_what_the_run_does(smallbatch, tmp_path, whole, killer):
+    def both(*more, expect, call=CALL):
+        dry = smallbatch(*call, "--dry-run", *more, expect=0 if expect == 1 else expect)
+        wet = smallbatch(*call, *more, expect=expect)
+        told = [line.split(" ", 2)[2] for line in dry.stderr.splitlines() if " no unit" not in line]
+        assert told and set(told) <= {line.split(" ", 2)[2] for line in wet.stderr.splitlines()}
+        return json.loads(dry.stdout), dry.stderr
+
+    def states():
+        return {path: (path.stat().st_mtime_ns, path.stat().st_size, path.stat().st_ino)
+                for path in [tmp_path, *tmp_path.iterdir()]}
+
+    leave_half(smallbatch, killer)
+    assert "(--threads was 2, and is 1)" in both("--resume", expect=2, call=[word.replace("2", "1") for word in CALL])[1]
+    with open(tmp_path / PART, "r+b") as other:
+        fcntl.flock(other, fcntl.LOCK_SH)
+        assert "another process is writing it" in both("--resume", expect=7)[1]
+    before = states()
+    for more in (["--resume"], []):
+        smallbatch(*CALL, "--dry-run", *more)
+    assert states() == before
+    plan, said = both("--resume", expect=1)
+    assert plan["goes_on"] and not plan["is_complete"] and f"going on with the run that has left {PART}" in said
+    plan, said = both("--resume", expect=1)
+    assert plan["is_complete"] and not plan["goes_on"] and "nothing is to be done" in said
+    assert "exists already" in both("--resume", "--singular", "skip", expect=7)[1]
+    os.remove(tmp_path / "r.h5")
+    leave_half(smallbatch, killer)
+    plan, said = both(expect=1)
+    assert not plan["is_complete"] and not plan["goes_on"] and PART in said and "removed" in said
+
+
+def test_results_whose_folder_cannot_be_flushed_stand_and_are_told(smallbatch, tmp_path, whole, killer):
+    done = start(smallbatch, CALL, killer, NO_FOLDER_FLUSH=1)
+    assert done.returncode == 7 and contents(tmp_path / "r.h5") == whole[0]
+    told = json.loads(done.stdout)["error"]["message"]
+    assert "r.h5 is written and whole, but its folder could not be flushed" in told
+    assert "--resume" not in told and "--overwrite" not in told and told in done.stderr
+    assert not {PART, JOURNAL} & set(os.listdir(tmp_path))
 
 
 def long_problem(path):
@@ -293,6 +379,39 @@ def test_a_signal_ends_a_run_within_a_second_and_says_how_to_go_on(smallbatch, t
     command = shlex.split(errors.strip().splitlines()[-1].partition("goes on with it: ")[2])
     assert command == [str(smallbatch.program), *LONG, "--memory", "64MiB", "--resume"]
     assert {PART, JOURNAL} <= set(os.listdir(tmp_path))
+
+
+@pytest.mark.parametrize("command", ["verify", "merge"])
+def test_what_reads_for_long_heeds_a_signal_without_the_clock(smallbatch, tmp_path, killer, command):
+    """One that comes when the results are opened, whose bytes are compared first of all."""
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=200, n=32)
+    for k in (1, 2):
+        smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
+    call = ["verify", "p.h5", "1.h5"] if command == "verify" else ["merge", "1.h5", "2.h5", "-o", "m.h5"]
+    done = subprocess.run([smallbatch.program, *call], cwd=tmp_path, capture_output=True, text=True, timeout=100,
+                          preexec_fn=heed_signals,
+                          env=dict(os.environ, LD_PRELOAD=str(killer), NO_CLOCK="1", SIGNAL_AT_OPEN="1.h5"))
+    assert done.returncode == 128 + signal.SIGTERM and "stopped by SIGTERM" in done.stderr, done.stderr
+    assert not (tmp_path / "m.h5").exists()
+
+
+def test_last_words_go_to_the_log_file_too(smallbatch, tmp_path):
+    long_problem(tmp_path / "p.h5")
+    process = subprocess.Popen([smallbatch.program, "--log-file", "log", *LONG], cwd=tmp_path, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals,
+                               env=dict(os.environ, TZ="XYZ-05:30"))
+    wait_for_first_block(tmp_path, process)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=100)
+    assert process.returncode == 128 + signal.SIGTERM
+    lines = (tmp_path / "log").read_text().splitlines()
+    last = [line for line in lines if "stopped by SIGTERM" in line]
+    assert len(last) == 1 and " error stopped by SIGTERM. What is finished is kept." in last[0]
+    for line in lines:
+        when = datetime.datetime.strptime(line.split(" ")[0], "%Y-%m-%dT%H:%M:%S%z")
+        assert when.utcoffset() == datetime.timedelta(hours=5, minutes=30)
+        assert abs((when - datetime.datetime.now(datetime.timezone.utc)).total_seconds()) < 600
 
 
 def is_caught(process, number):
@@ -434,7 +553,7 @@ def test_a_journal_of_another_program_is_refused(smallbatch, tmp_path, whole, ki
     assert "the problem file was not known" in smallbatch(*CALL, "--resume", expect=2).stderr
     first = 32 + int(data[:16], 16)
     (tmp_path / JOURNAL).write_bytes(data[:first] + text)  # of this one, but for what it has finished
-    assert "its journal holds what this program does not write" in smallbatch(*CALL, "--resume", expect=2).stderr
+    assert "journal holds what this program does not write" in smallbatch(*CALL, "--resume", expect=2).stderr
 
 
 def test_another_command_does_not_take_its_place(smallbatch, tmp_path, whole, killer):
@@ -472,7 +591,7 @@ def test_an_input_has_no_name_that_is_written_beside_the_output(smallbatch, tmp_
 
 def test_results_that_were_damaged_are_not_complete(smallbatch, tmp_path, whole):
     smallbatch(*CALL, expect=1)
-    assert "nothing is to be done" in smallbatch(*CALL, "--resume").stderr
+    assert "nothing is to be done" in smallbatch(*CALL, "--resume", expect=1).stderr
     with open(tmp_path / "r.h5", "r+b") as file:
         file.seek(h5_place(tmp_path / "r.h5"))
         file.write(bytes(64))

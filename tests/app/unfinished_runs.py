@@ -13,12 +13,15 @@ KILLER = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -64,6 +67,36 @@ int setitimer(__itimer_which_t timer, const struct itimerval* value, struct itim
   if (!next) *(void**)&next = dlsym(RTLD_NEXT, "setitimer");
   return next(timer, value, before);
 }
+// A folder that cannot be flushed.
+// A signal that comes when a file of this name is opened.
+static void signal_at_open(const char* path) {
+  const char* name = getenv("SIGNAL_AT_OPEN");
+  const size_t length = strlen(path), ending = name ? strlen(name) : 0;
+  if (!name || is_child || length < ending || strcmp(path + length - ending, name) != 0) return;
+  kill(getpid(), SIGTERM);
+}
+#define OPEN(name)                                                            \
+  int name(const char* path, int flags, ...) {                                \
+    static int (*next)(const char*, int, ...);                                \
+    va_list arguments;                                                        \
+    va_start(arguments, flags);                                               \
+    const int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;            \
+    va_end(arguments);                                                        \
+    if (!next) *(void**)&next = dlsym(RTLD_NEXT, #name);                      \
+    signal_at_open(path);                                                     \
+    return next(path, flags, mode);                                           \
+  }
+OPEN(open)
+OPEN(open64)
+int fsync(int file) {
+  static int (*next)(int);
+  struct stat found;
+  if (!next) *(void**)&next = dlsym(RTLD_NEXT, "fsync");
+  count();
+  if (!getenv("NO_FOLDER_FLUSH") || fstat(file, &found) != 0 || !S_ISDIR(found.st_mode)) return next(file);
+  errno = EIO;
+  return -1;
+}
 #define CALL(result, name, parameters, arguments)          \
   result name parameters {                                 \
     static result(*next) parameters;                       \
@@ -77,7 +110,6 @@ CALL(ssize_t, pwrite64, (int file, const void* bytes, size_t size, off_t at), (f
 CALL(ssize_t, write, (int file, const void* bytes, size_t size), (file, bytes, size))
 CALL(int, ftruncate, (int file, off_t size), (file, size))
 CALL(int, ftruncate64, (int file, off_t size), (file, size))
-CALL(int, fsync, (int file), (file))
 CALL(int, unlink, (const char* path), (path))
 CALL(int, renameat2, (int a, const char* from, int b, const char* to, unsigned flags), (a, from, b, to, flags))
 CALL(int, rename, (const char* from, const char* to), (from, to))

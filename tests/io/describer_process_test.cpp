@@ -141,7 +141,7 @@ TEST(DescriberProcess, one_that_ends_is_told) {
       const std::string much(std::size_t{600} << 20, 'x');
       throw std::bad_alloc();
     };
-    DescriberProcess process("fake.h5", file_bytes, want_much, {60, 60});
+    DescriberProcess process("fake.h5", file_bytes, want_much, {60, 60, 2});
   });
 }
 
@@ -173,7 +173,7 @@ TEST(DescriberProcess, signs_of_work_without_end_are_no_excuse) {
 }
 
 TEST(DescriberProcess, a_small_file_gets_seconds_and_a_large_one_minutes) {
-  const auto small = DescriberLimits::of_file(10'000), large = DescriberLimits::of_file(1'000'000'000);
+  const auto small = DescriberLimits::of_file(10'000, 2), large = DescriberLimits::of_file(1'000'000'000, 2);
   EXPECT_LT(small.seconds, 10);
   EXPECT_LT(small.silent_seconds, 3);
   EXPECT_GT(large.seconds, 300);
