@@ -262,10 +262,6 @@ class ComparedReads {
   std::unordered_map<std::string, Compared> datasets_;
 };
 
-}  // namespace
-
-namespace {
-
 /// Throws where results of this version of the format have to have checksums; false where they have none.
 bool has_checksums(const InputFile& file, std::int64_t minor) {
   if (file.kind(checksums_group) != ObjectKind::none) return true;

@@ -196,20 +196,6 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_a_small_stack_is_named(smallbatch, tmp_path):
-    """Whose end looked like a damaged file, or had no words at all."""
-    with open_problem_file(tmp_path / "p.h5") as file:
-        add_solve(file)
-    for kib in (64, 128, 255):
-        def limit(kib=kib):
-            resource.setrlimit(resource.RLIMIT_STACK, (kib << 10, resource.getrlimit(resource.RLIMIT_STACK)[1]))
-        for call in (["run", "p.h5", "-o", "r.h5"], ["generate", "spd", "-o", "q.h5"], ["info", "p.h5"]):
-            refused = smallbatch(*call, expect=6, preexec_fn=limit).stderr
-            assert f"the stack is too small (ulimit -s says {kib} KiB, at least 256 are needed)" in refused
-    smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "all", preexec_fn=lambda: resource.setrlimit(
-        resource.RLIMIT_STACK, (256 << 10, resource.getrlimit(resource.RLIMIT_STACK)[1])))
-
-
 def test_bad_file(smallbatch, tmp_path, name):
     make, words = BAD_FILES[name]
     make(tmp_path / "p.h5")
@@ -348,3 +334,17 @@ def test_interrupted(smallbatch, tmp_path):
     _, errors = process.communicate(timeout=200)
     assert process.returncode == 143 and "stopped by SIGTERM" in errors
     assert set(os.listdir(tmp_path)) == before
+
+
+def test_a_small_stack_is_named(smallbatch, tmp_path):
+    """Whose end looked like a damaged file, or had no words at all."""
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file)
+    for kib in (64, 128, 255):
+        def limit(kib=kib):
+            resource.setrlimit(resource.RLIMIT_STACK, (kib << 10, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+        for call in (["run", "p.h5", "-o", "r.h5"], ["generate", "spd", "-o", "q.h5"], ["info", "p.h5"]):
+            refused = smallbatch(*call, expect=6, preexec_fn=limit).stderr
+            assert f"the stack is too small (ulimit -s says {kib} KiB, at least 256 are needed)" in refused
+    smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "all", preexec_fn=lambda: resource.setrlimit(
+        resource.RLIMIT_STACK, (256 << 10, resource.getrlimit(resource.RLIMIT_STACK)[1])))

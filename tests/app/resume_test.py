@@ -383,12 +383,17 @@ def test_a_signal_ends_a_run_within_a_second_and_says_how_to_go_on(smallbatch, t
 
 @pytest.mark.parametrize("command", ["verify", "merge"])
 def test_what_reads_for_long_heeds_a_signal_without_the_clock(smallbatch, tmp_path, killer, command):
-    """One that comes when the results are opened, whose bytes are compared first of all."""
+    """One that comes when the results are opened, before what is damaged in them is found."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=200, n=32)
     for k in (1, 2):
         smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
+    place = h5_place(tmp_path / "1.h5")
+    with open(tmp_path / "1.h5", "r+b") as file:
+        file.seek(place)
+        file.write(bytes(64))
     call = ["verify", "p.h5", "1.h5"] if command == "verify" else ["merge", "1.h5", "2.h5", "-o", "m.h5"]
+    smallbatch(*call, expect=3)
     done = subprocess.run([smallbatch.program, *call], cwd=tmp_path, capture_output=True, text=True, timeout=100,
                           preexec_fn=heed_signals,
                           env=dict(os.environ, LD_PRELOAD=str(killer), NO_CLOCK="1", SIGNAL_AT_OPEN="1.h5"))
