@@ -1,3 +1,5 @@
+// What became of a set: counted block by block, added up over shares, read from a file, said in words. One file,
+// because each member of the outcome passes through all of them.
 #include "app/outcome.hpp"
 
 #include <algorithm>
@@ -14,6 +16,9 @@
 namespace smallbatch {
 
 namespace {
+/// Problems whose numbers are read from a file.
+constexpr std::int64_t at_once = 1 << 16;
+
 constexpr double roundoff(ScalarType type) { return type == ScalarType::float32 ? 0x1p-24 : 0x1p-53; }
 
 /// Keeps the value that is `worse`, and a NaN once it is there.
@@ -80,7 +85,6 @@ void SetOutcome::count_status(std::int64_t first, std::span<const std::int32_t> 
 
 void SetOutcome::count_statuses(const ResultReader& results, const std::string& set, std::int64_t start,
                                 std::int64_t count) {
-  constexpr std::int64_t at_once = 1 << 16;
   std::vector<double> values;
   for (std::int64_t first = 0; first < count; first += at_once) {
     values.resize(static_cast<std::size_t>(std::min(at_once, count - first)));
@@ -106,7 +110,6 @@ void SetOutcome::count_numbers(const SpdBlock<T>& block) {
 }
 
 void SetOutcome::count_repairs(const ResultReader& results, const SolveSet& set) {
-  constexpr std::int64_t at_once = 1 << 16;
   const std::string group = set_path(set);
   std::vector<double> info, repaired, perturbation;
   for (std::int64_t first = 0; first < set.batch; first += at_once) {
@@ -175,9 +178,7 @@ void write_measure(std::ostream& text, const ChargesOfSet& set) {
   if (set.cutoff > 0) text << ", cut-off " << set.cutoff << " angstrom";
   if (set.dielectric != 1) text << ", dielectric " << set.dielectric;
 }
-}  // namespace
 
-namespace {
 /// After how many systems there are.
 void write_system(std::ostream& text, const SolveSet& set) {
   text << " " << (set.shape.has_sizes ? "up to " : "") << set.shape.n << "x" << set.shape.n

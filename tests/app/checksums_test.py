@@ -1,4 +1,7 @@
-"""Every byte of a result file is one that a checksum is of: against h5py and another XXH3, and by changing bytes."""
+"""Every byte of a result file is one that a checksum is of: against h5py and another XXH3, and by changing bytes.
+
+One file, because all of it is about results with sets of every kind, made once.
+"""
 
 import json
 import os
