@@ -15,7 +15,8 @@ import pytest
 from PIL import Image
 
 from tests.browser import Browser
-from tests.problems import add_correlation, add_pair_energy, add_potential, add_solve, open_problem_file
+from tests.problems import (add_correlation, add_pair_energy, add_potential, add_solve, open_problem_file,
+                            results_to_change)
 
 STRANGE = "<img src=x onerror=alert(1)>&\"'\u202e"
 ORIGIN, SPACING, SHAPE = np.array([-8.0, -6, -5]), np.array([0.4, 0.5, 0.6]), (40, 30, 20)
@@ -295,7 +296,7 @@ def test_changed_verdicts_are_refused(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=5)
     smallbatch("run", "p.h5", "-o", "r.h5")
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         file["verification/solve/systems/verdict"][2] = 2
         file["verification/solve/systems/error_over_bound"][2] = 7
     done = smallbatch("report", "r.h5", "-o", "r.html", expect=3)
@@ -408,7 +409,7 @@ def test_long_lattices_and_values_that_are_no_numbers(smallbatch, browser, tmp_p
             add_potential(file, name, [[100, 0.3, 0.5]], [1], shape=(columns, rows, 1), origin=[[0, -0.5, 0]],
                           spacing=[[0.1, 0.1, 0.1]])
     smallbatch("run", "p.h5", "-o", "r.h5")
-    with h5py.File(tmp_path / "r.h5", "r+") as file:
+    with results_to_change(tmp_path / "r.h5") as file:
         v = np.where(np.arange(rows)[:, None] < rows // 2, -1.0, 1.0) * np.ones(columns)
         v[:, 2000:] = -v[:, 2000:]
         file["potential/long/V"][0, 0] = v
