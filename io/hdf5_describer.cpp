@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "io/hdf5_attribute_messages.hpp"
 #include "io/hdf5_input_errors.hpp"
+#include "io/hdf5_object_headers.hpp"
 #include "io/hdf5_storage.hpp"
 #include "io/hdf5_types.hpp"
 
@@ -25,9 +29,10 @@ std::vector<std::int64_t> shape_of(hid_t space) {
   return shape;
 }
 
-/// What HDF5's dimension scales keep of each other: nobody asks for the values, and every dataset of results has some.
-bool is_of_dimension_scales(const std::string& attribute) {
-  return attribute == "DIMENSION_LIST" || attribute == "REFERENCE_LIST";
+/// What HDF5's dimension scales keep of each other and of themselves: nobody asks for it, and all datasets of results
+/// have some.
+bool is_of_dimension_scales(std::string_view attribute) {
+  return attribute == "DIMENSION_LIST" || attribute == "REFERENCE_LIST" || attribute == "CLASS" || attribute == "NAME";
 }
 
 /// Frees what H5Aread allocated for variable-length strings.
@@ -49,6 +54,15 @@ struct OpenAttribute {
   Hdf5Handle handle, type, space;
 };
 
+/// What HDF5 says of a type, once for all objects of that type.
+struct KnownType {
+  NumbersOfType numbers;
+  std::string name;
+  std::size_t bytes = 0;
+  bool is_plain = false;  ///< a number, or a string of fixed length without spaces at its end
+  bool is_integer = false, is_number = false, is_text = false;
+};
+
 }  // namespace
 
 struct Hdf5Describer::Impl {
@@ -57,6 +71,8 @@ struct Hdf5Describer::Impl {
   Hdf5Handle driver, file;
   std::uint64_t base = 0;            ///< of the file: what comes before is its user's
   bool has_usual_addresses = false;  ///< of 8 bytes, as lengths
+  std::unique_ptr<HeaderWindows> headers;
+  std::map<std::string, KnownType, std::less<>> types;  ///< by their messages
 
   void open() {
     const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
@@ -90,6 +106,7 @@ struct Hdf5Describer::Impl {
     }
     base = user_block;
     has_usual_addresses = address_bytes == 8 && length_bytes == 8;
+    if (has_usual_addresses && base == 0) headers = std::make_unique<HeaderWindows>(*bytes);
   }
 
   /// Calls work(), and keeps the Defect that it throws, or what it is a consequence of: that reading failed, of which
@@ -130,6 +147,13 @@ struct Hdf5Describer::Impl {
     return member;
   }
 
+  /// Of each name once, in their order.
+  static void sort_members(std::vector<Member>& members) {
+    std::ranges::stable_sort(members, {}, &Member::name);
+    const auto has_same_name = [](const Member& one, const Member& other) { return one.name == other.name; };
+    members.erase(std::unique(members.begin(), members.end(), has_same_name), members.end());
+  }
+
   /// Of each name once, in their order; for its own HDF5 would make a table, which it frees before it is filled where
   /// reading fails.
   [[nodiscard]] std::vector<Member> members_of(hid_t group) const {
@@ -144,9 +168,7 @@ struct Hdf5Describer::Impl {
     };
     hsize_t position = 0;
     if (H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &position, list, &take) < 0) throw damage(*bytes);
-    std::ranges::stable_sort(members, {}, &Member::name);
-    const auto has_same_name = [](const Member& one, const Member& other) { return one.name == other.name; };
-    members.erase(std::unique(members.begin(), members.end(), has_same_name), members.end());
+    sort_members(members);
     return members;
   }
 
@@ -255,9 +277,9 @@ struct Hdf5Describer::Impl {
     };
     hsize_t position = 0;
     if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &position, list, &attributes) < 0) throw damage(*bytes);
+    std::erase_if(attributes, [](const StoredAttribute& attribute) { return is_of_dimension_scales(attribute.name); });
     std::ranges::sort(attributes, {}, &StoredAttribute::name);
     for (StoredAttribute& attribute : attributes) {
-      if (is_of_dimension_scales(attribute.name)) continue;
       keep_defect(attribute.defect, [&] { describe_attribute(object, attribute); });
     }
     return attributes;
@@ -314,9 +336,137 @@ struct Hdf5Describer::Impl {
     return dataset;
   }
 
+  /// What HDF5 makes of a type's message, or null.
+  [[nodiscard]] const KnownType* known_type(HeaderBytes message) {
+    constexpr std::size_t most_types = 1000, largest_message = 256;
+    constexpr std::array<unsigned char, 2> sign_of_type{3, 0};  // of what H5Tencode writes
+    const std::string_view key(reinterpret_cast<const char*>(message.data()), message.size());
+    if (const auto found = types.find(key); found != types.end()) return &found->second;
+    if (message.empty() || message.size() > largest_message || types.size() == most_types) return nullptr;
+    // HDF5 is not told where the message ends.
+    std::array<unsigned char, sign_of_type.size() + largest_message + 4096> encoded{};
+    std::ranges::copy(message, std::ranges::copy(sign_of_type, encoded.begin()).out);
+    const Hdf5Handle type(H5Tdecode(encoded.data()), H5Tclose);
+    if (!type.valid()) return nullptr;
+    const H5T_class_t kind = H5Tget_class(type.get());
+    KnownType known;
+    known.is_integer = is_integer(type.get());
+    known.is_number = known.is_integer || is_float(type.get());
+    known.is_text = is_string(type.get()) && H5Tis_variable_str(type.get()) == 0;
+    if (kind == H5T_INTEGER || kind == H5T_FLOAT || kind == H5T_COMPOUND || kind == H5T_ENUM || known.is_text) {
+      known.numbers = numbers_of(type.get());
+      known.name = type_text(type.get());
+      known.bytes = H5Tget_size(type.get());
+    }
+    known.is_plain = known.is_text ? H5Tget_strpad(type.get()) != H5T_STR_SPACEPAD
+                                   : known.is_number && known.numbers.numbers.type != ElementType::other;
+    return &types.emplace(key, std::move(known)).first->second;
+  }
+
+  /// False where HDF5 is to be asked.
+  [[nodiscard]] bool take_attribute(const ObjectHeader::Attribute& found, StoredAttribute& attribute) {
+    const KnownType* const type = known_type(found.type);
+    const auto count = declared_bytes(found.shape, 1);
+    if (!type || !type->is_plain || !count || *count < 1 || *count > most_attribute_values) return false;
+    if (found.value.size() < *count * type->bytes || (type->is_text && type->bytes > largest_string)) return false;
+    attribute.name = found.name;
+    attribute.type_name = type->name;
+    attribute.count = static_cast<std::int64_t>(*count);
+    attribute.is_integer = type->is_integer;
+    attribute.is_number = type->is_number;
+    attribute.is_text = type->is_text;
+    const unsigned char* const value = found.value.data();
+    const NumberType& number = type->numbers.numbers;
+    if (type->is_integer) {
+      attribute.integers.resize(*count);
+      convert_numbers(number, value, ElementType::int64, attribute.integers.data(), *count);
+    }
+    if (type->is_number && *count == 1) {
+      double converted = 0;
+      convert_numbers(number, value, ElementType::float64, &converted, 1);
+      attribute.number = converted;
+    }
+    for (std::size_t k = 0; type->is_text && k < *count; ++k) {
+      const char* const text = reinterpret_cast<const char*>(value) + k * type->bytes;
+      attribute.texts.emplace_back(text, ::strnlen(text, type->bytes));
+    }
+    return true;
+  }
+
+  /// False where HDF5 is to be asked.
+  [[nodiscard]] bool take_dataset(const ObjectHeader& header, StoredObject& object) {
+    const KnownType* const type = known_type(header.type);
+    if (!type || type->bytes == 0) return false;
+    auto dataset = std::make_unique<StoredDataset>();
+    dataset->info = {header.shape, type->numbers.numbers.type, type->name, type->numbers.form};
+    if (type->numbers.numbers.type != ElementType::other) {
+      dataset->is_swapped = type->numbers.numbers.is_swapped;
+      try {
+        dataset->address = address_of_piece(bytes->size(), header.shape, type->bytes, header.address, header.bytes);
+      } catch (Defect& defect) {
+        object.contents_defect = std::make_unique<Defect>(std::move(defect));
+        return true;
+      }
+      if (type->numbers.form == NumberForm::complex) dataset->info.shape.push_back(2);
+      if (type->numbers.form == NumberForm::text) dataset->info.shape.push_back(static_cast<std::int64_t>(type->bytes));
+    }
+    object.dataset = std::move(dataset);
+    return true;
+  }
+
+  /// What the object's header says, without HDF5, of which the description is the same; nothing where it is to be
+  /// asked. `members` are those of a group.
+  [[nodiscard]] std::optional<StoredObject> read_header(const H5L_info_t& link, std::vector<Member>& members) {
+    if (!headers || link.type != H5L_TYPE_HARD) return {};
+    const auto header = read_object_header(*headers, link.u.address);
+    if (!header) return {};
+    StoredObject object;
+    object.is_described = true;
+    object.kind = header->kind;
+    for (const ObjectHeader::Attribute& attribute : header->attributes) {
+      if (is_of_dimension_scales(attribute.name)) continue;
+      if (!take_attribute(attribute, object.attributes.emplace_back())) return {};
+    }
+    std::ranges::sort(object.attributes, {}, &StoredAttribute::name);
+    if (object.kind == ObjectKind::dataset && !take_dataset(*header, object)) return {};
+    for (const auto& [name, address] : header->links) {
+      Member& member = members.emplace_back();
+      member.name = name;
+      member.link.type = H5L_TYPE_HARD;
+      member.link.u.address = address;
+    }
+    sort_members(members);
+    return object;
+  }
+
   /// What a link leads to, and below it.
   void describe(const H5L_info_t& link, int depth, bool is_asked_for, const std::function<void(StoredObject&&)>& give) {
     bytes->forget_failure();  // of another object
+    std::vector<Member> members;
+    if (auto object = read_header(link, members)) return give_with_members(std::move(*object), members, depth, give);
+    bytes->forget_failure();
+    describe_by_hdf5(link, depth, is_asked_for, give);
+  }
+
+  /// An object, and what is below it.
+  void give_with_members(StoredObject&& object, const std::vector<Member>& members, int depth,
+                         const std::function<void(StoredObject&&)>& give) {
+    const bool is_group = object.kind == ObjectKind::group;
+    object.members.reserve(members.size());
+    for (const Member& member : members) object.members.emplace_back().name = member.name;
+    give(std::move(object));
+    if (!is_group || depth == 0) return;
+    for (const Member& member : members) {
+      if (member.name.find('/') == std::string::npos) {
+        describe(member.link, depth - 1, false, give);
+      } else {  // no path leads there
+        give(nothing());
+      }
+    }
+  }
+
+  void describe_by_hdf5(const H5L_info_t& link, int depth, bool is_asked_for,
+                        const std::function<void(StoredObject&&)>& give) {
     StoredObject object;
     object.is_described = true;
     Hdf5Handle opened;
@@ -334,19 +484,10 @@ struct Hdf5Describer::Impl {
       });
       if (object.contents_defect) object.dataset.reset();
     }
-    if (object.kind != ObjectKind::group) return give(std::move(object));
     std::vector<Member> members;
-    keep_defect(object.contents_defect, [&] { members = members_of(opened.get()); });
-    for (const Member& member : members) object.members.emplace_back().name = member.name;
-    give(std::move(object));
-    if (depth == 0) return;
-    for (const Member& member : members) {
-      if (member.name.find('/') == std::string::npos) {
-        describe(member.link, depth - 1, false, give);
-      } else {  // no path leads there
-        give(nothing());
-      }
-    }
+    if (object.kind == ObjectKind::group)
+      keep_defect(object.contents_defect, [&] { members = members_of(opened.get()); });
+    give_with_members(std::move(object), members, depth, give);
   }
 
   static StoredObject nothing() {
@@ -357,7 +498,7 @@ struct Hdf5Describer::Impl {
 };
 
 Hdf5Describer::Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work)
-    : impl_(std::make_unique<Impl>(Impl{std::move(bytes), std::move(still_at_work), {}, {}})) {
+    : impl_(std::make_unique<Impl>(Impl{std::move(bytes), std::move(still_at_work), {}, {}, 0, false, {}, {}})) {
   const QuietHdf5 quiet;
   impl_->open();
 }

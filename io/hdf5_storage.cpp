@@ -56,7 +56,41 @@ std::vector<ChunkFilter> filters_of(const InputBytes& file, hid_t creation) {
   return filters;
 }
 
+/// What a dataset declares, and what is there instead.
+class Declaration {
+ public:
+  Declaration(std::uint64_t file_bytes, const std::vector<std::int64_t>& shape, std::uint64_t element_bytes)
+      : bytes(declared_bytes(shape, element_bytes)),
+        words_("shape " + shape_text(shape) + " declares " + (bytes ? std::to_string(*bytes) : "more than 2^64") +
+               " bytes"),
+        of_file_("the file has " + std::to_string(file_bytes) + " bytes") {
+    if (!bytes) throw Defect{words_ + ", " + of_file_, damaged};
+  }
+  const std::optional<std::uint64_t> bytes;
+  [[nodiscard]] Defect wrong_size(std::uint64_t stored) const {
+    return {words_ + ", found " + std::to_string(stored) + " stored, " + of_file_, damaged};
+  }
+  [[nodiscard]] Defect never_written() const {
+    return {words_ + ", but they were never written", "Fill the dataset and close the file."};
+  }
+
+ private:
+  std::string words_, of_file_;
+};
+
 }  // namespace
+
+std::optional<std::uint64_t> address_of_piece(std::uint64_t file_bytes, const std::vector<std::int64_t>& shape,
+                                              std::uint64_t element_bytes, std::optional<std::uint64_t> address,
+                                              std::uint64_t stored) {
+  const auto declared = declared_bytes(shape, element_bytes);
+  if (declared == 0) return {};
+  const bool is_there =
+      declared && address && stored >= *declared && *declared <= file_bytes && *address <= file_bytes - *declared;
+  if (is_there) return address;
+  const Declaration declaration(file_bytes, shape, element_bytes);
+  throw address ? declaration.wrong_size(stored) : declaration.never_written();
+}
 
 DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space, hid_t type,
                              const std::vector<std::int64_t>& shape) {
@@ -72,19 +106,13 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
   }
   const std::vector<ChunkFilter> filters = filters_of(file, creation.get());
 
-  const auto declared = declared_bytes(shape, H5Tget_size(type));
-  const std::string declares = "shape " + shape_text(shape) + " declares " +
-                               (declared ? std::to_string(*declared) : "more than 2^64") + " bytes";
-  const std::string of_file = "the file has " + std::to_string(file_bytes) + " bytes";
-  if (!declared) throw Defect{declares + ", " + of_file, damaged};
-  if (*declared == 0) return {};
-  const auto refuse_size = [&](std::uint64_t stored) {
-    return Defect{declares + ", found " + std::to_string(stored) + " stored, " + of_file, damaged};
-  };
-  const auto never_written = [&] {
-    return Defect{declares + ", but they were never written", "Fill the dataset and close the file."};
-  };
-
+  if (layout == H5D_CONTIGUOUS && filters.empty()) {
+    const haddr_t offset = H5Dget_offset(dataset);
+    const auto address = offset == HADDR_UNDEF ? std::nullopt : std::optional<std::uint64_t>(offset);
+    return {address_of_piece(file_bytes, shape, H5Tget_size(type), address, H5Dget_storage_size(dataset)), {}, 0, 0};
+  }
+  const Declaration declared(file_bytes, shape, H5Tget_size(type));
+  if (*declared.bytes == 0) return {};
   if (layout == H5D_CHUNKED) {
     std::array<hsize_t, H5S_MAX_RANK> chunk{};
     if (H5Pget_chunk(creation.get(), H5S_MAX_RANK, chunk.data()) != static_cast<int>(shape.size())) {
@@ -103,11 +131,11 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
     // Each chunk takes a byte at the least: no need to count what cannot be there.
     if (!chunk_count || !chunk_bytes || *chunk_count > file_bytes ||
         __builtin_mul_overflow(*chunk_count, *chunk_bytes, &in_chunks)) {
-      throw refuse_size(0);
+      throw declared.wrong_size(0);
     }
     const std::uint64_t stored = H5Dget_storage_size(dataset);
-    if (stored == 0) throw never_written();
-    if (stored > file_bytes || in_chunks / largest_unpacked_ratio(filters) > stored) throw refuse_size(stored);
+    if (stored == 0) throw declared.never_written();
+    if (stored > file_bytes || in_chunks / largest_unpacked_ratio(filters) > stored) throw declared.wrong_size(stored);
     if (*chunk_bytes > largest_packed_chunk && std::ranges::any_of(filters, packs)) {
       throw Defect{"its chunks have " + std::to_string(*chunk_bytes) + " bytes, expected at most " +
                        std::to_string(largest_packed_chunk) + " where they are compressed",
@@ -127,17 +155,10 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
             0};
   }
   if (!filters.empty()) throw Defect{"it has filters, but no chunks", damaged};
-  if (layout == H5D_CONTIGUOUS) {
-    const haddr_t offset = H5Dget_offset(dataset);
-    if (offset == HADDR_UNDEF) throw never_written();
-    const std::uint64_t stored = H5Dget_storage_size(dataset);
-    if (stored < *declared || *declared > file_bytes || offset > file_bytes - *declared) throw refuse_size(stored);
-    return {offset, {}, 0, 0};
-  }
   if (layout != H5D_COMPACT) throw Defect{"its storage layout is unknown", damaged};
   const std::uint64_t stored = H5Dget_storage_size(dataset);
-  if (stored < *declared) throw refuse_size(stored);
-  return {{}, {}, 0, *declared};
+  if (stored < *declared.bytes) throw declared.wrong_size(stored);
+  return {{}, {}, 0, *declared.bytes};
 }
 
 }  // namespace smallbatch
