@@ -39,6 +39,8 @@ class Check {
       : file_(file), threads_(threads), between_(std::move(between)) {
     found_.has_checksums = true;
     found_.bytes = file_.size();
+    constexpr int deepest = 3;  // /verification/<kind>/<set>/verdict
+    for (const std::string& name : members_of("/")) file_.describe("/" + name, deepest);
     read_tables();
     const std::vector<std::string> stored = texts(checksums_rest);
     const std::string rest = hashes_of_rest(places_, file_.size(), [this](const Extent& extent, char* bytes) {
