@@ -17,12 +17,6 @@ void add_bytes(Hash& hash, const Extent& extent, const std::function<bool(const 
 
 }  // namespace
 
-void Checksums::add(const std::string& name, const std::vector<std::string>& digits) {
-  dataset.push_back(name);
-  hash.insert(hash.end(), digits.begin(), digits.end());
-  piece_offset.push_back(static_cast<std::int64_t>(hash.size()));
-}
-
 std::string hashes_of_rest(const FilePlaces& places, std::uint64_t size,
                            const std::function<bool(const Extent&, char*)>& read) {
   Hash tables(HashBits::of_64), others(HashBits::of_64);

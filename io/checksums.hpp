@@ -26,7 +26,6 @@ struct Checksums {
   std::vector<std::string> dataset;
   std::vector<std::int64_t> piece_offset{0};
   std::vector<std::string> hash;
-  void add(const std::string& name, const std::vector<std::string>& digits);
 };
 
 /// Where in a file what has a hash lies.

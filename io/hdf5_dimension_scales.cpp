@@ -17,7 +17,6 @@ struct Use {
   hobj_ref_t dataset;
   std::uint32_t axis, unused;
 };
-using Scales = std::map<std::string, std::vector<Use>>;
 
 bool write_attribute(hid_t object, const char* name, hid_t type, std::size_t count, bool is_array, const void* values) {
   const hsize_t length = count;
@@ -32,62 +31,75 @@ bool write_text(hid_t object, const char* name, const std::string& text) {
          write_attribute(object, name, type.get(), 1, false, text.c_str());
 }
 
+/// An axis' name, and who has it.
+struct Scale {
+  hid_t dataset = -1;
+  hobj_ref_t reference = 0;
+  Hdf5Handle made;  ///< where it is a name alone
+  std::vector<Use> uses;
+};
+using Scales = std::map<std::string, Scale>;  // by their paths
+using OpenObject = std::function<hid_t(const std::string&)>;
+
 /// A name alone is never written, and so takes no room.
-bool create_if_missing(hid_t file, const std::string& path, hsize_t length) {
-  const htri_t exists = H5Lexists(file, path.c_str(), H5P_DEFAULT);
-  if (exists != 0) return exists > 0;
-  const Hdf5Handle extent(H5Screate_simple(1, &length, nullptr), H5Sclose);
-  const Hdf5Handle made(
-      H5Dcreate2(file, path.c_str(), H5T_IEEE_F32BE, extent.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
-  std::array<char, 80> text{};
-  std::snprintf(text.data(), text.size(), "This is a netCDF dimension but not a netCDF variable.%10llu",
-                static_cast<unsigned long long>(length));
-  return made.valid() && write_text(made.get(), "NAME", text.data());
+bool open_scale(Scale& scale, const std::string& path, hsize_t length, const OpenObject& open) {
+  const std::size_t slash = path.rfind('/');
+  const hid_t group = open(path.substr(0, slash));
+  const std::string name = path.substr(slash + 1);
+  const htri_t exists = H5Lexists(group, name.c_str(), H5P_DEFAULT);
+  if (exists < 0) return false;
+  if (exists > 0) {
+    scale.dataset = open(path);
+  } else {
+    const Hdf5Handle extent(H5Screate_simple(1, &length, nullptr), H5Sclose);
+    scale.made = {H5Dcreate2(group, name.c_str(), H5T_IEEE_F32BE, extent.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                  H5Dclose};
+    scale.dataset = scale.made.get();
+    std::array<char, 80> text{};
+    std::snprintf(text.data(), text.size(), "This is a netCDF dimension but not a netCDF variable.%10llu",
+                  static_cast<unsigned long long>(length));
+    if (!scale.made.valid() || !write_text(scale.dataset, "NAME", text.data())) return false;
+  }
+  return H5Rcreate(&scale.reference, scale.dataset, ".", H5R_OBJECT, -1) >= 0;
 }
 
-bool write_axes(hid_t file, const std::string& dataset, const std::vector<std::string>& names, Scales& scales,
-                std::map<std::string, hobj_ref_t>& references) {
-  const Hdf5Handle opened(H5Dopen2(file, dataset.c_str(), H5P_DEFAULT), H5Dclose);
-  const Hdf5Handle space(H5Dget_space(opened.get()), H5Sclose), type(H5Tvlen_create(H5T_STD_REF_OBJ), H5Tclose);
+bool write_axes(const std::string& dataset, const std::vector<std::string>& names, Scales& scales,
+                const OpenObject& open) {
+  const hid_t opened = open(dataset);
+  const Hdf5Handle space(H5Dget_space(opened), H5Sclose), type(H5Tvlen_create(H5T_STD_REF_OBJ), H5Tclose);
   std::array<hsize_t, H5S_MAX_RANK> lengths{};
   if (H5Sget_simple_extent_dims(space.get(), lengths.data(), nullptr) != static_cast<int>(names.size())) return false;
   Use use{};
-  if (H5Rcreate(&use.dataset, file, dataset.c_str(), H5R_OBJECT, -1) < 0) return false;
+  if (H5Rcreate(&use.dataset, opened, ".", H5R_OBJECT, -1) < 0) return false;
   std::vector<hvl_t> list;
   for (const std::string& name : names) {
     const std::string path = dataset.substr(0, dataset.rfind('/') + 1) + name;
-    hobj_ref_t& reference = references[path];
-    if (scales[path].empty()) {
-      if (!create_if_missing(file, path, lengths[use.axis])) return false;
-      if (H5Rcreate(&reference, file, path.c_str(), H5R_OBJECT, -1) < 0) return false;
-    }
-    scales[path].push_back(use);
-    list.push_back({1, &reference});
+    Scale& scale = scales[path];
+    if (scale.uses.empty() && !open_scale(scale, path, lengths[use.axis], open)) return false;
+    scale.uses.push_back(use);
+    list.push_back({1, &scale.reference});
     ++use.axis;
   }
-  return write_attribute(opened.get(), "DIMENSION_LIST", type.get(), list.size(), true, list.data());
+  return write_attribute(opened, "DIMENSION_LIST", type.get(), list.size(), true, list.data());
 }
 
-bool write_scale(hid_t file, const std::string& path, const std::vector<Use>& uses) {
-  const Hdf5Handle opened(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
+bool write_scale(const std::string& path, const Scale& scale) {
   const Hdf5Handle type(H5Tcreate(H5T_COMPOUND, sizeof(Use)), H5Tclose);
-  const htri_t is_named = H5Aexists(opened.get(), "NAME");
-  return is_named >= 0 && write_text(opened.get(), "CLASS", "DIMENSION_SCALE") &&
-         (is_named > 0 || write_text(opened.get(), "NAME", path.substr(path.rfind('/') + 1))) &&
+  const bool is_named = scale.made.valid();
+  return write_text(scale.dataset, "CLASS", "DIMENSION_SCALE") &&
+         (is_named || write_text(scale.dataset, "NAME", path.substr(path.rfind('/') + 1))) &&
          H5Tinsert(type.get(), "dataset", HOFFSET(Use, dataset), H5T_STD_REF_OBJ) >= 0 &&
          H5Tinsert(type.get(), "dimension", HOFFSET(Use, axis), H5T_STD_U32LE) >= 0 &&
-         write_attribute(opened.get(), "REFERENCE_LIST", type.get(), uses.size(), true, uses.data());
+         write_attribute(scale.dataset, "REFERENCE_LIST", type.get(), scale.uses.size(), true, scale.uses.data());
 }
 
 }  // namespace
 
-bool write_dimension_scales(hid_t file, const AxisNames& axes) {
+bool write_dimension_scales(const AxisNames& axes, const OpenObject& open) {
   Scales scales;
-  std::map<std::string, hobj_ref_t> references;
   return std::ranges::all_of(
-             axes,
-             [&](const auto& of_one) { return write_axes(file, of_one.first, of_one.second, scales, references); }) &&
-         std::ranges::all_of(scales, [&](const auto& scale) { return write_scale(file, scale.first, scale.second); });
+             axes, [&](const auto& of_one) { return write_axes(of_one.first, of_one.second, scales, open); }) &&
+         std::ranges::all_of(scales, [](const auto& scale) { return write_scale(scale.first, scale.second); });
 }
 
 }  // namespace smallbatch

@@ -3,6 +3,7 @@
 
 #include <hdf5.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,7 +14,8 @@ namespace smallbatch {
 /// coordinates along it, or, where there is no such dataset, a name alone.
 using AxisNames = std::map<std::string, std::vector<std::string>>;
 
-/// Writes them as the HDF5 Dimension Scale Specification says, names alone as netCDF does. False where HDF5 fails.
-bool write_dimension_scales(hid_t file, const AxisNames& axes);
+/// Writes them as the HDF5 Dimension Scale Specification says, names alone as netCDF does. `open` gives an object that
+/// exists by its path, a group without the slash at its end, and stays open. False where HDF5 fails.
+bool write_dimension_scales(const AxisNames& axes, const std::function<hid_t(const std::string&)>& open);
 
 }  // namespace smallbatch

@@ -16,6 +16,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -23,6 +24,7 @@
 #include "io/array_runs.hpp"
 #include "io/checksums.hpp"
 #include "io/hashes.hpp"
+#include "io/hdf5_describer.hpp"
 #include "io/hdf5_dimension_scales.hpp"
 #include "io/hdf5_file_driver.hpp"
 #include "io/hdf5_format.hpp"
@@ -73,6 +75,21 @@ struct WrittenDataset {
   PieceHashes hashes;                    ///< of what was written here, and not by HDF5
 };
 
+/// A dataset of texts, which HDF5 has written.
+struct WrittenText {
+  Extent extent;  ///< empty where it has no bytes
+  PieceHashes hashes;
+};
+
+/// Of the groups that a file of this product has one in another.
+constexpr std::size_t deepest = 8;
+
+/// The parts of an absolute path: of its group ("": the root), and of itself in there.
+std::pair<std::string, std::string> parts_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return {path.substr(0, slash), path.substr(slash + 1)};
+}
+
 }  // namespace
 
 struct Hdf5Output::Impl {
@@ -82,10 +99,15 @@ struct Hdf5Output::Impl {
   OutputBytes file_bytes;
   Hdf5Handle driver;
   Hdf5Handle file;
+  Hdf5Handle parents;                                           ///< the property list that creates them
+  std::map<std::optional<std::uint64_t>, Hdf5Handle> creation;  ///< property lists, by the bits of what fills
+  /// By their paths: what was created or asked for last, and will be asked for soon. To look a path up takes HDF5 as
+  /// long as to create a dataset.
+  std::map<std::string, Hdf5Handle> at_hand;
   std::map<std::string, WrittenDataset> datasets;
   AxisNames axes;
   bool has_checksums = false;
-  std::vector<std::string> text_datasets;
+  std::map<std::string, WrittenText> texts;
   std::int64_t pending_bytes = 0;  ///< declared, not yet written
   bool keeps_numbers = false, notes_written = false;
   std::vector<WrittenRange> noted;
@@ -120,10 +142,63 @@ struct Hdf5Output::Impl {
   }
   Hdf5Handle own(hid_t id, herr_t (*close)(hid_t)) { return {check(id), close}; }
 
-  Hdf5Handle creates_parents() {
-    Hdf5Handle list = own(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-    check(H5Pset_create_intermediate_group(list.get(), 1));
-    return list;
+  hid_t creates_parents() {
+    if (!parents.valid()) {
+      parents = own(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+      check(H5Pset_create_intermediate_group(parents.get(), 1));
+    }
+    return parents.get();
+  }
+
+  /// Before objects are asked for: there is room for a set's.
+  void make_room() {
+    constexpr std::size_t most_at_hand = 256;
+    if (at_hand.size() >= most_at_hand) let_go();
+  }
+  void let_go() {
+    for (auto& [path_of_one, handle] : at_hand)
+      if (!handle.close()) fail();
+    at_hand.clear();
+  }
+  hid_t keep_at_hand(const std::string& object, Hdf5Handle handle) {
+    return (at_hand[object] = std::move(handle)).get();
+  }
+  /// An object that exists ("/": the root).
+  hid_t object_at(const std::string& object) {
+    if (object == "/") return file.get();
+    if (const auto found = at_hand.find(object); found != at_hand.end()) return found->second.get();
+    return keep_at_hand(object, own(H5Oopen(file.get(), object.c_str(), H5P_DEFAULT), H5Oclose));
+  }
+  /// A group ("": the root), which is created where there is none.
+  hid_t group_at(const std::string& group) {
+    if (group.empty()) return file.get();
+    if (const auto found = at_hand.find(group); found != at_hand.end()) return found->second.get();
+    const auto [parent, name] = parts_of(group);
+    const hid_t inside = group_at(parent);
+    const bool exists = check(H5Lexists(inside, name.c_str(), H5P_DEFAULT)) > 0;
+    const hid_t opened = exists ? H5Gopen2(inside, name.c_str(), H5P_DEFAULT)
+                                : H5Gcreate2(inside, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    return keep_at_hand(group, own(opened, H5Gclose));
+  }
+  /// Creates a dataset, which is at hand then.
+  hid_t new_dataset(const std::string& dataset, hid_t type, hid_t space, hid_t creation_list) {
+    const auto [group, name] = parts_of(dataset);
+    const hid_t inside = group_at(group);
+    return keep_at_hand(
+        dataset, own(H5Dcreate2(inside, name.c_str(), type, space, H5P_DEFAULT, creation_list, H5P_DEFAULT), H5Dclose));
+  }
+
+  /// Of datasets in one piece, which is allocated at once.
+  hid_t creation_list(std::optional<double> fill) {
+    const auto key = fill ? std::optional(std::bit_cast<std::uint64_t>(*fill)) : std::nullopt;
+    Hdf5Handle& list = creation[key];
+    if (list.valid()) return list.get();
+    list = own(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    check(H5Pset_layout(list.get(), H5D_CONTIGUOUS));
+    check(H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY));
+    check(H5Pset_fill_time(list.get(), fill ? H5D_FILL_TIME_ALLOC : H5D_FILL_TIME_NEVER));
+    if (fill) check(H5Pset_fill_value(list.get(), H5T_NATIVE_DOUBLE, &*fill));
+    return list.get();
   }
 
   /// Refuses before the first byte what the disk cannot hold.
@@ -176,61 +251,55 @@ struct Hdf5Output::Impl {
     return complex;
   }
 
-  void write_strings(const std::string& dataset, const std::vector<std::string>& texts, bool is_array) {
+  /// Texts (std::string, std::string_view).
+  template <class Texts>
+  void write_strings(const std::string& dataset, const Texts& of_dataset, bool is_array) {
     const QuietHdf5 quiet;
     throw_latched();
+    make_room();
     std::size_t length = 1;
-    for (const std::string& text : texts) length = std::max(length, text.size());
+    for (const auto& text : of_dataset) length = std::max(length, text.size());
     std::string bytes;
-    for (const std::string& text : texts) bytes += text + std::string(length - text.size(), '\0');
+    bytes.reserve(of_dataset.size() * length);
+    for (const auto& text : of_dataset) bytes.append(text).append(length - text.size(), '\0');
     const Hdf5Handle type = own(H5Tcopy(H5T_C_S1), H5Tclose);
     check(H5Tset_size(type.get(), length));
     check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
     check(H5Tset_cset(type.get(), characters_of(bytes)));
-    const hsize_t count = texts.size();
+    const hsize_t count = of_dataset.size();
     const Hdf5Handle space = own(H5Screate_simple(is_array ? 1 : 0, &count, nullptr), H5Sclose);
-    const Hdf5Handle parents = creates_parents();
-    const Hdf5Handle created =
-        own(H5Dcreate2(file.get(), dataset.c_str(), type.get(), space.get(), parents.get(), H5P_DEFAULT, H5P_DEFAULT),
-            H5Dclose);
-    check(H5Dwrite(created.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()));
-    text_datasets.push_back(dataset);
+    const hid_t created = new_dataset(dataset, type.get(), space.get(), H5P_DEFAULT);
+    check(H5Dwrite(created, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()));
+    const haddr_t address = H5Dget_offset(created);
+    const Extent extent = address == HADDR_UNDEF ? Extent{} : Extent{address, H5Dget_storage_size(created)};
+    texts[dataset] = {extent, PieceHashes(extent.size)};
   }
 
   void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
               std::optional<double> fill, NumberForm form = NumberForm::plain) {
     const QuietHdf5 quiet;
     throw_latched();
+    make_room();
     const Hdf5Handle stored = stored_type(type, form);
     const auto element_bytes = static_cast<std::int64_t>(H5Tget_size(stored.get()));
     reserve(dataset, shape, element_bytes);
-    const Hdf5Handle creation = own(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-    check(H5Pset_layout(creation.get(), H5D_CONTIGUOUS));
-    check(H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY));
-    check(H5Pset_fill_time(creation.get(), fill ? H5D_FILL_TIME_ALLOC : H5D_FILL_TIME_NEVER));
-    if (fill) check(H5Pset_fill_value(creation.get(), H5T_NATIVE_DOUBLE, &*fill));
     const std::vector<hsize_t> dims(shape.begin(), shape.end());
     const Hdf5Handle space = own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
-    const Hdf5Handle parents = creates_parents();
     WrittenDataset created;
     file_bytes.drop_numbers(fill && keeps_numbers);
-    Hdf5Handle handle = own(
-        H5Dcreate2(file.get(), dataset.c_str(), stored.get(), space.get(), parents.get(), creation.get(), H5P_DEFAULT),
-        H5Dclose);
+    const hid_t handle = new_dataset(dataset, stored.get(), space.get(), creation_list(fill));
     file_bytes.drop_numbers(false);
     created.shape = shape;
     created.type = type;
     created.element_bytes = static_cast<std::int64_t>(bytes_of(type));
     if (form == NumberForm::complex) created.shape.push_back(2);
-    const haddr_t address = H5Dget_offset(handle.get());
+    const haddr_t address = H5Dget_offset(handle);
     if (address != HADDR_UNDEF) created.address = address;
-    if (has_checksums && address != HADDR_UNDEF) created.hashes = PieceHashes(H5Dget_storage_size(handle.get()));
+    if (has_checksums && address != HADDR_UNDEF) created.hashes = PieceHashes(H5Dget_storage_size(handle));
     created.unwritten = fill ? 0 : elements_of(created.shape);
     if (fill) {
-      pending_bytes -=
-          std::min<std::int64_t>(pending_bytes, static_cast<std::int64_t>(H5Dget_storage_size(handle.get())));
+      pending_bytes -= std::min<std::int64_t>(pending_bytes, static_cast<std::int64_t>(H5Dget_storage_size(handle)));
     }
-    if (!handle.close()) fail();
     datasets.emplace(dataset, std::move(created));
   }
 
@@ -238,14 +307,13 @@ struct Hdf5Output::Impl {
                        std::optional<std::size_t> length, const void* values) {
     const QuietHdf5 quiet;
     throw_latched();
-    if (check(H5Aexists_by_name(file.get(), object.c_str(), name.c_str(), H5P_DEFAULT)) > 0) {
-      check(H5Adelete_by_name(file.get(), object.c_str(), name.c_str(), H5P_DEFAULT));
-    }
+    make_room();
+    const hid_t of = object_at(object);
+    if (check(H5Aexists(of, name.c_str())) > 0) check(H5Adelete(of, name.c_str()));
     const hsize_t dim = length.value_or(1);
     const Hdf5Handle space = own(length ? H5Screate_simple(1, &dim, nullptr) : H5Screate(H5S_SCALAR), H5Sclose);
-    const Hdf5Handle attribute = own(H5Acreate_by_name(file.get(), object.c_str(), name.c_str(), stored_type,
-                                                       space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-                                     H5Aclose);
+    const Hdf5Handle attribute =
+        own(H5Acreate2(of, name.c_str(), stored_type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
     check(H5Awrite(attribute.get(), memory_type, values));
   }
 
@@ -263,11 +331,14 @@ struct Hdf5Output::Impl {
     if (!opened.close()) fail();
   }
 
-  /// Where a dataset lies in the file; empty where it has no bytes.
-  Extent extent_of(const std::string& dataset) {
-    const Hdf5Handle opened = own(H5Dopen2(file.get(), dataset.c_str(), H5P_DEFAULT), H5Dclose);
-    const haddr_t address = H5Dget_offset(opened.get());
-    return address == HADDR_UNDEF ? Extent{} : Extent{address, H5Dget_storage_size(opened.get())};
+  /// Names the axes of what was created since it was called last.
+  void write_axes() {
+    check(write_dimension_scales(
+              std::exchange(axes, {}),
+              [this](const std::string& object) { return object.empty() ? file.get() : object_at(object); })
+              ? 0
+              : -1);
+    let_go();
   }
 
   /// Reads what others, HDF5 or no one wrote, as the file has it.
@@ -288,32 +359,42 @@ struct Hdf5Output::Impl {
 
   /// What the bytes of all datasets are, in /checksums (io/checksums.hpp), and who has which place in the file.
   FilePlaces write_checksums() {
-    FilePlaces places;
-    Checksums sums;
-    std::map<std::string, std::pair<Extent, PieceHashes>> all;
-    for (auto& [name, dataset] : datasets)
-      if (dataset.address) all[name] = {extent_of(name), std::move(dataset.hashes)};
-    for (const std::string& name : text_datasets) {
-      const Extent extent = extent_of(name);
-      if (extent.size > 0) all[name] = {extent, PieceHashes(extent.size)};
+    struct Listed {
+      std::string_view name;
+      Extent extent;
+      PieceHashes* hashes;
+    };
+    std::vector<Listed> all;
+    for (auto& [name, dataset] : datasets) {
+      const auto bytes = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
+      if (dataset.address) all.push_back({name, {*dataset.address, bytes}, &dataset.hashes});
     }
-    for (auto& [name, of_one] : all) {
-      auto& [extent, hashes] = of_one;
-      hash_missing_pieces(extent.address, hashes);
-      sums.add(name, hashes.digits());
+    for (auto& [name, text] : texts)
+      if (text.extent.size > 0) all.push_back({name, text.extent, &text.hashes});
+    std::ranges::sort(all, {}, &Listed::name);
+    FilePlaces places;
+    std::vector<std::string_view> names, hashes;
+    std::vector<std::int64_t> piece_offset{0};
+    for (const auto& [name, extent, of_pieces] : all) {
+      hash_missing_pieces(extent.address, *of_pieces);
+      names.push_back(name);
+      hashes.insert(hashes.end(), of_pieces->digits().begin(), of_pieces->digits().end());
+      piece_offset.push_back(static_cast<std::int64_t>(hashes.size()));
       places.listed.push_back(extent);
     }
-    write_strings(checksums_dataset, sums.dataset, true);
-    create(checksums_offset, ElementType::int64, {static_cast<std::int64_t>(sums.piece_offset.size())}, std::nullopt);
+    write_strings(checksums_dataset, names, true);
+    create(checksums_offset, ElementType::int64, {static_cast<std::int64_t>(piece_offset.size())}, std::nullopt);
     WrittenDataset& offset = datasets.at(checksums_offset);
-    write_by_hdf5(checksums_offset, H5T_NATIVE_INT64, {0}, offset.shape, sums.piece_offset.data());
+    write_by_hdf5(checksums_offset, H5T_NATIVE_INT64, {0}, offset.shape, piece_offset.data());
     offset.unwritten = 0;
-    write_strings(checksums_hash, sums.hash, true);
-    write_strings(checksums_rest, {2, std::string(hash_digits(nullptr, 0).size(), '0')}, true);
+    write_strings(checksums_hash, hashes, true);
+    write_strings(checksums_rest, std::vector(2, std::string(hash_digits(nullptr, 0).size(), '0')), true);
+    let_go();
     check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL));
-    for (const char* name : {checksums_dataset, checksums_offset, checksums_hash})
-      places.tables.push_back(extent_of(name));
-    places.rest = extent_of(checksums_rest);
+    places.tables = {texts.at(checksums_dataset).extent,
+                     {offset.address.value_or(0), piece_offset.size() * sizeof(std::int64_t)},
+                     texts.at(checksums_hash).extent};
+    places.rest = texts.at(checksums_rest).extent;
     return places;
   }
 
@@ -359,15 +440,45 @@ struct Hdf5Output::Impl {
 
   /// The file as the next program will see it: everything there, nothing unwritten.
   void read_back() const {
+    const auto refuse = [this](const std::string& why) {
+      return Error(ErrorKind::output, "cannot write " + path, "reading it back failed: " + why,
+                   "Check the disk and try again.");
+    };
+    std::size_t found = 0;
     try {
-      const InputFile written(temporary, 1, InputFile::Describer::this_process);
-      for (const auto& [name, dataset] : datasets) {
-        if (written.dataset(name).shape != dataset.shape) throw written.error(name, "wrong shape", "");
-      }
-    } catch (const Error& error) {
-      throw Error(ErrorKind::output, "cannot write " + path, std::string("reading it back failed: ") + error.what(),
-                  "Check the disk and try again.");
+      Hdf5Describer describer(std::make_shared<InputBytes>(temporary, 1));
+      for_each_object(describer, [&](const std::string& name, const StoredObject& object) {
+        const auto expected = datasets.find(name);
+        if (expected == datasets.end()) return;
+        ++found;
+        if (object.contents_defect) throw refuse(name + ": " + object.contents_defect->why);
+        if (!object.dataset || object.dataset->info.shape != expected->second.shape)
+          throw refuse(name + ": wrong shape");
+      });
+    } catch (const Defect& defect) {
+      throw refuse(defect.why);
     }
+    if (found != datasets.size()) throw refuse(std::to_string(datasets.size() - found) + " datasets are not there");
+  }
+
+  /// Calls visit(path, object) for what the file holds; nothing of it is kept.
+  template <class Visit>
+  static void for_each_object(Hdf5Describer& describer, const Visit& visit) {
+    struct Level {
+      std::string path;
+      std::vector<StoredObject> members;
+      std::size_t next = 0;
+    };
+    std::vector<Level> levels;  // the groups that the next object is in
+    describer.describe("/", deepest, [&](StoredObject&& object) {
+      while (!levels.empty() && levels.back().next == levels.back().members.size()) levels.pop_back();
+      std::string name;
+      if (!levels.empty()) name = levels.back().path + "/" + levels.back().members[levels.back().next].name;
+      if (!levels.empty()) ++levels.back().next;
+      visit(name, object);
+      const bool is_group = object.kind == ObjectKind::group;
+      if (is_group && levels.size() < deepest) levels.push_back({name, std::move(object.members)});
+    });
   }
 };
 
@@ -485,7 +596,7 @@ void Hdf5Output::create_filled(const std::string& dataset, ElementType type, con
 }
 
 void Hdf5Output::write_text(const std::string& dataset, const std::string& text) {
-  impl_->write_strings(dataset, {text}, false);
+  impl_->write_strings(dataset, std::vector{text}, false);
 }
 
 void Hdf5Output::write_texts(const std::string& dataset, const std::vector<std::string>& texts) {
@@ -495,9 +606,7 @@ void Hdf5Output::write_texts(const std::string& dataset, const std::vector<std::
 void Hdf5Output::create_group(const std::string& group) {
   const QuietHdf5 quiet;
   impl_->throw_latched();
-  const Hdf5Handle parents = impl_->creates_parents();
-  const Hdf5Handle created =
-      impl_->own(H5Gcreate2(impl_->file.get(), group.c_str(), parents.get(), H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+  (void)impl_->group_at(group);
 }
 
 void Hdf5Output::allocate() {
@@ -614,12 +723,17 @@ void Hdf5Output::name_axes(const std::string& dataset, const std::vector<std::st
   impl_->axes[dataset] = axes;
 }
 
+void Hdf5Output::write_axes() {
+  const QuietHdf5 quiet;
+  impl_->throw_latched();
+  impl_->write_axes();
+}
+
 void Hdf5Output::link(const std::string& dataset, const std::string& name) {
   const QuietHdf5 quiet;
   impl_->throw_latched();
-  const Hdf5Handle parents = impl_->creates_parents();
-  impl_->check(
-      H5Lcreate_hard(impl_->file.get(), dataset.c_str(), H5L_SAME_LOC, name.c_str(), parents.get(), H5P_DEFAULT));
+  impl_->check(H5Lcreate_hard(impl_->file.get(), dataset.c_str(), H5L_SAME_LOC, name.c_str(), impl_->creates_parents(),
+                              H5P_DEFAULT));
 }
 
 void Hdf5Output::show_first(const std::string& dataset, const std::string& name) {
@@ -637,10 +751,7 @@ void Hdf5Output::show_first(const std::string& dataset, const std::string& name)
   const Hdf5Handle type = impl_->own(H5Dget_type(opened.get()), H5Tclose);
   const Hdf5Handle creation = impl_->own(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   impl_->check(H5Pset_virtual(creation.get(), space.get(), ".", dataset.c_str(), selection.get()));
-  const Hdf5Handle parents = impl_->creates_parents();
-  const Hdf5Handle created = impl_->own(
-      H5Dcreate2(impl_->file.get(), name.c_str(), type.get(), space.get(), parents.get(), creation.get(), H5P_DEFAULT),
-      H5Dclose);
+  (void)impl_->new_dataset(name, type.get(), space.get(), creation.get());
 }
 
 void Hdf5Output::commit() {
@@ -653,7 +764,7 @@ void Hdf5Output::commit() {
                         "Please report this."));
     }
   }
-  impl_->check(write_dimension_scales(impl_->file.get(), impl_->axes) ? 0 : -1);
+  impl_->write_axes();
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   std::optional<FilePlaces> places;
   if (impl_->has_checksums) places = impl_->write_checksums();

@@ -75,6 +75,8 @@ class Hdf5Output {
 
   /// What the axes of a dataset are called (io/hdf5_dimension_scales.hpp).
   void name_axes(const std::string& dataset, const std::vector<std::string>& axes);
+  /// Once all of a set is created: HDF5 has it at hand, and writes those names sooner than later.
+  void write_axes();
 
   /// A second name (hard link) for a dataset; the groups on the way are created.
   void link(const std::string& dataset, const std::string& name);

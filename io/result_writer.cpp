@@ -84,6 +84,7 @@ struct ResultWriter::Impl {
                        std::numeric_limits<double>::quiet_NaN());
     const char* const checked = kind == CorrelationSet::kind ? "channel" : "problem";
     for (const char* name : {"/verdict", "/error_over_bound"}) file.name_axes(group + name, {checked});
+    file.write_axes();
   }
 };
 
