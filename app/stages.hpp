@@ -1,6 +1,7 @@
 // Blocks on their way through the stages of a run: each stage is one thread for the whole run (reading: two, of which
 // one is at it while the other one's helpers wait for each other; computing: one for each device) and takes the blocks
-// of a set in their order, and all are at work at the same time, on different blocks.
+// of a set in their order, and all are at work at the same time, on different blocks. A set of one block needs none of
+// them.
 #pragma once
 
 #include <algorithm>
@@ -136,12 +137,39 @@ struct Stages {
 /// Warns of a device that is lost, where others are left.
 void tell_lost(const Error& error);
 
+/// Takes the only block of a set through all stages, here: it has no other to be worked on meanwhile, and to hand it
+/// from thread to thread takes longer than to solve a few systems.
+template <class Block>
+void take_only_block(const Stages<Block>& stages, std::size_t computers, std::pmr::memory_resource* memory,
+                     StageSeconds& seconds) {
+  Block block(memory);
+  const auto take = [](double& spent, auto&& work) {
+    stop_if_interrupted();
+    timed(spent, work);
+  };
+  take(seconds.read, [&] { stages.read(0, block); });
+  take(seconds.compute, [&] {
+    for (std::size_t computer = 0;; ++computer) {
+      try {
+        return stages.compute(0, block, computer);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::device_lost || computer + 1 == computers) throw;
+        tell_lost(error);
+      }
+    }
+  });
+  take(seconds.verify, [&] { stages.verify(0, block); });
+  take(seconds.write, [&] { stages.write(0, block); });
+}
+
 /// Takes blocks 0, 1, ... through all stages, each in that order; computers take the next one when they are free. The
 /// block of one that throws Error(device_lost) is computed by another, anew. Blocks lie in `memory`. Throws what the
 /// first stage that failed threw, the last computer that was lost, or Error(interrupted).
 template <class Block>
 void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThreads& threads,
                    std::pmr::memory_resource* memory, StageSeconds& seconds) {
+  if (blocks == 0) return;
+  if (blocks == 1) return take_only_block(stages, threads.computers(), memory, seconds);
   std::deque<Block> ring;
   for (std::int64_t place = 0; place < std::min(blocks, threads.blocks_in_memory()); ++place) ring.emplace_back(memory);
   StageProgress progress(blocks, threads.blocks_in_memory(), threads.computers());

@@ -57,9 +57,7 @@ std::string Hash::digits() const {
 std::string hash_digits(const void* bytes, std::size_t count) { return digits_of(XXH3_64bits(bytes, count)); }
 
 PieceHashes::PieceHashes(std::uint64_t bytes)
-    : bytes_(bytes),
-      hashes_((bytes + bytes_per_hashed_piece - 1) / bytes_per_hashed_piece),
-      is_lost_(hashes_.size(), false) {}
+    : bytes_(bytes), hashes_((bytes + bytes_per_hashed_piece - 1) / bytes_per_hashed_piece) {}
 
 std::uint64_t PieceHashes::size_of(std::size_t piece) const {
   return std::min(bytes_per_hashed_piece, bytes_ - begin_of_piece(piece));
@@ -77,22 +75,26 @@ void PieceHashes::add(std::uint64_t first, std::uint64_t count, const void* byte
 }
 
 void PieceHashes::add_to(std::size_t piece, std::uint64_t first, std::uint64_t count, const char* bytes) {
-  if (is_lost_[piece]) return;
-  if (count == size_of(piece) && is_missing(piece) && !begun_.contains(piece)) return set(piece, bytes);
-  auto found = begun_.find(piece);
-  if (found == begun_.end() && first == 0 && is_missing(piece) && begun_.size() < most_begun)
-    found = begun_.try_emplace(piece).first;
-  if (found == begun_.end() || found->second.next != first) {
-    is_lost_[piece] = true;
+  const bool is_untouched =
+      is_missing(piece) && !(parts_ && (parts_->lost.contains(piece) || parts_->begun.contains(piece)));
+  if (count == size_of(piece) && is_untouched) return set(piece, bytes);
+  if (!parts_) parts_ = std::make_unique<Parts>();
+  auto& [lost, begun] = *parts_;
+  if (lost.contains(piece)) return;
+  auto found = begun.find(piece);
+  if (found == begun.end() && first == 0 && is_missing(piece) && begun.size() < most_begun)
+    found = begun.try_emplace(piece).first;
+  if (found == begun.end() || found->second.next != first) {
+    lost.insert(piece);
     hashes_[piece].clear();
-    if (found != begun_.end()) begun_.erase(found);
+    if (found != begun.end()) begun.erase(found);
     return;
   }
   found->second.hash.add(bytes, count);
   found->second.next += count;
   if (found->second.next < size_of(piece)) return;
   hashes_[piece] = found->second.hash.digits();
-  begun_.erase(found);
+  begun.erase(found);
 }
 
 void PieceHashes::set(std::size_t piece, const void* bytes) { hashes_[piece] = hash_digits(bytes, size_of(piece)); }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,10 +60,15 @@ class PieceHashes {
   };
   void add_to(std::size_t piece, std::uint64_t first, std::uint64_t count, const char* bytes);
 
+  /// What few arrays need: there may be millions of them.
+  struct Parts {
+    std::set<std::size_t> lost;  ///< pieces whose bytes came in another order, or twice
+    std::map<std::size_t, Begun> begun;
+  };
+
   std::uint64_t bytes_ = 0;
   std::vector<std::string> hashes_;
-  std::vector<bool> is_lost_;  ///< its bytes came in another order, or twice
-  std::map<std::size_t, Begun> begun_;
+  std::unique_ptr<Parts> parts_;
 };
 
 /// 16 digits of these bytes.
