@@ -1,0 +1,135 @@
+// What is read of headers without HDF5 is what HDF5 says of the same contents, and damage is left to it.
+#include "io/hdf5_object_headers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/catalogue_messages.hpp"
+#include "io/hdf5_describer.hpp"
+#include "tests/io/hdf5_file.hpp"
+
+namespace smallbatch {
+namespace {
+
+using testing::RawHdf5;
+
+HeaderBytes bytes_of_text(std::string_view text) {
+  return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
+}
+
+/// What a result file has, and what it has not.
+void write_contents(RawHdf5& file) {
+  const double fraction = 0.1;
+  file.dataset("/a/b/numbers", {2, 3}, std::vector<float>(6, 1));
+  file.dataset("/a/b/wide", {4}, std::vector<double>(4, 1), H5T_IEEE_F64BE);
+  file.dataset("/a/b/small", {5}, std::vector<std::int8_t>(5, 1));
+  file.dataset("/a/b/none", {0, 3}, std::vector<std::int64_t>{});
+  file.dataset("/a/b/complex", {2}, std::vector<std::complex<float>>(2));
+  file.declare("/a/b/boolean", {3}, testing::boolean_type());
+  file.declare("/a/b/unwritten", {7}, H5T_IEEE_F32BE);
+  file.declare("/a/b/short", {3}, H5T_STD_U16LE);
+  const hid_t text = H5Tcopy(H5T_C_S1);
+  H5Tset_size(text, 9);
+  file.declare("/a/b/texts", {2}, text);
+  const hid_t chunks = H5Pcreate(H5P_DATASET_CREATE);
+  const hsize_t chunk = 4;
+  H5Pset_chunk(chunks, 1, &chunk);
+  file.dataset("/a/b/chunked", {8}, std::vector<float>(8, 1), H5T_IEEE_F32LE, chunks);
+  H5Pclose(chunks);
+  for (const char* object : {"/", "/a", "/a/b", "/a/b/numbers"}) {
+    file.attribute(object, "count", std::vector<std::int32_t>{-3, 4});
+    file.attribute(object, "one", std::vector<std::int64_t>{INT64_MIN});
+    file.attribute(object, "fraction", std::vector<double>{fraction});
+    file.attribute(object, "narrow", std::vector<double>{fraction}, H5T_IEEE_F32BE);
+    file.attribute(object, "name", "some words");
+    file.attribute(object, "padded", "words", RawHdf5::Text::space_padded);
+  }
+  file.attribute("/a/b/small", "variable", "words", RawHdf5::Text::variable_utf8);
+  file.attribute("/a/b/wide", "yes", std::vector<std::int8_t>{1}, testing::boolean_type());
+  file.attribute("/a/b/texts", "many", std::vector<double>(65, 1));
+  for (int k = 0; k < 20; ++k) {  // more than HDF5 keeps in a header
+    file.group("/many/group " + std::to_string(k));
+    file.attribute("/many", "attribute " + std::to_string(k), std::vector<double>{fraction});
+  }
+  EXPECT_GE(H5Lcreate_soft("/a/b", file.id(), "soft", H5P_DEFAULT, H5P_DEFAULT), 0);
+  EXPECT_GE(H5Lcreate_hard(file.id(), "/a/b/numbers", file.id(), "/a/again", H5P_DEFAULT, H5P_DEFAULT), 0);
+}
+
+/// All of it, but where it lies.
+std::string description_of(const std::string& path) {
+  std::string sent;
+  MessageWriter writer([&](const char* bytes, std::size_t count) { sent.append(bytes, count); });
+  Hdf5Describer describer(std::make_shared<InputBytes>(path, 1));
+  describer.describe("/", 4, [&](StoredObject&& object) {
+    if (object.dataset && object.dataset->address) object.dataset->address = 0;
+    if (object.dataset)
+      for (StoredChunk& chunk : object.dataset->chunks) chunk.extent.address = 0;
+    for (std::unique_ptr<Defect>* const defect : {&object.defect, &object.attributes_defect, &object.contents_defect})
+      if (*defect) (*defect)->why = (*defect)->why.substr(0, (*defect)->why.find(", the file has"));
+    writer.put(object);
+  });
+  writer.flush();
+  return sent;
+}
+
+class ObjectHeaders : public testing::FileTest {};
+
+TEST(MetadataChecksum, IsJenkinsLookup3) {
+  EXPECT_EQ(metadata_checksum({}), 0xDEADBEEFU);
+  EXPECT_EQ(metadata_checksum(bytes_of_text("Four score and seven years ago")), 0x17770551U);
+}
+
+/// Headers of version 1, of the older format, are HDF5's to read.
+TEST_F(ObjectHeaders, AreDescribedAsHdf5DescribesTheSameContentsInTheOlderFormat) {
+  {
+    RawHdf5 file(path("new.h5"), RawHdf5::Mode::create_v110);
+    write_contents(file);
+  }
+  {
+    RawHdf5 file(path("old.h5"));
+    write_contents(file);
+  }
+  const std::string found = description_of(path("new.h5")), expected = description_of(path("old.h5"));
+  EXPECT_GT(found.size(), 5000U);
+  EXPECT_EQ(found, expected);
+}
+
+TEST_F(ObjectHeaders, ThatAreDamagedAreLeftToHdf5) {
+  {
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::create_v110);
+    file.dataset("/x", {3}, std::vector<float>{1, 2, 3});
+    file.attribute("/x", "unit", "volt");
+  }
+  std::ifstream file(path("p.h5"), std::ios::binary);
+  const std::string whole(std::istreambuf_iterator<char>(file), {});
+  const std::string name = "unit";
+  const std::size_t attribute = whole.find(name), begin = whole.rfind("OHDR", attribute);
+  ASSERT_NE(attribute, std::string::npos);
+  ASSERT_NE(begin, std::string::npos);
+  const auto read_from = [&](const std::string& bytes) {
+    std::ofstream(path("changed.h5"), std::ios::binary) << bytes;
+    InputBytes changed(path("changed.h5"), 1);
+    HeaderWindows windows(changed);
+    return read_object_header(windows, begin);
+  };
+  const auto header = read_from(whole);
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->kind, ObjectKind::dataset);
+  EXPECT_EQ(header->shape, std::vector<std::int64_t>{3});
+  EXPECT_EQ(header->bytes, 3 * sizeof(float));
+  ASSERT_EQ(header->attributes.size(), 1U);
+  EXPECT_EQ(header->attributes[0].name, name);
+  for (std::size_t at = begin; at < attribute + name.size(); ++at) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 4);
+    EXPECT_FALSE(read_from(changed)) << at - begin;
+  }
+  for (std::size_t size = begin; size < attribute; ++size) EXPECT_FALSE(read_from(whole.substr(0, size))) << size;
+}
+
+}  // namespace
+}  // namespace smallbatch
