@@ -1,3 +1,4 @@
+// Plain headers are read here, HDF5 is asked for the others. One file, because both become the same descriptions.
 #include "io/hdf5_describer.hpp"
 
 #include <algorithm>

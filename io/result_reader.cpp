@@ -234,9 +234,11 @@ struct ResultReader::Impl {
                   "it is not a results file: /provenance has no kind \"results\"",
                   "Give a file that smallbatch run wrote.");
     }
-    for_each_kind(sets, [&]<class Set>(const std::vector<Set>&) { file.describe(kind_path<Set>(), 2); });
+    for_each_kind(sets, [&]<class Set>(const std::vector<Set>&) {
+      file.describe(kind_path<Set>(), 2);
+      file.describe("/provenance" + kind_path<Set>(), 1);  // of /provenance itself somebody has asked
+    });
     file.describe("/verification", 3);
-    file.describe("/provenance", 2);
     if (bytes == Bytes::compared) compare_reads(file);
     for_each_kind(sets, [&]<class Set>(std::vector<Set>& list) {
       for (const std::string& name : set_names(file, kind_path<Set>())) {
