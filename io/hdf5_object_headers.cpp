@@ -108,8 +108,8 @@ class Header {
 
   ObjectHeader read() {
     read_first_chunk();
-    for (std::size_t next = 0; next < continuations_.size(); ++next) {
-      const auto [address, size] = continuations_[next];
+    for (std::size_t done = 0; done < continuations_.size();) {  // a part of it may go on elsewhere
+      const auto [address, size] = continuations_[done++];
       if (size < 8 || continuations_.size() > most_chunks) throw NotPlain{};
       Parts parts(read_chunk({address, size}));
       if (parts.text(4) != "OCHK") throw NotPlain{};
