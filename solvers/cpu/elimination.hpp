@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "core/systems.hpp"
 #include "solvers/cpu/vectors.hpp"
@@ -32,6 +33,20 @@ constexpr std::int64_t lower_place(int i, int j) {
 }
 constexpr int padded_max = padded(max_system_size);
 
+template <class Visit, int... Number>
+__attribute__((always_inline)) inline void for_indices(Visit visit, Indices<Number...>) {
+  (visit(Number), ...);
+}
+/// visit(panel) of the panels of n rows; without a loop where the compiler knows n.
+template <class Visit>
+__attribute__((always_inline)) inline void for_panels(int n, Visit visit) {
+  for (int panel = 0; panel < panel_count(n); ++panel) visit(panel);
+}
+template <int Rows, class Visit>
+__attribute__((always_inline)) inline void for_panels(std::integral_constant<int, Rows>, Visit visit) {
+  for_indices(visit, typename FirstIndices<panel_count(Rows)>::Type{});
+}
+
 /// What an elimination tells about A besides its factors.
 template <class L>
 struct Pivots {
@@ -40,17 +55,26 @@ struct Pivots {
   typename L::Mask first_bad;                 ///< 1 + index of the first pivot that is not positive and finite, or 0
 
   void begin(int n) {
-    first_bad = typename L::Mask{};
     for (int k = n; k < padded(n); ++k) d[k] = reciprocal[k] = typename L::Vector{};
   }
   /// Takes pivot k, and returns its reciprocal.
   typename L::Vector take(int k, typename L::Vector pivot) {
-    using Mask = typename L::Mask;
-    const Mask good = (pivot > 0) & (pivot <= L::largest);
-    first_bad = (first_bad == 0) & ~good ? Mask{} + (k + 1) : first_bad;
     d[k] = pivot;
     reciprocal[k] = 1 / pivot;
     return reciprocal[k];
+  }
+  /// Once all are taken: looks for bad ones. As integers, positive finite numbers are those from 1 to `largest`.
+  void end(int n) {
+    using Mask = typename L::Mask;
+    const Mask limit = (Mask)(typename L::Vector{} + L::largest);
+    Mask lowest = (Mask)d[0], highest = lowest;
+    for (int k = 1; k < n; ++k) {
+      lowest = smaller(lowest, (Mask)d[k]);
+      highest = larger(highest, (Mask)d[k]);
+    }
+    first_bad = Mask{};
+    if (!any((lowest <= 0) | (highest > limit))) return;
+    for (int k = n - 1; k >= 0; --k) first_bad = (d[k] > 0) & (d[k] <= L::largest) ? first_bad : Mask{} + (k + 1);
   }
 };
 
@@ -62,7 +86,8 @@ struct Elimination {
 
   /// c_ij of M rows for j in [j0, j0 + Columns), from those rows of a, by the rows of l with those numbers.
   template <int M>
-  static void eliminate_tile(const Vector* a, Vector* c, const Vector* l, std::int64_t j0) {
+  __attribute__((always_inline)) static void eliminate_tile(const Vector* a, Vector* c, const Vector* l,
+                                                            std::int64_t j0) {
     Vector sum[Columns][M];
     Vector* const tile = c + panel_rows * j0;
     a += panel_rows * j0;
@@ -98,7 +123,8 @@ struct Elimination {
 
   /// The diagonal block of M rows of a: turns the c to its left into l and factors it.
   template <int M>
-  static void factor_diagonal(const Vector* a, Vector* c, std::int64_t row0, Pivots<L>& pivots) {
+  __attribute__((always_inline)) static void factor_diagonal(const Vector* a, Vector* c, std::int64_t row0,
+                                                             Pivots<L>& pivots) {
     Vector sum[M][M];
     Vector* const block = c + panel_rows * row0;
     a += panel_rows * row0;
@@ -133,8 +159,8 @@ struct Elimination {
   }
 
   template <int M, class BeforeTile>
-  static void factor_panel(const Vector* a, Vector* l, std::int64_t panel, Pivots<L>& pivots,
-                           BeforeTile&& before_tile) {
+  __attribute__((always_inline)) static void factor_panel(const Vector* a, Vector* l, std::int64_t panel,
+                                                          Pivots<L>& pivots, BeforeTile&& before_tile) {
     a += panel_begin(panel);
     Vector* const c = l + panel_begin(panel);
     for (std::int64_t before = 0; before < panel; ++before)
@@ -150,10 +176,12 @@ struct Elimination {
     return panel_count(n) + panel_count(n) * (panel_count(n) - 1) / 2 * (panel_rows / Columns);
   }
   /// L from the lower triangle of A, or over it; before_tile() is called tile_count(n) times on the way.
-  template <class BeforeTile>
-  static void factor(int n, const Vector* a, Vector* l, Pivots<L>& pivots, BeforeTile&& before_tile) {
+  template <class Rows, class BeforeTile>
+  __attribute__((always_inline)) static void factor(Rows n, const Vector* a, Vector* l, Pivots<L>& pivots,
+                                                    BeforeTile&& before_tile) {
     pivots.begin(n);
-    for (int panel = 0; panel < panel_count(n); ++panel) switch (n - panel_rows * panel) {
+    const auto with_panel = [&](int panel) __attribute__((always_inline)) {
+      switch (n - panel_rows * panel) {
         case 1:
           factor_panel<1>(a, l, panel, pivots, before_tile);
           break;
@@ -166,13 +194,17 @@ struct Elimination {
         default:
           factor_panel<4>(a, l, panel, pivots, before_tile);
       }
+    };
+    for_panels(n, with_panel);
+    pivots.end(n);
   }
 
   /// A x = b over b, R columns of x; row i begins at vector i * stride. Rows from n to padded(n) are zero on entry.
-  template <int R>
-  static void substitute(int n, const Vector* l, const Pivots<L>& pivots, Vector* x, std::int64_t stride) {
+  template <int R, class Rows>
+  __attribute__((always_inline)) static void substitute(Rows n, const Vector* l, const Pivots<L>& pivots, Vector* x,
+                                                        std::int64_t stride) {
     const int panels = panel_count(n);
-    for (int panel = 0; panel < panels; ++panel) {
+    const auto forward = [&](int panel) __attribute__((always_inline)) {
       const int row0 = panel_rows * panel;
       Vector z[panel_rows][R];
       load_rows<R>(x + row0 * stride, stride, z);
@@ -201,8 +233,10 @@ struct Elimination {
 #pragma GCC unroll 4
         for (int r = 0; r < R; ++r) z[t][r] *= pivots.reciprocal[row0 + t];
       store_rows<R>(z, x + row0 * stride, stride);
-    }
-    for (int panel = panels - 1; panel >= 0; --panel) {
+    };
+    for_panels(n, forward);
+    const auto backward = [&](int above) __attribute__((always_inline)) {
+      const int panel = panels - 1 - above;
       const int row0 = panel_rows * panel;
       const Vector* const rows = l + panel_begin(panel);
       Vector y[panel_rows][R];
@@ -225,9 +259,12 @@ struct Elimination {
             for (int r = 0; r < R; ++r) sum[t][r] -= y[u][r] * rows[panel_rows * (k + t) + u];
         store_rows<R>(sum, x + k * stride, stride);
       }
-    }
+    };
+    for_panels(n, backward);
   }
-  static void substitute_all(int n, const Vector* l, const Pivots<L>& pivots, Vector* x, int columns) {
+  template <class Rows>
+  __attribute__((always_inline)) static void substitute_all(Rows n, const Vector* l, const Pivots<L>& pivots, Vector* x,
+                                                            int columns) {
     int c = 0;
     for (; c + 4 <= columns; c += 4) substitute<4>(n, l, pivots, x + c, columns);
     for (; c < columns; ++c) substitute<1>(n, l, pivots, x + c, columns);
@@ -318,6 +355,7 @@ struct Elimination {
     }
     for (int i = 0; i < n; ++i)
       for (int c = 0; c < columns; ++c) x[i * columns + c] /= pivots.d[i];
+    pivots.end(n);
   }
 
   /// The inverse, n x n by rows and exactly symmetric, by n symmetric sweeps that leave -A^-1 over the lower triangle.
@@ -338,6 +376,7 @@ struct Elimination {
       for (int i = k + 1; i < n; ++i) a[lower_place(i, k)] = multiplier[i];
       a[lower_place(k, k)] = -reciprocal;
     }
+    pivots.end(n);
     for (int i = 0; i < n; ++i)
       for (int j = 0; j <= i; ++j) inverse[i * n + j] = inverse[j * n + i] = -a[lower_place(i, j)];
   }

@@ -14,13 +14,13 @@ namespace {
 
 /// The factors of A by rows into work.packed, and which of them T has no numbers for.
 template <class T, int W, int Columns>
-void pack_factors(Group<T, W, Columns>& group) {
+void pack_factors(Group<Workspace<T, W>, Columns>& group) {
   using L = Lanes<T, W>;
   using Vector = typename L::Vector;
   using Mask = typename L::Mask;
   using X = Exponents<L>;
   const Workspace<T, W>& work = group.work;
-  Scaling<T, W>& scaling = group.scaling;
+  Scaling<Workspace<T, W>>& scaling = group.scaling;
   Vector* to = work.packed;
   for (int i = 0; i < work.n; ++i) {
     for (int j = 0; j < i; ++j, ++to) {
@@ -43,7 +43,7 @@ void pack_factors(Group<T, W, Columns>& group) {
 
 /// From A in the caller's memory to its factors there; `used` systems from `first` on.
 template <class T, int W, int Columns>
-void factor_group(Group<T, W, Columns>& group, std::int64_t first, int used, Prefetch<T>& prefetch) {
+void factor_group(Group<Workspace<T, W>, Columns>& group, std::int64_t first, int used, Prefetch<T>& prefetch) {
   using Vector = typename Lanes<T, W>::Vector;
   const LdltTask<T>& task = group.work.task;
   group.input.load(group.work, first, used);
@@ -62,7 +62,7 @@ void factor_group(Group<T, W, Columns>& group, std::int64_t first, int used, Pre
 
 /// From the factors and b in the caller's memory to x there.
 template <class T, int W, int Columns>
-void solve_factored_group(Group<T, W, Columns>& group, std::int64_t first, int used) {
+void solve_factored_group(Group<Workspace<T, W>, Columns>& group, std::int64_t first, int used) {
   using Mask = typename Lanes<T, W>::Mask;
   Workspace<T, W>& work = group.work;
   const LdltTask<T>& task = work.task;

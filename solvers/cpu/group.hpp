@@ -22,51 +22,61 @@ namespace {
 
 /// W systems of a task, from input to answer. Columns is the width of the elimination's tiles: 4 where there are 32
 /// vector registers, 2 where there are 16.
-template <class T, int W, int Columns>
+template <class Work, int Columns>
 struct Group {
+  using T = typename Work::Scalar;
+  static constexpr int W = Work::lanes;
   using L = Lanes<T, W>;
+  using E = Elimination<T, W, Columns>;
   using Mask = typename L::Mask;
 
-  Workspace<T, W> work;
-  Input<T, W> input;
-  Scaling<T, W> scaling;
+  Work work;
+  Input<Work> input;
+  Scaling<Work> scaling;
   Pivots<L> pivots;
   Mask status;
   T rconds[W];
 
   Group(const LdltTask<T>& task, Carver& carver) : work(task, carver) {}
 
-  Judge<T, W> judge() const { return {work, input, scaling, pivots}; }
+  [[nodiscard]] auto prefetch_after(std::int64_t first) const {
+    if constexpr (Work::is_known)
+      return PrefetchOfKnown<T, W, Work::matrix_size, E::tile_count(Work::n)>{work.task, first + W};
+    else
+      return smallbatch::prefetch_after(work.task, first, W, work.matrix_size, E::tile_count(work.n));
+  }
+  Judge<Work> judge() const { return {work, input, scaling, pivots}; }
 
   /// The way of the systems from `first` on, `used` of them, from the caller's memory and back.
-  void run(std::int64_t first, int used, Prefetch<T>& prefetch) {
+  template <class Prefetch>
+  __attribute__((always_inline)) void run(std::int64_t first, int used, Prefetch& prefetch) {
     input.load(work, first, used);
     solve(prefetch);
     store(first, used);
   }
 
   /// From the loaded group to x and the status.
-  void solve(Prefetch<T>& prefetch) {
+  template <class Prefetch>
+  __attribute__((always_inline)) void solve(Prefetch& prefetch) {
     scaling.scale_matrix(work);
-    if (!work.task.inverse) scaling.scale_rhs(work);
+    if (!work.wants_inverse) scaling.scale_rhs(work);
     eliminate(prefetch);
     if (work.task.solution.rcond != nullptr) judge().rconds(rconds);
     scaling.scale_back(work);
     status = judge().status();
   }
 
-  void store(std::int64_t first, int used) const { Output<T, W>{work, judge(), status, first, used}.store(rconds); }
+  void store(std::int64_t first, int used) const { Output<Work>{work, judge(), status, first, used}.store(rconds); }
 
  private:
-  using E = Elimination<T, W, Columns>;
-
   /// The scaled system by the method of the task: x, what the pivots tell, and the inverse where it is needed.
-  void eliminate(Prefetch<T>& prefetch) {
+  template <class Prefetch>
+  __attribute__((always_inline)) void eliminate(Prefetch& prefetch) {
     const int n = work.n;
     const auto* const a = scaling.scaled ? work.l : work.a;
-    if (work.task.method == SpdMethod::gauss_jordan) {
+    if (work.method == SpdMethod::gauss_jordan) {
       for (int e = 0; e < panel_begin(panel_count(n)) && a != work.l; ++e) work.l[e] = a[e];
-      if (work.task.inverse) {
+      if (work.wants_inverse) {
         E::sweep(n, work.l, pivots, work.inverse);
         return;
       }
@@ -78,9 +88,9 @@ struct Group {
       E::gauss_jordan(n, work.l, pivots, work.x, work.columns);
       return;
     }
-    E::factor(n, a, work.l, pivots, prefetch);
+    E::factor(work.n, a, work.l, pivots, prefetch);
     if (work.inverts) E::invert(n, work.l, pivots, work.z, work.inverse);
-    if (!work.task.inverse) E::substitute_all(n, work.l, pivots, work.x, work.columns);
+    if (!work.wants_inverse) E::substitute_all(work.n, work.l, pivots, work.x, work.columns);
   }
 };
 

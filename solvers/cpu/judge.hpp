@@ -21,8 +21,10 @@
 namespace smallbatch {
 namespace {
 
-template <class T, int W>
+template <class Work>
 struct Judge {
+  using T = typename Work::Scalar;
+  static constexpr int W = Work::lanes;
   using L = Lanes<T, W>;
   using Vector = typename L::Vector;
   using Mask = typename L::Mask;
@@ -31,9 +33,9 @@ struct Judge {
   using P = Parts<T, W>;
   using A = WidePanels<T, W>;
 
-  const Workspace<T, W>& work;
-  const Input<T, W>& input;
-  const Scaling<T, W>& scaling;
+  const Work& work;
+  const Input<Work>& input;
+  const Scaling<Work>& scaling;
   const Pivots<L>& pivots;
 
   /// Once x is there. What is wrong with A or b is asked only where the elimination met something odd.
@@ -56,6 +58,11 @@ struct Judge {
     if constexpr (L::fuses && sizeof(T) == sizeof(double))
       if (work.judges_by_system) {
         P::put(backward_error_by_system(), 0, of_lane);
+        return;
+      }
+    if constexpr (sizeof(T) == sizeof(float) && sizeof(Vector) == 64)
+      if (work.columns == 1 && !work.wants_inverse && !scaling.scaled) {
+        backward_errors_of_column(of_lane);
         return;
       }
     const MatrixNorm norm = norm_of_matrix();
@@ -116,9 +123,19 @@ struct Judge {
   struct Norms {
     Wide error{}, residual{}, x{};
   };
+  /// Double precision alone can leave the range of the sums.
+  static constexpr bool has_factors = sizeof(T) == sizeof(double);
+  template <int Columns, bool of_matrix>
+  __attribute__((always_inline)) void subtract(Wide a_factor, int part, const Wide* x, typename A::Sum* sums) const {
+    if constexpr (Columns == 1)
+      A::template subtract_product<of_matrix>(work.n, work.a, a_factor, part, x, sums);
+    else
+      A::template subtract_products<Columns, of_matrix>(work.n, work.a, a_factor, part, x, sums);
+  }
   /// Columns first .. first + Columns - 1 of the residual, for A = A^T.
   template <int Columns>
-  void add_columns(int first, int part, const WideNorm& a, const Wide* x_factors, Norms& worst) const {
+  __attribute__((always_inline)) void add_columns(int first, int part, const WideNorm& a, const Wide* x_factors,
+                                                  Norms& worst) const {
     using Sum = typename A::Sum;
     const int n = work.n, columns = work.columns;
     Wide x[padded_max * Columns];
@@ -128,17 +145,19 @@ struct Judge {
 #pragma GCC unroll 4
       for (int c = 0; c < Columns; ++c) {
         const int e = i * columns + first + c;
-        const Wide value = P::widen(work.x[e], part) * x_factors[c];
-        const Wide right = work.task.inverse ? Wide{} + (i == first + c ? 1 : 0) : P::widen(work.b[e], part);
+        const Wide right = work.wants_inverse ? Wide{} + (i == first + c ? 1 : 0) : P::widen(work.b[e], part);
+        Wide value = P::widen(work.x[e], part);
+        if constexpr (has_factors) value *= x_factors[c];
         of[c].x += absolute(value);
-        x[i * Columns + c] = value;
-        sums[i * Columns + c] = Sum::of(with_factors(right, a.factor, x_factors[c]));
+        sums[i * Columns + c] = Sum::of(has_factors ? with_factors(right, a.factor, x_factors[c]) : right);
+        x[i * Columns + c] = has_factors && !scaling.scaled ? value * a.factor : value;
       }
     for (int e = n * Columns; e < padded(n) * Columns; ++e) x[e] = Wide{}, sums[e] = Sum::of(Wide{});
-    if constexpr (Columns == 1)
-      A::subtract_product(n, work.a, a.factor, part, x, sums);
+    // A that is not scaled leaves its factor to x: that is exact, and fewer multiplications.
+    if (has_factors && scaling.scaled)
+      subtract<Columns, has_factors>(a.factor, part, x, sums);
     else
-      A::template subtract_products<Columns>(n, work.a, a.factor, part, x, sums);
+      subtract<Columns, false>(a.factor, part, x, sums);
     for (int i = 0; i < n; ++i)
 #pragma GCC unroll 4
       for (int c = 0; c < Columns; ++c) of[c].residual += absolute(sums[i * Columns + c].value());
@@ -150,11 +169,11 @@ struct Judge {
     }
   }
   /// The backward errors of the lanes of one part, for A = A^T.
-  Wide backward_error(int part, const WideNorm& a) const {
-    constexpr int at_once = sizeof(T) == sizeof(float) ? 4 : 2;
+  __attribute__((always_inline)) Wide backward_error(int part, const WideNorm& a) const {
+    constexpr int at_once = (sizeof(T) == sizeof(float) ? 4 : 2) / (sizeof(Vector) == 64 ? 1 : 2);
     const int columns = work.columns;
-    const bool inverse = work.task.inverse;
-    Wide x_factors[at_once];
+    const bool inverse = work.wants_inverse;
+    Wide x_factors[at_once]{};
     const auto take_factors = [&](int first, int count) {
       for (int c = 0; c < count; ++c) x_factors[c] = P::widen(solution_factor(first + c, first + c + 1), part);
     };
@@ -171,6 +190,29 @@ struct Judge {
       add_columns<1>(c, part, a, x_factors, worst);
     }
     return inverse ? worst.residual / (a.norm * worst.x) : worst.error;
+  }
+
+  /// The backward errors of one right-hand side in single precision, of an A that is not scaled.
+  void backward_errors_of_column(T* of_lane) const {
+    constexpr int parts = L::parts;
+    const int n = work.n;
+    Wide x[padded_max * parts], norm_x[parts]{}, norm_r[parts]{};
+    typename A::Sum sums[padded_max * parts];
+    for (int i = 0; i < n; ++i)
+#pragma GCC unroll 2
+      for (int p = 0; p < parts; ++p) {
+        x[i * parts + p] = P::widen(work.x[i], p);
+        sums[i * parts + p] = A::Sum::of(P::widen(work.b[i], p));
+        norm_x[p] += absolute(x[i * parts + p]);
+      }
+    for (int e = n * parts; e < padded(n) * parts; ++e) x[e] = Wide{}, sums[e] = A::Sum::of(Wide{});
+    const Vector norm_a = A::subtract_product_and_take_norm(work.n, work.a, x, sums);
+    for (int i = 0; i < n; ++i)
+#pragma GCC unroll 2
+      for (int p = 0; p < parts; ++p) norm_r[p] += absolute(sums[i * parts + p].value());
+#pragma GCC unroll 2
+    for (int p = 0; p < parts; ++p)
+      P::put(norm_r[p] == 0 ? Wide{} : norm_r[p] / (P::widen(norm_a, p) * norm_x[p]), p, of_lane);
   }
 
   /// The backward errors of one right-hand side in double precision, from A where the caller has it.

@@ -17,24 +17,31 @@
 namespace smallbatch {
 namespace {
 
+template <class Work, int Columns>
+void solve_groups(const LdltTask<typename Work::Scalar>& task) {
+  constexpr int lanes = Work::lanes;
+  Carver carver(task.workspace);
+  Group<Work, Columns> group(task, carver);
+  for (std::int64_t first = 0; first < task.count; first += lanes) {
+    auto prefetch = group.prefetch_after(first);
+    group.run(first, task.count - first < lanes ? static_cast<int>(task.count - first) : lanes, prefetch);
+  }
+}
+
 template <class T, int W, int Columns>
 void solve_in_lanes(const LdltTask<T>& task) {
-  Carver carver(task.workspace);
-  Group<T, W, Columns> group(task, carver);
-  for (std::int64_t first = 0; first < task.count; first += W) {
-    Prefetch<T> prefetch =
-        prefetch_after(task, first, W, group.work.matrix_size, Elimination<T, W, Columns>::tile_count(task.n));
-    group.run(first, task.count - first < W ? static_cast<int>(task.count - first) : W, prefetch);
-  }
+  if (DenseShape<8>::fits(task))
+    solve_groups<Workspace<T, W, DenseShape<8>>, Columns>(task);
+  else
+    solve_groups<Workspace<T, W>, Columns>(task);
 }
 
 template <class T, int W, int Columns>
 void factor_in_lanes(const LdltTask<T>& task) {
   Carver carver(task.workspace);
-  Group<T, W, Columns> group(task, carver);
+  Group<Workspace<T, W>, Columns> group(task, carver);
   for (std::int64_t first = 0; first < task.count; first += W) {
-    Prefetch<T> prefetch =
-        prefetch_after(task, first, W, group.work.matrix_size, Elimination<T, W, Columns>::tile_count(task.n));
+    Prefetch<T> prefetch = group.prefetch_after(first);
     factor_group(group, first, task.count - first < W ? static_cast<int>(task.count - first) : W, prefetch);
   }
 }
@@ -42,7 +49,7 @@ void factor_in_lanes(const LdltTask<T>& task) {
 template <class T, int W, int Columns>
 void solve_factored_in_lanes(const LdltTask<T>& task) {
   Carver carver(task.workspace);
-  Group<T, W, Columns> group(task, carver);
+  Group<Workspace<T, W>, Columns> group(task, carver);
   for (std::int64_t first = 0; first < task.count; first += W)
     solve_factored_group(group, first, task.count - first < W ? static_cast<int>(task.count - first) : W);
 }
@@ -50,7 +57,7 @@ void solve_factored_in_lanes(const LdltTask<T>& task) {
 template <class T, int W, int Columns>
 std::size_t workspace_size_in_lanes(const LdltTask<T>& task) {
   Carver carver(nullptr);
-  const Group<T, W, Columns> group(task, carver);
+  const Group<Workspace<T, W>, Columns> group(task, carver);
   return static_cast<std::size_t>(carver.taken());
 }
 

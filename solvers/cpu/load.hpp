@@ -19,13 +19,14 @@ namespace smallbatch {
 namespace {
 
 /// The input of a group.
-template <class T, int W>
+template <class Work>
 struct Input {
+  using T = typename Work::Scalar;
+  static constexpr int W = Work::lanes;
   using L = Lanes<T, W>;
   using Vector = typename L::Vector;
   using Mask = typename L::Mask;
   using Memory = Transposition<T, W>;
-  using Work = Workspace<T, W>;
 
   const T *first_a, *first_b;  // W systems
   std::int64_t a_step, b_step;
@@ -87,7 +88,7 @@ struct Input {
     else
       Memory::load_within(first_a, a_step, place, work.matrix_size, to);
   }
-  /// visit(i, j, a_ij) for the elements of row i right of its diagonal block.
+  /// visit(i, j, a_ij, a_ji) for the elements of row i right of its diagonal block.
   template <class Visit>
   void visit_right_of_block(const Work& work, int i, Visit visit) const {
     Vector strip[panel_rows];
@@ -95,18 +96,25 @@ struct Input {
     for (; j + panel_rows <= work.n; j += panel_rows) {
       load_strip(work, i, j, strip);
 #pragma GCC unroll 4
-      for (int t = 0; t < panel_rows; ++t) visit(i, j + t, strip[t]);
+      for (int t = 0; t < panel_rows; ++t) visit(i, j + t, strip[t], work.a[lower_place(j + t, i)]);
     }
     if (j >= work.n) return;
     load_strip(work, i, j, strip);
-    for (int t = 0; j + t < work.n; ++t) visit(i, j + t, strip[t]);
+    for (int t = 0; j + t < work.n; ++t) visit(i, j + t, strip[t], work.a[lower_place(j + t, i)]);
   }
-  /// visit(i, j, a_ij) for j > i within the diagonal blocks, which are loaded whole.
+  /// visit(i, j, a_ij, a_ji) for j > i within the diagonal blocks, which are loaded whole.
   template <class Visit>
   static void visit_blocks(const Work& work, Visit visit) {
-    for (int i = 0; i < work.n; ++i)
-      for (int j = i + 1; j < work.n && j % panel_rows != 0; ++j)
-        visit(i, j, work.a[panel_begin(i / panel_rows) + panel_rows * j + i % panel_rows]);
+    const auto with_panel = [&](int panel) __attribute__((always_inline)) {
+      const int row0 = panel_rows * panel;
+      const Vector* const block = work.a + panel_begin(panel) + panel_rows * row0;
+#pragma GCC unroll 4
+      for (int t = 1; t < panel_rows; ++t)
+#pragma GCC unroll 4
+        for (int m = 0; m < t; ++m)
+          if (row0 + t < work.n) visit(row0 + m, row0 + t, block[panel_rows * t + m], block[panel_rows * m + t]);
+    };
+    for_panels(work.n, with_panel);
   }
 
   /// The lower triangle into panels, and the upper one past it. Rows come last to first, so that a_ji is there when
@@ -119,8 +127,8 @@ struct Input {
     else
       load_rows(work, difference);
     if (!work.dense) return;
-    visit_blocks(work, [&work, &difference](int i, int j, Vector v) {
-      difference |= (Mask)v ^ (Mask)work.a[lower_place(j, i)];
+    visit_blocks(work, [&difference](int, int, const Vector& upper, const Vector& lower) {
+      difference |= (Mask)upper ^ (Mask)lower;
     });
     differing = difference;
     if (any(differing)) judge_differences(work);
@@ -147,7 +155,7 @@ struct Input {
   void load_chunks(const Work& work, Mask& difference) {
     static_assert(panel_rows * panel_rows % Memory::chunk == 0);
     int i = work.n - 1, j = work.n - panel_rows;
-    for (std::int64_t e = work.matrix_size - Memory::chunk; e >= 0; e -= Memory::chunk) {
+    const auto take_chunk = [&](std::int64_t e) __attribute__((always_inline)) {
       Vector strips[Memory::chunk];
       Memory::load_chunk(first_a + e, a_step, strips);
 #pragma GCC unroll 4
@@ -156,6 +164,12 @@ struct Input {
         j -= panel_rows;
         if (j < 0) j = work.n - panel_rows, --i;
       }
+    };
+    if constexpr (Work::is_known) {
+#pragma GCC unroll 16
+      for (std::int64_t e = work.matrix_size - Memory::chunk; e >= 0; e -= Memory::chunk) take_chunk(e);
+    } else {
+      for (std::int64_t e = work.matrix_size - Memory::chunk; e >= 0; e -= Memory::chunk) take_chunk(e);
     }
   }
   __attribute__((always_inline)) static void take_strip(const Work& work, int i, int j, const Vector* strip,
@@ -184,10 +198,10 @@ struct Input {
       for (int lane = 0; lane < W; ++lane)
         root[i][lane] = static_cast<T>(__builtin_sqrt(diagonal[lane]));  // in double: the same bits for a float
     }
-    const auto judge = [this, &work, &root](int i, int j, Vector v) {
-      not_finite |= v - v != 0;
+    const auto judge = [this, &work, &root](int i, int j, const Vector& upper, const Vector& lower) {
+      not_finite |= upper - upper != 0;
       const Vector bound = root[j] * (static_cast<T>(work.n) * L::eps);
-      not_symmetric |= absolute(v - work.a[lower_place(j, i)]) > bound * root[i];
+      not_symmetric |= absolute(upper - lower) > bound * root[i];
     };
     for (int i = 0; i < n; ++i) visit_right_of_block(work, i, judge);
     visit_blocks(work, judge);

@@ -13,8 +13,10 @@
 namespace smallbatch {
 namespace {
 
-template <class T, int W>
+template <class Work>
 struct PivotNumbers {
+  using T = typename Work::Scalar;
+  static constexpr int W = Work::lanes;
   using L = Lanes<T, W>;
   using Vector = typename L::Vector;
   using Wide = typename L::Wide;
@@ -22,7 +24,7 @@ struct PivotNumbers {
   using P = Parts<T, W>;
 
   const int n;
-  const Scaling<T, W>& scaling;
+  const Scaling<Work>& scaling;
   const Pivots<L>& pivots;
 
   /// put(numbers of the lanes, where they are wanted), for each number.

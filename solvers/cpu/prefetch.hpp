@@ -45,6 +45,26 @@ class Prefetch {
   int left_;
 };
 
+/// The same of matrices whose size the compiler knows, an instruction for each line: the systems from `first` on, and a
+/// few more where the shares do not divide them.
+template <class T, int Systems, std::int64_t MatrixSize, int Shares>
+class PrefetchOfKnown {
+ public:
+  PrefetchOfKnown(const LdltTask<T>& task, std::int64_t first)
+      : place_((std::uintptr_t)(first < task.count ? task.a + first * task.a_step : task.a)),
+        step_(first < task.count ? task.a_step * sizeof(T) : 0) {}
+  __attribute__((always_inline)) void operator()() {
+#pragma GCC unroll 16
+    for (int k = 0; k < (Systems + Shares - 1) / Shares; ++k, place_ += step_)
+#pragma GCC unroll 16
+      for (std::uintptr_t at = 0; at < MatrixSize * sizeof(T); at += 64)
+        __builtin_prefetch((const void*)(place_ + at), 0, 2);
+  }
+
+ private:
+  std::uintptr_t place_, step_;
+};
+
 /// The systems that come after `first + systems`, up to as many more.
 template <class T>
 Prefetch<T> prefetch_after(const LdltTask<T>& task, std::int64_t first, int systems, std::int64_t matrix_size,

@@ -63,8 +63,8 @@ struct WidePanels {
   using Sum = WideSum<T, W>;
 
   /// ||A||_1, of A times `factor` where that is wanted.
-  template <bool has_factor>
-  static Vector norm_of_matrix(int n, const Vector* a, [[maybe_unused]] Vector factor) {
+  template <bool has_factor, class Rows>
+  static Vector norm_of_matrix(Rows n, const Vector* a, [[maybe_unused]] Vector factor) {
     const auto magnitude = [&](const Vector& v) __attribute__((always_inline)) {
       if constexpr (has_factor)
         return absolute(v * factor);
@@ -72,8 +72,9 @@ struct WidePanels {
         return absolute(v);
     };
     Vector sum[padded_max], norm{};
-    for (int i0 = 0; i0 < n; i0 += panel_rows) {
-      const Vector* const rows = a + panel_begin(i0 / panel_rows);
+    const auto with_panel = [&](int panel) __attribute__((always_inline)) {
+      const int i0 = panel_rows * panel;
+      const Vector* const rows = a + panel_begin(panel);
       Vector row[panel_rows]{};
       for (int j = 0; j < i0; ++j) {
         Vector column = sum[j];
@@ -97,15 +98,19 @@ struct WidePanels {
       }
 #pragma GCC unroll 4
       for (int m = 0; m < panel_rows; ++m) sum[i0 + m] = row[m];
-    }
+    };
+    for_panels(n, with_panel);
     for (int i = 0; i < n; ++i) norm = larger(norm, sum[i]);
     return norm;
   }
 
   /// sums -= factor A x, of one column; x and the sums are padded.
-  static void subtract_product(int n, const Vector* a, Wide factor, int part, const Wide* x, Sum* sums) {
-    for (int i0 = 0; i0 < n; i0 += panel_rows) {
-      const Vector* const rows = a + panel_begin(i0 / panel_rows);
+  template <bool has_factor, class Rows>
+  __attribute__((always_inline)) static void subtract_product(Rows n, const Vector* a, Wide factor, int part,
+                                                              const Wide* x, Sum* sums) {
+    const auto with_panel = [&](int panel) __attribute__((always_inline)) {
+      const int i0 = panel_rows * panel;
+      const Vector* const rows = a + panel_begin(panel);
       Sum row[panel_rows];
       Wide right[panel_rows];
 #pragma GCC unroll 4
@@ -115,7 +120,7 @@ struct WidePanels {
         const Wide left = x[j];
 #pragma GCC unroll 4
         for (int m = 0; m < panel_rows; ++m) {
-          const Wide value = widen_scaled(rows[panel_rows * j + m], part, factor);
+          const Wide value = widen_scaled<has_factor>(rows[panel_rows * j + m], part, factor);
           row[m].subtract(value, left);
           column.subtract(value, right[m]);
         }
@@ -125,19 +130,87 @@ struct WidePanels {
       for (int m = 0; m < panel_rows; ++m) {
 #pragma GCC unroll 4
         for (int t = 0; t < m; ++t) {
-          const Wide value = widen_scaled(rows[panel_rows * (i0 + t) + m], part, factor);
+          const Wide value = widen_scaled<has_factor>(rows[panel_rows * (i0 + t) + m], part, factor);
           row[m].subtract(value, right[t]);
           row[t].subtract(value, right[m]);
         }
-        row[m].subtract(widen_scaled(rows[panel_rows * (i0 + m) + m], part, factor), right[m]);
+        row[m].subtract(widen_scaled<has_factor>(rows[panel_rows * (i0 + m) + m], part, factor), right[m]);
       }
 #pragma GCC unroll 4
       for (int m = 0; m < panel_rows; ++m) sums[i0 + m] = row[m];
-    }
+    };
+    for_panels(n, with_panel);
+  }
+
+  /// sums -= A x of one column, all parts of it (number i of part p is i * parts + p), and ||A||_1: A that is not in
+  /// the first cache any more comes from the second once, not once for each.
+  template <class Rows>
+  __attribute__((always_inline)) static Vector subtract_product_and_take_norm(Rows n, const Vector* a, const Wide* x,
+                                                                              Sum* sums) {
+    constexpr int parts = L::parts;
+    Vector norms[padded_max], norm{};
+    const auto with_panel = [&](int panel) __attribute__((always_inline)) {
+      const int i0 = panel_rows * panel;
+      const Vector* const rows = a + panel_begin(panel);
+      Sum row[panel_rows][parts];
+      Wide right[panel_rows][parts];
+      Vector row_norm[panel_rows]{};
+#pragma GCC unroll 4
+      for (int m = 0; m < panel_rows; ++m)
+#pragma GCC unroll 2
+        for (int p = 0; p < parts; ++p) row[m][p] = sums[(i0 + m) * parts + p], right[m][p] = x[(i0 + m) * parts + p];
+      for (int j = 0; j < i0; ++j) {
+        Vector column_norm = norms[j];
+#pragma GCC unroll 4
+        for (int m = 0; m < panel_rows; ++m) {
+          const Vector magnitude = absolute(rows[panel_rows * j + m]);
+          row_norm[m] += magnitude;
+          column_norm += magnitude;
+        }
+        norms[j] = column_norm;
+#pragma GCC unroll 2
+        for (int p = 0; p < parts; ++p) {
+          Sum column = sums[j * parts + p];
+          const Wide left = x[j * parts + p];
+#pragma GCC unroll 4
+          for (int m = 0; m < panel_rows; ++m) {
+            const Wide value = Parts<T, W>::widen(rows[panel_rows * j + m], p);
+            row[m][p].subtract(value, left);
+            column.subtract(value, right[m][p]);
+          }
+          sums[j * parts + p] = column;
+        }
+      }
+#pragma GCC unroll 4
+      for (int m = 0; m < panel_rows; ++m) {
+#pragma GCC unroll 4
+        for (int t = 0; t <= m; ++t) {
+          const Vector& element = rows[panel_rows * (i0 + t) + m];
+          const Vector magnitude = absolute(element);
+          row_norm[m] += magnitude;
+          if (t < m) row_norm[t] += magnitude;
+#pragma GCC unroll 2
+          for (int p = 0; p < parts; ++p) {
+            const Wide value = Parts<T, W>::widen(element, p);
+            row[m][p].subtract(value, right[t][p]);
+            if (t < m) row[t][p].subtract(value, right[m][p]);
+          }
+        }
+      }
+#pragma GCC unroll 4
+      for (int m = 0; m < panel_rows; ++m) {
+        norms[i0 + m] = row_norm[m];
+#pragma GCC unroll 2
+        for (int p = 0; p < parts; ++p) sums[(i0 + m) * parts + p] = row[m][p];
+      }
+    };
+    for_panels(n, with_panel);
+    for (int i = 0; i < n; ++i) norm = larger(norm, norms[i]);
+    return norm;
   }
 
   /// sums -= factor A x, of several columns: number (i, c) of x and the sums is i * Columns + c.
-  template <int Columns>
+  template <int Columns, bool has_factor>
   static void subtract_products(int n, const Vector* a, Wide factor, int part, const Wide* x, Sum* sums) {
     for (int i0 = 0; i0 < n; i0 += panel_rows) {
       Sum tile[panel_rows][Columns];
@@ -149,7 +222,7 @@ struct WidePanels {
       const auto subtract = [&](const Vector* column, int distance, int j) __attribute__((always_inline)) {
 #pragma GCC unroll 4
         for (int m = 0; m < panel_rows; ++m) {
-          const Wide value = widen_scaled(column[distance * m], part, factor);
+          const Wide value = widen_scaled<has_factor>(column[distance * m], part, factor);
 #pragma GCC unroll 4
           for (int c = 0; c < Columns; ++c) tile[m][c].subtract(value, x[j * Columns + c]);
         }
@@ -175,12 +248,13 @@ struct WidePanels {
   }
 
  private:
-  /// An element of A with `factor`; single precision needs none (judge.hpp).
+  /// An element of A, with `factor` where it has one.
+  template <bool has_factor>
   static Wide widen_scaled(const Vector& v, int part, [[maybe_unused]] Wide factor) {
-    if constexpr (sizeof(T) == sizeof(float))
-      return Parts<T, W>::widen(v, part);
+    if constexpr (has_factor)
+      return Parts<T, W>::widen(v, part) * factor;
     else
-      return v * factor;
+      return Parts<T, W>::widen(v, part);
   }
 };
 

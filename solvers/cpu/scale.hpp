@@ -14,13 +14,14 @@ namespace smallbatch {
 namespace {
 
 /// How a group is scaled, and what scaling back made of its x.
-template <class T, int W>
+template <class Work>
 struct Scaling {
+  using T = typename Work::Scalar;
+  static constexpr int W = Work::lanes;
   using L = Lanes<T, W>;
   using Vector = typename L::Vector;
   using Mask = typename L::Mask;
   using X = Exponents<L>;
-  using Work = Workspace<T, W>;
 
   bool scaled;            // whether A of any lane is
   Vector matrix_factor;   // brings the largest diagonal element next to 1, and so all of a positive definite A
@@ -94,7 +95,7 @@ struct Scaling {
   /// x from the solution of the scaled system. An inverse has x = D' y D'.
   void scale_back(const Work& work) {
     const int n = work.n, columns = work.columns;
-    const bool inverse = work.task.inverse;
+    const bool inverse = work.wants_inverse;
     Mask bad{};
     vanished = Mask{};
     for (int c = 0; c < columns && !inverse; ++c) {

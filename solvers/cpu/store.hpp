@@ -16,14 +16,16 @@ namespace smallbatch {
 namespace {
 
 /// What a group gives back.
-template <class T, int W>
+template <class Work>
 struct Output {
+  using T = typename Work::Scalar;
+  static constexpr int W = Work::lanes;
   using L = Lanes<T, W>;
   using Vector = typename L::Vector;
   using Mask = typename L::Mask;
 
-  const Workspace<T, W>& work;
-  const Judge<T, W> judge;
+  const Work& work;
+  const Judge<Work> judge;
   const Mask& status;
   const std::int64_t first;  // system of the task
   const int used;            // lanes
@@ -43,7 +45,7 @@ struct Output {
       numbers(errors, out.backward_error);
     }
     numbers(rconds, out.rcond);
-    PivotNumbers<T, W>{work.n, judge.scaling, judge.pivots}.tell(
+    PivotNumbers<Work>{work.n, judge.scaling, judge.pivots}.tell(
         out, [this](const auto* of_lane, auto* to) { numbers(of_lane, to); });
     solutions();
   }

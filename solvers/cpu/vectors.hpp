@@ -212,7 +212,7 @@ struct Transposition {
   }
 
   /// to[t] = number t of each system; system k starts k steps after `from`.
-  static void load(const T* from, std::int64_t step, Vector* to) {
+  __attribute__((always_inline)) static void load(const T* from, std::int64_t step, Vector* to) {
     asm("" : "+r"(step));  // addresses are cheap to compute, and too many to be kept in registers
     for (int h = 0; h < 4; h += piece) {
       for (int q = 0; q < piece; ++q) to[h + q] = gather<W>(from + h + q * step, piece * step);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "core/systems.hpp"
 #include "solvers/cpu/elimination.hpp"
@@ -31,6 +32,44 @@ class Carver {
   std::int64_t taken_ = 0;
 };
 
+/// The shape of a task's systems.
+struct AnyShape {
+  static constexpr bool is_known = false;
+  const SpdMethod method;
+  const int n, columns;  // columns of x: nrhs, n for the inverse, none for the determinant
+  const bool wants_inverse;
+  const bool dense;  // both triangles are there
+  const std::int64_t matrix_size, rhs_size, solution_size;
+
+  template <class T>
+  explicit AnyShape(const LdltTask<T>& task)
+      : method(task.method),
+        n(task.n),
+        columns(task.inverse ? task.n : task.nrhs),
+        wants_inverse(task.inverse),
+        dense(task.storage == Storage::dense),
+        matrix_size(task.storage == Storage::packed_lower ? n * (n + 1) / 2 : n * n),
+        rhs_size(std::int64_t{n} * task.nrhs),
+        solution_size(std::int64_t{n} * columns) {}
+};
+/// One that the compiler knows: what is done to so few rows is mostly what finds them, where it does not.
+template <int Rows>
+struct DenseShape {
+  static constexpr bool is_known = true;
+  static constexpr SpdMethod method = SpdMethod::ldlt;
+  static constexpr std::integral_constant<int, Rows> n{};
+  static constexpr int columns = 1;
+  static constexpr bool wants_inverse = false, dense = true;
+  static constexpr std::int64_t matrix_size = Rows * Rows, rhs_size = Rows, solution_size = Rows;
+
+  template <class T>
+  explicit DenseShape(const LdltTask<T>&) {}
+  template <class T>
+  static bool fits(const LdltTask<T>& task) {
+    return task.n == n && task.nrhs == 1 && task.storage == Storage::dense && task.method == method;
+  }
+};
+
 /// Whether backward errors are cheaper from A where the caller has it (system_residual.hpp) than from a copy: where the
 /// copy would not fit beside the factors into the first cache, and no number has to be converted.
 template <class T, int W>
@@ -40,15 +79,15 @@ bool judged_by_system(const LdltTask<T>& task) {
 }
 
 /// A task, and the arrays of one group of its systems.
-template <class T, int W>
-struct Workspace {
+template <class T, int W, class Shape = AnyShape>
+struct Workspace : Shape {
+  using Scalar = T;
+  static constexpr int lanes = W;
   using Vector = typename Lanes<T, W>::Vector;
   using Mask = typename Lanes<T, W>::Mask;
 
   const LdltTask<T>& task;
-  const int n, columns;  // columns of x: nrhs, n for the inverse, none for the determinant
-  const bool dense;      // both triangles are there
-  const std::int64_t matrix_size, rhs_size, solution_size;
+  using Shape::n, Shape::columns, Shape::wants_inverse, Shape::matrix_size, Shape::rhs_size;
   const bool inverts;  // A^-1 is the solution, or rcond needs it
   const bool judges_by_system;
   const bool keeps_a;
@@ -60,14 +99,9 @@ struct Workspace {
   T *few_a, *few_b;     // W systems, for a group that is not full
 
   Workspace(const LdltTask<T>& the_task, Carver& carver)
-      : task(the_task),
-        n(the_task.n),
-        columns(the_task.inverse ? the_task.n : the_task.nrhs),
-        dense(the_task.storage == Storage::dense),
-        matrix_size(the_task.storage == Storage::packed_lower ? n * (n + 1) / 2 : n * n),
-        rhs_size(std::int64_t{n} * the_task.nrhs),
-        solution_size(std::int64_t{n} * columns),
-        inverts(the_task.inverse || the_task.solution.rcond != nullptr),
+      : Shape(the_task),
+        task(the_task),
+        inverts(wants_inverse || the_task.solution.rcond != nullptr),
         judges_by_system(judged_by_system<T, W>(the_task)),
         keeps_a((the_task.solution.backward_error != nullptr && !judges_by_system) ||
                 the_task.solution.rcond != nullptr) {
@@ -78,13 +112,13 @@ struct Workspace {
     x = carver.take<Vector>(std::int64_t{padded(n)} * columns);
     rhs_shift = carver.take<Mask>(task.nrhs);
     z = carver.take<Vector>(inverts ? square : 0);
-    inverse = carver.take<Vector>(inverts && !task.inverse ? n * n : 0);
+    inverse = carver.take<Vector>(inverts && !wants_inverse ? n * n : 0);
     packed = carver.take<Vector>(task.factors != nullptr ? n * (n + 1) / 2 : 0);
     const bool all_full = task.count % W == 0;
     few_a = carver.take<T>(all_full ? 0 : W * matrix_size);
     few_b = carver.take<T>(all_full ? 0 : W * rhs_size);
     if (l == nullptr) return;
-    if (task.inverse) inverse = x;
+    if (wants_inverse) inverse = x;
     for (int i = n; i < padded(n); ++i)
       for (int j = 0; j < padded(n); ++j) {
         l[lower_place(i, j)] = a[lower_place(i, j)] = Vector{};
