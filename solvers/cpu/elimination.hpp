@@ -33,10 +33,6 @@ constexpr std::int64_t lower_place(int i, int j) {
 }
 constexpr int padded_max = padded(max_system_size);
 
-template <class Visit, int... Number>
-__attribute__((always_inline)) inline void for_indices(Visit visit, Indices<Number...>) {
-  (visit(Number), ...);
-}
 /// visit(panel) of the panels of n rows; without a loop where the compiler knows n.
 template <class Visit>
 __attribute__((always_inline)) inline void for_panels(int n, Visit visit) {

@@ -109,6 +109,10 @@ template <int... J>
 struct FirstIndices<0, J...> {
   using Type = Indices<J...>;
 };
+template <class Visit, int... J>
+__attribute__((always_inline)) inline void for_indices(Visit visit, Indices<J...>) {
+  (visit(J), ...);
+}
 
 /// The parts of W lanes, in double precision and back.
 template <class T, int W>

@@ -289,16 +289,55 @@ TEST(Ldlt, NeitherLaneNorNeighbourDecidesABit) {
 }
 
 TEST(Ldlt, InstructionSetsWithFusedMultiplyAddAgreeBitForBit) {
-  for (const SpdMethod method : methods) {
-    std::vector<SpdBlock<float>> results;
-    for (const LdltKernels& kernels : usable_ldlt_kernels()) {
-      if (std::string(kernels.name) == "baseline") continue;
-      results.push_back(generated_block<float>(SpdFamily::random, {30, 2, Storage::dense}, 50));
-      solve(*make_cpu_spd_solver(2, kernels, {method, 0}), results.back());
+  for (const SpdMethod method : methods)
+    for (const SpdShape& shape :
+         {SpdShape{8, 1, Storage::dense}, SpdShape{30, 1, Storage::dense}, SpdShape{30, 2, Storage::dense}}) {
+      std::vector<SpdBlock<float>> results;
+      for (const LdltKernels& kernels : usable_ldlt_kernels()) {
+        if (std::string(kernels.name) == "baseline") continue;
+        results.push_back(generated_block<float>(SpdFamily::random, shape, 50));
+        solve(*make_cpu_spd_solver(2, kernels, {method, 0}), results.back());
+      }
+      for (std::size_t r = 1; r < results.size(); ++r)
+        for (std::int64_t k = 0; k < 50; ++k) ASSERT_TRUE(same_bits(results[0], k, results[r], k)) << "system " << k;
     }
-    for (std::size_t r = 1; r < results.size(); ++r)
-      for (std::int64_t k = 0; k < 50; ++k) ASSERT_TRUE(same_bits(results[0], k, results[r], k)) << "system " << k;
-  }
+}
+
+TEST(Ldlt, WhatTheCompilerKnowsOfAShapeDecidesNoBit) {
+  // Eight rows and one right-hand side have code of their own; the same right-hand side twice has not.
+  for_all_solvers([](SpdSolver& solver) {
+    const auto check = [&]<class T>(T) {
+      constexpr int n = 8;
+      constexpr std::int64_t count = 61;
+      SpdBlock<T> one = generated_block<T>(SpdFamily::random_log_uniform, {n, 1, Storage::dense}, count), two;
+      for (std::int64_t e = 0; e < n * n; ++e) one.a[17 * n * n + e] *= T(0x1p+100);
+      element(one, 30, 4, 7) = nan_of<T>;
+      element(one, 41, 4, 7) = std::nextafter(element(one, 41, 4, 7), T(2));
+      element(one, 42, 2, 3) = std::nextafter(element(one, 42, 2, 3), T(2));  // within a block of four rows
+      element(one, 52, 7, 7) = -1;
+      element(one, 53, 2, 2) = 0;
+      two.resize({n, 2, Storage::dense}, count);
+      two.a = one.a;
+      for (std::int64_t e = 0; e < n * count; ++e) two.b[2 * e] = two.b[2 * e + 1] = one.b[e];
+      solve(solver, one);
+      solve(solver, two);
+      EXPECT_EQ(one.info[30], info_matrix_not_finite);
+      EXPECT_EQ(one.info[52], 8);
+      EXPECT_EQ(one.info[53], 3);
+      const auto same = [](const auto& a, const auto& b) { return std::memcmp(&a, &b, sizeof(a)) == 0; };
+      for (std::int64_t k = 0; k < count; ++k) {
+        SCOPED_TRACE("system " + std::to_string(k));
+        ASSERT_EQ(one.info[k], two.info[k]);
+        for (std::int64_t i = k * n; i < (k + 1) * n; ++i) ASSERT_TRUE(same(one.x[i], two.x[2 * i]));
+        ASSERT_TRUE(same(one.backward_error[k], two.backward_error[k]));
+        ASSERT_TRUE(same(one.rcond[k], two.rcond[k]));
+        ASSERT_TRUE(same(one.smallest_pivot[k], two.smallest_pivot[k]));
+        ASSERT_TRUE(same(one.log_determinant[k], two.log_determinant[k]));
+      }
+    };
+    check(float{});
+    check(double{});
+  });
 }
 
 TEST(Ldlt, TheNumberOfThreadsChangesNoBit) {
