@@ -51,18 +51,19 @@ template <class T, int Systems, std::int64_t MatrixSize, int Shares>
 class PrefetchOfKnown {
  public:
   PrefetchOfKnown(const LdltTask<T>& task, std::int64_t first)
-      : place_((std::uintptr_t)(first < task.count ? task.a + first * task.a_step : task.a)),
-        step_(first < task.count ? task.a_step * sizeof(T) : 0) {}
+      : place_((const char*)(first < task.count ? task.a + first * task.a_step : task.a)),
+        step_(first < task.count ? task.a_step * static_cast<std::int64_t>(sizeof(T)) : 0) {}
   __attribute__((always_inline)) void operator()() {
 #pragma GCC unroll 16
     for (int k = 0; k < (Systems + Shares - 1) / Shares; ++k, place_ += step_)
 #pragma GCC unroll 16
-      for (std::uintptr_t at = 0; at < MatrixSize * sizeof(T); at += 64)
-        __builtin_prefetch((const void*)(place_ + at), 0, 2);
+      for (std::int64_t at = 0; at < MatrixSize * static_cast<std::int64_t>(sizeof(T)); at += 64)
+        __builtin_prefetch(place_ + at, 0, 2);
   }
 
  private:
-  std::uintptr_t place_, step_;
+  const char* place_;
+  std::int64_t step_;
 };
 
 /// The systems that come after `first + systems`, up to as many more.
