@@ -266,6 +266,12 @@ __device__ V sum_of_group(V value) {
   for (int step = Width / 2; step > 0; step /= 2) value += __shfl_xor_sync(whole_warp, value, step);
   return value;
 }
+/// The sum over the lanes of the system where each has a sum for each of its shares.
+template <class L, class V>
+__device__ __forceinline__ V sum_of_shares(const V (&of_share)[L::shares]) {
+  static_assert(L::shares <= 2);
+  return sum_of_group<L::lanes>(L::shares == 2 ? of_share[0] + of_share[L::shares - 1] : of_share[0]);
+}
 template <int Width, class V>
 __device__ V max_of_group(V value) {
 #pragma unroll

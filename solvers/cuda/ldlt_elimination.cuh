@@ -188,42 +188,61 @@ __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::row
 /// C columns y, which are D^-1 L^-1 b, become x = L^-T y, slot by slot from the last. Within a slot each lane needs its
 /// column of L, which other lanes hold as rows: they exchange them through shared memory. (Its own row, if it were
 /// updated above the diagonal, too, would differ by rounding, and pivots near zero make much of that.)
+///
+/// Where a lane has the shares of two, `shares` slots are what one is to twice as many lanes: sums over what is below
+/// are made for all of them before the first is solved, and what one slot takes of the other is no such sum.
 template <class L, bool Apart, bool general, int C, class T, class Memory>
 __device__ __forceinline__ void substitute_back(int group, int lane, Memory& memory, const T (&a)[L::rows][L::size],
                                                 T (&y)[C][L::rows], int once) {
-  constexpr int G = L::lanes, P = L::piece, width = G < 8 ? G : 8;
+  constexpr int G = L::lanes, P = L::piece, width = G < 8 ? G : 8, shares = L::shares;
   constexpr int room = 2 * (G + L::systems * L::column_pitch);
-  constexpr int block = L::systems * width * G <= room ? width : 4;  // rows that are exchanged at a time
-  static_assert(L::systems * block * G <= room);
-  T* const rows = &memory.column[0][0] + group * block * G;
+  // Rows that are exchanged at a time; systems lie G numbers further apart, for the banks' sake.
+  constexpr int block = L::systems * (width + 1) * G <= room ? width : 4, pitch = (block + 1) * G;
+  static_assert(L::systems * pitch <= room && (shares == 1 || block == G));
+  T* const rows = &memory.column[0][0] + group * pitch;
   const auto maybe_apart = [&](auto&& body) __attribute__((always_inline)) {
     if constexpr (Apart)
       apart(once, body);
     else
       body();
   };
-  unrolled<L::rows>([&](auto index) __attribute__((always_inline)) {
-    constexpr int s = L::rows - 1 - index;
-    if constexpr (s + 1 < L::rows) {
-      unrolled<G / width>([&](auto part) __attribute__((always_inline)) {
-        constexpr int first = width * part;
-        maybe_apart([&]() __attribute__((always_inline)) {
+  // The columns of slot s less what the slots from `below` on have of them.
+  const auto subtract_sums = [&]<int s, int below>() __attribute__((always_inline)) {
+    unrolled<G / width>([&](auto part) __attribute__((always_inline)) {
+      constexpr int first = width * part;
+      maybe_apart([&]() __attribute__((always_inline)) {
 #pragma unroll
-          for (int c = 0; c < C; ++c) {
-            T p[width];
+        for (int c = 0; c < C; ++c) {
+          T p[shares][width]{};
 #pragma unroll
-            for (int i = 0; i < width; ++i) {
-              p[i] = a[L::rows - 1][G * s + first + i] * y[c][L::rows - 1];
+          for (int i = 0; i < width; ++i) {
 #pragma unroll
-              for (int u = L::rows - 2; u > s; --u) p[i] = fma(a[u][G * s + first + i], y[c][u], p[i]);
-              now(p[i]);  // rounded before it is added to others; the same in every kernel
+            for (int u = L::rows - 1; u >= below; --u) {
+              T& sum = p[u % shares][i];
+              const T l = a[u][G * s + first + i];
+              sum = u + shares >= L::rows ? l * y[c][u] : fma(l, y[c][u], sum);
             }
-            const T sum = sum_for_each<G, width>(lane, p);
-            if (width == G || lane / width == first / width) y[c][s] -= sum;
+#pragma unroll
+            for (int h = 0; h < shares; ++h) now(p[h][i]);  // rounded before it is added; the same in every kernel
           }
-        });
+          T sum = 0;
+          if constexpr (shares == 1) {
+            sum = sum_for_each<G, width>(lane, p[0]);
+          } else if constexpr (G < 8) {
+#pragma unroll
+            for (int i = 0; i < width; ++i) p[0][i] += p[1][i];
+            sum = sum_for_each<G, width>(lane, p[0]);
+          } else {
+            sum = sum_for_each<G, width>(lane, p[0]);
+            sum += sum_for_each<G, width>(lane, p[1]);
+          }
+          if (width == G || lane / width == first / width) y[c][s] -= sum;
+        }
       });
-    }
+    });
+  };
+  // What the slot `to` has left less the rows of slot s.
+  const auto subtract_rows = [&]<int s, int to>() __attribute__((always_inline)) {
     unrolled<G / block>([&](auto part) __attribute__((always_inline)) {
       constexpr int first = G - block * (part + 1);
       if constexpr (G * s + first < L::size) {
@@ -234,22 +253,34 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
             for (int i = 0; i < G; i += P) {
               Vector<T, P> out;
 #pragma unroll
-              for (int p = 0; p < P; ++p) out.value[p] = G * s + i + p < L::size ? a[s][G * s + i + p] : T(0);
+              for (int p = 0; p < P; ++p) out.value[p] = G * to + i + p < L::size ? a[s][G * to + i + p] : T(0);
               *reinterpret_cast<Vector<T, P>*>(rows + lane % block * G + i) = out;
             }
           }
           __syncwarp();  // the rows are complete
 #pragma unroll
-          for (int i = first + block - 1; i >= first && i > 0; --i) {
+          for (int i = first + block - 1; i >= first && (i > 0 || to < s); --i) {
             if (G * s + i >= L::size) continue;
             T l = rows[(i - first) * G + lane];
-            if (general && lane >= i) l = 0;
+            if (general && to == s && lane >= i) l = 0;
 #pragma unroll
-            for (int c = 0; c < C; ++c) y[c][s] = fma(-l, shuffle(y[c][s], i, G), y[c][s]);
+            for (int c = 0; c < C; ++c) y[c][to] = fma(-l, shuffle(y[c][s], i, G), y[c][to]);
           }
         });
       }
     });
+  };
+  unrolled<L::rows>([&](auto index) __attribute__((always_inline)) {
+    constexpr int s = L::rows - 1 - index, first = s / shares * shares;
+    if constexpr ((s + 1) % shares == 0 || s + 1 == L::rows) {
+      constexpr int below = first + shares;
+      if constexpr (below < L::rows) {
+        subtract_sums.template operator()<s, below>();
+        if constexpr (first < s) subtract_sums.template operator()<first, below>();
+      }
+    }
+    subtract_rows.template operator()<s, s>();
+    if constexpr (first < s) subtract_rows.template operator()<s, first>();
   });
 }
 

@@ -32,12 +32,15 @@ struct alignas(16) OnePassMemory {
   unsigned char odd[L::systems];  // 1: the system is not plain
 };
 
+template <class T, int N, bool AsStored>
+using OnePassLayout = std::conditional_t<AsStored, typename OnePassPlan<T, N>::Stored, typename OnePassPlan<T, N>::L>;
+
 /// AsStored: systems are kept as they are stored, and their first numbers lie at multiples of 16 bytes or anywhere;
 /// else rows are whole pieces of 16 bytes, which are put where they suit the banks.
 template <class T, int N, bool AsStored>
 __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass_ldlt_kernel(Arguments<T> args) {
   using Plan = OnePassPlan<T, N>;
-  using L = std::conditional_t<AsStored, typename Plan::Stored, typename Plan::L>;
+  using L = OnePassLayout<T, N, AsStored>;
   constexpr int G = L::lanes, R = L::rows;
   __shared__ OnePassMemory<T, L> memory;
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
@@ -120,12 +123,13 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
                                                            PivotsInMemory<T, L>{memory.pivots[group()]}, N, args.once);
     __syncwarp();  // the pivots are there
     if (args.pivot_numbers) {
-      PivotNumbers<T> numbers;
+      PivotNumbers<T> numbers[L::shares];
 #pragma unroll
       for (int u = 0; u < R; ++u)
-        if (G * u + lane() < rows()) numbers.add(memory.pivots[group()][G * u + lane()], 0);
-      numbers.template combine<G>();
-      if (lane() == 0) numbers.store(args, system());
+        if (G * u + lane() < rows()) numbers[u % L::shares].add(memory.pivots[group()][G * u + lane()], 0);
+      if constexpr (L::shares == 2) numbers[0].add(numbers[1]);
+      numbers[0].template combine<G>();
+      if (lane() == 0) numbers[0].store(args, system());
     }
     T inverse[R], zero_pivots = 0, least = 1;  // zero_pivots becomes NaN where one is not finite
 #pragma unroll
@@ -250,9 +254,9 @@ struct OnePassKernel {
 template <class T, bool AsStored, int... N>
 OnePassKernel<T> one_pass_kernel(int n) {
   OnePassKernel<T> chosen{};
-  (void)((n <= N &&
-          (chosen = {OnePassPlan<T, N>::L::lanes, OnePassPlan<T, N>::L::rows, one_pass_ldlt_kernel<T, N, AsStored>},
-           true)) ||
+  (void)((n <= N && (chosen = {OnePassLayout<T, N, AsStored>::lanes, OnePassLayout<T, N, AsStored>::rows,
+                               one_pass_ldlt_kernel<T, N, AsStored>},
+                     true)) ||
          ...);
   return chosen;
 }
@@ -260,7 +264,11 @@ OnePassKernel<T> one_pass_kernel(int n) {
 template <class T, bool AsStored>
 OnePassKernel<T> one_pass_kernel_of(int n) {
   if constexpr (sizeof(T) == sizeof(float))
-    return one_pass_kernel<T, AsStored, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64>(n);
+    // As stored, 32 rows are quicker than 28.
+    if constexpr (AsStored)
+      return one_pass_kernel<T, AsStored, 8, 12, 16, 20, 24, 32, 36, 40, 48, 56, 64>(n);
+    else
+      return one_pass_kernel<T, AsStored, 8, 12, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n);
   else
     return one_pass_kernel<T, AsStored, 8, 12, 16, 20, 24, 28, 32>(n);
 }

@@ -32,12 +32,17 @@ struct QuickPlan {
 template <class T, int N>
 struct OnePassPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
-  using L = PlainLayout<T, N, LdltPlan<T, N>::lanes>;
-  using Stored = StoredLayout<T, N, LdltPlan<T, N>::lanes>;
+  // Where triangles find room in the registers of half as many lanes, these do the work of twice as many.
+  static constexpr int shares(bool as_stored) {
+    return (single ? N == 36 || N == 40 : N == 20 || (N == 24 && as_stored)) ? 2 : 1;
+  }
+  static constexpr int lanes(bool as_stored) { return LdltPlan<T, N>::lanes / shares(as_stored); }
+  using L = PlainLayout<T, N, lanes(false), shares(false)>;
+  using Stored = StoredLayout<T, N, lanes(true), shares(true)>;
   /// Slots whose steps are a loop.
   static constexpr int turning(bool as_stored) { return N >= 20 && N <= (as_stored ? 28 : 32) && single ? 2 : 0; }
   static constexpr bool apart = N > 32 || (N >= 16 && !single);
-  static constexpr int warps = single ? (N <= 12 ? 16 : N <= 20 ? 12 : 8) : N <= 8 || N == 20 ? 12 : 8;
+  static constexpr int warps = single ? (N <= 12 ? 16 : N <= 20 ? 12 : 8) : N <= 8 ? 12 : 8;
 };
 
 }  // namespace

@@ -48,11 +48,11 @@ struct NormEstimate {
     if (__any_sync(whole_warp, !signs)) {
 #pragma unroll
       for (int c = 0; c < 2; ++c) {
-        double sum = 0;
+        double sums[L::shares]{};
 #pragma unroll
         for (int u = 0; u < L::rows; ++u)
-          if (L::lanes * u + lane < n) sum += abs(static_cast<double>(y[c][u]));
-        sum = sum_of_group<L::lanes>(sum);
+          if (L::lanes * u + lane < n) sums[u % L::shares] += abs(static_cast<double>(y[c][u]));
+        const double sum = sum_of_shares<L>(sums);
         // A norm that is not a number counts: then the factors do not give a bound.
         if (!signs && norm == norm && !(sum <= norm)) norm = sum;
       }

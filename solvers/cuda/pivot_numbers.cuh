@@ -23,6 +23,12 @@ struct PivotNumbers {
     mantissas *= __hiloint2double((__double2hiint(wide) & 0xfffff) | 0x3ff00000, __double2loint(wide));
     exponents += exponent_of(wide) - 2 * exponent;
   }
+  /// And those that another lane would have.
+  __device__ __forceinline__ void add(const PivotNumbers& other) {
+    smallest = min(smallest, other.smallest);
+    mantissas *= other.mantissas;
+    exponents += other.exponents;
+  }
   /// The whole warp calls.
   template <int Lanes>
   __device__ __forceinline__ void combine() {

@@ -12,8 +12,11 @@ namespace smallbatch {
 
 namespace {
 
-template <class T, int N, int Lanes>
+/// Shares: sums are in the order of so many times more lanes, as other kernels have them: lane l has the rows, and what
+/// becomes of them, of both l and l + Lanes.
+template <class T, int N, int Lanes, int Shares = 1>
 struct PlainLayout : Tile<T, N, Lanes, false> {
+  static constexpr int shares = Shares;
   using Base = Tile<T, N, Lanes, false>;
   using Base::lanes, Base::piece, Base::pieces_per_row, Base::systems;
   static constexpr bool keyed = (pieces_per_row & (pieces_per_row - 1)) == 0 && N * pieces_per_row >= 8;

@@ -11,8 +11,9 @@ namespace smallbatch {
 
 namespace {
 
-template <class T, int N, int Lanes>
+template <class T, int N, int Lanes, int Shares = 1>
 struct StoredLayout : Tile<T, N, Lanes, false> {
+  static constexpr int shares = Shares;                                 // as PlainLayout has them
   static constexpr int width = Lanes * Tile<T, N, Lanes, false>::rows;  // rows, with those that lanes have beyond N
   static constexpr int numbers = 2 * width;
 };

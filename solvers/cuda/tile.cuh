@@ -19,6 +19,7 @@ namespace {
 template <class T, int N, int Lanes, bool Split>
 struct Tile : Dealt<T, N, Lanes> {
   using Dealt<T, N, Lanes>::lanes, Dealt<T, N, Lanes>::piece, Dealt<T, N, Lanes>::rows;
+  static constexpr int shares = 1;  // lanes whose sums a lane has: their order is that of `shares` times as many lanes
   static constexpr int quarter = N / 4;  // rows
   static constexpr bool split = Split;
   static constexpr int staged_rows = split ? 3 * quarter : N;

@@ -14,7 +14,7 @@ template <class T, class L>
 struct Judgement {
   using Factor = typename Residual<T>::Factor;
   double a_factor = 1, x_factor = 1;  // powers of two, which cancel
-  double norm_x = 0, row_sum[L::rows];
+  double norms_x[L::shares]{}, row_sum[L::rows];
   Residual<T> residual[L::rows];
 
   /// diagonal(row): an element of A. places: for x, of all rows; they are complete afterwards.
@@ -37,7 +37,7 @@ struct Judgement {
     for (int u = 0; u < L::rows; ++u) {
       const double value = static_cast<double>(x[u]) * x_factor;
       if (has_row<L>(lane, u)) places[L::lanes * u + lane] = Residual<T>::factor(value);
-      norm_x += abs(value);
+      norms_x[u % L::shares] += abs(value);
       residual[u] = Residual<T>(with_factors(static_cast<double>(b[u]), a_factor, x_factor));
       row_sum[u] = 0;
     }
@@ -63,16 +63,15 @@ struct Judgement {
 
   /// norm_a: becomes ||A||_1.
   __device__ __forceinline__ double result(int n, int lane, double& norm_a) {
-    double norm = 0, sum = 0;
+    double norm = 0, sums[L::shares]{};
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       if (L::lanes * u + lane >= n) continue;
       norm = max(norm, row_sum[u]);
-      sum += abs(residual[u].value());
+      sums[u % L::shares] += abs(residual[u].value());
     }
-    sum = sum_of_group<L::lanes>(sum);
+    const double sum = sum_of_shares<L>(sums), norm_x = sum_of_shares<L>(norms_x);
     norm = max_of_group<L::lanes>(norm);
-    norm_x = sum_of_group<L::lanes>(norm_x);
     norm_a = norm / a_factor;
     return sum == 0 ? 0 : sum / (norm * norm_x);
   }
