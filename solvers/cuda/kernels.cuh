@@ -52,6 +52,13 @@ bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
 template <class T>
 cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream);
 
+/// The same two of dense matrices of other sizes, wherever they lie.
+template <class T>
+bool x_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
+template <class T>
+cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                               cudaStream_t stream);
+
 /// Whether launch_ldlt_lanes() takes the batch.
 template <class T>
 bool lanes_take(const SpdBatch<T>& batch);

@@ -45,6 +45,24 @@ struct OnePassPlan {
   static constexpr int warps = single ? (N <= 12 ? 16 : N <= 20 ? 12 : 8) : N <= 8 ? 12 : 8;
 };
 
+/// Of the kernels for x alone of matrices as they are stored, of least_n to N rows.
+template <class T, int N>
+struct StoredXPlan {
+  static constexpr bool single = sizeof(T) == sizeof(float);
+  using L = typename OnePassPlan<T, N>::Stored;
+  static constexpr int least_n = N > 32 || (single && N == 32) ? N - 7 : N - 3;
+  // Rows that are fetched last, and whose place they take: where else fewer warps found room.
+  static constexpr int late = N == 64                           ? 16
+                              : N == 40 || N == 32              ? 8
+                              : !single && (N == 24 || N == 28) ? 8
+                              : !single && N == 20              ? 4
+                                                                : 0;
+  static constexpr int place = N == 64 ? 32 : N >= 28 ? 16 : N == 24 ? 12 : 8;
+  static constexpr int turning = OnePassPlan<T, N>::turning(true);
+  static constexpr bool apart = OnePassPlan<T, N>::apart;
+  static constexpr int warps = N <= (single ? 20 : 16) ? 12 : 8;
+};
+
 }  // namespace
 
 }  // namespace smallbatch

@@ -5,6 +5,8 @@
 // as far beyond a piece's begin as it does in global memory.
 #pragma once
 
+#include <array>
+
 #include "solvers/cuda/plain_systems.cuh"
 
 namespace smallbatch {
@@ -39,6 +41,27 @@ __device__ __forceinline__ int beyond_piece(const T* place) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(place) % 16 / sizeof(T));
 }
 
+/// Numbers from one system to the next in shared memory, whole pieces and so many that `numbers` find room wherever the
+/// first of them lies, such that lanes that read a column of their rows meet as many banks as may be.
+template <class T>
+int stored_step(const SpdBatch<T>& batch, int lanes, int numbers) {
+  constexpr int piece = 16 / sizeof(T), banks = 32 / (sizeof(T) / 4);
+  const bool packed = batch.shape.storage == Storage::packed_lower;
+  const int n = batch.shape.n, first = (numbers + 2 * (piece - 1)) / piece * piece;
+  int best = first, fewest = banks + 1;
+  for (int step = first; step < first + banks; step += piece) {
+    std::array<int, banks> reads{};
+    for (int place = 0; place < banks; ++place) {
+      const int system = place / lanes, row = lanes + place % lanes;
+      const auto skipped = static_cast<int>(system * batch.a_step() % piece);
+      ++reads[(system * step + skipped + (packed ? row * (row + 1) / 2 : row * n)) % banks];
+    }
+    const int most = *std::max_element(reads.begin(), reads.end());
+    if (most < fewest) best = step, fewest = most;
+  }
+  return best;
+}
+
 /// Starts to copy what systems of `size(s)` rows have, system s to memory + s args.kept_step.
 template <class T, class L, class Source, class Size>
 __device__ __forceinline__ void copy_as_stored(const Arguments<T>& args, Source&& source, Size&& size, T* memory) {
@@ -60,6 +83,28 @@ __device__ __forceinline__ void copy_as_stored(const Arguments<T>& args, Source&
 #pragma unroll 4
       for (int e = skipped + own; e < end; e += width) copy_async<1>(to + e, from - skipped + e);
     }
+  }
+}
+
+/// Starts to copy the numbers first .. end - 1 of each of the warp's systems, and nothing else, number e of system s to
+/// memory + s args.kept_step + e - first + `to` and as far beyond that as the matrix begins beyond a piece. The batch
+/// begins with a piece; first, to: multiples of pieces.
+template <class T, class L, class Source>
+__device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& source, int first, int end, int to,
+                                         T* memory) {
+  constexpr int P = L::piece;
+  const int thread = fresh(threadIdx.x);
+#pragma unroll 1
+  for (int s = 0; s < L::systems; ++s) {
+    const T* const matrix = source(s);
+    const int skipped = beyond_piece(matrix), stop = skipped + end - first, whole = skipped > 0 ? P : 0;
+    const T* const from = matrix - skipped + first;
+    T* const place = memory + s * args.kept_step + to;
+#pragma unroll 4
+    for (int e = whole + thread * P; e + P <= stop; e += warp_lanes * P) copy_async<P>(place + e, from + e);
+    // Pieces of which the run has a part: the first, and the last, which may end beyond the batch.
+    if (thread >= skipped && thread < whole) copy_async<1>(place + thread, from + thread);
+    if (const int e = stop / P * P + thread; thread < P && e < stop) copy_async<1>(place + e, from + e);
   }
 }
 

@@ -134,6 +134,36 @@ __device__ __forceinline__ double judge_read_again(int lane, const T* matrix, co
   return judgement.result(N, lane, norm_a);
 }
 
+/// The same of a matrix of n rows, which may begin anywhere: lanes take numbers of each row, columns by symmetry.
+template <class T, class L>
+__device__ __forceinline__ double judge_rows_again(int n, int lane, const T* matrix, const T* b,
+                                                   typename Residual<T>::Factor* places, const T (&x)[L::rows],
+                                                   double& norm_a) {
+  constexpr int at_once = 8;  // rows under way
+  const auto is_own = [&](int u) __attribute__((always_inline)) { return L::lanes * u + lane < n; };
+  T own_b[L::rows];
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) own_b[u] = is_own(u) ? b[L::lanes * u + lane] : T(0);
+  Judgement<T, L> judgement(
+      n, lane, [&](int row) { return matrix[row * n + row]; }, places, x, own_b);
+#pragma unroll 1
+  for (int first = 0; first < n; first += at_once) {
+    T in[at_once][L::rows];
+#pragma unroll
+    for (int i = 0; i < at_once; ++i)
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u)
+        in[i][u] = first + i < n && is_own(u) ? matrix[(first + i) * n + L::lanes * u + lane] : T(0);
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      const auto known = places[min(first + i, L::size - 1)];
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) judgement.add(u, in[i][u], known);
+    }
+  }
+  return judgement.result(n, lane, norm_a);
+}
+
 /// The same of systems of n rows that lie there as they are stored, `all_n` rows in the largest.
 template <class T, class L>
 __device__ __forceinline__ double judge_stored(int n, int all_n, bool dense, int lane, const StoredRows<T>& rows,

@@ -1,0 +1,200 @@
+// Solutions of plain systems by L D L^T, x and the status alone or the backward error too, of dense matrices of any
+// size, wherever they lie: as ldlt_x.cu has them of whole sizes. The matrices are copied as they are stored
+// (stored_systems.cuh); while a warp works on its systems, the next ones are on their way into the shared memory that
+// these have left. What is not plain is marked for the general kernel (ldlt_general.cu).
+#include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/ldlt_elimination.cuh"
+#include "solvers/cuda/ldlt_plan.cuh"
+#include "solvers/cuda/stored_systems.cuh"
+#include "solvers/cuda/tile_judgement.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+template <class T, class L>
+struct alignas(16) StoredXMemory {
+  T identity[L::numbers];  // rows of it
+  T rhs[L::systems * L::column_pitch];
+  // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
+  union {
+    T column[2][L::lanes + L::systems * L::column_pitch];
+    typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
+  };
+};
+
+/// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
+/// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
+template <class T, int N, bool Judged>
+__global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_stored_kernel(Arguments<T> args) {
+  using Plan = StoredXPlan<T, N>;
+  using L = typename Plan::L;
+  constexpr int G = L::lanes, R = L::rows;
+  // The rows from `late` on are fetched ahead; those before it take the place of the rows from `place` on.
+  constexpr int late = Plan::late, place = Plan::place, least_n = Plan::least_n;
+  static_assert(late % G == 0 && place % G == 0 && (late == 0 || (place >= late && place + late <= least_n)));
+  __shared__ StoredXMemory<T, L> memory;
+  make_identity<T, L>(memory.identity);
+  const int n = args.n;
+  const bool dense = args.storage == Storage::dense;
+  const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
+  const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
+  const auto begin_of = [&](unsigned task) { return min(std::int64_t{task} * L::systems, args.count - L::systems); };
+  const auto source = [&](unsigned task) {
+    return [&args, a = args.a + begin_of(task) * args.a_step](int s) { return a + s * args.a_step; };
+  };
+  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
+    copy_run<T, L>(args, source(task), late * n, n * n, 0, stored_matrices<T>());
+    const T* const from = args.b + (begin_of(task) + group()) * args.b_step + lane();
+    T* const to = memory.rhs + group() * L::column_pitch + lane();
+#pragma unroll
+    for (int u = 0; u < R; ++u) {
+      const bool copied = G * (u + 1) <= least_n || G * u + lane() < n;
+      copy_async_or_zero(to + G * u, from + (copied ? G * u : 0), copied);
+    }
+  };
+  unsigned task = blockIdx.x;
+  if (task < args.tasks) stage(task);
+#pragma unroll 1
+  for (; task < args.tasks; task += gridDim.x) {
+    T a[R][N], b[1][R], inverse[R];
+    unsigned odd = 0;  // not zero: the system is not plain
+    // Where row 0 would lie before the rows from `late` on.
+    const T* const matrix =
+        stored_matrices<T>() - late * n + group() * args.kept_step + beyond_piece(source(task)(group()));
+    int once = args.once;
+    const auto take_slot = [&]<int u>(const T* rows) __attribute__((always_inline)) {
+      const int row = G * u + lane();
+      const T* const from = G * (u + 1) <= least_n || row < n ? rows + row * n : memory.identity + (L::width - row);
+#pragma unroll
+      for (int c = 0; c < L::columns(u); ++c) a[u][c] = from[c];
+      if (!dense) return;
+        // Rows of this slot, right of the diagonal and on it.
+#pragma unroll
+      for (int c = G * u; c < L::columns(u); ++c) {
+        if (c >= least_n && c >= n) continue;
+        const T* const mirrored = rows + c * n + lane();
+#pragma unroll
+        for (int v = u; v < R; ++v)
+          if (G * (v + 1) <= least_n || G * v + lane() < n) odd |= differing_bits(a[v][c], mirrored[G * v]);
+      }
+    };
+    const auto take = [&]<int u>(const T* rows) __attribute__((always_inline)) {
+      if constexpr (R >= 8)  // there are few registers left for loads under way
+        apart(
+            once, [&]() __attribute__((always_inline)) { take_slot.template operator()<u>(rows); });
+      else
+        take_slot.template operator()<u>(rows);
+    };
+    wait_for_copies();
+    unrolled<R>([&](auto index) __attribute__((always_inline)) {
+      constexpr int u = R - 1 - index;
+      if constexpr (late > 0 && G * (u + 1) == place) {
+        __syncwarp();  // the rows from `place` on have been read, where the first ones go
+        copy_run<T, L>(args, source(task), 0, late * n, (place - late) * n, stored_matrices<T>());
+      }
+      if constexpr (late > 0 && G * (u + 1) == late) wait_for_copies();
+      take.template operator()<u>(G * u < late ? matrix + place * n : matrix);
+    });
+#pragma unroll
+    for (int u = 0; u < R; ++u) {
+      if (has_row<L>(lane(), u)) odd |= far_bits(diagonal<T, L>(lane(), u, a));
+      b[0][u] = memory.rhs[group() * L::column_pitch + G * u + lane()];
+      odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
+      inverse[u] = 1;
+    }
+    if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
+    __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
+    if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
+      stage(next);
+    factor<L, Plan::turning, Plan::apart, false>(group(), lane(), memory, a, b[0],
+                                                 ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+#pragma unroll
+    for (int u = 0; u < R; ++u) {
+      b[0][u] *= inverse[u];
+      now(b[0][u]);  // rounded; the same in all kernels
+    }
+    substitute_back<L, Plan::apart, false>(group(), lane(), memory, a, b, args.once);
+    T zero = 0, least = inverse[0];  // zero becomes NaN where a number is not finite
+#pragma unroll
+    for (int u = 0; u < R; ++u) {
+      zero = fma(inverse[u], T(0), fma(b[0][u], T(0), zero));
+      least = min(least, inverse[u]);
+    }
+    const bool plain = !any_of_group<G>(!(zero == 0 && least > 0));
+    const std::int64_t system = begin_of(task) + group();
+    T* const x = args.to.x + system * args.to.x_stride + lane();
+#pragma unroll
+    for (int u = 0; u < R; ++u)
+      if (G * (u + 1) <= least_n || G * u + lane() < n) x[G * u] = b[0][u];
+    double error = 0, norm_a = 0;
+    if constexpr (Judged)
+      error = judge_rows_again<T, L>(n, lane(), args.a + system * args.a_step, args.b + system * args.b_step,
+                                     memory.x[group()], b[0], norm_a);
+    if (lane() != 0) continue;
+    if constexpr (Judged) args.to.backward_error[system] = static_cast<T>(error);
+    args.to.info[system] = 0;
+    args.marks[system] = plain ? Mark::settled : Mark::unsettled;
+  }
+}
+
+template <class T>
+struct StoredXKernel {
+  int systems, lanes, late;
+  Kernel<Arguments<T>> kernel;
+};
+
+/// The kernel of the first of the sizes N, which ascend, that is large enough; none of sizes that others are better at.
+template <class T, bool Judged, int... N>
+StoredXKernel<T> x_as_stored_kernel_of(int n) {
+  StoredXKernel<T> chosen{};
+  (void)((n <= N &&
+          (n >= StoredXPlan<T, N>::least_n ? chosen = {StoredXPlan<T, N>::L::systems, StoredXPlan<T, N>::L::lanes,
+                                                       StoredXPlan<T, N>::late, x_as_stored_kernel<T, N, Judged>}
+                                           : chosen,
+           true)) ||
+         ...);
+  return chosen;
+}
+template <class T>
+StoredXKernel<T> x_as_stored_kernel_of(int n, bool judged) {
+  if constexpr (sizeof(T) == sizeof(float))
+    return judged ? x_as_stored_kernel_of<T, true, 40>(n) : x_as_stored_kernel_of<T, false, 20, 24, 32, 40, 56, 64>(n);
+  else
+    return judged ? StoredXKernel<T>{} : x_as_stored_kernel_of<T, false, 16, 20, 24, 28, 32>(n);
+}
+
+}  // namespace
+
+template <class T>
+bool x_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+  const SpdShape& shape = batch.shape;
+  const bool judged = solution.backward_error != nullptr;
+  if (shape.nrhs != 1 || batch.sizes != nullptr || shape.storage == Storage::packed_lower ||
+      reinterpret_cast<std::uintptr_t>(batch.a) % 16 != 0 || (judged && shape.storage != Storage::dense) ||
+      solution.rcond != nullptr || arguments_of(batch, solution).pivot_numbers)
+    return false;
+  // Where rows are whole pieces, and few of them, one pass is as quick, or quicker.
+  if (sizeof(T) == sizeof(float) && shape.n % 4 == 0 && (shape.n <= 40 || judged)) return false;
+  const StoredXKernel<T> chosen = x_as_stored_kernel_of<T>(shape.n, judged);
+  return chosen.kernel != nullptr && batch.count >= chosen.systems;
+}
+
+template <class T>
+cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                               cudaStream_t stream) {
+  const StoredXKernel<T> chosen = x_as_stored_kernel_of<T>(batch.shape.n, solution.backward_error != nullptr);
+  Arguments<T> arguments = arguments_of(batch, solution, marks);
+  const int n = batch.shape.n;
+  arguments.kept_step = stored_step(batch, chosen.lanes, (n - chosen.late) * n);
+  // Rows are read as far as those of the kernel's size.
+  const std::size_t numbers = chosen.systems * arguments.kept_step + 8;
+  return launch(chosen.kernel, chosen.systems, arguments, stream, 1 << 15, (numbers * sizeof(T) + 15) / 16 * 16);
+}
+
+template bool x_as_stored_takes(const SpdBatch<float>&, const SpdSolution<float>&);
+template bool x_as_stored_takes(const SpdBatch<double>&, const SpdSolution<double>&);
+template cudaError_t launch_x_as_stored(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, cudaStream_t);
+template cudaError_t launch_x_as_stored(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, cudaStream_t);
+
+}  // namespace smallbatch
