@@ -174,8 +174,10 @@ bool x_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution)
       reinterpret_cast<std::uintptr_t>(batch.a) % 16 != 0 || (judged && shape.storage != Storage::dense) ||
       solution.rcond != nullptr || arguments_of(batch, solution).pivot_numbers)
     return false;
-  // Where rows are whole pieces, and few of them, one pass is as quick, or quicker.
-  if (sizeof(T) == sizeof(float) && shape.n % 4 == 0 && (shape.n <= 40 || judged)) return false;
+  // Of some sizes whose rows are whole pieces one pass is quicker.
+  constexpr bool single = sizeof(T) == sizeof(float);
+  const int n = shape.n;
+  if ((n == 20 || (single && (n == 24 || n == 36 || n == 40))) && rows_are_pieces(batch)) return false;
   const StoredXKernel<T> chosen = x_as_stored_kernel_of<T>(shape.n, judged);
   return chosen.kernel != nullptr && batch.count >= chosen.systems;
 }
