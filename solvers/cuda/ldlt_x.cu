@@ -1,9 +1,11 @@
 // Solutions of plain systems by L D L^T, x and the status alone, of 64 rows the backward error too: while a warp works
 // on its systems, the next ones are on their way into the shared memory that these have left. Takes whole matrices of
 // size N, which lie at multiples of 16 bytes, with one right-hand side; what is not plain it marks for the general
-// kernel (ldlt_general.cu).
+// kernel (ldlt_general.cu). Solutions of 32 rows with backward errors have a kernel of their own, in double precision
+// and of packed triangles (ldlt_judged.cuh).
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
+#include "solvers/cuda/ldlt_judged.cuh"
 #include "solvers/cuda/ldlt_plan.cuh"
 #include "solvers/cuda/status.cuh"
 #include "solvers/cuda/tile_judgement.cuh"
@@ -124,6 +126,20 @@ constexpr bool is_read_again(const SpdShape& shape) {
   return sizeof(T) == sizeof(float) && shape.n == 64 && shape.storage == Storage::dense;
 }
 
+/// Whether backward errors come from the lower triangle, which alone stays in shared memory; and the kernel.
+template <class T>
+constexpr bool is_judged_from_triangle(const SpdShape& shape) {
+  return shape.n == judged_rows && (sizeof(T) == sizeof(double) || shape.storage == Storage::packed_lower);
+}
+template <class T>
+Kernel<Arguments<T>> judged_kernel_of(Storage storage) {
+  if constexpr (sizeof(T) == sizeof(double)) {
+    if (storage == Storage::dense) return judged_kernel<T, BlocksKept<T, true>>;
+    if (storage == Storage::dense_lower) return judged_kernel<T, BlocksKept<T, false>>;
+  }
+  return judged_kernel<T, PackedKept<T>>;
+}
+
 }  // namespace
 
 template <class T>
@@ -132,13 +148,16 @@ bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   constexpr int most_systems = QuickPlan<T, 8>::L::systems;  // of a task
   return shape.nrhs == 1 && batch.sizes == nullptr && batch.count >= most_systems && in_whole_pieces(batch) &&
          (shape.n <= 32 || sizeof(T) == sizeof(float)) &&
-         (solution.backward_error == nullptr || is_read_again<T>(shape)) && solution.rcond == nullptr &&
-         !arguments_of(batch, solution).pivot_numbers;
+         (solution.backward_error == nullptr || is_judged_from_triangle<T>(shape) || is_read_again<T>(shape)) &&
+         solution.rcond == nullptr && !arguments_of(batch, solution).pivot_numbers;
 }
 
 template <class T>
 cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
   const bool packed = batch.shape.storage == Storage::packed_lower;
+  if (solution.backward_error != nullptr && is_judged_from_triangle<T>(batch.shape))
+    return launch(judged_kernel_of<T>(batch.shape.storage), PackedKept<T>::L::systems,
+                  arguments_of(batch, solution, marks), stream);
   if constexpr (sizeof(T) == sizeof(float))
     if (solution.backward_error != nullptr) {
       using L = QuickPlan<T, 64>::L;

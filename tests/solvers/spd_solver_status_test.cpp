@@ -100,6 +100,36 @@ TEST_P(SpdSolverStatus, InputIsJudgedInTheDocumentedOrder) {
   expect_failed(block, 2, info_rhs_not_finite);
 }
 
+TEST_P(SpdSolverStatus, AsymmetryIsRefusedAtEveryPlaceHoweverLittleIsAsked) {
+  for (const int n : sizes_under_test({8, 16, 32, 33, 64})) {
+    const SpdShape shape{n, 1, Storage::dense};
+    SCOPED_TRACE(shape_name(shape));
+    const auto check = [&]<class T>(T) {
+      // One system per place, but those on the diagonal.
+      const std::int64_t systems = shape.matrix_size();
+      const SpdBlock<T> clean = [&] {
+        SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, systems, 10);
+        for (std::int64_t k = 0; k < systems; ++k)
+          if (k / n != k % n) element(block, k, static_cast<int>(k / n), static_cast<int>(k % n)) += 1;
+        return block;
+      }();
+      for (const bool judged : {false, true}) {
+        SpdBlock<T> block = clean;
+        SpdSolution<T> solution;
+        solution.x = block.x.data();
+        solution.info = block.info.data();
+        if (judged) solution.backward_error = block.backward_error.data();
+        solver_->solve(block.batch(), solution);
+        for (std::int64_t k = 0; k < systems; ++k)
+          ASSERT_EQ(block.info[k], k / n == k % n ? 0 : info_matrix_not_symmetric)
+              << "row " << k / n << ", column " << k % n << (judged ? ", judged" : "");
+      }
+    };
+    check(float{});
+    check(double{});
+  }
+}
+
 TEST_P(SpdSolverStatus, AsymmetryWithinRoundingIsSolvedAndBeyondItRefused) {
   for_all_shapes({1, 0}, [this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n;
