@@ -60,11 +60,6 @@ struct Judge {
         P::put(backward_error_by_system(), 0, of_lane);
         return;
       }
-    if constexpr (sizeof(T) == sizeof(float) && sizeof(Vector) == 64)
-      if (work.columns == 1 && !work.wants_inverse && !scaling.scaled) {
-        backward_errors_of_column(of_lane);
-        return;
-      }
     const MatrixNorm norm = norm_of_matrix();
     for (int part = 0; part < L::parts; ++part) P::put(backward_error(part, wide(norm, part)), part, of_lane);
   }
@@ -190,29 +185,6 @@ struct Judge {
       add_columns<1>(c, part, a, x_factors, worst);
     }
     return inverse ? worst.residual / (a.norm * worst.x) : worst.error;
-  }
-
-  /// The backward errors of one right-hand side in single precision, of an A that is not scaled.
-  void backward_errors_of_column(T* of_lane) const {
-    constexpr int parts = L::parts;
-    const int n = work.n;
-    Wide x[padded_max * parts], norm_x[parts]{}, norm_r[parts]{};
-    typename A::Sum sums[padded_max * parts];
-    for (int i = 0; i < n; ++i)
-#pragma GCC unroll 2
-      for (int p = 0; p < parts; ++p) {
-        x[i * parts + p] = P::widen(work.x[i], p);
-        sums[i * parts + p] = A::Sum::of(P::widen(work.b[i], p));
-        norm_x[p] += absolute(x[i * parts + p]);
-      }
-    for (int e = n * parts; e < padded(n) * parts; ++e) x[e] = Wide{}, sums[e] = A::Sum::of(Wide{});
-    const Vector norm_a = A::subtract_product_and_take_norm(work.n, work.a, x, sums);
-    for (int i = 0; i < n; ++i)
-#pragma GCC unroll 2
-      for (int p = 0; p < parts; ++p) norm_r[p] += absolute(sums[i * parts + p].value());
-#pragma GCC unroll 2
-    for (int p = 0; p < parts; ++p)
-      P::put(norm_r[p] == 0 ? Wide{} : norm_r[p] / (P::widen(norm_a, p) * norm_x[p]), p, of_lane);
   }
 
   /// The backward errors of one right-hand side in double precision, from A where the caller has it.
