@@ -120,6 +120,9 @@ struct Judge {
   };
   /// Double precision alone can leave the range of the sums.
   static constexpr bool has_factors = sizeof(T) == sizeof(double);
+  /// Whether x has the factor of A as well: that is exact, and fewer multiplications. Not where A is scaled, whose
+  /// elements are of any size, nor where products are of halves, each of which is to be next to 1.
+  [[nodiscard]] bool x_has_both_factors() const { return has_factors && L::fuses && !scaling.scaled; }
   template <int Columns, bool of_matrix>
   __attribute__((always_inline)) void subtract(Wide a_factor, int part, const Wide* x, typename A::Sum* sums) const {
     if constexpr (Columns == 1)
@@ -145,11 +148,10 @@ struct Judge {
         if constexpr (has_factors) value *= x_factors[c];
         of[c].x += absolute(value);
         sums[i * Columns + c] = Sum::of(has_factors ? with_factors(right, a.factor, x_factors[c]) : right);
-        x[i * Columns + c] = has_factors && !scaling.scaled ? value * a.factor : value;
+        x[i * Columns + c] = x_has_both_factors() ? value * a.factor : value;
       }
     for (int e = n * Columns; e < padded(n) * Columns; ++e) x[e] = Wide{}, sums[e] = Sum::of(Wide{});
-    // A that is not scaled leaves its factor to x: that is exact, and fewer multiplications.
-    if (has_factors && scaling.scaled)
+    if (has_factors && !x_has_both_factors())
       subtract<Columns, has_factors>(a.factor, part, x, sums);
     else
       subtract<Columns, false>(a.factor, part, x, sums);

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "solvers/spd_referee.hpp"
 #include "solvers/spd_solver_backends.hpp"
@@ -285,6 +286,40 @@ TEST(Ldlt, NeitherLaneNorNeighbourDecidesABit) {
       check(float{});
       check(double{});
     }
+  });
+}
+
+TEST(Ldlt, APowerOfTwoTimesAChangesNoBitOfTheAnswer) {
+  // All that it changes are exponents: residuals are as exact for large and for small A as for A next to 1. With the
+  // last exponent A is scaled before it is eliminated, and so are its neighbours.
+  for_all_solvers([](SpdSolver& solver) {
+    for (const int n : {8, 13, 32})
+      for (const int nrhs : {0, 1, 3}) {
+        SCOPED_TRACE("n = " + std::to_string(n) + ", nrhs = " + std::to_string(nrhs));
+        const auto check = [&]<class T>(T, std::vector<int> exponents) {
+          const SpdShape shape{n, nrhs, Storage::dense};
+          SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 37);
+          solve(solver, block);
+          for (; !exponents.empty(); exponents.pop_back()) {
+            const auto exponent = [&](std::int64_t k) { return exponents[k % exponents.size()]; };
+            SpdBlock<T> other = block;
+            for (std::int64_t k = 0; k < block.count; ++k)
+              for (std::int64_t e = 0; e < shape.matrix_size(); ++e) {
+                T& number = other.a[k * shape.matrix_size() + e];
+                number = std::ldexp(number, exponent(k));
+              }
+            solve(solver, other);
+            for (std::int64_t k = 0; k < block.count; ++k) {
+              ASSERT_EQ(other.info[k], 0);
+              ASSERT_EQ(other.backward_error[k], block.backward_error[k]) << "system " << k << ", 2^" << exponent(k);
+              for (std::int64_t e = k * shape.solution_size(); e < (k + 1) * shape.solution_size(); ++e)
+                ASSERT_EQ(std::ldexp(other.x[e], exponent(k)), block.x[e]) << "system " << k << ", 2^" << exponent(k);
+            }
+          }
+        };
+        check(float{}, {0, 10, -16, 60});
+        check(double{}, {0, 20, -100, 10, 300});
+      }
   });
 }
 
