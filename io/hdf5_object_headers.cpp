@@ -69,7 +69,7 @@ ObjectHeader::Attribute read_attribute(HeaderBytes message) {
   parts.take(1);  // of the name's characters
   ObjectHeader::Attribute attribute;
   attribute.name = parts.text(name_size);
-  if (attribute.name.find('\0') + 1 != name_size) throw NotPlain{};
+  if (name_size == 0 || attribute.name.find('\0') != name_size - 1) throw NotPlain{};
   attribute.name.remove_suffix(1);
   attribute.type = parts.take(type_size);
   attribute.shape = read_dataspace(parts.take(space_size));

@@ -22,7 +22,8 @@ template <class Part>
 bool is_in(const std::vector<std::vector<unsigned char>>& chunks, const Part& part) {
   const auto* const begin = reinterpret_cast<const unsigned char*>(part.data());
   return part.empty() || std::ranges::any_of(chunks, [&](const std::vector<unsigned char>& chunk) {
-           return begin >= chunk.data() && begin + part.size() <= chunk.data() + chunk.size();
+           const auto* const end = chunk.data() + chunk.size();
+           return begin >= chunk.data() && begin <= end && part.size() <= static_cast<std::size_t>(end - begin);
          });
 }
 

@@ -130,5 +130,30 @@ TEST_F(ObjectHeaders, ThatAreDamagedAreLeftToHdf5) {
   for (std::size_t size = begin; size < attribute; ++size) EXPECT_FALSE(read_from(whole.substr(0, size))) << size;
 }
 
+/// As HDF5 leaves them to it: checksums are right where a program writes what it likes.
+TEST_F(ObjectHeaders, WithAnAttributeThatHasNoNameAreLeftToHdf5) {
+  const auto reads = [&](unsigned char name_bytes, const std::string& name) {
+    std::vector<unsigned char> bytes{'O', 'H', 'D', 'R', 2, 0, 0};
+    const auto append = [&](std::initializer_list<int> part) { bytes.insert(bytes.end(), part.begin(), part.end()); };
+    append({2, 18, 0, 0, 0, 0});  // a group, with no link outside
+    bytes.insert(bytes.end(), 16, 255);
+    append({12, 33 + name_bytes, 0, 0, 3, 0, name_bytes, 0, 12, 0, 4, 0, 0});
+    bytes.insert(bytes.end(), name.begin(), name.end());
+    append({0x10, 8, 0, 0, 8, 0, 0, 0, 0, 0, 64, 0});  // int64
+    append({2, 0, 0, 0});                              // one
+    append({7, 0, 0, 0, 0, 0, 0, 0});
+    bytes[6] = static_cast<unsigned char>(bytes.size() - 7);
+    const std::uint32_t sum = metadata_checksum(bytes);
+    for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<unsigned char>(sum >> shift));
+    std::ofstream(path("header"), std::ios::binary) << std::string(bytes.begin(), bytes.end());
+    InputBytes file(path("header"), 1);
+    HeaderWindows windows(file);
+    return read_object_header(windows, 0).has_value();
+  };
+  EXPECT_TRUE(reads(2, std::string("k\0", 2)));
+  EXPECT_FALSE(reads(2, "kk"));
+  EXPECT_FALSE(reads(0, ""));
+}
+
 }  // namespace
 }  // namespace smallbatch
