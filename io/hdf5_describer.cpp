@@ -107,7 +107,14 @@ struct Hdf5Describer::Impl {
     }
     base = user_block;
     has_usual_addresses = address_bytes == 8 && length_bytes == 8;
-    if (has_usual_addresses && base == 0) headers = std::make_unique<HeaderWindows>(*bytes);
+    if (has_usual_addresses && base == 0 && !has_cache_image()) headers = std::make_unique<HeaderWindows>(*bytes);
+  }
+
+  /// Where a writer has left HDF5's cache in the file as it was, headers are in there, and those in their places older.
+  [[nodiscard]] bool has_cache_image() const {
+    haddr_t address = HADDR_UNDEF;
+    hsize_t image_bytes = 0;
+    return H5Fget_mdc_image_info(file.get(), &address, &image_bytes) < 0 || address != HADDR_UNDEF;
   }
 
   /// Calls work(), and keeps the Defect that it throws, or what it is a consequence of: that reading failed, of which

@@ -155,5 +155,32 @@ TEST_F(ObjectHeaders, WithAnAttributeThatHasNoNameAreLeftToHdf5) {
   EXPECT_FALSE(reads(0, ""));
 }
 
+/// A program may leave HDF5's cache in the file as it was: what is newer is in there, and not where headers lie.
+TEST_F(ObjectHeaders, ThatAreOlderThanWhatTheFileHasOfACacheAreLeftToHdf5) {
+  const auto write = [&](const std::string& name, double value) {
+    RawHdf5 file(path(name), RawHdf5::Mode::create_v110);
+    file.group("/a");
+    file.attribute("/a", "cutoff", std::vector<double>{value});
+  };
+  write("older.h5", 1.5);
+  write("newer.h5", 2.5);
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
+  H5AC_cache_image_config_t image{};
+  image.version = H5AC__CURR_CACHE_IMAGE_CONFIG_VERSION;
+  image.generate_image = true;
+  image.entry_ageout = H5AC__CACHE_IMAGE__ENTRY_AGEOUT__NONE;
+  ASSERT_GE(H5Pset_mdc_image_config(access, &image), 0);
+  const hid_t file = H5Fopen(path("older.h5").c_str(), H5F_ACC_RDWR, access);
+  const hid_t group = H5Gopen2(file, "/a", H5P_DEFAULT), attribute = H5Aopen(group, "cutoff", H5P_DEFAULT);
+  const double value = 2.5;
+  ASSERT_GE(H5Awrite(attribute, H5T_NATIVE_DOUBLE, &value), 0);
+  H5Aclose(attribute);
+  H5Gclose(group);
+  ASSERT_GE(H5Fclose(file), 0);
+  H5Pclose(access);
+  EXPECT_EQ(description_of(path("older.h5")), description_of(path("newer.h5")));
+}
+
 }  // namespace
 }  // namespace smallbatch
