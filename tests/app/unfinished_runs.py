@@ -67,7 +67,6 @@ int setitimer(__itimer_which_t timer, const struct itimerval* value, struct itim
   if (!next) *(void**)&next = dlsym(RTLD_NEXT, "setitimer");
   return next(timer, value, before);
 }
-// A folder that cannot be flushed.
 // A signal that comes when a file of this name is opened.
 static void signal_at_open(const char* path) {
   const char* name = getenv("SIGNAL_AT_OPEN");
@@ -88,6 +87,7 @@ static void signal_at_open(const char* path) {
   }
 OPEN(open)
 OPEN(open64)
+// A folder that cannot be flushed.
 int fsync(int file) {
   static int (*next)(int);
   struct stat found;
