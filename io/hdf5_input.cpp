@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -16,7 +15,6 @@
 #include "io/array_runs.hpp"
 #include "io/describer_process.hpp"
 #include "io/hdf5_chunks.hpp"
-#include "io/hdf5_describer.hpp"
 #include "io/hdf5_input_driver.hpp"
 #include "io/hdf5_input_errors.hpp"
 
@@ -42,15 +40,12 @@ std::string quoted(const std::string& text) {
 }
 
 struct InputFile::Impl {
-  Impl(const std::string& name, unsigned threads, Describer who)
-      : path(name), bytes(std::make_shared<InputBytes>(name, threads)), describer(who) {}
+  Impl(const std::string& name, unsigned threads) : path(name), bytes(std::make_shared<InputBytes>(name, threads)) {}
 
   std::string path;
   std::shared_ptr<InputBytes> bytes;
-  Describer describer;
   LookAtRead look_at_read;
   std::mutex asking;  ///< guards all below
-  std::unique_ptr<Hdf5Describer> here;
   std::unique_ptr<DescriberProcess> child;
   std::size_t asleep = 0;  ///< processes that fell asleep
   StoredObject root;
@@ -93,30 +88,16 @@ struct InputFile::Impl {
 
   void start() {
     try {
-      if (describer == Describer::this_process) {
-        here = std::make_unique<Hdf5Describer>(bytes);
-      } else {
-        while_awake([&] {
-          child.reset();
-          child = std::make_unique<DescriberProcess>(path, bytes, asleep_seconds[asleep]);
-        });
-      }
+      while_awake([&] {
+        child.reset();
+        child = std::make_unique<DescriberProcess>(path, bytes, asleep_seconds[asleep]);
+      });
     } catch (const Defect& defect) {
       throw error(defect);
     }
   }
 
-  void ask_here(StoredObject& object, const std::string& name, int depth) const {
-    std::deque<StoredObject> described;
-    here->describe(name, depth, [&](StoredObject&& next) { described.push_back(std::move(next)); });
-    put_together(object, depth, [&] {
-      StoredObject next = std::move(described.front());
-      described.pop_front();
-      return next;
-    });
-  }
-
-  void ask_child(StoredObject& object, const std::string& name, int depth) {
+  void ask(StoredObject& object, const std::string& name, int depth) {
     while_awake([&] {
       if (!child || !child->ask(name, depth)) {
         start();
@@ -128,14 +109,6 @@ struct InputFile::Impl {
       child->expect_no_more();
       object = std::move(described);
     });
-  }
-
-  void ask(StoredObject& object, const std::string& name, int depth) {
-    if (describer == Describer::this_process) {
-      ask_here(object, name, depth);
-    } else {
-      ask_child(object, name, depth);
-    }
   }
 
   struct Found {
@@ -244,8 +217,7 @@ struct InputFile::Impl {
   }
 };
 
-InputFile::InputFile(const std::string& path, unsigned threads, Describer describer)
-    : impl_(std::make_unique<Impl>(path, threads, describer)) {
+InputFile::InputFile(const std::string& path, unsigned threads) : impl_(std::make_unique<Impl>(path, threads)) {
   impl_->open();
 }
 

@@ -33,16 +33,14 @@ std::string shape_text(const std::vector<std::int64_t>& shape);
 /// Quoted for a message, cut after 64 bytes, and with nothing in it that is obeyed (core/visible_text.hpp).
 std::string quoted(const std::string& text);
 
-/// What a file holds is asked of HDF5 (io/catalogue.hpp), which some damaged files crash; its numbers are read without.
+/// What a file holds is asked of HDF5 (io/catalogue.hpp), which some damaged files crash, in a process of its own
+/// (io/describer_process.hpp); its numbers are read without.
 /// Any number of threads may use one file at a time.
 class InputFile {
  public:
-  /// Who asks HDF5: a process of its own (io/describer_process.hpp), or this one, of a file that it has written itself.
-  enum class Describer { child, this_process };
-
   /// Throws Error: missing_file where the file cannot be opened for reading, bad_input where it is no whole HDF5 file.
   /// `threads` read large pieces of it; 0: one per core.
-  explicit InputFile(const std::string& path, unsigned threads = 0, Describer describer = Describer::child);
+  explicit InputFile(const std::string& path, unsigned threads = 0);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
