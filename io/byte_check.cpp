@@ -39,8 +39,6 @@ class Check {
       : file_(file), threads_(threads), between_(std::move(between)) {
     found_.has_checksums = true;
     found_.bytes = file_.size();
-    constexpr int deepest = 3;  // /verification/<kind>/<set>/verdict
-    for (const std::string& name : members_of("/")) file_.describe("/" + name, deepest);
     read_tables();
     const std::vector<std::string> stored = texts(checksums_rest);
     const std::string rest = hashes_of_rest(places_, file_.size(), [this](const Extent& extent, char* bytes) {
@@ -101,8 +99,20 @@ class Check {
     return found;
   }
 
+  /// At once, what the listed datasets are in; what others have added to the file is not looked at.
+  void describe_listed() const {
+    constexpr int deepest = 3;  // /verification/<kind>/<set>/verdict
+    std::string described;
+    for (const std::string& name : sums_.dataset) {
+      const std::string group = name.substr(0, name.find('/', 1));
+      if (group != described) file_.describe(group, deepest);
+      described = group;
+    }
+  }
+
   void read_tables() {
     sums_.dataset = texts(checksums_dataset);
+    describe_listed();
     const DatasetInfo& offset = file_.dataset(checksums_offset);
     const auto extent = file_.extent(checksums_offset);
     const auto count = static_cast<std::int64_t>(sums_.dataset.size());

@@ -265,6 +265,18 @@ def test_shares_that_were_added_to_are_merged_with_a_warning(smallbatch, tmp_pat
     assert "2.h5: bytes that are in no dataset" in smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5").stderr
 
 
+def test_what_others_have_added_is_not_gone_through(smallbatch, results):
+    """Also where it leads back to where it is, in more ways than can be gone."""
+    with h5py.File(results, "r+") as file:
+        for k in range(40):
+            file[f"round {k}"] = file["/"]
+    told = smallbatch("verify", "p.h5", "r.h5").stderr
+    assert "bytes that are in no dataset" in told
+    smallbatch("report", "r.h5", "-o", "m.html")
+    refused = smallbatch("info", "r.h5", "--check", expect=3).stderr
+    assert "no sense" not in refused and "in no dataset" in refused
+
+
 def test_results_of_older_formats_have_no_checksums_and_say_so(smallbatch, results):
     with results_to_change(results):
         pass
