@@ -37,11 +37,13 @@ std::optional<std::vector<SetOutcome>> find_complete(const RunOptions& options, 
   std::error_code unknown;
   if (!options.resume) return {};
   if (!options.overwrite && std::filesystem::exists(options.results, unknown)) {
+    bool are_of_this_run = false;
     try {
       const auto origin = read_provenance(options.results);
       const auto found = origin.find("run_identity");
       const auto* const digits = found == origin.end() ? nullptr : std::get_if<std::string>(&found->second);
-      if (digits && *digits == identity_digits(identity())) {
+      are_of_this_run = digits && *digits == identity_digits(identity());
+      if (are_of_this_run) {
         refuse_unless_as_written(options.results, check_bytes(options.results, options.threads, stop_if_interrupted));
         const ResultReader results(options.results);
         std::vector<SetOutcome> outcomes;
@@ -57,6 +59,7 @@ std::optional<std::vector<SetOutcome>> find_complete(const RunOptions& options, 
       }
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::interrupted) throw;
+      if (are_of_this_run) spdlog::warn("{}", error.what());
     }
   }
   check_output(options.results, options.overwrite);

@@ -167,7 +167,15 @@ def test_with_nothing_to_resume_it_runs_and_with_all_of_it_there_it_says_so(smal
         assert f"{failed} failed, 0 disagree" in done.stderr
     assert os.stat(tmp_path / "r.h5") == before
     # That of another call is not.
-    assert "exists already" in smallbatch(*CALL, "--resume", "--singular", "skip", expect=7).stderr
+    refused = smallbatch(*CALL, "--resume", "--singular", "skip", expect=7).stderr
+    assert "exists already" in refused and "warning" not in refused
+    # Nor is one that is damaged, which is told.
+    place = h5_place(tmp_path / "r.h5")
+    with open(tmp_path / "r.h5", "r+b") as file:
+        file.seek(place)
+        file.write(bytes(8))
+    refused = smallbatch(*CALL, "--resume", expect=7).stderr
+    assert "warning r.h5 is not what was written (changed: " in refused and "exists already" in refused
     assert os.stat(tmp_path / "r.h5").st_ino == before.st_ino
 
 
