@@ -145,11 +145,8 @@ void catch_interruptions() {
 int interrupting_signal() { return caught_signal; }
 
 void stop_if_interrupted() {
-  const int signal = caught_signal;
-  if (signal == 0) return;
-  const std::string stopped = "stopped by " + signal_name(signal);
-  if (how_to_resume().empty()) throw Error(ErrorKind::interrupted, stopped, "no output file was left", "Run again.");
-  throw Error(ErrorKind::interrupted, stopped + ".");
+  if (const int signal = caught_signal; signal != 0)
+    throw Error(ErrorKind::interrupted, "stopped by " + signal_name(signal));
 }
 
 void end_soon_with(const LastWords& words) {

@@ -11,8 +11,11 @@ namespace smallbatch {
 /// fails is an error and not a death. A second signal ends the process at once.
 void catch_interruptions();
 
-/// Throws Error(interrupted) once a signal has come.
+/// Throws Error(interrupted) once a signal has come: "stopped by SIGTERM". What is left, and what to do, is known once
+/// all stages have ended.
 void stop_if_interrupted();
+/// Of which this is said where nothing is.
+inline constexpr const char* words_on_nothing_left = " (no output file was left). Run again.";
 
 /// Its number; 0 while none has come.
 int interrupting_signal();

@@ -165,7 +165,9 @@ class Words {
 ExitCode refuse(ErrorKind kind, std::string message, const Words& words) {
   no_longer_interruptible();  // this says the same
   const ExitCode code = exit_code_of(kind, interrupting_signal());
-  if (const std::string how = how_to_resume(); !how.empty()) message += " " + how;
+  const std::string how = how_to_resume();
+  if (kind == ErrorKind::interrupted) message += how.empty() ? words_on_nothing_left : ".";
+  if (!how.empty()) message += " " + how;
   spdlog::error("{}", message);
   if (words.have("--json")) {
     const std::string text = error_json(kind, message, static_cast<int>(code));

@@ -87,7 +87,7 @@ Remains::Remains(const RunOptions& options, const std::string& command_line)
     : how_("What is finished is kept. This goes on with it: " + command_line + (options.resume ? "" : " --resume")),
       is_json_(options.json) {}
 
-void Remains::are_none() const { end_soon_with({is_json_, " (no output file was left). Run again.", files_}); }
+void Remains::are_none() const { end_soon_with({is_json_, words_on_nothing_left, files_}); }
 
 void Remains::are_kept(ResultWriter& writer) {
   if (are_kept_) return;

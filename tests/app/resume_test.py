@@ -409,6 +409,18 @@ def test_what_reads_for_long_heeds_a_signal_without_the_clock(smallbatch, tmp_pa
     assert not (tmp_path / "m.h5").exists()
 
 
+def test_a_signal_that_comes_with_the_first_block_is_told_what_is_left_then(smallbatch, tmp_path, whole, killer):
+    """By then other stages have ended, of which nothing was left."""
+    done = subprocess.run([smallbatch.program, *CALL], cwd=tmp_path, capture_output=True, text=True, timeout=100,
+                          preexec_fn=heed_signals,
+                          env=dict(os.environ, LD_PRELOAD=str(killer), SIGNAL_AT_WRITE="--pivot-floor"))
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
+    assert {PART, JOURNAL} <= set(os.listdir(tmp_path))
+    for told in (done.stderr.splitlines()[-1], json.loads(done.stdout)["error"]["message"]):
+        assert "stopped by SIGTERM. What is finished is kept." in told and "no output file was left" not in told
+    resume(smallbatch, whole)
+
+
 def test_last_words_go_to_the_log_file_too(smallbatch, tmp_path):
     long_problem(tmp_path / "p.h5")
     process = subprocess.Popen([smallbatch.program, "--log-file", "log", *LONG], cwd=tmp_path, stdout=subprocess.PIPE,
