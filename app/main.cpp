@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <pthread.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -177,21 +178,31 @@ ExitCode refuse(ErrorKind kind, std::string message, const Words& words) {
   return code;
 }
 
-/// HDF5 and the kernels die where there is less, which nobody could tell from a damaged file.
-void refuse_small_stack() {
-  constexpr rlim_t least_kib = 256;  // twice what the largest of them were seen to need
+/// HDF5 and the kernels die where there is less, which nobody could tell from a damaged file. Threads have as much as
+/// the limit says, or 2 MiB where there is none.
+void have_large_stacks() {
+  constexpr std::size_t least_kib = 4096;  // the reference was seen to need more than half of it
   rlimit stack{};
-  if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least_kib * 1024) return;
-  throw Error(ErrorKind::out_of_memory, "the stack is too small",
-              "ulimit -s says " + std::to_string(stack.rlim_cur / 1024) + " KiB, at least " +
-                  std::to_string(least_kib) + " are needed",
-              "Raise it: ulimit -s 8192.");
+  if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_kib * 1024) {
+    throw Error(ErrorKind::out_of_memory, "the stack is too small",
+                "ulimit -s says " + std::to_string(stack.rlim_cur / 1024) + " KiB, at least " +
+                    std::to_string(least_kib) + " are needed",
+                "Raise it: ulimit -s 8192.");
+  }
+  pthread_attr_t attributes;
+  std::size_t bytes = 0;
+  if (::pthread_getattr_default_np(&attributes) != 0) return;
+  if (::pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes < least_kib * 1024 &&
+      ::pthread_attr_setstacksize(&attributes, least_kib * 1024) == 0) {
+    ::pthread_setattr_default_np(&attributes);
+  }
+  ::pthread_attr_destroy(&attributes);
 }
 
 ExitCode execute(int argc, const char* const* argv, const Words& words) {
   try {
     set_up_logging(Verbosity::normal, words.log_file());  // has the refusal of a call, too
-    refuse_small_stack();
+    have_large_stacks();
     const Invocation call = parse_options(argc, argv);
     const TellsOfMissingMemory tells;  // not before: CLI11 allocates where nothing may throw
     set_up_logging(call.verbosity, call.log_file);

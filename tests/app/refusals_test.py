@@ -336,15 +336,31 @@ def test_interrupted(smallbatch, tmp_path):
     assert set(os.listdir(tmp_path)) == before
 
 
+def limit_stack(kib):
+    bytes_, hard = kib if kib == resource.RLIM_INFINITY else kib << 10, resource.getrlimit(resource.RLIMIT_STACK)[1]
+    return lambda: resource.setrlimit(resource.RLIMIT_STACK, (bytes_, hard))
+
+
 def test_a_small_stack_is_named(smallbatch, tmp_path):
     """Whose end looked like a damaged file, or had no words at all."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
-    for kib in (64, 128, 255):
-        def limit(kib=kib):
-            resource.setrlimit(resource.RLIMIT_STACK, (kib << 10, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+    for kib in (64, 256, 4095):
         for call in (["run", "p.h5", "-o", "r.h5"], ["generate", "spd", "-o", "q.h5"], ["info", "p.h5"]):
-            refused = smallbatch(*call, expect=6, preexec_fn=limit).stderr
-            assert f"the stack is too small (ulimit -s says {kib} KiB, at least 256 are needed)" in refused
-    smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "all", preexec_fn=lambda: resource.setrlimit(
-        resource.RLIMIT_STACK, (256 << 10, resource.getrlimit(resource.RLIMIT_STACK)[1])))
+            refused = smallbatch(*call, expect=6, preexec_fn=limit_stack(kib)).stderr
+            assert f"the stack is too small (ulimit -s says {kib} KiB, at least 4096 are needed)" in refused
+
+
+@pytest.mark.parametrize("kib", [4096, resource.RLIM_INFINITY])
+def test_the_largest_systems_have_a_stack_that_is_large_enough(smallbatch, tmp_path, kib):
+    """Of threads, too: without a limit these have 2 MiB, if nobody says more."""
+    if kib == resource.RLIM_INFINITY != resource.getrlimit(resource.RLIMIT_STACK)[1]:
+        pytest.skip("the stack has a limit that cannot be lifted")
+    with open_problem_file(tmp_path / "p.h5") as file:
+        for dtype in (np.float32, np.float64):
+            for name, nrhs in (("vector", None), ("columns", 7), ("inverse", "inverse")):
+                add_solve(file, f"{name} {np.dtype(dtype)}", batch=20, n=128, dtype=dtype, nrhs=nrhs)
+    for device in ("cpu", "reference"):
+        for floor in (0, 0.01):
+            smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", "--device", device, "--pivot-floor", floor, "--memory", "1MiB",
+                       "--verify", "all", "--fail-on", "none", preexec_fn=limit_stack(kib))
