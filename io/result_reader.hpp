@@ -22,8 +22,9 @@ struct StoredVerdicts {
 /// there are values of charges).
 class ResultReader {
  public:
+  /// What is done before numbers are believed.
   enum class Bytes {
-    as_they_are,
+    as_they_are,  ///< nothing: HDF5 notices no changed byte of them
     compared  ///< whatever is read, with the file's checksums before, where it has them (io/FORMAT.md)
   };
   /// `threads` share the reading of a block; 0: one per core.
