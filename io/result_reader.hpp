@@ -25,7 +25,7 @@ class ResultReader {
   /// What is done before numbers are believed.
   enum class Bytes {
     as_they_are,  ///< nothing: HDF5 notices no changed byte of them
-    compared  ///< whatever is read, with the file's checksums before, where it has them (io/FORMAT.md)
+    compared      ///< whatever is read, with the file's checksums before, where it has them (io/FORMAT.md)
   };
   /// `threads` share the reading of a block; 0: one per core.
   explicit ResultReader(const std::string& path, unsigned threads = 0, Bytes bytes = Bytes::as_they_are);
