@@ -51,8 +51,8 @@ inline std::string solver_test_name(const ::testing::TestParamInfo<SolverChoice>
 /// Every question that a system can be asked: for its solution, its inverse, its determinant.
 inline const std::vector<std::pair<int, bool>> spd_questions{{1, false}, {3, false}, {0, false}, {0, true}};
 
-/// Of these sizes the last, and every N-th before it, where SMALLBATCH_EVERY_NTH_SIZE names N: under tools that take
-/// seconds per kernel.
+/// Of these sizes the last, and every N-th before it, where SMALLBATCH_EVERY_NTH_SIZE names N: where all take
+/// too long.
 inline std::vector<int> sizes_under_test(const std::vector<int>& sizes) {
   const char* const named = std::getenv("SMALLBATCH_EVERY_NTH_SIZE");
   const std::size_t step = named == nullptr ? 1 : std::max<std::size_t>(1, std::stoul(named));
