@@ -61,10 +61,9 @@ TEST_P(SpdSolverStatus, NotFiniteInputIsFoundInEveryPlaceThatCounts) {
       const SpdShape shape{n, 2, storage};
       SCOPED_TRACE(shape_name(shape));
       // One system per place; of the larger ones every fifth and every 17th, which still meet each row and each column.
-      const std::int64_t step = n > 64   ? 17
-                                : n > 32 ? 5
-                                         : 1,
-                         matrix_size = shape.matrix_size(),
+      std::int64_t step = 1;
+      if (n > 32) step = n > 64 ? 17 : 5;
+      const std::int64_t matrix_size = shape.matrix_size(),
                          systems = (matrix_size + shape.rhs_size() + step - 1) / step;
       const auto check = [&]<class T>(T) {
         SpdBlock<T> good = generated_block<T>(SpdFamily::random, shape, systems, 10), block = good;
