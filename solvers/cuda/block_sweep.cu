@@ -38,6 +38,7 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
   using Plan = BlockSweepPlan<T, B, Whole>;
   constexpr bool scaled = sizeof(T) == sizeof(double);  // the range of double holds all that floats become
   __shared__ InverseMemory<B> memory;
+  __shared__ int a_exponent, x_exponent;  // of what brings A and X next to 1: the matrices take the registers
   const int n = Whole ? tile_rows * B : args.n;
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
@@ -49,7 +50,6 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
                                     }));
     std::int32_t status = 0;
     if (differs) status = inspect<warp_lanes>(args, system, lane);
-    Factors factors;
     bool far = false;
     if constexpr (scaled) {
       const int row = fragment_row();
@@ -58,8 +58,8 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
       for (int i = 0; i < B; ++i)
         if (row / 2 * 2 == fragment_column()) bits |= far_bits(row % 2 == 0 ? a[i][i].value[0] : a[i][i].value[1]);
       far = __any_sync(whole_warp, bits != 0);
-      factors.a_exponent = normalizing_exponent(largest_diagonal<B>(a, n));
-      factors.of_a = power_of_two<double>(factors.a_exponent);
+      const int exponent = normalizing_exponent(largest_diagonal<B>(a, n));
+      if (lane == 0) a_exponent = exponent;
       if (far) {
 #pragma unroll 1
         for (int k = lane; k < tile_rows * B; k += warp_lanes)
@@ -68,11 +68,11 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
         scale_tiles<B>(a, memory.powers);
       }
     }
-    sweep<B>(a, memory.pivots, memory.tiles);
+    sweep<B, scaled>(a, memory.pivots, memory.tiles);
     if (scaled && far) scale_tiles<B>(a, memory.powers);
     if constexpr (scaled) {
-      factors.x_exponent = normalizing_exponent(largest_diagonal<B>(a, n));
-      factors.of_x = power_of_two<double>(factors.x_exponent);
+      const int exponent = normalizing_exponent(largest_diagonal<B>(a, n));
+      if (lane == 0) x_exponent = exponent;
     }
     double zero = 0;  // becomes NaN where an element is not finite
 #pragma unroll
@@ -126,9 +126,10 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
     __syncwarp();  // the inverse is complete
     store_inverse<Whole, B>(args, system, status == 0, memory);
     if (is_judged(args)) {
+      const Factors factors = factors_of<T>(a_exponent, x_exponent);
       const InverseNorms norms = with_reading<Whole, Plan::paired>(
           args, [&](auto how) { return norms_of<how, B>(args, system, memory, factors); });
-      if (lane == 0) tell(args, system, status, differs, norms, factors);
+      if (lane == 0) tell(args, system, status, differs, norms, factors_of<T>(a_exponent, x_exponent));
     }
     __syncwarp();  // the inverse has been read, whose place the next one takes
   }

@@ -40,7 +40,7 @@ __device__ __forceinline__ Fragment negative(const Fragment& a) { return {-a.val
 
 /// The lower triangle of B x B tiles of A becomes that of -A^-1. In shared memory: 8 B pivots, and room for B
 /// tiles. The whole warp calls.
-template <int B>
+template <int B, bool Refined>
 __device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots, double (*tiles)[tile_numbers]) {
   const int column = fragment_column(), row = fragment_row();
   const Fragment identity{row == column ? 1.0 : 0.0, row == column + 1 ? 1.0 : 0.0};
@@ -48,26 +48,38 @@ __device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots, doubl
   for (int step = 0; step < B; ++step) {
     const Fragment tile = a[0][0];
     sweep_tile(a[0][0], pivots + tile_rows * step);
-    Fragment minus_inverse = a[0][0], error = identity;
-    multiply_add(minus_inverse, tile, error);
-    multiply_add(error, a[0][0], minus_inverse);
-    Fragment panel[B], factor[B];  // P_i and -P_i D^-1
-#pragma unroll
-    for (int i = 1; i < B; ++i) {
-      panel[i] = a[i][0];
-      factor[i] = {};
-      multiply_add(panel[i], minus_inverse, factor[i]);
-      Fragment residual = panel[i];
-      multiply_add(factor[i], tile, residual);
-      multiply_add(residual, minus_inverse, factor[i]);
+    Fragment minus_inverse = a[0][0];
+    if constexpr (Refined) {
+      Fragment error = identity;
+      multiply_add(minus_inverse, tile, error);
+      multiply_add(error, a[0][0], minus_inverse);
     }
+    Fragment panel[B], factor[B];  // P_i and -P_i D^-1
+    unrolled<B / 2>([&](auto index) __attribute__((always_inline)) {
+      constexpr int i = 1 + 2 * index, I = i + 1 < B ? 2 : 1;
+      Fragment p[I], f[I], residual[I];
 #pragma unroll
-    for (int i = 1; i < B; ++i)
-#pragma unroll
-      for (int j = 1; j <= i; ++j) {
-        a[i - 1][j - 1] = a[i][j];
-        multiply_add(factor[i], panel[j], a[i - 1][j - 1]);
+      for (int u = 0; u < I; ++u) p[u] = residual[u] = a[i + u][0], f[u] = {};
+      multiply_add<I>(p, minus_inverse, f);
+      if constexpr (Refined) {
+        multiply_add<I>(f, tile, residual);
+        multiply_add<I>(residual, minus_inverse, f);
       }
+#pragma unroll
+      for (int u = 0; u < I; ++u) panel[i + u] = p[u], factor[i + u] = f[u];
+    });
+    unrolled<B - 1>([&](auto column_index) __attribute__((always_inline)) {
+      constexpr int j = 1 + column_index;
+      unrolled<(B - j + 1) / 2>([&](auto index) __attribute__((always_inline)) {
+        constexpr int i = j + 2 * index, I = i + 1 < B ? 2 : 1;
+        Fragment f[I], c[I];
+#pragma unroll
+        for (int u = 0; u < I; ++u) f[u] = factor[i + u], c[u] = a[i + u][j];
+        multiply_add<I>(f, panel[j], c);
+#pragma unroll
+        for (int u = 0; u < I; ++u) a[i + u - 1][j - 1] = c[u];
+      });
+    });
 #pragma unroll
     for (int j = 1; j < B; ++j) store_fragment(tiles[j], factor[j]);
     __syncwarp();  // the tiles are complete

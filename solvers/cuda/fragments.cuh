@@ -7,6 +7,8 @@
 // one. So a b^T needs no exchange between lanes.
 #pragma once
 
+#include <nv/target>
+
 #include "solvers/cuda/device.cuh"
 
 namespace smallbatch {
@@ -35,6 +37,27 @@ __device__ __forceinline__ void multiply_add(double a, double b, Fragment& c) {
 __device__ __forceinline__ void multiply_add(const Fragment& a, const Fragment& b, Fragment& c) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) multiply_add(a.value[h], b.value[h], c);
+}
+
+/// c0 += a0 b^T and c1 += a1 b^T; where there is an instruction for both at once, it takes as long as that for one.
+__device__ __forceinline__ void multiply_add(const Fragment& a0, const Fragment& a1, const Fragment& b, Fragment& c0,
+                                             Fragment& c1) {
+  NV_IF_ELSE_TARGET(
+      NV_PROVIDES_SM_90,
+      (asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+           "{%0, %1, %2, %3};"
+           : "+d"(c0.value[0]), "+d"(c0.value[1]), "+d"(c1.value[0]), "+d"(c1.value[1])
+           : "d"(a0.value[0]), "d"(a1.value[0]), "d"(a0.value[1]), "d"(a1.value[1]), "d"(b.value[0]), "d"(b.value[1]));),
+      (multiply_add(a0, b, c0); multiply_add(a1, b, c1);))
+}
+
+/// c += a b^T of N, one or two, tiles a and c.
+template <int N>
+__device__ __forceinline__ void multiply_add(const Fragment (&a)[N], const Fragment& b, Fragment (&c)[N]) {
+  if constexpr (N == 2)
+    multiply_add(a[0], a[1], b, c[0], c[1]);
+  else
+    multiply_add(a[0], b, c[0]);
 }
 
 /// The sum over the four lanes of a row. The whole warp calls.

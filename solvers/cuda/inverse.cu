@@ -69,16 +69,18 @@ __device__ __forceinline__ int exponent_of_diagonal(int n, int lane, const T (&a
   return normalizing_exponent(max_of_group<L::lanes>(largest));
 }
 
-/// Judges the warp's inverses in shared memory. The whole warp calls.
+/// Judges the warp's inverses in shared memory, whose place their norms take. The whole warp calls.
 template <Reading how, class T, class L>
 __device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigned task,
-                                               const InverseRowsMemory<T, L>& memory) {
+                                               InverseRowsMemory<T, L>& memory) {
+  static_assert(tile_rows * sizeof(InverseNorms) <= L::size * L::size * sizeof(T));
   constexpr int B = L::size / tile_rows, P = L::piece, together = L::systems < 4 ? L::systems : 4;
   const int row = fresh(fragment_row()), column = fresh(fragment_column()), quarter = column / 2;
   const int line = L::line(row, column / P) * 8 * P + column % P, key = L::key(row, column / P);
 #pragma unroll 1
   for (int first = 0; first < L::systems; first += together) {
-    InverseNorms own;  // of the system of this quarter of the lanes
+    // Of a system: what a quarter of the lanes, one for each row of a tile, has seen.
+    const auto norms_of = [&](int s) { return reinterpret_cast<InverseNorms*>(memory.tile.matrix[s]) + row; };
 #pragma unroll(B == 1 ? together : 1)
     for (int t = 0; t < together; ++t) {
       const int s = first + t;
@@ -94,10 +96,11 @@ __device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigne
             return Fragment{{static_cast<double>(pair.value[0]), static_cast<double>(pair.value[1])}};
           },
           factors);
-      if (quarter == t) own = norms;
+      __syncwarp();  // the inverse has been read
+      if (quarter == t) *norms_of(s) = norms;
     }
-    own = over_rows(own);
     const int s = first + quarter;
+    const InverseNorms own = over_rows(*norms_of(s % L::systems));
     if (row == 0 && quarter < together && std::int64_t{task} * L::systems + s < args.count)
       tell(args, std::int64_t{task} * L::systems + s, memory.states[s], memory.differs[s], own,
            factors_of<T>(memory.a_exponents[s], memory.x_exponents[s]));

@@ -180,15 +180,16 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
   const T* const a = args.a + system * args.a_step;
   const double minus_one = -with_factors(1.0, factors.of_a, factors.of_x);
   InverseNorms norms;
-  double residual[B];  // the lane's part of the sums of rows of |X A - I|
+  [[maybe_unused]] double residual[B];  // the lane's part of the sums of rows of |X A - I|
   const auto scaled_tile = [&](int i, int k) __attribute__((always_inline)) {
     Fragment x = x_tile(i, k);
 #pragma unroll
     for (int h = 0; h < 2; ++h) x.value[h] *= factors.of_x;
     return x;
   };
-  const auto note_row_of_x = [&](int i, double part) __attribute__((always_inline)) {
-    if (const double sum = sum_of_row(part); tile_rows * i + row < n) norms.inverse = max(norms.inverse, sum);
+  const auto is_row = [&](int i) { return tile_rows * i + row < n; };
+  const auto note_row = [&](double& norm, int i, double part) __attribute__((always_inline)) {
+    if (const double sum = sum_of_row(part); is_row(i)) norm = max(norm, sum);
   };
 #pragma unroll
   for (int i = 0; i < B; ++i) {
@@ -198,7 +199,7 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
     if (B > 4) no_loads_ahead();
 #pragma unroll
     for (int k = 0; k < B; ++k) sum += magnitude(scaled_tile(i, k));
-    note_row_of_x(i, sum);
+    note_row(norms.inverse, i, sum);
   }
 #pragma unroll 1
   for (int first = 0; first < B; first += J) {
@@ -228,64 +229,83 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
       }
       norms.matrix = max(norms.matrix, sum_of_row(sum));
     }
-    unrolled<B>([&](auto index) __attribute__((always_inline)) {
-      constexpr int i = index;
-      if (B > 4) no_loads_ahead();
-      [[maybe_unused]] Fragment sums[J], rest[twice ? J : 1];
+    // Two rows of tiles of X at a time, where there are registers for them: products with both take as long as with one.
+    constexpr int together = how != Reading::whole && B + (twice ? 3 : 0) > 7 ? 1 : 2;
+    unrolled<(B + together - 1) / together>([&](auto index) __attribute__((always_inline)) {
+      constexpr int i = together * index, I = i + together <= B ? together : 1;
+      if (B > 3) no_loads_ahead();
+      [[maybe_unused]] Fragment sums[J][I], rest[twice ? J : 1][I];
 #pragma unroll
       for (int t = 0; t < J; ++t)
 #pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          const double of_identity =
-              tile_rows * i + row == tile_rows * (first + t) + column + h && tile_rows * i + row < n ? minus_one : 0.0;
-          if constexpr (twice) {
-            const Halves halves = halved<2 * Residual<double>::bits>(of_identity);
-            sums[t].value[h] = halves.high;
-            rest[t].value[h] = halves.low;
-          } else {
-            sums[t].value[h] = of_identity;
-          }
-        }
-      double sum = 0;
-#pragma unroll
-      for (int k = 0; k < B; ++k) {
-        const Fragment x = scaled_tile(i, k);
-        if (J == B) sum += magnitude(x);
-        if constexpr (twice) {
-          Fragment x_high, x_low;
+        for (int u = 0; u < I; ++u)
 #pragma unroll
           for (int h = 0; h < 2; ++h) {
-            const Halves halves = halved<Residual<double>::bits>(x.value[h]);
-            x_high.value[h] = halves.high;
-            x_low.value[h] = halves.low;
+            const bool on_diagonal = tile_rows * (i + u) + row == tile_rows * (first + t) + column + h;
+            const double of_identity = on_diagonal && is_row(i + u) ? minus_one : 0.0;
+            if constexpr (twice) {
+              const Halves halves = halved<2 * Residual<double>::bits>(of_identity);
+              sums[t][u].value[h] = halves.high;
+              rest[t][u].value[h] = halves.low;
+            } else {
+              sums[t][u].value[h] = of_identity;
+            }
           }
+      double sum[I]{};
+#pragma unroll
+      for (int k = 0; k < B; ++k) {
+        if (together == 2 && B > 2 && k > 0) no_loads_ahead();
+        Fragment x[I];
+#pragma unroll
+        for (int u = 0; u < I; ++u) {
+          x[u] = scaled_tile(i + u, k);
+          if (J == B) sum[u] += magnitude(x[u]);
+        }
+        if constexpr (twice) {
+          Fragment x_high[I], x_low[I];
+#pragma unroll
+          for (int u = 0; u < I; ++u)
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+              const Halves halves = halved<Residual<double>::bits>(x[u].value[h]);
+              x_high[u].value[h] = halves.high;
+              x_low[u].value[h] = halves.low;
+            }
 #pragma unroll
           for (int t = 0; t < J; ++t) {
-            multiply_add(x_high, high[t][k], sums[t]);
-            multiply_add(x, low[t][k], rest[t]);
-            multiply_add(x_low, high[t][k], rest[t]);
+            multiply_add<I>(x_high, high[t][k], sums[t]);
+            multiply_add<I>(x, low[t][k], rest[t]);
+            multiply_add<I>(x_low, high[t][k], rest[t]);
           }
         } else {
 #pragma unroll
-          for (int t = 0; t < J; ++t) multiply_add(x, high[t][k], sums[t]);
+          for (int t = 0; t < J; ++t) multiply_add<I>(x, high[t][k], sums[t]);
         }
       }
-      if (J == B) note_row_of_x(i, sum);
 #pragma unroll
-      for (int t = 0; t < J; ++t)
+      for (int u = 0; u < I; ++u) {
+        double part = 0;
 #pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          if constexpr (twice)
-            residual[i] += abs(sums[t].value[h] + rest[t].value[h]);
-          else
-            residual[i] += abs(sums[t].value[h]);
+        for (int t = 0; t < J; ++t)
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            if constexpr (twice)
+              part += abs(sums[t][u].value[h] + rest[t][u].value[h]);
+            else
+              part += abs(sums[t][u].value[h]);
+          }
+        if constexpr (J == B) {
+          note_row(norms.inverse, i + u, sum[u]);
+          note_row(norms.residual, i + u, part);
+        } else {
+          residual[i + u] += part;
         }
+      }
     });
   }
+  if constexpr (J < B)
 #pragma unroll
-  for (int i = 0; i < B; ++i) {
-    if (const double sum = sum_of_row(residual[i]); tile_rows * i + row < n) norms.residual = max(norms.residual, sum);
-  }
+    for (int i = 0; i < B; ++i) note_row(norms.residual, i, residual[i]);
   return norms;
 }
 
