@@ -28,16 +28,10 @@ namespace smallbatch {
 
 inline constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-/// The most rows of a matrix with N of them, N = Eigen::Dynamic being any number up to max_system_size: those of
-/// long double are too large for the stack then.
+/// Matrices of N x N, N = Eigen::Dynamic being any number up to max_system_size. Those lie on the heap: a caller's thread
+/// may have a small stack.
 template <class Scalar, int N>
-inline constexpr int most_rows = N != Eigen::Dynamic               ? N
-                                 : sizeof(Scalar) > sizeof(double) ? Eigen::Dynamic
-                                                                   : max_system_size;
-
-/// Matrices of N x N.
-template <class Scalar, int N>
-using Matrix = Eigen::Matrix<Scalar, N, N, Eigen::ColMajor, most_rows<Scalar, N>, most_rows<Scalar, N>>;
+using Matrix = Eigen::Matrix<Scalar, N, N>;
 template <class Scalar, int N>
 using Column = Eigen::Matrix<Scalar, N, 1, Eigen::ColMajor, N == Eigen::Dynamic ? max_system_size : N, 1>;
 

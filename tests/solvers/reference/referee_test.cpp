@@ -3,9 +3,11 @@
 #include "solvers/spd_referee.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -471,6 +473,33 @@ TYPED_TEST(SpdReferee, AsABackendReadsTheLowerTriangleAndStridesAlone) {
                 {nullptr, info.data(), nullptr, nullptr, nullptr, log_determinant.data()});
   EXPECT_EQ(info, (std::vector<std::int32_t>{0, 0}));
   EXPECT_NEAR(log_determinant[1], std::log(24), 1e-14);
+}
+
+/// Calls work() on a thread with a stack as small as musl's by default, doubled.
+void on_a_small_stack(std::function<void()> work) {
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 256 << 10), 0);
+  pthread_t thread{};
+  const auto run = [](void* called) -> void* {
+    (*static_cast<std::function<void()>*>(called))();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, run, &work), 0);
+  EXPECT_EQ(pthread_join(thread, nullptr), 0);
+  pthread_attr_destroy(&attributes);
+}
+
+TYPED_TEST(SpdReferee, TheLargestSystemsFindRoomOnASmallStack) {
+  using T = TypeParam;
+  this->make(max_system_size, 1);
+  on_a_small_stack([&] {
+    EXPECT_LT(this->judge().forward_ratio, 1);
+    std::vector<std::int32_t> info(1, -7);
+    const SpdBatch<T> batch{this->shape_, 1, this->a_.data(), this->b_.data()};
+    make_spd_solver({BackendKind::reference, 0, 1})->solve(batch, {this->x_.data(), info.data()});
+    EXPECT_EQ(info[0], 0);
+  });
 }
 
 }  // namespace
