@@ -68,6 +68,15 @@ template <class T>
 cudaError_t launch_ldlt_lanes(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                               cudaStream_t stream);
 
+/// Whether launch_everything() takes the batch, of which rcond is asked.
+template <class T>
+bool everything_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
+
+/// The same with all numbers that are asked for, of single precision and n = 32 or 64.
+template <class T>
+cudaError_t launch_everything(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                              cudaStream_t stream);
+
 /// Whether the rows of the matrices are whole pieces of 16 bytes.
 template <class T>
 bool rows_are_pieces(const SpdBatch<T>& batch);

@@ -101,12 +101,18 @@ __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int
   l[slot] = kept;
 }
 
+/// L stays in the registers of `a`.
+struct ColumnsInRegisters {};
+
 /// A = L D L^T; b becomes L^-1 b. The steps of the first `Turning` slots are a loop of two turns each: the rows turn in
 /// their registers, so that both turns are the same code. That keeps the code small enough for the instruction cache.
-/// pivots: where d or 1 / d is kept.
-template <class L, int Turning, bool Apart, bool general, class T, class Memory, class Rhs, class Pivots>
+/// pivots: where d or 1 / d is kept. columns: where L is; else than in `a`, all steps are in loops.
+template <class L, int Turning, bool Apart, bool general, class T, class Memory, class Rhs, class Pivots,
+          class Columns = ColumnsInRegisters>
 __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&a)[L::rows][L::size], Rhs& b,
-                                       Pivots pivots, int n, int once) {
+                                       Pivots pivots, int n, int once, Columns columns = {}) {
+  constexpr bool in_registers = std::is_same_v<Columns, ColumnsInRegisters>;
+  static_assert(in_registers || Turning == L::rows);
   constexpr int G = L::lanes, H = G / 2, N = L::size, width = G * L::rows;
   static_assert(Turning == 0 || width == N);
   Elimination<T, L, Rhs, Pivots> e{
@@ -117,7 +123,7 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
   for (int u = 0; u < L::rows; ++u) e.column[0][G * u + lane] = a[u][0];
   unrolled<Turning>([&](auto index) __attribute__((always_inline)) {
     constexpr int slot = index, base = G * slot;
-    T done[L::rows][G];
+    T done[L::rows][in_registers ? G : 4];
 #pragma unroll 1
     for (int turn = 0; turn < 2; ++turn) {
       // Column base + H turn + c of the system lies in column base + c of `a`.
@@ -128,10 +134,16 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
         eliminate<T, L, slot, base + t, last ? H : 0, N, general>(
             e, H * turn + t, last && turn == 1, e.column[t % 2] - base,
             e.column[(t + 1) % 2] + lane - base - H * turn - (last ? H : 0), l);
+        if constexpr (in_registers) {
 #pragma unroll
-        for (int u = slot; u < L::rows; ++u) {
-          done[u][t] = done[u][H + t];
-          done[u][H + t] = l[u];
+          for (int u = slot; u < L::rows; ++u) {
+            done[u][t] = done[u][H + t];
+            done[u][H + t] = l[u];
+          }
+        } else {
+#pragma unroll
+          for (int u = slot; u < L::rows; ++u) done[u][t % 4] = l[u];
+          if constexpr (t % 4 == 3) columns.template keep<slot, t - 3>(lane, turn, done);
         }
       });
     }
@@ -139,8 +151,10 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
     for (int u = slot; u < L::rows; ++u) {
 #pragma unroll
       for (int c = G * (u + 1) - 1; c >= base + G; --c) a[u][c] = a[u][c - G];
+      if constexpr (in_registers) {
 #pragma unroll
-      for (int c = 0; c < G; ++c) a[u][base + c] = done[u][c];
+        for (int c = 0; c < G; ++c) a[u][base + c] = done[u][c];
+      }
     }
   });
   unrolled<N - G * Turning>([&](auto index) __attribute__((always_inline)) {

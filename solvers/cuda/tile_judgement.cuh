@@ -103,34 +103,38 @@ __device__ __forceinline__ double judge_kept(int n, int group, int lane, const T
 }
 
 /// The same, to the bit, of a matrix of N rows that is symmetric to the bit and no longer in shared memory: it is read
-/// once more, from the second-level cache, row by row, of which a lane takes one piece. These columns are rows by
-/// symmetry. b: in global memory, as is the matrix.
+/// once more, from the second-level cache, row by row, of which a lane takes every so many-th piece. These columns are
+/// rows by symmetry. b: in global memory, as is the matrix.
 template <class T, class L>
 __device__ __forceinline__ double judge_read_again(int lane, const T* matrix, const T* b,
                                                    typename Residual<T>::Factor* places, const T (&x)[L::rows],
                                                    double& norm_a) {
-  constexpr int P = L::piece, N = L::size, at_once = 16;  // rows under way
-  static_assert(L::lanes * P == N && L::rows == P && N % at_once == 0);
-  T b_of_columns[P];
+  constexpr int P = L::piece, N = L::size, pieces = L::rows / P;  // of a lane
+  constexpr int at_once = 16 / pieces;                            // rows under way
+  static_assert(L::lanes * L::rows == N && L::rows % P == 0 && N % at_once == 0);
+  const auto first_of = [&](int piece) __attribute__((always_inline)) { return (L::lanes * piece + lane) * P; };
+  T b_of_columns[L::rows];
 #pragma unroll
-  for (int c = 0; c < P; ++c) b_of_columns[c] = b[lane * P + c];
+  for (int c = 0; c < L::rows; ++c) b_of_columns[c] = b[first_of(c / P) + c % P];
   Judgement<T, L> judgement(
       N, lane, [&](int row) { return matrix[row * N + row]; }, places, x, b_of_columns);
 #pragma unroll 1
   for (int first = 0; first < N; first += at_once) {
-    Vector<T, P> in[at_once];
+    Vector<T, P> in[at_once][pieces];
 #pragma unroll
     for (int i = 0; i < at_once; ++i)
-      in[i] = *reinterpret_cast<const Vector<T, P>*>(matrix + (first + i) * N + lane * P);
+#pragma unroll
+      for (int p = 0; p < pieces; ++p)
+        in[i][p] = *reinterpret_cast<const Vector<T, P>*>(matrix + (first + i) * N + first_of(p));
 #pragma unroll
     for (int i = 0; i < at_once; ++i) {
       const auto known = places[first + i];
 #pragma unroll
-      for (int c = 0; c < P; ++c) judgement.add(c, in[i].value[c], known);
+      for (int c = 0; c < L::rows; ++c) judgement.add(c, in[i][c / P].value[c % P], known);
     }
   }
   judgement.take_own_rows(
-      lane, [](int c, int l) { return l * P + c; }, places);
+      lane, [&](int c, int) { return first_of(c / P) + c % P; }, reinterpret_cast<double*>(places));
   return judgement.result(N, lane, norm_a);
 }
 
