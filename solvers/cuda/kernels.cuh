@@ -59,6 +59,13 @@ template <class T>
 cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                cudaStream_t stream);
 
+/// The same two of several right-hand sides.
+template <class T>
+bool x_columns_take(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
+template <class T>
+cudaError_t launch_x_columns(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                             cudaStream_t stream);
+
 /// Whether launch_ldlt_lanes() takes the batch.
 template <class T>
 bool lanes_take(const SpdBatch<T>& batch);

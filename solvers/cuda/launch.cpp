@@ -54,6 +54,8 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
     status = launch_x_alone(batch, solution, marks, stream);
   } else if (everything_takes(batch, solution)) {
     status = launch_everything(batch, solution, marks, stream);
+  } else if (x_columns_take(batch, solution)) {
+    status = launch_x_columns(batch, solution, marks, stream);
   } else if (lanes_take(batch)) {
     status = launch_ldlt_lanes(batch, solution, marks, stream);
   } else if (x_as_stored_takes(batch, solution)) {

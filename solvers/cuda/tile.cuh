@@ -108,11 +108,11 @@ __device__ void fill_padding(const Arguments<T>& args, TileMemory<T, L>& memory,
 /// Starts to copy rows first_row .. end_row - 1 of the warp's systems, 16 bytes at a time. source(s): where system s of
 /// the warp lies in global memory.
 template <int first_row, int end_row, class T, class L, class Source>
-__device__ __forceinline__ void stage_pieces(Source&& source, TileMemory<T, L>& memory) {
+__device__ __forceinline__ void stage_matrix(Source&& source, T (&matrix)[L::systems][L::staged_numbers]) {
   constexpr int P = L::piece, per_row = L::pieces_per_row;
   constexpr int at_once = L::pieces < warp_lanes ? warp_lanes / L::pieces : 1;  // systems
   const int thread = fresh(threadIdx.x), sub = thread / L::pieces, own = thread % L::pieces;
-  T* const first_line = memory.matrix[sub] + L::line(own / per_row, own % per_row) * 8 * P;
+  T* const first_line = matrix[sub] + L::line(own / per_row, own % per_row) * 8 * P;
   const int key = L::key(own / per_row, own % per_row) ^ L::system_key(sub);
 #pragma unroll
   for (int s = 0; s < L::systems; s += at_once) {
@@ -125,6 +125,10 @@ __device__ __forceinline__ void stage_pieces(Source&& source, TileMemory<T, L>& 
                     from + q * P);
     }
   }
+}
+template <int first_row, int end_row, class T, class L, class Source>
+__device__ __forceinline__ void stage_pieces(Source&& source, TileMemory<T, L>& memory) {
+  stage_matrix<first_row, end_row, T, L>(source, memory.matrix);
 }
 
 /// The same number by number, however the matrices are stored and whatever their size.
