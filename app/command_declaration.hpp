@@ -78,7 +78,7 @@ class Command {
 
   /// An option of which CLI11 knows the text alone: `use` reads it in the end.
   template <class Use>
-  CLI::Option* text(const std::string& name, const std::string& by_default, const std::string& help, Use use) {
+  CLI::Option* text(const std::string& name, const std::string& by_default, const std::string& help, const Use& use) {
     std::string& value = texts_.emplace_back(by_default);
     second_look([&value, use] { use(value); });
     return option(name, value, help);
