@@ -10,6 +10,8 @@
 
 #include "core/backend.hpp"
 #include "core/device.hpp"
+#include "core/instruction_sets.hpp"
+#include "core/usable_kernels.hpp"
 
 namespace smallbatch {
 
@@ -34,7 +36,8 @@ inline std::string backend_test_name(const ::testing::TestParamInfo<BackendKind>
   return "unknown";
 }
 
-/// What SMALLBATCH_INSTRUCTION_SET names; without it the best. The tests of a room run once with each (CMakeLists.txt).
+/// What SMALLBATCH_INSTRUCTION_SET names; without it the best. The tests of a room run once with each (CMakeLists.txt):
+/// with the best without a name, and with the others by theirs.
 inline InstructionSet instruction_set_under_test() {
   const char* const name = std::getenv("SMALLBATCH_INSTRUCTION_SET");
   if (name == nullptr) return InstructionSet::best;
@@ -46,9 +49,18 @@ inline Backend backend_under_test(BackendKind kind, unsigned threads = 0) {
   return {kind, 0, threads, instruction_set_under_test()};
 }
 
-/// Why a backend cannot run here; empty where it can.
+/// The last one that this processor has.
+inline InstructionSet best_instruction_set() {
+  if (processor_has_avx512()) return InstructionSet::avx512;
+  return processor_has_avx2() ? InstructionSet::avx2 : InstructionSet::baseline;
+}
+
+/// Why a backend cannot run here, or need not; empty where it is to run.
 inline std::string why_absent(BackendKind kind) {
-  if (kind != BackendKind::cuda) return "";
+  if (kind != BackendKind::cuda)
+    return instruction_set_under_test() == best_instruction_set()
+               ? "this is the best instruction set here, which runs without a name"
+               : "";
   const DeviceList list = cuda_devices();
   return list.devices.empty() ? "no GPU: " + list.why_none : "";
 }

@@ -427,7 +427,7 @@ TEST_P(SpdSolverFactored, CallsThatMakeNoSenseAreRefused) {
 }
 
 const std::vector<SolverChoice> factoring_choices{{BackendKind::reference, SpdMethod::automatic},
-                                                  {BackendKind::cpu, SpdMethod::automatic},
+                                                  {BackendKind::cpu, SpdMethod::ldlt},
                                                   {BackendKind::cuda, SpdMethod::automatic}};
 INSTANTIATE_TEST_SUITE_P(Solvers, SpdSolverFactored, ::testing::ValuesIn(factoring_choices), solver_test_name);
 

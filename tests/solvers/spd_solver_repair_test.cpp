@@ -36,11 +36,15 @@ class SpdSolverRepair : public SpdSolverTest {
     blocks.push_back(std::move(twins));
     return blocks;
   }
+  /// Of these sizes those that tell something: on the host one code raises the pivots of every size.
+  [[nodiscard]] std::vector<int> sizes_raised_here(const std::vector<int>& sizes) const {
+    return every_nth_size(sizes, backend_.kind == BackendKind::cuda ? 1 : 3);
+  }
   /// Calls check(block, floor) for all families, both types and several floors.
   template <class Check>
   void for_all_kernels(const std::vector<int>& sizes, Check check) {
     for (const Storage storage : all_storages)
-      for (const int n : sizes_under_test(sizes))
+      for (const int n : sizes_raised_here(sizes))
         for (const auto& [nrhs, determinant_only] : spd_questions) {
           const SpdShape shape{n, nrhs, storage, determinant_only};
           SCOPED_TRACE(shape_name(shape));
@@ -178,7 +182,7 @@ TEST_P(SpdSolverRepair, FloorsThatTheTypeDoesNotHoldMeanWhatTheySay) {
 
 TEST_P(SpdSolverRepair, InputThatIsNotFiniteIsFoundWithAFloorToo) {
   for (const Storage storage : all_storages)
-    for (const int n : sizes_under_test({1, 7, 16, 32, 33, 64, 97}))
+    for (const int n : sizes_raised_here({1, 7, 16, 32, 33, 64, 97}))
       for (const auto& [nrhs, determinant_only] : spd_questions) {
         const SpdShape shape{n, nrhs, storage, determinant_only};
         SCOPED_TRACE(shape_name(shape));

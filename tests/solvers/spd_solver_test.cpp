@@ -350,12 +350,10 @@ TEST_P(SpdSolverTest, DescriptionNamesBackendAndMethod) {
   } else if (backend_.kind == BackendKind::cuda) {
     EXPECT_EQ(description, "cuda:0 " + method);
   } else {
-    // On the cpu the automatic choice is ldlt.
-    const std::string used = GetParam().method == SpdMethod::automatic ? "ldlt" : method;
     const std::string set(backend_.instruction_set == InstructionSet::best
                               ? usable_ldlt_kernels().front().name
                               : instruction_set_name(backend_.instruction_set));
-    EXPECT_EQ(description, "cpu " + used + " " + set);
+    EXPECT_EQ(description, "cpu " + method + " " + set);
   }
 }
 

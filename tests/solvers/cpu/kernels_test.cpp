@@ -70,6 +70,17 @@ TEST(Ldlt, DescriptionNamesMethodAndInstructionSet) {
   }
 }
 
+TEST(Ldlt, IsWhatIsChosenAutomatically) {
+  for (const LdltKernels& kernels : usable_ldlt_kernels())
+    for (const int nrhs : {0, 3}) {
+      SpdBlock<double> block = generated_block<double>(SpdFamily::random_log_uniform, {17, nrhs, Storage::dense}, 21);
+      SpdBlock<double> same = block;
+      solve(*make_cpu_spd_solver(1, kernels, {SpdMethod::automatic, 0}), block);
+      solve(*make_cpu_spd_solver(1, kernels, {SpdMethod::ldlt, 0}), same);
+      for (std::int64_t k = 0; k < 21; ++k) ASSERT_TRUE(same_bits(block, k, same, k)) << "system " << k;
+    }
+}
+
 TEST(Ldlt, EveryInstructionSetAndMethodSolvesEveryShape) {
   for_all_solvers([](SpdSolver& solver) {
     for (const Storage storage : {Storage::dense, Storage::packed_lower})
