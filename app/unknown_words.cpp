@@ -104,7 +104,7 @@ std::string sentence_about(const RefusedCall& call, const CommandDescription& pr
     if (!nearest_word(*word, commands)) sentence += " The commands are " + list(commands) + ".";
     return sentence + see;
   }
-  return problem + (problem.ends_with("?") || problem.ends_with(".") ? "" : ".") + see;
+  return problem + (problem.ends_with('?') || problem.ends_with('.') ? "" : ".") + see;
 }
 
 std::string unknown_choice(const std::string& found, const std::vector<std::string>& words) {
