@@ -79,7 +79,7 @@ cudaError_t launch_ldlt_lanes(const SpdBatch<T>& batch, const SpdSolution<T>& so
 template <class T>
 bool everything_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
 
-/// The same with all numbers that are asked for, of single precision and n = 32 or 64.
+/// The same with all numbers that are asked for, of whole matrices with n = 32, or 64 in single precision.
 template <class T>
 cudaError_t launch_everything(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                               cudaStream_t stream);
