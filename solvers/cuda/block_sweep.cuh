@@ -9,7 +9,8 @@
 //
 // D^-1, and P_i D^-1 by it, would have errors that grow with the condition of D; one step of refinement, by the
 // residuals I - D^-1 D and P_i - (P_i D^-1) D, takes that away. Of matrices that were floats it is left out: with the
-// digits that they lack here the errors stay below those of rounding A^-1, or the condition is beyond what A determines.
+// digits that they lack here the errors stay below those of rounding A^-1, or the condition is beyond what A
+// determines.
 #pragma once
 
 #include "solvers/cuda/fragments.cuh"
@@ -39,8 +40,8 @@ __device__ __forceinline__ void sweep_tile(Fragment& tile, double* pivots) {
 
 __device__ __forceinline__ Fragment negative(const Fragment& a) { return {-a.value[0], -a.value[1]}; }
 
-/// The lower triangle of B x B tiles of A becomes that of -A^-1, by `Refined` steps or not. In shared memory: 8 B pivots,
-/// and room for B tiles. The whole warp calls.
+/// The lower triangle of B x B tiles of A becomes that of -A^-1, by `Refined` steps or not. In shared memory: 8 B
+/// pivots, and room for B tiles. The whole warp calls.
 template <int B, bool Refined>
 __device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots, double (*tiles)[tile_numbers]) {
   const int column = fragment_column(), row = fragment_row();

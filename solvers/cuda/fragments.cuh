@@ -47,7 +47,8 @@ __device__ __forceinline__ void multiply_add(const Fragment& a0, const Fragment&
       (asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
            "{%0, %1, %2, %3};"
            : "+d"(c0.value[0]), "+d"(c0.value[1]), "+d"(c1.value[0]), "+d"(c1.value[1])
-           : "d"(a0.value[0]), "d"(a1.value[0]), "d"(a0.value[1]), "d"(a1.value[1]), "d"(b.value[0]), "d"(b.value[1]));),
+           : "d"(a0.value[0]), "d"(a1.value[0]), "d"(a0.value[1]), "d"(a1.value[1]), "d"(b.value[0]),
+             "d"(b.value[1]));),
       (multiply_add(a0, b, c0); multiply_add(a1, b, c1);))
 }
 

@@ -229,7 +229,8 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
       }
       norms.matrix = max(norms.matrix, sum_of_row(sum));
     }
-    // Two rows of tiles of X at a time, where there are registers for them: products with both take as long as with one.
+    // Two rows of tiles of X at a time, where there are registers for them: products with both take as long as with
+    // one.
     constexpr int together = how != Reading::whole && B + (twice ? 3 : 0) > 7 ? 1 : 2;
     unrolled<(B + together - 1) / together>([&](auto index) __attribute__((always_inline)) {
       constexpr int i = together * index, I = i + together <= B ? together : 1;

@@ -28,8 +28,8 @@ namespace smallbatch {
 
 inline constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-/// Matrices of N x N, N = Eigen::Dynamic being any number up to max_system_size. Those lie on the heap: a caller's thread
-/// may have a small stack.
+/// Matrices of N x N, N = Eigen::Dynamic being any number up to max_system_size. Those lie on the heap: a caller's
+/// thread may have a small stack.
 template <class Scalar, int N>
 using Matrix = Eigen::Matrix<Scalar, N, N>;
 template <class Scalar, int N>
