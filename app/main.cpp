@@ -181,7 +181,7 @@ ExitCode refuse(ErrorKind kind, std::string message, const Words& words) {
 /// HDF5 and the kernels die where there is less, which nobody could tell from a damaged file. Threads have as much as
 /// the limit says, or 2 MiB where there is none.
 void have_large_stacks() {
-  constexpr std::size_t least_kib = 4096;  // the reference was seen to need more than half of it
+  constexpr std::size_t least_kib = 4096;  // with room to spare: how much HDF5 needs is not said
   rlimit stack{};
   if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_kib * 1024) {
     throw Error(ErrorKind::out_of_memory, "the stack is too small",

