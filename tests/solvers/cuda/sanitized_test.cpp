@@ -1,5 +1,6 @@
 // Every kernel of this room, on batches so small that each tool of compute-sanitizer ends in minutes; scripts/gpu runs
-// these tests under all of them. That none of the kernels is left out says tests/solvers/sanitized_test.py.
+// these tests under all of them. That none of the kernels is left out says tests/solvers/sanitized_test.py. One file,
+// because all kernels are launched by the same few questions.
 //
 // Kernels whose warps stride over a batch are launched with a third of the warps that would have a task, so that each
 // has up to three: what one leaves in shared memory the next ones meet, also where two are under way.
