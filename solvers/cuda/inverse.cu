@@ -100,7 +100,9 @@ __device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigne
       if (quarter == t) *norms_of(s) = norms;
     }
     const int s = first + quarter;
-    const InverseNorms own = over_rows(*norms_of(s % L::systems));
+    InverseNorms own;
+    if (together == 4 || quarter < together) own = *norms_of(s);
+    own = over_rows(own);
     if (row == 0 && quarter < together && std::int64_t{task} * L::systems + s < args.count)
       tell(args, std::int64_t{task} * L::systems + s, memory.states[s], memory.differs[s], own,
            factors_of<T>(memory.a_exponents[s], memory.x_exponents[s]));
