@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <regex>
-
 #include "app/exit_codes.hpp"
 #include "app/option_texts.hpp"
 #include "core/error.hpp"
@@ -151,8 +149,8 @@ TEST(Options, ThreadsOfTheEnvironmentAreThoseOfOpenMP) {
 TEST(Options, HelpShowsLiveDefaultsAndExitCodes) {
   const auto text = std::get<PrintText>(parse("run", "--help").command).text;
   EXPECT_NE(text.find("--memory"), std::string::npos);
-  EXPECT_TRUE(std::regex_search(text, std::regex(R"(--verify TEXT(=auto| \[auto\]))")))
-      << text;  // as CLI11's version has it
+  const std::string option = "--verify TEXT";  // then as CLI11's version has it
+  EXPECT_TRUE(text.find(option + "=auto") != std::string::npos || text.find(option + " [auto]") != std::string::npos);
   EXPECT_NE(text.find("Verification"), std::string::npos);
   EXPECT_NE(std::get<PrintText>(parse("--help").command).text.find("Exit codes"), std::string::npos);
   EXPECT_EQ(std::get<PrintText>(parse("--version").command).text.rfind("smallbatch ", 0), 0U);
