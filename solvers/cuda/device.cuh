@@ -300,6 +300,13 @@ __device__ __forceinline__ T sum_for_each(int lane, T (&p)[Width]) {
   return p[0];
 }
 
+/// The first system of a task, which has `systems` of them: the last task begins where it ends with the batch, so that
+/// some are solved twice, alike. Computed again where it is asked for: matrices take the registers.
+template <int systems, class T>
+__device__ __forceinline__ std::int64_t first_of_task(const Arguments<T>& args, unsigned task) {
+  return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * systems, args.count - systems);
+}
+
 // launching
 
 template <class A>
@@ -319,10 +326,15 @@ struct Kernels {
   OfSize of8, of16, of32, of64;
 };
 
-/// Whether the matrices lie at multiples of 16 bytes; and whether they fill their padded size as well.
+/// Whether arrays, `step` numbers apart, lie at multiples of 16 bytes.
+template <class T>
+bool lies_in_pieces(const T* first, std::int64_t step) {
+  return reinterpret_cast<std::uintptr_t>(first) % 16 == 0 && step * sizeof(T) % 16 == 0;
+}
+/// Whether the matrices do; and whether they fill their padded size as well.
 template <class T>
 bool lies_in_pieces(const SpdBatch<T>& batch) {
-  return reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 && batch.a_step() * sizeof(T) % 16 == 0;
+  return lies_in_pieces(batch.a, batch.a_step());
 }
 template <class T>
 bool in_whole_pieces(const SpdBatch<T>& batch) {

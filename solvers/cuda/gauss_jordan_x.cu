@@ -19,8 +19,7 @@ __global__ void __launch_bounds__(warp_lanes, GaussJordanPlan<T, N>::warps) gaus
   __shared__ TileMemory<T, L> memory;
   const bool dense = args.storage == Storage::dense;
   const auto begin_of = [&](unsigned task) __attribute__((always_inline)) {
-    return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * L::systems,
-               args.count - L::systems);
+    return first_of_task<L::systems>(args, task);
   };
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {

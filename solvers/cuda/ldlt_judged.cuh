@@ -267,10 +267,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, judged_rows>::warps) 
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    const auto begin = [&]() __attribute__((always_inline)) {
-      return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * L::systems,
-                 args.count - L::systems);
-    };
+    const auto begin = [&]() __attribute__((always_inline)) { return first_of_task<L::systems>(args, task); };
     T a[L::rows][L::size], b[1][L::rows], inverse[L::rows];
     const auto source = [&]() __attribute__((always_inline)) {
       return [first = args.a + begin() * args.a_step, &args](int s) { return first + s * args.a_step; };

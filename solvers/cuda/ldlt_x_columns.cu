@@ -193,10 +193,7 @@ __global__ void __launch_bounds__(warp_lanes, ColumnsPlan<T, N, Judged>::warps) 
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    const auto begin = [&]() __attribute__((always_inline)) {
-      return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * L::systems,
-                 args.count - L::systems);
-    };
+    const auto begin = [&]() __attribute__((always_inline)) { return first_of_task<L::systems>(args, task); };
     const auto source = [&](int s) { return args.a + (begin() + s) * args.a_step; };
     T a[R][N], inverse[R];
     unsigned odd = 0;  // not zero: the system is not plain
@@ -354,11 +351,8 @@ template <class T>
 cudaError_t launch_x_columns(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                              cudaStream_t stream) {
   Arguments<T> arguments = arguments_of(batch, solution, marks);
-  const auto in_pieces = [](const T* first, std::int64_t step) {
-    return reinterpret_cast<std::uintptr_t>(first) % 16 == 0 && step * sizeof(T) % 16 == 0;
-  };
-  arguments.vectors = batch.shape.nrhs * sizeof(T) % 16 == 0 && in_pieces(batch.b, batch.b_step()) &&
-                      in_pieces(solution.x, arguments.to.x_stride);  // right-hand sides, here
+  arguments.vectors = batch.shape.nrhs * sizeof(T) % 16 == 0 && lies_in_pieces(batch.b, batch.b_step()) &&
+                      lies_in_pieces(solution.x, arguments.to.x_stride);  // right-hand sides, here
   const auto launch_of = [&]<int N, bool Judged>() {
     return launch(x_columns_kernel<T, N, Judged>, ColumnsPlan<T, N, Judged>::L::systems, arguments, stream);
   };
