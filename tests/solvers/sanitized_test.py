@@ -14,10 +14,14 @@ TESTS = Path(os.environ.get("SMALLBATCH_BUILD", "build")) / "bin" / "test_solver
 pytestmark = pytest.mark.skipif(not LIBRARIES, reason="a build without CUDA has no kernels")
 
 
-@pytest.mark.parametrize("calls", [{}, {"SMALLBATCH_NEW_KERNELS_ONLY": "1"}], ids=["all", "with_new_kernels"])
-def test_every_kernel_is_launched(tmp_path, calls):
+@pytest.mark.parametrize("once", [False, True], ids=["all", "with_new_kernels"])
+def test_every_kernel_is_launched(tmp_path, once):
     noted = tmp_path / "kernels"
-    environment = {**os.environ, **calls, "SMALLBATCH_LAUNCHED_KERNELS": str(noted)}
+    environment = {**os.environ, "SMALLBATCH_LAUNCHED_KERNELS": str(noted)}
+    if once:
+        taken = tmp_path / "taken"
+        taken.mkdir()
+        environment["SMALLBATCH_KERNELS_ONCE"] = str(taken)
     done = subprocess.run([TESTS, "--gtest_filter=*Sanitized*"], env=environment, capture_output=True, text=True,
                           timeout=300)
     assert done.returncode == 0, done.stdout
