@@ -41,7 +41,7 @@ struct Group {
 
   [[nodiscard]] auto prefetch_after(std::int64_t first) const {
     if constexpr (Work::is_known)
-      return PrefetchOfKnown<T, W, Work::matrix_size, E::tile_count(Work::n)>{work.task, first + 2 * W};
+      return PrefetchOfKnown<T, W, Work::matrix_size, E::tile_count(Work::n)>{work.task, first + W};
     else
       return smallbatch::prefetch_after(work.task, first, W, work.matrix_size, E::tile_count(work.n));
   }

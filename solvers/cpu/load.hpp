@@ -157,12 +157,7 @@ struct Input {
     int i = work.n - 1, j = work.n - panel_rows;
     const auto take_chunk = [&](std::int64_t e) __attribute__((always_inline)) {
       Vector strips[Memory::chunk];
-      if constexpr (Work::is_known) {  // so few rows that a chunk's lines stay: joined from memory with fewer shuffles
-#pragma GCC unroll 4
-        for (int s = 0; s < Memory::chunk; s += panel_rows) Memory::load(first_a + e + s, a_step, strips + s);
-      } else {
-        Memory::load_chunk(first_a + e, a_step, strips);
-      }
+      Memory::load_chunk(first_a + e, a_step, strips);
 #pragma GCC unroll 4
       for (int s = Memory::chunk - panel_rows; s >= 0; s -= panel_rows) {
         take_strip(work, i, j, strips + s, difference);
