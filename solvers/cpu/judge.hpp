@@ -77,24 +77,24 @@ struct Judge {
 
  private:
   struct MatrixNorm {
-    Vector factor, norm;  // norm: of A times factor
+    Vector factor, norm;  // norm: of A, times factor where A is scaled
   };
   MatrixNorm norm_of_matrix() const {
     const Vector factor = scaling.matrix_factor;
     // Sums of what needs no scaling stay in range; powers of two change none of their bits.
     if (scaling.scaled) return {factor, A::template norm_of_matrix<true>(work.n, work.a, factor)};
-    return {factor, A::template norm_of_matrix<false>(work.n, work.a, factor) * factor};
+    return {factor, A::template norm_of_matrix<false>(work.n, work.a, factor)};
   }
   /// The factor of A in residuals, and the norm of A with it. Double precision alone can leave the range of the sums.
   struct WideNorm {
     Wide factor, norm;
   };
-  static WideNorm wide(const MatrixNorm& of_lanes, int part) {
+  WideNorm wide(const MatrixNorm& of_lanes, int part) const {
     const Wide factor = P::widen(of_lanes.factor, part), norm = P::widen(of_lanes.norm, part);
     if constexpr (sizeof(T) == sizeof(float))
-      return {Wide{} + 1, norm / factor};
+      return {Wide{} + 1, scaling.scaled ? norm / factor : norm};
     else
-      return {factor, norm};
+      return {factor, scaling.scaled ? norm : norm * factor};
   }
 
   /// What brings the largest element of columns [first, last) of x next to 1.
@@ -127,6 +127,8 @@ struct Judge {
   __attribute__((always_inline)) void subtract(Wide a_factor, int part, const Wide* x, typename A::Sum* sums) const {
     if constexpr (Columns == 1)
       A::template subtract_product<of_matrix>(work.n, work.a, a_factor, part, x, sums);
+    else if (work.wide_a != nullptr)
+      A::template subtract_products<Columns, of_matrix>(work.n, work.wide_a, a_factor, part, x, sums);
     else
       A::template subtract_products<Columns, of_matrix>(work.n, work.a, a_factor, part, x, sums);
   }
@@ -176,6 +178,7 @@ struct Judge {
     };
     if (inverse)
       for (Wide& factor : x_factors) factor = P::widen(solution_factor(0, columns), part);
+    if (work.wide_a != nullptr) A::widen_matrix(work.n, work.a, part, work.wide_a);
     Norms worst;
     int c = 0;
     for (; c + at_once <= columns; c += at_once) {

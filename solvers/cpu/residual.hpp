@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "solvers/cpu/elimination.hpp"
 #include "solvers/cpu/vectors.hpp"
@@ -143,8 +144,9 @@ struct WidePanels {
   }
 
   /// sums -= factor A x, of several columns: number (i, c) of x and the sums is i * Columns + c.
-  template <int Columns, bool has_factor>
-  static void subtract_products(int n, const Vector* a, Wide factor, int part, const Wide* x, Sum* sums) {
+  /// A as it is, or as widen_matrix() left it.
+  template <int Columns, bool has_factor, class Element>
+  static void subtract_products(int n, const Element* a, Wide factor, int part, const Wide* x, Sum* sums) {
     for (int i0 = 0; i0 < n; i0 += panel_rows) {
       Sum tile[panel_rows][Columns];
 #pragma GCC unroll 4
@@ -152,25 +154,25 @@ struct WidePanels {
 #pragma GCC unroll 4
         for (int c = 0; c < Columns; ++c) tile[m][c] = sums[(i0 + m) * Columns + c];
       // Column j of A, whose number m is `distance` vectors from the one before.
-      const auto subtract = [&](const Vector* column, int distance, int j) __attribute__((always_inline)) {
+      const auto subtract = [&](const Element* column, int distance, int j) __attribute__((always_inline)) {
 #pragma GCC unroll 4
         for (int m = 0; m < panel_rows; ++m) {
-          const Wide value = widen_scaled<has_factor>(column[distance * m], part, factor);
+          const Wide value = wide_element<has_factor>(column[distance * m], part, factor);
 #pragma GCC unroll 4
           for (int c = 0; c < Columns; ++c) tile[m][c].subtract(value, x[j * Columns + c]);
         }
       };
-      const Vector* const rows = a + panel_begin(i0 / panel_rows);
+      const Element* const rows = a + panel_begin(i0 / panel_rows);
       for (int j = 0; j < i0; ++j) subtract(rows + panel_rows * j, 1, j);
 #pragma GCC unroll 4
       for (int t = 0; t < panel_rows; ++t) {
-        Vector column[panel_rows];
+        Element column[panel_rows];
 #pragma GCC unroll 4
         for (int m = 0; m < panel_rows; ++m) column[m] = rows[panel_rows * (i0 + (t < m ? t : m)) + (t < m ? m : t)];
         subtract(column, 1, i0 + t);
       }
       for (int panel = i0 / panel_rows + 1; panel < panel_count(n); ++panel) {
-        const Vector* const below = a + panel_begin(panel) + panel_rows * i0;
+        const Element* const below = a + panel_begin(panel) + panel_rows * i0;
         for (int t = 0; t < panel_rows; ++t) subtract(below + t, panel_rows, panel_rows * panel + t);
       }
 #pragma GCC unroll 4
@@ -178,6 +180,11 @@ struct WidePanels {
 #pragma GCC unroll 4
         for (int c = 0; c < Columns; ++c) sums[(i0 + m) * Columns + c] = tile[m][c];
     }
+  }
+
+  /// The lanes of one part of A, for many products.
+  static void widen_matrix(int n, const Vector* a, int part, Wide* to) {
+    for (std::int64_t e = 0; e < panel_begin(panel_count(n)); ++e) to[e] = Parts<T, W>::widen(a[e], part);
   }
 
  private:
@@ -188,6 +195,13 @@ struct WidePanels {
       return Parts<T, W>::widen(v, part) * factor;
     else
       return Parts<T, W>::widen(v, part);
+  }
+  template <bool has_factor, class Element>
+  static Wide wide_element(const Element& v, int part, Wide factor) {
+    if constexpr (std::is_same_v<Element, Wide> && !std::is_same_v<Vector, Wide>)
+      return v;
+    else
+      return widen_scaled<has_factor>(v, part, factor);
   }
 };
 

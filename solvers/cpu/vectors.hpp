@@ -252,10 +252,14 @@ struct Transposition {
       asm("" : "+r"(step));
 #pragma GCC unroll 16
       for (int q = 0; q < W; ++q) __builtin_memcpy(&to[q], from + q * step, sizeof(Vector));
-#pragma GCC unroll 16
-      for (int q = 0; q < W; q += piece) transpose_pieces(to + q);
-      exchange_from<piece>(to);
+      transpose(to);
     }
+  }
+  /// W vectors of W numbers.
+  __attribute__((always_inline)) static void transpose(Vector* rows) {
+#pragma GCC unroll 16
+    for (int q = 0; q < W; q += piece) transpose_pieces(rows + q);
+    exchange_from<piece>(rows);
   }
   static void store(const Vector* from, T* to, std::int64_t step) {
     for (int h = 0; h < 4; h += piece) {
@@ -263,6 +267,21 @@ struct Transposition {
       for (int q = 0; q < piece; ++q) rows[q] = from[h + q];
       transpose_pieces(rows);
       for (int q = 0; q < piece; ++q) scatter<W>(rows[q], to + h + q * step, piece * step);
+    }
+  }
+
+  /// store, for `chunk` numbers.
+  static void store_chunk(const Vector* from, T* to, std::int64_t step) {
+    if constexpr (W <= piece) {
+      store(from, to, step);
+    } else {
+      Vector rows[W];
+#pragma GCC unroll 16
+      for (int q = 0; q < W; ++q) rows[q] = from[q];
+      transpose(rows);
+      asm("" : "+r"(step));
+#pragma GCC unroll 16
+      for (int q = 0; q < W; ++q) __builtin_memcpy(to + q * step, &rows[q], sizeof(Vector));
     }
   }
 
@@ -283,6 +302,7 @@ struct Transposition {
   /// Stores `size` vectors as the numbers of the first `used` systems.
   static void store_all(const Vector* from, std::int64_t size, int used, T* to, std::int64_t step) {
     std::int64_t e = 0;
+    for (; used == W && e + chunk <= size; e += chunk) store_chunk(from + e, to + e, step);
     for (; used == W && e + 4 <= size; e += 4) store(from + e, to + e, step);
     for (; e < size; ++e)
       for (int lane = 0; lane < used; ++lane) to[lane * step + e] = from[e][lane];

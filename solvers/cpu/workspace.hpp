@@ -78,6 +78,15 @@ bool judged_by_system(const LdltTask<T>& task) {
          task.n >= 32 && task.n % W == 0;
 }
 
+/// Whether residuals are of so many columns that A in single precision is converted once, not with every few of them:
+/// with registers so wide that converting takes as much as multiplying by a few columns. (Of narrower ones the larger
+/// copy costs more than it saves.)
+template <class T, int W>
+bool widens_matrix(const LdltTask<T>& task) {
+  return sizeof(T) == sizeof(float) && sizeof(typename Lanes<T, W>::Vector) == 64 &&
+         task.solution.backward_error != nullptr && (task.inverse ? task.n : task.nrhs) >= 8;
+}
+
 /// A task, and the arrays of one group of its systems.
 template <class T, int W, class Shape = AnyShape>
 struct Workspace : Shape {
@@ -85,6 +94,7 @@ struct Workspace : Shape {
   static constexpr int lanes = W;
   using Vector = typename Lanes<T, W>::Vector;
   using Mask = typename Lanes<T, W>::Mask;
+  using Wide = typename Lanes<T, W>::Wide;
 
   const LdltTask<T>& task;
   using Shape::n, Shape::columns, Shape::wants_inverse, Shape::matrix_size, Shape::rhs_size;
@@ -94,6 +104,7 @@ struct Workspace : Shape {
   Vector *a, *l;        // panels: A; its factors, in its place where A is not kept
   Vector *b, *x;        // n * nrhs; padded(n) * columns
   Vector *z, *inverse;  // padded(n)^2, for the inverse and rcond; n * n, for rcond without the inverse
+  Wide* wide_a;         // panels: half of A in double precision, or null (widens_matrix)
   Vector* packed;       // n (n + 1) / 2, the factors by rows
   Mask* rhs_shift;      // nrhs: t, the exponents by which right-hand sides were scaled
   T *few_a, *few_b;     // W systems, for a group that is not full
@@ -113,6 +124,7 @@ struct Workspace : Shape {
     rhs_shift = carver.take<Mask>(task.nrhs);
     z = carver.take<Vector>(inverts ? square : 0);
     inverse = carver.take<Vector>(inverts && !wants_inverse ? n * n : 0);
+    wide_a = widens_matrix<T, W>(task) ? carver.take<Wide>(panels_size) : nullptr;
     packed = carver.take<Vector>(task.factors != nullptr ? n * (n + 1) / 2 : 0);
     const bool all_full = task.count % W == 0;
     few_a = carver.take<T>(all_full ? 0 : W * matrix_size);
