@@ -19,7 +19,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "core/shared_memory.hpp"
+#include "core/gpu_plans.hpp"
 #include "physics/cuda/device.cuh"
 #include "physics/cuda/kernels.cuh"
 #include "physics/cuda/lattice_placement.cuh"
@@ -443,7 +443,7 @@ __device__ __forceinline__ void sum_again(const ChargeBatch& charges, const Latt
 }
 
 template <class T, class L, bool Field, bool Cutoff>
-__global__ void __launch_bounds__(L::threads, L::blocks)
+__global__ void __launch_bounds__(L::threads, resident_blocks(L::blocks, L::blocks > 1 ? L::blocks - 1 : 1))
     lattice_kernel(ChargeBatch charges, LatticeBatch lattice, Cells cells, int staged, PotentialOptions options,
                    Truncation<T> truncation, PotentialResult<T> result) {
   constexpr int values = Field ? 4 : 1;
