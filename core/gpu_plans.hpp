@@ -11,7 +11,8 @@ namespace smallbatch {
 inline constexpr std::size_t shared_bytes_everywhere = 99 << 10;
 
 /// How many blocks share a multiprocessor, at least, of a kernel that fits into the registers of compute capability 9.0
-/// `here` times, while for some other one the compiler would spill: there `elsewhere` times. For __launch_bounds__ alone.
+/// `here` times, while for some other one the compiler would spill: there `elsewhere` times. What counts is how many
+/// warps each quarter of a multiprocessor has: four warps less, or nothing is won. For __launch_bounds__ alone.
 constexpr int resident_blocks([[maybe_unused]] int here, [[maybe_unused]] int elsewhere) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900
   return elsewhere;

@@ -13,8 +13,9 @@
 namespace smallbatch {
 
 /// Bytes of device memory that launch_spd_solve() needs besides its arrays, for T = float or double: less than
-/// count + 256, and 0 for n > 64. But for n > 64 with a floor of pivots 132 KiB for each of up to 256 systems, where the
-/// current device has less shared memory per block than that (those of compute capability 8.6, 8.9 and 12.0 have 99).
+/// count + 256, and 0 for n > 64. But for n > 64 with a floor of pivots 132 KiB for each of up to 256 systems, where
+/// the current device has less shared memory per block than that (those of compute capability 8.6, 8.9 and 12.0 have
+/// 99).
 template <class T>
 [[nodiscard, gnu::visibility("default")]] std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count,
                                                                           const SpdOptions& options);

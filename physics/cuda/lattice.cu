@@ -443,7 +443,7 @@ __device__ __forceinline__ void sum_again(const ChargeBatch& charges, const Latt
 }
 
 template <class T, class L, bool Field, bool Cutoff>
-__global__ void __launch_bounds__(L::threads, resident_blocks(L::blocks, L::blocks > 1 ? L::blocks - 1 : 1))
+__global__ void __launch_bounds__(L::threads, resident_blocks(L::blocks, Field ? std::min(L::blocks, 4) : L::blocks))
     lattice_kernel(ChargeBatch charges, LatticeBatch lattice, Cells cells, int staged, PotentialOptions options,
                    Truncation<T> truncation, PotentialResult<T> result) {
   constexpr int values = Field ? 4 : 1;

@@ -16,8 +16,8 @@ namespace {
 template <class T>
 struct FactoredArguments : Arguments<T> {
   const std::int32_t* factors_info;
-  int numbers;  ///< of the factors of one system
-  bool whole;   ///< they may be copied in pieces of 16 bytes
+  int numbers;   ///< of the factors of one system
+  bool whole;    ///< they may be copied in pieces of 16 bytes
   int zero = 0;  ///< what is added to it is computed again: the compiler does not keep it while A is in the registers
 };
 

@@ -19,7 +19,7 @@ struct InversePlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
   using L = Tile<T, N, N <= 16 ? 4 : single ? 8 : 16, false>;
   static constexpr int resident_warps = N == 8 ? 16 : single && (N == 16 || Whole) ? 12 : 8;
-  static constexpr int warps_elsewhere = N == 32 && resident_warps == 12 ? 10 : resident_warps;  // resident_blocks()
+  static constexpr int warps_elsewhere = N == 32 && resident_warps == 12 ? 8 : resident_warps;  // resident_blocks()
 };
 
 /// What a warp keeps in mind of its systems: the matrices take the registers.
@@ -113,7 +113,7 @@ __device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigne
 
 template <class T, int N, bool Whole>
 __global__ void __launch_bounds__(warp_lanes, resident_blocks(InversePlan<T, N, Whole>::resident_warps,
-                                                               InversePlan<T, N, Whole>::warps_elsewhere))
+                                                              InversePlan<T, N, Whole>::warps_elsewhere))
     row_sweep_kernel(Arguments<T> args) {
   using L = typename InversePlan<T, N, Whole>::L;
   constexpr int G = L::lanes;

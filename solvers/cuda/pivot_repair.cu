@@ -2,9 +2,10 @@
 // One file, because all of it works on the same matrix in the shared memory of its warp.
 //
 // A warp per system, in double precision whatever T is, after the method asked for has left its answer: the matrix lies
-// in shared memory, or in the workspace where it finds no room there (more than 64 rows, compute capability 8.6, 8.9 and
-// 12.0), and is factored with symmetric pivoting, lane l having every 32nd column from l on. Nothing is moved: rows are done or not, and their order is kept. Where no pivot is raised, nothing is written but the answers of
-// systems that had failed at a pivot.
+// in shared memory, or in the workspace where it finds no room there (more than 64 rows, compute capability 8.6, 8.9
+// and 12.0), and is factored with symmetric pivoting, lane l having every 32nd column from l on. Nothing is moved: rows
+// are done or not, and their order is kept. Where no pivot is raised, nothing is written but the answers of systems
+// that had failed at a pivot.
 //
 // Of two rows the later one's element in the column of the earlier one becomes L; the earlier one's element in the
 // column of the later one, and the diagonal, become the inverse where it is wanted.
@@ -400,8 +401,7 @@ __global__ void __launch_bounds__(warp_lanes, 1)
     repair_kernel(Arguments<T> args, double pivot_floor, RepairMemory<N>* matrices) {
   constexpr int rows = OwnRows<N>::rows;
   extern __shared__ double block_memory[];
-  RepairMemory<N>& memory =
-      InWorkspace ? matrices[blockIdx.x] : *reinterpret_cast<RepairMemory<N>*>(block_memory);
+  RepairMemory<N>& memory = InWorkspace ? matrices[blockIdx.x] : *reinterpret_cast<RepairMemory<N>*>(block_memory);
   const int lane = threadIdx.x;
 #pragma unroll 1
   for (std::int64_t system = blockIdx.x; system < args.count; system += gridDim.x) {
@@ -473,9 +473,9 @@ cudaError_t launch_pivot_repair(const SpdBatch<T>& batch, const SpdSolution<T>& 
   const int n = batch.shape.n;
   const Arguments<T> arguments = arguments_of(batch, solution);
   constexpr std::int64_t max_blocks = 1 << 15;
-  const auto launch_with = [&]<int N>(auto kernel, std::integral_constant<int, N>, std::int64_t most, int shared_bytes) {
-    const cudaError_t status =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  const auto launch_with = [&]<int N>(auto kernel, std::integral_constant<int, N>, std::int64_t most,
+                                      int shared_bytes) {
+    const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     if (status != cudaSuccess) return status;
     const auto blocks = static_cast<unsigned>(std::min(most, batch.count));
     kernel<<<blocks, warp_lanes, shared_bytes, stream>>>(arguments, pivot_floor,
