@@ -9,7 +9,7 @@
 // also add up the real parts that the others need for integers.
 #include <type_traits>
 
-#include "core/gpu_plans.hpp"
+#include "core/gpu_plans.cuh"
 #include "physics/cuda/correlation_kernels.cuh"
 #include "physics/cuda/correlation_tile.cuh"
 

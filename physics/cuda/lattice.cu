@@ -19,7 +19,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "core/gpu_plans.hpp"
+#include "core/gpu_plans.cuh"
 #include "physics/cuda/device.cuh"
 #include "physics/cuda/kernels.cuh"
 #include "physics/cuda/lattice_placement.cuh"

@@ -8,7 +8,7 @@
 // shared memory are indices compared at all.
 #include <algorithm>
 
-#include "core/gpu_plans.hpp"
+#include "core/gpu_plans.cuh"
 #include "core/grid_stride.cuh"
 #include "physics/cuda/device.cuh"
 #include "physics/cuda/kernels.cuh"

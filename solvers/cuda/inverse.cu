@@ -3,7 +3,7 @@
 //
 // The lower triangle is swept in the registers of a few lanes. The result takes the place of A in shared memory, leaves
 // in whole rows, both triangles from one, and is judged on the tensor cores: A comes a second time, from the cache.
-#include "core/gpu_plans.hpp"
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/inverse_tiles.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/sweep_elimination.cuh"

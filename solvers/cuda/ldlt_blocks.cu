@@ -16,7 +16,7 @@
 // The steps of all K are one loop: what depends on K by the registers that it names is a case each.
 #include <nv/target>
 
-#include "core/gpu_plans.hpp"
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/device.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/pivot_numbers.cuh"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/gpu_plans.hpp"
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/pivot_numbers.cuh"
 #include "solvers/cuda/stored_judgement.cuh"

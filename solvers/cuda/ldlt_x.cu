@@ -3,7 +3,7 @@
 // size N, which lie at multiples of 16 bytes, with one right-hand side; what is not plain it marks for the general
 // kernel (ldlt_general.cu). Solutions of 32 rows with backward errors have a kernel of their own, in double precision
 // and of packed triangles (ldlt_judged.cuh).
-#include "core/gpu_plans.hpp"
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_judged.cuh"

@@ -9,7 +9,7 @@
 //
 // Of two rows the later one's element in the column of the earlier one becomes L; the earlier one's element in the
 // column of the later one, and the diagonal, become the inverse where it is wanted.
-#include "core/gpu_plans.hpp"
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/pivot_numbers.cuh"
 #include "solvers/cuda/stored_judgement.cuh"

@@ -1,5 +1,6 @@
 // The launch for arrays on the device: what it refuses before anything runs, and that it can be captured, replayed and
 // called from many threads. (What it computes is what the cuda solver computes, whose tests are those of all backends.)
+// One file, because all of it has arrays on the device that come and go in the same way.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 

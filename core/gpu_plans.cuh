@@ -1,6 +1,8 @@
 // What kernels' plans know of GPUs that they were not measured on. Private to */cuda.
 #pragma once
 
+#include <nv/target>
+
 #include <cstddef>
 
 namespace smallbatch {
@@ -14,11 +16,7 @@ inline constexpr std::size_t shared_bytes_everywhere = 99 << 10;
 /// `here` times, while for some other one the compiler would spill: there `elsewhere` times. What counts is how many
 /// warps each quarter of a multiprocessor has: four warps less, or nothing is won. For __launch_bounds__ alone.
 constexpr int resident_blocks([[maybe_unused]] int here, [[maybe_unused]] int elsewhere) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900
-  return elsewhere;
-#else
-  return here;
-#endif
+  NV_IF_ELSE_TARGET(NV_IS_EXACTLY_SM_90, (return here;), (return elsewhere;))
 }
 
 }  // namespace smallbatch
