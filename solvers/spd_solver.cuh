@@ -13,7 +13,9 @@
 namespace smallbatch {
 
 /// Bytes of device memory that launch_spd_solve() needs besides its arrays, for T = float or double: less than
-/// count + 256, and 0 for n > 64.
+/// count + 256, and 0 for n > 64. But for n > 64 with a floor of pivots 132 KiB for each of up to 256 systems, where
+/// the current device has less shared memory per block than that (those of compute capability 8.6, 8.9 and 12.0 have
+/// 99).
 template <class T>
 [[nodiscard, gnu::visibility("default")]] std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count,
                                                                           const SpdOptions& options);
@@ -29,9 +31,6 @@ template <class T>
 /// and replayed on other contents of the same arrays. Any number of host threads may call it at a time. Calls that may
 /// run at the same time, on different streams, need workspaces and outputs of their own; they may share inputs. The
 /// arrays must live until the stream has passed. On the way, outputs hold nothing but numbers of their kind.
-///
-/// For n > 64 with a floor of pivots, a device needs 132 KiB of shared memory per block (those of compute
-/// capability 8.6, 8.9 and 12.0 have 99).
 ///
 /// Returns the status of the launches, or launches nothing and returns cudaErrorInvalidValue: where SpdSolver::solve or
 /// make_spd_solver would throw, where x overlaps b (there are no solutions in place here), and for a workspace that is

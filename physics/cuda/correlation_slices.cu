@@ -9,6 +9,7 @@
 // also add up the real parts that the others need for integers.
 #include <type_traits>
 
+#include "core/gpu_plans.cuh"
 #include "physics/cuda/correlation_kernels.cuh"
 #include "physics/cuda/correlation_tile.cuh"
 
@@ -175,7 +176,7 @@ struct PanelRing {
   static constexpr int row_bytes = times * Rows * Signal::bytes, bytes = row_bytes + times * Columns * Signal::bytes;
   static constexpr int stages = 72 * 1024 / bytes;
   static constexpr int shared_bytes = stages * bytes;
-  static_assert(shared_bytes >= stage_shared_bytes);
+  static_assert(shared_bytes >= stage_shared_bytes && shared_bytes <= shared_bytes_everywhere);
 };
 
 /// Takes a warp's tile through a slice of so many times: the ring's stages are filled by copy(where). All warps of the
@@ -312,6 +313,7 @@ __global__ void __launch_bounds__(panel_threads, 2)
 template <class Signal, int ColumnBlocks, int Groups>
 cudaError_t launch_by_warps(const void* signal, const CorrelationSlices& slices, void* sums, cudaStream_t stream) {
   constexpr int shared_bytes = warps_per_block * warp_stages * warp_stage_bytes<ColumnBlocks>;
+  static_assert(shared_bytes <= shared_bytes_everywhere);
   const auto kernel = slices_by_warps<Signal, ColumnBlocks, Groups>;
   if (const auto status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
       status != cudaSuccess)

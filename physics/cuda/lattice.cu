@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/gpu_plans.cuh"
 #include "physics/cuda/device.cuh"
 #include "physics/cuda/kernels.cuh"
 #include "physics/cuda/lattice_placement.cuh"
@@ -442,7 +443,7 @@ __device__ __forceinline__ void sum_again(const ChargeBatch& charges, const Latt
 }
 
 template <class T, class L, bool Field, bool Cutoff>
-__global__ void __launch_bounds__(L::threads, L::blocks)
+__global__ void __launch_bounds__(L::threads, resident_blocks(L::blocks, Field ? std::min(L::blocks, 4) : L::blocks))
     lattice_kernel(ChargeBatch charges, LatticeBatch lattice, Cells cells, int staged, PotentialOptions options,
                    Truncation<T> truncation, PotentialResult<T> result) {
   constexpr int values = Field ? 4 : 1;
@@ -570,6 +571,7 @@ cudaError_t launch(const ChargeBatch& charges, const LatticeBatch& lattice, cons
   const auto kernel = lattice_kernel<T, L, Field, Cutoff>;
   if (bytes > 48 << 10) {  // what is set holds for all threads of the program: the most that any launch needs
     constexpr auto most = static_cast<int>(most_bytes_of_block<T, L, Field>());
+    static_assert(most <= shared_bytes_everywhere);
     const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
     if (status != cudaSuccess) return status;
   }

@@ -14,7 +14,7 @@
 // Double precision: a thread has two rows, columns through shared memory, differences of the original coordinates.
 #pragma once
 
-#include <algorithm>
+#include <nv/target>
 
 #include "physics/cuda/gathered_pairs.cuh"
 
@@ -95,22 +95,22 @@ __device__ RowSum sum_again(const ChargeBatch& charges, const Gathered& gathered
   return {__shfl_sync(whole_warp, sums.total.value(), 0), sums.above, sums.below};
 }
 
-inline constexpr int oldest_architecture = std::min({__CUDA_ARCH_LIST__});
+/// d = a b + c, 8 x 8 pairs of a warp.
+__device__ __forceinline__ void multiply_half_tile(double a, double b, double c0, double c1, double& d0, double& d1) {
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
+      : "=d"(d0), "=d"(d1)
+      : "d"(a), "d"(b), "d"(c0), "d"(c1));
+}
 
 /// d = a b + c, 16 x 8 pairs of a warp: lane 4 g + t has a (g, t) and (g + 8, t), b (t, g), the columns 2 t and 2 t + 1
 /// of c, whose rows are all the same, and of d row g there in d[0], d[1], row g + 8 in d[2], d[3].
 __device__ __forceinline__ void multiply_tile(const double (&a)[2], double b, const double (&c)[4], double (&d)[4]) {
-  if constexpr (oldest_architecture >= 900) {
-    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
-        : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
-        : "d"(a[0]), "d"(a[1]), "d"(b), "d"(c[0]), "d"(c[1]), "d"(c[2]), "d"(c[3]));
-  } else {
-#pragma unroll
-    for (int r = 0; r < 2; ++r)
-      asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
-          : "=d"(d[2 * r]), "=d"(d[2 * r + 1])
-          : "d"(a[r]), "d"(b), "d"(c[2 * r]), "d"(c[2 * r + 1]));
-  }
+  NV_IF_ELSE_TARGET(
+      NV_PROVIDES_SM_90,
+      (asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
+           : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
+           : "d"(a[0]), "d"(a[1]), "d"(b), "d"(c[0]), "d"(c[1]), "d"(c[2]), "d"(c[3]));),
+      (multiply_half_tile(a[0], b, c[0], c[1], d[0], d[1]); multiply_half_tile(a[1], b, c[2], c[3], d[2], d[3]);))
 }
 
 /// Two doubles of shared memory, loaded twice on purpose: of one load the compiler copies the second half of c for

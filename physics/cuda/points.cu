@@ -8,6 +8,7 @@
 // shared memory are indices compared at all.
 #include <algorithm>
 
+#include "core/gpu_plans.cuh"
 #include "core/grid_stride.cuh"
 #include "physics/cuda/device.cuh"
 #include "physics/cuda/kernels.cuh"
@@ -131,7 +132,8 @@ template <class T>
 inline constexpr int point_blocks = is_single<T> ? 6 : 4;
 
 template <class T, bool Field, bool Cutoff>
-__global__ void __launch_bounds__(point_threads, point_blocks<T>)
+__global__ void __launch_bounds__(point_threads,
+                                  resident_blocks(point_blocks<T>, Field && !is_single<T> ? 2 : point_blocks<T>))
     point_kernel(ChargeBatch charges, PointBatch points, bool at_charges, PotentialOptions options,
                  Truncation<T> truncation, PotentialResult<T> result) {
   constexpr int values = Field ? 4 : 1;

@@ -16,8 +16,9 @@ namespace {
 template <class T>
 struct FactoredArguments : Arguments<T> {
   const std::int32_t* factors_info;
-  int numbers;  ///< of the factors of one system
-  bool whole;   ///< they may be copied in pieces of 16 bytes
+  int numbers;   ///< of the factors of one system
+  bool whole;    ///< they may be copied in pieces of 16 bytes
+  int zero = 0;  ///< what is added to it is computed again: the compiler does not keep it while A is in the registers
 };
 
 /// The group's packed triangle in shared memory.
@@ -59,9 +60,10 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) fac
   memory.far[own_group<L>()] = load_scaled<T, L>(args, memory, a);
   factor<L, 0, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, none, PivotsOnTheDiagonal{}, args.n,
                            args.once);
+  const auto lane_again = [&]() __attribute__((always_inline)) { return own_lane<L>() + args.zero; };
   unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
     constexpr int u = slot;
-    const int row = L::lanes * u + own_lane<L>();
+    const int row = L::lanes * u + lane_again();
     T* const to = triangle_of(memory, own_group<L>()) + row * (row + 1) / 2;
 #pragma unroll
     for (int i = 0; i < L::lanes * (u + 1); ++i)
@@ -71,13 +73,13 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) fac
   T pivots[L::rows];
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) {
-    const int row = L::lanes * u + own_lane<L>();
+    const int row = L::lanes * u + lane_again();
     pivots[u] = row < args.n ? triangle_of(memory, own_group<L>())[row * (row + 3) / 2] : T(1);
     inverse[u] = reciprocal(pivots[u]);  // as the elimination has it; there it would take registers
   }
-  const int bad_pivot = first_bad_pivot<T, L>(own_lane<L>(), inverse);
+  const int bad_pivot = first_bad_pivot<T, L>(lane_again(), inverse);
   if (args.pivot_numbers)
-    store_pivots<T, L>(args, own_system(memory), own_rows(memory), is_own(memory), own_lane<L>(), own_far(memory),
+    store_pivots<T, L>(args, own_system(memory), own_rows(memory), is_own(memory), lane_again(), own_far(memory),
                        pivots);
   bool bad = bad_pivot != 0;
 #pragma unroll 1

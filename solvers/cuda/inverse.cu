@@ -3,6 +3,7 @@
 //
 // The lower triangle is swept in the registers of a few lanes. The result takes the place of A in shared memory, leaves
 // in whole rows, both triangles from one, and is judged on the tensor cores: A comes a second time, from the cache.
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/inverse_tiles.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/sweep_elimination.cuh"
@@ -18,6 +19,7 @@ struct InversePlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
   using L = Tile<T, N, N <= 16 ? 4 : single ? 8 : 16, false>;
   static constexpr int resident_warps = N == 8 ? 16 : single && (N == 16 || Whole) ? 12 : 8;
+  static constexpr int warps_elsewhere = N == 32 && resident_warps == 12 ? 8 : resident_warps;  // resident_blocks()
 };
 
 /// What a warp keeps in mind of its systems: the matrices take the registers.
@@ -110,7 +112,8 @@ __device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigne
 }
 
 template <class T, int N, bool Whole>
-__global__ void __launch_bounds__(warp_lanes, InversePlan<T, N, Whole>::resident_warps)
+__global__ void __launch_bounds__(warp_lanes, resident_blocks(InversePlan<T, N, Whole>::resident_warps,
+                                                              InversePlan<T, N, Whole>::warps_elsewhere))
     row_sweep_kernel(Arguments<T> args) {
   using L = typename InversePlan<T, N, Whole>::L;
   constexpr int G = L::lanes;

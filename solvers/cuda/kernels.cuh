@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/systems.hpp"
@@ -166,9 +167,13 @@ template <class T>
 cudaError_t launch_rcond(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
 
 /// Takes what the others have left, and puts the answers of nearby matrices in place of those whose pivots lie below
-/// the floor, which is not 0.
+/// the floor, which is not 0. `workspace`: of pivot_repair_bytes(), or null, where the matrices find room in shared
+/// memory.
 template <class T>
 cudaError_t launch_pivot_repair(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
-                                cudaStream_t stream);
+                                std::byte* workspace, cudaStream_t stream);
+std::size_t pivot_repair_bytes(int n, std::int64_t count);
+/// Whether they find none on the current device.
+bool pivot_repair_needs_workspace(int n);
 
 }  // namespace smallbatch

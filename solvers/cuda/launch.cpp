@@ -10,15 +10,22 @@ namespace {
 
 constexpr std::size_t alignment = 256;  // of the workspace, and of what lies in it
 
-/// What kernels leave to each other: a mark for each system.
+/// What kernels leave to each other: a mark for each system. Or, of systems of more than 64 rows, the matrices whose
+/// pivots are raised, where the device has no room for them.
 struct Workspace {
-  Workspace(const SpdShape& shape, std::int64_t count, std::byte* begin) {
-    if (is_wide(shape.n)) return;
+  Workspace(const SpdShape& shape, std::int64_t count, const SpdOptions& options, std::byte* begin) {
+    if (is_wide(shape.n)) {
+      if (!(options.pivot_floor > 0) || !pivot_repair_needs_workspace(shape.n)) return;
+      matrices = begin;
+      bytes = pivot_repair_bytes(shape.n, count);
+      return;
+    }
     marks = reinterpret_cast<Mark*>(begin);
     bytes = (static_cast<std::size_t>(count) * sizeof(Mark) + alignment - 1) / alignment * alignment;
   }
   std::size_t bytes = 0;
   Mark* marks = nullptr;
+  std::byte* matrices = nullptr;
 };
 
 template <class T>
@@ -105,8 +112,8 @@ bool takes_sizes(const SpdShape& shape, const SpdOptions& options) {
 }
 
 template <class T>
-std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count, const SpdOptions& /*options*/) {
-  return count > 0 ? Workspace(shape, count, nullptr).bytes : 0;
+std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count, const SpdOptions& options) {
+  return count > 0 ? Workspace(shape, count, options, nullptr).bytes : 0;
 }
 
 template <class T>
@@ -115,7 +122,7 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
   if (!is_valid(batch, solution, options)) return cudaErrorInvalidValue;
   if (batch.count == 0) return cudaSuccess;
   if (batch.sizes != nullptr && !takes_sizes(batch.shape, options)) return cudaErrorNotSupported;
-  const Workspace own(batch.shape, batch.count, static_cast<std::byte*>(workspace));
+  const Workspace own(batch.shape, batch.count, options, static_cast<std::byte*>(workspace));
   if (own.bytes > 0 && (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % alignment != 0))
     return cudaErrorInvalidValue;
   cudaError_t status = cudaSuccess;
@@ -132,7 +139,7 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
     status = launch_ldlt(batch, solution, own.marks, stream);
   }
   if (status == cudaSuccess && options.pivot_floor > 0)
-    status = launch_pivot_repair(batch, solution, options.pivot_floor, stream);
+    status = launch_pivot_repair(batch, solution, options.pivot_floor, own.matrices, stream);
   return status;
 }
 

@@ -16,6 +16,7 @@
 // The steps of all K are one loop: what depends on K by the registers that it names is a case each.
 #include <nv/target>
 
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/device.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/pivot_numbers.cuh"
@@ -45,6 +46,7 @@ template <int B, bool Full>
 struct BlocksPlan {
   static constexpr int compared = B == 7 ? 7 : block_place(B, 0);
   static constexpr int warps = B == 8 || (Full && B == 7) ? 8 : B >= 6 ? 12 : 16;
+  static constexpr int warps_elsewhere = B == 5 ? 12 : B == 7 ? 8 : warps;  // resident_blocks()
 };
 
 /// The lane's elements (row, j) and (row, 4 + j) of a block.
@@ -650,7 +652,9 @@ __device__ __forceinline__ void fetch_ahead(const T* from, int count) {
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. `Full`: besides x and the status, all numbers whose pointers are not null.
 template <class T, int B, bool Full, bool Packed>
-__global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_blocks_kernel(Arguments<T> args) {
+__global__ void __launch_bounds__(warp_lanes,
+                                  resident_blocks(BlocksPlan<B, Full>::warps, BlocksPlan<B, Full>::warps_elsewhere))
+    ldlt_blocks_kernel(Arguments<T> args) {
   __shared__ BlocksMemory<B> memory;
   __shared__ std::conditional_t<Full, KeptMemory<B>, NoMemory> kept;
   const int lane = threadIdx.x;

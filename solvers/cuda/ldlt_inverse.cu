@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) ldl
       stage_systems(args, memory);
       T a[L::rows][N], b[1][L::rows]{}, inverse[L::rows];
       memory.far[own_group<L>()] = load_scaled(args, memory, a);
-      const int bad_pivot = factor_and_tell<false>(args, memory, own_far(memory), a, inverse);
+      const int bad_pivot = factor_and_tell<false>(args, memory, a, inverse);
       bool bad = bad_pivot != 0;
       T* const u_memory = memory.tile.matrix[0];
 #pragma unroll 1

@@ -66,7 +66,7 @@ __device__ __forceinline__ int own_lane() {
 }
 template <class L>
 __device__ __forceinline__ int own_group() {
-  return fresh(threadIdx.x) / L::lanes;
+  return L::systems == 1 ? 0 : fresh(threadIdx.x) / L::lanes;
 }
 /// Whether the group's system is its own.
 template <class T, class L>
@@ -231,7 +231,7 @@ struct PivotsInPlaceOfRhs {
 
 /// The factors, and what the pivots say; returns the first bad one. The whole warp calls.
 template <bool general, class T, class L>
-__device__ __forceinline__ int factor_and_tell(Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
+__device__ __forceinline__ int factor_and_tell(Arguments<T>& args, GeneralMemory<T, L>& memory,
                                                T (&a)[L::rows][L::size], T (&inverse)[L::rows]) {
   const PivotsInPlaceOfRhs<T, L> kept{memory};
   NoRhs none;
@@ -246,7 +246,8 @@ __device__ __forceinline__ int factor_and_tell(Arguments<T>& args, GeneralMemory
   }
   const int bad_pivot = first_bad_pivot<T, L>(own_lane<L>(), inverse);
   if (args.pivot_numbers)
-    store_pivots<T, L>(args, own_system(memory), own_rows(memory), is_own(memory), own_lane<L>(), far, pivots);
+    store_pivots<T, L>(args, own_system(memory), own_rows(memory), is_own(memory), own_lane<L>(), own_far(memory),
+                       pivots);
   return bad_pivot;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/pivot_numbers.cuh"
 #include "solvers/cuda/stored_judgement.cuh"
@@ -321,6 +322,7 @@ cudaError_t launch_blocks(void (*kernel)(Arguments<T>, const Told*...), const Ar
                           cudaStream_t stream, const Told*... told) {
   if (arguments.count == 0) return cudaSuccess;
   constexpr int most = Panels<T>::size(max_system_size) * static_cast<int>(sizeof(T));
+  static_assert(most + sizeof(WideMemory<T>) <= shared_bytes_everywhere);
   cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
   const std::size_t bytes = Panels<T>::size(padded_rows(arguments.n)) * sizeof(T);
   constexpr std::int64_t most_blocks = std::numeric_limits<int>::max();

@@ -3,6 +3,7 @@
 // size N, which lie at multiples of 16 bytes, with one right-hand side; what is not plain it marks for the general
 // kernel (ldlt_general.cu). Solutions of 32 rows with backward errors have a kernel of their own, in double precision
 // and of packed triangles (ldlt_judged.cuh).
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_judged.cuh"
@@ -17,7 +18,8 @@ namespace {
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
 template <class T, int N, bool Packed, bool Judged>
-__global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_kernel(Arguments<T> args) {
+__global__ void __launch_bounds__(warp_lanes, resident_blocks(QuickPlan<T, N>::warps, QuickPlan<T, N>::warps_elsewhere))
+    x_alone_kernel(Arguments<T> args) {
   using Plan = QuickPlan<T, N>;
   using L = typename Plan::L;
   constexpr int G = L::lanes, quarter = L::quarter;

@@ -2,12 +2,14 @@
 // One file, because all of it works on the same matrix in the shared memory of its warp.
 //
 // A warp per system, in double precision whatever T is, after the method asked for has left its answer: the matrix lies
-// in shared memory and is factored with symmetric pivoting, lane l having every 32nd column from l on. Nothing is
-// moved: rows are done or not, and their order is kept. Where no pivot is raised, nothing is written but the answers of
-// systems that had failed at a pivot.
+// in shared memory, or in the workspace where it finds no room there (more than 64 rows, compute capability 8.6, 8.9
+// and 12.0), and is factored with symmetric pivoting, lane l having every 32nd column from l on. Nothing is moved: rows
+// are done or not, and their order is kept. Where no pivot is raised, nothing is written but the answers of systems
+// that had failed at a pivot.
 //
 // Of two rows the later one's element in the column of the earlier one becomes L; the earlier one's element in the
 // column of the later one, and the diagonal, become the inverse where it is wanted.
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/pivot_numbers.cuh"
 #include "solvers/cuda/stored_judgement.cuh"
@@ -392,12 +394,14 @@ __device__ void store_failure(const Arguments<T>& args, std::int64_t system, std
   forget_pivots(args, system);
 }
 
-/// All numbers of a block are in the shared memory that it is launched with.
-template <class T, int N>
-__global__ void __launch_bounds__(warp_lanes, 1) repair_kernel(Arguments<T> args, double pivot_floor) {
+/// All numbers of a block are in the shared memory that it is launched with, or, if `InWorkspace`, in its own of
+/// `matrices`, which nobody else reads.
+template <class T, int N, bool InWorkspace>
+__global__ void __launch_bounds__(warp_lanes, 1)
+    repair_kernel(Arguments<T> args, double pivot_floor, RepairMemory<N>* matrices) {
   constexpr int rows = OwnRows<N>::rows;
   extern __shared__ double block_memory[];
-  RepairMemory<N>& memory = *reinterpret_cast<RepairMemory<N>*>(block_memory);
+  RepairMemory<N>& memory = InWorkspace ? matrices[blockIdx.x] : *reinterpret_cast<RepairMemory<N>*>(block_memory);
   const int lane = threadIdx.x;
 #pragma unroll 1
   for (std::int64_t system = blockIdx.x; system < args.count; system += gridDim.x) {
@@ -442,29 +446,55 @@ __global__ void __launch_bounds__(warp_lanes, 1) repair_kernel(Arguments<T> args
   }
 }
 
+using LargestMatrix = RepairMemory<max_system_size>;
+constexpr std::int64_t most_in_workspace = 256;  // matrices that warps work on at a time
+static_assert(sizeof(RepairMemory<64>) <= shared_bytes_everywhere);
+
 }  // namespace
+
+std::size_t pivot_repair_bytes(int n, std::int64_t count) {
+  return n <= 64 ? 0 : static_cast<std::size_t>(std::min(count, most_in_workspace)) * sizeof(LargestMatrix);
+}
+
+bool pivot_repair_needs_workspace(int n) {
+  if (n <= 64) return false;
+  int device = 0, most = 0;
+  if (cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess)
+    return static_cast<std::size_t>(most) < sizeof(LargestMatrix);
+  (void)cudaGetLastError();
+  return false;
+}
 
 template <class T>
 cudaError_t launch_pivot_repair(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
-                                cudaStream_t stream) {
+                                std::byte* workspace, cudaStream_t stream) {
   if (batch.count == 0) return cudaSuccess;
   const int n = batch.shape.n;
   const Arguments<T> arguments = arguments_of(batch, solution);
   constexpr std::int64_t max_blocks = 1 << 15;
-  const auto blocks = static_cast<unsigned>(std::min(max_blocks, batch.count));
-  const auto launch_with = [&](auto kernel, std::size_t bytes) {
-    const cudaError_t status =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+  const auto launch_with = [&]<int N>(auto kernel, std::integral_constant<int, N>, std::int64_t most,
+                                      int shared_bytes) {
+    const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     if (status != cudaSuccess) return status;
-    kernel<<<blocks, warp_lanes, bytes, stream>>>(arguments, pivot_floor);
+    const auto blocks = static_cast<unsigned>(std::min(most, batch.count));
+    kernel<<<blocks, warp_lanes, shared_bytes, stream>>>(arguments, pivot_floor,
+                                                         reinterpret_cast<RepairMemory<N>*>(workspace));
     return cudaGetLastError();
   };
-  if (n <= 32) return launch_with(repair_kernel<T, 32>, sizeof(RepairMemory<32>));
-  if (n <= 64) return launch_with(repair_kernel<T, 64>, sizeof(RepairMemory<64>));
-  return launch_with(repair_kernel<T, max_system_size>, sizeof(RepairMemory<max_system_size>));
+  const auto in_shared_memory = [&]<int N>(std::integral_constant<int, N> size) {
+    return launch_with(repair_kernel<T, N, false>, size, max_blocks, static_cast<int>(sizeof(RepairMemory<N>)));
+  };
+  constexpr std::integral_constant<int, max_system_size> largest;
+  if (n <= 32) return in_shared_memory(std::integral_constant<int, 32>{});
+  if (n <= 64) return in_shared_memory(std::integral_constant<int, 64>{});
+  return workspace == nullptr ? in_shared_memory(largest)
+                              : launch_with(repair_kernel<T, max_system_size, true>, largest, most_in_workspace, 0);
 }
 
-template cudaError_t launch_pivot_repair(const SpdBatch<float>&, const SpdSolution<float>&, double, cudaStream_t);
-template cudaError_t launch_pivot_repair(const SpdBatch<double>&, const SpdSolution<double>&, double, cudaStream_t);
+template cudaError_t launch_pivot_repair(const SpdBatch<float>&, const SpdSolution<float>&, double, std::byte*,
+                                         cudaStream_t);
+template cudaError_t launch_pivot_repair(const SpdBatch<double>&, const SpdSolution<double>&, double, std::byte*,
+                                         cudaStream_t);
 
 }  // namespace smallbatch

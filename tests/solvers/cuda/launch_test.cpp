@@ -1,14 +1,17 @@
 // The launch for arrays on the device: what it refuses before anything runs, and that it can be captured, replayed and
 // called from many threads. (What it computes is what the cuda solver computes, whose tests are those of all backends.)
+// One file, because all of it has arrays on the device that come and go in the same way.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <limits>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/device_cuda.hpp"
+#include "solvers/cuda/kernels.cuh"
 #include "solvers/spd_solver.cuh"
 #include "tests/solvers/spd_solver_fixture.hpp"
 
@@ -366,6 +369,42 @@ TEST_F(SpdLaunch, RefusesFactorsThatMakeNoSense) {
 const std::vector<SolverChoice> cuda_choices{{BackendKind::cuda, SpdMethod::automatic},
                                              {BackendKind::cuda, SpdMethod::gauss_jordan},
                                              {BackendKind::cuda, SpdMethod::ldlt}};
+/// Where matrices have no room in shared memory; elsewhere the same kernel is told that they have none.
+template <class T>
+void expect_pivots_raised_alike_in_the_workspace() {
+  const int n = 100;
+  const SpdShape shape{n, 1, Storage::dense};
+  SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 300, 100, 5);
+  for (std::int64_t k = 0; k < block.count; k += 2)  // the last row is the first one
+    for (int j = n - 1; j >= 0; --j) set_symmetric(block, k, n - 1, j, element(block, k, j == n - 1 ? 0 : j, 0));
+  OnDevice<T> a(block.a.size()), b(block.b.size()), x(block.x.size());
+  OnDevice<std::int32_t> info(2 * block.info.size());
+  const OnDevice<std::byte> workspace(pivot_repair_bytes(n, block.count));
+  a.upload(block.a);
+  b.upload(block.b);
+  const SpdBatch<T> batch{shape, block.count, a.data(), b.data()};
+  SpdSolution<T> solution{x.data(), info.data()};
+  solution.repaired = info.data() + block.count;
+  const auto solve = [&](std::byte* matrices) {
+    check(launch_spd_solve(batch, solution, SpdOptions{}, nullptr, nullptr));
+    check(launch_pivot_repair(batch, solution, 1e-2, matrices, nullptr));
+    std::pair found{std::vector<T>(block.x.size()), std::vector<std::int32_t>(2 * block.info.size())};
+    x.download(found.first);
+    info.download(found.second);
+    return found;
+  };
+  const auto expected = solve(pivot_repair_needs_workspace(n) ? workspace.data() : nullptr);
+  const auto found = solve(workspace.data());
+  EXPECT_GT(expected.second[block.count], 0);
+  EXPECT_EQ(found.second, expected.second);
+  EXPECT_EQ(std::memcmp(found.first.data(), expected.first.data(), sizeof(T) * found.first.size()), 0);
+}
+TEST(SpdPivotRepairByCuda, GivesTheSameBitsInTheWorkspace) {
+  if (const std::string why = why_absent(BackendKind::cuda); !why.empty()) GTEST_SKIP() << why;
+  expect_pivots_raised_alike_in_the_workspace<float>();
+  expect_pivots_raised_alike_in_the_workspace<double>();
+}
+
 INSTANTIATE_TEST_SUITE_P(Launch, SpdLaunchOnDevice, ::testing::ValuesIn(cuda_choices), solver_test_name);
 
 }  // namespace

@@ -1,4 +1,6 @@
-// One pass (ldlt_one_pass.cuh) over matrices whose rows are whole pieces of 16 bytes.
+// One pass (ldlt_one_pass.cuh) over matrices whose rows are whole pieces of 16 bytes. Private to solvers/cuda.
+#pragma once
+
 #include "solvers/cuda/ldlt_one_pass.cuh"
 
 namespace smallbatch {
@@ -14,10 +16,5 @@ cudaError_t launch_ldlt_one_pass(const SpdBatch<T>& batch, const SpdSolution<T>&
   const OnePassKernel<T> chosen = one_pass_kernel_of<T, false>(batch.shape.n);
   return launch(chosen.kernel, warp_lanes / chosen.lanes, arguments_of(batch, solution, marks), stream);
 }
-
-template bool rows_are_pieces(const SpdBatch<float>&);
-template bool rows_are_pieces(const SpdBatch<double>&);
-template cudaError_t launch_ldlt_one_pass(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, cudaStream_t);
-template cudaError_t launch_ldlt_one_pass(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, cudaStream_t);
 
 }  // namespace smallbatch

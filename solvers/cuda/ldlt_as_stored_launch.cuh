@@ -1,5 +1,7 @@
 // One pass (ldlt_one_pass.cuh) over matrices that are kept as they are stored: packed, or dense at any address and with
-// rows of any length.
+// rows of any length. Private to solvers/cuda.
+#pragma once
+
 #include "solvers/cuda/ldlt_one_pass.cuh"
 
 namespace smallbatch {
@@ -15,8 +17,5 @@ cudaError_t launch_ldlt_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>
   const std::size_t numbers = systems * arguments.kept_step + chosen.lanes * chosen.rows;
   return launch(chosen.kernel, systems, arguments, stream, 1 << 15, (numbers * sizeof(T) + 15) / 16 * 16);
 }
-
-template cudaError_t launch_ldlt_as_stored(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, cudaStream_t);
-template cudaError_t launch_ldlt_as_stored(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, cudaStream_t);
 
 }  // namespace smallbatch
