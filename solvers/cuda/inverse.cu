@@ -13,11 +13,17 @@ namespace smallbatch {
 
 namespace {
 
+/// Tiles with columns as far apart as lanes that store them need, to meet every bank once.
+template <class T, int N, int Lanes>
+struct InverseTile : Tile<T, N, Lanes, false> {
+  static constexpr int column_pitch = N + (Lanes == 8 ? 8 : 4);
+};
+
 /// How systems lie in the lanes; measured to be best.
 template <class T, int N, bool Whole>
 struct InversePlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
-  using L = Tile<T, N, N <= 16 ? 4 : single ? 8 : 16, false>;
+  using L = InverseTile<T, N, N <= 16 ? 4 : single ? 8 : 16>;
   static constexpr int resident_warps = N == 8 ? 16 : single && (N == 16 || Whole) ? 12 : 8;
 };
 
@@ -76,11 +82,12 @@ template <class T, class L>
 struct BothTriangles {
   static constexpr int P = L::piece;
   const T *matrix, *diagonal;  // the diagonal of A
+  int system;
   int row = fresh(fragment_row()), column = fresh(fragment_column());
   int line, key, turned_line[2], turned_key[2];
 
   __device__ __forceinline__ BothTriangles(const InverseRowsMemory<T, L>& memory, int s)
-      : matrix(memory.tile.matrix[s]), diagonal(memory.tile.rhs + s * L::column_pitch) {
+      : matrix(memory.tile.matrix[s]), diagonal(memory.tile.rhs + s * L::column_pitch), system(s) {
     const int system_key = L::system_key(s);
     line = L::line(row, column / P) * 8 * P + column % P;
     key = L::key(row, column / P) ^ system_key;
@@ -129,6 +136,16 @@ struct BothTriangles {
     return pair;
   }
 };
+
+/// Puts the lower triangles above the diagonal as well. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ void mirror_triangles(TileMemory<T, L>& memory, const T (&a)[L::rows][L::size]) {
+  const int thread = fresh(threadIdx.x), group = thread / L::lanes, lane = thread % L::lanes;
+  __syncwarp();  // all rows have been read, and what they have above the diagonal
+  visit_columns<0, L::size, T, L>(memory.matrix[group], group, lane, [&](int u, int row, T& value) {
+    if (u > row / L::lanes || lane > row % L::lanes) value = a[u][row];
+  });
+}
 
 /// Puts the negative lower triangles that are in registers in place of A's, whose diagonals go where the right-hand
 /// sides of others are. The whole warp calls.
@@ -180,6 +197,22 @@ __device__ __forceinline__ void store_number_by_number(const Arguments<T>& args,
     const int i = e / n, j = e % n;
     x[e] = solved ? staged<L>(matrix, s, max(i, j), min(i, j)) : not_a_number<T>();
   }
+}
+
+/// The largest sum of a row of A, or of its inverse, in double precision. The whole warp calls.
+template <bool Inverse, class L>
+__device__ double largest_row(int n, const float* matrix, const float* diagonal, int s) {
+  double largest = 0;
+#pragma unroll 1
+  for (int i = fresh(threadIdx.x); i < n; i += warp_lanes) {
+    double sum = 0;
+#pragma unroll 1
+    for (int j = 0; j < n; ++j)
+      sum += abs(!Inverse && i == j ? diagonal[i]
+                                    : staged<L>(matrix, s, Inverse == (i > j) ? i : j, Inverse == (i > j) ? j : i));
+    largest = max(largest, sum);
+  }
+  return max_of_group<warp_lanes>(largest);
 }
 
 /// v 2^-896, exactly, by integer arithmetic alone: conversions have a slow pipe.
@@ -261,6 +294,8 @@ __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& 
     }
   });
   norms.inverse = largest_sum(sums);
+  if (!(norms.matrix < infinity<double>())) norms.matrix = largest_row<false, L>(args.n, both.matrix, both.diagonal, both.system);
+  if (!(norms.inverse < infinity<double>())) norms.inverse = largest_row<true, L>(args.n, both.matrix, both.diagonal, both.system);
   int high = 0;  // of the largest sum: as many digits as it takes
 #pragma unroll
   for (int i = 0; i < B; ++i) high = max(high, __double2hiint(sum_of_row(residual[i])) & 0x7fffffff);
@@ -357,6 +392,7 @@ __global__ void __launch_bounds__(warp_lanes, InversePlan<T, N, Whole>::resident
       const int exponent = exponent_of_diagonal<T, L>(args.n, lane(), a);
       if (lane() == 0) memory.a_exponents[group()] = exponent;
     }
+    if (!Whole && args.storage != Storage::dense) mirror_triangles<T, L>(memory.tile, a);
     const bool far = any_of_group<G>(diagonal_far_bits<T, L>(lane(), a) != 0);
     scale_rows<T, L>(args, system(), lane(), far, a);
     sweep<T, L>(group(), lane(), memory.tile, a, pivots(), args.once);
