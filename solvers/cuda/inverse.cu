@@ -304,37 +304,12 @@ __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& 
   return norms;
 }
 
-/// The same in double precision.
-template <bool Whole, class L>
-__device__ __forceinline__ InverseNorms store_and_judge(const Arguments<double>& args, double* x, bool in_pairs,
-                                                        const BothTriangles<double, L>& both,
-                                                        const Factors& factors) {
-  constexpr int B = L::size / tile_rows;
-#pragma unroll
-  for (int i = 0; i < B; ++i)
-#pragma unroll
-    for (int k = 0; k < B; ++k)
-      if (in_pairs) store_pair<L>(x, both.row, both.column, i, k, both.of_inverse(i, k));
-  return over_rows(row_norms<Whole ? Reading::whole : Reading::pairs, B, double>(
-      args.n,
-      [&](int i, int j) __attribute__((always_inline)) {
-        Vector<double, 2> pair = both.of_matrix(i, j);
-        if (!Whole && tile_rows * i + both.row >= args.n) pair = {};
-        return pair;
-      },
-      [&](int i, int j) __attribute__((always_inline)) {
-        const Vector<double, 2> pair = both.of_inverse(i, j);
-        return Fragment{{pair.value[0], pair.value[1]}};
-      },
-      factors));
-}
-
 /// Stores the warp's inverses, whose negative lower triangles are in registers, and judges them. The whole warp calls.
-template <bool Whole, class T, class L>
+template <class T, class L>
 __device__ __forceinline__ void store_and_judge_inverses(const Arguments<T>& args, unsigned task,
                                                          InverseRowsMemory<T, L>& memory,
                                                          const T (&a)[L::rows][L::size]) {
-  const bool in_pairs = args.n == L::size && reinterpret_cast<std::uintptr_t>(args.to.x) % (2 * sizeof(T)) == 0 &&
+  const bool in_pairs = fresh(args.n) == L::size && reinterpret_cast<std::uintptr_t>(args.to.x) % (2 * sizeof(T)) == 0 &&
                         args.to.x_stride % 2 == 0;
   store_lower_triangles<T, L>(memory, a);
   __syncwarp();  // the triangles are complete
@@ -345,19 +320,53 @@ __device__ __forceinline__ void store_and_judge_inverses(const Arguments<T>& arg
     const BothTriangles<T, L> both(memory, s);
     T* const x = args.to.x + (first + s) * args.to.x_stride;
     const bool solved = memory.states[s] == 0, by_pairs = in_pairs && solved;
-    InverseNorms norms;
-    if constexpr (sizeof(T) == sizeof(float))
-      norms = store_and_judge<L>(args, x, by_pairs, both);
-    else
-      norms = store_and_judge<Whole, L>(args, x, by_pairs, both,
-                                 factors_of<T>(memory.a_exponents[s], memory.x_exponents[s]));
+    const InverseNorms norms = store_and_judge<L>(args, x, by_pairs, both);
     if (!by_pairs) store_number_by_number<T, L>(args, x, solved, memory.tile.matrix[s], s);
     if (static_cast<int>(threadIdx.x) == s) own = norms;
   }
   const int s = fresh(threadIdx.x);
   if (s < L::systems && first + s < args.count)
-    tell(args, first + s, memory.states[s], memory.differs[s], own,
-         factors_of<T>(memory.a_exponents[s], memory.x_exponents[s]));
+    tell(args, first + s, memory.states[s], memory.differs[s], own, Factors{});
+}
+
+/// Judges the warp's inverses in shared memory, whose place their norms take; A comes a second time. The whole warp calls.
+template <Reading how, class T, class L>
+__device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigned task,
+                                               InverseRowsMemory<T, L>& memory) {
+  static_assert(tile_rows * sizeof(InverseNorms) <= L::size * L::size * sizeof(T));
+  constexpr int B = L::size / tile_rows, P = L::piece, together = L::systems < 4 ? L::systems : 4;
+  const int row = fresh(fragment_row()), column = fresh(fragment_column()), quarter = column / 2;
+  const int line = L::line(row, column / P) * 8 * P + column % P, key = L::key(row, column / P);
+#pragma unroll 1
+  for (int first = 0; first < L::systems; first += together) {
+    // Of a system: what a quarter of the lanes, one for each row of a tile, has seen.
+    const auto norms_of = [&](int s) { return reinterpret_cast<InverseNorms*>(memory.tile.matrix[s]) + row; };
+#pragma unroll(B == 1 ? together : 1)
+    for (int t = 0; t < together; ++t) {
+      const int s = first + t;
+      const Factors factors = factors_of<T>(memory.a_exponents[s], memory.x_exponents[s]);
+      const T* const matrix = memory.tile.matrix[s] + line;
+      const int system_key = key ^ L::system_key(s);
+      const InverseNorms norms = row_norms<how, B>(
+          args, system_of<T, L>(args, task, s),
+          [&](int i, int j) __attribute__((always_inline)) {
+            const auto pair =
+                *reinterpret_cast<const Vector<T, 2>*>(matrix + L::line(tile_rows * i, tile_rows * j / P) * 8 * P +
+                                                       (system_key ^ L::key(tile_rows * i, tile_rows * j / P)) * P);
+            return Fragment{{static_cast<double>(pair.value[0]), static_cast<double>(pair.value[1])}};
+          },
+          factors);
+      __syncwarp();  // the inverse has been read
+      if (quarter == t) *norms_of(s) = norms;
+    }
+    const int s = first + quarter;
+    InverseNorms own;
+    if (together == 4 || quarter < together) own = *norms_of(s);
+    own = over_rows(own);
+    if (row == 0 && quarter < together && std::int64_t{task} * L::systems + s < args.count)
+      tell(args, std::int64_t{task} * L::systems + s, memory.states[s], memory.differs[s], own,
+           factors_of<T>(memory.a_exponents[s], memory.x_exponents[s]));
+  }
 }
 
 template <class T, int N, bool Whole>
@@ -379,7 +388,9 @@ __global__ void __launch_bounds__(warp_lanes, InversePlan<T, N, Whole>::resident
       return std::int64_t{fresh(static_cast<int>(task))} * L::systems + group() < args.count;
     };
     T a[L::rows][N];
-    const bool differs = any_of_group<G>(load_to_sweep<T, L>(args, task, memory.tile, a) != 0);
+    Arguments<T> known = args;  // as the compiler may know it
+    if (Whole) known.n = N, known.vectors = true, known.storage = Storage::dense;
+    const bool differs = any_of_group<G>(load_to_sweep<T, L>(known, task, memory.tile, a) != 0);
     if (lane() == 0) {
       memory.states[group()] = 0;
       memory.differs[group()] = differs;
@@ -392,7 +403,7 @@ __global__ void __launch_bounds__(warp_lanes, InversePlan<T, N, Whole>::resident
       const int exponent = exponent_of_diagonal<T, L>(args.n, lane(), a);
       if (lane() == 0) memory.a_exponents[group()] = exponent;
     }
-    if (!Whole && args.storage != Storage::dense) mirror_triangles<T, L>(memory.tile, a);
+    if (!Whole && !scaled && args.storage != Storage::dense) mirror_triangles<T, L>(memory.tile, a);
     const bool far = any_of_group<G>(diagonal_far_bits<T, L>(lane(), a) != 0);
     scale_rows<T, L>(args, system(), lane(), far, a);
     sweep<T, L>(group(), lane(), memory.tile, a, pivots(), args.once);
@@ -417,10 +428,14 @@ __global__ void __launch_bounds__(warp_lanes, InversePlan<T, N, Whole>::resident
       args.to.info[system()] = memory.states[group()];
       if (memory.states[group()] != 0) forget_pivots(args, system());
     }
-    if (is_judged(args))
-      store_and_judge_inverses<Whole, T, L>(args, task, memory, a);
-    else
+    if constexpr (scaled) {
       store_inverses<T, L>(args, task, memory, a);
+      if (is_judged(args)) with_reading<Whole>(args, [&](auto how) { judge_inverses<how, T, L>(args, task, memory); });
+    } else if (is_judged(args)) {
+      store_and_judge_inverses<T, L>(args, task, memory, a);
+    } else {
+      store_inverses<T, L>(args, task, memory, a);
+    }
   }
 }
 

@@ -25,23 +25,22 @@ struct alignas(16) Memory {
   float matrix[warp_lanes * N * N], inverse[warp_lanes * N * N];
 };
 
-/// Where piece p of a system's matrix begins.
-__device__ __forceinline__ int place(int system, int p) {
-  return system * (N * N) + (p & 8) * P + ((p ^ system) & 7) * P;
-}
+/// Where piece p of a system's matrix begins, given where the first one does.
+__device__ __forceinline__ int first_place(int system) { return system * (N * N) + (system & 7) * P; }
+__device__ __forceinline__ int place(int first, int p) { return (first ^ (p & 7) * P) + (p & 8) * P; }
 
 /// visit(place in shared memory, number in global memory) for the pieces of the first `systems` of the warp, `step`
 /// numbers apart.
 template <class Visit>
 __device__ __forceinline__ void visit_pieces(std::int64_t step, int systems, Visit&& visit) {
   constexpr int at_once = warp_lanes / pieces;
-  const int thread = fresh(threadIdx.x), sub = thread / pieces, p = thread % pieces, at = place(sub, p);
+  const int thread = fresh(threadIdx.x), sub = thread / pieces, p = thread % pieces, at = place(first_place(sub), p);
   if (step == N * N && systems == warp_lanes) {
 #pragma unroll
     for (int s = 0; s < warp_lanes; s += at_once) visit(s * (N * N) + (at ^ (s & 7) * P), (s * pieces + thread) * P);
   } else {
 #pragma unroll 1
-    for (int s = sub; s < systems; s += at_once) visit(s * (N * N) + (place(s, p) & (N * N - 1)), s * step + p * P);
+    for (int s = sub; s < systems; s += at_once) visit(place(first_place(s), p), s * step + p * P);
   }
 }
 
@@ -67,7 +66,7 @@ __device__ __forceinline__ void copy_systems(const Arguments<float>& args, unsig
       for (int e = fresh(threadIdx.x); e < numbers; e += warp_lanes) {
         const int row = packed ? packed_row(e) : e / args.n;
         const int column = e - (packed ? row * (row + 1) / 2 : row * args.n);
-        copy_async<1>(to + place(s, (row * N + column) / P) + column % P, from + s * args.a_step + e);
+        copy_async<1>(to + place(first_place(s), (row * N + column) / P) + column % P, from + s * args.a_step + e);
       }
   }
 }
@@ -75,10 +74,11 @@ __device__ __forceinline__ void copy_systems(const Arguments<float>& args, unsig
 /// The lower triangle of the lane's matrix, padded with rows of the identity; bits in which the triangles differ.
 template <bool Whole>
 __device__ __forceinline__ unsigned load(const Arguments<float>& args, const float* memory, Triangle& a) {
+  const int own = first_place(fresh(threadIdx.x));
   float all[N][N];
 #pragma unroll
   for (int p = 0; p < pieces; ++p) {
-    const auto in = *reinterpret_cast<const Vector<float, P>*>(memory + place(fresh(threadIdx.x), p));
+    const auto in = *reinterpret_cast<const Vector<float, P>*>(memory + place(own, p));
 #pragma unroll
     for (int c = 0; c < P; ++c) all[p * P / N][p * P % N + c] = in.value[c];
   }
@@ -114,6 +114,19 @@ __device__ __forceinline__ void sweep(Triangle& a, float (&pivots)[N]) {
   }
 }
 
+/// Whether all numbers are finite and all pivots positive.
+__device__ __forceinline__ bool is_good(const Triangle& a, const float (&pivots)[N]) {
+  float zero[4]{}, least = pivots[0];  // zero becomes NaN where a number is not finite
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    zero[i % 4] = fma(pivots[i], 0.0F, zero[i % 4]);
+    least = min(least, pivots[i]);
+#pragma unroll
+    for (int j = 0; j <= i; ++j) zero[(i + j) % 4] = fma(a[i][j], 0.0F, zero[(i + j) % 4]);
+  }
+  return (zero[0] + zero[1]) + (zero[2] + zero[3]) == 0 && least > 0;
+}
+
 /// The norms of the lane's inverse in shared memory. matrix_read(): A is in registers.
 template <bool Whole, class Read>
 __device__ __forceinline__ InverseNorms judge(const Arguments<float>& args, const Memory& memory, Read&& matrix_read) {
@@ -127,6 +140,7 @@ __device__ __forceinline__ InverseNorms judge(const Arguments<float>& args, cons
       for (int j = 0; j <= i; ++j) a[i][j] = static_cast<double>(stored[i][j]);
   }
   matrix_read();
+  const int own = first_place(fresh(threadIdx.x));
   InverseNorms norms;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
@@ -140,8 +154,7 @@ __device__ __forceinline__ InverseNorms judge(const Arguments<float>& args, cons
     double x[N];
 #pragma unroll
     for (int h = 0; h < N / P; ++h) {
-      const auto in = *reinterpret_cast<const Vector<float, P>*>(memory.inverse +
-                                                                 place(fresh(threadIdx.x), N / P * i + h));
+      const auto in = *reinterpret_cast<const Vector<float, P>*>(memory.inverse + place(own, N / P * i + h));
 #pragma unroll
       for (int c = 0; c < P; ++c) x[h * P + c] = static_cast<double>(in.value[c]);
     }
@@ -183,14 +196,15 @@ __global__ void __launch_bounds__(warp_lanes, lanes::resident_warps) lane_sweep_
     std::int32_t status = 0;
     if (__any_sync(whole_warp, differs)) status = inspect<1>(args, system(), 0);
     const bool far = diagonal_far_bits<float, L>(0, a) != 0;
-    scale_rows<float, L>(args, system(), 0, far, a);
+    const bool some_far = __any_sync(whole_warp, far);
+    if (some_far) scale_rows<float, L>(args, system(), 0, far, a);
     float pivots[N];
     sweep(a, pivots);
-    const int bad_pivot = first_bad_pivot<float, L>(0, pivots);
     if (args.pivot_numbers) store_pivots<float, L>(args, system(), args.n, mine(), 0, far, pivots);
-    scale_rows<float, L>(args, system(), 0, far, a);
-    const bool bad = !is_finite<float, L>(0, a) || bad_pivot != 0;
+    if (some_far) scale_rows<float, L>(args, system(), 0, far, a);
+    const bool bad = !is_good(a, pivots);
     if (__any_sync(whole_warp, bad)) {
+      const int bad_pivot = first_bad_pivot<float, L>(0, pivots);
       const std::int32_t reason = explain_failure<1>(args, system(), bad_pivot, 0);
       if (bad && status == 0) status = reason;
     }
@@ -203,6 +217,7 @@ __global__ void __launch_bounds__(warp_lanes, lanes::resident_warps) lane_sweep_
       for (int i = 0; i < N; ++i)
 #pragma unroll
         for (int j = 0; j <= i; ++j) a[i][j] = status != 0 ? not_a_number<float>() : a[i][j];
+    const int own = first_place(fresh(threadIdx.x));
 #pragma unroll
     for (int p = 0; p < pieces; ++p) {
       Vector<float, P> out;
@@ -211,7 +226,7 @@ __global__ void __launch_bounds__(warp_lanes, lanes::resident_warps) lane_sweep_
         const int i = p * P / N, j = p * P % N + c;
         out.value[c] = -(i > j ? a[i][j] : a[j][i]);
       }
-      *reinterpret_cast<Vector<float, P>*>(memory.inverse + place(fresh(threadIdx.x), p)) = out;
+      *reinterpret_cast<Vector<float, P>*>(memory.inverse + place(own, p)) = out;
     }
     __syncwarp();  // the inverses are complete
     if (Whole && reinterpret_cast<std::uintptr_t>(args.to.x) % 16 == 0 && args.to.x_stride % P == 0) {
@@ -225,7 +240,7 @@ __global__ void __launch_bounds__(warp_lanes, lanes::resident_warps) lane_sweep_
 #pragma unroll 1
         for (int e = fresh(threadIdx.x); e < args.n * args.n; e += warp_lanes) {
           const int i = e / args.n, j = e % args.n;
-          args.to.x[(first() + s) * args.to.x_stride + e] = memory.inverse[place(s, (i * N + j) / P) + j % P];
+          args.to.x[(first() + s) * args.to.x_stride + e] = memory.inverse[place(first_place(s), (i * N + j) / P) + j % P];
         }
     }
     const auto copy_next = [&]() __attribute__((always_inline)) {

@@ -166,16 +166,18 @@ constexpr int tile_rows_at_once = how != Reading::whole        ? (B <= 2 ? B : 1
                                   : B == 4                     ? 2
                                                                : (B <= 2 ? B : 1);
 
-/// The largest sums of those rows that the lane has a part of; the norms are the largest of all. a(i, j) and x(i, j):
-/// tile (i, j) of A, zeros beyond its end, and of X. The whole warp calls.
-template <Reading how, int B, class T, class A, class X>
-__device__ __forceinline__ InverseNorms row_norms(int size, A&& a_tile, X&& x_tile, const Factors& factors) {
+/// The largest sums of those rows that the lane has a part of; the norms are the largest of all. x(i, j): tile (i, j)
+/// of X. The whole warp calls.
+template <Reading how, int B, class T, class X>
+__device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std::int64_t system, X&& x_tile,
+                                                  const Factors& factors) {
   constexpr bool twice = sizeof(T) == sizeof(double);
   constexpr int J = tile_rows_at_once<T, B, how>;
   static_assert(B % J == 0);
   // computed again where they are asked for: the sweep needs the registers
   const int row = fresh(fragment_row()), column = fresh(fragment_column());
-  const int n = how == Reading::whole ? tile_rows * B : size;
+  const int n = how == Reading::whole ? tile_rows * B : args.n;
+  const T* const a = args.a + system * args.a_step;
   const double minus_one = -with_factors(1.0, factors.of_a, factors.of_x);
   InverseNorms norms;
   [[maybe_unused]] double residual[B];  // the lane's part of the sums of rows of |X A - I|
@@ -209,7 +211,7 @@ __device__ __forceinline__ InverseNorms row_norms(int size, A&& a_tile, X&& x_ti
 #pragma unroll
       for (int k = 0; k < B; ++k) {
         if (how == Reading::single && B > 4) no_loads_ahead();
-        stored[k] = a_tile(first + t, k);
+        stored[k] = read_pair<how, B>(args, a, tile_rows * (first + t) + row, tile_rows * k + column, T(0));
       }
       double sum = 0;
 #pragma unroll
@@ -323,14 +325,8 @@ __device__ __forceinline__ InverseNorms over_rows(const InverseNorms& norms) {
 template <Reading how, int B, class T>
 __device__ __forceinline__ InverseNorms norms_of(const Arguments<T>& args, std::int64_t system,
                                                  const InverseMemory<B>& memory, const Factors& factors) {
-  const T* const a = args.a + system * args.a_step;
-  return over_rows(row_norms<how, B, T>(
-      args.n,
-      [&](int i, int j) __attribute__((always_inline)) {
-        return read_pair<how, B>(args, a, tile_rows * i + fresh(fragment_row()),
-                                 tile_rows * j + fresh(fragment_column()), T(0));
-      },
-      [&](int i, int j) __attribute__((always_inline)) { return load_tile<B>(memory, i, j); }, factors));
+  return over_rows(row_norms<how, B>(
+      args, system, [&](int i, int j) __attribute__((always_inline)) { return load_tile<B>(memory, i, j); }, factors));
 }
 
 /// What is left to do with an inverse of this backward error.
@@ -347,7 +343,8 @@ __device__ __forceinline__ void tell(const Arguments<T>& args, std::int64_t syst
   T error = not_a_number<T>(), rcond = error;
   if (status == 0) {
     error = norms.residual == 0 ? T(0) : static_cast<T>(norms.residual / (norms.matrix * norms.inverse));
-    rcond = static_cast<T>(scale(1 / norms.matrix / norms.inverse, factors.a_exponent + factors.x_exponent));
+    if (args.to.rcond != nullptr)
+      rcond = static_cast<T>(scale(1 / norms.matrix / norms.inverse, factors.a_exponent + factors.x_exponent));
   }
   if (args.to.backward_error != nullptr) args.to.backward_error[system] = error;
   if (args.to.rcond != nullptr) args.to.rcond[system] = rcond;

@@ -29,13 +29,13 @@ __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& mem
   T* const columns[2] = {memory.column[0] + group * L::column_pitch, memory.column[1] + group * L::column_pitch};
 #pragma unroll
   for (int u = 0; u < R; ++u) columns[0][G * u + lane] = a[u][0];
-  T pivot = shuffle(a[0][0], 0, G), next_inverse = reciprocal(pivot);
+  T pivot = shuffle(a[0][0], 0, G);
 #pragma unroll 1
   for (int first = 0; first < N; first += G) {
     T swept[N];  // the rows to come behind the last, from column G on
     const auto step = [&](auto index) __attribute__((always_inline)) {
       constexpr int t = index, next = t + 1;
-      const T inverse = next_inverse;
+      const T inverse = reciprocal(pivot);
       const bool own = lane == t;
       if (own) pivots[first + t] = pivot;
       T factor[R];
@@ -68,7 +68,6 @@ __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& mem
               to[G * (R - 1)] = swept[c];
               pivot = shuffle(a[1][c], 0, G);
             }
-            next_inverse = reciprocal(pivot);  // while the other columns are worked on
           }
         }
       });
