@@ -13,19 +13,18 @@ namespace smallbatch {
 
 namespace {
 
-/// Tiles with columns as far apart as lanes that store them need, to meet every bank once.
-template <class T, int N, int Lanes>
-struct InverseTile : Tile<T, N, Lanes, false> {
-  static constexpr int column_pitch = N + (Lanes == 8 ? 8 : 4);
-};
-
 /// How systems lie in the lanes; measured to be best.
 template <class T, int N, bool Whole>
 struct InversePlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
-  using L = InverseTile<T, N, N <= 16 ? 4 : single ? 8 : 16>;
+  using L = Tile<T, N, N <= 16 ? 4 : single ? 8 : 16, false>;
   static constexpr int resident_warps = N == 8 ? 16 : single && (N == 16 || Whole) ? 12 : 8;
 };
+
+/// Whether A stays in shared memory, above the diagonal, to judge its inverse by. With 32 rows there are no registers for
+/// that; and doubles would be read too often, from both triangles.
+template <class T, int N>
+inline constexpr bool keeps_matrix = sizeof(T) == sizeof(float) && N == 16;
 
 /// What a warp keeps in mind of its systems: the matrices take the registers.
 template <class T, class L>
@@ -375,12 +374,15 @@ __global__ void __launch_bounds__(warp_lanes, InversePlan<T, N, Whole>::resident
   using L = typename InversePlan<T, N, Whole>::L;
   constexpr int G = L::lanes;
   constexpr bool scaled = sizeof(T) == sizeof(double);
+  constexpr bool a_is_kept = keeps_matrix<T, N>;
   __shared__ InverseRowsMemory<T, L> memory;
   // Whose work a lane does; computed again where it is asked for: the matrices take the registers.
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
   // Of the rows of the lane's system, while the matrix is in registers.
-  const auto pivots = [&]() __attribute__((always_inline)) { return memory.tile.rhs + group() * L::column_pitch; };
+  const auto pivots = [&]() __attribute__((always_inline)) {
+    return a_is_kept ? memory.tile.rhs + group() * L::column_pitch : memory.tile.matrix[group()];
+  };
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     const auto system = [&]() __attribute__((always_inline)) { return system_of<T, L>(args, task, group()); };
@@ -388,9 +390,14 @@ __global__ void __launch_bounds__(warp_lanes, InversePlan<T, N, Whole>::resident
       return std::int64_t{fresh(static_cast<int>(task))} * L::systems + group() < args.count;
     };
     T a[L::rows][N];
-    Arguments<T> known = args;  // as the compiler may know it
-    if (Whole) known.n = N, known.vectors = true, known.storage = Storage::dense;
-    const bool differs = any_of_group<G>(load_to_sweep<T, L>(known, task, memory.tile, a) != 0);
+    bool differs;
+    if constexpr (Whole && a_is_kept) {
+      Arguments<T> known = args;  // as the compiler may know it
+      known.n = N, known.vectors = true, known.storage = Storage::dense;
+      differs = any_of_group<G>(load_to_sweep<T, L>(known, task, memory.tile, a) != 0);
+    } else {
+      differs = any_of_group<G>(load_to_sweep<T, L>(args, task, memory.tile, a) != 0);
+    }
     if (lane() == 0) {
       memory.states[group()] = 0;
       memory.differs[group()] = differs;
@@ -403,9 +410,10 @@ __global__ void __launch_bounds__(warp_lanes, InversePlan<T, N, Whole>::resident
       const int exponent = exponent_of_diagonal<T, L>(args.n, lane(), a);
       if (lane() == 0) memory.a_exponents[group()] = exponent;
     }
-    if (!Whole && !scaled && args.storage != Storage::dense) mirror_triangles<T, L>(memory.tile, a);
+    if (!Whole && a_is_kept && args.storage != Storage::dense) mirror_triangles<T, L>(memory.tile, a);
     const bool far = any_of_group<G>(diagonal_far_bits<T, L>(lane(), a) != 0);
     scale_rows<T, L>(args, system(), lane(), far, a);
+    if (!a_is_kept) __syncwarp();  // the matrices have been read, whose place the pivots take
     sweep<T, L>(group(), lane(), memory.tile, a, pivots(), args.once);
     __syncwarp();  // the last pivots are there
     T pivot[L::rows];
@@ -428,7 +436,7 @@ __global__ void __launch_bounds__(warp_lanes, InversePlan<T, N, Whole>::resident
       args.to.info[system()] = memory.states[group()];
       if (memory.states[group()] != 0) forget_pivots(args, system());
     }
-    if constexpr (scaled) {
+    if constexpr (!a_is_kept) {
       store_inverses<T, L>(args, task, memory, a);
       if (is_judged(args)) with_reading<Whole>(args, [&](auto how) { judge_inverses<how, T, L>(args, task, memory); });
     } else if (is_judged(args)) {

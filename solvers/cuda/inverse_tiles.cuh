@@ -343,8 +343,7 @@ __device__ __forceinline__ void tell(const Arguments<T>& args, std::int64_t syst
   T error = not_a_number<T>(), rcond = error;
   if (status == 0) {
     error = norms.residual == 0 ? T(0) : static_cast<T>(norms.residual / (norms.matrix * norms.inverse));
-    if (args.to.rcond != nullptr)
-      rcond = static_cast<T>(scale(1 / norms.matrix / norms.inverse, factors.a_exponent + factors.x_exponent));
+    rcond = static_cast<T>(scale(1 / norms.matrix / norms.inverse, factors.a_exponent + factors.x_exponent));
   }
   if (args.to.backward_error != nullptr) args.to.backward_error[system] = error;
   if (args.to.rcond != nullptr) args.to.rcond[system] = rcond;
