@@ -4,6 +4,7 @@
 // The lower triangle is swept in the registers of a few lanes. The result takes the place of A in shared memory, leaves
 // in whole rows, both triangles from one, and is judged on the tensor cores: A comes a second time, from the cache.
 #include "core/gpu_plans.cuh"
+#include "solvers/cuda/inverse_lanes.cuh"
 #include "solvers/cuda/inverse_tiles.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/sweep_elimination.cuh"
@@ -21,6 +22,11 @@ struct InversePlan {
   static constexpr int resident_warps = N == 8 ? 16 : single && (N == 16 || Whole) ? 12 : 8;
   static constexpr int warps_elsewhere = N == 32 && resident_warps == 12 ? 8 : resident_warps;  // resident_blocks()
 };
+
+/// Whether A stays in shared memory, above the diagonal, to judge its inverse by. With 32 rows there are no registers for
+/// that; and doubles would be read too often, from both triangles.
+template <class T, int N>
+inline constexpr bool keeps_matrix = sizeof(T) == sizeof(float) && N == 16;
 
 /// What a warp keeps in mind of its systems: the matrices take the registers.
 template <class T, class L>
@@ -71,7 +77,260 @@ __device__ __forceinline__ int exponent_of_diagonal(int n, int lane, const T (&a
   return normalizing_exponent(max_of_group<L::lanes>(largest));
 }
 
-/// Judges the warp's inverses in shared memory, whose place their norms take. The whole warp calls.
+/// The lane's places in the matrix of system s of the warp in shared memory, whose lower triangle is that of A^-1 and what
+/// lies above the diagonal A's. Pairs as fragments have them (fragments.cuh).
+template <class T, class L>
+struct BothTriangles {
+  static constexpr int P = L::piece;
+  const T *matrix, *diagonal;  // the diagonal of A
+  int system;
+  int row = fresh(fragment_row()), column = fresh(fragment_column());
+  int line, key, turned_line[2], turned_key[2];
+
+  __device__ __forceinline__ BothTriangles(const InverseRowsMemory<T, L>& memory, int s)
+      : matrix(memory.tile.matrix[s]), diagonal(memory.tile.rhs + s * L::column_pitch), system(s) {
+    const int system_key = L::system_key(s);
+    line = L::line(row, column / P) * 8 * P + column % P;
+    key = L::key(row, column / P) ^ system_key;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      turned_line[h] = L::line(column + h, row / P) * 8 * P + row % P;
+      turned_key[h] = L::key(column + h, row / P) ^ system_key;
+    }
+  }
+  static constexpr int tile_line(int i, int j) { return L::line(tile_rows * i, tile_rows * j / P) * 8 * P; }
+  static constexpr int tile_key(int i, int j) { return L::key(tile_rows * i, tile_rows * j / P); }
+
+  /// Tile (i, j) as it lies there.
+  __device__ __forceinline__ Vector<T, 2> as_it_lies(int i, int j) const {
+    return *reinterpret_cast<const Vector<T, 2>*>(matrix + line + tile_line(i, j) + (key ^ tile_key(i, j)) * P);
+  }
+  /// The transpose of tile (j, i).
+  __device__ __forceinline__ Vector<T, 2> turned(int i, int j) const {
+    Vector<T, 2> pair;
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+      pair.value[h] = matrix[turned_line[h] + tile_line(j, i) + (turned_key[h] ^ tile_key(j, i)) * P];
+    return pair;
+  }
+  /// Tile (i, i) from one of the triangles.
+  template <bool Lower>
+  __device__ __forceinline__ Vector<T, 2> on_diagonal(int i) const {
+    Vector<T, 2> pair;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const bool lies = Lower ? row >= column + h : row <= column + h;
+      pair.value[h] = matrix[(lies ? line + h : turned_line[h]) + tile_line(i, i) +
+                             ((lies ? key : turned_key[h]) ^ tile_key(i, i)) * P];
+    }
+    return pair;
+  }
+  __device__ __forceinline__ Vector<T, 2> of_inverse(int i, int j) const {
+    return i > j ? as_it_lies(i, j) : i < j ? turned(i, j) : on_diagonal<true>(i);
+  }
+  __device__ __forceinline__ Vector<T, 2> of_matrix(int i, int j) const {
+    if (i != j) return i < j ? as_it_lies(i, j) : turned(i, j);
+    Vector<T, 2> pair = on_diagonal<false>(i);
+    const T own = diagonal[tile_rows * i + row];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) pair.value[h] = row == column + h ? own : pair.value[h];
+    return pair;
+  }
+};
+
+/// Puts the lower triangles above the diagonal as well. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ void mirror_triangles(TileMemory<T, L>& memory, const T (&a)[L::rows][L::size]) {
+  const int thread = fresh(threadIdx.x), group = thread / L::lanes, lane = thread % L::lanes;
+  __syncwarp();  // all rows have been read, and what they have above the diagonal
+  visit_columns<0, L::size, T, L>(memory.matrix[group], group, lane, [&](int u, int row, T& value) {
+    if (u > row / L::lanes || lane > row % L::lanes) value = a[u][row];
+  });
+}
+
+/// Puts the negative lower triangles that are in registers in place of A's, whose diagonals go where the right-hand
+/// sides of others are. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ void store_lower_triangles(InverseRowsMemory<T, L>& memory,
+                                                      const T (&a)[L::rows][L::size]) {
+  constexpr int G = L::lanes, P = L::piece;
+  const int thread = fresh(threadIdx.x), group = thread / G, lane = thread % G;
+  T* const matrix = memory.tile.matrix[group];
+  T* const first_line = matrix + L::line(lane, 0) * 8 * P;
+  const int key = L::key(lane, 0) ^ L::system_key(group);
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u)
+    memory.tile.rhs[group * L::column_pitch + G * u + lane] = staged<L>(matrix, group, G * u + lane, G * u + lane);
+  unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
+    constexpr int u = slot, place = L::place(G * u);
+    unrolled<G * u / P>([&](auto index) __attribute__((always_inline)) {
+      constexpr int p = index;
+      Vector<T, P> out;
+#pragma unroll
+      for (int c = 0; c < P; ++c) out.value[c] = -a[u][p * P + c];
+      *reinterpret_cast<Vector<T, P>*>(first_line + (key ^ L::key(place, p)) * P + L::line(place, p) * 8 * P) = out;
+    });
+    unrolled<G>([&](auto index) __attribute__((always_inline)) {
+      constexpr int c = index, p = (G * u + c) / P;
+      if (lane >= c)
+        first_line[(key ^ L::key(place, p)) * P + L::line(place, p) * 8 * P + c % P] = -a[u][G * u + c];
+    });
+  });
+}
+
+/// A pair of tile (i, j) of an inverse to global memory.
+template <class L, class T>
+__device__ __forceinline__ void store_pair(T* x, int row, int column, int i, int j, const Vector<T, 2>& value) {
+  T* const to = x + (tile_rows * i + row) * L::size + tile_rows * j + column;
+  if constexpr (sizeof(T) == sizeof(float))
+    *reinterpret_cast<float2*>(to) = float2{value.value[0], value.value[1]};
+  else
+    *reinterpret_cast<double2*>(to) = double2{value.value[0], value.value[1]};
+}
+
+/// An inverse to global memory that cannot be stored by pairs, or is none.
+template <class T, class L>
+__device__ __forceinline__ void store_number_by_number(const Arguments<T>& args, T* x, bool solved, const T* matrix,
+                                                       int s) {
+  const int n = args.n;
+#pragma unroll 1
+  for (int e = fresh(threadIdx.x); e < n * n; e += warp_lanes) {
+    const int i = e / n, j = e % n;
+    x[e] = solved ? staged<L>(matrix, s, max(i, j), min(i, j)) : not_a_number<T>();
+  }
+}
+
+/// The largest sum of a row of A, or of its inverse, in double precision. The whole warp calls.
+template <bool Inverse, class L>
+__device__ double largest_row(int n, const float* matrix, const float* diagonal, int s) {
+  double largest = 0;
+#pragma unroll 1
+  for (int i = fresh(threadIdx.x); i < n; i += warp_lanes) {
+    double sum = 0;
+#pragma unroll 1
+    for (int j = 0; j < n; ++j)
+      sum += abs(!Inverse && i == j ? diagonal[i]
+                                    : staged<L>(matrix, s, Inverse == (i > j) ? i : j, Inverse == (i > j) ? j : i));
+    largest = max(largest, sum);
+  }
+  return max_of_group<warp_lanes>(largest);
+}
+
+/// v 2^-896, exactly, by integer arithmetic alone: conversions have a slow pipe.
+constexpr int lowered_by = 896;
+__device__ __forceinline__ double lowered(float v) {
+  const int bits = __float_as_int(v);
+  return __hiloint2double((bits >> 3) & static_cast<int>(0x8fffffffU), bits << 29);
+}
+
+/// The norms of one inverse in single precision, which it stores meanwhile. Each row's sum is some lane's; the largest
+/// are all lanes'. The whole warp calls.
+template <class L>
+__device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& args, float* x, bool in_pairs,
+                                                        const BothTriangles<float, L>& both) {
+  constexpr int B = L::size / tile_rows, I = B < 2 ? B : 2, width = B < 4 ? B : 4;
+  const int row = both.row, column = both.column, quarter = column / 2;
+  const auto largest_sum = [&](float(&of_rows)[B]) __attribute__((always_inline)) {
+    static_assert(B <= 4);
+    const float sum = sum_for_each<4, B>(quarter, of_rows);
+    const bool is_row = tile_rows * (quarter % B) + row < args.n;
+    return static_cast<double>(
+        __int_as_float(static_cast<int>(__reduce_max_sync(whole_warp, is_row ? __float_as_uint(sum) : 0U))));
+  };
+  InverseNorms norms;
+  Fragment a[B][B];
+  {
+    float sums[B];
+#pragma unroll
+    for (int t = 0; t < B; ++t) {
+      sums[t] = 0;
+#pragma unroll
+      for (int k = 0; k < B; ++k) {
+        const Vector<float, 2> pair = both.of_matrix(t, k);
+#pragma unroll
+        for (int h = 0; h < 2; ++h) a[t][k].value[h] = static_cast<double>(pair.value[h]);
+        sums[t] += abs(pair.value[0]) + abs(pair.value[1]);
+      }
+    }
+    norms.matrix = largest_sum(sums);
+  }
+  float sums[B];
+  double residual[B];
+  unrolled<B / I>([&](auto index) __attribute__((always_inline)) {
+    constexpr int i = I * index;
+    Fragment products[B][I];
+#pragma unroll
+    for (int t = 0; t < B; ++t)
+#pragma unroll
+      for (int u = 0; u < I; ++u)
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+          products[t][u].value[h] =
+              i + u == t && row == column + h ? -power_of_two<double>(-lowered_by) : 0.0;
+#pragma unroll
+    for (int k = 0; k < B; ++k) {
+      Fragment of_x[I];
+#pragma unroll
+      for (int u = 0; u < I; ++u) {
+        const Vector<float, 2> pair = both.of_inverse(i + u, k);
+        if (in_pairs) store_pair<L>(x, row, column, i + u, k, pair);
+        const float sum = abs(pair.value[0]) + abs(pair.value[1]);
+        sums[i + u] = k == 0 ? sum : sums[i + u] + sum;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) of_x[u].value[h] = lowered(pair.value[h]);
+      }
+#pragma unroll
+      for (int t = 0; t < B; ++t) multiply_add<I>(of_x, a[t][k], products[t]);
+    }
+#pragma unroll
+    for (int u = 0; u < I; ++u) {
+      double part[B];
+#pragma unroll
+      for (int t = 0; t < B; ++t) part[t] = magnitude(products[t][u]);
+#pragma unroll
+      for (int half = B / 2; half > 0; half /= 2)
+#pragma unroll
+        for (int t = 0; t < half; ++t) part[t] += part[t + half];
+      residual[i + u] = part[0];
+    }
+  });
+  norms.inverse = largest_sum(sums);
+  if (!(norms.matrix < infinity<double>())) norms.matrix = largest_row<false, L>(args.n, both.matrix, both.diagonal, both.system);
+  if (!(norms.inverse < infinity<double>())) norms.inverse = largest_row<true, L>(args.n, both.matrix, both.diagonal, both.system);
+  int high = 0;  // of the largest sum: as many digits as it takes
+#pragma unroll
+  for (int i = 0; i < B; ++i) high = max(high, __double2hiint(sum_of_row(residual[i])) & 0x7fffffff);
+  high = static_cast<int>(__reduce_max_sync(whole_warp, static_cast<unsigned>(high)));
+  norms.residual = __hiloint2double(high, 0) * power_of_two<double>(lowered_by);
+  return norms;
+}
+
+/// Stores the warp's inverses, whose negative lower triangles are in registers, and judges them. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ void store_and_judge_inverses(const Arguments<T>& args, unsigned task,
+                                                         InverseRowsMemory<T, L>& memory,
+                                                         const T (&a)[L::rows][L::size]) {
+  const bool in_pairs = fresh(args.n) == L::size && reinterpret_cast<std::uintptr_t>(args.to.x) % (2 * sizeof(T)) == 0 &&
+                        args.to.x_stride % 2 == 0;
+  store_lower_triangles<T, L>(memory, a);
+  __syncwarp();  // the triangles are complete
+  InverseNorms own;
+  const std::int64_t first = std::int64_t{fresh(static_cast<int>(task))} * L::systems;
+#pragma unroll 1
+  for (int s = 0; s < L::systems && first + s < args.count; ++s) {
+    const BothTriangles<T, L> both(memory, s);
+    T* const x = args.to.x + (first + s) * args.to.x_stride;
+    const bool solved = memory.states[s] == 0, by_pairs = in_pairs && solved;
+    const InverseNorms norms = store_and_judge<L>(args, x, by_pairs, both);
+    if (!by_pairs) store_number_by_number<T, L>(args, x, solved, memory.tile.matrix[s], s);
+    if (static_cast<int>(threadIdx.x) == s) own = norms;
+  }
+  const int s = fresh(threadIdx.x);
+  if (s < L::systems && first + s < args.count)
+    tell(args, first + s, memory.states[s], memory.differs[s], own, Factors{});
+}
+
+/// Judges the warp's inverses in shared memory, whose place their norms take; A comes a second time. The whole warp calls.
 template <Reading how, class T, class L>
 __device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigned task,
                                                InverseRowsMemory<T, L>& memory) {
@@ -118,12 +377,15 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(InversePlan<T, N, 
   using L = typename InversePlan<T, N, Whole>::L;
   constexpr int G = L::lanes;
   constexpr bool scaled = sizeof(T) == sizeof(double);
+  constexpr bool a_is_kept = keeps_matrix<T, N>;
   __shared__ InverseRowsMemory<T, L> memory;
   // Whose work a lane does; computed again where it is asked for: the matrices take the registers.
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
   // Of the rows of the lane's system, while the matrix is in registers.
-  const auto pivots = [&]() __attribute__((always_inline)) { return memory.tile.matrix[group()]; };
+  const auto pivots = [&]() __attribute__((always_inline)) {
+    return a_is_kept ? memory.tile.rhs + group() * L::column_pitch : memory.tile.matrix[group()];
+  };
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     const auto system = [&]() __attribute__((always_inline)) { return system_of<T, L>(args, task, group()); };
@@ -131,7 +393,14 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(InversePlan<T, N, 
       return std::int64_t{fresh(static_cast<int>(task))} * L::systems + group() < args.count;
     };
     T a[L::rows][N];
-    const bool differs = any_of_group<G>(load_to_sweep<T, L>(args, task, memory.tile, a) != 0);
+    bool differs;
+    if constexpr (Whole && a_is_kept) {
+      Arguments<T> known = args;  // as the compiler may know it
+      known.n = N, known.vectors = true, known.storage = Storage::dense;
+      differs = any_of_group<G>(load_to_sweep<T, L>(known, task, memory.tile, a) != 0);
+    } else {
+      differs = any_of_group<G>(load_to_sweep<T, L>(args, task, memory.tile, a) != 0);
+    }
     if (lane() == 0) {
       memory.states[group()] = 0;
       memory.differs[group()] = differs;
@@ -144,9 +413,10 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(InversePlan<T, N, 
       const int exponent = exponent_of_diagonal<T, L>(args.n, lane(), a);
       if (lane() == 0) memory.a_exponents[group()] = exponent;
     }
+    if (!Whole && a_is_kept && args.storage != Storage::dense) mirror_triangles<T, L>(memory.tile, a);
     const bool far = any_of_group<G>(diagonal_far_bits<T, L>(lane(), a) != 0);
     scale_rows<T, L>(args, system(), lane(), far, a);
-    __syncwarp();  // the matrices have been read, whose place the pivots take
+    if (!a_is_kept) __syncwarp();  // the matrices have been read, whose place the pivots take
     sweep<T, L>(group(), lane(), memory.tile, a, pivots(), args.once);
     __syncwarp();  // the last pivots are there
     T pivot[L::rows];
@@ -169,8 +439,14 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(InversePlan<T, N, 
       args.to.info[system()] = memory.states[group()];
       if (memory.states[group()] != 0) forget_pivots(args, system());
     }
-    store_inverses<T, L>(args, task, memory, a);
-    if (is_judged(args)) with_reading<Whole>(args, [&](auto how) { judge_inverses<how, T, L>(args, task, memory); });
+    if constexpr (!a_is_kept) {
+      store_inverses<T, L>(args, task, memory, a);
+      if (is_judged(args)) with_reading<Whole>(args, [&](auto how) { judge_inverses<how, T, L>(args, task, memory); });
+    } else if (is_judged(args)) {
+      store_and_judge_inverses<T, L>(args, task, memory, a);
+    } else {
+      store_inverses<T, L>(args, task, memory, a);
+    }
   }
 }
 
@@ -182,17 +458,32 @@ cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solutio
   if (is_swept_in_tiles(batch.shape.n)) return launch_block_sweep(batch, solution, marks, resolve_above, stream);
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.resolve_above = static_cast<T>(resolve_above);
-  return arguments.vectors && batch.shape.storage == Storage::dense
-             ? launch<T>({{row_sweep_kernel<T, 8, true>, InversePlan<T, 8, true>::L::systems},
-                          {row_sweep_kernel<T, 16, true>, InversePlan<T, 16, true>::L::systems},
-                          {row_sweep_kernel<T, 32, true>, InversePlan<T, 32, true>::L::systems},
-                          {}},
-                         arguments, stream)
-             : launch<T>({{row_sweep_kernel<T, 8, false>, InversePlan<T, 8, false>::L::systems},
-                          {row_sweep_kernel<T, 16, false>, InversePlan<T, 16, false>::L::systems},
-                          {row_sweep_kernel<T, 32, false>, InversePlan<T, 32, false>::L::systems},
-                          {}},
-                         arguments, stream);
+  const bool whole = arguments.vectors && batch.shape.storage == Storage::dense;
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (batch.shape.n <= lanes::N)
+      return launch(whole ? lane_sweep_kernel<true> : lane_sweep_kernel<false>, warp_lanes, arguments, stream);
+    return whole ? launch<T>({{},
+                              {row_sweep_kernel<T, 16, true>, InversePlan<T, 16, true>::L::systems},
+                              {row_sweep_kernel<T, 32, true>, InversePlan<T, 32, true>::L::systems},
+                              {}},
+                             arguments, stream)
+                 : launch<T>({{},
+                              {row_sweep_kernel<T, 16, false>, InversePlan<T, 16, false>::L::systems},
+                              {row_sweep_kernel<T, 32, false>, InversePlan<T, 32, false>::L::systems},
+                              {}},
+                             arguments, stream);
+  } else {
+    return whole ? launch<T>({{row_sweep_kernel<T, 8, true>, InversePlan<T, 8, true>::L::systems},
+                              {row_sweep_kernel<T, 16, true>, InversePlan<T, 16, true>::L::systems},
+                              {row_sweep_kernel<T, 32, true>, InversePlan<T, 32, true>::L::systems},
+                              {}},
+                             arguments, stream)
+                 : launch<T>({{row_sweep_kernel<T, 8, false>, InversePlan<T, 8, false>::L::systems},
+                              {row_sweep_kernel<T, 16, false>, InversePlan<T, 16, false>::L::systems},
+                              {row_sweep_kernel<T, 32, false>, InversePlan<T, 32, false>::L::systems},
+                              {}},
+                             arguments, stream);
+  }
 }
 
 template cudaError_t launch_sweep(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, double, cudaStream_t);
