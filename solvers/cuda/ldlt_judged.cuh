@@ -36,6 +36,7 @@ struct BlocksKept {
   static constexpr int edge = 8, blocks = judged_rows / edge, block_numbers = edge * edge;
   static constexpr int pitch = blocks * (blocks + 1) / 2 * block_numbers + 8;
   using L = KeptTile<T, pitch>;
+  static constexpr int stored_numbers = judged_rows * judged_rows;
   static constexpr int P = L::piece, G = L::lanes;
   static_assert(edge % G == 0 && judged_rows % edge == 0 && blocks == 4);
   // Blocks that are compared lie as they come; in every other system neighbouring rows change places, for the banks.
@@ -199,6 +200,7 @@ template <class T>
 struct PackedKept {
   using L = KeptTile<T, packed_pitch<KeptTile<T, 0>>>;
   static constexpr int G = L::lanes, compared_numbers = 0;
+  static constexpr int stored_numbers = judged_rows * (judged_rows + 1) / 2;
   template <class Source>
   static __device__ __forceinline__ void fetch(Source&& source, TileMemory<T, L>& memory, T*) {
     stage_packed(source, memory);
@@ -285,6 +287,15 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, judged_rows>::warps) 
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
     }
     if (odd != 0) is_odd[group()] = 1;
+    const auto prefetch = [&]() __attribute__((always_inline)) {
+      const auto next = static_cast<unsigned>(fresh(static_cast<int>(task))) + gridDim.x;
+      if (const int s = fresh(threadIdx.x); next < args.tasks && s < L::systems)
+        fetch_into_cache(args.a + (first_of_task<L::systems>(args, next) + s) * args.a_step,
+                         static_cast<int>(Kept::stored_numbers * sizeof(T)));
+    };
+#if PFJ == 1
+    prefetch();
+#endif
     factor<L, Plan::turning, Plan::apart, false>(group(), lane(), memory, a, b[0],
                                                  ReciprocalsInRegisters<T, L>{inverse}, L::size, args.once);
 #pragma unroll
@@ -292,6 +303,9 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, judged_rows>::warps) 
       b[0][u] *= inverse[u];
       now(b[0][u]);  // rounded; the same in all kernels
     }
+#if PFJ == 2
+    prefetch();
+#endif
     substitute_back<L, Plan::apart, false>(group(), lane(), memory, a, b, args.once);
     T zero = 0, least = inverse[0];  // zero becomes NaN where a number is not finite
 #pragma unroll

@@ -6,8 +6,10 @@
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_judged.cuh"
+#include "solvers/cuda/ldlt_judged_rows.cuh"
 #include "solvers/cuda/ldlt_plan.cuh"
 #include "solvers/cuda/status.cuh"
+#include "solvers/cuda/plain_systems.cuh"
 #include "solvers/cuda/tile_judgement.cuh"
 
 namespace smallbatch {
@@ -16,7 +18,7 @@ namespace {
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
-template <class T, int N, bool Packed, bool Judged>
+template <class T, int N, bool Packed, bool Judged, bool Sized>
 __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_kernel(Arguments<T> args) {
   using Plan = QuickPlan<T, N>;
   using L = typename Plan::L;
@@ -24,28 +26,82 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
   constexpr int part = G > quarter ? G : quarter;  // rows that are loaded at a time, lest the loads take all registers
   constexpr int ahead = L::split ? quarter : 0;    // the rows from here on are fetched ahead
   __shared__ TileMemory<T, L> memory;
+  static_assert(!Sized || (!Packed && !Judged));
+  auto& identity = *reinterpret_cast<IdentityRows<T, L>*>(memory.column);  // until the elimination begins
+  static_assert(sizeof(identity) <= sizeof(memory.column));
   const int lane = threadIdx.x % G, group = threadIdx.x / G;
+  int turn = 0;  // 0, 1, 0, ...
+  // Sizes of systems are fetched ahead of these, into the gaps between right-hand sides; whatever they are.
+  const auto size_in_memory = [&](int s, int turn) -> std::int32_t& {
+    static_assert(!Sized || L::column_pitch - L::lanes * L::rows >= 2);
+    return reinterpret_cast<std::int32_t*>(memory.rhs + s * L::column_pitch + L::lanes * L::rows)[turn];
+  };
   const bool dense = args.storage == Storage::dense;
   const auto begin_of = [&](unsigned task) { return min(std::int64_t{task} * L::systems, args.count - L::systems); };
   const auto source = [&](unsigned task) {
     return [&args, a = args.a + begin_of(task) * args.a_step](int s) { return a + s * args.a_step; };
   };
-  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
-    if constexpr (Packed)
-      stage_packed(source(task), memory);
-    else
-      stage_pieces<ahead, N>(source(task), memory);
-    stage_rhs(args.b + (begin_of(task) + group) * args.b_step, group, lane, memory);
+  const auto stage_sizes = [&](unsigned task, int turn) __attribute__((always_inline)) {
+    if (const int s = fresh(threadIdx.x); s < L::systems)
+      copy_async<1>(&size_in_memory(s, turn), args.sizes + begin_of(min(task, args.tasks - 1)) + s);
+  };
+  const auto stage = [&](unsigned task, int turn) __attribute__((always_inline)) {
+    const T* const b = args.b + (begin_of(task) + group) * args.b_step;
+    if constexpr (Sized) {
+      stage_pieces<ahead, N>(source(task), memory, [&](int s) { return size_in_memory(s, turn); });
+      const int n = size_in_memory(group, turn);
+      T* const to = memory.rhs + group * L::column_pitch + lane;
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) {
+        const bool copied = G * u + lane < n;
+        copy_async_or_zero(to + G * u, b + (copied ? G * u + lane : 0), copied);
+      }
+    } else {
+      if constexpr (Packed)
+        stage_packed(source(task), memory);
+      else
+        stage_pieces<ahead, N>(source(task), memory);
+      stage_rhs(b, group, lane, memory);
+    }
+#ifdef PFQ
+    if constexpr (L::split && !Packed)
+      if (const int s = fresh(threadIdx.x); s < L::systems) fetch_into_cache(source(task)(s), ahead * N * sizeof(T));
+#endif
   };
   unsigned task = blockIdx.x;
-  if (task < args.tasks) stage(task);
+  if (task < args.tasks) {
+    if constexpr (Sized) {
+      stage_sizes(task, 0);
+      wait_for_copies();
+      stage_sizes(task + gridDim.x, 1);
+    }
+    stage(task, 0);
+  }
 #pragma unroll 1
   for (; task < args.tasks; task += gridDim.x) {
     T a[L::rows][N], b[1][L::rows], inverse[L::rows];
     unsigned odd = 0;                       // not zero: the system is not plain
     const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
+    int n = N;                              // its rows and columns
+    if constexpr (Sized) {
+      __syncwarp();  // what lay in the place of the identity has been read
+      identity.make();
+    }
     const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
       const T* matrix = memory.matrix[thread / G];
+      if constexpr (Sized) {
+        load_rows_below<first, end, T, L>(n, identity, matrix, thread / G, thread % G, a);
+        if (!dense) return;
+        unsigned bits[L::rows]{};
+        visit_columns<first, end, T, L>(matrix, thread / G, thread % G, [&](int u, int row, const T& value) {
+          const unsigned differing = differing_bits(a[u][row], value);
+          bits[u] |= u > row / G || thread % G >= row % G ? differing : 0;
+        });
+#pragma unroll
+        for (int u = first / G; u < L::rows; ++u)
+          if (G * u + thread % G < n) odd |= bits[u];
+        return;
+      }
       load_rows<first, end, T, L>(matrix, thread / G, thread % G, a);
       if (dense)
         visit_columns<first, end, T, L>(matrix, thread / G, thread % G, [&](int u, int row, const T& value) {
@@ -53,12 +109,19 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
         });
     };
     wait_for_copies();
+    if constexpr (Sized) {
+      n = size_in_memory(group, turn);
+      odd |= static_cast<unsigned>(n <= 0 || n > N);
+    }
     if constexpr (Packed) {
       load_packed<T, L>(memory.matrix[0] + thread / G * packed_pitch<L>, thread % G, a);
     } else if constexpr (L::split) {
       take.template operator()<3 * quarter, N>();
       __syncwarp();  // the last quarter has been read, whose place the first takes
-      stage_pieces<0, quarter>(source(task), memory);
+      if constexpr (Sized)
+        stage_pieces<0, quarter>(source(task), memory, [&](int s) { return size_in_memory(s, turn); });
+      else
+        stage_pieces<0, quarter>(source(task), memory);
       take.template operator()<2 * quarter, 3 * quarter>();
       take.template operator()<quarter, 2 * quarter>();
       wait_for_copies();
@@ -77,7 +140,11 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
     if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
     __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
-      stage(next);
+      stage(next, turn ^ 1);
+    if constexpr (Sized) {
+      stage_sizes(static_cast<unsigned>(fresh(static_cast<int>(task))) + 2 * gridDim.x, turn);
+      turn ^= 1;
+    }
     factor<L, Plan::turning, Plan::apart, false>(group, lane, memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N,
                                                  args.once);
 #pragma unroll
@@ -110,13 +177,17 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
 
 template <class T, bool Packed>
 Kernels<T> x_alone_kernels() {
-  Kernels<T> kernels{{x_alone_kernel<T, 8, Packed, false>, QuickPlan<T, 8>::L::systems},
-                     {x_alone_kernel<T, 16, Packed, false>, QuickPlan<T, 16>::L::systems},
-                     {x_alone_kernel<T, 32, Packed, false>, QuickPlan<T, 32>::L::systems},
+#ifdef ONLY32
+  return {{}, {}, {x_alone_kernel<T, 32, false, false, false>, QuickPlan<T, 32>::L::systems}, {}};
+#else
+  Kernels<T> kernels{{x_alone_kernel<T, 8, Packed, false, false>, QuickPlan<T, 8>::L::systems},
+                     {x_alone_kernel<T, 16, Packed, false, false>, QuickPlan<T, 16>::L::systems},
+                     {x_alone_kernel<T, 32, Packed, false, false>, QuickPlan<T, 32>::L::systems},
                      {}};
   if constexpr (sizeof(T) == sizeof(float))
-    kernels.of64 = {x_alone_kernel<T, 64, Packed, false>, QuickPlan<T, 64>::L::systems};
+    kernels.of64 = {x_alone_kernel<T, 64, Packed, false, false>, QuickPlan<T, 64>::L::systems};
   return kernels;
+#endif
 }
 
 /// Whether the backward errors of these matrices are best had by reading them once more: while they are worked on they
@@ -129,24 +200,38 @@ constexpr bool is_read_again(const SpdShape& shape) {
 /// Whether backward errors come from the lower triangle, which alone stays in shared memory; and the kernel.
 template <class T>
 constexpr bool is_judged_from_triangle(const SpdShape& shape) {
-  return shape.n == judged_rows && (sizeof(T) == sizeof(double) || shape.storage == Storage::packed_lower);
+  return shape.n == judged_rows;
 }
 template <class T>
 Kernel<Arguments<T>> judged_kernel_of(Storage storage) {
+#ifdef EV
+  if (sizeof(T) == sizeof(float) || getenv("ROWS")) {
+    if (storage == Storage::dense) return judged_rows_kernel<T, true>;
+    if (storage == Storage::dense_lower) return judged_rows_kernel<T, false>;
+  }
+#endif
   if constexpr (sizeof(T) == sizeof(double)) {
     if (storage == Storage::dense) return judged_kernel<T, BlocksKept<T, true>>;
+#ifndef ONLY32
     if (storage == Storage::dense_lower) return judged_kernel<T, BlocksKept<T, false>>;
+#endif
   }
   return judged_kernel<T, PackedKept<T>>;
 }
 
 }  // namespace
 
+/// Whether there is a kernel for sizes that differ.
+template <class T>
+bool takes_sizes_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+  return batch.shape.n == 32 && batch.shape.storage != Storage::packed_lower && solution.backward_error == nullptr;
+}
+
 template <class T>
 bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape& shape = batch.shape;
   constexpr int most_systems = QuickPlan<T, 8>::L::systems;  // of a task
-  return shape.nrhs == 1 && batch.sizes == nullptr && batch.count >= most_systems && in_whole_pieces(batch) &&
+  return shape.nrhs == 1 && (batch.sizes == nullptr || takes_sizes_of<T>(batch, solution)) && batch.count >= most_systems && in_whole_pieces(batch) &&
          (shape.n <= 32 || sizeof(T) == sizeof(float)) &&
          (solution.backward_error == nullptr || is_judged_from_triangle<T>(shape) || is_read_again<T>(shape)) &&
          solution.rcond == nullptr && !arguments_of(batch, solution).pivot_numbers;
@@ -155,14 +240,19 @@ bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
 template <class T>
 cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
   const bool packed = batch.shape.storage == Storage::packed_lower;
+  if (batch.sizes != nullptr)
+    return launch(x_alone_kernel<T, 32, false, false, true>, QuickPlan<T, 32>::L::systems,
+                  arguments_of(batch, solution, marks), stream);
   if (solution.backward_error != nullptr && is_judged_from_triangle<T>(batch.shape))
     return launch(judged_kernel_of<T>(batch.shape.storage), PackedKept<T>::L::systems,
                   arguments_of(batch, solution, marks), stream);
+#ifndef ONLY32
   if constexpr (sizeof(T) == sizeof(float))
     if (solution.backward_error != nullptr) {
       using L = QuickPlan<T, 64>::L;
-      return launch(x_alone_kernel<T, 64, false, true>, L::systems, arguments_of(batch, solution, marks), stream);
+      return launch(x_alone_kernel<T, 64, false, true, false>, L::systems, arguments_of(batch, solution, marks), stream);
     }
+#endif
   return launch<T>(packed ? x_alone_kernels<T, true>() : x_alone_kernels<T, false>(),
                    arguments_of(batch, solution, marks), stream);
 }
