@@ -10,9 +10,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#ifdef EV
-#include <cstdlib>
-#endif
 #include <type_traits>
 #include <utility>
 
@@ -366,9 +363,6 @@ template <class A>
 cudaError_t launch(Kernel<A> kernel, int systems, A arguments, cudaStream_t stream, unsigned max_blocks = 1 << 15,
                    std::size_t shared_bytes = 0) {
   if (arguments.count == 0) return cudaSuccess;
-#ifdef EV
-  if (const char* m = getenv("EV_MAX")) max_blocks = atoi(m);
-#endif
   if (arguments.span == 0) arguments.span = systems;
   arguments.tasks = static_cast<unsigned>((arguments.count + arguments.span - 1) / arguments.span);
   void* parameters[] = {&arguments};

@@ -119,18 +119,6 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
       odd |= static_cast<unsigned>(is_far(first_b[u], Traits<T>::rhs_window));
     }
     if (odd != 0) memory.odd[group()] = 1;
-    const auto prefetch = [&]() __attribute__((always_inline)) {
-      if constexpr (!AsStored)
-        if (const int s = fresh(threadIdx.x); s < L::systems) {
-          const auto next = static_cast<unsigned>(fresh(static_cast<int>(task))) + gridDim.x;
-          if (next < args.tasks)
-            fetch_into_cache(args.a + min(std::int64_t{next} * L::systems + s, args.count - 1) * args.a_step,
-                             static_cast<int>(args.n * args.n * sizeof(T)));
-        }
-    };
-#if PFJ == 1
-    prefetch();
-#endif
     factor<L, Plan::turning(AsStored), Plan::apart, false>(group(), lane(), memory, a, first_b,
                                                            PivotsInMemory<T, L>{memory.pivots[group()]}, N, args.once);
     __syncwarp();  // the pivots are there
@@ -143,9 +131,6 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
       numbers[0].template combine<G>();
       if (lane() == 0) numbers[0].store(args, system());
     }
-#if PFJ == 2
-    prefetch();
-#endif
     T inverse[R], zero_pivots = 0, least = 1;  // zero_pivots becomes NaN where one is not finite
 #pragma unroll
     for (int u = 0; u < R; ++u) {
@@ -283,9 +268,9 @@ OnePassKernel<T> one_pass_kernel_of(int n) {
     if constexpr (AsStored)
       return one_pass_kernel<T, AsStored, 8, 12, 16, 20, 24, 32, 36, 40, 48, 56, 64>(n);
     else
-      return one_pass_kernel<T, AsStored, 32>(n);
+      return one_pass_kernel<T, AsStored, 8, 12, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n);
   else
-    return one_pass_kernel<T, AsStored, 32>(n);
+    return one_pass_kernel<T, AsStored, 8, 12, 16, 20, 24, 28, 32>(n);
 }
 
 }  // namespace

@@ -1,15 +1,14 @@
 // Solutions of plain systems by L D L^T, x and the status alone, of 64 rows the backward error too: while a warp works
 // on its systems, the next ones are on their way into the shared memory that these have left. Takes whole matrices of
-// size N, which lie at multiples of 16 bytes, with one right-hand side; what is not plain it marks for the general
-// kernel (ldlt_general.cu). Solutions of 32 rows with backward errors have a kernel of their own, in double precision
-// and of packed triangles (ldlt_judged.cuh).
+// size N, which lie at multiples of 16 bytes, with one right-hand side, of 32 rows also such that each has a size of its
+// own; what is not plain it marks for the general kernel (ldlt_general.cu). Solutions of 32 rows with backward errors
+// have kernels of their own (ldlt_judged.cuh, ldlt_judged_rows.cuh).
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_judged.cuh"
 #include "solvers/cuda/ldlt_judged_rows.cuh"
 #include "solvers/cuda/ldlt_plan.cuh"
 #include "solvers/cuda/status.cuh"
-#include "solvers/cuda/plain_systems.cuh"
 #include "solvers/cuda/tile_judgement.cuh"
 
 namespace smallbatch {
@@ -18,6 +17,7 @@ namespace {
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
+/// Sized: each system has a size of its own.
 template <class T, int N, bool Packed, bool Judged, bool Sized>
 __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_kernel(Arguments<T> args) {
   using Plan = QuickPlan<T, N>;
@@ -25,50 +25,37 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
   constexpr int G = L::lanes, quarter = L::quarter;
   constexpr int part = G > quarter ? G : quarter;  // rows that are loaded at a time, lest the loads take all registers
   constexpr int ahead = L::split ? quarter : 0;    // the rows from here on are fetched ahead
+  static_assert(!Sized || (!Packed && !Judged && L::split && L::column_pitch - N >= 2));
   __shared__ TileMemory<T, L> memory;
-  static_assert(!Sized || (!Packed && !Judged));
-  auto& identity = *reinterpret_cast<IdentityRows<T, L>*>(memory.column);  // until the elimination begins
-  static_assert(sizeof(identity) <= sizeof(memory.column));
   const int lane = threadIdx.x % G, group = threadIdx.x / G;
-  int turn = 0;  // 0, 1, 0, ...
-  // Sizes of systems are fetched ahead of these, into the gaps between right-hand sides; whatever they are.
-  const auto size_in_memory = [&](int s, int turn) -> std::int32_t& {
-    static_assert(!Sized || L::column_pitch - L::lanes * L::rows >= 2);
-    return reinterpret_cast<std::int32_t*>(memory.rhs + s * L::column_pitch + L::lanes * L::rows)[turn];
-  };
   const bool dense = args.storage == Storage::dense;
   const auto begin_of = [&](unsigned task) { return min(std::int64_t{task} * L::systems, args.count - L::systems); };
   const auto source = [&](unsigned task) {
     return [&args, a = args.a + begin_of(task) * args.a_step](int s) { return a + s * args.a_step; };
   };
+  // Sizes, whatever they are, come a task earlier, into the gaps between right-hand sides. turn: 0 and 1 by turns.
+  const auto size_of = [&](int s, int turn) -> std::int32_t& {
+    return reinterpret_cast<std::int32_t*>(memory.rhs + s * L::column_pitch + N)[turn];
+  };
   const auto stage_sizes = [&](unsigned task, int turn) __attribute__((always_inline)) {
-    if (const int s = fresh(threadIdx.x); s < L::systems)
-      copy_async<1>(&size_in_memory(s, turn), args.sizes + begin_of(min(task, args.tasks - 1)) + s);
+    if (const int s = fresh(threadIdx.x); s < L::systems && task < args.tasks)
+      copy_async<1>(&size_of(s, turn), args.sizes + begin_of(task) + s);
   };
   const auto stage = [&](unsigned task, int turn) __attribute__((always_inline)) {
     const T* const b = args.b + (begin_of(task) + group) * args.b_step;
-    if constexpr (Sized) {
-      stage_pieces<ahead, N>(source(task), memory, [&](int s) { return size_in_memory(s, turn); });
-      const int n = size_in_memory(group, turn);
-      T* const to = memory.rhs + group * L::column_pitch + lane;
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) {
-        const bool copied = G * u + lane < n;
-        copy_async_or_zero(to + G * u, b + (copied ? G * u + lane : 0), copied);
-      }
-    } else {
-      if constexpr (Packed)
-        stage_packed(source(task), memory);
-      else
-        stage_pieces<ahead, N>(source(task), memory);
+    if constexpr (Packed)
+      stage_packed(source(task), memory);
+    else if constexpr (Sized)
+      stage_pieces<ahead, N>(source(task), memory, [&](int s) { return size_of(s, turn); });
+    else
+      stage_pieces<ahead, N>(source(task), memory);
+    if constexpr (Sized)
+      stage_rhs_below(size_of(group, turn), b, group, lane, memory);
+    else
       stage_rhs(b, group, lane, memory);
-    }
-#ifdef PFQ
-    if constexpr (L::split && !Packed)
-      if (const int s = fresh(threadIdx.x); s < L::systems) fetch_into_cache(source(task)(s), ahead * N * sizeof(T));
-#endif
   };
   unsigned task = blockIdx.x;
+  int turn = 0;
   if (task < args.tasks) {
     if constexpr (Sized) {
       stage_sizes(task, 0);
@@ -82,26 +69,8 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
     T a[L::rows][N], b[1][L::rows], inverse[L::rows];
     unsigned odd = 0;                       // not zero: the system is not plain
     const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
-    int n = N;                              // its rows and columns
-    if constexpr (Sized) {
-      __syncwarp();  // what lay in the place of the identity has been read
-      identity.make();
-    }
     const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
       const T* matrix = memory.matrix[thread / G];
-      if constexpr (Sized) {
-        load_rows_below<first, end, T, L>(n, identity, matrix, thread / G, thread % G, a);
-        if (!dense) return;
-        unsigned bits[L::rows]{};
-        visit_columns<first, end, T, L>(matrix, thread / G, thread % G, [&](int u, int row, const T& value) {
-          const unsigned differing = differing_bits(a[u][row], value);
-          bits[u] |= u > row / G || thread % G >= row % G ? differing : 0;
-        });
-#pragma unroll
-        for (int u = first / G; u < L::rows; ++u)
-          if (G * u + thread % G < n) odd |= bits[u];
-        return;
-      }
       load_rows<first, end, T, L>(matrix, thread / G, thread % G, a);
       if (dense)
         visit_columns<first, end, T, L>(matrix, thread / G, thread % G, [&](int u, int row, const T& value) {
@@ -110,8 +79,9 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
     };
     wait_for_copies();
     if constexpr (Sized) {
-      n = size_in_memory(group, turn);
+      const int n = size_of(group, turn);
       odd |= static_cast<unsigned>(n <= 0 || n > N);
+      complete_rows<ahead, N, T, L>(n, group, lane, memory.matrix[group]);
     }
     if constexpr (Packed) {
       load_packed<T, L>(memory.matrix[0] + thread / G * packed_pitch<L>, thread % G, a);
@@ -119,12 +89,14 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
       take.template operator()<3 * quarter, N>();
       __syncwarp();  // the last quarter has been read, whose place the first takes
       if constexpr (Sized)
-        stage_pieces<0, quarter>(source(task), memory, [&](int s) { return size_in_memory(s, turn); });
+        stage_pieces<0, quarter>(source(task), memory, [&](int s) { return size_of(s, turn); });
       else
         stage_pieces<0, quarter>(source(task), memory);
       take.template operator()<2 * quarter, 3 * quarter>();
       take.template operator()<quarter, 2 * quarter>();
       wait_for_copies();
+      if constexpr (Sized)
+        complete_rows<0, quarter, T, L>(size_of(group, turn), group, lane, memory.matrix[group]);
       take.template operator()<0, quarter>();
     } else {
       unrolled<N / part>([&](auto index) __attribute__((always_inline)) {
@@ -177,9 +149,6 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
 
 template <class T, bool Packed>
 Kernels<T> x_alone_kernels() {
-#ifdef ONLY32
-  return {{}, {}, {x_alone_kernel<T, 32, false, false, false>, QuickPlan<T, 32>::L::systems}, {}};
-#else
   Kernels<T> kernels{{x_alone_kernel<T, 8, Packed, false, false>, QuickPlan<T, 8>::L::systems},
                      {x_alone_kernel<T, 16, Packed, false, false>, QuickPlan<T, 16>::L::systems},
                      {x_alone_kernel<T, 32, Packed, false, false>, QuickPlan<T, 32>::L::systems},
@@ -187,7 +156,6 @@ Kernels<T> x_alone_kernels() {
   if constexpr (sizeof(T) == sizeof(float))
     kernels.of64 = {x_alone_kernel<T, 64, Packed, false, false>, QuickPlan<T, 64>::L::systems};
   return kernels;
-#endif
 }
 
 /// Whether the backward errors of these matrices are best had by reading them once more: while they are worked on they
@@ -197,62 +165,49 @@ constexpr bool is_read_again(const SpdShape& shape) {
   return sizeof(T) == sizeof(float) && shape.n == 64 && shape.storage == Storage::dense;
 }
 
-/// Whether backward errors come from the lower triangle, which alone stays in shared memory; and the kernel.
+/// The kernel for solutions of 32 rows with backward errors.
 template <class T>
-constexpr bool is_judged_from_triangle(const SpdShape& shape) {
-  return shape.n == judged_rows;
+Kernel<Arguments<T>> judged_kernel_of(Storage storage, bool sized) {
+  if (storage == Storage::packed_lower) return judged_packed_kernel<T>;
+  if (storage == Storage::dense_lower) return judged_rows_kernel<T, false, false>;
+  return sized ? judged_rows_kernel<T, true, true> : judged_rows_kernel<T, true, false>;
 }
+
+/// Whether there are kernels for systems each of which has a size of its own.
 template <class T>
-Kernel<Arguments<T>> judged_kernel_of(Storage storage) {
-#ifdef EV
-  if (sizeof(T) == sizeof(float) || getenv("ROWS")) {
-    if (storage == Storage::dense) return judged_rows_kernel<T, true>;
-    if (storage == Storage::dense_lower) return judged_rows_kernel<T, false>;
-  }
-#endif
-  if constexpr (sizeof(T) == sizeof(double)) {
-    if (storage == Storage::dense) return judged_kernel<T, BlocksKept<T, true>>;
-#ifndef ONLY32
-    if (storage == Storage::dense_lower) return judged_kernel<T, BlocksKept<T, false>>;
-#endif
-  }
-  return judged_kernel<T, PackedKept<T>>;
+bool sizes_are_taken(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+  const Storage storage = batch.shape.storage;
+  return batch.shape.n == judged_rows &&
+         (storage == Storage::dense || (storage == Storage::dense_lower && solution.backward_error == nullptr));
 }
 
 }  // namespace
-
-/// Whether there is a kernel for sizes that differ.
-template <class T>
-bool takes_sizes_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
-  return batch.shape.n == 32 && batch.shape.storage != Storage::packed_lower && solution.backward_error == nullptr;
-}
 
 template <class T>
 bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape& shape = batch.shape;
   constexpr int most_systems = QuickPlan<T, 8>::L::systems;  // of a task
-  return shape.nrhs == 1 && (batch.sizes == nullptr || takes_sizes_of<T>(batch, solution)) && batch.count >= most_systems && in_whole_pieces(batch) &&
+  return shape.nrhs == 1 && (batch.sizes == nullptr || sizes_are_taken(batch, solution)) && batch.count >= most_systems && in_whole_pieces(batch) &&
          (shape.n <= 32 || sizeof(T) == sizeof(float)) &&
-         (solution.backward_error == nullptr || is_judged_from_triangle<T>(shape) || is_read_again<T>(shape)) &&
+         (solution.backward_error == nullptr || shape.n == judged_rows || is_read_again<T>(shape)) &&
          solution.rcond == nullptr && !arguments_of(batch, solution).pivot_numbers;
 }
 
 template <class T>
 cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
   const bool packed = batch.shape.storage == Storage::packed_lower;
-  if (batch.sizes != nullptr)
-    return launch(x_alone_kernel<T, 32, false, false, true>, QuickPlan<T, 32>::L::systems,
+  const bool sized = batch.sizes != nullptr;
+  if (batch.shape.n == judged_rows && solution.backward_error != nullptr)
+    return launch(judged_kernel_of<T>(batch.shape.storage, sized), QuickPlan<T, judged_rows>::L::systems,
                   arguments_of(batch, solution, marks), stream);
-  if (solution.backward_error != nullptr && is_judged_from_triangle<T>(batch.shape))
-    return launch(judged_kernel_of<T>(batch.shape.storage), PackedKept<T>::L::systems,
+  if (sized)
+    return launch(x_alone_kernel<T, judged_rows, false, false, true>, QuickPlan<T, judged_rows>::L::systems,
                   arguments_of(batch, solution, marks), stream);
-#ifndef ONLY32
   if constexpr (sizeof(T) == sizeof(float))
     if (solution.backward_error != nullptr) {
       using L = QuickPlan<T, 64>::L;
       return launch(x_alone_kernel<T, 64, false, true, false>, L::systems, arguments_of(batch, solution, marks), stream);
     }
-#endif
   return launch<T>(packed ? x_alone_kernels<T, true>() : x_alone_kernels<T, false>(),
                    arguments_of(batch, solution, marks), stream);
 }

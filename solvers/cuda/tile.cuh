@@ -79,6 +79,30 @@ __device__ __forceinline__ void copy_async(T* shared, const T* global) {
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(bytes) : "memory");
 }
+/// Copies sizeof(T) bytes, or puts a zero there.
+template <class T>
+__device__ __forceinline__ void copy_async_or_zero(T* shared, const T* global, bool copied) {
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(sizeof(T)),
+               "r"(copied ? static_cast<int>(sizeof(T)) : 0)
+               : "memory");
+}
+/// Copies the first `count` of 16 bytes' numbers and puts zeros in place of the others.
+template <class T>
+__device__ __forceinline__ void copy_async_or_zeros(T* shared, const T* global, int count) {
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global),
+               "r"(count * static_cast<int>(sizeof(T)))
+               : "memory");
+}
+/// Ends a group of copies, those since the last one.
+__device__ __forceinline__ void end_group_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// The same as wait_for_copies() for all groups but the last `Later`.
+template <int Later>
+__device__ __forceinline__ void wait_for_groups_but() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Later) : "memory");
+  __syncwarp();  // the copies of the other lanes are complete, too
+}
 /// The whole warp calls; afterwards all lanes see what all lanes have copied.
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
@@ -90,12 +114,6 @@ __device__ inline int packed_row(int e) {
   float root;
   asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(static_cast<float>(8 * e + 1)));
   return static_cast<int>((root - 0.99F) * 0.5F);
-}
-
-/// Starts to bring `bytes` bytes into the second-level cache; like the place, a multiple of 16.
-template <class T>
-__device__ __forceinline__ void fetch_into_cache(const T* from, int bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
 }
 
 /// Identity rows for the padding of the rows first_row .. end_row - 1, which the copies leave alone.
@@ -111,16 +129,18 @@ __device__ void fill_padding(const Arguments<T>& args, TileMemory<T, L>& memory,
   __syncwarp();  // the padding is written before copies land beside it
 }
 
-/// All N rows and columns of a system count.
-struct WholeSize {};
+/// All rows and columns of a system count.
+template <class L>
+struct WholeSize {
+  constexpr int operator()(int) const { return L::size; }
+};
 
 /// Starts to copy rows first_row .. end_row - 1 of the warp's systems, 16 bytes at a time. source(s): where system s of
-/// the warp lies in global memory. size(s): how many rows and columns of it count; nothing is copied of rows beyond
-/// them, nor of pieces without such columns.
-template <int first_row, int end_row, class T, class L, class Source, class Size = WholeSize>
+/// the warp lies in global memory. size(s): how many of its rows and columns count; the others become zeros.
+template <int first_row, int end_row, class T, class L, class Source, class Size = WholeSize<L>>
 __device__ __forceinline__ void stage_matrix(Source&& source, T (&matrix)[L::systems][L::staged_numbers],
                                              Size&& size = {}) {
-  constexpr bool whole = std::is_same_v<std::remove_cvref_t<Size>, WholeSize>;
+  constexpr bool whole = std::is_same_v<std::remove_cvref_t<Size>, WholeSize<L>>;
   constexpr int P = L::piece, per_row = L::pieces_per_row;
   constexpr int at_once = L::pieces < warp_lanes ? warp_lanes / L::pieces : 1;  // systems
   const int thread = fresh(threadIdx.x), sub = thread / L::pieces, own = thread % L::pieces;
@@ -129,23 +149,32 @@ __device__ __forceinline__ void stage_matrix(Source&& source, T (&matrix)[L::sys
 #pragma unroll
   for (int s = 0; s < L::systems; s += at_once) {
     const T* const from = source(s + sub) + own * P;
-    int rows = L::size;  // to be copied, counted from the lane's first one
-    if constexpr (!whole) {
-      const int n = size(s + sub);
-      rows = own % per_row * P < n ? n - own / per_row : 0;
-    }
+    const int n = size(s + sub);
+    const int rows = n - own / per_row, count = max(0, min(P, n - own % per_row * P));  // of the lane's, to be copied
 #pragma unroll
     for (int q = first_row * per_row; q < end_row * per_row; q += warp_lanes) {
       const int place = L::place(q / per_row);
-      if (whole || q / per_row < rows) copy_async<P>(first_line + s * L::staged_numbers + L::line(place, 0) * 8 * P +
-                        (key ^ L::key(place, 0) ^ L::system_key(s)) * P,
-                    from + q * P);
+      T* const to = first_line + s * L::staged_numbers + L::line(place, 0) * 8 * P +
+                    (key ^ L::key(place, 0) ^ L::system_key(s)) * P;
+      if constexpr (whole)
+        copy_async<P>(to, from + q * P);
+      else
+        copy_async_or_zeros(to, from + q * P, q / per_row < rows ? count : 0);
     }
   }
 }
-template <int first_row, int end_row, class T, class L, class Source, class Size = WholeSize>
+template <int first_row, int end_row, class T, class L, class Source, class Size = WholeSize<L>>
 __device__ __forceinline__ void stage_pieces(Source&& source, TileMemory<T, L>& memory, Size&& size = {}) {
   stage_matrix<first_row, end_row, T, L>(source, memory.matrix, size);
+}
+
+/// Puts ones on the diagonal beyond n. The whole warp calls.
+template <int first_row, int end_row, class T, class L>
+__device__ __forceinline__ void complete_rows(int n, int group, int lane, T* matrix) {
+#pragma unroll
+  for (int row = first_row; row < end_row; row += L::lanes)
+    if (row + lane >= n) staged<L>(matrix, group, row + lane, row + lane) = 1;
+  __syncwarp();  // the padding is complete
 }
 
 /// The same number by number, however the matrices are stored and whatever their size.
@@ -178,6 +207,17 @@ __device__ __forceinline__ void stage_rhs(const T* source, int group, int lane, 
   for (int u = 0; u < L::rows; ++u) copy_async<1>(to + L::lanes * u, source + L::lanes * u + lane);
 }
 
+/// The same of n numbers, and zeros behind them.
+template <class T, class L>
+__device__ __forceinline__ void stage_rhs_below(int n, const T* source, int group, int lane, TileMemory<T, L>& memory) {
+  T* const to = memory.rhs + group * L::column_pitch + lane;
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) {
+    const bool copied = L::lanes * u + lane < n;
+    copy_async_or_zero(to + L::lanes * u, source + (copied ? L::lanes * u + lane : 0), copied);
+  }
+}
+
 /// Loads rows first_row .. end_row - 1 of the lower triangle, multiples of G.
 template <int first_row, int end_row, class T, class L>
 __device__ __forceinline__ void load_rows(const T* matrix, int group, int lane, T (&a)[L::rows][L::size]) {
@@ -190,49 +230,6 @@ __device__ __forceinline__ void load_rows(const T* matrix, int group, int lane, 
     for (int p = 0; p < G * (u + 1) / P; ++p) {
       const auto in =
           *reinterpret_cast<const Vector<T, P>*>(first_line + (key ^ L::key(place, p)) * P + L::line(place, p) * 8 * P);
-#pragma unroll
-      for (int c = 0; c < P; ++c) a[u][p * P + c] = in.value[c];
-    }
-  });
-}
-
-/// What stands for rows of the identity where those of Tile are read: a row of zeros, and of the lanes' pieces on the
-/// diagonal, for each place within a piece, what has a one there and zeros around it.
-template <class T, class L>
-struct alignas(16) IdentityRows {
-  static constexpr int P = L::piece, W = L::lanes / P;  // pieces of a block on the diagonal
-  static constexpr int zeros = (L::pieces_per_row < 8 ? 8 : L::pieces_per_row) * P, variant = (2 * W - 1) * P;
-  static_assert(L::lanes % P == 0);
-  T numbers[zeros + P * variant];
-  /// The whole warp calls, and waits for itself before it reads.
-  __device__ __forceinline__ void make() {
-#pragma unroll
-    for (int e = fresh(threadIdx.x); e < zeros + P * variant; e += warp_lanes)
-      numbers[e] = static_cast<T>(e >= zeros && (e - zeros) % variant == (W - 1) * P + (e - zeros) / variant);
-  }
-  /// Where the pieces of the lane's row on the diagonal begin.
-  [[nodiscard]] __device__ __forceinline__ const T* on_diagonal(int lane) const {
-    return numbers + zeros + lane % P * variant + (W - 1 - lane / P) * P;
-  }
-};
-
-/// The same of systems of n rows, and of the identity beyond.
-template <int first_row, int end_row, class T, class L>
-__device__ __forceinline__ void load_rows_below(int n, const IdentityRows<T, L>& identity, const T* matrix, int group,
-                                                int lane, T (&a)[L::rows][L::size]) {
-  constexpr int G = L::lanes, P = L::piece;
-  const T* const first_line = matrix + L::line(lane, 0) * 8 * P;
-  const T* const ones = identity.on_diagonal(lane);
-  const int key = L::key(lane, 0) ^ L::system_key(group);
-  unrolled<(end_row - first_row) / G>([&](auto slot) __attribute__((always_inline)) {
-    constexpr int u = first_row / G + slot, place = L::place(G * u);
-    const bool beyond = G * u + lane >= n;
-    const T* const line = beyond ? identity.numbers : first_line + L::line(place, 0) * 8 * P;
-#pragma unroll
-    for (int p = 0; p < G * (u + 1) / P; ++p) {
-      const T* from = line + (key ^ L::key(place, p)) * P + (L::line(place, p) - L::line(place, 0)) * 8 * P;
-      if (p >= G * u / P && beyond) from = ones + (p - G * u / P) * P;
-      const auto in = *reinterpret_cast<const Vector<T, P>*>(from);
 #pragma unroll
       for (int c = 0; c < P; ++c) a[u][p * P + c] = in.value[c];
     }
