@@ -68,7 +68,8 @@ __device__ __forceinline__ double judge_packed(int lane, const T* own, typename 
 /// Solves and judges what is plain, and marks all others: systems whose numbers lie far from 1 or that fail. The last
 /// task begins where it ends with the batch: some systems are solved twice, alike.
 template <class T>
-__global__ void __launch_bounds__(warp_lanes, QuickPlan<T, judged_rows>::warps) judged_packed_kernel(Arguments<T> args) {
+__global__ void __launch_bounds__(warp_lanes, QuickPlan<T, judged_rows>::warps)
+    judged_packed_kernel(Arguments<T> args) {
   using Plan = QuickPlan<T, judged_rows>;
   using L = PackedKept<T>;
   constexpr int G = L::lanes;

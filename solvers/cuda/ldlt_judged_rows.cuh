@@ -1,9 +1,9 @@
-// Solutions of plain systems of 32 rows by L D L^T with their backward errors, in one pass over A, of whole matrices that
-// lie at multiples of 16 bytes, with one right-hand side: what stays in shared memory until the answers are judged are
-// the first 24 rows. By symmetry these are all but the last block of 8 x 8 on the diagonal, whose lower triangle takes
-// the place of the right-hand sides; so as many warps find room as for x alone. Rows come in the order of ldlt_x.cu, the
-// first ones into the place of the last. What is not plain is marked for the general kernel (ldlt_general.cu). Private
-// to solvers/cuda.
+// Solutions of plain systems of 32 rows by L D L^T with their backward errors, in one pass over A, of whole matrices
+// that lie at multiples of 16 bytes, with one right-hand side: what stays in shared memory until the answers are judged
+// are the first 24 rows. By symmetry these are all but the last block of 8 x 8 on the diagonal, whose lower triangle
+// takes the place of the right-hand sides; so as many warps find room as for x alone. Rows come in the order of
+// ldlt_x.cu, the first ones into the place of the last. What is not plain is marked for the general kernel
+// (ldlt_general.cu). Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/kernels.cuh"
@@ -57,25 +57,27 @@ __device__ __forceinline__ double judge_rows(int n, int group, int lane, const T
   };
 #pragma unroll 1
   for (int column = 0; column < kept; column += at_once)
-    add(column, [&](int first, T (&part)[L::rows][at_once]) __attribute__((always_inline)) {
-      // By symmetry, of the rows `first` .. in the lane's columns.
-      const int place = first < quarter ? first + 2 * quarter : first - quarter;
-      const T* const line = matrix + place * N + L::line(0, lane / P) * 8 * P + lane % P;
-      const int key = L::key(0, lane / P) ^ L::system_key(group) ^ (place & 4);
+    add(
+        column, [&](int first, T(&part)[L::rows][at_once]) __attribute__((always_inline)) {
+          // By symmetry, of the rows `first` .. in the lane's columns.
+          const int place = first < quarter ? first + 2 * quarter : first - quarter;
+          const T* const line = matrix + place * N + L::line(0, lane / P) * 8 * P + lane % P;
+          const int key = L::key(0, lane / P) ^ L::system_key(group) ^ (place & 4);
 #pragma unroll
-      for (int u = kept / G; u < L::rows; ++u)
+          for (int u = kept / G; u < L::rows; ++u)
 #pragma unroll
-        for (int c = 0; c < at_once; ++c)
-          part[u][c] = line[(key ^ L::key(c, G * u / P)) * P + L::line(c, G * u / P) * 8 * P];
-    });
+            for (int c = 0; c < at_once; ++c)
+              part[u][c] = line[(key ^ L::key(c, G * u / P)) * P + L::line(c, G * u / P) * 8 * P];
+        });
 #pragma unroll 1
   for (int column = kept; column < N; column += at_once)
-    add(column, [&](int first, T (&part)[L::rows][at_once]) __attribute__((always_inline)) {
-      unrolled<quarter / G>([&](auto slot) __attribute__((always_inline)) {
-        constexpr int u = slot;
-        packed_row_part<G, u>(last, lane, first - kept, part[kept / G + u]);
-      });
-    });
+    add(
+        column, [&](int first, T(&part)[L::rows][at_once]) __attribute__((always_inline)) {
+          unrolled<quarter / G>([&](auto slot) __attribute__((always_inline)) {
+            constexpr int u = slot;
+            packed_row_part<G, u>(last, lane, first - kept, part[kept / G + u]);
+          });
+        });
   double norm_a;
   return judgement.result(n, lane, norm_a);
 }
@@ -107,7 +109,9 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, 32>::warps) judged_ro
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     const auto system = [&]() __attribute__((always_inline)) { return first_of(task) + group(); };
     const auto stage_rows = [&]<int first, int end>() __attribute__((always_inline)) {
-      const auto source = [from = args.a + first_of(task) * args.a_step, &args](int s) { return from + s * args.a_step; };
+      const auto source = [from = args.a + first_of(task) * args.a_step, &args](int s) {
+        return from + s * args.a_step;
+      };
       if constexpr (Sized)
         stage_pieces<first, end>(source, memory, [&](int s) { return sizes[s]; });
       else
@@ -123,9 +127,8 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, 32>::warps) judged_ro
       T* const matrix = memory.matrix[group()];
       load_rows<first, end, T, L>(matrix, group(), lane(), a);
       if (Dense) {
-        visit_columns<first, end, T, L>(matrix, group(), lane(), [&](int u, int row, const T& value) {
-          odd |= differing_bits(a[u][row], value);
-        });
+        visit_columns<first, end, T, L>(
+            matrix, group(), lane(), [&](int u, int row, const T& value) { odd |= differing_bits(a[u][row], value); });
       } else if (first < kept) {
         __syncwarp();  // these rows have been read, and what they have above the diagonal
         visit_columns<first, end, T, L>(matrix, group(), lane(), [&](int u, int row, T& value) {

@@ -1,8 +1,10 @@
 // Solutions of plain systems by L D L^T, x and the status alone, of 64 rows the backward error too: while a warp works
 // on its systems, the next ones are on their way into the shared memory that these have left. Takes whole matrices of
-// size N, which lie at multiples of 16 bytes, with one right-hand side, of 32 rows also such that each has a size of its
-// own; what is not plain it marks for the general kernel (ldlt_general.cu). Solutions of 32 rows with backward errors
-// have kernels of their own (ldlt_judged.cuh, ldlt_judged_rows.cuh).
+// size N, which lie at multiples of 16 bytes, with one right-hand side, of 32 rows also such that each has a size of
+// its own; what is not plain it marks for the general kernel (ldlt_general.cu). Solutions of 32 rows with backward
+// errors have kernels of their own (ldlt_judged.cuh, ldlt_judged_rows.cuh).
+#include <algorithm>
+
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_judged.cuh"
@@ -95,8 +97,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
       take.template operator()<2 * quarter, 3 * quarter>();
       take.template operator()<quarter, 2 * quarter>();
       wait_for_copies();
-      if constexpr (Sized)
-        complete_rows<0, quarter, T, L>(size_of(group, turn), group, lane, memory.matrix[group]);
+      if constexpr (Sized) complete_rows<0, quarter, T, L>(size_of(group, turn), group, lane, memory.matrix[group]);
       take.template operator()<0, quarter>();
     } else {
       unrolled<N / part>([&](auto index) __attribute__((always_inline)) {
@@ -181,14 +182,20 @@ bool sizes_are_taken(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
          (storage == Storage::dense || (storage == Storage::dense_lower && solution.backward_error == nullptr));
 }
 
+/// The most blocks of a launch of x_alone_kernel with so many tasks. The first task of a block has to wait for its
+/// systems: so it is one of four, where there is enough to do for all multiprocessors nevertheless.
+unsigned blocks_of(std::int64_t tasks) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>(tasks / 4, 1 << 12, 1 << 15));
+}
+
 }  // namespace
 
 template <class T>
 bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape& shape = batch.shape;
   constexpr int most_systems = QuickPlan<T, 8>::L::systems;  // of a task
-  return shape.nrhs == 1 && (batch.sizes == nullptr || sizes_are_taken(batch, solution)) && batch.count >= most_systems && in_whole_pieces(batch) &&
-         (shape.n <= 32 || sizeof(T) == sizeof(float)) &&
+  return shape.nrhs == 1 && (batch.sizes == nullptr || sizes_are_taken(batch, solution)) &&
+         batch.count >= most_systems && in_whole_pieces(batch) && (shape.n <= 32 || sizeof(T) == sizeof(float)) &&
          (solution.backward_error == nullptr || shape.n == judged_rows || is_read_again<T>(shape)) &&
          solution.rcond == nullptr && !arguments_of(batch, solution).pivot_numbers;
 }
@@ -202,14 +209,17 @@ cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solut
                   arguments_of(batch, solution, marks), stream);
   if (sized)
     return launch(x_alone_kernel<T, judged_rows, false, false, true>, QuickPlan<T, judged_rows>::L::systems,
-                  arguments_of(batch, solution, marks), stream);
+                  arguments_of(batch, solution, marks), stream,
+                  blocks_of(batch.count / QuickPlan<T, judged_rows>::L::systems));
   if constexpr (sizeof(T) == sizeof(float))
     if (solution.backward_error != nullptr) {
       using L = QuickPlan<T, 64>::L;
-      return launch(x_alone_kernel<T, 64, false, true, false>, L::systems, arguments_of(batch, solution, marks), stream);
+      return launch(x_alone_kernel<T, 64, false, true, false>, L::systems, arguments_of(batch, solution, marks),
+                    stream);
     }
-  return launch<T>(packed ? x_alone_kernels<T, true>() : x_alone_kernels<T, false>(),
-                   arguments_of(batch, solution, marks), stream);
+  return launch<T>(
+      packed ? x_alone_kernels<T, true>() : x_alone_kernels<T, false>(), arguments_of(batch, solution, marks), stream,
+      batch.shape.n == judged_rows ? blocks_of(batch.count / QuickPlan<T, judged_rows>::L::systems) : 1 << 15);
 }
 
 template bool x_alone_takes(const SpdBatch<float>&, const SpdSolution<float>&);

@@ -77,8 +77,8 @@ struct Judgement {
   }
 };
 
-/// What lies in shared memory at `first` + At where value <= Bound, and else at `second` + Or, offsets in bytes: two loads
-/// under predicates, which cost less than to choose an address.
+/// What lies in shared memory at `first` + At where value <= Bound, and else at `second` + Or, offsets in bytes: two
+/// loads under predicates, which cost less than to choose an address.
 template <int Bound, int At, int Or>
 __device__ __forceinline__ void load_either(int value, unsigned first, unsigned second, float& to) {
   asm volatile(
