@@ -1,12 +1,15 @@
 // Solutions of plain systems by L D L^T, x and the status alone, of 64 rows the backward error too: while a warp works
 // on its systems, the next ones are on their way into the shared memory that these have left. Takes whole matrices of
-// size N, which lie at multiples of 16 bytes, with one right-hand side; what is not plain it marks for the general
-// kernel (ldlt_general.cu). Solutions of 32 rows with backward errors have a kernel of their own, in double precision
-// and of packed triangles (ldlt_judged.cuh).
+// size N, which lie at multiples of 16 bytes, with one right-hand side, of 32 rows also such that each has a size of
+// its own; what is not plain it marks for the general kernel (ldlt_general.cu). Solutions of 32 rows with backward
+// errors have kernels of their own (ldlt_judged.cuh, ldlt_judged_rows.cuh).
+#include <algorithm>
+
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_judged.cuh"
+#include "solvers/cuda/ldlt_judged_rows.cuh"
 #include "solvers/cuda/ldlt_plan.cuh"
 #include "solvers/cuda/status.cuh"
 #include "solvers/cuda/tile_judgement.cuh"
@@ -17,7 +20,8 @@ namespace {
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
-template <class T, int N, bool Packed, bool Judged>
+/// Sized: each system has a size of its own.
+template <class T, int N, bool Packed, bool Judged, bool Sized>
 __global__ void __launch_bounds__(warp_lanes, resident_blocks(QuickPlan<T, N>::warps, QuickPlan<T, N>::warps_elsewhere))
     x_alone_kernel(Arguments<T> args) {
   using Plan = QuickPlan<T, N>;
@@ -25,6 +29,7 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(QuickPlan<T, N>::w
   constexpr int G = L::lanes, quarter = L::quarter;
   constexpr int part = G > quarter ? G : quarter;  // rows that are loaded at a time, lest the loads take all registers
   constexpr int ahead = L::split ? quarter : 0;    // the rows from here on are fetched ahead
+  static_assert(!Sized || (!Packed && !Judged && L::split && L::column_pitch - N >= 2));
   __shared__ TileMemory<T, L> memory;
   const int lane = threadIdx.x % G, group = threadIdx.x / G;
   const bool dense = args.storage == Storage::dense;
@@ -32,15 +37,37 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(QuickPlan<T, N>::w
   const auto source = [&](unsigned task) {
     return [&args, a = args.a + begin_of(task) * args.a_step](int s) { return a + s * args.a_step; };
   };
-  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
+  // Sizes, whatever they are, come a task earlier, into the gaps between right-hand sides. turn: 0 and 1 by turns.
+  const auto size_of = [&](int s, int turn) -> std::int32_t& {
+    return reinterpret_cast<std::int32_t*>(memory.rhs + s * L::column_pitch + N)[turn];
+  };
+  const auto stage_sizes = [&](unsigned task, int turn) __attribute__((always_inline)) {
+    if (const int s = fresh(threadIdx.x); s < L::systems && task < args.tasks)
+      copy_async<1>(&size_of(s, turn), args.sizes + begin_of(task) + s);
+  };
+  const auto stage = [&](unsigned task, int turn) __attribute__((always_inline)) {
+    const T* const b = args.b + (begin_of(task) + group) * args.b_step;
     if constexpr (Packed)
       stage_packed(source(task), memory);
+    else if constexpr (Sized)
+      stage_pieces<ahead, N>(source(task), memory, [&](int s) { return size_of(s, turn); });
     else
       stage_pieces<ahead, N>(source(task), memory);
-    stage_rhs(args.b + (begin_of(task) + group) * args.b_step, group, lane, memory);
+    if constexpr (Sized)
+      stage_rhs_below(size_of(group, turn), b, group, lane, memory);
+    else
+      stage_rhs(b, group, lane, memory);
   };
   unsigned task = blockIdx.x;
-  if (task < args.tasks) stage(task);
+  int turn = 0;
+  if (task < args.tasks) {
+    if constexpr (Sized) {
+      stage_sizes(task, 0);
+      wait_for_copies();
+      stage_sizes(task + gridDim.x, 1);
+    }
+    stage(task, 0);
+  }
 #pragma unroll 1
   for (; task < args.tasks; task += gridDim.x) {
     T a[L::rows][N], b[1][L::rows], inverse[L::rows];
@@ -55,15 +82,24 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(QuickPlan<T, N>::w
         });
     };
     wait_for_copies();
+    if constexpr (Sized) {
+      const int n = size_of(group, turn);
+      odd |= static_cast<unsigned>(n <= 0 || n > N);
+      complete_rows<ahead, N, T, L>(n, group, lane, memory.matrix[group]);
+    }
     if constexpr (Packed) {
       load_packed<T, L>(memory.matrix[0] + thread / G * packed_pitch<L>, thread % G, a);
     } else if constexpr (L::split) {
       take.template operator()<3 * quarter, N>();
       __syncwarp();  // the last quarter has been read, whose place the first takes
-      stage_pieces<0, quarter>(source(task), memory);
+      if constexpr (Sized)
+        stage_pieces<0, quarter>(source(task), memory, [&](int s) { return size_of(s, turn); });
+      else
+        stage_pieces<0, quarter>(source(task), memory);
       take.template operator()<2 * quarter, 3 * quarter>();
       take.template operator()<quarter, 2 * quarter>();
       wait_for_copies();
+      if constexpr (Sized) complete_rows<0, quarter, T, L>(size_of(group, turn), group, lane, memory.matrix[group]);
       take.template operator()<0, quarter>();
     } else {
       unrolled<N / part>([&](auto index) __attribute__((always_inline)) {
@@ -79,7 +115,11 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(QuickPlan<T, N>::w
     if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
     __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
-      stage(next);
+      stage(next, turn ^ 1);
+    if constexpr (Sized) {
+      stage_sizes(static_cast<unsigned>(fresh(static_cast<int>(task))) + 2 * gridDim.x, turn);
+      turn ^= 1;
+    }
     factor<L, Plan::turning, Plan::apart, false>(group, lane, memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N,
                                                  args.once);
 #pragma unroll
@@ -112,12 +152,12 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(QuickPlan<T, N>::w
 
 template <class T, bool Packed>
 Kernels<T> x_alone_kernels() {
-  Kernels<T> kernels{{x_alone_kernel<T, 8, Packed, false>, QuickPlan<T, 8>::L::systems},
-                     {x_alone_kernel<T, 16, Packed, false>, QuickPlan<T, 16>::L::systems},
-                     {x_alone_kernel<T, 32, Packed, false>, QuickPlan<T, 32>::L::systems},
+  Kernels<T> kernels{{x_alone_kernel<T, 8, Packed, false, false>, QuickPlan<T, 8>::L::systems},
+                     {x_alone_kernel<T, 16, Packed, false, false>, QuickPlan<T, 16>::L::systems},
+                     {x_alone_kernel<T, 32, Packed, false, false>, QuickPlan<T, 32>::L::systems},
                      {}};
   if constexpr (sizeof(T) == sizeof(float))
-    kernels.of64 = {x_alone_kernel<T, 64, Packed, false>, QuickPlan<T, 64>::L::systems};
+    kernels.of64 = {x_alone_kernel<T, 64, Packed, false, false>, QuickPlan<T, 64>::L::systems};
   return kernels;
 }
 
@@ -128,18 +168,26 @@ constexpr bool is_read_again(const SpdShape& shape) {
   return sizeof(T) == sizeof(float) && shape.n == 64 && shape.storage == Storage::dense;
 }
 
-/// Whether backward errors come from the lower triangle, which alone stays in shared memory; and the kernel.
+/// The kernel for solutions of 32 rows with backward errors.
 template <class T>
-constexpr bool is_judged_from_triangle(const SpdShape& shape) {
-  return shape.n == judged_rows && (sizeof(T) == sizeof(double) || shape.storage == Storage::packed_lower);
+Kernel<Arguments<T>> judged_kernel_of(Storage storage, bool sized) {
+  if (storage == Storage::packed_lower) return judged_packed_kernel<T>;
+  if (storage == Storage::dense_lower) return judged_rows_kernel<T, false, false>;
+  return sized ? judged_rows_kernel<T, true, true> : judged_rows_kernel<T, true, false>;
 }
+
+/// Whether there are kernels for systems each of which has a size of its own.
 template <class T>
-Kernel<Arguments<T>> judged_kernel_of(Storage storage) {
-  if constexpr (sizeof(T) == sizeof(double)) {
-    if (storage == Storage::dense) return judged_kernel<T, BlocksKept<T, true>>;
-    if (storage == Storage::dense_lower) return judged_kernel<T, BlocksKept<T, false>>;
-  }
-  return judged_kernel<T, PackedKept<T>>;
+bool sizes_are_taken(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+  const Storage storage = batch.shape.storage;
+  return batch.shape.n == judged_rows &&
+         (storage == Storage::dense || (storage == Storage::dense_lower && solution.backward_error == nullptr));
+}
+
+/// The most blocks of a launch of x_alone_kernel with so many tasks. The first task of a block has to wait for its
+/// systems: so it is one of four, where there is enough to do for all multiprocessors nevertheless.
+unsigned blocks_of(std::int64_t tasks) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>(tasks / 4, 1 << 12, 1 << 15));
 }
 
 }  // namespace
@@ -148,25 +196,32 @@ template <class T>
 bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape& shape = batch.shape;
   constexpr int most_systems = QuickPlan<T, 8>::L::systems;  // of a task
-  return shape.nrhs == 1 && batch.sizes == nullptr && batch.count >= most_systems && in_whole_pieces(batch) &&
-         (shape.n <= 32 || sizeof(T) == sizeof(float)) &&
-         (solution.backward_error == nullptr || is_judged_from_triangle<T>(shape) || is_read_again<T>(shape)) &&
+  return shape.nrhs == 1 && (batch.sizes == nullptr || sizes_are_taken(batch, solution)) &&
+         batch.count >= most_systems && in_whole_pieces(batch) && (shape.n <= 32 || sizeof(T) == sizeof(float)) &&
+         (solution.backward_error == nullptr || shape.n == judged_rows || is_read_again<T>(shape)) &&
          solution.rcond == nullptr && !arguments_of(batch, solution).pivot_numbers;
 }
 
 template <class T>
 cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
   const bool packed = batch.shape.storage == Storage::packed_lower;
-  if (solution.backward_error != nullptr && is_judged_from_triangle<T>(batch.shape))
-    return launch(judged_kernel_of<T>(batch.shape.storage), PackedKept<T>::L::systems,
+  const bool sized = batch.sizes != nullptr;
+  if (batch.shape.n == judged_rows && solution.backward_error != nullptr)
+    return launch(judged_kernel_of<T>(batch.shape.storage, sized), QuickPlan<T, judged_rows>::L::systems,
                   arguments_of(batch, solution, marks), stream);
+  if (sized)
+    return launch(x_alone_kernel<T, judged_rows, false, false, true>, QuickPlan<T, judged_rows>::L::systems,
+                  arguments_of(batch, solution, marks), stream,
+                  blocks_of(batch.count / QuickPlan<T, judged_rows>::L::systems));
   if constexpr (sizeof(T) == sizeof(float))
     if (solution.backward_error != nullptr) {
       using L = QuickPlan<T, 64>::L;
-      return launch(x_alone_kernel<T, 64, false, true>, L::systems, arguments_of(batch, solution, marks), stream);
+      return launch(x_alone_kernel<T, 64, false, true, false>, L::systems, arguments_of(batch, solution, marks),
+                    stream);
     }
-  return launch<T>(packed ? x_alone_kernels<T, true>() : x_alone_kernels<T, false>(),
-                   arguments_of(batch, solution, marks), stream);
+  return launch<T>(
+      packed ? x_alone_kernels<T, true>() : x_alone_kernels<T, false>(), arguments_of(batch, solution, marks), stream,
+      batch.shape.n == judged_rows ? blocks_of(batch.count / QuickPlan<T, judged_rows>::L::systems) : 1 << 15);
 }
 
 template bool x_alone_takes(const SpdBatch<float>&, const SpdSolution<float>&);

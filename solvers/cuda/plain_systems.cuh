@@ -123,24 +123,6 @@ __device__ __forceinline__ void mirror_blocks(const T* matrix, int group, int la
   });
 }
 
-/// Copies sizeof(T) bytes, or puts a zero there.
-template <class T>
-__device__ __forceinline__ void copy_async_or_zero(T* shared, const T* global, bool copied) {
-  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(sizeof(T)),
-               "r"(copied ? static_cast<int>(sizeof(T)) : 0)
-               : "memory");
-}
-
-/// Copies the first `count` of 16 bytes' numbers and puts zeros in place of the others.
-template <class T>
-__device__ __forceinline__ void copy_async_or_zeros(T* shared, const T* global, int count) {
-  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global),
-               "r"(count * static_cast<int>(sizeof(T)))
-               : "memory");
-}
-
 /// Starts to copy matrices of N rows, 16 bytes at a time. source(s): where system s of the warp lies.
 template <class T, class L, class Source>
 __device__ __forceinline__ void copy_pieces(Source&& source, T* memory) {

@@ -79,6 +79,30 @@ __device__ __forceinline__ void copy_async(T* shared, const T* global) {
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(bytes) : "memory");
 }
+/// Copies sizeof(T) bytes, or puts a zero there.
+template <class T>
+__device__ __forceinline__ void copy_async_or_zero(T* shared, const T* global, bool copied) {
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(sizeof(T)),
+               "r"(copied ? static_cast<int>(sizeof(T)) : 0)
+               : "memory");
+}
+/// Copies the first `count` of 16 bytes' numbers and puts zeros in place of the others.
+template <class T>
+__device__ __forceinline__ void copy_async_or_zeros(T* shared, const T* global, int count) {
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global),
+               "r"(count * static_cast<int>(sizeof(T)))
+               : "memory");
+}
+/// Ends a group of copies, those since the last one.
+__device__ __forceinline__ void end_group_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// The same as wait_for_copies() for all groups but the last `Later`.
+template <int Later>
+__device__ __forceinline__ void wait_for_groups_but() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Later) : "memory");
+  __syncwarp();  // the copies of the other lanes are complete, too
+}
 /// The whole warp calls; afterwards all lanes see what all lanes have copied.
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
@@ -105,10 +129,18 @@ __device__ void fill_padding(const Arguments<T>& args, TileMemory<T, L>& memory,
   __syncwarp();  // the padding is written before copies land beside it
 }
 
+/// All rows and columns of a system count.
+template <class L>
+struct WholeSize {
+  constexpr int operator()(int) const { return L::size; }
+};
+
 /// Starts to copy rows first_row .. end_row - 1 of the warp's systems, 16 bytes at a time. source(s): where system s of
-/// the warp lies in global memory.
-template <int first_row, int end_row, class T, class L, class Source>
-__device__ __forceinline__ void stage_matrix(Source&& source, T (&matrix)[L::systems][L::staged_numbers]) {
+/// the warp lies in global memory. size(s): how many of its rows and columns count; the others become zeros.
+template <int first_row, int end_row, class T, class L, class Source, class Size = WholeSize<L>>
+__device__ __forceinline__ void stage_matrix(Source&& source, T (&matrix)[L::systems][L::staged_numbers],
+                                             Size&& size = {}) {
+  constexpr bool whole = std::is_same_v<std::remove_cvref_t<Size>, WholeSize<L>>;
   constexpr int P = L::piece, per_row = L::pieces_per_row;
   constexpr int at_once = L::pieces < warp_lanes ? warp_lanes / L::pieces : 1;  // systems
   const int thread = fresh(threadIdx.x), sub = thread / L::pieces, own = thread % L::pieces;
@@ -117,18 +149,32 @@ __device__ __forceinline__ void stage_matrix(Source&& source, T (&matrix)[L::sys
 #pragma unroll
   for (int s = 0; s < L::systems; s += at_once) {
     const T* const from = source(s + sub) + own * P;
+    const int n = size(s + sub);
+    const int rows = n - own / per_row, count = max(0, min(P, n - own % per_row * P));  // of the lane's, to be copied
 #pragma unroll
     for (int q = first_row * per_row; q < end_row * per_row; q += warp_lanes) {
       const int place = L::place(q / per_row);
-      copy_async<P>(first_line + s * L::staged_numbers + L::line(place, 0) * 8 * P +
-                        (key ^ L::key(place, 0) ^ L::system_key(s)) * P,
-                    from + q * P);
+      T* const to = first_line + s * L::staged_numbers + L::line(place, 0) * 8 * P +
+                    (key ^ L::key(place, 0) ^ L::system_key(s)) * P;
+      if constexpr (whole)
+        copy_async<P>(to, from + q * P);
+      else
+        copy_async_or_zeros(to, from + q * P, q / per_row < rows ? count : 0);
     }
   }
 }
-template <int first_row, int end_row, class T, class L, class Source>
-__device__ __forceinline__ void stage_pieces(Source&& source, TileMemory<T, L>& memory) {
-  stage_matrix<first_row, end_row, T, L>(source, memory.matrix);
+template <int first_row, int end_row, class T, class L, class Source, class Size = WholeSize<L>>
+__device__ __forceinline__ void stage_pieces(Source&& source, TileMemory<T, L>& memory, Size&& size = {}) {
+  stage_matrix<first_row, end_row, T, L>(source, memory.matrix, size);
+}
+
+/// Puts ones on the diagonal beyond n. The whole warp calls.
+template <int first_row, int end_row, class T, class L>
+__device__ __forceinline__ void complete_rows(int n, int group, int lane, T* matrix) {
+#pragma unroll
+  for (int row = first_row; row < end_row; row += L::lanes)
+    if (row + lane >= n) staged<L>(matrix, group, row + lane, row + lane) = 1;
+  __syncwarp();  // the padding is complete
 }
 
 /// The same number by number, however the matrices are stored and whatever their size.
@@ -159,6 +205,17 @@ __device__ __forceinline__ void stage_rhs(const T* source, int group, int lane, 
   T* const to = memory.rhs + group * L::column_pitch + lane;
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) copy_async<1>(to + L::lanes * u, source + L::lanes * u + lane);
+}
+
+/// The same of n numbers, and zeros behind them.
+template <class T, class L>
+__device__ __forceinline__ void stage_rhs_below(int n, const T* source, int group, int lane, TileMemory<T, L>& memory) {
+  T* const to = memory.rhs + group * L::column_pitch + lane;
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) {
+    const bool copied = L::lanes * u + lane < n;
+    copy_async_or_zero(to + L::lanes * u, source + (copied ? L::lanes * u + lane : 0), copied);
+  }
 }
 
 /// Loads rows first_row .. end_row - 1 of the lower triangle, multiples of G.

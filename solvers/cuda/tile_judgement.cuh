@@ -77,6 +77,43 @@ struct Judgement {
   }
 };
 
+/// What lies in shared memory at `first` + At where value <= Bound, and else at `second` + Or, offsets in bytes: two
+/// loads under predicates, which cost less than to choose an address.
+template <int Bound, int At, int Or>
+__device__ __forceinline__ void load_either(int value, unsigned first, unsigned second, float& to) {
+  asm volatile(
+      "{\n\t.reg .pred chosen;\n\tsetp.le.s32 chosen, %1, %4;\n\t@chosen ld.shared.f32 %0, [%2 + %5];\n\t"
+      "@!chosen ld.shared.f32 %0, [%3 + %6];\n\t}"
+      : "=f"(to)
+      : "r"(value), "r"(first), "r"(second), "n"(Bound), "n"(At), "n"(Or));
+}
+template <int Bound, int At, int Or>
+__device__ __forceinline__ void load_either(int value, unsigned first, unsigned second, double& to) {
+  asm volatile(
+      "{\n\t.reg .pred chosen;\n\tsetp.le.s32 chosen, %1, %4;\n\t@chosen ld.shared.f64 %0, [%2 + %5];\n\t"
+      "@!chosen ld.shared.f64 %0, [%3 + %6];\n\t}"
+      : "=d"(to)
+      : "r"(value), "r"(first), "r"(second), "n"(Bound), "n"(At), "n"(Or));
+}
+
+/// Where row `row` of a packed triangle begins.
+__device__ __forceinline__ constexpr int packed_begin(int row) { return row * (row + 1) / 2; }
+
+/// The columns first .. first + Columns - 1 of row G u + lane of the symmetric matrix whose packed lower triangle is
+/// `own`.
+template <int G, int u, class T, int Columns>
+__device__ __forceinline__ void packed_row_part(const T* own, int lane, int first, T (&part)[Columns]) {
+  const auto address = [](const T* place) __attribute__((always_inline)) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(place));
+  };
+  const unsigned along = address(own + packed_begin(lane) + G * u * lane + first);
+  unrolled<Columns>([&](auto index) __attribute__((always_inline)) {
+    constexpr int c = index, bytes = sizeof(T);
+    const unsigned down = address(own + packed_begin(first + c) + lane);
+    load_either<G * u, (packed_begin(G * u) + c) * bytes, G * u * bytes>(first + c - lane, along, down, part[c]);
+  });
+}
+
 /// The backward error of matrices that are whole in shared memory. A loop that is not unrolled: the code of the
 /// elimination alone fills the instruction cache.
 template <class T, class L>
