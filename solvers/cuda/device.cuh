@@ -90,7 +90,17 @@ struct alignas(sizeof(T) * Count) Vector {
   T value[Count];
 };
 
-/// Loads 16 bytes from global memory here: the compiler does not put it off.
+/// Loads a number, or 16 bytes of them, from global memory here: the compiler does not put it off.
+__device__ __forceinline__ float load_now(const float* from) {
+  float to;
+  asm volatile("ld.global.f32 %0, [%1];" : "=f"(to) : "l"(from));
+  return to;
+}
+__device__ __forceinline__ double load_now(const double* from) {
+  double to;
+  asm volatile("ld.global.f64 %0, [%1];" : "=d"(to) : "l"(from));
+  return to;
+}
 template <int Count>
 __device__ __forceinline__ Vector<float, Count> load_now(const float* from) {
   static_assert(Count == 4);

@@ -8,6 +8,8 @@
 #include "solvers/cuda/ldlt_plan.cuh"
 #include "solvers/cuda/tile_judgement.cuh"
 
+#include <cstdlib>
+#define EV_MAX (std::getenv("EV_MAX") ? std::atoi(std::getenv("EV_MAX")) : 32768)
 namespace smallbatch {
 
 namespace {
@@ -27,12 +29,28 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
   __shared__ TileMemory<T, L> memory;
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
+  const auto begin_of = [&](unsigned task) __attribute__((always_inline)) {
+    return first_of_task<L::systems>(args, task);
+  };
+  const auto source = [&](unsigned task) __attribute__((always_inline)) {
+    return [first = args.a + begin_of(task) * args.a_step, &args](int s) { return first + s * args.a_step; };
+  };
+  /// Starts to copy what there is room for.
+  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
+    stage_pieces<quarter, N>(source(task), memory);
+    stage_rhs(args.b + (begin_of(task) + group()) * args.b_step, group(), lane(), memory);
+  };
+#ifdef EV_STAGGER
+  if (gridDim.x < args.tasks) {
+    unsigned slot;
+    asm volatile("mov.u32 %0, %%warpid;" : "=r"(slot));
+    __nanosleep(slot % 8 * EV_STAGGER);
+  }
+#endif
+  stage(blockIdx.x);
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    const auto begin = [&]() __attribute__((always_inline)) { return first_of_task<L::systems>(args, task); };
-    const auto source = [&]() __attribute__((always_inline)) {
-      return [first = args.a + begin() * args.a_step, &args](int s) { return first + s * args.a_step; };
-    };
+    const auto begin = [&]() __attribute__((always_inline)) { return begin_of(task); };
     T a[L::rows][N], b[1][L::rows];
     unsigned odd = 0;  // not zero: the system is not plain
     const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
@@ -41,13 +59,10 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
       visit_columns<first, end, T, L>(matrix, group(), lane(),
                                       [&](int u, int row, const T& value) { odd |= differing_bits(a[u][row], value); });
     };
-    __syncwarp();  // the last systems are done with
-    stage_pieces<quarter, N>(source(), memory);
-    stage_rhs(args.b + (begin() + group()) * args.b_step, group(), lane(), memory);
     wait_for_copies();
     take.template operator()<3 * quarter, N>();
     __syncwarp();  // the last quarter has been read, whose place the first takes
-    stage_pieces<0, quarter>(source(), memory);
+    stage_pieces<0, quarter>(source(task), memory);
     take.template operator()<2 * quarter, 3 * quarter>();
     take.template operator()<quarter, 2 * quarter>();
     wait_for_copies();
@@ -94,6 +109,8 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
     const int vector = lane() / H, lane_of_vector = lane() % H;
     const auto matrix = [&]() __attribute__((always_inline)) { return args.a + (begin() + group()) * args.a_step; };
     JudgementReadAgain<T, L> judgement;
+    T right[L::rows];  // hand sides, of what the lane judges
+    judgement.load_rhs(lane(), args.b + (begin() + group()) * args.b_step, right);
     auto* const places = memory.x[group()];
     T y[Kept::rows];
     Kept::load(vector == 0 ? vectors : own_numbers(), lane_of_vector, y);
@@ -134,11 +151,14 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
           for (int u = 0; u < L::rows; ++u) half[u] = vectors[(v + 1) * Kept::vector_pitch + G * u + lane()];
           estimate.take_half(N, lane(), half);
         }
-        judgement.begin(lane(), matrix(), args.b + (begin() + group()) * args.b_step, places, answer);
+        judgement.begin(lane(), matrix(), places, answer, right);
       }
       judgement.add(places, step);
     }
     judgement.load(lane(), matrix(), judgement.parts - 1);
+    __syncwarp();  // factors, reciprocals and vectors have been read, whose places the next systems take
+    if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
+      stage(next);
     double norm_a = 0, norm_inverse = Kept::norm(y);
 #pragma unroll
     for (int other = H; other < G; other *= 2) {
@@ -178,8 +198,8 @@ cudaError_t launch_everything(const SpdBatch<T>& batch, const SpdSolution<T>& so
                               cudaStream_t stream) {
   const Arguments<T> arguments = arguments_of(batch, solution, marks);
   if constexpr (sizeof(T) == sizeof(float))
-    if (batch.shape.n == 64) return launch(everything_kernel<T, 64>, QuickPlan<T, 64>::L::systems, arguments, stream);
-  return launch(everything_kernel<T, 32>, QuickPlan<T, 32>::L::systems, arguments, stream);
+    if (batch.shape.n == 64) return launch(everything_kernel<T, 64>, QuickPlan<T, 64>::L::systems, arguments, stream, EV_MAX);
+  return launch(everything_kernel<T, 32>, QuickPlan<T, 32>::L::systems, arguments, stream, EV_MAX);
 }
 
 template bool everything_takes(const SpdBatch<float>&, const SpdSolution<float>&);

@@ -111,22 +111,20 @@ struct NormEstimate {
     if (norm == norm && !(sum <= norm)) norm = sum;
   }
 
-  /// The row, none of the columns, of the element that is largest in magnitude; the first of them.
+  /// The row, none of the columns, of the element that is largest in magnitude; the first of them, where they agree in
+  /// the bits that leave room for the row.
   __device__ __forceinline__ int largest(int n, int lane, const T (&y)[L::rows]) const {
-    T most = -1;
     const auto looked_at = columns.rows() >> lane;
+    unsigned most = 0;
 #pragma unroll
     for (int u = 0; u < L::rows; ++u)
-      if (L::lanes * u + lane < n && (looked_at >> L::lanes * u & 1) == 0) most = max(most, abs(y[u]));
-    most = max_of_group<L::lanes>(most);
-    int where = L::size;
-#pragma unroll
-    for (int u = L::rows - 1; u >= 0; --u)
-      if (const int row = L::lanes * u + lane;
-          row < n && (looked_at >> L::lanes * u & 1) == 0 && abs(y[u]) == most)
-        where = row;
-    return min_of_group<L::lanes>(where);
+      if (const int row = L::lanes * u + lane; row < n && (looked_at >> L::lanes * u & 1) == 0)
+        most = max(most, (high_bits(y[u]) & 0x7fffffc0U) | static_cast<unsigned>(max_row - row));
+    return max_row - static_cast<int>(max_of_group<L::lanes>(most) & max_row);
   }
+  static constexpr int max_row = 63;
+  static __device__ __forceinline__ unsigned high_bits(float v) { return static_cast<unsigned>(__float_as_int(v)); }
+  static __device__ __forceinline__ unsigned high_bits(double v) { return static_cast<unsigned>(__double2hiint(v)); }
 };
 
 /// rcond of A from ||2^-e A||_1 and ||2^-f A^-1||_1; 0 where the factors have given no norm of A^-1: A is singular to

@@ -126,11 +126,14 @@ struct JudgementReadAgain {
       for (int p = 0; p < pieces; ++p) in[i][p] = load_now<P>(from + i * N + first_of(0, p));
   }
 
-  /// b: in global memory, as is the matrix.
-  __device__ __forceinline__ void begin(int lane, const T* matrix, const T* b, Factor* places, const T (&x)[L::rows]) {
-    T b_of_columns[L::rows];
+  /// A right-hand side, ahead of time as well; in global memory.
+  static __device__ __forceinline__ void load_rhs(int lane, const T* b, T (&b_of_columns)[L::rows]) {
 #pragma unroll
-    for (int c = 0; c < L::rows; ++c) b_of_columns[c] = b[first_of(lane, c / P) + c % P];
+    for (int c = 0; c < L::rows; ++c) b_of_columns[c] = load_now(b + first_of(lane, c / P) + c % P);
+  }
+
+  __device__ __forceinline__ void begin(int lane, const T* matrix, Factor* places, const T (&x)[L::rows],
+                                        const T (&b_of_columns)[L::rows]) {
     judgement = Judgement<T, L>(N, lane, [&](int row) { return matrix[row * N + row]; }, places, x, b_of_columns);
   }
 
