@@ -1,8 +1,8 @@
-// The norm of A^-1 from factors in shared memory. Half of a system's lanes have one vector each of the two that are
-// worked on at a time, and no matrix in registers; what a lane needs of L is read in pieces of 16 bytes, ahead of time,
-// as it does not depend on the vectors. Several rows at a time are exchanged at once and solved by all lanes alike, so
-// that few shuffles wait for each other. The order of sums, and so each bit, is that of substitute_forward() and
-// substitute_back(), and of NormEstimate. Private to solvers/cuda.
+// Solutions by factors in shared memory, of four vectors at a time: each has a quarter of its system's lanes, one alone
+// where these are four, and no matrix in registers. What a lane needs of L is read in pieces of 16 bytes, ahead of time, as
+// it does not depend on the vectors. Where a vector has several lanes several rows are exchanged at once and solved by all
+// of them alike. The order of sums, and so each bit, is that of substitute_forward() and substitute_back(), and of
+// NormEstimate. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/norm_estimate.cuh"
