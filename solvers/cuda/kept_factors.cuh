@@ -23,7 +23,6 @@ struct KeptFactors {
   static constexpr int slot = L::lanes * L::shares;   // rows whose sums are made together
   static constexpr int edge = L::lanes < 8 ? 4 : L::lanes / 2;  // rows of a tile, and rows solved at once
   static constexpr int tile = edge * 4;
-  static constexpr int pauses = N / edge;
   static_assert(L::shares == 1 && N % edge == 0 && slot % edge == 0 && edge % lanes == 0 && lanes <= 4);
   static constexpr int tiles_before(int band) { return edge / 4 * band * (band + 1) / 2; }
   static constexpr int numbers = tiles_before(N / edge) * tile;
@@ -81,10 +80,8 @@ struct KeptFactors {
   };
 
   /// y becomes D^-1 L^-1 y, of which the lane has its rows. own: L; lane: of the vector; reciprocals: of the pivots, of
-  /// all rows, in shared memory. meanwhile(i): what else is to be done, in `pauses` parts.
-  template <class Meanwhile>
-  static __device__ __forceinline__ void forward(const T* own, int lane, const T* reciprocals, T (&y)[rows],
-                                                 Meanwhile&& meanwhile) {
+  /// all rows, in shared memory.
+  static __device__ __forceinline__ void forward(const T* own, int lane, const T* reciprocals, T (&y)[rows]) {
     const T* const own_rows = own + lane * 4;
     __syncwarp();  // the compiler, which would keep L in registers that are not there, reads it again
     unrolled<N / edge>([&](auto index) __attribute__((always_inline)) {
@@ -109,7 +106,6 @@ struct KeptFactors {
 #pragma unroll
           for (int p = 0; p < P; ++p) y[m] = fma(-l.value[p], z[c + p], y[m]);
         }
-      meanwhile(index);
     });
     T inverse[rows];
     load(reciprocals, lane, inverse);
@@ -120,10 +116,9 @@ struct KeptFactors {
     }
   }
 
-  /// y becomes L^-T y. push(row, value): what is to be instead of a value when it is known.
-  template <class Push, class Meanwhile>
-  static __device__ __forceinline__ void back(const T* own, int lane, T (&y)[rows], Push&& push,
-                                              Meanwhile&& meanwhile) {
+  /// y becomes L^-T y; each row is pushed by even or odd / d when it is known.
+  static __device__ __forceinline__ void back(const T* own, int lane, const T* reciprocals, T even, T odd,
+                                              T (&y)[rows]) {
     const T* const own_rows = own + lane * 4;
     __syncwarp();  // and again
     unrolled<(N + slot - 1) / slot>([&](auto index) __attribute__((always_inline)) {
@@ -139,7 +134,7 @@ struct KeptFactors {
         share<first>(y, z);
 #pragma unroll
         for (int i = edge - 1; i >= 0; --i) {
-          z[i] = push(first + i, z[i]);
+          z[i] = pushed(z[i], reciprocals[first + i] * (i % 2 == 0 ? even : odd));
 #pragma unroll
           for (int c = 0; c < i; c += P) {
             const auto l = *reinterpret_cast<const Vector<T, P>*>(own + place(first + i, first + c));
@@ -156,7 +151,6 @@ struct KeptFactors {
             const T l = own[place(first + i, lanes * m) + lane];
             y[m] = fma(-l, z[i], y[m]);
           }
-        meanwhile(std::integral_constant<int, pauses - 1 - first / edge>{});
       });
     });
   }

@@ -92,6 +92,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
     for (int u = 0; u < L::rows; ++u) vectors[G * u + lane()] = b[0][u];
     __syncwarp();  // factors, reciprocals and right-hand sides are complete
     const int vector = lane() / H, lane_of_vector = lane() % H;
+    const auto matrix = [&]() __attribute__((always_inline)) { return args.a + (begin() + group()) * args.a_step; };
     JudgementReadAgain<T, L> judgement;
     T right[L::rows];  // hand sides, of what the lane judges
     judgement.load_rhs(lane(), args.b + (begin() + group()) * args.b_step, right);
@@ -101,56 +102,45 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
 #pragma unroll
     for (int m = 0; m < Kept::rows; ++m)
       y[m] *= static_cast<T>(vector == 0 ? 1 : HalfVectors::begin(vector - 1, H * m + lane_of_vector));
-    const T* const again = args.a + (begin() + group()) * args.a_step;
-    judgement.begin_to_load(lane(), again);
-    if (args.pivot_numbers) {
-      numbers.template combine<G>();
-      if (lane() == 0) numbers.store(args, begin() + group());
-    }
-    const T even = static_cast<T>(vector == 0 ? 0 : HalfVectors::push(vector - 1, 0));
-    const T uneven = static_cast<T>(vector == 0 ? 0 : HalfVectors::push(vector - 1, 1));
-    Kept::back(
-        factors, lane_of_vector, y, [&](int row, T value) __attribute__((always_inline)) {
-          return pushed(value, own_numbers()[row] * (row % 2 == 0 ? even : uneven));
-        },
-        [](auto) {});
-    __syncwarp();  // what lay in the place of the vectors has been read
-    Kept::store(vectors + vector * Kept::vector_pitch, lane_of_vector, y);
-    __syncwarp();  // they are complete
-    T answer[L::rows];
-    {
-      T* const x = args.to.x + (begin() + group()) * args.to.x_stride + lane();
+    T even = static_cast<T>(vector == 0 ? 0 : HalfVectors::push(vector - 1, 0));
+    T uneven = static_cast<T>(vector == 0 ? 0 : HalfVectors::push(vector - 1, 1));
+    bool plain = false;
+#pragma unroll 1
+    for (int step = 0; step < judgement.parts - 1; ++step) {
+      judgement.load(lane(), matrix(), step);
+      if (step == 1) {
+        const int column = estimate.columns[vector];
+        even = uneven = 0;
 #pragma unroll
-      for (int u = 0; u < L::rows; ++u) {
-        answer[u] = vectors[G * u + lane()];
-        zero = fma(answer[u], T(0), zero);
-        x[G * u] = answer[u];
+        for (int m = 0; m < Kept::rows; ++m) y[m] = static_cast<T>(H * m + lane_of_vector == column);
+        Kept::forward(factors, lane_of_vector, own_numbers(), y);
+      } else {
+        Kept::back(factors, lane_of_vector, own_numbers(), even, uneven, y);
       }
+      if (step == 0) {
+        __syncwarp();  // what lay in the place of the vectors has been read
+        Kept::store(vectors + vector * Kept::vector_pitch, lane_of_vector, y);
+        __syncwarp();  // they are complete
+        T* const x = args.to.x + (begin() + group()) * args.to.x_stride + lane();
+        T answer[L::rows], half[L::rows];
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) {
+          answer[u] = vectors[G * u + lane()];
+          zero = fma(answer[u], T(0), zero);
+          x[G * u] = answer[u];
+        }
+        plain = !any_of_group<G>(!(zero == 0 && least > 0));
+#pragma unroll
+        for (int v = 0; v < HalfVectors::count; ++v) {
+#pragma unroll
+          for (int u = 0; u < L::rows; ++u) half[u] = vectors[(v + 1) * Kept::vector_pitch + G * u + lane()];
+          estimate.take_half(N, lane(), half);
+        }
+        judgement.begin(lane(), matrix(), places, answer, right);
+      }
+      judgement.add(places, step);
     }
-    const bool plain = !any_of_group<G>(!(zero == 0 && least > 0));
-#pragma unroll
-    for (int v = 0; v < HalfVectors::count; ++v) {
-      T half[L::rows];
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) half[u] = vectors[(v + 1) * Kept::vector_pitch + G * u + lane()];
-      estimate.take_half(N, lane(), half);
-    }
-    judgement.begin(lane(), again, places, answer, right);
-    const int column = estimate.columns[vector];
-#pragma unroll
-    for (int m = 0; m < Kept::rows; ++m) y[m] = static_cast<T>(H * m + lane_of_vector == column);
-    // A solution waits for shared memory; the judgement for conversions, so one is done beside the other.
-    constexpr int at_once = N / (2 * Kept::pauses);  // rows
-    const auto judge = [&]<int first>() __attribute__((always_inline)) {
-#pragma unroll
-      for (int row = first; row < first + at_once; ++row) judgement.add(lane(), again, places, row);
-    };
-    Kept::forward(
-        factors, lane_of_vector, own_numbers(), y,
-        [&](auto i) __attribute__((always_inline)) { judge.template operator()<at_once * i>(); });
-    Kept::back(
-        factors, lane_of_vector, y, [](int, T value) __attribute__((always_inline)) { return value; },
-        [&](auto i) __attribute__((always_inline)) { judge.template operator()<N / 2 + at_once * i>(); });
+    judgement.load(lane(), matrix(), judgement.parts - 1);
     double norm_a = 0, norm_inverse = Kept::norm(y);
 #pragma unroll
     for (int other = H; other < G; other *= 2) {
@@ -158,6 +148,11 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
       const double norm = __shfl_xor_sync(whole_warp, norm_inverse, other);
       if (norm_inverse == norm_inverse && !(norm <= norm_inverse)) norm_inverse = norm;
     }
+    if (args.pivot_numbers) {
+      numbers.template combine<G>();
+      if (lane() == 0) numbers.store(args, begin() + group());
+    }
+    judgement.add(places, judgement.parts - 1);
     const double error = judgement.result(lane(), places, norm_a);
     if (lane() == 0) {
       const std::int64_t place = begin() + group();
@@ -184,7 +179,7 @@ template <class T>
 cudaError_t launch_everything(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                               cudaStream_t stream) {
   const Arguments<T> arguments = arguments_of(batch, solution, marks);
-  constexpr unsigned max_blocks = 1U << 30;  // a task each: warps that go from task to task in step were slower
+  constexpr unsigned max_blocks = 1U << 30;  // a task each: warps that go from task to task were slower
   if constexpr (sizeof(T) == sizeof(float))
     if (batch.shape.n == 64) return launch(everything_kernel<T, 64>, QuickPlan<T, 64>::L::systems, arguments, stream, max_blocks);
   return launch(everything_kernel<T, 32>, QuickPlan<T, 32>::L::systems, arguments, stream, max_blocks);

@@ -105,23 +105,25 @@ __device__ __forceinline__ double judge_kept(int n, int group, int lane, const T
 }
 
 /// The same, to the bit, of a matrix of N rows that is symmetric to the bit and no longer in shared memory: it is read
-/// once more, from the second-level cache, row by row, of which a lane takes every so many-th piece, some rows ahead.
-/// These columns are rows by symmetry. begin_to_load(), load_rhs(); begin() when x is known; add<row>() for row after row.
+/// once more, from the second-level cache, in parts of its rows, of which a lane takes every so many-th piece. These
+/// columns are rows by symmetry. load() a part, ahead of time; begin() when x is known; add() what was loaded.
 template <class T, class L>
 struct JudgementReadAgain {
   static constexpr int P = L::piece, N = L::size, pieces = L::rows / P;  // of a lane
-  static constexpr int ahead = 12 / pieces;                              // rows
+  static constexpr int parts = 4, part_rows = N / parts;
   using Factor = typename Residual<T>::Factor;
   static_assert(L::lanes * L::rows == N && L::rows % P == 0);
   Judgement<T, L> judgement;
-  Vector<T, P> in[ahead][pieces];
+  Vector<T, P> in[part_rows][pieces];
 
   static __device__ __forceinline__ int first_of(int lane, int piece) { return (L::lanes * piece + lane) * P; }
 
-  /// matrix: in global memory.
-  __device__ __forceinline__ void begin_to_load(int lane, const T* matrix) {
+  __device__ __forceinline__ void load(int lane, const T* matrix, int part) {
+    const T* const from = matrix + part_rows * part * N + first_of(lane, 0);
 #pragma unroll
-    for (int row = 0; row < ahead; ++row) load(lane, matrix, row);
+    for (int i = 0; i < part_rows; ++i)
+#pragma unroll
+      for (int p = 0; p < pieces; ++p) in[i][p] = load_now<P>(from + i * N + first_of(0, p));
   }
 
   /// A right-hand side, ahead of time as well; in global memory.
@@ -135,11 +137,13 @@ struct JudgementReadAgain {
     judgement = Judgement<T, L>(N, lane, [&](int row) { return matrix[row * N + row]; }, places, x, b_of_columns);
   }
 
-  __device__ __forceinline__ void add(int lane, const T* matrix, const Factor* places, int row) {
-    const auto known = places[row];
+  __device__ __forceinline__ void add(const Factor* places, int part) {
 #pragma unroll
-    for (int c = 0; c < L::rows; ++c) judgement.add(c, in[row % ahead][c / P].value[c % P], known);
-    if (row + ahead < N) load(lane, matrix, row + ahead);
+    for (int i = 0; i < part_rows; ++i) {
+      const auto known = places[part_rows * part + i];
+#pragma unroll
+      for (int c = 0; c < L::rows; ++c) judgement.add(c, in[i][c / P].value[c % P], known);
+    }
   }
 
   __device__ __forceinline__ double result(int lane, Factor* places, double& norm_a) {
@@ -147,12 +151,6 @@ struct JudgementReadAgain {
         lane, [&](int c, int of_lane) { return first_of(of_lane, c / P) + c % P; },
         reinterpret_cast<double*>(places));
     return judgement.result(N, lane, norm_a);
-  }
-
- private:
-  __device__ __forceinline__ void load(int lane, const T* matrix, int row) {
-#pragma unroll
-    for (int p = 0; p < pieces; ++p) in[row % ahead][p] = load_now<P>(matrix + row * N + first_of(lane, p));
   }
 };
 
