@@ -52,7 +52,7 @@ struct StoredXPlan {
   using L = typename OnePassPlan<T, N>::Stored;
   static constexpr int least_n = N > 32 || (single && N == 32) ? N - 7 : N - 3;
   // Rows that are fetched last, and whose place they take: where else fewer warps found room.
-  static constexpr int late = N == 64                           ? 16
+  static constexpr int late = N == 64 || N == 48                ? 16
                               : N == 40 || N == 32              ? 8
                               : !single && (N == 24 || N == 28) ? 8
                               : !single && N == 20              ? 4
@@ -60,7 +60,7 @@ struct StoredXPlan {
   static constexpr int place = N == 64 ? 32 : N >= 28 ? 16 : N == 24 ? 12 : 8;
   static constexpr int turning = OnePassPlan<T, N>::turning(true);
   static constexpr bool apart = OnePassPlan<T, N>::apart;
-  static constexpr int warps = N <= (single ? 20 : 16) ? 12 : 8;
+  static constexpr int warps = N <= (single ? 20 : 16) || N == 48 ? 12 : 8;
 };
 
 }  // namespace

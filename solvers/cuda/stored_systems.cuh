@@ -108,11 +108,33 @@ __device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& sour
   }
 }
 
-/// Rows of the identity: row r begins at identity + L::width - r.
+/// Starts to copy the rows first .. end - 1 of each of the warp's systems, which are whole pieces of 16 bytes, row r of
+/// system s to memory + s args.kept_step + (r - first + to) args.kept_pitch.
+template <class T, class L, class Source>
+__device__ __forceinline__ void copy_rows_apart(const Arguments<T>& args, Source&& source, int first, int end, int to,
+                                                T* memory) {
+  constexpr int P = L::piece, width = L::size / P <= 8 ? 8 : 16, at_once = warp_lanes / width;  // lanes for a row; rows
+  static_assert(L::size / P <= 16);
+  const int thread = fresh(threadIdx.x), column = thread % width * P, row = thread / width;
+  if (column >= args.n) return;
+#pragma unroll 1
+  for (int s = 0; s < L::systems; ++s) {
+    const T* from = source(s) + (first + row) * args.n + column;
+    T* place = memory + s * args.kept_step + (to + row) * args.kept_pitch + column;
+#pragma unroll 4
+    for (int r = first + row; r < end; r += at_once) {
+      copy_async<P>(place, from);
+      from += at_once * args.n;
+      place += at_once * args.kept_pitch;
+    }
+  }
+}
+
+/// Rows of the identity: row r begins at identity + L::width - r; all of them `shift` further on.
 template <class T, class L>
-__device__ __forceinline__ void make_identity(T* identity) {
+__device__ __forceinline__ void make_identity(T* identity, int shift = 0) {
   for (int e = static_cast<int>(threadIdx.x); e < 2 * L::width; e += warp_lanes)
-    identity[e] = static_cast<T>(e == L::width);
+    identity[e] = static_cast<T>(e == L::width + shift);
 }
 
 /// The rows of the lower triangle, of the identity from `size` on.
