@@ -50,13 +50,9 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solut
 template <class T>
 cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
   cudaError_t status = cudaSuccess;
-  if constexpr (sizeof(T) == sizeof(float))
-    if (panels_take(batch, solution)) {
-      status = launch_panels(batch, solution, marks, stream);
-      if (status != cudaSuccess) return status;
-      return launch_general_ldlt(batch, solution, marks, SystemsToDo::unsettled, stream);
-    }
-  if (x_alone_takes(batch, solution)) {
+  if (sizeof(T) == sizeof(float) && batch.shape.n > 32 && x_as_stored_takes(batch, solution)) {
+    status = launch_x_as_stored(batch, solution, marks, stream);
+  } else if (x_alone_takes(batch, solution)) {
     status = launch_x_alone(batch, solution, marks, stream);
   } else if (everything_takes(batch, solution)) {
     status = launch_everything(batch, solution, marks, stream);

@@ -175,6 +175,81 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
   });
 }
 
+/// The same with all columns in registers and 1 / d kept, where there are few warps to hide a step's latencies: step k - 1
+/// goes on behind column k + 1 while step k works out what the next one waits for. Three columns are in shared memory.
+template <class L, class T, class Memory, class Pivots>
+__device__ __forceinline__ void factor_overlapped(int group, int lane, Memory& memory, T (&a)[L::rows][L::size],
+                                                  T (&b)[L::rows], Pivots pivots, int once) {
+  constexpr int G = L::lanes, P = L::piece, N = L::size, R = L::rows;
+  constexpr int early = 4;  // pieces of a column that are read before the next column is published
+  T* const column = memory.column[0] + G + group * L::column_pitch;
+  constexpr int distance = sizeof(memory.column[0]) / sizeof(T);
+  T pivot = shuffle(a[0][0], 0, G);
+#pragma unroll
+  for (int u = 0; u < R; ++u) column[G * u + lane] = a[u][0];
+  unrolled<N>([&](auto index) __attribute__((always_inline)) {
+    constexpr int k = index, slot = k / G, owner = k % G, at = k + 1;
+    apart(
+        once, [&]() __attribute__((always_inline)) {
+          // What step k - 1 has left: columns from k + 1 on.
+          constexpr int first = at / P * P;
+          const T* const before = column + (k + 2) % 3 * distance;
+          const auto subtract = [&](Vector<T, P> v, int i, int least) __attribute__((always_inline)) {
+#pragma unroll
+            for (int p = 0; p < P; ++p)
+#pragma unroll
+              for (int u = (k - 1) / G; u < R; ++u)
+                if (const int c = i + p; c >= least && c < L::columns(u)) a[u][c] = fma(-a[u][k - 1], v.value[p], a[u][c]);
+          };
+          Vector<T, P> v[early];
+          if constexpr (k > 0) {
+#pragma unroll
+            for (int e = 0; e < early; ++e)
+              if (first + P * e < N) v[e] = *reinterpret_cast<const Vector<T, P>*>(before + first + P * e);
+#pragma unroll
+            for (int u = (k - 1) / G; u < R; ++u)
+              if (at < L::columns(u)) a[u][at] = fma(-a[u][k - 1], v[0].value[at % P], a[u][at]);
+          }
+          // Step k as far as column k + 1.
+          const T inverse = reciprocal(pivot);
+          pivots.template keep<slot>(lane, owner, pivot, inverse);
+          __syncwarp();  // column k is complete, and the one that lies where the next goes is read
+          T l[R];
+#pragma unroll
+          for (int u = slot; u < R; ++u) l[u] = a[u][k] * inverse;
+          if (lane <= owner) l[slot] = 0;
+          const T pivot_b = shuffle(b[slot], owner, G);
+          if constexpr (at < N) {
+            const T next = column[k % 3 * distance + at];
+            T* const to = column + (k + 1) % 3 * distance + lane;
+#pragma unroll
+            for (int u = slot; u < R; ++u)
+              if (at < L::columns(u)) a[u][at] = fma(-l[u], next, a[u][at]);
+#pragma unroll
+            for (int u = slot; u < R; ++u)
+              if (at < L::columns(u)) to[G * u] = a[u][at];
+            pivot = shuffle(a[at / G][at], at % G, G);
+          }
+#pragma unroll
+          for (int u = slot; u < R; ++u) b[u] = fma(-l[u], pivot_b, b[u]);
+          if constexpr (k > 0) {
+#pragma unroll
+            for (int i = first; i < N; i += P) {
+              const int e = (i - first) / P;
+              Vector<T, P> piece;
+              if (e < early)
+                piece = v[e < early ? e : 0];
+              else
+                piece = *reinterpret_cast<const Vector<T, P>*>(before + i);
+              subtract(piece, i, at + 1);
+            }
+          }
+#pragma unroll
+          for (int u = slot; u < R; ++u) a[u][k] = l[u];
+        });
+  });
+}
+
 /// C columns b become L^-1 b.
 template <class L, int C, class T>
 __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::rows][L::size], T (&b)[C][L::rows],

@@ -12,35 +12,39 @@ namespace smallbatch {
 
 namespace {
 
-template <class T, class L, bool Pieces>
+/// Rows as they are stored; whole pieces of 16 bytes, which lie an odd number of pieces apart; such of size N.
+enum class Rows { as_stored, pieces, whole };
+
+template <class T, class L, Rows Kind>
 struct alignas(16) StoredXMemory {
-  T identity[Pieces ? L::piece * L::numbers : L::numbers];  // rows of it
+  T identity[Kind == Rows::pieces ? L::piece * L::numbers : L::numbers];  // rows of it
   T rhs[L::systems * L::column_pitch];
   // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
   union {
-    T column[2][L::lanes + L::systems * L::column_pitch];
+    T column[3][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
   };
 };
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
-/// Pieces: rows are whole pieces of 16 bytes, and lie an odd number of pieces apart.
-template <class T, int N, bool Judged, bool Pieces>
+template <class T, int N, bool Judged, Rows Kind>
 __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_stored_kernel(Arguments<T> args) {
   using Plan = StoredXPlan<T, N>;
   using L = typename Plan::L;
   constexpr int G = L::lanes, R = L::rows, P = L::piece;
   // The rows from `late` on are fetched ahead; those before it take the place of the rows from `place` on.
-  constexpr int late = Plan::late, place = Plan::place, least_n = Plan::least_n;
+  constexpr int late = Plan::late, place = Plan::place, least_n = Kind == Rows::whole ? N : Plan::least_n;
   static_assert(late % G == 0 && place % G == 0 && (late == 0 || (place >= late && place + late <= least_n)));
-  __shared__ StoredXMemory<T, L, Pieces> memory;
-  if constexpr (Pieces)
+  constexpr bool Pieces = Kind != Rows::as_stored;
+  __shared__ StoredXMemory<T, L, Kind> memory;
+  if constexpr (Kind == Rows::pieces)
 #pragma unroll
     for (int i = 0; i < P; ++i) make_identity<T, L>(memory.identity + i * L::numbers, i);
-  else
+  else if constexpr (Kind == Rows::as_stored)
     make_identity<T, L>(memory.identity);
-  const int n = args.n, pitch = Pieces ? args.kept_pitch : n;
+  const int n = Kind == Rows::whole ? N : args.n, pitch = Kind == Rows::whole ? apart_pitch<T>(N) : Pieces ? args.kept_pitch : n;
+  const int kept_step = Kind == Rows::whole ? apart_step<T>(N, N - late) : args.kept_step;
   const bool dense = args.storage == Storage::dense;
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
@@ -50,7 +54,7 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
   };
   const auto stage = [&](unsigned task) __attribute__((always_inline)) {
     if constexpr (Pieces)
-      copy_rows_apart<T, L>(args, source(task), late, n, 0, stored_matrices<T>());
+      copy_rows_apart<T, L>(n, pitch, kept_step, source(task), late, n, 0, stored_matrices<T>());
     else
       copy_run<T, L>(args, source(task), late * n, n * n, 0, stored_matrices<T>());
     const T* const from = args.b + (begin_of(task) + group()) * args.b_step + lane();
@@ -69,7 +73,7 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
     unsigned odd = 0;  // not zero: the system is not plain
     // Where row 0 would lie before the rows from `late` on.
     const T* const matrix =
-        stored_matrices<T>() - late * pitch + group() * args.kept_step +
+        stored_matrices<T>() - late * pitch + group() * kept_step +
         (Pieces ? 0 : beyond_piece(source(task)(group())));
     int once = args.once;
     const auto take_slot = [&]<int u>(const T* rows) __attribute__((always_inline)) {
@@ -113,7 +117,7 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
       if constexpr (late > 0 && G * (u + 1) == place) {
         __syncwarp();  // the rows from `place` on have been read, where the first ones go
         if constexpr (Pieces)
-          copy_rows_apart<T, L>(args, source(task), 0, late, place - late, stored_matrices<T>());
+          copy_rows_apart<T, L>(n, pitch, kept_step, source(task), 0, late, place - late, stored_matrices<T>());
         else
           copy_run<T, L>(args, source(task), 0, late * n, (place - late) * n, stored_matrices<T>());
       }
@@ -131,8 +135,12 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
     __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
       stage(next);
-    factor<L, Plan::turning, Plan::apart, false>(group(), lane(), memory, a, b[0],
+#if OVERLAP
+    factor_overlapped<L>(group(), lane(), memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, args.once);
+#else
+    factor<L, (Kind == Rows::whole ? Plan::turning_whole : Plan::turning), Plan::apart, false>(group(), lane(), memory, a, b[0],
                                                  ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+#endif
 #pragma unroll
     for (int u = 0; u < R; ++u) {
       b[0][u] *= inverse[u];
@@ -169,12 +177,12 @@ struct StoredXKernel {
 };
 
 /// The kernel of the first of the sizes N, which ascend, that is large enough; none of sizes that others are better at.
-template <class T, bool Judged, bool Pieces, int... N>
+template <class T, bool Judged, Rows Kind, int... N>
 StoredXKernel<T> x_as_stored_kernel_of(int n) {
   StoredXKernel<T> chosen{};
   (void)((n <= N &&
           (n >= StoredXPlan<T, N>::least_n ? chosen = {StoredXPlan<T, N>::L::systems, StoredXPlan<T, N>::L::lanes,
-                                                       StoredXPlan<T, N>::late, x_as_stored_kernel<T, N, Judged, Pieces>}
+                                                       StoredXPlan<T, N>::late, x_as_stored_kernel<T, N, Judged, Kind>}
                                            : chosen,
            true)) ||
          ...);
@@ -183,9 +191,9 @@ StoredXKernel<T> x_as_stored_kernel_of(int n) {
 template <class T>
 StoredXKernel<T> x_as_stored_kernel_of(int n, bool judged, bool pieces) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (pieces) return judged ? StoredXKernel<T>{} : x_as_stored_kernel_of<T, false, true, 48, 56>(n);
-    return judged ? x_as_stored_kernel_of<T, true, false, 40>(n)
-                  : x_as_stored_kernel_of<T, false, false, 48, 56>(n);
+    if (pieces && !judged && (n == 40 || n == 48 || n == 56 || n == 64))
+      return x_as_stored_kernel_of<T, false, Rows::whole, 40, 48, 56, 64>(n);
+    return {};
   } else {
     return StoredXKernel<T>{};
   }
@@ -212,11 +220,9 @@ cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& s
   const bool pieces = rows_are_pieces(batch);
   const StoredXKernel<T> chosen = x_as_stored_kernel_of<T>(n, solution.backward_error != nullptr, pieces);
   Arguments<T> arguments = arguments_of(batch, solution, marks);
-  constexpr int piece = 16 / sizeof(T), banks = 32 / (sizeof(T) / 4);
   if (pieces) {
-    arguments.kept_pitch = (n / piece | 1) * piece;
-    // Neighbouring systems lie half of all banks apart.
-    arguments.kept_step = ((n - chosen.late) * arguments.kept_pitch + banks / 2 - 1) / banks * banks + banks / 2;
+    arguments.kept_pitch = apart_pitch<T>(n);
+    arguments.kept_step = apart_step<T>(n, n - chosen.late);
   } else {
     arguments.kept_step = stored_step(batch, chosen.lanes, (n - chosen.late) * n);
   }

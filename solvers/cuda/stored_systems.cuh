@@ -108,24 +108,37 @@ __device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& sour
   }
 }
 
+/// Numbers from one row to the next where rows lie an odd number of pieces of 16 bytes apart.
+template <class T>
+constexpr int apart_pitch(int n) {
+  constexpr int piece = 16 / sizeof(T);
+  return (n / piece | 1) * piece;
+}
+/// And from one system to the next: half of all banks more than whole lines.
+template <class T>
+constexpr int apart_step(int n, int rows) {
+  constexpr int banks = 128 / sizeof(T);
+  return (rows * apart_pitch<T>(n) + banks / 2 - 1) / banks * banks + banks / 2;
+}
+
 /// Starts to copy the rows first .. end - 1 of each of the warp's systems, which are whole pieces of 16 bytes, row r of
-/// system s to memory + s args.kept_step + (r - first + to) args.kept_pitch.
+/// system s to memory + s step + (r - first + to) pitch.
 template <class T, class L, class Source>
-__device__ __forceinline__ void copy_rows_apart(const Arguments<T>& args, Source&& source, int first, int end, int to,
+__device__ __forceinline__ void copy_rows_apart(int n, int pitch, int step, Source&& source, int first, int end, int to,
                                                 T* memory) {
   constexpr int P = L::piece, width = L::size / P <= 8 ? 8 : 16, at_once = warp_lanes / width;  // lanes for a row; rows
   static_assert(L::size / P <= 16);
   const int thread = fresh(threadIdx.x), column = thread % width * P, row = thread / width;
-  if (column >= args.n) return;
+  if (column >= n) return;
 #pragma unroll 1
   for (int s = 0; s < L::systems; ++s) {
-    const T* from = source(s) + (first + row) * args.n + column;
-    T* place = memory + s * args.kept_step + (to + row) * args.kept_pitch + column;
-#pragma unroll 4
+    const T* from = source(s) + (first + row) * n + column;
+    T* place = memory + s * step + (to + row) * pitch + column;
+#pragma unroll 8
     for (int r = first + row; r < end; r += at_once) {
       copy_async<P>(place, from);
-      from += at_once * args.n;
-      place += at_once * args.kept_pitch;
+      from += at_once * n;
+      place += at_once * pitch;
     }
   }
 }
