@@ -21,7 +21,7 @@ struct alignas(16) StoredXMemory {
   T rhs[L::systems * L::column_pitch];
   // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
   union {
-    T column[3][L::lanes + L::systems * L::column_pitch];
+    T column[StoredXPlan<T, L::size>::overlapped ? 3 : 2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
   };
 };
@@ -34,13 +34,15 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
   using L = typename Plan::L;
   constexpr int G = L::lanes, R = L::rows, P = L::piece;
   // The rows from `late` on are fetched ahead; those before it take the place of the rows from `place` on.
-  constexpr int late = Plan::late, place = Plan::place, least_n = Kind == Rows::whole ? N : Plan::least_n;
+  constexpr int late = Plan::late(Kind != Rows::as_stored), place = Plan::place, least_n = Kind == Rows::whole ? N : Plan::least_n;
   static_assert(late % G == 0 && place % G == 0 && (late == 0 || (place >= late && place + late <= least_n)));
   constexpr bool Pieces = Kind != Rows::as_stored;
   __shared__ StoredXMemory<T, L, Kind> memory;
   if constexpr (Kind == Rows::pieces)
 #pragma unroll
     for (int i = 0; i < P; ++i) make_identity<T, L>(memory.identity + i * L::numbers, i);
+  else if constexpr (Kind == Rows::whole && L::width > N)
+    for (int e = static_cast<int>(threadIdx.x); e < L::numbers; e += warp_lanes) memory.identity[e] = 0;
   else if constexpr (Kind == Rows::as_stored)
     make_identity<T, L>(memory.identity);
   const int n = Kind == Rows::whole ? N : args.n, pitch = Kind == Rows::whole ? apart_pitch<T>(N) : Pieces ? args.kept_pitch : n;
@@ -81,6 +83,7 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
       if constexpr (Pieces) {
         const T* const from = G * (u + 1) <= least_n || row < n
                                   ? rows + row * pitch
+                              : Kind == Rows::whole ? memory.identity
                                   : memory.identity + (row % P * L::numbers + L::width - row / P * P);
 #pragma unroll
         for (int c = 0; c < L::columns(u); c += P) {
@@ -135,12 +138,11 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
     __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
       stage(next);
-#if OVERLAP
-    factor_overlapped<L>(group(), lane(), memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, args.once);
-#else
-    factor<L, (Kind == Rows::whole ? Plan::turning_whole : Plan::turning), Plan::apart, false>(group(), lane(), memory, a, b[0],
-                                                 ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
-#endif
+    const ReciprocalsInRegisters<T, L> reciprocals{inverse};
+    if constexpr (Plan::overlapped)
+      factor_overlapped<L>(group(), lane(), memory, a, b[0], reciprocals, args.once);
+    else
+      factor<L, Plan::turning, Plan::apart, false>(group(), lane(), memory, a, b[0], reciprocals, N, args.once);
 #pragma unroll
     for (int u = 0; u < R; ++u) {
       b[0][u] *= inverse[u];
@@ -182,7 +184,7 @@ StoredXKernel<T> x_as_stored_kernel_of(int n) {
   StoredXKernel<T> chosen{};
   (void)((n <= N &&
           (n >= StoredXPlan<T, N>::least_n ? chosen = {StoredXPlan<T, N>::L::systems, StoredXPlan<T, N>::L::lanes,
-                                                       StoredXPlan<T, N>::late, x_as_stored_kernel<T, N, Judged, Kind>}
+                                                       StoredXPlan<T, N>::late(Kind != Rows::as_stored), x_as_stored_kernel<T, N, Judged, Kind>}
                                            : chosen,
            true)) ||
          ...);
@@ -191,9 +193,14 @@ StoredXKernel<T> x_as_stored_kernel_of(int n) {
 template <class T>
 StoredXKernel<T> x_as_stored_kernel_of(int n, bool judged, bool pieces) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (pieces && !judged && (n == 40 || n == 48 || n == 56 || n == 64))
-      return x_as_stored_kernel_of<T, false, Rows::whole, 40, 48, 56, 64>(n);
-    return {};
+    if (pieces && n % 8 == 0)
+      return judged ? x_as_stored_kernel_of<T, true, Rows::whole, 40, 48, 56>(n)
+                    : x_as_stored_kernel_of<T, false, Rows::whole, 40, 48, 56>(n);
+    if (pieces)
+      return judged ? x_as_stored_kernel_of<T, true, Rows::pieces, 48, 56, 64>(n)
+                    : x_as_stored_kernel_of<T, false, Rows::pieces, 48, 56, 64>(n);
+    return judged ? x_as_stored_kernel_of<T, true, Rows::as_stored, 40, 48, 56, 64>(n)
+                  : x_as_stored_kernel_of<T, false, Rows::as_stored, 40, 48, 56, 64>(n);
   } else {
     return StoredXKernel<T>{};
   }
