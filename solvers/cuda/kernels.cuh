@@ -59,11 +59,6 @@ template <class T>
 cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                cudaStream_t stream);
 
-/// The same two for 33 to 64 rows in single precision, of dense matrices with one right-hand side.
-bool panels_take(const SpdBatch<float>& batch, const SpdSolution<float>& solution);
-cudaError_t launch_panels(const SpdBatch<float>& batch, const SpdSolution<float>& solution, Mark* marks,
-                          cudaStream_t stream);
-
 /// The same two of several right-hand sides.
 template <class T>
 bool x_columns_take(const SpdBatch<T>& batch, const SpdSolution<T>& solution);

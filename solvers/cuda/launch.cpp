@@ -50,9 +50,7 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solut
 template <class T>
 cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
   cudaError_t status = cudaSuccess;
-  if (sizeof(T) == sizeof(float) && batch.shape.n > 32 && x_as_stored_takes(batch, solution)) {
-    status = launch_x_as_stored(batch, solution, marks, stream);
-  } else if (x_alone_takes(batch, solution)) {
+  if (x_alone_takes(batch, solution)) {
     status = launch_x_alone(batch, solution, marks, stream);
   } else if (everything_takes(batch, solution)) {
     status = launch_everything(batch, solution, marks, stream);

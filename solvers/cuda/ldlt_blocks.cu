@@ -19,7 +19,6 @@
 #include "solvers/cuda/device.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/pivot_numbers.cuh"
-#include "solvers/cuda/plain_systems.cuh"
 
 namespace smallbatch {
 
@@ -200,57 +199,11 @@ __device__ __forceinline__ void in_case(int index, Body&& body) {
 template <int B>
 using Blocks = Block[block_place(B, 0)];
 
-/// The next system's lower triangle of blocks, which is fetched ahead. In a row of a block the first and the last four
-/// numbers change places in the rows 4 .. 7, for the banks' sake.
-template <int B>
-struct BlocksAhead {
-  alignas(16) double block[block_place(B, 0)][block_size * block_size];
-};
-__device__ __forceinline__ constexpr int place_ahead(int row, int q) { return row * block_size + (q ^ row >> 2) * 4; }
-
-/// Starts to fetch it, with zeros behind row m - 1. Pieces: rows are whole pieces of 16 bytes.
-template <int B>
-__device__ __forceinline__ void stage_ahead(const double* from, int n, int m, bool pieces, BlocksAhead<B>& ahead) {
-  const auto copy = [&]<int Count>() __attribute__((always_inline)) {
-    constexpr int per_row = block_size / Count, at_once = warp_lanes / per_row;  // copies, rows
-    const int thread = fresh(threadIdx.x), row = thread / per_row, c = thread % per_row * Count;
-    double* const to = &ahead.block[0][0] + place_ahead(row, c / 4) + c % 4;
-#pragma unroll
-    for (int i = 0; i < block_size; i += at_once) {
-      const double* line = from + (row + i) * n + c;
-      // Rows 4 .. 7 change places; where rows come four at a time, the second four are the other way round.
-      double* const place = at_once == 4 && i == 4 ? &ahead.block[0][0] + place_ahead(row + 4, c / 4) + c % 4 : to;
-      unrolled<B>([&](auto index) __attribute__((always_inline)) {
-        constexpr int I = index;
-#pragma unroll
-        for (int J = 0; J <= I; ++J) {
-          const bool copied =
-              block_size * I + row + i < m && (block_size * J + c < m || block_size * (I + 1) <= m);
-          const double* const source = copied ? line + block_size * J : from;
-          const auto at = static_cast<unsigned>(__cvta_generic_to_shared(place + block_place(I, J) * block_size * block_size));
-          if constexpr (Count == 2)
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(source), "r"(copied ? 16 : 0)
-                         : "memory");
-          else
-            asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(at), "l"(source), "r"(copied ? 8 : 0)
-                         : "memory");
-        }
-        line += block_size * n;
-      });
-    }
-  };
-  if (pieces)
-    copy.template operator()<2>();
-  else
-    copy.template operator()<1>();
-}
-
 /// Loads the lower triangle, rows of the identity behind row m - 1; what is not zero where the triangles differ or a
-/// diagonal element is far from 1. ahead: where the lower triangle is, if not at `from`; taken(): it has been read.
-template <class T, int B, bool Packed, class Ahead, class Taken>
+/// diagonal element is far from 1.
+template <class T, int B, bool Packed>
 __device__ __forceinline__ unsigned load_blocks(const Arguments<T>& args, const T* from, int m, int once,
-                                                Blocks<B>& a, const Ahead& ahead, Taken&& taken) {
-  constexpr bool is_ahead = std::is_same_v<Ahead, BlocksAhead<B>>;
+                                                Blocks<B>& a) {
   const BlockLane own;
   const int n = args.n;
   // Row `row` of block I begins at from + start(row) + (n, or of a packed triangle 8 row + 8 (8 I + 1) / 2) I.
@@ -259,17 +212,7 @@ __device__ __forceinline__ unsigned load_blocks(const Arguments<T>& args, const 
     return Packed ? block_size * I * row + 4 * I * (block_size * I + 1) : block_size * I * n;
   };
   const T* const line = from + start(own.row) + own.j;
-  if constexpr (is_ahead)
-#pragma unroll
-    for (int q = 0; q < 2; ++q) {
-      const double* const place = &ahead.block[0][0] + place_ahead(own.row, q) + own.j;
-#pragma unroll
-      for (int I = 0; I < B; ++I)
-#pragma unroll
-        for (int J = 0; J < I; ++J)
-          a[block_place(I, J)].v[q] = place[block_place(I, J) * block_size * block_size];
-    }
-  unrolled<is_ahead ? 0 : B>([&](auto index) __attribute__((always_inline)) {
+  unrolled<B>([&](auto index) __attribute__((always_inline)) {
     constexpr int I = index;
     const bool inside = block_size * I + own.row < m;
     const T* const own_line = line + further(I, own.row);
@@ -283,22 +226,14 @@ __device__ __forceinline__ unsigned load_blocks(const Arguments<T>& args, const 
   for (int q = 0; q < 2; ++q) {
     const int column = 4 * q + own.j, high = max(own.row, column), low = min(own.row, column);
     const T* const element = from + start(high) + low;
-    const T* kept = nullptr;
-    if constexpr (is_ahead) kept = &ahead.block[0][0] + place_ahead(high, low / 4) + low % 4;
 #pragma unroll
     for (int I = 0; I < B; ++I) {
-      T value = T(own.row == column ? 1 : 0);
-      if (block_size * I + high < m) {
-        if constexpr (is_ahead)
-          value = kept[block_place(I, I) * block_size * block_size];
-        else
-          value = element[further(I, high) + block_size * I];
-      }
+      const T value =
+          block_size * I + high < m ? element[further(I, high) + block_size * I] : T(own.row == column ? 1 : 0);
       a[block_place(I, I)].v[q] = value;
       if (own.row == column) odd |= far_bits(value);
     }
   }
-  taken();
   if (Packed || args.storage != Storage::dense) return odd;
   // The mirrored elements, many loads at a time before the first of them is looked at.
   constexpr int blocks = block_place(B, 0), at_once = BlocksPlan<B, false>::compared;
@@ -718,14 +653,7 @@ template <class T, int B, bool Full, bool Packed>
 __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_blocks_kernel(Arguments<T> args) {
   __shared__ BlocksMemory<B> memory;
   __shared__ std::conditional_t<Full, KeptMemory<B>, NoMemory> kept;
-  constexpr bool fetches = !Full && !Packed;
-  __shared__ std::conditional_t<fetches, BlocksAhead<B>, NoMemory> ahead;
   const int lane = threadIdx.x;
-  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
-    if constexpr (fetches)
-      stage_ahead<B>(args.a + task * args.a_step, args.n, max(rows_of(args, std::int64_t{task}), 0), args.vectors, ahead);
-  };
-  if (blockIdx.x < args.tasks) stage(blockIdx.x);
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     const int size = rows_of(args, std::int64_t{task}), m = max(size, 0);
@@ -733,14 +661,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
     T rhs[rows_of_lane<B>];
     load_rhs<T, B>(args, task, 0, m, rhs);
     Block a[block_place(B, 0)];
-    if constexpr (fetches) wait_for_copies();
-    unsigned odd = load_blocks<T, B, Packed>(
-        args, from, m, args.once, a, ahead, [&]() __attribute__((always_inline)) {
-          if constexpr (fetches) {
-            __syncwarp();  // the triangle has been read, whose place the next takes
-            if (const unsigned next = task + gridDim.x; next < args.tasks) stage(next);
-          }
-        });
+    unsigned odd = load_blocks<T, B, Packed>(args, from, m, args.once, a);
     odd |= static_cast<unsigned>(keep_rhs<T, B>(rhs, memory.rhs)) | static_cast<unsigned>(size <= 0);
     if (task + gridDim.x < args.tasks)
       fetch_ahead(from + gridDim.x * args.a_step, Packed ? args.n * (args.n + 1) / 2 : args.n * args.n);
@@ -821,7 +742,6 @@ cudaError_t launch_ldlt_blocks(const SpdBatch<T>& batch, const SpdSolution<T>& s
   const bool full = arguments.pivot_numbers || solution.backward_error != nullptr || solution.rcond != nullptr;
   const bool packed = batch.shape.storage == Storage::packed_lower;
   const int n = batch.shape.n;
-  arguments.vectors = rows_are_pieces(batch) && batch.sizes == nullptr;
   const auto [kernel, warps] = n <= 40   ? blocks_kernel<T, 5>(full, packed)
                                : n <= 48 ? blocks_kernel<T, 6>(full, packed)
                                : n <= 56 ? blocks_kernel<T, 7>(full, packed)

@@ -61,8 +61,7 @@ struct StoredXPlan {
                                                      : 0;
   }
   static constexpr int place = N >= 56 ? 32 : N >= 28 ? 16 : N == 24 ? 12 : 8;
-  static constexpr int turning = N == 40 ? 5 : OnePassPlan<T, N>::turning(true);
-  static constexpr bool overlapped = N > 40;  // steps, in place of turns
+  static constexpr int turning(bool whole) { return N == 40 && whole ? L::rows : OnePassPlan<T, N>::turning(true); }
   static constexpr bool apart = OnePassPlan<T, N>::apart;
   static constexpr int warps = N <= (single ? 20 : 16) || N == 48 ? 12 : 8;
 };

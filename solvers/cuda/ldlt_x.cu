@@ -78,11 +78,8 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
     __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
       stage(next);
-    const ReciprocalsInRegisters<T, L> reciprocals{inverse};
-    if constexpr (L::pivot_columns == 3)
-      factor_overlapped<L>(group, lane, memory, a, b[0], reciprocals, args.once);
-    else
-      factor<L, Plan::turning, Plan::apart, false>(group, lane, memory, a, b[0], reciprocals, N, args.once);
+    factor<L, Plan::turning, Plan::apart, false>(group, lane, memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N,
+                                                 args.once);
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       b[0][u] *= inverse[u];
@@ -113,8 +110,11 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) x_alone_ke
 
 template <class T, bool Packed>
 Kernels<T> x_alone_kernels() {
-  Kernels<T> kernels{};
-  if constexpr (sizeof(T) == sizeof(float) && !Packed)
+  Kernels<T> kernels{{x_alone_kernel<T, 8, Packed, false>, QuickPlan<T, 8>::L::systems},
+                     {x_alone_kernel<T, 16, Packed, false>, QuickPlan<T, 16>::L::systems},
+                     {x_alone_kernel<T, 32, Packed, false>, QuickPlan<T, 32>::L::systems},
+                     {}};
+  if constexpr (sizeof(T) == sizeof(float))
     kernels.of64 = {x_alone_kernel<T, 64, Packed, false>, QuickPlan<T, 64>::L::systems};
   return kernels;
 }
@@ -133,7 +133,11 @@ constexpr bool is_judged_from_triangle(const SpdShape& shape) {
 }
 template <class T>
 Kernel<Arguments<T>> judged_kernel_of(Storage storage) {
-  return nullptr;
+  if constexpr (sizeof(T) == sizeof(double)) {
+    if (storage == Storage::dense) return judged_kernel<T, BlocksKept<T, true>>;
+    if (storage == Storage::dense_lower) return judged_kernel<T, BlocksKept<T, false>>;
+  }
+  return judged_kernel<T, PackedKept<T>>;
 }
 
 }  // namespace

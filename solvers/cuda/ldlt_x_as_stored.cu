@@ -21,7 +21,7 @@ struct alignas(16) StoredXMemory {
   T rhs[L::systems * L::column_pitch];
   // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
   union {
-    T column[StoredXPlan<T, L::size>::overlapped ? 3 : 2][L::lanes + L::systems * L::column_pitch];
+    T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
   };
 };
@@ -34,19 +34,19 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
   using L = typename Plan::L;
   constexpr int G = L::lanes, R = L::rows, P = L::piece;
   // The rows from `late` on are fetched ahead; those before it take the place of the rows from `place` on.
-  constexpr int late = Plan::late(Kind != Rows::as_stored), place = Plan::place, least_n = Kind == Rows::whole ? N : Plan::least_n;
+  constexpr bool whole = Kind == Rows::whole, pieces = Kind != Rows::as_stored;
+  constexpr int late = Plan::late(pieces), place = Plan::place, least_n = whole ? N : Plan::least_n;
   static_assert(late % G == 0 && place % G == 0 && (late == 0 || (place >= late && place + late <= least_n)));
-  constexpr bool Pieces = Kind != Rows::as_stored;
   __shared__ StoredXMemory<T, L, Kind> memory;
   if constexpr (Kind == Rows::pieces)
 #pragma unroll
     for (int i = 0; i < P; ++i) make_identity<T, L>(memory.identity + i * L::numbers, i);
-  else if constexpr (Kind == Rows::whole && L::width > N)
+  else if constexpr (whole && L::width > N)  // what lanes have beyond the last row
     for (int e = static_cast<int>(threadIdx.x); e < L::numbers; e += warp_lanes) memory.identity[e] = 0;
   else if constexpr (Kind == Rows::as_stored)
     make_identity<T, L>(memory.identity);
-  const int n = Kind == Rows::whole ? N : args.n, pitch = Kind == Rows::whole ? apart_pitch<T>(N) : Pieces ? args.kept_pitch : n;
-  const int kept_step = Kind == Rows::whole ? apart_step<T>(N, N - late) : args.kept_step;
+  const int n = whole ? N : args.n, pitch = whole ? apart_pitch<T>(N) : pieces ? args.kept_pitch : n;
+  const int kept_step = whole ? apart_step<T>(N, N - late) : args.kept_step;
   const bool dense = args.storage == Storage::dense;
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
     return [&args, a = args.a + begin_of(task) * args.a_step](int s) { return a + s * args.a_step; };
   };
   const auto stage = [&](unsigned task) __attribute__((always_inline)) {
-    if constexpr (Pieces)
+    if constexpr (pieces)
       copy_rows_apart<T, L>(n, pitch, kept_step, source(task), late, n, 0, stored_matrices<T>());
     else
       copy_run<T, L>(args, source(task), late * n, n * n, 0, stored_matrices<T>());
@@ -75,16 +75,13 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
     unsigned odd = 0;  // not zero: the system is not plain
     // Where row 0 would lie before the rows from `late` on.
     const T* const matrix =
-        stored_matrices<T>() - late * pitch + group() * kept_step +
-        (Pieces ? 0 : beyond_piece(source(task)(group())));
+        stored_matrices<T>() - late * pitch + group() * kept_step + (pieces ? 0 : beyond_piece(source(task)(group())));
     int once = args.once;
     const auto take_slot = [&]<int u>(const T* rows) __attribute__((always_inline)) {
       const int row = G * u + lane();
-      if constexpr (Pieces) {
-        const T* const from = G * (u + 1) <= least_n || row < n
-                                  ? rows + row * pitch
-                              : Kind == Rows::whole ? memory.identity
-                                  : memory.identity + (row % P * L::numbers + L::width - row / P * P);
+      if constexpr (pieces) {
+        const int beyond = whole ? 0 : row % P * L::numbers + L::width - row / P * P;
+        const T* const from = G * (u + 1) <= least_n || row < n ? rows + row * pitch : memory.identity + beyond;
 #pragma unroll
         for (int c = 0; c < L::columns(u); c += P) {
           const auto in = *reinterpret_cast<const Vector<T, P>*>(from + c);
@@ -119,7 +116,7 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
       constexpr int u = R - 1 - index;
       if constexpr (late > 0 && G * (u + 1) == place) {
         __syncwarp();  // the rows from `place` on have been read, where the first ones go
-        if constexpr (Pieces)
+        if constexpr (pieces)
           copy_rows_apart<T, L>(n, pitch, kept_step, source(task), 0, late, place - late, stored_matrices<T>());
         else
           copy_run<T, L>(args, source(task), 0, late * n, (place - late) * n, stored_matrices<T>());
@@ -138,11 +135,8 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
     __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
       stage(next);
-    const ReciprocalsInRegisters<T, L> reciprocals{inverse};
-    if constexpr (Plan::overlapped)
-      factor_overlapped<L>(group(), lane(), memory, a, b[0], reciprocals, args.once);
-    else
-      factor<L, Plan::turning, Plan::apart, false>(group(), lane(), memory, a, b[0], reciprocals, N, args.once);
+    factor<L, Plan::turning(whole), Plan::apart, false>(group(), lane(), memory, a, b[0],
+                                                        ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
 #pragma unroll
     for (int u = 0; u < R; ++u) {
       b[0][u] *= inverse[u];
@@ -175,6 +169,7 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
 template <class T>
 struct StoredXKernel {
   int systems, lanes, late;
+  bool pieces;  // rows lie apart
   Kernel<Arguments<T>> kernel;
 };
 
@@ -184,7 +179,8 @@ StoredXKernel<T> x_as_stored_kernel_of(int n) {
   StoredXKernel<T> chosen{};
   (void)((n <= N &&
           (n >= StoredXPlan<T, N>::least_n ? chosen = {StoredXPlan<T, N>::L::systems, StoredXPlan<T, N>::L::lanes,
-                                                       StoredXPlan<T, N>::late(Kind != Rows::as_stored), x_as_stored_kernel<T, N, Judged, Kind>}
+                                                       StoredXPlan<T, N>::late(Kind != Rows::as_stored),
+                                                       Kind != Rows::as_stored, x_as_stored_kernel<T, N, Judged, Kind>}
                                            : chosen,
            true)) ||
          ...);
@@ -192,17 +188,18 @@ StoredXKernel<T> x_as_stored_kernel_of(int n) {
 }
 template <class T>
 StoredXKernel<T> x_as_stored_kernel_of(int n, bool judged, bool pieces) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    if (pieces && n % 8 == 0)
-      return judged ? x_as_stored_kernel_of<T, true, Rows::whole, 40, 48, 56>(n)
+  constexpr bool single = sizeof(T) == sizeof(float);
+  // Of some sizes whose rows are whole pieces one pass is quicker.
+  if (pieces && (n == 20 || (single && (n == 24 || n == 36)))) return {};
+  if constexpr (single) {
+    if (pieces && (n == 40 || n == 48 || n == 56))
+      return judged ? x_as_stored_kernel_of<T, true, Rows::whole, 48, 56>(n)
                     : x_as_stored_kernel_of<T, false, Rows::whole, 40, 48, 56>(n);
-    if (pieces)
-      return judged ? x_as_stored_kernel_of<T, true, Rows::pieces, 48, 56, 64>(n)
-                    : x_as_stored_kernel_of<T, false, Rows::pieces, 48, 56, 64>(n);
-    return judged ? x_as_stored_kernel_of<T, true, Rows::as_stored, 40, 48, 56, 64>(n)
-                  : x_as_stored_kernel_of<T, false, Rows::as_stored, 40, 48, 56, 64>(n);
+    if (pieces && (n == 44 || n == 52) && !judged) return x_as_stored_kernel_of<T, false, Rows::pieces, 48, 56>(n);
+    return judged ? x_as_stored_kernel_of<T, true, Rows::as_stored, 40>(n)
+                  : x_as_stored_kernel_of<T, false, Rows::as_stored, 20, 24, 32, 40, 48, 56, 64>(n);
   } else {
-    return StoredXKernel<T>{};
+    return judged ? StoredXKernel<T>{} : x_as_stored_kernel_of<T, false, Rows::as_stored, 16, 20, 24, 28, 32>(n);
   }
 }
 
@@ -224,10 +221,10 @@ template <class T>
 cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                cudaStream_t stream) {
   const int n = batch.shape.n;
-  const bool pieces = rows_are_pieces(batch);
-  const StoredXKernel<T> chosen = x_as_stored_kernel_of<T>(n, solution.backward_error != nullptr, pieces);
+  const StoredXKernel<T> chosen =
+      x_as_stored_kernel_of<T>(n, solution.backward_error != nullptr, rows_are_pieces(batch));
   Arguments<T> arguments = arguments_of(batch, solution, marks);
-  if (pieces) {
+  if (chosen.pieces) {
     arguments.kept_pitch = apart_pitch<T>(n);
     arguments.kept_step = apart_step<T>(n, n - chosen.late);
   } else {

@@ -22,7 +22,6 @@ struct Tile : Dealt<T, N, Lanes> {
   static constexpr int shares = 1;  // lanes whose sums a lane has: their order is that of `shares` times as many lanes
   static constexpr int quarter = N / 4;  // rows
   static constexpr bool split = Split;
-  static constexpr int pivot_columns = Split && N == 64 ? 3 : 2;  // of an elimination, in shared memory
   static constexpr int staged_rows = split ? 3 * quarter : N;
   static constexpr int staged_numbers = staged_rows * N;  // of a system
   static constexpr int pieces_per_row = N / piece, pieces = N * pieces_per_row;
@@ -58,7 +57,7 @@ struct alignas(16) TileMemory {
   T rhs[L::systems * L::column_pitch];
   // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
   union {
-    T column[L::pivot_columns][L::lanes + L::systems * L::column_pitch];
+    T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
   };
 };
