@@ -44,6 +44,7 @@ struct Arguments {
   int span = 0;          ///< systems of a task
   const std::int32_t* sizes = nullptr;  ///< of each system; null: all have n rows
   int kept_step = 0;                    ///< numbers from one system to the next in shared memory, as they are stored
+  int kept_pitch = 0;                   ///< from one row to the next there, where these are whole pieces
 };
 
 /// Rows of a system; negative where its size is out of range.

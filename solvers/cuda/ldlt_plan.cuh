@@ -51,16 +51,19 @@ struct StoredXPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
   using L = typename OnePassPlan<T, N>::Stored;
   static constexpr int least_n = N > 32 || (single && N == 32) ? N - 7 : N - 3;
-  // Rows that are fetched last, and whose place they take: where else fewer warps found room.
-  static constexpr int late = N == 64                           ? 16
-                              : N == 40 || N == 32              ? 8
-                              : !single && (N == 24 || N == 28) ? 8
-                              : !single && N == 20              ? 4
-                                                                : 0;
-  static constexpr int place = N == 64 ? 32 : N >= 28 ? 16 : N == 24 ? 12 : 8;
-  static constexpr int turning = OnePassPlan<T, N>::turning(true);
+  // Rows that are fetched last, and whose place they take: where else fewer warps found room. Pieces: rows are whole
+  // pieces of 16 bytes, and lie apart.
+  static constexpr int late(bool pieces) {
+    return N == 64 || N == 48 || (N == 56 && pieces) ? 16
+           : N == 40 || N == 32                      ? 8
+           : !single && (N == 24 || N == 28)         ? 8
+           : !single && N == 20                      ? 4
+                                                     : 0;
+  }
+  static constexpr int place = N >= 56 ? 32 : N >= 28 ? 16 : N == 24 ? 12 : 8;
+  static constexpr int turning(bool whole) { return N == 40 && whole ? L::rows : OnePassPlan<T, N>::turning(true); }
   static constexpr bool apart = OnePassPlan<T, N>::apart;
-  static constexpr int warps = N <= (single ? 20 : 16) ? 12 : 8;
+  static constexpr int warps = N <= (single ? 20 : 16) || N == 48 ? 12 : 8;
 };
 
 }  // namespace

@@ -108,11 +108,46 @@ __device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& sour
   }
 }
 
-/// Rows of the identity: row r begins at identity + L::width - r.
+/// Numbers from one row to the next where rows lie an odd number of pieces of 16 bytes apart.
+template <class T>
+constexpr int apart_pitch(int n) {
+  constexpr int piece = 16 / sizeof(T);
+  return (n / piece | 1) * piece;
+}
+/// And from one system to the next: half of all banks more than whole lines.
+template <class T>
+constexpr int apart_step(int n, int rows) {
+  constexpr int banks = 128 / sizeof(T);
+  return (rows * apart_pitch<T>(n) + banks / 2 - 1) / banks * banks + banks / 2;
+}
+
+/// Starts to copy the rows first .. end - 1 of each of the warp's systems, which are whole pieces of 16 bytes, row r of
+/// system s to memory + s step + (r - first + to) pitch.
+template <class T, class L, class Source>
+__device__ __forceinline__ void copy_rows_apart(int n, int pitch, int step, Source&& source, int first, int end, int to,
+                                                T* memory) {
+  constexpr int P = L::piece, width = L::size / P <= 8 ? 8 : 16, at_once = warp_lanes / width;  // lanes for a row; rows
+  static_assert(L::size / P <= 16);
+  const int thread = fresh(threadIdx.x), column = thread % width * P, row = thread / width;
+  if (column >= n) return;
+#pragma unroll 1
+  for (int s = 0; s < L::systems; ++s) {
+    const T* from = source(s) + (first + row) * n + column;
+    T* place = memory + s * step + (to + row) * pitch + column;
+#pragma unroll 8
+    for (int r = first + row; r < end; r += at_once) {
+      copy_async<P>(place, from);
+      from += at_once * n;
+      place += at_once * pitch;
+    }
+  }
+}
+
+/// Rows of the identity: row r begins at identity + L::width - r; all of them `shift` further on.
 template <class T, class L>
-__device__ __forceinline__ void make_identity(T* identity) {
+__device__ __forceinline__ void make_identity(T* identity, int shift = 0) {
   for (int e = static_cast<int>(threadIdx.x); e < 2 * L::width; e += warp_lanes)
-    identity[e] = static_cast<T>(e == L::width);
+    identity[e] = static_cast<T>(e == L::width + shift);
 }
 
 /// The rows of the lower triangle, of the identity from `size` on.
