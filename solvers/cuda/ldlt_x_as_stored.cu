@@ -1,7 +1,8 @@
 // Solutions of plain systems by L D L^T, x and the status alone or the backward error too, of dense matrices of any
 // size, wherever they lie: as ldlt_x.cu has them of whole sizes. The matrices are copied as they are stored
-// (stored_systems.cuh); while a warp works on its systems, the next ones are on their way into the shared memory that
-// these have left. What is not plain is marked for the general kernel (ldlt_general.cu).
+// (stored_systems.cuh), or, where rows are whole pieces of 16 bytes, with a piece between them; while a warp works on
+// its systems, the next ones are on their way into the shared memory that these have left. What is not plain is marked
+// for the general kernel (ldlt_general.cu).
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_plan.cuh"
@@ -193,7 +194,7 @@ StoredXKernel<T> x_as_stored_kernel_of(int n, bool judged, bool pieces) {
   if (pieces && (n == 20 || (single && (n == 24 || n == 36)))) return {};
   if constexpr (single) {
     if (pieces && (n == 40 || n == 48 || n == 56))
-      return judged ? x_as_stored_kernel_of<T, true, Rows::whole, 48, 56>(n)
+      return judged ? x_as_stored_kernel_of<T, true, Rows::whole, 56>(n)
                     : x_as_stored_kernel_of<T, false, Rows::whole, 40, 48, 56>(n);
     if (pieces && (n == 44 || n == 52) && !judged) return x_as_stored_kernel_of<T, false, Rows::pieces, 48, 56>(n);
     return judged ? x_as_stored_kernel_of<T, true, Rows::as_stored, 40>(n)
