@@ -2,7 +2,8 @@
 // systems, several of them in a warp. The others are block_sweep.cu's.
 //
 // The lower triangle is swept in the registers of a few lanes. The result takes the place of A in shared memory, leaves
-// in whole rows, both triangles from one, and is judged on the tensor cores: A comes a second time, from the cache.
+// in whole rows, both triangles from one, and is judged on the tensor cores: A comes a second time, from the cache, or,
+// of 16 rows in single precision, has stayed above the diagonal. Up to 8 rows of those are inverse_lanes.cuh's.
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/inverse_lanes.cuh"
 #include "solvers/cuda/inverse_tiles.cuh"
@@ -23,8 +24,8 @@ struct InversePlan {
   static constexpr int warps_elsewhere = N == 32 && resident_warps == 12 ? 8 : resident_warps;  // resident_blocks()
 };
 
-/// Whether A stays in shared memory, above the diagonal, to judge its inverse by. With 32 rows there are no registers for
-/// that; and doubles would be read too often, from both triangles.
+/// Whether A stays in shared memory, above the diagonal, to judge its inverse by. With 32 rows there are no registers
+/// for that; and doubles would be read too often, from both triangles.
 template <class T, int N>
 inline constexpr bool keeps_matrix = sizeof(T) == sizeof(float) && N == 16;
 
@@ -77,8 +78,8 @@ __device__ __forceinline__ int exponent_of_diagonal(int n, int lane, const T (&a
   return normalizing_exponent(max_of_group<L::lanes>(largest));
 }
 
-/// The lane's places in the matrix of system s of the warp in shared memory, whose lower triangle is that of A^-1 and what
-/// lies above the diagonal A's. Pairs as fragments have them (fragments.cuh).
+/// The lane's places in the matrix of system s of the warp in shared memory, whose lower triangle is that of A^-1 and
+/// what lies above the diagonal A's. Pairs as fragments have them (fragments.cuh).
 template <class T, class L>
 struct BothTriangles {
   static constexpr int P = L::piece;
@@ -151,8 +152,7 @@ __device__ __forceinline__ void mirror_triangles(TileMemory<T, L>& memory, const
 /// Puts the negative lower triangles that are in registers in place of A's, whose diagonals go where the right-hand
 /// sides of others are. The whole warp calls.
 template <class T, class L>
-__device__ __forceinline__ void store_lower_triangles(InverseRowsMemory<T, L>& memory,
-                                                      const T (&a)[L::rows][L::size]) {
+__device__ __forceinline__ void store_lower_triangles(InverseRowsMemory<T, L>& memory, const T (&a)[L::rows][L::size]) {
   constexpr int G = L::lanes, P = L::piece;
   const int thread = fresh(threadIdx.x), group = thread / G, lane = thread % G;
   T* const matrix = memory.tile.matrix[group];
@@ -172,20 +172,16 @@ __device__ __forceinline__ void store_lower_triangles(InverseRowsMemory<T, L>& m
     });
     unrolled<G>([&](auto index) __attribute__((always_inline)) {
       constexpr int c = index, p = (G * u + c) / P;
-      if (lane >= c)
-        first_line[(key ^ L::key(place, p)) * P + L::line(place, p) * 8 * P + c % P] = -a[u][G * u + c];
+      if (lane >= c) first_line[(key ^ L::key(place, p)) * P + L::line(place, p) * 8 * P + c % P] = -a[u][G * u + c];
     });
   });
 }
 
 /// A pair of tile (i, j) of an inverse to global memory.
-template <class L, class T>
-__device__ __forceinline__ void store_pair(T* x, int row, int column, int i, int j, const Vector<T, 2>& value) {
-  T* const to = x + (tile_rows * i + row) * L::size + tile_rows * j + column;
-  if constexpr (sizeof(T) == sizeof(float))
-    *reinterpret_cast<float2*>(to) = float2{value.value[0], value.value[1]};
-  else
-    *reinterpret_cast<double2*>(to) = double2{value.value[0], value.value[1]};
+template <class L>
+__device__ __forceinline__ void store_pair(float* x, int row, int column, int i, int j, const Vector<float, 2>& pair) {
+  float* const to = x + (tile_rows * i + row) * L::size + tile_rows * j + column;
+  *reinterpret_cast<float2*>(to) = float2{pair.value[0], pair.value[1]};
 }
 
 /// An inverse to global memory that cannot be stored by pairs, or is none.
@@ -228,7 +224,7 @@ __device__ __forceinline__ double lowered(float v) {
 template <class L>
 __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& args, float* x, bool in_pairs,
                                                         const BothTriangles<float, L>& both) {
-  constexpr int B = L::size / tile_rows, I = B < 2 ? B : 2, width = B < 4 ? B : 4;
+  constexpr int B = L::size / tile_rows, I = B < 2 ? B : 2;
   const int row = both.row, column = both.column, quarter = column / 2;
   const auto largest_sum = [&](float(&of_rows)[B]) __attribute__((always_inline)) {
     static_assert(B <= 4);
@@ -265,8 +261,7 @@ __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& 
       for (int u = 0; u < I; ++u)
 #pragma unroll
         for (int h = 0; h < 2; ++h)
-          products[t][u].value[h] =
-              i + u == t && row == column + h ? -power_of_two<double>(-lowered_by) : 0.0;
+          products[t][u].value[h] = i + u == t && row == column + h ? -power_of_two<double>(-lowered_by) : 0.0;
 #pragma unroll
     for (int k = 0; k < B; ++k) {
       Fragment of_x[I];
@@ -295,8 +290,10 @@ __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& 
     }
   });
   norms.inverse = largest_sum(sums);
-  if (!(norms.matrix < infinity<double>())) norms.matrix = largest_row<false, L>(args.n, both.matrix, both.diagonal, both.system);
-  if (!(norms.inverse < infinity<double>())) norms.inverse = largest_row<true, L>(args.n, both.matrix, both.diagonal, both.system);
+  if (!(norms.matrix < infinity<double>()))
+    norms.matrix = largest_row<false, L>(args.n, both.matrix, both.diagonal, both.system);
+  if (!(norms.inverse < infinity<double>()))
+    norms.inverse = largest_row<true, L>(args.n, both.matrix, both.diagonal, both.system);
   int high = 0;  // of the largest sum: as many digits as it takes
 #pragma unroll
   for (int i = 0; i < B; ++i) high = max(high, __double2hiint(sum_of_row(residual[i])) & 0x7fffffff);
@@ -310,8 +307,8 @@ template <class T, class L>
 __device__ __forceinline__ void store_and_judge_inverses(const Arguments<T>& args, unsigned task,
                                                          InverseRowsMemory<T, L>& memory,
                                                          const T (&a)[L::rows][L::size]) {
-  const bool in_pairs = fresh(args.n) == L::size && reinterpret_cast<std::uintptr_t>(args.to.x) % (2 * sizeof(T)) == 0 &&
-                        args.to.x_stride % 2 == 0;
+  const bool in_pairs = fresh(args.n) == L::size &&
+                        reinterpret_cast<std::uintptr_t>(args.to.x) % (2 * sizeof(T)) == 0 && args.to.x_stride % 2 == 0;
   store_lower_triangles<T, L>(memory, a);
   __syncwarp();  // the triangles are complete
   InverseNorms own;
@@ -330,7 +327,8 @@ __device__ __forceinline__ void store_and_judge_inverses(const Arguments<T>& arg
     tell(args, first + s, memory.states[s], memory.differs[s], own, Factors{});
 }
 
-/// Judges the warp's inverses in shared memory, whose place their norms take; A comes a second time. The whole warp calls.
+/// Judges the warp's inverses in shared memory, whose place their norms take; A comes a second time. The whole warp
+/// calls.
 template <Reading how, class T, class L>
 __device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigned task,
                                                InverseRowsMemory<T, L>& memory) {

@@ -1,9 +1,9 @@
-// Inverses of up to 8 rows in single precision, a system for each lane: the sweep, and how good its answer is, without a
-// word from lane to lane. Private to solvers/cuda.
+// Inverses of up to 8 rows in single precision, a system for each lane: the sweep, and how good its answer is, without
+// a word from lane to lane. Private to solvers/cuda.
 //
 // Matrices and inverses pass through shared memory, in pieces of 16 bytes, each at the place of its number exclusive-or
-// the lane's, so that lanes which read the same piece of theirs meet every bank once. The next systems are copied as soon
-// as these are judged from registers.
+// the lane's, so that lanes which read the same piece of theirs meet every bank once. The next systems are copied as
+// soon as these are judged from registers.
 #pragma once
 
 #include "solvers/cuda/inverse_tiles.cuh"
@@ -110,7 +110,10 @@ __device__ __forceinline__ void sweep(Triangle& a, float (&pivots)[N]) {
     for (int i = 0; i < N; ++i)
 #pragma unroll
       for (int j = 0; j <= i; ++j)
-        a[i][j] = i == k && j == k ? -inverse : i == k ? -factor[j] : j == k ? -factor[i] : fma(factor[i], column[j], a[i][j]);
+        a[i][j] = i == k && j == k ? -inverse
+                  : i == k         ? -factor[j]
+                  : j == k         ? -factor[i]
+                                   : fma(factor[i], column[j], a[i][j]);
   }
 }
 
@@ -240,7 +243,8 @@ __global__ void __launch_bounds__(warp_lanes, lanes::resident_warps) lane_sweep_
 #pragma unroll 1
         for (int e = fresh(threadIdx.x); e < args.n * args.n; e += warp_lanes) {
           const int i = e / args.n, j = e % args.n;
-          args.to.x[(first() + s) * args.to.x_stride + e] = memory.inverse[place(first_place(s), (i * N + j) / P) + j % P];
+          args.to.x[(first() + s) * args.to.x_stride + e] =
+              memory.inverse[place(first_place(s), (i * N + j) / P) + j % P];
         }
     }
     const auto copy_next = [&]() __attribute__((always_inline)) {
