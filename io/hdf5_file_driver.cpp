@@ -11,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -122,8 +123,24 @@ namespace {
 struct DriverFile {
   H5FD_t hdf5{};
   OutputBytes* bytes = nullptr;
-  /// HDF5's end of what it has given out, and of what it has written.
-  haddr_t allocated = 0, end = 0;
+  haddr_t end = 0;  ///< of what HDF5 has written
+
+  /// HDF5's own bytes that follow each other are written together: [held_at, held_at + held_size).
+  static constexpr std::size_t most_held = std::size_t{1} << 16;
+  std::unique_ptr<char[]> held;
+  haddr_t held_at = 0;
+  std::size_t held_size = 0;
+
+  bool write_held() { return held_size == 0 || bytes->write(held_at, std::exchange(held_size, 0), held.get()); }
+  bool hold(haddr_t address, std::size_t size, const void* values) {
+    const bool goes_on = address == held_at + held_size && held_size + size <= most_held;
+    if (!goes_on && !write_held()) return false;
+    if (size > most_held) return bytes->write(address, size, values);
+    if (held_size == 0) held_at = address;
+    std::memcpy(held.get() + held_size, values, size);
+    held_size += size;
+    return true;
+  }
 };
 
 DriverFile& of(H5FD_t* file) { return *reinterpret_cast<DriverFile*>(file); }
@@ -134,7 +151,8 @@ constexpr herr_t status(bool succeeded) { return succeeded ? 0 : -1; }
 H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
   const auto* bytes = static_cast<OutputBytes* const*>(H5Pget_driver_info(access));
   auto* opened = bytes ? new (std::nothrow) DriverFile : nullptr;
-  if (!opened || !(*bytes)->open(name, (flags & H5F_ACC_TRUNC) != 0)) {
+  if (opened) opened->held.reset(new (std::nothrow) char[DriverFile::most_held]);
+  if (!opened || !opened->held || !(*bytes)->open(name, (flags & H5F_ACC_TRUNC) != 0)) {
     delete opened;
     return nullptr;
   }
@@ -148,20 +166,23 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
 herr_t write_file(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* bytes) {
   of(file).end = std::max(of(file).end, address + size);
   if (type == H5FD_MEM_DRAW && of(file).bytes->drops_numbers()) return status(true);
+  if (type != H5FD_MEM_DRAW) return status(of(file).hold(address, size, bytes));
   return status(of(file).bytes->write(address, size, bytes));
 }
 
 herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
   DriverFile& opened = of(file);
   const bool may_be_longer = opened.bytes->keeps_bytes();
-  if ((may_be_longer || opened.end != opened.allocated) && !opened.bytes->resize(opened.allocated))
-    return status(false);
-  opened.end = opened.allocated;
+  const std::uint64_t given = opened.bytes->given();
+  if (!opened.write_held()) return status(false);
+  if ((may_be_longer || opened.end != given) && !opened.bytes->resize(given)) return status(false);
+  opened.end = given;
   return status(true);
 }
 
 /// A failure is kept, and HDF5 closes in peace.
 herr_t close_file(H5FD_t* file) {
+  (void)of(file).write_held();
   (void)of(file).bytes->close();
   delete &of(file);
   return 0;
@@ -176,21 +197,20 @@ H5FD_class_t driver_class() {
   driver.open = open_file;
   driver.close = close_file;
   driver.query = [](const H5FD_t*, unsigned long* features) -> herr_t {
-    // No sieve: numbers that it holds back would come over those that were written past HDF5.
-    if (features) {
-      *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA |
-                  H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
-    }
+    // No sieve, and no accumulator of metadata: what they hold back, or have read around what was asked for, would
+    // come over what was written past HDF5.
+    if (features)
+      *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
     return 0;
   };
-  driver.get_eoa = [](const H5FD_t* file, H5FD_mem_t) { return of(file).allocated; };
+  driver.get_eoa = [](const H5FD_t* file, H5FD_mem_t) -> haddr_t { return of(file).bytes->given(); };
   driver.set_eoa = [](H5FD_t* file, H5FD_mem_t, haddr_t address) -> herr_t {
-    of(file).allocated = address;
+    of(file).bytes->set_given(address);
     return 0;
   };
   driver.get_eof = [](const H5FD_t* file, H5FD_mem_t) { return of(file).end; };
   driver.read = [](H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, void* bytes) {
-    return status(of(file).bytes->read(address, size, bytes));
+    return status(of(file).write_held() && of(file).bytes->read(address, size, bytes));
   };
   driver.write = write_file;
   driver.truncate = truncate_file;

@@ -42,6 +42,17 @@ class OutputBytes {
   /// The file's size now; 0 where it is not known.
   [[nodiscard]] std::uint64_t size() noexcept;
 
+  /// The end of what HDF5 has given out of the file, which it asks for, and sets.
+  [[nodiscard]] std::uint64_t given() const noexcept { return given_; }
+  void set_given(std::uint64_t end) noexcept { given_ = end; }
+  /// Takes room that HDF5 then does not give out: where it begins.
+  std::uint64_t take(std::uint64_t size) noexcept {
+    constexpr std::uint64_t step = 8;
+    const std::uint64_t begin = (given_ + step - 1) / step * step;
+    given_ = begin + size;
+    return begin;
+  }
+
   /// errno of the first system call that failed, 0 while there is none.
   [[nodiscard]] int system_error() const { return system_error_; }
 
@@ -52,6 +63,7 @@ class OutputBytes {
 
   int file_ = -1;
   unsigned threads_ = 0;
+  std::uint64_t given_ = 0;
   bool keeps_bytes_ = false, drops_numbers_ = false;
   std::atomic<int> system_error_ = 0;
   std::atomic<bool> is_closing_ = false;

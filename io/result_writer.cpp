@@ -84,7 +84,8 @@ struct ResultWriter::Impl {
                        std::numeric_limits<double>::quiet_NaN());
     const char* const checked = kind == CorrelationSet::kind ? "channel" : "problem";
     for (const char* name : {"/verdict", "/error_over_bound"}) file.name_axes(group + name, {checked});
-    file.write_axes();
+    file.end_set("/" + kind + "/" + set);
+    file.end_set(group);
   }
 };
 
@@ -266,12 +267,12 @@ void ResultWriter::add(const CorrelationSet& set) {
     file.create(visibility, is_wide ? ElementType::int64 : ElementType::int32, {shape[0], shape[1], shape[2], 2});
     axes.emplace_back("part");
   }
+  file.create(group + "/weight", ElementType::int32, shape);
+  file.create_filled(group + "/info", ElementType::int32, {set.batch}, 0);
   file.name_axes(visibility, axes);
   axes.resize(shape.size());
   file.name_axes(group + "/weight", axes);
   file.name_axes(group + "/info", {"channel"});
-  file.create(group + "/weight", ElementType::int32, shape);
-  file.create_filled(group + "/info", ElementType::int32, {set.batch}, 0);
   file.attribute(group, "signal", sample_type_name(set.type));
   file.attribute(group, "times", set.times);
   file.attribute(group, "inputs", set.inputs);
