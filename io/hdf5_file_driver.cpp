@@ -11,7 +11,6 @@
 #include <cstring>
 #include <functional>
 #include <iterator>
-#include <memory>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -86,6 +85,20 @@ bool OutputBytes::write(std::uint64_t address, std::uint64_t size, const void* b
   return is_written;
 }
 
+bool OutputBytes::write_held() noexcept {
+  return held_size_ == 0 || write(held_at_, std::exchange(held_size_, 0), held_.get());
+}
+
+bool OutputBytes::write_joined(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept {
+  const bool goes_on = address == held_at_ + held_size_ && held_size_ + size <= most_held;
+  if (!goes_on && !write_held()) return false;
+  if (size > most_held) return write(address, size, bytes);
+  if (held_size_ == 0) held_at_ = address;
+  std::memcpy(held_.get() + held_size_, bytes, size);
+  held_size_ += size;
+  return true;
+}
+
 bool OutputBytes::read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept {
   for (auto* into = static_cast<char*>(bytes); size > 0;) {
     const ssize_t found = ::pread(file_, into, size, static_cast<off_t>(address));
@@ -124,23 +137,6 @@ struct DriverFile {
   H5FD_t hdf5{};
   OutputBytes* bytes = nullptr;
   haddr_t end = 0;  ///< of what HDF5 has written
-
-  /// HDF5's own bytes that follow each other are written together: [held_at, held_at + held_size).
-  static constexpr std::size_t most_held = std::size_t{1} << 16;
-  std::unique_ptr<char[]> held;
-  haddr_t held_at = 0;
-  std::size_t held_size = 0;
-
-  bool write_held() { return held_size == 0 || bytes->write(held_at, std::exchange(held_size, 0), held.get()); }
-  bool hold(haddr_t address, std::size_t size, const void* values) {
-    const bool goes_on = address == held_at + held_size && held_size + size <= most_held;
-    if (!goes_on && !write_held()) return false;
-    if (size > most_held) return bytes->write(address, size, values);
-    if (held_size == 0) held_at = address;
-    std::memcpy(held.get() + held_size, values, size);
-    held_size += size;
-    return true;
-  }
 };
 
 DriverFile& of(H5FD_t* file) { return *reinterpret_cast<DriverFile*>(file); }
@@ -151,8 +147,7 @@ constexpr herr_t status(bool succeeded) { return succeeded ? 0 : -1; }
 H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
   const auto* bytes = static_cast<OutputBytes* const*>(H5Pget_driver_info(access));
   auto* opened = bytes ? new (std::nothrow) DriverFile : nullptr;
-  if (opened) opened->held.reset(new (std::nothrow) char[DriverFile::most_held]);
-  if (!opened || !opened->held || !(*bytes)->open(name, (flags & H5F_ACC_TRUNC) != 0)) {
+  if (!opened || !(*bytes)->open(name, (flags & H5F_ACC_TRUNC) != 0)) {
     delete opened;
     return nullptr;
   }
@@ -166,7 +161,7 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
 herr_t write_file(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* bytes) {
   of(file).end = std::max(of(file).end, address + size);
   if (type == H5FD_MEM_DRAW && of(file).bytes->drops_numbers()) return status(true);
-  if (type != H5FD_MEM_DRAW) return status(of(file).hold(address, size, bytes));
+  if (type != H5FD_MEM_DRAW) return status(of(file).bytes->write_joined(address, size, bytes));
   return status(of(file).bytes->write(address, size, bytes));
 }
 
@@ -174,7 +169,7 @@ herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
   DriverFile& opened = of(file);
   const bool may_be_longer = opened.bytes->keeps_bytes();
   const std::uint64_t given = opened.bytes->given();
-  if (!opened.write_held()) return status(false);
+  if (!opened.bytes->write_held()) return status(false);
   if ((may_be_longer || opened.end != given) && !opened.bytes->resize(given)) return status(false);
   opened.end = given;
   return status(true);
@@ -182,7 +177,7 @@ herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
 
 /// A failure is kept, and HDF5 closes in peace.
 herr_t close_file(H5FD_t* file) {
-  (void)of(file).write_held();
+  (void)of(file).bytes->write_held();
   (void)of(file).bytes->close();
   delete &of(file);
   return 0;
@@ -210,7 +205,7 @@ H5FD_class_t driver_class() {
   };
   driver.get_eof = [](const H5FD_t* file, H5FD_mem_t) { return of(file).end; };
   driver.read = [](H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, void* bytes) {
-    return status(of(file).write_held() && of(file).bytes->read(address, size, bytes));
+    return status(of(file).bytes->write_held() && of(file).bytes->read(address, size, bytes));
   };
   driver.write = write_file;
   driver.truncate = truncate_file;

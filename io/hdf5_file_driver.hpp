@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -31,6 +32,9 @@ class OutputBytes {
   bool close() noexcept;
   /// Bytes [address, address + size). False where this write failed; one after a failure is dropped.
   bool write(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
+  /// The same, of HDF5's own bytes: those that follow each other are held, and written together.
+  bool write_joined(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
+  bool write_held() noexcept;
   /// What lies beyond the end, or was dropped, reads as zeros.
   bool read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept;
   bool resize(std::uint64_t size) noexcept;
@@ -64,6 +68,9 @@ class OutputBytes {
   int file_ = -1;
   unsigned threads_ = 0;
   std::uint64_t given_ = 0;
+  static constexpr std::uint64_t most_held = std::uint64_t{1} << 16;
+  std::unique_ptr<char[]> held_ = std::make_unique<char[]>(most_held);
+  std::uint64_t held_at_ = 0, held_size_ = 0;
   bool keeps_bytes_ = false, drops_numbers_ = false;
   std::atomic<int> system_error_ = 0;
   std::atomic<bool> is_closing_ = false;
