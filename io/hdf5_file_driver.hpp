@@ -49,9 +49,8 @@ class OutputBytes {
   /// The end of what HDF5 has given out of the file, which it asks for, and sets.
   [[nodiscard]] std::uint64_t given() const noexcept { return given_; }
   void set_given(std::uint64_t end) noexcept { given_ = end; }
-  /// Takes room that HDF5 then does not give out: where it begins.
-  std::uint64_t take(std::uint64_t size) noexcept {
-    constexpr std::uint64_t step = 8;
+  /// Takes room that HDF5 then does not give out: where it begins, a multiple of `step`.
+  std::uint64_t take(std::uint64_t size, std::uint64_t step = 8) noexcept {
     const std::uint64_t begin = (given_ + step - 1) / step * step;
     given_ = begin + size;
     return begin;

@@ -129,8 +129,9 @@ struct Hdf5Output::Impl {
   /// long as to create a dataset.
   std::map<std::string, Hdf5Handle> at_hand;
   std::map<std::string, WrittenDataset> datasets;
-  std::map<std::string, PlainGroup> plain;  ///< groups that HDF5 does not know yet, by their paths
-  std::set<std::string> linked;             ///< those that were, by then with members to come
+  std::map<std::string, PlainGroup> plain;      ///< groups that HDF5 does not know yet, by their paths
+  std::map<std::string, std::uint64_t> placed;  ///< others, which have a header, and where
+  std::set<std::string> linked;                 ///< those that were, by then with members to come
   std::map<std::pair<ElementType, NumberForm>, std::string> types;  ///< as headers have them
   ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
                            [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); }};
@@ -196,7 +197,8 @@ struct Hdf5Output::Impl {
   /// An object that exists ("/": the root).
   hid_t object_at(const std::string& object) {
     if (object == "/") return file.get();
-    link_plain(plain.contains(object) ? object : parts_of(object).first);
+    link_plain(object);
+    link_plain(parts_of(object).first);
     if (const auto found = at_hand.find(object); found != at_hand.end()) return found->second.get();
     return keep_at_hand(object, own(H5Oopen(file.get(), object.c_str(), H5P_DEFAULT), H5Oclose));
   }
@@ -227,7 +229,7 @@ struct Hdf5Output::Impl {
   /// A group that is to be made without HDF5, or null: HDF5 knows it, or it is no set's.
   PlainGroup* plain_group(const std::string& group) {
     if (const auto found = plain.find(group); found != plain.end()) return &found->second;
-    return is_of_set(group) && !linked.contains(group) ? &plain[group] : nullptr;
+    return is_of_set(group) && !placed.contains(group) && !linked.contains(group) ? &plain[group] : nullptr;
   }
 
   /// A type as headers have it.
@@ -255,17 +257,25 @@ struct Hdf5Output::Impl {
     group.datasets = {};
   }
 
+  /// Writes the header of a group that gets nothing more without HDF5: then its address is all that is kept of it.
+  void place(std::map<std::string, PlainGroup>::iterator group) {
+    settle(group->second);
+    const std::string header = group_header(group->second.links, group->second.attributes);
+    const std::uint64_t address = file_bytes.take(header.size(), 1);
+    check(file_bytes.write_joined(address, header.size(), header.data()) ? 0 : -1);
+    placed.emplace(group->first, address);
+    plain.erase(group);
+  }
+
   /// HDF5 knows a group from now on, where it was made without it. Whatever it reads has been written by then.
   void link_plain(const std::string& group) {
-    const auto found = plain.find(group);
-    if (found == plain.end()) return;
-    settle(found->second);
-    references.flush();
-    const std::string header = group_header(found->second.links, found->second.attributes);
-    const std::uint64_t address = file_bytes.take(header.size());
-    put(address, header);
-    plain.erase(found);
+    if (const auto found = plain.find(group); found != plain.end()) place(found);
+    const auto found = placed.find(group);
+    if (found == placed.end()) return;
+    const std::uint64_t address = found->second;
+    placed.erase(found);
     linked.insert(group);
+    references.flush();
     link_at(group, address);
   }
   void link_at(const std::string& group, std::uint64_t address) {
@@ -274,24 +284,11 @@ struct Hdf5Output::Impl {
     check(H5Olink(opened.get(), group_at(parent), name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
   }
 
-  /// All that HDF5 does not know yet: headers together, so that they are written at once.
   void link_all_plain() {
-    constexpr std::size_t most_bytes = std::size_t{1} << 20;
-    for (auto& [path_of_one, group] : plain) settle(group);
+    while (!plain.empty()) place(plain.begin());
     references.flush();
-    while (!plain.empty()) {
-      std::vector<std::pair<std::string, std::uint64_t>> places;
-      std::string headers;
-      while (!plain.empty() && headers.size() < most_bytes) {
-        const auto first = plain.begin();
-        places.emplace_back(first->first, headers.size());
-        headers += group_header(first->second.links, first->second.attributes);
-        plain.erase(first);
-      }
-      const std::uint64_t begin = file_bytes.take(headers.size());
-      put(begin, headers);
-      for (const auto& [group, place] : places) link_at(group, begin + place);
-    }
+    for (const auto& [group, address] : placed) link_at(group, address);
+    placed.clear();
   }
 
   /// Of datasets in one piece, which is allocated at once.
@@ -899,6 +896,12 @@ void Hdf5Output::end_set(const std::string& group) {
   const QuietHdf5 quiet;
   impl_->throw_latched();
   if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->settle(found->second);
+}
+
+void Hdf5Output::end_group(const std::string& group) {
+  const QuietHdf5 quiet;
+  impl_->throw_latched();
+  if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->place(found);
 }
 
 void Hdf5Output::link(const std::string& dataset, const std::string& name) {

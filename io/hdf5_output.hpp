@@ -78,6 +78,8 @@ class Hdf5Output {
   void name_axes(const std::string& dataset, const std::vector<std::string>& axes);
   /// Once all of a set's datasets are created, with their attributes: what is kept of them in memory is written.
   void end_set(const std::string& group);
+  /// Once the group, too, has all its attributes. What it is given later is HDF5's to write.
+  void end_group(const std::string& group);
 
   /// A second name (hard link) for a dataset; the groups on the way are created.
   void link(const std::string& dataset, const std::string& name);

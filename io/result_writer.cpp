@@ -84,7 +84,7 @@ struct ResultWriter::Impl {
                        std::numeric_limits<double>::quiet_NaN());
     const char* const checked = kind == CorrelationSet::kind ? "channel" : "problem";
     for (const char* name : {"/verdict", "/error_over_bound"}) file.name_axes(group + name, {checked});
-    file.end_set("/" + kind + "/" + set);
+    file.end_group("/" + kind + "/" + set);
     file.end_set(group);
   }
 };
@@ -338,6 +338,7 @@ void ResultWriter::write_summary(const std::string& kind, const std::string& set
   impl_->file.attribute(group, "disagreed", summary.disagreed);
   impl_->file.attribute(group, "worst_error_over_bound", summary.worst_error_over_bound);
   impl_->file.attribute(group, "worst_index", summary.worst_index);
+  impl_->file.end_group(group);
 }
 
 template void ResultWriter::write(const SolveSet&, const SpdBlock<float>&);
@@ -351,6 +352,7 @@ void ResultWriter::write_work(const std::string& kind, const std::string& set, c
   impl_->file.attribute(group, "compute_seconds", work.compute_seconds);
   impl_->file.attribute(group, "work", work.amount);
   impl_->file.attribute(group, "values_checked", work.values_checked);
+  impl_->file.end_group(group);
 }
 
 void ResultWriter::provenance(const std::string& key, const std::string& value) {
