@@ -91,34 +91,6 @@ struct alignas(sizeof(T) * Count) Vector {
   T value[Count];
 };
 
-/// Loads a number, or 16 bytes of them, from global memory here: the compiler does not put it off.
-__device__ __forceinline__ float load_now(const float* from) {
-  float to;
-  asm volatile("ld.global.f32 %0, [%1];" : "=f"(to) : "l"(from));
-  return to;
-}
-__device__ __forceinline__ double load_now(const double* from) {
-  double to;
-  asm volatile("ld.global.f64 %0, [%1];" : "=d"(to) : "l"(from));
-  return to;
-}
-template <int Count>
-__device__ __forceinline__ Vector<float, Count> load_now(const float* from) {
-  static_assert(Count == 4);
-  Vector<float, Count> to;
-  asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(to.value[0]), "=f"(to.value[1]), "=f"(to.value[2]), "=f"(to.value[3])
-               : "l"(from));
-  return to;
-}
-template <int Count>
-__device__ __forceinline__ Vector<double, Count> load_now(const double* from) {
-  static_assert(Count == 2);
-  Vector<double, Count> to;
-  asm volatile("ld.global.v2.f64 {%0, %1}, [%2];" : "=d"(to.value[0]), "=d"(to.value[1]) : "l"(from));
-  return to;
-}
-
 /// step(0), step(1), ..., step(Count - 1), with constants as arguments: unrolled however long the steps are.
 template <int Count, class Step>
 __device__ __forceinline__ void unrolled(Step&& step) {

@@ -1,8 +1,8 @@
-// Solutions by factors in shared memory, of four vectors at a time: each has a quarter of its system's lanes, one alone
-// where these are four, and no matrix in registers. What a lane needs of L is read in pieces of 16 bytes, ahead of time, as
-// it does not depend on the vectors. Where a vector has several lanes several rows are exchanged at once and solved by all
-// of them alike. The order of sums, and so each bit, is that of substitute_forward() and substitute_back(), and of
-// NormEstimate. Private to solvers/cuda.
+// The norm of A^-1 from factors in shared memory. Half of a system's lanes have one vector each of the two that are
+// worked on at a time, and no matrix in registers; what a lane needs of L is read in pieces of 16 bytes, ahead of time,
+// as it does not depend on the vectors. Several rows at a time are exchanged at once and solved by all lanes alike, so
+// that few shuffles wait for each other. The order of sums, and so each bit, is that of substitute_forward() and
+// substitute_back(), and of NormEstimate. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/norm_estimate.cuh"
@@ -17,21 +17,18 @@ namespace {
 template <class T, class L>
 struct KeptFactors {
   static constexpr int N = L::size, P = L::piece;
-  static constexpr int vectors = 4;
-  static constexpr int lanes = L::lanes / vectors;    // of a vector
+  static constexpr int lanes = L::lanes / 2;          // of a vector
   static constexpr int rows = N / lanes;              // of a lane: lanes m + its own number
   static constexpr int slot = L::lanes * L::shares;   // rows whose sums are made together
-  static constexpr int edge = L::lanes < 8 ? 4 : L::lanes / 2;  // rows of a tile, and rows solved at once
+  static constexpr int edge = lanes < 4 ? 4 : lanes;  // rows of a tile, and rows solved at once
   static constexpr int tile = edge * 4;
-  static_assert(L::shares == 1 && N % edge == 0 && slot % edge == 0 && edge % lanes == 0 && lanes <= 4);
+  static_assert(N % edge == 0 && slot % edge == 0);
   static constexpr int tiles_before(int band) { return edge / 4 * band * (band + 1) / 2; }
   static constexpr int numbers = tiles_before(N / edge) * tile;
   /// From one system to the next, such that lanes of several systems meet different banks.
-  static constexpr int skew = lanes < 4 ? 4 : 16;
+  static constexpr int skew = lanes == 2 ? 8 : lanes == 4 && sizeof(T) == sizeof(double) ? 4 : 16;
   static constexpr int pitch = numbers + (skew + 16 - numbers % 16) % 16;
-  static constexpr int vector_pitch = N + 4, vectors_pitch = vectors * vector_pitch + 4;
-  static constexpr int vectors_at = L::systems * pitch;  // behind the factors of a warp
-  static constexpr int all_numbers = vectors_at + L::systems * vectors_pitch;
+  static constexpr int all_numbers = L::systems * pitch;  // of a warp
 
   /// Column `column` of row `row`.
   static constexpr int place(int row, int column) {
@@ -79,47 +76,59 @@ struct KeptFactors {
     }
   };
 
-  /// y becomes D^-1 L^-1 y, of which the lane has its rows. own: L; lane: of the vector; reciprocals: of the pivots, of
-  /// all rows, in shared memory.
-  static __device__ __forceinline__ void forward(const T* own, int lane, const T* reciprocals, T (&y)[rows]) {
+  /// y becomes A^-1 y, of which the lane has its rows. own: L; lane: of the vector; inverse: 1 / d of its rows.
+  /// half: it becomes L^-T y.
+  static __device__ __forceinline__ void solve(const T* own, int lane, const T (&inverse)[rows], T (&y)[rows],
+                                               bool half) {
     const T* const own_rows = own + lane * 4;
     __syncwarp();  // the compiler, which would keep L in registers that are not there, reads it again
-    unrolled<N / edge>([&](auto index) __attribute__((always_inline)) {
-      constexpr int first = edge * index;
-      T z[edge];
-      share<first>(y, z);
+    T z[edge];     // rows that are solved together
+    const auto share = [&]<int first>() __attribute__((always_inline)) {
 #pragma unroll
-      for (int i = 1; i < edge; ++i)
+      for (int i = 0; i < edge; ++i) z[i] = shuffle(y[(first + i) / lanes], i % lanes, lanes);
+    };
+    const auto take_back = [&]<int first>() __attribute__((always_inline)) {
 #pragma unroll
-        for (int c = 0; c < i; c += P) {
-          const auto l = *reinterpret_cast<const Vector<T, P>*>(own + place(first + i, first + c));
+      for (int m = 0; m < edge / lanes; ++m) {
+        T value[lanes];
 #pragma unroll
-          for (int p = 0; p < P; ++p)
-            if (c + p < i) z[i] = fma(-l.value[p], z[c + p], z[i]);
-        }
-      take_back<first>(lane, z, y);
+        for (int i = 0; i < lanes; ++i) value[i] = z[lanes * m + i];
 #pragma unroll
-      for (int m = (first + edge) / lanes; m < rows; ++m)
+        for (int step = 1; step < lanes; step *= 2)
 #pragma unroll
-        for (int c = 0; c < edge; c += P) {
-          const auto l = *reinterpret_cast<const Vector<T, P>*>(own_rows + place(lanes * m, first + c));
+          for (int i = 0; i < lanes; i += 2 * step) value[i] = (lane & step) != 0 ? value[i + step] : value[i];
+        y[first / lanes + m] = value[0];
+      }
+    };
+    if (!half) {
+      unrolled<N / edge>([&](auto index) __attribute__((always_inline)) {
+        constexpr int first = edge * index;
+        share.template operator()<first>();
 #pragma unroll
-          for (int p = 0; p < P; ++p) y[m] = fma(-l.value[p], z[c + p], y[m]);
-        }
-    });
-    T inverse[rows];
-    load(reciprocals, lane, inverse);
+        for (int i = 1; i < edge; ++i)
 #pragma unroll
-    for (int m = 0; m < rows; ++m) {
-      y[m] *= inverse[m];
-      now(y[m]);
+          for (int c = 0; c < i; c += P) {
+            const auto l = *reinterpret_cast<const Vector<T, P>*>(own + place(first + i, first + c));
+#pragma unroll
+            for (int p = 0; p < P; ++p)
+              if (c + p < i) z[i] = fma(-l.value[p], z[c + p], z[i]);
+          }
+        take_back.template operator()<first>();
+#pragma unroll
+        for (int m = (first + edge) / lanes; m < rows; ++m)
+#pragma unroll
+          for (int c = 0; c < edge; c += P) {
+            const auto l = *reinterpret_cast<const Vector<T, P>*>(own_rows + place(lanes * m, first + c));
+#pragma unroll
+            for (int p = 0; p < P; ++p) y[m] = fma(-l.value[p], z[c + p], y[m]);
+          }
+      });
+#pragma unroll
+      for (int m = 0; m < rows; ++m) {
+        y[m] *= inverse[m];
+        now(y[m]);
+      }
     }
-  }
-
-  /// y becomes L^-T y; each row is pushed by even or odd / d when it is known.
-  static __device__ __forceinline__ void back(const T* own, int lane, const T* reciprocals, T even, T odd,
-                                              T (&y)[rows]) {
-    const T* const own_rows = own + lane * 4;
     __syncwarp();  // and again
     unrolled<(N + slot - 1) / slot>([&](auto index) __attribute__((always_inline)) {
       constexpr int begin = ((N + slot - 1) / slot - 1 - index) * slot, end = begin + slot < N ? begin + slot : N;
@@ -130,11 +139,9 @@ struct KeptFactors {
       }
       unrolled<(end - begin) / edge>([&](auto part) __attribute__((always_inline)) {
         constexpr int first = end - edge * (part + 1);
-        T z[edge];
-        share<first>(y, z);
+        share.template operator()<first>();
 #pragma unroll
-        for (int i = edge - 1; i >= 0; --i) {
-          z[i] = pushed(z[i], reciprocals[first + i] * (i % 2 == 0 ? even : odd));
+        for (int i = edge - 1; i > 0; --i)
 #pragma unroll
           for (int c = 0; c < i; c += P) {
             const auto l = *reinterpret_cast<const Vector<T, P>*>(own + place(first + i, first + c));
@@ -142,88 +149,20 @@ struct KeptFactors {
             for (int p = 0; p < P; ++p)
               if (c + p < i) z[c + p] = fma(-l.value[p], z[i], z[c + p]);
           }
-        }
-        take_back<first>(lane, z, y);
+        take_back.template operator()<first>();
 #pragma unroll
         for (int m = begin / lanes; m < first / lanes; ++m)
 #pragma unroll
           for (int i = edge - 1; i >= 0; --i) {
-            const T l = own[place(first + i, lanes * m) + lane];
+            const T l = lanes < 4 ? own[place(first + i, lanes * m) + lane]
+                                  : own[place(first + i, lanes * m) + lane / 4 * tile + lane % 4];
             y[m] = fma(-l, z[i], y[m]);
           }
       });
     });
   }
 
-  /// The lane's rows of a vector in shared memory, and back.
-  static __device__ __forceinline__ void load(const T* from, int lane, T (&y)[rows]) {
-    if constexpr (lanes == 1) {
-#pragma unroll
-      for (int m = 0; m < rows; m += P) {
-        const auto in = *reinterpret_cast<const Vector<T, P>*>(from + m);
-#pragma unroll
-        for (int p = 0; p < P; ++p) y[m + p] = in.value[p];
-      }
-    } else {
-#pragma unroll
-      for (int m = 0; m < rows; ++m) y[m] = from[lanes * m + lane];
-    }
-  }
-  static __device__ __forceinline__ void store(T* to, int lane, const T (&y)[rows]) {
-    if constexpr (lanes == 1) {
-#pragma unroll
-      for (int m = 0; m < rows; m += P) {
-        Vector<T, P> out;
-#pragma unroll
-        for (int p = 0; p < P; ++p) out.value[p] = y[m + p];
-        *reinterpret_cast<Vector<T, P>*>(to + m) = out;
-      }
-    } else {
-#pragma unroll
-      for (int m = 0; m < rows; ++m) to[lanes * m + lane] = y[m];
-    }
-  }
-
-  /// The sum of magnitudes, in double precision, in all lanes of the vector.
-  static __device__ __forceinline__ double norm(const T (&y)[rows]) {
-    constexpr int sums_of_lane = slot / lanes;
-    double sums[sums_of_lane]{};
-#pragma unroll
-    for (int m = 0; m < rows; ++m) sums[m % sums_of_lane] += abs(static_cast<double>(y[m]));
-#pragma unroll
-    for (int step = sums_of_lane / 2; step > 0; step /= 2)
-#pragma unroll
-      for (int s = 0; s < step; ++s) sums[s] += sums[s + step];
-    return sum_of_group<lanes>(sums[0]);
-  }
-
  private:
-  /// The rows first .. first + edge - 1 of the lanes of the vector, for all of them.
-  template <int first>
-  static __device__ __forceinline__ void share(const T (&y)[rows], T (&z)[edge]) {
-#pragma unroll
-    for (int i = 0; i < edge; ++i) {
-      if constexpr (lanes == 1)
-        z[i] = y[first + i];
-      else
-        z[i] = shuffle(y[(first + i) / lanes], i % lanes, lanes);
-    }
-  }
-  template <int first>
-  static __device__ __forceinline__ void take_back(int lane, const T (&z)[edge], T (&y)[rows]) {
-#pragma unroll
-    for (int m = 0; m < edge / lanes; ++m) {
-      T value[lanes];
-#pragma unroll
-      for (int i = 0; i < lanes; ++i) value[i] = z[lanes * m + i];
-#pragma unroll
-      for (int step = 1; step < lanes; step *= 2)
-#pragma unroll
-        for (int i = 0; i < lanes; i += 2 * step) value[i] = (lane & step) != 0 ? value[i + step] : value[i];
-      y[first / lanes + m] = value[0];
-    }
-  }
-
   /// The columns first .. first + edge - 1 less what the rows from `below` on have of them.
   template <int first, int below>
   static __device__ __forceinline__ void subtract_sums(const T* own_rows, int lane, T (&y)[rows]) {
@@ -272,6 +211,81 @@ struct KeptFactors {
     }
   }
 };
+
+/// What NormEstimate finds of systems whose factors lie in shared memory, to the bit. n: rows; lane: of the system;
+/// own: L; reciprocals: of the pivots, in proportion, of all N rows, in shared memory. answer: where not null, in
+/// shared memory, D^-1 L^-1 b, which becomes x on the way. The whole warp calls.
+template <class T, class L>
+__device__ __forceinline__ double norm_of_kept(int n, int lane_of_system, const T* own, const T* reciprocals,
+                                               T* answer) {
+  using Kept = KeptFactors<T, L>;
+  using Estimate = NormEstimate<T, L>;
+  constexpr int H = Kept::lanes, R = Kept::rows, sums_of_lane = Kept::slot / H;
+  const int lane = lane_of_system % H;
+  const bool second = lane_of_system >= H;  // vector
+  const bool exact = n <= Estimate::exact_up_to;
+  T inverse[R], y[R];
+#pragma unroll
+  for (int m = 0; m < R; ++m) inverse[m] = reciprocals[H * m + lane];
+  // The row, not `but`, of the element that is largest in magnitude; the first of them.
+  const auto largest = [&](const T(&v)[R], int but) __attribute__((always_inline)) {
+    T most = -1;
+#pragma unroll
+    for (int m = 0; m < R; ++m)
+      if (const int row = H * m + lane; row < n && row != but) most = max(most, abs(v[m]));
+    most = max_of_group<H>(most);
+    int where = L::size;
+#pragma unroll
+    for (int m = R - 1; m >= 0; --m)
+      if (const int row = H * m + lane; row < n && row != but && abs(v[m]) == most) where = row;
+    return min_of_group<H>(where);
+  };
+  int column = largest(inverse, -1);  // of the second vector
+  const T mean = T(1) / static_cast<T>(n > 0 ? n : 1);
+  double norm = 0;
+#pragma unroll 1
+  for (int turn = answer != nullptr ? -1 : 0;; ++turn) {
+    const bool signs = !exact && turn == 1;
+    if (exact) column = 2 * turn + static_cast<int>(second);
+#pragma unroll
+    for (int m = 0; m < R; ++m) {
+      const int row = H * m + lane;
+      const T begin = !exact && turn == 0 && !second ? mean : static_cast<T>(row == column);
+      y[m] = !signs ? begin : y[m] < 0 ? T(-1) : T(1);
+      if (row >= n) y[m] = 0;
+      if (turn < 0) y[m] = answer[row];
+    }
+    Kept::solve(own, lane, inverse, y, turn < 0);
+    if (turn < 0) {
+      __syncwarp();  // both halves have read
+#pragma unroll
+      for (int m = 0; m < R; ++m)
+        if (!second) answer[H * m + lane] = y[m];
+      continue;
+    }
+    if (__any_sync(whole_warp, !signs)) {
+      double sums[sums_of_lane]{};
+#pragma unroll
+      for (int m = 0; m < R; ++m)
+        if (H * m + lane < n) sums[m % sums_of_lane] += abs(static_cast<double>(y[m]));
+#pragma unroll
+      for (int step = sums_of_lane / 2; step > 0; step /= 2)
+#pragma unroll
+        for (int s = 0; s < step; ++s) sums[s] += sums[s + step];
+      const double sum = sum_of_group<H>(sums[0]);
+      // A norm that is not a number counts: then the factors do not give a bound.
+      if (!signs && norm == norm && !(sum <= norm)) norm = sum;
+    }
+    if (__any_sync(whole_warp, signs)) {
+      const int one = shuffle(largest(y, -1), 0, 2 * H), other = largest(y, one);
+      if (signs) column = second ? other : one;
+    }
+    if (!__any_sync(whole_warp, exact ? 2 * (turn + 1) < n : turn + 1 < Estimate::estimating_turns)) break;
+  }
+  const double other = shuffle(norm, H, 2 * H);
+  norm = shuffle(norm, 0, 2 * H);
+  return norm == norm && !(other <= norm) ? other : norm;
+}
 
 }  // namespace
 

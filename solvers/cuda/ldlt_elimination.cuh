@@ -199,27 +199,15 @@ __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::row
   });
 }
 
-/// Values stay.
-struct AsItIs {
-  template <class T>
-  __device__ __forceinline__ T operator()(int, int, T value) const {
-    return value;
-  }
-};
-
 /// C columns y, which are D^-1 L^-1 b, become x = L^-T y, slot by slot from the last. Within a slot each lane needs its
 /// column of L, which other lanes hold as rows: they exchange them through shared memory. (Its own row, if it were
 /// updated above the diagonal, too, would differ by rounding, and pivots near zero make much of that.)
 ///
 /// Where a lane has the shares of two, `shares` slots are what one is to twice as many lanes: sums over what is below
 /// are made for all of them before the first is solved, and what one slot takes of the other is no such sum.
-///
-/// push(column, slot, value): what is to be instead of a value of the lane's rows when it is known, before others take
-/// theirs from it.
-template <class L, bool Apart, bool general, int C, class T, class Memory, class Push = AsItIs>
+template <class L, bool Apart, bool general, int C, class T, class Memory>
 __device__ __forceinline__ void substitute_back(int group, int lane, Memory& memory, const T (&a)[L::rows][L::size],
-                                                T (&y)[C][L::rows], int once, Push push = {}) {
-  constexpr bool pushes = !std::is_same_v<Push, AsItIs>;
+                                                T (&y)[C][L::rows], int once) {
   constexpr int G = L::lanes, P = L::piece, width = G < 8 ? G : 8, shares = L::shares;
   constexpr int room = 2 * (G + L::systems * L::column_pitch);
   // Rows that are exchanged at a time; systems lie G numbers further apart, for the banks' sake.
@@ -285,16 +273,8 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
           }
           __syncwarp();  // the rows are complete
 #pragma unroll
-          for (int i = first + block - 1; i >= first && (i > 0 || to < s || pushes); --i) {
+          for (int i = first + block - 1; i >= first && (i > 0 || to < s); --i) {
             if (G * s + i >= L::size) continue;
-            if (pushes && to == s) {
-#pragma unroll
-              for (int c = 0; c < C; ++c) {
-                const T pushed = push(c, s, y[c][s]);
-                if (lane == i) y[c][s] = pushed;
-              }
-              if (i == 0) continue;
-            }
             T l = rows[(i - first) * G + lane];
             if (general && to == s && lane >= i) l = 0;
 #pragma unroll

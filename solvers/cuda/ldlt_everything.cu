@@ -68,92 +68,54 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
                                        typename Kept::Columns{factors});
     else
       factor<L, Plan::turning, Plan::apart, false>(group(), lane(), memory, a, b[0], pivots, N, args.once);
-    if constexpr (!by_columns) Kept::store(factors, lane(), a);
-    __syncwarp();  // the pivots are there
-    T inverse[L::rows], zero = 0, least = 1;  // zero becomes NaN where a number is not finite
+    __syncwarp();           // the pivots are there
+    T zero = 0, least = 1;  // zero becomes NaN where a number is not finite
     PivotNumbers<T> numbers;
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       T& own = own_numbers()[G * u + lane()];
       if (args.pivot_numbers) numbers.add(own, 0);
-      inverse[u] = reciprocal(own);
-      own = inverse[u];
-      b[0][u] *= inverse[u];
+      const T inverse = reciprocal(own);
+      own = inverse;
+      b[0][u] *= inverse;
       now(b[0][u]);  // rounded; the same in all kernels
-      zero = fma(inverse[u], T(0), zero);
-      least = min(least, inverse[u]);
+      zero = fma(inverse, T(0), zero);
+      least = min(least, inverse);
     }
-    NormEstimate<T, L> estimate;
-    estimate.begin(N, lane(), inverse);
-    // Four vectors of a system, each in some of its lanes: x and those half solved, and then columns of A^-1.
-    constexpr int H = Kept::lanes;
-    T* const vectors = memory.matrix[0] + Kept::vectors_at + group() * Kept::vectors_pitch;
+    double norm_inverse = 0;
+    if constexpr (by_columns) {
+      T* const answer = memory.column[0] + group() * N;
+      static_assert(L::systems * N <= static_cast<int>(sizeof(memory.column) / sizeof(T)));
 #pragma unroll
-    for (int u = 0; u < L::rows; ++u) vectors[G * u + lane()] = b[0][u];
-    __syncwarp();  // factors, reciprocals and right-hand sides are complete
-    const int vector = lane() / H, lane_of_vector = lane() % H;
-    const auto matrix = [&]() __attribute__((always_inline)) { return args.a + (begin() + group()) * args.a_step; };
-    JudgementReadAgain<T, L> judgement;
-    T right[L::rows];  // hand sides, of what the lane judges
-    judgement.load_rhs(lane(), args.b + (begin() + group()) * args.b_step, right);
-    auto* const places = memory.x[group()];
-    T y[Kept::rows];
-    Kept::load(vector == 0 ? vectors : own_numbers(), lane_of_vector, y);
+      for (int u = 0; u < L::rows; ++u) answer[G * u + lane()] = b[0][u];
+      __syncwarp();  // right-hand sides, factors and reciprocals are complete
+      norm_inverse = norm_of_kept<T, L>(N, lane(), factors, own_numbers(), answer);
+      __syncwarp();  // the answers are complete
 #pragma unroll
-    for (int m = 0; m < Kept::rows; ++m)
-      y[m] *= static_cast<T>(vector == 0 ? 1 : HalfVectors::begin(vector - 1, H * m + lane_of_vector));
-    T even = static_cast<T>(vector == 0 ? 0 : HalfVectors::push(vector - 1, 0));
-    T uneven = static_cast<T>(vector == 0 ? 0 : HalfVectors::push(vector - 1, 1));
-    bool plain = false;
-#pragma unroll 1
-    for (int step = 0; step < judgement.parts - 1; ++step) {
-      judgement.load(lane(), matrix(), step);
-      if (step == 1) {
-        const int column = estimate.columns[vector];
-        even = uneven = 0;
-#pragma unroll
-        for (int m = 0; m < Kept::rows; ++m) y[m] = static_cast<T>(H * m + lane_of_vector == column);
-        Kept::forward(factors, lane_of_vector, own_numbers(), y);
-      } else {
-        Kept::back(factors, lane_of_vector, own_numbers(), even, uneven, y);
-      }
-      if (step == 0) {
-        __syncwarp();  // what lay in the place of the vectors has been read
-        Kept::store(vectors + vector * Kept::vector_pitch, lane_of_vector, y);
-        __syncwarp();  // they are complete
-        T* const x = args.to.x + (begin() + group()) * args.to.x_stride + lane();
-        T answer[L::rows], half[L::rows];
-#pragma unroll
-        for (int u = 0; u < L::rows; ++u) {
-          answer[u] = vectors[G * u + lane()];
-          zero = fma(answer[u], T(0), zero);
-          x[G * u] = answer[u];
-        }
-        plain = !any_of_group<G>(!(zero == 0 && least > 0));
-#pragma unroll
-        for (int v = 0; v < HalfVectors::count; ++v) {
-#pragma unroll
-          for (int u = 0; u < L::rows; ++u) half[u] = vectors[(v + 1) * Kept::vector_pitch + G * u + lane()];
-          estimate.take_half(N, lane(), half);
-        }
-        judgement.begin(lane(), matrix(), places, answer, right);
-      }
-      judgement.add(places, step);
+      for (int u = 0; u < L::rows; ++u) b[0][u] = answer[G * u + lane()];
+    } else {
+      substitute_back<L, Plan::apart, false>(group(), lane(), memory, a, b, args.once);
+      Kept::store(factors, lane(), a);
     }
-    judgement.load(lane(), matrix(), judgement.parts - 1);
-    double norm_a = 0, norm_inverse = Kept::norm(y);
+    T* const x = args.to.x + (begin() + group()) * args.to.x_stride + lane();
 #pragma unroll
-    for (int other = H; other < G; other *= 2) {
-      // A norm that is not a number counts: then the factors do not give a bound.
-      const double norm = __shfl_xor_sync(whole_warp, norm_inverse, other);
-      if (norm_inverse == norm_inverse && !(norm <= norm_inverse)) norm_inverse = norm;
+    for (int u = 0; u < L::rows; ++u) {
+      zero = fma(b[0][u], T(0), zero);
+      x[G * u] = b[0][u];
     }
+    const bool plain = !any_of_group<G>(!(zero == 0 && least > 0));
     if (args.pivot_numbers) {
       numbers.template combine<G>();
       if (lane() == 0) numbers.store(args, begin() + group());
     }
-    judgement.add(places, judgement.parts - 1);
-    const double error = judgement.result(lane(), places, norm_a);
+    double norm_a = 0;
+    const double error =
+        judge_read_again<T, L>(lane(), args.a + (begin() + group()) * args.a_step,
+                               args.b + (begin() + group()) * args.b_step, memory.x[group()], b[0], norm_a);
+    if constexpr (!by_columns) {
+      __syncwarp();  // factors and reciprocals are complete
+      norm_inverse = norm_of_kept<T, L>(N, lane(), factors, own_numbers(), nullptr);
+    }
     if (lane() == 0) {
       const std::int64_t place = begin() + group();
       if (args.to.backward_error != nullptr) args.to.backward_error[place] = static_cast<T>(error);
@@ -179,10 +141,9 @@ template <class T>
 cudaError_t launch_everything(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                               cudaStream_t stream) {
   const Arguments<T> arguments = arguments_of(batch, solution, marks);
-  constexpr unsigned max_blocks = 1U << 30;  // a task each: warps that go from task to task were slower
   if constexpr (sizeof(T) == sizeof(float))
-    if (batch.shape.n == 64) return launch(everything_kernel<T, 64>, QuickPlan<T, 64>::L::systems, arguments, stream, max_blocks);
-  return launch(everything_kernel<T, 32>, QuickPlan<T, 32>::L::systems, arguments, stream, max_blocks);
+    if (batch.shape.n == 64) return launch(everything_kernel<T, 64>, QuickPlan<T, 64>::L::systems, arguments, stream);
+  return launch(everything_kernel<T, 32>, QuickPlan<T, 32>::L::systems, arguments, stream);
 }
 
 template bool everything_takes(const SpdBatch<float>&, const SpdSolution<float>&);

@@ -44,37 +44,12 @@ __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, General
   weigh();
   NormEstimate<T, L> estimate;
   estimate.begin(own_rows(memory), own_lane<L>(), y[0]);
-  T* const place = memory.tile.rhs + own_group<L>() * L::column_pitch + own_lane<L>();
-  if (__any_sync(whole_warp, !estimate.exact(own_rows(memory)))) {
-#pragma unroll 1
-    for (int v = 0; v < HalfVectors::count; ++v) {
-      // D D 1/d, of which one D is still to come.
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) y[0][u] = y[1][u] = inverse[u];
-      weigh();
-      const int lane = own_lane<L>();
-      T one[1][L::rows];
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) {
-        one[0][u] = y[0][u] * static_cast<T>(HalfVectors::begin(v, L::lanes * u + lane));
-        place[L::lanes * u] = y[0][u] * static_cast<T>(HalfVectors::push(v, lane));
-      }
-      substitute_back<L, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, one, args.once,
-                                     [&](int, int u, T value) __attribute__((always_inline)) {
-                                       return pushed(value, memory.tile.rhs[own_group<L>() * L::column_pitch +
-                                                                            L::lanes * u + own_lane<L>()]);
-                                     });
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) y[0][u] = one[0][u];
-      weigh();
-      estimate.take_half(own_rows(memory), own_lane<L>(), y[0]);
-    }
-  }
 #pragma unroll 1
   for (int turn = 0; turn < estimate.turns; ++turn) {
     estimate.prepare(turn, own_rows(memory), own_lane<L>(), y);
     weigh();
     // One after the other, for the registers' sake; the other waits in shared memory.
+    T* const place = memory.tile.rhs + own_group<L>() * L::column_pitch + own_lane<L>();
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) place[L::lanes * u] = y[1][u];
 #pragma unroll 1

@@ -180,27 +180,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
           }
         if (odd) memory.odd[group()] = 1;
       } else {
-        if (turn == pairs) {
-          estimate.begin(rows(), lane(), inverse);
-          if (__any_sync(whole_warp, !estimate.exact(rows()))) {
-            constexpr int at_once = sizeof(T) == sizeof(float) ? HalfVectors::count : 1;  // doubles spilled
-#pragma unroll 1
-            for (int first = 0; first < HalfVectors::count; first += at_once) {
-              T half[at_once][R];
-#pragma unroll
-              for (int v = 0; v < at_once; ++v)
-#pragma unroll
-                for (int u = 0; u < R; ++u)
-                  half[v][u] = inverse[u] * static_cast<T>(HalfVectors::begin(first + v, G * u + lane()));
-              substitute_back<L, true, false>(
-                  group(), lane(), memory, a, half, args.once, [&](int v, int u, T value) __attribute__((always_inline)) {
-                    return pushed(value, inverse[u] * static_cast<T>(HalfVectors::push(first + v, lane())));
-                  });
-#pragma unroll
-              for (int v = 0; v < at_once; ++v) estimate.take_half(rows(), lane(), half[v]);
-            }
-          }
-        }
+        if (turn == pairs) estimate.begin(rows(), lane(), inverse);
         estimate.prepare(turn - pairs, rows(), lane(), y);
       }
       substitute_forward<L>(lane(), a, y, args.once);

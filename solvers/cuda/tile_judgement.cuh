@@ -14,10 +14,8 @@ template <class T, class L>
 struct Judgement {
   using Factor = typename Residual<T>::Factor;
   double a_factor = 1, x_factor = 1;  // powers of two, which cancel
-  double norms_x[L::shares]{}, row_sum[L::rows]{};
+  double norms_x[L::shares]{}, row_sum[L::rows];
   Residual<T> residual[L::rows];
-
-  Judgement() = default;
 
   /// diagonal(row): an element of A. places: for x, of all rows; they are complete afterwards.
   template <class Diagonal>
@@ -142,54 +140,40 @@ __device__ __forceinline__ double judge_kept(int n, int group, int lane, const T
 }
 
 /// The same, to the bit, of a matrix of N rows that is symmetric to the bit and no longer in shared memory: it is read
-/// once more, from the second-level cache, in parts of its rows, of which a lane takes every so many-th piece. These
-/// columns are rows by symmetry. load() a part, ahead of time; begin() when x is known; add() what was loaded.
+/// once more, from the second-level cache, row by row, of which a lane takes every so many-th piece. These columns are
+/// rows by symmetry. b: in global memory, as is the matrix.
 template <class T, class L>
-struct JudgementReadAgain {
-  static constexpr int P = L::piece, N = L::size, pieces = L::rows / P;  // of a lane
-  static constexpr int parts = 4, part_rows = N / parts;
-  using Factor = typename Residual<T>::Factor;
-  static_assert(L::lanes * L::rows == N && L::rows % P == 0);
-  Judgement<T, L> judgement;
-  Vector<T, P> in[part_rows][pieces];
-
-  static __device__ __forceinline__ int first_of(int lane, int piece) { return (L::lanes * piece + lane) * P; }
-
-  __device__ __forceinline__ void load(int lane, const T* matrix, int part) {
-    const T* const from = matrix + part_rows * part * N + first_of(lane, 0);
+__device__ __forceinline__ double judge_read_again(int lane, const T* matrix, const T* b,
+                                                   typename Residual<T>::Factor* places, const T (&x)[L::rows],
+                                                   double& norm_a) {
+  constexpr int P = L::piece, N = L::size, pieces = L::rows / P;  // of a lane
+  constexpr int at_once = 16 / pieces;                            // rows under way
+  static_assert(L::lanes * L::rows == N && L::rows % P == 0 && N % at_once == 0);
+  const auto first_of = [&](int piece) __attribute__((always_inline)) { return (L::lanes * piece + lane) * P; };
+  T b_of_columns[L::rows];
 #pragma unroll
-    for (int i = 0; i < part_rows; ++i)
+  for (int c = 0; c < L::rows; ++c) b_of_columns[c] = b[first_of(c / P) + c % P];
+  Judgement<T, L> judgement(
+      N, lane, [&](int row) { return matrix[row * N + row]; }, places, x, b_of_columns);
+#pragma unroll 1
+  for (int first = 0; first < N; first += at_once) {
+    Vector<T, P> in[at_once][pieces];
 #pragma unroll
-      for (int p = 0; p < pieces; ++p) in[i][p] = load_now<P>(from + i * N + first_of(0, p));
-  }
-
-  /// A right-hand side, ahead of time as well; in global memory.
-  static __device__ __forceinline__ void load_rhs(int lane, const T* b, T (&b_of_columns)[L::rows]) {
+    for (int i = 0; i < at_once; ++i)
 #pragma unroll
-    for (int c = 0; c < L::rows; ++c) b_of_columns[c] = load_now(b + first_of(lane, c / P) + c % P);
-  }
-
-  __device__ __forceinline__ void begin(int lane, const T* matrix, Factor* places, const T (&x)[L::rows],
-                                        const T (&b_of_columns)[L::rows]) {
-    judgement = Judgement<T, L>(N, lane, [&](int row) { return matrix[row * N + row]; }, places, x, b_of_columns);
-  }
-
-  __device__ __forceinline__ void add(const Factor* places, int part) {
+      for (int p = 0; p < pieces; ++p)
+        in[i][p] = *reinterpret_cast<const Vector<T, P>*>(matrix + (first + i) * N + first_of(p));
 #pragma unroll
-    for (int i = 0; i < part_rows; ++i) {
-      const auto known = places[part_rows * part + i];
+    for (int i = 0; i < at_once; ++i) {
+      const auto known = places[first + i];
 #pragma unroll
       for (int c = 0; c < L::rows; ++c) judgement.add(c, in[i][c / P].value[c % P], known);
     }
   }
-
-  __device__ __forceinline__ double result(int lane, Factor* places, double& norm_a) {
-    judgement.take_own_rows(
-        lane, [&](int c, int of_lane) { return first_of(of_lane, c / P) + c % P; },
-        reinterpret_cast<double*>(places));
-    return judgement.result(N, lane, norm_a);
-  }
-};
+  judgement.take_own_rows(
+      lane, [&](int c, int) { return first_of(c / P) + c % P; }, reinterpret_cast<double*>(places));
+  return judgement.result(N, lane, norm_a);
+}
 
 /// The same of a matrix of n rows, which may begin anywhere: lanes take numbers of each row, columns by symmetry.
 template <class T, class L>
