@@ -97,7 +97,7 @@ __device__ __forceinline__ void keep_triangle(T* triangle, int lane, const T (&a
   constexpr int G = L::lanes;
   unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
     constexpr int u = slot;
-    T* const row = triangle + PackedKept<T>::begin(G * u + lane);
+    T* const row = triangle + packed_begin(G * u + lane);
 #pragma unroll
     for (int i = 0; i < G * (u + 1); ++i)
       if (i <= G * u || i - G * u <= lane) row[i] = a[u][i];
@@ -152,7 +152,7 @@ __device__ __forceinline__ double judge_strips(const Arguments<float>& args, int
     for (int u = 0; u < R; ++u) {
       const int row = G * u + lane;
       const T* const place =
-          row >= column ? triangle + PackedKept<T>::begin(row) + column : triangle + PackedKept<T>::begin(column) + row;
+          row >= column ? triangle + packed_begin(row) + column : triangle + packed_begin(column) + row;
       const auto element = static_cast<double>(*place);
       row_sum[u] += abs(element);
 #pragma unroll
