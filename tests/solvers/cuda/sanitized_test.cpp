@@ -44,8 +44,8 @@ void note_launch(const void* kernel) {
   if (noted.insert(name).second && file != nullptr) std::ofstream(file, std::ios::app) << name << '\n';
 }
 
-/// To some tools a launch is seconds. With SMALLBATCH_KERNELS_ONCE, a folder, calls are left out that launch no kernel for
-/// the first time, of all processes that have the same folder; a file there says that a kernel is taken.
+/// To some tools a launch is seconds. With SMALLBATCH_KERNELS_ONCE, a folder, calls are left out that launch no kernel
+/// for the first time, of all processes that have the same folder; a file there says that a kernel is taken.
 enum class Calls { all, with_new_kernels };
 const char* const kernels_taken = std::getenv("SMALLBATCH_KERNELS_ONCE");
 const Calls wanted_calls = kernels_taken == nullptr ? Calls::all : Calls::with_new_kernels;
@@ -54,8 +54,9 @@ const Calls wanted_calls = kernels_taken == nullptr ? Calls::all : Calls::with_n
 bool is_one_new(const std::vector<const void*>& kernels, Storage storage) {
   bool is_new = false;
   for (const void* kernel : kernels) {
-    const std::string taken = std::string(kernels_taken) + "/" + std::to_string(std::hash<std::string>{}(name_of(kernel))) +
-                              "_" + std::to_string(static_cast<int>(storage));
+    const std::string taken = std::string(kernels_taken) + "/" +
+                              std::to_string(std::hash<std::string>{}(name_of(kernel))) + "_" +
+                              std::to_string(static_cast<int>(storage));
     if (std::FILE* const file = std::fopen(taken.c_str(), "wx"); file != nullptr) {
       is_new = true;
       std::fclose(file);
