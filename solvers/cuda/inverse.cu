@@ -3,9 +3,9 @@
 //
 // The lower triangle is swept in the registers of a few lanes. The result takes the place of A in shared memory, leaves
 // in whole rows, both triangles from one, and is judged on the tensor cores: A comes a second time, from the cache, or,
-// of 16 rows in single precision, has stayed above the diagonal. Up to 8 rows of those are inverse_lanes.cuh's.
+// of 16 rows in single precision, has stayed above the diagonal. Up to 8 rows of those are inverse_lanes.cu's.
+// One file, because all of these sizes have the same kernel.
 #include "core/gpu_plans.cuh"
-#include "solvers/cuda/inverse_lanes.cuh"
 #include "solvers/cuda/inverse_tiles.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/sweep_elimination.cuh"
@@ -454,12 +454,12 @@ template <class T>
 cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, double resolve_above,
                          cudaStream_t stream) {
   if (is_swept_in_tiles(batch.shape.n)) return launch_block_sweep(batch, solution, marks, resolve_above, stream);
+  if constexpr (sizeof(T) == sizeof(float))
+    if (batch.shape.n <= 8) return launch_lane_sweep(batch, solution, marks, resolve_above, stream);
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.resolve_above = static_cast<T>(resolve_above);
   const bool whole = arguments.vectors && batch.shape.storage == Storage::dense;
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (batch.shape.n <= lanes::N)
-      return launch(whole ? lane_sweep_kernel<true> : lane_sweep_kernel<false>, warp_lanes, arguments, stream);
     return whole ? launch<T>({{},
                               {row_sweep_kernel<T, 16, true>, InversePlan<T, 16, true>::L::systems},
                               {row_sweep_kernel<T, 32, true>, InversePlan<T, 32, true>::L::systems},

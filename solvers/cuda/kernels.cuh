@@ -150,6 +150,10 @@ template <class T>
 cudaError_t launch_block_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                double resolve_above, cudaStream_t stream);
 
+/// The same, a system for each lane, which launch_sweep() takes up to 8 rows.
+cudaError_t launch_lane_sweep(const SpdBatch<float>& batch, const SpdSolution<float>& solution, Mark* marks,
+                              double resolve_above, cudaStream_t stream);
+
 /// The backward errors of inverses that are marked `as_stored`, from whose marks it is left what launch_sweep() says of
 /// all others.
 template <class T>

@@ -3,6 +3,8 @@
 // size N, which lie at multiples of 16 bytes, with one right-hand side, of 32 rows also such that each has a size of
 // its own; what is not plain it marks for the general kernel (ldlt_general.cu). Solutions of 32 rows with backward
 // errors have kernels of their own (ldlt_judged.cuh, ldlt_judged_rows.cuh).
+#include <algorithm>
+
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
@@ -182,6 +184,12 @@ bool sizes_are_taken(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
          (storage == Storage::dense || (storage == Storage::dense_lower && solution.backward_error == nullptr));
 }
 
+/// The most blocks of a launch with so many tasks of 32 rows. The first task of a block has to wait for its systems: so
+/// it is one of four, where there is enough to do for all multiprocessors nevertheless.
+unsigned blocks_of(std::int64_t tasks) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>(tasks / 4, 1 << 12, 1 << 15));
+}
+
 }  // namespace
 
 template <class T>
@@ -198,12 +206,14 @@ template <class T>
 cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
   const bool packed = batch.shape.storage == Storage::packed_lower;
   const bool sized = batch.sizes != nullptr;
+  const unsigned blocks =
+      batch.shape.n == judged_rows ? blocks_of(batch.count / QuickPlan<T, judged_rows>::L::systems) : 1 << 15;
   if (batch.shape.n == judged_rows && solution.backward_error != nullptr)
     return launch(judged_kernel_of<T>(batch.shape.storage, sized), QuickPlan<T, judged_rows>::L::systems,
                   arguments_of(batch, solution, marks), stream);
   if (sized)
     return launch(x_alone_kernel<T, judged_rows, false, false, true>, QuickPlan<T, judged_rows>::L::systems,
-                  arguments_of(batch, solution, marks), stream);
+                  arguments_of(batch, solution, marks), stream, blocks);
   if constexpr (sizeof(T) == sizeof(float))
     if (solution.backward_error != nullptr) {
       using L = QuickPlan<T, 64>::L;
@@ -211,7 +221,7 @@ cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solut
                     stream);
     }
   return launch<T>(packed ? x_alone_kernels<T, true>() : x_alone_kernels<T, false>(),
-                   arguments_of(batch, solution, marks), stream);
+                   arguments_of(batch, solution, marks), stream, blocks);
 }
 
 template bool x_alone_takes(const SpdBatch<float>&, const SpdSolution<float>&);

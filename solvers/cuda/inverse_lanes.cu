@@ -1,20 +1,17 @@
 // Inverses of up to 8 rows in single precision, a system for each lane: the sweep, and how good its answer is, without
-// a word from lane to lane. Private to solvers/cuda.
+// a word from lane to lane.
 //
 // Matrices and inverses pass through shared memory, in pieces of 16 bytes, each at the place of its number exclusive-or
 // the lane's, so that lanes which read the same piece of theirs meet every bank once. The next systems are copied as
 // soon as these are judged from registers.
-#pragma once
-
 #include "solvers/cuda/inverse_tiles.cuh"
+#include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/sweep_elimination.cuh"
 #include "solvers/cuda/tile_judgement.cuh"
 
 namespace smallbatch {
 
 namespace {
-
-namespace lanes {
 
 constexpr int N = 8, P = 4, pieces = N * N / P;
 constexpr int resident_warps = 13;  // that shared memory leaves room for
@@ -177,11 +174,8 @@ __device__ __forceinline__ InverseNorms judge(const Arguments<float>& args, cons
   return norms;
 }
 
-}  // namespace lanes
-
 template <bool Whole>
-__global__ void __launch_bounds__(warp_lanes, lanes::resident_warps) lane_sweep_kernel(Arguments<float> args) {
-  using namespace lanes;
+__global__ void __launch_bounds__(warp_lanes, resident_warps) lane_sweep_kernel(Arguments<float> args) {
   __shared__ Memory memory;
   copy_systems<Whole>(args, blockIdx.x, memory.matrix);
 #pragma unroll 1
@@ -262,5 +256,13 @@ __global__ void __launch_bounds__(warp_lanes, lanes::resident_warps) lane_sweep_
 }
 
 }  // namespace
+
+cudaError_t launch_lane_sweep(const SpdBatch<float>& batch, const SpdSolution<float>& solution, Mark* marks,
+                              double resolve_above, cudaStream_t stream) {
+  Arguments<float> arguments = arguments_of(batch, solution, marks);
+  arguments.resolve_above = static_cast<float>(resolve_above);
+  const bool whole = arguments.vectors && batch.shape.storage == Storage::dense;
+  return launch(whole ? lane_sweep_kernel<true> : lane_sweep_kernel<false>, warp_lanes, arguments, stream);
+}
 
 }  // namespace smallbatch
