@@ -285,7 +285,7 @@ class Sanitized : public ::testing::TestWithParam<int> {
           all.sizes[k] = std::max(0, shape.n - static_cast<std::int32_t>(k % 4));
       }
       SpdBlock<T> some = all;
-      const bool is_solved = solve_on_device(all, options, Numbers::all, Place::aligned, wanted_calls);
+      bool is_solved = solve_on_device(all, options, Numbers::all, Place::aligned, wanted_calls);
       if (is_solved) expect_right(all, options.pivot_floor);
       for (const auto& [wanted, place] : {std::pair{Numbers::none, Place::aligned},
                                           {Numbers::backward_error, Place::aligned},
@@ -296,10 +296,8 @@ class Sanitized : public ::testing::TestWithParam<int> {
         SCOPED_TRACE(wanted == Numbers::none ? "x alone" : "with backward errors");
         SCOPED_TRACE(place == Place::aligned ? "aligned" : "not aligned");
         if (!solve_on_device(some, options, wanted, place, wanted_calls)) continue;
-        if (is_solved)
-          for (std::int64_t k = 0; k < all.count; ++k) EXPECT_TRUE(same_bits(some, k, all, k)) << "system " << k;
-        else
-          expect_right(some, options.pivot_floor);
+        if (!is_solved) is_solved = solve_on_device(all, options, Numbers::all, Place::aligned, Calls::all);
+        for (std::int64_t k = 0; k < all.count; ++k) EXPECT_TRUE(same_bits(some, k, all, k)) << "system " << k;
       }
     });
   }
