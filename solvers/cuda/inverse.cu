@@ -448,6 +448,17 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(InversePlan<T, N, 
   }
 }
 
+template <class T, bool Whole>
+Kernels<T> row_sweep_kernels() {
+  Kernels<T> kernels{{},
+                     {row_sweep_kernel<T, 16, Whole>, InversePlan<T, 16, Whole>::L::systems},
+                     {row_sweep_kernel<T, 32, Whole>, InversePlan<T, 32, Whole>::L::systems},
+                     {}};
+  if constexpr (sizeof(T) == sizeof(double))
+    kernels.of8 = {row_sweep_kernel<T, 8, Whole>, InversePlan<T, 8, Whole>::L::systems};
+  return kernels;
+}
+
 }  // namespace
 
 template <class T>
@@ -459,29 +470,7 @@ cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solutio
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.resolve_above = static_cast<T>(resolve_above);
   const bool whole = arguments.vectors && batch.shape.storage == Storage::dense;
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return whole ? launch<T>({{},
-                              {row_sweep_kernel<T, 16, true>, InversePlan<T, 16, true>::L::systems},
-                              {row_sweep_kernel<T, 32, true>, InversePlan<T, 32, true>::L::systems},
-                              {}},
-                             arguments, stream)
-                 : launch<T>({{},
-                              {row_sweep_kernel<T, 16, false>, InversePlan<T, 16, false>::L::systems},
-                              {row_sweep_kernel<T, 32, false>, InversePlan<T, 32, false>::L::systems},
-                              {}},
-                             arguments, stream);
-  } else {
-    return whole ? launch<T>({{row_sweep_kernel<T, 8, true>, InversePlan<T, 8, true>::L::systems},
-                              {row_sweep_kernel<T, 16, true>, InversePlan<T, 16, true>::L::systems},
-                              {row_sweep_kernel<T, 32, true>, InversePlan<T, 32, true>::L::systems},
-                              {}},
-                             arguments, stream)
-                 : launch<T>({{row_sweep_kernel<T, 8, false>, InversePlan<T, 8, false>::L::systems},
-                              {row_sweep_kernel<T, 16, false>, InversePlan<T, 16, false>::L::systems},
-                              {row_sweep_kernel<T, 32, false>, InversePlan<T, 32, false>::L::systems},
-                              {}},
-                             arguments, stream);
-  }
+  return launch<T>(whole ? row_sweep_kernels<T, true>() : row_sweep_kernels<T, false>(), arguments, stream);
 }
 
 template cudaError_t launch_sweep(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, double, cudaStream_t);

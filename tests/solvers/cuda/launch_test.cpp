@@ -366,9 +366,6 @@ TEST_F(SpdLaunch, RefusesFactorsThatMakeNoSense) {
   EXPECT_EQ(launch_spd_solve_factored(factored, solution_, nullptr), cudaErrorInvalidValue);
 }
 
-const std::vector<SolverChoice> cuda_choices{{BackendKind::cuda, SpdMethod::automatic},
-                                             {BackendKind::cuda, SpdMethod::gauss_jordan},
-                                             {BackendKind::cuda, SpdMethod::ldlt}};
 /// Where matrices have no room in shared memory; elsewhere the same kernel is told that they have none.
 template <class T>
 void expect_pivots_raised_alike_in_the_workspace() {
@@ -405,6 +402,9 @@ TEST(SpdPivotRepairByCuda, GivesTheSameBitsInTheWorkspace) {
   expect_pivots_raised_alike_in_the_workspace<double>();
 }
 
+const std::vector<SolverChoice> cuda_choices{{BackendKind::cuda, SpdMethod::automatic},
+                                             {BackendKind::cuda, SpdMethod::gauss_jordan},
+                                             {BackendKind::cuda, SpdMethod::ldlt}};
 INSTANTIATE_TEST_SUITE_P(Launch, SpdLaunchOnDevice, ::testing::ValuesIn(cuda_choices), solver_test_name);
 
 }  // namespace
