@@ -298,6 +298,18 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
   });
 }
 
+/// Whether the lane's part of x is finite, as are the reciprocals of its pivots, which are positive.
+template <class T, int R>
+__device__ __forceinline__ bool are_answers(const T (&x)[R], const T (&inverse)[R]) {
+  T zero = 0, least = inverse[0];  // zero becomes NaN where a number is not finite
+#pragma unroll
+  for (int u = 0; u < R; ++u) {
+    zero = fma(inverse[u], T(0), fma(x[u], T(0), zero));
+    least = min(least, inverse[u]);
+  }
+  return zero == 0 && least > 0;
+}
+
 }  // namespace
 
 }  // namespace smallbatch

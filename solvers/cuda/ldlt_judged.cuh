@@ -105,13 +105,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, judged_rows>::warps)
       now(b[0][u]);  // rounded; the same in all kernels
     }
     substitute_back<L, Plan::apart, false>(group(), lane(), memory, a, b, args.once);
-    T zero = 0, least = inverse[0];  // zero becomes NaN where a number is not finite
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) {
-      zero = fma(inverse[u], T(0), fma(b[0][u], T(0), zero));
-      least = min(least, inverse[u]);
-    }
-    if (!(zero == 0 && least > 0)) is_odd[group()] = 1;
+    if (!are_answers(b[0], inverse)) is_odd[group()] = 1;
     T* const x = args.to.x + (begin() + group()) * args.to.x_stride + lane();
     T right[L::rows];
 #pragma unroll

@@ -190,13 +190,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, 32>::warps) judged_ro
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) right[u] = !Sized || G * u + lane() < n ? from[G * u] : T(0);
     }
-    T zero = 0, least = inverse[0];  // zero becomes NaN where a number is not finite
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) {
-      zero = fma(inverse[u], T(0), fma(b[0][u], T(0), zero));
-      least = min(least, inverse[u]);
-    }
-    const bool plain = !any_of_group<G>(!(zero == 0 && least > 0));
+    const bool plain = !any_of_group<G>(!are_answers(b[0], inverse));
     T* const x = args.to.x + system() * args.to.x_stride + lane();
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) x[G * u] = b[0][u];

@@ -128,13 +128,7 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(QuickPlan<T, N>::w
       now(b[0][u]);  // rounded; the same in both kernels
     }
     substitute_back<L, Plan::apart, false>(group, lane, memory, a, b, args.once);
-    T zero = 0, least = inverse[0];  // zero becomes NaN where a number is not finite
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) {
-      zero = fma(inverse[u], T(0), fma(b[0][u], T(0), zero));
-      least = min(least, inverse[u]);
-    }
-    const bool plain = !any_of_group<G>(!(zero == 0 && least > 0));
+    const bool plain = !any_of_group<G>(!are_answers(b[0], inverse));
     const std::int64_t place = begin_of(task) + group;
     T* x = args.to.x + place * args.to.x_stride + lane;
 #pragma unroll

@@ -144,13 +144,7 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
       now(b[0][u]);  // rounded; the same in all kernels
     }
     substitute_back<L, Plan::apart, false>(group(), lane(), memory, a, b, args.once);
-    T zero = 0, least = inverse[0];  // zero becomes NaN where a number is not finite
-#pragma unroll
-    for (int u = 0; u < R; ++u) {
-      zero = fma(inverse[u], T(0), fma(b[0][u], T(0), zero));
-      least = min(least, inverse[u]);
-    }
-    const bool plain = !any_of_group<G>(!(zero == 0 && least > 0));
+    const bool plain = !any_of_group<G>(!are_answers(b[0], inverse));
     const std::int64_t system = begin_of(task) + group();
     T* const x = args.to.x + system * args.to.x_stride + lane();
 #pragma unroll
