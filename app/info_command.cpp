@@ -203,11 +203,11 @@ std::string problem_info(const InfoOptions& options) {
 
 std::string result_info(const InfoOptions& options) {
   ByteCheck check;
-  if (options.check) {
-    check = check_bytes(options.file);
+  const auto take = [&](const ByteCheck& found) {
+    check = found;
     refuse_unless_as_written(options.file, check);
-  }
-  const ResultReader reader(options.file);
+  };
+  const ResultReader reader = options.check ? ResultReader(options.file, 0, {}, take) : ResultReader(options.file);
   Json sets = Json::array();
   TextWriter text;
   text << visible_text(options.file) << ": a result file";

@@ -262,11 +262,11 @@ SetOutcome verify_set(const Files& files, const CorrelationSet& set, const Corre
 RunReport verify(const VerifyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   ProblemReader problems(options.problems, options.threads);
-  const ByteCheck check = check_bytes(options.results, options.threads, stop_if_interrupted);
-  refuse_damaged_numbers(options.results, check);
-  if (!check.has_checksums) spdlog::info("{}: {}.", options.results, check_words(check));
-  if (!check.is_rest_unchanged) spdlog::warn("{}", words_on_rest(options.results));
-  const ResultReader results(options.results, options.threads);
+  const ResultReader results(options.results, options.threads, stop_if_interrupted, [&](const ByteCheck& check) {
+    refuse_damaged_numbers(options.results, check);
+    if (!check.has_checksums) spdlog::info("{}: {}.", options.results, check_words(check));
+    if (!check.is_rest_unchanged) spdlog::warn("{}", words_on_rest(options.results));
+  });
   RunReport report;
   report.problems = options.problems;
   report.results = options.results;

@@ -79,7 +79,7 @@ class Check {
     const std::uint64_t size = std::min(bytes_per_hashed_piece, pieces.extent.size - from);
     buffer.resize(std::min(bytes_per_hashed_piece, pieces.extent.size));
     file_.read_bytes({pieces.extent.address + from, size}, buffer.data());
-    return hash_digits(buffer.data(), size) != sums_.hash[pieces.first + k];
+    return is_changed(pieces.first + k, buffer.data(), size);
   }
 
   [[nodiscard]] Error changed_piece(const std::string& dataset, const Pieces& pieces, std::size_t k) const {
@@ -87,6 +87,22 @@ class Check {
   }
 
  private:
+  [[nodiscard]] bool is_changed(std::size_t piece, const char* bytes, std::uint64_t size) const {
+    return hash_digits(bytes, size) != sums_.hash[piece];
+  }
+
+  /// Of a small dataset: many lie near each other, and are read together.
+  [[nodiscard]] bool is_small_changed(const Pieces& pieces) {
+    const auto& [begin, size] = pieces.extent;
+    if (begin < window_.address || begin + size > window_.address + window_.size) {
+      window_ = {begin, std::min<std::uint64_t>(window_bytes, found_.bytes - begin)};
+      window_of_file_.resize(window_.size);
+      if (between_) between_();
+      file_.read_bytes(window_, window_of_file_.data());
+    }
+    return is_changed(pieces.first, window_of_file_.data() + (begin - window_.address), size);
+  }
+
   [[nodiscard]] Error useless() const {
     return file_.error(checksums_group, "what it says of the file's bytes was changed", remedy);
   }
@@ -160,13 +176,11 @@ class Check {
     }
     const auto& [extent, first, count] = *pieces;
     std::vector<char> are_changed(count, 0);
-    parallel_for(static_cast<std::int64_t>(count), 8, threads_, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<char> buffer;
-      for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
-        if (between_) between_();
-        are_changed[k] = is_changed(*pieces, k, buffer);
-      }
-    });
+    if (extent.size <= window_bytes / 4 && extent.address + extent.size <= found_.bytes) {
+      are_changed[0] = is_small_changed(*pieces);
+    } else {
+      compare_large(*pieces, are_changed);
+    }
     ++found_.datasets;
     for (std::size_t k = 0; k < count; ++k) {
       if (!are_changed[k]) continue;
@@ -174,6 +188,16 @@ class Check {
       while (k + 1 < count && are_changed[k + 1]) ++k;
       found_.changed.push_back(range_of_pieces(name, extent, begin, k));
     }
+  }
+
+  void compare_large(const Pieces& pieces, std::vector<char>& are_changed) const {
+    parallel_for(static_cast<std::int64_t>(pieces.count), 8, threads_, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<char> buffer;
+      for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
+        if (between_) between_();
+        are_changed[k] = is_changed(pieces, k, buffer);
+      }
+    });
   }
 
   /// Which numbers of a dataset its pieces first ... last have.
@@ -237,6 +261,9 @@ class Check {
   const InputFile& file_;
   unsigned threads_;
   std::function<void()> between_;
+  static constexpr std::uint64_t window_bytes = std::uint64_t{1} << 16;
+  Extent window_;  ///< what of the file was read last for small datasets
+  std::vector<char> window_of_file_;
   ByteCheck found_;
   Checksums sums_;
   FilePlaces places_;
@@ -284,7 +311,10 @@ bool has_checksums(const InputFile& file, std::int64_t minor) {
 }  // namespace
 
 ByteCheck check_bytes(const std::string& path, unsigned threads, const std::function<void()>& between) {
-  const InputFile file(path, threads);
+  return check_bytes(InputFile(path, threads), threads, between);
+}
+
+ByteCheck check_bytes(const InputFile& file, unsigned threads, const std::function<void()>& between) {
   std::vector<std::string> ignored;
   const std::int64_t minor = check_format(file, ignored);
   if (!is_result_file(file) || !has_checksums(file, minor)) return {};

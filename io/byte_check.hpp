@@ -26,6 +26,8 @@ struct ByteCheck {
 ByteCheck check_bytes(const std::string& path, unsigned threads = 0, const std::function<void()>& between = {});
 
 class InputFile;
+/// The same, of a file that is open: what it holds is then described once.
+ByteCheck check_bytes(const InputFile& file, unsigned threads, const std::function<void()>& between);
 /// From now on every piece of a result file that something is read of is compared first, once; throws Error(bad_input),
 /// which names it, where it is not what was written. Not compared are results before format 1.7, and datasets that lie
 /// in the file in another way than they were written. Throws at once where the checksums are damaged or gone.

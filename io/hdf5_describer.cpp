@@ -74,6 +74,8 @@ struct Hdf5Describer::Impl {
   bool has_usual_addresses = false;  ///< of 8 bytes, as lengths
   std::unique_ptr<HeaderWindows> headers;
   std::map<std::string, KnownType, std::less<>> types;  ///< by their messages
+  std::uint64_t file_bytes =
+      0;  ///< when it was last asked for something: what is gone since is missed where it is read
 
   void open() {
     const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
@@ -410,7 +412,7 @@ struct Hdf5Describer::Impl {
     if (type->numbers.numbers.type != ElementType::other) {
       dataset->is_swapped = type->numbers.numbers.is_swapped;
       try {
-        dataset->address = address_of_piece(bytes->size(), header.shape, type->bytes, header.address, header.bytes);
+        dataset->address = address_of_piece(file_bytes, header.shape, type->bytes, header.address, header.bytes);
       } catch (Defect& defect) {
         object.contents_defect = std::make_unique<Defect>(std::move(defect));
         return true;
@@ -506,7 +508,7 @@ struct Hdf5Describer::Impl {
 };
 
 Hdf5Describer::Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work)
-    : impl_(std::make_unique<Impl>(Impl{std::move(bytes), std::move(still_at_work), {}, {}, 0, false, {}, {}})) {
+    : impl_(std::make_unique<Impl>(Impl{std::move(bytes), std::move(still_at_work), {}, {}, 0, false, {}, {}, 0})) {
   const QuietHdf5 quiet;
   impl_->open();
 }
@@ -518,6 +520,7 @@ Hdf5Describer::~Hdf5Describer() {
 
 void Hdf5Describer::describe(const std::string& object, int depth, const std::function<void(StoredObject&&)>& give) {
   const QuietHdf5 quiet;
+  impl_->file_bytes = impl_->bytes->size();
   const bool is_root = object == "/";
   const std::size_t slash = object.rfind('/');
   const std::string parent = slash == 0 ? "/" : object.substr(0, slash);

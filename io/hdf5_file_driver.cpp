@@ -85,6 +85,20 @@ bool OutputBytes::write(std::uint64_t address, std::uint64_t size, const void* b
   return is_written;
 }
 
+bool OutputBytes::write_held() noexcept {
+  return held_size_ == 0 || write(held_at_, std::exchange(held_size_, 0), held_.get());
+}
+
+bool OutputBytes::write_joined(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept {
+  const bool goes_on = address == held_at_ + held_size_ && held_size_ + size <= most_held;
+  if (!goes_on && !write_held()) return false;
+  if (size > most_held) return write(address, size, bytes);
+  if (held_size_ == 0) held_at_ = address;
+  std::memcpy(held_.get() + held_size_, bytes, size);
+  held_size_ += size;
+  return true;
+}
+
 bool OutputBytes::read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept {
   for (auto* into = static_cast<char*>(bytes); size > 0;) {
     const ssize_t found = ::pread(file_, into, size, static_cast<off_t>(address));
@@ -122,8 +136,7 @@ namespace {
 struct DriverFile {
   H5FD_t hdf5{};
   OutputBytes* bytes = nullptr;
-  /// HDF5's end of what it has given out, and of what it has written.
-  haddr_t allocated = 0, end = 0;
+  haddr_t end = 0;  ///< of what HDF5 has written
 };
 
 DriverFile& of(H5FD_t* file) { return *reinterpret_cast<DriverFile*>(file); }
@@ -148,20 +161,23 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
 herr_t write_file(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* bytes) {
   of(file).end = std::max(of(file).end, address + size);
   if (type == H5FD_MEM_DRAW && of(file).bytes->drops_numbers()) return status(true);
+  if (type != H5FD_MEM_DRAW) return status(of(file).bytes->write_joined(address, size, bytes));
   return status(of(file).bytes->write(address, size, bytes));
 }
 
 herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
   DriverFile& opened = of(file);
   const bool may_be_longer = opened.bytes->keeps_bytes();
-  if ((may_be_longer || opened.end != opened.allocated) && !opened.bytes->resize(opened.allocated))
-    return status(false);
-  opened.end = opened.allocated;
+  const std::uint64_t given = opened.bytes->given();
+  if (!opened.bytes->write_held()) return status(false);
+  if ((may_be_longer || opened.end != given) && !opened.bytes->resize(given)) return status(false);
+  opened.end = given;
   return status(true);
 }
 
 /// A failure is kept, and HDF5 closes in peace.
 herr_t close_file(H5FD_t* file) {
+  (void)of(file).bytes->write_held();
   (void)of(file).bytes->close();
   delete &of(file);
   return 0;
@@ -176,21 +192,20 @@ H5FD_class_t driver_class() {
   driver.open = open_file;
   driver.close = close_file;
   driver.query = [](const H5FD_t*, unsigned long* features) -> herr_t {
-    // No sieve: numbers that it holds back would come over those that were written past HDF5.
-    if (features) {
-      *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA |
-                  H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
-    }
+    // No sieve, and no accumulator of metadata: what they hold back, or have read around what was asked for, would
+    // come over what was written past HDF5.
+    if (features)
+      *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
     return 0;
   };
-  driver.get_eoa = [](const H5FD_t* file, H5FD_mem_t) { return of(file).allocated; };
+  driver.get_eoa = [](const H5FD_t* file, H5FD_mem_t) -> haddr_t { return of(file).bytes->given(); };
   driver.set_eoa = [](H5FD_t* file, H5FD_mem_t, haddr_t address) -> herr_t {
-    of(file).allocated = address;
+    of(file).bytes->set_given(address);
     return 0;
   };
   driver.get_eof = [](const H5FD_t* file, H5FD_mem_t) { return of(file).end; };
   driver.read = [](H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, void* bytes) {
-    return status(of(file).bytes->read(address, size, bytes));
+    return status(of(file).bytes->write_held() && of(file).bytes->read(address, size, bytes));
   };
   driver.write = write_file;
   driver.truncate = truncate_file;

@@ -11,11 +11,13 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -25,10 +27,10 @@
 #include "io/checksums.hpp"
 #include "io/hashes.hpp"
 #include "io/hdf5_describer.hpp"
-#include "io/hdf5_dimension_scales.hpp"
 #include "io/hdf5_file_driver.hpp"
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_handles.hpp"
+#include "io/hdf5_header_bytes.hpp"
 #include "io/output_file.hpp"
 
 namespace smallbatch {
@@ -81,6 +83,28 @@ struct WrittenText {
   PieceHashes hashes;
 };
 
+/// The group of a set, or of what is said of one, of which there may be very many: made without HDF5.
+struct PlainGroup {
+  PlainDatasets datasets;  ///< that have no header yet
+  std::string links;       ///< to those that have one
+  std::vector<NamedMessage> attributes;
+};
+
+/// "/solve/<set>", "/verification/solve/<set>"
+bool is_of_set(const std::string& group) {
+  const auto slashes = std::ranges::count(group, '/');
+  const bool says_of_sets = group.starts_with("/verification/") || group.starts_with("/provenance/");
+  return says_of_sets ? slashes == 3 : slashes == 2 && !group.starts_with("/VTKHDF/");
+}
+
+void put_attribute(std::vector<NamedMessage>& attributes, NamedMessage attribute) {
+  const auto same = std::ranges::find(attributes, attribute.name, &NamedMessage::name);
+  if (same == attributes.end())
+    attributes.push_back(std::move(attribute));
+  else
+    *same = std::move(attribute);
+}
+
 /// Of the groups that a file of this product has one in another.
 constexpr std::size_t deepest = 8;
 
@@ -105,10 +129,17 @@ struct Hdf5Output::Impl {
   /// long as to create a dataset.
   std::map<std::string, Hdf5Handle> at_hand;
   std::map<std::string, WrittenDataset> datasets;
-  AxisNames axes;
+  std::map<std::string, PlainGroup> plain;      ///< groups that HDF5 does not know yet, by their paths
+  std::map<std::string, std::uint64_t> placed;  ///< others, which have a header, and where
+  std::set<std::string> linked;                 ///< those that were, by then with members to come
+  std::map<std::pair<ElementType, NumberForm>, std::string> types;  ///< as headers have them
+  ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
+                           [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); }};
+  ScaleTypes scale_types;
   bool has_checksums = false;
   std::map<std::string, WrittenText> texts;
-  std::int64_t pending_bytes = 0;  ///< declared, not yet written
+  std::int64_t pending_bytes = 0;    ///< declared, not yet written
+  std::int64_t asked_for_bytes = 0;  ///< as many as that when the disk was asked last
   bool keeps_numbers = false, notes_written = false;
   std::vector<WrittenRange> noted;
   std::optional<Error> failure;
@@ -166,12 +197,15 @@ struct Hdf5Output::Impl {
   /// An object that exists ("/": the root).
   hid_t object_at(const std::string& object) {
     if (object == "/") return file.get();
+    link_plain(object);
+    link_plain(parts_of(object).first);
     if (const auto found = at_hand.find(object); found != at_hand.end()) return found->second.get();
     return keep_at_hand(object, own(H5Oopen(file.get(), object.c_str(), H5P_DEFAULT), H5Oclose));
   }
   /// A group ("": the root), which is created where there is none.
   hid_t group_at(const std::string& group) {
     if (group.empty()) return file.get();
+    link_plain(group);
     if (const auto found = at_hand.find(group); found != at_hand.end()) return found->second.get();
     const auto [parent, name] = parts_of(group);
     const hid_t inside = group_at(parent);
@@ -186,6 +220,75 @@ struct Hdf5Output::Impl {
     const hid_t inside = group_at(group);
     return keep_at_hand(
         dataset, own(H5Dcreate2(inside, name.c_str(), type, space, H5P_DEFAULT, creation_list, H5P_DEFAULT), H5Dclose));
+  }
+
+  void put(std::uint64_t address, const std::string& bytes) {
+    check(file_bytes.write(address, bytes.size(), bytes.data()) ? 0 : -1);
+  }
+
+  /// A group that is to be made without HDF5, or null: HDF5 knows it, or it is no set's.
+  PlainGroup* plain_group(const std::string& group) {
+    if (const auto found = plain.find(group); found != plain.end()) return &found->second;
+    return is_of_set(group) && !placed.contains(group) && !linked.contains(group) ? &plain[group] : nullptr;
+  }
+
+  /// A type as headers have it.
+  std::string header_type(hid_t type) {
+    std::size_t size = 0;
+    check(H5Tencode(type, nullptr, &size));
+    std::string encoded(size, '\0');
+    check(H5Tencode(type, encoded.data(), &size));
+    return encoded.substr(2);  // the first two say that it is a type
+  }
+
+  /// Writes the headers of the datasets that have none.
+  void settle(PlainGroup& group) {
+    if (group.datasets.empty()) return;
+    if (scale_types.list.empty()) {
+      const Hdf5Handle list = own(H5Tvlen_create(H5T_STD_REF_OBJ), H5Tclose);
+      const Hdf5Handle uses = own(H5Tcreate(H5T_COMPOUND, 2 * sizeof(hobj_ref_t)), H5Tclose);
+      check(H5Tinsert(uses.get(), "dataset", 0, H5T_STD_REF_OBJ));
+      check(H5Tinsert(uses.get(), "dimension", sizeof(hobj_ref_t), H5T_STD_U32LE));
+      scale_types = {header_type(list.get()), header_type(uses.get()), header_type(H5T_IEEE_F32BE)};
+    }
+    group.links += write_datasets(
+        group.datasets, scale_types, references, [this](std::uint64_t size) { return file_bytes.take(size); },
+        [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); });
+    group.datasets = {};
+  }
+
+  /// Writes the header of a group that gets nothing more without HDF5: then its address is all that is kept of it.
+  void place(std::map<std::string, PlainGroup>::iterator group) {
+    settle(group->second);
+    const std::string header = group_header(group->second.links, group->second.attributes);
+    const std::uint64_t address = file_bytes.take(header.size(), 1);
+    check(file_bytes.write_joined(address, header.size(), header.data()) ? 0 : -1);
+    placed.emplace(group->first, address);
+    plain.erase(group);
+  }
+
+  /// HDF5 knows a group from now on, where it was made without it. Whatever it reads has been written by then.
+  void link_plain(const std::string& group) {
+    if (const auto found = plain.find(group); found != plain.end()) place(found);
+    const auto found = placed.find(group);
+    if (found == placed.end()) return;
+    const std::uint64_t address = found->second;
+    placed.erase(found);
+    linked.insert(group);
+    references.flush();
+    link_at(group, address);
+  }
+  void link_at(const std::string& group, std::uint64_t address) {
+    const auto [parent, name] = parts_of(group);
+    const Hdf5Handle opened = own(H5Oopen_by_addr(file.get(), address), H5Oclose);
+    check(H5Olink(opened.get(), group_at(parent), name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
+  }
+
+  void link_all_plain() {
+    while (!plain.empty()) place(plain.begin());
+    references.flush();
+    for (const auto& [group, address] : placed) link_at(group, address);
+    placed.clear();
   }
 
   /// Of datasets in one piece, which is allocated at once.
@@ -212,7 +315,15 @@ struct Hdf5Output::Impl {
     }
     std::int64_t needed = 0;
     if (__builtin_add_overflow(pending_bytes, bytes, &needed)) needed = INT64_MAX;
+    // Of very many small datasets not each asks the disk.
+    constexpr std::int64_t bytes_unasked = std::int64_t{1} << 20;
     struct statvfs disk {};
+    if (needed - asked_for_bytes >= bytes_unasked || asked_for_bytes == 0) {
+      asked_for_bytes = needed;
+    } else {
+      pending_bytes = needed;
+      return;
+    }
     if (::statvfs(temporary.c_str(), &disk) == 0) {
       std::int64_t free_bytes = 0;
       if (__builtin_mul_overflow(static_cast<std::int64_t>(disk.f_bavail), static_cast<std::int64_t>(disk.f_frsize),
@@ -251,6 +362,33 @@ struct Hdf5Output::Impl {
     return complex;
   }
 
+  /// Room for a dataset of a set, and what its header will say.
+  PlainDataset& create_plain(PlainGroup& group, const std::string& dataset, const std::string& type,
+                             const std::vector<std::int64_t>& shape, std::size_t element_bytes) {
+    PlainDataset& created = group.datasets[parts_of(dataset).second];
+    created = {type, shape, {}, static_cast<std::uint64_t>(elements_of(shape)) * element_bytes, {}, {}, {}};
+    if (created.bytes > 0) created.address = file_bytes.take(created.bytes);
+    return created;
+  }
+
+  /// Every element is `fill`, of that type.
+  void fill_plain(PlainDataset& dataset, hid_t type, double fill) {
+    const std::size_t size = H5Tget_size(type);
+    dataset.fill.assign(std::max(size, sizeof fill), '\0');
+    std::memcpy(dataset.fill.data(), &fill, sizeof fill);
+    check(H5Tconvert(H5T_NATIVE_DOUBLE, type, 1, dataset.fill.data(), nullptr, H5P_DEFAULT));
+    dataset.fill.resize(size);
+    if (keeps_numbers) return;                                    // it is there, and others over it
+    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;  // a whole number of elements
+    std::string part;
+    for (std::uint64_t done = 0; done < dataset.bytes; done += part.size()) {
+      const std::uint64_t bytes = std::min(most_bytes, dataset.bytes - done);
+      while (part.size() < bytes) part += dataset.fill;
+      part.resize(bytes);
+      put(*dataset.address + done, part);
+    }
+  }
+
   /// Texts (std::string, std::string_view).
   template <class Texts>
   void write_strings(const std::string& dataset, const Texts& of_dataset, bool is_array) {
@@ -262,11 +400,20 @@ struct Hdf5Output::Impl {
     std::string bytes;
     bytes.reserve(of_dataset.size() * length);
     for (const auto& text : of_dataset) bytes.append(text).append(length - text.size(), '\0');
+    const hsize_t count = of_dataset.size();
+    if (PlainGroup* const group = plain_group(parts_of(dataset).first)) {
+      const std::string type = text_type(length, TextEnd::padded, characters_of(bytes) == H5T_CSET_UTF8);
+      const auto shape = is_array ? std::vector{static_cast<std::int64_t>(count)} : std::vector<std::int64_t>();
+      const PlainDataset& created = create_plain(*group, dataset, type, shape, length);
+      if (created.address) put(*created.address, bytes);
+      const Extent extent = created.address ? Extent{*created.address, created.bytes} : Extent{};
+      texts[dataset] = {extent, PieceHashes(extent.size)};
+      return;
+    }
     const Hdf5Handle type = own(H5Tcopy(H5T_C_S1), H5Tclose);
     check(H5Tset_size(type.get(), length));
     check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
     check(H5Tset_cset(type.get(), characters_of(bytes)));
-    const hsize_t count = of_dataset.size();
     const Hdf5Handle space = own(H5Screate_simple(is_array ? 1 : 0, &count, nullptr), H5Sclose);
     const hid_t created = new_dataset(dataset, type.get(), space.get(), H5P_DEFAULT);
     check(H5Dwrite(created, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()));
@@ -283,24 +430,43 @@ struct Hdf5Output::Impl {
     const Hdf5Handle stored = stored_type(type, form);
     const auto element_bytes = static_cast<std::int64_t>(H5Tget_size(stored.get()));
     reserve(dataset, shape, element_bytes);
-    const std::vector<hsize_t> dims(shape.begin(), shape.end());
-    const Hdf5Handle space = own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
     WrittenDataset created;
-    file_bytes.drop_numbers(fill && keeps_numbers);
-    const hid_t handle = new_dataset(dataset, stored.get(), space.get(), creation_list(fill));
-    file_bytes.drop_numbers(false);
     created.shape = shape;
     created.type = type;
     created.element_bytes = static_cast<std::int64_t>(bytes_of(type));
     if (form == NumberForm::complex) created.shape.push_back(2);
-    const haddr_t address = H5Dget_offset(handle);
-    if (address != HADDR_UNDEF) created.address = address;
-    if (has_checksums && address != HADDR_UNDEF) created.hashes = PieceHashes(H5Dget_storage_size(handle));
-    created.unwritten = fill ? 0 : elements_of(created.shape);
-    if (fill) {
-      pending_bytes -= std::min<std::int64_t>(pending_bytes, static_cast<std::int64_t>(H5Dget_storage_size(handle)));
+    std::uint64_t bytes = 0;
+    if (PlainGroup* const group = plain_group(parts_of(dataset).first)) {
+      std::string& known = types[{type, form}];
+      if (known.empty()) known = header_type(stored.get());
+      PlainDataset& made = create_plain(*group, dataset, known, shape, static_cast<std::size_t>(element_bytes));
+      if (fill) fill_plain(made, stored.get(), *fill);
+      created.address = made.address;
+      bytes = made.bytes;
+    } else {
+      const std::vector<hsize_t> dims(shape.begin(), shape.end());
+      const Hdf5Handle space = own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
+      file_bytes.drop_numbers(fill && keeps_numbers);
+      const hid_t handle = new_dataset(dataset, stored.get(), space.get(), creation_list(fill));
+      file_bytes.drop_numbers(false);
+      const haddr_t address = H5Dget_offset(handle);
+      if (address != HADDR_UNDEF) created.address = address;
+      bytes = H5Dget_storage_size(handle);
     }
+    if (has_checksums && created.address) created.hashes = PieceHashes(bytes);
+    created.unwritten = fill ? 0 : elements_of(created.shape);
+    if (fill) pending_bytes -= std::min(pending_bytes, static_cast<std::int64_t>(bytes));
     datasets.emplace(dataset, std::move(created));
+  }
+
+  /// Those of an object that has no header yet, or null.
+  std::vector<NamedMessage>* plain_attributes(const std::string& object) {
+    if (const auto group = plain.find(object); group != plain.end()) return &group->second.attributes;
+    const auto [parent, name] = parts_of(object);
+    const auto group = plain.find(parent);
+    if (group == plain.end()) return nullptr;
+    const auto dataset = group->second.datasets.find(name);
+    return dataset == group->second.datasets.end() ? nullptr : &dataset->second.attributes;
   }
 
   void store_attribute(const std::string& object, const std::string& name, hid_t stored_type, hid_t memory_type,
@@ -308,6 +474,13 @@ struct Hdf5Output::Impl {
     const QuietHdf5 quiet;
     throw_latched();
     make_room();
+    if (std::vector<NamedMessage>* const attributes = plain_attributes(object)) {
+      const std::size_t count = length.value_or(1), size = H5Tget_size(stored_type);
+      std::string bytes(static_cast<const char*>(values), count * size);
+      check(H5Tconvert(memory_type, stored_type, count, bytes.data(), nullptr, H5P_DEFAULT));
+      put_attribute(*attributes, attribute_message(name, header_type(stored_type), length, bytes));
+      return;
+    }
     const hid_t of = object_at(object);
     if (check(H5Aexists(of, name.c_str())) > 0) check(H5Adelete(of, name.c_str()));
     const hsize_t dim = length.value_or(1);
@@ -321,6 +494,7 @@ struct Hdf5Output::Impl {
   void write_by_hdf5(const std::string& dataset, hid_t memory_type, const std::vector<std::int64_t>& start,
                      const std::vector<std::int64_t>& count, const void* values) {
     const QuietHdf5 quiet;
+    link_plain(parts_of(dataset).first);
     const std::vector<hsize_t> first(start.begin(), start.end()), length(count.begin(), count.end());
     Hdf5Handle opened = own(H5Dopen2(file.get(), dataset.c_str(), H5P_DEFAULT), H5Dclose);
     const Hdf5Handle file_space = own(H5Dget_space(opened.get()), H5Sclose);
@@ -329,16 +503,6 @@ struct Hdf5Output::Impl {
     check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, first.data(), nullptr, length.data(), nullptr));
     check(H5Dwrite(opened.get(), memory_type, memory_space.get(), file_space.get(), H5P_DEFAULT, values));
     if (!opened.close()) fail();
-  }
-
-  /// Names the axes of what was created since it was called last.
-  void write_axes() {
-    check(write_dimension_scales(
-              std::exchange(axes, {}),
-              [this](const std::string& object) { return object.empty() ? file.get() : object_at(object); })
-              ? 0
-              : -1);
-    let_go();
   }
 
   /// Reads what others, HDF5 or no one wrote, as the file has it.
@@ -606,7 +770,7 @@ void Hdf5Output::write_texts(const std::string& dataset, const std::vector<std::
 void Hdf5Output::create_group(const std::string& group) {
   const QuietHdf5 quiet;
   impl_->throw_latched();
-  (void)impl_->group_at(group);
+  if (!impl_->plain_group(group)) (void)impl_->group_at(group);
 }
 
 void Hdf5Output::allocate() {
@@ -720,18 +884,30 @@ void Hdf5Output::attribute(const std::string& object, const std::string& name,
 }
 
 void Hdf5Output::name_axes(const std::string& dataset, const std::vector<std::string>& axes) {
-  impl_->axes[dataset] = axes;
+  const auto [group, name] = parts_of(dataset);
+  const auto of_set = impl_->plain.find(group);
+  const auto found = of_set == impl_->plain.end() ? PlainDatasets::iterator() : of_set->second.datasets.find(name);
+  if (of_set == impl_->plain.end() || found == of_set->second.datasets.end())
+    throw Error(ErrorKind::internal, dataset + " has a header already, or none. Please report this.");
+  found->second.axes = axes;
 }
 
-void Hdf5Output::write_axes() {
+void Hdf5Output::end_set(const std::string& group) {
   const QuietHdf5 quiet;
   impl_->throw_latched();
-  impl_->write_axes();
+  if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->settle(found->second);
+}
+
+void Hdf5Output::end_group(const std::string& group) {
+  const QuietHdf5 quiet;
+  impl_->throw_latched();
+  if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->place(found);
 }
 
 void Hdf5Output::link(const std::string& dataset, const std::string& name) {
   const QuietHdf5 quiet;
   impl_->throw_latched();
+  impl_->link_plain(parts_of(dataset).first);
   impl_->check(H5Lcreate_hard(impl_->file.get(), dataset.c_str(), H5L_SAME_LOC, name.c_str(), impl_->creates_parents(),
                               H5P_DEFAULT));
 }
@@ -739,6 +915,7 @@ void Hdf5Output::link(const std::string& dataset, const std::string& name) {
 void Hdf5Output::show_first(const std::string& dataset, const std::string& name) {
   const QuietHdf5 quiet;
   impl_->throw_latched();
+  impl_->link_plain(parts_of(dataset).first);
   const WrittenDataset& source = impl_->datasets.at(dataset);
   const std::vector<hsize_t> all(source.shape.begin(), source.shape.end()), start(all.size(), 0);
   std::vector<hsize_t> first = all;
@@ -764,7 +941,7 @@ void Hdf5Output::commit() {
                         "Please report this."));
     }
   }
-  impl_->write_axes();
+  impl_->link_all_plain();
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   std::optional<FilePlaces> places;
   if (impl_->has_checksums) places = impl_->write_checksums();

@@ -73,10 +73,13 @@ class Hdf5Output {
   void attribute(const std::string& object, const std::string& name, const std::vector<std::int32_t>& values);
   void attribute(const std::string& object, const std::string& name, const std::vector<std::int64_t>& values);
 
-  /// What the axes of a dataset are called (io/hdf5_dimension_scales.hpp).
+  /// What the axes of a dataset of a set are called, as HDF5's dimension scales, by which netCDF and xarray know it:
+  /// names of datasets in the same group, the coordinates along them, or names alone.
   void name_axes(const std::string& dataset, const std::vector<std::string>& axes);
-  /// Once all of a set is created: HDF5 has it at hand, and writes those names sooner than later.
-  void write_axes();
+  /// Once all of a set's datasets are created, with their attributes: what is kept of them in memory is written.
+  void end_set(const std::string& group);
+  /// Once the group, too, has all its attributes. What it is given later is HDF5's to write.
+  void end_group(const std::string& group);
 
   /// A second name (hard link) for a dataset; the groups on the way are created.
   void link(const std::string& dataset, const std::string& name);

@@ -254,6 +254,12 @@ ResultReader::ResultReader(const std::string& path, unsigned threads, Bytes byte
     : impl_(std::make_unique<Impl>(path, threads)) {
   impl_->open(bytes);
 }
+ResultReader::ResultReader(const std::string& path, unsigned threads, const std::function<void()>& between,
+                           const std::function<void(const ByteCheck&)>& take)
+    : impl_(std::make_unique<Impl>(path, threads)) {
+  take(check_bytes(impl_->file, threads, between));
+  impl_->open(Bytes::as_they_are);
+}
 ResultReader::~ResultReader() = default;
 ResultReader::ResultReader(ResultReader&&) noexcept = default;
 

@@ -1,6 +1,7 @@
 // Reads result files back: for verifying again, for exporting, for looking.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +11,8 @@
 
 #pragma GCC visibility push(default)
 namespace smallbatch {
+
+struct ByteCheck;
 
 /// Of all problems of a set.
 struct StoredVerdicts {
@@ -29,6 +32,9 @@ class ResultReader {
   };
   /// `threads` share the reading of a block; 0: one per core.
   explicit ResultReader(const std::string& path, unsigned threads = 0, Bytes bytes = Bytes::as_they_are);
+  /// Checks all bytes first, as check_bytes() does with `between`, and hands what it found to `take`, which may throw.
+  ResultReader(const std::string& path, unsigned threads, const std::function<void()>& between,
+               const std::function<void(const ByteCheck&)>& take);
   ~ResultReader();
   ResultReader(ResultReader&&) noexcept;
   ResultReader& operator=(ResultReader&&) = delete;

@@ -84,7 +84,8 @@ struct ResultWriter::Impl {
                        std::numeric_limits<double>::quiet_NaN());
     const char* const checked = kind == CorrelationSet::kind ? "channel" : "problem";
     for (const char* name : {"/verdict", "/error_over_bound"}) file.name_axes(group + name, {checked});
-    file.write_axes();
+    file.end_group("/" + kind + "/" + set);
+    file.end_set(group);
   }
 };
 
@@ -266,12 +267,12 @@ void ResultWriter::add(const CorrelationSet& set) {
     file.create(visibility, is_wide ? ElementType::int64 : ElementType::int32, {shape[0], shape[1], shape[2], 2});
     axes.emplace_back("part");
   }
+  file.create(group + "/weight", ElementType::int32, shape);
+  file.create_filled(group + "/info", ElementType::int32, {set.batch}, 0);
   file.name_axes(visibility, axes);
   axes.resize(shape.size());
   file.name_axes(group + "/weight", axes);
   file.name_axes(group + "/info", {"channel"});
-  file.create(group + "/weight", ElementType::int32, shape);
-  file.create_filled(group + "/info", ElementType::int32, {set.batch}, 0);
   file.attribute(group, "signal", sample_type_name(set.type));
   file.attribute(group, "times", set.times);
   file.attribute(group, "inputs", set.inputs);
@@ -337,6 +338,7 @@ void ResultWriter::write_summary(const std::string& kind, const std::string& set
   impl_->file.attribute(group, "disagreed", summary.disagreed);
   impl_->file.attribute(group, "worst_error_over_bound", summary.worst_error_over_bound);
   impl_->file.attribute(group, "worst_index", summary.worst_index);
+  impl_->file.end_group(group);
 }
 
 template void ResultWriter::write(const SolveSet&, const SpdBlock<float>&);
@@ -350,6 +352,7 @@ void ResultWriter::write_work(const std::string& kind, const std::string& set, c
   impl_->file.attribute(group, "compute_seconds", work.compute_seconds);
   impl_->file.attribute(group, "work", work.amount);
   impl_->file.attribute(group, "values_checked", work.values_checked);
+  impl_->file.end_group(group);
 }
 
 void ResultWriter::provenance(const std::string& key, const std::string& value) {

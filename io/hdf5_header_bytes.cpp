@@ -1,0 +1,257 @@
+// The HDF5 file format specification, III.E (global heap) and IV.A.1.b (object header version 2) with the messages of
+// IV.A.2 that hdf5_object_headers.cpp reads. Of axes: the HDF5 Dimension Scale Specification,
+// https://docs.hdfgroup.org/archive/support/HDF5/doc/HL/H5DS_Spec.pdf
+#include "io/hdf5_header_bytes.hpp"
+
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "io/hdf5_object_headers.hpp"
+
+namespace smallbatch {
+namespace {
+
+constexpr std::uint64_t undefined_address = UINT64_MAX;
+
+/// Of so many bytes, the lowest first.
+void put(std::string& bytes, std::uint64_t number, int count) {
+  for (int i = 0; i < count; ++i) bytes += static_cast<char>(number >> (8 * i) & 0xFF);
+}
+
+void put_checksum(std::string& bytes) {
+  put(bytes, metadata_checksum({reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()}), 4);
+}
+
+/// The messages of a header, one after the other.
+class Messages {
+ public:
+  /// `is_constant`: HDF5 marks so what cannot change once the object is there.
+  void add(unsigned type, const std::string& message, bool is_constant = false) {
+    put(bytes_, type, 1);
+    put(bytes_, message.size(), 2);
+    put(bytes_, is_constant ? 1 : 0, 1);
+    bytes_ += message;
+  }
+  void add_attributes(const std::vector<NamedMessage>& attributes) {
+    if (attributes.empty()) return;
+    std::string info;  // all are in the header
+    put(info, 0, 2);
+    put(info, undefined_address, 8);
+    put(info, undefined_address, 8);
+    add(0x15, info);
+    for (const NamedMessage& attribute : attributes) add(0x0C, attribute.message);
+  }
+  void add_links(const std::string& links) { bytes_ += links; }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+  /// Around them what makes a header of them: without times.
+  [[nodiscard]] std::string header() const {
+    constexpr unsigned version = 2, size_of_four_bytes = 2;
+    std::string all = "OHDR";
+    put(all, version, 1);
+    put(all, size_of_four_bytes, 1);
+    put(all, bytes_.size(), 4);
+    all += bytes_;
+    put_checksum(all);
+    return all;
+  }
+
+ private:
+  std::string bytes_;
+};
+
+std::string link_message(const std::string& name, std::uint64_t address) {
+  const int length_bytes = name.size() < 256 ? 1 : 2;
+  std::string message;
+  put(message, 1, 1);
+  put(message, length_bytes - 1, 1);
+  put(message, name.size(), length_bytes);
+  message += name;
+  put(message, address, 8);
+  return message;
+}
+
+std::string space_message(const std::vector<std::int64_t>& shape) {
+  std::string message;
+  put(message, 2, 1);
+  put(message, shape.size(), 1);
+  put(message, 0, 1);
+  put(message, shape.empty() ? 0 : 1, 1);
+  for (const std::int64_t length : shape) put(message, static_cast<std::uint64_t>(length), 8);
+  return message;
+}
+
+/// What is not written is `fill`, not said, or, of names alone, which nobody writes, the type's own.
+std::string fill_message(const PlainDataset& dataset) {
+  constexpr unsigned early = 1, late = 2, at_allocation = 0, never = 1, where_set = 2, is_said = 32;
+  const bool is_filled = !dataset.fill.empty(), is_name = !dataset.address && dataset.bytes > 0;
+  std::string message;
+  put(message, 3, 1);
+  put(message, is_name ? late | where_set << 2 : early | (is_filled ? at_allocation << 2 | is_said : never << 2), 1);
+  if (is_filled) put(message, dataset.fill.size(), 4);
+  return message + dataset.fill;
+}
+
+std::string dataset_header(const PlainDataset& dataset, const std::vector<NamedMessage>& of_axes) {
+  Messages messages;
+  messages.add(0x01, space_message(dataset.shape));
+  messages.add(0x03, dataset.type, true);
+  messages.add(0x05, fill_message(dataset), true);
+  std::string layout;
+  put(layout, 3, 1);
+  put(layout, 1, 1);  // in one piece
+  put(layout, dataset.address.value_or(undefined_address), 8);
+  put(layout, dataset.bytes, 8);
+  messages.add(0x08, layout);
+  std::vector<NamedMessage> attributes = dataset.attributes;
+  attributes.insert(attributes.end(), of_axes.begin(), of_axes.end());
+  messages.add_attributes(attributes);
+  return messages.header();
+}
+
+NamedMessage zero_ended_text(const std::string& name, const std::string& text) {
+  return attribute_message(name, text_type(text.size() + 1, TextEnd::zero, false), {}, text + '\0');
+}
+
+/// An axis that has a name.
+struct Use {
+  std::string dataset;
+  std::uint32_t axis = 0;
+};
+
+}  // namespace
+
+std::string text_type(std::size_t length, TextEnd end, bool is_utf8) {
+  std::string message;
+  put(message, 0x13, 1);  // version 1, a string
+  put(message, (end == TextEnd::padded ? 1 : 0) | (is_utf8 ? 16 : 0), 3);
+  put(message, length, 4);
+  return message;
+}
+
+NamedMessage attribute_message(const std::string& name, const std::string& type, std::optional<std::size_t> length,
+                               const std::string& values) {
+  const std::string space =
+      space_message(length ? std::vector{static_cast<std::int64_t>(*length)} : std::vector<std::int64_t>());
+  std::string message;
+  put(message, 3, 1);
+  put(message, 0, 1);
+  put(message, name.size() + 1, 2);
+  put(message, type.size(), 2);
+  put(message, space.size(), 2);
+  put(message, 0, 1);  // the name is ASCII
+  return {name, message + name + '\0' + type + space + values};
+}
+
+std::string ReferenceHeap::add(std::uint64_t reference) {
+  // HDF5 reads so much of one before it knows how large it is. Objects: 16 bytes and a reference.
+  constexpr std::size_t collection_bytes = 4096, head_bytes = 16, object_bytes = 24;
+  if (bytes_.size() + object_bytes + head_bytes > collection_bytes) flush();
+  if (bytes_.empty()) {
+    address_ = reserve_(collection_bytes);
+    bytes_ = "GCOL";
+    put(bytes_, 1, 4);
+    put(bytes_, collection_bytes, 8);
+    count_ = 0;
+  }
+  ++count_;
+  put(bytes_, count_, 2);
+  put(bytes_, 0, 6);
+  put(bytes_, sizeof reference, 8);
+  put(bytes_, reference, 8);
+  std::string place;
+  put(place, 1, 4);  // so many references
+  put(place, address_, 8);
+  put(place, count_, 4);
+  return place;
+}
+
+void ReferenceHeap::flush() {
+  constexpr std::size_t collection_bytes = 4096;
+  if (bytes_.empty()) return;
+  const std::size_t left = collection_bytes - bytes_.size();  // what is left is object 0
+  put(bytes_, 0, 8);
+  put(bytes_, left, 8);
+  bytes_.resize(collection_bytes);
+  write_(address_, bytes_);
+  bytes_.clear();
+}
+
+std::string write_datasets(PlainDatasets& datasets, const ScaleTypes& types, ReferenceHeap& heap,
+                           const ReferenceHeap::Reserve& reserve, const ReferenceHeap::Write& write) {
+  std::map<std::string, std::vector<Use>> uses;  // by the names of axes
+  for (const auto& [name, dataset] : datasets)
+    for (std::uint32_t axis = 0; axis < dataset.axes.size(); ++axis) uses[dataset.axes[axis]].push_back({name, axis});
+  for (const auto& [axis, users] : uses) {
+    if (const auto found = datasets.find(axis); found != datasets.end()) {
+      found->second.attributes.push_back(zero_ended_text("NAME", axis));
+    } else {
+      const std::int64_t length = datasets.at(users[0].dataset).shape.at(users[0].axis);
+      std::array<char, 80> text{};
+      std::snprintf(text.data(), text.size(), "This is a netCDF dimension but not a netCDF variable.%10llu",
+                    static_cast<unsigned long long>(length));
+      datasets[axis] = {types.name, {length}, {}, 4 * static_cast<std::uint64_t>(length), {}, {}, {}};
+      datasets[axis].attributes.push_back(zero_ended_text("NAME", text.data()));
+    }
+    datasets[axis].attributes.push_back(zero_ended_text("CLASS", "DIMENSION_SCALE"));
+  }
+  // Headers have the addresses of others, and no other length because of them: first how long they are, then where.
+  std::map<std::string, std::uint64_t> addresses;
+  const auto header_of = [&](const std::string& name, const PlainDataset& dataset, bool is_placed) {
+    std::vector<NamedMessage> of_axes;
+    if (!dataset.axes.empty()) {
+      std::string list;
+      for (const std::string& axis : dataset.axes)
+        list += is_placed ? heap.add(addresses.at(axis)) : std::string(16, '\0');
+      of_axes.push_back(attribute_message("DIMENSION_LIST", types.list, dataset.axes.size(), list));
+    }
+    if (const auto found = uses.find(name); found != uses.end()) {
+      std::string list;
+      for (const Use& use : found->second) {
+        put(list, is_placed ? addresses.at(use.dataset) : 0, 8);
+        put(list, use.axis, 8);
+      }
+      of_axes.push_back(attribute_message("REFERENCE_LIST", types.uses, found->second.size(), list));
+    }
+    return dataset_header(dataset, of_axes);
+  };
+  std::uint64_t size = 0;
+  for (const auto& [name, dataset] : datasets) {
+    addresses[name] = size;
+    size += header_of(name, dataset, false).size();
+  }
+  const std::uint64_t begin = reserve(size);
+  for (auto& [name, address] : addresses) address += begin;
+  std::string all;
+  Messages links;
+  for (const auto& [name, dataset] : datasets) {
+    all += header_of(name, dataset, true);
+    links.add(0x06, link_message(name, addresses.at(name)));
+  }
+  write(begin, all);
+  return links.bytes();
+}
+
+std::string group_header(const std::string& links, const std::vector<NamedMessage>& attributes) {
+  Messages messages;
+  std::string link_info, group_info;
+  put(link_info, 0, 2);
+  put(link_info, undefined_address, 8);
+  put(link_info, undefined_address, 8);
+  messages.add(0x02, link_info);
+  put(group_info, 0, 1);
+  put(group_info, 1, 1);  // its limits are not HDF5's own
+  put(group_info, most_members_in_header, 2);
+  put(group_info, least_members_outside, 2);
+  messages.add(0x0A, group_info, true);
+  // Nobody has linked it: HDF5 counts, and removes this.
+  std::string link_count;
+  put(link_count, 0, 1);
+  put(link_count, 0, 4);
+  messages.add(0x16, link_count);
+  messages.add_links(links);
+  messages.add_attributes(attributes);
+  return messages.header();
+}
+
+}  // namespace smallbatch
