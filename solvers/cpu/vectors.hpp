@@ -10,6 +10,14 @@
 namespace smallbatch {
 namespace {
 
+/// Whether the compiler fuses multiply-adds where the instruction set has them, which sets with wider registers than the
+/// baseline's do: never without optimization.
+#ifdef __OPTIMIZE__
+constexpr bool compiler_fuses = true;
+#else
+constexpr bool compiler_fuses = false;
+#endif
+
 /// W lanes of T, and their double precision: a register holds half as many lanes of doubles as of floats, so those are
 /// taken in parts (the compiler splits larger vectors badly).
 template <class T, int W>
@@ -24,7 +32,7 @@ struct Lanes<float, W> {
   typedef std::int64_t WideMask __attribute__((vector_size(8 * W / parts)));
   static constexpr int mantissa_bits = 23, exponent_bias = 127;
   static constexpr int diagonal_window = 20, rhs_window = 40;  // exponents that need no scaling
-  static constexpr bool fuses = W > 4;  // sets with wider registers than the baseline's have fused multiply-adds
+  static constexpr bool fuses = compiler_fuses && W > 4;
   static constexpr float eps = 0x1p-23F, largest = 0x1.fffffep+127F;
 };
 template <int W>
@@ -37,7 +45,7 @@ struct Lanes<double, W> {
   typedef Mask WideMask;
   static constexpr int mantissa_bits = 52, exponent_bias = 1023;
   static constexpr int diagonal_window = 150, rhs_window = 300;
-  static constexpr bool fuses = W > 2;
+  static constexpr bool fuses = compiler_fuses && W > 2;
   static constexpr double eps = 0x1p-52, largest = 0x1.fffffffffffffp+1023;
 };
 
