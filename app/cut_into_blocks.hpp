@@ -65,8 +65,8 @@ inline void take_range(const SignalRange& range, SignalBlock& block) {
   block.times = range.times;
 }
 
-/// Reads what the range needs, and returns its part of the set's problems_hash. The energy and hash of problems belong to
-/// the block with their first planes.
+/// Reads what the range needs, and returns its part of the set's problems_hash. The energy and hash of problems belong
+/// to the block with their first planes.
 template <class T>
 std::uint64_t read_block(const ProblemReader& reader, const PotentialSet& set, const PlaneRange& range,
                          PotentialBlock<T>& block) {

@@ -186,13 +186,14 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   const PotentialOptions options{run.options.singular, set.unit_factor(), set.softening, set.cutoff};
   PotentialTally<T> tally(set, options, verify, run.options.threads);
   StatisticsOfSet found(set.batch);
-  const std::int64_t done = take_over<PotentialBlock<T>>(run, set, blocks, tally.outcome, [&](const FinishedBlock& finished) {
-    const PlaneRange& range = blocks[static_cast<std::size_t>(finished.last_block)];
-    std::string_view judged = finished.judged, counted = finished.counted;
-    tally.take_judged(range.first, range.count, judged);
-    tally.take_counted(range.first, range.count, counted);
-    found.take_state(range.first, range.count, counted);
-  });
+  const std::int64_t done =
+      take_over<PotentialBlock<T>>(run, set, blocks, tally.outcome, [&](const FinishedBlock& finished) {
+        const PlaneRange& range = blocks[static_cast<std::size_t>(finished.last_block)];
+        std::string_view judged = finished.judged, counted = finished.counted;
+        tally.take_judged(range.first, range.count, judged);
+        tally.take_counted(range.first, range.count, counted);
+        found.take_state(range.first, range.count, counted);
+      });
   FinishedBlocks finished(run, set_path(set), blocks, done);
   const double earlier_seconds = tally.outcome.compute_seconds;
   double pairs_left = 0;

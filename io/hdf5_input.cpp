@@ -323,8 +323,8 @@ void InputFile::read(const std::string& object, std::initializer_list<AxisRange>
   const std::int64_t bytes_per_row = numbers_per_row * static_cast<std::int64_t>(sizeof(T));
   const NumberType type{dataset.info.type, dataset.is_swapped};
   // Rows that are stored as they are wanted are looked at by the threads that read them, others once all are there.
-  const bool looks_at_pieces = look && dataset.address && type == NumberType{element_type_of<T>} &&
-                               bytes_per_row <= most_bytes_of_row_in_cache;
+  const bool looks_at_pieces =
+      look && dataset.address && type == NumberType{element_type_of<T>} && bytes_per_row <= most_bytes_of_row_in_cache;
   if (dataset.layout) {
     const auto wrong = impl_->chunks_of(dataset).read(*impl_->bytes, element_type_of<T>, start, count, values);
     if (wrong) throw wrong->empty() ? unreadable() : error(object, *wrong, damaged);
@@ -340,11 +340,10 @@ void InputFile::read(const std::string& object, std::initializer_list<AxisRange>
         const auto row = static_cast<std::uint64_t>(bytes_per_row);
         look(first_row + static_cast<std::int64_t>(begin / row), static_cast<std::int64_t>((end - begin) / row));
       };
-      const bool is_read =
-          looks_at_pieces
-              ? impl_->bytes->read(Impl::extent_of(dataset, first, length), into, std::cref(look_at_bytes),
-                                   static_cast<std::uint64_t>(bytes_per_row))
-              : impl_->read_run(dataset, first, length, element_type_of<T>, into);
+      const bool is_read = looks_at_pieces
+                               ? impl_->bytes->read(Impl::extent_of(dataset, first, length), into,
+                                                    std::cref(look_at_bytes), static_cast<std::uint64_t>(bytes_per_row))
+                               : impl_->read_run(dataset, first, length, element_type_of<T>, into);
       if (!is_read) throw unreadable();
       next += length;
     });
@@ -356,10 +355,8 @@ void InputFile::read(const std::string& object, std::initializer_list<AxisRange>
   if (!impl_->bytes->check_unchanged()) throw unreadable();
 }
 
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, float*,
-                              const LookAtRows&) const;
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, double*,
-                              const LookAtRows&) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, float*, const LookAtRows&) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, double*, const LookAtRows&) const;
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int8_t*,
                               const LookAtRows&) const;
 template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::uint8_t*,

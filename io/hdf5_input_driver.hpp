@@ -43,7 +43,9 @@ class InputBytes {
   /// Three threads in eight do it: twice as many, which read two blocks, keep memory busy, and others are at work, too.
   bool read(const Extent& extent, void* bytes) noexcept { return read(extent, bytes, usual_threads()); }
   /// The same on so many threads.
-  bool read(const Extent& extent, void* bytes, unsigned threads) noexcept { return read(extent, bytes, threads, {}, 1); }
+  bool read(const Extent& extent, void* bytes, unsigned threads) noexcept {
+    return read(extent, bytes, threads, {}, 1);
+  }
   /// What a thread has read, while it is in its cache: bytes [first, last) of those that were asked for. May not throw.
   using LookAtBytes = std::function<void(std::uint64_t first, std::uint64_t last)>;
   /// The same, in pieces of whole rows, each of which is looked at by the thread that reads it.

@@ -535,8 +535,7 @@ struct ProblemReader::Impl {
     const std::int64_t total = block.point_offset.back();
     block.point.resize(static_cast<std::size_t>(total) * 3);
     if (!set.has_shared_points) {
-      file.read(name, {{start.point + set.point_offset[static_cast<std::size_t>(first)], total}},
-                block.point.data());
+      file.read(name, {{start.point + set.point_offset[static_cast<std::size_t>(first)], total}}, block.point.data());
     } else if (count > 0) {
       file.read(name, {}, block.point.data());
       repeat(block.point, block.point.size() / static_cast<std::size_t>(count));
@@ -621,7 +620,8 @@ void ProblemReader::take(const Share& share) {
 }
 
 template <class T>
-std::uint64_t ProblemReader::read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const {
+std::uint64_t ProblemReader::read(const SolveSet& set, std::int64_t first, std::int64_t count,
+                                  SpdBlock<T>& block) const {
   expect_type(scalar_type_of<T>, set.type, set.name);
   expect_range(first, count, set.batch, set.name);
   const AxisRange systems{start(set).problem + first, count};

@@ -22,8 +22,8 @@ namespace smallbatch {
 /// crashes that one at most. Numbers are read, inflated and converted here, without HDF5: any number of threads may do
 /// so at a time, also while a writer is at work. Opening forks, and so takes turns with threads that use a writer.
 ///
-/// read() returns the part that the problems have in their set's problems_hash (io/FORMAT.md), whatever share the set is
-/// of: parts add up, modulo 2^64.
+/// read() returns the part that the problems have in their set's problems_hash (io/FORMAT.md), whatever share the set
+/// is of: parts add up, modulo 2^64.
 class ProblemReader {
  public:
   /// `threads` share the reading of a block; 0: one per core.

@@ -1,8 +1,8 @@
 // Reads result files back: for verifying again, for exporting, for looking.
 #pragma once
 
-#include <functional>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>

@@ -1,4 +1,5 @@
-// libxxhash is used here as in io/hashes.cpp: a header, whose short hashes are a few instructions where they are inlined.
+// libxxhash is used here as in io/hashes.cpp: a header, whose short hashes are a few instructions where they are
+// inlined.
 #include "io/row_hashes.hpp"
 
 #define XXH_INLINE_ALL
@@ -55,7 +56,8 @@ std::uint64_t hash_rows(std::string_view dataset, std::int64_t first, std::int64
     case 32:
       return sum(of_dataset, first, count, Fixed<32>(), bytes);
     default:
-      return sum(of_dataset, first, count, [bytes_per_row] { return bytes_per_row; }, bytes);
+      return sum(
+          of_dataset, first, count, [bytes_per_row] { return bytes_per_row; }, bytes);
   }
 }
 

@@ -3,8 +3,8 @@
 //   problems_hash = sum of factor(f, k) XXH3(row k of dataset f) mod 2^64,
 //
 // with an odd factor for each row. It depends on neither blocks nor threads nor their order, and those of shares and
-// ranks add up to that of the whole. io/FORMAT.md says which datasets count, and what their rows are. Private to io/ and
-// app/.
+// ranks add up to that of the whole. io/FORMAT.md says which datasets count, and what their rows are. Private to io/
+// and app/.
 #pragma once
 
 #include <cstddef>
