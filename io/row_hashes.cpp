@@ -8,6 +8,10 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <type_traits>
+
+#include "core/usable_kernels.hpp"
+#include "io/hashes_avx2.hpp"
 
 namespace smallbatch {
 namespace {
@@ -23,20 +27,37 @@ std::uint64_t factor(std::uint64_t of_dataset, std::int64_t row) {
 
 std::uint64_t hash_of_name(std::string_view dataset) { return XXH3_64bits(dataset.data(), dataset.size()); }
 
-/// Of rows that all have the bytes of `Bytes`: a constant for short ones, of which XXH3 then has one branch.
+/// XXH3 takes more than this in a loop of vectors.
+constexpr std::size_t longest_without_vectors = 240;
+
+std::uint64_t xxh3(const void* bytes, std::size_t count) { return XXH3_64bits(bytes, count); }
+
+/// Of more bytes: half as long where there is AVX2.
+std::uint64_t hash_of_long(const void* bytes, std::size_t count) {
+  if constexpr (built_for_x86_64) {
+    static const auto hash = processor_has_avx2() ? xxh3_avx2 : xxh3;
+    return hash(bytes, count);
+  } else {
+    return xxh3(bytes, count);
+  }
+}
+
+std::uint64_t hash_of_row(const void* bytes, std::size_t count) {
+  return count > longest_without_vectors ? hash_of_long(bytes, count) : XXH3_64bits(bytes, count);
+}
+
+/// `bytes_per_row` is a constant for short rows, of which the hash then has one branch.
 template <class Bytes>
-std::uint64_t sum(std::uint64_t of_dataset, std::int64_t first, std::int64_t count, Bytes bytes,
+std::uint64_t sum(std::uint64_t of_dataset, std::int64_t first, std::int64_t count, Bytes bytes_per_row,
                   const unsigned char* rows) {
   std::uint64_t total = 0;
-  for (std::int64_t k = 0; k < count; ++k, rows += bytes())
-    total += factor(of_dataset, first + k) * XXH3_64bits(rows, bytes());
+  for (std::int64_t k = 0; k < count; ++k, rows += bytes_per_row)
+    total += factor(of_dataset, first + k) * hash_of_row(rows, bytes_per_row);
   return total;
 }
 
 template <std::size_t bytes>
-struct Fixed {
-  constexpr std::size_t operator()() const { return bytes; }
-};
+constexpr std::integral_constant<std::size_t, bytes> fixed{};
 
 }  // namespace
 
@@ -46,18 +67,17 @@ std::uint64_t hash_rows(std::string_view dataset, std::int64_t first, std::int64
   const auto* const bytes = static_cast<const unsigned char*>(rows);
   switch (bytes_per_row) {
     case 1:
-      return sum(of_dataset, first, count, Fixed<1>(), bytes);
+      return sum(of_dataset, first, count, fixed<1>, bytes);
     case 4:
-      return sum(of_dataset, first, count, Fixed<4>(), bytes);
+      return sum(of_dataset, first, count, fixed<4>, bytes);
     case 8:
-      return sum(of_dataset, first, count, Fixed<8>(), bytes);
+      return sum(of_dataset, first, count, fixed<8>, bytes);
     case 16:
-      return sum(of_dataset, first, count, Fixed<16>(), bytes);
+      return sum(of_dataset, first, count, fixed<16>, bytes);
     case 32:
-      return sum(of_dataset, first, count, Fixed<32>(), bytes);
+      return sum(of_dataset, first, count, fixed<32>, bytes);
     default:
-      return sum(
-          of_dataset, first, count, [bytes_per_row] { return bytes_per_row; }, bytes);
+      return sum(of_dataset, first, count, bytes_per_row, bytes);
   }
 }
 
@@ -69,7 +89,7 @@ std::uint64_t hash_rows(std::string_view dataset, std::int64_t first, const std:
   for (std::size_t k = 0; k + 1 < offset.size(); ++k) {
     const auto begin = static_cast<std::size_t>(offset[k]), end = static_cast<std::size_t>(offset[k + 1]);
     total += factor(of_dataset, first + static_cast<std::int64_t>(k)) *
-             XXH3_64bits(bytes + begin * bytes_per_item, (end - begin) * bytes_per_item);
+             hash_of_row(bytes + begin * bytes_per_item, (end - begin) * bytes_per_item);
   }
   return total;
 }
