@@ -373,13 +373,13 @@ TEST_F(ProblemFile, a_newer_minor_version_and_unused_data_are_warnings) {
   testing::write_good_problems(path("p.h5"));
   {
     RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
-    file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 8});
+    file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 9});
     file.dataset("/solve/s/expected", {1}, std::vector<float>{1});
   }
   {
     const ProblemReader reader(path("p.h5"));
     ASSERT_EQ(reader.warnings().size(), 2U);
-    EXPECT_NE(reader.warnings()[0].find("1.8"), std::string::npos);
+    EXPECT_NE(reader.warnings()[0].find("1.9"), std::string::npos);
     EXPECT_NE(reader.warnings()[1].find("/solve/s/expected"), std::string::npos);
   }
   {
