@@ -1,4 +1,4 @@
-#include "io/hashes_avx2.hpp"
+#include "io/hashes_wide.hpp"
 
 #include <immintrin.h>
 

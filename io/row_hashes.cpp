@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "core/usable_kernels.hpp"
-#include "io/hashes_avx2.hpp"
+#include "io/hashes_wide.hpp"
 
 namespace smallbatch {
 namespace {
@@ -32,10 +32,10 @@ constexpr std::size_t longest_without_vectors = 240;
 
 std::uint64_t xxh3(const void* bytes, std::size_t count) { return XXH3_64bits(bytes, count); }
 
-/// Of more bytes: half as long where there is AVX2.
+/// Of more bytes: as quick as this processor can.
 std::uint64_t hash_of_long(const void* bytes, std::size_t count) {
   if constexpr (built_for_x86_64) {
-    static const auto hash = processor_has_avx2() ? xxh3_avx2 : xxh3;
+    static const auto hash = processor_has_avx512() ? xxh3_avx512 : processor_has_avx2() ? xxh3_avx2 : xxh3;
     return hash(bytes, count);
   } else {
     return xxh3(bytes, count);
