@@ -140,7 +140,7 @@ TEST_F(HashOfProblems, does_not_depend_on_how_they_lie) {
   for (const auto& [type, creation] : {std::pair{H5T_IEEE_F32BE, hid_t{H5P_DEFAULT}},
                                        {H5T_IEEE_F32LE, chunks_of({50, n, n}, false)},
                                        {H5T_IEEE_F32LE, chunks_of({7, 10, 10}, true)},
-                                       {H5T_IEEE_F32BE, chunks_of({601, n, 1}, true)}}) {
+                                       {H5T_IEEE_F32BE, chunks_of({599, n, 1}, true)}}) {
     write(a, b, n, 2, type, creation);
     for (const std::int64_t at_once : {600, 101}) EXPECT_EQ(read(at_once, 3), expected(a, b, n, 2)) << at_once;
   }
