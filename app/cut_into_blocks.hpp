@@ -65,16 +65,27 @@ inline void take_range(const SignalRange& range, SignalBlock& block) {
   block.times = range.times;
 }
 
-/// Reads what the range needs. The energy of problems belongs to the block with their first planes.
+/// Reads what the range needs, and returns its part of the set's problems_hash. The energy and hash of problems belong
+/// to the block with their first planes.
 template <class T>
-void read_block(const ProblemReader& reader, const PotentialSet& set, const PlaneRange& range,
-                PotentialBlock<T>& block) {
-  reader.read(set, range.first, range.count, block);
+std::uint64_t read_block(const ProblemReader& reader, const PotentialSet& set, const PlaneRange& range,
+                         PotentialBlock<T>& block) {
+  const std::uint64_t hash = reader.read(set, range.first, range.count, block);
   block.first_plane = range.first_plane;
   block.plane_count = range.plane_count;
-  if (range.first_plane == 0) return;
+  if (range.first_plane == 0) return hash;
   block.group.clear();
   block.wants_energy = false;
+  return 0;
+}
+template <class Set, class Block>
+std::uint64_t read_block(const ProblemReader& reader, const Set& set, const SystemRange& range, Block& block) {
+  return reader.read(set, range.first, range.count, block);
+}
+inline std::uint64_t read_block(const ProblemReader& reader, const CorrelationSet& set, const SignalRange& range,
+                                SignalBlock& block) {
+  take_range(range, block);
+  return reader.read(set, block);
 }
 
 /// Bytes of a block's values, charges, points and planes' summaries.

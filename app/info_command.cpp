@@ -20,6 +20,7 @@
 #include "io/problem_reader.hpp"
 #include "io/provenance_reader.hpp"
 #include "io/result_reader.hpp"
+#include "io/row_hashes.hpp"
 
 namespace smallbatch {
 
@@ -224,6 +225,10 @@ std::string result_info(const InfoOptions& options) {
       text << "verified: " << v.agreed << " agree, " << v.disagreed << " disagree\n";
     else
       text << "not verified\n";
+    if (const auto hash = reader.problems_hash(Set::kind, set.name)) {
+      json["problems_hash"] = problems_hash_text(*hash);
+      text << "    hash of the problems " << problems_hash_text(*hash) << "\n";
+    }
     if constexpr (std::is_same_v<Set, SolveSet>) {
       SetOutcome outcome;
       outcome.count_repairs(reader, set);

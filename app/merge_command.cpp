@@ -307,6 +307,7 @@ SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vecto
   outcome.name = parts.front()->name;
   VerificationSummary& summary = outcome.verification;
   ShareStart start;
+  bool is_known = true;  // which problems they are
   for (std::size_t k = 0; k < parts.size(); ++k) {
     const Set& part = *parts[k];
     const ResultReader& reader = *shares[k].reader;
@@ -318,6 +319,9 @@ SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vecto
     const VerificationSummary found = reader.verification(kind, part.name);
     summary.criterion = found.criterion;
     summary.add(found, start.problem);
+    const auto hash = reader.problems_hash(kind, part.name);
+    is_known = is_known && hash;
+    outcome.problems_hash += hash.value_or(0);
     start.problem += part.batch;
     outcome.batch += part.batch;
     if constexpr (std::is_same_v<Set, PotentialSet>) start.target += part.targets_before(part.batch);
@@ -325,6 +329,7 @@ SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vecto
     progress.advance(1);
   }
   writer.write_summary(kind, parts.front()->name, summary);
+  if (is_known) writer.write_problems_hash(kind, parts.front()->name, outcome.problems_hash);
   return outcome;
 }
 

@@ -32,7 +32,8 @@ Json to_json(const SetOutcome& set, std::int64_t start) {
                {"worst_index", v.worst_index},
                {"values_checked", set.values_checked},
                {"compute_seconds", set.compute_seconds},
-               {"work", set.work}};
+               {"work", set.work},
+               {"problems_hash", set.problems_hash}};
   for (const auto count : failure_counts) json["signs"].push_back(set.signs.*count);
   json["largest_asymmetry"] = set.signs.largest_asymmetry;
   for (const auto& [index, label] : set.labels) json["labels"].push_back({index, label});
@@ -65,6 +66,7 @@ SetOutcome outcome_of(const SetOutcome& set, const Json& json) {
   more.values_checked = json.at("values_checked");
   more.compute_seconds = json.at("compute_seconds");
   more.work = json.at("work");
+  more.problems_hash = json.at("problems_hash");
   for (std::size_t k = 0; k < failure_counts.size(); ++k) more.signs.*failure_counts[k] = json.at("signs").at(k);
   more.signs.largest_asymmetry = json.at("largest_asymmetry");
   const auto number = [&](const char* name) {
@@ -135,7 +137,8 @@ FinishedBlock finished_block_of(const std::string& message) {
                          json.at("ranges"),
                          {},
                          text_of_binary(json.at("judged")),
-                         text_of_binary(json.at("counted"))};
+                         text_of_binary(json.at("counted")),
+                         json.at("outcome").at("problems_hash")};
   for (const Json& range : json.at("written"))
     finished.written.push_back(
         {range.at(0), range.at(1).get<std::vector<std::pair<std::int64_t, std::int64_t>>>(), range.at(2)});

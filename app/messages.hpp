@@ -40,6 +40,7 @@ struct FinishedBlock {
   std::vector<std::int64_t> ranges;   ///< which problems of the set they have, as numbers
   std::vector<WrittenRange> written;  ///< of them all
   std::string judged, counted;        ///< as tallies put it
+  std::uint64_t problems_hash = 0;    ///< of the outcome: of these problems and those before them
 };
 std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome);
 FinishedBlock finished_block_of(const std::string& message);

@@ -57,6 +57,7 @@ void SetOutcome::add(const SetOutcome& share, std::int64_t start) {
   if (share.energy_range) widen(energy_range, (*share.energy_range)[0], (*share.energy_range)[1]);
   compute_seconds = std::max(compute_seconds, share.compute_seconds);
   work += share.work;
+  problems_hash += share.problems_hash;
   signs.add(share.signs);
 }
 

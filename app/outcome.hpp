@@ -40,8 +40,9 @@ struct SetOutcome {
   /// Potential sets: least and greatest V and interaction energy that are no NaN.
   std::optional<std::array<double, 2>> potential_range, energy_range;
   double compute_seconds = 0;
-  double work = 0;     ///< systems, pairs, or complex multiply-adds
-  FailureSigns signs;  ///< of the first systems while none was solved; of all charges of lattices
+  double work = 0;                  ///< systems, pairs, or complex multiply-adds
+  std::uint64_t problems_hash = 0;  ///< of those that were read (io/row_hashes.hpp)
+  FailureSigns signs;               ///< of the first systems while none was solved; of all charges of lattices
 
   [[nodiscard]] std::int64_t failed_count() const;
   [[nodiscard]] bool all_right() const { return failed_count() == 0 && verification.disagreed == 0; }

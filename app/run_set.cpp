@@ -30,6 +30,7 @@ struct JudgedBlock {
   explicit JudgedBlock(std::pmr::memory_resource* memory) : block(memory) {}
   Block block;
   Verdicts verdicts;
+  std::uint64_t problems_hash = 0;  ///< the part that its problems have
   double compute_seconds = 0;
   std::string judged;  ///< by then, of its problems: for the journal
 };
@@ -58,10 +59,14 @@ std::vector<std::int64_t> numbers_of(const Ranges& blocks, std::int64_t begin, s
 }
 
 /// Finds the first blocks of a set as an earlier process has left them, and tells take(finished) of those, one after
-/// the other. Removes them from `blocks`; returns how many they are.
-template <class Ranges, class Take>
-std::int64_t take_over(const Run& run, const std::string& set, Ranges& blocks, SetOutcome& outcome, Take take) {
+/// the other. Removes them from `blocks`; returns how many they are. Throws where their problems, which are read again
+/// as `Block`s, have become others.
+template <class Block, class Set, class Ranges, class Take>
+std::int64_t take_over(const Run& run, const Set& problems, Ranges& blocks, SetOutcome& outcome, Take take) {
   if (!run.journal) return 0;
+  const std::string set = set_path(problems);
+  Block block(&run.memory);
+  std::uint64_t hash = 0;  // of the problems so far, as they are now
   std::optional<std::size_t> last;
   std::int64_t done = 0;
   for (const std::size_t record : run.journal->earlier(set)) {
@@ -78,6 +83,16 @@ std::int64_t take_over(const Run& run, const std::string& set, Ranges& blocks, S
           are_next ? "in the unfinished file is not what was written there" : "is not what its journal goes on with");
       break;
     }
+    for (std::int64_t k = done; k < end; ++k) {
+      stop_if_interrupted();
+      hash += read_block(run.reader, problems, blocks[static_cast<std::size_t>(k)], block);
+    }
+    if (hash != finished.problems_hash) {
+      throw Error(ErrorKind::usage, "cannot go on with the run that was to write " + run.options.results,
+                  "the problems of block " + std::to_string(end - 1) + " of " + visible_text(set) + " of " +
+                      run.options.problems + " are no longer those that were solved",
+                  "Put the problem file back as it was, or leave out --resume, which begins again.");
+    }
     take(finished);
     done = end;
     last = record;
@@ -87,9 +102,9 @@ std::int64_t take_over(const Run& run, const std::string& set, Ranges& blocks, S
   blocks.erase(blocks.begin(), blocks.begin() + done);
   return done;
 }
-template <class Ranges>
-std::int64_t take_over(const Run& run, const std::string& set, Ranges& blocks, SetOutcome& outcome) {
-  return take_over(run, set, blocks, outcome, [](const FinishedBlock&) {});
+template <class Block, class Set, class Ranges>
+std::int64_t take_over(const Run& run, const Set& problems, Ranges& blocks, SetOutcome& outcome) {
+  return take_over<Block>(run, problems, blocks, outcome, [](const FinishedBlock&) {});
 }
 
 /// What of a set's blocks is finished, for who goes on with it.
@@ -133,7 +148,7 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
   const double rcond_overestimate = run.plan.on_gpus ? spd_rcond_overestimate : 1;
   SolveTally<T> tally(set, run.options.spd.pivot_floor, rcond_overestimate, verify, run.options.threads);
   auto blocks = blocks_of(run.plan, set);
-  const std::int64_t done = take_over(run, set_path(set), blocks, tally.outcome);
+  const std::int64_t done = take_over<SpdBlock<T>>(run, set, blocks, tally.outcome);
   FinishedBlocks finished(run, set_path(set), blocks, done);
   const double earlier_seconds = tally.outcome.compute_seconds;
   Progress progress("solve/" + set.name, static_cast<double>(blocks.empty() ? 0 : set.batch - blocks.front().first));
@@ -143,7 +158,7 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
   stages.reads_one_at_a_time = set.chunk_bytes > 0;  // a chunk of two blocks is kept for the second
   stages.read = [&](std::int64_t k, Block& item) {
     const SystemRange& range = blocks[static_cast<std::size_t>(k)];
-    run.reader.read(set, range.first, range.count, item.block);
+    item.problems_hash = read_block(run.reader, set, range, item.block);
   };
   stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
     compute_timed(item, [&] { run.computers.solvers[computer]->solve(item.block.batch(), item.block.solution()); });
@@ -155,6 +170,7 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
     run.writer.write(set, block);
     run.writer.write_verdicts("solve", set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
     tally.count(block, verdicts);
+    tally.outcome.problems_hash += item.problems_hash;
     finished.note(k, item, tally.outcome);
     progress.advance(static_cast<double>(block.count));
   };
@@ -170,13 +186,14 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   const PotentialOptions options{run.options.singular, set.unit_factor(), set.softening, set.cutoff};
   PotentialTally<T> tally(set, options, verify, run.options.threads);
   StatisticsOfSet found(set.batch);
-  const std::int64_t done = take_over(run, set_path(set), blocks, tally.outcome, [&](const FinishedBlock& finished) {
-    const PlaneRange& range = blocks[static_cast<std::size_t>(finished.last_block)];
-    std::string_view judged = finished.judged, counted = finished.counted;
-    tally.take_judged(range.first, range.count, judged);
-    tally.take_counted(range.first, range.count, counted);
-    found.take_state(range.first, range.count, counted);
-  });
+  const std::int64_t done =
+      take_over<PotentialBlock<T>>(run, set, blocks, tally.outcome, [&](const FinishedBlock& finished) {
+        const PlaneRange& range = blocks[static_cast<std::size_t>(finished.last_block)];
+        std::string_view judged = finished.judged, counted = finished.counted;
+        tally.take_judged(range.first, range.count, judged);
+        tally.take_counted(range.first, range.count, counted);
+        found.take_state(range.first, range.count, counted);
+      });
   FinishedBlocks finished(run, set_path(set), blocks, done);
   const double earlier_seconds = tally.outcome.compute_seconds;
   double pairs_left = 0;
@@ -187,7 +204,7 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
   Stages<Block> stages;
   stages.reads_one_at_a_time = true;  // there is little to read
   stages.read = [&](std::int64_t k, Block& item) {
-    read_block(run.reader, set, blocks[static_cast<std::size_t>(k)], item.block);
+    item.problems_hash = read_block(run.reader, set, blocks[static_cast<std::size_t>(k)], item.block);
     item.block.resize_results(set.has_field);
   };
   stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
@@ -206,6 +223,7 @@ SetOutcome run_set(const Run& run, const PotentialSet& set) {
     run.writer.write(set, block);
     found.add(block.first, block.count, block.summary);
     tally.count(block, item.verdicts);
+    tally.outcome.problems_hash += item.problems_hash;
     std::string counted;
     if (run.journal) tally.put_counted(block.first, block.count, counted);
     if (run.journal) found.put_state(block.first, block.count, counted);
@@ -229,7 +247,7 @@ SetOutcome run_set(const Run& run, const PairEnergySet& set) {
   const PairEnergyOptions options{run.options.singular, run.options.precision, set.unit_factor(), set.softening,
                                   set.cutoff};
   PairEnergyTally tally(set, options, verify, run.options.threads);
-  const std::int64_t done = take_over(run, set_path(set), blocks, tally.outcome);
+  const std::int64_t done = take_over<PairEnergyBlock>(run, set, blocks, tally.outcome);
   FinishedBlocks finished(run, set_path(set), blocks, done);
   const double earlier_seconds = tally.outcome.compute_seconds;
   Progress progress("pair_energy/" + set.name,
@@ -240,7 +258,7 @@ SetOutcome run_set(const Run& run, const PairEnergySet& set) {
   stages.reads_one_at_a_time = true;  // there is little to read
   stages.read = [&](std::int64_t k, Block& item) {
     const SystemRange& range = blocks[static_cast<std::size_t>(k)];
-    run.reader.read(set, range.first, range.count, item.block);
+    item.problems_hash = read_block(run.reader, set, range, item.block);
     item.block.resize_results(set.per_charge);
   };
   stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
@@ -255,6 +273,7 @@ SetOutcome run_set(const Run& run, const PairEnergySet& set) {
     run.writer.write(set, block);
     run.writer.write_verdicts("pair_energy", set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
     tally.count(block, verdicts);
+    tally.outcome.problems_hash += item.problems_hash;
     finished.note(k, item, tally.outcome);
     progress.advance(static_cast<double>(block.count));
   };
@@ -267,7 +286,7 @@ SetOutcome run_set(const Run& run, const CorrelationSet& set) {
   auto blocks = blocks_of(run.plan, set);
   const unsigned threads = run.options.threads;
   CorrelationTally tally(set, verify, threads);
-  const std::int64_t done = take_over(run, set_path(set), blocks, tally.outcome, [&](const FinishedBlock& finished) {
+  const std::int64_t done = take_over<SignalBlock>(run, set, blocks, tally.outcome, [&](const FinishedBlock& finished) {
     const SignalRange& range = blocks[static_cast<std::size_t>(finished.last_block)];
     std::string_view judged = finished.judged, counted = finished.counted;
     tally.take_judged(range.first, range.channels, judged);
@@ -285,11 +304,8 @@ SetOutcome run_set(const Run& run, const CorrelationSet& set) {
   Stages<Block> stages;
   stages.reads_one_at_a_time = set.chunk_bytes > 0;
   stages.read = [&](std::int64_t k, Block& item) {
-    SignalBlock& block = item.block;
-    const SignalRange& range = blocks[static_cast<std::size_t>(k)];
-    take_range(range, block);
-    run.reader.read(set, block);
-    block.resize_sums();
+    item.problems_hash = read_block(run.reader, set, blocks[static_cast<std::size_t>(k)], item.block);
+    item.block.resize_sums();
   };
   stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
     compute_timed(item, [&] {
@@ -311,6 +327,7 @@ SetOutcome run_set(const Run& run, const CorrelationSet& set) {
     const SignalBlock& block = item.block;
     if (ends_integration(block, set)) run.writer.write(set, block);
     tally.count(block, item.verdicts);
+    tally.outcome.problems_hash += item.problems_hash;
     if (ends_integration(block, set)) {  // of a piece, its sums wait for the next one in memory alone
       std::string counted;
       if (run.journal) tally.put_counted(block.first, block.channels, counted);

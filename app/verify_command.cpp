@@ -18,6 +18,7 @@
 #include "io/byte_check.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
+#include "io/row_hashes.hpp"
 #include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
@@ -82,6 +83,17 @@ void expect_sets(const Files& files, const std::vector<Set>& problems, const std
     }
     files.results.check_verification(Set::kind, set.name, set.batch);
   }
+}
+
+/// All numbers that were read of a set, whose hash is `found`, are those that were solved.
+template <class Set>
+void expect_solved_problems(const Files& files, const Set& set, std::uint64_t found) {
+  const auto solved = files.results.problems_hash(Set::kind, set.name);
+  if (!solved || *solved == found) return;
+  throw Error(ErrorKind::bad_input, "cannot use " + set_path(set) + " of " + files.options.problems,
+              "its numbers have the hash " + problems_hash_text(found) + ", those that were solved had " +
+                  problems_hash_text(*solved),
+              "Name the file that " + files.options.results + " was made from, as it was then.");
 }
 
 /// "x (5, 8) of float32", "log_determinant (5) of float64, n = 8"
@@ -185,7 +197,7 @@ SetOutcome verify_set(const Files& files, const SolveSet& set) {
   SpdBlock<T> block;
   for (const SystemRange& range : cut_into_blocks(set, cpu_block_bytes)) {
     stop_if_interrupted();
-    files.problems.read(set, range.first, range.count, block);
+    tally.outcome.problems_hash += read_block(files.problems, set, range, block);
     const AlignedVector<std::int32_t> sizes = block.sizes;
     files.results.read(set, range.first, range.count, block);
     if (block.sizes != sizes)
@@ -209,7 +221,7 @@ SetOutcome verify_set(const Files& files, const PotentialSet& set, const Potenti
   PotentialBlock<T> block;
   for (const PlaneRange& range : cut_into_blocks(set, scalar_type_of<T>, cpu_block_bytes, cpu_block_pairs)) {
     stop_if_interrupted();
-    read_block(files.problems, set, range, block);
+    tally.outcome.problems_hash += read_block(files.problems, set, range, block);
     files.results.read(results_set, block);
     tally.count(block, tally.judge(block, [&](double judged) { progress.advance(judged); }));
   }
@@ -232,7 +244,7 @@ SetOutcome verify_set(const Files& files, const PairEnergySet& set, const PairEn
   PairEnergyBlock block;
   for (const SystemRange& range : cut_into_blocks(set, cpu_block_bytes, cpu_block_pairs)) {
     stop_if_interrupted();
-    files.problems.read(set, range.first, range.count, block);
+    tally.outcome.problems_hash += read_block(files.problems, set, range, block);
     files.results.read(results_set, block);
     tally.count(block, tally.judge(block));
     progress.advance(static_cast<double>(range.count));
@@ -246,8 +258,7 @@ SetOutcome verify_set(const Files& files, const CorrelationSet& set, const Corre
   SignalBlock block;
   for (const SignalRange& range : cut_into_blocks(set, cpu_block_bytes)) {
     stop_if_interrupted();
-    take_range(range, block);
-    files.problems.read(set, block);
+    tally.outcome.problems_hash += read_block(files.problems, set, range, block);
     block.info.clear();
     if (ends_integration(block, set)) files.results.read(results_set, block);
     tally.count(block, tally.judge(block));
@@ -299,6 +310,7 @@ RunReport verify(const VerifyOptions& options) {
       const Set& found = find_set<Set>(of_results, set.name, options.results);
       expect_same(files, set, found);
       report.sets.push_back(verify_set(files, set, found));
+      expect_solved_problems(files, set, report.sets.back().problems_hash);
     }
   });
   report.seconds.total = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -229,8 +229,6 @@ void H5mdParticles::read(std::int64_t first, std::int64_t count, double* positio
     }
     for (std::int64_t frame = 1; frame < count; ++frame) std::copy_n(charge, charges_, charge + frame * charges_);
   }
-  for (std::int64_t i = 0; i < count * charges_ * 3; ++i) position[i] *= unit_in_angstrom_;
-  for (std::int64_t i = 0; i < count * charges_; ++i) charge[i] *= charge_unit_in_e_;
 }
 
 H5mdReader::H5mdReader(const std::string& path, const std::string& group, const std::optional<GivenCharges>& given)
@@ -245,6 +243,8 @@ Molecule H5mdReader::read(std::int64_t frame) const {
   molecule.position.resize(static_cast<std::size_t>(charges_per_frame()) * 3);
   molecule.charge.resize(static_cast<std::size_t>(charges_per_frame()));
   particles_.read(frame, 1, molecule.position.data(), molecule.charge.data());
+  for (double& value : molecule.position) value *= particles_.unit_in_angstrom();
+  for (double& value : molecule.charge) value *= particles_.charge_unit_in_e();
   return molecule;
 }
 

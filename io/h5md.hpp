@@ -46,8 +46,10 @@ class H5mdParticles {
   [[nodiscard]] const ProblemLabels& labels() const { return labels_; }
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
-  /// Frames [first, first + count), one after the other: position (count, charges, 3) in angstrom, charge (count,
-  /// charges) in e.
+  /// The same of charges.
+  [[nodiscard]] double charge_unit_in_e() const { return charge_unit_in_e_; }
+  /// Frames [first, first + count), one after the other: position (count, charges, 3) and charge (count, charges), in
+  /// these units.
   void read(std::int64_t first, std::int64_t count, double* position, double* charge) const;
 
  private:

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -23,6 +24,9 @@ namespace {
 
 /// Numbers that are converted come in parts of so many, which several threads convert in pieces.
 constexpr std::int64_t numbers_per_part = std::int64_t{1} << 22, numbers_per_piece = std::int64_t{1} << 16;
+
+/// What a thread looks at while it is in its cache.
+constexpr std::int64_t most_bytes_of_row_in_cache = std::int64_t{1} << 20;
 
 /// How long one process after the other may sleep: a slow disk gets time, one that waits for a lock does not take it.
 constexpr std::array asleep_seconds{2.0, 8.0, 30.0};
@@ -188,23 +192,26 @@ struct InputFile::Impl {
     return &*attribute;
   }
 
+  /// Where numbers [first, first + count) of those that lie in one piece are.
+  static Extent extent_of(const StoredDataset& dataset, std::int64_t first, std::int64_t count) {
+    const auto bytes = static_cast<std::uint64_t>(bytes_of(dataset.info.type));
+    return {dataset.address.value_or(0) + static_cast<std::uint64_t>(first) * bytes,
+            static_cast<std::uint64_t>(count) * bytes};
+  }
+
   /// `count` numbers from the one at `first` on, of those that lie in one piece.
   bool read_run(const StoredDataset& dataset, std::int64_t first, std::int64_t count, ElementType wanted,
                 unsigned char* values) const {
     const NumberType type{dataset.info.type, dataset.is_swapped};
     const std::size_t stored_bytes = bytes_of(type.type), wanted_bytes = bytes_of(wanted);
-    const auto extent_of = [&](std::int64_t begin, std::int64_t numbers) {
-      return Extent{dataset.address.value_or(0) + static_cast<std::uint64_t>(begin) * stored_bytes,
-                    static_cast<std::uint64_t>(numbers) * stored_bytes};
-    };
-    if (dataset.address && type == NumberType{wanted}) return bytes->read(extent_of(first, count), values);
+    if (dataset.address && type == NumberType{wanted}) return bytes->read(extent_of(dataset, first, count), values);
     AlignedVector<unsigned char> part;
     for (std::int64_t done = 0; done < count; done += numbers_per_part) {
       const std::int64_t numbers = std::min(numbers_per_part, count - done);
       const unsigned char* from = dataset.compact.data() + static_cast<std::size_t>(first + done) * stored_bytes;
       if (dataset.address) {
         part.resize(static_cast<std::size_t>(numbers) * stored_bytes);
-        if (!bytes->read(extent_of(first + done, numbers), part.data())) return false;
+        if (!bytes->read(extent_of(dataset, first + done, numbers), part.data())) return false;
         from = part.data();
       }
       parallel_for(numbers, numbers_per_piece, bytes->threads(), [&](std::int64_t begin, std::int64_t end) {
@@ -286,7 +293,8 @@ const DatasetInfo& InputFile::float_dataset(const std::string& object) const {
 }
 
 template <class T>
-void InputFile::read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const {
+void InputFile::read(const std::string& object, std::initializer_list<AxisRange> leading, T* values,
+                     const LookAtRows& look) const {
   const StoredDataset& dataset = impl_->dataset(object);
   std::vector<std::int64_t> start(dataset.info.shape.size(), 0), count = dataset.info.shape;
   if (leading.size() > start.size()) throw Error(ErrorKind::internal, object + " has fewer axes than were asked for.");
@@ -307,6 +315,16 @@ void InputFile::read(const std::string& object, std::initializer_list<AxisRange>
   const auto unreadable = [&] {
     return impl_->error(object, {impl_->bytes->why(), impl_->bytes->remedy(), impl_->bytes->kind()});
   };
+  const auto product = [](auto first, auto last) {
+    return std::accumulate(first, last, std::int64_t{1}, std::multiplies<>());
+  };
+  const auto first_of_row = count.begin() + static_cast<std::ptrdiff_t>(leading.size());
+  const std::int64_t rows = product(count.begin(), first_of_row), numbers_per_row = product(first_of_row, count.end());
+  const std::int64_t bytes_per_row = numbers_per_row * static_cast<std::int64_t>(sizeof(T));
+  const NumberType type{dataset.info.type, dataset.is_swapped};
+  // Rows that are stored as they are wanted are looked at by the threads that read them, others once all are there.
+  const bool looks_at_pieces =
+      look && dataset.address && type == NumberType{element_type_of<T>} && bytes_per_row <= most_bytes_of_row_in_cache;
   if (dataset.layout) {
     const auto wrong = impl_->chunks_of(dataset).read(*impl_->bytes, element_type_of<T>, start, count, values);
     if (wrong) throw wrong->empty() ? unreadable() : error(object, *wrong, damaged);
@@ -314,25 +332,39 @@ void InputFile::read(const std::string& object, std::initializer_list<AxisRange>
     T* next = values;
     for_each_run(dataset.info.shape, start, count, [&](std::int64_t first, std::int64_t length) {
       if (impl_->look_at_read && dataset.address) {
-        const auto bytes = static_cast<std::uint64_t>(bytes_of(dataset.info.type));
-        impl_->look_at_read(object, {*dataset.address + static_cast<std::uint64_t>(first) * bytes,
-                                     static_cast<std::uint64_t>(length) * bytes});
+        impl_->look_at_read(object, Impl::extent_of(dataset, first, length));
       }
-      if (!impl_->read_run(dataset, first, length, element_type_of<T>, reinterpret_cast<unsigned char*>(next))) {
-        throw unreadable();
-      }
+      auto* const into = reinterpret_cast<unsigned char*>(next);
+      const std::int64_t first_row = (next - values) / numbers_per_row;
+      const auto look_at_bytes = [&](std::uint64_t begin, std::uint64_t end) {
+        const auto row = static_cast<std::uint64_t>(bytes_per_row);
+        look(first_row + static_cast<std::int64_t>(begin / row), static_cast<std::int64_t>((end - begin) / row));
+      };
+      const bool is_read = looks_at_pieces
+                               ? impl_->bytes->read(Impl::extent_of(dataset, first, length), into,
+                                                    std::cref(look_at_bytes), static_cast<std::uint64_t>(bytes_per_row))
+                               : impl_->read_run(dataset, first, length, element_type_of<T>, into);
+      if (!is_read) throw unreadable();
       next += length;
     });
+  }
+  if (look && !looks_at_pieces) {
+    parallel_for(rows, std::max<std::int64_t>(1, most_bytes_of_row_in_cache / bytes_per_row), impl_->bytes->threads(),
+                 [&](std::int64_t begin, std::int64_t end) { look(begin, end - begin); });
   }
   if (!impl_->bytes->check_unchanged()) throw unreadable();
 }
 
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, float*) const;
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, double*) const;
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int8_t*) const;
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::uint8_t*) const;
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int32_t*) const;
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int64_t*) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, float*, const LookAtRows&) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, double*, const LookAtRows&) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int8_t*,
+                              const LookAtRows&) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::uint8_t*,
+                              const LookAtRows&) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int32_t*,
+                              const LookAtRows&) const;
+template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int64_t*,
+                              const LookAtRows&) const;
 
 std::vector<std::string> InputFile::texts(const std::string& object) const {
   const DatasetInfo& info = dataset(object);

@@ -74,7 +74,16 @@ class InputFile {
   /// Elements of `object`: the given ranges of its first axes, all of the others, converted to T (float, double,
   /// int8, uint8, int32 or int64) as convert_numbers() does.
   template <class T>
-  void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const;
+  void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const {
+    read(object, leading, values, {});
+  }
+  /// The same, and what was read is looked at, if possible while it is in a cache: rows [first, first + count) of those
+  /// that were asked for, a row being all numbers of one index of the leading axes. May not throw, and is called by as
+  /// many threads as read; every row is looked at once.
+  using LookAtRows = std::function<void(std::int64_t first, std::int64_t count)>;
+  template <class T>
+  void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values,
+            const LookAtRows& look) const;
 
   /// A dataset of texts along one axis, each without what pads it. Throws where it holds anything else.
   [[nodiscard]] std::vector<std::string> texts(const std::string& object) const;

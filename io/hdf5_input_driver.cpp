@@ -79,7 +79,8 @@ void InputBytes::forget_failure() noexcept {
   failure_.reset();
 }
 
-bool InputBytes::read(const Extent& extent, void* bytes, unsigned threads) noexcept {
+bool InputBytes::read(const Extent& extent, void* bytes, unsigned threads, const LookAtBytes& look,
+                      std::uint64_t bytes_per_row) noexcept {
   if (has_failed()) return false;
   std::mutex missing_mutex;
   std::uint64_t missing = extent.size;  // the first byte that no thread could read
@@ -89,12 +90,15 @@ bool InputBytes::read(const Extent& extent, void* bytes, unsigned threads) noexc
     int system_error = 0;
     const std::size_t found =
         read_piece({extent.address + begin, size}, static_cast<char*>(bytes) + begin, system_error);
+    if (found == size && look) look(begin, begin + size);
     const std::lock_guard lock(missing_mutex);
     if (found == size || begin + found >= missing) return;
     missing = begin + found;
     missing_error = system_error;
   };
-  parallel_for(static_cast<std::int64_t>(extent.size), bytes_per_piece, threads, std::ref(read_from));
+  const auto row = static_cast<std::int64_t>(bytes_per_row);
+  parallel_for(static_cast<std::int64_t>(extent.size), std::max<std::int64_t>(1, bytes_per_piece / row) * row, threads,
+               std::ref(read_from));
   if (missing == extent.size) return true;
   fail({missing_error != 0 ? Failure::Kind::system : Failure::Kind::end_of_file, extent.address + missing, size(),
         missing_error});

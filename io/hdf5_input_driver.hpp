@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,9 +41,17 @@ class InputBytes {
   std::size_t read_some(const Extent& extent, void* bytes) noexcept;
   /// All of them, or false. What is missing is told from the first byte that is, whichever thread finds out first.
   /// Three threads in eight do it: twice as many, which read two blocks, keep memory busy, and others are at work, too.
-  bool read(const Extent& extent, void* bytes) noexcept { return read(extent, bytes, (3 * threads_ + 7) / 8); }
+  bool read(const Extent& extent, void* bytes) noexcept { return read(extent, bytes, usual_threads()); }
   /// The same on so many threads.
-  bool read(const Extent& extent, void* bytes, unsigned threads) noexcept;
+  bool read(const Extent& extent, void* bytes, unsigned threads) noexcept {
+    return read(extent, bytes, threads, {}, 1);
+  }
+  /// What a thread has read, while it is in its cache: bytes [first, last) of those that were asked for. May not throw.
+  using LookAtBytes = std::function<void(std::uint64_t first, std::uint64_t last)>;
+  /// The same, in pieces of whole rows, each of which is looked at by the thread that reads it.
+  bool read(const Extent& extent, void* bytes, const LookAtBytes& look, std::uint64_t bytes_per_row) noexcept {
+    return read(extent, bytes, usual_threads(), look, bytes_per_row);
+  }
   /// False where its size, or when it was last written, is no longer what it was when it was opened: what was read may
   /// be of two files.
   bool check_unchanged() noexcept;
@@ -73,6 +82,9 @@ class InputBytes {
     int system_error = 0;
   };
 
+  [[nodiscard]] unsigned usual_threads() const { return (3 * threads_ + 7) / 8; }
+  bool read(const Extent& extent, void* bytes, unsigned threads, const LookAtBytes& look,
+            std::uint64_t bytes_per_row) noexcept;
   /// Reads on until all is there or nothing more comes; `system_error` is errno's value where that is a failure.
   std::size_t read_piece(const Extent& extent, void* bytes, int& system_error) const noexcept;
   /// Keeps the first one.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -19,6 +20,7 @@
 #include "io/hdf5_labels.hpp"
 #include "io/hdf5_units.hpp"
 #include "io/known_names.hpp"
+#include "io/row_hashes.hpp"
 
 namespace smallbatch {
 namespace {
@@ -75,6 +77,20 @@ std::int64_t triangular_root(std::int64_t packed) {
   for (std::int64_t n = 1; n <= max_system_size; ++n)
     if (n * (n + 1) / 2 == packed) return n;
   return 0;
+}
+
+constexpr std::size_t bytes_of_point = 3 * sizeof(double);
+
+/// What the set says of `channels`, the first of which is that of the share; positions of inputs are every channel's.
+std::uint64_t hash_of_channels(const CorrelationSet& set, const AxisRange& channels, std::int64_t first) {
+  std::uint64_t hash = 0;
+  if (!set.frequency.empty())
+    hash += hash_rows("frequency", channels.first, channels.count, sizeof(double), set.frequency.data() + first);
+  if (set.input_position.empty()) return hash;
+  for (std::int64_t k = 0; k < channels.count; ++k)
+    hash += hash_rows("input_position", channels.first + k, 1, set.input_position.size() * sizeof(double),
+                      set.input_position.data());
+  return hash;
 }
 
 /// Fills `values` with copies of its first `length`.
@@ -250,6 +266,7 @@ struct ProblemReader::Impl {
       set.offset[i] = static_cast<std::int64_t>(i) * source.particles->charges_per_frame();
     }
     source.unit_in_angstrom = source.particles->unit_in_angstrom();
+    source.charge_unit_in_e = source.particles->charge_unit_in_e();
     set.labels = source.particles->labels();
     const auto& of_particles = source.particles->warnings();
     warnings.insert(warnings.end(), of_particles.begin(), of_particles.end());
@@ -457,10 +474,11 @@ struct ProblemReader::Impl {
     warn_of_unused(group, {"signal", "flag", "frequency", "input_position"});
   }
 
-  /// Charges and groups of problems [first, first + count), in angstrom and e.
+  /// Charges and groups of problems [first, first + count), in angstrom and e; returns the part of the set's hash that
+  /// they have, with their labels.
   template <class Block>
-  void read_charges(const std::string& group, const ChargesOfSet& set, std::int64_t first, std::int64_t count,
-                    Block& block) const {
+  std::uint64_t read_charges(const std::string& group, const ChargesOfSet& set, std::int64_t first, std::int64_t count,
+                             Block& block) const {
     expect_range(first, count, set.batch, set.name);
     const ChargeSource& source = sources.at(group);
     const ShareStart start = start_of(starts, group);
@@ -469,41 +487,69 @@ struct ProblemReader::Impl {
     block.first = first;
     block.count = count;
     block.offset = offsets_of(set.offset, first, count);
+    const std::int64_t row = start.problem + first;
+    std::uint64_t hash = hash_labels(set.labels, row, first, count);
     block.group.clear();
-    if (set.has_groups) read_small_numbers(group + "/group", source, charges, block.group);
+    if (set.has_groups) {
+      std::vector<std::int64_t> groups;
+      read_small_numbers(group + "/group", source, charges, groups);
+      hash += hash_rows("group", row, block.offset, sizeof(groups[0]), groups.data());
+      for (const std::int64_t number : groups)
+        block.group.push_back(static_cast<std::int8_t>(std::clamp<std::int64_t>(number, INT8_MIN, INT8_MAX)));
+    }
     block.position.resize(static_cast<std::size_t>(charges.count) * 3);
     block.charge.resize(static_cast<std::size_t>(charges.count));
     if (source.particles) {
-      source.particles->read(start.problem + first, count, block.position.data(), block.charge.data());
-      return;
+      source.particles->read(row, count, block.position.data(), block.charge.data());
+    } else {
+      file.read(group + "/position", {charges}, block.position.data());
+      file.read(group + "/charge", {charges}, block.charge.data());
     }
-    file.read(group + "/position", {charges}, block.position.data());
-    file.read(group + "/charge", {charges}, block.charge.data());
+    hash += hash_rows("position", row, block.offset, bytes_of_point, block.position.data());
+    hash += hash_rows("charge", row, block.offset, sizeof(double), block.charge.data());
     for (double& value : block.position) value *= source.unit_in_angstrom;
     for (double& value : block.charge) value *= source.charge_unit_in_e;
+    return hash;
   }
 
-  /// Points of problems [first, first + count), in angstrom.
+  /// Of problems [first, first + count) of the labels, the first of which is that row of its set in the file.
+  static std::uint64_t hash_labels(const ProblemLabels& labels, std::int64_t row, std::int64_t first,
+                                   std::int64_t count) {
+    std::uint64_t hash = 0;
+    if (!labels.step.empty()) hash += hash_rows("step", row, count, sizeof(labels.step[0]), labels.step.data() + first);
+    if (!labels.time.empty()) hash += hash_rows("time", row, count, sizeof(labels.time[0]), labels.time.data() + first);
+    if (labels.name.empty()) return hash;
+    for (std::int64_t k = 0; k < count; ++k) {
+      const std::string& name = labels.name[static_cast<std::size_t>(first + k)];
+      hash += hash_rows("name", row + k, 1, name.size(), name.data());
+    }
+    return hash;
+  }
+
+  /// Points of problems [first, first + count), in angstrom; returns the part of the set's hash that they have.
   template <class T>
-  void read_points(const PotentialSet& set, std::int64_t first, std::int64_t count, double unit_in_angstrom,
-                   std::int64_t first_of_share, PotentialBlock<T>& block) const {
+  std::uint64_t read_points(const PotentialSet& set, std::int64_t first, std::int64_t count, double unit_in_angstrom,
+                            const ShareStart& start, PotentialBlock<T>& block) const {
     const std::string name = set_path(set) + "/points";
     block.point_offset = offsets_of(set.point_offset, first, count);
     const std::int64_t total = block.point_offset.back();
     block.point.resize(static_cast<std::size_t>(total) * 3);
     if (!set.has_shared_points) {
-      file.read(name, {{first_of_share + set.point_offset[static_cast<std::size_t>(first)], total}},
-                block.point.data());
+      file.read(name, {{start.point + set.point_offset[static_cast<std::size_t>(first)], total}}, block.point.data());
     } else if (count > 0) {
       file.read(name, {}, block.point.data());
       repeat(block.point, block.point.size() / static_cast<std::size_t>(count));
     }
+    const std::uint64_t hash =
+        hash_rows("points", start.problem + first, block.point_offset, bytes_of_point, block.point.data());
     for (double& value : block.point) value *= unit_in_angstrom;
+    return hash;
   }
 
-  /// Groups or atomic numbers of a range of the set's charges.
+  /// Groups (as T = std::int64_t, in which each differs) or atomic numbers of a range of the set's charges.
+  template <class T>
   void read_small_numbers(const std::string& name, const ChargeSource& source, const AxisRange& charges,
-                          std::vector<std::int8_t>& values) const {
+                          std::vector<T>& values) const {
     values.resize(static_cast<std::size_t>(charges.count));
     if (!source.particles) {
       file.read(name, {charges}, values.data());
@@ -574,35 +620,48 @@ void ProblemReader::take(const Share& share) {
 }
 
 template <class T>
-void ProblemReader::read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const {
+std::uint64_t ProblemReader::read(const SolveSet& set, std::int64_t first, std::int64_t count,
+                                  SpdBlock<T>& block) const {
   expect_type(scalar_type_of<T>, set.type, set.name);
   expect_range(first, count, set.batch, set.name);
   const AxisRange systems{start(set).problem + first, count};
   const std::string group = set_path(set);
   block.resize(set.shape, count);
   block.first = first;
-  impl_->file.read(group + "/A", {systems}, block.a.data());
-  if (set.shape.nrhs > 0) impl_->file.read(group + "/b", {systems}, block.b.data());
-  if (!set.shape.has_sizes) return;
+  std::atomic<std::uint64_t> hash{0};
+  const auto read_rows = [&](const char* name, std::int64_t numbers, T* values) {
+    impl_->file.read(group + "/" + name, {systems}, values, [&, name, numbers, values](std::int64_t row, auto rows) {
+      hash += hash_rows(name, systems.first + row, rows, static_cast<std::size_t>(numbers) * sizeof(T),
+                        values + row * numbers);
+    });
+  };
+  read_rows("A", set.shape.matrix_size(), block.a.data());
+  if (set.shape.nrhs > 0) read_rows("b", set.shape.rhs_size(), block.b.data());
+  if (!set.shape.has_sizes) return hash;
   const std::vector<std::int64_t> sizes = read_sizes(impl_->file, set, systems, remedy_of_sizes);
   std::ranges::copy(sizes, block.sizes.begin());
+  return hash + hash_rows("size", systems.first, count, sizeof(sizes[0]), sizes.data());
 }
 
 template <class T>
-void ProblemReader::read(const PotentialSet& set, std::int64_t first, std::int64_t count,
-                         PotentialBlock<T>& block) const {
+std::uint64_t ProblemReader::read(const PotentialSet& set, std::int64_t first, std::int64_t count,
+                                  PotentialBlock<T>& block) const {
   const std::string group = set_path(set);
-  impl_->read_charges(group, set, first, count, block);
+  const ShareStart begin = start(set);
+  std::uint64_t hash = impl_->read_charges(group, set, first, count, block);
   block.targets = set.targets;
   block.shape = set.shape;
   if (set.targets == TargetKind::lattice) {
     block.origin.assign(set.origin.begin() + 3 * first, set.origin.begin() + 3 * (first + count));
     block.spacing.assign(set.spacing.begin() + 3 * first, set.spacing.begin() + 3 * (first + count));
+    hash += hash_rows("origin", begin.problem + first, count, bytes_of_point, block.origin.data());
+    hash += hash_rows("spacing", begin.problem + first, count, bytes_of_point, block.spacing.data());
   }
   if (set.targets == TargetKind::points) {
-    impl_->read_points(set, first, count, impl_->sources.at(group).point_unit_in_angstrom, start(set).point, block);
+    hash += impl_->read_points(set, first, count, impl_->sources.at(group).point_unit_in_angstrom, begin, block);
   }
   block.wants_energy = set.has_groups;
+  return hash;
 }
 
 std::vector<std::int8_t> ProblemReader::atomic_numbers(const PotentialSet& set, std::int64_t problem) const {
@@ -617,12 +676,12 @@ std::vector<std::int8_t> ProblemReader::atomic_numbers(const PotentialSet& set, 
   return numbers;
 }
 
-void ProblemReader::read(const PairEnergySet& set, std::int64_t first, std::int64_t count,
-                         PairEnergyBlock& block) const {
-  impl_->read_charges(set_path(set), set, first, count, block);
+std::uint64_t ProblemReader::read(const PairEnergySet& set, std::int64_t first, std::int64_t count,
+                                  PairEnergyBlock& block) const {
+  return impl_->read_charges(set_path(set), set, first, count, block);
 }
 
-void ProblemReader::read(const CorrelationSet& set, SignalBlock& block) const {
+std::uint64_t ProblemReader::read(const CorrelationSet& set, SignalBlock& block) const {
   expect_range(block.first, block.channels, set.batch, set.name);
   expect_range(block.first_time, block.times, set.times, set.name);
   const std::string group = set_path(set);
@@ -632,23 +691,42 @@ void ProblemReader::read(const CorrelationSet& set, SignalBlock& block) const {
   block.integrate = set.integrate;
   block.sum = set.sum();
   block.resize_signal(set.has_flags);
-  const auto read_into = [&](const char* name, auto* values) {
-    impl_->file.read(group + name, {channels, times}, values);
+  std::atomic<std::uint64_t> hash{block.first_time == 0 ? hash_of_channels(set, channels, block.first) : 0};
+  // A row is a time of a channel: pieces of an integration are of some times of some channels.
+  const auto read_rows = [&](const char* name, std::int64_t bytes, auto* values) {
+    impl_->file.read(group + "/" + name, {channels, times}, values, [&, name, bytes, values](auto row, auto rows) {
+      const auto* const all = reinterpret_cast<const std::byte*>(values);
+      for (const std::int64_t last = row + rows; row < last;) {
+        const std::int64_t channel = row / times.count, time = row % times.count;
+        const std::int64_t count = std::min(last - row, times.count - time);  // of this channel
+        hash += hash_rows(name, (channels.first + channel) * set.times + times.first + time, count,
+                          static_cast<std::size_t>(bytes), all + row * bytes);
+        row += count;
+      }
+    });
   };
-  if (set.type == SampleType::complex_float32) read_into("/signal", reinterpret_cast<float*>(block.signal.data()));
-  if (set.type == SampleType::complex_int8) read_into("/signal", reinterpret_cast<std::int8_t*>(block.signal.data()));
-  if (set.type == SampleType::complex_int4) read_into("/signal", reinterpret_cast<std::uint8_t*>(block.signal.data()));
-  if (!set.has_flags) return;
-  if (impl_->file.dataset(group + "/flag").is(ElementType::uint8)) {
-    read_into("/flag", block.flag.data());
-  } else {  // -1 is a flag, too
-    read_into("/flag", reinterpret_cast<std::int8_t*>(block.flag.data()));
+  const std::int64_t bytes = set.inputs * bytes_of(set.type);
+  if (set.type == SampleType::complex_float32) {
+    read_rows("signal", bytes, reinterpret_cast<float*>(block.signal.data()));
+  } else if (set.type == SampleType::complex_int8) {
+    read_rows("signal", bytes, reinterpret_cast<std::int8_t*>(block.signal.data()));
+  } else {
+    read_rows("signal", bytes, reinterpret_cast<std::uint8_t*>(block.signal.data()));
   }
+  if (!set.has_flags) return hash;
+  if (impl_->file.dataset(group + "/flag").is(ElementType::uint8)) {
+    read_rows("flag", set.inputs, block.flag.data());
+  } else {  // -1 is a flag, too
+    read_rows("flag", set.inputs, reinterpret_cast<std::int8_t*>(block.flag.data()));
+  }
+  return hash;
 }
 
-template void ProblemReader::read(const SolveSet&, std::int64_t, std::int64_t, SpdBlock<float>&) const;
-template void ProblemReader::read(const SolveSet&, std::int64_t, std::int64_t, SpdBlock<double>&) const;
-template void ProblemReader::read(const PotentialSet&, std::int64_t, std::int64_t, PotentialBlock<float>&) const;
-template void ProblemReader::read(const PotentialSet&, std::int64_t, std::int64_t, PotentialBlock<double>&) const;
+template std::uint64_t ProblemReader::read(const SolveSet&, std::int64_t, std::int64_t, SpdBlock<float>&) const;
+template std::uint64_t ProblemReader::read(const SolveSet&, std::int64_t, std::int64_t, SpdBlock<double>&) const;
+template std::uint64_t ProblemReader::read(const PotentialSet&, std::int64_t, std::int64_t,
+                                           PotentialBlock<float>&) const;
+template std::uint64_t ProblemReader::read(const PotentialSet&, std::int64_t, std::int64_t,
+                                           PotentialBlock<double>&) const;
 
 }  // namespace smallbatch

@@ -1,6 +1,7 @@
 // Reads problem files (io/FORMAT.md).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ namespace smallbatch {
 /// What the file holds is asked of HDF5 in a process of its own, which ends when the file is open: a damaged file
 /// crashes that one at most. Numbers are read, inflated and converted here, without HDF5: any number of threads may do
 /// so at a time, also while a writer is at work. Opening forks, and so takes turns with threads that use a writer.
+///
+/// read() returns the part that the problems have in their set's problems_hash (io/FORMAT.md), whatever share the set
+/// is of: parts add up, modulo 2^64.
 class ProblemReader {
  public:
   /// `threads` share the reading of a block; 0: one per core.
@@ -57,23 +61,24 @@ class ProblemReader {
   /// Systems [first, first + count) of the set into block.a, block.b and block.sizes; the block is resized. T is the
   /// set's type.
   template <class T>
-  void read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
+  std::uint64_t read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
 
   /// Problems [first, first + count): charges, groups and offset (from 0), in angstrom and e. Sets first and count;
   /// results are the caller's.
-  void read(const PairEnergySet& set, std::int64_t first, std::int64_t count, PairEnergyBlock& block) const;
+  std::uint64_t read(const PairEnergySet& set, std::int64_t first, std::int64_t count, PairEnergyBlock& block) const;
 
   /// Of the charges of a problem, 0 where it is not known; empty where the set has none.
   [[nodiscard]] std::vector<std::int8_t> atomic_numbers(const PotentialSet& set, std::int64_t problem) const;
 
   /// Signal and flags of channels [block.first, .. + block.channels) and times [block.first_time, .. + block.times).
-  /// Sets type, inputs, integrate and sum; results are the caller's.
-  void read(const CorrelationSet& set, SignalBlock& block) const;
+  /// Sets type, inputs, integrate and sum; results are the caller's. What is known of channels counts with their first
+  /// times.
+  std::uint64_t read(const CorrelationSet& set, SignalBlock& block) const;
 
   /// Problems [first, first + count): charges, groups, offset (from 0), and origin and spacing, or the points, in
   /// angstrom and e. Sets targets, shape, first, count and wants_energy; planes and results are the caller's.
   template <class T>
-  void read(const PotentialSet& set, std::int64_t first, std::int64_t count, PotentialBlock<T>& block) const;
+  std::uint64_t read(const PotentialSet& set, std::int64_t first, std::int64_t count, PotentialBlock<T>& block) const;
 
  private:
   [[nodiscard]] const ShareStarts& starts() const;

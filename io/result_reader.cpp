@@ -10,6 +10,7 @@
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_input.hpp"
 #include "io/hdf5_labels.hpp"
+#include "io/row_hashes.hpp"
 
 namespace smallbatch {
 namespace {
@@ -490,6 +491,18 @@ StoredVerdicts ResultReader::verdicts(const std::string& kind, const std::string
   impl_->file.read(group + "/verdict", {}, reinterpret_cast<std::int8_t*>(found.verdict.data()));
   impl_->file.read(group + "/error_over_bound", {}, found.error_over_bound.data());
   return found;
+}
+
+std::optional<std::uint64_t> ResultReader::problems_hash(const std::string& kind, const std::string& set) const {
+  const std::string group = work_path(kind, set);
+  const auto text = impl_->file.string(group, "problems_hash");
+  if (!text) return std::nullopt;
+  const auto hash = parse_problems_hash(*text);
+  if (!hash) {
+    throw impl_->file.error(group + "@problems_hash", "expected 16 hexadecimal digits, found " + quoted(*text),
+                            "Run the problem file again.");
+  }
+  return hash;
 }
 
 WorkOfSet ResultReader::work(const std::string& kind, const std::string& set) const {

@@ -1,8 +1,10 @@
 // Reads result files back: for verifying again, for exporting, for looking.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -86,6 +88,8 @@ class ResultReader {
   void check_verification(const std::string& kind, const std::string& set, std::int64_t batch) const;
   /// The verdicts themselves.
   [[nodiscard]] StoredVerdicts verdicts(const std::string& kind, const std::string& set, std::int64_t batch) const;
+  /// Which problems a set's were (ResultWriter::write_problems_hash); nothing where the file does not say.
+  [[nodiscard]] std::optional<std::uint64_t> problems_hash(const std::string& kind, const std::string& set) const;
   /// Zeros where the file does not say.
   [[nodiscard]] WorkOfSet work(const std::string& kind, const std::string& set) const;
   /// An attribute of /provenance that is a string; empty where there is none.

@@ -13,6 +13,7 @@
 
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_output.hpp"
+#include "io/row_hashes.hpp"
 #include "io/vtkhdf.hpp"
 
 namespace smallbatch {
@@ -345,6 +346,12 @@ template void ResultWriter::write(const SolveSet&, const SpdBlock<float>&);
 template void ResultWriter::write(const SolveSet&, const SpdBlock<double>&);
 template void ResultWriter::write(const PotentialSet&, const PotentialBlock<float>&);
 template void ResultWriter::write(const PotentialSet&, const PotentialBlock<double>&);
+
+void ResultWriter::write_problems_hash(const std::string& kind, const std::string& set, std::uint64_t hash) {
+  const std::string group = work_path(kind, set);
+  impl_->file.create_group(group);
+  impl_->file.attribute(group, "problems_hash", problems_hash_text(hash));
+}
 
 void ResultWriter::write_work(const std::string& kind, const std::string& set, const WorkOfSet& work) {
   const std::string group = work_path(kind, set);

@@ -89,6 +89,9 @@ class ResultWriter {
                       ArrayView<float> error_over_bound);
   void write_summary(const std::string& kind, const std::string& set, const VerificationSummary& summary);
 
+  /// Which problems a set's are, as an attribute of /provenance/<kind>/<set>: what reading all of them returned,
+  /// summed. Before write_work(), where that is called.
+  void write_problems_hash(const std::string& kind, const std::string& set, std::uint64_t hash);
   /// Once for a set, as attributes of /provenance/<kind>/<set>.
   void write_work(const std::string& kind, const std::string& set, const WorkOfSet& work);
   /// Attributes of /provenance. A text is cut after 4096 bytes.

@@ -33,7 +33,7 @@ DOORS = {
     r"seccomp\.h": r"io/sandbox\.cpp",
     r"spdlog/.*": r"(tests/)?app/.*",
     r"nlohmann/.*": r"app/.*|bench/.*|tests/.*",
-    r"xxhash\.h": r"io/hashes\.cpp",
+    r"xxhash\.h": r"io/(hashes(_avx2|_avx512)?|row_hashes)\.cpp",
     r"mpi\.h": r"app/ranks_mpi\.cpp",
     r"nanobind/.*": r"python/bindings\.cpp",
 }

@@ -58,6 +58,7 @@ TEST(Messages, AnOutcomeArrivesAsItWas) {
   set.energy_range = std::array{-0.1, -0.0};
   set.compute_seconds = 1e-9;
   set.work = 1e300;
+  set.problems_hash = ~std::uint64_t{0} - 1;
   std::int64_t sign = 0;
   for (const auto count : failure_counts) set.signs.*count = ++sign;
   set.signs.largest_asymmetry = 0.1;
@@ -80,6 +81,7 @@ TEST(Messages, AnOutcomeArrivesAsItWas) {
   EXPECT_EQ(back.energy_range, set.energy_range);
   EXPECT_EQ(back.compute_seconds, 1e-9);
   EXPECT_EQ(back.work, 1e300);
+  EXPECT_EQ(back.problems_hash, set.problems_hash);
   sign = 0;
   for (const auto count : failure_counts) EXPECT_EQ(back.signs.*count, ++sign);
   EXPECT_EQ(back.signs.largest_asymmetry, 0.1);
@@ -118,6 +120,7 @@ TEST(Messages, OutcomesOfSharesAddUp) {
   first.potential_range = std::array{-1.0, 1.0};
   first.verification = {"rule", 3, 3, 0, 0.5, 2};
   first.compute_seconds = 2;
+  first.problems_hash = ~std::uint64_t{0};
   second.batch = 2;
   second.failed = {{1, 1}, {-1, 1}};
   second.worst_backward_error = 3;
@@ -125,6 +128,7 @@ TEST(Messages, OutcomesOfSharesAddUp) {
   second.potential_range = std::array{0.0, 5.0};
   second.verification = {"", 2, 1, 1, 1.5, 1};
   second.compute_seconds = 1;
+  second.problems_hash = 5;
   ShareOutcome all{{first},
                    {0},
                    {.start = 1, .read = 2, .compute = 3, .verify = 4, .write = 5, .kernels = 6},
@@ -146,6 +150,7 @@ TEST(Messages, OutcomesOfSharesAddUp) {
   EXPECT_EQ(set.verification.worst_error_over_bound, 1.5);
   EXPECT_EQ(set.verification.worst_index, 4);
   EXPECT_EQ(set.compute_seconds, 2);
+  EXPECT_EQ(set.problems_hash, 4);  // modulo 2^64
   EXPECT_EQ(all.written, (WrittenElements{{"/a", 1}, {"/b", 42}, {"/\xff", 7}}));
   EXPECT_EQ(all.seconds.start, 6);
   EXPECT_EQ(all.seconds.read, 5);

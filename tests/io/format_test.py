@@ -32,7 +32,7 @@ def run_blocks(blocks, names):
 def example(tmp_path_factory):
     """The folder after the examples of the page: problems written, solved, results opened; and their variables."""
     writing, reading = code_blocks()
-    assert len(writing) == 6 and len(reading) == 5
+    assert len(writing) == 6 and len(reading) == 6
     folder = tmp_path_factory.mktemp("format")
     names = {}
     with contextlib.chdir(folder):
