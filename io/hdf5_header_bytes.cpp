@@ -7,12 +7,16 @@
 #include <cstdio>
 #include <utility>
 
+#include "core/error.hpp"
 #include "io/hdf5_object_headers.hpp"
 
 namespace smallbatch {
 namespace {
 
 constexpr std::uint64_t undefined_address = UINT64_MAX;
+
+/// What a message of a header can have; HDF5 keeps longer attributes elsewhere.
+constexpr std::size_t most_message_bytes = 65535;
 
 /// Of so many bytes, the lowest first.
 void put(std::string& bytes, std::uint64_t number, int count) {
@@ -28,6 +32,10 @@ class Messages {
  public:
   /// `is_constant`: HDF5 marks so what cannot change once the object is there.
   void add(unsigned type, const std::string& message, bool is_constant = false) {
+    if (message.size() > most_message_bytes) {
+      throw Error(ErrorKind::internal, "a message of a header would have " + std::to_string(message.size()) +
+                                           " bytes, more than its length can say. Please report this.");
+    }
     put(bytes_, type, 1);
     put(bytes_, message.size(), 2);
     put(bytes_, is_constant ? 1 : 0, 1);
@@ -140,7 +148,14 @@ NamedMessage attribute_message(const std::string& name, const std::string& type,
   put(message, type.size(), 2);
   put(message, space.size(), 2);
   put(message, 0, 1);  // the name is ASCII
-  return {name, message + name + '\0' + type + space + values};
+  message += name + '\0' + type + space + values;
+  if (message.size() > most_message_bytes) {
+    throw Error(ErrorKind::usage, "cannot write the attribute " + name,
+                "it would have " + std::to_string(message.size()) + " bytes with what is said of it, more than " +
+                    std::to_string(most_message_bytes),
+                "Make it shorter.");
+  }
+  return {name, std::move(message)};
 }
 
 std::string ReferenceHeap::add(std::uint64_t reference) {

@@ -362,6 +362,13 @@ struct Hdf5Output::Impl {
     return complex;
   }
 
+  /// Nothing is created twice: of two datasets under one name the file would have one.
+  void refuse_again(const std::string& dataset) {
+    if (!datasets.contains(dataset) && !texts.contains(dataset)) return;
+    fail(Error(ErrorKind::usage, "cannot create " + dataset + " of " + path, "it is there already",
+               "Add each set once, under a name of its own."));
+  }
+
   /// Room for a dataset of a set, and what its header will say.
   PlainDataset& create_plain(PlainGroup& group, const std::string& dataset, const std::string& type,
                              const std::vector<std::int64_t>& shape, std::size_t element_bytes) {
@@ -394,6 +401,7 @@ struct Hdf5Output::Impl {
   void write_strings(const std::string& dataset, const Texts& of_dataset, bool is_array) {
     const QuietHdf5 quiet;
     throw_latched();
+    refuse_again(dataset);
     make_room();
     std::size_t length = 1;
     for (const auto& text : of_dataset) length = std::max(length, text.size());
@@ -426,6 +434,7 @@ struct Hdf5Output::Impl {
               std::optional<double> fill, NumberForm form = NumberForm::plain) {
     const QuietHdf5 quiet;
     throw_latched();
+    refuse_again(dataset);
     make_room();
     const Hdf5Handle stored = stored_type(type, form);
     const auto element_bytes = static_cast<std::int64_t>(H5Tget_size(stored.get()));
@@ -618,6 +627,7 @@ struct Hdf5Output::Impl {
         if (object.contents_defect) throw refuse(name + ": " + object.contents_defect->why);
         if (!object.dataset || object.dataset->info.shape != expected->second.shape)
           throw refuse(name + ": wrong shape");
+        if (object.dataset->address != expected->second.address) throw refuse(name + ": not where it was written");
       });
     } catch (const Defect& defect) {
       throw refuse(defect.why);

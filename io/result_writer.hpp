@@ -52,7 +52,7 @@ class ResultWriter {
 
   /// Creates /solve/<name>/{x or inverse, info, all of spd_numbers} and
   /// /verification/solve/<name>/{verdict, error_over_bound} at full size; without what is about x where the determinant
-  /// alone was asked for.
+  /// alone was asked for. Each set, of any kind, is added once: Error(usage) where its name is taken.
   void add(const SolveSet& set);
   /// To be called once, when all sets are added: lets the disk be allocated beside what is done next.
   void allocate();
