@@ -1,47 +1,109 @@
 #include "app/messages.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <concepts>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <ranges>
+#include <string_view>
+#include <utility>
 
 namespace smallbatch {
 namespace {
 
 using Json = nlohmann::json;
 
-// CBOR rather than text: names need not be UTF-8, and numbers stay what they are.
-std::string text_of(const Json& json) {
-  const std::vector<std::uint8_t> bytes = Json::to_cbor(json);
-  return {bytes.begin(), bytes.end()};
-}
+// CBOR (RFC 8949) rather than text: names need not be UTF-8, and numbers stay what they are. Written here, since a run
+// of very many sets writes a message for each of them, and a tree of JSON takes tens of microseconds; read by the
+// library.
+class Cbor {
+ public:
+  Cbor& operator<<(std::string_view text) {
+    head(3, text.size());
+    bytes_ += text;
+    return *this;
+  }
+  Cbor& operator<<(const char* text) { return *this << std::string_view(text); }
+  Cbor& operator<<(const std::string& text) { return *this << std::string_view(text); }
+  template <std::integral Integer>
+  Cbor& operator<<(Integer number) {
+    if (std::cmp_less(number, 0)) {
+      head(1, static_cast<std::uint64_t>(-1 - static_cast<std::int64_t>(number)));
+    } else {
+      head(0, static_cast<std::uint64_t>(number));
+    }
+    return *this;
+  }
+  Cbor& operator<<(double number) {
+    bytes_ += '\xFB';
+    put(std::bit_cast<std::uint64_t>(number), 8);
+    return *this;
+  }
+  template <class First, class Second>
+  Cbor& operator<<(const std::pair<First, Second>& both) {
+    head(4, 2);
+    return *this << both.first << both.second;
+  }
+  /// Arrays, and maps as arrays of pairs.
+  template <std::ranges::range Values>
+  Cbor& operator<<(const Values& values) {
+    begin_array();
+    for (const auto& value : values) *this << value;
+    return end();
+  }
+  Cbor& binary(const std::string& bytes) {
+    head(2, bytes.size());
+    bytes_ += bytes;
+    return *this;
+  }
+  /// Of any number of members, names and values in turn; up to end().
+  Cbor& begin_map() { return add('\xBF'); }
+  Cbor& begin_array() { return add('\x9F'); }
+  Cbor& end() { return add('\xFF'); }
+  [[nodiscard]] std::string take() { return std::move(bytes_); }
 
-Json to_json(const SetOutcome& set, std::int64_t start) {
+ private:
+  Cbor& add(char byte) {
+    bytes_ += byte;
+    return *this;
+  }
+  /// The highest byte first.
+  void put(std::uint64_t number, int count) {
+    for (int i = count - 1; i >= 0; --i) bytes_ += static_cast<char>(number >> (8 * i) & 0xFF);
+  }
+  void head(unsigned kind, std::uint64_t number) {
+    const auto first = [&](unsigned low) { bytes_ += static_cast<char>(kind << 5 | low); };
+    if (number < 24) return first(static_cast<unsigned>(number));
+    const int log_bytes = number <= UINT8_MAX ? 0 : number <= UINT16_MAX ? 1 : number <= UINT32_MAX ? 2 : 3;
+    first(24U + static_cast<unsigned>(log_bytes));
+    put(number, 1 << log_bytes);
+  }
+
+  std::string bytes_;
+};
+
+void put(Cbor& cbor, const SetOutcome& set, std::int64_t start) {
   const VerificationSummary& v = set.verification;
-  Json json = {{"start", start},
-               {"batch", set.batch},
-               {"failed", set.failed},
-               {"first_failed", set.first_failed},
-               {"singular", set.singular},
-               {"repaired_pivots", set.repaired_pivots},
-               {"repaired_systems", set.repaired_systems},
-               {"largest_perturbation", set.largest_perturbation},
-               {"checked", v.checked},
-               {"agreed", v.agreed},
-               {"disagreed", v.disagreed},
-               {"worst_error", v.worst_error_over_bound},
-               {"worst_index", v.worst_index},
-               {"values_checked", set.values_checked},
-               {"compute_seconds", set.compute_seconds},
-               {"work", set.work},
-               {"problems_hash", set.problems_hash}};
-  for (const auto count : failure_counts) json["signs"].push_back(set.signs.*count);
-  json["largest_asymmetry"] = set.signs.largest_asymmetry;
-  for (const auto& [index, label] : set.labels) json["labels"].push_back({index, label});
-  if (set.worst_backward_error) json["backward_error"] = *set.worst_backward_error;
-  if (set.smallest_rcond) json["rcond"] = *set.smallest_rcond;
-  if (set.potential_range) json["potential"] = *set.potential_range;
-  if (set.energy_range) json["energy"] = *set.energy_range;
-  return json;
+  cbor.begin_map();
+  cbor << "start" << start << "batch" << set.batch << "failed" << set.failed << "first_failed" << set.first_failed
+       << "singular" << set.singular << "repaired_pivots" << set.repaired_pivots << "repaired_systems"
+       << set.repaired_systems << "largest_perturbation" << set.largest_perturbation << "checked" << v.checked
+       << "agreed" << v.agreed << "disagreed" << v.disagreed << "worst_error" << v.worst_error_over_bound
+       << "worst_index" << v.worst_index << "values_checked" << set.values_checked << "compute_seconds"
+       << set.compute_seconds << "work" << set.work << "problems_hash" << set.problems_hash;
+  cbor << "signs";
+  cbor.begin_array();
+  for (const auto count : failure_counts) cbor << set.signs.*count;
+  cbor.end();
+  cbor << "largest_asymmetry" << set.signs.largest_asymmetry;
+  if (!set.labels.empty()) cbor << "labels" << set.labels;
+  if (set.worst_backward_error) cbor << "backward_error" << *set.worst_backward_error;
+  if (set.smallest_rcond) cbor << "rcond" << *set.smallest_rcond;
+  if (set.potential_range) cbor << "potential" << *set.potential_range;
+  if (set.energy_range) cbor << "energy" << *set.energy_range;
+  cbor.end();
 }
 
 /// Of a share that has the members of `set` that do not depend on which problems they are.
@@ -84,7 +146,6 @@ SetOutcome outcome_of(const SetOutcome& set, const Json& json) {
 
 void add(SetOutcome& set, const Json& json) { set.add(outcome_of(set, json), json.at("start")); }
 
-Json binary(const std::string& bytes) { return Json::binary({bytes.begin(), bytes.end()}); }
 std::string text_of_binary(const Json& json) {
   const Json::binary_t& bytes = json.get_binary();
   return {bytes.begin(), bytes.end()};
@@ -93,9 +154,14 @@ std::string text_of_binary(const Json& json) {
 }  // namespace
 
 std::string to_message(const OutputLayout& layout) {
-  Json datasets = Json::array();
-  for (const auto& [name, type, shape, address] : layout.datasets) datasets.push_back({name, type, shape, address});
-  return text_of({{"path", layout.path}, {"temporary", layout.temporary}, {"datasets", datasets}});
+  Cbor cbor;
+  cbor.begin_map() << "path" << layout.path << "temporary" << layout.temporary << "datasets";
+  cbor.begin_array();
+  for (const auto& [name, type, shape, address] : layout.datasets) {
+    cbor.begin_array() << name << type << shape << address;
+    cbor.end();
+  }
+  return cbor.end().end().take();
 }
 
 OutputLayout layout_of(const std::string& message) {
@@ -107,7 +173,11 @@ OutputLayout layout_of(const std::string& message) {
   return layout;
 }
 
-std::string to_message(const RunIdentity& identity) { return text_of({{"run", identity}}); }
+std::string to_message(const RunIdentity& identity) {
+  Cbor cbor;
+  cbor.begin_map() << "run" << identity;
+  return cbor.end().take();
+}
 
 RunIdentity run_identity_of(const std::string& message) {
   try {
@@ -118,15 +188,20 @@ RunIdentity run_identity_of(const std::string& message) {
 }
 
 std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome) {
-  Json written = Json::array();
-  for (const auto& [dataset, ranges, hash] : finished.written) written.push_back({dataset, ranges, hash});
-  return text_of({{"set", finished.set},
-                  {"blocks", {finished.first_block, finished.last_block}},
-                  {"ranges", finished.ranges},
-                  {"written", written},
-                  {"judged", binary(finished.judged)},
-                  {"counted", binary(finished.counted)},
-                  {"outcome", to_json(outcome, 0)}});
+  Cbor cbor;
+  cbor.begin_map() << "set" << finished.set << "blocks" << std::pair(finished.first_block, finished.last_block)
+                   << "ranges" << finished.ranges << "written";
+  cbor.begin_array();
+  for (const auto& [dataset, ranges, hash] : finished.written) {
+    cbor.begin_array() << dataset << ranges << hash;
+    cbor.end();
+  }
+  cbor.end();
+  (cbor << "judged").binary(finished.judged);
+  (cbor << "counted").binary(finished.counted);
+  cbor << "outcome";
+  put(cbor, outcome, 0);
+  return cbor.end().take();
 }
 
 FinishedBlock finished_block_of(const std::string& message) {
@@ -150,13 +225,14 @@ void restore(SetOutcome& outcome, const std::string& message) {
 }
 
 std::string to_message(const ShareOutcome& outcome) {
-  Json sets = Json::array();
-  for (std::size_t k = 0; k < outcome.sets.size(); ++k) sets.push_back(to_json(outcome.sets[k], outcome.starts[k]));
   const StageSeconds& s = outcome.seconds;
-  Json written = Json::array();  // names need not be fit for keys
-  for (const auto& [name, elements] : outcome.written) written.push_back({name, elements});
-  return text_of(
-      {{"sets", sets}, {"written", written}, {"seconds", {s.start, s.read, s.compute, s.verify, s.write, s.kernels}}});
+  Cbor cbor;
+  cbor.begin_map() << "sets";
+  cbor.begin_array();
+  for (std::size_t k = 0; k < outcome.sets.size(); ++k) put(cbor, outcome.sets[k], outcome.starts[k]);
+  cbor.end() << "written" << outcome.written << "seconds"
+             << std::array{s.start, s.read, s.compute, s.verify, s.write, s.kernels};
+  return cbor.end().take();
 }
 
 void add_message(ShareOutcome& outcome, const std::string& message) {

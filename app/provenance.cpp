@@ -94,8 +94,8 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
                  const InputIdentity& input, const std::string& command_line, int ranks) {
   for (const SetOutcome& set : report.sets) {
     writer.write_summary(set.kind, set.name, set.verification);
-    writer.write_problems_hash(set.kind, set.name, set.problems_hash);
     writer.write_work(set.kind, set.name, {set.compute_seconds, set.work, static_cast<double>(set.values_checked)});
+    writer.write_problems_hash(set.kind, set.name, set.problems_hash);
   }
   write_maker(writer, command_line);
   writer.provenance("problems", options.problems);

@@ -20,6 +20,7 @@ namespace smallbatch {
 namespace {
 
 constexpr hssize_t most_attribute_values = 64;
+constexpr std::size_t cache_bytes = std::size_t{1} << 20, cache_bytes_while_listing = std::size_t{16} << 20;
 constexpr std::size_t finds_between_signs = 10'000;  ///< that it is still at work
 
 std::vector<std::int64_t> shape_of(hid_t space) {
@@ -77,6 +78,21 @@ struct Hdf5Describer::Impl {
   std::uint64_t file_bytes =
       0;  ///< when it was last asked for something: what is gone since is missed where it is read
 
+  static void set_cache(H5AC_cache_config_t& cache, std::size_t size) {
+    cache.set_initial_size = true;
+    cache.initial_size = cache.min_size = size;
+    cache.incr_mode = H5C_incr__off;
+    cache.flash_incr_mode = H5C_flash_incr__off;
+    cache.decr_mode = H5C_decr__off;
+  }
+  void set_cache(std::size_t size) const {
+    H5AC_cache_config_t cache{};
+    cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
+    if (H5Fget_mdc_config(file.get(), &cache) < 0) return;
+    set_cache(cache, size);
+    H5Fset_mdc_config(file.get(), &cache);
+  }
+
   void open() {
     const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
@@ -85,11 +101,7 @@ struct Hdf5Describer::Impl {
     H5AC_cache_config_t cache{};
     cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
     if (H5Pget_mdc_config(access.get(), &cache) >= 0) {
-      cache.set_initial_size = true;
-      cache.initial_size = cache.min_size = std::size_t{1} << 20;
-      cache.incr_mode = H5C_incr__off;
-      cache.flash_incr_mode = H5C_flash_incr__off;
-      cache.decr_mode = H5C_decr__off;
+      set_cache(cache, cache_bytes);
       H5Pset_mdc_config(access.get(), &cache);
     }
     driver = {use_input_driver(access.get(), bytes), H5FDunregister};
@@ -177,7 +189,12 @@ struct Hdf5Describer::Impl {
       return 0;
     };
     hsize_t position = 0;
-    if (H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &position, list, &take) < 0) throw damage(*bytes);
+    // Names come in the order of their hashes: what holds them is gone through as often as it has parts, unless there
+    // is room for all of it.
+    set_cache(cache_bytes_while_listing);
+    const herr_t listed = H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &position, list, &take);
+    set_cache(cache_bytes);
+    if (listed < 0) throw damage(*bytes);
     sort_members(members);
     return members;
   }
@@ -411,12 +428,10 @@ struct Hdf5Describer::Impl {
     dataset->info = {header.shape, type->numbers.numbers.type, type->name, type->numbers.form};
     if (type->numbers.numbers.type != ElementType::other) {
       dataset->is_swapped = type->numbers.numbers.is_swapped;
-      try {
-        dataset->address = address_of_piece(file_bytes, header.shape, type->bytes, header.address, header.bytes);
-      } catch (Defect& defect) {
-        object.contents_defect = std::make_unique<Defect>(std::move(defect));
-        return true;
-      }
+      Piece piece = find_piece(file_bytes, header.shape, type->bytes, header.address, header.bytes);
+      object.contents_defect = std::move(piece.defect);
+      if (object.contents_defect) return true;
+      dataset->address = piece.address;
       if (type->numbers.form == NumberForm::complex) dataset->info.shape.push_back(2);
       if (type->numbers.form == NumberForm::text) dataset->info.shape.push_back(static_cast<std::int64_t>(type->bytes));
     }

@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
+#include "core/error.hpp"
 #include "io/hdf5_object_headers.hpp"
 
 namespace smallbatch {
@@ -14,9 +16,14 @@ namespace {
 
 constexpr std::uint64_t undefined_address = UINT64_MAX;
 
+/// What a message of a header can have; HDF5 keeps longer attributes elsewhere.
+constexpr std::size_t most_message_bytes = 65535;
+
 /// Of so many bytes, the lowest first.
-void put(std::string& bytes, std::uint64_t number, int count) {
-  for (int i = 0; i < count; ++i) bytes += static_cast<char>(number >> (8 * i) & 0xFF);
+void put(std::string& bytes, std::uint64_t number, std::size_t count) {
+  std::array<char, sizeof number> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<char>(number >> (8 * i) & 0xFF);
+  bytes.append(all.data(), count);
 }
 
 void put_checksum(std::string& bytes) {
@@ -28,32 +35,37 @@ class Messages {
  public:
   /// `is_constant`: HDF5 marks so what cannot change once the object is there.
   void add(unsigned type, const std::string& message, bool is_constant = false) {
+    if (message.size() > most_message_bytes) {
+      throw Error(ErrorKind::internal, "a message of a header would have " + std::to_string(message.size()) +
+                                           " bytes, more than its length can say. Please report this.");
+    }
     put(bytes_, type, 1);
     put(bytes_, message.size(), 2);
     put(bytes_, is_constant ? 1 : 0, 1);
     bytes_ += message;
   }
-  void add_attributes(const std::vector<NamedMessage>& attributes) {
-    if (attributes.empty()) return;
+  void add_attributes(const std::vector<NamedMessage>& attributes, const std::vector<NamedMessage>& more = {}) {
+    if (attributes.empty() && more.empty()) return;
     std::string info;  // all are in the header
     put(info, 0, 2);
     put(info, undefined_address, 8);
     put(info, undefined_address, 8);
     add(0x15, info);
-    for (const NamedMessage& attribute : attributes) add(0x0C, attribute.message);
+    for (const auto* const some : {&attributes, &more})
+      for (const NamedMessage& attribute : *some) add(0x0C, attribute.message);
   }
   void add_links(const std::string& links) { bytes_ += links; }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
-  /// Around them what makes a header of them: without times.
+  /// Around them what makes a header of them, but for its checksum: without times.
   [[nodiscard]] std::string header() const {
     constexpr unsigned version = 2, size_of_four_bytes = 2;
-    std::string all = "OHDR";
+    std::string all;
+    all.reserve(bytes_.size() + 14);
+    all = "OHDR";
     put(all, version, 1);
     put(all, size_of_four_bytes, 1);
     put(all, bytes_.size(), 4);
-    all += bytes_;
-    put_checksum(all);
-    return all;
+    return all += bytes_;
   }
 
  private:
@@ -61,7 +73,7 @@ class Messages {
 };
 
 std::string link_message(const std::string& name, std::uint64_t address) {
-  const int length_bytes = name.size() < 256 ? 1 : 2;
+  const std::size_t length_bytes = name.size() < 256 ? 1 : 2;
   std::string message;
   put(message, 1, 1);
   put(message, length_bytes - 1, 1);
@@ -92,6 +104,7 @@ std::string fill_message(const PlainDataset& dataset) {
   return message + dataset.fill;
 }
 
+/// Without its checksum.
 std::string dataset_header(const PlainDataset& dataset, const std::vector<NamedMessage>& of_axes) {
   Messages messages;
   messages.add(0x01, space_message(dataset.shape));
@@ -103,9 +116,7 @@ std::string dataset_header(const PlainDataset& dataset, const std::vector<NamedM
   put(layout, dataset.address.value_or(undefined_address), 8);
   put(layout, dataset.bytes, 8);
   messages.add(0x08, layout);
-  std::vector<NamedMessage> attributes = dataset.attributes;
-  attributes.insert(attributes.end(), of_axes.begin(), of_axes.end());
-  messages.add_attributes(attributes);
+  messages.add_attributes(dataset.attributes, of_axes);
   return messages.header();
 }
 
@@ -140,7 +151,14 @@ NamedMessage attribute_message(const std::string& name, const std::string& type,
   put(message, type.size(), 2);
   put(message, space.size(), 2);
   put(message, 0, 1);  // the name is ASCII
-  return {name, message + name + '\0' + type + space + values};
+  message += name + '\0' + type + space + values;
+  if (message.size() > most_message_bytes) {
+    throw Error(ErrorKind::usage, "cannot write the attribute " + name,
+                "it would have " + std::to_string(message.size()) + " bytes with what is said of it, more than " +
+                    std::to_string(most_message_bytes),
+                "Make it shorter.");
+  }
+  return {name, std::move(message)};
 }
 
 std::string ReferenceHeap::add(std::uint64_t reference) {
@@ -195,38 +213,56 @@ std::string write_datasets(PlainDatasets& datasets, const ScaleTypes& types, Ref
     }
     datasets[axis].attributes.push_back(zero_ended_text("CLASS", "DIMENSION_SCALE"));
   }
-  // Headers have the addresses of others, and no other length because of them: first how long they are, then where.
-  std::map<std::string, std::uint64_t> addresses;
-  const auto header_of = [&](const std::string& name, const PlainDataset& dataset, bool is_placed) {
-    std::vector<NamedMessage> of_axes;
-    if (!dataset.axes.empty()) {
-      std::string list;
-      for (const std::string& axis : dataset.axes)
-        list += is_placed ? heap.add(addresses.at(axis)) : std::string(16, '\0');
-      of_axes.push_back(attribute_message("DIMENSION_LIST", types.list, dataset.axes.size(), list));
-    }
-    if (const auto found = uses.find(name); found != uses.end()) {
-      std::string list;
-      for (const Use& use : found->second) {
-        put(list, is_placed ? addresses.at(use.dataset) : 0, 8);
-        put(list, use.axis, 8);
-      }
-      of_axes.push_back(attribute_message("REFERENCE_LIST", types.uses, found->second.size(), list));
-    }
-    return dataset_header(dataset, of_axes);
+  // Headers have the addresses of others, which are known once all are as long as they will be: their last attributes.
+  struct Header {
+    std::string bytes;
+    std::uint64_t address = 0;
+    std::size_t list_end = 0;                ///< of what the axes are called
+    const std::vector<Use>* used = nullptr;  ///< by whom, at its end
   };
+  std::map<std::string_view, Header> headers;
+  constexpr std::size_t bytes_of_one = 16, checksum_bytes = 4;
   std::uint64_t size = 0;
   for (const auto& [name, dataset] : datasets) {
-    addresses[name] = size;
-    size += header_of(name, dataset, false).size();
+    Header header{{}, size};
+    std::vector<NamedMessage> of_axes;
+    const auto add_list = [&](const char* attribute, const std::string& type, std::size_t count) {
+      of_axes.push_back(attribute_message(attribute, type, count, std::string(bytes_of_one * count, '\0')));
+      return of_axes.back().message.size();
+    };
+    if (!dataset.axes.empty()) add_list("DIMENSION_LIST", types.list, dataset.axes.size());
+    std::size_t after_list = 0;
+    if (const auto found = uses.find(name); found != uses.end()) {
+      header.used = &found->second;
+      constexpr std::size_t message_head = 4;
+      after_list = message_head + add_list("REFERENCE_LIST", types.uses, found->second.size());
+    }
+    header.bytes = dataset_header(dataset, of_axes);
+    header.list_end = header.bytes.size() - after_list;
+    size += header.bytes.size() + checksum_bytes;
+    headers.emplace(name, std::move(header));
   }
   const std::uint64_t begin = reserve(size);
-  for (auto& [name, address] : addresses) address += begin;
+  for (auto& [name, header] : headers) header.address += begin;
   std::string all;
+  all.reserve(size);
   Messages links;
-  for (const auto& [name, dataset] : datasets) {
-    all += header_of(name, dataset, true);
-    links.add(0x06, link_message(name, addresses.at(name)));
+  for (auto& [name, header] : headers) {
+    const auto set_list = [&bytes = header.bytes](std::size_t end, const std::string& list) {
+      bytes.replace(end - list.size(), list.size(), list);
+    };
+    std::string list;
+    for (const std::string& axis : datasets.at(std::string(name)).axes) list += heap.add(headers.at(axis).address);
+    set_list(header.list_end, list);
+    list.clear();
+    for (std::size_t k = 0; header.used && k < header.used->size(); ++k) {
+      put(list, headers.at((*header.used)[k].dataset).address, 8);
+      put(list, (*header.used)[k].axis, 8);
+    }
+    set_list(header.bytes.size(), list);
+    put_checksum(header.bytes);
+    all += header.bytes;
+    links.add(0x06, link_message(std::string(name), header.address));
   }
   write(begin, all);
   return links.bytes();
@@ -251,7 +287,9 @@ std::string group_header(const std::string& links, const std::vector<NamedMessag
   messages.add(0x16, link_count);
   messages.add_links(links);
   messages.add_attributes(attributes);
-  return messages.header();
+  std::string header = messages.header();
+  put_checksum(header);
+  return header;
 }
 
 }  // namespace smallbatch

@@ -22,7 +22,8 @@ struct NamedMessage {
 enum class TextEnd { zero, padded };
 std::string text_type(std::size_t length, TextEnd end, bool is_utf8);
 
-/// An attribute of one value, or of `length` of them. `type` is as a header has it, `values` their bytes.
+/// An attribute of one value, or of `length` of them. `type` is as a header has it, `values` their bytes. Throws
+/// Error(usage) where that is more than a message of a header can have, 65,535 bytes.
 NamedMessage attribute_message(const std::string& name, const std::string& type, std::optional<std::size_t> length,
                                const std::string& values);
 

@@ -3,6 +3,7 @@
 #include "io/hdf5_object_headers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -264,15 +265,14 @@ std::optional<ObjectHeader> read_object_header(HeaderWindows& file, std::uint64_
 std::uint32_t metadata_checksum(HeaderBytes bytes) {
   // http://burtleburtle.net/bob/c/lookup3.c, hashlittle(bytes, size, 0)
   std::uint32_t a = 0xDEADBEEF + static_cast<std::uint32_t>(bytes.size()), b = a, c = a;
-  const auto add_words = [&](HeaderBytes twelve) {
-    const auto word = [&](std::size_t at) {
-      std::uint32_t value = 0;
-      for (std::size_t i = 4; i > 0; --i) value = value << 8 | (at + i <= twelve.size() ? twelve[at + i - 1] : 0U);
-      return value;
-    };
-    a += word(0);
-    b += word(4);
-    c += word(8);
+  const auto word = [](const unsigned char* from) {
+    return static_cast<std::uint32_t>(from[0]) | static_cast<std::uint32_t>(from[1]) << 8 |
+           static_cast<std::uint32_t>(from[2]) << 16 | static_cast<std::uint32_t>(from[3]) << 24;
+  };
+  const auto add_words = [&](const unsigned char* twelve) {
+    a += word(twelve);
+    b += word(twelve + 4);
+    c += word(twelve + 8);
   };
   const auto mix = [](std::uint32_t& x, std::uint32_t& y, std::uint32_t& z, int by) {
     x = (x - z) ^ std::rotl(z, by);
@@ -281,7 +281,7 @@ std::uint32_t metadata_checksum(HeaderBytes bytes) {
   const auto finish = [](std::uint32_t& x, std::uint32_t y, int by) { x = (x ^ y) - std::rotl(y, by); };
   constexpr std::size_t step = 12;
   for (; bytes.size() > step; bytes = bytes.subspan(step)) {
-    add_words(bytes.first(step));
+    add_words(bytes.data());
     mix(a, b, c, 4);
     mix(b, c, a, 6);
     mix(c, a, b, 8);
@@ -290,7 +290,9 @@ std::uint32_t metadata_checksum(HeaderBytes bytes) {
     mix(c, a, b, 4);
   }
   if (bytes.empty()) return c;
-  add_words(bytes);
+  std::array<unsigned char, step> last{};
+  std::ranges::copy(bytes, last.begin());
+  add_words(last.data());
   finish(c, b, 14);
   finish(a, c, 11);
   finish(b, a, 25);

@@ -17,9 +17,11 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -66,6 +68,8 @@ H5T_cset_t characters_of(const std::string& text) {
 
 /// Less is hashed sooner than a thread wakes.
 constexpr std::uint64_t least_bytes_hashed_beside = std::uint64_t{1} << 18;
+/// What is hashed where it lies: a state that takes more costs more than so few bytes.
+constexpr std::int64_t most_bytes_of_one_hash = 4096;
 
 /// What is kept of a dataset that HDF5 has closed: open ones take kilobytes each.
 struct WrittenDataset {
@@ -75,6 +79,52 @@ struct WrittenDataset {
   ElementType type = ElementType::other;
   std::optional<std::uint64_t> address;  ///< in the file; nothing where it has no elements
   PieceHashes hashes;                    ///< of what was written here, and not by HDF5
+};
+
+/// Those of a file, by their paths. There may be millions, a few in each group, and one is mostly asked for after
+/// another of its group.
+class WrittenDatasets {
+ public:
+  WrittenDataset* find(std::string_view path) {
+    const auto [group, name] = split(path);
+    if (latest_ == groups_.end() || latest_->first != group) latest_ = groups_.find(group);
+    if (latest_ == groups_.end()) return nullptr;
+    const auto found = std::ranges::find(latest_->second, name, &Named::name);
+    return found == latest_->second.end() ? nullptr : &found->dataset;
+  }
+  WrittenDataset& at(std::string_view path) {
+    if (WrittenDataset* const found = find(path)) return *found;
+    throw Error(ErrorKind::internal, std::string(path) + " was not created. Please report this.");
+  }
+  /// One that is not there. Others of its group may move.
+  WrittenDataset& add(std::string_view path) {
+    const auto [group, name] = split(path);
+    if (latest_ == groups_.end() || latest_->first != group) latest_ = groups_.try_emplace(std::string(group)).first;
+    ++size_;
+    return latest_->second.emplace_back(Named{std::string(name), {}}).dataset;
+  }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  /// visit(path, dataset), in the order of the groups.
+  template <class Visit>
+  void for_each(const Visit& visit) {
+    for (auto& [group, members] : groups_)
+      for (auto& [name, dataset] : members) visit(group + "/" + name, dataset);
+  }
+
+ private:
+  struct Named {
+    std::string name;
+    WrittenDataset dataset;
+  };
+  using Groups = std::map<std::string, std::vector<Named>, std::less<>>;
+  static std::pair<std::string_view, std::string_view> split(std::string_view path) {
+    const std::size_t slash = path.rfind('/');
+    return {path.substr(0, slash), path.substr(slash + 1)};
+  }
+
+  Groups groups_;
+  Groups::iterator latest_ = groups_.end();
+  std::size_t size_ = 0;
 };
 
 /// A dataset of texts, which HDF5 has written.
@@ -128,7 +178,7 @@ struct Hdf5Output::Impl {
   /// By their paths: what was created or asked for last, and will be asked for soon. To look a path up takes HDF5 as
   /// long as to create a dataset.
   std::map<std::string, Hdf5Handle> at_hand;
-  std::map<std::string, WrittenDataset> datasets;
+  WrittenDatasets datasets;
   std::map<std::string, PlainGroup> plain;      ///< groups that HDF5 does not know yet, by their paths
   std::map<std::string, std::uint64_t> placed;  ///< others, which have a header, and where
   std::set<std::string> linked;                 ///< those that were, by then with members to come
@@ -137,7 +187,7 @@ struct Hdf5Output::Impl {
                            [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); }};
   ScaleTypes scale_types;
   bool has_checksums = false;
-  std::map<std::string, WrittenText> texts;
+  std::unordered_map<std::string, WrittenText> texts;
   std::int64_t pending_bytes = 0;    ///< declared, not yet written
   std::int64_t asked_for_bytes = 0;  ///< as many as that when the disk was asked last
   bool keeps_numbers = false, notes_written = false;
@@ -362,6 +412,13 @@ struct Hdf5Output::Impl {
     return complex;
   }
 
+  /// Nothing is created twice: of two datasets under one name the file would have one.
+  void refuse_again(const std::string& dataset) {
+    if (!datasets.find(dataset) && !texts.contains(dataset)) return;
+    fail(Error(ErrorKind::usage, "cannot create " + dataset + " of " + path, "it is there already",
+               "Add each set once, under a name of its own."));
+  }
+
   /// Room for a dataset of a set, and what its header will say.
   PlainDataset& create_plain(PlainGroup& group, const std::string& dataset, const std::string& type,
                              const std::vector<std::int64_t>& shape, std::size_t element_bytes) {
@@ -394,6 +451,7 @@ struct Hdf5Output::Impl {
   void write_strings(const std::string& dataset, const Texts& of_dataset, bool is_array) {
     const QuietHdf5 quiet;
     throw_latched();
+    refuse_again(dataset);
     make_room();
     std::size_t length = 1;
     for (const auto& text : of_dataset) length = std::max(length, text.size());
@@ -426,6 +484,7 @@ struct Hdf5Output::Impl {
               std::optional<double> fill, NumberForm form = NumberForm::plain) {
     const QuietHdf5 quiet;
     throw_latched();
+    refuse_again(dataset);
     make_room();
     const Hdf5Handle stored = stored_type(type, form);
     const auto element_bytes = static_cast<std::int64_t>(H5Tget_size(stored.get()));
@@ -456,7 +515,7 @@ struct Hdf5Output::Impl {
     if (has_checksums && created.address) created.hashes = PieceHashes(bytes);
     created.unwritten = fill ? 0 : elements_of(created.shape);
     if (fill) pending_bytes -= std::min(pending_bytes, static_cast<std::int64_t>(bytes));
-    datasets.emplace(dataset, std::move(created));
+    datasets.add(dataset) = std::move(created);
   }
 
   /// Those of an object that has no header yet, or null.
@@ -524,15 +583,15 @@ struct Hdf5Output::Impl {
   /// What the bytes of all datasets are, in /checksums (io/checksums.hpp), and who has which place in the file.
   FilePlaces write_checksums() {
     struct Listed {
-      std::string_view name;
+      std::string name;
       Extent extent;
       PieceHashes* hashes;
     };
     std::vector<Listed> all;
-    for (auto& [name, dataset] : datasets) {
+    datasets.for_each([&](std::string&& name, WrittenDataset& dataset) {
       const auto bytes = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
-      if (dataset.address) all.push_back({name, {*dataset.address, bytes}, &dataset.hashes});
-    }
+      if (dataset.address) all.push_back({std::move(name), {*dataset.address, bytes}, &dataset.hashes});
+    });
     for (auto& [name, text] : texts)
       if (text.extent.size > 0) all.push_back({name, text.extent, &text.hashes});
     std::ranges::sort(all, {}, &Listed::name);
@@ -603,7 +662,7 @@ struct Hdf5Output::Impl {
   }
 
   /// The file as the next program will see it: everything there, nothing unwritten.
-  void read_back() const {
+  void read_back() {
     const auto refuse = [this](const std::string& why) {
       return Error(ErrorKind::output, "cannot write " + path, "reading it back failed: " + why,
                    "Check the disk and try again.");
@@ -612,12 +671,12 @@ struct Hdf5Output::Impl {
     try {
       Hdf5Describer describer(std::make_shared<InputBytes>(temporary, 1));
       for_each_object(describer, [&](const std::string& name, const StoredObject& object) {
-        const auto expected = datasets.find(name);
-        if (expected == datasets.end()) return;
+        const WrittenDataset* const expected = datasets.find(name);
+        if (!expected) return;
         ++found;
         if (object.contents_defect) throw refuse(name + ": " + object.contents_defect->why);
-        if (!object.dataset || object.dataset->info.shape != expected->second.shape)
-          throw refuse(name + ": wrong shape");
+        if (!object.dataset || object.dataset->info.shape != expected->shape) throw refuse(name + ": wrong shape");
+        if (object.dataset->address != expected->address) throw refuse(name + ": not where it was written");
       });
     } catch (const Defect& defect) {
       throw refuse(defect.why);
@@ -670,7 +729,7 @@ Hdf5Output::Hdf5Output(OutputFile output, bool keeps_numbers, const std::string&
 Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl>(layout)) {
   if (!impl_->file_bytes.open(layout.temporary, false)) impl_->fail();
   for (const auto& [name, type, shape, address] : layout.datasets) {
-    WrittenDataset& dataset = impl_->datasets[name];
+    WrittenDataset& dataset = impl_->datasets.add(name);
     dataset.shape = shape;
     dataset.type = static_cast<ElementType>(type);
     if (address >= 0) dataset.address = static_cast<std::uint64_t>(address);
@@ -680,16 +739,18 @@ Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl
 
 OutputLayout Hdf5Output::layout() const {
   OutputLayout layout{impl_->path, std::filesystem::absolute(impl_->temporary).string(), {}};
-  for (const auto& [name, dataset] : impl_->datasets) {
-    layout.datasets.push_back({name, static_cast<int>(dataset.type), dataset.shape,
+  impl_->datasets.for_each([&](std::string&& name, const WrittenDataset& dataset) {
+    layout.datasets.push_back({std::move(name), static_cast<int>(dataset.type), dataset.shape,
                                dataset.address ? static_cast<std::int64_t>(*dataset.address) : -1});
-  }
+  });
   return layout;
 }
 
 WrittenElements Hdf5Output::written() const {
   WrittenElements elements;
-  for (const auto& [name, dataset] : impl_->datasets) elements[name] = elements_of(dataset.shape) - dataset.unwritten;
+  impl_->datasets.for_each([&](std::string&& name, const WrittenDataset& dataset) {
+    elements[std::move(name)] = elements_of(dataset.shape) - dataset.unwritten;
+  });
   return elements;
 }
 
@@ -712,9 +773,9 @@ bool Hdf5Output::has_all(const std::vector<WrittenRange>& written) {
   if (source < 0) return false;
   std::map<WrittenDataset*, std::int64_t> elements;
   const bool has_them = std::ranges::all_of(written, [&](const WrittenRange& range) {
-    const auto found = impl_->datasets.find(range.dataset);
-    if (found == impl_->datasets.end() || !found->second.address || range.hash.empty()) return false;
-    WrittenDataset& dataset = found->second;
+    WrittenDataset* const found = impl_->datasets.find(range.dataset);
+    if (!found || !found->address || range.hash.empty()) return false;
+    WrittenDataset& dataset = *found;
     std::vector<std::int64_t> start(dataset.shape.size(), 0), count = dataset.shape;
     if (range.ranges.size() > count.size()) return false;
     for (std::size_t axis = 0; axis < range.ranges.size(); ++axis) {
@@ -775,22 +836,22 @@ void Hdf5Output::create_group(const std::string& group) {
 
 void Hdf5Output::allocate() {
   std::uint64_t end = 0;
-  for (const auto& [name, dataset] : impl_->datasets) {
+  impl_->datasets.for_each([&](const std::string&, const WrittenDataset& dataset) {
     const auto bytes = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
     if (dataset.address) end = std::max(end, *dataset.address + bytes);
-  }
+  });
   impl_->file_bytes.allocate(end);
 }
 
 template <class T>
 void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRange> leading, const T* values) {
   impl_->throw_latched();
-  const auto found = impl_->datasets.find(dataset);
-  if (found == impl_->datasets.end()) {
+  WrittenDataset* const found = impl_->datasets.find(dataset);
+  if (!found) {
     throw Error(ErrorKind::usage,
                 dataset + " of " + path() + " was not added before it was written. Add its set first.");
   }
-  WrittenDataset& opened = found->second;
+  WrittenDataset& opened = *found;
   std::vector<std::int64_t> start(opened.shape.size(), 0), count = opened.shape;
   if (leading.size() > start.size()) throw Error(ErrorKind::internal, dataset + " has fewer axes than were written.");
   std::size_t axis = 0;
@@ -808,8 +869,11 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
   if (std::ranges::find(count, 0) != count.end()) return;
   std::int64_t written = 0;
   std::optional<Hash> hash;
+  std::string digits;  // of what is written, where it is one run
   if (opened.address && opened.type == element_type_of<T> && std::endian::native == std::endian::little) {
-    if (impl_->notes_written) hash.emplace(HashBits::of_64);
+    const bool is_one_run = elements_of(count) * static_cast<std::int64_t>(sizeof(T)) <= most_bytes_of_one_hash &&
+                            std::ranges::equal(count | std::views::drop(1), opened.shape | std::views::drop(1));
+    if (impl_->notes_written && !is_one_run) hash.emplace(HashBits::of_64);
     for_each_run(opened.shape, start, count, [&](std::int64_t first, std::int64_t length) {
       const auto begin = static_cast<std::uint64_t>(first) * sizeof(T);
       const auto bytes = static_cast<std::uint64_t>(length) * sizeof(T);
@@ -817,6 +881,7 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
       const auto add_hashes = [&] {
         if (impl_->has_checksums) opened.hashes.add(begin, bytes, values + written);
         if (hash) hash->add(values + written, bytes);
+        if (impl_->notes_written && is_one_run) digits = hash_digits(values + written, bytes);
       };
       bool is_written = true;
       if (impl_->has_checksums && impl_->writes_alone && bytes >= least_bytes_hashed_beside) {
@@ -841,7 +906,7 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
   if (opened.unwritten > 0) impl_->pending_bytes -= written * opened.element_bytes;
   opened.unwritten -= std::min(written, opened.unwritten);
   if (!impl_->notes_written) return;
-  WrittenRange& noted = impl_->noted.emplace_back(WrittenRange{dataset, {}, hash ? hash->digits() : ""});
+  WrittenRange& noted = impl_->noted.emplace_back(WrittenRange{dataset, {}, hash ? hash->digits() : std::move(digits)});
   for (const auto& [first, length] : leading) noted.ranges.emplace_back(first, length);
 }
 
@@ -934,13 +999,13 @@ void Hdf5Output::show_first(const std::string& dataset, const std::string& name)
 void Hdf5Output::commit() {
   const QuietHdf5 quiet;
   impl_->throw_latched();
-  for (const auto& [name, dataset] : impl_->datasets) {
+  impl_->datasets.for_each([&](const std::string& name, const WrittenDataset& dataset) {
     if (dataset.unwritten > 0) {
       impl_->fail(Error(ErrorKind::internal, "cannot finish " + path(),
                         std::to_string(dataset.unwritten) + " elements of " + name + " were never written",
                         "Please report this."));
     }
-  }
+  });
   impl_->link_all_plain();
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   std::optional<FilePlaces> places;

@@ -80,16 +80,15 @@ class Declaration {
 
 }  // namespace
 
-std::optional<std::uint64_t> address_of_piece(std::uint64_t file_bytes, const std::vector<std::int64_t>& shape,
-                                              std::uint64_t element_bytes, std::optional<std::uint64_t> address,
-                                              std::uint64_t stored) {
+Piece find_piece(std::uint64_t file_bytes, const std::vector<std::int64_t>& shape, std::uint64_t element_bytes,
+                 std::optional<std::uint64_t> address, std::uint64_t stored) {
   const auto declared = declared_bytes(shape, element_bytes);
   if (declared == 0) return {};
   const bool is_there =
       declared && address && stored >= *declared && *declared <= file_bytes && *address <= file_bytes - *declared;
-  if (is_there) return address;
+  if (is_there) return {address, nullptr};
   const Declaration declaration(file_bytes, shape, element_bytes);
-  throw address ? declaration.wrong_size(stored) : declaration.never_written();
+  return {{}, std::make_unique<Defect>(address ? declaration.wrong_size(stored) : declaration.never_written())};
 }
 
 DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space, hid_t type,
@@ -109,7 +108,9 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
   if (layout == H5D_CONTIGUOUS && filters.empty()) {
     const haddr_t offset = H5Dget_offset(dataset);
     const auto address = offset == HADDR_UNDEF ? std::nullopt : std::optional<std::uint64_t>(offset);
-    return {address_of_piece(file_bytes, shape, H5Tget_size(type), address, H5Dget_storage_size(dataset)), {}, 0, 0};
+    Piece piece = find_piece(file_bytes, shape, H5Tget_size(type), address, H5Dget_storage_size(dataset));
+    if (piece.defect) throw std::move(*piece.defect);
+    return {piece.address, {}, 0, 0};
   }
   const Declaration declared(file_bytes, shape, H5Tget_size(type));
   if (*declared.bytes == 0) return {};

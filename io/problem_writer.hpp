@@ -20,7 +20,7 @@ class ProblemWriter {
   ProblemWriter(ProblemWriter&&) noexcept;
   ProblemWriter& operator=(ProblemWriter&&) = delete;
 
-  /// Creates the set's datasets at their full size.
+  /// Creates the set's datasets at their full size. Each set is added once: Error(usage) where its name is taken.
   void add(const SolveSet& set);
   /// Writes block.a and block.b as systems [block.first, block.first + block.count).
   template <class T>

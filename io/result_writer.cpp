@@ -347,18 +347,18 @@ template void ResultWriter::write(const SolveSet&, const SpdBlock<double>&);
 template void ResultWriter::write(const PotentialSet&, const PotentialBlock<float>&);
 template void ResultWriter::write(const PotentialSet&, const PotentialBlock<double>&);
 
-void ResultWriter::write_problems_hash(const std::string& kind, const std::string& set, std::uint64_t hash) {
-  const std::string group = work_path(kind, set);
-  impl_->file.create_group(group);
-  impl_->file.attribute(group, "problems_hash", problems_hash_text(hash));
-}
-
 void ResultWriter::write_work(const std::string& kind, const std::string& set, const WorkOfSet& work) {
   const std::string group = work_path(kind, set);
   impl_->file.create_group(group);
   impl_->file.attribute(group, "compute_seconds", work.compute_seconds);
   impl_->file.attribute(group, "work", work.amount);
   impl_->file.attribute(group, "values_checked", work.values_checked);
+}
+
+void ResultWriter::write_problems_hash(const std::string& kind, const std::string& set, std::uint64_t hash) {
+  const std::string group = work_path(kind, set);
+  impl_->file.create_group(group);
+  impl_->file.attribute(group, "problems_hash", problems_hash_text(hash));
   impl_->file.end_group(group);
 }
 

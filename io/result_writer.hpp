@@ -52,7 +52,7 @@ class ResultWriter {
 
   /// Creates /solve/<name>/{x or inverse, info, all of spd_numbers} and
   /// /verification/solve/<name>/{verdict, error_over_bound} at full size; without what is about x where the determinant
-  /// alone was asked for.
+  /// alone was asked for. Each set, of any kind, is added once: Error(usage) where its name is taken.
   void add(const SolveSet& set);
   /// To be called once, when all sets are added: lets the disk be allocated beside what is done next.
   void allocate();
@@ -89,11 +89,10 @@ class ResultWriter {
                       ArrayView<float> error_over_bound);
   void write_summary(const std::string& kind, const std::string& set, const VerificationSummary& summary);
 
-  /// Which problems a set's are, as an attribute of /provenance/<kind>/<set>: what reading all of them returned,
-  /// summed. Before write_work(), where that is called.
-  void write_problems_hash(const std::string& kind, const std::string& set, std::uint64_t hash);
-  /// Once for a set, as attributes of /provenance/<kind>/<set>.
+  /// Once for a set, as attributes of /provenance/<kind>/<set>. Before write_problems_hash(), where that is called.
   void write_work(const std::string& kind, const std::string& set, const WorkOfSet& work);
+  /// The same of which problems they are: what reading all of them returned, summed.
+  void write_problems_hash(const std::string& kind, const std::string& set, std::uint64_t hash);
   /// Attributes of /provenance. A text is cut after 4096 bytes.
   void provenance(const std::string& key, const std::string& value);
   void provenance(const std::string& key, double value);
