@@ -150,6 +150,8 @@ class TileReader<Float32Signal, Width> {
   /// 8 inputs: half `half` of a block.
   __device__ void columns(Columns<Float32Signal>& columns, std::uint32_t tile, int block, int half, int time) const {
     std::uint32_t re, im;
+    // Volatile: of a triangle the same numbers are rows. Taken from there they would be copied into pairs, many at a
+    // time, and there are no registers for that.
     const std::uint32_t place = ((tile + column_ + time * Width * 8) ^ (64 * half)) + 128 * block;
     asm volatile("ld.volatile.shared.v2.b32 {%0,%1}, [%2];" : "=r"(re), "=r"(im) : "r"(place) : "memory");
     split(re, columns.hi[0], columns.lo[0]);

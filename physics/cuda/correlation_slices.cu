@@ -48,14 +48,15 @@ __device__ Slice slice_of(const CorrelationSlices& all, std::uint32_t index) {
 }
 
 /// Copies a tile of `Width` inputs into shared memory, StageTimes times at once, with `Threads` threads. What lies
-/// beyond the slice or the row is zero.
+/// beyond the slice or the row is zero. Registers are for sums: where a thread's chunks go is found anew each time, and
+/// where those of floats come from, one from the other.
 template <class Signal, int Width, int StageTimes, int Threads>
 class TileCopy {
  public:
   /// The tile's first input at the slice's first time; how many bytes of the row are from there on.
   __device__ TileCopy(const char* signal, std::int64_t row_bytes, std::int64_t bytes_there, int times, int thread)
       : row_bytes_(row_bytes) {
-    asm volatile("" : "+r"(thread));
+    asm volatile("" : "+r"(thread));  // what is derived from it here is not kept for copy_stage()
     const int time = thread / row_chunks, chunk = thread % row_chunks;
     const bool is_there = 16 * chunk < bytes_there;
     left_ = is_there ? times - time : 0;
@@ -73,10 +74,11 @@ class TileCopy {
       constexpr std::uint32_t row = Width * Signal::bytes;
       const std::uint32_t further = place_of<Signal, Width>(m * times_apart, 0);
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((to ^ further % row) + further / row * row),
-                   "l"(from_), "r"(is_there ? 16 : 0)
+                   "l"(one_by_one ? from_ : from_ + m * times_apart * row_bytes_), "r"(is_there ? 16 : 0)
                    : "memory");
-      from_ += times_apart * row_bytes_;
+      if (one_by_one) from_ += times_apart * row_bytes_;
     }
+    if (!one_by_one) from_ += StageTimes * row_bytes_;
     left_ -= StageTimes;
   }
 
@@ -85,6 +87,7 @@ class TileCopy {
   static constexpr int times_apart = Threads / row_chunks;  // of two copies of a thread
   static_assert(copies * Threads == StageTimes * row_chunks && times_apart * row_chunks == Threads);
   static_assert((times_apart & (times_apart - 1)) == 0);
+  static constexpr bool one_by_one = Signal::bytes == 8;
   const char* from_;
   std::int64_t row_bytes_;
   int left_;  // times from this thread's on
@@ -228,11 +231,14 @@ __device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& c
       wait_for_stage();
       copy_next();
       if (is_needed) {
+        constexpr int column_bytes = Ring::bytes - Ring::row_bytes,
+                      fewer = column_bytes == 0 ? 1 : Ring::row_bytes / column_bytes;
 #pragma unroll 1
-        for (int k = 0; k < steps; ++k) {
+        for (std::uint32_t row_at = stage; row_at != stage + Ring::row_bytes; row_at += Ring::row_bytes / steps) {
+          const std::uint32_t column_at = stage + columns_at + (row_at - stage) / fewer;
           typename Tile::Operands operands;
-          tile.load(operands, rows, columns, stage, stage + columns_at, k * Signal::times);
-          tile.add(operands, columns, stage + columns_at, k * Signal::times);
+          tile.load(operands, rows, columns, row_at, column_at, 0);
+          tile.add(operands, columns, column_at, 0);
         }
       }
       stage = stage == ring + ahead * Ring::bytes ? ring : stage + Ring::bytes;
@@ -262,7 +268,7 @@ __global__ void __launch_bounds__(panel_threads, 2)
   const int row = role == 0 ? 0 : half_panel, rows = min(half_panel, slices.inputs - first - row);
   if (role < 2) {
     WarpTile<Signal, 4, 8, true, true> tile;
-    const TileReader<Signal, panel> reader(row, row);
+    const TileReader<Signal, panel> reader(role * half_panel, role * half_panel);
     tile.clear();
     add_all<Signal, Ring, false>(tile, reader, reader, ring, 0, slice.times, rows > 0, copy);
     tile.store(of_slice(sums, baselines_of(slices.inputs)), first + row, first + row, rows, stage);
@@ -289,10 +295,16 @@ __global__ void __launch_bounds__(panel_threads, 2)
   const int warp = threadIdx.x / 32;
   const unsigned panels = (slices.inputs + panel - 1) / panel, pairs = panels * (panels - 1),
                  index = blockIdx.x / pairs;
-  int i = 1, j = static_cast<int>(blockIdx.x % pairs);  // a panel, and half panels before it
-  while (j >= 2 * i) j -= 2 * i++;
+  struct Firsts {
+    int row, column;
+  };
+  const auto first_of = [&](unsigned block) {
+    int i = 1, j = static_cast<int>(block % pairs);  // a panel, and half panels before it
+    while (j >= 2 * i) j -= 2 * i++;
+    return Firsts{panel * i, half_panel * j};
+  };
   const Slice slice = slice_of(slices, index);
-  const int first_row = panel * i, first_column = half_panel * j;
+  const auto [first_row, first_column] = first_of(blockIdx.x);
   const char* const from = signal + slice.first * slices.row_bytes;
   TileCopy<Signal, panel, Ring::times, panel_threads> row_copy(from + first_row * Signal::bytes, slices.row_bytes,
                                                                slices.row_bytes - first_row * Signal::bytes,
@@ -311,8 +323,10 @@ __global__ void __launch_bounds__(panel_threads, 2)
                                 row_copy.copy_stage(to);
                                 column_copy.copy_stage(to + Ring::row_bytes);
                               });
-  tile.store(sums + std::int64_t{block_of_grid() / pairs} * baselines_of(slices.inputs), first_row + row,
-             first_column + column, rows, ring + warp * 16384);
+  const unsigned block = block_of_grid();  // and where that is: for the registers again
+  const auto [row_again, column_again] = first_of(block);
+  tile.store(sums + std::int64_t{block / pairs} * baselines_of(slices.inputs), row_again + row, column_again + column,
+             min(half_panel, slices.inputs - row_again - row), ring + warp * 16384);
 }
 
 template <class Signal, int ColumnBlocks, int Groups>
