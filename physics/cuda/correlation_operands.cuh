@@ -143,14 +143,17 @@ class TileReader<Float32Signal, Width> {
     std::uint32_t x[4] = {0, 0, 0, 0};
 #pragma unroll
     for (int half = 0; half < halves; ++half)
-      load(x[half], x[2 + half], tile + (row_ ^ (64 * half)) + 128 * block + time * Width * 8);
+      load(x[half], x[2 + half], ((tile + row_ + time * Width * 8) ^ (64 * half)) + 128 * block);
 #pragma unroll
     for (int k = 0; k < 4; ++k) split(x[k], rows.hi[k], rows.lo[k]);
   }
   /// 8 inputs: half `half` of a block.
   __device__ void columns(Columns<Float32Signal>& columns, std::uint32_t tile, int block, int half, int time) const {
     std::uint32_t re, im;
-    load(re, im, tile + (column_ ^ (64 * half)) + 128 * block + time * Width * 8);
+    // Volatile: of a triangle the same numbers are rows. Taken from there they would be copied into pairs, many at a
+    // time, and there are no registers for that.
+    const std::uint32_t place = ((tile + column_ + time * Width * 8) ^ (64 * half)) + 128 * block;
+    asm volatile("ld.volatile.shared.v2.b32 {%0,%1}, [%2];" : "=r"(re), "=r"(im) : "r"(place) : "memory");
     split(re, columns.hi[0], columns.lo[0]);
     split(im, columns.hi[1], columns.lo[1]);
   }

@@ -26,6 +26,13 @@ __device__ void wait_for_all_but() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Stages) : "memory");
 }
 
+/// The block's number, read again: registers are for sums, not for what is needed once after them.
+__device__ unsigned block_of_grid() {
+  unsigned block = blockIdx.x;
+  asm volatile("" : "+r"(block));
+  return block;
+}
+
 /// A slice: where its signal begins, and how many times it has.
 struct Slice {
   std::int64_t first = 0;  ///< row of the signal
@@ -41,47 +48,49 @@ __device__ Slice slice_of(const CorrelationSlices& all, std::uint32_t index) {
 }
 
 /// Copies a tile of `Width` inputs into shared memory, StageTimes times at once, with `Threads` threads. What lies
-/// beyond the slice or the row is zero.
+/// beyond the slice or the row is zero. Registers are for sums: where a thread's chunks go is found anew each time, and
+/// where those of floats come from, one from the other.
 template <class Signal, int Width, int StageTimes, int Threads>
 class TileCopy {
  public:
   /// The tile's first input at the slice's first time; how many bytes of the row are from there on.
   __device__ TileCopy(const char* signal, std::int64_t row_bytes, std::int64_t bytes_there, int times, int thread)
       : row_bytes_(row_bytes) {
+    asm volatile("" : "+r"(thread));  // what is derived from it here is not kept for copy_stage()
     const int time = thread / row_chunks, chunk = thread % row_chunks;
     const bool is_there = 16 * chunk < bytes_there;
     left_ = is_there ? times - time : 0;
     from_ = signal + time * row_bytes + 16 * chunk;
-#pragma unroll
-    for (int m = 0; m < places; ++m) place_[m] = place_of<Signal, Width>(time + m * times_apart, chunk);
   }
+  /// `to` is a multiple of a row's bytes.
   __device__ void copy_stage(std::uint32_t to) {
+    const std::uint32_t thread = threadIdx.x % Threads;
+    to += place_of<Signal, Width>(thread / row_chunks, thread % row_chunks);
 #pragma unroll
     for (int m = 0; m < copies; ++m) {
       // Where nothing is copied, nothing is read.
       const bool is_there = m * times_apart < left_;
-      const char* const from = from_ + m * times_apart * row_bytes_;
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to + place_[m % places] +
-                                                                         m / places * places * bytes_apart),
-                   "l"(from), "r"(is_there ? 16 : 0)
+      // A thread's times differ in bits that its first time has not, and so do places.
+      constexpr std::uint32_t row = Width * Signal::bytes;
+      const std::uint32_t further = place_of<Signal, Width>(m * times_apart, 0);
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((to ^ further % row) + further / row * row),
+                   "l"(one_by_one ? from_ : from_ + m * times_apart * row_bytes_), "r"(is_there ? 16 : 0)
                    : "memory");
+      if (one_by_one) from_ += times_apart * row_bytes_;
     }
+    if (!one_by_one) from_ += StageTimes * row_bytes_;
     left_ -= StageTimes;
-    from_ += StageTimes * row_bytes_;
   }
 
  private:
   static constexpr int row_chunks = Width * Signal::bytes / 16, copies = StageTimes * row_chunks / Threads;
   static constexpr int times_apart = Threads / row_chunks;  // of two copies of a thread
   static_assert(copies * Threads == StageTimes * row_chunks && times_apart * row_chunks == Threads);
-  static constexpr int bytes_apart = times_apart * Width * Signal::bytes;
-  /// Chunks change places with a period of 8 times (int8) or 4 (float32).
-  static constexpr int period = Signal::bytes == 2 ? 8 : 4, repeats = times_apart >= period ? 1 : period / times_apart;
-  static constexpr int places = repeats < copies ? repeats : copies;
+  static_assert((times_apart & (times_apart - 1)) == 0);
+  static constexpr bool one_by_one = Signal::bytes == 8;
   const char* from_;
   std::int64_t row_bytes_;
   int left_;  // times from this thread's on
-  std::uint32_t place_[places];
 };
 
 constexpr int warps_per_block = 4, warp_stages = 4;
@@ -102,33 +111,33 @@ __global__ void __launch_bounds__(32 * warps_per_block)
   if (index >= slices.count()) return;
   const Slice slice = slice_of(slices, index);
   const std::uint32_t ring = shared_address(memory) + warp * warp_stages * stage_bytes;
-  const std::uint32_t ring_end = ring + warp_stages * stage_bytes;
-  const int rows = slice.times / Groups, stages = (rows + stage_times - 1) / stage_times;
+  int rows = slice.times / Groups;  // that are left
   const std::int64_t row_bytes = slices.row_bytes * Groups;
   TileCopy<Signal, width, stage_times, 32> copy(signal + slice.first * slices.row_bytes, row_bytes, row_bytes, rows,
                                                 lane);
   for (int s = 0; s < warp_stages - 1; ++s) {
-    if (s < stages) copy.copy_stage(ring + s * stage_bytes);
+    if (s * stage_times < rows) copy.copy_stage(ring + s * stage_bytes);
     end_of_stage();
   }
   using Tile = WarpTile<Signal, (ColumnBlocks + 1) / 2, ColumnBlocks, true, true>;
   Tile tile;
   tile.clear();
   const TileReader<Signal, width> reader(0, 0);
-  std::uint32_t stage = ring, next = ring_end - stage_bytes;
-  for (int s = 0; s < stages; ++s) {
+  std::uint32_t stage = ring;
+  for (; rows > 0; rows -= stage_times) {
     wait_for_all_but<warp_stages - 2>();
     __syncwarp();  // every lane's copies of this stage are there, and the stage before has been read
-    if (s + warp_stages - 1 < stages) copy.copy_stage(next);
+    constexpr int ahead = warp_stages - 1;
+    if (rows > ahead * stage_times) copy.copy_stage(stage == ring ? ring + ahead * stage_bytes : stage - stage_bytes);
     end_of_stage();
 #pragma unroll(Signal::bytes == 2 ? 2 : ColumnBlocks <= 4 ? 2 : 1)
-    for (int time = 0; time < stage_times; time += Signal::times) {
+    for (const std::uint32_t end = stage + stage_bytes; stage != end;
+         stage += stage_bytes / stage_times * Signal::times) {
       typename Tile::Operands operands;
-      tile.load(operands, reader, reader, stage, stage, time);
-      tile.add(operands, reader, stage, time);
+      tile.load(operands, reader, reader, stage, stage, 0);
+      tile.add(operands, reader, stage, 0);
     }
-    next = stage;
-    stage = stage + stage_bytes == ring_end ? ring : stage + stage_bytes;
+    if (stage == ring + warp_stages * stage_bytes) stage = ring;
   }
   const int inputs = slices.inputs;
   Pair* const to = sums + std::int64_t{index} * baselines_of(inputs);
@@ -185,26 +194,25 @@ template <class Signal, class Ring, bool AreTogether, class Tile, class RowReade
 __device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& columns, std::uint32_t ring,
                         std::uint32_t columns_at, int times, bool is_needed, const Copy& copy) {
   constexpr int steps = Ring::times / Signal::times;
-  const std::uint32_t ring_end = ring + Ring::shared_bytes;
   const auto wait_for_stage = [] {
     wait_for_all_but<Ring::stages - 2>();
     wait_for_warps<AreTogether>();  // every thread's copies are there, and the stage before has been read
   };
-  const int stages = (times + Ring::times - 1) / Ring::times;
-  std::uint32_t filled = ring;
-  int left = stages;  // to be copied
-  const auto copy_next = [&] {
-    if (left-- > 0) copy(filled);
+  constexpr int ahead = Ring::stages - 1;
+  for (int s = 0; s < ahead; ++s) {
+    if (s * Ring::times < times) copy(ring + s * Ring::bytes);
     end_of_stage();
-    filled = filled + Ring::bytes == ring_end ? ring : filled + Ring::bytes;
-  };
-  for (int s = 0; s < Ring::stages - 1; ++s) copy_next();
+  }
   std::uint32_t stage = ring;
+  const auto copy_next = [&] {
+    if (times > ahead * Ring::times) copy(stage == ring ? ring + ahead * Ring::bytes : stage - Ring::bytes);
+    end_of_stage();
+  };
   if constexpr (Tile::reads_ahead) {
     typename Tile::Operands operands[2];
     wait_for_stage();
     tile.load(operands[0], rows, columns, stage, stage + columns_at, 0);
-    for (int s = 0; s < stages; ++s) {
+    for (; times > 0; times -= Ring::times) {
       copy_next();
 #pragma unroll
       for (int k = 0; k < steps; ++k) {
@@ -213,24 +221,27 @@ __device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& c
         if (is_needed) tile.add(operands[k & 1], columns, stage + columns_at, k * Signal::times);
         if (k + 1 == steps) {
           wait_for_stage();
-          stage = stage + Ring::bytes == ring_end ? ring : stage + Ring::bytes;
+          stage = stage == ring + ahead * Ring::bytes ? ring : stage + Ring::bytes;
           tile.load(operands[(k + 1) & 1], rows, columns, stage, stage + columns_at, 0);
         }
       }
     }
   } else {
-    for (int s = 0; s < stages; ++s) {
+    for (; times > 0; times -= Ring::times) {
       wait_for_stage();
       copy_next();
       if (is_needed) {
+        constexpr int column_bytes = Ring::bytes - Ring::row_bytes,
+                      fewer = column_bytes == 0 ? 1 : Ring::row_bytes / column_bytes;
 #pragma unroll 1
-        for (int k = 0; k < steps; ++k) {
+        for (std::uint32_t row_at = stage; row_at != stage + Ring::row_bytes; row_at += Ring::row_bytes / steps) {
+          const std::uint32_t column_at = stage + columns_at + (row_at - stage) / fewer;
           typename Tile::Operands operands;
-          tile.load(operands, rows, columns, stage, stage + columns_at, k * Signal::times);
-          tile.add(operands, columns, stage + columns_at, k * Signal::times);
+          tile.load(operands, rows, columns, row_at, column_at, 0);
+          tile.add(operands, columns, column_at, 0);
         }
       }
-      stage = stage + Ring::bytes == ring_end ? ring : stage + Ring::bytes;
+      stage = stage == ring + ahead * Ring::bytes ? ring : stage + Ring::bytes;
     }
   }
   wait_for_all_but<0>();
@@ -253,23 +264,23 @@ __global__ void __launch_bounds__(panel_threads, 2)
       signal + slice.first * slices.row_bytes + first * Signal::bytes, slices.row_bytes,
       slices.row_bytes - first * Signal::bytes, slice.times, threadIdx.x);
   const auto copy = [&](std::uint32_t to) { panel_copy.copy_stage(to); };
-  ComplexSum<typename Signal::Sum>* const to = sums + std::int64_t{index} * baselines_of(slices.inputs);
+  const auto of_slice = [&](auto* all, std::int64_t size) { return all + block_of_grid() / panels * size; };
   const int row = role == 0 ? 0 : half_panel, rows = min(half_panel, slices.inputs - first - row);
   if (role < 2) {
     WarpTile<Signal, 4, 8, true, true> tile;
-    const TileReader<Signal, panel> reader(row, row);
+    const TileReader<Signal, panel> reader(role * half_panel, role * half_panel);
     tile.clear();
     add_all<Signal, Ring, false>(tile, reader, reader, ring, 0, slice.times, rows > 0, copy);
-    tile.store(to, first + row, first + row, rows, stage);
+    tile.store(of_slice(sums, baselines_of(slices.inputs)), first + row, first + row, rows, stage);
     if constexpr (Signal::bytes == 2)
-      if (real_sums != nullptr) tile.store_reals(real_sums + std::int64_t{index} * slices.inputs + first + row, rows);
+      if (real_sums != nullptr) tile.store_reals(of_slice(real_sums, slices.inputs) + first + row, rows);
   } else {
     WarpTile<Signal, 4, 4, false, true> tile;
     const int column = 32 * (role - 2);
     const TileReader<Signal, panel> reader(row, column);
     tile.clear();
     add_all<Signal, Ring, false>(tile, reader, reader, ring, 0, slice.times, rows > 0, copy);
-    tile.store(to, first + row, first + column, rows, stage);
+    tile.store(of_slice(sums, baselines_of(slices.inputs)), first + row, first + column, rows, stage);
   }
 }
 
@@ -284,10 +295,16 @@ __global__ void __launch_bounds__(panel_threads, 2)
   const int warp = threadIdx.x / 32;
   const unsigned panels = (slices.inputs + panel - 1) / panel, pairs = panels * (panels - 1),
                  index = blockIdx.x / pairs;
-  int i = 1, j = static_cast<int>(blockIdx.x % pairs);  // a panel, and half panels before it
-  while (j >= 2 * i) j -= 2 * i++;
+  struct Firsts {
+    int row, column;
+  };
+  const auto first_of = [&](unsigned block) {
+    int i = 1, j = static_cast<int>(block % pairs);  // a panel, and half panels before it
+    while (j >= 2 * i) j -= 2 * i++;
+    return Firsts{panel * i, half_panel * j};
+  };
   const Slice slice = slice_of(slices, index);
-  const int first_row = panel * i, first_column = half_panel * j;
+  const auto [first_row, first_column] = first_of(blockIdx.x);
   const char* const from = signal + slice.first * slices.row_bytes;
   TileCopy<Signal, panel, Ring::times, panel_threads> row_copy(from + first_row * Signal::bytes, slices.row_bytes,
                                                                slices.row_bytes - first_row * Signal::bytes,
@@ -306,8 +323,10 @@ __global__ void __launch_bounds__(panel_threads, 2)
                                 row_copy.copy_stage(to);
                                 column_copy.copy_stage(to + Ring::row_bytes);
                               });
-  tile.store(sums + std::int64_t{index} * baselines_of(slices.inputs), first_row + row, first_column + column, rows,
-             ring + warp * 16384);
+  const unsigned block = block_of_grid();  // and where that is: for the registers again
+  const auto [row_again, column_again] = first_of(block);
+  tile.store(sums + std::int64_t{block / pairs} * baselines_of(slices.inputs), row_again + row, column_again + column,
+             min(half_panel, slices.inputs - row_again - row), ring + warp * 16384);
 }
 
 template <class Signal, int ColumnBlocks, int Groups>

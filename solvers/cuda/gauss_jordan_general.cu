@@ -1,6 +1,7 @@
 // All systems by Gauss-Jordan elimination that gauss_jordan.cu has marked. Any size, storage and number of right-hand
 // sides; symmetric to rounding, scaled where they are far from 1 (exactly, by powers of two), with the status of what
 // fails and all that is asked for.
+#include "core/grid_stride.cuh"
 #include "solvers/cuda/gauss_jordan_plan.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_systems.cuh"
@@ -86,7 +87,25 @@ Kernels<T> general_kernels() {
   return kernels;
 }
 
+template <class T>
+struct AgreeOnRcond {
+  SpdSolution<T> to;
+
+  __device__ void operator()(std::int64_t system) const {
+    T& rcond = to.rcond[system];
+    if (to.info[system] != 0)
+      rcond = not_a_number<T>();
+    else if (!(rcond > 0))
+      rcond = 0;
+  }
+};
+
 }  // namespace
+
+template <class T>
+cudaError_t launch_agree_on_rcond(std::int64_t count, const SpdSolution<T>& solution, cudaStream_t stream) {
+  return launch_for_each_index(count, AgreeOnRcond<T>{solution}, stream);
+}
 
 template <class T>
 cudaError_t launch_general_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
@@ -98,5 +117,7 @@ template cudaError_t launch_general_gauss_jordan(const SpdBatch<float>&, const S
                                                  cudaStream_t);
 template cudaError_t launch_general_gauss_jordan(const SpdBatch<double>&, const SpdSolution<double>&, Mark*,
                                                  cudaStream_t);
+template cudaError_t launch_agree_on_rcond(std::int64_t, const SpdSolution<float>&, cudaStream_t);
+template cudaError_t launch_agree_on_rcond(std::int64_t, const SpdSolution<double>&, cudaStream_t);
 
 }  // namespace smallbatch

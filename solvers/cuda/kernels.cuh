@@ -41,6 +41,11 @@ template <class T>
 cudaError_t launch_general_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                         cudaStream_t stream);
 
+/// Of rcond that L D L^T has found: NaN where the system is not solved, and 0 where it is although L D L^T met a bad
+/// pivot: A is singular to working precision.
+template <class T>
+cudaError_t launch_agree_on_rcond(std::int64_t count, const SpdSolution<T>& solution, cudaStream_t stream);
+
 /// Which systems a launch works on.
 enum class SystemsToDo { all, unsettled };
 
@@ -165,10 +170,6 @@ cudaError_t launch_judge_stored_inverse(const SpdBatch<T>& batch, const SpdSolut
 template <class T>
 cudaError_t launch_judge_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                  SystemsToDo which, cudaStream_t stream);
-
-/// Reciprocal condition numbers by the symmetric sweep, of solved systems whose info is 0; NaN of all others.
-template <class T>
-cudaError_t launch_rcond(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
 
 /// Takes what the others have left, and puts the answers of nearby matrices in place of those whose pivots lie below
 /// the floor, which is not 0. `workspace`: of pivot_repair_bytes(), or null, where the matrices find room in shared

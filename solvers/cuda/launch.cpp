@@ -77,6 +77,33 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
   return launch_general_ldlt(batch, solution, marks, SystemsToDo::unsettled, stream);
 }
 
+/// The reciprocal condition numbers alone, and the status of what has none.
+template <class T>
+cudaError_t launch_rcond(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
+  SpdBatch<T> matrices = batch;
+  matrices.shape.nrhs = 0;
+  matrices.shape.determinant_only = true;
+  matrices.b = nullptr;
+  SpdSolution<T> numbers;
+  numbers.info = solution.info;
+  numbers.rcond = solution.rcond;
+  return launch_ldlt(matrices, numbers, marks, stream);
+}
+
+/// Solutions by Gauss-Jordan elimination, which has no factors that could say rcond: that is from those of L D L^T.
+template <class T>
+cudaError_t launch_by_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                                   cudaStream_t stream) {
+  cudaError_t status = cudaSuccess;
+  if (solution.rcond != nullptr) status = launch_rcond(batch, solution, marks, stream);
+  if (status == cudaSuccess)
+    status = gauss_jordan_x_takes(batch, solution) ? launch_gauss_jordan_x(batch, solution, marks, stream)
+                                                   : launch_gauss_jordan(batch, solution, marks, stream);
+  if (status == cudaSuccess) status = launch_general_gauss_jordan(batch, solution, marks, stream);
+  if (status == cudaSuccess && solution.rcond != nullptr) status = launch_agree_on_rcond(batch.count, solution, stream);
+  return status;
+}
+
 /// Whether solutions are by Gauss-Jordan elimination: more than 32 rows in double precision would take more registers
 /// than there are.
 template <class T>
@@ -131,10 +158,7 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
   } else if (batch.shape.wants_inverse()) {
     status = launch_inverse(batch, solution, options.method, own.marks, stream);
   } else if (by_gauss_jordan<T>(batch.shape, options)) {
-    status = gauss_jordan_x_takes(batch, solution) ? launch_gauss_jordan_x(batch, solution, own.marks, stream)
-                                                   : launch_gauss_jordan(batch, solution, own.marks, stream);
-    if (status == cudaSuccess) status = launch_general_gauss_jordan(batch, solution, own.marks, stream);
-    if (status == cudaSuccess && solution.rcond != nullptr) status = launch_rcond(batch, solution, stream);
+    status = launch_by_gauss_jordan(batch, solution, own.marks, stream);
   } else {
     status = launch_ldlt(batch, solution, own.marks, stream);
   }

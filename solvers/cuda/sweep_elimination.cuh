@@ -1,20 +1,12 @@
-// The symmetric sweep of A to -A^-1 in the registers of a warp, n <= 32, or of whole rows in its shared memory (J. H.
-// Goodnight, "A tutorial on the SWEEP operator", 1979). Private to solvers/cuda.
+// The symmetric sweep of A to -A^-1 in the registers of a warp, n <= 32 (J. H. Goodnight, "A tutorial on the SWEEP
+// operator", 1979). Private to solvers/cuda.
 #pragma once
 
-#include "solvers/cuda/whole_rows.cuh"
+#include "solvers/cuda/tile.cuh"
 
 namespace smallbatch {
 
 namespace {
-
-/// How the sweep lays systems out; measured to be best.
-template <class T, int N>
-struct SweepPlan {
-  static constexpr bool single = sizeof(T) == sizeof(float);
-  using L = Tile<T, N, N == 32 && !single ? 16 : 4, N == 32 && single>;
-  static constexpr int resident_warps = N == 8 ? 16 : N == 16 ? (single ? 12 : 10) : 8;
-};
 
 /// The sweep of all pivots: the lower triangle of A becomes that of -A^-1.
 ///     a_ij -= a_ik a_kj / d_k (i, j != k),  a_ik, a_ki <- a_ik / d_k,  a_kk <- -1 / d_k
@@ -151,105 +143,6 @@ __device__ __forceinline__ bool is_finite(int lane, const T (&a)[L::rows][L::siz
       if (u > i / G || lane >= i % G) zero = fma(a[u][i], T(0), zero);
   });
   return zero == 0;
-}
-
-// n > 32: whole rows in shared memory
-
-// Places behind the rows of a matrix (see behind()).
-template <class L>
-inline constexpr int pivots_at = 2 * L::size;
-
-/// The pivots of the lane's rows, which the elimination has left in shared memory.
-template <class T, class L>
-__device__ __forceinline__ void collect_pivots(T* matrix, int lane, T (&pivots)[L::rows]) {
-  __syncwarp();  // the last pivots are there
-#pragma unroll
-  for (int u = 0; u < L::rows; ++u) pivots[u] = behind<L>(matrix, lane)[further<L>(pivots_at<L> + L::lanes * u)];
-}
-
-/// D A D in shared memory, both triangles from the lower one, by the powers behind the rows.
-template <class T, class L>
-__device__ void scale_in_shared_memory(int lane, T* matrix) {
-#pragma unroll 1
-  for (int i = 0; i < L::size; ++i)
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) {
-      const int j = L::lanes * u + lane;
-      if (j > i) continue;
-      const T value =
-          matrix[i * L::row_pitch + j] * *behind<L>(matrix, powers_at<L> + i) * *behind<L>(matrix, powers_at<L> + j);
-      matrix[i * L::row_pitch + j] = value;
-      matrix[j * L::row_pitch + i] = value;
-    }
-}
-
-/// The sweep of the matrix in shared memory, the pivots behind its rows.
-template <class T, class L>
-__device__ void sweep_rows(int lane, T* matrix) {
-  static_assert(L::lanes == warp_lanes, "one system per warp");
-  constexpr int pitch = L::row_pitch;
-#pragma unroll 1
-  for (int k = 0; k < L::size; ++k) {
-    __syncwarp();  // step k - 1 is complete
-    const T pivot = matrix[k * (pitch + 1)];
-    const T inverse = reciprocal(pivot);
-    if (lane == 0) *behind<L>(matrix, pivots_at<L> + k) = pivot;
-    T v[L::rows];
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) v[u] = matrix[k * pitch + warp_lanes * u + lane];
-#pragma unroll 8
-    for (int i = 0; i < L::size; ++i) {
-      const T factor = i == k ? T(0) : -matrix[i * pitch + k] * inverse;
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) {
-        const int j = warp_lanes * u + lane;
-        if (j != k) matrix[i * pitch + j] = fma(factor, v[u], matrix[i * pitch + j]);
-      }
-    }
-    __syncwarp();  // the pivot column has been read by all lanes
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) {
-      const int j = warp_lanes * u + lane;
-      const T value = j == k ? -inverse : v[u] * inverse;
-      matrix[k * pitch + j] = value;
-      matrix[j * pitch + k] = value;
-    }
-  }
-  __syncwarp();  // the last step is complete
-}
-
-/// Stages the warp's system. The whole warp calls.
-template <class T, class L>
-__device__ __forceinline__ void stage_to_sweep(const Arguments<T>& args, std::int64_t system,
-                                               WarpMemory<T, L>& memory) {
-  __syncwarp();  // the last inverse has been read
-  fill_padding<T, L>(args, memory);
-  stage_matrices<T, L>(args, system, memory);
-  wait_for_copies();
-}
-
-/// The sweep of D A D, D where it is `far`, in place of A; D stays behind the rows. The whole warp calls.
-template <class T, class L>
-__device__ __forceinline__ void sweep_in_shared_memory(int lane, bool far, T* matrix, T (&pivots)[L::rows]) {
-  __syncwarp();  // A has been read, and the last system's pivots too
-  store_powers<T, L>(lane, far, matrix);
-  __syncwarp();  // the powers are complete
-  scale_in_shared_memory<T, L>(lane, matrix);
-  sweep_rows<T, L>(lane, matrix);
-  collect_pivots<T, L>(matrix, lane, pivots);
-}
-
-/// -D a D in place of the a that the sweep has left.
-template <class T, class L>
-__device__ __forceinline__ void scale_swept(int lane, T* matrix) {
-#pragma unroll 1
-  for (int i = 0; i < L::size; ++i)
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) {
-      const int j = L::lanes * u + lane;
-      T& value = matrix[i * L::row_pitch + j];
-      value = -value * *behind<L>(matrix, powers_at<L> + i) * *behind<L>(matrix, powers_at<L> + j);
-    }
 }
 
 }  // namespace
