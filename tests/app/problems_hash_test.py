@@ -182,7 +182,7 @@ def write_large(path):
     with open_problem_file(path) as file:
         add_solve(file, "plain", batch=2000, n=32)
         lattice = add_potential(file, "lattices", rng.uniform(0, 8, (30, 3)), rng.uniform(-1, 1, 30), [0, 5, 30],
-                                shape=(33, 31, 40), origin=np.full((2, 3), 10.0), spacing=np.full((2, 3), 0.25))
+                                shape=(33, 31, 400), origin=np.full((2, 3), 10.0), spacing=np.full((2, 3), 0.25))
         lattice["group"] = np.tile([1, 2], 15)
         add_pair_energy(file, "pairs", rng.uniform(0, 9, (900, 3)), rng.uniform(-1, 1, 900), np.arange(0, 901, 30))
         wide = (rng.standard_normal((3, 9000, 6)) + 1j * rng.standard_normal((3, 9000, 6))).astype(np.complex64)
