@@ -47,11 +47,11 @@ class Cbor {
     return *this << both.first << both.second;
   }
   /// Arrays, and maps as arrays of pairs.
-  template <std::ranges::range Values>
+  template <std::ranges::sized_range Values>
   Cbor& operator<<(const Values& values) {
-    begin_array();
+    head(4, std::ranges::size(values));
     for (const auto& value : values) *this << value;
-    return end();
+    return *this;
   }
   Cbor& binary(const std::string& bytes) {
     head(2, bytes.size());
@@ -189,19 +189,18 @@ RunIdentity run_identity_of(const std::string& message) {
 
 std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome) {
   Cbor cbor;
-  cbor.begin_map() << "set" << finished.set << "blocks" << std::pair(finished.first_block, finished.last_block)
-                   << "ranges" << finished.ranges << "written";
+  cbor.begin_map() << "blocks" << std::pair(finished.first_block, finished.last_block);
+  (cbor << "counted").binary(finished.counted);
+  (cbor << "judged").binary(finished.judged);
+  cbor << "outcome";
+  put(cbor, outcome, 0);
+  cbor << "ranges" << finished.ranges << "set" << finished.set << "written";
   cbor.begin_array();
   for (const auto& [dataset, ranges, hash] : finished.written) {
     cbor.begin_array() << dataset << ranges << hash;
     cbor.end();
   }
-  cbor.end();
-  (cbor << "judged").binary(finished.judged);
-  (cbor << "counted").binary(finished.counted);
-  cbor << "outcome";
-  put(cbor, outcome, 0);
-  return cbor.end().take();
+  return cbor.end().end().take();
 }
 
 FinishedBlock finished_block_of(const std::string& message) {

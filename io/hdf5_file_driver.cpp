@@ -76,6 +76,7 @@ bool OutputBytes::write_piece(std::uint64_t address, std::uint64_t size, const c
 }
 
 bool OutputBytes::write(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept {
+  if (size <= bytes_per_piece) return write_piece(address, size, static_cast<const char*>(bytes));
   std::atomic<bool> is_written = true;
   const auto write_from = [&](std::int64_t first, std::int64_t last) {
     const auto begin = static_cast<std::uint64_t>(first), count = static_cast<std::uint64_t>(last - first);

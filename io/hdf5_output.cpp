@@ -127,6 +127,14 @@ class WrittenDatasets {
   std::size_t size_ = 0;
 };
 
+/// A type of elements: HDF5 is asked once.
+struct KnownType {
+  Hdf5Handle type;
+  std::size_t bytes = 0;
+  std::string in_header;
+  std::map<std::uint64_t, std::string> fills;  ///< values of the type, by the bits of the doubles that they are
+};
+
 /// A dataset of texts, which HDF5 has written.
 struct WrittenText {
   Extent extent;  ///< empty where it has no bytes
@@ -182,7 +190,8 @@ struct Hdf5Output::Impl {
   std::map<std::string, PlainGroup> plain;      ///< groups that HDF5 does not know yet, by their paths
   std::map<std::string, std::uint64_t> placed;  ///< others, which have a header, and where
   std::set<std::string> linked;                 ///< those that were, by then with members to come
-  std::map<std::pair<ElementType, NumberForm>, std::string> types;  ///< as headers have them
+  std::map<std::pair<ElementType, NumberForm>, KnownType> types;
+  std::map<hid_t, std::string> attribute_types;  ///< as headers have them, by those that HDF5 has from its start
   ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
                            [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); }};
   ScaleTypes scale_types;
@@ -295,6 +304,7 @@ struct Hdf5Output::Impl {
   void settle(PlainGroup& group) {
     if (group.datasets.empty()) return;
     if (scale_types.list.empty()) {
+      const QuietHdf5 quiet;
       const Hdf5Handle list = own(H5Tvlen_create(H5T_STD_REF_OBJ), H5Tclose);
       const Hdf5Handle uses = own(H5Tcreate(H5T_COMPOUND, 2 * sizeof(hobj_ref_t)), H5Tclose);
       check(H5Tinsert(uses.get(), "dataset", 0, H5T_STD_REF_OBJ));
@@ -412,6 +422,16 @@ struct Hdf5Output::Impl {
     return complex;
   }
 
+  KnownType& known_type(ElementType type, NumberForm form) {
+    KnownType& known = types[{type, form}];
+    if (known.type.valid()) return known;
+    const QuietHdf5 quiet;
+    known.type = stored_type(type, form);
+    known.bytes = H5Tget_size(known.type.get());
+    known.in_header = header_type(known.type.get());
+    return known;
+  }
+
   /// Nothing is created twice: of two datasets under one name the file would have one.
   void refuse_again(const std::string& dataset) {
     if (!datasets.find(dataset) && !texts.contains(dataset)) return;
@@ -429,12 +449,16 @@ struct Hdf5Output::Impl {
   }
 
   /// Every element is `fill`, of that type.
-  void fill_plain(PlainDataset& dataset, hid_t type, double fill) {
-    const std::size_t size = H5Tget_size(type);
-    dataset.fill.assign(std::max(size, sizeof fill), '\0');
-    std::memcpy(dataset.fill.data(), &fill, sizeof fill);
-    check(H5Tconvert(H5T_NATIVE_DOUBLE, type, 1, dataset.fill.data(), nullptr, H5P_DEFAULT));
-    dataset.fill.resize(size);
+  void fill_plain(PlainDataset& dataset, KnownType& type, double fill) {
+    std::string& value = type.fills[std::bit_cast<std::uint64_t>(fill)];
+    if (value.empty()) {
+      const QuietHdf5 quiet;
+      value.assign(std::max(type.bytes, sizeof fill), '\0');
+      std::memcpy(value.data(), &fill, sizeof fill);
+      check(H5Tconvert(H5T_NATIVE_DOUBLE, type.type.get(), 1, value.data(), nullptr, H5P_DEFAULT));
+      value.resize(type.bytes);
+    }
+    dataset.fill = value;
     if (keeps_numbers) return;                                    // it is there, and others over it
     constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;  // a whole number of elements
     std::string part;
@@ -482,12 +506,10 @@ struct Hdf5Output::Impl {
 
   void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
               std::optional<double> fill, NumberForm form = NumberForm::plain) {
-    const QuietHdf5 quiet;
     throw_latched();
     refuse_again(dataset);
-    make_room();
-    const Hdf5Handle stored = stored_type(type, form);
-    const auto element_bytes = static_cast<std::int64_t>(H5Tget_size(stored.get()));
+    KnownType& known = known_type(type, form);
+    const auto element_bytes = static_cast<std::int64_t>(known.bytes);
     reserve(dataset, shape, element_bytes);
     WrittenDataset created;
     created.shape = shape;
@@ -496,17 +518,17 @@ struct Hdf5Output::Impl {
     if (form == NumberForm::complex) created.shape.push_back(2);
     std::uint64_t bytes = 0;
     if (PlainGroup* const group = plain_group(parts_of(dataset).first)) {
-      std::string& known = types[{type, form}];
-      if (known.empty()) known = header_type(stored.get());
-      PlainDataset& made = create_plain(*group, dataset, known, shape, static_cast<std::size_t>(element_bytes));
-      if (fill) fill_plain(made, stored.get(), *fill);
+      PlainDataset& made = create_plain(*group, dataset, known.in_header, shape, known.bytes);
+      if (fill) fill_plain(made, known, *fill);
       created.address = made.address;
       bytes = made.bytes;
     } else {
+      const QuietHdf5 quiet;
+      make_room();
       const std::vector<hsize_t> dims(shape.begin(), shape.end());
       const Hdf5Handle space = own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
       file_bytes.drop_numbers(fill && keeps_numbers);
-      const hid_t handle = new_dataset(dataset, stored.get(), space.get(), creation_list(fill));
+      const hid_t handle = new_dataset(dataset, known.type.get(), space.get(), creation_list(fill));
       file_bytes.drop_numbers(false);
       const haddr_t address = H5Dget_offset(handle);
       if (address != HADDR_UNDEF) created.address = address;
@@ -530,16 +552,19 @@ struct Hdf5Output::Impl {
 
   void store_attribute(const std::string& object, const std::string& name, hid_t stored_type, hid_t memory_type,
                        std::optional<std::size_t> length, const void* values) {
-    const QuietHdf5 quiet;
     throw_latched();
-    make_room();
     if (std::vector<NamedMessage>* const attributes = plain_attributes(object)) {
+      std::string& in_header = attribute_types[stored_type];
+      const QuietHdf5 quiet;
+      if (in_header.empty()) in_header = header_type(stored_type);
       const std::size_t count = length.value_or(1), size = H5Tget_size(stored_type);
       std::string bytes(static_cast<const char*>(values), count * size);
       check(H5Tconvert(memory_type, stored_type, count, bytes.data(), nullptr, H5P_DEFAULT));
-      put_attribute(*attributes, attribute_message(name, header_type(stored_type), length, bytes));
+      put_attribute(*attributes, attribute_message(name, in_header, length, bytes));
       return;
     }
+    const QuietHdf5 quiet;
+    make_room();
     const hid_t of = object_at(object);
     if (check(H5Aexists(of, name.c_str())) > 0) check(H5Adelete(of, name.c_str()));
     const hsize_t dim = length.value_or(1);
@@ -569,6 +594,7 @@ struct Hdf5Output::Impl {
     std::vector<std::size_t> missing;
     for (std::size_t k = 0; k < hashes.count(); ++k)
       if (hashes.is_missing(k)) missing.push_back(k);
+    if (missing.empty()) return;
     parallel_for(static_cast<std::int64_t>(missing.size()), 16, 0, [&](std::int64_t first, std::int64_t last) {
       std::vector<char> bytes(hashes.size_of(missing.front()));
       for (std::int64_t k = first; k < last; ++k) {
@@ -918,6 +944,13 @@ template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRa
 template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::int64_t*);
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, const std::string& value) {
+  impl_->throw_latched();
+  if (std::vector<NamedMessage>* const attributes = impl_->plain_attributes(object)) {
+    const std::string text = value.empty() ? std::string(1, '\0') : value;
+    const std::string type = text_type(text.size(), TextEnd::padded, characters_of(value) == H5T_CSET_UTF8);
+    put_attribute(*attributes, attribute_message(name, type, {}, text));
+    return;
+  }
   const QuietHdf5 quiet;
   const Hdf5Handle type = impl_->own(H5Tcopy(H5T_C_S1), H5Tclose);
   impl_->check(H5Tset_size(type.get(), std::max<std::size_t>(1, value.size())));
@@ -958,13 +991,11 @@ void Hdf5Output::name_axes(const std::string& dataset, const std::vector<std::st
 }
 
 void Hdf5Output::end_set(const std::string& group) {
-  const QuietHdf5 quiet;
   impl_->throw_latched();
   if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->settle(found->second);
 }
 
 void Hdf5Output::end_group(const std::string& group) {
-  const QuietHdf5 quiet;
   impl_->throw_latched();
   if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->place(found);
 }
