@@ -48,24 +48,25 @@ __device__ Slice slice_of(const CorrelationSlices& all, std::uint32_t index) {
 }
 
 /// Copies a tile of `Width` inputs into shared memory, StageTimes times at once, with `Threads` threads. What lies
-/// beyond the slice or the row is zero. Registers are for sums: where a thread's chunks go is found anew each time, and
-/// where those of floats come from, one from the other.
+/// beyond the slice or the row is zero. Of many floats, whose sums need the registers, a thread finds anew each time
+/// where its chunks go, and where they come from one from the other.
 template <class Signal, int Width, int StageTimes, int Threads>
 class TileCopy {
  public:
   /// The tile's first input at the slice's first time; how many bytes of the row are from there on.
   __device__ TileCopy(const char* signal, std::int64_t row_bytes, std::int64_t bytes_there, int times, int thread)
       : row_bytes_(row_bytes) {
-    asm volatile("" : "+r"(thread));  // what is derived from it here is not kept for copy_stage()
+    if (saves_registers) asm volatile("" : "+r"(thread));  // what is derived from it is not kept for copy_stage()
     const int time = thread / row_chunks, chunk = thread % row_chunks;
     const bool is_there = 16 * chunk < bytes_there;
     left_ = is_there ? times - time : 0;
     from_ = signal + time * row_bytes + 16 * chunk;
+    place_ = place_of<Signal, Width>(time, chunk);
   }
   /// `to` is a multiple of a row's bytes.
   __device__ void copy_stage(std::uint32_t to) {
     const std::uint32_t thread = threadIdx.x % Threads;
-    to += place_of<Signal, Width>(thread / row_chunks, thread % row_chunks);
+    to += saves_registers ? place_of<Signal, Width>(thread / row_chunks, thread % row_chunks) : place_;
 #pragma unroll
     for (int m = 0; m < copies; ++m) {
       // Where nothing is copied, nothing is read.
@@ -74,11 +75,11 @@ class TileCopy {
       constexpr std::uint32_t row = Width * Signal::bytes;
       const std::uint32_t further = place_of<Signal, Width>(m * times_apart, 0);
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((to ^ further % row) + further / row * row),
-                   "l"(one_by_one ? from_ : from_ + m * times_apart * row_bytes_), "r"(is_there ? 16 : 0)
+                   "l"(saves_registers ? from_ : from_ + m * times_apart * row_bytes_), "r"(is_there ? 16 : 0)
                    : "memory");
-      if (one_by_one) from_ += times_apart * row_bytes_;
+      if (saves_registers) from_ += times_apart * row_bytes_;
     }
-    if (!one_by_one) from_ += StageTimes * row_bytes_;
+    if (!saves_registers) from_ += StageTimes * row_bytes_;
     left_ -= StageTimes;
   }
 
@@ -87,10 +88,11 @@ class TileCopy {
   static constexpr int times_apart = Threads / row_chunks;  // of two copies of a thread
   static_assert(copies * Threads == StageTimes * row_chunks && times_apart * row_chunks == Threads);
   static_assert((times_apart & (times_apart - 1)) == 0);
-  static constexpr bool one_by_one = Signal::bytes == 8;
+  static constexpr bool saves_registers = Signal::bytes == 8 && Width >= 64;
   const char* from_;
   std::int64_t row_bytes_;
   int left_;  // times from this thread's on
+  std::uint32_t place_;
 };
 
 constexpr int warps_per_block = 4, warp_stages = 4;

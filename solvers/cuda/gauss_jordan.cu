@@ -27,7 +27,9 @@ struct alignas(16) GaussJordanMemory {
 
 /// C right-hand sides at a time.
 template <class T, int N, int C>
-__global__ void __launch_bounds__(warp_lanes, GaussJordanPlan<T, N>::warps) gauss_jordan_kernel(Arguments<T> args) {
+__global__ void __launch_bounds__(warp_lanes,
+                                  resident_blocks(GaussJordanPlan<T, N>::warps, GaussJordanPlan<T, N>::warps_elsewhere))
+    gauss_jordan_kernel(Arguments<T> args) {
   using Plan = GaussJordanPlan<T, N>;
   using L = typename Plan::L;
   constexpr int G = L::lanes, R = L::rows;

@@ -2,6 +2,7 @@
 // solvers/cuda.
 #pragma once
 
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/gauss_jordan_tile.cuh"
 #include "solvers/cuda/plain_systems.cuh"
 
@@ -48,6 +49,7 @@ struct GaussJordanPlan {
   static constexpr bool apart = N > 32 || !single;
   using Steps = Turns<steps, N == 32 && !single ? 8 : 4, apart>;
   static constexpr int warps = N == 8 ? 16 : N <= 32 && single ? 12 : 8;
+  static constexpr int warps_elsewhere = N == 16 ? 8 : warps;  // resident_blocks()
 };
 
 }  // namespace

@@ -12,7 +12,9 @@ namespace {
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
 template <class T, int N>
-__global__ void __launch_bounds__(warp_lanes, GaussJordanPlan<T, N>::warps) gauss_jordan_x_kernel(Arguments<T> args) {
+__global__ void __launch_bounds__(warp_lanes,
+                                  resident_blocks(GaussJordanPlan<T, N>::warps, GaussJordanPlan<T, N>::warps_elsewhere))
+    gauss_jordan_x_kernel(Arguments<T> args) {
   using Plan = GaussJordanPlan<T, N>;
   using L = typename Plan::Alone;
   constexpr int G = L::lanes, R = L::rows;

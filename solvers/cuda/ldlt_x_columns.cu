@@ -6,6 +6,7 @@
 //
 // In shared memory right-hand sides lie in strips as wide as 16 bytes, a piece for each row, at places exclusive-or'd
 // with strip and system: lanes that read rows of theirs, or the same row of all systems, meet every bank once.
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_judged.cuh"
@@ -21,7 +22,8 @@ template <class T, int Rows, bool Judged>
 struct ColumnsPlan : QuickPlan<T, Rows> {
   static constexpr int N = Rows;
   using L = Tile<T, N, LdltPlan<T, N>::lanes, true>;
-  using QuickPlan<T, N>::single;
+  using QuickPlan<T, N>::single, QuickPlan<T, N>::warps;
+  static constexpr int warps_elsewhere = N == 16 && !single ? 8 : warps;  // resident_blocks()
   static_assert(!Judged || (single && N == judged_rows));
   static constexpr bool judged = Judged;
   static constexpr int strip = L::piece;                   // columns
@@ -184,7 +186,9 @@ __device__ __forceinline__ double judge_strips(const Arguments<float>& args, int
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
 template <class T, int N, bool Judged>
-__global__ void __launch_bounds__(warp_lanes, ColumnsPlan<T, N, Judged>::warps) x_columns_kernel(Arguments<T> args) {
+__global__ void __launch_bounds__(warp_lanes, resident_blocks(ColumnsPlan<T, N, Judged>::warps,
+                                                              ColumnsPlan<T, N, Judged>::warps_elsewhere))
+    x_columns_kernel(Arguments<T> args) {
   using Plan = ColumnsPlan<T, N, Judged>;
   using L = typename Plan::L;
   constexpr int G = L::lanes, R = L::rows, P = L::piece, quarter = L::quarter;
