@@ -19,4 +19,7 @@ constexpr int resident_blocks([[maybe_unused]] int here, [[maybe_unused]] int el
   NV_IF_ELSE_TARGET(NV_IS_EXACTLY_SM_90, (return here;), (return elsewhere;))
 }
 
+/// Whether one instruction copies a whole run of memory into shared memory.
+constexpr bool has_bulk_copies() { NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90, (return true;), (return false;)) }
+
 }  // namespace smallbatch

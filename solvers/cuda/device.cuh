@@ -270,8 +270,12 @@ __device__ V sum_of_group(V value) {
 /// The sum over the lanes of the system where each has a sum for each of its shares.
 template <class L, class V>
 __device__ __forceinline__ V sum_of_shares(const V (&of_share)[L::shares]) {
-  static_assert(L::shares <= 2);
-  return sum_of_group<L::lanes>(L::shares == 2 ? of_share[0] + of_share[L::shares - 1] : of_share[0]);
+  constexpr int shares = L::shares;
+  static_assert(shares == 1 || shares == 2 || shares == 4);
+  V sum = of_share[0];
+  if constexpr (shares == 2) sum += of_share[1];
+  if constexpr (shares == 4) sum = (sum + of_share[2]) + (of_share[1] + of_share[3]);
+  return sum_of_group<L::lanes>(sum);
 }
 template <int Width, class V>
 __device__ V max_of_group(V value) {

@@ -212,7 +212,7 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
   constexpr int room = 2 * (G + L::systems * L::column_pitch);
   // Rows that are exchanged at a time; systems lie G numbers further apart, for the banks' sake.
   constexpr int block = L::systems * (width + 1) * G <= room ? width : 4, pitch = (block + 1) * G;
-  static_assert(L::systems * pitch <= room && (shares == 1 || block == G));
+  static_assert(L::systems * pitch <= room);
   T* const rows = &memory.column[0][0] + group * pitch;
   const auto maybe_apart = [&](auto&& body) __attribute__((always_inline)) {
     if constexpr (Apart)
@@ -244,8 +244,11 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
             sum = sum_for_each<G, width>(lane, p[0]);
           } else if constexpr (G < 8) {
 #pragma unroll
-            for (int i = 0; i < width; ++i) p[0][i] += p[1][i];
+            for (int h = 0; h < shares; h += 2)
+#pragma unroll
+              for (int i = 0; i < width; ++i) p[h][i] += p[h + 1][i];
             sum = sum_for_each<G, width>(lane, p[0]);
+            if constexpr (shares == 4) sum += sum_for_each<G, width>(lane, p[2]);
           } else {
             sum = sum_for_each<G, width>(lane, p[0]);
             sum += sum_for_each<G, width>(lane, p[1]);
@@ -289,12 +292,13 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
     if constexpr ((s + 1) % shares == 0 || s + 1 == L::rows) {
       constexpr int below = first + shares;
       if constexpr (below < L::rows) {
-        subtract_sums.template operator()<s, below>();
-        if constexpr (first < s) subtract_sums.template operator()<first, below>();
+        unrolled<s - first + 1>([&](auto other) __attribute__((always_inline)) {
+          subtract_sums.template operator()<s - other, below>();
+        });
       }
     }
-    subtract_rows.template operator()<s, s>();
-    if constexpr (first < s) subtract_rows.template operator()<s, first>();
+    unrolled<s - first + 1>([&](auto other)
+                                __attribute__((always_inline)) { subtract_rows.template operator()<s, s - other>(); });
   });
 }
 

@@ -46,25 +46,36 @@ struct OnePassPlan {
   static constexpr int warps = single ? (N <= 12 ? 16 : N <= 20 ? 12 : 8) : N <= 8 ? 12 : 8;
 };
 
-/// Of the kernels for x alone of matrices as they are stored, of least_n to N rows.
-template <class T, int N>
+/// Of the kernels for x alone, or with the backward error, of matrices as they are stored, of least_n to N rows.
+/// Pieces: rows are whole pieces of 16 bytes, and lie apart.
+template <class T, int N, bool Judged, bool Pieces>
 struct StoredXPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
-  using L = typename OnePassPlan<T, N>::Stored;
-  static constexpr int least_n = N > 32 || (single && N == 32) ? N - 7 : N - 3;
-  // Rows that are fetched last, and whose place they take: where else fewer warps found room. Pieces: rows are whole
-  // pieces of 16 bytes, and lie apart.
-  static constexpr int late(bool pieces) {
-    return N == 64 || N == 48 || (N == 56 && pieces) ? 16
-           : N == 40 || N == 32                      ? 8
-           : !single && (N == 24 || N == 28)         ? 8
-           : !single && N == 20                      ? 4
-                                                     : 0;
-  }
-  static constexpr int place = N >= 56 ? 32 : N >= 28 ? 16 : N == 24 ? 12 : 8;
-  static constexpr int turning(bool whole) { return N == 40 && whole ? L::rows : OnePassPlan<T, N>::turning(true); }
-  static constexpr bool apart = OnePassPlan<T, N>::apart;
-  static constexpr int warps = N <= (single ? 20 : 16) || N == 48 ? 12 : 8;
+  // Where triangles find room in the registers of fewer lanes than the general kernel has.
+  static constexpr int lanes = single && N == 36                         ? 4
+                               : single && N == 48 && !Judged && !Pieces ? 8
+                                                                         : OnePassPlan<T, N>::lanes(true);
+  using L = StoredLayout<T, N, lanes, LdltPlan<T, N>::lanes / lanes>;
+  static constexpr int least_n = N > 40 ? N - 7 : N - 3;
+  // Rows that are fetched last, where else fewer warps found room, and from which row on they take others' place. To be
+  // judged, all rows before `place` stay.
+  static constexpr int late = Judged               ? (N == 64 || N == 36                ? 16
+                                                      : N == 32 || (!single && N == 24) ? 8
+                                                                                        : 0)
+                              : N == 56            ? (Pieces ? 16 : 0)
+                              : N >= 36            ? 16
+                              : N == 32            ? 8
+                              : !single && N >= 24 ? 8
+                              : !single && N == 20 ? 4
+                                                   : 0;
+  static constexpr int place = Judged ? N - late : N == 56 && Pieces ? 32 : late;
+  /// Numbers in front of them, where bulk copies put what precedes them in their first piece.
+  static constexpr int gap = late > 0 && place > late && !Pieces ? L::piece : 0;
+  static constexpr int turning = OnePassPlan<T, N>::turning(true);
+  static constexpr bool apart = OnePassPlan<T, N>::apart, factor_apart = apart && !(Judged && N == 36);
+  static constexpr int of_floats = N <= 20 ? 16 : N == 24 || (N == 48 && lanes == 16) ? 12 : N == 36 && Judged ? 7 : 8;
+  static constexpr int of_doubles = N == 16 || (N == 20 && !Judged) ? 12 : 8;
+  static constexpr int warps = single ? of_floats : of_doubles;
 };
 
 }  // namespace

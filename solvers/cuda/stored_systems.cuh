@@ -15,9 +15,13 @@ namespace {
 
 template <class T, int N, int Lanes, int Shares = 1>
 struct StoredLayout : Tile<T, N, Lanes, false> {
-  static constexpr int shares = Shares;                                 // as PlainLayout has them
-  static constexpr int width = Lanes * Tile<T, N, Lanes, false>::rows;  // rows, with those that lanes have beyond N
+  using Base = Tile<T, N, Lanes, false>;
+  using Base::piece, Base::rows;
+  static constexpr int shares = Shares;       // as PlainLayout has them
+  static constexpr int width = Lanes * rows;  // rows, with those that lanes have beyond N
   static constexpr int numbers = 2 * width;
+  // Of eight systems an odd number of pieces, so that each one's column meets banks of its own.
+  static constexpr int column_pitch = Lanes == 4 ? (Base::column_pitch / piece | 1) * piece : Base::column_pitch;
 };
 
 /// The matrices of the warp, in shared memory that is as large as they need.
@@ -42,21 +46,22 @@ __device__ __forceinline__ int beyond_piece(const T* place) {
 }
 
 /// Numbers from one system to the next in shared memory, whole pieces and so many that `numbers` find room wherever the
-/// first of them lies, such that lanes that read a column of their rows meet as many banks as may be.
+/// first of them lies, such that lanes that read a column of their rows, or along a row, meet as many banks as may be.
 template <class T>
 int stored_step(const SpdBatch<T>& batch, int lanes, int numbers) {
   constexpr int piece = 16 / sizeof(T), banks = 32 / (sizeof(T) / 4);
   const bool packed = batch.shape.storage == Storage::packed_lower;
   const int n = batch.shape.n, first = (numbers + 2 * (piece - 1)) / piece * piece;
-  int best = first, fewest = banks + 1;
+  int best = first, fewest = 2 * banks + 1;
   for (int step = first; step < first + banks; step += piece) {
-    std::array<int, banks> reads{};
+    std::array<int, banks> down{}, along{};
     for (int place = 0; place < banks; ++place) {
       const int system = place / lanes, row = lanes + place % lanes;
-      const auto skipped = static_cast<int>(system * batch.a_step() % piece);
-      ++reads[(system * step + skipped + (packed ? row * (row + 1) / 2 : row * n)) % banks];
+      const int begin = system * step + static_cast<int>(system * batch.a_step() % piece);
+      ++down[(begin + (packed ? row * (row + 1) / 2 : row * n)) % banks];
+      ++along[(begin + row) % banks];
     }
-    const int most = *std::max_element(reads.begin(), reads.end());
+    const int most = *std::max_element(down.begin(), down.end()) + *std::max_element(along.begin(), along.end());
     if (most < fewest) best = step, fewest = most;
   }
   return best;
@@ -106,6 +111,27 @@ __device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& sour
     if (thread >= skipped && thread < whole) copy_async<1>(place + thread, from + thread);
     if (const int e = stop / P * P + thread; thread < P && e < stop) copy_async<1>(place + e, from + e);
   }
+}
+
+/// The same by one bulk copy for each system, whole pieces: what lies there before the run and behind it comes, too.
+/// Pieces that end beyond the batch come number by number. arrivals: as expect_bulk_copies() has made it.
+template <class T, class L, class Source>
+__device__ __forceinline__ void copy_run_in_bulk(const Arguments<T>& args, Source&& source, int first, int end, int to,
+                                                 T* memory, std::uint64_t& arrivals) {
+  constexpr int P = L::piece;
+  const int thread = fresh(threadIdx.x);
+  const T* const last = args.a + (args.count - 1) * args.a_step;
+  if (thread < L::systems) {
+    const T* const matrix = source(thread);
+    const int skipped = beyond_piece(matrix), stop = skipped + end - first;
+    const int pieces = matrix == last ? stop / P : (stop + P - 1) / P;
+    copy_in_bulk(memory + thread * args.kept_step + to, matrix - skipped + first, pieces * 16, arrivals);
+  }
+  if (source(L::systems - 1) != last) return;
+  const int s = thread / P;
+  if (s >= L::systems || source(s) != last) return;
+  const int skipped = beyond_piece(last), stop = skipped + end - first, e = stop / P * P + thread % P;
+  if (e < stop) copy_async<1>(memory + s * args.kept_step + to + e, last - skipped + first + e);
 }
 
 /// Numbers from one row to the next where rows lie an odd number of pieces of 16 bytes apart.

@@ -175,33 +175,64 @@ __device__ __forceinline__ double judge_read_again(int lane, const T* matrix, co
   return judgement.result(N, lane, norm_a);
 }
 
-/// The same of a matrix of n rows, which may begin anywhere: lanes take numbers of each row, columns by symmetry.
-template <class T, class L>
-__device__ __forceinline__ double judge_rows_again(int n, int lane, const T* matrix, const T* b,
-                                                   typename Residual<T>::Factor* places, const T (&x)[L::rows],
-                                                   double& norm_a) {
-  constexpr int at_once = 8;  // rows under way
-  const auto is_own = [&](int u) __attribute__((always_inline)) { return L::lanes * u + lane < n; };
-  T own_b[L::rows];
-#pragma unroll
-  for (int u = 0; u < L::rows; ++u) own_b[u] = is_own(u) ? b[L::lanes * u + lane] : T(0);
+/// The same of a matrix of n rows that is symmetric to the bit and lies in shared memory as it is stored, by columns,
+/// which are rows. Or the first N - Late rows do, of which the first Late lie Gap numbers behind the others, and of the
+/// last Late rows the triangle, packed.
+template <class T, class L, int Late, int Gap>
+__device__ __forceinline__ double judge_stored_rows(int n, int lane, const T* rows, const T* triangle,
+                                                    typename Residual<T>::Factor* places, const T (&x)[L::rows],
+                                                    const T (&b)[L::rows]) {
+  using Factor = typename Residual<T>::Factor;
+  constexpr int G = L::lanes, kept = L::size - Late, at_once = 4, together = 16 / sizeof(Factor);
+  const auto begin_of = [&](int row) __attribute__((always_inline)) {
+    return Late > 0 && row < Late ? rows + (row + kept) * n + Gap : rows + row * n;
+  };
   Judgement<T, L> judgement(
-      n, lane, [&](int row) { return matrix[row * n + row]; }, places, x, own_b);
+      n, lane,
+      [&](int row) {
+        return Late == 0 || row < kept ? begin_of(row)[row] : triangle[packed_begin(row - kept) + row - kept];
+      },
+      places, x, b);
+  const int end = Late == 0 ? n : kept;
+  int column = 0;
 #pragma unroll 1
-  for (int first = 0; first < n; first += at_once) {
-    T in[at_once][L::rows];
+  for (; column + at_once <= end; column += at_once) {
+    const T* const from = begin_of(column) + lane;  // Late: a multiple of at_once
 #pragma unroll
-    for (int i = 0; i < at_once; ++i)
+    for (int c = 0; c < at_once; c += together) {
+      const auto known = *reinterpret_cast<const Vector<Factor, together>*>(places + column + c);
 #pragma unroll
-      for (int u = 0; u < L::rows; ++u)
-        in[i][u] = first + i < n && is_own(u) ? matrix[(first + i) * n + L::lanes * u + lane] : T(0);
+      for (int e = 0; e < together; ++e)
 #pragma unroll
-    for (int i = 0; i < at_once; ++i) {
-      const auto known = places[min(first + i, L::size - 1)];
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) judgement.add(u, in[i][u], known);
+        for (int u = 0; u < L::rows; ++u) judgement.add(u, from[(c + e) * n + G * u], known.value[e]);
     }
   }
+  if constexpr (Late == 0) {
+#pragma unroll 1
+    for (; column < end; ++column) {
+      const T* const from = begin_of(column) + lane;
+      const auto known = places[column];
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) judgement.add(u, from[G * u], known);
+    }
+  } else {
+#pragma unroll 1
+    for (; column < n; ++column) {
+      const auto known = places[column];
+#pragma unroll
+      for (int u = 0; u < kept / G; ++u) {
+        const int row = G * u + lane;
+        judgement.add(u, begin_of(row)[column], known);
+      }
+      unrolled<Late / G>([&](auto slot) __attribute__((always_inline)) {
+        constexpr int u = slot;
+        T part[1];
+        packed_row_part<G, u>(triangle, lane, column - kept, part);
+        judgement.add(kept / G + u, part[0], known);
+      });
+    }
+  }
+  double norm_a;
   return judgement.result(n, lane, norm_a);
 }
 

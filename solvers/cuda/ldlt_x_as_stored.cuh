@@ -1,8 +1,13 @@
 // Solutions of plain systems by L D L^T, x and the status alone or the backward error too, of dense matrices of any
-// size, wherever they lie: as ldlt_x.cu has them of whole sizes. The matrices are copied as they are stored
-// (stored_systems.cuh), or, where rows are whole pieces of 16 bytes, with a piece between them; while a warp works on
-// its systems, the next ones are on their way into the shared memory that these have left. What is not plain is marked
-// for the general kernel (ldlt_general.cu).
+// size, wherever they lie: as ldlt_x.cu has them of whole sizes. Matrices are copied as they are stored
+// (stored_systems.cuh), each by one bulk copy; or, for x alone and where that serves the banks, rows of whole pieces of
+// 16 bytes with a piece between them. For x alone the next systems are on their way, while a warp works on its own,
+// into the shared memory that these have left. To be judged a matrix stays there, or, where that makes room for more
+// warps, all of it but the last block on the diagonal, whose triangle is kept beside it: by symmetry, that is all.
+// What is not plain is marked for the general kernel (ldlt_general.cu). Private to solvers/cuda.
+#pragma once
+
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_plan.cuh"
@@ -16,29 +21,43 @@ namespace {
 /// Rows as they are stored; whole pieces of 16 bytes, which lie an odd number of pieces apart; such of size N.
 enum class Rows { as_stored, pieces, whole };
 
-template <class T, class L, Rows Kind>
+/// Last: of so many last rows the triangle is kept, packed.
+template <class T, class L, Rows Kind, int Last>
 struct alignas(16) StoredXMemory {
+  // It takes the place of the right-hand sides, or follows them where it is larger.
+  static constexpr bool follows = packed_begin(Last) > L::column_pitch;
+  static constexpr int triangle = follows ? L::column_pitch : 0;
+  static constexpr int rhs_pitch = L::column_pitch + (follows ? packed_begin(Last) : 0);
   T identity[Kind == Rows::pieces ? L::piece * L::numbers : L::numbers];  // rows of it
-  T rhs[L::systems * L::column_pitch];
+  T rhs[L::systems * rhs_pitch];
   // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
   };
+  std::uint64_t arrivals;  // of bulk copies
 };
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
 template <class T, int N, bool Judged, Rows Kind>
-__global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_stored_kernel(Arguments<T> args) {
-  using Plan = StoredXPlan<T, N>;
+__global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N, Judged, Kind != Rows::as_stored>::warps)
+    x_as_stored_kernel(Arguments<T> args) {
+  using Plan = StoredXPlan<T, N, Judged, Kind != Rows::as_stored>;
   using L = typename Plan::L;
   constexpr int G = L::lanes, R = L::rows, P = L::piece;
-  // The rows from `late` on are fetched ahead; those before it take the place of the rows from `place` on.
-  constexpr bool whole = Kind == Rows::whole, pieces = Kind != Rows::as_stored;
-  constexpr int late = Plan::late(pieces), place = Plan::place, least_n = whole ? N : Plan::least_n;
-  static_assert(late % G == 0 && place % G == 0 && (late == 0 || (place >= late && place + late <= least_n)));
-  __shared__ StoredXMemory<T, L, Kind> memory;
+  constexpr bool whole = Kind == Rows::whole, pieces = Kind != Rows::as_stored, bulk = has_bulk_copies() && !pieces;
+  // The rows from `late` on are fetched first; those before it take the place of the rows from `place` on.
+  constexpr int late = Plan::late, place = Plan::place, gap = Plan::gap, least_n = whole ? N : Plan::least_n;
+  constexpr int last = Judged ? late : 0;  // rows of which the triangle alone is kept
+  static_assert(late == 0 || (late % G == 0 && place % G == 0 && place >= late && place < least_n));
+  static_assert(!Judged || (!pieces && (late == 0 || place + late == N)));
+  using Memory = StoredXMemory<T, L, Kind, last>;
+  constexpr bool rhs_stays = last == 0 || Memory::follows;
+  __shared__ Memory memory;
+  if constexpr (bulk)
+    if (threadIdx.x == 0) expect_bulk_copies<L::systems>(memory.arrivals);
+  unsigned turn = 0;  // of tasks, 0 and 1
   if constexpr (Kind == Rows::pieces)
 #pragma unroll
     for (int i = 0; i < P; ++i) make_identity<T, L>(memory.identity + i * L::numbers, i);
@@ -55,13 +74,23 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
   const auto source = [&](unsigned task) {
     return [&args, a = args.a + begin_of(task) * args.a_step](int s) { return a + s * args.a_step; };
   };
-  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
+  const auto copy_rows = [&](unsigned task, int first, int end, int to) __attribute__((always_inline)) {
     if constexpr (pieces)
-      copy_rows_apart<T, L>(n, pitch, kept_step, source(task), late, n, 0, stored_matrices<T>());
+      copy_rows_apart<T, L>(n, pitch, kept_step, source(task), first, end, to, stored_matrices<T>());
+    else if constexpr (bulk)
+      copy_run_in_bulk<T, L>(args, source(task), first * n, end * n, to * n + (first < late ? gap : 0),
+                             stored_matrices<T>(), memory.arrivals);
     else
-      copy_run<T, L>(args, source(task), late * n, n * n, 0, stored_matrices<T>());
+      copy_run<T, L>(args, source(task), first * n, end * n, to * n + (first < late ? gap : 0), stored_matrices<T>());
+  };
+  const auto wait_for_rows = [&](unsigned parity) __attribute__((always_inline)) {
+    if constexpr (bulk) wait_for_bulk_copies(memory.arrivals, parity);
+    wait_for_copies();
+  };
+  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
+    copy_rows(task, late, n, 0);
     const T* const from = args.b + (begin_of(task) + group()) * args.b_step + lane();
-    T* const to = memory.rhs + group() * L::column_pitch + lane();
+    T* const to = memory.rhs + group() * Memory::rhs_pitch + lane();
 #pragma unroll
     for (int u = 0; u < R; ++u) {
       const bool copied = G * (u + 1) <= least_n || G * u + lane() < n;
@@ -69,14 +98,22 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
     }
   };
   unsigned task = blockIdx.x;
-  if (task < args.tasks) stage(task);
+  __syncwarp();  // what counts bulk copies is there
+  if (!Judged && task < args.tasks) stage(task);
 #pragma unroll 1
   for (; task < args.tasks; task += gridDim.x) {
     T a[R][N], b[1][R], inverse[R];
     unsigned odd = 0;  // not zero: the system is not plain
+    if constexpr (Judged) {
+      __syncwarp();  // the last systems are done with
+      stage(task);
+    }
     // Where row 0 would lie before the rows from `late` on.
-    const T* const matrix =
-        stored_matrices<T>() - late * pitch + group() * kept_step + (pieces ? 0 : beyond_piece(source(task)(group())));
+    const auto own_rows = [&]() __attribute__((always_inline)) {
+      return stored_matrices<T>() - late * pitch + group() * kept_step +
+             (pieces ? 0 : beyond_piece(source(task)(group())));
+    };
+    const T* const matrix = own_rows();
     int once = args.once;
     const auto take_slot = [&]<int u>(const T* rows) __attribute__((always_inline)) {
       const int row = G * u + lane();
@@ -112,31 +149,45 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
       else
         take_slot.template operator()<u>(rows);
     };
-    wait_for_copies();
+    wait_for_rows(late > 0 ? 0 : turn);
+    turn ^= 1;
+    if constexpr (!rhs_stays) {
+#pragma unroll
+      for (int u = 0; u < R; ++u) b[0][u] = memory.rhs[group() * Memory::rhs_pitch + G * u + lane()];
+    }
     unrolled<R>([&](auto index) __attribute__((always_inline)) {
       constexpr int u = R - 1 - index;
       if constexpr (late > 0 && G * (u + 1) == place) {
         __syncwarp();  // the rows from `place` on have been read, where the first ones go
-        if constexpr (pieces)
-          copy_rows_apart<T, L>(n, pitch, kept_step, source(task), 0, late, place - late, stored_matrices<T>());
-        else
-          copy_run<T, L>(args, source(task), 0, late * n, (place - late) * n, stored_matrices<T>());
+        copy_rows(task, 0, late, place - late);
+        if constexpr (last > 0) {
+          T* const triangle = memory.rhs + group() * Memory::rhs_pitch + Memory::triangle;
+#pragma unroll
+          for (int v = place / G; v < R; ++v)
+#pragma unroll
+            for (int c = 0; c < G * (v + 1) - place; ++c) {
+              const int row = G * v - place + lane();
+              if (c <= row) triangle[packed_begin(row) + c] = a[v][place + c];
+            }
+        }
       }
-      if constexpr (late > 0 && G * (u + 1) == late) wait_for_copies();
-      take.template operator()<u>(G * u < late ? matrix + place * pitch : matrix);
+      if constexpr (late > 0 && G * (u + 1) == late) wait_for_rows(1);
+      take.template operator()<u>(G * u < late ? matrix + place * pitch + gap : matrix);
     });
 #pragma unroll
     for (int u = 0; u < R; ++u) {
       if (has_row<L>(lane(), u)) odd |= far_bits(diagonal<T, L>(lane(), u, a));
-      b[0][u] = memory.rhs[group() * L::column_pitch + G * u + lane()];
+      if constexpr (rhs_stays) b[0][u] = memory.rhs[group() * Memory::rhs_pitch + G * u + lane()];
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
       inverse[u] = 1;
     }
     if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
-    __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
-    if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
-      stage(next);
-    factor<L, Plan::turning(whole), Plan::apart, false>(group(), lane(), memory, a, b[0],
+    if constexpr (!Judged) {
+      __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
+      if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
+        stage(next);
+    }
+    factor<L, Plan::turning, Plan::factor_apart, false>(group(), lane(), memory, a, b[0],
                                                         ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
 #pragma unroll
     for (int u = 0; u < R; ++u) {
@@ -150,10 +201,21 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
 #pragma unroll
     for (int u = 0; u < R; ++u)
       if (G * (u + 1) <= least_n || G * u + lane() < n) x[G * u] = b[0][u];
-    double error = 0, norm_a = 0;
-    if constexpr (Judged)
-      error = judge_rows_again<T, L>(n, lane(), args.a + system * args.a_step, args.b + system * args.b_step,
-                                     memory.x[group()], b[0], norm_a);
+    double error = 0;
+    if constexpr (Judged) {
+      T right[R];
+#pragma unroll
+      for (int u = 0; u < R; ++u) {
+        if constexpr (rhs_stays)
+          right[u] = memory.rhs[group() * Memory::rhs_pitch + G * u + lane()];
+        else
+          right[u] =
+              G * (u + 1) <= least_n || G * u + lane() < n ? args.b[system * args.b_step + G * u + lane()] : T(0);
+      }
+      error = judge_stored_rows<T, L, late, gap>(n, lane(), own_rows(),
+                                                 memory.rhs + group() * Memory::rhs_pitch + Memory::triangle,
+                                                 memory.x[group()], b[0], right);
+    }
     if (lane() != 0) continue;
     if constexpr (Judged) args.to.backward_error[system] = static_cast<T>(error);
     args.to.info[system] = 0;
@@ -163,7 +225,7 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N>::warps) x_as_sto
 
 template <class T>
 struct StoredXKernel {
-  int systems, lanes, late;
+  int systems, lanes, late, place, gap;
   bool pieces;  // rows lie apart
   Kernel<Arguments<T>> kernel;
 };
@@ -171,30 +233,33 @@ struct StoredXKernel {
 /// The kernel of the first of the sizes N, which ascend, that is large enough; none of sizes that others are better at.
 template <class T, bool Judged, Rows Kind, int... N>
 StoredXKernel<T> x_as_stored_kernel_of(int n) {
+  constexpr bool pieces = Kind != Rows::as_stored;
   StoredXKernel<T> chosen{};
-  (void)((n <= N &&
-          (n >= StoredXPlan<T, N>::least_n ? chosen = {StoredXPlan<T, N>::L::systems, StoredXPlan<T, N>::L::lanes,
-                                                       StoredXPlan<T, N>::late(Kind != Rows::as_stored),
-                                                       Kind != Rows::as_stored, x_as_stored_kernel<T, N, Judged, Kind>}
-                                           : chosen,
-           true)) ||
-         ...);
+  const auto choose = [&]<int size>() {
+    using Plan = StoredXPlan<T, size, Judged, pieces>;
+    if (n >= Plan::least_n)
+      chosen = {Plan::L::systems,
+                Plan::L::lanes,
+                Plan::late,
+                Plan::place,
+                Plan::gap,
+                pieces,
+                x_as_stored_kernel<T, size, Judged, Kind>};
+  };
+  (void)((n <= N && (choose.template operator()<N>(), true)) || ...);
   return chosen;
 }
 template <class T>
 StoredXKernel<T> x_as_stored_kernel_of(int n, bool judged, bool pieces) {
-  constexpr bool single = sizeof(T) == sizeof(float);
-  // Of some sizes whose rows are whole pieces one pass is quicker.
-  if (pieces && (n == 20 || (single && (n == 24 || n == 36)))) return {};
-  if constexpr (single) {
-    if (pieces && (n == 40 || n == 48 || n == 56))
-      return judged ? x_as_stored_kernel_of<T, true, Rows::whole, 56>(n)
-                    : x_as_stored_kernel_of<T, false, Rows::whole, 40, 48, 56>(n);
-    if (pieces && (n == 44 || n == 52) && !judged) return x_as_stored_kernel_of<T, false, Rows::pieces, 48, 56>(n);
-    return judged ? x_as_stored_kernel_of<T, true, Rows::as_stored, 40>(n)
-                  : x_as_stored_kernel_of<T, false, Rows::as_stored, 20, 24, 32, 40, 48, 56, 64>(n);
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (pieces && n == 48) return judged ? StoredXKernel<T>{} : x_as_stored_kernel_of<T, false, Rows::whole, 48>(n);
+    if (pieces && n == 52 && !judged) return x_as_stored_kernel_of<T, false, Rows::pieces, 56>(n);
+    if (pieces && n == 56 && !judged) return x_as_stored_kernel_of<T, false, Rows::whole, 56>(n);
+    return judged ? x_as_stored_kernel_of<T, true, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n)
+                  : x_as_stored_kernel_of<T, false, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n);
   } else {
-    return judged ? StoredXKernel<T>{} : x_as_stored_kernel_of<T, false, Rows::as_stored, 16, 20, 24, 28, 32>(n);
+    return judged ? x_as_stored_kernel_of<T, true, Rows::as_stored, 16, 20, 24, 28, 32>(n)
+                  : x_as_stored_kernel_of<T, false, Rows::as_stored, 16, 20, 24, 28, 32>(n);
   }
 }
 
@@ -223,16 +288,12 @@ cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& s
     arguments.kept_pitch = apart_pitch<T>(n);
     arguments.kept_step = apart_step<T>(n, n - chosen.late);
   } else {
-    arguments.kept_step = stored_step(batch, chosen.lanes, (n - chosen.late) * n);
+    const int numbers = std::max((n - chosen.late) * n, chosen.late > 0 ? chosen.place * n + chosen.gap : 0);
+    arguments.kept_step = stored_step(batch, chosen.lanes, numbers);
   }
   // Rows are read as far as those of the kernel's size.
   const std::size_t numbers = chosen.systems * arguments.kept_step + 8;
   return launch(chosen.kernel, chosen.systems, arguments, stream, 1 << 15, (numbers * sizeof(T) + 15) / 16 * 16);
 }
-
-template bool x_as_stored_takes(const SpdBatch<float>&, const SpdSolution<float>&);
-template bool x_as_stored_takes(const SpdBatch<double>&, const SpdSolution<double>&);
-template cudaError_t launch_x_as_stored(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, cudaStream_t);
-template cudaError_t launch_x_as_stored(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, cudaStream_t);
 
 }  // namespace smallbatch

@@ -1,0 +1,9 @@
+// ldlt_x_as_stored.cuh in single precision: a file of its own, since its kernels take a minute to compile.
+#include "solvers/cuda/ldlt_x_as_stored.cuh"
+
+namespace smallbatch {
+
+template bool x_as_stored_takes(const SpdBatch<float>&, const SpdSolution<float>&);
+template cudaError_t launch_x_as_stored(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, cudaStream_t);
+
+}  // namespace smallbatch
