@@ -77,6 +77,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
   wait_for_kernel_before();  // which has marked the systems
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    if (args.marked && !is_any_marked(args, task)) continue;
     find_systems(args, task, memory);
 #pragma unroll 1
     while (choose_systems(args, task, memory)) {
@@ -150,9 +151,8 @@ template <class T>
 cudaError_t launch_general_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                 SystemsToDo which, cudaStream_t stream) {
   const Arguments<T> arguments = arguments_of(batch, solution, marks);
-  constexpr unsigned most_blocks = 1 << 15;
   return which == SystemsToDo::unsettled
-             ? launch<T>(general_kernels<T>(), of_marked(arguments), stream, most_blocks, Begin::ahead)
+             ? launch<T>(general_kernels<T>(), of_marked(arguments), stream, 1 << 15, Begin::ahead)
              : launch<T>(general_kernels<T>(), arguments, stream);
 }
 
