@@ -8,6 +8,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <nv/target>
+
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -314,6 +316,26 @@ __device__ __forceinline__ std::int64_t first_of_task(const Arguments<T>& args, 
 
 // launching
 
+/// Lets the next kernel of the stream take the places of blocks that end, if it was launched ahead: it waits there
+/// until this one is done. To be called by all blocks, or by none.
+__device__ __forceinline__ void let_next_kernel_begin() {
+  NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("griddepcontrol.launch_dependents;");))
+}
+/// Waits for the kernel before it in the stream, and sees what that has written. All blocks of a kernel that is
+/// launched ahead call it first of all.
+__device__ __forceinline__ void wait_for_kernel_before() {
+  NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("griddepcontrol.wait;" ::: "memory");))
+}
+/// Whether kernels can be launched ahead: all code of this build waits.
+constexpr bool code_can_wait() {
+  for (const int architecture : {__CUDA_ARCH_LIST__})
+    if (architecture < 900) return false;
+  return true;
+}
+
+/// When a kernel may begin: when what the stream has before it is done, or already while the kernel before it ends.
+enum class Begin { after, ahead };
+
 template <class A>
 using Kernel = void (*)(A);
 
@@ -366,24 +388,31 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
 /// batch. max_blocks: of kernels that stride.
 template <class A>
 cudaError_t launch(Kernel<A> kernel, int systems, A arguments, cudaStream_t stream, unsigned max_blocks = 1 << 15,
-                   std::size_t shared_bytes = 0) {
+                   std::size_t shared_bytes = 0, Begin begin = Begin::after) {
   if (arguments.count == 0) return cudaSuccess;
   if (arguments.span == 0) arguments.span = systems;
   arguments.tasks = static_cast<unsigned>((arguments.count + arguments.span - 1) / arguments.span);
   void* parameters[] = {&arguments};
-  return cudaLaunchKernel(kernel, dim3(std::max(1U, std::min(max_blocks, arguments.tasks))), dim3(warp_lanes),
-                          parameters, shared_bytes, stream);
+  const dim3 blocks(std::max(1U, std::min(max_blocks, arguments.tasks)));
+  if (begin == Begin::after || !code_can_wait())
+    return cudaLaunchKernel(kernel, blocks, dim3(warp_lanes), parameters, shared_bytes, stream);
+  cudaLaunchAttribute ahead{};
+  ahead.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  ahead.val.programmaticStreamSerializationAllowed = 1;
+  const cudaLaunchConfig_t config{blocks, dim3(warp_lanes), shared_bytes, stream, &ahead, 1};
+  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), parameters);
 }
 
 /// The same with the kernel for the padded size of the systems.
 template <class T, class A>
-cudaError_t launch(const Kernels<T, A>& kernels, A arguments, cudaStream_t stream, unsigned max_blocks = 1 << 15) {
+cudaError_t launch(const Kernels<T, A>& kernels, A arguments, cudaStream_t stream, unsigned max_blocks = 1 << 15,
+                   Begin begin = Begin::after) {
   const int size = padded_size(arguments.n);
   const auto& [kernel, systems] = size == 8    ? kernels.of8
                                   : size == 16 ? kernels.of16
                                   : size == 32 ? kernels.of32
                                                : kernels.of64;
-  return launch(kernel, systems, arguments, stream, max_blocks);
+  return launch(kernel, systems, arguments, stream, max_blocks, 0, begin);
 }
 
 }  // namespace

@@ -16,8 +16,10 @@ __global__ void __launch_bounds__(warp_lanes, 8) general_gauss_jordan_kernel(Arg
   using Plan = GaussJordanPlan<T, N>;
   using L = Tile<T, N, Plan::lanes, false>;
   __shared__ GeneralMemory<T, L> memory;
+  wait_for_kernel_before();  // which has marked the systems
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    if (!is_any_marked(args, task)) continue;
     find_systems(args, task, memory);
 #pragma unroll 1
     while (choose_systems(args, task, memory)) {
@@ -110,7 +112,8 @@ cudaError_t launch_agree_on_rcond(std::int64_t count, const SpdSolution<T>& solu
 template <class T>
 cudaError_t launch_general_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                         cudaStream_t stream) {
-  return launch<T>(general_kernels<T>(), of_marked(arguments_of(batch, solution, marks)), stream);
+  return launch<T>(general_kernels<T>(), of_marked(arguments_of(batch, solution, marks)), stream, 1 << 15,
+                   Begin::ahead);
 }
 
 template cudaError_t launch_general_gauss_jordan(const SpdBatch<float>&, const SpdSolution<float>&, Mark*,

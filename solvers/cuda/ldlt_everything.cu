@@ -2,6 +2,8 @@
 // of 32 or 64 rows at multiples of 16 bytes with one right-hand side. Nothing of A stays: the factors take its place in
 // shared memory, from where the norm of A^-1 is found, and for the backward error A is read once more, from the
 // second-level cache. What is not plain is marked for the general kernel (ldlt_general.cu).
+#include <limits>
+
 #include "solvers/cuda/kept_factors.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
@@ -141,9 +143,12 @@ template <class T>
 cudaError_t launch_everything(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                               cudaStream_t stream) {
   const Arguments<T> arguments = arguments_of(batch, solution, marks);
+  // A block a task: nothing of the next one is fetched ahead, and blocks that end early make room.
+  constexpr unsigned blocks = std::numeric_limits<unsigned>::max();
   if constexpr (sizeof(T) == sizeof(float))
-    if (batch.shape.n == 64) return launch(everything_kernel<T, 64>, QuickPlan<T, 64>::L::systems, arguments, stream);
-  return launch(everything_kernel<T, 32>, QuickPlan<T, 32>::L::systems, arguments, stream);
+    if (batch.shape.n == 64)
+      return launch(everything_kernel<T, 64>, QuickPlan<T, 64>::L::systems, arguments, stream, blocks);
+  return launch(everything_kernel<T, 32>, QuickPlan<T, 32>::L::systems, arguments, stream, blocks);
 }
 
 template bool everything_takes(const SpdBatch<float>&, const SpdSolution<float>&);

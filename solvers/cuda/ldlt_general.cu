@@ -74,8 +74,10 @@ template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) general_ldlt_kernel(Arguments<T> args) {
   using L = typename LdltPlan<T, N>::General;
   __shared__ GeneralMemory<T, L> memory;
+  wait_for_kernel_before();  // which has marked the systems
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    if (args.marked && !is_any_marked(args, task)) continue;
     find_systems(args, task, memory);
 #pragma unroll 1
     while (choose_systems(args, task, memory)) {
@@ -149,7 +151,9 @@ template <class T>
 cudaError_t launch_general_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                 SystemsToDo which, cudaStream_t stream) {
   const Arguments<T> arguments = arguments_of(batch, solution, marks);
-  return launch<T>(general_kernels<T>(), which == SystemsToDo::unsettled ? of_marked(arguments) : arguments, stream);
+  return which == SystemsToDo::unsettled
+             ? launch<T>(general_kernels<T>(), of_marked(arguments), stream, 1 << 15, Begin::ahead)
+             : launch<T>(general_kernels<T>(), arguments, stream);
 }
 
 template cudaError_t launch_general_ldlt(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, SystemsToDo,
