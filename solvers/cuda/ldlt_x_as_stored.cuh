@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N, Judged, Kind != 
       b[0][u] *= inverse[u];
       now(b[0][u]);  // rounded; the same in all kernels
     }
-    substitute_back<L, Plan::apart, false>(group(), lane(), memory, a, b, args.once);
+    substitute_back<L, Plan::back_apart, false>(group(), lane(), memory, a, b, args.once);
     const bool plain = !any_of_group<G>(!are_answers(b[0], inverse));
     const std::int64_t system = begin_of(task) + group();
     T* const x = args.to.x + system * args.to.x_stride + lane();
@@ -252,7 +252,7 @@ StoredXKernel<T> x_as_stored_kernel_of(int n) {
 template <class T>
 StoredXKernel<T> x_as_stored_kernel_of(int n, bool judged, bool pieces) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (pieces && n == 48) return judged ? StoredXKernel<T>{} : x_as_stored_kernel_of<T, false, Rows::whole, 48>(n);
+    if (pieces && n == 48 && !judged) return x_as_stored_kernel_of<T, false, Rows::whole, 48>(n);
     if (pieces && n == 52 && !judged) return x_as_stored_kernel_of<T, false, Rows::pieces, 56>(n);
     if (pieces && n == 56 && !judged) return x_as_stored_kernel_of<T, false, Rows::whole, 56>(n);
     return judged ? x_as_stored_kernel_of<T, true, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n)
