@@ -212,18 +212,17 @@ struct KeptFactors {
   }
 };
 
-/// What NormEstimate finds of systems whose factors lie in shared memory, to the bit. n: rows; lane: of the system;
-/// own: L; reciprocals: of the pivots, in proportion, of all N rows, in shared memory. answer: where not null, in
-/// shared memory, D^-1 L^-1 b, which becomes x on the way. The whole warp calls.
+/// What NormEstimate finds of systems of N rows, more than it is exact for, whose factors lie in shared memory, to the
+/// bit. lane_of_system: in turn; own: L; reciprocals: of the pivots, in proportion, in shared memory. answer: where not
+/// null, in shared memory, D^-1 L^-1 b, which becomes x on the way. The whole warp calls.
 template <class T, class L>
-__device__ __forceinline__ double norm_of_kept(int n, int lane_of_system, const T* own, const T* reciprocals,
-                                               T* answer) {
+__device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own, const T* reciprocals, T* answer) {
   using Kept = KeptFactors<T, L>;
   using Estimate = NormEstimate<T, L>;
   constexpr int H = Kept::lanes, R = Kept::rows, sums_of_lane = Kept::slot / H;
+  static_assert(L::size > Estimate::exact_up_to);
   const int lane = lane_of_system % H;
   const bool second = lane_of_system >= H;  // vector
-  const bool exact = n <= Estimate::exact_up_to;
   T inverse[R], y[R];
 #pragma unroll
   for (int m = 0; m < R; ++m) inverse[m] = reciprocals[H * m + lane];
@@ -232,28 +231,28 @@ __device__ __forceinline__ double norm_of_kept(int n, int lane_of_system, const 
     T most = -1;
 #pragma unroll
     for (int m = 0; m < R; ++m)
-      if (const int row = H * m + lane; row < n && row != but) most = max(most, abs(v[m]));
+      if (H * m + lane != but) most = max(most, abs(v[m]));
     most = max_of_group<H>(most);
     int where = L::size;
 #pragma unroll
     for (int m = R - 1; m >= 0; --m)
-      if (const int row = H * m + lane; row < n && row != but && abs(v[m]) == most) where = row;
+      if (const int row = H * m + lane; row != but && abs(v[m]) == most) where = row;
     return min_of_group<H>(where);
   };
-  int column = largest(inverse, -1);  // of the second vector
-  const T mean = T(1) / static_cast<T>(n > 0 ? n : 1);
+  int column = largest(inverse, -1);  // of A^-1, that is looked at
   double norm = 0;
 #pragma unroll 1
-  for (int turn = answer != nullptr ? -1 : 0;; ++turn) {
-    const bool signs = !exact && turn == 1;
-    if (exact) column = 2 * turn + static_cast<int>(second);
+  for (int turn = answer != nullptr ? -1 : 0; turn < Estimate::estimating_turns; ++turn) {
+    const bool has_signs = turn == static_cast<int>(second);
 #pragma unroll
     for (int m = 0; m < R; ++m) {
       const int row = H * m + lane;
-      const T begin = !exact && turn == 0 && !second ? mean : static_cast<T>(row == column);
-      y[m] = !signs ? begin : y[m] < 0 ? T(-1) : T(1);
-      if (row >= n) y[m] = 0;
-      if (turn < 0) y[m] = answer[row];
+      if (turn < 0)
+        y[m] = answer[row];
+      else if (has_signs)
+        y[m] = turn == 1 && y[m] < 0 ? T(-1) : T(1);
+      else
+        y[m] = static_cast<T>(row == column);
     }
     Kept::solve(own, lane, inverse, y, turn < 0);
     if (turn < 0) {
@@ -263,24 +262,23 @@ __device__ __forceinline__ double norm_of_kept(int n, int lane_of_system, const 
         if (!second) answer[H * m + lane] = y[m];
       continue;
     }
-    if (__any_sync(whole_warp, !signs)) {
-      double sums[sums_of_lane]{};
+    double sums[sums_of_lane]{};
+    T most = 0;
 #pragma unroll
-      for (int m = 0; m < R; ++m)
-        if (H * m + lane < n) sums[m % sums_of_lane] += abs(static_cast<double>(y[m]));
-#pragma unroll
-      for (int step = sums_of_lane / 2; step > 0; step /= 2)
-#pragma unroll
-        for (int s = 0; s < step; ++s) sums[s] += sums[s + step];
-      const double sum = sum_of_group<H>(sums[0]);
-      // A norm that is not a number counts: then the factors do not give a bound.
-      if (!signs && norm == norm && !(sum <= norm)) norm = sum;
+    for (int m = 0; m < R; ++m) {
+      sums[m % sums_of_lane] += abs(static_cast<double>(y[m]));
+      most = max(most, abs(y[m]));
     }
-    if (__any_sync(whole_warp, signs)) {
-      const int one = shuffle(largest(y, -1), 0, 2 * H), other = largest(y, one);
-      if (signs) column = second ? other : one;
-    }
-    if (!__any_sync(whole_warp, exact ? 2 * (turn + 1) < n : turn + 1 < Estimate::estimating_turns)) break;
+#pragma unroll
+    for (int step = sums_of_lane / 2; step > 0; step /= 2)
+#pragma unroll
+      for (int s = 0; s < step; ++s) sums[s] += sums[s + step];
+    double bound = sum_of_group<H>(sums[0]);
+    most = max_of_group<H>(most);
+    if (has_signs && bound == bound) bound = static_cast<double>(most);
+    // A norm that is not a number counts: then the factors do not give a bound.
+    if (norm == norm && !(bound <= norm)) norm = bound;
+    if (turn == 0) column = largest(y, column);  // that of the smallest pivot; of the second vector it was looked at
   }
   const double other = shuffle(norm, H, 2 * H);
   norm = shuffle(norm, 0, 2 * H);

@@ -86,8 +86,8 @@ __device__ __forceinline__ int own_rows(const GeneralMemory<T, L>& memory) {
   return memory.rows[own_group<L>()];
 }
 
-/// Whether a system of a span is marked. It is little code, with which most launches end: what is run of this kernel
-/// drives that of the one before out of the instruction cache. The whole warp calls.
+/// Whether a system of a span is marked: one look at 16 of them a lane, with which most launches end. The whole warp
+/// calls.
 template <class T>
 __device__ __forceinline__ bool is_any_marked(const Arguments<T>& args, unsigned task) {
   constexpr int of_lane = longest_span / warp_lanes;

@@ -1,7 +1,9 @@
-// ||A^-1||_1 from the factors of A: exact for few rows, and else estimated from below by a few solutions (N. J. Higham,
-// F. Tisseur, "A block algorithm for matrix 1-norm estimation", SIAM J. Matrix Anal. Appl. 21, 2000, two columns at a
-// time). The first vectors are the mean of all unit vectors and the one of the smallest pivot d_k: the norm of that
-// column of A^-1 is at least 1 / d_k. Private to solvers/cuda.
+// ||A^-1||_1 from the factors of A: exact for few rows, and else estimated from below by four solutions, two at a time
+// (after N. J. Higham, F. Tisseur, "A block algorithm for matrix 1-norm estimation", SIAM J. Matrix Anal. Appl. 21,
+// 2000). The norm is at least that of any column of A^-1, and at least the largest element of A^-1 times a vector of
+// signs; where that lies is a column to look at. The first vectors are ones, which is exact where A^-1 has no negative
+// element, and the unit vector of the smallest pivot d_k: the norm of that column is at least 1 / d_k. Private to
+// solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/device.cuh"
@@ -14,7 +16,7 @@ namespace {
 template <class T, class L>
 struct NormEstimate {
   static constexpr int exact_up_to = rows_of_lanes<T>;
-  static constexpr int estimating_turns = 3;  // the vectors to begin with, their signs, two columns
+  static constexpr int estimating_turns = 2;  // ones and a column; another column, and the signs of the first
   static constexpr int turns = exact_up_to / 2 > estimating_turns ? exact_up_to / 2 : estimating_turns;
 
   double norm = 0;
@@ -31,43 +33,44 @@ struct NormEstimate {
       first = 2 * turn;
       second = 2 * turn + 1;
     }
-    const T mean = T(1) / static_cast<T>(n > 0 ? n : 1);
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       const int row = L::lanes * u + lane;
-      const bool signs = !exact && turn == 1;
-      y[0][u] = signs ? (y[0][u] < 0 ? T(-1) : T(1)) : !exact && turn == 0 ? mean : static_cast<T>(row == first);
-      y[1][u] = signs ? (y[1][u] < 0 ? T(-1) : T(1)) : static_cast<T>(row == second);
+      y[0][u] = has_signs(0, turn, n) ? T(1) : static_cast<T>(row == first);
+      y[1][u] = !has_signs(1, turn, n) ? static_cast<T>(row == second) : y[1][u] < 0 ? T(-1) : T(1);
       if (row >= n) y[0][u] = y[1][u] = 0;
     }
   }
 
   /// y: A^-1 times the vectors. Whether a system of the warp needs another turn.
   __device__ __forceinline__ bool take(int turn, int n, int lane, const T (&y)[2][L::rows]) {
-    const bool exact = n <= exact_up_to, signs = !exact && turn == 1;
-    if (__any_sync(whole_warp, !signs)) {
 #pragma unroll
-      for (int c = 0; c < 2; ++c) {
-        double sums[L::shares]{};
+    for (int c = 0; c < 2; ++c) {
+      double sums[L::shares]{};
+      T most = 0;
 #pragma unroll
-        for (int u = 0; u < L::rows; ++u)
-          if (L::lanes * u + lane < n) sums[u % L::shares] += abs(static_cast<double>(y[c][u]));
-        const double sum = sum_of_shares<L>(sums);
-        // A norm that is not a number counts: then the factors do not give a bound.
-        if (!signs && norm == norm && !(sum <= norm)) norm = sum;
+      for (int u = 0; u < L::rows; ++u) {
+        if (L::lanes * u + lane >= n) continue;
+        sums[u % L::shares] += abs(static_cast<double>(y[c][u]));
+        most = max(most, abs(y[c][u]));
       }
+      double bound = sum_of_shares<L>(sums);
+      if (has_signs(c, turn, n) && bound == bound) bound = static_cast<double>(max_of_group<L::lanes>(most));
+      // A norm that is not a number counts: then the factors do not give a bound.
+      if (norm == norm && !(bound <= norm)) norm = bound;
     }
-    if (__any_sync(whole_warp, signs)) {
-      const int one = largest(n, lane, y[0], -1), other = largest(n, lane, y[1], one);
-      if (signs) {
-        first = one;
-        second = other;
-      }
+    const bool exact = n <= exact_up_to, finds = !exact && turn == 0;
+    if (__any_sync(whole_warp, finds)) {
+      const int column = largest(n, lane, y[0], second);
+      if (finds) first = column;
     }
     return __any_sync(whole_warp, exact ? 2 * (turn + 1) < n : turn + 1 < estimating_turns);
   }
 
  private:
+  /// Whether vector c has signs for elements.
+  __device__ __forceinline__ static bool has_signs(int c, int turn, int n) { return n > exact_up_to && turn == c; }
+
   /// The row, not `but`, of the element that is largest in magnitude; the first of them.
   __device__ __forceinline__ static int largest(int n, int lane, const T (&y)[L::rows], int but) {
     T most = -1;
