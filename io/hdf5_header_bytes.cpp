@@ -3,6 +3,7 @@
 // https://docs.hdfgroup.org/archive/support/HDF5/doc/HL/H5DS_Spec.pdf
 #include "io/hdf5_header_bytes.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string_view>
@@ -18,16 +19,22 @@ constexpr std::uint64_t undefined_address = UINT64_MAX;
 
 /// What a message of a header can have; HDF5 keeps longer attributes elsewhere.
 constexpr std::size_t most_message_bytes = 65535;
+constexpr std::size_t prefix_bytes = 10, message_head_bytes = 4, checksum_bytes = 4;
+
+/// Over the bytes that are there, so many, the lowest first.
+void set(char* bytes, std::uint64_t number, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<char>(number >> (8 * i) & 0xFF);
+}
 
 /// Of so many bytes, the lowest first.
 void put(std::string& bytes, std::uint64_t number, std::size_t count) {
   std::array<char, sizeof number> all{};
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<char>(number >> (8 * i) & 0xFF);
+  set(all.data(), number, all.size());
   bytes.append(all.data(), count);
 }
 
-void put_checksum(std::string& bytes) {
-  put(bytes, metadata_checksum({reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()}), 4);
+std::uint32_t checksum_of(const std::string& bytes, std::size_t begin, std::size_t end) {
+  return metadata_checksum({reinterpret_cast<const unsigned char*>(bytes.data()) + begin, end - begin});
 }
 
 /// The messages of a header, one after the other.
@@ -55,12 +62,14 @@ class Messages {
       for (const NamedMessage& attribute : *some) add(0x0C, attribute.message);
   }
   void add_links(const std::string& links) { bytes_ += links; }
+  /// Where in the header the next message begins, behind its head.
+  [[nodiscard]] std::size_t next() const { return prefix_bytes + bytes_.size() + message_head_bytes; }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
   /// Around them what makes a header of them, but for its checksum: without times.
   [[nodiscard]] std::string header() const {
     constexpr unsigned version = 2, size_of_four_bytes = 2;
     std::string all;
-    all.reserve(bytes_.size() + 14);
+    all.reserve(prefix_bytes + bytes_.size() + checksum_bytes);
     all = "OHDR";
     put(all, version, 1);
     put(all, size_of_four_bytes, 1);
@@ -104,8 +113,9 @@ std::string fill_message(const PlainDataset& dataset) {
   return message + dataset.fill;
 }
 
-/// Without its checksum.
-std::string dataset_header(const PlainDataset& dataset, const std::vector<NamedMessage>& of_axes) {
+/// Without its checksum, and without the address of its numbers, which goes to `address_at`.
+std::string dataset_header(const PlainDataset& dataset, const std::vector<NamedMessage>& of_axes,
+                           std::size_t& address_at) {
   Messages messages;
   messages.add(0x01, space_message(dataset.shape));
   messages.add(0x03, dataset.type, true);
@@ -113,7 +123,8 @@ std::string dataset_header(const PlainDataset& dataset, const std::vector<NamedM
   std::string layout;
   put(layout, 3, 1);
   put(layout, 1, 1);  // in one piece
-  put(layout, dataset.address.value_or(undefined_address), 8);
+  address_at = messages.next() + layout.size();
+  put(layout, undefined_address, 8);
   put(layout, dataset.bytes, 8);
   messages.add(0x08, layout);
   messages.add_attributes(dataset.attributes, of_axes);
@@ -129,6 +140,106 @@ struct Use {
   std::string dataset;
   std::uint32_t axis = 0;
 };
+using Uses = std::map<std::string, std::vector<Use>>;  // by the names of axes
+
+/// Who uses which axis. Axes that are no datasets are added, and all are said to be axes.
+Uses name_axes(PlainDatasets& datasets, const ScaleTypes& types) {
+  Uses uses;
+  for (const auto& [name, dataset] : datasets)
+    for (std::uint32_t axis = 0; axis < dataset.axes.size(); ++axis) uses[dataset.axes[axis]].push_back({name, axis});
+  for (const auto& [axis, users] : uses) {
+    if (const auto found = datasets.find(axis); found != datasets.end()) {
+      found->second.attributes.push_back(zero_ended_text("NAME", axis));
+    } else {
+      const std::int64_t length = datasets.at(users[0].dataset).shape.at(users[0].axis);
+      std::array<char, 80> text{};
+      std::snprintf(text.data(), text.size(), "This is a netCDF dimension but not a netCDF variable.%10llu",
+                    static_cast<unsigned long long>(length));
+      datasets[axis] = {types.name, {length}, {}, 4 * static_cast<std::uint64_t>(length), {}, {}, {}};
+      datasets[axis].attributes.push_back(zero_ended_text("NAME", text.data()));
+    }
+    datasets[axis].attributes.push_back(zero_ended_text("CLASS", "DIMENSION_SCALE"));
+  }
+  return uses;
+}
+
+HeaderPattern make_pattern(PlainDatasets datasets, const ScaleTypes& types) {
+  const Uses uses = name_axes(datasets, types);
+  constexpr std::size_t bytes_of_one = 16;  // in the lists of axes, and of their users
+  // Headers have the addresses of others, which are known once all are as long as they will be: their last attributes.
+  struct Lists {
+    std::size_t end = 0;                     ///< of what the axes are called
+    const std::vector<Use>* used = nullptr;  ///< by whom, at the header's end
+  };
+  HeaderPattern pattern;
+  std::map<std::string_view, std::size_t> begins;
+  std::vector<Lists> lists;
+  Messages links;
+  for (const auto& [name, dataset] : datasets) {
+    std::vector<NamedMessage> of_axes;
+    const auto add_list = [&](const char* attribute, const std::string& type, std::size_t count) {
+      of_axes.push_back(attribute_message(attribute, type, count, std::string(bytes_of_one * count, '\0')));
+      return of_axes.back().message.size();
+    };
+    Lists& of_header = lists.emplace_back();
+    if (!dataset.axes.empty()) add_list("DIMENSION_LIST", types.list, dataset.axes.size());
+    std::size_t after_list = 0;
+    if (const auto found = uses.find(name); found != uses.end()) {
+      of_header.used = &found->second;
+      after_list = message_head_bytes + add_list("REFERENCE_LIST", types.uses, found->second.size());
+    }
+    const std::size_t begin = pattern.bytes.size();
+    std::size_t address_at = 0;
+    pattern.bytes += dataset_header(dataset, of_axes, address_at);
+    if (dataset.address) pattern.numbers.emplace_back(begin + address_at, name);
+    pattern.ends.push_back(pattern.bytes.size());
+    of_header.end = pattern.bytes.size() - after_list;
+    pattern.bytes.append(checksum_bytes, '\0');
+    begins.emplace(name, begin);
+    const std::string link = link_message(name, 0);
+    pattern.linked.push_back({links.next() + link.size() - 8 - prefix_bytes, begin});
+    links.add(0x06, link);
+  }
+  pattern.links = links.bytes();
+  std::size_t k = 0;
+  for (const auto& [name, dataset] : datasets) {
+    std::size_t at = lists[k].end - bytes_of_one * dataset.axes.size();
+    for (const std::string& axis : dataset.axes)
+      pattern.listed.push_back({std::exchange(at, at + bytes_of_one), begins.at(axis)});
+    const std::vector<Use>* const used = lists[k].used;
+    at = used ? pattern.ends[k] - bytes_of_one * used->size() : 0;
+    for (std::size_t user = 0; used && user < used->size(); ++user, at += bytes_of_one) {
+      pattern.references.push_back({at, begins.at((*used)[user].dataset)});
+      set(pattern.bytes.data() + at + 8, (*used)[user].axis, 8);
+    }
+    ++k;
+  }
+  return pattern;
+}
+
+/// All that a pattern depends on.
+std::string pattern_key(const PlainDatasets& datasets) {
+  std::string key;
+  key.reserve(4096);
+  const auto add_text = [&key](const std::string& text) {
+    put(key, text.size(), 4);
+    key += text;
+  };
+  for (const auto& [name, dataset] : datasets) {
+    add_text(name);
+    add_text(dataset.type);
+    put(key, dataset.shape.size(), 4);
+    for (const std::int64_t length : dataset.shape) put(key, static_cast<std::uint64_t>(length), 8);
+    put(key, dataset.address ? 1 : 0, 1);
+    put(key, dataset.bytes, 8);
+    add_text(dataset.fill);
+    put(key, dataset.attributes.size(), 4);
+    for (const NamedMessage& attribute : dataset.attributes) add_text(attribute.message);
+    put(key, dataset.axes.size(), 4);
+    for (const std::string& axis : dataset.axes) add_text(axis);
+  }
+  return key;
+}
 
 }  // namespace
 
@@ -161,7 +272,7 @@ NamedMessage attribute_message(const std::string& name, const std::string& type,
   return {name, std::move(message)};
 }
 
-std::string ReferenceHeap::add(std::uint64_t reference) {
+std::array<char, 16> ReferenceHeap::add(std::uint64_t reference) {
   // HDF5 reads so much of one before it knows how large it is. Objects: 16 bytes and a reference.
   constexpr std::size_t collection_bytes = 4096, head_bytes = 16, object_bytes = 24;
   if (bytes_.size() + object_bytes + head_bytes > collection_bytes) flush();
@@ -177,10 +288,10 @@ std::string ReferenceHeap::add(std::uint64_t reference) {
   put(bytes_, 0, 6);
   put(bytes_, sizeof reference, 8);
   put(bytes_, reference, 8);
-  std::string place;
-  put(place, 1, 4);  // so many references
-  put(place, address_, 8);
-  put(place, count_, 4);
+  std::array<char, 16> place{};
+  set(place.data(), 1, 4);  // so many references
+  set(place.data() + 4, address_, 8);
+  set(place.data() + 12, count_, 4);
   return place;
 }
 
@@ -195,77 +306,30 @@ void ReferenceHeap::flush() {
   bytes_.clear();
 }
 
-std::string write_datasets(PlainDatasets& datasets, const ScaleTypes& types, ReferenceHeap& heap,
-                           const ReferenceHeap::Reserve& reserve, const ReferenceHeap::Write& write) {
-  std::map<std::string, std::vector<Use>> uses;  // by the names of axes
-  for (const auto& [name, dataset] : datasets)
-    for (std::uint32_t axis = 0; axis < dataset.axes.size(); ++axis) uses[dataset.axes[axis]].push_back({name, axis});
-  for (const auto& [axis, users] : uses) {
-    if (const auto found = datasets.find(axis); found != datasets.end()) {
-      found->second.attributes.push_back(zero_ended_text("NAME", axis));
-    } else {
-      const std::int64_t length = datasets.at(users[0].dataset).shape.at(users[0].axis);
-      std::array<char, 80> text{};
-      std::snprintf(text.data(), text.size(), "This is a netCDF dimension but not a netCDF variable.%10llu",
-                    static_cast<unsigned long long>(length));
-      datasets[axis] = {types.name, {length}, {}, 4 * static_cast<std::uint64_t>(length), {}, {}, {}};
-      datasets[axis].attributes.push_back(zero_ended_text("NAME", text.data()));
-    }
-    datasets[axis].attributes.push_back(zero_ended_text("CLASS", "DIMENSION_SCALE"));
+std::string write_datasets(const PlainDatasets& datasets, const ScaleTypes& types, HeaderPatterns& known,
+                           ReferenceHeap& heap, const ReferenceHeap::Reserve& reserve,
+                           const ReferenceHeap::Write& write) {
+  constexpr std::size_t most_known = 64;
+  std::string key = pattern_key(datasets);
+  auto found = known.find(key);
+  if (found == known.end()) {
+    if (known.size() == most_known) known.clear();
+    found = known.emplace(std::move(key), make_pattern(datasets, types)).first;
   }
-  // Headers have the addresses of others, which are known once all are as long as they will be: their last attributes.
-  struct Header {
-    std::string bytes;
-    std::uint64_t address = 0;
-    std::size_t list_end = 0;                ///< of what the axes are called
-    const std::vector<Use>* used = nullptr;  ///< by whom, at its end
-  };
-  std::map<std::string_view, Header> headers;
-  constexpr std::size_t bytes_of_one = 16, checksum_bytes = 4;
-  std::uint64_t size = 0;
-  for (const auto& [name, dataset] : datasets) {
-    Header header{{}, size};
-    std::vector<NamedMessage> of_axes;
-    const auto add_list = [&](const char* attribute, const std::string& type, std::size_t count) {
-      of_axes.push_back(attribute_message(attribute, type, count, std::string(bytes_of_one * count, '\0')));
-      return of_axes.back().message.size();
-    };
-    if (!dataset.axes.empty()) add_list("DIMENSION_LIST", types.list, dataset.axes.size());
-    std::size_t after_list = 0;
-    if (const auto found = uses.find(name); found != uses.end()) {
-      header.used = &found->second;
-      constexpr std::size_t message_head = 4;
-      after_list = message_head + add_list("REFERENCE_LIST", types.uses, found->second.size());
-    }
-    header.bytes = dataset_header(dataset, of_axes);
-    header.list_end = header.bytes.size() - after_list;
-    size += header.bytes.size() + checksum_bytes;
-    headers.emplace(name, std::move(header));
+  const HeaderPattern& pattern = found->second;
+  const std::uint64_t begin = reserve(pattern.bytes.size());
+  std::string headers = pattern.bytes, links = pattern.links;
+  for (const auto& [at, name] : pattern.numbers) set(headers.data() + at, datasets.at(name).address.value(), 8);
+  for (const auto& [at, header] : pattern.references) set(headers.data() + at, begin + header, 8);
+  for (const auto& [at, header] : pattern.listed) std::ranges::copy(heap.add(begin + header), headers.data() + at);
+  std::size_t header = 0;
+  for (const std::size_t end : pattern.ends) {
+    set(headers.data() + end, checksum_of(headers, header, end), checksum_bytes);
+    header = end + checksum_bytes;
   }
-  const std::uint64_t begin = reserve(size);
-  for (auto& [name, header] : headers) header.address += begin;
-  std::string all;
-  all.reserve(size);
-  Messages links;
-  for (auto& [name, header] : headers) {
-    const auto set_list = [&bytes = header.bytes](std::size_t end, const std::string& list) {
-      bytes.replace(end - list.size(), list.size(), list);
-    };
-    std::string list;
-    for (const std::string& axis : datasets.at(std::string(name)).axes) list += heap.add(headers.at(axis).address);
-    set_list(header.list_end, list);
-    list.clear();
-    for (std::size_t k = 0; header.used && k < header.used->size(); ++k) {
-      put(list, headers.at((*header.used)[k].dataset).address, 8);
-      put(list, (*header.used)[k].axis, 8);
-    }
-    set_list(header.bytes.size(), list);
-    put_checksum(header.bytes);
-    all += header.bytes;
-    links.add(0x06, link_message(std::string(name), header.address));
-  }
-  write(begin, all);
-  return links.bytes();
+  write(begin, headers);
+  for (const auto& [at, linked] : pattern.linked) set(links.data() + at, begin + linked, 8);
+  return links;
 }
 
 std::string group_header(const std::string& links, const std::vector<NamedMessage>& attributes) {
@@ -288,7 +352,7 @@ std::string group_header(const std::string& links, const std::vector<NamedMessag
   messages.add_links(links);
   messages.add_attributes(attributes);
   std::string header = messages.header();
-  put_checksum(header);
+  put(header, checksum_of(header, 0, header.size()), checksum_bytes);
   return header;
 }
 

@@ -3,11 +3,14 @@
 // hdf5_object_headers.hpp. Private to io/.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -47,7 +50,7 @@ class ReferenceHeap {
   /// reserve() gives room in the file, write() fills it.
   ReferenceHeap(Reserve reserve, Write write) : reserve_(std::move(reserve)), write_(std::move(write)) {}
   /// One reference: where it is, as a list of variable length has it.
-  std::string add(std::uint64_t reference);
+  std::array<char, 16> add(std::uint64_t reference);
   /// Writes what has not been written.
   void flush();
 
@@ -64,10 +67,29 @@ struct ScaleTypes {
   std::string list, uses, name;
 };
 
+/// The headers of a group's datasets, one after the other, but for what differs from one group to the next: addresses,
+/// and checksums, of which each header has one behind it.
+struct HeaderPattern {
+  /// A place, and where in `bytes` the header begins whose address it is to say.
+  struct Place {
+    std::size_t at = 0, header = 0;
+  };
+  std::string bytes, links;
+  std::vector<std::size_t> ends;                             ///< of headers, without their checksums
+  std::vector<std::pair<std::size_t, std::string>> numbers;  ///< where to say the address of which dataset's numbers
+  std::vector<Place> references;                             ///< in `bytes`
+  std::vector<Place> listed;                                 ///< in `bytes`, by way of the heap
+  std::vector<Place> linked;                                 ///< in `links`
+};
+/// Those that were made, by all that they depend on.
+using HeaderPatterns = std::unordered_map<std::string, HeaderPattern>;
+
 /// Writes the headers of a group's datasets, with the names of their axes as HDF5's dimension scales: those that are no
-/// dataset are names alone, as netCDF has them. Returns the links to all, as the group's header has them.
-std::string write_datasets(PlainDatasets& datasets, const ScaleTypes& types, ReferenceHeap& heap,
-                           const ReferenceHeap::Reserve& reserve, const ReferenceHeap::Write& write);
+/// dataset are names alone, as netCDF has them. Returns the links to all, as the group's header has them. `known` is
+/// for groups of the same types.
+std::string write_datasets(const PlainDatasets& datasets, const ScaleTypes& types, HeaderPatterns& known,
+                           ReferenceHeap& heap, const ReferenceHeap::Reserve& reserve,
+                           const ReferenceHeap::Write& write);
 
 /// The header of a group. Its members are in there, and up to `most_members_in_header` stay there when others add some.
 inline constexpr unsigned most_members_in_header = 32, least_members_outside = 24;

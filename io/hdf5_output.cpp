@@ -195,6 +195,7 @@ struct Hdf5Output::Impl {
   ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
                            [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); }};
   ScaleTypes scale_types;
+  HeaderPatterns patterns;
   bool has_checksums = false;
   std::unordered_map<std::string, WrittenText> texts;
   std::int64_t pending_bytes = 0;    ///< declared, not yet written
@@ -312,7 +313,7 @@ struct Hdf5Output::Impl {
       scale_types = {header_type(list.get()), header_type(uses.get()), header_type(H5T_IEEE_F32BE)};
     }
     group.links += write_datasets(
-        group.datasets, scale_types, references, [this](std::uint64_t size) { return file_bytes.take(size); },
+        group.datasets, scale_types, patterns, references, [this](std::uint64_t size) { return file_bytes.take(size); },
         [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); });
     group.datasets = {};
   }
