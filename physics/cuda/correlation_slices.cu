@@ -48,8 +48,8 @@ __device__ Slice slice_of(const CorrelationSlices& all, std::uint32_t index) {
 }
 
 /// Copies a tile of `Width` inputs into shared memory, StageTimes times at once, with `Threads` threads. What lies
-/// beyond the slice or the row is zero. Of many floats, whose sums need the registers, a thread finds anew each time
-/// where its chunks go, and where they come from one from the other.
+/// beyond the slice or the row is zero. Of floats a thread finds where its chunks come from one from the other; of
+/// many, whose sums need the registers, it finds anew each time where they go.
 template <class Signal, int Width, int StageTimes, int Threads>
 class TileCopy {
  public:
@@ -75,11 +75,11 @@ class TileCopy {
       constexpr std::uint32_t row = Width * Signal::bytes;
       const std::uint32_t further = place_of<Signal, Width>(m * times_apart, 0);
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((to ^ further % row) + further / row * row),
-                   "l"(saves_registers ? from_ : from_ + m * times_apart * row_bytes_), "r"(is_there ? 16 : 0)
+                   "l"(one_by_one ? from_ : from_ + m * times_apart * row_bytes_), "r"(is_there ? 16 : 0)
                    : "memory");
-      if (saves_registers) from_ += times_apart * row_bytes_;
+      if (one_by_one) from_ += times_apart * row_bytes_;
     }
-    if (!saves_registers) from_ += StageTimes * row_bytes_;
+    if (!one_by_one) from_ += StageTimes * row_bytes_;
     left_ -= StageTimes;
   }
 
@@ -88,7 +88,7 @@ class TileCopy {
   static constexpr int times_apart = Threads / row_chunks;  // of two copies of a thread
   static_assert(copies * Threads == StageTimes * row_chunks && times_apart * row_chunks == Threads);
   static_assert((times_apart & (times_apart - 1)) == 0);
-  static constexpr bool saves_registers = Signal::bytes == 8 && Width >= 64;
+  static constexpr bool one_by_one = Signal::bytes == 8, saves_registers = one_by_one && Width >= 64;
   const char* from_;
   std::int64_t row_bytes_;
   int left_;  // times from this thread's on
@@ -206,16 +206,18 @@ __device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& c
     end_of_stage();
   }
   std::uint32_t stage = ring;
-  const auto copy_next = [&] {
-    if (times > ahead * Ring::times) copy(stage == ring ? ring + ahead * Ring::bytes : stage - Ring::bytes);
+  const auto copy_next = [&](std::uint32_t stage_before) {
+    if (times > ahead * Ring::times) copy(stage_before);
     end_of_stage();
   };
   if constexpr (Tile::reads_ahead) {
     typename Tile::Operands operands[2];
     wait_for_stage();
     tile.load(operands[0], rows, columns, stage, stage + columns_at, 0);
+    std::uint32_t before = ring + ahead * Ring::bytes;
     for (; times > 0; times -= Ring::times) {
-      copy_next();
+      copy_next(before);
+      before = stage;
 #pragma unroll
       for (int k = 0; k < steps; ++k) {
         if (k + 1 < steps)
@@ -231,7 +233,7 @@ __device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& c
   } else {
     for (; times > 0; times -= Ring::times) {
       wait_for_stage();
-      copy_next();
+      copy_next(stage == ring ? ring + ahead * Ring::bytes : stage - Ring::bytes);
       if (is_needed) {
         constexpr int column_bytes = Ring::bytes - Ring::row_bytes,
                       fewer = column_bytes == 0 ? 1 : Ring::row_bytes / column_bytes;
