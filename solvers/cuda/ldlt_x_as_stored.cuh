@@ -291,8 +291,8 @@ cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& s
     const int numbers = std::max((n - chosen.late) * n, chosen.late > 0 ? chosen.place * n + chosen.gap : 0);
     arguments.kept_step = stored_step(batch, chosen.lanes, numbers);
   }
-  // Rows are read as far as those of the kernel's size.
-  const std::size_t numbers = chosen.systems * arguments.kept_step + 8;
+  // Rows are read as far as the kernel's lanes have some.
+  const std::size_t numbers = chosen.systems * arguments.kept_step + 16;
   return launch(chosen.kernel, chosen.systems, arguments, stream, 1 << 15, (numbers * sizeof(T) + 15) / 16 * 16);
 }
 
