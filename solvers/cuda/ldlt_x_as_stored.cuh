@@ -41,7 +41,9 @@ struct alignas(16) StoredXMemory {
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
 template <class T, int N, bool Judged, Rows Kind>
-__global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N, Judged, Kind != Rows::as_stored>::warps)
+__global__ void __launch_bounds__(warp_lanes,
+                                  resident_blocks(StoredXPlan<T, N, Judged, Kind != Rows::as_stored>::warps,
+                                                  StoredXPlan<T, N, Judged, Kind != Rows::as_stored>::warps_elsewhere))
     x_as_stored_kernel(Arguments<T> args) {
   using Plan = StoredXPlan<T, N, Judged, Kind != Rows::as_stored>;
   using L = typename Plan::L;
