@@ -81,6 +81,7 @@ struct StoredXPlan {
                                                                     : 8;
   static constexpr int of_doubles = N == 16 || N == 20 ? 12 : 8;
   static constexpr int warps = single ? of_floats : of_doubles;
+  static constexpr int warps_elsewhere = single && N <= 20 ? 12 : warps;  // resident_blocks()
 };
 
 }  // namespace

@@ -41,7 +41,9 @@ struct alignas(16) StoredXMemory {
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
 template <class T, int N, bool Judged, Rows Kind>
-__global__ void __launch_bounds__(warp_lanes, StoredXPlan<T, N, Judged, Kind != Rows::as_stored>::warps)
+__global__ void __launch_bounds__(warp_lanes,
+                                  resident_blocks(StoredXPlan<T, N, Judged, Kind != Rows::as_stored>::warps,
+                                                  StoredXPlan<T, N, Judged, Kind != Rows::as_stored>::warps_elsewhere))
     x_as_stored_kernel(Arguments<T> args) {
   using Plan = StoredXPlan<T, N, Judged, Kind != Rows::as_stored>;
   using L = typename Plan::L;
@@ -291,8 +293,8 @@ cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& s
     const int numbers = std::max((n - chosen.late) * n, chosen.late > 0 ? chosen.place * n + chosen.gap : 0);
     arguments.kept_step = stored_step(batch, chosen.lanes, numbers);
   }
-  // Rows are read as far as those of the kernel's size.
-  const std::size_t numbers = chosen.systems * arguments.kept_step + 8;
+  // Rows are read as far as the kernel's lanes have some.
+  const std::size_t numbers = chosen.systems * arguments.kept_step + 16;
   return launch(chosen.kernel, chosen.systems, arguments, stream, 1 << 15, (numbers * sizeof(T) + 15) / 16 * 16);
 }
 
