@@ -85,7 +85,7 @@ struct BothTriangles {
   static constexpr int P = L::piece;
   const T *matrix, *diagonal;  // the diagonal of A
   int system;
-  int row = fresh(fragment_row()), column = fresh(fragment_column());
+  int row = fragment_row(), column = fragment_column();
   int line, key, turned_line[2], turned_key[2];
 
   __device__ __forceinline__ BothTriangles(const InverseRowsMemory<T, L>& memory, int s)

@@ -31,17 +31,11 @@ __device__ __forceinline__ int scale_rhs(const Arguments<T>& args, std::int64_t 
   return shift;
 }
 
-constexpr int longest_span = 16 * warp_lanes;  // of systems, of which the general kernels do those that are marked
-
 /// The arguments of a launch for those systems alone that are marked.
 template <class T>
 Arguments<T> of_marked(Arguments<T> arguments) {
-  // The more systems, the more of them in a span; but not so many that few warps would have to do all the work.
-  constexpr std::int64_t warps = 2048;
   arguments.marked = true;
-  arguments.span = static_cast<int>(
-      std::clamp<std::int64_t>(arguments.count / warps / warp_lanes * warp_lanes, warp_lanes, longest_span));
-  return arguments;
+  return in_spans(arguments);
 }
 
 /// The shared memory of a warp of the general kernels. What it keeps in mind of its systems lies here: the matrices
