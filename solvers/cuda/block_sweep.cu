@@ -28,7 +28,7 @@ __device__ __forceinline__ void scale_tiles(Fragment (&a)[B][B], const double* p
 /// Warps that share a multiprocessor, and what registers are there for.
 template <class T, int B, bool Whole>
 struct BlockSweepPlan {
-  static constexpr int resident_warps = B == 3 ? (Whole ? 16 : 12) : B == 5 ? 12 : 8;
+  static constexpr int resident_warps = B == 3 ? (Whole ? 16 : 12) : B == 4 ? (Whole ? 16 : 12) : B == 5 ? 12 : 8;
   static constexpr bool paired = B < 8 || sizeof(T) == sizeof(float);  // A is read by twos where it can be
 };
 
@@ -149,7 +149,9 @@ cudaError_t launch_block_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& s
   const auto of_size = [whole]<int B>(std::integral_constant<int, B>) -> Kernel<Arguments<T>> {
     return whole ? block_sweep_kernel<T, B, true> : block_sweep_kernel<T, B, false>;
   };
+  constexpr int of_32 = sizeof(T) == sizeof(double) ? 4 : 5;  // floats are never swept so
   const auto kernel = n <= 24   ? of_size(std::integral_constant<int, 3>{})
+                      : n <= 32 ? of_size(std::integral_constant<int, of_32>{})
                       : n <= 40 ? of_size(std::integral_constant<int, 5>{})
                       : n <= 48 ? of_size(std::integral_constant<int, 6>{})
                       : n <= 56 ? of_size(std::integral_constant<int, 7>{})

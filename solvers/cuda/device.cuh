@@ -358,18 +358,6 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
   return arguments;
 }
 
-constexpr int longest_span = 16 * warp_lanes;  // of systems that a warp looks through for those that it has to do
-
-/// The arguments of a launch that looks for the few systems with work to do.
-template <class T>
-Arguments<T> in_spans(Arguments<T> arguments) {
-  // The more systems, the more of them in a span; but not so many that few warps would have to do all the work.
-  constexpr std::int64_t warps = 2048;
-  arguments.span = static_cast<int>(
-      std::clamp<std::int64_t>(arguments.count / warps / warp_lanes * warp_lanes, warp_lanes, longest_span));
-  return arguments;
-}
-
 /// Launches a kernel that takes `systems` systems at a time: a warp per block, which strides over the spans of the
 /// batch. max_blocks: of kernels that stride.
 template <class A>

@@ -1,6 +1,7 @@
 // How good inverses are that other kernels have stored; inverse.cu judges its own.
 #include "solvers/cuda/inverse_tiles.cuh"
 #include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/marked_systems.cuh"
 #include "solvers/cuda/stored_judgement.cuh"
 
 namespace smallbatch {
@@ -16,6 +17,7 @@ __device__ __forceinline__ void for_each_wanted(const Arguments<T>& args, Wanted
     const auto system = [&](int i) __attribute__((always_inline)) {  // of the span
       return std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * args.span + i;
     };
+    if (args.marked && !has_marks(args, task)) continue;
     unsigned own = 0;  // bit i: system warp_lanes i + lane of the span
 #pragma unroll
     for (int i = 0; i < longest_span; i += warp_lanes)
@@ -119,6 +121,7 @@ cudaError_t launch_judge_stored_inverse(const SpdBatch<T>& batch, const SpdSolut
   if (batch.shape.storage != Storage::dense) return cudaSuccess;
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.resolve_above = static_cast<T>(resolve_above);
+  arguments.marked = true;
   return launch<Arguments<T>>(judge_stored_inverse_kernel<T>, warp_lanes, in_spans(arguments), stream);
 }
 

@@ -163,7 +163,6 @@ constexpr int tile_rows_at_once = how != Reading::whole        ? (B <= 2 ? B : 1
                                                                   : B == 6     ? 3
                                                                   : B % 2 == 0 ? 2
                                                                                : 1)
-                                  : B == 4                     ? 2
                                                                : (B <= 2 ? B : 1);
 
 /// The largest sums of those rows that the lane has a part of; the norms are the largest of all. x(i, j): tile (i, j)

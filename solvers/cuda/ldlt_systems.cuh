@@ -4,6 +4,7 @@
 
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_plan.cuh"
+#include "solvers/cuda/marked_systems.cuh"
 #include "solvers/cuda/status.cuh"
 #include "solvers/cuda/tile_judgement.cuh"
 
@@ -85,7 +86,7 @@ template <class T, class L>
 __device__ __forceinline__ void find_systems(const Arguments<T>& args, unsigned task, GeneralMemory<T, L>& memory) {
   const std::int64_t first = std::int64_t{task} * args.span;
   int count = 0;
-  if (args.marked) {
+  if (args.marked && has_marks(args, task)) {
     unsigned wanted = 0;  // bit i: system first + warp_lanes i + lane
 #pragma unroll
     for (int i = 0; i < longest_span / warp_lanes; ++i) {
@@ -102,7 +103,7 @@ __device__ __forceinline__ void find_systems(const Arguments<T>& args, unsigned 
       if (own) memory.found[place] = static_cast<std::uint16_t>(warp_lanes * i + threadIdx.x);
       count += __popc(lanes);
     }
-  } else {
+  } else if (!args.marked) {
     count = static_cast<int>(min(std::int64_t{args.span}, args.count - first));
   }
   if (threadIdx.x == 0) {
