@@ -85,7 +85,7 @@ struct BothTriangles {
   static constexpr int P = L::piece;
   const T *matrix, *diagonal;  // the diagonal of A
   int system;
-  int row = fresh(fragment_row()), column = fresh(fragment_column());
+  int row = fragment_row(), column = fragment_column();
   int line, key, turned_line[2], turned_key[2];
 
   __device__ __forceinline__ BothTriangles(const InverseRowsMemory<T, L>& memory, int s)
@@ -464,9 +464,11 @@ Kernels<T> row_sweep_kernels() {
 template <class T>
 cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, double resolve_above,
                          cudaStream_t stream) {
-  if (is_swept_in_tiles(batch.shape.n)) return launch_block_sweep(batch, solution, marks, resolve_above, stream);
+  const int n = batch.shape.n;
+  const bool in_tiles = is_swept_in_tiles(n) || (sizeof(T) == sizeof(double) && n > 24 && resolve_above >= 0);
+  if (in_tiles) return launch_block_sweep(batch, solution, marks, resolve_above, stream);
   if constexpr (sizeof(T) == sizeof(float))
-    if (batch.shape.n <= 8) return launch_lane_sweep(batch, solution, marks, resolve_above, stream);
+    if (n <= 8) return launch_lane_sweep(batch, solution, marks, resolve_above, stream);
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.resolve_above = static_cast<T>(resolve_above);
   const bool whole = arguments.vectors && batch.shape.storage == Storage::dense;

@@ -1,23 +1,35 @@
 // How good inverses are that other kernels have stored; inverse.cu judges its own.
 #include "solvers/cuda/inverse_tiles.cuh"
 #include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/marked_systems.cuh"
 #include "solvers/cuda/stored_judgement.cuh"
 
 namespace smallbatch {
 
 namespace {
 
-/// Calls work(system) for those systems of the batch that are `wanted`, a warp for each.
+/// Calls work(system) for those systems of the batch that are `wanted`, a warp for each span of them.
 template <class T, class Wanted, class Work>
 __device__ __forceinline__ void for_each_wanted(const Arguments<T>& args, Wanted&& wanted, Work&& work) {
-  const int lane = threadIdx.x;
+  __shared__ unsigned all_wanted[warp_lanes];  // the work takes the registers
 #pragma unroll 1
-  for (std::int64_t first = std::int64_t{blockIdx.x} * warp_lanes; first < args.count;
-       first += std::int64_t{gridDim.x} * warp_lanes) {
-    const bool own = first + lane < args.count && wanted(first + lane);
+  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    const auto system = [&](int i) __attribute__((always_inline)) {  // of the span
+      return std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * args.span + i;
+    };
+    if (args.marked && !has_marks(args, task)) continue;
+    unsigned own = 0;  // bit i: system warp_lanes i + lane of the span
+#pragma unroll
+    for (int i = 0; i < longest_span; i += warp_lanes)
+      if (const std::int64_t k = system(i + static_cast<int>(threadIdx.x)); i < args.span && k < args.count)
+        own |= static_cast<unsigned>(wanted(k)) << i / warp_lanes;
+    all_wanted[threadIdx.x] = own;
 #pragma unroll 1
-    for (unsigned left = __ballot_sync(whole_warp, own); left != 0; left &= left - 1)
-      work(first + __ffs(static_cast<int>(left)) - 1);
+    for (int i = __any_sync(whole_warp, own != 0) ? longest_span : 0; (i -= warp_lanes) >= 0;)
+#pragma unroll 1
+      for (unsigned left = __ballot_sync(whole_warp, (all_wanted[threadIdx.x] >> i / warp_lanes & 1) != 0); left != 0;
+           left &= left - 1)
+        work(system(i + __ffs(static_cast<int>(left)) - 1));
   }
 }
 
@@ -38,19 +50,36 @@ __device__ __forceinline__ T load_inverse(const Arguments<T>& args, std::int64_t
   return max_of_group<warp_lanes>(largest);
 }
 
-/// Whether the triangles of A differ; the largest element of its diagonal. The whole warp calls.
+/// The largest element of the diagonal of A. The whole warp calls.
 template <class T>
-__device__ __forceinline__ bool look_at_matrix(const Arguments<T>& args, std::int64_t system, T& largest) {
+__device__ __forceinline__ T largest_diagonal(const Arguments<T>& args, std::int64_t system) {
+  T largest = 0;
+  for (int k = static_cast<int>(threadIdx.x); k < args.n; k += warp_lanes)
+    largest = max(largest, abs(element(args, system, k, k)));
+  return max_of_group<warp_lanes>(largest);
+}
+
+/// Whether the triangles of A differ. The whole warp calls.
+template <class T>
+__device__ __forceinline__ bool triangles_differ(const Arguments<T>& args, std::int64_t system) {
   const int lane = threadIdx.x, n = args.n;
   unsigned bits = 0;
-  largest = 0;
-  for (int k = lane; k < n; k += warp_lanes) largest = max(largest, abs(element(args, system, k, k)));
-  largest = max_of_group<warp_lanes>(largest);
   if (args.storage != Storage::dense) return false;
 #pragma unroll 4
   for (int e = lane; e < n * n; e += warp_lanes)
     bits |= differing_bits(element(args, system, e / n, e % n), element(args, system, e % n, e / n));
   return __any_sync(whole_warp, bits != 0);
+}
+
+/// The backward error of an inverse of a matrix whose triangles differ: every element of A as it is stored. The whole
+/// warp calls.
+template <class T>
+__device__ __forceinline__ void judge_stored_inverse(const Arguments<T>& args, std::int64_t system) {
+  const int lane = threadIdx.x;
+  const T error = static_cast<T>(judge_as_stored<warp_lanes>(args, system, lane, 0, args.n).backward_error);
+  if (lane != 0) return;
+  if (args.to.backward_error != nullptr) args.to.backward_error[system] = error;
+  args.marks[system] = mark_of(args, error);
 }
 
 /// The numbers of inverses as they are stored, of all systems or of those that are marked unsettled.
@@ -64,38 +93,24 @@ __global__ void __launch_bounds__(warp_lanes, 8) judge_inverse_kernel(Arguments<
     Factors factors;
     InverseNorms norms;
     if (status == 0) {
-      T largest_a;
-      differs = look_at_matrix(args, system, largest_a);
+      const T largest_a = largest_diagonal(args, system);
       const T largest_x = load_inverse<B>(args, system, memory);
       factors = factors_of<T>(normalizing_exponent(largest_a), normalizing_exponent(largest_x));
       __syncwarp();  // the inverse is complete
       norms = with_reading<false>(args, [&](auto how) { return norms_of<how, B>(args, system, memory, factors); });
       __syncwarp();  // the inverse has been read, whose place the next one takes
+      differs = triangles_differ(args, system);
     }
     if (threadIdx.x == 0) tell(args, system, status, differs, norms, factors);
+    if (differs) judge_stored_inverse(args, system);
   });
 }
 
-/// The backward errors of the few inverses that are left, because the triangles of A differ: every element of A as it
-/// is stored.
+/// The backward errors of the few inverses that are left, because the triangles of A differ.
 template <class T>
 __global__ void __launch_bounds__(warp_lanes) judge_stored_inverse_kernel(Arguments<T> args) {
   const auto wanted = [&](std::int64_t system) { return args.marks[system] == Mark::as_stored; };
-  for_each_wanted(args, wanted, [&](std::int64_t system) {
-    const int lane = threadIdx.x;
-    const T error = static_cast<T>(judge_as_stored<warp_lanes>(args, system, lane, 0, args.n).backward_error);
-    if (lane != 0) return;
-    if (args.to.backward_error != nullptr) args.to.backward_error[system] = error;
-    args.marks[system] = mark_of(args, error);
-  });
-}
-
-template <class T>
-cudaError_t launch_warps(Kernel<Arguments<T>> kernel, Arguments<T> arguments, cudaStream_t stream) {
-  const std::int64_t warps = (arguments.count + warp_lanes - 1) / warp_lanes;
-  void* parameters[] = {&arguments};
-  return cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(std::min<std::int64_t>(1 << 15, warps))), dim3(warp_lanes),
-                          parameters, 0, stream);
+  for_each_wanted(args, wanted, [&](std::int64_t system) { judge_stored_inverse(args, system); });
 }
 
 }  // namespace
@@ -106,7 +121,8 @@ cudaError_t launch_judge_stored_inverse(const SpdBatch<T>& batch, const SpdSolut
   if (batch.shape.storage != Storage::dense) return cudaSuccess;
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.resolve_above = static_cast<T>(resolve_above);
-  return launch_warps<T>(judge_stored_inverse_kernel<T>, arguments, stream);
+  arguments.marked = true;
+  return launch<Arguments<T>>(judge_stored_inverse_kernel<T>, warp_lanes, in_spans(arguments), stream);
 }
 
 template <class T>
@@ -118,8 +134,8 @@ cudaError_t launch_judge_inverse(const SpdBatch<T>& batch, const SpdSolution<T>&
   constexpr Kernel<Arguments<T>> kernels[] = {
       judge_inverse_kernel<T, 1>, judge_inverse_kernel<T, 2>, judge_inverse_kernel<T, 3>, judge_inverse_kernel<T, 4>,
       judge_inverse_kernel<T, 5>, judge_inverse_kernel<T, 6>, judge_inverse_kernel<T, 7>, judge_inverse_kernel<T, 8>};
-  const cudaError_t status = launch_warps<T>(kernels[(batch.shape.n - 1) / tile_rows], arguments, stream);
-  return status != cudaSuccess ? status : launch_judge_stored_inverse(batch, solution, marks, -1, stream);
+  if (arguments.marked) arguments = in_spans(arguments);
+  return launch<Arguments<T>>(kernels[(batch.shape.n - 1) / tile_rows], warp_lanes, arguments, stream);
 }
 
 template cudaError_t launch_judge_stored_inverse(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, double,

@@ -4,6 +4,7 @@
 
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_plan.cuh"
+#include "solvers/cuda/marked_systems.cuh"
 #include "solvers/cuda/status.cuh"
 #include "solvers/cuda/tile_judgement.cuh"
 
@@ -31,17 +32,11 @@ __device__ __forceinline__ int scale_rhs(const Arguments<T>& args, std::int64_t 
   return shift;
 }
 
-constexpr int longest_span = 16 * warp_lanes;  // of systems, of which the general kernels do those that are marked
-
 /// The arguments of a launch for those systems alone that are marked.
 template <class T>
 Arguments<T> of_marked(Arguments<T> arguments) {
-  // The more systems, the more of them in a span; but not so many that few warps would have to do all the work.
-  constexpr std::int64_t warps = 2048;
   arguments.marked = true;
-  arguments.span = static_cast<int>(
-      std::clamp<std::int64_t>(arguments.count / warps / warp_lanes * warp_lanes, warp_lanes, longest_span));
-  return arguments;
+  return in_spans(arguments);
 }
 
 /// The shared memory of a warp of the general kernels. What it keeps in mind of its systems lies here: the matrices
@@ -111,7 +106,7 @@ template <class T, class L>
 __device__ __forceinline__ void find_systems(const Arguments<T>& args, unsigned task, GeneralMemory<T, L>& memory) {
   const std::int64_t first = std::int64_t{task} * args.span;
   int count = 0;
-  if (args.marked) {
+  if (args.marked && has_marks(args, task)) {
     unsigned wanted = 0;  // bit i: system first + warp_lanes i + lane
 #pragma unroll
     for (int i = 0; i < longest_span / warp_lanes; ++i) {
@@ -128,7 +123,7 @@ __device__ __forceinline__ void find_systems(const Arguments<T>& args, unsigned 
       if (own) memory.found[place] = static_cast<std::uint16_t>(warp_lanes * i + threadIdx.x);
       count += __popc(lanes);
     }
-  } else {
+  } else if (!args.marked) {
     count = static_cast<int>(min(std::int64_t{args.span}, args.count - first));
   }
   if (threadIdx.x == 0) {
