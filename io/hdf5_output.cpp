@@ -9,19 +9,22 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <map>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <ranges>
-#include <set>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -33,6 +36,7 @@
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_handles.hpp"
 #include "io/hdf5_header_bytes.hpp"
+#include "io/hdf5_mutex.hpp"
 #include "io/output_file.hpp"
 
 namespace smallbatch {
@@ -66,6 +70,9 @@ H5T_cset_t characters_of(const std::string& text) {
   return std::ranges::all_of(text, [](unsigned char c) { return c < 128; }) ? H5T_CSET_ASCII : H5T_CSET_UTF8;
 }
 
+/// In a thread of its own; where the system starts none, once it is needed.
+constexpr std::launch if_possible = std::launch::async | std::launch::deferred;
+
 /// Less is hashed sooner than a thread wakes.
 constexpr std::uint64_t least_bytes_hashed_beside = std::uint64_t{1} << 18;
 /// What is hashed where it lies: a state that takes more costs more than so few bytes.
@@ -81,16 +88,15 @@ struct WrittenDataset {
   PieceHashes hashes;                    ///< of what was written here, and not by HDF5
 };
 
-/// Those of a file, by their paths. There may be millions, a few in each group, and one is mostly asked for after
-/// another of its group.
+/// Those of a file, by their paths. There may be millions, a few in each group.
 class WrittenDatasets {
  public:
   WrittenDataset* find(std::string_view path) {
     const auto [group, name] = split(path);
-    if (latest_ == groups_.end() || latest_->first != group) latest_ = groups_.find(group);
-    if (latest_ == groups_.end()) return nullptr;
-    const auto found = std::ranges::find(latest_->second, name, &Named::name);
-    return found == latest_->second.end() ? nullptr : &found->dataset;
+    const Groups::iterator place = place_of(group);
+    if (place == groups_.end() || place->first != group) return nullptr;
+    const auto found = std::ranges::find(place->second, name, &Named::name);
+    return found == place->second.end() ? nullptr : &found->dataset;
   }
   WrittenDataset& at(std::string_view path) {
     if (WrittenDataset* const found = find(path)) return *found;
@@ -99,9 +105,13 @@ class WrittenDatasets {
   /// One that is not there. Others of its group may move.
   WrittenDataset& add(std::string_view path) {
     const auto [group, name] = split(path);
-    if (latest_ == groups_.end() || latest_->first != group) latest_ = groups_.try_emplace(std::string(group)).first;
+    Groups::iterator place = place_of(group);
+    if (place == groups_.end() || place->first != group) {
+      place = groups_.try_emplace(place, std::string(group));
+      keep(place);
+    }
     ++size_;
-    return latest_->second.emplace_back(Named{std::string(name), {}}).dataset;
+    return place->second.emplace_back(Named{std::string(name), {}}).dataset;
   }
   [[nodiscard]] std::size_t size() const { return size_; }
   /// visit(path, dataset), in the order of the groups.
@@ -122,8 +132,34 @@ class WrittenDatasets {
     return {path.substr(0, slash), path.substr(slash + 1)};
   }
 
+  /// The first group that is not before that one. Sets follow each other by their names, each with what is said of it:
+  /// mostly it is one of the latest two, or the next after one of them.
+  Groups::iterator place_of(std::string_view group) {
+    for (Groups::iterator& latest : latest_) {
+      if (latest == groups_.end() || group < latest->first) continue;
+      if (latest->first == group) return latest;
+      const auto next = std::next(latest);
+      if (next != groups_.end() && next->first < group) continue;
+      if (next != groups_.end() && next->first == group) latest = next;
+      return next;
+    }
+    const auto place = groups_.lower_bound(group);
+    if (place != groups_.end()) keep(place);
+    return place;
+  }
+  /// In place of the latest one of its kind, or of any.
+  void keep(Groups::iterator place) {
+    for (Groups::iterator& latest : latest_)
+      if (latest != groups_.end() && std::next(latest) == place) {
+        latest = place;
+        return;
+      }
+    std::swap(latest_[0], latest_[1]);
+    latest_[0] = place;
+  }
+
   Groups groups_;
-  Groups::iterator latest_ = groups_.end();
+  std::array<Groups::iterator, 2> latest_{groups_.end(), groups_.end()};
   std::size_t size_ = 0;
 };
 
@@ -147,6 +183,7 @@ struct PlainGroup {
   std::string links;       ///< to those that have one
   std::vector<NamedMessage> attributes;
 };
+using PlainGroups = std::unordered_map<std::string, PlainGroup>;
 
 /// "/solve/<set>", "/verification/solve/<set>"
 bool is_of_set(const std::string& group) {
@@ -187,9 +224,9 @@ struct Hdf5Output::Impl {
   /// long as to create a dataset.
   std::map<std::string, Hdf5Handle> at_hand;
   WrittenDatasets datasets;
-  std::map<std::string, PlainGroup> plain;      ///< groups that HDF5 does not know yet, by their paths
-  std::map<std::string, std::uint64_t> placed;  ///< others, which have a header, and where
-  std::set<std::string> linked;                 ///< those that were, by then with members to come
+  PlainGroups plain;                                      ///< groups that HDF5 does not know yet, by their paths
+  std::unordered_map<std::string, std::uint64_t> placed;  ///< others, which have a header, and where
+  std::unordered_set<std::string> linked;                 ///< those that were, by then with members to come
   std::map<std::pair<ElementType, NumberForm>, KnownType> types;
   std::map<hid_t, std::string> attribute_types;  ///< as headers have them, by those that HDF5 has from its start
   ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
@@ -202,7 +239,11 @@ struct Hdf5Output::Impl {
   std::int64_t asked_for_bytes = 0;  ///< as many as that when the disk was asked last
   bool keeps_numbers = false, notes_written = false;
   std::vector<WrittenRange> noted;
-  std::optional<Error> failure;
+  std::mutex failing;
+  std::optional<Error> failure;  ///< written once, before has_failed
+  std::atomic<bool> has_failed = false;
+  std::future<void> linking;  ///< beside the writing of numbers; no other call of HDF5 before it is over
+  std::atomic<bool> is_over = false;
 
   Impl(OutputFile output, bool keeps, unsigned threads)
       : own_target(std::move(output)),
@@ -212,9 +253,19 @@ struct Hdf5Output::Impl {
         file_bytes(threads),
         keeps_numbers(keeps) {}
   explicit Impl(const OutputLayout& layout) : path(layout.path), temporary(layout.temporary), file_bytes(1) {}
+  ~Impl() { stop_linking(); }
+  void stop_linking() {
+    is_over = true;
+    if (linking.valid()) linking.wait();
+  }
 
   void throw_latched() const {
-    if (failure) throw Error(*failure);
+    if (has_failed) throw Error(*failure);
+  }
+  /// Before HDF5, or what is kept for it, is used.
+  void begin_call() {
+    if (linking.valid()) linking.get();
+    throw_latched();
   }
   /// Keeps the failure of the HDF5 call that was just made, and throws it.
   [[noreturn]] void fail() {
@@ -223,7 +274,9 @@ struct Hdf5Output::Impl {
                                            "Check the disk and try again."));
   }
   [[noreturn]] void fail(Error error) {
-    failure = std::move(error);
+    const std::lock_guard lock(failing);
+    if (!failure) failure = std::move(error);
+    has_failed = true;
     throw Error(*failure);
   }
   template <class Result>
@@ -282,6 +335,9 @@ struct Hdf5Output::Impl {
         dataset, own(H5Dcreate2(inside, name.c_str(), type, space, H5P_DEFAULT, creation_list, H5P_DEFAULT), H5Dclose));
   }
 
+  /// Before who reads the file, or writes into it, is not this object.
+  void write_held_numbers() { check(file_bytes.write_held_numbers() ? 0 : -1); }
+
   void put(std::uint64_t address, const std::string& bytes) {
     check(file_bytes.write(address, bytes.size(), bytes.data()) ? 0 : -1);
   }
@@ -319,7 +375,7 @@ struct Hdf5Output::Impl {
   }
 
   /// Writes the header of a group that gets nothing more without HDF5: then its address is all that is kept of it.
-  void place(std::map<std::string, PlainGroup>::iterator group) {
+  void place(PlainGroups::iterator group) {
     settle(group->second);
     const std::string header = group_header(group->second.links, group->second.attributes);
     const std::uint64_t address = file_bytes.take(header.size(), 1);
@@ -345,11 +401,38 @@ struct Hdf5Output::Impl {
     check(H5Olink(opened.get(), group_at(parent), name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
   }
 
+  /// In the order of their names, as HDF5 keeps them.
+  void link_placed() {
+    std::vector<std::pair<std::string, std::uint64_t>> groups;
+    groups.reserve(placed.size());
+    while (!placed.empty()) {
+      auto group = placed.extract(placed.begin());
+      groups.emplace_back(std::move(group.key()), group.mapped());
+    }
+    std::ranges::sort(groups);
+    for (auto& [group, address] : groups) {
+      if (is_over) return;
+      const std::lock_guard lock(hdf5_mutex());
+      link_at(group, address);
+      linked.insert(std::move(group));
+    }
+  }
   void link_all_plain() {
-    while (!plain.empty()) place(plain.begin());
+    std::vector<std::string> groups;
+    for (const auto& [group, made] : plain) groups.push_back(group);
+    std::ranges::sort(groups);
+    for (const std::string& group : groups) place(plain.find(group));
     references.flush();
-    for (const auto& [group, address] : placed) link_at(group, address);
-    placed.clear();
+    link_placed();
+  }
+  /// HDF5 is told of the groups that have a header, by a thread of its own.
+  void link_beside() {
+    if (placed.empty()) return;
+    references.flush();
+    linking = std::async(if_possible, [this] {
+      const QuietHdf5 quiet;
+      link_placed();
+    });
   }
 
   /// Of datasets in one piece, which is allocated at once.
@@ -467,15 +550,18 @@ struct Hdf5Output::Impl {
       const std::uint64_t bytes = std::min(most_bytes, dataset.bytes - done);
       while (part.size() < bytes) part += dataset.fill;
       part.resize(bytes);
-      put(*dataset.address + done, part);
+      check(file_bytes.write_numbers(*dataset.address + done, part.size(), part.data(), *dataset.address,
+                                     *dataset.address + dataset.bytes)
+                ? 0
+                : -1);
     }
   }
 
   /// Texts (std::string, std::string_view).
   template <class Texts>
   void write_strings(const std::string& dataset, const Texts& of_dataset, bool is_array) {
+    begin_call();
     const QuietHdf5 quiet;
-    throw_latched();
     refuse_again(dataset);
     make_room();
     std::size_t length = 1;
@@ -507,7 +593,7 @@ struct Hdf5Output::Impl {
 
   void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
               std::optional<double> fill, NumberForm form = NumberForm::plain) {
-    throw_latched();
+    begin_call();
     refuse_again(dataset);
     KnownType& known = known_type(type, form);
     const auto element_bytes = static_cast<std::int64_t>(known.bytes);
@@ -553,7 +639,7 @@ struct Hdf5Output::Impl {
 
   void store_attribute(const std::string& object, const std::string& name, hid_t stored_type, hid_t memory_type,
                        std::optional<std::size_t> length, const void* values) {
-    throw_latched();
+    begin_call();
     if (std::vector<NamedMessage>* const attributes = plain_attributes(object)) {
       std::string& in_header = attribute_types[stored_type];
       const QuietHdf5 quiet;
@@ -578,6 +664,7 @@ struct Hdf5Output::Impl {
   /// Converts to the type in the file.
   void write_by_hdf5(const std::string& dataset, hid_t memory_type, const std::vector<std::int64_t>& start,
                      const std::vector<std::int64_t>& count, const void* values) {
+    begin_call();
     const QuietHdf5 quiet;
     link_plain(parts_of(dataset).first);
     const std::vector<hsize_t> first(start.begin(), start.end()), length(count.begin(), count.end());
@@ -607,14 +694,16 @@ struct Hdf5Output::Impl {
     if (file_bytes.system_error()) fail();
   }
 
-  /// What the bytes of all datasets are, in /checksums (io/checksums.hpp), and who has which place in the file.
-  FilePlaces write_checksums() {
-    struct Listed {
-      std::string name;
-      Extent extent;
-      PieceHashes* hashes;
-    };
+  /// A dataset that /checksums lists.
+  struct Listed {
+    std::string name;
+    Extent extent;
+    PieceHashes* hashes;
+  };
+  /// All, by their names.
+  std::vector<Listed> list_datasets() {
     std::vector<Listed> all;
+    all.reserve(datasets.size() + texts.size());
     datasets.for_each([&](std::string&& name, WrittenDataset& dataset) {
       const auto bytes = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
       if (dataset.address) all.push_back({std::move(name), {*dataset.address, bytes}, &dataset.hashes});
@@ -622,6 +711,11 @@ struct Hdf5Output::Impl {
     for (auto& [name, text] : texts)
       if (text.extent.size > 0) all.push_back({name, text.extent, &text.hashes});
     std::ranges::sort(all, {}, &Listed::name);
+    return all;
+  }
+
+  /// What the bytes of all datasets are, in /checksums (io/checksums.hpp), and who has which place in the file.
+  FilePlaces write_checksums(const std::vector<Listed>& all) {
     FilePlaces places;
     std::vector<std::string_view> names, hashes;
     std::vector<std::int64_t> piece_offset{0};
@@ -648,17 +742,22 @@ struct Hdf5Output::Impl {
     return places;
   }
 
-  /// Once HDF5 has closed it: what is in no dataset, and /checksums itself.
-  void write_checksum_of_rest(const FilePlaces& places) {
+  /// Once HDF5 has closed the file: reads it back, and beside that hashes what is in no dataset, and /checksums itself.
+  void check_and_seal(const std::optional<FilePlaces>& places) {
+    if (!places) return read_back();
     OutputBytes closed(1);
-    const auto read = [&](const Extent& extent, char* bytes) {
-      return closed.read(extent.address, extent.size, bytes);
-    };
-    std::string digits;
-    if (closed.open(temporary, false)) digits = hashes_of_rest(places, closed.size(), read);
-    if (closed.system_error() == 0 && closed.write(places.rest.address, digits.size(), digits.data()) && closed.close())
+    std::future<std::string> hashing = std::async(if_possible, [&] {
+      const auto read = [&](const Extent& extent, char* bytes) {
+        return closed.read(extent.address, extent.size, bytes);
+      };
+      return closed.open(temporary, false) ? hashes_of_rest(*places, closed.size(), read) : std::string();
+    });
+    read_back();
+    const std::string digits = hashing.get();
+    if (closed.system_error() == 0 && closed.write(places->rest.address, digits.size(), digits.data()) &&
+        closed.close())
       return;
-    fail(output_error(path, closed.system_error()));
+    throw output_error(path, closed.system_error());
   }
 
   /// Of the bytes of these runs of a dataset's elements, as the file has them; empty where it does not. The pieces'
@@ -765,6 +864,7 @@ Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl
 }
 
 OutputLayout Hdf5Output::layout() const {
+  impl_->write_held_numbers();
   OutputLayout layout{impl_->path, std::filesystem::absolute(impl_->temporary).string(), {}};
   impl_->datasets.for_each([&](std::string&& name, const WrittenDataset& dataset) {
     layout.datasets.push_back({std::move(name), static_cast<int>(dataset.type), dataset.shape,
@@ -793,9 +893,13 @@ void Hdf5Output::note_written(bool is_noted) {
   impl_->noted.clear();
 }
 
-std::vector<WrittenRange> Hdf5Output::take_written() { return std::exchange(impl_->noted, {}); }
+std::vector<WrittenRange> Hdf5Output::take_written() {
+  impl_->write_held_numbers();
+  return std::exchange(impl_->noted, {});
+}
 
 bool Hdf5Output::has_all(const std::vector<WrittenRange>& written) {
+  impl_->write_held_numbers();
   const int source = ::open(impl_->temporary.c_str(), O_RDONLY | O_CLOEXEC);
   if (source < 0) return false;
   std::map<WrittenDataset*, std::int64_t> elements;
@@ -827,10 +931,12 @@ void Hdf5Output::keep_unfinished(bool is_kept) {
 
 void Hdf5Output::flush() {
   impl_->throw_latched();
+  impl_->write_held_numbers();
   if (!impl_->file_bytes.flush()) impl_->fail();
 }
 
 Hdf5Output::~Hdf5Output() {
+  if (impl_) impl_->stop_linking();
   const QuietHdf5 quiet;
   impl_.reset();
 }
@@ -856,8 +962,8 @@ void Hdf5Output::write_texts(const std::string& dataset, const std::vector<std::
 }
 
 void Hdf5Output::create_group(const std::string& group) {
+  impl_->begin_call();
   const QuietHdf5 quiet;
-  impl_->throw_latched();
   if (!impl_->plain_group(group)) (void)impl_->group_at(group);
 }
 
@@ -867,7 +973,9 @@ void Hdf5Output::allocate() {
     const auto bytes = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
     if (dataset.address) end = std::max(end, *dataset.address + bytes);
   });
+  impl_->write_held_numbers();
   impl_->file_bytes.allocate(end);
+  impl_->link_beside();
 }
 
 template <class T>
@@ -901,10 +1009,14 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
     const bool is_one_run = elements_of(count) * static_cast<std::int64_t>(sizeof(T)) <= most_bytes_of_one_hash &&
                             std::ranges::equal(count | std::views::drop(1), opened.shape | std::views::drop(1));
     if (impl_->notes_written && !is_one_run) hash.emplace(HashBits::of_64);
+    const auto all_bytes = static_cast<std::uint64_t>(elements_of(opened.shape)) * sizeof(T);
     for_each_run(opened.shape, start, count, [&](std::int64_t first, std::int64_t length) {
       const auto begin = static_cast<std::uint64_t>(first) * sizeof(T);
       const auto bytes = static_cast<std::uint64_t>(length) * sizeof(T);
-      const auto write = [&] { return impl_->file_bytes.write(*opened.address + begin, bytes, values + written); };
+      const auto write = [&] {
+        return impl_->file_bytes.write_numbers(*opened.address + begin, bytes, values + written, *opened.address,
+                                               *opened.address + all_bytes);
+      };
       const auto add_hashes = [&] {
         if (impl_->has_checksums) opened.hashes.add(begin, bytes, values + written);
         if (hash) hash->add(values + written, bytes);
@@ -945,7 +1057,7 @@ template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRa
 template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::int64_t*);
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, const std::string& value) {
-  impl_->throw_latched();
+  impl_->begin_call();
   if (std::vector<NamedMessage>* const attributes = impl_->plain_attributes(object)) {
     const std::string text = value.empty() ? std::string(1, '\0') : value;
     const std::string type = text_type(text.size(), TextEnd::padded, characters_of(value) == H5T_CSET_UTF8);
@@ -992,26 +1104,26 @@ void Hdf5Output::name_axes(const std::string& dataset, const std::vector<std::st
 }
 
 void Hdf5Output::end_set(const std::string& group) {
-  impl_->throw_latched();
+  impl_->begin_call();
   if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->settle(found->second);
 }
 
 void Hdf5Output::end_group(const std::string& group) {
-  impl_->throw_latched();
+  impl_->begin_call();
   if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->place(found);
 }
 
 void Hdf5Output::link(const std::string& dataset, const std::string& name) {
+  impl_->begin_call();
   const QuietHdf5 quiet;
-  impl_->throw_latched();
   impl_->link_plain(parts_of(dataset).first);
   impl_->check(H5Lcreate_hard(impl_->file.get(), dataset.c_str(), H5L_SAME_LOC, name.c_str(), impl_->creates_parents(),
                               H5P_DEFAULT));
 }
 
 void Hdf5Output::show_first(const std::string& dataset, const std::string& name) {
+  impl_->begin_call();
   const QuietHdf5 quiet;
-  impl_->throw_latched();
   impl_->link_plain(parts_of(dataset).first);
   const WrittenDataset& source = impl_->datasets.at(dataset);
   const std::vector<hsize_t> all(source.shape.begin(), source.shape.end()), start(all.size(), 0);
@@ -1029,8 +1141,8 @@ void Hdf5Output::show_first(const std::string& dataset, const std::string& name)
 }
 
 void Hdf5Output::commit() {
+  impl_->begin_call();
   const QuietHdf5 quiet;
-  impl_->throw_latched();
   impl_->datasets.for_each([&](const std::string& name, const WrittenDataset& dataset) {
     if (dataset.unwritten > 0) {
       impl_->fail(Error(ErrorKind::internal, "cannot finish " + path(),
@@ -1038,14 +1150,18 @@ void Hdf5Output::commit() {
                         "Please report this."));
     }
   });
+  impl_->write_held_numbers();
+  // What /checksums lists is known without HDF5.
+  std::future<std::vector<Impl::Listed>> listing = std::async(
+      if_possible, [this] { return impl_->has_checksums ? impl_->list_datasets() : std::vector<Impl::Listed>(); });
   impl_->link_all_plain();
+  const std::vector<Impl::Listed> listed = listing.get();
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   std::optional<FilePlaces> places;
-  if (impl_->has_checksums) places = impl_->write_checksums();
+  if (impl_->has_checksums) places = impl_->write_checksums(listed);
   if (!impl_->file.close() || impl_->file_bytes.system_error()) impl_->fail();
-  if (places) impl_->write_checksum_of_rest(*places);
   try {
-    impl_->read_back();
+    impl_->check_and_seal(places);
     impl_->own_target->commit();
   } catch (const Error& error) {
     impl_->fail(error);
