@@ -226,13 +226,16 @@ __device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own,
   T inverse[R], y[R];
 #pragma unroll
   for (int m = 0; m < R; ++m) inverse[m] = reciprocals[H * m + lane];
-  // The row, not `but`, of the element that is largest in magnitude; the first of them.
-  const auto largest = [&](const T(&v)[R], int but) __attribute__((always_inline)) {
+  // The magnitude of the largest element but for the row `but`, and its row; the first of them.
+  const auto magnitude = [&](const T(&v)[R], int but) __attribute__((always_inline)) {
     T most = -1;
 #pragma unroll
     for (int m = 0; m < R; ++m)
       if (H * m + lane != but) most = max(most, abs(v[m]));
-    most = max_of_group<H>(most);
+    return max_of_group<H>(most);
+  };
+  const auto largest = [&](const T(&v)[R], int but) __attribute__((always_inline)) {
+    const T most = magnitude(v, but);
     int where = L::size;
 #pragma unroll
     for (int m = R - 1; m >= 0; --m)
@@ -241,6 +244,10 @@ __device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own,
   };
   int column = largest(inverse, -1);  // of A^-1, that is looked at
   double norm = 0;
+  // A norm that is not a number counts: then the factors do not give a bound.
+  const auto raise = [&](double bound) __attribute__((always_inline)) {
+    if (norm == norm && !(bound <= norm)) norm = bound;
+  };
 #pragma unroll 1
   for (int turn = answer != nullptr ? -1 : 0; turn < Estimate::estimating_turns; ++turn) {
     const bool has_signs = turn == static_cast<int>(second);
@@ -263,21 +270,18 @@ __device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own,
       continue;
     }
     double sums[sums_of_lane]{};
-    T most = 0;
 #pragma unroll
-    for (int m = 0; m < R; ++m) {
-      sums[m % sums_of_lane] += abs(static_cast<double>(y[m]));
-      most = max(most, abs(y[m]));
-    }
+    for (int m = 0; m < R; ++m) sums[m % sums_of_lane] += abs(static_cast<double>(y[m]));
 #pragma unroll
     for (int step = sums_of_lane / 2; step > 0; step /= 2)
 #pragma unroll
       for (int s = 0; s < step; ++s) sums[s] += sums[s + step];
-    double bound = sum_of_group<H>(sums[0]);
-    most = max_of_group<H>(most);
-    if (has_signs && bound == bound) bound = static_cast<double>(most);
-    // A norm that is not a number counts: then the factors do not give a bound.
-    if (norm == norm && !(bound <= norm)) norm = bound;
+    const double sum = sum_of_group<H>(sums[0]);
+    raise(has_signs && sum == sum ? norm : sum);
+    if (turn == 1) {
+      const T most = magnitude(y, -1);
+      if (second) raise(static_cast<double>(most));
+    }
     if (turn == 0) column = largest(y, column);  // that of the smallest pivot; of the second vector it was looked at
   }
   const double other = shuffle(norm, H, 2 * H);

@@ -47,37 +47,44 @@ struct NormEstimate {
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
       double sums[L::shares]{};
-      T most = 0;
 #pragma unroll
-      for (int u = 0; u < L::rows; ++u) {
-        if (L::lanes * u + lane >= n) continue;
-        sums[u % L::shares] += abs(static_cast<double>(y[c][u]));
-        most = max(most, abs(y[c][u]));
-      }
-      double bound = sum_of_shares<L>(sums);
-      if (has_signs(c, turn, n) && bound == bound) bound = static_cast<double>(max_of_group<L::lanes>(most));
-      // A norm that is not a number counts: then the factors do not give a bound.
-      if (norm == norm && !(bound <= norm)) norm = bound;
+      for (int u = 0; u < L::rows; ++u)
+        if (L::lanes * u + lane < n) sums[u % L::shares] += abs(static_cast<double>(y[c][u]));
+      const double sum = sum_of_shares<L>(sums);
+      raise(has_signs(c, turn, n) && sum == sum ? norm : sum);
     }
-    const bool exact = n <= exact_up_to, finds = !exact && turn == 0;
-    if (__any_sync(whole_warp, finds)) {
+    if (__any_sync(whole_warp, has_signs(0, turn, n))) {
       const int column = largest(n, lane, y[0], second);
-      if (finds) first = column;
+      if (has_signs(0, turn, n)) first = column;
     }
-    return __any_sync(whole_warp, exact ? 2 * (turn + 1) < n : turn + 1 < estimating_turns);
+    if (__any_sync(whole_warp, has_signs(1, turn, n))) {
+      const T most = magnitude(n, lane, y[1], -1);
+      if (has_signs(1, turn, n)) raise(static_cast<double>(most));
+    }
+    return __any_sync(whole_warp, n <= exact_up_to ? 2 * (turn + 1) < n : turn + 1 < estimating_turns);
   }
 
  private:
-  /// Whether vector c has signs for elements.
+  /// Whether vector c has signs for elements. Of the ones the largest element is no bound by itself: that column comes.
   __device__ __forceinline__ static bool has_signs(int c, int turn, int n) { return n > exact_up_to && turn == c; }
 
-  /// The row, not `but`, of the element that is largest in magnitude; the first of them.
-  __device__ __forceinline__ static int largest(int n, int lane, const T (&y)[L::rows], int but) {
+  /// A norm that is not a number counts: then the factors do not give a bound.
+  __device__ __forceinline__ void raise(double bound) {
+    if (norm == norm && !(bound <= norm)) norm = bound;
+  }
+
+  /// That of the largest element, but for the row `but`.
+  __device__ __forceinline__ static T magnitude(int n, int lane, const T (&y)[L::rows], int but) {
     T most = -1;
 #pragma unroll
     for (int u = 0; u < L::rows; ++u)
       if (const int row = L::lanes * u + lane; row < n && row != but) most = max(most, abs(y[u]));
-    most = max_of_group<L::lanes>(most);
+    return max_of_group<L::lanes>(most);
+  }
+
+  /// The row of that element; the first of them.
+  __device__ __forceinline__ static int largest(int n, int lane, const T (&y)[L::rows], int but) {
+    const T most = magnitude(n, lane, y, but);
     int where = L::size;
 #pragma unroll
     for (int u = L::rows - 1; u >= 0; --u)
