@@ -10,8 +10,8 @@
 namespace smallbatch {
 namespace {
 
-/// Whether the compiler fuses multiply-adds where the instruction set has them, which sets with wider registers than the
-/// baseline's do: never without optimization.
+/// Whether the compiler fuses multiply-adds where the instruction set has them, which sets with wider registers than
+/// the baseline's do: never without optimization.
 #ifdef __OPTIMIZE__
 constexpr bool compiler_fuses = true;
 #else
