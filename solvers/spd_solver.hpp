@@ -74,8 +74,9 @@ constexpr double spd_used_floor(double pivot_floor, int n) {
 
 /// How many times too large rcond may be of solutions and determinants by cuda with more rows than it is exact for:
 /// ||A^-1||_1 is estimated from below (after N. J. Higham, F. Tisseur, "A block algorithm for matrix 1-norm
-/// estimation", 2000). No estimate by a few solutions has a bound that holds always; this one is mostly exact and was at
-/// most 3 times too large over 15 families of matrices, but thousands of times where a long search made the matrices.
+/// estimation", 2000). No estimate by a few solutions has a bound that holds always; this one is mostly exact and was
+/// at most 3 times too large over 15 families of matrices, but thousands of times where a long search made the
+/// matrices.
 inline constexpr double spd_rcond_overestimate = 20;
 inline constexpr int spd_rcond_is_exact_up_to = 12;  ///< rows, by every backend
 

@@ -31,7 +31,8 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(QuickPlan<T, N>::w
   constexpr int ahead = L::split ? quarter : 0;    // the rows from here on are fetched ahead
   static_assert(!Sized || (!Packed && !Judged && L::split && L::column_pitch - N >= 2));
   __shared__ TileMemory<T, L> memory;
-  // The code of the next kernel drives most of this one's, 117 KB, out of the instruction cache: not while it is in use.
+  // The code of the next kernel drives most of this one's, 117 KB, out of the instruction cache: not while it is in
+  // use.
   if constexpr (N == 64) let_next_kernel_begin();
   const int lane = threadIdx.x % G, group = threadIdx.x / G;
   const bool dense = args.storage == Storage::dense;
