@@ -75,7 +75,6 @@ struct Hdf5Describer::Impl {
   bool has_usual_addresses = false;  ///< of 8 bytes, as lengths
   std::unique_ptr<HeaderWindows> headers;
   std::map<std::string, KnownType, std::less<>> types;  ///< by their messages
-  std::function<bool(std::uint64_t, const ObjectHeader&)> is_known;
   std::uint64_t file_bytes =
       0;  ///< when it was last asked for something: what is gone since is missed where it is read
 
@@ -455,7 +454,6 @@ struct Hdf5Describer::Impl {
     }
     std::ranges::sort(object.attributes, {}, &StoredAttribute::name);
     if (object.kind == ObjectKind::dataset && !take_dataset(*header, object)) return {};
-    if (is_known && object.kind == ObjectKind::group && is_known(link.u.address, *header)) return object;
     for (const auto& [name, address] : header->links) {
       Member& member = members.emplace_back();
       member.name = name;
@@ -525,7 +523,7 @@ struct Hdf5Describer::Impl {
 };
 
 Hdf5Describer::Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work)
-    : impl_(std::make_unique<Impl>(Impl{std::move(bytes), std::move(still_at_work), {}, {}, 0, false, {}, {}, {}, 0})) {
+    : impl_(std::make_unique<Impl>(Impl{std::move(bytes), std::move(still_at_work), {}, {}, 0, false, {}, {}, 0})) {
   const QuietHdf5 quiet;
   impl_->open();
 }
@@ -533,10 +531,6 @@ Hdf5Describer::Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<vo
 Hdf5Describer::~Hdf5Describer() {
   const QuietHdf5 quiet;
   impl_.reset();
-}
-
-void Hdf5Describer::leave_out(std::function<bool(std::uint64_t, const ObjectHeader&)> is_known) {
-  impl_->is_known = std::move(is_known);
 }
 
 void Hdf5Describer::describe(const std::string& object, int depth, const std::function<void(StoredObject&&)>& give) {

@@ -3,7 +3,6 @@
 // Private to io/.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,7 +10,6 @@
 #include "io/catalogue.hpp"
 #include "io/hdf5_handles.hpp"
 #include "io/hdf5_input_driver.hpp"
-#include "io/hdf5_object_headers.hpp"
 
 namespace smallbatch {
 
@@ -26,8 +24,6 @@ class Hdf5Describer {
   /// The object at an absolute path, whose groups on the way were described before, and what is below it, as
   /// put_together() wants them.
   void describe(const std::string& object, int depth, const std::function<void(StoredObject&&)>& give);
-  /// From now on, where is_known(address, header) of a group, it is described as if it had no members.
-  void leave_out(std::function<bool(std::uint64_t, const ObjectHeader&)> is_known);
 
  private:
   struct Impl;

@@ -24,6 +24,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -36,7 +37,6 @@
 #include "io/hdf5_handles.hpp"
 #include "io/hdf5_header_bytes.hpp"
 #include "io/hdf5_mutex.hpp"
-#include "io/hdf5_object_headers.hpp"
 #include "io/output_file.hpp"
 
 namespace smallbatch {
@@ -226,7 +226,7 @@ struct Hdf5Output::Impl {
   WrittenDatasets datasets;
   PlainGroups plain;                                      ///< groups that HDF5 does not know yet, by their paths
   std::unordered_map<std::string, std::uint64_t> placed;  ///< others, which have a header, and where
-  std::unordered_map<std::string, std::uint64_t> linked;  ///< those that were, by then with members to come
+  std::unordered_set<std::string> linked;                 ///< those that were, by then with members to come
   std::map<std::pair<ElementType, NumberForm>, KnownType> types;
   std::map<hid_t, std::string> attribute_types;  ///< as headers have them, by those that HDF5 has from its start
   ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
@@ -397,7 +397,7 @@ struct Hdf5Output::Impl {
     if (found == placed.end()) return;
     const std::uint64_t address = found->second;
     placed.erase(found);
-    linked.emplace(group, address);
+    linked.insert(group);
     references.flush();
     link_at(group, address);
   }
@@ -420,16 +420,16 @@ struct Hdf5Output::Impl {
       if (is_over) return;
       const std::lock_guard lock(hdf5_mutex());
       link_at(group, address);
-      linked.emplace(std::move(group), address);
+      linked.insert(std::move(group));
     }
   }
-  void place_all() {
+  void link_all_plain() {
     std::vector<std::string> groups;
     for (const auto& [group, made] : plain) groups.push_back(group);
     std::ranges::sort(groups);
     for (const std::string& group : groups) place(plain.find(group));
     references.flush();
-    check(file_bytes.write_held() ? 0 : -1);
+    link_placed();
   }
   /// HDF5 is told of the groups that have a header, by a thread of its own.
   void link_beside() {
@@ -748,16 +748,9 @@ struct Hdf5Output::Impl {
     return places;
   }
 
-  /// Groups whose datasets were read back, by their addresses.
-  struct ReadBack {
-    std::size_t links = 0;     ///< a hash of them
-    std::size_t datasets = 0;  ///< of those to which they lead
-  };
-  using ReadBacks = std::unordered_map<std::uint64_t, ReadBack>;
-
   /// Once HDF5 has closed the file: reads it back, and beside that hashes what is in no dataset, and /checksums itself.
-  void check_and_seal(const std::optional<FilePlaces>& places, const ReadBacks& right) {
-    if (!places) return read_back(right);
+  void check_and_seal(const std::optional<FilePlaces>& places) {
+    if (!places) return read_back();
     OutputBytes closed(1);
     std::future<std::string> hashing = std::async(if_possible, [&] {
       const auto read = [&](const Extent& extent, char* bytes) {
@@ -765,7 +758,7 @@ struct Hdf5Output::Impl {
       };
       return closed.open(temporary, false) ? hashes_of_rest(*places, closed.size(), read) : std::string();
     });
-    read_back(right);
+    read_back();
     const std::string digits = hashing.get();
     if (closed.system_error() == 0 && closed.write(places->rest.address, digits.size(), digits.data()) &&
         closed.close())
@@ -800,49 +793,8 @@ struct Hdf5Output::Impl {
     return is_there ? hash.digits() : std::string();
   }
 
-  /// By names and addresses, in any order.
-  static std::size_t hash_of_links(const ObjectHeader& group) {
-    std::size_t hash = group.links.size();
-    for (const auto& [name, address] : group.links) {
-      std::string link(name);
-      link.append(reinterpret_cast<const char*>(&address), sizeof address);
-      hash += std::hash<std::string>()(link);
-    }
-    return hash;
-  }
-
-  /// Reads the headers of the datasets of those groups, which were made without HDF5, and which it does not change when
-  /// it is told of the groups. What is not as expected is left to read_back().
-  ReadBacks read_datasets_back(const std::vector<std::pair<std::string, std::uint64_t>>& groups) {
-    ReadBacks right;
-    std::optional<InputBytes> bytes;
-    try {
-      bytes.emplace(temporary, 1);
-    } catch (const Error&) {
-      return right;
-    }
-    HeaderWindows headers(*bytes);
-    for (const auto& [path_of_group, address] : groups) {
-      const auto group = read_object_header(headers, address);
-      if (!group) continue;
-      std::size_t found = 0;
-      const bool are_right = std::ranges::all_of(group->links, [&](const ObjectHeader::Link& link) {
-        const WrittenDataset* const expected = datasets.find(path_of_group + "/" + std::string(link.name));
-        if (!expected) return true;
-        ++found;
-        const auto header = read_object_header(headers, link.address);
-        return header && header->kind == ObjectKind::dataset && header->shape == expected->shape &&
-               header->address == expected->address &&
-               header->bytes == static_cast<std::uint64_t>(elements_of(expected->shape) * expected->element_bytes);
-      });
-      if (are_right) right.emplace(address, ReadBack{hash_of_links(*group), found});
-    }
-    return right;
-  }
-
-  /// The file as the next program will see it: everything there, nothing unwritten. Of groups whose datasets were read
-  /// back, that they still have those.
-  void read_back(const ReadBacks& right) {
+  /// The file as the next program will see it: everything there, nothing unwritten.
+  void read_back() {
     const auto refuse = [this](const std::string& why) {
       return Error(ErrorKind::output, "cannot write " + path, "reading it back failed: " + why,
                    "Check the disk and try again.");
@@ -850,12 +802,6 @@ struct Hdf5Output::Impl {
     std::size_t found = 0;
     try {
       Hdf5Describer describer(std::make_shared<InputBytes>(temporary, 1));
-      describer.leave_out([&](std::uint64_t address, const ObjectHeader& group) {
-        const auto known = right.find(address);
-        const bool is_known = known != right.end() && known->second.links == hash_of_links(group);
-        if (is_known) found += known->second.datasets;
-        return is_known;
-      });
       for_each_object(describer, [&](const std::string& name, const StoredObject& object) {
         const WrittenDataset* const expected = datasets.find(name);
         if (!expected) return;
@@ -1211,25 +1157,17 @@ void Hdf5Output::commit() {
     }
   });
   impl_->write_held_numbers();
-  impl_->place_all();
-  std::vector<std::pair<std::string, std::uint64_t>> groups(impl_->linked.begin(), impl_->linked.end());
-  groups.insert(groups.end(), impl_->placed.begin(), impl_->placed.end());
-  std::ranges::sort(groups, {}, [](const auto& group) { return group.second; });
-  // What needs no HDF5 is done beside it.
-  std::vector<Impl::Listed> listed;
-  Impl::ReadBacks right;
-  std::future<void> beside = std::async(if_possible, [&] {
-    right = impl_->read_datasets_back(groups);
-    if (impl_->has_checksums) listed = impl_->list_datasets();
-  });
-  impl_->link_placed();
-  beside.get();
+  // What /checksums lists is known without HDF5.
+  std::future<std::vector<Impl::Listed>> listing = std::async(
+      if_possible, [this] { return impl_->has_checksums ? impl_->list_datasets() : std::vector<Impl::Listed>(); });
+  impl_->link_all_plain();
+  const std::vector<Impl::Listed> listed = listing.get();
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   std::optional<FilePlaces> places;
   if (impl_->has_checksums) places = impl_->write_checksums(listed);
   if (!impl_->file.close() || impl_->file_bytes.system_error()) impl_->fail();
   try {
-    impl_->check_and_seal(places, right);
+    impl_->check_and_seal(places);
     impl_->own_target->commit();
   } catch (const Error& error) {
     impl_->fail(error);
