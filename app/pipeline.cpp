@@ -341,8 +341,6 @@ void Pipeline::commit(const WrittenElements& written_by_others) {
     remains_.are_removed(*writer_);
     throw;
   }
-  // Of very many sets it takes a while to let go of what was read.
-  const std::future<void> letting_go = std::async(if_possible, [this] { reader_.reset(); });
   write_notes(*writer_, options_, report_, plan_.device, input_.get(), command_line_, ranks_.size());
   try {
     writer_->commit();
