@@ -342,11 +342,6 @@ struct Hdf5Output::Impl {
     check(file_bytes.write(address, bytes.size(), bytes.data()) ? 0 : -1);
   }
 
-  /// Those that follow each other are written together, at the latest before HDF5 reads.
-  void put_header(std::uint64_t address, const std::string& bytes) {
-    check(file_bytes.write_joined(address, bytes.size(), bytes.data()) ? 0 : -1);
-  }
-
   /// A group that is to be made without HDF5, or null: HDF5 knows it, or it is no set's.
   PlainGroup* plain_group(const std::string& group) {
     if (const auto found = plain.find(group); found != plain.end()) return &found->second;
@@ -374,9 +369,8 @@ struct Hdf5Output::Impl {
       scale_types = {header_type(list.get()), header_type(uses.get()), header_type(H5T_IEEE_F32BE)};
     }
     group.links += write_datasets(
-        group.datasets, scale_types, patterns, references,
-        [this](std::uint64_t size) { return file_bytes.take(size, 1); },
-        [this](std::uint64_t address, const std::string& bytes) { put_header(address, bytes); });
+        group.datasets, scale_types, patterns, references, [this](std::uint64_t size) { return file_bytes.take(size); },
+        [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); });
     group.datasets = {};
   }
 
@@ -385,7 +379,7 @@ struct Hdf5Output::Impl {
     settle(group->second);
     const std::string header = group_header(group->second.links, group->second.attributes);
     const std::uint64_t address = file_bytes.take(header.size(), 1);
-    put_header(address, header);
+    check(file_bytes.write_joined(address, header.size(), header.data()) ? 0 : -1);
     placed.emplace(group->first, address);
     plain.erase(group);
   }
