@@ -107,14 +107,11 @@ bool OutputBytes::write_joined(std::uint64_t address, std::uint64_t size, const 
   return true;
 }
 
-bool OutputBytes::write_numbers(std::uint64_t address, std::uint64_t size, const void* bytes,
-                                std::uint64_t dataset_begin, std::uint64_t dataset_end) noexcept {
+bool OutputBytes::write_numbers(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept {
   constexpr std::uint64_t most_of_one = 4096;
-  constexpr std::array<char, 8> zeros{};  // between datasets nothing has its place in a gap of fewer
+  constexpr std::array<char, 8> zeros{};  // nothing has its place in a gap of fewer
   const std::uint64_t end = numbers_.at + numbers_.size;
-  const bool is_next_dataset =
-      end == end_of_dataset_ && address == dataset_begin && address >= end && address - end < zeros.size();
-  const bool goes_on = numbers_.size > 0 && size <= most_of_one && (address == end || is_next_dataset) &&
+  const bool goes_on = numbers_.size > 0 && size <= most_of_one && address >= end && address - end < zeros.size() &&
                        address + size - numbers_.at <= most_held;
   if (!goes_on && !write_held_numbers()) return false;
   if (size > most_of_one) return write(address, size, bytes);
@@ -123,7 +120,6 @@ bool OutputBytes::write_numbers(std::uint64_t address, std::uint64_t size, const
   else
     numbers_.at = address;
   numbers_.add(bytes, size);
-  end_of_dataset_ = dataset_end;
   return true;
 }
 

@@ -35,11 +35,9 @@ class OutputBytes {
   /// The same, of HDF5's own bytes: those that follow each other are held, and written together.
   bool write_joined(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
   bool write_held() noexcept;
-  /// The same, of numbers of the dataset that begins and ends there: those that follow each other, also from one small
-  /// dataset to the next as take() gives places, are held, and written together. Not by two threads at a time, but
-  /// beside HDF5.
-  bool write_numbers(std::uint64_t address, std::uint64_t size, const void* bytes, std::uint64_t dataset_begin,
-                     std::uint64_t dataset_end) noexcept;
+  /// The same, of numbers: those of small datasets that follow each other, as take() gives places, are held, and
+  /// written together. Not by two threads at a time, but beside HDF5.
+  bool write_numbers(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
   bool write_held_numbers() noexcept;
   /// What lies beyond the end, or was dropped, reads as zeros.
   bool read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept;
@@ -82,7 +80,6 @@ class OutputBytes {
   };
   bool write_out(Held& held) noexcept;
   Held of_hdf5_, numbers_;
-  std::uint64_t end_of_dataset_ = 0;  ///< of the last numbers that are held
   bool keeps_bytes_ = false, drops_numbers_ = false;
   std::atomic<int> system_error_ = 0;
   std::atomic<bool> is_closing_ = false;

@@ -218,8 +218,9 @@ HeaderPattern make_pattern(PlainDatasets datasets, const ScaleTypes& types) {
 }
 
 /// All that a pattern depends on.
-void write_key(const PlainDatasets& datasets, std::string& key) {
-  key.clear();
+std::string pattern_key(const PlainDatasets& datasets) {
+  std::string key;
+  key.reserve(4096);
   const auto add_text = [&key](const std::string& text) {
     put(key, text.size(), 4);
     key += text;
@@ -237,6 +238,7 @@ void write_key(const PlainDatasets& datasets, std::string& key) {
     put(key, dataset.axes.size(), 4);
     for (const std::string& axis : dataset.axes) add_text(axis);
   }
+  return key;
 }
 
 }  // namespace
@@ -308,17 +310,15 @@ std::string write_datasets(const PlainDatasets& datasets, const ScaleTypes& type
                            ReferenceHeap& heap, const ReferenceHeap::Reserve& reserve,
                            const ReferenceHeap::Write& write) {
   constexpr std::size_t most_known = 64;
-  auto& [by_key, key, headers] = known;
-  write_key(datasets, key);
-  auto found = by_key.find(key);
-  if (found == by_key.end()) {
-    if (by_key.size() == most_known) by_key.clear();
-    found = by_key.emplace(key, make_pattern(datasets, types)).first;
+  std::string key = pattern_key(datasets);
+  auto found = known.find(key);
+  if (found == known.end()) {
+    if (known.size() == most_known) known.clear();
+    found = known.emplace(std::move(key), make_pattern(datasets, types)).first;
   }
   const HeaderPattern& pattern = found->second;
   const std::uint64_t begin = reserve(pattern.bytes.size());
-  headers = pattern.bytes;
-  std::string links = pattern.links;
+  std::string headers = pattern.bytes, links = pattern.links;
   for (const auto& [at, name] : pattern.numbers) set(headers.data() + at, datasets.at(name).address.value(), 8);
   for (const auto& [at, header] : pattern.references) set(headers.data() + at, begin + header, 8);
   for (const auto& [at, header] : pattern.listed) std::ranges::copy(heap.add(begin + header), headers.data() + at);

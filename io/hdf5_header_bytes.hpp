@@ -81,11 +81,8 @@ struct HeaderPattern {
   std::vector<Place> listed;                                 ///< in `bytes`, by way of the heap
   std::vector<Place> linked;                                 ///< in `links`
 };
-/// Those that were made, by all that they depend on, and room for what is made of one.
-struct HeaderPatterns {
-  std::unordered_map<std::string, HeaderPattern> by_key;
-  std::string key, headers;
-};
+/// Those that were made, by all that they depend on.
+using HeaderPatterns = std::unordered_map<std::string, HeaderPattern>;
 
 /// Writes the headers of a group's datasets, with the names of their axes as HDF5's dimension scales: those that are no
 /// dataset are names alone, as netCDF has them. Returns the links to all, as the group's header has them. `known` is

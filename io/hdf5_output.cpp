@@ -21,10 +21,10 @@
 #include <numeric>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -88,15 +88,16 @@ struct WrittenDataset {
   PieceHashes hashes;                    ///< of what was written here, and not by HDF5
 };
 
-/// Those of a file, by their paths. There may be millions, a few in each group.
+/// Those of a file, by their paths. There may be millions, a few in each group, and one is mostly asked for after
+/// another of its group.
 class WrittenDatasets {
  public:
   WrittenDataset* find(std::string_view path) {
     const auto [group, name] = split(path);
-    const Groups::iterator place = place_of(group);
-    if (place == groups_.end() || place->first != group) return nullptr;
-    const auto found = std::ranges::find(place->second, name, &Named::name);
-    return found == place->second.end() ? nullptr : &found->dataset;
+    if (latest_ == groups_.end() || latest_->first != group) latest_ = groups_.find(group);
+    if (latest_ == groups_.end()) return nullptr;
+    const auto found = std::ranges::find(latest_->second, name, &Named::name);
+    return found == latest_->second.end() ? nullptr : &found->dataset;
   }
   WrittenDataset& at(std::string_view path) {
     if (WrittenDataset* const found = find(path)) return *found;
@@ -105,13 +106,9 @@ class WrittenDatasets {
   /// One that is not there. Others of its group may move.
   WrittenDataset& add(std::string_view path) {
     const auto [group, name] = split(path);
-    Groups::iterator place = place_of(group);
-    if (place == groups_.end() || place->first != group) {
-      place = groups_.try_emplace(place, std::string(group));
-      keep(place);
-    }
+    if (latest_ == groups_.end() || latest_->first != group) latest_ = groups_.try_emplace(std::string(group)).first;
     ++size_;
-    return place->second.emplace_back(Named{std::string(name), {}}).dataset;
+    return latest_->second.emplace_back(Named{std::string(name), {}}).dataset;
   }
   [[nodiscard]] std::size_t size() const { return size_; }
   /// visit(path, dataset), in the order of the groups.
@@ -132,34 +129,8 @@ class WrittenDatasets {
     return {path.substr(0, slash), path.substr(slash + 1)};
   }
 
-  /// The first group that is not before that one. Sets follow each other by their names, each with what is said of it:
-  /// mostly it is one of the latest two, or the next after one of them.
-  Groups::iterator place_of(std::string_view group) {
-    for (Groups::iterator& latest : latest_) {
-      if (latest == groups_.end() || group < latest->first) continue;
-      if (latest->first == group) return latest;
-      const auto next = std::next(latest);
-      if (next != groups_.end() && next->first < group) continue;
-      if (next != groups_.end() && next->first == group) latest = next;
-      return next;
-    }
-    const auto place = groups_.lower_bound(group);
-    if (place != groups_.end()) keep(place);
-    return place;
-  }
-  /// In place of the latest one of its kind, or of any.
-  void keep(Groups::iterator place) {
-    for (Groups::iterator& latest : latest_)
-      if (latest != groups_.end() && std::next(latest) == place) {
-        latest = place;
-        return;
-      }
-    std::swap(latest_[0], latest_[1]);
-    latest_[0] = place;
-  }
-
   Groups groups_;
-  std::array<Groups::iterator, 2> latest_{groups_.end(), groups_.end()};
+  Groups::iterator latest_ = groups_.end();
   std::size_t size_ = 0;
 };
 
@@ -183,7 +154,6 @@ struct PlainGroup {
   std::string links;       ///< to those that have one
   std::vector<NamedMessage> attributes;
 };
-using PlainGroups = std::unordered_map<std::string, PlainGroup>;
 
 /// "/solve/<set>", "/verification/solve/<set>"
 bool is_of_set(const std::string& group) {
@@ -224,9 +194,9 @@ struct Hdf5Output::Impl {
   /// long as to create a dataset.
   std::map<std::string, Hdf5Handle> at_hand;
   WrittenDatasets datasets;
-  PlainGroups plain;                                      ///< groups that HDF5 does not know yet, by their paths
-  std::unordered_map<std::string, std::uint64_t> placed;  ///< others, which have a header, and where
-  std::unordered_set<std::string> linked;                 ///< those that were, by then with members to come
+  std::map<std::string, PlainGroup> plain;      ///< groups that HDF5 does not know yet, by their paths
+  std::map<std::string, std::uint64_t> placed;  ///< others, which have a header, and where
+  std::set<std::string> linked;                 ///< those that were, by then with members to come
   std::map<std::pair<ElementType, NumberForm>, KnownType> types;
   std::map<hid_t, std::string> attribute_types;  ///< as headers have them, by those that HDF5 has from its start
   ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
@@ -375,7 +345,7 @@ struct Hdf5Output::Impl {
   }
 
   /// Writes the header of a group that gets nothing more without HDF5: then its address is all that is kept of it.
-  void place(PlainGroups::iterator group) {
+  void place(std::map<std::string, PlainGroup>::iterator group) {
     settle(group->second);
     const std::string header = group_header(group->second.links, group->second.attributes);
     const std::uint64_t address = file_bytes.take(header.size(), 1);
@@ -401,27 +371,16 @@ struct Hdf5Output::Impl {
     check(H5Olink(opened.get(), group_at(parent), name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
   }
 
-  /// In the order of their names, as HDF5 keeps them.
   void link_placed() {
-    std::vector<std::pair<std::string, std::uint64_t>> groups;
-    groups.reserve(placed.size());
-    while (!placed.empty()) {
-      auto group = placed.extract(placed.begin());
-      groups.emplace_back(std::move(group.key()), group.mapped());
-    }
-    std::ranges::sort(groups);
-    for (auto& [group, address] : groups) {
-      if (is_over) return;
+    for (; !placed.empty() && !is_over; placed.erase(placed.begin())) {
+      const auto& [group, address] = *placed.begin();
       const std::lock_guard lock(hdf5_mutex());
       link_at(group, address);
-      linked.insert(std::move(group));
+      linked.insert(group);
     }
   }
   void link_all_plain() {
-    std::vector<std::string> groups;
-    for (const auto& [group, made] : plain) groups.push_back(group);
-    std::ranges::sort(groups);
-    for (const std::string& group : groups) place(plain.find(group));
+    while (!plain.empty()) place(plain.begin());
     references.flush();
     link_placed();
   }
@@ -550,10 +509,7 @@ struct Hdf5Output::Impl {
       const std::uint64_t bytes = std::min(most_bytes, dataset.bytes - done);
       while (part.size() < bytes) part += dataset.fill;
       part.resize(bytes);
-      check(file_bytes.write_numbers(*dataset.address + done, part.size(), part.data(), *dataset.address,
-                                     *dataset.address + dataset.bytes)
-                ? 0
-                : -1);
+      check(file_bytes.write_numbers(*dataset.address + done, part.size(), part.data()) ? 0 : -1);
     }
   }
 
@@ -1009,13 +965,11 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
     const bool is_one_run = elements_of(count) * static_cast<std::int64_t>(sizeof(T)) <= most_bytes_of_one_hash &&
                             std::ranges::equal(count | std::views::drop(1), opened.shape | std::views::drop(1));
     if (impl_->notes_written && !is_one_run) hash.emplace(HashBits::of_64);
-    const auto all_bytes = static_cast<std::uint64_t>(elements_of(opened.shape)) * sizeof(T);
     for_each_run(opened.shape, start, count, [&](std::int64_t first, std::int64_t length) {
       const auto begin = static_cast<std::uint64_t>(first) * sizeof(T);
       const auto bytes = static_cast<std::uint64_t>(length) * sizeof(T);
       const auto write = [&] {
-        return impl_->file_bytes.write_numbers(*opened.address + begin, bytes, values + written, *opened.address,
-                                               *opened.address + all_bytes);
+        return impl_->file_bytes.write_numbers(*opened.address + begin, bytes, values + written);
       };
       const auto add_hashes = [&] {
         if (impl_->has_checksums) opened.hashes.add(begin, bytes, values + written);
