@@ -16,14 +16,12 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <mutex>
 #include <new>
 #include <system_error>
 #include <utility>
 
 #include "io/hdf5_describer.hpp"
 #include "io/hdf5_input_errors.hpp"
-#include "io/hdf5_mutex.hpp"
 #include "io/sandbox.hpp"
 
 namespace smallbatch {
@@ -130,10 +128,7 @@ ChildProcess::ChildProcess(const std::function<void(int)>& work) {
   std::array<int, 2> ends{-1, -1};
   const pid_t parent = ::getpid();
   const bool has_socket = ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0;
-  if (has_socket) {
-    const std::lock_guard lock(hdf5_mutex());  // the child has HDF5 as it is now
-    child_ = ::fork();
-  }
+  if (has_socket) child_ = ::fork();
   if (child_ == 0) run_child(ends[1], parent, work);
   const int system_error = errno;
   if (has_socket) ::close(ends[1]);

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -87,39 +86,17 @@ bool OutputBytes::write(std::uint64_t address, std::uint64_t size, const void* b
   return is_written;
 }
 
-void OutputBytes::Held::add(const void* more, std::uint64_t count) noexcept {
-  std::memcpy(bytes.get() + size, more, count);
-  size += count;
+bool OutputBytes::write_held() noexcept {
+  return held_size_ == 0 || write(held_at_, std::exchange(held_size_, 0), held_.get());
 }
-
-bool OutputBytes::write_out(Held& held) noexcept {
-  return held.size == 0 || write(held.at, std::exchange(held.size, 0), held.bytes.get());
-}
-bool OutputBytes::write_held() noexcept { return write_out(of_hdf5_); }
-bool OutputBytes::write_held_numbers() noexcept { return write_out(numbers_); }
 
 bool OutputBytes::write_joined(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept {
-  const bool goes_on = address == of_hdf5_.at + of_hdf5_.size && of_hdf5_.size + size <= most_held;
+  const bool goes_on = address == held_at_ + held_size_ && held_size_ + size <= most_held;
   if (!goes_on && !write_held()) return false;
   if (size > most_held) return write(address, size, bytes);
-  if (of_hdf5_.size == 0) of_hdf5_.at = address;
-  of_hdf5_.add(bytes, size);
-  return true;
-}
-
-bool OutputBytes::write_numbers(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept {
-  constexpr std::uint64_t most_of_one = 4096;
-  constexpr std::array<char, 8> zeros{};  // nothing has its place in a gap of fewer
-  const std::uint64_t end = numbers_.at + numbers_.size;
-  const bool goes_on = numbers_.size > 0 && size <= most_of_one && address >= end && address - end < zeros.size() &&
-                       address + size - numbers_.at <= most_held;
-  if (!goes_on && !write_held_numbers()) return false;
-  if (size > most_of_one) return write(address, size, bytes);
-  if (goes_on)
-    numbers_.add(zeros.data(), address - end);
-  else
-    numbers_.at = address;
-  numbers_.add(bytes, size);
+  if (held_size_ == 0) held_at_ = address;
+  std::memcpy(held_.get() + held_size_, bytes, size);
+  held_size_ += size;
   return true;
 }
 

@@ -35,10 +35,6 @@ class OutputBytes {
   /// The same, of HDF5's own bytes: those that follow each other are held, and written together.
   bool write_joined(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
   bool write_held() noexcept;
-  /// The same, of numbers: those of small datasets that follow each other, as take() gives places, are held, and
-  /// written together. Not by two threads at a time, but beside HDF5.
-  bool write_numbers(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
-  bool write_held_numbers() noexcept;
   /// What lies beyond the end, or was dropped, reads as zeros.
   bool read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept;
   bool resize(std::uint64_t size) noexcept;
@@ -72,14 +68,8 @@ class OutputBytes {
   unsigned threads_ = 0;
   std::uint64_t given_ = 0;
   static constexpr std::uint64_t most_held = std::uint64_t{1} << 16;
-  /// What is to be written at `at`.
-  struct Held {
-    std::unique_ptr<char[]> bytes = std::make_unique<char[]>(most_held);
-    std::uint64_t at = 0, size = 0;
-    void add(const void* more, std::uint64_t count) noexcept;
-  };
-  bool write_out(Held& held) noexcept;
-  Held of_hdf5_, numbers_;
+  std::unique_ptr<char[]> held_ = std::make_unique<char[]>(most_held);
+  std::uint64_t held_at_ = 0, held_size_ = 0;
   bool keeps_bytes_ = false, drops_numbers_ = false;
   std::atomic<int> system_error_ = 0;
   std::atomic<bool> is_closing_ = false;

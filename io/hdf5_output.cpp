@@ -9,15 +9,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <future>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <ranges>
@@ -36,7 +33,6 @@
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_handles.hpp"
 #include "io/hdf5_header_bytes.hpp"
-#include "io/hdf5_mutex.hpp"
 #include "io/output_file.hpp"
 
 namespace smallbatch {
@@ -69,9 +65,6 @@ std::int64_t elements_of(const std::vector<std::int64_t>& shape) {
 H5T_cset_t characters_of(const std::string& text) {
   return std::ranges::all_of(text, [](unsigned char c) { return c < 128; }) ? H5T_CSET_ASCII : H5T_CSET_UTF8;
 }
-
-/// In a thread of its own; where the system starts none, once it is needed.
-constexpr std::launch if_possible = std::launch::async | std::launch::deferred;
 
 /// Less is hashed sooner than a thread wakes.
 constexpr std::uint64_t least_bytes_hashed_beside = std::uint64_t{1} << 18;
@@ -209,11 +202,7 @@ struct Hdf5Output::Impl {
   std::int64_t asked_for_bytes = 0;  ///< as many as that when the disk was asked last
   bool keeps_numbers = false, notes_written = false;
   std::vector<WrittenRange> noted;
-  std::mutex failing;
-  std::optional<Error> failure;  ///< written once, before has_failed
-  std::atomic<bool> has_failed = false;
-  std::future<void> linking;  ///< beside the writing of numbers; no other call of HDF5 before it is over
-  std::atomic<bool> is_over = false;
+  std::optional<Error> failure;
 
   Impl(OutputFile output, bool keeps, unsigned threads)
       : own_target(std::move(output)),
@@ -223,19 +212,9 @@ struct Hdf5Output::Impl {
         file_bytes(threads),
         keeps_numbers(keeps) {}
   explicit Impl(const OutputLayout& layout) : path(layout.path), temporary(layout.temporary), file_bytes(1) {}
-  ~Impl() { stop_linking(); }
-  void stop_linking() {
-    is_over = true;
-    if (linking.valid()) linking.wait();
-  }
 
   void throw_latched() const {
-    if (has_failed) throw Error(*failure);
-  }
-  /// Before HDF5, or what is kept for it, is used.
-  void begin_call() {
-    if (linking.valid()) linking.get();
-    throw_latched();
+    if (failure) throw Error(*failure);
   }
   /// Keeps the failure of the HDF5 call that was just made, and throws it.
   [[noreturn]] void fail() {
@@ -244,9 +223,7 @@ struct Hdf5Output::Impl {
                                            "Check the disk and try again."));
   }
   [[noreturn]] void fail(Error error) {
-    const std::lock_guard lock(failing);
-    if (!failure) failure = std::move(error);
-    has_failed = true;
+    failure = std::move(error);
     throw Error(*failure);
   }
   template <class Result>
@@ -304,9 +281,6 @@ struct Hdf5Output::Impl {
     return keep_at_hand(
         dataset, own(H5Dcreate2(inside, name.c_str(), type, space, H5P_DEFAULT, creation_list, H5P_DEFAULT), H5Dclose));
   }
-
-  /// Before who reads the file, or writes into it, is not this object.
-  void write_held_numbers() { check(file_bytes.write_held_numbers() ? 0 : -1); }
 
   void put(std::uint64_t address, const std::string& bytes) {
     check(file_bytes.write(address, bytes.size(), bytes.data()) ? 0 : -1);
@@ -371,27 +345,11 @@ struct Hdf5Output::Impl {
     check(H5Olink(opened.get(), group_at(parent), name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
   }
 
-  void link_placed() {
-    for (; !placed.empty() && !is_over; placed.erase(placed.begin())) {
-      const auto& [group, address] = *placed.begin();
-      const std::lock_guard lock(hdf5_mutex());
-      link_at(group, address);
-      linked.insert(group);
-    }
-  }
   void link_all_plain() {
     while (!plain.empty()) place(plain.begin());
     references.flush();
-    link_placed();
-  }
-  /// HDF5 is told of the groups that have a header, by a thread of its own.
-  void link_beside() {
-    if (placed.empty()) return;
-    references.flush();
-    linking = std::async(if_possible, [this] {
-      const QuietHdf5 quiet;
-      link_placed();
-    });
+    for (const auto& [group, address] : placed) link_at(group, address);
+    placed.clear();
   }
 
   /// Of datasets in one piece, which is allocated at once.
@@ -509,15 +467,15 @@ struct Hdf5Output::Impl {
       const std::uint64_t bytes = std::min(most_bytes, dataset.bytes - done);
       while (part.size() < bytes) part += dataset.fill;
       part.resize(bytes);
-      check(file_bytes.write_numbers(*dataset.address + done, part.size(), part.data()) ? 0 : -1);
+      put(*dataset.address + done, part);
     }
   }
 
   /// Texts (std::string, std::string_view).
   template <class Texts>
   void write_strings(const std::string& dataset, const Texts& of_dataset, bool is_array) {
-    begin_call();
     const QuietHdf5 quiet;
+    throw_latched();
     refuse_again(dataset);
     make_room();
     std::size_t length = 1;
@@ -549,7 +507,7 @@ struct Hdf5Output::Impl {
 
   void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
               std::optional<double> fill, NumberForm form = NumberForm::plain) {
-    begin_call();
+    throw_latched();
     refuse_again(dataset);
     KnownType& known = known_type(type, form);
     const auto element_bytes = static_cast<std::int64_t>(known.bytes);
@@ -595,7 +553,7 @@ struct Hdf5Output::Impl {
 
   void store_attribute(const std::string& object, const std::string& name, hid_t stored_type, hid_t memory_type,
                        std::optional<std::size_t> length, const void* values) {
-    begin_call();
+    throw_latched();
     if (std::vector<NamedMessage>* const attributes = plain_attributes(object)) {
       std::string& in_header = attribute_types[stored_type];
       const QuietHdf5 quiet;
@@ -620,7 +578,6 @@ struct Hdf5Output::Impl {
   /// Converts to the type in the file.
   void write_by_hdf5(const std::string& dataset, hid_t memory_type, const std::vector<std::int64_t>& start,
                      const std::vector<std::int64_t>& count, const void* values) {
-    begin_call();
     const QuietHdf5 quiet;
     link_plain(parts_of(dataset).first);
     const std::vector<hsize_t> first(start.begin(), start.end()), length(count.begin(), count.end());
@@ -650,16 +607,14 @@ struct Hdf5Output::Impl {
     if (file_bytes.system_error()) fail();
   }
 
-  /// A dataset that /checksums lists.
-  struct Listed {
-    std::string name;
-    Extent extent;
-    PieceHashes* hashes;
-  };
-  /// All, by their names.
-  std::vector<Listed> list_datasets() {
+  /// What the bytes of all datasets are, in /checksums (io/checksums.hpp), and who has which place in the file.
+  FilePlaces write_checksums() {
+    struct Listed {
+      std::string name;
+      Extent extent;
+      PieceHashes* hashes;
+    };
     std::vector<Listed> all;
-    all.reserve(datasets.size() + texts.size());
     datasets.for_each([&](std::string&& name, WrittenDataset& dataset) {
       const auto bytes = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
       if (dataset.address) all.push_back({std::move(name), {*dataset.address, bytes}, &dataset.hashes});
@@ -667,11 +622,6 @@ struct Hdf5Output::Impl {
     for (auto& [name, text] : texts)
       if (text.extent.size > 0) all.push_back({name, text.extent, &text.hashes});
     std::ranges::sort(all, {}, &Listed::name);
-    return all;
-  }
-
-  /// What the bytes of all datasets are, in /checksums (io/checksums.hpp), and who has which place in the file.
-  FilePlaces write_checksums(const std::vector<Listed>& all) {
     FilePlaces places;
     std::vector<std::string_view> names, hashes;
     std::vector<std::int64_t> piece_offset{0};
@@ -698,22 +648,17 @@ struct Hdf5Output::Impl {
     return places;
   }
 
-  /// Once HDF5 has closed the file: reads it back, and beside that hashes what is in no dataset, and /checksums itself.
-  void check_and_seal(const std::optional<FilePlaces>& places) {
-    if (!places) return read_back();
+  /// Once HDF5 has closed it: what is in no dataset, and /checksums itself.
+  void write_checksum_of_rest(const FilePlaces& places) {
     OutputBytes closed(1);
-    std::future<std::string> hashing = std::async(if_possible, [&] {
-      const auto read = [&](const Extent& extent, char* bytes) {
-        return closed.read(extent.address, extent.size, bytes);
-      };
-      return closed.open(temporary, false) ? hashes_of_rest(*places, closed.size(), read) : std::string();
-    });
-    read_back();
-    const std::string digits = hashing.get();
-    if (closed.system_error() == 0 && closed.write(places->rest.address, digits.size(), digits.data()) &&
-        closed.close())
+    const auto read = [&](const Extent& extent, char* bytes) {
+      return closed.read(extent.address, extent.size, bytes);
+    };
+    std::string digits;
+    if (closed.open(temporary, false)) digits = hashes_of_rest(places, closed.size(), read);
+    if (closed.system_error() == 0 && closed.write(places.rest.address, digits.size(), digits.data()) && closed.close())
       return;
-    throw output_error(path, closed.system_error());
+    fail(output_error(path, closed.system_error()));
   }
 
   /// Of the bytes of these runs of a dataset's elements, as the file has them; empty where it does not. The pieces'
@@ -820,7 +765,6 @@ Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl
 }
 
 OutputLayout Hdf5Output::layout() const {
-  impl_->write_held_numbers();
   OutputLayout layout{impl_->path, std::filesystem::absolute(impl_->temporary).string(), {}};
   impl_->datasets.for_each([&](std::string&& name, const WrittenDataset& dataset) {
     layout.datasets.push_back({std::move(name), static_cast<int>(dataset.type), dataset.shape,
@@ -849,13 +793,9 @@ void Hdf5Output::note_written(bool is_noted) {
   impl_->noted.clear();
 }
 
-std::vector<WrittenRange> Hdf5Output::take_written() {
-  impl_->write_held_numbers();
-  return std::exchange(impl_->noted, {});
-}
+std::vector<WrittenRange> Hdf5Output::take_written() { return std::exchange(impl_->noted, {}); }
 
 bool Hdf5Output::has_all(const std::vector<WrittenRange>& written) {
-  impl_->write_held_numbers();
   const int source = ::open(impl_->temporary.c_str(), O_RDONLY | O_CLOEXEC);
   if (source < 0) return false;
   std::map<WrittenDataset*, std::int64_t> elements;
@@ -887,12 +827,10 @@ void Hdf5Output::keep_unfinished(bool is_kept) {
 
 void Hdf5Output::flush() {
   impl_->throw_latched();
-  impl_->write_held_numbers();
   if (!impl_->file_bytes.flush()) impl_->fail();
 }
 
 Hdf5Output::~Hdf5Output() {
-  if (impl_) impl_->stop_linking();
   const QuietHdf5 quiet;
   impl_.reset();
 }
@@ -918,8 +856,8 @@ void Hdf5Output::write_texts(const std::string& dataset, const std::vector<std::
 }
 
 void Hdf5Output::create_group(const std::string& group) {
-  impl_->begin_call();
   const QuietHdf5 quiet;
+  impl_->throw_latched();
   if (!impl_->plain_group(group)) (void)impl_->group_at(group);
 }
 
@@ -929,9 +867,7 @@ void Hdf5Output::allocate() {
     const auto bytes = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
     if (dataset.address) end = std::max(end, *dataset.address + bytes);
   });
-  impl_->write_held_numbers();
   impl_->file_bytes.allocate(end);
-  impl_->link_beside();
 }
 
 template <class T>
@@ -968,9 +904,7 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
     for_each_run(opened.shape, start, count, [&](std::int64_t first, std::int64_t length) {
       const auto begin = static_cast<std::uint64_t>(first) * sizeof(T);
       const auto bytes = static_cast<std::uint64_t>(length) * sizeof(T);
-      const auto write = [&] {
-        return impl_->file_bytes.write_numbers(*opened.address + begin, bytes, values + written);
-      };
+      const auto write = [&] { return impl_->file_bytes.write(*opened.address + begin, bytes, values + written); };
       const auto add_hashes = [&] {
         if (impl_->has_checksums) opened.hashes.add(begin, bytes, values + written);
         if (hash) hash->add(values + written, bytes);
@@ -1011,7 +945,7 @@ template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRa
 template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::int64_t*);
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, const std::string& value) {
-  impl_->begin_call();
+  impl_->throw_latched();
   if (std::vector<NamedMessage>* const attributes = impl_->plain_attributes(object)) {
     const std::string text = value.empty() ? std::string(1, '\0') : value;
     const std::string type = text_type(text.size(), TextEnd::padded, characters_of(value) == H5T_CSET_UTF8);
@@ -1058,26 +992,26 @@ void Hdf5Output::name_axes(const std::string& dataset, const std::vector<std::st
 }
 
 void Hdf5Output::end_set(const std::string& group) {
-  impl_->begin_call();
+  impl_->throw_latched();
   if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->settle(found->second);
 }
 
 void Hdf5Output::end_group(const std::string& group) {
-  impl_->begin_call();
+  impl_->throw_latched();
   if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->place(found);
 }
 
 void Hdf5Output::link(const std::string& dataset, const std::string& name) {
-  impl_->begin_call();
   const QuietHdf5 quiet;
+  impl_->throw_latched();
   impl_->link_plain(parts_of(dataset).first);
   impl_->check(H5Lcreate_hard(impl_->file.get(), dataset.c_str(), H5L_SAME_LOC, name.c_str(), impl_->creates_parents(),
                               H5P_DEFAULT));
 }
 
 void Hdf5Output::show_first(const std::string& dataset, const std::string& name) {
-  impl_->begin_call();
   const QuietHdf5 quiet;
+  impl_->throw_latched();
   impl_->link_plain(parts_of(dataset).first);
   const WrittenDataset& source = impl_->datasets.at(dataset);
   const std::vector<hsize_t> all(source.shape.begin(), source.shape.end()), start(all.size(), 0);
@@ -1095,8 +1029,8 @@ void Hdf5Output::show_first(const std::string& dataset, const std::string& name)
 }
 
 void Hdf5Output::commit() {
-  impl_->begin_call();
   const QuietHdf5 quiet;
+  impl_->throw_latched();
   impl_->datasets.for_each([&](const std::string& name, const WrittenDataset& dataset) {
     if (dataset.unwritten > 0) {
       impl_->fail(Error(ErrorKind::internal, "cannot finish " + path(),
@@ -1104,18 +1038,14 @@ void Hdf5Output::commit() {
                         "Please report this."));
     }
   });
-  impl_->write_held_numbers();
-  // What /checksums lists is known without HDF5.
-  std::future<std::vector<Impl::Listed>> listing = std::async(
-      if_possible, [this] { return impl_->has_checksums ? impl_->list_datasets() : std::vector<Impl::Listed>(); });
   impl_->link_all_plain();
-  const std::vector<Impl::Listed> listed = listing.get();
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   std::optional<FilePlaces> places;
-  if (impl_->has_checksums) places = impl_->write_checksums(listed);
+  if (impl_->has_checksums) places = impl_->write_checksums();
   if (!impl_->file.close() || impl_->file_bytes.system_error()) impl_->fail();
+  if (places) impl_->write_checksum_of_rest(*places);
   try {
-    impl_->check_and_seal(places);
+    impl_->read_back();
     impl_->own_target->commit();
   } catch (const Error& error) {
     impl_->fail(error);

@@ -1,7 +1,6 @@
 #include "io/hdf5_quiet.hpp"
 
 #include "io/hdf5_handles.hpp"
-#include "io/hdf5_mutex.hpp"
 
 namespace smallbatch {
 
@@ -11,7 +10,6 @@ void silence_hdf5() {
 }
 
 std::string hdf5_version() {
-  const std::lock_guard lock(hdf5_mutex());
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
