@@ -1,5 +1,5 @@
 // What the GPU kernels of this room share: their arguments, exact powers of two, reductions over the lanes of a system,
-// and how they are launched. Private to solvers/*.cu.
+// and how they are launched. Private to solvers/*.cu. One file, because every kernel needs nearly all of it.
 //
 // G neighbouring lanes share a system, which is padded with identity rows to N x N, N = 8, 16, 32 or 64; rows are dealt
 // out in turn, lane l owns the rows G u + l, u = 0 .. N/G - 1, which keeps all lanes busy until the end of an
