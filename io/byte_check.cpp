@@ -41,15 +41,13 @@ class Check {
     found_.bytes = file_.size();
     read_tables();
     const std::vector<std::string> stored = texts(checksums_rest);
-    const std::string rest = hashes_of_rest(places_, file_.size(), [this](const Extent& extent, char* bytes) {
-      if (between_) between_();
-      file_.read_bytes(extent, bytes);
-      return true;
-    });
+    const std::string rest = hashes_of_rest(places_, file_.size(), read_);
     const std::size_t digits = rest.size() / 2;
     if (stored.size() != 2 || stored[0] != rest.substr(0, digits)) throw useless();
     found_.is_rest_unchanged = stored[1] == rest.substr(digits);
   }
+
+  Check(const Check&) = delete;  // what it reads by knows where it is
 
   ByteCheck run() {
     for (std::size_t d = 0; d < sums_.dataset.size(); ++d) compare(d);
@@ -89,18 +87,6 @@ class Check {
  private:
   [[nodiscard]] bool is_changed(std::size_t piece, const char* bytes, std::uint64_t size) const {
     return hash_digits(bytes, size) != sums_.hash[piece];
-  }
-
-  /// Of a small dataset: many lie near each other, and are read together.
-  [[nodiscard]] bool is_small_changed(const Pieces& pieces) {
-    const auto& [begin, size] = pieces.extent;
-    if (begin < window_.address || begin + size > window_.address + window_.size) {
-      window_ = {begin, std::min<std::uint64_t>(window_bytes, found_.bytes - begin)};
-      window_of_file_.resize(window_.size);
-      if (between_) between_();
-      file_.read_bytes(window_, window_of_file_.data());
-    }
-    return is_changed(pieces.first, window_of_file_.data() + (begin - window_.address), size);
   }
 
   [[nodiscard]] Error useless() const {
@@ -176,11 +162,11 @@ class Check {
     }
     const auto& [extent, first, count] = *pieces;
     std::vector<char> are_changed(count, 0);
-    if (extent.size <= window_bytes / 4 && extent.address + extent.size <= found_.bytes) {
-      are_changed[0] = is_small_changed(*pieces);
-    } else {
+    constexpr std::uint64_t small = FileWindow::bytes / 4;
+    if (const char* const bytes = count == 1 && extent.size <= small ? window_.find(extent) : nullptr)
+      are_changed[0] = is_changed(first, bytes, extent.size);
+    else
       compare_large(*pieces, are_changed);
-    }
     ++found_.datasets;
     for (std::size_t k = 0; k < count; ++k) {
       if (!are_changed[k]) continue;
@@ -261,9 +247,12 @@ class Check {
   const InputFile& file_;
   unsigned threads_;
   std::function<void()> between_;
-  static constexpr std::uint64_t window_bytes = std::uint64_t{1} << 16;
-  Extent window_;  ///< what of the file was read last for small datasets
-  std::vector<char> window_of_file_;
+  const ReadBytes read_ = [this](const Extent& extent, char* bytes) {
+    if (between_) between_();
+    file_.read_bytes(extent, bytes);
+    return true;
+  };
+  FileWindow window_{file_.size(), read_};  ///< for small datasets
   ByteCheck found_;
   Checksums sums_;
   FilePlaces places_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/hashes.hpp"
@@ -35,9 +36,25 @@ struct FilePlaces {
   Extent rest;                 ///< of the two hashes
 };
 
-/// 16 digits of the tables' bytes, and 16 of all bytes of a file of `size` that have no other place in it. `read` reads
-/// bytes of it; where it says that it could not, the digits are of nothing.
-std::string hashes_of_rest(const FilePlaces& places, std::uint64_t size,
-                           const std::function<bool(const Extent&, char*)>& read);
+/// Reads bytes of a file; false where it could not.
+using ReadBytes = std::function<bool(const Extent&, char*)>;
+
+/// Small pieces of a file: what lies behind one is read with it, since many lie near each other.
+class FileWindow {
+ public:
+  static constexpr std::uint64_t bytes = std::uint64_t{1} << 16;
+  FileWindow(std::uint64_t file_bytes, ReadBytes read) : file_bytes_(file_bytes), read_(std::move(read)) {}
+  /// At most so many bytes of the file, until the next call; null where they are not there or could not be read.
+  const char* find(const Extent& extent);
+
+ private:
+  std::uint64_t file_bytes_, address_ = 0;
+  ReadBytes read_;
+  std::vector<char> window_;
+};
+
+/// 16 digits of the tables' bytes, and 16 of all bytes of a file of `size` that have no other place in it. Where `read`
+/// says that it could not, the digits are of nothing.
+std::string hashes_of_rest(const FilePlaces& places, std::uint64_t size, const ReadBytes& read);
 
 }  // namespace smallbatch

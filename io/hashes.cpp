@@ -21,12 +21,6 @@ std::string hexadecimal(std::span<const unsigned char> bytes) {
   return digits;
 }
 
-std::string digits_of(XXH64_hash_t hash) {
-  XXH64_canonical_t bytes;
-  XXH64_canonicalFromHash(&bytes, hash);
-  return hexadecimal(bytes.digest);
-}
-
 }  // namespace
 
 struct Hash::State {
@@ -48,13 +42,18 @@ void Hash::add(const void* bytes, std::size_t count) {
 }
 
 std::string Hash::digits() const {
-  if (state_->bits == HashBits::of_64) return digits_of(XXH3_64bits_digest(&state_->xxh3));
+  if (state_->bits == HashBits::of_64) return hash_digits(XXH3_64bits_digest(&state_->xxh3));
   XXH128_canonical_t bytes;
   XXH128_canonicalFromHash(&bytes, XXH3_128bits_digest(&state_->xxh3));
   return hexadecimal(bytes.digest);
 }
 
-std::string hash_digits(const void* bytes, std::size_t count) { return digits_of(XXH3_64bits(bytes, count)); }
+std::string hash_digits(std::uint64_t hash) {
+  XXH64_canonical_t bytes;
+  XXH64_canonicalFromHash(&bytes, hash);
+  return hexadecimal(bytes.digest);
+}
+std::string hash_digits(const void* bytes, std::size_t count) { return hash_digits(XXH3_64bits(bytes, count)); }
 
 PieceHashes::PieceHashes(std::uint64_t bytes)
     : bytes_(bytes), hashes_((bytes + bytes_per_hashed_piece - 1) / bytes_per_hashed_piece) {}

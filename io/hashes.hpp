@@ -73,5 +73,7 @@ class PieceHashes {
 
 /// 16 digits of these bytes.
 std::string hash_digits(const void* bytes, std::size_t count);
+/// The digits of a hash of 64 bits.
+std::string hash_digits(std::uint64_t hash);
 
 }  // namespace smallbatch

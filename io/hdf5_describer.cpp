@@ -75,8 +75,8 @@ struct Hdf5Describer::Impl {
   bool has_usual_addresses = false;  ///< of 8 bytes, as lengths
   std::unique_ptr<HeaderWindows> headers;
   std::map<std::string, KnownType, std::less<>> types;  ///< by their messages
-  std::uint64_t file_bytes =
-      0;  ///< when it was last asked for something: what is gone since is missed where it is read
+  /// When it was last asked for something: what is gone since is missed where it is read.
+  std::uint64_t file_bytes = 0;
 
   static void set_cache(H5AC_cache_config_t& cache, std::size_t size) {
     cache.set_initial_size = true;

@@ -20,6 +20,8 @@ constexpr std::uint64_t undefined_address = UINT64_MAX;
 /// What a message of a header can have; HDF5 keeps longer attributes elsewhere.
 constexpr std::size_t most_message_bytes = 65535;
 constexpr std::size_t prefix_bytes = 10, message_head_bytes = 4, checksum_bytes = 4;
+/// Of the global heap: HDF5 reads so much of a collection before it knows how large it is.
+constexpr std::size_t collection_bytes = 4096;
 
 /// Over the bytes that are there, so many, the lowest first.
 void set(char* bytes, std::uint64_t number, std::size_t count) {
@@ -273,8 +275,8 @@ NamedMessage attribute_message(const std::string& name, const std::string& type,
 }
 
 std::array<char, 16> ReferenceHeap::add(std::uint64_t reference) {
-  // HDF5 reads so much of one before it knows how large it is. Objects: 16 bytes and a reference.
-  constexpr std::size_t collection_bytes = 4096, head_bytes = 16, object_bytes = 24;
+  // Objects: 16 bytes and a reference.
+  constexpr std::size_t head_bytes = 16, object_bytes = 24;
   if (bytes_.size() + object_bytes + head_bytes > collection_bytes) flush();
   if (bytes_.empty()) {
     address_ = reserve_(collection_bytes);
@@ -296,7 +298,6 @@ std::array<char, 16> ReferenceHeap::add(std::uint64_t reference) {
 }
 
 void ReferenceHeap::flush() {
-  constexpr std::size_t collection_bytes = 4096;
   if (bytes_.empty()) return;
   const std::size_t left = collection_bytes - bytes_.size();  // what is left is object 0
   put(bytes_, 0, 8);

@@ -5,12 +5,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <array>
 #include <charconv>
-#include <cstdio>
 #include <type_traits>
 
 #include "core/usable_kernels.hpp"
+#include "io/hashes.hpp"
 #include "io/hashes_wide.hpp"
 
 namespace smallbatch {
@@ -94,11 +93,7 @@ std::uint64_t hash_rows(std::string_view dataset, std::int64_t first, const std:
   return total;
 }
 
-std::string problems_hash_text(std::uint64_t hash) {
-  std::array<char, digits + 1> text{};
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
-  return text.data();
-}
+std::string problems_hash_text(std::uint64_t hash) { return hash_digits(hash); }
 
 std::optional<std::uint64_t> parse_problems_hash(const std::string& text) {
   std::uint64_t hash = 0;
