@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(warp_lanes, 8) general_gauss_jordan_kernel(Arg
   wait_for_kernel_before();  // which has marked the systems
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    if (!is_any_marked(args, task)) continue;
+    if (!has_work(args, task)) continue;
     find_systems(args, task, memory);
 #pragma unroll 1
     while (choose_systems(args, task, memory)) {

@@ -17,7 +17,7 @@ __device__ __forceinline__ void for_each_wanted(const Arguments<T>& args, Wanted
     const auto system = [&](int i) __attribute__((always_inline)) {  // of the span
       return std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * args.span + i;
     };
-    if (args.marked && !has_marks(args, task)) continue;
+    if (!has_work(args, task)) continue;
     unsigned own = 0;  // bit i: system warp_lanes i + lane of the span
 #pragma unroll
     for (int i = 0; i < longest_span; i += warp_lanes)

@@ -226,28 +226,8 @@ __device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own,
   T inverse[R], y[R];
 #pragma unroll
   for (int m = 0; m < R; ++m) inverse[m] = reciprocals[H * m + lane];
-  // The magnitude of the largest element but for the row `but`, and its row; the first of them.
-  const auto magnitude = [&](const T(&v)[R], int but) __attribute__((always_inline)) {
-    T most = -1;
-#pragma unroll
-    for (int m = 0; m < R; ++m)
-      if (H * m + lane != but) most = max(most, abs(v[m]));
-    return max_of_group<H>(most);
-  };
-  const auto largest = [&](const T(&v)[R], int but) __attribute__((always_inline)) {
-    const T most = magnitude(v, but);
-    int where = L::size;
-#pragma unroll
-    for (int m = R - 1; m >= 0; --m)
-      if (const int row = H * m + lane; row != but && abs(v[m]) == most) where = row;
-    return min_of_group<H>(where);
-  };
-  int column = largest(inverse, -1);  // of A^-1, that is looked at
+  int column = row_of_largest<H>(L::size, lane, inverse, -1);  // of A^-1, that is looked at
   double norm = 0;
-  // A norm that is not a number counts: then the factors do not give a bound.
-  const auto raise = [&](double bound) __attribute__((always_inline)) {
-    if (norm == norm && !(bound <= norm)) norm = bound;
-  };
 #pragma unroll 1
   for (int turn = answer != nullptr ? -1 : 0; turn < Estimate::estimating_turns; ++turn) {
     const bool has_signs = turn == static_cast<int>(second);
@@ -277,12 +257,14 @@ __device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own,
 #pragma unroll
       for (int s = 0; s < step; ++s) sums[s] += sums[s + step];
     const double sum = sum_of_group<H>(sums[0]);
-    raise(has_signs && sum == sum ? norm : sum);
+    raise(norm, has_signs && sum == sum ? norm : sum);
     if (turn == 1) {
-      const T most = magnitude(y, -1);
-      if (second) raise(static_cast<double>(most));
+      const T most = largest_magnitude<H>(L::size, lane, y, -1);
+      if (second) raise(norm, static_cast<double>(most));
     }
-    if (turn == 0) column = largest(y, column);  // that of the smallest pivot; of the second vector it was looked at
+    if (turn == 0)
+      column = row_of_largest<H>(L::size, lane, y,
+                                 column);  // that of the smallest pivot; of the second vector it was looked at
   }
   const double other = shuffle(norm, H, 2 * H);
   norm = shuffle(norm, 0, 2 * H);

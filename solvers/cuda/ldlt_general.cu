@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
   wait_for_kernel_before();  // which has marked the systems
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    if (args.marked && !is_any_marked(args, task)) continue;
+    if (!has_work(args, task)) continue;
     find_systems(args, task, memory);
 #pragma unroll 1
     while (choose_systems(args, task, memory)) {

@@ -39,6 +39,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) ldl
   __shared__ GeneralMemory<T, L> memory;
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    if (!has_work(args, task)) continue;
     find_systems(args, task, memory);
 #pragma unroll 1
     while (choose_systems(args, task, memory)) {

@@ -81,32 +81,12 @@ __device__ __forceinline__ int own_rows(const GeneralMemory<T, L>& memory) {
   return memory.rows[own_group<L>()];
 }
 
-/// Whether a system of a span is marked: one look at 16 of them a lane, with which most launches end. The whole warp
-/// calls.
-template <class T>
-__device__ __forceinline__ bool is_any_marked(const Arguments<T>& args, unsigned task) {
-  constexpr int of_lane = longest_span / warp_lanes;
-  static_assert(of_lane * sizeof(Mark) == sizeof(uint4) && static_cast<int>(Mark::settled) == 0);
-  const std::int64_t first = std::int64_t{task} * args.span + of_lane * threadIdx.x;
-  unsigned marked = 0;
-  if (const bool is_own = of_lane * static_cast<int>(threadIdx.x) < args.span;
-      is_own && first + of_lane <= args.count) {
-    const uint4 marks = *reinterpret_cast<const uint4*>(args.marks + first);
-    marked = marks.x | marks.y | marks.z | marks.w;
-  } else if (is_own) {
-#pragma unroll 1
-    for (std::int64_t system = first; system < args.count; ++system)
-      marked |= static_cast<unsigned>(args.marks[system]);
-  }
-  return __any_sync(whole_warp, marked != 0);
-}
-
 /// Finds the systems of a span that are to be done: all, or those that are marked. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void find_systems(const Arguments<T>& args, unsigned task, GeneralMemory<T, L>& memory) {
   const std::int64_t first = std::int64_t{task} * args.span;
   int count = 0;
-  if (args.marked && has_marks(args, task)) {
+  if (args.marked) {
     unsigned wanted = 0;  // bit i: system first + warp_lanes i + lane
 #pragma unroll
     for (int i = 0; i < longest_span / warp_lanes; ++i) {
@@ -123,7 +103,7 @@ __device__ __forceinline__ void find_systems(const Arguments<T>& args, unsigned 
       if (own) memory.found[place] = static_cast<std::uint16_t>(warp_lanes * i + threadIdx.x);
       count += __popc(lanes);
     }
-  } else if (!args.marked) {
+  } else {
     count = static_cast<int>(min(std::int64_t{args.span}, args.count - first));
   }
   if (threadIdx.x == 0) {

@@ -19,22 +19,25 @@ Arguments<T> in_spans(Arguments<T> arguments) {
   return arguments;
 }
 
-/// Whether something may be left to do in the span of a task: a mark that is not `settled`, as far as all marks can be
-/// read 16 at a time. The whole warp calls.
+/// Whether there is work in the span of a task: where systems are marked, a mark that is not `settled`. One look at 16
+/// of them a lane, with which most such launches end. The whole warp calls.
 template <class T>
-__device__ __forceinline__ bool has_marks(const Arguments<T>& args, unsigned task) {
-  static_assert(longest_span == 16 * warp_lanes && static_cast<int>(Mark::settled) == 0);
-  const int place = 16 * static_cast<int>(threadIdx.x);
-  const std::int64_t first = std::int64_t{task} * args.span + place;
-  bool any = false;
-  if (place < args.span && first < args.count) {
-    any = first + 16 > args.count;
-    if (!any) {
-      const uint4 marks = *reinterpret_cast<const uint4*>(args.marks + first);
-      any = (marks.x | marks.y | marks.z | marks.w) != 0;
-    }
+__device__ __forceinline__ bool has_work(const Arguments<T>& args, unsigned task) {
+  constexpr int of_lane = longest_span / warp_lanes;
+  static_assert(of_lane * sizeof(Mark) == sizeof(uint4) && static_cast<int>(Mark::settled) == 0);
+  if (!args.marked) return true;
+  const std::int64_t first = std::int64_t{task} * args.span + of_lane * threadIdx.x;
+  unsigned marked = 0;
+  if (const bool is_own = of_lane * static_cast<int>(threadIdx.x) < args.span;
+      is_own && first + of_lane <= args.count) {
+    const uint4 marks = *reinterpret_cast<const uint4*>(args.marks + first);
+    marked = marks.x | marks.y | marks.z | marks.w;
+  } else if (is_own) {
+#pragma unroll 1
+    for (std::int64_t system = first; system < args.count; ++system)
+      marked |= static_cast<unsigned>(args.marks[system]);
   }
-  return __any_sync(whole_warp, any);
+  return __any_sync(whole_warp, marked != 0);
 }
 
 }  // namespace

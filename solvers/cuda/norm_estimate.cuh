@@ -12,6 +12,33 @@ namespace smallbatch {
 
 namespace {
 
+/// The magnitude of a system's largest element, but for the row `but`. G lanes have its n rows, a lane the rows G u +
+/// its number. The whole warp calls.
+template <int G, class T, int R>
+__device__ __forceinline__ T largest_magnitude(int n, int lane, const T (&y)[R], int but) {
+  T most = -1;
+#pragma unroll
+  for (int u = 0; u < R; ++u)
+    if (const int row = G * u + lane; row < n && row != but) most = max(most, abs(y[u]));
+  return max_of_group<G>(most);
+}
+
+/// The row of that element; the first of them.
+template <int G, class T, int R>
+__device__ __forceinline__ int row_of_largest(int n, int lane, const T (&y)[R], int but) {
+  const T most = largest_magnitude<G>(n, lane, y, but);
+  int where = G * R;
+#pragma unroll
+  for (int u = R - 1; u >= 0; --u)
+    if (const int row = G * u + lane; row < n && row != but && abs(y[u]) == most) where = row;
+  return min_of_group<G>(where);
+}
+
+/// A bound from below is one of the norm, too. One that is not a number counts: then the factors do not give a bound.
+__device__ __forceinline__ void raise(double& norm, double bound) {
+  if (norm == norm && !(bound <= norm)) norm = bound;
+}
+
 /// Of the lane's system, turn by turn: prepare(), a solution with both vectors, take(). The whole warp calls.
 template <class T, class L>
 struct NormEstimate {
@@ -24,7 +51,7 @@ struct NormEstimate {
 
   /// Before the first turn. reciprocals: of the pivots, in proportion.
   __device__ __forceinline__ void begin(int n, int lane, const T (&reciprocals)[L::rows]) {
-    second = largest(n, lane, reciprocals, -1);
+    second = row_of_largest<L::lanes>(n, lane, reciprocals, -1);
   }
 
   __device__ __forceinline__ void prepare(int turn, int n, int lane, T (&y)[2][L::rows]) {
@@ -51,15 +78,15 @@ struct NormEstimate {
       for (int u = 0; u < L::rows; ++u)
         if (L::lanes * u + lane < n) sums[u % L::shares] += abs(static_cast<double>(y[c][u]));
       const double sum = sum_of_shares<L>(sums);
-      raise(has_signs(c, turn, n) && sum == sum ? norm : sum);
+      raise(norm, has_signs(c, turn, n) && sum == sum ? norm : sum);
     }
     if (__any_sync(whole_warp, has_signs(0, turn, n))) {
-      const int column = largest(n, lane, y[0], second);
+      const int column = row_of_largest<L::lanes>(n, lane, y[0], second);
       if (has_signs(0, turn, n)) first = column;
     }
     if (__any_sync(whole_warp, has_signs(1, turn, n))) {
-      const T most = magnitude(n, lane, y[1], -1);
-      if (has_signs(1, turn, n)) raise(static_cast<double>(most));
+      const T most = largest_magnitude<L::lanes>(n, lane, y[1], -1);
+      if (has_signs(1, turn, n)) raise(norm, static_cast<double>(most));
     }
     return __any_sync(whole_warp, n <= exact_up_to ? 2 * (turn + 1) < n : turn + 1 < estimating_turns);
   }
@@ -67,30 +94,6 @@ struct NormEstimate {
  private:
   /// Whether vector c has signs for elements. Of the ones the largest element is no bound by itself: that column comes.
   __device__ __forceinline__ static bool has_signs(int c, int turn, int n) { return n > exact_up_to && turn == c; }
-
-  /// A norm that is not a number counts: then the factors do not give a bound.
-  __device__ __forceinline__ void raise(double bound) {
-    if (norm == norm && !(bound <= norm)) norm = bound;
-  }
-
-  /// That of the largest element, but for the row `but`.
-  __device__ __forceinline__ static T magnitude(int n, int lane, const T (&y)[L::rows], int but) {
-    T most = -1;
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u)
-      if (const int row = L::lanes * u + lane; row < n && row != but) most = max(most, abs(y[u]));
-    return max_of_group<L::lanes>(most);
-  }
-
-  /// The row of that element; the first of them.
-  __device__ __forceinline__ static int largest(int n, int lane, const T (&y)[L::rows], int but) {
-    const T most = magnitude(n, lane, y, but);
-    int where = L::size;
-#pragma unroll
-    for (int u = L::rows - 1; u >= 0; --u)
-      if (const int row = L::lanes * u + lane; row < n && row != but && abs(y[u]) == most) where = row;
-    return min_of_group<L::lanes>(where);
-  }
 };
 
 /// rcond of A from ||2^-e A||_1 and ||2^-f A^-1||_1; 0 where the factors have given no norm of A^-1: A is singular to
