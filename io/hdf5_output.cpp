@@ -28,6 +28,7 @@
 #include "io/array_runs.hpp"
 #include "io/checksums.hpp"
 #include "io/hashes.hpp"
+#include "io/hdf5_dense_links.hpp"
 #include "io/hdf5_describer.hpp"
 #include "io/hdf5_file_driver.hpp"
 #include "io/hdf5_format.hpp"
@@ -147,6 +148,7 @@ struct PlainGroup {
   std::string links;       ///< to those that have one
   std::vector<NamedMessage> attributes;
 };
+using PlainGroups = std::unordered_map<std::string, PlainGroup>;
 
 /// "/solve/<set>", "/verification/solve/<set>"
 bool is_of_set(const std::string& group) {
@@ -187,9 +189,9 @@ struct Hdf5Output::Impl {
   /// long as to create a dataset.
   std::map<std::string, Hdf5Handle> at_hand;
   WrittenDatasets datasets;
-  std::map<std::string, PlainGroup> plain;      ///< groups that HDF5 does not know yet, by their paths
-  std::map<std::string, std::uint64_t> placed;  ///< others, which have a header, and where
-  std::set<std::string> linked;                 ///< those that were, by then with members to come
+  PlainGroups plain;                                      ///< groups that HDF5 does not know yet, by their paths
+  std::unordered_map<std::string, std::uint64_t> placed;  ///< others, which have a header, and where
+  std::set<std::string> linked;                           ///< those that were, by then with members to come
   std::map<std::pair<ElementType, NumberForm>, KnownType> types;
   std::map<hid_t, std::string> attribute_types;  ///< as headers have them, by those that HDF5 has from its start
   ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
@@ -286,6 +288,11 @@ struct Hdf5Output::Impl {
     check(file_bytes.write(address, bytes.size(), bytes.data()) ? 0 : -1);
   }
 
+  /// Of what is HDF5's to read: what follows each other is written together, at the latest before HDF5 reads.
+  void put_joined(std::uint64_t address, const std::string& bytes) {
+    check(file_bytes.write_joined(address, bytes.size(), bytes.data()) ? 0 : -1);
+  }
+
   /// A group that is to be made without HDF5, or null: HDF5 knows it, or it is no set's.
   PlainGroup* plain_group(const std::string& group) {
     if (const auto found = plain.find(group); found != plain.end()) return &found->second;
@@ -319,11 +326,11 @@ struct Hdf5Output::Impl {
   }
 
   /// Writes the header of a group that gets nothing more without HDF5: then its address is all that is kept of it.
-  void place(std::map<std::string, PlainGroup>::iterator group) {
+  void place(PlainGroups::iterator group) {
     settle(group->second);
     const std::string header = group_header(group->second.links, group->second.attributes);
     const std::uint64_t address = file_bytes.take(header.size(), 1);
-    check(file_bytes.write_joined(address, header.size(), header.data()) ? 0 : -1);
+    put_joined(address, header);
     placed.emplace(group->first, address);
     plain.erase(group);
   }
@@ -339,17 +346,48 @@ struct Hdf5Output::Impl {
     references.flush();
     link_at(group, address);
   }
+  /// Its header says that it has one link, which HDF5 is to count.
   void link_at(const std::string& group, std::uint64_t address) {
     const auto [parent, name] = parts_of(group);
+    const hid_t inside = group_at(parent);
     const Hdf5Handle opened = own(H5Oopen_by_addr(file.get(), address), H5Oclose);
-    check(H5Olink(opened.get(), group_at(parent), name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
+    check(H5Odecr_refcount(opened.get()));
+    check(H5Olink(opened.get(), inside, name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
   }
 
+  /// A group that HDF5 does not know, with members that have headers: as HDF5 would make it, but at once.
+  void make_parent(const std::string& group, const std::vector<GroupMember>& members) {
+    const auto reserve = [this](std::uint64_t size) { return file_bytes.take(size); };
+    const auto write = [this](std::uint64_t address, const std::string& bytes) { put_joined(address, bytes); };
+    const bool are_few = members.size() <= most_members_in_header;
+    const std::string header = are_few ? group_header(links_to(members), {})
+                                       : group_header({}, {}, write_dense_links(members, reserve, write));
+    const std::uint64_t address = reserve(header.size());
+    write(address, header);
+    link_at(group, address);
+  }
+
+  /// HDF5 knows all groups from now on.
   void link_all_plain() {
     while (!plain.empty()) place(plain.begin());
     references.flush();
-    for (const auto& [group, address] : placed) link_at(group, address);
+    std::map<std::string, std::vector<GroupMember>> parents_of_placed;
+    for (const auto& [group, address] : placed) {
+      auto [parent, name] = parts_of(group);
+      parents_of_placed[std::move(parent)].push_back({std::move(name), address});
+    }
     placed.clear();
+    for (auto& [parent, members] : parents_of_placed) {
+      std::ranges::sort(members, {}, &GroupMember::name);
+      const auto [above, name] = parts_of(parent);
+      const bool has_long_names = std::ranges::any_of(
+          members, [](const GroupMember& member) { return member.name.size() > longest_dense_name; });
+      if (!has_long_names && check(H5Lexists(group_at(above), name.c_str(), H5P_DEFAULT)) == 0) {
+        make_parent(parent, members);
+      } else {
+        for (const GroupMember& member : members) link_at(parent + "/" + member.name, member.address);
+      }
+    }
   }
 
   /// Of datasets in one piece, which is allocated at once.
