@@ -42,7 +42,7 @@ struct PlainDataset {
   std::vector<NamedMessage> attributes;
   std::vector<std::string> axes;  ///< what they are called, where they are: names of datasets in the same group
 };
-using PlainDatasets = std::map<std::string, PlainDataset>;  // by their names
+using PlainDatasets = std::map<std::string, PlainDataset, std::less<>>;  // by their names
 
 /// Collections of the references that DIMENSION_LIST keeps outside of headers ("global heap").
 class ReferenceHeap {
