@@ -702,21 +702,25 @@ struct Hdf5Output::Impl {
     std::ranges::sort(all, {}, &Listed::name);
     FilePlaces places;
     std::vector<std::string_view> names, hashes;
+    std::string digits;
     std::vector<std::int64_t> piece_offset{0};
     for (const auto& [name, extent, of_pieces] : all) {
       hash_missing_pieces(extent.address, *of_pieces);
       names.push_back(name);
-      hashes.insert(hashes.end(), of_pieces->digits().begin(), of_pieces->digits().end());
-      piece_offset.push_back(static_cast<std::int64_t>(hashes.size()));
+      for (std::size_t piece = 0; piece < of_pieces->count(); ++piece) digits += of_pieces->digits(piece);
+      piece_offset.push_back(piece_offset.back() + static_cast<std::int64_t>(of_pieces->count()));
       places.listed.push_back(extent);
     }
+    const std::size_t digits_of_one = hash_digits(nullptr, 0).size();
+    for (std::size_t begin = 0; begin < digits.size(); begin += digits_of_one)
+      hashes.push_back(std::string_view(digits).substr(begin, digits_of_one));
     write_strings(checksums_dataset, names, true);
     create(checksums_offset, ElementType::int64, {static_cast<std::int64_t>(piece_offset.size())}, std::nullopt);
     WrittenDataset& offset = datasets.at(checksums_offset);
     write_by_hdf5(checksums_offset, H5T_NATIVE_INT64, {0}, offset.shape, piece_offset.data());
     offset.unwritten = 0;
     write_strings(checksums_hash, hashes, true);
-    write_strings(checksums_rest, std::vector(2, std::string(hash_digits(nullptr, 0).size(), '0')), true);
+    write_strings(checksums_rest, std::vector(2, std::string(digits_of_one, '0')), true);
     let_go();
     check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL));
     places.tables = {texts.at(checksums_dataset).extent,
