@@ -86,21 +86,23 @@ void MessageWriter::put(const StoredDataset& dataset) {
   put(std::uint8_t{dataset.is_swapped});
   put(std::uint8_t{dataset.address.has_value()});
   put(dataset.address.value_or(0));
-  put(std::uint8_t{dataset.layout.has_value()});
-  if (dataset.layout) {
-    put_shape(dataset.layout->chunk);
-    put_all(*this, dataset.layout->filters, [&](const ChunkFilter& filter) {
+  put(std::uint8_t{dataset.chunks != nullptr});
+  if (dataset.chunks) {
+    const auto& [layout, chunks] = *dataset.chunks;
+    put_shape(layout.chunk);
+    put_all(*this, layout.filters, [&](const ChunkFilter& filter) {
       put(static_cast<std::uint8_t>(filter.kind));
       put(std::uint64_t{filter.element_bytes});
     });
-    put(std::uint8_t{dataset.layout->filters_edges});
+    put(std::uint8_t{layout.filters_edges});
+    put_all(*this, chunks, [&](const StoredChunk& chunk) {
+      put(chunk.extent.address);
+      put(chunk.extent.size);
+      put(chunk.skipped);
+    });
   }
-  put_all(*this, dataset.chunks, [&](const StoredChunk& chunk) {
-    put(chunk.extent.address);
-    put(chunk.extent.size);
-    put(chunk.skipped);
-  });
-  put_all(*this, dataset.compact, [&](unsigned char byte) { put(byte); });
+  put(std::uint8_t{dataset.compact != nullptr});
+  if (dataset.compact) put_all(*this, *dataset.compact, [&](unsigned char byte) { put(byte); });
 }
 
 void MessageWriter::put(const StoredObject& object) {
@@ -194,7 +196,8 @@ StoredDataset MessageReader::get_dataset() {
   const auto address = get<std::uint64_t>();
   if (has_address) dataset.address = address;
   if (get_flag()) {
-    ChunkLayout& layout = dataset.layout.emplace();
+    dataset.chunks = std::make_unique<StoredChunks>();
+    auto& [layout, chunks] = *dataset.chunks;
     layout.shape = dataset.info.shape;
     layout.chunk = get_numbers<std::int64_t>(*this);
     layout.filters = get_all<ChunkFilter>(*this, [&] {
@@ -205,15 +208,15 @@ StoredDataset MessageReader::get_dataset() {
     for (const ChunkFilter& filter : layout.filters)  // what they make of a chunk has bounds where no two are of a kind
       if (std::ranges::count(layout.filters, filter.kind, &ChunkFilter::kind) > 1) throw Nonsense{};
     layout.filters_edges = get_flag();
+    chunks = get_all<StoredChunk>(*this, [&] {
+      StoredChunk chunk;
+      chunk.extent.address = get<std::uint64_t>();
+      chunk.extent.size = get<std::uint64_t>();
+      chunk.skipped = get<std::uint32_t>();
+      return chunk;
+    });
   }
-  dataset.chunks = get_all<StoredChunk>(*this, [&] {
-    StoredChunk chunk;
-    chunk.extent.address = get<std::uint64_t>();
-    chunk.extent.size = get<std::uint64_t>();
-    chunk.skipped = get<std::uint32_t>();
-    return chunk;
-  });
-  dataset.compact = get_numbers<unsigned char>(*this);
+  if (get_flag()) dataset.compact = std::make_unique<std::vector<unsigned char>>(get_numbers<unsigned char>(*this));
   return dataset;
 }
 

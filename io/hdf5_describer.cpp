@@ -338,26 +338,29 @@ struct Hdf5Describer::Impl {
     if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) throw Defect{"it holds no data", "Store numbers in it."};
     auto dataset = std::make_unique<StoredDataset>();
     const auto [form, numbers] = numbers_of(type.get());
-    dataset->info = {shape_of(space.get()), numbers.type, type_text(type.get()), form};
+    dataset->info = {shape_of(space.get()), type_text(type.get()), numbers.type, form};
     if (numbers.type == ElementType::other) return dataset;
     dataset->is_swapped = numbers.is_swapped;
     auto storage = check_storage(*bytes, opened, space.get(), type.get(), dataset->info.shape);
     dataset->address = storage.address;
-    dataset->layout = std::move(storage.chunks);
-    if (dataset->layout) {
+    if (storage.chunks) {
       if (storage.chunk_count > most_chunks) return nullptr;
-      dataset->chunks = locate_chunks(opened, *dataset->layout);
+      dataset->chunks = std::make_unique<StoredChunks>();
+      auto& [layout, chunks] = *dataset->chunks;
+      layout = std::move(*storage.chunks);
+      chunks = locate_chunks(opened, layout);
     }
-    dataset->compact.resize(storage.compact_bytes);
-    if (storage.compact_bytes > 0 &&
-        H5Dread(opened, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset->compact.data()) < 0) {
-      throw damage(*bytes);
+    if (storage.compact_bytes > 0) {
+      dataset->compact = std::make_unique<std::vector<unsigned char>>(storage.compact_bytes);
+      if (H5Dread(opened, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset->compact->data()) < 0)
+        throw damage(*bytes);
     }
     if (form == NumberForm::complex || form == NumberForm::text) {
       const std::int64_t length = form == NumberForm::complex ? 2 : static_cast<std::int64_t>(H5Tget_size(type.get()));
       dataset->info.shape.push_back(length);
-      if (dataset->layout) {
-        for (auto* axes : {&dataset->layout->shape, &dataset->layout->chunk}) axes->push_back(length);
+      if (dataset->chunks) {
+        auto& layout = dataset->chunks->layout;
+        for (auto* axes : {&layout.shape, &layout.chunk}) axes->push_back(length);
       }
     }
     return dataset;
@@ -425,7 +428,7 @@ struct Hdf5Describer::Impl {
     const KnownType* const type = known_type(header.type);
     if (!type || type->bytes == 0) return false;
     auto dataset = std::make_unique<StoredDataset>();
-    dataset->info = {header.shape, type->numbers.numbers.type, type->name, type->numbers.form};
+    dataset->info = {header.shape, type->name, type->numbers.numbers.type, type->numbers.form};
     if (type->numbers.numbers.type != ElementType::other) {
       dataset->is_swapped = type->numbers.numbers.is_swapped;
       Piece piece = find_piece(file_bytes, header.shape, type->bytes, header.address, header.bytes);

@@ -65,8 +65,8 @@ std::string description_of(const std::string& path) {
   Hdf5Describer describer(std::make_shared<InputBytes>(path, 1));
   describer.describe("/", 4, [&](StoredObject&& object) {
     if (object.dataset && object.dataset->address) object.dataset->address = 0;
-    if (object.dataset)
-      for (StoredChunk& chunk : object.dataset->chunks) chunk.extent.address = 0;
+    if (object.dataset && object.dataset->chunks)
+      for (StoredChunk& chunk : object.dataset->chunks->all) chunk.extent.address = 0;
     for (std::unique_ptr<Defect>* const defect : {&object.defect, &object.attributes_defect, &object.contents_defect})
       if (*defect) (*defect)->why = (*defect)->why.substr(0, (*defect)->why.find(", the file has"));
     writer.put(object);
