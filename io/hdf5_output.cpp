@@ -778,7 +778,8 @@ struct Hdf5Output::Impl {
     };
     std::size_t found = 0;
     try {
-      Hdf5Describer describer(std::make_shared<InputBytes>(temporary, 1));
+      constexpr unsigned most_threads = 4;  // each has some sets in memory
+      Hdf5Describer describer(std::make_shared<InputBytes>(temporary, 1), {}, std::min(thread_count(0), most_threads));
       for_each_object(describer, [&](const std::string& name, const StoredObject& object) {
         const WrittenDataset* const expected = datasets.find(name);
         if (!expected) return;
