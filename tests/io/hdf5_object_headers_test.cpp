@@ -59,10 +59,10 @@ void write_contents(RawHdf5& file) {
 }
 
 /// All of it, but where it lies.
-std::string description_of(const std::string& path) {
+std::string description_of(const std::string& path, unsigned threads = 1) {
   std::string sent;
   MessageWriter writer([&](const char* bytes, std::size_t count) { sent.append(bytes, count); });
-  Hdf5Describer describer(std::make_shared<InputBytes>(path, 1));
+  Hdf5Describer describer(std::make_shared<InputBytes>(path, 1), {}, threads);
   describer.describe("/", 4, [&](StoredObject&& object) {
     if (object.dataset && object.dataset->address) object.dataset->address = 0;
     if (object.dataset && object.dataset->chunks)
@@ -95,6 +95,31 @@ TEST_F(ObjectHeaders, AreDescribedAsHdf5DescribesTheSameContentsInTheOlderFormat
   const std::string found = description_of(path("new.h5")), expected = description_of(path("old.h5"));
   EXPECT_GT(found.size(), 5000U);
   EXPECT_EQ(found, expected);
+}
+
+/// Some of them are HDF5's to read, and one is damaged.
+TEST_F(ObjectHeaders, OfVeryManyMembersAreDescribedBySeveralThreadsAsByOne) {
+  constexpr int count = 2000;
+  {
+    RawHdf5 file(path("many.h5"), RawHdf5::Mode::create_v110);
+    for (int k = 0; k < count; ++k) {
+      const std::string group = "/many/group " + std::to_string(k);
+      file.dataset(group + "/numbers", {2}, std::vector<float>{1, 2});
+      file.attribute(group, "number", std::vector<std::int32_t>{k});
+      if (k % 100 == 7) file.attribute(group + "/numbers", "variable", "words", RawHdf5::Text::variable_utf8);
+      if (k % 100 == 8) file.dataset(group + "/added " + std::to_string(k), {1}, std::vector<double>{0.5});
+    }
+    EXPECT_GE(H5Lcreate_soft("/many", file.id(), "/many/soft", H5P_DEFAULT, H5P_DEFAULT), 0);
+  }
+  std::vector<char> bytes = testing::file_bytes(path("many.h5"));
+  const std::string_view all(bytes.data(), bytes.size());
+  const std::size_t name = all.find("added 1508");
+  ASSERT_NE(name, std::string_view::npos);
+  bytes[name] = 'A';  // which the header's checksum does not say
+  testing::write_bytes(path("many.h5"), bytes);
+  const std::string expected = description_of(path("many.h5"));
+  EXPECT_GT(expected.size(), 100U * count);
+  for (const unsigned threads : {2U, 3U}) EXPECT_EQ(description_of(path("many.h5"), threads), expected) << threads;
 }
 
 TEST_F(ObjectHeaders, ThatAreDamagedAreLeftToHdf5) {
