@@ -76,9 +76,10 @@ struct StoredObject {
   std::unique_ptr<Defect> defect;
   std::vector<StoredAttribute> attributes;  ///< in the order of their names
   std::unique_ptr<Defect> attributes_defect;
-  std::vector<StoredObject> members;        ///< of a group, in the order of their names, no two alike
-  std::unique_ptr<StoredDataset> dataset;   ///< of a dataset
-  std::unique_ptr<Defect> contents_defect;  ///< of either
+  std::vector<StoredObject> members;       ///< of a group, in the order of their names, no two alike
+  std::unique_ptr<StoredDataset> dataset;  ///< of a dataset
+  /// Of either; very many may have the same, of which one is kept (names of axes: HDF5 has no numbers for them).
+  std::shared_ptr<const Defect> contents_defect;
 };
 
 /// Of an array, or nothing where they do not fit. No element where the shape has a zero, whatever else it has.

@@ -58,7 +58,7 @@ void MessageWriter::put(const Defect& defect) {
   put(static_cast<std::uint8_t>(defect.kind));
 }
 
-void MessageWriter::put(const std::unique_ptr<Defect>& defect) {
+void MessageWriter::put_if_any(const Defect* defect) {
   put(std::uint8_t{defect != nullptr});
   if (defect) put(*defect);
 }
@@ -72,7 +72,7 @@ void MessageWriter::put(const StoredAttribute& attribute) {
   put(std::uint8_t{attribute.number.has_value()});
   put(attribute.number.value_or(0));
   put_all(*this, attribute.texts, [&](const std::string& text) { put(text); });
-  put(attribute.defect);
+  put_if_any(attribute.defect.get());
 }
 
 void MessageWriter::put(const StoredDataset& dataset) {
@@ -108,13 +108,13 @@ void MessageWriter::put(const StoredDataset& dataset) {
 void MessageWriter::put(const StoredObject& object) {
   put(std::uint8_t{object.is_described});
   put(static_cast<std::uint8_t>(object.kind));
-  put(object.defect);
+  put_if_any(object.defect.get());
   put_all(*this, object.attributes, [&](const StoredAttribute& attribute) { put(attribute); });
-  put(object.attributes_defect);
+  put_if_any(object.attributes_defect.get());
   put_all(*this, object.members, [&](const StoredObject& member) { put(member.name); });
   put(std::uint8_t{object.dataset != nullptr});
   if (object.dataset) put(*object.dataset);
-  put(object.contents_defect);
+  put_if_any(object.contents_defect.get());
 }
 
 void MessageReader::get(char* bytes, std::size_t count) {
@@ -160,6 +160,18 @@ Defect MessageReader::get_defect() {
 
 std::unique_ptr<Defect> MessageReader::get_defect_if_any() {
   return get_flag() ? std::make_unique<Defect>(get_defect()) : nullptr;
+}
+
+std::shared_ptr<const Defect> MessageReader::get_shared_defect_if_any() {
+  constexpr std::size_t most_kept = 8;
+  if (!get_flag()) return {};
+  Defect defect = get_defect();
+  const auto same = std::ranges::find_if(latest_defects_, [&](const std::shared_ptr<const Defect>& kept) {
+    return kept->why == defect.why && kept->remedy == defect.remedy && kept->kind == defect.kind;
+  });
+  if (same != latest_defects_.end()) return *same;
+  if (latest_defects_.size() == most_kept) latest_defects_.erase(latest_defects_.begin());
+  return latest_defects_.emplace_back(std::make_shared<Defect>(std::move(defect)));
 }
 
 StoredAttribute MessageReader::get_attribute() {
@@ -233,7 +245,7 @@ StoredObject MessageReader::get_object(std::uint64_t file_bytes) {
     return member;
   });
   if (get_flag()) object.dataset = std::make_unique<StoredDataset>(get_dataset());
-  object.contents_defect = get_defect_if_any();
+  object.contents_defect = get_shared_defect_if_any();
 
   const auto is_after = [](const StoredObject& a, const StoredObject& b) { return a.name >= b.name; };
   const bool has_dataset = object.kind == ObjectKind::dataset && !object.contents_defect;

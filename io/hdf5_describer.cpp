@@ -135,8 +135,8 @@ struct Hdf5Describer::Impl {
 
   /// Calls work(), and keeps the Defect that it throws, or what it is a consequence of: that reading failed, of which
   /// HDF5 may say nothing.
-  template <class Work>
-  void keep_defect(std::unique_ptr<Defect>& kept, Work&& work) const {
+  template <class Pointer, class Work>
+  void keep_defect(Pointer& kept, Work&& work) const {
     try {
       work();
     } catch (Defect& defect) {

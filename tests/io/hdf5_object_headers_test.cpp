@@ -67,8 +67,15 @@ std::string description_of(const std::string& path, unsigned threads = 1) {
     if (object.dataset && object.dataset->address) object.dataset->address = 0;
     if (object.dataset && object.dataset->chunks)
       for (StoredChunk& chunk : object.dataset->chunks->all) chunk.extent.address = 0;
-    for (std::unique_ptr<Defect>* const defect : {&object.defect, &object.attributes_defect, &object.contents_defect})
-      if (*defect) (*defect)->why = (*defect)->why.substr(0, (*defect)->why.find(", the file has"));
+    const auto forget_size = [](auto& defect) {
+      if (!defect) return;
+      Defect changed = *defect;
+      changed.why = changed.why.substr(0, changed.why.find(", the file has"));
+      defect = std::make_unique<Defect>(std::move(changed));
+    };
+    forget_size(object.defect);
+    forget_size(object.attributes_defect);
+    forget_size(object.contents_defect);
     writer.put(object);
   });
   writer.flush();
