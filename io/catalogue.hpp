@@ -27,8 +27,8 @@ enum class NumberForm { plain, complex, boolean, text };
 
 struct DatasetInfo {
   std::vector<std::int64_t> shape;
-  ElementType type = ElementType::other;
   std::string type_name;  ///< for messages: "float32", "uint8", "string", ...
+  ElementType type = ElementType::other;
   NumberForm form = NumberForm::plain;
 
   [[nodiscard]] bool is(ElementType plain) const { return form == NumberForm::plain && type == plain; }
@@ -41,14 +41,20 @@ struct Defect {
   ErrorKind kind = ErrorKind::bad_input;  ///< another one where it is not the file's fault
 };
 
-/// The numbers lie at `address`, in chunks, or are here; nowhere, where there are none or their type is `other`.
+/// As in ChunkedDataset.
+struct StoredChunks {
+  ChunkLayout layout;
+  std::vector<StoredChunk> all;
+};
+
+/// The numbers lie at `address`, in chunks, or are here; nowhere, where there are none or their type is `other`. There
+/// may be millions, mostly with an address: the others keep elsewhere what only they have.
 struct StoredDataset {
   DatasetInfo info;
   bool is_swapped = false;  ///< as in NumberType
   std::optional<std::uint64_t> address;
-  std::optional<ChunkLayout> layout;
-  std::vector<StoredChunk> chunks;     ///< as in ChunkedDataset
-  std::vector<unsigned char> compact;  ///< all of the numbers, as the file has them
+  std::unique_ptr<StoredChunks> chunks;
+  std::unique_ptr<std::vector<unsigned char>> compact;  ///< all of the numbers, as the file has them
 };
 
 struct StoredAttribute {
@@ -70,9 +76,10 @@ struct StoredObject {
   std::unique_ptr<Defect> defect;
   std::vector<StoredAttribute> attributes;  ///< in the order of their names
   std::unique_ptr<Defect> attributes_defect;
-  std::vector<StoredObject> members;        ///< of a group, in the order of their names, no two alike
-  std::unique_ptr<StoredDataset> dataset;   ///< of a dataset
-  std::unique_ptr<Defect> contents_defect;  ///< of either
+  std::vector<StoredObject> members;       ///< of a group, in the order of their names, no two alike
+  std::unique_ptr<StoredDataset> dataset;  ///< of a dataset
+  /// Of either; very many may have the same, of which one is kept (names of axes: HDF5 has no numbers for them).
+  std::shared_ptr<const Defect> contents_defect;
 };
 
 /// Of an array, or nothing where they do not fit. No element where the shape has a zero, whatever else it has.

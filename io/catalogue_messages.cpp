@@ -58,7 +58,7 @@ void MessageWriter::put(const Defect& defect) {
   put(static_cast<std::uint8_t>(defect.kind));
 }
 
-void MessageWriter::put(const std::unique_ptr<Defect>& defect) {
+void MessageWriter::put_if_any(const Defect* defect) {
   put(std::uint8_t{defect != nullptr});
   if (defect) put(*defect);
 }
@@ -72,7 +72,7 @@ void MessageWriter::put(const StoredAttribute& attribute) {
   put(std::uint8_t{attribute.number.has_value()});
   put(attribute.number.value_or(0));
   put_all(*this, attribute.texts, [&](const std::string& text) { put(text); });
-  put(attribute.defect);
+  put_if_any(attribute.defect.get());
 }
 
 void MessageWriter::put(const StoredDataset& dataset) {
@@ -86,33 +86,35 @@ void MessageWriter::put(const StoredDataset& dataset) {
   put(std::uint8_t{dataset.is_swapped});
   put(std::uint8_t{dataset.address.has_value()});
   put(dataset.address.value_or(0));
-  put(std::uint8_t{dataset.layout.has_value()});
-  if (dataset.layout) {
-    put_shape(dataset.layout->chunk);
-    put_all(*this, dataset.layout->filters, [&](const ChunkFilter& filter) {
+  put(std::uint8_t{dataset.chunks != nullptr});
+  if (dataset.chunks) {
+    const auto& [layout, chunks] = *dataset.chunks;
+    put_shape(layout.chunk);
+    put_all(*this, layout.filters, [&](const ChunkFilter& filter) {
       put(static_cast<std::uint8_t>(filter.kind));
       put(std::uint64_t{filter.element_bytes});
     });
-    put(std::uint8_t{dataset.layout->filters_edges});
+    put(std::uint8_t{layout.filters_edges});
+    put_all(*this, chunks, [&](const StoredChunk& chunk) {
+      put(chunk.extent.address);
+      put(chunk.extent.size);
+      put(chunk.skipped);
+    });
   }
-  put_all(*this, dataset.chunks, [&](const StoredChunk& chunk) {
-    put(chunk.extent.address);
-    put(chunk.extent.size);
-    put(chunk.skipped);
-  });
-  put_all(*this, dataset.compact, [&](unsigned char byte) { put(byte); });
+  put(std::uint8_t{dataset.compact != nullptr});
+  if (dataset.compact) put_all(*this, *dataset.compact, [&](unsigned char byte) { put(byte); });
 }
 
 void MessageWriter::put(const StoredObject& object) {
   put(std::uint8_t{object.is_described});
   put(static_cast<std::uint8_t>(object.kind));
-  put(object.defect);
+  put_if_any(object.defect.get());
   put_all(*this, object.attributes, [&](const StoredAttribute& attribute) { put(attribute); });
-  put(object.attributes_defect);
+  put_if_any(object.attributes_defect.get());
   put_all(*this, object.members, [&](const StoredObject& member) { put(member.name); });
   put(std::uint8_t{object.dataset != nullptr});
   if (object.dataset) put(*object.dataset);
-  put(object.contents_defect);
+  put_if_any(object.contents_defect.get());
 }
 
 void MessageReader::get(char* bytes, std::size_t count) {
@@ -160,6 +162,18 @@ std::unique_ptr<Defect> MessageReader::get_defect_if_any() {
   return get_flag() ? std::make_unique<Defect>(get_defect()) : nullptr;
 }
 
+std::shared_ptr<const Defect> MessageReader::get_shared_defect_if_any() {
+  constexpr std::size_t most_kept = 8;
+  if (!get_flag()) return {};
+  Defect defect = get_defect();
+  const auto same = std::ranges::find_if(latest_defects_, [&](const std::shared_ptr<const Defect>& kept) {
+    return kept->why == defect.why && kept->remedy == defect.remedy && kept->kind == defect.kind;
+  });
+  if (same != latest_defects_.end()) return *same;
+  if (latest_defects_.size() == most_kept) latest_defects_.erase(latest_defects_.begin());
+  return latest_defects_.emplace_back(std::make_shared<Defect>(std::move(defect)));
+}
+
 StoredAttribute MessageReader::get_attribute() {
   StoredAttribute attribute;
   attribute.name = get_text();
@@ -194,7 +208,8 @@ StoredDataset MessageReader::get_dataset() {
   const auto address = get<std::uint64_t>();
   if (has_address) dataset.address = address;
   if (get_flag()) {
-    ChunkLayout& layout = dataset.layout.emplace();
+    dataset.chunks = std::make_unique<StoredChunks>();
+    auto& [layout, chunks] = *dataset.chunks;
     layout.shape = dataset.info.shape;
     layout.chunk = get_numbers<std::int64_t>(*this);
     layout.filters = get_all<ChunkFilter>(*this, [&] {
@@ -205,15 +220,15 @@ StoredDataset MessageReader::get_dataset() {
     for (const ChunkFilter& filter : layout.filters)  // what they make of a chunk has bounds where no two are of a kind
       if (std::ranges::count(layout.filters, filter.kind, &ChunkFilter::kind) > 1) throw Nonsense{};
     layout.filters_edges = get_flag();
+    chunks = get_all<StoredChunk>(*this, [&] {
+      StoredChunk chunk;
+      chunk.extent.address = get<std::uint64_t>();
+      chunk.extent.size = get<std::uint64_t>();
+      chunk.skipped = get<std::uint32_t>();
+      return chunk;
+    });
   }
-  dataset.chunks = get_all<StoredChunk>(*this, [&] {
-    StoredChunk chunk;
-    chunk.extent.address = get<std::uint64_t>();
-    chunk.extent.size = get<std::uint64_t>();
-    chunk.skipped = get<std::uint32_t>();
-    return chunk;
-  });
-  dataset.compact = get_numbers<unsigned char>(*this);
+  if (get_flag()) dataset.compact = std::make_unique<std::vector<unsigned char>>(get_numbers<unsigned char>(*this));
   return dataset;
 }
 
@@ -230,7 +245,7 @@ StoredObject MessageReader::get_object(std::uint64_t file_bytes) {
     return member;
   });
   if (get_flag()) object.dataset = std::make_unique<StoredDataset>(get_dataset());
-  object.contents_defect = get_defect_if_any();
+  object.contents_defect = get_shared_defect_if_any();
 
   const auto is_after = [](const StoredObject& a, const StoredObject& b) { return a.name >= b.name; };
   const bool has_dataset = object.kind == ObjectKind::dataset && !object.contents_defect;

@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "io/catalogue.hpp"
 
@@ -35,7 +37,7 @@ class MessageWriter {
  private:
   void put(const StoredAttribute& attribute);
   void put(const StoredDataset& dataset);
-  void put(const std::unique_ptr<Defect>& defect);
+  void put_if_any(const Defect* defect);
 
   static constexpr std::size_t full_ = std::size_t{1} << 16;
   std::function<void(const char*, std::size_t)> send_;
@@ -67,12 +69,15 @@ class MessageReader {
   void get(char* bytes, std::size_t count);
   bool get_flag();
   std::unique_ptr<Defect> get_defect_if_any();
+  /// The same, once for all that have it.
+  std::shared_ptr<const Defect> get_shared_defect_if_any();
   StoredAttribute get_attribute();
   StoredDataset get_dataset();
 
   std::function<std::size_t(char*, std::size_t)> receive_;
   std::array<char, std::size_t{1} << 16> buffer_;
   std::size_t next_ = 0, end_ = 0;
+  std::vector<std::shared_ptr<const Defect>> latest_defects_;
 };
 
 }  // namespace smallbatch

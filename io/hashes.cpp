@@ -42,11 +42,13 @@ void Hash::add(const void* bytes, std::size_t count) {
 }
 
 std::string Hash::digits() const {
-  if (state_->bits == HashBits::of_64) return hash_digits(XXH3_64bits_digest(&state_->xxh3));
+  if (state_->bits == HashBits::of_64) return hash_digits(number());
   XXH128_canonical_t bytes;
   XXH128_canonicalFromHash(&bytes, XXH3_128bits_digest(&state_->xxh3));
   return hexadecimal(bytes.digest);
 }
+
+std::uint64_t Hash::number() const { return XXH3_64bits_digest(&state_->xxh3); }
 
 std::string hash_digits(std::uint64_t hash) {
   XXH64_canonical_t bytes;
@@ -85,17 +87,21 @@ void PieceHashes::add_to(std::size_t piece, std::uint64_t first, std::uint64_t c
     found = begun.try_emplace(piece).first;
   if (found == begun.end() || found->second.next != first) {
     lost.insert(piece);
-    hashes_[piece].clear();
+    hashes_[piece].reset();
     if (found != begun.end()) begun.erase(found);
     return;
   }
   found->second.hash.add(bytes, count);
   found->second.next += count;
   if (found->second.next < size_of(piece)) return;
-  hashes_[piece] = found->second.hash.digits();
+  hashes_[piece] = found->second.hash.number();
   begun.erase(found);
 }
 
-void PieceHashes::set(std::size_t piece, const void* bytes) { hashes_[piece] = hash_digits(bytes, size_of(piece)); }
+void PieceHashes::set(std::size_t piece, const void* bytes) { hashes_[piece] = XXH3_64bits(bytes, size_of(piece)); }
+
+std::string PieceHashes::digits(std::size_t piece) const {
+  return hashes_[piece] ? hash_digits(*hashes_[piece]) : std::string();
+}
 
 }  // namespace smallbatch

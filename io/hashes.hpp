@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ class Hash {
   void add(const void* bytes, std::size_t count);
   /// 16 or 32 hexadecimal digits, as other programs that know XXH3 write them.
   [[nodiscard]] std::string digits() const;
+  /// What 16 of them say.
+  [[nodiscard]] std::uint64_t number() const;
 
  private:
   struct State;
@@ -46,11 +49,11 @@ class PieceHashes {
   [[nodiscard]] std::size_t count() const { return hashes_.size(); }
   /// How many bytes a piece has.
   [[nodiscard]] std::uint64_t size_of(std::size_t piece) const;
-  [[nodiscard]] bool is_missing(std::size_t piece) const { return hashes_[piece].empty(); }
+  [[nodiscard]] bool is_missing(std::size_t piece) const { return !hashes_[piece]; }
   /// What becomes known of a missing one: its bytes, all of them.
   void set(std::size_t piece, const void* bytes);
-  /// 16 digits of each; empty where it is missing.
-  [[nodiscard]] const std::vector<std::string>& digits() const { return hashes_; }
+  /// 16 of each; empty where it is missing.
+  [[nodiscard]] std::string digits(std::size_t piece) const;
 
  private:
   /// A piece whose first bytes have come.
@@ -67,7 +70,7 @@ class PieceHashes {
   };
 
   std::uint64_t bytes_ = 0;
-  std::vector<std::string> hashes_;
+  std::vector<std::optional<std::uint64_t>> hashes_;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/parallel.hpp"
 #include "io/hdf5_attribute_messages.hpp"
 #include "io/hdf5_input_errors.hpp"
 #include "io/hdf5_object_headers.hpp"
@@ -74,6 +75,7 @@ struct Hdf5Describer::Impl {
   std::uint64_t base = 0;            ///< of the file: what comes before is its user's
   bool has_usual_addresses = false;  ///< of 8 bytes, as lengths
   std::unique_ptr<HeaderWindows> headers;
+  unsigned threads = 1;                                 ///< that read headers
   std::map<std::string, KnownType, std::less<>> types;  ///< by their messages
   /// When it was last asked for something: what is gone since is missed where it is read.
   std::uint64_t file_bytes = 0;
@@ -133,8 +135,8 @@ struct Hdf5Describer::Impl {
 
   /// Calls work(), and keeps the Defect that it throws, or what it is a consequence of: that reading failed, of which
   /// HDF5 may say nothing.
-  template <class Work>
-  void keep_defect(std::unique_ptr<Defect>& kept, Work&& work) const {
+  template <class Pointer, class Work>
+  void keep_defect(Pointer& kept, Work&& work) const {
     try {
       work();
     } catch (Defect& defect) {
@@ -171,6 +173,8 @@ struct Hdf5Describer::Impl {
 
   /// Of each name once, in their order.
   static void sort_members(std::vector<Member>& members) {
+    const auto is_after = [](const Member& one, const Member& other) { return one.name >= other.name; };
+    if (std::ranges::adjacent_find(members, is_after) == members.end()) return;
     std::ranges::stable_sort(members, {}, &Member::name);
     const auto has_same_name = [](const Member& one, const Member& other) { return one.name == other.name; };
     members.erase(std::unique(members.begin(), members.end(), has_same_name), members.end());
@@ -338,43 +342,59 @@ struct Hdf5Describer::Impl {
     if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) throw Defect{"it holds no data", "Store numbers in it."};
     auto dataset = std::make_unique<StoredDataset>();
     const auto [form, numbers] = numbers_of(type.get());
-    dataset->info = {shape_of(space.get()), numbers.type, type_text(type.get()), form};
+    dataset->info = {shape_of(space.get()), type_text(type.get()), numbers.type, form};
     if (numbers.type == ElementType::other) return dataset;
     dataset->is_swapped = numbers.is_swapped;
     auto storage = check_storage(*bytes, opened, space.get(), type.get(), dataset->info.shape);
     dataset->address = storage.address;
-    dataset->layout = std::move(storage.chunks);
-    if (dataset->layout) {
+    if (storage.chunks) {
       if (storage.chunk_count > most_chunks) return nullptr;
-      dataset->chunks = locate_chunks(opened, *dataset->layout);
+      dataset->chunks = std::make_unique<StoredChunks>();
+      auto& [layout, chunks] = *dataset->chunks;
+      layout = std::move(*storage.chunks);
+      chunks = locate_chunks(opened, layout);
     }
-    dataset->compact.resize(storage.compact_bytes);
-    if (storage.compact_bytes > 0 &&
-        H5Dread(opened, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset->compact.data()) < 0) {
-      throw damage(*bytes);
+    if (storage.compact_bytes > 0) {
+      dataset->compact = std::make_unique<std::vector<unsigned char>>(storage.compact_bytes);
+      if (H5Dread(opened, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset->compact->data()) < 0)
+        throw damage(*bytes);
     }
     if (form == NumberForm::complex || form == NumberForm::text) {
       const std::int64_t length = form == NumberForm::complex ? 2 : static_cast<std::int64_t>(H5Tget_size(type.get()));
       dataset->info.shape.push_back(length);
-      if (dataset->layout) {
-        for (auto* axes : {&dataset->layout->shape, &dataset->layout->chunk}) axes->push_back(length);
+      if (dataset->chunks) {
+        auto& layout = dataset->chunks->layout;
+        for (auto* axes : {&layout.shape, &layout.chunk}) axes->push_back(length);
       }
     }
     return dataset;
   }
 
-  /// What HDF5 makes of a type's message, or null.
-  [[nodiscard]] const KnownType* known_type(HeaderBytes message) {
+  static std::string_view key_of(HeaderBytes message) {
+    return {reinterpret_cast<const char*>(message.data()), message.size()};
+  }
+
+  /// What HDF5 has made of a type's message, or null.
+  [[nodiscard]] const KnownType* known_type(HeaderBytes message) const {
+    const auto found = types.find(key_of(message));
+    return found == types.end() ? nullptr : &found->second;
+  }
+  /// HDF5 is asked for the types of a header that are not known, of which it may know nothing.
+  void learn_types(const ObjectHeader& header) {
+    if (header.kind == ObjectKind::dataset) learn_type(header.type);
+    for (const ObjectHeader::Attribute& attribute : header.attributes)
+      if (!is_of_dimension_scales(attribute.name)) learn_type(attribute.type);
+  }
+  void learn_type(HeaderBytes message) {
     constexpr std::size_t most_types = 1000, largest_message = 256;
     constexpr std::array<unsigned char, 2> sign_of_type{3, 0};  // of what H5Tencode writes
-    const std::string_view key(reinterpret_cast<const char*>(message.data()), message.size());
-    if (const auto found = types.find(key); found != types.end()) return &found->second;
-    if (message.empty() || message.size() > largest_message || types.size() == most_types) return nullptr;
+    if (known_type(message)) return;
+    if (message.empty() || message.size() > largest_message || types.size() == most_types) return;
     // HDF5 is not told where the message ends.
     std::array<unsigned char, sign_of_type.size() + largest_message + 4096> encoded{};
     std::ranges::copy(message, std::ranges::copy(sign_of_type, encoded.begin()).out);
     const Hdf5Handle type(H5Tdecode(encoded.data()), H5Tclose);
-    if (!type.valid()) return nullptr;
+    if (!type.valid()) return;
     const H5T_class_t kind = H5Tget_class(type.get());
     KnownType known;
     known.is_integer = is_integer(type.get());
@@ -387,11 +407,11 @@ struct Hdf5Describer::Impl {
     }
     known.is_plain = known.is_text ? H5Tget_strpad(type.get()) != H5T_STR_SPACEPAD
                                    : known.is_number && known.numbers.numbers.type != ElementType::other;
-    return &types.emplace(key, std::move(known)).first->second;
+    types.emplace(key_of(message), std::move(known));
   }
 
   /// False where HDF5 is to be asked.
-  [[nodiscard]] bool take_attribute(const ObjectHeader::Attribute& found, StoredAttribute& attribute) {
+  [[nodiscard]] bool take_attribute(const ObjectHeader::Attribute& found, StoredAttribute& attribute) const {
     const KnownType* const type = known_type(found.type);
     const auto count = declared_bytes(found.shape, 1);
     if (!type || !type->is_plain || !count || *count < 1 || *count > most_attribute_values) return false;
@@ -421,11 +441,11 @@ struct Hdf5Describer::Impl {
   }
 
   /// False where HDF5 is to be asked.
-  [[nodiscard]] bool take_dataset(const ObjectHeader& header, StoredObject& object) {
+  [[nodiscard]] bool take_dataset(const ObjectHeader& header, StoredObject& object) const {
     const KnownType* const type = known_type(header.type);
     if (!type || type->bytes == 0) return false;
     auto dataset = std::make_unique<StoredDataset>();
-    dataset->info = {header.shape, type->numbers.numbers.type, type->name, type->numbers.form};
+    dataset->info = {header.shape, type->name, type->numbers.numbers.type, type->numbers.form};
     if (type->numbers.numbers.type != ElementType::other) {
       dataset->is_swapped = type->numbers.numbers.is_swapped;
       Piece piece = find_piece(file_bytes, header.shape, type->bytes, header.address, header.bytes);
@@ -439,11 +459,16 @@ struct Hdf5Describer::Impl {
     return true;
   }
 
-  /// What the object's header says, without HDF5, of which the description is the same; nothing where it is to be
-  /// asked. `members` are those of a group.
-  [[nodiscard]] std::optional<StoredObject> read_header(const H5L_info_t& link, std::vector<Member>& members) {
-    if (!headers || link.type != H5L_TYPE_HARD) return {};
-    const auto header = read_object_header(*headers, link.u.address);
+  /// The header that a link leads to, where it is plain.
+  [[nodiscard]] static std::optional<ObjectHeader> plain_header(HeaderWindows& windows, const H5L_info_t& link) {
+    if (link.type != H5L_TYPE_HARD) return {};
+    return read_object_header(windows, link.u.address);
+  }
+
+  /// What an object's header says, without HDF5, of which the description is the same; nothing where it is to be asked.
+  /// `members` are those of a group.
+  [[nodiscard]] std::optional<StoredObject> take_header(const std::optional<ObjectHeader>& header,
+                                                        std::vector<Member>& members) const {
     if (!header) return {};
     StoredObject object;
     object.is_described = true;
@@ -468,7 +493,9 @@ struct Hdf5Describer::Impl {
   void describe(const H5L_info_t& link, int depth, bool is_asked_for, const std::function<void(StoredObject&&)>& give) {
     bytes->forget_failure();  // of another object
     std::vector<Member> members;
-    if (auto object = read_header(link, members)) return give_with_members(std::move(*object), members, depth, give);
+    const auto header = headers ? plain_header(*headers, link) : std::nullopt;
+    if (header) learn_types(*header);
+    if (auto object = take_header(header, members)) return give_with_members(std::move(*object), members, depth, give);
     bytes->forget_failure();
     describe_by_hdf5(link, depth, is_asked_for, give);
   }
@@ -477,17 +504,55 @@ struct Hdf5Describer::Impl {
   void give_with_members(StoredObject&& object, const std::vector<Member>& members, int depth,
                          const std::function<void(StoredObject&&)>& give) {
     const bool is_group = object.kind == ObjectKind::group;
-    object.members.reserve(members.size());
-    for (const Member& member : members) object.members.emplace_back().name = member.name;
+    name_members(object, members);
     give(std::move(object));
     if (!is_group || depth == 0) return;
-    for (const Member& member : members) {
-      if (member.name.find('/') == std::string::npos) {
-        describe(member.link, depth - 1, false, give);
-      } else {  // no path leads there
-        give(nothing());
+    const auto describe_member = [&](const Member& member) {
+      if (is_reachable(member)) return describe(member.link, depth - 1, false, give);
+      give(nothing());
+    };
+    constexpr std::size_t most_of_one_thread = 256;
+    if (!headers || threads == 1 || members.size() < threads * most_of_one_thread) {
+      std::ranges::for_each(members, describe_member);
+      return;
+    }
+    std::vector<HeaderWindows> windows(threads, HeaderWindows(*bytes));
+    for (std::size_t first = 0; first < members.size(); first += threads * most_of_one_thread) {
+      const std::size_t count = std::min(threads * most_of_one_thread, members.size() - first);
+      std::vector<std::vector<StoredObject>> found(count);
+      bytes->forget_failure();
+      parallel_for(threads, 1, threads, [&](std::int64_t begin, std::int64_t end) {
+        for (auto thread = static_cast<std::size_t>(begin); thread < static_cast<std::size_t>(end); ++thread)
+          for (std::size_t k = count * thread / threads; k < count * (thread + 1) / threads; ++k)
+            if (!read_plain(windows[thread], members[first + k], depth - 1, found[k])) found[k].clear();
+      });
+      for (std::size_t k = 0; k < count; ++k) {
+        for (StoredObject& of_member : found[k]) give(std::move(of_member));
+        if (found[k].empty()) describe_member(members[first + k]);
       }
     }
+  }
+
+  /// False where no path leads there.
+  static bool is_reachable(const Member& member) { return member.name.find('/') == std::string::npos; }
+
+  static void name_members(StoredObject& object, const std::vector<Member>& members) {
+    object.members.reserve(members.size());
+    for (const Member& member : members) object.members.emplace_back().name = member.name;
+  }
+
+  /// A member, and what is below it, one after the other, as they are given; false where HDF5 is to be asked for
+  /// anything, which is not done here: other threads do the same.
+  bool read_plain(HeaderWindows& windows, const Member& member, int depth, std::vector<StoredObject>& found) const {
+    if (!is_reachable(member)) return false;
+    std::vector<Member> members;
+    auto object = take_header(plain_header(windows, member.link), members);
+    if (!object) return false;
+    name_members(*object, members);
+    const bool goes_on = object->kind == ObjectKind::group && depth > 0;
+    found.push_back(std::move(*object));
+    return !goes_on || std::ranges::all_of(
+                           members, [&](const Member& below) { return read_plain(windows, below, depth - 1, found); });
   }
 
   void describe_by_hdf5(const H5L_info_t& link, int depth, bool is_asked_for,
@@ -522,8 +587,9 @@ struct Hdf5Describer::Impl {
   }
 };
 
-Hdf5Describer::Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work)
-    : impl_(std::make_unique<Impl>(Impl{std::move(bytes), std::move(still_at_work), {}, {}, 0, false, {}, {}, 0})) {
+Hdf5Describer::Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work, unsigned threads)
+    : impl_(std::make_unique<Impl>(
+          Impl{std::move(bytes), std::move(still_at_work), {}, {}, 0, false, {}, threads, {}, 0})) {
   const QuietHdf5 quiet;
   impl_->open();
 }

@@ -32,7 +32,8 @@ class OutputBytes {
   bool close() noexcept;
   /// Bytes [address, address + size). False where this write failed; one after a failure is dropped.
   bool write(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
-  /// The same, of HDF5's own bytes: those that follow each other are held, and written together.
+  /// The same; those that follow each other are held, and written together: at the latest by write_held(), or before
+  /// HDF5 reads. Not by two threads at a time.
   bool write_joined(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
   bool write_held() noexcept;
   /// What lies beyond the end, or was dropped, reads as zeros.
@@ -49,9 +50,10 @@ class OutputBytes {
   /// The end of what HDF5 has given out of the file, which it asks for, and sets.
   [[nodiscard]] std::uint64_t given() const noexcept { return given_; }
   void set_given(std::uint64_t end) noexcept { given_ = end; }
-  /// Takes room that HDF5 then does not give out: where it begins, a multiple of `step`.
-  std::uint64_t take(std::uint64_t size, std::uint64_t step = 8) noexcept {
-    const std::uint64_t begin = (given_ + step - 1) / step * step;
+  /// Takes room that HDF5 then does not give out: where it begins, a multiple of `step_of_room`.
+  static constexpr std::uint64_t step = 8;
+  std::uint64_t take(std::uint64_t size, std::uint64_t step_of_room = step) noexcept {
+    const std::uint64_t begin = (given_ + step_of_room - 1) / step_of_room * step_of_room;
     given_ = begin + size;
     return begin;
   }

@@ -10,34 +10,16 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "io/hdf5_object_headers.hpp"
+#include "io/hdf5_bytes.hpp"
 
 namespace smallbatch {
 namespace {
 
-constexpr std::uint64_t undefined_address = UINT64_MAX;
-
 /// What a message of a header can have; HDF5 keeps longer attributes elsewhere.
 constexpr std::size_t most_message_bytes = 65535;
-constexpr std::size_t prefix_bytes = 10, message_head_bytes = 4, checksum_bytes = 4;
+constexpr std::size_t prefix_bytes = 10, message_head_bytes = 4;
 /// Of the global heap: HDF5 reads so much of a collection before it knows how large it is.
 constexpr std::size_t collection_bytes = 4096;
-
-/// Over the bytes that are there, so many, the lowest first.
-void set(char* bytes, std::uint64_t number, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<char>(number >> (8 * i) & 0xFF);
-}
-
-/// Of so many bytes, the lowest first.
-void put(std::string& bytes, std::uint64_t number, std::size_t count) {
-  std::array<char, sizeof number> all{};
-  set(all.data(), number, all.size());
-  bytes.append(all.data(), count);
-}
-
-std::uint32_t checksum_of(const std::string& bytes, std::size_t begin, std::size_t end) {
-  return metadata_checksum({reinterpret_cast<const unsigned char*>(bytes.data()) + begin, end - begin});
-}
 
 /// The messages of a header, one after the other.
 class Messages {
@@ -82,17 +64,6 @@ class Messages {
  private:
   std::string bytes_;
 };
-
-std::string link_message(const std::string& name, std::uint64_t address) {
-  const std::size_t length_bytes = name.size() < 256 ? 1 : 2;
-  std::string message;
-  put(message, 1, 1);
-  put(message, length_bytes - 1, 1);
-  put(message, name.size(), length_bytes);
-  message += name;
-  put(message, address, 8);
-  return message;
-}
 
 std::string space_message(const std::vector<std::int64_t>& shape) {
   std::string message;
@@ -245,6 +216,23 @@ std::string pattern_key(const PlainDatasets& datasets) {
 
 }  // namespace
 
+std::string link_message(const std::string& name, std::uint64_t address) {
+  const std::size_t length_bytes = name.size() < 256 ? 1 : 2;
+  std::string message;
+  put(message, 1, 1);
+  put(message, length_bytes - 1, 1);
+  put(message, name.size(), length_bytes);
+  message += name;
+  put(message, address, 8);
+  return message;
+}
+
+std::string links_to(const std::vector<GroupMember>& members) {
+  Messages links;
+  for (const auto& [name, address] : members) links.add(0x06, link_message(name, address));
+  return links.bytes();
+}
+
 std::string text_type(std::size_t length, TextEnd end, bool is_utf8) {
   std::string message;
   put(message, 0x13, 1);  // version 1, a string
@@ -333,27 +321,23 @@ std::string write_datasets(const PlainDatasets& datasets, const ScaleTypes& type
   return links;
 }
 
-std::string group_header(const std::string& links, const std::vector<NamedMessage>& attributes) {
+std::string group_header(const std::string& links, const std::vector<NamedMessage>& attributes,
+                         const DenseLinks& outside) {
   Messages messages;
   std::string link_info, group_info;
   put(link_info, 0, 2);
-  put(link_info, undefined_address, 8);
-  put(link_info, undefined_address, 8);
+  put(link_info, outside.heap, 8);
+  put(link_info, outside.names, 8);
   messages.add(0x02, link_info);
   put(group_info, 0, 1);
   put(group_info, 1, 1);  // its limits are not HDF5's own
   put(group_info, most_members_in_header, 2);
   put(group_info, least_members_outside, 2);
   messages.add(0x0A, group_info, true);
-  // Nobody has linked it: HDF5 counts, and removes this.
-  std::string link_count;
-  put(link_count, 0, 1);
-  put(link_count, 0, 4);
-  messages.add(0x16, link_count);
   messages.add_links(links);
   messages.add_attributes(attributes);
   std::string header = messages.header();
-  put(header, checksum_of(header, 0, header.size()), checksum_bytes);
+  put_checksum(header);
   return header;
 }
 

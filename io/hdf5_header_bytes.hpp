@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "io/hdf5_dense_links.hpp"
+
 namespace smallbatch {
 
 /// An attribute, as the message that a header has of it.
@@ -40,7 +42,7 @@ struct PlainDataset {
   std::vector<NamedMessage> attributes;
   std::vector<std::string> axes;  ///< what they are called, where they are: names of datasets in the same group
 };
-using PlainDatasets = std::map<std::string, PlainDataset>;  // by their names
+using PlainDatasets = std::map<std::string, PlainDataset, std::less<>>;  // by their names
 
 /// Collections of the references that DIMENSION_LIST keeps outside of headers ("global heap").
 class ReferenceHeap {
@@ -91,8 +93,15 @@ std::string write_datasets(const PlainDatasets& datasets, const ScaleTypes& type
                            ReferenceHeap& heap, const ReferenceHeap::Reserve& reserve,
                            const ReferenceHeap::Write& write);
 
-/// The header of a group. Its members are in there, and up to `most_members_in_header` stay there when others add some.
+/// A member of a group, as the message that a header has of it.
+std::string link_message(const std::string& name, std::uint64_t address);
+/// Those messages of a header's links, one after the other.
+std::string links_to(const std::vector<GroupMember>& members);
+
+/// The header of a group with one link to it. Its members are in there, and up to `most_members_in_header` stay there
+/// when others add some; or they are outside.
 inline constexpr unsigned most_members_in_header = 32, least_members_outside = 24;
-std::string group_header(const std::string& links, const std::vector<NamedMessage>& attributes);
+std::string group_header(const std::string& links, const std::vector<NamedMessage>& attributes,
+                         const DenseLinks& outside = {});
 
 }  // namespace smallbatch

@@ -172,7 +172,8 @@ struct InputFile::Impl {
   ChunkedDataset& chunks_of(const StoredDataset& dataset) {
     const std::lock_guard lock(asking);
     return chunked
-        .try_emplace(&dataset, *dataset.layout, NumberType{dataset.info.type, dataset.is_swapped}, dataset.chunks)
+        .try_emplace(&dataset, dataset.chunks->layout, NumberType{dataset.info.type, dataset.is_swapped},
+                     dataset.chunks->all)
         .first->second;
   }
 
@@ -208,11 +209,13 @@ struct InputFile::Impl {
     AlignedVector<unsigned char> part;
     for (std::int64_t done = 0; done < count; done += numbers_per_part) {
       const std::int64_t numbers = std::min(numbers_per_part, count - done);
-      const unsigned char* from = dataset.compact.data() + static_cast<std::size_t>(first + done) * stored_bytes;
+      const unsigned char* from = nullptr;
       if (dataset.address) {
         part.resize(static_cast<std::size_t>(numbers) * stored_bytes);
         if (!bytes->read(extent_of(dataset, first + done, numbers), part.data())) return false;
         from = part.data();
+      } else {
+        from = dataset.compact->data() + static_cast<std::size_t>(first + done) * stored_bytes;
       }
       parallel_for(numbers, numbers_per_piece, bytes->threads(), [&](std::int64_t begin, std::int64_t end) {
         convert_numbers(type, from + static_cast<std::size_t>(begin) * stored_bytes, wanted,
@@ -267,8 +270,9 @@ const DatasetInfo& InputFile::dataset(const std::string& object) const { return 
 
 std::int64_t InputFile::chunk_bytes(const std::string& object) const {
   const StoredDataset& dataset = impl_->dataset(object);
-  if (!dataset.layout) return 0;
-  return static_cast<std::int64_t>(declared_bytes(dataset.layout->chunk, bytes_of(dataset.info.type)).value_or(0));
+  if (!dataset.chunks) return 0;
+  return static_cast<std::int64_t>(
+      declared_bytes(dataset.chunks->layout.chunk, bytes_of(dataset.info.type)).value_or(0));
 }
 
 void InputFile::check_proportion(const std::string& object) const {
@@ -325,7 +329,7 @@ void InputFile::read(const std::string& object, std::initializer_list<AxisRange>
   // Rows that are stored as they are wanted are looked at by the threads that read them, others once all are there.
   const bool looks_at_pieces =
       look && dataset.address && type == NumberType{element_type_of<T>} && bytes_per_row <= most_bytes_of_row_in_cache;
-  if (dataset.layout) {
+  if (dataset.chunks) {
     const auto wrong = impl_->chunks_of(dataset).read(*impl_->bytes, element_type_of<T>, start, count, values);
     if (wrong) throw wrong->empty() ? unreadable() : error(object, *wrong, damaged);
   } else {

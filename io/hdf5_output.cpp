@@ -28,6 +28,7 @@
 #include "io/array_runs.hpp"
 #include "io/checksums.hpp"
 #include "io/hashes.hpp"
+#include "io/hdf5_dense_links.hpp"
 #include "io/hdf5_describer.hpp"
 #include "io/hdf5_file_driver.hpp"
 #include "io/hdf5_format.hpp"
@@ -77,16 +78,31 @@ struct WrittenDataset {
   std::int64_t unwritten = 0;  ///< elements
   std::int64_t element_bytes = 0;
   ElementType type = ElementType::other;
+  std::uint8_t padding = 0;              ///< bytes behind it that are nobody else's
   std::optional<std::uint64_t> address;  ///< in the file; nothing where it has no elements
   PieceHashes hashes;                    ///< of what was written here, and not by HDF5
 };
+
+/// The parts of an absolute path: of its group ("": the root), and of itself in there.
+std::pair<std::string_view, std::string_view> parts_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return {path.substr(0, slash), path.substr(slash + 1)};
+}
+
+struct HashOfText {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+/// What is found by paths, of which there may be very many.
+template <class Value>
+using ByPath = std::unordered_map<std::string, Value, HashOfText, std::equal_to<>>;
 
 /// Those of a file, by their paths. There may be millions, a few in each group, and one is mostly asked for after
 /// another of its group.
 class WrittenDatasets {
  public:
   WrittenDataset* find(std::string_view path) {
-    const auto [group, name] = split(path);
+    const auto [group, name] = parts_of(path);
     if (latest_ == groups_.end() || latest_->first != group) latest_ = groups_.find(group);
     if (latest_ == groups_.end()) return nullptr;
     const auto found = std::ranges::find(latest_->second, name, &Named::name);
@@ -98,17 +114,21 @@ class WrittenDatasets {
   }
   /// One that is not there. Others of its group may move.
   WrittenDataset& add(std::string_view path) {
-    const auto [group, name] = split(path);
-    if (latest_ == groups_.end() || latest_->first != group) latest_ = groups_.try_emplace(std::string(group)).first;
+    const auto [group, name] = parts_of(path);
+    if (latest_ == groups_.end() || latest_->first != group) latest_ = groups_.find(group);
+    if (latest_ == groups_.end()) {
+      latest_ = groups_.try_emplace(std::string(group)).first;
+      in_order_.push_back(&*latest_);
+    }
     ++size_;
     return latest_->second.emplace_back(Named{std::string(name), {}}).dataset;
   }
   [[nodiscard]] std::size_t size() const { return size_; }
-  /// visit(path, dataset), in the order of the groups.
+  /// visit(group, name, dataset), in the order in which groups, and what is in each, were added.
   template <class Visit>
   void for_each(const Visit& visit) {
-    for (auto& [group, members] : groups_)
-      for (auto& [name, dataset] : members) visit(group + "/" + name, dataset);
+    for (auto* const group : in_order_)
+      for (auto& [name, dataset] : group->second) visit(group->first, name, dataset);
   }
 
  private:
@@ -116,13 +136,10 @@ class WrittenDatasets {
     std::string name;
     WrittenDataset dataset;
   };
-  using Groups = std::map<std::string, std::vector<Named>, std::less<>>;
-  static std::pair<std::string_view, std::string_view> split(std::string_view path) {
-    const std::size_t slash = path.rfind('/');
-    return {path.substr(0, slash), path.substr(slash + 1)};
-  }
+  using Groups = ByPath<std::vector<Named>>;
 
   Groups groups_;
+  std::vector<Groups::value_type*> in_order_;
   Groups::iterator latest_ = groups_.end();
   std::size_t size_ = 0;
 };
@@ -147,9 +164,10 @@ struct PlainGroup {
   std::string links;       ///< to those that have one
   std::vector<NamedMessage> attributes;
 };
+using PlainGroups = ByPath<PlainGroup>;
 
 /// "/solve/<set>", "/verification/solve/<set>"
-bool is_of_set(const std::string& group) {
+bool is_of_set(std::string_view group) {
   const auto slashes = std::ranges::count(group, '/');
   const bool says_of_sets = group.starts_with("/verification/") || group.starts_with("/provenance/");
   return says_of_sets ? slashes == 3 : slashes == 2 && !group.starts_with("/VTKHDF/");
@@ -166,12 +184,6 @@ void put_attribute(std::vector<NamedMessage>& attributes, NamedMessage attribute
 /// Of the groups that a file of this product has one in another.
 constexpr std::size_t deepest = 8;
 
-/// The parts of an absolute path: of its group ("": the root), and of itself in there.
-std::pair<std::string, std::string> parts_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return {path.substr(0, slash), path.substr(slash + 1)};
-}
-
 }  // namespace
 
 struct Hdf5Output::Impl {
@@ -187,9 +199,9 @@ struct Hdf5Output::Impl {
   /// long as to create a dataset.
   std::map<std::string, Hdf5Handle> at_hand;
   WrittenDatasets datasets;
-  std::map<std::string, PlainGroup> plain;      ///< groups that HDF5 does not know yet, by their paths
-  std::map<std::string, std::uint64_t> placed;  ///< others, which have a header, and where
-  std::set<std::string> linked;                 ///< those that were, by then with members to come
+  PlainGroups plain;                          ///< groups that HDF5 does not know yet
+  ByPath<std::uint64_t> placed;               ///< others, which have a header, and where
+  std::set<std::string, std::less<>> linked;  ///< those that were, by then with members to come
   std::map<std::pair<ElementType, NumberForm>, KnownType> types;
   std::map<hid_t, std::string> attribute_types;  ///< as headers have them, by those that HDF5 has from its start
   ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
@@ -200,7 +212,7 @@ struct Hdf5Output::Impl {
   std::unordered_map<std::string, WrittenText> texts;
   std::int64_t pending_bytes = 0;    ///< declared, not yet written
   std::int64_t asked_for_bytes = 0;  ///< as many as that when the disk was asked last
-  bool keeps_numbers = false, notes_written = false;
+  bool keeps_numbers = false, notes_written = false, writes_together = false;
   std::vector<WrittenRange> noted;
   std::optional<Error> failure;
 
@@ -263,11 +275,13 @@ struct Hdf5Output::Impl {
     return keep_at_hand(object, own(H5Oopen(file.get(), object.c_str(), H5P_DEFAULT), H5Oclose));
   }
   /// A group ("": the root), which is created where there is none.
-  hid_t group_at(const std::string& group) {
-    if (group.empty()) return file.get();
+  hid_t group_at(std::string_view path_of_group) {
+    if (path_of_group.empty()) return file.get();
+    const std::string group(path_of_group);
     link_plain(group);
     if (const auto found = at_hand.find(group); found != at_hand.end()) return found->second.get();
-    const auto [parent, name] = parts_of(group);
+    const auto [parent, of_group] = parts_of(group);
+    const std::string name(of_group);
     const hid_t inside = group_at(parent);
     const bool exists = check(H5Lexists(inside, name.c_str(), H5P_DEFAULT)) > 0;
     const hid_t opened = exists ? H5Gopen2(inside, name.c_str(), H5P_DEFAULT)
@@ -276,7 +290,8 @@ struct Hdf5Output::Impl {
   }
   /// Creates a dataset, which is at hand then.
   hid_t new_dataset(const std::string& dataset, hid_t type, hid_t space, hid_t creation_list) {
-    const auto [group, name] = parts_of(dataset);
+    const auto [group, of_dataset] = parts_of(dataset);
+    const std::string name(of_dataset);
     const hid_t inside = group_at(group);
     return keep_at_hand(
         dataset, own(H5Dcreate2(inside, name.c_str(), type, space, H5P_DEFAULT, creation_list, H5P_DEFAULT), H5Dclose));
@@ -286,10 +301,16 @@ struct Hdf5Output::Impl {
     check(file_bytes.write(address, bytes.size(), bytes.data()) ? 0 : -1);
   }
 
+  /// Of what is HDF5's to read: what follows each other is written together, at the latest before HDF5 reads.
+  void put_joined(std::uint64_t address, const std::string& bytes) {
+    check(file_bytes.write_joined(address, bytes.size(), bytes.data()) ? 0 : -1);
+  }
+
   /// A group that is to be made without HDF5, or null: HDF5 knows it, or it is no set's.
-  PlainGroup* plain_group(const std::string& group) {
+  PlainGroup* plain_group(std::string_view group) {
     if (const auto found = plain.find(group); found != plain.end()) return &found->second;
-    return is_of_set(group) && !placed.contains(group) && !linked.contains(group) ? &plain[group] : nullptr;
+    return is_of_set(group) && !placed.contains(group) && !linked.contains(group) ? &plain[std::string(group)]
+                                                                                  : nullptr;
   }
 
   /// A type as headers have it.
@@ -313,43 +334,76 @@ struct Hdf5Output::Impl {
       scale_types = {header_type(list.get()), header_type(uses.get()), header_type(H5T_IEEE_F32BE)};
     }
     group.links += write_datasets(
-        group.datasets, scale_types, patterns, references, [this](std::uint64_t size) { return file_bytes.take(size); },
-        [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); });
+        group.datasets, scale_types, patterns, references,
+        [this](std::uint64_t size) { return file_bytes.take(size, 1); },
+        [this](std::uint64_t address, const std::string& bytes) { put_joined(address, bytes); });
     group.datasets = {};
   }
 
   /// Writes the header of a group that gets nothing more without HDF5: then its address is all that is kept of it.
-  void place(std::map<std::string, PlainGroup>::iterator group) {
+  void place(PlainGroups::iterator group) {
     settle(group->second);
     const std::string header = group_header(group->second.links, group->second.attributes);
     const std::uint64_t address = file_bytes.take(header.size(), 1);
-    check(file_bytes.write_joined(address, header.size(), header.data()) ? 0 : -1);
+    put_joined(address, header);
     placed.emplace(group->first, address);
     plain.erase(group);
   }
 
   /// HDF5 knows a group from now on, where it was made without it. Whatever it reads has been written by then.
-  void link_plain(const std::string& group) {
+  void link_plain(std::string_view group) {
     if (const auto found = plain.find(group); found != plain.end()) place(found);
     const auto found = placed.find(group);
     if (found == placed.end()) return;
     const std::uint64_t address = found->second;
     placed.erase(found);
-    linked.insert(group);
+    linked.emplace(group);
     references.flush();
     link_at(group, address);
   }
-  void link_at(const std::string& group, std::uint64_t address) {
-    const auto [parent, name] = parts_of(group);
+  /// Its header says that it has one link, which HDF5 is to count.
+  void link_at(std::string_view group, std::uint64_t address) {
+    const auto [parent, of_group] = parts_of(group);
+    const std::string name(of_group);
+    const hid_t inside = group_at(parent);
     const Hdf5Handle opened = own(H5Oopen_by_addr(file.get(), address), H5Oclose);
-    check(H5Olink(opened.get(), group_at(parent), name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
+    check(H5Odecr_refcount(opened.get()));
+    check(H5Olink(opened.get(), inside, name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
   }
 
+  /// A group that HDF5 does not know, with members that have headers: as HDF5 would make it, but at once.
+  void make_parent(const std::string& group, const std::vector<GroupMember>& members) {
+    const auto reserve = [this](std::uint64_t size) { return file_bytes.take(size); };
+    const auto write = [this](std::uint64_t address, const std::string& bytes) { put_joined(address, bytes); };
+    const bool are_few = members.size() <= most_members_in_header;
+    const std::string header = are_few ? group_header(links_to(members), {})
+                                       : group_header({}, {}, write_dense_links(members, reserve, write));
+    const std::uint64_t address = reserve(header.size());
+    write(address, header);
+    link_at(group, address);
+  }
+
+  /// HDF5 knows all groups from now on.
   void link_all_plain() {
     while (!plain.empty()) place(plain.begin());
     references.flush();
-    for (const auto& [group, address] : placed) link_at(group, address);
+    std::map<std::string, std::vector<GroupMember>> parents_of_placed;
+    for (const auto& [group, address] : placed) {
+      const auto [parent, name] = parts_of(group);
+      parents_of_placed[std::string(parent)].push_back({std::string(name), address});
+    }
     placed.clear();
+    for (auto& [parent, members] : parents_of_placed) {
+      std::ranges::sort(members, {}, &GroupMember::name);
+      const auto [above, name] = parts_of(parent);
+      const bool has_long_names = std::ranges::any_of(
+          members, [](const GroupMember& member) { return member.name.size() > longest_dense_name; });
+      if (!has_long_names && check(H5Lexists(group_at(above), std::string(name).c_str(), H5P_DEFAULT)) == 0) {
+        make_parent(parent, members);
+      } else {
+        for (const GroupMember& member : members) link_at(parent + "/" + member.name, member.address);
+      }
+    }
   }
 
   /// Of datasets in one piece, which is allocated at once.
@@ -440,12 +494,29 @@ struct Hdf5Output::Impl {
                "Add each set once, under a name of its own."));
   }
 
+  /// Behind so many bytes, up to where the next room begins.
+  static std::uint64_t padding_of(std::uint64_t bytes) {
+    return (OutputBytes::step - bytes % OutputBytes::step) % OutputBytes::step;
+  }
+
+  /// Numbers of a dataset, its bytes from `begin` on. Of those that are written together, and follow each other, one
+  /// piece is made; what pads one is its own, so that between two is nothing that could be another's.
+  bool write_numbers(const WrittenDataset& dataset, std::uint64_t begin, std::uint64_t bytes, const void* values) {
+    constexpr std::uint64_t most_joined = 4096;
+    const std::uint64_t address = *dataset.address + begin;
+    if (!writes_together || bytes > most_joined) return file_bytes.write(address, bytes, values);
+    constexpr std::array<char, OutputBytes::step> zeros{};
+    const auto all = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
+    return file_bytes.write_joined(address, bytes, values) &&
+           (begin + bytes < all || file_bytes.write_joined(address + bytes, dataset.padding, zeros.data()));
+  }
+
   /// Room for a dataset of a set, and what its header will say.
   PlainDataset& create_plain(PlainGroup& group, const std::string& dataset, const std::string& type,
                              const std::vector<std::int64_t>& shape, std::size_t element_bytes) {
-    PlainDataset& created = group.datasets[parts_of(dataset).second];
+    PlainDataset& created = group.datasets[std::string(parts_of(dataset).second)];
     created = {type, shape, {}, static_cast<std::uint64_t>(elements_of(shape)) * element_bytes, {}, {}, {}};
-    if (created.bytes > 0) created.address = file_bytes.take(created.bytes);
+    if (created.bytes > 0) created.address = file_bytes.take(created.bytes + padding_of(created.bytes));
     return created;
   }
 
@@ -522,6 +593,7 @@ struct Hdf5Output::Impl {
       PlainDataset& made = create_plain(*group, dataset, known.in_header, shape, known.bytes);
       if (fill) fill_plain(made, known, *fill);
       created.address = made.address;
+      created.padding = static_cast<std::uint8_t>(padding_of(made.bytes));
       bytes = made.bytes;
     } else {
       const QuietHdf5 quiet;
@@ -552,15 +624,20 @@ struct Hdf5Output::Impl {
   }
 
   void store_attribute(const std::string& object, const std::string& name, hid_t stored_type, hid_t memory_type,
-                       std::optional<std::size_t> length, const void* values) {
+                       std::optional<std::size_t> length, const void* values, std::size_t value_bytes) {
     throw_latched();
     if (std::vector<NamedMessage>* const attributes = plain_attributes(object)) {
       std::string& in_header = attribute_types[stored_type];
-      const QuietHdf5 quiet;
-      if (in_header.empty()) in_header = header_type(stored_type);
-      const std::size_t count = length.value_or(1), size = H5Tget_size(stored_type);
-      std::string bytes(static_cast<const char*>(values), count * size);
-      check(H5Tconvert(memory_type, stored_type, count, bytes.data(), nullptr, H5P_DEFAULT));
+      if (in_header.empty()) {
+        const QuietHdf5 quiet;
+        in_header = header_type(stored_type);
+      }
+      const std::size_t count = length.value_or(1);
+      std::string bytes(static_cast<const char*>(values), count * value_bytes);
+      if (std::endian::native != std::endian::little) {
+        const QuietHdf5 quiet;
+        check(H5Tconvert(memory_type, stored_type, count, bytes.data(), nullptr, H5P_DEFAULT));
+      }
       put_attribute(*attributes, attribute_message(name, in_header, length, bytes));
       return;
     }
@@ -615,30 +692,35 @@ struct Hdf5Output::Impl {
       PieceHashes* hashes;
     };
     std::vector<Listed> all;
-    datasets.for_each([&](std::string&& name, WrittenDataset& dataset) {
+    all.reserve(datasets.size() + texts.size());
+    datasets.for_each([&](const std::string& group, const std::string& name, WrittenDataset& dataset) {
       const auto bytes = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
-      if (dataset.address) all.push_back({std::move(name), {*dataset.address, bytes}, &dataset.hashes});
+      if (dataset.address) all.push_back({group + "/" + name, {*dataset.address, bytes}, &dataset.hashes});
     });
     for (auto& [name, text] : texts)
       if (text.extent.size > 0) all.push_back({name, text.extent, &text.hashes});
     std::ranges::sort(all, {}, &Listed::name);
     FilePlaces places;
     std::vector<std::string_view> names, hashes;
+    std::string digits;
     std::vector<std::int64_t> piece_offset{0};
     for (const auto& [name, extent, of_pieces] : all) {
       hash_missing_pieces(extent.address, *of_pieces);
       names.push_back(name);
-      hashes.insert(hashes.end(), of_pieces->digits().begin(), of_pieces->digits().end());
-      piece_offset.push_back(static_cast<std::int64_t>(hashes.size()));
+      for (std::size_t piece = 0; piece < of_pieces->count(); ++piece) digits += of_pieces->digits(piece);
+      piece_offset.push_back(piece_offset.back() + static_cast<std::int64_t>(of_pieces->count()));
       places.listed.push_back(extent);
     }
+    const std::size_t digits_of_one = hash_digits(nullptr, 0).size();
+    for (std::size_t begin = 0; begin < digits.size(); begin += digits_of_one)
+      hashes.push_back(std::string_view(digits).substr(begin, digits_of_one));
     write_strings(checksums_dataset, names, true);
     create(checksums_offset, ElementType::int64, {static_cast<std::int64_t>(piece_offset.size())}, std::nullopt);
     WrittenDataset& offset = datasets.at(checksums_offset);
     write_by_hdf5(checksums_offset, H5T_NATIVE_INT64, {0}, offset.shape, piece_offset.data());
     offset.unwritten = 0;
     write_strings(checksums_hash, hashes, true);
-    write_strings(checksums_rest, std::vector(2, std::string(hash_digits(nullptr, 0).size(), '0')), true);
+    write_strings(checksums_rest, std::vector(2, std::string(digits_of_one, '0')), true);
     let_go();
     check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL));
     places.tables = {texts.at(checksums_dataset).extent,
@@ -696,7 +778,8 @@ struct Hdf5Output::Impl {
     };
     std::size_t found = 0;
     try {
-      Hdf5Describer describer(std::make_shared<InputBytes>(temporary, 1));
+      constexpr unsigned most_threads = 4;  // each has some sets in memory
+      Hdf5Describer describer(std::make_shared<InputBytes>(temporary, 1), {}, std::min(thread_count(0), most_threads));
       for_each_object(describer, [&](const std::string& name, const StoredObject& object) {
         const WrittenDataset* const expected = datasets.find(name);
         if (!expected) return;
@@ -766,8 +849,8 @@ Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl
 
 OutputLayout Hdf5Output::layout() const {
   OutputLayout layout{impl_->path, std::filesystem::absolute(impl_->temporary).string(), {}};
-  impl_->datasets.for_each([&](std::string&& name, const WrittenDataset& dataset) {
-    layout.datasets.push_back({std::move(name), static_cast<int>(dataset.type), dataset.shape,
+  impl_->datasets.for_each([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
+    layout.datasets.push_back({group + "/" + name, static_cast<int>(dataset.type), dataset.shape,
                                dataset.address ? static_cast<std::int64_t>(*dataset.address) : -1});
   });
   return layout;
@@ -775,8 +858,8 @@ OutputLayout Hdf5Output::layout() const {
 
 WrittenElements Hdf5Output::written() const {
   WrittenElements elements;
-  impl_->datasets.for_each([&](std::string&& name, const WrittenDataset& dataset) {
-    elements[std::move(name)] = elements_of(dataset.shape) - dataset.unwritten;
+  impl_->datasets.for_each([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
+    elements[group + "/" + name] = elements_of(dataset.shape) - dataset.unwritten;
   });
   return elements;
 }
@@ -863,7 +946,7 @@ void Hdf5Output::create_group(const std::string& group) {
 
 void Hdf5Output::allocate() {
   std::uint64_t end = 0;
-  impl_->datasets.for_each([&](const std::string&, const WrittenDataset& dataset) {
+  impl_->datasets.for_each([&](const std::string&, const std::string&, const WrittenDataset& dataset) {
     const auto bytes = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
     if (dataset.address) end = std::max(end, *dataset.address + bytes);
   });
@@ -904,7 +987,7 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
     for_each_run(opened.shape, start, count, [&](std::int64_t first, std::int64_t length) {
       const auto begin = static_cast<std::uint64_t>(first) * sizeof(T);
       const auto bytes = static_cast<std::uint64_t>(length) * sizeof(T);
-      const auto write = [&] { return impl_->file_bytes.write(*opened.address + begin, bytes, values + written); };
+      const auto write = [&] { return impl_->write_numbers(opened, begin, bytes, values + written); };
       const auto add_hashes = [&] {
         if (impl_->has_checksums) opened.hashes.add(begin, bytes, values + written);
         if (hash) hash->add(values + written, bytes);
@@ -937,6 +1020,21 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
   for (const auto& [first, length] : leading) noted.ranges.emplace_back(first, length);
 }
 
+void Hdf5Output::write_together(const std::function<void()>& write_all) {
+  impl_->throw_latched();
+  impl_->check(impl_->file_bytes.write_held() ? 0 : -1);
+  impl_->writes_together = true;
+  try {
+    write_all();
+  } catch (...) {
+    impl_->writes_together = false;
+    (void)impl_->file_bytes.write_held();
+    throw;
+  }
+  impl_->writes_together = false;
+  impl_->check(impl_->file_bytes.write_held() ? 0 : -1);
+}
+
 template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const float*);
 template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const double*);
 template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRange>, const std::int8_t*);
@@ -957,29 +1055,30 @@ void Hdf5Output::attribute(const std::string& object, const std::string& name, c
   impl_->check(H5Tset_size(type.get(), std::max<std::size_t>(1, value.size())));
   impl_->check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
   impl_->check(H5Tset_cset(type.get(), characters_of(value)));
-  impl_->store_attribute(object, name, type.get(), type.get(), std::nullopt, value.c_str());
+  impl_->store_attribute(object, name, type.get(), type.get(), std::nullopt, value.c_str(), value.size());
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, double value) {
-  impl_->store_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, std::nullopt, &value);
+  impl_->store_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, std::nullopt, &value, sizeof value);
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, std::int64_t value) {
-  impl_->store_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, std::nullopt, &value);
+  impl_->store_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, std::nullopt, &value, sizeof value);
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, const std::vector<double>& values) {
-  impl_->store_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.size(), values.data());
+  impl_->store_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.size(), values.data(),
+                         sizeof values[0]);
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name,
                            const std::vector<std::int32_t>& values) {
-  impl_->store_attribute(object, name, H5T_STD_I32LE, H5T_NATIVE_INT32, values.size(), values.data());
+  impl_->store_attribute(object, name, H5T_STD_I32LE, H5T_NATIVE_INT32, values.size(), values.data(), sizeof values[0]);
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name,
                            const std::vector<std::int64_t>& values) {
-  impl_->store_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, values.size(), values.data());
+  impl_->store_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, values.size(), values.data(), sizeof values[0]);
 }
 
 void Hdf5Output::name_axes(const std::string& dataset, const std::vector<std::string>& axes) {
@@ -1031,11 +1130,12 @@ void Hdf5Output::show_first(const std::string& dataset, const std::string& name)
 void Hdf5Output::commit() {
   const QuietHdf5 quiet;
   impl_->throw_latched();
-  impl_->datasets.for_each([&](const std::string& name, const WrittenDataset& dataset) {
+  impl_->datasets.for_each([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
     if (dataset.unwritten > 0) {
-      impl_->fail(Error(ErrorKind::internal, "cannot finish " + path(),
-                        std::to_string(dataset.unwritten) + " elements of " + name + " were never written",
-                        "Please report this."));
+      impl_->fail(
+          Error(ErrorKind::internal, "cannot finish " + path(),
+                std::to_string(dataset.unwritten) + " elements of " + group + "/" + name + " were never written",
+                "Please report this."));
     }
   });
   impl_->link_all_plain();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -64,6 +65,9 @@ class Hdf5Output {
   /// dataset has elements of type T, this is done without HDF5, which another thread may call meanwhile.
   template <class T>
   void write(const std::string& dataset, std::initializer_list<AxisRange> leading, const T* values);
+  /// What write_all() writes by write() is in the file once this returns: small numbers that lie behind each other are
+  /// written in one piece.
+  void write_together(const std::function<void()>& write_all);
 
   /// Attributes of a group or dataset that exists; one by that name is replaced.
   void attribute(const std::string& object, const std::string& name, const std::string& value);

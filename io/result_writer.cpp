@@ -139,13 +139,15 @@ template <class T>
 void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   const std::string group = set_path(set);
   const AxisRange systems{start_of(impl_->starts, group).problem + block.first, block.count};
-  if (!set.shape.determinant_only)
-    impl_->file.write(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {systems}, block.x.data());
-  impl_->file.write(group + "/info", {systems}, block.info.data());
-  if (set.shape.has_sizes) impl_->file.write(group + "/size", {systems}, block.sizes.data());
-  for_each_spd_number<T>([&](const auto& number) {
-    if (!number.is_of(set.shape)) return;
-    impl_->file.write(group + "/" + number.name, {systems}, (block.*number.in_block).data());
+  impl_->file.write_together([&] {
+    if (!set.shape.determinant_only)
+      impl_->file.write(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {systems}, block.x.data());
+    impl_->file.write(group + "/info", {systems}, block.info.data());
+    if (set.shape.has_sizes) impl_->file.write(group + "/size", {systems}, block.sizes.data());
+    for_each_spd_number<T>([&](const auto& number) {
+      if (!number.is_of(set.shape)) return;
+      impl_->file.write(group + "/" + number.name, {systems}, (block.*number.in_block).data());
+    });
   });
 }
 
@@ -327,8 +329,10 @@ void ResultWriter::write_verdicts(const std::string& kind, const std::string& se
   const std::string group = verification_path(kind, set);
   const std::int64_t start = start_of(impl_->starts, "/" + kind + "/" + set).problem;
   const AxisRange problems{start + first, static_cast<std::int64_t>(verdict.size())};
-  impl_->file.write(group + "/verdict", {problems}, reinterpret_cast<const std::int8_t*>(verdict.data()));
-  impl_->file.write(group + "/error_over_bound", {problems}, error_over_bound.data());
+  impl_->file.write_together([&] {
+    impl_->file.write(group + "/verdict", {problems}, reinterpret_cast<const std::int8_t*>(verdict.data()));
+    impl_->file.write(group + "/error_over_bound", {problems}, error_over_bound.data());
+  });
 }
 
 void ResultWriter::write_summary(const std::string& kind, const std::string& set, const VerificationSummary& summary) {

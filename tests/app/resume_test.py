@@ -536,7 +536,8 @@ def test_two_long_names_have_two_temporary_files(smallbatch, tmp_path, killer):
 
 
 def test_a_large_input_that_was_changed_where_its_hash_does_not_look_is_refused(smallbatch, tmp_path, killer):
-    """Of more than 64 MiB a part is hashed; and a time can be set back."""
+    """The hash that tells which file it is, is of 64 pieces of a file of more than 64 MiB, and a time can be set back.
+    (All numbers that were read have a hash, too, which tells of those of finished blocks.)"""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=20000, n=32)
     assert (tmp_path / "p.h5").stat().st_size > 64 << 20

@@ -35,14 +35,14 @@ std::string message_of(const StoredObject& object) {
 
 /// All of a small one.
 void read_chunks(const StoredDataset& dataset, std::span<const std::uint8_t> file_bytes) {
-  if (!dataset.layout || dataset.info.type == ElementType::other) return;
+  if (!dataset.chunks || dataset.info.type == ElementType::other) return;
   constexpr std::uint64_t most_bytes = 1 << 16;
   const auto all = declared_bytes(dataset.info.shape, sizeof(double));
-  const auto chunk = declared_bytes(dataset.layout->chunk, sizeof(double));
+  const auto chunk = declared_bytes(dataset.chunks->layout.chunk, sizeof(double));
   if (!all || *all == 0 || *all > most_bytes || !chunk || *chunk > most_bytes) return;
   const MemoryFile file(file_bytes);
   InputBytes bytes(file.path(), 1);
-  ChunkedDataset chunks(*dataset.layout, {dataset.info.type, dataset.is_swapped}, dataset.chunks);
+  ChunkedDataset chunks(dataset.chunks->layout, {dataset.info.type, dataset.is_swapped}, dataset.chunks->all);
   std::vector<double> values(*all / sizeof(double));
   const std::vector<std::int64_t> start(dataset.info.shape.size());
   if (const auto wrong = chunks.read(bytes, ElementType::float64, start, dataset.info.shape, values.data()))

@@ -77,7 +77,7 @@ StoredObject a_dataset(const std::function<void(StoredDataset&)>& change = {}) {
   object.is_described = true;
   object.kind = ObjectKind::dataset;
   object.dataset = std::make_unique<StoredDataset>();
-  object.dataset->info = {{10, 5}, ElementType::float64, "float64"};
+  object.dataset->info = {{10, 5}, "float64", ElementType::float64};
   object.dataset->address = 9'600;
   if (change) change(*object.dataset);
   return object;
@@ -259,16 +259,16 @@ TEST(DescriberProcess, what_cannot_be_in_the_file_is_refused) {
   refuse([](StoredDataset& d) { d.address.reset(); });
   refuse([](StoredDataset& d) {
     d.address.reset();
-    d.compact.resize(399);
+    d.compact = std::make_unique<std::vector<unsigned char>>(399);
   });
   const auto chunked = [](std::vector<std::int64_t> chunk, std::size_t chunks) {
     return [=](StoredDataset& d) {
       d.address.reset();
-      d.layout = ChunkLayout{d.info.shape, chunk, {}, true};
-      d.chunks.resize(chunks);
+      d.chunks = std::make_unique<StoredChunks>(
+          StoredChunks{ChunkLayout{d.info.shape, chunk, {}, true}, std::vector<StoredChunk>(chunks)});
     };
   };
-  EXPECT_EQ(ask(answering(message_of(a_dataset(chunked({3, 5}, 4))))).dataset->chunks.size(), 4U);
+  EXPECT_EQ(ask(answering(message_of(a_dataset(chunked({3, 5}, 4))))).dataset->chunks->all.size(), 4U);
   refuse(chunked({3, 5}, 3));
   refuse(chunked({3, 5}, 5));
   refuse(chunked({3}, 4));
@@ -277,22 +277,25 @@ TEST(DescriberProcess, what_cannot_be_in_the_file_is_refused) {
   refuse(chunked({std::int64_t{1} << 40, 5}, 1));
   refuse(chunked({std::int64_t{1} << 62, std::int64_t{1} << 62}, 1));
   // In one piece, and in chunks of which there are none.
-  refuse([](StoredDataset& d) { d.layout = ChunkLayout{d.info.shape, {3, 5}, {}, true}; });
+  refuse([](StoredDataset& d) {
+    d.chunks = std::make_unique<StoredChunks>(StoredChunks{ChunkLayout{d.info.shape, {3, 5}, {}, true}, {}});
+  });
   // Of one filter five times a chunk would unpack to 2^75 times its bytes.
   const auto filtered = [&](std::vector<ChunkFilter> filters) {
     return [=](StoredDataset& d) {
       chunked({3, 5}, 4)(d);
-      d.layout->filters = filters;
+      d.chunks->layout.filters = filters;
     };
   };
   const ChunkFilter zstandard{ChunkFilter::Kind::zstandard}, shuffle{ChunkFilter::Kind::shuffle, 8};
-  EXPECT_EQ(ask(answering(message_of(a_dataset(filtered({shuffle, zstandard}))))).dataset->layout->filters.size(), 2U);
+  EXPECT_EQ(
+      ask(answering(message_of(a_dataset(filtered({shuffle, zstandard}))))).dataset->chunks->layout.filters.size(), 2U);
   refuse(filtered({zstandard, shuffle, zstandard}));
   refuse(filtered(std::vector<ChunkFilter>(5, zstandard)));
   // Texts of no bytes, of which any number would fit.
   refuse([](StoredDataset& d) {
     d.address.reset();
-    d.info = {{std::int64_t{1} << 40, 0}, ElementType::uint8, "string", NumberForm::text};
+    d.info = {{std::int64_t{1} << 40, 0}, "string", ElementType::uint8, NumberForm::text};
   });
 }
 
