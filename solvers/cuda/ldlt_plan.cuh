@@ -52,9 +52,9 @@ template <class T, int N, bool Judged, bool Pieces>
 struct StoredXPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
   // Where triangles find room in the registers of fewer lanes than the general kernel has.
-  static constexpr int lanes = single && N == 36              ? 4
-                               : single && N == 48 && !Pieces ? 8
-                                                              : OnePassPlan<T, N>::lanes(true);
+  static constexpr int lanes = single && N == 36   ? 4
+                               : single && N == 48 ? 8
+                                                   : OnePassPlan<T, N>::lanes(true);
   using L = StoredLayout<T, N, lanes, LdltPlan<T, N>::lanes / lanes>;
   static constexpr int least_n = N > 40 ? N - 7 : N - 3;
   // Rows that are fetched last, where else fewer warps found room, and from which row on they take others' place. To be
@@ -62,6 +62,7 @@ struct StoredXPlan {
   static constexpr int late = Judged               ? (N == 64 || N == 48 || N == 36                ? 16
                                                       : N == 40 || N == 32 || (!single && N == 24) ? 8
                                                                                                    : 0)
+                              : N == 48            ? (Pieces ? 24 : 16)
                               : N == 56            ? (Pieces ? 16 : 0)
                               : N >= 36            ? 16
                               : N == 32            ? 8
@@ -73,10 +74,11 @@ struct StoredXPlan {
   static constexpr int gap = late > 0 && place > late && !Pieces ? L::piece : 0;
   static constexpr int turning = OnePassPlan<T, N>::turning(true);
   // Whether the compiler is kept from mixing steps: what is quicker, of what it does not spill registers for.
-  static constexpr bool factor_apart = OnePassPlan<T, N>::apart && N != 36 && !(Judged && N == 48);
-  static constexpr bool back_apart = OnePassPlan<T, N>::apart && (Judged ? N != 48 : N != 36 && N != 40);
+  static constexpr bool factor_apart = OnePassPlan<T, N>::apart && N != 36 && !((Judged || Pieces) && N == 48);
+  static constexpr bool back_apart =
+      OnePassPlan<T, N>::apart && (Judged ? N != 48 : N != 36 && N != 40 && !(Pieces && N == 48));
   static constexpr int of_floats = N <= 20                          ? 16
-                                   : N == 24 || (N == 48 && Pieces) ? 12
+                                   : N == 24                        ? 12
                                    : (N == 36 || N == 48) && Judged ? 7
                                                                     : 8;
   static constexpr int of_doubles = N == 16 || N == 20 ? 12 : 8;
