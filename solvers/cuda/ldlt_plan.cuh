@@ -25,6 +25,9 @@ struct QuickPlan {
   using L = Tile<T, N, LdltPlan<T, N>::lanes, (N >= 32)>;
   static constexpr int turning = N == 32 && single ? 4 : 0;  // slots whose steps are a loop
   static constexpr bool apart = N == 64 || (N >= 16 && !single);
+  // Of x alone: one step in so many is kept apart, as few as the compiler does not spill registers for.
+  static constexpr int factor_apart = N == 64 ? 8 : apart;
+  static constexpr bool back_apart = apart && N != 64;
   static constexpr int warps = N == 8 ? 16 : N == 16 ? (single ? 16 : 12) : 8;
   static constexpr int warps_elsewhere = N == 16 && single ? 12 : warps;  // resident_blocks()
 };
@@ -73,10 +76,14 @@ struct StoredXPlan {
   /// Numbers in front of them, where bulk copies put what precedes them in their first piece.
   static constexpr int gap = late > 0 && place > late && !Pieces ? L::piece : 0;
   static constexpr int turning = OnePassPlan<T, N>::turning(true);
-  // Whether the compiler is kept from mixing steps: what is quicker, of what it does not spill registers for.
-  static constexpr bool factor_apart = OnePassPlan<T, N>::apart && N != 36 && !((Judged || Pieces) && N == 48);
-  static constexpr bool back_apart =
-      OnePassPlan<T, N>::apart && (Judged ? N != 48 : N != 36 && N != 40 && !(Pieces && N == 48));
+  // Whether the compiler is kept from mixing steps, or how many: what is quicker, of what it does not spill registers
+  // for.
+  static constexpr int factor_apart = !OnePassPlan<T, N>::apart || N == 36 || (N == 48 && (Judged || Pieces)) ? 0
+                                      : N == 56 && Pieces                                                     ? 8
+                                                                                                              : 1;
+  static constexpr bool back_apart = OnePassPlan<T, N>::apart && (Judged   ? N != 48
+                                                                  : Pieces ? N != 48 && N != 56
+                                                                           : N != 36 && N != 40);
   static constexpr int of_floats = N <= 20                          ? 16
                                    : N == 24                        ? 12
                                    : (N == 36 || N == 48) && Judged ? 7
