@@ -37,12 +37,11 @@ struct BlocksPlan {
   // Whether the next block on the diagonal is factored while a column is finished: where registers are left for that,
   // and where it is not more code than the instruction cache holds for so many warps.
   static constexpr bool ahead = B > 5 || Full;
-  static constexpr int warps_elsewhere = B == 5 ? 12 : B == 7 ? 8 : warps;  // resident_blocks()
 };
 
 /// Whether the whole matrix stays in shared memory until it has been judged.
 template <int B, bool Full>
-inline constexpr bool matrix_stays = Full && B == 5;
+inline constexpr bool matrix_stays = Full&& B == 5;
 
 /// The lane's elements (row, j) and (row, 4 + j) of a block.
 struct Block {
@@ -178,7 +177,7 @@ struct KeptMemory {
 /// In the memory that is as large as a launch needs: rows of the matrix on their way to the registers; to be judged,
 /// afterwards, blocks as lanes have them, whole on the diagonal.
 template <int B>
-inline constexpr int kept_blocks_bytes = block_place(B, 0) * 2 * warp_lanes * static_cast<int>(sizeof(double));
+inline constexpr int kept_blocks_bytes = block_place(B, 0) * 2 * warp_lanes* static_cast<int>(sizeof(double));
 __device__ __forceinline__ double* kept_block(int place) { return stored_matrices<double>() + 2 * warp_lanes * place; }
 struct NoMemory {};
 
@@ -301,14 +300,15 @@ __device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, 
 /// Rows of a dense matrix on their way through shared memory, the last ones first.
 template <class T>
 struct BlockRows {
-  T* place;  // of the first row
+  T* place;   // of the first row
   int first;  // row
   unsigned turn;
 };
 
 /// Starts to copy the last rows.
 template <class T, int B>
-__device__ __forceinline__ void begin_rows(const BlocksArguments<T>& args, const T* from, T* to, std::uint64_t& arrivals) {
+__device__ __forceinline__ void begin_rows(const BlocksArguments<T>& args, const T* from, T* to,
+                                           std::uint64_t& arrivals) {
   copy_block_rows(args, from, max(block_size * B - args.kept_rows, 0), args.n, to, arrivals);
 }
 
@@ -484,9 +484,10 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
     unrolled<B - 1>([&](auto column) __attribute__((always_inline)) {
       constexpr int k = column;
       __syncwarp();  // z is there for the sum of the next block
-      finish_column.template operator()<k>(Factors(factors), [&]() __attribute__((always_inline)) {
-        factor_diagonal(k + 1, a[block_place(k + 1, k + 1)], sum_of_row.template operator()<k>());
-      });
+      finish_column.template operator()<k>(
+          Factors(factors), [&]() __attribute__((always_inline)) {
+            factor_diagonal(k + 1, a[block_place(k + 1, k + 1)], sum_of_row.template operator()<k>());
+          });
     });
   } else {
     Block diagonal = a[0];
@@ -757,8 +758,8 @@ __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& mem
   return total == 0 ? 0 : total / (norm_a * norm_x);
 }
 
-/// The other way for few blocks: the whole matrix is in shared memory, rows as they are stored, and a lane has a column,
-/// which by symmetry is a row.
+/// The other way for few blocks: the whole matrix is in shared memory, rows as they are stored, and a lane has a
+/// column, which by symmetry is a row.
 template <int B>
 __device__ __forceinline__ double judge_columns(int m, int pitch, const double* matrix, const BlocksMemory<B>& memory,
                                                 KeptMemory<B>& kept, double& norm_a) {
@@ -885,9 +886,7 @@ __device__ __forceinline__ void fetch_ahead(const T* from, int count) {
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. `Full`: besides x and the status, all numbers whose pointers are not null.
 template <class T, int B, bool Full, bool Packed>
-__global__ void __launch_bounds__(warp_lanes,
-                                  resident_blocks(BlocksPlan<B, Full>::warps, BlocksPlan<B, Full>::warps_elsewhere))
-    ldlt_blocks_kernel(BlocksArguments<T> args) {
+__global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_blocks_kernel(BlocksArguments<T> args) {
   __shared__ BlocksMemory<B> memory;
   __shared__ std::conditional_t<Full, KeptMemory<B>, NoMemory> kept;
   const int lane = threadIdx.x;
@@ -911,7 +910,9 @@ __global__ void __launch_bounds__(warp_lanes,
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     if constexpr (!Packed && Full) stage(task);
     const int size = rows_of(args, std::int64_t{task}), m = max(size, 0);
-    const auto matrix = [&](unsigned which) { return args.a + std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(which)))} * args.a_step; };
+    const auto matrix = [&](unsigned which) {
+      return args.a + std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(which)))} * args.a_step;
+    };
     T rhs[rows_of_lane<B>];
     Block a[block_place(B, 0)];
     unsigned odd;
@@ -968,13 +969,14 @@ __global__ void __launch_bounds__(warp_lanes,
       }
       if constexpr (Full)
         if (args.to.backward_error != nullptr || args.to.rcond != nullptr)
-          error = max(error, [&]() __attribute__((always_inline)) {
-            if constexpr (stays)
-              return judge_columns<B>(m, args.kept_pitch, stored_matrices<T>() + beyond_piece(matrix(task)), memory, kept,
-                                      norm_a);
-            else
-              return judge_blocks<B>(m, memory, kept, norm_a);
-          }());
+          error = max(
+              error, [&]() __attribute__((always_inline)) {
+                if constexpr (stays)
+                  return judge_columns<B>(m, args.kept_pitch, stored_matrices<T>() + beyond_piece(matrix(task)), memory,
+                                          kept, norm_a);
+                else
+                  return judge_blocks<B>(m, memory, kept, norm_a);
+              }());
     }
     if constexpr (Full) {
       if (lane == 0 && args.to.backward_error != nullptr) args.to.backward_error[task] = static_cast<T>(error);
@@ -995,19 +997,29 @@ __global__ void __launch_bounds__(warp_lanes,
   }
 }
 
-/// A kernel, how many warps of it share a multiprocessor, and the shared memory of a warp besides the matrix.
+/// A kernel, how many warps of it share a multiprocessor, and the shared memory of a warp: what it has besides the
+/// matrix, and what the matrix has to find, whole or as blocks, to be judged.
 template <class T>
 struct BlocksKernel {
   Kernel<BlocksArguments<T>> kernel;
-  int blocks, warps, bytes, kept_bytes;
+  int blocks, warps, own_bytes, blocks_bytes;
+  bool stays;
 };
-template <class T, int B>
-BlocksKernel<T> blocks_kernel(bool full, bool packed) {
-  if (full)
-    return {packed ? ldlt_blocks_kernel<T, B, true, true> : ldlt_blocks_kernel<T, B, true, false>, B,
-            BlocksPlan<B, true>::warps, sizeof(BlocksMemory<B>) + sizeof(KeptMemory<B>), kept_blocks_bytes<B>};
-  return {packed ? ldlt_blocks_kernel<T, B, false, true> : ldlt_blocks_kernel<T, B, false, false>, B,
-          BlocksPlan<B, false>::warps, sizeof(BlocksMemory<B>), 0};
+template <class T, int B, bool Full>
+BlocksKernel<T> blocks_kernel(bool packed) {
+  return {packed ? ldlt_blocks_kernel<T, B, Full, true> : ldlt_blocks_kernel<T, B, Full, false>,
+          B,
+          BlocksPlan<B, Full>::warps,
+          static_cast<int>(sizeof(BlocksMemory<B>)),
+          Full ? kept_blocks_bytes<B> : 0,
+          matrix_stays<B, Full>};
+}
+template <class T, bool Full>
+BlocksKernel<T> blocks_kernel_of(int n, bool packed) {
+  return n <= 40   ? blocks_kernel<T, 5, Full>(packed)
+         : n <= 48 ? blocks_kernel<T, 6, Full>(packed)
+         : n <= 56 ? blocks_kernel<T, 7, Full>(packed)
+                   : blocks_kernel<T, 8, Full>(packed);
 }
 
 }  // namespace
@@ -1021,32 +1033,26 @@ cudaError_t launch_ldlt_blocks(const SpdBatch<T>& batch, const SpdSolution<T>& s
   const bool full = arguments.pivot_numbers || solution.backward_error != nullptr || solution.rcond != nullptr;
   const bool packed = batch.shape.storage == Storage::packed_lower;
   const int n = batch.shape.n;
-  const auto [kernel, blocks, warps, bytes, kept_bytes] = n <= 40   ? blocks_kernel<T, 5>(full, packed)
-                                                          : n <= 48 ? blocks_kernel<T, 6>(full, packed)
-                                                          : n <= 56 ? blocks_kernel<T, 7>(full, packed)
-                                                                    : blocks_kernel<T, 8>(full, packed);
+  const BlocksKernel<T> chosen = full ? blocks_kernel_of<T, true>(n, packed) : blocks_kernel_of<T, false>(n, packed);
   int device = 0, multiprocessors = 0;
   cudaError_t status = cudaGetDevice(&device);
   if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (status != cudaSuccess) return status;
-  std::size_t dynamic = kept_bytes;
-  arguments.kept_pitch = n;
-  if (full && n <= 40) {
-    arguments.kept_rows = 40;
-    dynamic = (n * n + 4) * 8;
-  } else if (!packed) {
-    constexpr int number = sizeof(T), of_multiprocessor = 227 << 10, of_block = 1 << 10, spare = 4;
-    arguments.kept_pitch = n % 16 == 0 && reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0 ? n + 8 : n;
-    const int pitch = arguments.kept_pitch;
-    const int room = full ? kept_bytes + spare * number : of_multiprocessor / warps - of_block - bytes;
-    const int rows = (room / number - spare) / pitch;
-    arguments.kept_rows = rows >= n ? block_size * blocks : rows / block_size * block_size;
-    dynamic = std::max<std::size_t>(dynamic, (std::min(arguments.kept_rows, n) * pitch + spare) * number);
-  }
-  const auto resident = static_cast<unsigned>(multiprocessors * warps);
+  // As many rows at a time as find room beside so many warps, or where blocks are kept; with a run come the rests of
+  // the pieces at its ends.
+  constexpr int number = sizeof(T), of_multiprocessor = 227 << 10, of_block = 1 << 10, rests = 32;
+  const bool apart = n % 16 == 0 && lies_in_pieces(batch) && !packed && !chosen.stays;
+  arguments.kept_pitch = apart ? n + block_size : n;  // rows of whole lines would all begin in one bank
+  const int room = full ? chosen.blocks_bytes : of_multiprocessor / chosen.warps - of_block - chosen.own_bytes - rests;
+  const int rows = chosen.stays ? n : room / (arguments.kept_pitch * number);
+  arguments.kept_rows = rows >= n ? block_size * chosen.blocks : rows / block_size * block_size;
+  const int rows_bytes = std::min(arguments.kept_rows, n) * arguments.kept_pitch * number + rests;
+  const auto dynamic = static_cast<std::size_t>(packed && !chosen.stays ? chosen.blocks_bytes
+                                                                        : std::max(chosen.blocks_bytes, rows_bytes));
+  const auto resident = static_cast<unsigned>(multiprocessors * chosen.warps);
   void* parameters[] = {&arguments};
-  return cudaLaunchKernel(kernel, dim3(std::min(resident, arguments.tasks)), dim3(warp_lanes), parameters, dynamic,
-                          stream);
+  return cudaLaunchKernel(chosen.kernel, dim3(std::min(resident, arguments.tasks)), dim3(warp_lanes), parameters,
+                          dynamic, stream);
 }
 
 template cudaError_t launch_ldlt_blocks(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, cudaStream_t);
