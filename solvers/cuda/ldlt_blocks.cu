@@ -20,6 +20,7 @@
 #include "solvers/cuda/device.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/pivot_numbers.cuh"
+#include "solvers/cuda/stored_systems.cuh"
 
 namespace smallbatch {
 
@@ -29,25 +30,18 @@ constexpr int block_size = 8;
 /// Where block (i, j) of a lower triangle is among its blocks, by rows.
 constexpr int block_place(int i, int j) { return i * (i + 1) / 2 + j; }
 
-/// Column and row of the block that is the one `index` by columns.
-constexpr int column_of_block(int blocks, int index) {
-  int column = 0;
-  for (; index >= blocks - column; ++column) index -= blocks - column;
-  return column;
-}
-constexpr int row_of_block(int blocks, int index) {
-  int column = 0;
-  for (; index >= blocks - column; ++column) index -= blocks - column;
-  return column + index;
-}
-
-/// How many warps share a multiprocessor; how many numbers a lane loads at once to compare the triangles.
+/// How many warps share a multiprocessor.
 template <int B, bool Full>
 struct BlocksPlan {
-  static constexpr int compared = B == 7 ? 7 : block_place(B, 0);
-  static constexpr int warps = B == 8 || (Full && B == 7) ? 8 : B >= 6 ? 12 : 16;
-  static constexpr int warps_elsewhere = B == 5 ? 12 : B == 7 ? 8 : warps;  // resident_blocks()
+  static constexpr int warps = B >= 7 ? 8 : B == 6 || Full ? 12 : 16;
+  // Whether the next block on the diagonal is factored while a column is finished: where registers are left for that,
+  // and where it is not more code than the instruction cache holds for so many warps.
+  static constexpr bool ahead = B > 5 || Full;
 };
+
+/// Whether the whole matrix stays in shared memory until it has been judged.
+template <int B, bool Full>
+inline constexpr bool matrix_stays = Full&& B == 5;
 
 /// The lane's elements (row, j) and (row, 4 + j) of a block.
 struct Block {
@@ -83,7 +77,7 @@ __device__ __forceinline__ Block negative(const Block& a) { return {-a.v[0], -a.
 /// What the lanes of a warp are to a block.
 struct BlockLane {
   int lane, j, row;
-  __device__ __forceinline__ BlockLane() : lane(threadIdx.x), j(lane & 3), row((lane >> 3) | (lane & 4)) {}
+  __device__ __forceinline__ BlockLane() : lane(fresh(threadIdx.x)), j(lane & 3), row((lane >> 3) | (lane & 4)) {}
 };
 
 __device__ __forceinline__ double choose(int j, double v0, double v1, double v2, double v3) {
@@ -91,9 +85,17 @@ __device__ __forceinline__ double choose(int j, double v0, double v1, double v2,
   return (j & 2) != 0 ? high : low;
 }
 
+/// 1 / v but for the last place.
+__device__ __forceinline__ double reciprocal_nearly(double v) {
+  double y;
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(v));
+  const double e = fma(-v, y, 1.0);
+  return fma(y, fma(e, e, e), y);
+}
+
 /// The factors of a 4 x 4 corner on the diagonal.
 struct Corner {
-  double pivot[4], inverse[4];
+  double inverse[4];  // of the pivots
   double l10, l20, l30, l21, l31, l32;
 };
 /// Element (i, k) is v of lane 8 i + first + k. The whole warp calls.
@@ -103,22 +105,25 @@ __device__ __forceinline__ Corner factor_corner(double v, int first) {
   };
   const double a10 = at(1, 0), a20 = at(2, 0), a30 = at(3, 0), a21 = at(2, 1), a31 = at(3, 1), a32 = at(3, 2);
   Corner c;
-  c.pivot[0] = at(0, 0);
-  c.inverse[0] = reciprocal(c.pivot[0]);
-  c.l10 = a10 * c.inverse[0];
+  // Two pivots at a time: the second is what the determinant of their rows and columns is of the first, so that both
+  // reciprocals are under way together.
+  const auto two_pivots = [&](int i, double p0, double p10, double p11) __attribute__((always_inline)) {
+    const double determinant = fma(p0, p11, -(p10 * p10));
+    c.inverse[i] = reciprocal_nearly(p0);
+    c.inverse[i + 1] = p0 * reciprocal_nearly(determinant);
+    return p10 * c.inverse[i];
+  };
+  const double a00 = at(0, 0), a11 = at(1, 1), a22 = at(2, 2), a33 = at(3, 3);
+  c.l10 = two_pivots(0, a00, a10, a11);
   c.l20 = a20 * c.inverse[0];
   c.l30 = a30 * c.inverse[0];
-  c.pivot[1] = fma(-a10, c.l10, at(1, 1));
-  c.inverse[1] = reciprocal(c.pivot[1]);
   const double v21 = fma(-a20, c.l10, a21), v31 = fma(-a30, c.l10, a31);
   c.l21 = v21 * c.inverse[1];
   c.l31 = v31 * c.inverse[1];
-  c.pivot[2] = fma(-v21, c.l21, fma(-a20, c.l20, at(2, 2)));
-  c.inverse[2] = reciprocal(c.pivot[2]);
-  const double v32 = fma(-v31, c.l21, fma(-a30, c.l20, a32));
-  c.l32 = v32 * c.inverse[2];
-  c.pivot[3] = fma(-v32, c.l32, fma(-v31, c.l31, fma(-a30, c.l30, at(3, 3))));
-  c.inverse[3] = reciprocal(c.pivot[3]);
+  const double p2 = fma(-v21, c.l21, fma(-a20, c.l20, a22));
+  const double p32 = fma(-v31, c.l21, fma(-a30, c.l20, a32));
+  const double p3 = fma(-v31, c.l31, fma(-a30, c.l30, a33));
+  c.l32 = two_pivots(2, p2, p32, p3);
   return c;
 }
 
@@ -161,14 +166,19 @@ template <int B>
 struct BlocksMemory {
   double diagonal[B][block_size * block_size];  // blocks of L by rows; above their diagonals anything
   double inverse[B * block_size];               // 1 / d
-  double pivot[B * block_size];
   double rhs[warp_lanes * rows_of_lane<B>], x[warp_lanes * rows_of_lane<B>];
+  double next_rhs[warp_lanes * rows_of_lane<B>];  // on its way
+  std::uint64_t arrivals;                         // of bulk copies
 };
 template <int B>
 struct KeptMemory {
-  alignas(16) double matrix[block_place(B, 0)][2 * warp_lanes];  // blocks as lanes have them, whole on the diagonal
   Halves x[B * block_size];
 };
+/// In the memory that is as large as a launch needs: rows of the matrix on their way to the registers; to be judged,
+/// afterwards, blocks as lanes have them, whole on the diagonal.
+template <int B>
+inline constexpr int kept_blocks_bytes = block_place(B, 0) * 2 * warp_lanes* static_cast<int>(sizeof(double));
+__device__ __forceinline__ double* kept_block(int place) { return stored_matrices<double>() + 2 * warp_lanes * place; }
 struct NoMemory {};
 
 /// The sum over the lanes of a row, in all four of them.
@@ -201,18 +211,20 @@ __device__ __forceinline__ void in_case(int index, Body&& body) {
 template <int B>
 using Blocks = Block[block_place(B, 0)];
 
-/// Loads the lower triangle, rows of the identity behind row m - 1; what is not zero where the triangles differ or a
-/// diagonal element is far from 1.
-template <class T, int B, bool Packed>
-__device__ __forceinline__ unsigned load_blocks(const Arguments<T>& args, const T* from, int m, int once,
-                                                Blocks<B>& a) {
+/// What the kernel is told besides.
+template <class T>
+struct BlocksArguments : Arguments<T> {
+  int kept_rows = 0;  ///< of a dense matrix, that find room in shared memory at a time; a multiple of block_size
+};
+
+/// Loads a packed lower triangle, rows of the identity behind row m - 1; what is not zero where a diagonal element is
+/// far from 1.
+template <class T, int B>
+__device__ __forceinline__ unsigned load_packed_blocks(const T* from, int m, Blocks<B>& a) {
   const BlockLane own;
-  const int n = args.n;
-  // Row `row` of block I begins at from + start(row) + (n, or of a packed triangle 8 row + 8 (8 I + 1) / 2) I.
-  const auto start = [&](int row) { return Packed ? row * (row + 1) / 2 : row * n; };
-  const auto further = [&](int I, int row) {
-    return Packed ? block_size * I * row + 4 * I * (block_size * I + 1) : block_size * I * n;
-  };
+  // Row `row` of block I begins at from + start(row) + further(I, row).
+  const auto start = [](int row) { return row * (row + 1) / 2; };
+  const auto further = [](int I, int row) { return block_size * I * row + 4 * I * (block_size * I + 1); };
   const T* const line = from + start(own.row) + own.j;
   unrolled<B>([&](auto index) __attribute__((always_inline)) {
     constexpr int I = index;
@@ -236,25 +248,123 @@ __device__ __forceinline__ unsigned load_blocks(const Arguments<T>& args, const 
       if (own.row == column) odd |= far_bits(value);
     }
   }
-  if (Packed || args.storage != Storage::dense) return odd;
-  // The mirrored elements, many loads at a time before the first of them is looked at.
-  constexpr int blocks = block_place(B, 0), at_once = BlocksPlan<B, false>::compared;
-  unrolled<2 * blocks / at_once>([&](auto index) __attribute__((always_inline)) {
-    constexpr int q = at_once * index / blocks, first = at_once * index % blocks;
-    const int column = 4 * q + own.j;
-    const T* const mirrored = from + column * n + own.row;
-    T value[at_once];
-    unrolled<at_once>([&](auto step) __attribute__((always_inline)) {
-      constexpr int J = column_of_block(B, first + step), I = row_of_block(B, first + step);
-      const bool inside = (I == J ? max(own.row, column) : own.row) < m - block_size * I;
-      value[step] = inside ? mirrored[block_size * J * n + block_size * I] : static_cast<T>(a[block_place(I, J)].v[q]);
-    });
+  return odd;
+}
+
+__device__ __forceinline__ void expect_bytes(int bytes, std::uint64_t& arrivals) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(
+                   static_cast<unsigned>(__cvta_generic_to_shared(&arrivals))),
+               "r"(bytes)
+               : "memory");
+}
+template <class T>
+__device__ __forceinline__ void start_bulk_copy(T* shared, const T* global, int bytes, std::uint64_t& arrivals) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   static_cast<unsigned>(__cvta_generic_to_shared(shared))),
+               "l"(global), "r"(bytes), "r"(static_cast<unsigned>(__cvta_generic_to_shared(&arrivals)))
+               : "memory");
+}
+
+/// Starts to copy the rows first .. end - 1 of a dense matrix, whole pieces of 16 bytes: what lies beside them comes,
+/// too. They lie args.kept_pitch apart; the first as far beyond `to` as the matrix begins beyond a piece.
+template <class T>
+__device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, const T* from, int first, int end,
+                                                T* to, std::uint64_t& arrivals) {
+  constexpr int P = 16 / sizeof(T);
+  const int thread = fresh(threadIdx.x), n = args.n;
+  const int skipped = beyond_piece(from), stop = skipped + (end - first) * n;
+  const T* const matrix = from - skipped + first * n;
+  if constexpr (has_bulk_copies()) {
+    if (args.kept_pitch != n) {
+      const int bytes = n * static_cast<int>(sizeof(T));
+      if (thread == 0) expect_bytes((end - first) * bytes, arrivals);
+      __syncwarp();  // the bytes are expected
+      for (int row = thread; row < end - first; row += warp_lanes)
+        start_bulk_copy(to + row * args.kept_pitch, matrix + row * n, bytes, arrivals);
+      return;
+    }
+    // The last piece may end beyond the batch.
+    const bool cut = end == n && from == args.a + (args.count - 1) * args.a_step;
+    const int pieces = cut ? stop / P : (stop + P - 1) / P;
+    if (thread == 0) {
+      expect_bytes(pieces * 16, arrivals);
+      start_bulk_copy(to, matrix, pieces * 16, arrivals);
+    }
+    if (const int e = pieces * P + thread; e < stop) copy_async<1>(to + e, matrix + e);
+  } else {
+#pragma unroll 4
+    for (int e = skipped + thread; e < stop; e += warp_lanes) copy_async<1>(to + e, matrix + e);
+  }
+}
+
+/// Rows of a dense matrix on their way through shared memory, the last ones first.
+template <class T>
+struct BlockRows {
+  T* place;   // of the first row
+  int first;  // row
+  unsigned turn;
+};
+
+/// Starts to copy the last rows.
+template <class T, int B>
+__device__ __forceinline__ void begin_rows(const BlocksArguments<T>& args, const T* from, T* to,
+                                           std::uint64_t& arrivals) {
+  copy_block_rows(args, from, max(block_size * B - args.kept_rows, 0), args.n, to, arrivals);
+}
+
+/// Loads the lower triangle, rows of the identity behind row m - 1; what is not zero where the triangles differ or a
+/// diagonal element is far from 1. The last rows are on their way.
+template <class T, int B>
+__device__ __forceinline__ unsigned load_blocks(const BlocksArguments<T>& args, const T* from, int m, T* place,
+                                                std::uint64_t& arrivals, unsigned& turn, Blocks<B>& a) {
+  const BlockLane own;
+  const int pitch = args.kept_pitch;
+  const bool dense = args.storage == Storage::dense;
+  const auto wait = [&]() __attribute__((always_inline)) {
+    if constexpr (has_bulk_copies()) wait_for_bulk_copies(arrivals, turn);
+    turn ^= 1;
+    wait_for_copies();
+  };
+  int first = max(block_size * B - args.kept_rows, 0), once = args.once;
+  unsigned odd = 0;
+  const T* const rows = place + beyond_piece(from);
+  wait();
+  unrolled<B>([&](auto index) __attribute__((always_inline)) {
+    constexpr int I = B - 1 - index;
+    if (block_size * I < first) {
+      const int end = first;
+      first = max(end - args.kept_rows, 0);
+      __syncwarp();  // the rows have been read, whose place others take
+      copy_block_rows(args, from, first, end, place, arrivals);
+      wait();
+    }
+    const T* const block_row = rows + (block_size * I - first) * pitch;
+    const T* const line = block_row + own.row * pitch + own.j;
+    const bool inside = block_size * I + own.row < m;
+#pragma unroll
+    for (int J = 0; J < I; ++J)
+#pragma unroll
+      for (int q = 0; q < 2; ++q) a[block_place(I, J)].v[q] = inside ? line[block_size * J + 4 * q] : T(0);
+#pragma unroll
+    for (int q = 0; q < 2; ++q) {
+      const int column = 4 * q + own.j, high = max(own.row, column), low = min(own.row, column);
+      const T value =
+          block_size * I + high < m ? block_row[high * pitch + block_size * I + low] : T(own.row == column ? 1 : 0);
+      a[block_place(I, I)].v[q] = value;
+      if (own.row == column) odd |= far_bits(value);
+    }
+    if (!dense) return;
     apart(
         once, [&]() __attribute__((always_inline)) {
-          unrolled<at_once>([&](auto step) __attribute__((always_inline)) {
-            constexpr int J = column_of_block(B, first + step), I = row_of_block(B, first + step);
-            odd |= differing_bits(static_cast<T>(a[block_place(I, J)].v[q]), value[step]);
-          });
+#pragma unroll
+          for (int q = 0; q < 2; ++q) {
+            const int column = 4 * q + own.j;
+            const T* const mirrored = block_row + column * pitch + own.row;
+#pragma unroll
+            for (int J = I; J < B; ++J)
+              if (block_size * J + (J == I ? max(own.row, column) : own.row) < m)
+                odd |= differing_bits(static_cast<T>(a[block_place(J, I)].v[q]), mirrored[block_size * J]);
+          }
         });
   });
   return odd;
@@ -292,85 +402,115 @@ __device__ __forceinline__ Block rest_of_rhs(const BlockLane& own, const double*
 
 /// A = L D L^T, and of the first right-hand side z = L^-1 b in place of x. Whether the system is not plain: it is not
 /// as the lane knows already, or a pivot is not positive, finite and normal.
-template <int B>
-__device__ __forceinline__ bool factor_blocks(bool odd, Blocks<B>& a, BlocksMemory<B>& memory) {
+template <int B, bool Full>
+__device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, BlocksMemory<B>& memory) {
   constexpr unsigned least_normal = 0x00100000U, infinite = 0x7ff00000U;  // high words
   const BlockLane own;
-  unsigned worst = odd ? infinite : 0;
-  Block diagonal = a[0];
-  double own_sum = 0;
-#pragma unroll 1
-  for (int K = 0; K < B; ++K) {
+  struct Factors {
     Multipliers l;
+    Block inverse;  // of the pivots
+  } factors;
+  // L, D and z of block K, from which all that precedes it has been taken but for z: `sum` has the lane's part of that.
+  const auto factor_diagonal = [&](int K, Block diagonal, double sum) __attribute__((always_inline)) {
+    auto& [l, inverse] = factors;
     const auto keep = [&](const Corner& c, int first) __attribute__((always_inline)) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) worst = max(worst, static_cast<unsigned>(__double2hiint(c.pivot[i])) - least_normal);
       const double inverse = choose(own.j, c.inverse[0], c.inverse[1], c.inverse[2], c.inverse[3]);
-      const double pivot = choose(own.j, c.pivot[0], c.pivot[1], c.pivot[2], c.pivot[3]);
-      if (own.lane < 4) {
-        memory.inverse[block_size * K + first + own.j] = inverse;
-        memory.pivot[block_size * K + first + own.j] = pivot;
-      }
+      if (own.lane < 4) memory.inverse[block_size * K + first + own.j] = inverse;
       return inverse;
     };
-    Block z = rest_of_rhs(own, memory.rhs + block_size * K, own_sum);
+    const Block rest = rest_of_rhs(own, memory.rhs + block_size * K, sum);
     const Corner low = factor_corner(diagonal.v[0], 0);
     multipliers_of(own.j, low, l.low);
-    Block inverse;
+    if (own.row == 0) diagonal = rest;  // of that row nothing is needed but its corner: z goes along
     inverse.v[0] = keep(low, 0);
     substitute(diagonal.v[0], l.low);
     const double l_low = diagonal.v[0] * inverse.v[0];
     l.middle = own.row >= 4 ? -l_low : 0.0;
     add_product(diagonal, diagonal.v[0], l.middle);
-    const Corner high = factor_corner(diagonal.v[1], 4);
+    Corner high{{1, 1, 1, 1}, 0, 0, 0, 0, 0, 0};
+    if (K + 1 < B || block_size * K + 4 < n) high = factor_corner(diagonal.v[1], 4);
     multipliers_of(own.j, high, l.high);
     inverse.v[1] = keep(high, 4);
     substitute(diagonal.v[1], l.high);
     memory.diagonal[K][block_size * own.row + own.j] = l_low;
     memory.diagonal[K][block_size * own.row + 4 + own.j] = diagonal.v[1] * inverse.v[1];
-    substitute(z, l);
     if (own.lane < 4) {
-      memory.x[block_size * K + own.j] = z.v[0];
-      memory.x[block_size * K + 4 + own.j] = z.v[1];
+      memory.x[block_size * K + own.j] = diagonal.v[0];
+      memory.x[block_size * K + 4 + own.j] = diagonal.v[1];
     }
-    __syncwarp();  // z is there for the sum of the next block
-    in_case<B - 1>(
-        K, [&](auto index) __attribute__((always_inline)) {
-          constexpr int k = index;
-          const auto finish = [&](int I) __attribute__((always_inline)) {
-            Block& block = a[block_place(I, k)];
-            const Block v = negative(block);
-            block = {{block.v[0] * inverse.v[0], block.v[1] * inverse.v[1]}};
-            return v;
-          };
-          // Rows 2 p and 2 p + 1 together; by itself the first or the last that has no such neighbour.
-          unrolled<B - 1 - k>([&](auto below) __attribute__((always_inline)) {
-            constexpr int I = k + 1 + below;
-            if constexpr (I % 2 == 0 && I + 1 < B) {
-              substitute(a[block_place(I, k)], a[block_place(I + 1, k)], l);
-              const Block v = finish(I), next = finish(I + 1);
+  };
+  // What row k + 1 has of the sums for z.
+  const auto sum_of_row = [&]<int k>() __attribute__((always_inline)) {
+    double sum = 0;
 #pragma unroll
-              for (int J = k + 1; J <= I; ++J)
-                add_products(a[block_place(I, J)], a[block_place(I + 1, J)], v, next, a[block_place(J, k)]);
-              add_product(a[block_place(I + 1, I + 1)], next, a[block_place(I + 1, k)]);
-            } else if constexpr (I % 2 == 0 || I == k + 1) {
-              substitute(a[block_place(I, k)], l);
-              const Block v = finish(I);
+    for (int J = 0; J <= k; ++J) {
+      const Block& block = a[block_place(k + 1, J)];
+      const double* const z_of = memory.x + block_size * J + own.j;
+      sum = fma(block.v[1], z_of[4], fma(block.v[0], z_of[0], sum));
+    }
+    return sum;
+  };
+  // Block column k and what others lose to it. next: to be called when the next block on the diagonal is ready.
+  const auto finish_column = [&]<int k>(const Factors& of_k, auto&& next) __attribute__((always_inline)) {
+    const auto finish = [&](int I) __attribute__((always_inline)) {
+      Block& block = a[block_place(I, k)];
+      const Block v = negative(block);
+      block = {{block.v[0] * of_k.inverse.v[0], block.v[1] * of_k.inverse.v[1]}};
+      return v;
+    };
+    // Rows 2 p and 2 p + 1 together; by itself the first or the last that has no such neighbour.
+    unrolled<B - 1 - k>([&](auto below) __attribute__((always_inline)) {
+      constexpr int I = k + 1 + below;
+      if constexpr (I % 2 == 0 && I + 1 < B) {
+        substitute(a[block_place(I, k)], a[block_place(I + 1, k)], of_k.l);
+        const Block v = finish(I), v_below = finish(I + 1);
 #pragma unroll
-              for (int J = k + 1; J <= I; ++J) add_product(a[block_place(I, J)], v, a[block_place(J, k)]);
-            }
+        for (int J = k + 1; J <= I; ++J)
+          add_products(a[block_place(I, J)], a[block_place(I + 1, J)], v, v_below, a[block_place(J, k)]);
+        if (below == 0) next();
+        add_product(a[block_place(I + 1, I + 1)], v_below, a[block_place(I + 1, k)]);
+      } else if constexpr (I % 2 == 0 || below == 0) {
+        substitute(a[block_place(I, k)], of_k.l);
+        const Block v = finish(I);
+#pragma unroll
+        for (int J = k + 1; J <= I; ++J) add_product(a[block_place(I, J)], v, a[block_place(J, k)]);
+        if (below == 0) next();
+      }
+    });
+  };
+  if constexpr (BlocksPlan<B, Full>::ahead) {
+    // The factors of a block on the diagonal are a long chain: most of a column is finished meanwhile.
+    factor_diagonal(0, a[0], 0);
+    unrolled<B - 1>([&](auto column) __attribute__((always_inline)) {
+      constexpr int k = column;
+      __syncwarp();  // z is there for the sum of the next block
+      finish_column.template operator()<k>(
+          Factors(factors), [&]() __attribute__((always_inline)) {
+            factor_diagonal(k + 1, a[block_place(k + 1, k + 1)], sum_of_row.template operator()<k>());
           });
-          diagonal = a[block_place(k + 1, k + 1)];
-          own_sum = 0;
-#pragma unroll
-          for (int J = 0; J <= k; ++J) {
-            const Block& block = a[block_place(k + 1, J)];
-            const double* const z_of = memory.x + block_size * J + own.j;
-            own_sum = fma(block.v[1], z_of[4], fma(block.v[0], z_of[0], own_sum));
-          }
-        });
+    });
+  } else {
+    Block diagonal = a[0];
+    double sum = 0;
+#pragma unroll 1
+    for (int K = 0; K < B; ++K) {
+      factor_diagonal(K, diagonal, sum);
+      __syncwarp();  // z is there for the sum of the next block
+      in_case<B - 1>(
+          K, [&](auto column) __attribute__((always_inline)) {
+            constexpr int k = column;
+            finish_column.template operator()<k>(factors, []() {});
+            diagonal = a[block_place(k + 1, k + 1)];
+            sum = sum_of_row.template operator()<k>();
+          });
+    }
   }
-  return worst >= infinite - least_normal;
+  __syncwarp();  // the reciprocals are there
+  bool bad = odd;
+#pragma unroll
+  for (int row = own.lane; row < block_size * B; row += warp_lanes)
+    bad |= static_cast<unsigned>(__double2hiint(memory.inverse[row])) - least_normal >= infinite - least_normal;
+  return bad;
 }
 
 /// z = L^-1 b in place of x.
@@ -409,18 +549,22 @@ __device__ __forceinline__ void substitute_forward(const Blocks<B>& a, BlocksMem
 
 /// z becomes x = L^-T D^-1 z.
 template <int B>
-__device__ __forceinline__ void substitute_back(const Blocks<B>& a, BlocksMemory<B>& memory) {
+__device__ __forceinline__ void substitute_back(int n, const Blocks<B>& a, BlocksMemory<B>& memory) {
   const BlockLane own;
   const int c = own.lane % block_size;
   Block sum[B] = {}, own_sum = {};
 #pragma unroll 1
   for (int K = B - 1; K >= 0; --K) {
     double y = memory.x[block_size * K + c] * memory.inverse[block_size * K + c] - sum_of_columns(own.lane, own_sum);
+    const auto solve = [&](int first) __attribute__((always_inline)) {
 #pragma unroll
-    for (int k = block_size - 1; k > 0; --k) {
-      const double l = c < k ? memory.diagonal[K][block_size * k + c] : 0.0;
-      y = fma(-l, shuffle(y, k, warp_lanes), y);
-    }
+      for (int k = first + 3; k >= max(first, 1); --k) {
+        const double l = c < k ? memory.diagonal[K][block_size * k + c] : 0.0;
+        y = fma(-l, shuffle(y, k, warp_lanes), y);
+      }
+    };
+    if (K + 1 < B || block_size * K + 4 < n) solve(4);
+    solve(0);
     __syncwarp();  // z of the block has been read, whose place x takes
     if (own.lane < block_size) memory.x[block_size * K + c] = y;
     const double of_row = shuffle(y, own.row, warp_lanes);
@@ -541,7 +685,7 @@ __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& mem
   int high_a = 0, high_x = 0;
 #pragma unroll
   for (int I = 0; I < B; ++I) {
-    const double* const block = kept.matrix[block_place(I, I)] + 2 * own.lane;
+    const double* const block = kept_block(block_place(I, I)) + 2 * own.lane;
     if ((own.row & 3) == own.j && block_size * I + own.row < m)
       high_a = max(high_a, __double2hiint(block[own.row >> 2]) & 0x7fffffff);
   }
@@ -580,7 +724,7 @@ __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& mem
 #pragma unroll 1
   for (int I = 0; I < B; ++I) {
     Sum of_row, of_column[2];
-    const double* block = kept.matrix[block_place(I, 0)] + 2 * own.lane;
+    const double* block = kept_block(block_place(I, 0)) + 2 * own.lane;
 #pragma unroll 2
     for (int J = 0; J <= I; ++J, block += 2 * warp_lanes) {
       const auto v = *reinterpret_cast<const Vector<double, 2>*>(block);
@@ -614,6 +758,96 @@ __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& mem
   return total == 0 ? 0 : total / (norm_a * norm_x);
 }
 
+/// The other way for few blocks: the whole matrix is in shared memory, rows as they are stored, and a lane has a
+/// column, which by symmetry is a row.
+template <int B>
+__device__ __forceinline__ double judge_columns(int m, int pitch, const double* matrix, const BlocksMemory<B>& memory,
+                                                KeptMemory<B>& kept, double& norm_a) {
+  constexpr int bits = Residual<double>::bits, rest = block_size * B - warp_lanes, parts = warp_lanes / rest;
+  static_assert(rest == block_size);
+  const int lane = fresh(threadIdx.x);
+  int high_a = 0, high_x = 0;
+  double x[rows_of_lane<B>];
+#pragma unroll
+  for (int i = 0; i < rows_of_lane<B>; ++i) {
+    const int row = warp_lanes * i + lane;
+    if (row < m) high_a = max(high_a, __double2hiint(matrix[row * pitch + row]) & 0x7fffffff);
+    x[i] = row < block_size * B ? memory.x[row] : 0.0;
+    high_x = max(high_x, __double2hiint(x[i]) & 0x7fffffff);
+  }
+  const int a_exponent = exponent_towards_one(__reduce_max_sync(whole_warp, high_a));
+  const double a_factor = power_of_two<double>(a_exponent), back = power_of_two<double>(-a_exponent);
+  const double x_factor = power_of_two<double>(exponent_towards_one(__reduce_max_sync(whole_warp, high_x)));
+  const double split = 1.5 * static_cast<double>(1LL << (52 - bits)) * back;  // of numbers times a_factor
+  double norm_x = 0;
+#pragma unroll
+  for (int i = 0; i < rows_of_lane<B>; ++i) {
+    const int row = warp_lanes * i + lane;
+    const double value = x[i] * x_factor;
+    if (row < block_size * B) kept.x[row] = halved<bits>(value);
+    norm_x += abs(value);
+  }
+  norm_x = sum_of_group<warp_lanes>(norm_x);
+  __syncwarp();  // x is complete
+  struct Sum {
+    double high = 0, low = 0, norm = 0;
+    __device__ __forceinline__ void add(double a, const Halves& of_x, double split) {
+      const double a_high = __dsub_rn(__dadd_rn(a, split), split);
+      high = fma(a_high, of_x.high, high);
+      low = fma(a, of_x.low, fma(a - a_high, of_x.high, low));
+      norm += abs(a);
+    }
+    __device__ __forceinline__ double residual(double b, double back) const {
+      const Halves of_b = halved<2 * bits>(b);
+      return abs((of_b.high * back - high) + (of_b.low * back - low));
+    }
+  };
+  Sum own;
+  if (lane < m) {
+    const double* from = matrix + lane;
+#pragma unroll 4
+    for (int row = 0; row < m; ++row, from += pitch) own.add(*from, kept.x[row], split);
+  }
+  Sum other;
+  const int column = warp_lanes + lane % rest;
+  if (column < m) {
+    const double* from = matrix + lane / rest * pitch + column;
+#pragma unroll 2
+    for (int row = lane / rest; row < m; row += parts, from += parts * pitch) other.add(*from, kept.x[row], split);
+  }
+#pragma unroll
+  for (int step = rest; step < warp_lanes; step *= 2) {
+    other.high += __shfl_xor_sync(whole_warp, other.high, step);
+    other.low += __shfl_xor_sync(whole_warp, other.low, step);
+    other.norm += __shfl_xor_sync(whole_warp, other.norm, step);
+  }
+  double total = 0;
+  if (lane < m) total = own.residual(with_factors(memory.rhs[lane], a_factor, x_factor), back);
+  if (lane < rest && column < m) total += other.residual(with_factors(memory.rhs[column], a_factor, x_factor), back);
+  norm_a = max_of_group<warp_lanes>(max(own.norm, other.norm));
+  total = sum_of_group<warp_lanes>(total);
+  return total == 0 ? 0 : total / (norm_a * norm_x);
+}
+
+/// Puts the lower triangle of a matrix of m rows into shared memory, and what it is above the diagonal.
+template <class T, int B>
+__device__ __forceinline__ void keep_both_triangles(int m, int pitch, const Blocks<B>& a, T* matrix) {
+  const BlockLane own;
+  unrolled<B>([&](auto index) __attribute__((always_inline)) {
+    constexpr int I = index;
+    const int row = block_size * I + own.row;
+    if (row >= m) return;
+#pragma unroll
+    for (int J = 0; J <= I; ++J)
+#pragma unroll
+      for (int q = 0; q < 2; ++q) {
+        const int column = block_size * J + 4 * q + own.j;
+        if (column > row) continue;
+        matrix[row * pitch + column] = matrix[column * pitch + row] = a[block_place(I, J)].v[q];
+      }
+  });
+}
+
 /// The smallest pivot and ln det: one logarithm, of the product of all mantissas.
 template <class T, int B>
 __device__ __forceinline__ void store_pivot_numbers(const Arguments<T>& args, unsigned system, int m,
@@ -624,7 +858,7 @@ __device__ __forceinline__ void store_pivot_numbers(const Arguments<T>& args, un
   int exponents = 0;
 #pragma unroll
   for (int row = threadIdx.x; row < block_size * B; row += warp_lanes) {
-    const double pivot = memory.pivot[row];
+    const double pivot = reciprocal(memory.inverse[row]);
     if (row >= m) continue;
     const int exponent = exponent_of(pivot);
     smallest = min(smallest, pivot);
@@ -652,29 +886,64 @@ __device__ __forceinline__ void fetch_ahead(const T* from, int count) {
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. `Full`: besides x and the status, all numbers whose pointers are not null.
 template <class T, int B, bool Full, bool Packed>
-__global__ void __launch_bounds__(warp_lanes,
-                                  resident_blocks(BlocksPlan<B, Full>::warps, BlocksPlan<B, Full>::warps_elsewhere))
-    ldlt_blocks_kernel(Arguments<T> args) {
+__global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_blocks_kernel(BlocksArguments<T> args) {
   __shared__ BlocksMemory<B> memory;
   __shared__ std::conditional_t<Full, KeptMemory<B>, NoMemory> kept;
   const int lane = threadIdx.x;
+  constexpr bool stays = matrix_stays<B, Full>;
+  unsigned turn = 0;  // of copies, 0 and 1
+  if constexpr (has_bulk_copies())
+    if (lane == 0) expect_bulk_copies<1>(memory.arrivals);
+  __syncwarp();  // what counts bulk copies is there
+  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
+    begin_rows<T, B>(args, args.a + task * args.a_step, stored_matrices<T>(), memory.arrivals);
+    const T* const b = args.b + task * args.b_step;
+#pragma unroll
+    for (int i = 0; i < rows_of_lane<B>; ++i) {
+      const int row = warp_lanes * i + lane;
+      const bool copied = row < args.n && args.nrhs > 0;
+      copy_async_or_zero(memory.next_rhs + row, copied ? b + row * args.nrhs : args.a, copied);
+    }
+  };
+  if (!Packed && !Full && blockIdx.x < args.tasks) stage(blockIdx.x);
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    if constexpr (!Packed && Full) stage(task);
     const int size = rows_of(args, std::int64_t{task}), m = max(size, 0);
-    const T* const from = args.a + task * args.a_step;
+    const auto matrix = [&](unsigned which) {
+      return args.a + std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(which)))} * args.a_step;
+    };
     T rhs[rows_of_lane<B>];
-    load_rhs<T, B>(args, task, 0, m, rhs);
     Block a[block_place(B, 0)];
-    unsigned odd = load_blocks<T, B, Packed>(args, from, m, args.once, a);
+    unsigned odd;
+    if constexpr (Packed) {
+      load_rhs<T, B>(args, task, 0, m, rhs);
+      odd = load_packed_blocks<T, B>(matrix(task), m, a);
+      if (const unsigned next = task + gridDim.x; next < args.tasks)
+        fetch_ahead(matrix(next), args.n * (args.n + 1) / 2);
+    } else {
+      odd = load_blocks<T, B>(args, matrix(task), m, stored_matrices<T>(), memory.arrivals, turn, a);
+#pragma unroll
+      for (int i = 0; i < rows_of_lane<B>; ++i) {
+        const int row = warp_lanes * i + lane;
+        rhs[i] = row < m ? memory.next_rhs[row] : T(0);
+      }
+      __syncwarp();  // the matrix and the right-hand side have been read, whose places others take
+      if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks) {
+        if constexpr (!Full) stage(next);
+        fetch_ahead(matrix(next), (Full ? args.n : max(block_size * B - args.kept_rows, 0)) * args.n);
+      }
+    }
     odd |= static_cast<unsigned>(keep_rhs<T, B>(rhs, memory.rhs)) | static_cast<unsigned>(size <= 0);
-    if (task + gridDim.x < args.tasks)
-      fetch_ahead(from + gridDim.x * args.a_step, Packed ? args.n * (args.n + 1) / 2 : args.n * args.n);
-    if constexpr (Full)
+    if constexpr (stays) {
+      if (Packed || args.storage != Storage::dense)
+        keep_both_triangles<T, B>(m, args.kept_pitch, a, stored_matrices<T>() + beyond_piece(matrix(task)));
+    } else if constexpr (Full)
 #pragma unroll
       for (int i = 0; i < block_place(B, 0); ++i)
-        *reinterpret_cast<Vector<double, 2>*>(kept.matrix[i] + 2 * lane) = {{a[i].v[0], a[i].v[1]}};
+        *reinterpret_cast<Vector<double, 2>*>(kept_block(i) + 2 * lane) = {{a[i].v[0], a[i].v[1]}};
     __syncwarp();  // the right-hand side is complete
-    bool bad = factor_blocks<B>(odd != 0, a, memory);
+    bool bad = factor_blocks<B, Full>(args.n, odd != 0, a, memory);
     double error = 0, norm_a = 0;
     const int columns = Full ? max(args.nrhs, 1) : args.nrhs;
 #pragma unroll 1
@@ -687,7 +956,7 @@ __global__ void __launch_bounds__(warp_lanes,
         substitute_forward<B>(a, memory);
       }
       __syncwarp();  // z and the diagonal blocks are complete
-      substitute_back<B>(a, memory);
+      substitute_back<B>(args.n, a, memory);
       __syncwarp();  // x is complete
       T* const x = args.to.x + task * args.to.x_stride + column;
 #pragma unroll
@@ -700,7 +969,14 @@ __global__ void __launch_bounds__(warp_lanes,
       }
       if constexpr (Full)
         if (args.to.backward_error != nullptr || args.to.rcond != nullptr)
-          error = max(error, judge_blocks<B>(m, memory, kept, norm_a));
+          error = max(
+              error, [&]() __attribute__((always_inline)) {
+                if constexpr (stays)
+                  return judge_columns<B>(m, args.kept_pitch, stored_matrices<T>() + beyond_piece(matrix(task)), memory,
+                                          kept, norm_a);
+                else
+                  return judge_blocks<B>(m, memory, kept, norm_a);
+              }());
     }
     if constexpr (Full) {
       if (lane == 0 && args.to.backward_error != nullptr) args.to.backward_error[task] = static_cast<T>(error);
@@ -716,23 +992,34 @@ __global__ void __launch_bounds__(warp_lanes,
       args.to.info[task] = 0;
       args.marks[task] = bad ? Mark::unsettled : Mark::settled;
     }
+    if constexpr (!Packed && Full && has_bulk_copies()) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncwarp();  // what this system has left in shared memory has been read
   }
 }
 
-/// A kernel, and how many warps of it share a multiprocessor.
+/// A kernel, how many warps of it share a multiprocessor, and the shared memory of a warp: what it has besides the
+/// matrix, and what the matrix has to find, whole or as blocks, to be judged.
 template <class T>
 struct BlocksKernel {
-  Kernel<Arguments<T>> kernel;
-  int warps;
+  Kernel<BlocksArguments<T>> kernel;
+  int blocks, warps, own_bytes, blocks_bytes;
+  bool stays;
 };
-template <class T, int B>
-BlocksKernel<T> blocks_kernel(bool full, bool packed) {
-  if (full)
-    return {packed ? ldlt_blocks_kernel<T, B, true, true> : ldlt_blocks_kernel<T, B, true, false>,
-            BlocksPlan<B, true>::warps};
-  return {packed ? ldlt_blocks_kernel<T, B, false, true> : ldlt_blocks_kernel<T, B, false, false>,
-          BlocksPlan<B, false>::warps};
+template <class T, int B, bool Full>
+BlocksKernel<T> blocks_kernel(bool packed) {
+  return {packed ? ldlt_blocks_kernel<T, B, Full, true> : ldlt_blocks_kernel<T, B, Full, false>,
+          B,
+          BlocksPlan<B, Full>::warps,
+          static_cast<int>(sizeof(BlocksMemory<B>)),
+          Full ? kept_blocks_bytes<B> : 0,
+          matrix_stays<B, Full>};
+}
+template <class T, bool Full>
+BlocksKernel<T> blocks_kernel_of(int n, bool packed) {
+  return n <= 40   ? blocks_kernel<T, 5, Full>(packed)
+         : n <= 48 ? blocks_kernel<T, 6, Full>(packed)
+         : n <= 56 ? blocks_kernel<T, 7, Full>(packed)
+                   : blocks_kernel<T, 8, Full>(packed);
 }
 
 }  // namespace
@@ -741,22 +1028,31 @@ template <class T>
 cudaError_t launch_ldlt_blocks(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                cudaStream_t stream) {
   if (batch.count == 0) return cudaSuccess;
-  Arguments<T> arguments = arguments_of(batch, solution, marks);
+  BlocksArguments<T> arguments{arguments_of(batch, solution, marks)};
   arguments.tasks = static_cast<unsigned>(batch.count);
   const bool full = arguments.pivot_numbers || solution.backward_error != nullptr || solution.rcond != nullptr;
   const bool packed = batch.shape.storage == Storage::packed_lower;
   const int n = batch.shape.n;
-  const auto [kernel, warps] = n <= 40   ? blocks_kernel<T, 5>(full, packed)
-                               : n <= 48 ? blocks_kernel<T, 6>(full, packed)
-                               : n <= 56 ? blocks_kernel<T, 7>(full, packed)
-                                         : blocks_kernel<T, 8>(full, packed);
+  const BlocksKernel<T> chosen = full ? blocks_kernel_of<T, true>(n, packed) : blocks_kernel_of<T, false>(n, packed);
   int device = 0, multiprocessors = 0;
   cudaError_t status = cudaGetDevice(&device);
   if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (status != cudaSuccess) return status;
-  const auto resident = static_cast<unsigned>(multiprocessors * warps);
+  // As many rows at a time as find room beside so many warps, or where blocks are kept; with a run come the rests of
+  // the pieces at its ends.
+  constexpr int number = sizeof(T), of_multiprocessor = 227 << 10, of_block = 1 << 10, rests = 32;
+  const bool apart = n % 16 == 0 && lies_in_pieces(batch) && !packed && !chosen.stays;
+  arguments.kept_pitch = apart ? n + block_size : n;  // rows of whole lines would all begin in one bank
+  const int room = full ? chosen.blocks_bytes : of_multiprocessor / chosen.warps - of_block - chosen.own_bytes - rests;
+  const int rows = chosen.stays ? n : room / (arguments.kept_pitch * number);
+  arguments.kept_rows = rows >= n ? block_size * chosen.blocks : rows / block_size * block_size;
+  const int rows_bytes = std::min(arguments.kept_rows, n) * arguments.kept_pitch * number + rests;
+  const auto dynamic = static_cast<std::size_t>(packed && !chosen.stays ? chosen.blocks_bytes
+                                                                        : std::max(chosen.blocks_bytes, rows_bytes));
+  const auto resident = static_cast<unsigned>(multiprocessors * chosen.warps);
   void* parameters[] = {&arguments};
-  return cudaLaunchKernel(kernel, dim3(std::min(resident, arguments.tasks)), dim3(warp_lanes), parameters, 0, stream);
+  return cudaLaunchKernel(chosen.kernel, dim3(std::min(resident, arguments.tasks)), dim3(warp_lanes), parameters,
+                          dynamic, stream);
 }
 
 template cudaError_t launch_ldlt_blocks(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, cudaStream_t);

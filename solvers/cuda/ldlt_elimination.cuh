@@ -106,8 +106,9 @@ struct ColumnsInRegisters {};
 
 /// A = L D L^T; b becomes L^-1 b. The steps of the first `Turning` slots are a loop of two turns each: the rows turn in
 /// their registers, so that both turns are the same code. That keeps the code small enough for the instruction cache.
+/// Apart: one step in so many is kept apart from the others; 0: none is.
 /// pivots: where d or 1 / d is kept. columns: where L is; else than in `a`, all steps are in loops.
-template <class L, int Turning, bool Apart, bool general, class T, class Memory, class Rhs, class Pivots,
+template <class L, int Turning, int Apart, bool general, class T, class Memory, class Rhs, class Pivots,
           class Columns = ColumnsInRegisters>
 __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&a)[L::rows][L::size], Rhs& b,
                                        Pivots pivots, int n, int once, Columns columns = {}) {
@@ -168,7 +169,8 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
     };
     if (general && sizeof(T) == sizeof(double) && k >= n)
       return;  // rows of the identity (floats: the branch costs registers)
-    if constexpr (Apart)
+    constexpr bool is_apart = Apart > 0 && (k + 1) % (Apart > 0 ? Apart : 1) == 0;
+    if constexpr (is_apart)
       apart(once, step);
     else
       step();

@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(warp_lanes,
   else if constexpr (Kind == Rows::as_stored)
     make_identity<T, L>(memory.identity);
   const int n = whole ? N : args.n, pitch = whole ? apart_pitch<T>(N) : pieces ? args.kept_pitch : n;
-  const int kept_step = whole ? apart_step<T>(N, N - late) : args.kept_step;
+  const int kept_step = whole ? apart_step<T>(N, N - late, G) : args.kept_step;
   const bool dense = args.storage == Storage::dense;
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
@@ -288,7 +288,7 @@ cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& s
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   if (chosen.pieces) {
     arguments.kept_pitch = apart_pitch<T>(n);
-    arguments.kept_step = apart_step<T>(n, n - chosen.late);
+    arguments.kept_step = apart_step<T>(n, n - chosen.late, chosen.lanes);
   } else {
     const int numbers = std::max((n - chosen.late) * n, chosen.late > 0 ? chosen.place * n + chosen.gap : 0);
     arguments.kept_step = stored_step(batch, chosen.lanes, numbers);

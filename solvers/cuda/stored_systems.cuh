@@ -140,11 +140,11 @@ constexpr int apart_pitch(int n) {
   constexpr int piece = 16 / sizeof(T);
   return (n / piece | 1) * piece;
 }
-/// And from one system to the next: half of all banks more than whole lines.
+/// And from one system to the next: as many numbers more than whole lines of banks as a system has lanes.
 template <class T>
-constexpr int apart_step(int n, int rows) {
+constexpr int apart_step(int n, int rows, int lanes) {
   constexpr int banks = 128 / sizeof(T);
-  return (rows * apart_pitch<T>(n) + banks / 2 - 1) / banks * banks + banks / 2;
+  return (rows * apart_pitch<T>(n) + banks - 1 - lanes) / banks * banks + lanes;
 }
 
 /// Starts to copy the rows first .. end - 1 of each of the warp's systems, which are whole pieces of 16 bytes, row r of
