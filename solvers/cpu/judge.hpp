@@ -123,48 +123,55 @@ struct Judge {
   /// Whether x has the factor of A as well: that is exact, and fewer multiplications. Not where A is scaled, whose
   /// elements are of any size, nor where products are of halves, each of which is to be next to 1.
   [[nodiscard]] bool x_has_both_factors() const { return has_factors && L::fuses && !scaling.scaled; }
-  template <int Columns, bool of_matrix>
-  __attribute__((always_inline)) void subtract(Wide a_factor, int part, const Wide* x, typename A::Sum* sums) const {
-    if constexpr (Columns == 1)
+  /// Columns of the residual, for A = A^T, from x, which has as many (WidePanels::residuals).
+  template <int Columns, bool of_matrix, class Right, class Take>
+  __attribute__((always_inline)) void residuals(Wide a_factor, int part, const Wide* x, Right right, Take take) const {
+    if constexpr (Columns == 1) {
+      typename A::Sum sums[padded_max];
+      for (int i = 0; i < padded(work.n); ++i) sums[i] = A::Sum::of(right(i, 0));
       A::template subtract_product<of_matrix>(work.n, work.a, a_factor, part, x, sums);
-    else if (work.wide_a != nullptr)
-      A::template subtract_products<Columns, of_matrix>(work.n, work.wide_a, a_factor, part, x, sums);
-    else
-      A::template subtract_products<Columns, of_matrix>(work.n, work.a, a_factor, part, x, sums);
+      for (int i = 0; i < work.n; ++i) take(0, sums[i].value());
+    } else if (work.wide_a != nullptr) {
+      A::template residuals<Columns, of_matrix>(work.n, work.wide_a, a_factor, part, x, right, take);
+    } else {
+      A::template residuals<Columns, of_matrix>(work.n, work.a, a_factor, part, x, right, take);
+    }
   }
   /// Columns first .. first + Columns - 1 of the residual, for A = A^T.
   template <int Columns>
   __attribute__((always_inline)) void add_columns(int first, int part, const WideNorm& a, const Wide* x_factors,
                                                   Norms& worst) const {
-    using Sum = typename A::Sum;
     const int n = work.n, columns = work.columns;
     Wide x[padded_max * Columns];
-    Sum sums[padded_max * Columns];
     Norms of[Columns];
     for (int i = 0; i < n; ++i)
 #pragma GCC unroll 4
       for (int c = 0; c < Columns; ++c) {
-        const int e = i * columns + first + c;
-        const Wide right = work.wants_inverse ? Wide{} + (i == first + c ? 1 : 0) : P::widen(work.b[e], part);
-        Wide value = P::widen(work.x[e], part);
+        Wide value = P::widen(work.x[i * columns + first + c], part);
         if constexpr (has_factors) value *= x_factors[c];
         of[c].x += absolute(value);
-        sums[i * Columns + c] = Sum::of(has_factors ? with_factors(right, a.factor, x_factors[c]) : right);
         x[i * Columns + c] = x_has_both_factors() ? value * a.factor : value;
       }
-    for (int e = n * Columns; e < padded(n) * Columns; ++e) x[e] = Wide{}, sums[e] = Sum::of(Wide{});
+    for (int e = n * Columns; e < padded(n) * Columns; ++e) x[e] = Wide{};
+    const auto right = [&](int i, int c) __attribute__((always_inline)) {
+      Wide b{};
+      if (work.wants_inverse && i == first + c) b += 1;
+      if (!work.wants_inverse && i < n) b = P::widen(work.b[i * columns + first + c], part);
+      return has_factors ? with_factors(b, a.factor, x_factors[c]) : b;
+    };
+    const auto take = [&](int c, Wide residual) __attribute__((always_inline)) {
+      of[c].residual += absolute(residual);
+    };
     if (has_factors && !x_has_both_factors())
-      subtract<Columns, has_factors>(a.factor, part, x, sums);
+      residuals<Columns, has_factors>(a.factor, part, x, right, take);
     else
-      subtract<Columns, false>(a.factor, part, x, sums);
-    for (int i = 0; i < n; ++i)
-#pragma GCC unroll 4
-      for (int c = 0; c < Columns; ++c) of[c].residual += absolute(sums[i * Columns + c].value());
+      residuals<Columns, false>(a.factor, part, x, right, take);
     for (int c = 0; c < Columns; ++c) {
-      const Wide error = of[c].residual == 0 ? Wide{} : of[c].residual / (a.norm * of[c].x);
-      worst.error = larger(worst.error, error);
       worst.residual = larger(worst.residual, of[c].residual);
       worst.x = larger(worst.x, of[c].x);
+      if (work.wants_inverse) continue;
+      const Wide error = of[c].residual == 0 ? Wide{} : of[c].residual / (a.norm * of[c].x);
+      worst.error = larger(worst.error, error);
     }
   }
   /// The backward errors of the lanes of one part, for A = A^T.

@@ -143,16 +143,18 @@ struct WidePanels {
     for_panels(n, with_panel);
   }
 
-  /// sums -= factor A x, of several columns: number (i, c) of x and the sums is i * Columns + c.
-  /// A as it is, or as widen_matrix() left it.
-  template <int Columns, bool has_factor, class Element>
-  static void subtract_products(int n, const Element* a, Wide factor, int part, const Wide* x, Sum* sums) {
+  /// b - factor A x, of several columns, a tile of them after the other: number (i, c) of x is i * Columns + c, and of
+  /// b right(i, c); take(c, number) gets those of the residual, of every column from top to bottom. x, b and the
+  /// residual are padded. A as it is, or as widen_matrix() left it.
+  template <int Columns, bool has_factor, class Element, class Right, class Take>
+  __attribute__((always_inline)) static void residuals(int n, const Element* a, Wide factor, int part, const Wide* x,
+                                                       Right right, Take take) {
     for (int i0 = 0; i0 < n; i0 += panel_rows) {
       Sum tile[panel_rows][Columns];
 #pragma GCC unroll 4
       for (int m = 0; m < panel_rows; ++m)
 #pragma GCC unroll 4
-        for (int c = 0; c < Columns; ++c) tile[m][c] = sums[(i0 + m) * Columns + c];
+        for (int c = 0; c < Columns; ++c) tile[m][c] = Sum::of(right(i0 + m, c));
       // Column j of A, whose number m is `distance` vectors from the one before.
       const auto subtract = [&](const Element* column, int distance, int j) __attribute__((always_inline)) {
 #pragma GCC unroll 4
@@ -178,7 +180,7 @@ struct WidePanels {
 #pragma GCC unroll 4
       for (int m = 0; m < panel_rows; ++m)
 #pragma GCC unroll 4
-        for (int c = 0; c < Columns; ++c) sums[(i0 + m) * Columns + c] = tile[m][c];
+        for (int c = 0; c < Columns; ++c) take(c, tile[m][c].value());
     }
   }
 
