@@ -135,6 +135,11 @@ struct Workspace : Shape {
         l[lower_place(i, j)] = a[lower_place(i, j)] = Vector{};
       }
   }
+  /// Whether ||A|| is summed where A is loaded: it must be for residuals from the caller's A, and with registers of 512
+  /// bits adders are idle there.
+  [[nodiscard]] bool loads_norm() const {
+    return (judges_by_system && task.solution.backward_error != nullptr) || (keeps_a && sizeof(Vector) == 64);
+  }
 };
 
 }  // namespace
