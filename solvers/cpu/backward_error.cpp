@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/two_difference.hpp"
 #include "solvers/scaled_residual.hpp"
 
 namespace smallbatch {
@@ -18,25 +17,34 @@ double normalizer_of(double magnitude) {
   return std::ldexp(1.0, std::min(1020, -exponent));
 }
 
-/// A sum in twice the precision of its terms.
+/// b - sum a x in twice the precision of T, as residual.hpp has it for lanes: of |a|, |x| <= 1. Products are exact or
+/// std::fma's, so no bit depends on whether the compiler fuses.
 template <class T>
-struct WideSum;
+class WideSum;
 template <>
-struct WideSum<float> {
-  double sum = 0;
-  void subtract(double a, double x) { sum -= a * x; }  // the product is exact
-  [[nodiscard]] double value() const { return sum; }
+class WideSum<float> {
+ public:
+  explicit WideSum(double b) : sum_(b) {}
+  void subtract(double a, double x) { sum_ -= a * x; }
+  [[nodiscard]] double value() const { return sum_; }
+
+ private:
+  double sum_;
 };
 template <>
-struct WideSum<double> {
-  double sum = 0, lost = 0;
+class WideSum<double> {
+ public:
+  explicit WideSum(double b) : sum_(b + origin), rest_(b - (sum_ - origin)) {}
   void subtract(double a, double x) {
-    const double product = a * x;
-    const Exact next = two_difference(sum, product);
-    sum = next.high;
-    lost += next.low + std::fma(-a, x, product);
+    const double next = std::fma(-a, x, sum_);
+    rest_ -= std::fma(a, x, next - sum_);
+    sum_ = next;
   }
-  [[nodiscard]] double value() const { return sum + lost; }
+  [[nodiscard]] double value() const { return (sum_ - origin) + rest_; }
+
+ private:
+  static constexpr double origin = 0x1.8p11;
+  double sum_, rest_;
 };
 
 }  // namespace
@@ -75,7 +83,7 @@ double backward_error_of(const SpdShape& shape, const T* a, const T* b, const T*
     double norm_x = 0, norm_r = 0;
     for (int i = 0; i < n; ++i) {
       const double right = shape.wants_inverse() ? (i == c ? 1 : 0) : b[i * std::int64_t{columns} + c];
-      WideSum<T> residual{with_factors(right, a_factor, x_factor)};
+      WideSum<T> residual(with_factors(right, a_factor, x_factor));
       for (int j = 0; j < n; ++j) residual.subtract(element(i, j) * a_factor, solution(j, c) * x_factor);
       norm_r += std::abs(residual.value());
       norm_x += std::abs(solution(i, c) * x_factor);

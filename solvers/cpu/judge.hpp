@@ -61,7 +61,12 @@ struct Judge {
         return;
       }
     const MatrixNorm norm = norm_of_matrix();
-    for (int part = 0; part < L::parts; ++part) P::put(backward_error(part, wide(norm, part)), part, of_lane);
+    if (work.columns == 1) {
+      constexpr int at_once = sizeof(Vector) == 64 ? L::parts : 1;  // as many as there are registers for
+      for (int part = 0; part < L::parts; part += at_once) put_errors_of_column<at_once>(part, norm, of_lane);
+    } else {
+      for (int part = 0; part < L::parts; ++part) P::put(backward_error(part, wide(norm, part)), part, of_lane);
+    }
   }
   /// That of one lane whose A is symmetric up to rounding only: every element is read as it is stored.
   double stored_backward_error(int lane) const {
@@ -82,6 +87,7 @@ struct Judge {
   MatrixNorm norm_of_matrix() const {
     const Vector factor = scaling.matrix_factor;
     // Sums of what needs no scaling stay in range; powers of two change none of their bits.
+    if (input.has_norm && !scaling.scaled && !any(input.differing)) return {factor, input.norm};
     if (scaling.scaled) return {factor, A::template norm_of_matrix<true>(work.n, work.a, factor)};
     return {factor, A::template norm_of_matrix<false>(work.n, work.a, factor)};
   }
@@ -97,10 +103,12 @@ struct Judge {
       return {factor, scaling.scaled ? norm : norm * factor};
   }
 
+  /// Double precision alone can leave the range of the sums.
+  static constexpr bool has_factors = sizeof(T) == sizeof(double);
   /// What brings the largest element of columns [first, last) of x next to 1.
   Vector solution_factor(int first, int last) const {
     Vector largest{};
-    if constexpr (sizeof(T) == sizeof(float)) return largest + 1;
+    if constexpr (!has_factors) return largest + 1;
     for (int i = 0; i < work.n; ++i)
       for (int c = first; c < last; ++c) largest = larger_magnitude(largest, work.x[i * work.columns + c]);
     return X::normalizer(largest);
@@ -114,58 +122,100 @@ struct Judge {
     return b * (normal ? product : a_factor) * (normal ? Wide{} + 1 : x_factor);
   }
 
+  /// Number (i, c) of b, or of the identity, in a residual.
+  Wide right_side(int i, int c, int part, Wide a_factor, Wide x_factor) const {
+    const Wide right = work.wants_inverse ? Wide{} + (i == c ? 1 : 0) : P::widen(work.b[i * work.columns + c], part);
+    return has_factors ? with_factors(right, a_factor, x_factor) : right;
+  }
+
   /// Of the worst column of x, each.
   struct Norms {
     Wide error{}, residual{}, x{};
+
+    void add(Wide norm_r, Wide norm_x, Wide norm_a, bool of_inverse) {
+      residual = larger(residual, norm_r);
+      x = larger(x, norm_x);
+      if (!of_inverse) error = larger(error, norm_r == 0 ? Wide{} : norm_r / (norm_a * norm_x));
+    }
+    Wide backward_error(Wide norm_a, bool of_inverse) const { return of_inverse ? residual / (norm_a * x) : error; }
   };
-  /// Double precision alone can leave the range of the sums.
-  static constexpr bool has_factors = sizeof(T) == sizeof(double);
   /// Whether x has the factor of A as well: that is exact, and fewer multiplications. Not where A is scaled, whose
   /// elements are of any size, nor where products are of halves, each of which is to be next to 1.
   [[nodiscard]] bool x_has_both_factors() const { return has_factors && L::fuses && !scaling.scaled; }
-  template <int Columns, bool of_matrix>
-  __attribute__((always_inline)) void subtract(Wide a_factor, int part, const Wide* x, typename A::Sum* sums) const {
-    if constexpr (Columns == 1)
-      A::template subtract_product<of_matrix>(work.n, work.a, a_factor, part, x, sums);
-    else if (work.wide_a != nullptr)
-      A::template subtract_products<Columns, of_matrix>(work.n, work.wide_a, a_factor, part, x, sums);
+  /// Column c of the residual in `Count` parts, for A = A^T: every element of the triangle is found once.
+  template <int Count>
+  __attribute__((always_inline)) void add_column(int c, int part, const WideNorm* a, const Wide* x_factors,
+                                                 Norms* worst) const {
+    using Sum = typename A::Sum;
+    const int n = work.n;
+    Wide x[padded_max * Count], norm_x[Count]{}, norm_r[Count]{};
+    Sum sums[padded_max * Count];
+    for (int i = 0; i < n; ++i)
+#pragma GCC unroll 2
+      for (int p = 0; p < Count; ++p) {
+        Wide value = P::widen(work.x[i * work.columns + c], part + p);
+        if constexpr (has_factors) value *= x_factors[p];
+        norm_x[p] += absolute(value);
+        x[i * Count + p] = x_has_both_factors() ? value * a[p].factor : value;
+      }
+    for (int i = 0; i < n; ++i)
+#pragma GCC unroll 2
+      for (int p = 0; p < Count; ++p)
+        sums[i * Count + p] = Sum::of(right_side(i, c, part + p, a[p].factor, x_factors[p]));
+    for (int e = n * Count; e < padded(n) * Count; ++e) x[e] = Wide{}, sums[e] = Sum::of(Wide{});
+    if (has_factors && !x_has_both_factors())
+      A::template subtract_product<Count, has_factors>(work.n, work.a, a->factor, part, x, sums);
     else
-      A::template subtract_products<Columns, of_matrix>(work.n, work.a, a_factor, part, x, sums);
+      A::template subtract_product<Count, false>(work.n, work.a, a->factor, part, x, sums);
+    for (int i = 0; i < n; ++i)
+#pragma GCC unroll 2
+      for (int p = 0; p < Count; ++p) norm_r[p] += absolute(sums[i * Count + p].value());
+#pragma GCC unroll 2
+    for (int p = 0; p < Count; ++p) worst[p].add(norm_r[p], norm_x[p], a[p].norm, work.wants_inverse);
   }
+  /// The backward errors of one column, in `Count` parts.
+  template <int Count>
+  __attribute__((always_inline)) void put_errors_of_column(int part, const MatrixNorm& norm, T* of_lane) const {
+    const Vector x_factor = solution_factor(0, 1);
+    WideNorm a[Count];
+    Wide x_factors[Count];
+    Norms norms[Count];
+#pragma GCC unroll 2
+    for (int p = 0; p < Count; ++p) a[p] = wide(norm, part + p), x_factors[p] = P::widen(x_factor, part + p);
+    add_column<Count>(0, part, a, x_factors, norms);
+#pragma GCC unroll 2
+    for (int p = 0; p < Count; ++p) P::put(norms[p].backward_error(a[p].norm, work.wants_inverse), part + p, of_lane);
+  }
+
   /// Columns first .. first + Columns - 1 of the residual, for A = A^T.
   template <int Columns>
   __attribute__((always_inline)) void add_columns(int first, int part, const WideNorm& a, const Wide* x_factors,
                                                   Norms& worst) const {
-    using Sum = typename A::Sum;
     const int n = work.n, columns = work.columns;
     Wide x[padded_max * Columns];
-    Sum sums[padded_max * Columns];
     Norms of[Columns];
     for (int i = 0; i < n; ++i)
 #pragma GCC unroll 4
       for (int c = 0; c < Columns; ++c) {
-        const int e = i * columns + first + c;
-        const Wide right = work.wants_inverse ? Wide{} + (i == first + c ? 1 : 0) : P::widen(work.b[e], part);
-        Wide value = P::widen(work.x[e], part);
+        Wide value = P::widen(work.x[i * columns + first + c], part);
         if constexpr (has_factors) value *= x_factors[c];
         of[c].x += absolute(value);
-        sums[i * Columns + c] = Sum::of(has_factors ? with_factors(right, a.factor, x_factors[c]) : right);
         x[i * Columns + c] = x_has_both_factors() ? value * a.factor : value;
       }
-    for (int e = n * Columns; e < padded(n) * Columns; ++e) x[e] = Wide{}, sums[e] = Sum::of(Wide{});
-    if (has_factors && !x_has_both_factors())
-      subtract<Columns, has_factors>(a.factor, part, x, sums);
+    for (int e = n * Columns; e < padded(n) * Columns; ++e) x[e] = Wide{};
+    const auto right = [&](int i, int c) __attribute__((always_inline)) {
+      return i < n ? right_side(i, first + c, part, a.factor, x_factors[c]) : Wide{};
+    };
+    const auto take = [&](int c, Wide residual) __attribute__((always_inline)) {
+      of[c].residual += absolute(residual);
+    };
+    if (work.wide_a != nullptr)
+      A::template residuals<Columns, false>(n, work.wide_a, a.factor, part, x, right, take);
+    else if (has_factors && !x_has_both_factors())
+      A::template residuals<Columns, has_factors>(n, work.a, a.factor, part, x, right, take);
     else
-      subtract<Columns, false>(a.factor, part, x, sums);
-    for (int i = 0; i < n; ++i)
-#pragma GCC unroll 4
-      for (int c = 0; c < Columns; ++c) of[c].residual += absolute(sums[i * Columns + c].value());
-    for (int c = 0; c < Columns; ++c) {
-      const Wide error = of[c].residual == 0 ? Wide{} : of[c].residual / (a.norm * of[c].x);
-      worst.error = larger(worst.error, error);
-      worst.residual = larger(worst.residual, of[c].residual);
-      worst.x = larger(worst.x, of[c].x);
-    }
+      A::template residuals<Columns, false>(n, work.a, a.factor, part, x, right, take);
+    for (int c = 0; c < Columns; ++c) worst.add(of[c].residual, of[c].x, a.norm, work.wants_inverse);
   }
   /// The backward errors of the lanes of one part, for A = A^T.
   __attribute__((always_inline)) Wide backward_error(int part, const WideNorm& a) const {
@@ -181,15 +231,16 @@ struct Judge {
     if (work.wide_a != nullptr) A::widen_matrix(work.n, work.a, part, work.wide_a);
     Norms worst;
     int c = 0;
-    for (; c + at_once <= columns; c += at_once) {
-      if (!inverse) take_factors(c, at_once);
-      add_columns<at_once>(c, part, a, x_factors, worst);
-    }
+    if constexpr (at_once > 1)
+      for (; c + at_once <= columns; c += at_once) {
+        if (!inverse) take_factors(c, at_once);
+        add_columns<at_once>(c, part, a, x_factors, worst);
+      }
     for (; c < columns; ++c) {
       if (!inverse) take_factors(c, 1);
-      add_columns<1>(c, part, a, x_factors, worst);
+      add_column<1>(c, part, &a, x_factors, &worst);
     }
-    return inverse ? worst.residual / (a.norm * worst.x) : worst.error;
+    return worst.backward_error(a.norm, inverse);
   }
 
   /// The backward errors of one right-hand side in double precision, from A where the caller has it.
@@ -199,7 +250,7 @@ struct Judge {
     const int n = work.n;
     const Wide a_factor = scaling.matrix_factor, x_factor = solution_factor(0, 1);
     double x_of[W][padded_max];
-    Wide residual_of[W][vectors], column_sums[vectors], norm_of[W], norm_x{}, norm_r{};
+    Wide residual_of[W][vectors], norm_of[W], norm_x{}, norm_r{};
     Wide x[W], right[W], turned[W];
     for (int k = 0; k < n / W; ++k) {
 #pragma GCC unroll 8
@@ -217,21 +268,22 @@ struct Judge {
     for (int lane = 0; lane < W; ++lane) {
       const SystemResidual<W> system{n, input.first_a + lane * input.a_step, x_of[lane], a_factor[lane]};
       if (scaling.scaled)
-        system.template subtract_product<true>(residual_of[lane], column_sums);
+        system.template subtract_product<true>(residual_of[lane]);
       else
-        system.template subtract_product<false>(residual_of[lane], column_sums);
-      norm_of[lane] = column_sums[0];
-      for (int k = 1; k < n / W; ++k) norm_of[lane] = larger(norm_of[lane], column_sums[k]);
+        system.template subtract_product<false>(residual_of[lane]);
+      if (scaling.scaled) norm_of[lane] = system.largest_sums();
     }
     for (int k = 0; k < n / W; ++k) {
       Memory::load_chunk((const double*)&residual_of[0][k], vectors * W, turned);
 #pragma GCC unroll 8
       for (int t = 0; t < W; ++t) norm_r += absolute(turned[t]);
     }
-    Memory::load_chunk((const double*)norm_of, W, turned);
-    Wide norm_a = turned[0];
-    for (int t = 1; t < W; ++t) norm_a = larger(norm_a, turned[t]);
-    if (!scaling.scaled) norm_a *= a_factor;
+    Wide norm_a = input.norm * a_factor;
+    if (scaling.scaled) {
+      Memory::load_chunk((const double*)norm_of, W, turned);
+      norm_a = turned[0];
+      for (int t = 1; t < W; ++t) norm_a = larger(norm_a, turned[t]);
+    }
     return norm_r == 0 ? Wide{} : norm_r / (norm_a * norm_x);
   }
 

@@ -1,9 +1,10 @@
 // A group of systems from the caller's memory into vectors, and what is wrong with A or b.
 //
 // Inspection costs nothing where nothing is wrong. The upper triangle is compared with the lower bit by bit while both
-// are transposed; only where some bit differs is the bound of core/systems.hpp evaluated. A NaN or an infinity in A or
-// b ends in a pivot that is not positive and finite or in an x that is not finite, so the input of a group is searched
-// for them only where that happened (judge.hpp).
+// are transposed; only where some bit differs is the bound of core/systems.hpp evaluated. What transposes, shuffles,
+// and leaves the adders idle: the norm of a dense A is summed there, too. A NaN or an infinity in A or b ends in a
+// pivot that is not positive and finite or in an x that is not finite, so the input of a group is searched for them
+// only where that happened (judge.hpp).
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -32,6 +33,8 @@ struct Input {
   std::int64_t a_step, b_step;
   Mask differing;                  // some a_ij and a_ji differ in some bit
   Mask not_finite, not_symmetric;  // found in the triangles that differ
+  bool has_norm = false;
+  Vector norm;  // if so, ||A||_inf
 
   /// `used` systems of the task, A into work.a, b into work.b.
   void load(const Work& work, std::int64_t first, int used) {
@@ -122,8 +125,11 @@ struct Input {
   void load_matrix(const Work& work) {
     differing = not_finite = not_symmetric = Mask{};
     Mask difference{};  // in a register
-    if (work.dense && work.n % panel_rows == 0)
-      load_chunks(work, difference);
+    has_norm = work.dense && work.n % panel_rows == 0 && work.loads_norm();
+    if (has_norm)
+      difference = load_chunks_and_norm(work, first_a, a_step, norm);
+    else if (work.dense && work.n % panel_rows == 0)
+      difference = load_chunks<false>(work, first_a, a_step, norm);
     else
       load_rows(work, difference);
     if (!work.dense) return;
@@ -152,17 +158,26 @@ struct Input {
     }
   }
   /// Where rows are whole strips a chunk may begin one row and end another.
-  void load_chunks(const Work& work, Mask& difference) {
+  template <bool with_norm>
+  static Mask load_chunks(const Work& work, const T* first_a, std::int64_t a_step, Vector& norm) {
     static_assert(panel_rows * panel_rows % Memory::chunk == 0);
+    Mask difference{};
     int i = work.n - 1, j = work.n - panel_rows;
+    Vector largest{}, sum{};
     const auto take_chunk = [&](std::int64_t e) __attribute__((always_inline)) {
       Vector strips[Memory::chunk];
       Memory::load_chunk(first_a + e, a_step, strips);
 #pragma GCC unroll 4
       for (int s = Memory::chunk - panel_rows; s >= 0; s -= panel_rows) {
         take_strip(work, i, j, strips + s, difference);
+#pragma GCC unroll 4
+        for (int t = panel_rows - 2; t >= 0 && with_norm; t -= 2)
+          sum += absolute(strips[s + t + 1]) + absolute(strips[s + t]);
         j -= panel_rows;
-        if (j < 0) j = work.n - panel_rows, --i;
+        if (j >= 0) continue;
+        j = work.n - panel_rows, --i;
+        largest = larger(largest, sum);
+        sum = Vector{};
       }
     };
     if constexpr (Work::is_known) {
@@ -171,6 +186,13 @@ struct Input {
     } else {
       for (std::int64_t e = work.matrix_size - Memory::chunk; e >= 0; e -= Memory::chunk) take_chunk(e);
     }
+    if constexpr (with_norm) norm = largest;
+    return difference;
+  }
+  /// Apart from the code of those who want x alone.
+  __attribute__((noinline)) static Mask load_chunks_and_norm(const Work& work, const T* first_a, std::int64_t a_step,
+                                                             Vector& norm) {
+    return load_chunks<true>(work, first_a, a_step, norm);
   }
   __attribute__((always_inline)) static void take_strip(const Work& work, int i, int j, const Vector* strip,
                                                         Mask& difference) {
@@ -180,7 +202,7 @@ struct Input {
       for (int t = 0; t < panel_rows; ++t) work.a[place + panel_rows * t] = strip[t];
     } else {
       const Vector* const mirrored = work.a + panel_begin(j / panel_rows) + panel_rows * i;
-      if (j + panel_rows <= work.n) {
+      if (Work::is_known || j + panel_rows <= work.n) {
 #pragma GCC unroll 4
         for (int t = 0; t < panel_rows; ++t) difference |= (Mask)strip[t] ^ (Mask)mirrored[t];
       } else {

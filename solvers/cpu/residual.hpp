@@ -63,7 +63,8 @@ struct WidePanels {
   using Wide = typename L::Wide;
   using Sum = WideSum<T, W>;
 
-  /// ||A||_1, of A times `factor` where that is wanted.
+  /// ||A||_1, of A times `factor` where that is wanted. Every sum has its terms in pairs from the last to the first, as
+  /// it has where A is loaded (load.hpp).
   template <bool has_factor, class Rows>
   static Vector norm_of_matrix(Rows n, const Vector* a, [[maybe_unused]] Vector factor) {
     const auto magnitude = [&](const Vector& v) __attribute__((always_inline)) {
@@ -73,86 +74,108 @@ struct WidePanels {
         return absolute(v);
     };
     Vector sum[padded_max], norm{};
-    const auto with_panel = [&](int panel) __attribute__((always_inline)) {
-      const int i0 = panel_rows * panel;
+    for (int i = 0; i < padded(n); ++i) sum[i] = Vector{};
+    const auto with_panel = [&](int above) __attribute__((always_inline)) {
+      const int panel = panel_count(n) - 1 - above, i0 = panel_rows * panel;
       const Vector* const rows = a + panel_begin(panel);
-      Vector row[panel_rows]{};
-      for (int j = 0; j < i0; ++j) {
-        Vector column = sum[j];
+      Vector row[panel_rows], block[panel_rows][panel_rows];
 #pragma GCC unroll 4
-        for (int m = 0; m < panel_rows; ++m) {
-          const Vector value = magnitude(rows[panel_rows * j + m]);
-          row[m] += value;
-          column += value;
-        }
-        sum[j] = column;
-      }
+      for (int m = 0; m < panel_rows; ++m)
+#pragma GCC unroll 4
+        for (int t = 0; t <= m; ++t) block[m][t] = block[t][m] = magnitude(rows[panel_rows * (i0 + t) + m]);
 #pragma GCC unroll 4
       for (int m = 0; m < panel_rows; ++m) {
+        row[m] = sum[i0 + m];
 #pragma GCC unroll 4
-        for (int t = 0; t < m; ++t) {
-          const Vector value = magnitude(rows[panel_rows * (i0 + t) + m]);
-          row[m] += value;
-          row[t] += value;
+        for (int t = panel_rows - 2; t >= 0; t -= 2) row[m] += block[m][t + 1] + block[m][t];
+      }
+      for (int j = i0 - 2; j >= 0; j -= 2) {
+        Vector left = sum[j], right = sum[j + 1];
+#pragma GCC unroll 4
+        for (int m = panel_rows - 2; m >= 0; m -= 2) {
+          const Vector* const pair = rows + panel_rows * j + m;
+          const Vector upper_left = magnitude(pair[0]), upper_right = magnitude(pair[panel_rows]);
+          const Vector lower_left = magnitude(pair[1]), lower_right = magnitude(pair[panel_rows + 1]);
+          row[m] += upper_right + upper_left;
+          row[m + 1] += lower_right + lower_left;
+          left += lower_left + upper_left;
+          right += lower_right + upper_right;
         }
-        row[m] += magnitude(rows[panel_rows * (i0 + m) + m]);
+        sum[j] = left;
+        sum[j + 1] = right;
       }
 #pragma GCC unroll 4
-      for (int m = 0; m < panel_rows; ++m) sum[i0 + m] = row[m];
+      for (int m = 0; m < panel_rows; ++m) norm = larger(norm, row[m]);
     };
     for_panels(n, with_panel);
-    for (int i = 0; i < n; ++i) norm = larger(norm, sum[i]);
     return norm;
   }
 
-  /// sums -= factor A x, of one column; x and the sums are padded.
-  template <bool has_factor, class Rows>
+  /// sums -= factor A x, of one column in `Count` parts from `part` on: number (i, p) of x and of the sums, which are
+  /// padded, is i * Count + p.
+  template <int Count, bool has_factor, class Rows>
   __attribute__((always_inline)) static void subtract_product(Rows n, const Vector* a, Wide factor, int part,
                                                               const Wide* x, Sum* sums) {
     const auto with_panel = [&](int panel) __attribute__((always_inline)) {
       const int i0 = panel_rows * panel;
       const Vector* const rows = a + panel_begin(panel);
-      Sum row[panel_rows];
-      Wide right[panel_rows];
+      Sum row[panel_rows][Count];
+      Wide right[panel_rows][Count];
 #pragma GCC unroll 4
-      for (int m = 0; m < panel_rows; ++m) row[m] = sums[i0 + m], right[m] = x[i0 + m];
+      for (int m = 0; m < panel_rows; ++m)
+#pragma GCC unroll 2
+        for (int p = 0; p < Count; ++p) row[m][p] = sums[(i0 + m) * Count + p], right[m][p] = x[(i0 + m) * Count + p];
       for (int j = 0; j < i0; ++j) {
-        Sum column = sums[j];
-        const Wide left = x[j];
+        Sum column[Count];
+        Wide left[Count];
+#pragma GCC unroll 2
+        for (int p = 0; p < Count; ++p) column[p] = sums[j * Count + p], left[p] = x[j * Count + p];
 #pragma GCC unroll 4
-        for (int m = 0; m < panel_rows; ++m) {
-          const Wide value = widen_scaled<has_factor>(rows[panel_rows * j + m], part, factor);
-          row[m].subtract(value, left);
-          column.subtract(value, right[m]);
-        }
-        sums[j] = column;
+        for (int m = 0; m < panel_rows; ++m)
+#pragma GCC unroll 2
+          for (int p = 0; p < Count; ++p) {
+            const Wide value = widen_scaled<has_factor>(rows[panel_rows * j + m], part + p, factor);
+            row[m][p].subtract(value, left[p]);
+            column[p].subtract(value, right[m][p]);
+          }
+#pragma GCC unroll 2
+        for (int p = 0; p < Count; ++p) sums[j * Count + p] = column[p];
       }
 #pragma GCC unroll 4
       for (int m = 0; m < panel_rows; ++m) {
 #pragma GCC unroll 4
-        for (int t = 0; t < m; ++t) {
-          const Wide value = widen_scaled<has_factor>(rows[panel_rows * (i0 + t) + m], part, factor);
-          row[m].subtract(value, right[t]);
-          row[t].subtract(value, right[m]);
-        }
-        row[m].subtract(widen_scaled<has_factor>(rows[panel_rows * (i0 + m) + m], part, factor), right[m]);
+        for (int t = 0; t < m; ++t)
+#pragma GCC unroll 2
+          for (int p = 0; p < Count; ++p) {
+            const Wide value = widen_scaled<has_factor>(rows[panel_rows * (i0 + t) + m], part + p, factor);
+            row[m][p].subtract(value, right[t][p]);
+            row[t][p].subtract(value, right[m][p]);
+          }
+#pragma GCC unroll 2
+        for (int p = 0; p < Count; ++p)
+          row[m][p].subtract(widen_scaled<has_factor>(rows[panel_rows * (i0 + m) + m], part + p, factor), right[m][p]);
       }
 #pragma GCC unroll 4
-      for (int m = 0; m < panel_rows; ++m) sums[i0 + m] = row[m];
+      for (int m = 0; m < panel_rows; ++m)
+#pragma GCC unroll 2
+        for (int p = 0; p < Count; ++p) sums[(i0 + m) * Count + p] = row[m][p];
     };
     for_panels(n, with_panel);
   }
 
-  /// sums -= factor A x, of several columns: number (i, c) of x and the sums is i * Columns + c.
-  /// A as it is, or as widen_matrix() left it.
-  template <int Columns, bool has_factor, class Element>
-  static void subtract_products(int n, const Element* a, Wide factor, int part, const Wide* x, Sum* sums) {
-    for (int i0 = 0; i0 < n; i0 += panel_rows) {
+  /// b - factor A x, of several columns, a tile of them after the other: number (i, c) of x is i * Columns + c, and of
+  /// b right(i, c); take(c, number) gets those of the residual, of every column from top to bottom. x, b and the
+  /// residual are padded. A as it is, or as widen_matrix() left it.
+  template <int Columns, bool has_factor, class Element, class Right, class Take>
+  __attribute__((always_inline)) static void residuals(int n, const Element* a, Wide factor, int part, const Wide* x,
+                                                       Right right, Take take) {
+    for (int panel = 0; panel < panel_count(n); ++panel) {
+      const int i0 = panel_rows * panel;
       Sum tile[panel_rows][Columns];
 #pragma GCC unroll 4
       for (int m = 0; m < panel_rows; ++m)
 #pragma GCC unroll 4
-        for (int c = 0; c < Columns; ++c) tile[m][c] = sums[(i0 + m) * Columns + c];
+        for (int c = 0; c < Columns; ++c) tile[m][c] = Sum::of(right(i0 + m, c));
       // Column j of A, whose number m is `distance` vectors from the one before.
       const auto subtract = [&](const Element* column, int distance, int j) __attribute__((always_inline)) {
 #pragma GCC unroll 4
@@ -162,7 +185,7 @@ struct WidePanels {
           for (int c = 0; c < Columns; ++c) tile[m][c].subtract(value, x[j * Columns + c]);
         }
       };
-      const Element* const rows = a + panel_begin(i0 / panel_rows);
+      const Element* const rows = a + panel_begin(panel);
       for (int j = 0; j < i0; ++j) subtract(rows + panel_rows * j, 1, j);
 #pragma GCC unroll 4
       for (int t = 0; t < panel_rows; ++t) {
@@ -171,14 +194,14 @@ struct WidePanels {
         for (int m = 0; m < panel_rows; ++m) column[m] = rows[panel_rows * (i0 + (t < m ? t : m)) + (t < m ? m : t)];
         subtract(column, 1, i0 + t);
       }
-      for (int panel = i0 / panel_rows + 1; panel < panel_count(n); ++panel) {
-        const Element* const below = a + panel_begin(panel) + panel_rows * i0;
-        for (int t = 0; t < panel_rows; ++t) subtract(below + t, panel_rows, panel_rows * panel + t);
+      for (int under = panel + 1; under < panel_count(n); ++under) {
+        const Element* const below = a + panel_begin(under) + panel_rows * i0;
+        for (int t = 0; t < panel_rows; ++t) subtract(below + t, panel_rows, panel_rows * under + t);
       }
 #pragma GCC unroll 4
       for (int m = 0; m < panel_rows; ++m)
 #pragma GCC unroll 4
-        for (int c = 0; c < Columns; ++c) sums[(i0 + m) * Columns + c] = tile[m][c];
+        for (int c = 0; c < Columns; ++c) take(c, tile[m][c].value());
     }
   }
 

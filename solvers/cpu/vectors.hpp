@@ -252,14 +252,35 @@ struct Transposition {
       exchange_from<2 * Step>(rows);
     }
   }
+  /// visit(q, address of system q) of W systems. Of 16 not every address finds a register, and the compiler would keep
+  /// them in vector registers, in the way of the shuffles: four have theirs from one.
+  template <class Visit>
+  __attribute__((always_inline)) static void for_systems(T* first, std::int64_t step, Visit visit) {
+    if constexpr (W <= 8) {
+      asm("" : "+r"(step));
+#pragma GCC unroll 8
+      for (int q = 0; q < W; ++q) visit(q, first + q * step);
+    } else {
+      auto* place = (char*)first;
+      std::int64_t one = step * static_cast<std::int64_t>(sizeof(T)), three = 3 * one;
+      asm("" : "+r"(one), "+r"(three));
+#pragma GCC unroll 16
+      for (int q = 0; q < W; q += 4) {
+        visit(q, (T*)place);
+        visit(q + 1, (T*)(place + one));
+        visit(q + 2, (T*)(place + 2 * one));
+        visit(q + 3, (T*)(place + three));
+        place += 4 * one;
+        asm("" : "+r"(place));
+      }
+    }
+  }
   /// load, for `chunk` numbers.
   __attribute__((always_inline)) static void load_chunk(const T* from, std::int64_t step, Vector* to) {
     if constexpr (W <= piece) {
       load(from, step, to);
     } else {
-      asm("" : "+r"(step));
-#pragma GCC unroll 16
-      for (int q = 0; q < W; ++q) __builtin_memcpy(&to[q], from + q * step, sizeof(Vector));
+      for_systems((T*)from, step, [&](int q, const T* at) { __builtin_memcpy(&to[q], at, sizeof(Vector)); });
       transpose(to);
     }
   }
@@ -287,9 +308,7 @@ struct Transposition {
 #pragma GCC unroll 16
       for (int q = 0; q < W; ++q) rows[q] = from[q];
       transpose(rows);
-      asm("" : "+r"(step));
-#pragma GCC unroll 16
-      for (int q = 0; q < W; ++q) __builtin_memcpy(to + q * step, &rows[q], sizeof(Vector));
+      for_systems(to, step, [&](int q, T* at) { __builtin_memcpy(at, &rows[q], sizeof(Vector)); });
     }
   }
 

@@ -78,13 +78,12 @@ bool judged_by_system(const LdltTask<T>& task) {
          task.n >= 32 && task.n % W == 0;
 }
 
-/// Whether residuals are of so many columns that A in single precision is converted once, not with every few of them:
-/// with registers so wide that converting takes as much as multiplying by a few columns. (Of narrower ones the larger
-/// copy costs more than it saves.)
+/// Whether residuals are of so many columns that A in single precision is converted once, not with every few of them.
+/// (Of registers of four the larger copy costs what it saves.)
 template <class T, int W>
 bool widens_matrix(const LdltTask<T>& task) {
-  return sizeof(T) == sizeof(float) && sizeof(typename Lanes<T, W>::Vector) == 64 &&
-         task.solution.backward_error != nullptr && (task.inverse ? task.n : task.nrhs) >= 8;
+  return sizeof(T) == sizeof(float) && W > 4 && task.solution.backward_error != nullptr &&
+         (task.inverse ? task.n : task.nrhs) >= 8;
 }
 
 /// A task, and the arrays of one group of its systems.
@@ -135,6 +134,11 @@ struct Workspace : Shape {
       for (int j = 0; j < padded(n); ++j) {
         l[lower_place(i, j)] = a[lower_place(i, j)] = Vector{};
       }
+  }
+  /// Whether ||A|| is summed where A is loaded: it must be for residuals from the caller's A, and with registers of 512
+  /// bits adders are idle there.
+  [[nodiscard]] bool loads_norm() const {
+    return (judges_by_system && task.solution.backward_error != nullptr) || (keeps_a && sizeof(Vector) == 64);
   }
 };
 

@@ -337,7 +337,8 @@ TEST(Ldlt, APowerOfTwoTimesAChangesNoBitOfTheAnswer) {
 TEST(Ldlt, InstructionSetsWithFusedMultiplyAddAgreeBitForBit) {
   for (const SpdMethod method : methods)
     for (const SpdShape& shape :
-         {SpdShape{8, 1, Storage::dense}, SpdShape{30, 1, Storage::dense}, SpdShape{30, 2, Storage::dense}}) {
+         {SpdShape{8, 1, Storage::dense}, SpdShape{30, 1, Storage::dense}, SpdShape{30, 2, Storage::dense},
+          SpdShape{32, 1, Storage::dense}, SpdShape{32, 0, Storage::dense}}) {
       std::vector<SpdBlock<float>> results;
       for (const LdltKernels& kernels : usable_ldlt_kernels()) {
         if (std::string(kernels.name) == "baseline") continue;
@@ -378,6 +379,34 @@ TEST(Ldlt, WhatTheCompilerKnowsOfAShapeDecidesNoBit) {
     };
     check(float{});
     check(double{});
+  });
+}
+
+TEST(Ldlt, TheLayoutDecidesNoBit) {
+  // Norms and residuals are taken where A is loaded, from what is kept of it, or from the caller's, as the layout
+  // suits.
+  for_all_solvers([](SpdSolver& solver) {
+    for (const int n : {7, 8, 12, 16, 32, 40})
+      for (const int nrhs : {0, 1, 3})
+        for (const int exponent : {0, 30}) {  // A with the second is scaled before it is eliminated
+          SCOPED_TRACE("n = " + std::to_string(n) + ", nrhs = " + std::to_string(nrhs));
+          const auto check = [&]<class T>(T) {
+            constexpr std::int64_t count = 35;
+            SpdBlock<T> dense = generated_block<T>(SpdFamily::random, {n, nrhs, Storage::dense}, count), packed;
+            for (T& number : dense.a) number = std::ldexp(number, exponent * static_cast<int>(sizeof(T)) * 2);
+            packed.resize({n, nrhs, Storage::packed_lower}, count);
+            packed.b = dense.b;
+            auto to = packed.a.begin();
+            for (std::int64_t k = 0; k < count; ++k)
+              for (int i = 0; i < n; ++i)
+                for (int j = 0; j <= i; ++j) *to++ = element(dense, k, i, j);
+            solve(solver, dense);
+            solve(solver, packed);
+            for (std::int64_t k = 0; k < count; ++k) ASSERT_TRUE(same_bits(dense, k, packed, k)) << "system " << k;
+          };
+          check(float{});
+          check(double{});
+        }
   });
 }
 
