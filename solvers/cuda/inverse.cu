@@ -15,12 +15,23 @@ namespace smallbatch {
 
 namespace {
 
+/// A Tile whose rows of 6 pieces lie as those of 8 do.
+template <class T, int N, int Lanes>
+struct SweptTile : Tile<T, N, Lanes, false> {
+  using Base = Tile<T, N, Lanes, false>;
+  static constexpr bool spread = Base::pieces_per_row == 6;
+  static constexpr int staged_numbers = spread ? N * 8 * Base::piece : Base::staged_numbers;
+  static constexpr int system_key(int system) {
+    return spread ? Tile<T, 8 * Base::piece, Lanes, false>::system_key(system) : Base::system_key(system);
+  }
+};
+
 /// How systems lie in the lanes; measured to be best.
 template <class T, int N, bool Whole>
 struct InversePlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
-  using L = Tile<T, N, N <= 16 ? 4 : single ? 8 : 16, false>;
-  static constexpr int resident_warps = N == 8 ? 16 : single && (N == 16 || Whole) ? 12 : 8;
+  using L = SweptTile<T, N, N <= 16 ? 4 : single ? 8 : 16>;
+  static constexpr int resident_warps = N == 8 ? 16 : single && (N < 32 || Whole) ? 12 : 8;
   static constexpr int warps_elsewhere = N == 32 && resident_warps == 12 ? 8 : resident_warps;  // resident_blocks()
 };
 
@@ -465,12 +476,18 @@ template <class T>
 cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, double resolve_above,
                          cudaStream_t stream) {
   const int n = batch.shape.n;
-  const bool in_tiles = is_swept_in_tiles(n) || (sizeof(T) == sizeof(double) && n > 24 && resolve_above >= 0);
+  const bool in_tiles = is_swept_in_tiles<T>(n) || (sizeof(T) == sizeof(double) && n > 24 && resolve_above >= 0);
   if (in_tiles) return launch_block_sweep(batch, solution, marks, resolve_above, stream);
   if constexpr (sizeof(T) == sizeof(float))
     if (n <= 8) return launch_lane_sweep(batch, solution, marks, resolve_above, stream);
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.resolve_above = static_cast<T>(resolve_above);
+  if constexpr (sizeof(T) == sizeof(float))
+    if (n > 16 && n <= 24) {
+      arguments.vectors = n == 24 && batch.shape.storage == Storage::dense && lies_in_pieces(batch);
+      return launch<Arguments<T>>(arguments.vectors ? row_sweep_kernel<T, 24, true> : row_sweep_kernel<T, 24, false>,
+                                  InversePlan<T, 24, true>::L::systems, arguments, stream);
+    }
   const bool whole = arguments.vectors && batch.shape.storage == Storage::dense;
   return launch<T>(whole ? row_sweep_kernels<T, true>() : row_sweep_kernels<T, false>(), arguments, stream);
 }
