@@ -76,14 +76,15 @@ __device__ __forceinline__ bool stage_tiles(const Arguments<double>& args, std::
 template <class T, int B, bool Whole>
 struct BlockSweepPlan {
   static constexpr int resident_warps = B == 3 ? (Whole ? 16 : 12) : B == 4 ? (Whole ? 16 : 12) : B == 5 ? 12 : 8;
-  static constexpr bool paired = B < 8 || sizeof(T) == sizeof(float);  // A is read by twos where it can be
+  [[maybe_unused]] static constexpr bool paired =
+      B < 8 || sizeof(T) == sizeof(float);  // A is read by twos where it can be
 };
 
 template <class T, int B, bool Whole>
 __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resident_warps)
     block_sweep_kernel(Arguments<T> args) {
   using Plan = BlockSweepPlan<T, B, Whole>;
-  constexpr bool scaled = sizeof(T) == sizeof(double);   // the range of double holds all that floats become
+  constexpr bool scaled = sizeof(T) == sizeof(double);             // the range of double holds all that floats become
   constexpr bool by_halves = scaled && Whole && B >= 4 && B <= 6;  // where they find room, and A before
   __shared__ std::conditional_t<by_halves, HalvedMemory<B>, InverseMemory<B>> memory;
   __shared__ int a_exponent, x_exponent;  // of what brings A and X next to 1: the matrices take the registers
@@ -97,7 +98,8 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
     Fragment a[B][B];
     bool differs;
     if constexpr (by_halves) {
-      static_assert(sizeof(memory.tiles) + sizeof(memory.highs) >= sizeof(double) * tile_rows * B * ((4 * B + 7) / 8 * 16));
+      static_assert(sizeof(memory.tiles) + sizeof(memory.highs) >=
+                    sizeof(double) * tile_rows * B * ((4 * B + 7) / 8 * 16));
       differs = __any_sync(whole_warp, stage_tiles<B>(args, system, memory.tiles[0], a));
     } else {
       differs = __any_sync(whole_warp, with_reading<Whole, Plan::paired>(
@@ -212,8 +214,8 @@ cudaError_t launch_block_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& s
   const auto of_size = [whole]<int B>(std::integral_constant<int, B>) -> Kernel<Arguments<T>> {
     return whole ? block_sweep_kernel<T, B, true> : block_sweep_kernel<T, B, false>;
   };
-  constexpr int of_32 = sizeof(T) == sizeof(double) ? 4 : 5;  // floats are never swept so
-  const auto kernel = n <= 24   ? of_size(std::integral_constant<int, 3>{})
+  constexpr int of_24 = sizeof(T) == sizeof(double) ? 3 : 5, of_32 = of_24 == 3 ? 4 : 5;  // floats are never swept so
+  const auto kernel = n <= 24   ? of_size(std::integral_constant<int, of_24>{})
                       : n <= 32 ? of_size(std::integral_constant<int, of_32>{})
                       : n <= 40 ? of_size(std::integral_constant<int, 5>{})
                       : n <= 48 ? of_size(std::integral_constant<int, 6>{})
