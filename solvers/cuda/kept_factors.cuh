@@ -212,11 +212,12 @@ struct KeptFactors {
   }
 };
 
-/// What NormEstimate finds of systems of N rows, more than it is exact for, whose factors lie in shared memory, to the
+/// What NormEstimate finds of systems of n rows, more than it is exact for, whose factors lie in shared memory, to the
 /// bit. lane_of_system: in turn; own: L; reciprocals: of the pivots, in proportion, in shared memory. answer: where not
 /// null, in shared memory, D^-1 L^-1 b, which becomes x on the way. The whole warp calls.
 template <class T, class L>
-__device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own, const T* reciprocals, T* answer) {
+__device__ __forceinline__ double norm_of_kept(int n, int lane_of_system, const T* own, const T* reciprocals,
+                                               T* answer) {
   using Kept = KeptFactors<T, L>;
   using Estimate = NormEstimate<T, L>;
   constexpr int H = Kept::lanes, R = Kept::rows, sums_of_lane = Kept::slot / H;
@@ -231,7 +232,7 @@ __device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own,
     T most = -1;
 #pragma unroll
     for (int m = 0; m < R; ++m)
-      if (H * m + lane != but) most = max(most, abs(v[m]));
+      if (const int row = H * m + lane; row < n && row != but) most = max(most, abs(v[m]));
     return max_of_group<H>(most);
   };
   const auto largest = [&](const T(&v)[R], int but) __attribute__((always_inline)) {
@@ -239,7 +240,7 @@ __device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own,
     int where = L::size;
 #pragma unroll
     for (int m = R - 1; m >= 0; --m)
-      if (const int row = H * m + lane; row != but && abs(v[m]) == most) where = row;
+      if (const int row = H * m + lane; row < n && row != but && abs(v[m]) == most) where = row;
     return min_of_group<H>(where);
   };
   int column = largest(inverse, -1);  // of A^-1, that is looked at
@@ -257,7 +258,7 @@ __device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own,
       if (turn < 0)
         y[m] = answer[row];
       else if (has_signs)
-        y[m] = turn == 1 && y[m] < 0 ? T(-1) : T(1);
+        y[m] = row >= n ? T(0) : turn == 1 && y[m] < 0 ? T(-1) : T(1);
       else
         y[m] = static_cast<T>(row == column);
     }

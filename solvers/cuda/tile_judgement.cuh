@@ -177,13 +177,13 @@ __device__ __forceinline__ double judge_read_again(int lane, const T* matrix, co
 
 /// The same of a matrix of n rows that is symmetric to the bit and lies in shared memory as it is stored, by columns,
 /// which are rows. Or the first N - Late rows do, of which the first Late lie Gap numbers behind the others, and of the
-/// last Late rows the triangle, packed.
-template <class T, class L, int Late, int Gap>
+/// last Late rows the triangle, packed. AtOnce: columns.
+template <class T, class L, int Late, int Gap, int AtOnce>
 __device__ __forceinline__ double judge_stored_rows(int n, int lane, const T* rows, const T* triangle,
                                                     typename Residual<T>::Factor* places, const T (&x)[L::rows],
-                                                    const T (&b)[L::rows]) {
+                                                    const T (&b)[L::rows], double& norm_a) {
   using Factor = typename Residual<T>::Factor;
-  constexpr int G = L::lanes, kept = L::size - Late, at_once = 4, together = 16 / sizeof(Factor);
+  constexpr int G = L::lanes, kept = L::size - Late, at_once = AtOnce, together = 16 / sizeof(Factor);
   const auto begin_of = [&](int row) __attribute__((always_inline)) {
     return Late > 0 && row < Late ? rows + (row + kept) * n + Gap : rows + row * n;
   };
@@ -232,7 +232,6 @@ __device__ __forceinline__ double judge_stored_rows(int n, int lane, const T* ro
       });
     }
   }
-  double norm_a;
   return judgement.result(n, lane, norm_a);
 }
 
