@@ -25,6 +25,7 @@ struct QuickPlan {
   using L = Tile<T, N, LdltPlan<T, N>::lanes, (N >= 32)>;
   static constexpr int turning = N == 32 && single ? 4 : 0;  // slots whose steps are a loop
   static constexpr bool apart = N == 64 || (N >= 16 && !single);
+  static constexpr bool early = N == 32 && !single;
   static constexpr int warps = N == 8 ? 16 : N == 16 ? (single ? 16 : 12) : 8;
   static constexpr int warps_elsewhere = N == 16 && single ? 12 : warps;  // resident_blocks()
 };
