@@ -113,6 +113,16 @@ __device__ __forceinline__ int fresh(int value) {
   asm volatile("" : "+r"(value));
   return value;
 }
+/// The same for 64 bits.
+__device__ __forceinline__ std::int64_t renewed(std::int64_t value) {
+  asm volatile("" : "+l"(value));
+  return value;
+}
+template <class T>
+__device__ __forceinline__ T* renewed(T* value) {
+  asm volatile("" : "+l"(value));
+  return value;
+}
 
 /// Keeps the compiler from postponing what leads to `value`, and from keeping its operands in registers until then.
 __device__ __forceinline__ void now(float& value) { asm volatile("" : "+f"(value)); }
@@ -238,8 +248,14 @@ struct Residual<double> {
     const Halves of_b = halved<2 * bits>(b);
     high = of_b.high, low = of_b.low;
   }
-  __device__ __forceinline__ void subtract(double a, const Factor& x) {
-    const Halves of_a = halved<bits>(a);
+  __device__ __forceinline__ void subtract(double a, const Factor& x) { subtract(halved<bits>(a), x); }
+  /// The same for a times a power of two.
+  __device__ __forceinline__ void subtract(double a, double factor, const Factor& x) {
+    constexpr double c = 1.5 * static_cast<double>(1LL << (52 - bits));  // as halved() has it
+    const double of_a = __dsub_rn(fma(a, factor, c), c);
+    subtract(Halves{of_a, fma(a, factor, -of_a)}, x);
+  }
+  __device__ __forceinline__ void subtract(const Halves& of_a, const Factor& x) {
     high = fma(-of_a.high, x.high, high);
     low = fma(-of_a.low, x.high + x.low, low);
     low = fma(-of_a.high, x.low, low);

@@ -212,11 +212,12 @@ struct KeptFactors {
   }
 };
 
-/// What NormEstimate finds of systems of N rows, more than it is exact for, whose factors lie in shared memory, to the
+/// What NormEstimate finds of systems of n rows, more than it is exact for, whose factors lie in shared memory, to the
 /// bit. lane_of_system: in turn; own: L; reciprocals: of the pivots, in proportion, in shared memory. answer: where not
 /// null, in shared memory, D^-1 L^-1 b, which becomes x on the way. The whole warp calls.
 template <class T, class L>
-__device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own, const T* reciprocals, T* answer) {
+__device__ __forceinline__ double norm_of_kept(int n, int lane_of_system, const T* own, const T* reciprocals,
+                                               T* answer) {
   using Kept = KeptFactors<T, L>;
   using Estimate = NormEstimate<T, L>;
   constexpr int H = Kept::lanes, R = Kept::rows, sums_of_lane = Kept::slot / H;
@@ -226,7 +227,7 @@ __device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own,
   T inverse[R], y[R];
 #pragma unroll
   for (int m = 0; m < R; ++m) inverse[m] = reciprocals[H * m + lane];
-  int column = row_of_largest<H>(L::size, lane, inverse, -1);  // of A^-1, that is looked at
+  int column = row_of_largest<H>(n, lane, inverse, -1);  // of A^-1, that is looked at
   double norm = 0;
 #pragma unroll 1
   for (int turn = answer != nullptr ? -1 : 0; turn < Estimate::estimating_turns; ++turn) {
@@ -237,7 +238,7 @@ __device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own,
       if (turn < 0)
         y[m] = answer[row];
       else if (has_signs)
-        y[m] = turn == 1 && y[m] < 0 ? T(-1) : T(1);
+        y[m] = row >= n ? T(0) : turn == 1 && y[m] < 0 ? T(-1) : T(1);
       else
         y[m] = static_cast<T>(row == column);
     }
@@ -259,12 +260,11 @@ __device__ __forceinline__ double norm_of_kept(int lane_of_system, const T* own,
     const double sum = sum_of_group<H>(sums[0]);
     raise(norm, has_signs && sum == sum ? norm : sum);
     if (turn == 1) {
-      const T most = largest_magnitude<H>(L::size, lane, y, -1);
+      const T most = largest_magnitude<H>(n, lane, y, -1);
       if (second) raise(norm, static_cast<double>(most));
     }
-    if (turn == 0)
-      column = row_of_largest<H>(L::size, lane, y,
-                                 column);  // that of the smallest pivot; of the second vector it was looked at
+    // The last column was that of the smallest pivot; by the second vector it has been looked at.
+    if (turn == 0) column = row_of_largest<H>(n, lane, y, column);
   }
   const double other = shuffle(norm, H, 2 * H);
   norm = shuffle(norm, 0, 2 * H);

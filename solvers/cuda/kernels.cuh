@@ -90,6 +90,15 @@ template <class T>
 cudaError_t launch_everything(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                               cudaStream_t stream);
 
+/// Whether launch_everything_as_stored() takes the batch, of which rcond is asked.
+template <class T>
+bool everything_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
+
+/// The same with all numbers that are asked for, of dense matrices of other sizes, wherever they lie.
+template <class T>
+cudaError_t launch_everything_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                                        cudaStream_t stream);
+
 /// Whether the rows of the matrices are whole pieces of 16 bytes.
 template <class T>
 bool rows_are_pieces(const SpdBatch<T>& batch);

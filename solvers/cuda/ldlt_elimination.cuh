@@ -50,18 +50,19 @@ struct Elimination {
   Pivots pivots;
   T* column[2];  // of the lane's system, in shared memory
   int lane;
-  T pivot;  // of the next step
+  T pivot;    // of the next step
+  T inverse;  // of that, where it is worked out early
 };
 
 /// Step k = G slot + owner, of which column `at` of `a` is the pivot column. Column c of the system lies in column
 /// c - k + at of `a` and, of columns that change, goes to c - k + at - shift. `next_owner` has the pivot row of the
 /// next step, in the slot after this one where `next_slot`. from, to: pivot columns such that row r, and r = k + 1 of
 /// the next, lies at the place r - k + at (- shift). width: of the last slot's rows from `at` - at % P on.
-template <class T, class L, int slot, int at, int shift, int width, bool general, class Rhs, class Pivots>
+template <class T, class L, int slot, int at, int shift, int width, bool general, bool Early, class Rhs, class Pivots>
 __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int owner, bool next_slot, const T* from,
                                           T* to, T (&l)[L::rows]) {
   constexpr int G = L::lanes, P = L::piece;
-  const T inverse = reciprocal(e.pivot);
+  const T inverse = Early ? e.inverse : reciprocal(e.pivot);
   e.pivots.template keep<slot>(e.lane, owner, e.pivot, inverse);
   __syncwarp();  // the column is complete; and that of the step before is read, whose place the next takes
 #pragma unroll
@@ -91,6 +92,7 @@ __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int
           if (next_slot) source = below;
         }
         e.pivot = shuffle(source, (owner + 1) % G, G);
+        if (Early) e.inverse = reciprocal(e.pivot);
       }
     }
   }
@@ -106,10 +108,11 @@ struct ColumnsInRegisters {};
 
 /// A = L D L^T; b becomes L^-1 b. The steps of the first `Turning` slots are a loop of two turns each: the rows turn in
 /// their registers, so that both turns are the same code. That keeps the code small enough for the instruction cache.
-/// Apart: one step in so many is kept apart from the others; 0: none is.
+/// Apart: one step in so many is kept apart from the others; 0: none is. Early: 1 / d of the next step is worked out
+/// beside what this step has left.
 /// pivots: where d or 1 / d is kept. columns: where L is; else than in `a`, all steps are in loops.
-template <class L, int Turning, int Apart, bool general, class T, class Memory, class Rhs, class Pivots,
-          class Columns = ColumnsInRegisters>
+template <class L, int Turning, int Apart, bool general, bool Early = false, class T, class Memory, class Rhs,
+          class Pivots, class Columns = ColumnsInRegisters>
 __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&a)[L::rows][L::size], Rhs& b,
                                        Pivots pivots, int n, int once, Columns columns = {}) {
   constexpr bool in_registers = std::is_same_v<Columns, ColumnsInRegisters>;
@@ -120,6 +123,7 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
       a,      b,
       pivots, {memory.column[0] + G + group * L::column_pitch, memory.column[1] + G + group * L::column_pitch},
       lane,   shuffle(a[0][0], 0, G)};
+  if (Early) e.inverse = reciprocal(e.pivot);
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) e.column[0][G * u + lane] = a[u][0];
   unrolled<Turning>([&](auto index) __attribute__((always_inline)) {
@@ -132,7 +136,7 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
         constexpr int t = step;
         constexpr bool last = t + 1 == H;
         T l[L::rows];
-        eliminate<T, L, slot, base + t, last ? H : 0, N, general>(
+        eliminate<T, L, slot, base + t, last ? H : 0, N, general, Early>(
             e, H * turn + t, last && turn == 1, e.column[t % 2] - base,
             e.column[(t + 1) % 2] + lane - base - H * turn - (last ? H : 0), l);
         if constexpr (in_registers) {
@@ -162,8 +166,8 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
     constexpr int base = G * Turning, k = base + index, slot = k / G;
     const auto step = [&]() __attribute__((always_inline)) {
       T l[L::rows];
-      eliminate<T, L, slot, k, 0, width, general>(e, k % G, (k + 1) / G > slot, e.column[k % 2] - base,
-                                                  e.column[(k + 1) % 2] + lane - base, l);
+      eliminate<T, L, slot, k, 0, width, general, Early>(e, k % G, (k + 1) / G > slot, e.column[k % 2] - base,
+                                                         e.column[(k + 1) % 2] + lane - base, l);
 #pragma unroll
       for (int u = slot; u < L::rows; ++u) a[u][k] = l[u];
     };

@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) answer[G * u + lane()] = b[0][u];
       __syncwarp();  // right-hand sides, factors and reciprocals are complete
-      norm_inverse = norm_of_kept<T, L>(lane(), factors, own_numbers(), answer);
+      norm_inverse = norm_of_kept<T, L>(N, lane(), factors, own_numbers(), answer);
       __syncwarp();  // the answers are complete
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) b[0][u] = answer[G * u + lane()];
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
                                args.b + (begin() + group()) * args.b_step, memory.x[group()], b[0], norm_a);
     if constexpr (!by_columns) {
       __syncwarp();  // factors and reciprocals are complete
-      norm_inverse = norm_of_kept<T, L>(lane(), factors, own_numbers(), nullptr);
+      norm_inverse = norm_of_kept<T, L>(N, lane(), factors, own_numbers(), nullptr);
     }
     if (lane() == 0) {
       const std::int64_t place = begin() + group();

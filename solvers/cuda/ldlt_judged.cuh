@@ -26,44 +26,68 @@ using PackedKept = PackedTile<T, packed_pitch<PackedTile<T, 0>>>;
 /// The columns G p .. G p + G - 1 of row G u + lane.
 template <int G, int u, class T>
 __device__ __forceinline__ void kept_row_part(const T* own, int lane, int p, T (&part)[G]) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    packed_row_part<G, u>(own, lane, G * p, part);
-  } else {  // there two loads each would take more registers than there are
-    const int row = G * u + lane;
-    const T* const along = own + packed_begin(row) + G * p;
-    const T* const down = own + packed_begin(G * p) + row;
+  const int row = G * u + lane;
+  const T* const along = own + packed_begin(row) + G * p;
+  const T* const down = own + packed_begin(G * p) + row;
 #pragma unroll
-    for (int c = 0; c < G; ++c) {
-      const T* const beyond = down + c * G * p + packed_begin(c);  // element (G p + c, row)
-      part[c] = *(u > p || (u == p && lane >= c) ? along + c : beyond);
-    }
+  for (int c = 0; c < G; ++c) {
+    const T* const beyond = down + c * G * p + packed_begin(c);  // element (G p + c, row)
+    part[c] = *(u > p || (u == p && lane >= c) ? along + c : beyond);
   }
 }
 
-/// The backward error. A loop that is not unrolled: the code of the elimination alone fills the instruction cache.
+/// The backward error. In single precision all columns are known to the compiler: an element is one load, not two under
+/// predicates. In double precision such code would be more than the instruction cache serves.
 template <class T, class L>
-__device__ __forceinline__ double judge_packed(int lane, const T* own, typename Residual<T>::Factor* places,
-                                               const T (&x)[L::rows], const T (&b)[L::rows]) {
-  constexpr int G = L::lanes;
-  Judgement<T, L> judgement(
-      L::size, lane, [&](int row) { return own[packed_begin(row) + row]; }, places, x, b);
-#pragma unroll 1
-  for (int p = 0; p < L::size / G; ++p) {
-    T part[L::rows][G];
-    unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
+struct JudgedPacked {
+  using Factor = typename Residual<T>::Factor;
+  static constexpr int G = L::lanes, R = L::rows, last_columns = 8, turns = (L::size - last_columns) / G;
+  static constexpr bool known = sizeof(T) == sizeof(float);
+
+  template <int Columns>
+  static __device__ __forceinline__ void take_known(const T* own, int lane, int first, T (&part)[R][Columns]) {
+    unrolled<R>([&](auto slot) __attribute__((always_inline)) {
       constexpr int u = slot;
-      kept_row_part<G, u>(own, lane, p, part[u]);
+#pragma unroll
+      for (int c = 0; c < Columns; ++c) part[u][c] = packed_element<G, u>(own, lane, first + c);
     });
+  }
+
+  template <int Columns>
+  static __device__ __forceinline__ void add(Judgement<T, L, true>& judgement, const Factor* places, int first,
+                                             const T (&part)[R][Columns]) {
 #pragma unroll
-    for (int c = 0; c < G; ++c) {
-      const auto known = places[G * p + c];
+    for (int c = 0; c < Columns; ++c) {
+      const auto x = places[first + c];
 #pragma unroll
-      for (int u = 0; u < L::rows; ++u) judgement.add(u, part[u][c], known);
+      for (int u = 0; u < R; ++u) judgement.add(u, part[u][c], x);
     }
   }
-  double norm_a;
-  return judgement.result(L::size, lane, norm_a);
-}
+
+  /// Adds all columns but the last ones, which become `rest`: it is all that is needed of the matrix afterwards.
+  static __device__ __forceinline__ void add_first(Judgement<T, L, true>& judgement, int lane, const T* own,
+                                                   const Factor* places, T (&rest)[R][last_columns]) {
+    if constexpr (known) {
+#pragma unroll
+      for (int p = 0; p < turns; ++p) {
+        T part[R][G];
+        take_known(own, lane, G * p, part);
+        add(judgement, places, G * p, part);
+      }
+    } else {
+#pragma unroll 1
+      for (int p = 0; p < turns; ++p) {
+        T part[R][G];
+        unrolled<R>([&](auto slot) __attribute__((always_inline)) {
+          constexpr int u = slot;
+          kept_row_part<G, u>(own, lane, p, part[u]);
+        });
+        add(judgement, places, G * p, part);
+      }
+    }
+    take_known(own, lane, G * turns, rest);
+  }
+};
 
 /// Solves and judges what is plain, and marks all others: systems whose numbers lie far from 1 or that fail. The last
 /// task begins where it ends with the batch: some systems are solved twice, alike.
@@ -74,20 +98,23 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, judged_rows>::warps)
   using L = PackedKept<T>;
   constexpr int G = L::lanes;
   __shared__ TileMemory<T, L> memory;
-  __shared__ unsigned char is_odd[L::systems];  // 1: the system is not plain
+  using Judged = JudgedPacked<T, L>;
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
+  const auto first_of = [&](unsigned task) __attribute__((always_inline)) {
+    return first_of_task<L::systems>(args, task);
+  };
+  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
+    const std::int64_t step = renewed(args.a_step);
+    stage_packed(Strided<T>{args.a + first_of(task) * step, step}, memory);
+    stage_rhs(args.b + (first_of(task) + group()) * args.b_step, group(), lane(), memory);
+  };
+  unsigned task = blockIdx.x;
+  if (task < args.tasks) stage(task);
 #pragma unroll 1
-  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    const auto begin = [&]() __attribute__((always_inline)) { return first_of_task<L::systems>(args, task); };
+  for (; task < args.tasks; task += gridDim.x) {
+    const auto system = [&]() __attribute__((always_inline)) { return first_of(task) + group(); };
     T a[L::rows][L::size], b[1][L::rows], inverse[L::rows];
-    const auto source = [&]() __attribute__((always_inline)) {
-      return [first = args.a + begin() * args.a_step, &args](int s) { return first + s * args.a_step; };
-    };
-    __syncwarp();  // the last systems are done with
-    stage_packed(source(), memory);
-    stage_rhs(args.b + (begin() + group()) * args.b_step, group(), lane(), memory);
-    if (threadIdx.x < L::systems) is_odd[threadIdx.x] = 0;
     wait_for_copies();
     load_packed<T, L>(memory.matrix[group()], lane(), a);
     unsigned odd = diagonal_far_bits<T, L>(lane(), a);
@@ -96,30 +123,44 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, judged_rows>::warps)
       b[0][u] = memory.rhs[group() * L::column_pitch + G * u + lane()];
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
     }
-    if (odd != 0) is_odd[group()] = 1;
-    factor<L, Plan::turning, Plan::apart, false>(group(), lane(), memory, a, b[0],
-                                                 ReciprocalsInRegisters<T, L>{inverse}, L::size, args.once);
+    if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
+    factor<L, Plan::turning, Plan::apart, false, Plan::early>(
+        group(), lane(), memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, L::size, args.once);
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       b[0][u] *= inverse[u];
       now(b[0][u]);  // rounded; the same in all kernels
     }
     substitute_back<L, Plan::apart, false>(group(), lane(), memory, a, b, args.once);
-    if (!are_answers(b[0], inverse)) is_odd[group()] = 1;
-    T* const x = args.to.x + (begin() + group()) * args.to.x_stride + lane();
+    const bool plain = !any_of_group<G>(!are_answers(b[0], inverse));
+    T* const x = args.to.x + system() * args.to.x_stride + lane();
     T right[L::rows];
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       x[G * u] = b[0][u];
       right[u] = memory.rhs[group() * L::column_pitch + G * u + lane()];
     }
-    const double error = judge_packed<T, L>(lane(), memory.matrix[group()], memory.x[group()], b[0], right);
-    __syncwarp();  // all know what is odd
-    if (lane() != 0) continue;
-    const std::int64_t place = begin() + group();
-    args.to.backward_error[place] = static_cast<T>(error);
-    args.to.info[place] = 0;
-    args.marks[place] = is_odd[group()] == 0 ? Mark::settled : Mark::unsettled;
+    if (lane() == 0) {
+      args.to.info[system()] = 0;
+      args.marks[system()] = plain ? Mark::settled : Mark::unsettled;
+    }
+    const T* const own = memory.matrix[group()];
+    auto* const places = memory.x[group()];
+    Judgement<T, L, true> judgement(
+        L::size, lane(), [&](int row) { return own[packed_begin(row) + row]; }, places, b[0], right);
+    T rest[L::rows][Judged::last_columns];
+    Judged::add_first(judgement, lane(), own, places, rest);
+    __syncwarp();  // these systems are done with, whose place the next take
+    if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
+      stage(next);
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u)
+#pragma unroll
+      for (int c = 0; c < Judged::last_columns; ++c) now(rest[u][c]);  // and no earlier
+    Judged::add(judgement, places, G * Judged::turns, rest);
+    double norm_a;
+    const double error = judgement.result(L::size, lane(), norm_a);
+    if (lane() == 0) args.to.backward_error[system()] = static_cast<T>(error);
   }
 }
 

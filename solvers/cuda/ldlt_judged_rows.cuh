@@ -15,72 +15,74 @@ namespace smallbatch {
 
 namespace {
 
-/// The backward error, from the first rows, which are whole, and the triangle `last` that follows them. Loops that are
-/// not unrolled: the code of the elimination alone fills the instruction cache.
+/// The backward error, from the first rows, which are whole, and the triangle `last` that follows them. A loop that is
+/// not unrolled, up to the last columns: the code of the elimination alone fills the instruction cache.
 template <class T, class L>
-__device__ __forceinline__ double judge_rows(int n, int group, int lane, const T* matrix, const T* last,
-                                             typename Residual<T>::Factor* places, const T (&x)[L::rows],
-                                             const T (&b)[L::rows]) {
+struct JudgedRows {
   using Factor = typename Residual<T>::Factor;
-  constexpr int G = L::lanes, P = L::piece, N = L::size, quarter = L::quarter, kept = 3 * quarter;  // rows
-  constexpr int at_once = 4, together = 16 / sizeof(Factor);                                        // columns
+  static constexpr int G = L::lanes, P = L::piece, N = L::size, R = L::rows, quarter = L::quarter, kept = 3 * quarter;
+  static constexpr int at_once = 4, together = 16 / sizeof(Factor);  // columns
+  static constexpr int last_columns = N - kept;
   static_assert(L::pieces_per_row >= 8 && quarter % 8 == 0 && at_once % P == 0);
-  Judgement<T, L> judgement(
-      n, lane,
-      [&](int row) {
-        return row < kept ? staged<L>(matrix, group, row, row) : last[packed_begin(row - kept) + row - kept];
-      },
-      places, x, b);
-  const auto add = [&](int first, auto&& beyond) __attribute__((always_inline)) {
-    T part[L::rows][at_once];
-    const T* const first_line = matrix + L::line(lane, 0) * 8 * P;
-    const int key = L::key(lane, 0) ^ L::system_key(group);
+
+  /// The columns from `first` on of the rows that are whole.
+  template <int Columns>
+  static __device__ __forceinline__ void take_rows(int group, int lane, const T* matrix, int first,
+                                                   T (&part)[R][Columns]) {
+    const T* const first_line = matrix + (L::line(lane, 0) + L::line(0, first / P)) * 8 * P;
+    const int key = L::key(lane, 0) ^ L::system_key(group) ^ L::key(0, first / P);
 #pragma unroll
     for (int u = 0; u < kept / G; ++u)
 #pragma unroll
-      for (int c = 0; c < at_once; c += P) {
-        const int place = L::place(G * u), p = (first + c) / P;
-        const auto in = *reinterpret_cast<const Vector<T, P>*>(first_line + (key ^ L::key(place, p)) * P +
-                                                               L::line(place, p) * 8 * P);
+      for (int c = 0; c < Columns; c += P) {
+        const int place = L::place(G * u);
+        const auto in = *reinterpret_cast<const Vector<T, P>*>(first_line + (key ^ L::key(place, c / P)) * P +
+                                                               L::line(place, c / P) * 8 * P);
 #pragma unroll
         for (int e = 0; e < P; ++e) part[u][c + e] = in.value[e];
       }
-    beyond(first, part);
+  }
+
+  template <int Columns>
+  static __device__ __forceinline__ void add(Judgement<T, L, true>& judgement, const Factor* places, int first,
+                                             const T (&part)[R][Columns]) {
 #pragma unroll
-    for (int c = 0; c < at_once; c += together) {
+    for (int c = 0; c < Columns; c += together) {
       const auto known = *reinterpret_cast<const Vector<Factor, together>*>(places + first + c);
 #pragma unroll
       for (int e = 0; e < together; ++e)
 #pragma unroll
-        for (int u = 0; u < L::rows; ++u) judgement.add(u, part[u][c + e], known.value[e]);
+        for (int u = 0; u < R; ++u) judgement.add(u, part[u][c + e], known.value[e]);
     }
-  };
+  }
+
+  /// Adds all columns but the last ones, which become `rest`: it is all that is needed of the matrix afterwards.
+  static __device__ __forceinline__ void add_first(Judgement<T, L, true>& judgement, int group, int lane,
+                                                   const T* matrix, const T* last, const Factor* places,
+                                                   T (&rest)[R][last_columns]) {
 #pragma unroll 1
-  for (int column = 0; column < kept; column += at_once)
-    add(
-        column, [&](int first, T(&part)[L::rows][at_once]) __attribute__((always_inline)) {
-          // By symmetry, of the rows `first` .. in the lane's columns.
-          const int place = first < quarter ? first + 2 * quarter : first - quarter;
-          const T* const line = matrix + place * N + L::line(0, lane / P) * 8 * P + lane % P;
-          const int key = L::key(0, lane / P) ^ L::system_key(group) ^ (place & 4);
+    for (int first = 0; first < kept; first += at_once) {
+      T part[R][at_once];
+      take_rows(group, lane, matrix, first, part);
+      // By symmetry, of the rows `first` .. in the lane's columns.
+      const int place = first < quarter ? first + 2 * quarter : first - quarter;
+      const T* const line = matrix + place * N + L::line(0, lane / P) * 8 * P + lane % P;
+      const int key = L::key(0, lane / P) ^ L::system_key(group) ^ (place & 4);
 #pragma unroll
-          for (int u = kept / G; u < L::rows; ++u)
+      for (int u = kept / G; u < R; ++u)
 #pragma unroll
-            for (int c = 0; c < at_once; ++c)
-              part[u][c] = line[(key ^ L::key(c, G * u / P)) * P + L::line(c, G * u / P) * 8 * P];
-        });
-#pragma unroll 1
-  for (int column = kept; column < N; column += at_once)
-    add(
-        column, [&](int first, T(&part)[L::rows][at_once]) __attribute__((always_inline)) {
-          unrolled<quarter / G>([&](auto slot) __attribute__((always_inline)) {
-            constexpr int u = slot;
-            packed_row_part<G, u>(last, lane, first - kept, part[kept / G + u]);
-          });
-        });
-  double norm_a;
-  return judgement.result(n, lane, norm_a);
-}
+        for (int c = 0; c < at_once; ++c)
+          part[u][c] = line[(key ^ L::key(c, G * u / P)) * P + L::line(c, G * u / P) * 8 * P];
+      add(judgement, places, first, part);
+    }
+    take_rows(group, lane, matrix, kept, rest);
+    unrolled<quarter / G>([&](auto slot) __attribute__((always_inline)) {
+      constexpr int u = slot;
+#pragma unroll
+      for (int c = 0; c < last_columns; ++c) rest[kept / G + u][c] = packed_element<G, u>(last, lane, c);
+    });
+  }
+};
 
 /// Solves and judges what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie
 /// far from 1 or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
@@ -104,23 +106,39 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, 32>::warps) judged_ro
     if (const int s = fresh(threadIdx.x); Sized && s < L::systems && task < args.tasks)
       copy_async<1>(sizes + s, args.sizes + first_of(task) + s);
   };
-  stage_sizes(blockIdx.x);
+  const auto stage_rows = [&]<int first, int end>(unsigned task) __attribute__((always_inline)) {
+    const Strided<T> source{args.a + first_of(task) * args.a_step, args.a_step};
+    if constexpr (Sized)
+      stage_pieces<first, end>(source, memory, [&](int s) { return sizes[s]; });
+    else
+      stage_pieces<first, end>(source, memory);
+    end_group_of_copies();
+  };
+  const auto complete = [&]<int first, int end>() __attribute__((always_inline)) {
+    if constexpr (Sized) complete_rows<first, end, T, L>(sizes[group()], group(), lane(), memory.matrix[group()]);
+  };
+  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
+    __syncwarp();                            // the last systems are done with
+    if constexpr (Sized) wait_for_copies();  // the sizes are known
+    const T* const from = args.b + (first_of(task) + group()) * args.b_step;
+    if constexpr (Sized)
+      stage_rhs_below(sizes[group()], from, group(), lane(), memory);
+    else
+      stage_rhs(from, group(), lane(), memory);
+    stage_rows.template operator()<kept, N>(task);
+    stage_rows.template operator()<quarter, kept>(task);
+  };
+  using Judged = JudgedRows<T, L>;
+  // Whether the next systems are on their way while the last columns are judged. In single precision the code that
+  // this takes costs more than the wait.
+  constexpr bool ahead = sizeof(T) == sizeof(double);
+  unsigned task = blockIdx.x;
+  stage_sizes(task);
+  if (ahead && task < args.tasks) stage(task);
 #pragma unroll 1
-  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+  for (; task < args.tasks; task += gridDim.x) {
     const auto system = [&]() __attribute__((always_inline)) { return first_of(task) + group(); };
-    const auto stage_rows = [&]<int first, int end>() __attribute__((always_inline)) {
-      const auto source = [from = args.a + first_of(task) * args.a_step, &args](int s) {
-        return from + s * args.a_step;
-      };
-      if constexpr (Sized)
-        stage_pieces<first, end>(source, memory, [&](int s) { return sizes[s]; });
-      else
-        stage_pieces<first, end>(source, memory);
-      end_group_of_copies();
-    };
-    const auto complete = [&]<int first, int end>() __attribute__((always_inline)) {
-      if constexpr (Sized) complete_rows<first, end, T, L>(sizes[group()], group(), lane(), memory.matrix[group()]);
-    };
+    if (!ahead) stage(task);
     T a[L::rows][N], b[1][L::rows], inverse[L::rows];
     unsigned odd = 0;
     const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
@@ -136,24 +154,14 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, 32>::warps) judged_ro
         });
       }
     };
-    if constexpr (Sized) {
-      wait_for_copies();  // the sizes are known, and the last systems done with
-      const int n = sizes[group()];
-      odd |= static_cast<unsigned>(n <= 0 || n > N);
-      stage_rhs_below(n, args.b + system() * args.b_step, group(), lane(), memory);
-    } else {
-      __syncwarp();  // the last systems are done with
-      stage_rhs(args.b + system() * args.b_step, group(), lane(), memory);
-    }
-    stage_rows.template operator()<kept, N>();
-    stage_rows.template operator()<quarter, kept>();
+    if constexpr (Sized) odd |= static_cast<unsigned>(sizes[group()] <= 0 || sizes[group()] > N);
     wait_for_groups_but<1>();
     complete.template operator()<kept, N>();
     take.template operator()<kept, N>();
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) b[0][u] = memory.rhs[group() * L::column_pitch + G * u + lane()];
     __syncwarp();  // the last quarter has been read, whose place the first takes, and the right-hand sides
-    stage_rows.template operator()<0, quarter>();
+    stage_rows.template operator()<0, quarter>(task);
     {
       T* const last = memory.rhs + group() * L::column_pitch;
 #pragma unroll
@@ -175,8 +183,8 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, 32>::warps) judged_ro
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
     if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
-    factor<L, Plan::turning, Plan::apart, false>(group(), lane(), memory, a, b[0],
-                                                 ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+    factor<L, Plan::turning, Plan::apart, false, Plan::early>(group(), lane(), memory, a, b[0],
+                                                              ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       b[0][u] *= inverse[u];
@@ -202,8 +210,27 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, 32>::warps) judged_ro
       __syncwarp();  // what lay in the place of the next sizes has been read
       stage_sizes(static_cast<unsigned>(fresh(static_cast<int>(task))) + gridDim.x);
     }
-    const double error = judge_rows<T, L>(n, group(), lane(), memory.matrix[group()],
-                                          memory.rhs + group() * L::column_pitch, memory.x[group()], b[0], right);
+    const T* const last = memory.rhs + group() * L::column_pitch;
+    Judgement<T, L, true> judgement(
+        n, lane(),
+        [&](int row) {
+          return row < kept ? staged<L>(memory.matrix[group()], group(), row, row)
+                            : last[packed_begin(row - kept) + row - kept];
+        },
+        memory.x[group()], b[0], right);
+    T rest[L::rows][Judged::last_columns];
+    Judged::add_first(judgement, group(), lane(), memory.matrix[group()], last, memory.x[group()], rest);
+    if constexpr (ahead) {
+      if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
+        stage(next);
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u)
+#pragma unroll
+        for (int c = 0; c < Judged::last_columns; ++c) now(rest[u][c]);  // and no earlier
+    }
+    Judged::add(judgement, memory.x[group()], kept, rest);
+    double norm_a;
+    const double error = judgement.result(n, lane(), norm_a);
     if (lane() == 0) args.to.backward_error[system()] = static_cast<T>(error);
   }
 }

@@ -28,6 +28,7 @@ struct QuickPlan {
   // Of x alone: one step in so many is kept apart, as few as the compiler does not spill registers for.
   static constexpr int factor_apart = N == 64 ? 8 : apart;
   static constexpr bool back_apart = apart && N != 64;
+  static constexpr bool early = N == 32 && !single;
   static constexpr int warps = N == 8 ? 16 : N == 16 ? (single ? 16 : 12) : 8;
   static constexpr int warps_elsewhere = N == 16 && single ? 12 : warps;  // resident_blocks()
 };
@@ -48,6 +49,9 @@ struct OnePassPlan {
   static constexpr bool apart = N > 32 || (N >= 16 && !single);
   static constexpr int warps = single ? (N <= 12 ? 16 : N <= 20 ? 12 : 8) : N <= 8 ? 12 : 8;
 };
+
+/// What is asked for: x and the status, the backward error too, or rcond and what pivots say as well.
+enum class Asked { x, error, everything };
 
 /// Of the kernels for x alone, or with the backward error, of matrices as they are stored, of least_n to N rows.
 /// Pieces: rows are whole pieces of 16 bytes, and lie apart.
@@ -83,6 +87,24 @@ struct StoredXPlan {
   static constexpr int warps = single ? of_floats : of_doubles;
   static constexpr int warps_elsewhere = single && N <= 20 ? 12 : warps;  // resident_blocks()
 };
+
+/// Of such kernels that tell all that may be asked: factors stay in registers while A is judged, beside which others'
+/// lanes would have too few.
+template <class T, int N>
+struct StoredEverythingPlan : StoredXPlan<T, N, true, false> {
+  using Base = StoredXPlan<T, N, true, false>;
+  static constexpr bool single = sizeof(T) == sizeof(float);
+  using L = std::conditional_t<!single && N == 24, StoredLayout<T, N, LdltPlan<T, N>::lanes>,
+                               typename OnePassPlan<T, N>::Stored>;
+  static constexpr int late = N == 36 ? 0 : Base::late, place = N - late;
+  static constexpr int gap = late > 0 ? L::piece : 0;
+  static constexpr bool factor_apart = OnePassPlan<T, N>::apart, back_apart = factor_apart;
+  static constexpr int warps = (single ? N == 20 : N == 16) ? 12 : 8;
+  static constexpr int warps_elsewhere = warps;
+};
+template <class T, int N, Asked What, bool Pieces>
+using AsStoredPlan = std::conditional_t<What == Asked::everything, StoredEverythingPlan<T, N>,
+                                        StoredXPlan<T, N, What != Asked::x, Pieces>>;
 
 }  // namespace
 

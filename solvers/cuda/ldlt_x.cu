@@ -123,8 +123,8 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(QuickPlan<T, N>::w
       stage_sizes(static_cast<unsigned>(fresh(static_cast<int>(task))) + 2 * gridDim.x, turn);
       turn ^= 1;
     }
-    factor<L, Plan::turning, Plan::factor_apart, false>(group, lane, memory, a, b[0],
-                                                        ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+    factor<L, Plan::turning, Plan::factor_apart, false, Plan::early>(
+        group, lane, memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       b[0][u] *= inverse[u];

@@ -1,13 +1,15 @@
-// Solutions of plain systems by L D L^T, x and the status alone or the backward error too, of dense matrices of any
-// size, wherever they lie: as ldlt_x.cu has them of whole sizes. Matrices are copied as they are stored
-// (stored_systems.cuh), each by one bulk copy; or, for x alone and where that serves the banks, rows of whole pieces of
-// 16 bytes with a piece between them. For x alone the next systems are on their way, while a warp works on its own,
-// into the shared memory that these have left. To be judged a matrix stays there, or, where that makes room for more
-// warps, all of it but the last block on the diagonal, whose triangle is kept beside it: by symmetry, that is all.
-// What is not plain is marked for the general kernel (ldlt_general.cu). Private to solvers/cuda.
+// Solutions of plain systems by L D L^T, x and the status alone, the backward error too, or with rcond all that may be
+// asked, of dense matrices of any size, wherever they lie: as ldlt_x.cu has them of whole sizes. Matrices are copied as
+// they are stored (stored_systems.cuh), each by one bulk copy; or, for x alone and where that serves the banks, rows of
+// whole pieces of 16 bytes with a piece between them. For x alone the next systems are on their way, while a warp works
+// on its own, into the shared memory that these have left. To be judged a matrix stays there, or, where that makes room
+// for more warps, all of it but the last block on the diagonal, whose triangle is kept beside it: by symmetry, that is
+// all. When it is judged, factors take its place, from where the norm of A^-1 is found (kept_factors.cuh). What is not
+// plain is marked for the general kernel (ldlt_general.cu). Private to solvers/cuda.
 #pragma once
 
 #include "core/gpu_plans.cuh"
+#include "solvers/cuda/kept_factors.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_plan.cuh"
@@ -20,6 +22,16 @@ namespace {
 
 /// Rows as they are stored; whole pieces of 16 bytes, which lie an odd number of pieces apart; such of size N.
 enum class Rows { as_stored, pieces, whole };
+
+/// Keeps d in registers, of the lane's rows.
+template <class T, class L>
+struct PivotsInRegisters {
+  T (&pivots)[L::rows];
+  template <int slot>
+  __device__ __forceinline__ void keep(int lane, int owner, T pivot, T) const {
+    if (lane == owner) pivots[slot] = pivot;
+  }
+};
 
 /// Last: of so many last rows the triangle is kept, packed.
 template <class T, class L, Rows Kind, int Last>
@@ -40,12 +52,13 @@ struct alignas(16) StoredXMemory {
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
-template <class T, int N, bool Judged, Rows Kind>
+template <class T, int N, Asked What, Rows Kind>
 __global__ void __launch_bounds__(warp_lanes,
-                                  resident_blocks(StoredXPlan<T, N, Judged, Kind != Rows::as_stored>::warps,
-                                                  StoredXPlan<T, N, Judged, Kind != Rows::as_stored>::warps_elsewhere))
+                                  resident_blocks(AsStoredPlan<T, N, What, Kind != Rows::as_stored>::warps,
+                                                  AsStoredPlan<T, N, What, Kind != Rows::as_stored>::warps_elsewhere))
     x_as_stored_kernel(Arguments<T> args) {
-  using Plan = StoredXPlan<T, N, Judged, Kind != Rows::as_stored>;
+  using Plan = AsStoredPlan<T, N, What, Kind != Rows::as_stored>;
+  constexpr bool Judged = What != Asked::x, everything = What == Asked::everything;
   using L = typename Plan::L;
   constexpr int G = L::lanes, R = L::rows, P = L::piece;
   constexpr bool whole = Kind == Rows::whole, pieces = Kind != Rows::as_stored, bulk = has_bulk_copies() && !pieces;
@@ -151,7 +164,7 @@ __global__ void __launch_bounds__(warp_lanes,
       else
         take_slot.template operator()<u>(rows);
     };
-    wait_for_rows(late > 0 ? 0 : turn);
+    wait_for_rows(late > 0 || everything ? 0 : turn);  // everything: a block has one task, and `turn` would be spilled
     turn ^= 1;
     if constexpr (!rhs_stays) {
 #pragma unroll
@@ -189,8 +202,26 @@ __global__ void __launch_bounds__(warp_lanes,
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
         stage(next);
     }
-    factor<L, Plan::turning, Plan::factor_apart, false>(group(), lane(), memory, a, b[0],
-                                                        ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+    if constexpr (everything)
+      factor<L, Plan::turning, Plan::factor_apart, false>(group(), lane(), memory, a, b[0],
+                                                          PivotsInRegisters<T, L>{inverse}, N, args.once);
+    else
+      factor<L, Plan::turning, Plan::factor_apart, false>(group(), lane(), memory, a, b[0],
+                                                          ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+    if constexpr (everything) {
+      if (args.pivot_numbers) {
+        PivotNumbers<T> numbers[L::shares];
+#pragma unroll
+        for (int u = 0; u < R; ++u)
+          if (G * (u + 1) <= least_n || G * u + lane() < n) numbers[u % L::shares].add(inverse[u], 0);
+        static_assert(L::shares <= 2);
+        if constexpr (L::shares == 2) numbers[0].add(numbers[1]);
+        numbers[0].template combine<G>();
+        if (lane() == 0) numbers[0].store(args, begin_of(task) + group());
+      }
+#pragma unroll
+      for (int u = 0; u < R; ++u) inverse[u] = reciprocal(inverse[u]);
+    }
 #pragma unroll
     for (int u = 0; u < R; ++u) {
       b[0][u] *= inverse[u];
@@ -203,7 +234,7 @@ __global__ void __launch_bounds__(warp_lanes,
 #pragma unroll
     for (int u = 0; u < R; ++u)
       if (G * (u + 1) <= least_n || G * u + lane() < n) x[G * u] = b[0][u];
-    double error = 0;
+    double error = 0, norm_a = 0;
     if constexpr (Judged) {
       T right[R];
 #pragma unroll
@@ -214,12 +245,27 @@ __global__ void __launch_bounds__(warp_lanes,
           right[u] =
               G * (u + 1) <= least_n || G * u + lane() < n ? args.b[system * args.b_step + G * u + lane()] : T(0);
       }
-      error = judge_stored_rows<T, L, late, gap>(n, lane(), own_rows(),
-                                                 memory.rhs + group() * Memory::rhs_pitch + Memory::triangle,
-                                                 memory.x[group()], b[0], right);
+      error = judge_stored_rows < T, L, late, gap,
+      everything ? 2
+                 : 4 > (n, lane(), own_rows(), memory.rhs + group() * Memory::rhs_pitch + Memory::triangle,
+                        memory.x[group()], b[0], right, norm_a);
+    }
+    if constexpr (everything) {
+      using Kept = KeptFactors<T, L>;
+      T* const factors = stored_matrices<T>() + group() * Kept::pitch;
+      T* const reciprocals = memory.column[0] + group() * L::column_pitch;
+      __syncwarp();  // the matrices and answers have been read, whose places factors and reciprocals take
+      Kept::store(factors, lane(), a);
+#pragma unroll
+      for (int u = 0; u < R; ++u)
+        if (has_row<L>(lane(), u)) reciprocals[G * u + lane()] = inverse[u];
+      __syncwarp();  // they are complete
+      const double norm_inverse = norm_of_kept<T, L>(n, lane(), factors, reciprocals, nullptr);
+      if (lane() == 0) args.to.rcond[system] = rcond_of_norms<T>(n, norm_a, 0, norm_inverse, 0);
     }
     if (lane() != 0) continue;
-    if constexpr (Judged) args.to.backward_error[system] = static_cast<T>(error);
+    if (Judged && (!everything || args.to.backward_error != nullptr))
+      args.to.backward_error[system] = static_cast<T>(error);
     args.to.info[system] = 0;
     args.marks[system] = plain ? Mark::settled : Mark::unsettled;
   }
@@ -228,25 +274,23 @@ __global__ void __launch_bounds__(warp_lanes,
 template <class T>
 struct StoredXKernel {
   int systems, lanes, late, place, gap;
+  int factors;  // numbers of them that take a matrix' place
   bool pieces;  // rows lie apart
   Kernel<Arguments<T>> kernel;
 };
 
 /// The kernel of the first of the sizes N, which ascend, that is large enough; none of sizes that others are better at.
-template <class T, bool Judged, Rows Kind, int... N>
+template <class T, Asked What, Rows Kind, int... N>
 StoredXKernel<T> x_as_stored_kernel_of(int n) {
   constexpr bool pieces = Kind != Rows::as_stored;
   StoredXKernel<T> chosen{};
   const auto choose = [&]<int size>() {
-    using Plan = StoredXPlan<T, size, Judged, pieces>;
+    using Plan = AsStoredPlan<T, size, What, pieces>;
     if (n >= Plan::least_n)
-      chosen = {Plan::L::systems,
-                Plan::L::lanes,
-                Plan::late,
-                Plan::place,
-                Plan::gap,
-                pieces,
-                x_as_stored_kernel<T, size, Judged, Kind>};
+      chosen = {Plan::L::systems, Plan::L::lanes,
+                Plan::late,       Plan::place,
+                Plan::gap,        What == Asked::everything ? KeptFactors<T, typename Plan::L>::pitch : 0,
+                pieces,           x_as_stored_kernel<T, size, What, Kind>};
   };
   (void)((n <= N && (choose.template operator()<N>(), true)) || ...);
   return chosen;
@@ -254,14 +298,14 @@ StoredXKernel<T> x_as_stored_kernel_of(int n) {
 template <class T>
 StoredXKernel<T> x_as_stored_kernel_of(int n, bool judged, bool pieces) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (pieces && n == 48 && !judged) return x_as_stored_kernel_of<T, false, Rows::whole, 48>(n);
-    if (pieces && n == 52 && !judged) return x_as_stored_kernel_of<T, false, Rows::pieces, 56>(n);
-    if (pieces && n == 56 && !judged) return x_as_stored_kernel_of<T, false, Rows::whole, 56>(n);
-    return judged ? x_as_stored_kernel_of<T, true, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n)
-                  : x_as_stored_kernel_of<T, false, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n);
+    if (pieces && n == 48 && !judged) return x_as_stored_kernel_of<T, Asked::x, Rows::whole, 48>(n);
+    if (pieces && n == 52 && !judged) return x_as_stored_kernel_of<T, Asked::x, Rows::pieces, 56>(n);
+    if (pieces && n == 56 && !judged) return x_as_stored_kernel_of<T, Asked::x, Rows::whole, 56>(n);
+    return judged ? x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n)
+                  : x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n);
   } else {
-    return judged ? x_as_stored_kernel_of<T, true, Rows::as_stored, 16, 20, 24, 28, 32>(n)
-                  : x_as_stored_kernel_of<T, false, Rows::as_stored, 16, 20, 24, 28, 32>(n);
+    return judged ? x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 16, 20, 24, 28, 32>(n)
+                  : x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 16, 20, 24, 28, 32>(n);
   }
 }
 
@@ -280,22 +324,29 @@ bool x_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution)
 }
 
 template <class T>
-cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
-                               cudaStream_t stream) {
+cudaError_t launch_as_stored(const StoredXKernel<T>& chosen, const SpdBatch<T>& batch, const SpdSolution<T>& solution,
+                             Mark* marks, cudaStream_t stream, unsigned max_blocks) {
   const int n = batch.shape.n;
-  const StoredXKernel<T> chosen =
-      x_as_stored_kernel_of<T>(n, solution.backward_error != nullptr, rows_are_pieces(batch));
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   if (chosen.pieces) {
     arguments.kept_pitch = apart_pitch<T>(n);
     arguments.kept_step = apart_step<T>(n, n - chosen.late, chosen.lanes);
   } else {
-    const int numbers = std::max((n - chosen.late) * n, chosen.late > 0 ? chosen.place * n + chosen.gap : 0);
+    const int numbers =
+        std::max({(n - chosen.late) * n, chosen.late > 0 ? chosen.place * n + chosen.gap : 0, chosen.factors});
     arguments.kept_step = stored_step(batch, chosen.lanes, numbers);
   }
   // Rows are read as far as the kernel's lanes have some.
   const std::size_t numbers = chosen.systems * arguments.kept_step + 16;
-  return launch(chosen.kernel, chosen.systems, arguments, stream, 1 << 15, (numbers * sizeof(T) + 15) / 16 * 16);
+  return launch(chosen.kernel, chosen.systems, arguments, stream, max_blocks, (numbers * sizeof(T) + 15) / 16 * 16);
+}
+
+template <class T>
+cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                               cudaStream_t stream) {
+  return launch_as_stored(
+      x_as_stored_kernel_of<T>(batch.shape.n, solution.backward_error != nullptr, rows_are_pieces(batch)), batch,
+      solution, marks, stream, 1 << 15);
 }
 
 }  // namespace smallbatch

@@ -161,6 +161,14 @@ struct WholeSize {
   constexpr int operator()(int) const { return L::size; }
 };
 
+/// Where matrices lie that are `step` numbers apart.
+template <class T>
+struct Strided {
+  const T* first;
+  std::int64_t step;
+  __device__ __forceinline__ const T* operator()(int s) const { return first + s * step; }
+};
+
 /// Starts to copy rows first_row .. end_row - 1 of the warp's systems, 16 bytes at a time. source(s): where system s of
 /// the warp lies in global memory. size(s): how many of its rows and columns count; the others become zeros.
 template <int first_row, int end_row, class T, class L, class Source, class Size = WholeSize<L>>
@@ -172,9 +180,13 @@ __device__ __forceinline__ void stage_matrix(Source&& source, T (&matrix)[L::sys
   const int thread = fresh(threadIdx.x), sub = thread / L::pieces, own = thread % L::pieces;
   T* const first_line = matrix[sub] + L::line(own / per_row, own % per_row) * 8 * P;
   const int key = L::key(own / per_row, own % per_row) ^ L::system_key(sub);
+  constexpr bool strided = std::is_same_v<std::remove_cvref_t<Source>, Strided<T>>;
+  const T* from = source(sub) + own * P;
+  std::int64_t step = 0;
+  if constexpr (strided) step = renewed(source.step * at_once);
 #pragma unroll
   for (int s = 0; s < L::systems; s += at_once) {
-    const T* const from = source(s + sub) + own * P;
+    if constexpr (!strided) from = source(s + sub) + own * P;
     const int n = size(s + sub);
     const int rows = n - own / per_row, count = max(0, min(P, n - own % per_row * P));  // of the lane's, to be copied
 #pragma unroll
@@ -187,6 +199,7 @@ __device__ __forceinline__ void stage_matrix(Source&& source, T (&matrix)[L::sys
       else
         copy_async_or_zeros(to, from + q * P, q / per_row < rows ? count : 0);
     }
+    if constexpr (strided) from = renewed(from + step);  // not a product for each system
   }
 }
 template <int first_row, int end_row, class T, class L, class Source, class Size = WholeSize<L>>

@@ -8,12 +8,22 @@ namespace smallbatch {
 
 namespace {
 
+/// v in double precision, 2^-896 times as large: its bits three places further to the right, and the sign where it was.
+/// shift: 2^29, but not to the compiler. What is not finite becomes some number.
+__device__ __forceinline__ double scaled_down(float v, int shift) {
+  unsigned long long bits;
+  asm("mul.wide.s32 %0, %1, %2;" : "=l"(bits) : "r"(__float_as_int(v)), "r"(shift));
+  return __hiloint2double(static_cast<int>(bits >> 32) & 0x8fffffff, static_cast<int>(bits));
+}
+
 /// ||b - A x||_1 / (||A||_1 ||x||_1) of the lane's system under way, the residual in twice the precision of T. x[u] and
 /// b[u] belong to row G u + lane, whose elements are added in any order. The whole warp calls.
-template <class T, class L>
+/// Mixed: every fourth slot's floats become double precision by integers: conversions alone wait for their unit.
+template <class T, class L, bool Mixed = false>
 struct Judgement {
   using Factor = typename Residual<T>::Factor;
   double a_factor = 1, x_factor = 1;  // powers of two, which cancel
+  int shift = 1 << 29;
   double norms_x[L::shares]{}, row_sum[L::rows];
   Residual<T> residual[L::rows];
 
@@ -38,16 +48,27 @@ struct Judgement {
       const double value = static_cast<double>(x[u]) * x_factor;
       if (has_row<L>(lane, u)) places[L::lanes * u + lane] = Residual<T>::factor(value);
       norms_x[u % L::shares] += abs(value);
-      residual[u] = Residual<T>(with_factors(static_cast<double>(b[u]), a_factor, x_factor));
+      residual[u] =
+          Residual<T>(with_factors(static_cast<double>(b[u]), by_integers(u) ? 0x1p-896 : a_factor, x_factor));
       row_sum[u] = 0;
     }
+    if (Mixed) shift = fresh(shift);
     __syncwarp();  // x is complete
   }
 
   __device__ __forceinline__ void add(int u, T element, const Factor& x) {
-    const double value = static_cast<double>(element) * a_factor;
-    row_sum[u] += abs(value);
-    residual[u].subtract(value, x);
+    if constexpr (Mixed && sizeof(T) == sizeof(double)) {
+      row_sum[u] = fma(abs(element), a_factor, row_sum[u]);
+      residual[u].subtract(element, a_factor, x);
+    } else {
+      double value = 0;
+      if constexpr (sizeof(T) == sizeof(double))
+        value = element * a_factor;
+      else
+        value = by_integers(u) ? scaled_down(element, shift) : static_cast<double>(element);
+      row_sum[u] += abs(value);
+      residual[u].subtract(value, x);
+    }
   }
 
   /// Where slot u was given row(u, lane) instead: each lane gets the residuals of its own rows back, through `places`.
@@ -67,14 +88,18 @@ struct Judgement {
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       if (L::lanes * u + lane >= n) continue;
-      norm = max(norm, row_sum[u]);
-      sums[u % L::shares] += abs(residual[u].value());
+      const double up = by_integers(u) ? 0x1p896 : 1;
+      norm = max(norm, row_sum[u] * up);
+      sums[u % L::shares] += abs(residual[u].value()) * up;
     }
     const double sum = sum_of_shares<L>(sums), norm_x = sum_of_shares<L>(norms_x);
     norm = max_of_group<L::lanes>(norm);
     norm_a = norm / a_factor;
     return sum == 0 ? 0 : sum / (norm * norm_x);
   }
+
+ private:
+  static constexpr bool by_integers(int u) { return Mixed && sizeof(T) == sizeof(float) && u % 4 == 3; }
 };
 
 /// What lies in shared memory at `first` + At where value <= Bound, and else at `second` + Or, offsets in bytes: two
@@ -98,6 +123,15 @@ __device__ __forceinline__ void load_either(int value, unsigned first, unsigned 
 
 /// Where row `row` of a packed triangle begins.
 __device__ __forceinline__ constexpr int packed_begin(int row) { return row * (row + 1) / 2; }
+
+/// Element c of row G u + lane of the symmetric matrix whose packed lower triangle is `own`, where c is known.
+template <int G, int u, class T>
+__device__ __forceinline__ T packed_element(const T* own, int lane, int c) {
+  const int high = max(lane, c - G * u), low = min(lane, c - G * u);
+  if (c < G * u) return own[packed_begin(G * u) + packed_begin(lane) + G * u * lane + c];
+  if (c >= G * (u + 1)) return own[packed_begin(c) + G * u + lane];
+  return own[packed_begin(G * u) + packed_begin(high) + G * u * high + G * u + low];
+}
 
 /// The columns first .. first + Columns - 1 of row G u + lane of the symmetric matrix whose packed lower triangle is
 /// `own`.
@@ -177,13 +211,13 @@ __device__ __forceinline__ double judge_read_again(int lane, const T* matrix, co
 
 /// The same of a matrix of n rows that is symmetric to the bit and lies in shared memory as it is stored, by columns,
 /// which are rows. Or the first N - Late rows do, of which the first Late lie Gap numbers behind the others, and of the
-/// last Late rows the triangle, packed.
-template <class T, class L, int Late, int Gap>
+/// last Late rows the triangle, packed. AtOnce: columns.
+template <class T, class L, int Late, int Gap, int AtOnce>
 __device__ __forceinline__ double judge_stored_rows(int n, int lane, const T* rows, const T* triangle,
                                                     typename Residual<T>::Factor* places, const T (&x)[L::rows],
-                                                    const T (&b)[L::rows]) {
+                                                    const T (&b)[L::rows], double& norm_a) {
   using Factor = typename Residual<T>::Factor;
-  constexpr int G = L::lanes, kept = L::size - Late, at_once = 4, together = 16 / sizeof(Factor);
+  constexpr int G = L::lanes, kept = L::size - Late, at_once = AtOnce, together = 16 / sizeof(Factor);
   const auto begin_of = [&](int row) __attribute__((always_inline)) {
     return Late > 0 && row < Late ? rows + (row + kept) * n + Gap : rows + row * n;
   };
@@ -232,7 +266,6 @@ __device__ __forceinline__ double judge_stored_rows(int n, int lane, const T* ro
       });
     }
   }
-  double norm_a;
   return judgement.result(n, lane, norm_a);
 }
 
