@@ -511,15 +511,15 @@ struct Hdf5Describer::Impl {
       if (is_reachable(member)) return describe(member.link, depth - 1, false, give);
       give(nothing());
     };
-    constexpr std::size_t most_of_one_thread = 256;
+    constexpr std::size_t most_of_one_thread = 64;  // what is found stays in a cache
     if (!headers || threads == 1 || members.size() < threads * most_of_one_thread) {
       std::ranges::for_each(members, describe_member);
       return;
     }
     std::vector<HeaderWindows> windows(threads, HeaderWindows(*bytes));
+    std::vector<std::vector<StoredObject>> found(threads * most_of_one_thread);
     for (std::size_t first = 0; first < members.size(); first += threads * most_of_one_thread) {
-      const std::size_t count = std::min(threads * most_of_one_thread, members.size() - first);
-      std::vector<std::vector<StoredObject>> found(count);
+      const std::size_t count = std::min(found.size(), members.size() - first);
       bytes->forget_failure();
       parallel_for(threads, 1, threads, [&](std::int64_t begin, std::int64_t end) {
         for (auto thread = static_cast<std::size_t>(begin); thread < static_cast<std::size_t>(end); ++thread)
@@ -529,6 +529,7 @@ struct Hdf5Describer::Impl {
       for (std::size_t k = 0; k < count; ++k) {
         for (StoredObject& of_member : found[k]) give(std::move(of_member));
         if (found[k].empty()) describe_member(members[first + k]);
+        found[k].clear();
       }
     }
   }

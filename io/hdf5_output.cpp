@@ -781,7 +781,7 @@ struct Hdf5Output::Impl {
       constexpr unsigned most_threads = 4;  // each has some sets in memory
       Hdf5Describer describer(std::make_shared<InputBytes>(temporary, 1), {}, std::min(thread_count(0), most_threads));
       for_each_object(describer, [&](const std::string& name, const StoredObject& object) {
-        const WrittenDataset* const expected = datasets.find(name);
+        const WrittenDataset* const expected = object.kind == ObjectKind::group ? nullptr : datasets.find(name);
         if (!expected) return;
         ++found;
         if (object.contents_defect) throw refuse(name + ": " + object.contents_defect->why);
@@ -803,11 +803,14 @@ struct Hdf5Output::Impl {
       std::size_t next = 0;
     };
     std::vector<Level> levels;  // the groups that the next object is in
+    std::string name;
     describer.describe("/", deepest, [&](StoredObject&& object) {
       while (!levels.empty() && levels.back().next == levels.back().members.size()) levels.pop_back();
-      std::string name;
-      if (!levels.empty()) name = levels.back().path + "/" + levels.back().members[levels.back().next].name;
-      if (!levels.empty()) ++levels.back().next;
+      name.clear();
+      if (!levels.empty()) {
+        Level& level = levels.back();
+        name.append(level.path).append("/").append(level.members[level.next++].name);
+      }
       visit(name, object);
       const bool is_group = object.kind == ObjectKind::group;
       if (is_group && levels.size() < deepest) levels.push_back({name, std::move(object.members)});
