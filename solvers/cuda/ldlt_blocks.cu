@@ -10,10 +10,11 @@
 //
 // Block column K, right-looking: V_IK = A_IK L_KK^-T by substitution within the four lanes that share a row, with
 // multipliers from the diagonal block, half of it by tensor cores; L_IK = V_IK D_K^-1; A_IJ -= V_IK L_JK^T. All lanes
-// compute the 4 x 4 corners on the diagonal, whose reciprocals are the chain from one column to the next. A right-hand
-// side goes along as a block of equal rows.
+// compute the 4 x 4 corners on the diagonal, whose reciprocals are the chain from one column to the next: where there
+// are registers for it, the next corners are computed while the rest of a column is finished. A right-hand side goes
+// along in a row of the diagonal block that is done with.
 //
-// The steps of all K are one loop: what depends on K by the registers that it names is a case each.
+// Dense matrices come into shared memory by bulk copies, rows as they are stored, and from there into the registers.
 #include <nv/target>
 
 #include "core/gpu_plans.cuh"
@@ -266,7 +267,8 @@ __device__ __forceinline__ void start_bulk_copy(T* shared, const T* global, int 
 }
 
 /// Starts to copy the rows first .. end - 1 of a dense matrix, whole pieces of 16 bytes: what lies beside them comes,
-/// too. They lie args.kept_pitch apart; the first as far beyond `to` as the matrix begins beyond a piece.
+/// too, and is left alone, of an array that begins within a piece also what this piece has before it. They lie
+/// args.kept_pitch apart; the first as far beyond `to` as the matrix begins beyond a piece.
 template <class T>
 __device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, const T* from, int first, int end,
                                                 T* to, std::uint64_t& arrivals) {
@@ -674,6 +676,44 @@ __device__ __forceinline__ int exponent_towards_one(int high_word) {
   return normalizing_exponent(__hiloint2double(high_word, 0));
 }
 
+/// The powers of two that bring A and x next to 1, and what is left of x.
+struct JudgedScale {
+  double a_factor, back, x_factor;
+  double split;   ///< of numbers times a_factor
+  double norm_x;  ///< of x times x_factor
+};
+/// high_a: the largest high word on the lane's part of the diagonal. x goes into shared memory in halves. The whole
+/// warp calls.
+template <int B>
+__device__ __forceinline__ JudgedScale scale_to_judge(int high_a, const BlocksMemory<B>& memory, KeptMemory<B>& kept) {
+  constexpr int bits = Residual<double>::bits;
+  const int lane = fresh(threadIdx.x);
+  int high_x = 0;
+  double x[rows_of_lane<B>];
+#pragma unroll
+  for (int i = 0; i < rows_of_lane<B>; ++i) {
+    const int row = warp_lanes * i + lane;
+    x[i] = row < block_size * B ? memory.x[row] : 0.0;
+    high_x = max(high_x, __double2hiint(x[i]) & 0x7fffffff);
+  }
+  JudgedScale scale;
+  const int a_exponent = exponent_towards_one(__reduce_max_sync(whole_warp, high_a));
+  scale.a_factor = power_of_two<double>(a_exponent), scale.back = power_of_two<double>(-a_exponent);
+  scale.x_factor = power_of_two<double>(exponent_towards_one(__reduce_max_sync(whole_warp, high_x)));
+  scale.split = 1.5 * static_cast<double>(1LL << (52 - bits)) * scale.back;
+  double norm_x = 0;
+#pragma unroll
+  for (int i = 0; i < rows_of_lane<B>; ++i) {
+    const int row = warp_lanes * i + lane;
+    const double value = x[i] * scale.x_factor;
+    if (row < block_size * B) kept.x[row] = halved<bits>(value);
+    norm_x += abs(value);
+  }
+  scale.norm_x = sum_of_group<warp_lanes>(norm_x);
+  __syncwarp();  // x is complete
+  return scale;
+}
+
 /// ||b - A x||_1 / (||A||_1 ||x||_1), and ||A||_1. The residual as Residual<double> has it, but for powers of two; A, b
 /// and x from shared memory.
 template <int B>
@@ -682,34 +722,14 @@ __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& mem
   constexpr int bits = Residual<double>::bits;
   const BlockLane own;
   const int c = own.lane % block_size;
-  int high_a = 0, high_x = 0;
+  int high_a = 0;
 #pragma unroll
   for (int I = 0; I < B; ++I) {
     const double* const block = kept_block(block_place(I, I)) + 2 * own.lane;
     if ((own.row & 3) == own.j && block_size * I + own.row < m)
       high_a = max(high_a, __double2hiint(block[own.row >> 2]) & 0x7fffffff);
   }
-  double x[rows_of_lane<B>];
-#pragma unroll
-  for (int i = 0; i < rows_of_lane<B>; ++i) {
-    const int row = warp_lanes * i + own.lane;
-    x[i] = row < block_size * B ? memory.x[row] : 0.0;
-    high_x = max(high_x, __double2hiint(x[i]) & 0x7fffffff);
-  }
-  const int a_exponent = exponent_towards_one(__reduce_max_sync(whole_warp, high_a));
-  const double a_factor = power_of_two<double>(a_exponent), back = power_of_two<double>(-a_exponent);
-  const double x_factor = power_of_two<double>(exponent_towards_one(__reduce_max_sync(whole_warp, high_x)));
-  const double split = 1.5 * static_cast<double>(1LL << (52 - bits)) * back;  // of numbers times a_factor
-  double norm_x = 0;
-#pragma unroll
-  for (int i = 0; i < rows_of_lane<B>; ++i) {
-    const int row = warp_lanes * i + own.lane;
-    const double value = x[i] * x_factor;
-    if (row < block_size * B) kept.x[row] = halved<bits>(value);
-    norm_x += abs(value);
-  }
-  norm_x = sum_of_group<warp_lanes>(norm_x);
-  __syncwarp();  // x is complete
+  const auto [a_factor, back, x_factor, split, norm_x] = scale_to_judge(high_a, memory, kept);
   struct Sum {
     double high = 0, low = 0, norm = 0;
   };
@@ -766,29 +786,13 @@ __device__ __forceinline__ double judge_columns(int m, int pitch, const double* 
   constexpr int bits = Residual<double>::bits, rest = block_size * B - warp_lanes, parts = warp_lanes / rest;
   static_assert(rest == block_size);
   const int lane = fresh(threadIdx.x);
-  int high_a = 0, high_x = 0;
-  double x[rows_of_lane<B>];
+  int high_a = 0;
 #pragma unroll
   for (int i = 0; i < rows_of_lane<B>; ++i) {
     const int row = warp_lanes * i + lane;
     if (row < m) high_a = max(high_a, __double2hiint(matrix[row * pitch + row]) & 0x7fffffff);
-    x[i] = row < block_size * B ? memory.x[row] : 0.0;
-    high_x = max(high_x, __double2hiint(x[i]) & 0x7fffffff);
   }
-  const int a_exponent = exponent_towards_one(__reduce_max_sync(whole_warp, high_a));
-  const double a_factor = power_of_two<double>(a_exponent), back = power_of_two<double>(-a_exponent);
-  const double x_factor = power_of_two<double>(exponent_towards_one(__reduce_max_sync(whole_warp, high_x)));
-  const double split = 1.5 * static_cast<double>(1LL << (52 - bits)) * back;  // of numbers times a_factor
-  double norm_x = 0;
-#pragma unroll
-  for (int i = 0; i < rows_of_lane<B>; ++i) {
-    const int row = warp_lanes * i + lane;
-    const double value = x[i] * x_factor;
-    if (row < block_size * B) kept.x[row] = halved<bits>(value);
-    norm_x += abs(value);
-  }
-  norm_x = sum_of_group<warp_lanes>(norm_x);
-  __syncwarp();  // x is complete
+  const auto [a_factor, back, x_factor, split, norm_x] = scale_to_judge(high_a, memory, kept);
   struct Sum {
     double high = 0, low = 0, norm = 0;
     __device__ __forceinline__ void add(double a, const Halves& of_x, double split) {

@@ -304,6 +304,52 @@ TEST_P(SpdLaunchOnDevice, ThreadsAndStreamsDoNotDisturbEachOther) {
   });
 }
 
+TEST_P(SpdLaunchOnDevice, MatricesMayLieAnywhere) {
+  const auto check_shape = [this]<class T>(T, const SpdShape& shape) {
+    const SpdBlock<T> block = mixed_systems<T>(shape, 1);
+    SpdBlock<T> expected = block;
+    solve(*solver_, expected);
+    const SpdOptions options{GetParam().method};
+    OnDevice<T> b(block.b.size()), x(block.x.size()), error(block.count);
+    OnDevice<std::int32_t> info(block.count);
+    OnDevice<std::byte> workspace(spd_workspace_bytes<T>(shape, block.count, options));
+    b.upload(block.b);
+    // Pieces of 16 bytes begin with all matrices, with none, or with some of them.
+    for (const std::int64_t begin : {0, 1})
+      for (const std::int64_t gap : {0, 3, 4})
+        for (const bool judged : {false, true}) {
+          SCOPED_TRACE(::testing::Message() << "from " << begin << " on, " << gap << " apart, judged: " << judged);
+          const std::int64_t step = shape.matrix_size() + gap;
+          std::vector<T> apart(begin + block.count * step, std::numeric_limits<T>::quiet_NaN());
+          for (std::int64_t k = 0; k < block.count; ++k)
+            std::copy_n(block.a.data() + k * shape.matrix_size(), shape.matrix_size(), apart.data() + begin + k * step);
+          OnDevice<T> a(apart.size());
+          a.upload(apart);
+          SpdBatch<T> batch{shape, block.count, a.data() + begin, b.data()};
+          batch.a_stride = step;
+          SpdSolution<T> solution;
+          solution.x = x.data();
+          solution.info = info.data();
+          if (judged) solution.backward_error = error.data();
+          const Stream stream;
+          check(launch_spd_solve<T>(batch, solution, options, workspace.data(), stream.get()));
+          stream.synchronize();
+          SpdBlock<T> got = expected;
+          x.download(got.x);
+          info.download(got.info);
+          if (judged) error.download(got.backward_error);
+          ASSERT_NO_FATAL_FAILURE(expect_same(got, expected));
+        }
+  };
+  for (const int n : {31, 33, 40, 44, 48, 55, 64}) {
+    const SpdShape shape{n, 1};
+    SCOPED_TRACE(shape_name(shape));
+    check_shape(float{}, shape);
+    check_shape(double{}, shape);
+    if (HasFatalFailure()) return;
+  }
+}
+
 class SpdFactoredLaunch : public ::testing::Test {
  protected:
   void SetUp() override {
