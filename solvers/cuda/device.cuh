@@ -49,6 +49,14 @@ struct Arguments {
   int kept_pitch = 0;                   ///< from one row to the next there, where these are whole pieces
 };
 
+/// Where matrices lie that are `step` numbers apart.
+template <class T>
+struct Strided {
+  const T* first;
+  std::int64_t step;
+  __device__ __forceinline__ const T* operator()(int s) const { return first + s * step; }
+};
+
 /// Rows of a system; negative where its size is out of range.
 template <class T>
 __device__ __forceinline__ int rows_of(const Arguments<T>& args, std::int64_t system) {

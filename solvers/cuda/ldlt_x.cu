@@ -207,7 +207,7 @@ cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solut
       batch.shape.n == judged_rows ? blocks_of(batch.count / QuickPlan<T, judged_rows>::L::systems) : 1 << 15;
   if (batch.shape.n == judged_rows && solution.backward_error != nullptr)
     return launch(judged_kernel_of<T>(batch.shape.storage, sized), QuickPlan<T, judged_rows>::L::systems,
-                  arguments_of(batch, solution, marks), stream);
+                  arguments_of(batch, solution, marks), stream, sizeof(T) == sizeof(float) ? 1 << 15 : 1 << 16);
   if (sized)
     return launch(x_alone_kernel<T, judged_rows, false, false, true>, QuickPlan<T, judged_rows>::L::systems,
                   arguments_of(batch, solution, marks), stream, blocks);

@@ -161,14 +161,6 @@ struct WholeSize {
   constexpr int operator()(int) const { return L::size; }
 };
 
-/// Where matrices lie that are `step` numbers apart.
-template <class T>
-struct Strided {
-  const T* first;
-  std::int64_t step;
-  __device__ __forceinline__ const T* operator()(int s) const { return first + s * step; }
-};
-
 /// Starts to copy rows first_row .. end_row - 1 of the warp's systems, 16 bytes at a time. source(s): where system s of
 /// the warp lies in global memory. size(s): how many of its rows and columns count; the others become zeros.
 template <int first_row, int end_row, class T, class L, class Source, class Size = WholeSize<L>>
