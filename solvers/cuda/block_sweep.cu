@@ -3,10 +3,12 @@
 // A warp has a system: the lower triangle of tiles in registers while it is swept, the inverse in shared memory, from
 // where it leaves in both triangles, and where the tensor cores get it from for the residual. A comes a second time for
 // that, from the cache. Floats are swept in double precision, too.
+// Whole matrices of 32 to 48 rows of doubles come through the same shared memory, where later halves of X are.
 #include "solvers/cuda/block_sweep.cuh"
 #include "solvers/cuda/inverse_tiles.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/pivot_numbers.cuh"
+#include "solvers/cuda/tile.cuh"
 
 namespace smallbatch {
 
@@ -25,29 +27,85 @@ __device__ __forceinline__ void scale_tiles(Fragment (&a)[B][B], const double* p
         a[i][j].value[h] = a[i][j].value[h] * powers[tile_rows * i + row] * powers[tile_rows * j + column + h];
 }
 
-/// Warps that share a multiprocessor, and what registers are there for.
-template <class T, int B, bool Whole>
-struct BlockSweepPlan {
-  static constexpr int resident_warps = B == 3 ? (Whole ? 16 : 12) : B == 4 ? (Whole ? 16 : 12) : B == 5 ? 12 : 8;
-  static constexpr bool paired = B < 8 || sizeof(T) == sizeof(float);  // A is read by twos where it can be
-};
+/// The number in shared memory where piece p, two numbers, of a row of a whole matrix is staged: lanes that read along
+/// the rows of a tile, or its columns, meet every bank once.
+template <int B>
+__device__ __forceinline__ int staged_piece(int row, int p) {
+  constexpr int pitch = (4 * B + 7) / 8 * 8;  // pieces
+  return (row * pitch + (p ^ (row & 6) ^ (row & 1) * 4)) * 2;
+}
+
+/// load_tiles() of whole matrices by way of shared memory, `staged`: what is under way takes no place in the first
+/// cache. The whole warp calls.
+template <int B>
+__device__ __forceinline__ bool stage_tiles(const Arguments<double>& args, std::int64_t system, double* staged,
+                                            Fragment (&tiles)[B][B]) {
+  {
+    constexpr int per_row = 4 * B, pieces = tile_rows * B * per_row;  // a multiple of 32
+    const int lane = fresh(threadIdx.x);
+    const double* const from = args.a + system * args.a_step + lane * 2;
+    if constexpr (warp_lanes % per_row == 0) {
+      constexpr int rows = warp_lanes / per_row;
+#pragma unroll
+      for (int row = 0; row < tile_rows * B; row += rows)
+        copy_async<2>(staged + staged_piece<B>(row + lane / per_row, lane % per_row), from + row * (tile_rows * B));
+    } else {
+#pragma unroll 4
+      for (int e = 0; e < pieces; e += warp_lanes)
+        copy_async<2>(staged + staged_piece<B>((e + lane) / per_row, (e + lane) % per_row), from + e * 2);
+    }
+  }
+  wait_for_copies();
+  const int row = fresh(fragment_row()), column = fresh(fragment_column());
+  unsigned bits = 0;
+#pragma unroll
+  for (int i = 0; i < B; ++i)
+#pragma unroll
+    for (int j = 0; j <= i; ++j) {
+      no_loads_ahead();
+      const int r = tile_rows * i + row, c = tile_rows * j + column;
+      tiles[i][j] = *reinterpret_cast<const Fragment*>(staged + staged_piece<B>(r, c / 2));
+#pragma unroll
+      for (int h = 0; h < 2; ++h)
+        bits |= differing_bits(tiles[i][j].value[h], staged[staged_piece<B>(c + h, r / 2) + r % 2]);
+    }
+  __syncwarp();  // the matrix has been read, whose place others take
+  return bits != 0;
+}
+
+/// Warps that share a multiprocessor.
+template <int B, bool Whole>
+inline constexpr int resident_warps = B == 3 || B == 4 ? (Whole ? 16 : 12)
+                                      : B == 5         ? 12
+                                                       : 8;
+
+/// Whether A is read by twos where it can be: there are registers for that.
+template <class T, int B>
+inline constexpr bool is_read_by_twos = B < 8 || sizeof(T) == sizeof(float);
 
 template <class T, int B, bool Whole>
-__global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resident_warps)
-    block_sweep_kernel(Arguments<T> args) {
-  using Plan = BlockSweepPlan<T, B, Whole>;
-  constexpr bool scaled = sizeof(T) == sizeof(double);  // the range of double holds all that floats become
-  __shared__ InverseMemory<B> memory;
+__global__ void __launch_bounds__(warp_lanes, resident_warps<B, Whole>) block_sweep_kernel(Arguments<T> args) {
+  constexpr bool scaled = sizeof(T) == sizeof(double);             // the range of double holds all that floats become
+  constexpr bool by_halves = scaled && Whole && B >= 4 && B <= 6;  // where they find room, and A before
+  __shared__ std::conditional_t<by_halves, HalvedMemory<B>, InverseMemory<B>> memory;
   __shared__ int a_exponent, x_exponent;  // of what brings A and X next to 1: the matrices take the registers
+  __shared__ std::int32_t kept_status;
+  __shared__ bool kept_differs;
   const int n = Whole ? tile_rows * B : args.n;
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     const std::int64_t system = task;
     const int lane = threadIdx.x;
     Fragment a[B][B];
-    const bool differs = __any_sync(whole_warp, with_reading<Whole, Plan::paired>(args, [&](auto how) {
-                                      return load_tiles<how, B>(args, system, a);
-                                    }));
+    bool differs;
+    if constexpr (by_halves) {
+      static_assert(sizeof(memory.tiles) + sizeof(memory.highs) >=
+                    sizeof(double) * tile_rows * B * ((4 * B + 7) / 8 * 16));
+      differs = __any_sync(whole_warp, stage_tiles<B>(args, system, memory.tiles[0], a));
+    } else {
+      differs = __any_sync(whole_warp, with_reading<Whole, is_read_by_twos<T, B>>(
+                                           args, [&](auto how) { return load_tiles<how, B>(args, system, a); }));
+    }
     std::int32_t status = 0;
     if (differs) status = inspect<warp_lanes>(args, system, lane);
     bool far = false;
@@ -120,16 +178,24 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
       if (lane == 0) numbers.store(args, system);
     }
     if (lane == 0) {
+      kept_status = status, kept_differs = differs;
       args.to.info[system] = status;
       if (status != 0) forget_pivots(args, system);
     }
     __syncwarp();  // the inverse is complete
     store_inverse<Whole, B>(args, system, status == 0, memory);
     if (is_judged(args)) {
-      const Factors factors = factors_of<T>(a_exponent, x_exponent);
-      const InverseNorms norms = with_reading<Whole, Plan::paired>(
-          args, [&](auto how) { return norms_of<how, B>(args, system, memory, factors); });
-      if (lane == 0) tell(args, system, status, differs, norms, factors_of<T>(a_exponent, x_exponent));
+      if constexpr (by_halves) {
+        const InverseNorms norms = over_rows(row_norms_by_halves<B>(args, system, memory, a_exponent, x_exponent));
+        if (threadIdx.x == 0)
+          tell(args, static_cast<unsigned>(fresh(static_cast<int>(task))), kept_status, kept_differs, norms,
+               factors_of<T>(a_exponent, x_exponent));
+      } else {
+        const Factors factors = factors_of<T>(a_exponent, x_exponent);
+        const InverseNorms norms = with_reading<Whole, is_read_by_twos<T, B>>(
+            args, [&](auto how) { return norms_of<how, B>(args, system, memory, factors); });
+        if (lane == 0) tell(args, system, status, differs, norms, factors_of<T>(a_exponent, x_exponent));
+      }
     }
     __syncwarp();  // the inverse has been read, whose place the next one takes
   }
@@ -149,8 +215,8 @@ cudaError_t launch_block_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& s
   const auto of_size = [whole]<int B>(std::integral_constant<int, B>) -> Kernel<Arguments<T>> {
     return whole ? block_sweep_kernel<T, B, true> : block_sweep_kernel<T, B, false>;
   };
-  constexpr int of_32 = sizeof(T) == sizeof(double) ? 4 : 5;  // floats are never swept so
-  const auto kernel = n <= 24   ? of_size(std::integral_constant<int, 3>{})
+  constexpr int of_24 = sizeof(T) == sizeof(double) ? 3 : 5, of_32 = of_24 == 3 ? 4 : 5;  // floats are never swept so
+  const auto kernel = n <= 24   ? of_size(std::integral_constant<int, of_24>{})
                       : n <= 32 ? of_size(std::integral_constant<int, of_32>{})
                       : n <= 40 ? of_size(std::integral_constant<int, 5>{})
                       : n <= 48 ? of_size(std::integral_constant<int, 6>{})

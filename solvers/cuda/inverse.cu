@@ -3,7 +3,7 @@
 //
 // The lower triangle is swept in the registers of a few lanes. The result takes the place of A in shared memory, leaves
 // in whole rows, both triangles from one, and is judged on the tensor cores: A comes a second time, from the cache, or,
-// of 16 rows in single precision, has stayed above the diagonal. Up to 8 rows of those are inverse_lanes.cu's.
+// of 16 rows in single precision, has stayed beside its inverse. Up to 8 rows of those are inverse_lanes.cu's.
 // One file, because all of these sizes have the same kernel.
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/inverse_tiles.cuh"
@@ -15,24 +15,45 @@ namespace smallbatch {
 
 namespace {
 
+/// A Tile whose rows of 6 pieces lie as those of 8 do.
+template <class T, int N, int Lanes>
+struct SweptTile : Tile<T, N, Lanes, false> {
+  using Base = Tile<T, N, Lanes, false>;
+  static constexpr bool spread = Base::pieces_per_row == 6;
+  static constexpr int staged_numbers = spread ? N * 8 * Base::piece : Base::staged_numbers;
+  static constexpr int system_key(int system) {
+    return spread ? Tile<T, 8 * Base::piece, Lanes, false>::system_key(system) : Base::system_key(system);
+  }
+};
+
 /// How systems lie in the lanes; measured to be best.
 template <class T, int N, bool Whole>
 struct InversePlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
-  using L = Tile<T, N, N <= 16 ? 4 : single ? 8 : 16, false>;
-  static constexpr int resident_warps = N == 8 ? 16 : single && (N == 16 || Whole) ? 12 : 8;
+  using L = SweptTile<T, N, N <= 16 ? 4 : single ? 8 : 16>;
+  static constexpr int resident_warps = N == 8 ? 16 : single && (N < 32 || Whole) ? 12 : 8;
   static constexpr int warps_elsewhere = N == 32 && resident_warps == 12 ? 8 : resident_warps;  // resident_blocks()
 };
 
-/// Whether A stays in shared memory, above the diagonal, to judge its inverse by. With 32 rows there are no registers
-/// for that; and doubles would be read too often, from both triangles.
+/// Whether A stays in shared memory, beside its inverse, to judge it by. Of larger matrices there is no room for both.
 template <class T, int N>
 inline constexpr bool keeps_matrix = sizeof(T) == sizeof(float) && N == 16;
+
+/// A and its inverse, which takes the place of what the sweep needs.
+template <class T, class L>
+struct alignas(16) MatrixAndInverse {
+  T matrix[L::systems][L::staged_numbers];
+  T rhs[L::systems * L::column_pitch];
+  T inverse[L::systems][L::staged_numbers];
+};
 
 /// What a warp keeps in mind of its systems: the matrices take the registers.
 template <class T, class L>
 struct InverseRowsMemory {
-  TileMemory<T, L> tile;
+  union {
+    TileMemory<T, L> tile;
+    std::conditional_t<keeps_matrix<T, L::size>, MatrixAndInverse<T, L>, TileMemory<T, L>> judged;
+  };
   std::int32_t states[L::systems];
   bool differs[L::systems];                              // the triangles of A do
   int a_exponents[L::systems], x_exponents[L::systems];  // of what brings A and X next to 1
@@ -78,67 +99,6 @@ __device__ __forceinline__ int exponent_of_diagonal(int n, int lane, const T (&a
   return normalizing_exponent(max_of_group<L::lanes>(largest));
 }
 
-/// The lane's places in the matrix of system s of the warp in shared memory, whose lower triangle is that of A^-1 and
-/// what lies above the diagonal A's. Pairs as fragments have them (fragments.cuh).
-template <class T, class L>
-struct BothTriangles {
-  static constexpr int P = L::piece;
-  const T *matrix, *diagonal;  // the diagonal of A
-  int system;
-  int row = fragment_row(), column = fragment_column();
-  int line, key, turned_line[2], turned_key[2];
-
-  __device__ __forceinline__ BothTriangles(const InverseRowsMemory<T, L>& memory, int s)
-      : matrix(memory.tile.matrix[s]), diagonal(memory.tile.rhs + s * L::column_pitch), system(s) {
-    const int system_key = L::system_key(s);
-    line = L::line(row, column / P) * 8 * P + column % P;
-    key = L::key(row, column / P) ^ system_key;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      turned_line[h] = L::line(column + h, row / P) * 8 * P + row % P;
-      turned_key[h] = L::key(column + h, row / P) ^ system_key;
-    }
-  }
-  static constexpr int tile_line(int i, int j) { return L::line(tile_rows * i, tile_rows * j / P) * 8 * P; }
-  static constexpr int tile_key(int i, int j) { return L::key(tile_rows * i, tile_rows * j / P); }
-
-  /// Tile (i, j) as it lies there.
-  __device__ __forceinline__ Vector<T, 2> as_it_lies(int i, int j) const {
-    return *reinterpret_cast<const Vector<T, 2>*>(matrix + line + tile_line(i, j) + (key ^ tile_key(i, j)) * P);
-  }
-  /// The transpose of tile (j, i).
-  __device__ __forceinline__ Vector<T, 2> turned(int i, int j) const {
-    Vector<T, 2> pair;
-#pragma unroll
-    for (int h = 0; h < 2; ++h)
-      pair.value[h] = matrix[turned_line[h] + tile_line(j, i) + (turned_key[h] ^ tile_key(j, i)) * P];
-    return pair;
-  }
-  /// Tile (i, i) from one of the triangles.
-  template <bool Lower>
-  __device__ __forceinline__ Vector<T, 2> on_diagonal(int i) const {
-    Vector<T, 2> pair;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const bool lies = Lower ? row >= column + h : row <= column + h;
-      pair.value[h] = matrix[(lies ? line + h : turned_line[h]) + tile_line(i, i) +
-                             ((lies ? key : turned_key[h]) ^ tile_key(i, i)) * P];
-    }
-    return pair;
-  }
-  __device__ __forceinline__ Vector<T, 2> of_inverse(int i, int j) const {
-    return i > j ? as_it_lies(i, j) : i < j ? turned(i, j) : on_diagonal<true>(i);
-  }
-  __device__ __forceinline__ Vector<T, 2> of_matrix(int i, int j) const {
-    if (i != j) return i < j ? as_it_lies(i, j) : turned(i, j);
-    Vector<T, 2> pair = on_diagonal<false>(i);
-    const T own = diagonal[tile_rows * i + row];
-#pragma unroll
-    for (int h = 0; h < 2; ++h) pair.value[h] = row == column + h ? own : pair.value[h];
-    return pair;
-  }
-};
-
 /// Puts the lower triangles above the diagonal as well. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void mirror_triangles(TileMemory<T, L>& memory, const T (&a)[L::rows][L::size]) {
@@ -146,34 +106,6 @@ __device__ __forceinline__ void mirror_triangles(TileMemory<T, L>& memory, const
   __syncwarp();  // all rows have been read, and what they have above the diagonal
   visit_columns<0, L::size, T, L>(memory.matrix[group], group, lane, [&](int u, int row, T& value) {
     if (u > row / L::lanes || lane > row % L::lanes) value = a[u][row];
-  });
-}
-
-/// Puts the negative lower triangles that are in registers in place of A's, whose diagonals go where the right-hand
-/// sides of others are. The whole warp calls.
-template <class T, class L>
-__device__ __forceinline__ void store_lower_triangles(InverseRowsMemory<T, L>& memory, const T (&a)[L::rows][L::size]) {
-  constexpr int G = L::lanes, P = L::piece;
-  const int thread = fresh(threadIdx.x), group = thread / G, lane = thread % G;
-  T* const matrix = memory.tile.matrix[group];
-  T* const first_line = matrix + L::line(lane, 0) * 8 * P;
-  const int key = L::key(lane, 0) ^ L::system_key(group);
-#pragma unroll
-  for (int u = 0; u < L::rows; ++u)
-    memory.tile.rhs[group * L::column_pitch + G * u + lane] = staged<L>(matrix, group, G * u + lane, G * u + lane);
-  unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
-    constexpr int u = slot, place = L::place(G * u);
-    unrolled<G * u / P>([&](auto index) __attribute__((always_inline)) {
-      constexpr int p = index;
-      Vector<T, P> out;
-#pragma unroll
-      for (int c = 0; c < P; ++c) out.value[c] = -a[u][p * P + c];
-      *reinterpret_cast<Vector<T, P>*>(first_line + (key ^ L::key(place, p)) * P + L::line(place, p) * 8 * P) = out;
-    });
-    unrolled<G>([&](auto index) __attribute__((always_inline)) {
-      constexpr int c = index, p = (G * u + c) / P;
-      if (lane >= c) first_line[(key ^ L::key(place, p)) * P + L::line(place, p) * 8 * P + c % P] = -a[u][G * u + c];
-    });
   });
 }
 
@@ -186,46 +118,41 @@ __device__ __forceinline__ void store_pair(float* x, int row, int column, int i,
 
 /// An inverse to global memory that cannot be stored by pairs, or is none.
 template <class T, class L>
-__device__ __forceinline__ void store_number_by_number(const Arguments<T>& args, T* x, bool solved, const T* matrix,
+__device__ __forceinline__ void store_number_by_number(const Arguments<T>& args, T* x, bool solved, const T* inverse,
                                                        int s) {
   const int n = args.n;
 #pragma unroll 1
-  for (int e = fresh(threadIdx.x); e < n * n; e += warp_lanes) {
-    const int i = e / n, j = e % n;
-    x[e] = solved ? staged<L>(matrix, s, max(i, j), min(i, j)) : not_a_number<T>();
-  }
+  for (int e = fresh(threadIdx.x); e < n * n; e += warp_lanes)
+    x[e] = solved ? staged<L>(inverse, s, e / n, e % n) : not_a_number<T>();
 }
 
 /// The largest sum of a row of A, or of its inverse, in double precision. The whole warp calls.
-template <bool Inverse, class L>
-__device__ double largest_row(int n, const float* matrix, const float* diagonal, int s) {
+template <class L>
+__device__ double largest_row(int n, const float* matrix, int s) {
   double largest = 0;
 #pragma unroll 1
   for (int i = fresh(threadIdx.x); i < n; i += warp_lanes) {
     double sum = 0;
 #pragma unroll 1
-    for (int j = 0; j < n; ++j)
-      sum += abs(!Inverse && i == j ? diagonal[i]
-                                    : staged<L>(matrix, s, Inverse == (i > j) ? i : j, Inverse == (i > j) ? j : i));
+    for (int j = 0; j < n; ++j) sum += abs(staged<L>(matrix, s, i, j));
     largest = max(largest, sum);
   }
   return max_of_group<warp_lanes>(largest);
-}
-
-/// v 2^-896, exactly, by integer arithmetic alone: conversions have a slow pipe.
-constexpr int lowered_by = 896;
-__device__ __forceinline__ double lowered(float v) {
-  const int bits = __float_as_int(v);
-  return __hiloint2double((bits >> 3) & static_cast<int>(0x8fffffffU), bits << 29);
 }
 
 /// The norms of one inverse in single precision, which it stores meanwhile. Each row's sum is some lane's; the largest
 /// are all lanes'. The whole warp calls.
 template <class L>
 __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& args, float* x, bool in_pairs,
-                                                        const BothTriangles<float, L>& both) {
-  constexpr int B = L::size / tile_rows, I = B < 2 ? B : 2;
-  const int row = both.row, column = both.column, quarter = column / 2;
+                                                        const float* matrix, const float* inverse, int s) {
+  constexpr int B = L::size / tile_rows, I = B < 2 ? B : 2, P = L::piece;
+  const int row = fragment_row(), column = fragment_column(), quarter = column / 2;
+  const int line = L::line(row, column / P) * 8 * P + column % P;
+  const int key = L::key(row, column / P) ^ L::system_key(s);
+  const auto pair_of = [&](const float* of, int i, int j) __attribute__((always_inline)) {
+    return *reinterpret_cast<const Vector<float, 2>*>(of + line + L::line(tile_rows * i, tile_rows * j / P) * 8 * P +
+                                                      (key ^ L::key(tile_rows * i, tile_rows * j / P)) * P);
+  };
   const auto largest_sum = [&](float(&of_rows)[B]) __attribute__((always_inline)) {
     static_assert(B <= 4);
     const float sum = sum_for_each<4, B>(quarter, of_rows);
@@ -242,7 +169,7 @@ __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& 
       sums[t] = 0;
 #pragma unroll
       for (int k = 0; k < B; ++k) {
-        const Vector<float, 2> pair = both.of_matrix(t, k);
+        const Vector<float, 2> pair = pair_of(matrix, t, k);
 #pragma unroll
         for (int h = 0; h < 2; ++h) a[t][k].value[h] = static_cast<double>(pair.value[h]);
         sums[t] += abs(pair.value[0]) + abs(pair.value[1]);
@@ -260,19 +187,18 @@ __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& 
 #pragma unroll
       for (int u = 0; u < I; ++u)
 #pragma unroll
-        for (int h = 0; h < 2; ++h)
-          products[t][u].value[h] = i + u == t && row == column + h ? -power_of_two<double>(-lowered_by) : 0.0;
+        for (int h = 0; h < 2; ++h) products[t][u].value[h] = i + u == t && row == column + h ? -1.0 : 0.0;
 #pragma unroll
     for (int k = 0; k < B; ++k) {
       Fragment of_x[I];
 #pragma unroll
       for (int u = 0; u < I; ++u) {
-        const Vector<float, 2> pair = both.of_inverse(i + u, k);
+        const Vector<float, 2> pair = pair_of(inverse, i + u, k);
         if (in_pairs) store_pair<L>(x, row, column, i + u, k, pair);
         const float sum = abs(pair.value[0]) + abs(pair.value[1]);
         sums[i + u] = k == 0 ? sum : sums[i + u] + sum;
 #pragma unroll
-        for (int h = 0; h < 2; ++h) of_x[u].value[h] = lowered(pair.value[h]);
+        for (int h = 0; h < 2; ++h) of_x[u].value[h] = static_cast<double>(pair.value[h]);
       }
 #pragma unroll
       for (int t = 0; t < B; ++t) multiply_add<I>(of_x, a[t][k], products[t]);
@@ -290,15 +216,13 @@ __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& 
     }
   });
   norms.inverse = largest_sum(sums);
-  if (!(norms.matrix < infinity<double>()))
-    norms.matrix = largest_row<false, L>(args.n, both.matrix, both.diagonal, both.system);
-  if (!(norms.inverse < infinity<double>()))
-    norms.inverse = largest_row<true, L>(args.n, both.matrix, both.diagonal, both.system);
+  if (!(norms.matrix < infinity<double>())) norms.matrix = largest_row<L>(args.n, matrix, s);
+  if (!(norms.inverse < infinity<double>())) norms.inverse = largest_row<L>(args.n, inverse, s);
   int high = 0;  // of the largest sum: as many digits as it takes
 #pragma unroll
   for (int i = 0; i < B; ++i) high = max(high, __double2hiint(sum_of_row(residual[i])) & 0x7fffffff);
   high = static_cast<int>(__reduce_max_sync(whole_warp, static_cast<unsigned>(high)));
-  norms.residual = __hiloint2double(high, 0) * power_of_two<double>(lowered_by);
+  norms.residual = __hiloint2double(high, 0);
   return norms;
 }
 
@@ -309,17 +233,20 @@ __device__ __forceinline__ void store_and_judge_inverses(const Arguments<T>& arg
                                                          const T (&a)[L::rows][L::size]) {
   const bool in_pairs = fresh(args.n) == L::size &&
                         reinterpret_cast<std::uintptr_t>(args.to.x) % (2 * sizeof(T)) == 0 && args.to.x_stride % 2 == 0;
-  store_lower_triangles<T, L>(memory, a);
-  __syncwarp();  // the triangles are complete
+  {
+    const int thread = fresh(threadIdx.x), group = thread / L::lanes;
+    store_negative<0, L::size, T, L>(memory.judged.inverse[group], group, thread % L::lanes, a);
+  }
+  __syncwarp();  // the inverses are complete
   InverseNorms own;
   const std::int64_t first = std::int64_t{fresh(static_cast<int>(task))} * L::systems;
 #pragma unroll 1
   for (int s = 0; s < L::systems && first + s < args.count; ++s) {
-    const BothTriangles<T, L> both(memory, s);
     T* const x = args.to.x + (first + s) * args.to.x_stride;
     const bool solved = memory.states[s] == 0, by_pairs = in_pairs && solved;
-    const InverseNorms norms = store_and_judge<L>(args, x, by_pairs, both);
-    if (!by_pairs) store_number_by_number<T, L>(args, x, solved, memory.tile.matrix[s], s);
+    const InverseNorms norms =
+        store_and_judge<L>(args, x, by_pairs, memory.judged.matrix[s], memory.judged.inverse[s], s);
+    if (!by_pairs) store_number_by_number<T, L>(args, x, solved, memory.judged.inverse[s], s);
     if (static_cast<int>(threadIdx.x) == s) own = norms;
   }
   const int s = fresh(threadIdx.x);
@@ -465,12 +392,18 @@ template <class T>
 cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, double resolve_above,
                          cudaStream_t stream) {
   const int n = batch.shape.n;
-  const bool in_tiles = is_swept_in_tiles(n) || (sizeof(T) == sizeof(double) && n > 24 && resolve_above >= 0);
+  const bool in_tiles = is_swept_in_tiles<T>(n) || (sizeof(T) == sizeof(double) && n > 24 && resolve_above >= 0);
   if (in_tiles) return launch_block_sweep(batch, solution, marks, resolve_above, stream);
   if constexpr (sizeof(T) == sizeof(float))
     if (n <= 8) return launch_lane_sweep(batch, solution, marks, resolve_above, stream);
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.resolve_above = static_cast<T>(resolve_above);
+  if constexpr (sizeof(T) == sizeof(float))
+    if (n > 16 && n <= 24) {
+      arguments.vectors = n == 24 && batch.shape.storage == Storage::dense && lies_in_pieces(batch);
+      return launch<Arguments<T>>(arguments.vectors ? row_sweep_kernel<T, 24, true> : row_sweep_kernel<T, 24, false>,
+                                  InversePlan<T, 24, true>::L::systems, arguments, stream);
+    }
   const bool whole = arguments.vectors && batch.shape.storage == Storage::dense;
   return launch<T>(whole ? row_sweep_kernels<T, true>() : row_sweep_kernels<T, false>(), arguments, stream);
 }

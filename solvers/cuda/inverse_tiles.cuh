@@ -21,6 +21,13 @@ struct alignas(16) InverseMemory {
   double powers[tile_rows * B];  // the diagonal of D
 };
 
+/// The same where halves of X are kept for the residual, whole tiles of doubles.
+template <int B>
+struct alignas(16) HalvedMemory : InverseMemory<B> {
+  double highs[B * (B + 1) / 2][tile_numbers];  // the higher halves of X
+  double residual[B][warp_lanes];               // the lane's part of the sums of rows of |X A - I|
+};
+
 /// Keeps the compiler from loading what follows before this, or from keeping what was loaded, in registers that are not
 /// there. The whole warp calls.
 __device__ __forceinline__ void no_loads_ahead() { __syncwarp(); }
@@ -142,10 +149,14 @@ struct InverseNorms {
   double residual = 0, matrix = 0, inverse = 0;
 };
 
-/// Tile (i, j) of X.
+/// Tile (i, j) of a symmetric matrix whose lower triangle of tiles is in shared memory; of X.
+template <int B>
+__device__ __forceinline__ Fragment load_lower(const double (&tiles)[B * (B + 1) / 2][tile_numbers], int i, int j) {
+  return i >= j ? load_fragment(tiles[tile_index(i, j)]) : load_transposed(tiles[tile_index(j, i)]);
+}
 template <int B>
 __device__ __forceinline__ Fragment load_tile(const InverseMemory<B>& memory, int i, int j) {
-  return i >= j ? load_fragment(memory.tiles[tile_index(i, j)]) : load_transposed(memory.tiles[tile_index(j, i)]);
+  return load_lower<B>(memory.tiles, i, j);
 }
 
 /// The larger norms.
@@ -216,8 +227,11 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
 #pragma unroll
       for (int k = 0; k < B; ++k) {
 #pragma unroll
-        for (int h = 0; h < 2; ++h) high[t][k].value[h] = static_cast<double>(stored[k].value[h]) * factors.of_a;
-        sum += magnitude(high[t][k]);
+        for (int h = 0; h < 2; ++h) {
+          high[t][k].value[h] = static_cast<double>(stored[k].value[h]) * factors.of_a;
+          if (twice) sum += abs(high[t][k].value[h]);
+        }
+        if (!twice) sum += magnitude(high[t][k]);
         if constexpr (twice)
 #pragma unroll
           for (int h = 0; h < 2; ++h) {
@@ -306,6 +320,111 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
   if constexpr (J < B)
 #pragma unroll
     for (int i = 0; i < B; ++i) note_row(norms.residual, i, residual[i]);
+  return norms;
+}
+
+/// The same of whole tiles of doubles; X, in shared memory, is scaled and halved there once for all rows of A, which
+/// come one ahead. The exponents are in shared memory, too. The whole warp calls.
+template <int B>
+__device__ __forceinline__ InverseNorms row_norms_by_halves(const Arguments<double>& args, std::int64_t system,
+                                                            HalvedMemory<B>& memory, const int& a_exponent,
+                                                            const int& x_exponent) {
+  constexpr int n = tile_rows * B;
+  const int row = fresh(fragment_row()), column = fresh(fragment_column());
+  const double* const a = args.a + system * args.a_step;
+  Vector<double, 2> stored[B];  // of the next row of tiles of A
+  const auto load_row = [&](int t) __attribute__((always_inline)) {
+#pragma unroll
+    for (int k = 0; k < B; ++k)
+      stored[k] = *reinterpret_cast<const Vector<double, 2>*>(a + (tile_rows * t + row) * n + tile_rows * k + column);
+  };
+  {
+    const double of_x = power_of_two<double>(x_exponent);
+#pragma unroll
+    for (int i = 0; i < B; ++i)
+#pragma unroll
+      for (int j = 0; j <= i; ++j) {
+        no_loads_ahead();
+        Fragment x = load_fragment(memory.tiles[tile_index(i, j)]), high;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          x.value[h] *= of_x;
+          high.value[h] = halved<Residual<double>::bits>(x.value[h]).high;
+        }
+        store_fragment(memory.tiles[tile_index(i, j)], x);
+        store_fragment(memory.highs[tile_index(i, j)], high);
+      }
+    if (threadIdx.x == 0) {
+      const Halves minus_one =
+          halved<2 * Residual<double>::bits>(-with_factors(1.0, power_of_two<double>(a_exponent), of_x));
+      memory.pivots[0] = minus_one.high, memory.pivots[1] = minus_one.low;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < B; ++i) memory.residual[i][threadIdx.x] = 0;
+  __syncwarp();  // the halves are complete
+  load_row(0);
+  InverseNorms norms;
+#pragma unroll 1
+  for (int t = 0; t < B; ++t) {
+    Fragment high[B], low[B];
+    double sum = 0;
+    no_loads_ahead();
+    const double of_a = power_of_two<double>(a_exponent);
+#pragma unroll
+    for (int k = 0; k < B; ++k)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const double value = stored[k].value[h] * of_a;
+        sum += abs(value);
+        const Halves halves = halved<Residual<double>::bits>(value);
+        high[k].value[h] = halves.high;
+        low[k].value[h] = halves.low;
+      }
+    norms.matrix = max(norms.matrix, sum_of_row(sum));
+    no_loads_ahead();
+    load_row(min(t + 1, B - 1));
+    unrolled<(B + 1) / 2>([&](auto index) __attribute__((always_inline)) {
+      constexpr int i = 2 * index, I = i + 2 <= B ? 2 : 1;
+      Fragment sums[I], rest[I];
+#pragma unroll
+      for (int u = 0; u < I; ++u)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          const bool on_diagonal = tile_rows * (i + u) + row == tile_rows * t + column + h;
+          sums[u].value[h] = on_diagonal ? memory.pivots[0] : 0.0;
+          rest[u].value[h] = on_diagonal ? memory.pivots[1] : 0.0;
+        }
+#pragma unroll
+      for (int k = 0; k < B; ++k) {
+        no_loads_ahead();
+        Fragment x[I], x_high[I], x_low[I];
+#pragma unroll
+        for (int u = 0; u < I; ++u) {
+          x[u] = load_lower<B>(memory.tiles, i + u, k);
+          x_high[u] = load_lower<B>(memory.highs, i + u, k);
+#pragma unroll
+          for (int h = 0; h < 2; ++h) x_low[u].value[h] = x[u].value[h] - x_high[u].value[h];
+        }
+        multiply_add<I>(x_high, high[k], sums);
+        multiply_add<I>(x, low[k], rest);
+        multiply_add<I>(x_low, high[k], rest);
+      }
+#pragma unroll
+      for (int u = 0; u < I; ++u)
+        memory.residual[i + u][threadIdx.x] +=
+            abs(sums[u].value[0] + rest[u].value[0]) + abs(sums[u].value[1] + rest[u].value[1]);
+    });
+  }
+#pragma unroll
+  for (int i = 0; i < B; ++i) {
+    no_loads_ahead();
+    double sum = 0;
+#pragma unroll
+    for (int k = 0; k < B; ++k) sum += magnitude(load_lower<B>(memory.tiles, i, k));
+    norms.inverse = max(norms.inverse, sum_of_row(sum));
+    norms.residual = max(norms.residual, sum_of_row(memory.residual[i][threadIdx.x]));
+  }
   return norms;
 }
 

@@ -151,7 +151,10 @@ cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solutio
 
 /// The same by tiles of 8 x 8, which launch_sweep() takes for these n; and for 24 < n <= 32 in double precision, where
 /// its errors, which grow faster with the condition than those of Gauss-Jordan, are looked at (`resolve_above`).
-constexpr bool is_swept_in_tiles(int n) { return (n > 16 && n <= 24) || n > 32; }
+template <class T>
+constexpr bool is_swept_in_tiles(int n) {
+  return n > 32 || (sizeof(T) == sizeof(double) && n > 16 && n <= 24);
+}
 template <class T>
 cudaError_t launch_block_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                double resolve_above, cudaStream_t stream);

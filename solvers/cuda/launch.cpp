@@ -42,7 +42,7 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solut
   // in no more precision than they have: its errors grow faster with the condition than those of Gauss-Jordan.
   constexpr bool single = sizeof(T) == sizeof(float);
   constexpr double roundoff = single ? 0x1p-24 : 0x1p-53;
-  const bool decides = method == SpdMethod::automatic || (!single && is_swept_in_tiles(batch.shape.n));
+  const bool decides = method == SpdMethod::automatic || (!single && is_swept_in_tiles<T>(batch.shape.n));
   const double resolve_above = decides ? spd_resolve_above * batch.shape.n * roundoff : -1;
   cudaError_t status = launch_sweep(batch, solution, marks, resolve_above, stream);
   if (status == cudaSuccess && (judged || decides))

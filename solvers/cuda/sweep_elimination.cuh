@@ -91,6 +91,19 @@ __device__ __forceinline__ std::int64_t system_of(const Arguments<T>& args, unsi
   return min(std::int64_t{fresh(static_cast<int>(task))} * L::systems + group, args.count - 1);
 }
 
+/// stage_pieces() of whole matrices whose rows are no power of two of pieces.
+template <class T, class L, class Source>
+__device__ __forceinline__ void stage_rows(Source&& source, TileMemory<T, L>& memory) {
+  constexpr int P = L::piece, per_row = L::pieces_per_row;
+  static_assert(L::systems * L::pieces % warp_lanes == 0);
+  const int thread = fresh(threadIdx.x);
+#pragma unroll
+  for (int q = 0; q < L::systems * L::pieces; q += warp_lanes) {
+    const int s = (q + thread) / L::pieces, own = (q + thread) % L::pieces;
+    copy_async<P>(&staged<L>(memory.matrix[s], s, own / per_row, own % per_row * P), source(s) + own * P);
+  }
+}
+
 /// Stages and loads lower triangles; bits in which the triangles differ, in the lane's columns. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ unsigned load_to_sweep(const Arguments<T>& args, unsigned task, TileMemory<T, L>& memory,
@@ -100,10 +113,12 @@ __device__ __forceinline__ unsigned load_to_sweep(const Arguments<T>& args, unsi
     const auto source = [&](int s) { return args.a + system_of<T, L>(args, task, s) * args.a_step; };
     __syncwarp();  // what lay in the place of these rows has been read
     fill_padding<T, L>(args, memory, first, end);
-    if (args.vectors)
+    if (!args.vectors)
+      stage_numbers(args, source, memory, first, end);
+    else if constexpr (warp_lanes % L::pieces_per_row == 0)
       stage_pieces<first, end>(source, memory);
     else
-      stage_numbers(args, source, memory, first, end);
+      stage_rows<T, L>(source, memory);
   };
   const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
     const int thread = fresh(threadIdx.x), lane = thread % L::lanes, group = thread / L::lanes;
