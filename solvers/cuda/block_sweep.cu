@@ -3,6 +3,7 @@
 // A warp has a system: the lower triangle of tiles in registers while it is swept, the inverse in shared memory, from
 // where it leaves in both triangles, and where the tensor cores get it from for the residual. A comes a second time for
 // that, from the cache. Floats are swept in double precision, too.
+// Whole matrices of 32 to 48 rows of doubles come through the same shared memory, where later halves of X are.
 #include "solvers/cuda/block_sweep.cuh"
 #include "solvers/cuda/inverse_tiles.cuh"
 #include "solvers/cuda/kernels.cuh"
@@ -72,18 +73,18 @@ __device__ __forceinline__ bool stage_tiles(const Arguments<double>& args, std::
   return bits != 0;
 }
 
-/// Warps that share a multiprocessor, and what registers are there for.
-template <class T, int B, bool Whole>
-struct BlockSweepPlan {
-  static constexpr int resident_warps = B == 3 ? (Whole ? 16 : 12) : B == 4 ? (Whole ? 16 : 12) : B == 5 ? 12 : 8;
-  [[maybe_unused]] static constexpr bool paired =
-      B < 8 || sizeof(T) == sizeof(float);  // A is read by twos where it can be
-};
+/// Warps that share a multiprocessor.
+template <int B, bool Whole>
+inline constexpr int resident_warps = B == 3 || B == 4 ? (Whole ? 16 : 12)
+                                      : B == 5         ? 12
+                                                       : 8;
+
+/// Whether A is read by twos where it can be: there are registers for that.
+template <class T, int B>
+inline constexpr bool is_read_by_twos = B < 8 || sizeof(T) == sizeof(float);
 
 template <class T, int B, bool Whole>
-__global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resident_warps)
-    block_sweep_kernel(Arguments<T> args) {
-  using Plan = BlockSweepPlan<T, B, Whole>;
+__global__ void __launch_bounds__(warp_lanes, resident_warps<B, Whole>) block_sweep_kernel(Arguments<T> args) {
   constexpr bool scaled = sizeof(T) == sizeof(double);             // the range of double holds all that floats become
   constexpr bool by_halves = scaled && Whole && B >= 4 && B <= 6;  // where they find room, and A before
   __shared__ std::conditional_t<by_halves, HalvedMemory<B>, InverseMemory<B>> memory;
@@ -102,7 +103,7 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
                     sizeof(double) * tile_rows * B * ((4 * B + 7) / 8 * 16));
       differs = __any_sync(whole_warp, stage_tiles<B>(args, system, memory.tiles[0], a));
     } else {
-      differs = __any_sync(whole_warp, with_reading<Whole, Plan::paired>(
+      differs = __any_sync(whole_warp, with_reading<Whole, is_read_by_twos<T, B>>(
                                            args, [&](auto how) { return load_tiles<how, B>(args, system, a); }));
     }
     std::int32_t status = 0;
@@ -191,7 +192,7 @@ __global__ void __launch_bounds__(warp_lanes, BlockSweepPlan<T, B, Whole>::resid
                factors_of<T>(a_exponent, x_exponent));
       } else {
         const Factors factors = factors_of<T>(a_exponent, x_exponent);
-        const InverseNorms norms = with_reading<Whole, Plan::paired>(
+        const InverseNorms norms = with_reading<Whole, is_read_by_twos<T, B>>(
             args, [&](auto how) { return norms_of<how, B>(args, system, memory, factors); });
         if (lane == 0) tell(args, system, status, differs, norms, factors_of<T>(a_exponent, x_exponent));
       }
