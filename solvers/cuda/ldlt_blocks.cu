@@ -252,6 +252,7 @@ __device__ __forceinline__ unsigned load_packed_blocks(const T* from, int m, Blo
   return odd;
 }
 
+/// copy_in_bulk() in two: one lane says how many bytes will come, then each copy is started.
 __device__ __forceinline__ void expect_bytes(int bytes, std::uint64_t& arrivals) {
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(
                    static_cast<unsigned>(__cvta_generic_to_shared(&arrivals))),
@@ -298,14 +299,6 @@ __device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, 
     for (int e = skipped + thread; e < stop; e += warp_lanes) copy_async<1>(to + e, matrix + e);
   }
 }
-
-/// Rows of a dense matrix on their way through shared memory, the last ones first.
-template <class T>
-struct BlockRows {
-  T* place;   // of the first row
-  int first;  // row
-  unsigned turn;
-};
 
 /// Starts to copy the last rows.
 template <class T, int B>
