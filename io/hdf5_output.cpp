@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -684,13 +685,14 @@ struct Hdf5Output::Impl {
     if (file_bytes.system_error()) fail();
   }
 
-  /// What the bytes of all datasets are, in /checksums (io/checksums.hpp), and who has which place in the file.
-  FilePlaces write_checksums() {
-    struct Listed {
-      std::string name;
-      Extent extent;
-      PieceHashes* hashes;
-    };
+  /// A dataset that /checksums lists.
+  struct Listed {
+    std::string name;
+    Extent extent;
+    PieceHashes* hashes;
+  };
+  /// All, by their names. HDF5 is not asked.
+  std::vector<Listed> list_datasets() {
     std::vector<Listed> all;
     all.reserve(datasets.size() + texts.size());
     datasets.for_each([&](const std::string& group, const std::string& name, WrittenDataset& dataset) {
@@ -700,6 +702,11 @@ struct Hdf5Output::Impl {
     for (auto& [name, text] : texts)
       if (text.extent.size > 0) all.push_back({name, text.extent, &text.hashes});
     std::ranges::sort(all, {}, &Listed::name);
+    return all;
+  }
+
+  /// What the bytes of all datasets are, in /checksums (io/checksums.hpp), and who has which place in the file.
+  FilePlaces write_checksums(const std::vector<Listed>& all) {
     FilePlaces places;
     std::vector<std::string_view> names, hashes;
     std::string digits;
@@ -1141,10 +1148,14 @@ void Hdf5Output::commit() {
                 "Please report this."));
     }
   });
+  // Of very many datasets it takes a while to list them: beside HDF5, in a thread of its own, where there is one.
+  std::future<std::vector<Impl::Listed>> listing;
+  if (impl_->has_checksums)
+    listing = std::async(std::launch::async | std::launch::deferred, [this] { return impl_->list_datasets(); });
   impl_->link_all_plain();
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   std::optional<FilePlaces> places;
-  if (impl_->has_checksums) places = impl_->write_checksums();
+  if (listing.valid()) places = impl_->write_checksums(listing.get());
   if (!impl_->file.close() || impl_->file_bytes.system_error()) impl_->fail();
   if (places) impl_->write_checksum_of_rest(*places);
   try {
