@@ -183,6 +183,10 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, 32>::warps) judged_ro
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
     if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
+    if constexpr (Sized) {
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // lest what they were before be kept
+    }
     factor<L, Plan::turning, Plan::apart, false, Plan::early>(group(), lane(), memory, a, b[0],
                                                               ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
 #pragma unroll

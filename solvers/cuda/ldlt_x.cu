@@ -187,6 +187,14 @@ unsigned blocks_of(std::int64_t tasks) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(tasks / 4, 1 << 12, 1 << 15));
 }
 
+/// The same with backward errors. In double precision two tasks a block are best.
+template <class T>
+unsigned judged_blocks_of(std::int64_t count) {
+  if (sizeof(T) == sizeof(float)) return 1 << 15;
+  return static_cast<unsigned>(
+      std::clamp<std::int64_t>(count / QuickPlan<T, judged_rows>::L::systems / 2, 1 << 15, 1 << 30));
+}
+
 }  // namespace
 
 template <class T>
@@ -207,7 +215,7 @@ cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solut
       batch.shape.n == judged_rows ? blocks_of(batch.count / QuickPlan<T, judged_rows>::L::systems) : 1 << 15;
   if (batch.shape.n == judged_rows && solution.backward_error != nullptr)
     return launch(judged_kernel_of<T>(batch.shape.storage, sized), QuickPlan<T, judged_rows>::L::systems,
-                  arguments_of(batch, solution, marks), stream, sizeof(T) == sizeof(float) ? 1 << 15 : 1 << 16);
+                  arguments_of(batch, solution, marks), stream, judged_blocks_of<T>(batch.count));
   if (sized)
     return launch(x_alone_kernel<T, judged_rows, false, false, true>, QuickPlan<T, judged_rows>::L::systems,
                   arguments_of(batch, solution, marks), stream, blocks);
