@@ -4,6 +4,7 @@
 // R = X A - I on the tensor cores, in twice the precision of T (the transpose of A X - I: both are symmetric). Rows of
 // X are left factors, rows of A the transposes of right ones. Of floats, products in double precision are exact. Of
 // doubles, products of 21-bit halves add up without rounding, as in Residual<double>, and three products make one.
+// One file, because all ways to read A and X feed the same products.
 #pragma once
 
 #include "solvers/cuda/fragments.cuh"

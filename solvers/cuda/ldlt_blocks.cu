@@ -267,9 +267,9 @@ __device__ __forceinline__ void start_bulk_copy(T* shared, const T* global, int 
                : "memory");
 }
 
-/// Starts to copy the rows first .. end - 1 of a dense matrix, whole pieces of 16 bytes: what lies beside them comes,
-/// too, and is left alone, of an array that begins within a piece also what this piece has before it. They lie
-/// args.kept_pitch apart; the first as far beyond `to` as the matrix begins beyond a piece.
+/// Starts to copy the rows first .. end - 1 of a dense matrix, whole pieces of 16 bytes: what the batch has beside them
+/// comes, too, and is left alone. They lie args.kept_pitch apart; the first as far beyond `to` as the matrix begins
+/// beyond a piece.
 template <class T>
 __device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, const T* from, int first, int end,
                                                 T* to, std::uint64_t& arrivals) {
@@ -286,13 +286,15 @@ __device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, 
         start_bulk_copy(to + row * args.kept_pitch, matrix + row * n, bytes, arrivals);
       return;
     }
-    // The last piece may end beyond the batch.
+    // The first piece may begin before the batch, and the last one end beyond it: of these come the numbers alone.
+    const int begun = first == 0 && from == args.a && skipped > 0 ? 1 : 0;
     const bool cut = end == n && from == args.a + (args.count - 1) * args.a_step;
     const int pieces = cut ? stop / P : (stop + P - 1) / P;
     if (thread == 0) {
-      expect_bytes(pieces * 16, arrivals);
-      start_bulk_copy(to, matrix, pieces * 16, arrivals);
+      expect_bytes((pieces - begun) * 16, arrivals);
+      start_bulk_copy(to + begun * P, matrix + begun * P, (pieces - begun) * 16, arrivals);
     }
+    if (const int e = skipped + thread; begun > 0 && e < P) copy_async<1>(to + e, matrix + e);
     if (const int e = pieces * P + thread; e < stop) copy_async<1>(to + e, matrix + e);
   } else {
 #pragma unroll 4

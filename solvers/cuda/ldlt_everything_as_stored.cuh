@@ -14,16 +14,16 @@ namespace {
 template <class T>
 StoredXKernel<T> everything_as_stored_kernel_of(int n) {
   if constexpr (sizeof(T) == sizeof(float))
-    return x_as_stored_kernel_of<T, Asked::everything, Rows::as_stored, 20, 24, 28, 32, 36, 40>(n);
+    return x_as_stored_kernel_of<T, Asked::everything, Rows::as_stored, 32, 40>(n);
   else
-    return x_as_stored_kernel_of<T, Asked::everything, Rows::as_stored, 16, 20, 24, 28, 32>(n);
+    return x_as_stored_kernel_of<T, Asked::everything, Rows::as_stored, 32>(n);
 }
 
 /// Whether one pass is quicker (ldlt_one_pass_launch.cuh).
 template <class T>
 bool is_better_in_pieces(const SpdBatch<T>& batch) {
   const int n = batch.shape.n;
-  return rows_are_pieces(batch) && (sizeof(T) == sizeof(float) ? n == 32 || n == 36 : n == 16 || n == 24);
+  return rows_are_pieces(batch) && sizeof(T) == sizeof(float) && n == 32;
 }
 
 }  // namespace

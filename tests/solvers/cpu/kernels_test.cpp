@@ -1,5 +1,5 @@
 // The cpu kernels, each instruction set forced by name: the backend that the other tests of this room see uses the best
-// one alone.
+// one alone. One file, because all of it forces them in the same way.
 #include "solvers/cpu/kernels.hpp"
 
 #include <gtest/gtest.h>
