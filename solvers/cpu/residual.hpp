@@ -105,7 +105,7 @@ struct WidePanels {
         sum[j + 1] = right;
       }
 #pragma GCC unroll 4
-      for (int m = 0; m < panel_rows; ++m) norm = larger(norm, row[m]);
+      for (const Vector& of_row : row) norm = larger(norm, of_row);
     };
     for_panels(n, with_panel);
     return norm;
@@ -199,9 +199,9 @@ struct WidePanels {
         for (int t = 0; t < panel_rows; ++t) subtract(below + t, panel_rows, panel_rows * under + t);
       }
 #pragma GCC unroll 4
-      for (int m = 0; m < panel_rows; ++m)
+      for (const auto& of_row : tile)
 #pragma GCC unroll 4
-        for (int c = 0; c < Columns; ++c) take(c, tile[m][c].value());
+        for (int c = 0; c < Columns; ++c) take(c, of_row[c].value());
     }
   }
 
