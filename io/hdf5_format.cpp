@@ -177,6 +177,8 @@ bool is_result_file(const InputFile& file) { return file.string("/provenance", "
 std::vector<std::string> set_names(const InputFile& file, const std::string& kind) {
   auto names = file.members(kind);
   for (const std::string& name : names) {
+    // HDF5 reads links without a name, and is led astray by them where they are written.
+    if (name.empty()) throw file.error(kind, "it has a set without a name", "Give it one.");
     if (has_control_bytes(name)) {
       throw file.error(kind, "the set " + quoted(name) + " has control characters in its name", "Rename it.");
     }

@@ -580,8 +580,6 @@ struct ProblemReader::Impl {
     bool is_empty = true;
     for_each_kind(sets, [&]<class Set>(std::vector<Set>& list) {
       for (const std::string& name : set_names(file, kind_path<Set>())) {
-        // The library reads links without a name, and is led astray by them where they are written.
-        if (name.empty()) throw file.error(kind_path<Set>(), "it has a set without a name", "Give it one.");
         list.emplace_back().name = name;
         open_set(list.back());
       }

@@ -135,6 +135,13 @@ __device__ __forceinline__ T* renewed(T* value) {
 /// Keeps the compiler from postponing what leads to `value`, and from keeping its operands in registers until then.
 __device__ __forceinline__ void now(float& value) { asm volatile("" : "+f"(value)); }
 __device__ __forceinline__ void now(double& value) { asm volatile("" : "+d"(value)); }
+template <class T, int Rows, int Columns>
+__device__ __forceinline__ void now(T (&values)[Rows][Columns]) {
+#pragma unroll
+  for (int row = 0; row < Rows; ++row)
+#pragma unroll
+    for (int column = 0; column < Columns; ++column) now(values[row][column]);
+}
 
 /// A loop that turns once, which the compiler does not know: across it, it does not mix instructions. In long unrolled
 /// code it would put off much arithmetic until later, with operands in registers that are not there. once: 1.

@@ -252,21 +252,6 @@ __device__ __forceinline__ unsigned load_packed_blocks(const T* from, int m, Blo
   return odd;
 }
 
-/// copy_in_bulk() in two: one lane says how many bytes will come, then each copy is started.
-__device__ __forceinline__ void expect_bytes(int bytes, std::uint64_t& arrivals) {
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(
-                   static_cast<unsigned>(__cvta_generic_to_shared(&arrivals))),
-               "r"(bytes)
-               : "memory");
-}
-template <class T>
-__device__ __forceinline__ void start_bulk_copy(T* shared, const T* global, int bytes, std::uint64_t& arrivals) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                   static_cast<unsigned>(__cvta_generic_to_shared(shared))),
-               "l"(global), "r"(bytes), "r"(static_cast<unsigned>(__cvta_generic_to_shared(&arrivals)))
-               : "memory");
-}
-
 /// Starts to copy the rows first .. end - 1 of a dense matrix, whole pieces of 16 bytes: what the batch has beside them
 /// comes, too, and is left alone. They lie args.kept_pitch apart; the first as far beyond `to` as the matrix begins
 /// beyond a piece.

@@ -19,20 +19,15 @@ StoredXKernel<T> everything_as_stored_kernel_of(int n) {
     return x_as_stored_kernel_of<T, Asked::everything, Rows::as_stored, 32>(n);
 }
 
-/// Whether one pass is quicker (ldlt_one_pass_launch.cuh).
-template <class T>
-bool is_better_in_pieces(const SpdBatch<T>& batch) {
-  const int n = batch.shape.n;
-  return rows_are_pieces(batch) && sizeof(T) == sizeof(float) && n == 32;
-}
-
 }  // namespace
 
 template <class T>
 bool everything_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape& shape = batch.shape;
+  // Of 32 rows of floats one pass is quicker where they are whole pieces (ldlt_one_pass_launch.cuh).
+  const bool one_pass_is_better = sizeof(T) == sizeof(float) && shape.n == 32 && rows_are_pieces(batch);
   if (shape.nrhs != 1 || batch.sizes != nullptr || shape.storage != Storage::dense ||
-      reinterpret_cast<std::uintptr_t>(batch.a) % 16 != 0 || solution.rcond == nullptr || is_better_in_pieces(batch))
+      reinterpret_cast<std::uintptr_t>(batch.a) % 16 != 0 || solution.rcond == nullptr || one_pass_is_better)
     return false;
   const StoredXKernel<T> chosen = everything_as_stored_kernel_of<T>(shape.n);
   return chosen.kernel != nullptr && batch.count >= chosen.systems;

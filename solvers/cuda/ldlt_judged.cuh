@@ -153,10 +153,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, judged_rows>::warps)
     __syncwarp();  // these systems are done with, whose place the next take
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
       stage(next);
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u)
-#pragma unroll
-      for (int c = 0; c < Judged::last_columns; ++c) now(rest[u][c]);  // and no earlier
+    now(rest);  // and no earlier
     Judged::add(judgement, places, G * Judged::turns, rest);
     double norm_a;
     const double error = judgement.result(L::size, lane(), norm_a);

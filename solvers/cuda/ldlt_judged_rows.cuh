@@ -227,10 +227,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, 32>::warps) judged_ro
     if constexpr (ahead) {
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
         stage(next);
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u)
-#pragma unroll
-        for (int c = 0; c < Judged::last_columns; ++c) now(rest[u][c]);  // and no earlier
+      now(rest);  // and no earlier
     }
     Judged::add(judgement, memory.x[group()], kept, rest);
     double norm_a;

@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(warp_lanes,
       else
         take_slot.template operator()<u>(rows);
     };
-    wait_for_rows(late > 0 || everything ? 0 : turn);  // everything: a block has one task, and `turn` would be spilled
+    wait_for_rows(late > 0 ? 0 : turn);
     turn ^= 1;
     if constexpr (!rhs_stays) {
 #pragma unroll

@@ -113,7 +113,44 @@ __device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& sour
   }
 }
 
-/// The same by one bulk copy for each system, whole pieces: what lies there before the run and behind it comes, too.
+/// Makes `arrivals` count the bytes of bulk copies that `Copies` lanes start at a time. The caller lets all lanes pass.
+template <int Copies>
+__device__ __forceinline__ void expect_bulk_copies(std::uint64_t& arrivals) {
+  const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(counted), "n"(Copies) : "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+/// Says that bulk copies of so many bytes come, one of the `Copies` lanes.
+__device__ __forceinline__ void expect_bytes(int bytes, std::uint64_t& arrivals) {
+  const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(counted), "r"(bytes) : "memory");
+}
+/// Starts to copy `bytes`, which are expected, whole pieces of 16, from one multiple of 16 bytes to another.
+template <class T>
+__device__ __forceinline__ void start_bulk_copy(T* shared, const T* global, int bytes, std::uint64_t& arrivals) {
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+               "l"(global), "r"(bytes), "r"(counted)
+               : "memory");
+}
+/// Both, of a lane that has one copy.
+template <class T>
+__device__ __forceinline__ void copy_in_bulk(T* shared, const T* global, int bytes, std::uint64_t& arrivals) {
+  expect_bytes(bytes, arrivals);
+  start_bulk_copy(shared, global, bytes, arrivals);
+}
+/// Waits until all lanes' copies are complete. parity: 0 the first time, then 1 and 0 by turns.
+__device__ __forceinline__ void wait_for_bulk_copies(std::uint64_t& arrivals, unsigned parity) {
+  const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
+  asm volatile(
+      "{\n\t.reg .pred complete;\n\tagain:\n\tmbarrier.try_wait.parity.shared.b64 complete, [%0], %1;\n\t"
+      "@!complete bra again;\n\t}" ::"r"(counted),
+      "r"(parity)
+      : "memory");
+}
+
+/// copy_run() by one bulk copy for each system, whole pieces: what lies there before the run and behind it comes, too.
 /// Pieces that end beyond the batch come number by number. arrivals: as expect_bulk_copies() has made it.
 template <class T, class L, class Source>
 __device__ __forceinline__ void copy_run_in_bulk(const Arguments<T>& args, Source&& source, int first, int end, int to,

@@ -95,32 +95,6 @@ __device__ __forceinline__ void copy_async_or_zeros(T* shared, const T* global, 
                "r"(count * static_cast<int>(sizeof(T)))
                : "memory");
 }
-/// Makes `arrivals` count the bytes of bulk copies that `Copies` lanes start at a time. The caller lets all lanes pass.
-template <int Copies>
-__device__ __forceinline__ void expect_bulk_copies(std::uint64_t& arrivals) {
-  const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
-  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(counted), "n"(Copies) : "memory");
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-/// Starts to copy `bytes`, whole pieces of 16, from one multiple of 16 bytes to another; one of the `Copies` lanes.
-template <class T>
-__device__ __forceinline__ void copy_in_bulk(T* shared, const T* global, int bytes, std::uint64_t& arrivals) {
-  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(counted), "r"(bytes) : "memory");
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-               "l"(global), "r"(bytes), "r"(counted)
-               : "memory");
-}
-/// Waits until all lanes' copies are complete. parity: 0 the first time, then 1 and 0 by turns.
-__device__ __forceinline__ void wait_for_bulk_copies(std::uint64_t& arrivals, unsigned parity) {
-  const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
-  asm volatile(
-      "{\n\t.reg .pred complete;\n\tagain:\n\tmbarrier.try_wait.parity.shared.b64 complete, [%0], %1;\n\t"
-      "@!complete bra again;\n\t}" ::"r"(counted),
-      "r"(parity)
-      : "memory");
-}
 /// Ends a group of copies, those since the last one.
 __device__ __forceinline__ void end_group_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /// The same as wait_for_copies() for all groups but the last `Later`.

@@ -99,6 +99,19 @@ def test_refusals_spell_them_out(smallbatch, tmp_path, spoil):
             assert "\\x" in json.loads(done.stdout)["error"]["message"]
 
 
+def test_a_set_without_a_name_is_refused(smallbatch, tmp_path):
+    path = tmp_path / "p.h5"
+    with h5py.File(path, "w", libver="earliest") as file:  # names lie by themselves there
+        file.attrs["smallbatch_format"] = np.int32([1, 8])
+        add_solve(file, "nameless", batch=2, n=3)
+    stored = path.read_bytes()
+    assert stored.count(b"nameless\0") == 1
+    path.write_bytes(stored.replace(b"nameless\0", bytes(9)))
+    for words in (["info", "p.h5"], ["run", "p.h5", "-o", "r.h5"]):
+        assert "a set without a name" in check(smallbatch(*words, expect=3)).stderr
+    assert not (tmp_path / "r.h5").exists()
+
+
 def test_provenance_is_spelt_out(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
