@@ -72,6 +72,7 @@ __global__ void __launch_bounds__(warp_lanes,
   __shared__ Memory memory;
   if constexpr (bulk)
     if (threadIdx.x == 0) expect_bulk_copies<L::systems>(memory.arrivals);
+  unsigned turn = 0;  // of tasks, 0 and 1
   if constexpr (Kind == Rows::pieces)
 #pragma unroll
     for (int i = 0; i < P; ++i) make_identity<T, L>(memory.identity + i * L::numbers, i);
@@ -163,8 +164,9 @@ __global__ void __launch_bounds__(warp_lanes,
       else
         take_slot.template operator()<u>(rows);
     };
-    // Without `late` a task is one wait. Counted anew: a count of tasks would take a register all the way.
-    wait_for_rows(late > 0 ? 0 : task / gridDim.x % 2);
+    if constexpr (everything) turn = task / gridDim.x % 2;  // kept all the way it would be spilled
+    wait_for_rows(late > 0 ? 0 : turn);
+    turn ^= 1;
     if constexpr (!rhs_stays) {
 #pragma unroll
       for (int u = 0; u < R; ++u) b[0][u] = memory.rhs[group() * Memory::rhs_pitch + G * u + lane()];
