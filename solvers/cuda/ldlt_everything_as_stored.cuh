@@ -14,9 +14,9 @@ namespace {
 template <class T>
 StoredXKernel<T> everything_as_stored_kernel_of(int n) {
   if constexpr (sizeof(T) == sizeof(float))
-    return x_as_stored_kernel_of<T, Asked::everything, Rows::as_stored, 32, 40>(n);
+    return x_as_stored_kernel_of<T, Asked::everything, Rows::as_stored, 20, 24, 28, 32, 36, 40>(n);
   else
-    return x_as_stored_kernel_of<T, Asked::everything, Rows::as_stored, 32>(n);
+    return x_as_stored_kernel_of<T, Asked::everything, Rows::as_stored, 16, 20, 24, 28, 32>(n);
 }
 
 }  // namespace
@@ -24,8 +24,10 @@ StoredXKernel<T> everything_as_stored_kernel_of(int n) {
 template <class T>
 bool everything_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape& shape = batch.shape;
-  // Of 32 rows of floats one pass is quicker where they are whole pieces (ldlt_one_pass_launch.cuh).
-  const bool one_pass_is_better = sizeof(T) == sizeof(float) && shape.n == 32 && rows_are_pieces(batch);
+  // Of these, one pass is quicker where rows are whole pieces (ldlt_one_pass_launch.cuh).
+  const int n = shape.n;
+  const bool one_pass_is_better =
+      rows_are_pieces(batch) && (sizeof(T) == sizeof(float) ? n == 32 || n == 36 : n == 16 || n == 24);
   if (shape.nrhs != 1 || batch.sizes != nullptr || shape.storage != Storage::dense ||
       reinterpret_cast<std::uintptr_t>(batch.a) % 16 != 0 || solution.rcond == nullptr || one_pass_is_better)
     return false;

@@ -92,9 +92,15 @@ struct StoredXPlan {
 /// lanes would have too few.
 template <class T, int N>
 struct StoredEverythingPlan : StoredXPlan<T, N, true, false> {
-  using L = typename OnePassPlan<T, N>::Stored;
-  static constexpr int gap = L::piece;
+  using Base = StoredXPlan<T, N, true, false>;
+  static constexpr bool single = sizeof(T) == sizeof(float);
+  using L = std::conditional_t<!single && N == 24, StoredLayout<T, N, LdltPlan<T, N>::lanes>,
+                               typename OnePassPlan<T, N>::Stored>;
+  static constexpr int late = N == 36 ? 0 : Base::late, place = N - late;
+  static constexpr int gap = late > 0 ? L::piece : 0;
   static constexpr bool factor_apart = OnePassPlan<T, N>::apart, back_apart = factor_apart;
+  static constexpr int warps = (single ? N == 20 : N == 16) ? 12 : 8;
+  static constexpr int warps_elsewhere = warps;
 };
 template <class T, int N, Asked What, bool Pieces>
 using AsStoredPlan = std::conditional_t<What == Asked::everything, StoredEverythingPlan<T, N>,

@@ -164,6 +164,7 @@ __global__ void __launch_bounds__(warp_lanes,
       else
         take_slot.template operator()<u>(rows);
     };
+    if constexpr (everything) turn = task / gridDim.x % 2;  // kept all the way it would be spilled
     wait_for_rows(late > 0 ? 0 : turn);
     turn ^= 1;
     if constexpr (!rhs_stays) {
