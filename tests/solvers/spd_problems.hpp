@@ -65,6 +65,14 @@ SpdBlock<T> selected(const SpdBlock<T>& from, const std::vector<std::int64_t>& o
   return to;
 }
 
+/// `count` systems, those of a block in turn. Where many are asked the same, making them all would take the longest.
+template <class T>
+SpdBlock<T> repeated(const SpdBlock<T>& few, std::int64_t count) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  for (std::int64_t k = 0; k < count; ++k) order[static_cast<std::size_t>(k)] = k % few.count;
+  return selected(few, order);
+}
+
 template <class T>
 void solve(SpdSolver& solver, SpdBlock<T>& block) {
   solver.solve(block.batch(), block.solution());
