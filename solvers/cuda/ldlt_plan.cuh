@@ -27,8 +27,9 @@ struct QuickPlan {
   static constexpr bool apart = N == 64 || (N >= 16 && !single);
   // Of x alone: one step in so many is kept apart, as few as the compiler does not spill registers for.
   static constexpr int factor_apart = N == 64 ? 8 : apart;
-  static constexpr bool back_apart = apart && N != 64;
+  static constexpr bool back_apart = apart && N < 32;
   static constexpr bool early = N == 32 && !single;
+  static constexpr bool signs = N == 32 && !single;  // of pivots are kept, and not their reciprocals
   static constexpr int warps = N == 8 ? 16 : N == 16 ? (single ? 16 : 12) : 8;
   static constexpr int warps_elsewhere = N == 16 && single ? 12 : warps;  // resident_blocks()
 };
