@@ -286,40 +286,28 @@ StoredXKernel<T> x_as_stored_kernel_of(int n) {
   StoredXKernel<T> chosen{};
   const auto choose = [&]<int size>() {
     using Plan = AsStoredPlan<T, size, What, pieces>;
+    int factors = 0;
+    if constexpr (What == Asked::everything) factors = KeptFactors<T, typename Plan::L>::pitch;
     if (n >= Plan::least_n)
-      chosen = {Plan::L::systems, Plan::L::lanes,
-                Plan::late,       Plan::place,
-                Plan::gap,        What == Asked::everything ? KeptFactors<T, typename Plan::L>::pitch : 0,
-                pieces,           x_as_stored_kernel<T, size, What, Kind>};
+      chosen = {Plan::L::systems, Plan::L::lanes, Plan::late, Plan::place,
+                Plan::gap,        factors,        pieces,     x_as_stored_kernel<T, size, What, Kind>};
   };
   (void)((n <= N && (choose.template operator()<N>(), true)) || ...);
   return chosen;
 }
-template <class T>
-StoredXKernel<T> x_as_stored_kernel_of(int n, bool judged, bool pieces) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    if (pieces && !judged && (n == 40 || n == 48 || n == 52 || n == 56))
-      return x_as_stored_kernel_of<T, Asked::x, Rows::pieces, 40, 48, 52, 56>(n);
-    return judged ? x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n)
-                  : x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n);
-  } else {
-    return judged ? x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 16, 20, 24, 28, 32>(n)
-                  : x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 16, 20, 24, 28, 32>(n);
-  }
-}
-
-}  // namespace
-
-template <class T>
-bool x_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
-  const SpdShape& shape = batch.shape;
-  const bool judged = solution.backward_error != nullptr;
-  if (shape.nrhs != 1 || batch.sizes != nullptr || shape.storage == Storage::packed_lower ||
-      reinterpret_cast<std::uintptr_t>(batch.a) % 16 != 0 || (judged && shape.storage != Storage::dense) ||
-      solution.rcond != nullptr || arguments_of(batch, solution).pivot_numbers)
-    return false;
-  const StoredXKernel<T> chosen = x_as_stored_kernel_of<T>(shape.n, judged, rows_are_pieces(batch));
-  return chosen.kernel != nullptr && batch.count >= chosen.systems;
+template <class T, bool Judged>
+StoredXKernel<T> x_as_stored_kernel_for(const SpdBatch<T>& batch) {
+  const int n = batch.shape.n;
+  if constexpr (Judged && sizeof(T) == sizeof(float))
+    return x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n);
+  else if constexpr (Judged)
+    return x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 16, 20, 24, 28, 32>(n);
+  else if constexpr (sizeof(T) == sizeof(double))
+    return x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 16, 20, 24, 28, 32>(n);
+  else if (rows_are_pieces(batch) && (n == 40 || n == 48 || n == 52 || n == 56))
+    return x_as_stored_kernel_of<T, Asked::x, Rows::pieces, 40, 48, 52, 56>(n);
+  else
+    return x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 52, 56, 64>(n);
 }
 
 template <class T>
@@ -328,7 +316,6 @@ cudaError_t launch_as_stored(const StoredXKernel<T>& chosen, const SpdBatch<T>& 
   const int n = batch.shape.n;
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   if (chosen.pieces) {
-    arguments.kept_pitch = apart_pitch<T>(n);
     arguments.kept_step = apart_step<T>(n, n - chosen.late, chosen.lanes);
   } else {
     const int numbers =
@@ -340,12 +327,24 @@ cudaError_t launch_as_stored(const StoredXKernel<T>& chosen, const SpdBatch<T>& 
   return launch(chosen.kernel, chosen.systems, arguments, stream, max_blocks, (numbers * sizeof(T) + 15) / 16 * 16);
 }
 
-template <class T>
+}  // namespace
+
+template <class T, bool Judged>
+bool x_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+  const SpdShape& shape = batch.shape;
+  if (shape.nrhs != 1 || batch.sizes != nullptr || shape.storage == Storage::packed_lower ||
+      reinterpret_cast<std::uintptr_t>(batch.a) % 16 != 0 || Judged != (solution.backward_error != nullptr) ||
+      (Judged && shape.storage != Storage::dense) || solution.rcond != nullptr ||
+      arguments_of(batch, solution).pivot_numbers)
+    return false;
+  const StoredXKernel<T> chosen = x_as_stored_kernel_for<T, Judged>(batch);
+  return chosen.kernel != nullptr && batch.count >= chosen.systems;
+}
+
+template <class T, bool Judged>
 cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                cudaStream_t stream) {
-  return launch_as_stored(
-      x_as_stored_kernel_of<T>(batch.shape.n, solution.backward_error != nullptr, rows_are_pieces(batch)), batch,
-      solution, marks, stream, 1 << 15);
+  return launch_as_stored(x_as_stored_kernel_for<T, Judged>(batch), batch, solution, marks, stream, 1 << 15);
 }
 
 }  // namespace smallbatch
