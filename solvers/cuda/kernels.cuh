@@ -58,10 +58,10 @@ bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
 template <class T>
 cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream);
 
-/// The same two of dense matrices of other sizes, wherever they lie.
-template <class T>
+/// The same two of dense matrices of other sizes, wherever they lie, without and with backward errors.
+template <class T, bool Judged>
 bool x_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
-template <class T>
+template <class T, bool Judged>
 cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                cudaStream_t stream);
 

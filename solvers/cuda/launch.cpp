@@ -65,8 +65,10 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
     status = launch_x_columns(batch, solution, marks, stream);
   } else if (lanes_take(batch)) {
     status = launch_ldlt_lanes(batch, solution, marks, stream);
-  } else if (x_as_stored_takes(batch, solution)) {
-    status = launch_x_as_stored(batch, solution, marks, stream);
+  } else if (x_as_stored_takes<T, false>(batch, solution)) {
+    status = launch_x_as_stored<T, false>(batch, solution, marks, stream);
+  } else if (x_as_stored_takes<T, true>(batch, solution)) {
+    status = launch_x_as_stored<T, true>(batch, solution, marks, stream);
   } else if (everything_as_stored_takes(batch, solution)) {
     status = launch_everything_as_stored(batch, solution, marks, stream);
   } else if (batch.shape.n <= 32 || sizeof(T) == sizeof(float)) {

@@ -38,6 +38,15 @@ struct PivotsInMemory {
     if (lane == owner) pivots[L::lanes * slot + owner] = pivot;
   }
 };
+/// Keeps their signs alone, of all rows in every lane; the right-hand side is scaled by 1 / d at once. Of doubles,
+/// where reciprocals take registers that are missed.
+struct SignsOfPivots {
+  int& signs;  // negative: one of them was
+  template <int slot>
+  __device__ __forceinline__ void keep(int, int, double pivot, double) const {
+    signs = fresh(signs | __double2hiint(pivot));  // now, lest all pivots be kept
+  }
+};
 
 /// No right-hand side is carried along.
 struct NoRhs {};
@@ -99,6 +108,10 @@ __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int
   if constexpr (!std::is_same_v<Rhs, NoRhs>) {
 #pragma unroll
     for (int u = slot; u < L::rows; ++u) e.b[u] = fma(-l[u], pivot_b, e.b[u]);
+    if constexpr (std::is_same_v<Pivots, SignsOfPivots>) {
+      if (e.lane == owner) e.b[slot] *= inverse;
+      now(e.b[slot]);
+    }
   }
   l[slot] = kept;
 }
@@ -106,11 +119,11 @@ __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int
 /// L stays in the registers of `a`.
 struct ColumnsInRegisters {};
 
-/// A = L D L^T; b becomes L^-1 b. The steps of the first `Turning` slots are a loop of two turns each: the rows turn in
-/// their registers, so that both turns are the same code. That keeps the code small enough for the instruction cache.
-/// Apart: one step in so many is kept apart from the others; 0: none is. Early: 1 / d of the next step is worked out
-/// beside what this step has left.
-/// pivots: where d or 1 / d is kept. columns: where L is; else than in `a`, all steps are in loops.
+/// A = L D L^T; b becomes L^-1 b or, where signs alone are kept, D^-1 L^-1 b. The steps of the first `Turning` slots
+/// are a loop of two turns each: the rows turn in their registers, so that both turns are the same code. That keeps the
+/// code small enough for the instruction cache. Apart: one step in so many is kept apart from the others; 0: none is.
+/// Early: 1 / d of the next step is worked out beside what this step has left. pivots: where d or 1 / d is kept.
+/// columns: where L is; else than in `a`, all steps are in loops.
 template <class L, int Turning, int Apart, bool general, bool Early = false, class T, class Memory, class Rhs,
           class Pivots, class Columns = ColumnsInRegisters>
 __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&a)[L::rows][L::size], Rhs& b,
@@ -318,6 +331,16 @@ __device__ __forceinline__ bool are_answers(const T (&x)[R], const T (&inverse)[
     least = min(least, inverse[u]);
   }
   return zero == 0 && least > 0;
+}
+
+/// The same by the signs of all pivots: where a reciprocal is not finite, neither is x, and no pivot is infinite but
+/// after one that is not positive.
+template <class T, int R>
+__device__ __forceinline__ bool are_answers(const T (&x)[R], int signs) {
+  T zero = 0;
+#pragma unroll
+  for (int u = 0; u < R; ++u) zero = fma(x[u], T(0), zero);
+  return zero == 0 && signs >= 0;
 }
 
 }  // namespace

@@ -27,8 +27,9 @@ struct QuickPlan {
   static constexpr bool apart = N == 64 || (N >= 16 && !single);
   // Of x alone: one step in so many is kept apart, as few as the compiler does not spill registers for.
   static constexpr int factor_apart = N == 64 ? 8 : apart;
-  static constexpr bool back_apart = apart && N != 64;
+  static constexpr bool back_apart = apart && N < 32;
   static constexpr bool early = N == 32 && !single;
+  static constexpr bool signs = N == 32 && !single;  // of pivots are kept, and not their reciprocals
   static constexpr int warps = N == 8 ? 16 : N == 16 ? (single ? 16 : 12) : 8;
   static constexpr int warps_elsewhere = N == 16 && single ? 12 : warps;  // resident_blocks()
 };
@@ -61,27 +62,32 @@ struct StoredXPlan {
   // Where triangles find room in the registers of fewer lanes than the general kernel has.
   static constexpr int lanes = single && N == 36 ? 4 : single && N == 48 ? 8 : OnePassPlan<T, N>::lanes(true);
   using L = StoredLayout<T, N, lanes, LdltPlan<T, N>::lanes / lanes>;
-  static constexpr int least_n = N > 40 ? N - 7 : N - 3;
+  static constexpr int least_n = N > 40 && N != 52 && (N != 56 || Judged) ? N - 7 : N - 3;
   // Rows that are fetched last, where else fewer warps found room, and from which row on they take others' place. To be
   // judged, all rows before `place` stay.
   static constexpr int late = Judged               ? (N == 64 || N == 48 || N == 36                ? 16
                                                       : N == 40 || N == 32 || (!single && N == 24) ? 8
                                                                                                    : 0)
+                              : N == 40            ? 8
                               : N == 48            ? (Pieces ? 24 : 16)
+                              : N == 52            ? 0
                               : N == 56            ? (Pieces ? 16 : 0)
                               : N >= 36            ? 16
                               : N == 32            ? 8
                               : !single && N >= 24 ? 8
                               : !single && N == 20 ? 4
                                                    : 0;
-  static constexpr int place = Judged ? N - late : N == 56 && Pieces ? 32 : late;
+  static constexpr int place = Judged || N == 40 ? N - late : N == 56 && Pieces ? 32 : late;
   /// Numbers in front of them, where bulk copies put what precedes them in their first piece.
   static constexpr int gap = late > 0 && place > late && !Pieces ? L::piece : 0;
   static constexpr int turning = OnePassPlan<T, N>::turning(true);
   // One step in so many is kept apart from the others, and whether those back are: what is quicker, of what the
   // compiler does not spill registers for.
-  static constexpr int factor_apart = !OnePassPlan<T, N>::apart || N == 36 || (N == 48 && Pieces) ? 0 : N > 40 ? 8 : 1;
-  static constexpr bool back_apart = OnePassPlan<T, N>::apart && N <= 40 && (Judged || (N != 36 && N != 40));
+  static constexpr int factor_apart = !OnePassPlan<T, N>::apart || N == 36 || ((N == 40 || N == 48) && Pieces) ? 0
+                                      : N > 40 || (N == 40 && !Judged)                                         ? 8
+                                                                                                               : 1;
+  static constexpr bool back_apart = OnePassPlan<T, N>::apart && N <= 40 && (Judged || (single && N != 36 && N != 40));
+  static constexpr bool signs = !single && !Judged;  // of pivots are kept, and not their reciprocals
   static constexpr int of_floats = N <= 20 ? 16 : N == 24 ? 12 : (N == 36 || N == 48) && Judged ? 7 : 8;
   static constexpr int of_doubles = N == 16 || N == 20 ? 12 : 8;
   static constexpr int warps = single ? of_floats : of_doubles;

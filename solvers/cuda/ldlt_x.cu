@@ -123,15 +123,20 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(QuickPlan<T, N>::w
       stage_sizes(static_cast<unsigned>(fresh(static_cast<int>(task))) + 2 * gridDim.x, turn);
       turn ^= 1;
     }
-    factor<L, Plan::turning, Plan::factor_apart, false, Plan::early>(
-        group, lane, memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+    int signs = 0;
+    if constexpr (Plan::signs)
+      factor<L, Plan::turning, Plan::factor_apart, false, Plan::early>(group, lane, memory, a, b[0],
+                                                                       SignsOfPivots{signs}, N, args.once);
+    else
+      factor<L, Plan::turning, Plan::factor_apart, false, Plan::early>(
+          group, lane, memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
 #pragma unroll
-    for (int u = 0; u < L::rows; ++u) {
+    for (int u = 0; u < L::rows && !Plan::signs; ++u) {
       b[0][u] *= inverse[u];
       now(b[0][u]);  // rounded; the same in both kernels
     }
     substitute_back<L, Plan::back_apart, false>(group, lane, memory, a, b, args.once);
-    const bool plain = !any_of_group<G>(!are_answers(b[0], inverse));
+    const bool plain = !any_of_group<G>(!(Plan::signs ? are_answers(b[0], signs) : are_answers(b[0], inverse)));
     const std::int64_t place = begin_of(task) + group;
     T* x = args.to.x + place * args.to.x_stride + lane;
 #pragma unroll

@@ -1,11 +1,11 @@
 // Solutions of plain systems by L D L^T, x and the status alone, the backward error too, or with rcond all that may be
 // asked, of dense matrices of any size, wherever they lie: as ldlt_x.cu has them of whole sizes. Matrices are copied as
-// they are stored (stored_systems.cuh), each by one bulk copy; or, for x alone and where that serves the banks, rows of
-// whole pieces of 16 bytes with a piece between them. For x alone the next systems are on their way, while a warp works
-// on its own, into the shared memory that these have left. To be judged a matrix stays there, or, where that makes room
-// for more warps, all of it but the last block on the diagonal, whose triangle is kept beside it: by symmetry, that is
-// all. When it is judged, factors take its place, from where the norm of A^-1 is found (kept_factors.cuh). What is not
-// plain is marked for the general kernel (ldlt_general.cu). Private to solvers/cuda.
+// they are stored (stored_systems.cuh), each by one bulk copy; or, for x alone of some sizes whose rows are whole
+// pieces of 16 bytes, rows an odd number of pieces apart, which serves the banks. For x alone the next systems are on
+// their way, while a warp works on its own, into the shared memory that these have left. To be judged a matrix stays
+// there, or, where that makes room for more warps, all of it but the last block on the diagonal, whose triangle is kept
+// beside it: by symmetry, that is all. When it is judged, factors take its place, from where the norm of A^-1 is found
+// (kept_factors.cuh). What is not plain is marked for the general kernel (ldlt_general.cu). Private to solvers/cuda.
 #pragma once
 
 #include "core/gpu_plans.cuh"
@@ -20,8 +20,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Rows as they are stored; whole pieces of 16 bytes, which lie an odd number of pieces apart; such of size N.
-enum class Rows { as_stored, pieces, whole };
+/// Rows as they are stored; or of N numbers, whole pieces of 16 bytes, which lie an odd number of pieces apart.
+enum class Rows { as_stored, pieces };
 
 /// Keeps d in registers, of the lane's rows.
 template <class T, class L>
@@ -40,7 +40,7 @@ struct alignas(16) StoredXMemory {
   static constexpr bool follows = packed_begin(Last) > L::column_pitch;
   static constexpr int triangle = follows ? L::column_pitch : 0;
   static constexpr int rhs_pitch = L::column_pitch + (follows ? packed_begin(Last) : 0);
-  T identity[Kind == Rows::pieces ? L::piece * L::numbers : L::numbers];  // rows of it
+  T identity[L::numbers];  // rows of it
   T rhs[L::systems * rhs_pitch];
   // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
   union {
@@ -54,16 +54,16 @@ struct alignas(16) StoredXMemory {
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
 template <class T, int N, Asked What, Rows Kind>
 __global__ void __launch_bounds__(warp_lanes,
-                                  resident_blocks(AsStoredPlan<T, N, What, Kind != Rows::as_stored>::warps,
-                                                  AsStoredPlan<T, N, What, Kind != Rows::as_stored>::warps_elsewhere))
+                                  resident_blocks(AsStoredPlan<T, N, What, Kind == Rows::pieces>::warps,
+                                                  AsStoredPlan<T, N, What, Kind == Rows::pieces>::warps_elsewhere))
     x_as_stored_kernel(Arguments<T> args) {
-  using Plan = AsStoredPlan<T, N, What, Kind != Rows::as_stored>;
+  using Plan = AsStoredPlan<T, N, What, Kind == Rows::pieces>;
   constexpr bool Judged = What != Asked::x, everything = What == Asked::everything;
   using L = typename Plan::L;
   constexpr int G = L::lanes, R = L::rows, P = L::piece;
-  constexpr bool whole = Kind == Rows::whole, pieces = Kind != Rows::as_stored, bulk = has_bulk_copies() && !pieces;
+  constexpr bool pieces = Kind == Rows::pieces, bulk = has_bulk_copies() && !pieces;
   // The rows from `late` on are fetched first; those before it take the place of the rows from `place` on.
-  constexpr int late = Plan::late, place = Plan::place, gap = Plan::gap, least_n = whole ? N : Plan::least_n;
+  constexpr int late = Plan::late, place = Plan::place, gap = Plan::gap, least_n = pieces ? N : Plan::least_n;
   constexpr int last = Judged ? late : 0;  // rows of which the triangle alone is kept
   static_assert(late == 0 || (late % G == 0 && place % G == 0 && place >= late && place < least_n));
   static_assert(!Judged || (!pieces && (late == 0 || place + late == N)));
@@ -73,15 +73,12 @@ __global__ void __launch_bounds__(warp_lanes,
   if constexpr (bulk)
     if (threadIdx.x == 0) expect_bulk_copies<L::systems>(memory.arrivals);
   unsigned turn = 0;  // of tasks, 0 and 1
-  if constexpr (Kind == Rows::pieces)
-#pragma unroll
-    for (int i = 0; i < P; ++i) make_identity<T, L>(memory.identity + i * L::numbers, i);
-  else if constexpr (whole && L::width > N)  // what lanes have beyond the last row
-    for (int e = static_cast<int>(threadIdx.x); e < L::numbers; e += warp_lanes) memory.identity[e] = 0;
-  else if constexpr (Kind == Rows::as_stored)
+  if constexpr (!pieces)
     make_identity<T, L>(memory.identity);
-  const int n = whole ? N : args.n, pitch = whole ? apart_pitch<T>(N) : pieces ? args.kept_pitch : n;
-  const int kept_step = whole ? apart_step<T>(N, N - late, G) : args.kept_step;
+  else if constexpr (L::width > N)  // what lanes have beyond the last row
+    for (int e = static_cast<int>(threadIdx.x); e < L::numbers; e += warp_lanes) memory.identity[e] = 0;
+  const int n = pieces ? N : args.n, pitch = pieces ? apart_pitch<T>(N) : n;
+  const int kept_step = pieces ? apart_step<T>(N, N - late, G) : args.kept_step;
   const bool dense = args.storage == Storage::dense;
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
@@ -133,8 +130,7 @@ __global__ void __launch_bounds__(warp_lanes,
     const auto take_slot = [&]<int u>(const T* rows) __attribute__((always_inline)) {
       const int row = G * u + lane();
       if constexpr (pieces) {
-        const int beyond = whole ? 0 : row % P * L::numbers + L::width - row / P * P;
-        const T* const from = G * (u + 1) <= least_n || row < n ? rows + row * pitch : memory.identity + beyond;
+        const T* const from = G * (u + 1) <= N || row < N ? rows + row * pitch : memory.identity;
 #pragma unroll
         for (int c = 0; c < L::columns(u); c += P) {
           const auto in = *reinterpret_cast<const Vector<T, P>*>(from + c);
@@ -203,9 +199,13 @@ __global__ void __launch_bounds__(warp_lanes,
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
         stage(next);
     }
+    int signs = 0;
     if constexpr (everything)
       factor<L, Plan::turning, Plan::factor_apart, false>(group(), lane(), memory, a, b[0],
                                                           PivotsInRegisters<T, L>{inverse}, N, args.once);
+    else if constexpr (Plan::signs)
+      factor<L, Plan::turning, Plan::factor_apart, false>(group(), lane(), memory, a, b[0], SignsOfPivots{signs}, N,
+                                                          args.once);
     else
       factor<L, Plan::turning, Plan::factor_apart, false>(group(), lane(), memory, a, b[0],
                                                           ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
@@ -224,12 +224,12 @@ __global__ void __launch_bounds__(warp_lanes,
       for (int u = 0; u < R; ++u) inverse[u] = reciprocal(inverse[u]);
     }
 #pragma unroll
-    for (int u = 0; u < R; ++u) {
+    for (int u = 0; u < R && !Plan::signs; ++u) {
       b[0][u] *= inverse[u];
       now(b[0][u]);  // rounded; the same in all kernels
     }
     substitute_back<L, Plan::back_apart, false>(group(), lane(), memory, a, b, args.once);
-    const bool plain = !any_of_group<G>(!are_answers(b[0], inverse));
+    const bool plain = !any_of_group<G>(!(Plan::signs ? are_answers(b[0], signs) : are_answers(b[0], inverse)));
     const std::int64_t system = begin_of(task) + group();
     T* const x = args.to.x + system * args.to.x_stride + lane();
 #pragma unroll
@@ -283,45 +283,32 @@ struct StoredXKernel {
 /// The kernel of the first of the sizes N, which ascend, that is large enough; none of sizes that others are better at.
 template <class T, Asked What, Rows Kind, int... N>
 StoredXKernel<T> x_as_stored_kernel_of(int n) {
-  constexpr bool pieces = Kind != Rows::as_stored;
+  constexpr bool pieces = Kind == Rows::pieces;
   StoredXKernel<T> chosen{};
   const auto choose = [&]<int size>() {
     using Plan = AsStoredPlan<T, size, What, pieces>;
+    int factors = 0;
+    if constexpr (What == Asked::everything) factors = KeptFactors<T, typename Plan::L>::pitch;
     if (n >= Plan::least_n)
-      chosen = {Plan::L::systems, Plan::L::lanes,
-                Plan::late,       Plan::place,
-                Plan::gap,        What == Asked::everything ? KeptFactors<T, typename Plan::L>::pitch : 0,
-                pieces,           x_as_stored_kernel<T, size, What, Kind>};
+      chosen = {Plan::L::systems, Plan::L::lanes, Plan::late, Plan::place,
+                Plan::gap,        factors,        pieces,     x_as_stored_kernel<T, size, What, Kind>};
   };
   (void)((n <= N && (choose.template operator()<N>(), true)) || ...);
   return chosen;
 }
-template <class T>
-StoredXKernel<T> x_as_stored_kernel_of(int n, bool judged, bool pieces) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    if (pieces && n == 48 && !judged) return x_as_stored_kernel_of<T, Asked::x, Rows::whole, 48>(n);
-    if (pieces && n == 52 && !judged) return x_as_stored_kernel_of<T, Asked::x, Rows::pieces, 56>(n);
-    if (pieces && n == 56 && !judged) return x_as_stored_kernel_of<T, Asked::x, Rows::whole, 56>(n);
-    return judged ? x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n)
-                  : x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n);
-  } else {
-    return judged ? x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 16, 20, 24, 28, 32>(n)
-                  : x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 16, 20, 24, 28, 32>(n);
-  }
-}
-
-}  // namespace
-
-template <class T>
-bool x_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
-  const SpdShape& shape = batch.shape;
-  const bool judged = solution.backward_error != nullptr;
-  if (shape.nrhs != 1 || batch.sizes != nullptr || shape.storage == Storage::packed_lower ||
-      reinterpret_cast<std::uintptr_t>(batch.a) % 16 != 0 || (judged && shape.storage != Storage::dense) ||
-      solution.rcond != nullptr || arguments_of(batch, solution).pivot_numbers)
-    return false;
-  const StoredXKernel<T> chosen = x_as_stored_kernel_of<T>(shape.n, judged, rows_are_pieces(batch));
-  return chosen.kernel != nullptr && batch.count >= chosen.systems;
+template <class T, bool Judged>
+StoredXKernel<T> x_as_stored_kernel_for(const SpdBatch<T>& batch) {
+  const int n = batch.shape.n;
+  if constexpr (Judged && sizeof(T) == sizeof(float))
+    return x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n);
+  else if constexpr (Judged)
+    return x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 16, 20, 24, 28, 32>(n);
+  else if constexpr (sizeof(T) == sizeof(double))
+    return x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 16, 20, 24, 28, 32>(n);
+  else if (rows_are_pieces(batch) && (n == 40 || n == 48 || n == 52 || n == 56))
+    return x_as_stored_kernel_of<T, Asked::x, Rows::pieces, 40, 48, 52, 56>(n);
+  else
+    return x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 52, 56, 64>(n);
 }
 
 template <class T>
@@ -330,7 +317,6 @@ cudaError_t launch_as_stored(const StoredXKernel<T>& chosen, const SpdBatch<T>& 
   const int n = batch.shape.n;
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   if (chosen.pieces) {
-    arguments.kept_pitch = apart_pitch<T>(n);
     arguments.kept_step = apart_step<T>(n, n - chosen.late, chosen.lanes);
   } else {
     const int numbers =
@@ -342,12 +328,24 @@ cudaError_t launch_as_stored(const StoredXKernel<T>& chosen, const SpdBatch<T>& 
   return launch(chosen.kernel, chosen.systems, arguments, stream, max_blocks, (numbers * sizeof(T) + 15) / 16 * 16);
 }
 
-template <class T>
+}  // namespace
+
+template <class T, bool Judged>
+bool x_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+  const SpdShape& shape = batch.shape;
+  if (shape.nrhs != 1 || batch.sizes != nullptr || shape.storage == Storage::packed_lower ||
+      reinterpret_cast<std::uintptr_t>(batch.a) % 16 != 0 || Judged != (solution.backward_error != nullptr) ||
+      (Judged && shape.storage != Storage::dense) || solution.rcond != nullptr ||
+      arguments_of(batch, solution).pivot_numbers)
+    return false;
+  const StoredXKernel<T> chosen = x_as_stored_kernel_for<T, Judged>(batch);
+  return chosen.kernel != nullptr && batch.count >= chosen.systems;
+}
+
+template <class T, bool Judged>
 cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                cudaStream_t stream) {
-  return launch_as_stored(
-      x_as_stored_kernel_of<T>(batch.shape.n, solution.backward_error != nullptr, rows_are_pieces(batch)), batch,
-      solution, marks, stream, 1 << 15);
+  return launch_as_stored(x_as_stored_kernel_for<T, Judged>(batch), batch, solution, marks, stream, 1 << 15);
 }
 
 }  // namespace smallbatch

@@ -1,9 +1,10 @@
-// ldlt_x_as_stored.cuh in single precision: a file of its own, since its kernels take a minute to compile.
+// ldlt_x_as_stored.cuh, x alone in single precision: files of their own, since the kernels take a minute to compile.
 #include "solvers/cuda/ldlt_x_as_stored.cuh"
 
 namespace smallbatch {
 
-template bool x_as_stored_takes(const SpdBatch<float>&, const SpdSolution<float>&);
-template cudaError_t launch_x_as_stored(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, cudaStream_t);
+template bool x_as_stored_takes<float, false>(const SpdBatch<float>&, const SpdSolution<float>&);
+template cudaError_t launch_x_as_stored<float, false>(const SpdBatch<float>&, const SpdSolution<float>&, Mark*,
+                                                      cudaStream_t);
 
 }  // namespace smallbatch
