@@ -80,8 +80,11 @@ struct StoredXPlan {
   static constexpr int turning = OnePassPlan<T, N>::turning(true);
   // One step in so many is kept apart from the others, and whether those back are: what is quicker, of what the
   // compiler does not spill registers for.
-  static constexpr int factor_apart = !OnePassPlan<T, N>::apart || N == 36 || (N == 48 && Pieces) ? 0 : N > 40 ? 8 : 1;
-  static constexpr bool back_apart = OnePassPlan<T, N>::apart && N <= 40 && (Judged || (N != 36 && N != 40));
+  static constexpr int factor_apart = !OnePassPlan<T, N>::apart || (N == 36 && !Judged) || (N == 48 && Pieces) ? 0
+                                      : N == 40 && Judged                                                      ? 16
+                                      : single                                                                 ? 8
+                                                                                                               : 1;
+  static constexpr bool back_apart = OnePassPlan<T, N>::apart && !single;
   static constexpr int of_floats = N <= 20 ? 16 : N == 24 ? 12 : (N == 36 || N == 48) && Judged ? 7 : 8;
   static constexpr int of_doubles = N == 16 || N == 20 ? 12 : 8;
   static constexpr int warps = single ? of_floats : of_doubles;
@@ -94,7 +97,8 @@ template <class T, int N>
 struct StoredEverythingPlan : StoredXPlan<T, N, true, false> {
   using L = typename OnePassPlan<T, N>::Stored;
   static constexpr int gap = L::piece;
-  static constexpr bool factor_apart = OnePassPlan<T, N>::apart, back_apart = factor_apart;
+  static constexpr int factor_apart = !OnePassPlan<T, N>::apart ? 0 : N > 32 ? 8 : 1;
+  static constexpr bool back_apart = OnePassPlan<T, N>::apart && N <= 32;
 };
 template <class T, int N, Asked What, bool Pieces>
 using AsStoredPlan = std::conditional_t<What == Asked::everything, StoredEverythingPlan<T, N>,
