@@ -83,10 +83,12 @@ struct StoredXPlan {
   static constexpr int turning = OnePassPlan<T, N>::turning(true);
   // One step in so many is kept apart from the others, and whether those back are: what is quicker, of what the
   // compiler does not spill registers for.
-  static constexpr int factor_apart = !OnePassPlan<T, N>::apart || N == 36 || ((N == 40 || N == 48) && Pieces) ? 0
-                                      : N > 40 || (N == 40 && !Judged)                                         ? 8
-                                                                                                               : 1;
-  static constexpr bool back_apart = OnePassPlan<T, N>::apart && N <= 40 && (Judged || (single && N != 36 && N != 40));
+  static constexpr int factor_apart = !OnePassPlan<T, N>::apart || (N == 36 && !Judged) ? 0
+                                      : Pieces && (N == 48 || (N == 40 && !Judged))     ? 0
+                                      : N == 40 && Judged                               ? 16
+                                      : single                                          ? 8
+                                                                                        : 1;
+  static constexpr bool back_apart = OnePassPlan<T, N>::apart && !single && Judged;
   static constexpr bool signs = !single && !Judged;  // of pivots are kept, and not their reciprocals
   static constexpr int of_floats = N <= 20 ? 16 : N == 24 ? 12 : (N == 36 || N == 48) && Judged ? 7 : 8;
   static constexpr int of_doubles = N == 16 || N == 20 ? 12 : 8;
@@ -104,7 +106,8 @@ struct StoredEverythingPlan : StoredXPlan<T, N, true, false> {
                                typename OnePassPlan<T, N>::Stored>;
   static constexpr int late = N == 36 ? 0 : Base::late, place = N - late;
   static constexpr int gap = late > 0 ? L::piece : 0;
-  static constexpr bool factor_apart = OnePassPlan<T, N>::apart, back_apart = factor_apart;
+  static constexpr int factor_apart = !OnePassPlan<T, N>::apart ? 0 : N == 40 ? 8 : 1;
+  static constexpr bool back_apart = OnePassPlan<T, N>::apart && N != 40;
   static constexpr int warps = (single ? N == 20 : N == 16) ? 12 : 8;
   static constexpr int warps_elsewhere = warps;
 };
