@@ -77,9 +77,11 @@ struct StoredXPlan {
   static constexpr int late = Judged ? late_judged : late_alone;
   // The sooner these are on their way the better, where that takes no more room.
   static constexpr int place = Judged               ? N - late
-                               : Pieces             ? (N <= 48 ? 24 : 32)
+                               : Pieces             ? (N == 52   ? 32
+                                                       : N == 56 ? 48
+                                                                 : 24)
                                : N == 48 || N == 64 ? N - 16
-                               : single             ? (N == 32 ? 24 : late)
+                               : single             ? (N == 32 || N == 40 ? 24 : late)
                                : N == 24 || N == 32 ? 16
                                : N == 28            ? 24
                                                     : late;
@@ -89,9 +91,8 @@ struct StoredXPlan {
   // One step in so many is kept apart from the others, and whether those back are: what is quicker, of what the
   // compiler does not spill registers for.
   static constexpr int factor_apart = !OnePassPlan<T, N>::apart || N == 36 || ((N == 40 || N == 48) && Pieces) ? 0
-                                      : N > 40                                                                 ? 8
-                                      : single && !Judged                                                      ? 16
-                                      : !single && !Judged && (N == 20 || N >= 28)                             ? 2
+                                      : N > 40 || (N == 40 && !Judged)                                         ? 8
+                                      : !single && !Judged && N != 24                                          ? 2
                                                                                                                : 1;
   static constexpr bool back_apart = OnePassPlan<T, N>::apart && N <= 40 && (Judged || (single && N != 36 && N != 40));
   static constexpr bool signs = !single && !Judged;  // of pivots are kept, and not their reciprocals

@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(warp_lanes,
   else if constexpr (L::width > N)  // what lanes have beyond the last row
     for (int e = static_cast<int>(threadIdx.x); e < L::numbers; e += warp_lanes) memory.identity[e] = 0;
   const int n = pieces ? N : args.n, pitch = pieces ? apart_pitch<T>(N) : n;
-  const int kept_step = pieces ? apart_step<T>(N, N - late, G) : args.kept_step;
+  const int kept_step = pieces ? apart_step<T>(N, N - late > place ? N - late : place, G) : args.kept_step;
   const bool dense = args.storage == Storage::dense;
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
@@ -316,7 +316,7 @@ cudaError_t launch_as_stored(const StoredXKernel<T>& chosen, const SpdBatch<T>& 
   const int n = batch.shape.n;
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   if (chosen.pieces) {
-    arguments.kept_step = apart_step<T>(n, n - chosen.late, chosen.lanes);
+    arguments.kept_step = apart_step<T>(n, std::max(n - chosen.late, chosen.place), chosen.lanes);
   } else {
     const int numbers =
         std::max({(n - chosen.late) * n, chosen.late > 0 ? chosen.place * n + chosen.gap : 0, chosen.factors});
