@@ -279,6 +279,15 @@ struct StoredXKernel {
   Kernel<Arguments<T>> kernel;
 };
 
+/// Numbers of factors that take a matrix' place.
+template <class T, class L, Asked What>
+constexpr int kept_numbers() {
+  if constexpr (What == Asked::everything)
+    return KeptFactors<T, L>::pitch;
+  else
+    return 0;
+}
+
 /// The kernel of the first of the sizes N, which ascend, that is large enough; none of sizes that others are better at.
 template <class T, Asked What, Rows Kind, int... N>
 StoredXKernel<T> x_as_stored_kernel_of(int n) {
@@ -286,11 +295,11 @@ StoredXKernel<T> x_as_stored_kernel_of(int n) {
   StoredXKernel<T> chosen{};
   const auto choose = [&]<int size>() {
     using Plan = AsStoredPlan<T, size, What, pieces>;
-    int factors = 0;
-    if constexpr (What == Asked::everything) factors = KeptFactors<T, typename Plan::L>::pitch;
     if (n >= Plan::least_n)
-      chosen = {Plan::L::systems, Plan::L::lanes, Plan::late, Plan::place,
-                Plan::gap,        factors,        pieces,     x_as_stored_kernel<T, size, What, Kind>};
+      chosen = {Plan::L::systems, Plan::L::lanes,
+                Plan::late,       Plan::place,
+                Plan::gap,        kept_numbers<T, typename Plan::L, What>(),
+                pieces,           x_as_stored_kernel<T, size, What, Kind>};
   };
   (void)((n <= N && (choose.template operator()<N>(), true)) || ...);
   return chosen;
