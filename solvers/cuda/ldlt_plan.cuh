@@ -26,7 +26,7 @@ struct QuickPlan {
   static constexpr int turning = N == 32 && single ? 4 : 0;  // slots whose steps are a loop
   static constexpr bool apart = N == 64 || (N >= 16 && !single);
   // Of x alone: one step in so many is kept apart, as few as the compiler does not spill registers for.
-  static constexpr int factor_apart = N == 64 ? 8 : apart;
+  static constexpr int factor_apart = N == 64 ? 8 : N == 32 && !single ? 2 : apart;
   static constexpr bool back_apart = apart && N < 32;
   static constexpr bool early = N == 32 && !single;
   static constexpr bool signs = N == 32 && !single;  // of pivots are kept, and not their reciprocals
@@ -65,19 +65,26 @@ struct StoredXPlan {
   static constexpr int least_n = N > 40 && N != 52 && (N != 56 || Judged) ? N - 7 : N - 3;
   // Rows that are fetched last, where else fewer warps found room, and from which row on they take others' place. To be
   // judged, all rows before `place` stay.
-  static constexpr int late = Judged               ? (N == 64 || N == 48 || N == 36                ? 16
-                                                      : N == 40 || N == 32 || (!single && N == 24) ? 8
-                                                                                                   : 0)
-                              : N == 40            ? 8
-                              : N == 48            ? (Pieces ? 24 : 16)
-                              : N == 52            ? 0
-                              : N == 56            ? (Pieces ? 16 : 0)
-                              : N >= 36            ? 16
-                              : N == 32            ? 8
-                              : !single && N >= 24 ? 8
-                              : !single && N == 20 ? 4
-                                                   : 0;
-  static constexpr int place = Judged || N == 40 ? N - late : N == 56 && Pieces ? 32 : late;
+  static constexpr int late_judged = N == 64 || N == 48 || N == 36                ? 16
+                                     : N == 40 || N == 32 || (!single && N == 24) ? 8
+                                                                                  : 0;
+  static constexpr int late_alone = Pieces                            ? (N == 48 ? 24 : 16)
+                                    : N == 52 || N == 56              ? 0
+                                    : N >= 36                         ? 16
+                                    : N == 32 || (!single && N >= 24) ? 8
+                                    : !single && N == 20              ? 4
+                                                                      : 0;
+  static constexpr int late = Judged ? late_judged : late_alone;
+  // The sooner these are on their way the better, where that takes no more room.
+  static constexpr int place = Judged               ? N - late
+                               : Pieces             ? (N == 52   ? 32
+                                                       : N == 56 ? 48
+                                                                 : 24)
+                               : N == 48 || N == 64 ? N - 16
+                               : single             ? (N == 32 || N == 40 ? 24 : late)
+                               : N == 24 || N == 32 ? 16
+                               : N == 28            ? 24
+                                                    : late;
   /// Numbers in front of them, where bulk copies put what precedes them in their first piece.
   static constexpr int gap = late > 0 && place > late && !Pieces ? L::piece : 0;
   static constexpr int turning = OnePassPlan<T, N>::turning(true);
@@ -87,6 +94,7 @@ struct StoredXPlan {
                                       : Pieces && (N == 48 || (N == 40 && !Judged))     ? 0
                                       : N == 40 && Judged                               ? 16
                                       : single                                          ? 8
+                                      : !Judged && N != 24                              ? 2
                                                                                         : 1;
   static constexpr bool back_apart = OnePassPlan<T, N>::apart && !single && Judged;
   static constexpr bool signs = !single && !Judged;  // of pivots are kept, and not their reciprocals

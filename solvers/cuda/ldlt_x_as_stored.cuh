@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(warp_lanes,
   else if constexpr (L::width > N)  // what lanes have beyond the last row
     for (int e = static_cast<int>(threadIdx.x); e < L::numbers; e += warp_lanes) memory.identity[e] = 0;
   const int n = pieces ? N : args.n, pitch = pieces ? apart_pitch<T>(N) : n;
-  const int kept_step = pieces ? apart_step<T>(N, N - late, G) : args.kept_step;
+  const int kept_step = pieces ? apart_step<T>(N, N - late > place ? N - late : place, G) : args.kept_step;
   const bool dense = args.storage == Storage::dense;
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
@@ -280,6 +280,15 @@ struct StoredXKernel {
   Kernel<Arguments<T>> kernel;
 };
 
+/// Numbers of factors that take a matrix' place.
+template <class T, class L, Asked What>
+constexpr int kept_numbers() {
+  if constexpr (What == Asked::everything)
+    return KeptFactors<T, L>::pitch;
+  else
+    return 0;
+}
+
 /// The kernel of the first of the sizes N, which ascend, that is large enough; none of sizes that others are better at.
 template <class T, Asked What, Rows Kind, int... N>
 StoredXKernel<T> x_as_stored_kernel_of(int n) {
@@ -287,11 +296,11 @@ StoredXKernel<T> x_as_stored_kernel_of(int n) {
   StoredXKernel<T> chosen{};
   const auto choose = [&]<int size>() {
     using Plan = AsStoredPlan<T, size, What, pieces>;
-    int factors = 0;
-    if constexpr (What == Asked::everything) factors = KeptFactors<T, typename Plan::L>::pitch;
     if (n >= Plan::least_n)
-      chosen = {Plan::L::systems, Plan::L::lanes, Plan::late, Plan::place,
-                Plan::gap,        factors,        pieces,     x_as_stored_kernel<T, size, What, Kind>};
+      chosen = {Plan::L::systems, Plan::L::lanes,
+                Plan::late,       Plan::place,
+                Plan::gap,        kept_numbers<T, typename Plan::L, What>(),
+                pieces,           x_as_stored_kernel<T, size, What, Kind>};
   };
   (void)((n <= N && (choose.template operator()<N>(), true)) || ...);
   return chosen;
@@ -317,7 +326,7 @@ cudaError_t launch_as_stored(const StoredXKernel<T>& chosen, const SpdBatch<T>& 
   const int n = batch.shape.n;
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   if (chosen.pieces) {
-    arguments.kept_step = apart_step<T>(n, n - chosen.late, chosen.lanes);
+    arguments.kept_step = apart_step<T>(n, std::max(n - chosen.late, chosen.place), chosen.lanes);
   } else {
     const int numbers =
         std::max({(n - chosen.late) * n, chosen.late > 0 ? chosen.place * n + chosen.gap : 0, chosen.factors});
