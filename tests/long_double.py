@@ -14,7 +14,7 @@ def ldlt(a):
         if not d[k] > 0:
             return lower, d, k + 1
         lower[k + 1:, k] = s[k + 1:, k] / d[k]
-        s[k + 1:, k + 1:] -= np.outer(lower[k + 1:, k], s[k + 1:, k])
+        s[k + 1:, k + 1:] -= lower[k + 1:, k, None] * s[k + 1:, k]
     return lower, d, 0
 
 
@@ -23,7 +23,7 @@ def inverse_of_lower(lower):
     n = len(lower)
     inverse = np.eye(n, dtype=L)
     for k in range(n):
-        inverse[k + 1:] -= np.outer(lower[k + 1:, k], inverse[k])
+        inverse[k + 1:, :k + 1] -= lower[k + 1:, k, None] * inverse[k, :k + 1]
     return inverse
 
 
@@ -51,6 +51,6 @@ def residual(a, x, b):
     for j in range(len(a)):
         for p in a_halves:
             for q in x_halves:
-                total, error = _two_sum(total, -np.outer(p[:, j], q[j]))
+                total, error = _two_sum(total, -(p[:, j, None] * q[j]))
                 rest += error
     return total + rest

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
-#include <set>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -60,7 +60,7 @@ struct Word {
   std::string text;
 };
 
-using Glyph = std::vector<bool>;  ///< (text_height, character_width)
+using Glyph = std::array<unsigned, text_height>;  ///< of each row a bit for each of character_width pixels
 
 /// All glyphs; no two are alike.
 inline std::map<Glyph, char> font() {
@@ -68,9 +68,10 @@ inline std::map<Glyph, char> font() {
   for (const char c : characters) {
     Image image(character_width, text_height);
     image.write(0, 0, std::string(1, c));
-    Glyph glyph;
+    Glyph glyph{};
     for (std::int64_t y = 0; y < text_height; ++y)
-      for (std::int64_t x = 0; x < character_width; ++x) glyph.push_back(image.row(y)[3 * x] == ink.red);
+      for (std::int64_t x = 0; x < character_width; ++x)
+        glyph[y] = 2 * glyph[y] + (image.row(y)[3 * x] == ink.red ? 1 : 0);
     glyphs[glyph] = c;
   }
   EXPECT_EQ(glyphs.size(), characters.size());
@@ -80,27 +81,20 @@ inline std::map<Glyph, char> font() {
 /// Words of so many characters at least.
 inline std::vector<Word> words_of(const Picture& picture, std::size_t least) {
   static const std::map<Glyph, char> glyphs = font();
-  static const std::set<std::int64_t> dots = [] {  // how many a glyph may have
-    std::set<std::int64_t> counts;
-    for (const auto& [glyph, c] : glyphs) counts.insert(std::count(glyph.begin(), glyph.end(), true));
-    return counts;
-  }();
-  const std::int64_t pitch = picture.width + 1;
-  std::vector<std::int64_t> before(
-      static_cast<std::size_t>(pitch * (picture.height + 1)));  // ink above and to the left
-  for (std::int64_t y = 0; y < picture.height; ++y)
-    for (std::int64_t x = 0; x < picture.width; ++x)
-      before[(y + 1) * pitch + x + 1] = before[y * pitch + x + 1] + before[(y + 1) * pitch + x] -
-                                        before[y * pitch + x] + (is_ink(picture, x, y) ? 1 : 0);
+  std::vector<unsigned> rows(static_cast<std::size_t>(picture.width * picture.height));  // of glyphs that end here
+  for (std::int64_t y = 0; y < picture.height; ++y) {
+    unsigned row = 0;
+    for (std::int64_t x = 0; x < picture.width; ++x) {
+      row = (2 * row + (is_ink(picture, x, y) ? 1 : 0)) % (1U << character_width);
+      rows[y * picture.width + x] = row;
+    }
+  }
   /// 0 where no character begins.
   const auto character = [&](std::int64_t x, std::int64_t y) {
     if (x + character_width > picture.width || y + text_height > picture.height) return '\0';
-    const std::int64_t right = x + character_width, below = (y + text_height) * pitch;
-    if (!dots.contains(before[below + right] - before[below + x] - before[y * pitch + right] + before[y * pitch + x]))
-      return '\0';
     Glyph glyph;
-    for (std::int64_t row = y; row < y + text_height; ++row)
-      for (std::int64_t k = x; k < x + character_width; ++k) glyph.push_back(is_ink(picture, k, row));
+    for (std::int64_t row = 0; row < text_height; ++row)
+      glyph[row] = rows[(y + row) * picture.width + x + character_width - 1];
     const auto found = glyphs.find(glyph);
     return found == glyphs.end() ? '\0' : found->second;
   };
