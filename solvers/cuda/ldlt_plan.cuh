@@ -62,7 +62,7 @@ struct StoredXPlan {
   // Where triangles find room in the registers of fewer lanes than the general kernel has.
   static constexpr int lanes = single && N == 36 ? 4 : single && N == 48 ? 8 : OnePassPlan<T, N>::lanes(true);
   using L = StoredLayout<T, N, lanes, LdltPlan<T, N>::lanes / lanes>;
-  static constexpr int least_n = N > 40 && N != 52 && (N != 56 || Judged) ? N - 7 : N - 3;
+  static constexpr int least_n = N > 40 && N != 52 ? N - 7 : N - 3;
   // Rows that are fetched last, where else fewer warps found room, and from which row on they take others' place. To be
   // judged, all rows before `place` stay.
   static constexpr int late_judged = N == 64 || N == 48 || N == 36                ? 16
