@@ -37,7 +37,7 @@ std::int32_t range_status(const RefereeSystem<T, N>& system, const typename Refe
 template <class T, int N>
 SpdJudgement judge_one(const SpdShape& shape, const T* a, const T* b, const T* x, std::int32_t info,
                        double pivot_floor) {
-  const RefereeSystem<T, N> system(shape, a, b, pivot_floor);
+  const RefereeSystem<T, N> system(shape, a, b, pivot_floor, info == info_matrix_not_symmetric ? -1 : 1);
   constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
   constexpr double e = spd_ratio_limit * u;
   SpdJudgement judgement;

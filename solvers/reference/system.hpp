@@ -64,7 +64,8 @@ double norm1(const Eigen::MatrixBase<Derived>& m) {
 template <class T, int N>
 class RefereeSystem {
  public:
-  RefereeSystem(const SpdShape& shape, const T* a, const T* b, double pivot_floor)
+  /// `leaning`: where rounding decides whether A is symmetric, 1 says that it is, -1 that it is not.
+  RefereeSystem(const SpdShape& shape, const T* a, const T* b, double pivot_floor, int leaning = 0)
       : shape_(shape), b_(b), matrix_(shape.n, shape.n), shift_(shape.n) {
     const int n = shape.n;
     for (int i = 0; i < n; ++i)
@@ -75,7 +76,7 @@ class RefereeSystem {
                                                                 : a[row * (row + 1) / 2 + column];
       }
     shift_.setZero();
-    info_ = inspect();
+    info_ = inspect(leaning);
     if (info_ != 0) return;
     exponent_ = exponent_of(matrix_);
     for (int i = 0; i < n; ++i) half_[i] = matrix_(i, i) != 0 ? -(std::ilogb(matrix_(i, i)) - exponent_) / 2 : 0;
@@ -424,14 +425,16 @@ class RefereeSystem {
     found.smallest_pivot = std::max(error_of_smallest, smallest - lowest);
   }
 
-  std::int32_t inspect() const {
+  std::int32_t inspect(int leaning) const {
+    constexpr auto eps = static_cast<double>(std::numeric_limits<T>::epsilon());
+    constexpr auto least = static_cast<double>(std::numeric_limits<T>::denorm_min());
     const int n = shape_.n;
     if (!matrix_.allFinite()) return info_matrix_not_finite;
     for (int i = 0; i < n; ++i)
       for (int j = 0; j < i; ++j) {
-        const double bound = n * static_cast<double>(std::numeric_limits<T>::epsilon()) *
-                             std::sqrt(std::abs(matrix_(i, i))) * std::sqrt(std::abs(matrix_(j, j)));
-        if (std::abs(matrix_(i, j) - matrix_(j, i)) > bound) return info_matrix_not_symmetric;
+        const double bound = n * eps * std::sqrt(std::abs(matrix_(i, i))) * std::sqrt(std::abs(matrix_(j, j)));
+        const double rounding = 4 * eps * bound + least;  // of a bound that is computed in T
+        if (std::abs(matrix_(i, j) - matrix_(j, i)) > bound + leaning * rounding) return info_matrix_not_symmetric;
       }
     for (std::int64_t e = 0; e < shape_.rhs_size(); ++e)
       if (!std::isfinite(b_[e])) return info_rhs_not_finite;

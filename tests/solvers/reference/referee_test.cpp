@@ -196,6 +196,21 @@ TYPED_TEST(SpdReferee, StatusMayDifferOnlyWhereRoundingDecides) {
   }
 }
 
+TYPED_TEST(SpdReferee, EitherStatusIsRightOnlyWhereRoundingDecidesOnSymmetry) {
+  const auto type = scalar_type_of<TypeParam>;
+  using T = TypeParam;
+  // [3 1; 1 + k eps 3]: allowed are n eps sqrt(3 3) = 6 eps.
+  for (const int k : {0, 5, 6, 7, 100}) {
+    this->shape_ = {2, 1, Storage::dense};
+    this->a_ = {3, 1, static_cast<T>(1 + 2 * k * this->u), 3};
+    this->b_ = {1, 1};
+    this->x_ = {0.25, 0.25};
+    EXPECT_EQ(same_status(0, this->judge(0), type, 2), k <= 6) << k << " eps";
+    EXPECT_EQ(same_status(info_matrix_not_symmetric, this->judge(info_matrix_not_symmetric), type, 2), k >= 6)
+        << k << " eps";
+  }
+}
+
 TEST(SpdRefereeOverflow, AnOverflowThatIsRealIsAccepted) {
   const SpdShape shape{1, 1, Storage::dense};
   const float a = 1e-30F, b = 1e30F, x = static_cast<float>(nan_value);
