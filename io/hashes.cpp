@@ -13,6 +13,9 @@
 #include "io/hashes_compiled.hpp"
 
 namespace smallbatch {
+
+constinit const HashFunctions hashes_baseline = compiled_hashes;
+
 namespace {
 
 /// The quickest that this processor runs; without them it would be those that every x86-64 does.
@@ -20,10 +23,10 @@ const HashFunctions& hashes() {
   if constexpr (built_for_x86_64) {
     static const HashFunctions& quickest = processor_has_avx512() ? hashes_avx512
                                            : processor_has_avx2() ? hashes_avx2
-                                                                  : compiled_hashes;
+                                                                  : hashes_baseline;
     return quickest;
   } else {
-    return compiled_hashes;
+    return hashes_baseline;
   }
 }
 

@@ -1,5 +1,5 @@
-// XXH3 with wider vectors, on a processor that has them, which io/hashes.cpp asks for: built for x86-64 alone. A hash
-// that was begun with some vectors may go on with others. Private to io/.
+// XXH3 with the vectors that every processor has, and with wider ones, built for x86-64 alone: io/hashes.cpp chooses. A
+// hash that was begun with some vectors may go on with others. Private to io/.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,6 @@ struct HashFunctions {
   void (*add_to_128)(void* state, const void* bytes, std::size_t count);
 };
 
-extern const HashFunctions hashes_avx2, hashes_avx512;
+extern const HashFunctions hashes_baseline, hashes_avx2, hashes_avx512;
 
 }  // namespace smallbatch

@@ -22,7 +22,7 @@ namespace {
 
 /// What a thread reads at a time: long enough that little is lost by asking the system, so short that it is in the
 /// cache of its core still where it is looked at, and that threads which share a block end at nearly the same time.
-constexpr std::uint64_t bytes_per_piece = std::uint64_t{1} << 18;
+constexpr std::uint64_t bytes_per_piece = std::uint64_t{1} << 17;
 
 }  // namespace
 
