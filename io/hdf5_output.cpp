@@ -1001,11 +1001,11 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
       const auto add_hashes = [&] {
         const auto* const first_byte = reinterpret_cast<const char*>(values + written);
         // Both hashes of a piece while it is in a cache.
-        for (std::uint64_t done = 0, count = 0; done < bytes; done += count) {
+        for (std::uint64_t done = 0, size = 0; done < bytes; done += size) {
           const std::uint64_t at = begin + done;
-          count = std::min(bytes - done, bytes_per_hashed_piece - at % bytes_per_hashed_piece);
-          if (impl_->has_checksums) opened.hashes.add(at, count, first_byte + done);
-          if (hash) hash->add(first_byte + done, count);
+          size = std::min(bytes - done, bytes_per_hashed_piece - at % bytes_per_hashed_piece);
+          if (impl_->has_checksums) opened.hashes.add(at, size, first_byte + done);
+          if (hash) hash->add(first_byte + done, size);
         }
         if (impl_->notes_written && is_one_run) digits = hash_digits(first_byte, bytes);
       };
