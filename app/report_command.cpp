@@ -1,6 +1,6 @@
-// A page about a result file. All of the file is looked at, some problems at a time, so that neither memory nor the
-// page grows with it: of what is too much to be shown the page says how much there is. One file, because it is the
-// page from top to bottom.
+// A page about a result file. All problems of a set that it shows are looked at, some at a time, and those of other
+// sets counted, so that neither memory nor the page grows with them: of what is too much to be shown the page says how
+// much there is. One file, because it is the page from top to bottom.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -132,13 +132,11 @@ SetOutcome outcome_of(const Set& set) {
   return start_outcome(set);
 }
 
+/// What the file says of a set, and what was repaired in it: all but what became of each problem.
 template <class Set>
-Findings look_at(const ResultReader& results, const Set& set) {
+SetOutcome read_outcome(const ResultReader& results, const Set& set) {
   results.check_verification(Set::kind, set.name, set.batch);
-  const std::string group = set_path(set), verification = "/verification" + group;
-  Findings found;
-  found.outcome = outcome_of(set);
-  SetOutcome& outcome = found.outcome;
+  SetOutcome outcome = outcome_of(set);
   outcome.shape = shape_words_of_results(set);
   outcome.verification = results.verification(Set::kind, set.name);
   const WorkOfSet work = results.work(Set::kind, set.name);
@@ -146,6 +144,15 @@ Findings look_at(const ResultReader& results, const Set& set) {
   outcome.work = work.amount;
   outcome.values_checked = static_cast<std::int64_t>(work.values_checked);
   if constexpr (std::is_same_v<Set, SolveSet>) outcome.count_repairs(results, set);
+  return outcome;
+}
+
+template <class Set>
+Findings look_at(const ResultReader& results, const Set& set) {
+  const std::string group = set_path(set), verification = "/verification" + group;
+  Findings found;
+  found.outcome = read_outcome(results, set);
+  SetOutcome& outcome = found.outcome;
   found.failed_bins.resize(std::min<std::size_t>(static_cast<std::size_t>(set.batch), strip_bins));
   std::vector<double> values;
   std::vector<std::int32_t> info;
@@ -758,12 +765,22 @@ std::string write_report(const ReportOptions& options) {
   Source source{results, problems ? &*problems : nullptr};
   std::string sections;
   std::size_t sets = 0;
+  std::map<std::string, SetOutcome> others;  // of each kind, those that are not shown, added up
   for_each_set(results.sets(), [&](const auto& set) {
-    const Findings found = look_at(results, set);
-    report.sets.push_back(found.outcome);
-    if (sets < most_sets) sections += set_html(source, set, report, found, sets);
+    stop_if_interrupted();
+    if (sets < most_sets) {
+      const Findings found = look_at(results, set);
+      report.sets.push_back(found.outcome);
+      sections += set_html(source, set, report, found, sets);
+    } else {
+      SetOutcome outcome = read_outcome(results, set);
+      outcome.count_statuses(results, set_path(set), 0, set.batch);
+      const auto [kind, is_first] = others.try_emplace(outcome.kind, outcome);
+      if (!is_first) kind->second.add(outcome, 0);
+    }
     ++sets;
   });
+  for (auto& [kind, outcome] : others) report.sets.push_back(std::move(outcome));
   if (sets > most_sets)
     sections += "<section>\n" +
                 note_html("And " + grouped(static_cast<std::int64_t>(sets - most_sets)) + " more sets.") +

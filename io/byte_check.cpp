@@ -4,9 +4,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <ranges>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -30,6 +30,42 @@ std::string place_text(std::vector<std::int64_t> shape, std::uint64_t index) {
   std::string text;
   for (const std::int64_t place : shape) text += (text.empty() ? "[" : ", ") + std::to_string(place);
   return text + "]";
+}
+
+/// Which numbers of a dataset have these of its bytes.
+std::string range_text(const InputFile& file, const std::string& name, const Extent& extent, std::uint64_t begin,
+                       std::uint64_t end) {
+  const DatasetInfo& info = file.dataset(name);
+  std::vector<std::int64_t> shape = info.shape;
+  // Two numbers, or the bytes of a text, are one here.
+  if (info.form == NumberForm::complex || info.form == NumberForm::text) shape.pop_back();
+  std::uint64_t elements = 1;
+  for (const std::int64_t length : shape) elements *= static_cast<std::uint64_t>(length);
+  const std::uint64_t bytes_of_one = extent.size / elements;
+  const std::string first = place_text(shape, begin / bytes_of_one);
+  const std::string last = place_text(shape, (end - 1) / bytes_of_one);
+  return name + (first == last ? first : " from " + first + " to " + last);
+}
+
+/// Which its pieces first ... last have.
+std::string range_of_pieces(const InputFile& file, const std::string& name, const Extent& extent, std::size_t first,
+                            std::size_t last) {
+  return range_text(file, name, extent, begin_of_piece(first), std::min(begin_of_piece(last + 1), extent.size));
+}
+
+/// A dataset whose pieces can be compared.
+struct Pieces {
+  Extent extent;
+  std::size_t first = 0, count = 0;  ///< among all
+};
+
+/// Puts piece `k` of them at the beginning of `buffer`; returns how many bytes it has.
+std::uint64_t read_piece(const InputFile& file, const Pieces& pieces, std::size_t k, std::vector<char>& buffer) {
+  const std::uint64_t from = begin_of_piece(k);
+  const std::uint64_t size = std::min(bytes_per_hashed_piece, pieces.extent.size - from);
+  buffer.resize(std::min(bytes_per_hashed_piece, pieces.extent.size));
+  file.read_bytes({pieces.extent.address + from, size}, buffer.data());
+  return size;
 }
 
 class Check {
@@ -57,12 +93,6 @@ class Check {
 
   [[nodiscard]] const Checksums& sums() const { return sums_; }
 
-  /// A dataset whose pieces can be compared.
-  struct Pieces {
-    Extent extent;
-    std::size_t first = 0, count = 0;  ///< among all
-  };
-
   /// Nothing where it lies in the file in another way than it was written.
   [[nodiscard]] std::optional<Pieces> pieces_of(std::size_t d) const {
     const auto first = static_cast<std::size_t>(sums_.piece_offset[d]);
@@ -70,18 +100,6 @@ class Check {
     const std::optional<Extent> extent = extent_of(sums_.dataset[d]);  // name_damage() tells what is damaged
     if (!extent || PieceHashes(extent->size).count() != count) return {};
     return Pieces{*extent, first, count};
-  }
-
-  [[nodiscard]] bool is_changed(const Pieces& pieces, std::size_t k, std::vector<char>& buffer) const {
-    const std::uint64_t from = begin_of_piece(k);
-    const std::uint64_t size = std::min(bytes_per_hashed_piece, pieces.extent.size - from);
-    buffer.resize(std::min(bytes_per_hashed_piece, pieces.extent.size));
-    file_.read_bytes({pieces.extent.address + from, size}, buffer.data());
-    return is_changed(pieces.first + k, buffer.data(), size);
-  }
-
-  [[nodiscard]] Error changed_piece(const std::string& dataset, const Pieces& pieces, std::size_t k) const {
-    return file_.error(range_of_pieces(dataset, pieces.extent, k, k), "it is not what was written", remedy);
   }
 
  private:
@@ -172,7 +190,7 @@ class Check {
       if (!are_changed[k]) continue;
       const std::size_t begin = k;
       while (k + 1 < count && are_changed[k + 1]) ++k;
-      found_.changed.push_back(range_of_pieces(name, extent, begin, k));
+      found_.changed.push_back(range_of_pieces(file_, name, extent, begin, k));
     }
   }
 
@@ -181,30 +199,10 @@ class Check {
       std::vector<char> buffer;
       for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
         if (between_) between_();
-        are_changed[k] = is_changed(pieces, k, buffer);
+        const std::uint64_t size = read_piece(file_, pieces, k, buffer);
+        are_changed[k] = is_changed(pieces.first + k, buffer.data(), size);
       }
     });
-  }
-
-  /// Which numbers of a dataset its pieces first ... last have.
-  [[nodiscard]] std::string range_of_pieces(const std::string& name, const Extent& extent, std::size_t first,
-                                            std::size_t last) const {
-    return range_text(name, extent, begin_of_piece(first), std::min(begin_of_piece(last + 1), extent.size));
-  }
-
-  /// Which have these of its bytes.
-  [[nodiscard]] std::string range_text(const std::string& name, const Extent& extent, std::uint64_t begin,
-                                       std::uint64_t end) const {
-    const DatasetInfo& info = file_.dataset(name);
-    std::vector<std::int64_t> shape = info.shape;
-    // Two numbers, or the bytes of a text, are one here.
-    if (info.form == NumberForm::complex || info.form == NumberForm::text) shape.pop_back();
-    std::uint64_t elements = 1;
-    for (const std::int64_t length : shape) elements *= static_cast<std::uint64_t>(length);
-    const std::uint64_t bytes_of_one = extent.size / elements;
-    const std::string first = place_text(shape, begin / bytes_of_one);
-    const std::string last = place_text(shape, (end - 1) / bytes_of_one);
-    return name + (first == last ? first : " from " + first + " to " + last);
   }
 
   /// Asks HDF5, which reads the header of all that is in the groups of what is listed, what of it is damaged.
@@ -258,36 +256,45 @@ class Check {
   FilePlaces places_;
 };
 
-/// What is read, piece by piece.
+/// What is read, piece by piece. Of each dataset little is kept: there may be millions of them.
 class ComparedReads {
  public:
-  explicit ComparedReads(const InputFile& file) : check_(file, 1, {}) {
-    for (std::size_t d = 0; d < check_.sums().dataset.size(); ++d)
-      if (const auto pieces = check_.pieces_of(d))
-        datasets_.try_emplace(check_.sums().dataset[d], Compared{*pieces, std::vector<bool>(pieces->count)});
+  explicit ComparedReads(const InputFile& file) : file_(file) {
+    Check check(file, 1, {});
+    for (std::size_t d = 0; d < check.sums().dataset.size(); ++d)
+      if (const auto pieces = check.pieces_of(d)) datasets_.push_back(*pieces);
+    std::ranges::sort(datasets_, {}, address_of);
+    hashes_.reserve(check.sums().hash.size());
+    for (const std::string& digits : check.sums().hash) hashes_.push_back(parse_hash_digits(digits));
+    is_compared_.resize(hashes_.size());
   }
+  /// Bytes of one dataset. No two of the listed ones share a byte, so that these tell which it is.
   void expect_unchanged(const std::string& object, const Extent& bytes) {
     const std::lock_guard lock(mutex_);
-    const auto found = datasets_.find(object);
-    if (found == datasets_.end() || bytes.size == 0) return;
-    auto& [pieces, is_compared] = found->second;
+    const auto behind = std::ranges::upper_bound(datasets_, bytes.address, {}, address_of);
+    if (behind == datasets_.begin() || bytes.size == 0) return;
+    const Pieces& pieces = *std::prev(behind);
     const std::uint64_t first = bytes.address - pieces.extent.address, last = first + bytes.size - 1;
+    if (last >= pieces.extent.size) return;  // of none that is listed
     for (std::size_t k = first / bytes_per_hashed_piece; k <= last / bytes_per_hashed_piece; ++k) {
-      if (is_compared[k]) continue;
-      if (check_.is_changed(pieces, k, buffer_)) throw check_.changed_piece(object, pieces, k);
-      is_compared[k] = true;
+      if (is_compared_[pieces.first + k]) continue;
+      const std::uint64_t size = read_piece(file_, pieces, k, buffer_);
+      if (hash_number(buffer_.data(), size) != hashes_[pieces.first + k]) {
+        throw file_.error(range_of_pieces(file_, object, pieces.extent, k, k), "it is not what was written", remedy);
+      }
+      is_compared_[pieces.first + k] = true;
     }
   }
 
  private:
-  struct Compared {
-    Check::Pieces pieces;
-    std::vector<bool> is_compared;
-  };
-  Check check_;
+  static std::uint64_t address_of(const Pieces& pieces) { return pieces.extent.address; }
+
+  const InputFile& file_;
   std::mutex mutex_;
   std::vector<char> buffer_;
-  std::unordered_map<std::string, Compared> datasets_;
+  std::vector<Pieces> datasets_;
+  std::vector<std::optional<std::uint64_t>> hashes_;  ///< none where the text is no hash
+  std::vector<bool> is_compared_;
 };
 
 /// Throws where results of this version of the format have to have checksums; false where they have none.

@@ -6,10 +6,31 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <span>
 
+#include "core/usable_kernels.hpp"
+#include "io/hashes_compiled.hpp"
+
 namespace smallbatch {
+
+constinit const HashFunctions hashes_baseline = compiled_hashes;
+
 namespace {
+
+/// The quickest that this processor runs; without them it would be those that every x86-64 does.
+const HashFunctions& hashes() {
+  if constexpr (built_for_x86_64) {
+    static const HashFunctions& quickest = processor_has_avx512() ? hashes_avx512
+                                           : processor_has_avx2() ? hashes_avx2
+                                                                  : hashes_baseline;
+    return quickest;
+  } else {
+    return hashes_baseline;
+  }
+}
+
+constexpr std::size_t digits_of_64 = 16;
 
 /// Of a few hundred bytes each: so many pieces may be under way at a time.
 constexpr std::size_t most_begun = 4096;
@@ -37,8 +58,7 @@ Hash::Hash(Hash&&) noexcept = default;
 Hash& Hash::operator=(Hash&&) noexcept = default;
 
 void Hash::add(const void* bytes, std::size_t count) {
-  state_->bits == HashBits::of_64 ? XXH3_64bits_update(&state_->xxh3, bytes, count)
-                                  : XXH3_128bits_update(&state_->xxh3, bytes, count);
+  (state_->bits == HashBits::of_64 ? hashes().add_to_64 : hashes().add_to_128)(&state_->xxh3, bytes, count);
 }
 
 std::string Hash::digits() const {
@@ -55,7 +75,17 @@ std::string hash_digits(std::uint64_t hash) {
   XXH64_canonicalFromHash(&bytes, hash);
   return hexadecimal(bytes.digest);
 }
-std::string hash_digits(const void* bytes, std::size_t count) { return hash_digits(XXH3_64bits(bytes, count)); }
+std::string hash_digits(const void* bytes, std::size_t count) { return hash_digits(hash_number(bytes, count)); }
+
+std::optional<std::uint64_t> parse_hash_digits(const std::string& text) {
+  std::uint64_t hash = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, failure] = std::from_chars(text.data(), end, hash, 16);
+  if (text.size() != digits_of_64 || failure != std::errc() || stopped != end) return std::nullopt;
+  return hash;
+}
+
+std::uint64_t hash_number(const void* bytes, std::size_t count) { return hashes().of_64(bytes, count); }
 
 PieceHashes::PieceHashes(std::uint64_t bytes)
     : bytes_(bytes), hashes_((bytes + bytes_per_hashed_piece - 1) / bytes_per_hashed_piece) {}
@@ -98,7 +128,7 @@ void PieceHashes::add_to(std::size_t piece, std::uint64_t first, std::uint64_t c
   begun.erase(found);
 }
 
-void PieceHashes::set(std::size_t piece, const void* bytes) { hashes_[piece] = XXH3_64bits(bytes, size_of(piece)); }
+void PieceHashes::set(std::size_t piece, const void* bytes) { hashes_[piece] = hash_number(bytes, size_of(piece)); }
 
 std::string PieceHashes::digits(std::size_t piece) const {
   return hashes_[piece] ? hash_digits(*hashes_[piece]) : std::string();

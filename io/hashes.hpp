@@ -74,9 +74,13 @@ class PieceHashes {
   std::unique_ptr<Parts> parts_;
 };
 
+/// XXH3 of these bytes, 64 bits.
+std::uint64_t hash_number(const void* bytes, std::size_t count);
 /// 16 digits of these bytes.
 std::string hash_digits(const void* bytes, std::size_t count);
 /// The digits of a hash of 64 bits.
 std::string hash_digits(std::uint64_t hash);
+/// And back; nothing where it is no such text.
+std::optional<std::uint64_t> parse_hash_digits(const std::string& text);
 
 }  // namespace smallbatch

@@ -1,5 +1,3 @@
-#include "io/hashes_wide.hpp"
-
 #include <immintrin.h>
 
 #include <cstdlib>
@@ -10,8 +8,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "io/hashes_compiled.hpp"
+
 namespace smallbatch {
 
-std::uint64_t xxh3_avx2(const void* bytes, std::size_t count) { return XXH3_64bits(bytes, count); }
+constinit const HashFunctions hashes_avx2 = compiled_hashes;
 
 }  // namespace smallbatch

@@ -1,5 +1,5 @@
-// XXH3 of many bytes with wider vectors, on a processor that has them, which io/row_hashes.cpp asks for: built for
-// x86-64 alone. Private to io/.
+// XXH3 with the vectors that every processor has, and with wider ones, built for x86-64 alone: io/hashes.cpp chooses. A
+// hash that was begun with some vectors may go on with others. Private to io/.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,14 @@
 
 namespace smallbatch {
 
-std::uint64_t xxh3_avx2(const void* bytes, std::size_t count);
-std::uint64_t xxh3_avx512(const void* bytes, std::size_t count);
+/// What takes long of hashing; to the bit the same with any vectors.
+struct HashFunctions {
+  std::uint64_t (*of_64)(const void* bytes, std::size_t count);
+  /// Add bytes to an XXH3_state_t.
+  void (*add_to_64)(void* state, const void* bytes, std::size_t count);
+  void (*add_to_128)(void* state, const void* bytes, std::size_t count);
+};
+
+extern const HashFunctions hashes_baseline, hashes_avx2, hashes_avx512;
 
 }  // namespace smallbatch

@@ -225,6 +225,76 @@ struct InputFile::Impl {
     }
     return true;
   }
+
+  /// Why what could not be read of an object was not.
+  [[nodiscard]] Error unreadable(const std::string& object) const {
+    return error(object, Defect{bytes->why(), bytes->remedy(), bytes->kind()});
+  }
+
+  /// Reads rows of a dataset, or adds where they are to `parts`, to be read with others.
+  template <class T>
+  void read_or_add(std::initializer_list<AxisRange> leading, const Rows<T>& wanted,
+                   std::vector<InputBytes::Part>& parts) {
+    const auto& [object, values, look] = wanted;
+    const StoredDataset& dataset = this->dataset(object);
+    std::vector<std::int64_t> start(dataset.info.shape.size(), 0), count = dataset.info.shape;
+    if (leading.size() > start.size())
+      throw Error(ErrorKind::internal, object + " has fewer axes than were asked for.");
+    std::size_t axis = 0;
+    for (const auto& [first, length] : leading) {
+      const std::int64_t all = dataset.info.shape[axis];
+      if (first < 0 || length < 0 || first > all || length > all - first) {
+        throw Error(ErrorKind::usage,
+                    "cannot read [" + std::to_string(first) + ", " + std::to_string(first) + " + " +
+                        std::to_string(length) + ") of " + object + " of " + path,
+                    "it has " + std::to_string(all), "Ask for what is there.");
+      }
+      start[axis] = first;
+      count[axis] = length;
+      ++axis;
+    }
+    if (std::ranges::find(count, 0) != count.end()) return;
+    const auto product = [](auto first, auto last) {
+      return std::accumulate(first, last, std::int64_t{1}, std::multiplies<>());
+    };
+    const auto first_of_row = count.begin() + static_cast<std::ptrdiff_t>(leading.size());
+    const std::int64_t rows = product(count.begin(), first_of_row),
+                       numbers_per_row = product(first_of_row, count.end());
+    const std::int64_t bytes_per_row = numbers_per_row * static_cast<std::int64_t>(sizeof(T));
+    const NumberType type{dataset.info.type, dataset.is_swapped};
+    // Rows that are stored as they are wanted are looked at by the threads that read them, others once all are there.
+    const bool looks_at_pieces = look && dataset.address && type == NumberType{element_type_of<T>} &&
+                                 bytes_per_row <= most_bytes_of_row_in_cache;
+    if (dataset.chunks) {
+      const auto wrong = chunks_of(dataset).read(*bytes, element_type_of<T>, start, count, values);
+      if (wrong) throw wrong->empty() ? unreadable(object) : error(object, *wrong, damaged);
+    } else {
+      T* next = values;
+      for_each_run(dataset.info.shape, start, count, [&](std::int64_t first, std::int64_t length) {
+        if (look_at_read && dataset.address) {
+          look_at_read(object, extent_of(dataset, first, length));
+        }
+        auto* const into = reinterpret_cast<unsigned char*>(next);
+        const std::int64_t first_row = (next - values) / numbers_per_row;
+        if (looks_at_pieces) {
+          const auto row = static_cast<std::uint64_t>(bytes_per_row);
+          parts.push_back({extent_of(dataset, first, length), into,
+                           [&look, first_row, row](std::uint64_t begin, std::uint64_t end) {
+                             look(first_row + static_cast<std::int64_t>(begin / row),
+                                  static_cast<std::int64_t>((end - begin) / row));
+                           },
+                           row});
+        } else if (!read_run(dataset, first, length, element_type_of<T>, into)) {
+          throw unreadable(object);
+        }
+        next += length;
+      });
+    }
+    if (look && !looks_at_pieces) {
+      parallel_for(rows, std::max<std::int64_t>(1, most_bytes_of_row_in_cache / bytes_per_row), bytes->threads(),
+                   [&](std::int64_t begin, std::int64_t end) { look(begin, end - begin); });
+    }
+  }
 };
 
 InputFile::InputFile(const std::string& path, unsigned threads) : impl_(std::make_unique<Impl>(path, threads)) {
@@ -297,78 +367,28 @@ const DatasetInfo& InputFile::float_dataset(const std::string& object) const {
 }
 
 template <class T>
-void InputFile::read(const std::string& object, std::initializer_list<AxisRange> leading, T* values,
-                     const LookAtRows& look) const {
-  const StoredDataset& dataset = impl_->dataset(object);
-  std::vector<std::int64_t> start(dataset.info.shape.size(), 0), count = dataset.info.shape;
-  if (leading.size() > start.size()) throw Error(ErrorKind::internal, object + " has fewer axes than were asked for.");
-  std::size_t axis = 0;
-  for (const auto& [first, length] : leading) {
-    const std::int64_t all = dataset.info.shape[axis];
-    if (first < 0 || length < 0 || first > all || length > all - first) {
-      throw Error(ErrorKind::usage,
-                  "cannot read [" + std::to_string(first) + ", " + std::to_string(first) + " + " +
-                      std::to_string(length) + ") of " + object + " of " + impl_->path,
-                  "it has " + std::to_string(all), "Ask for what is there.");
-    }
-    start[axis] = first;
-    count[axis] = length;
-    ++axis;
+void InputFile::read_together(std::initializer_list<AxisRange> leading, std::initializer_list<Rows<T>> datasets) const {
+  std::vector<InputBytes::Part> parts;
+  std::vector<const std::string*> part_of;
+  for (const Rows<T>& rows : datasets) {
+    impl_->read_or_add(leading, rows, parts);
+    part_of.resize(parts.size(), &rows.object);
   }
-  if (std::ranges::find(count, 0) != count.end()) return;
-  const auto unreadable = [&] {
-    return impl_->error(object, {impl_->bytes->why(), impl_->bytes->remedy(), impl_->bytes->kind()});
-  };
-  const auto product = [](auto first, auto last) {
-    return std::accumulate(first, last, std::int64_t{1}, std::multiplies<>());
-  };
-  const auto first_of_row = count.begin() + static_cast<std::ptrdiff_t>(leading.size());
-  const std::int64_t rows = product(count.begin(), first_of_row), numbers_per_row = product(first_of_row, count.end());
-  const std::int64_t bytes_per_row = numbers_per_row * static_cast<std::int64_t>(sizeof(T));
-  const NumberType type{dataset.info.type, dataset.is_swapped};
-  // Rows that are stored as they are wanted are looked at by the threads that read them, others once all are there.
-  const bool looks_at_pieces =
-      look && dataset.address && type == NumberType{element_type_of<T>} && bytes_per_row <= most_bytes_of_row_in_cache;
-  if (dataset.chunks) {
-    const auto wrong = impl_->chunks_of(dataset).read(*impl_->bytes, element_type_of<T>, start, count, values);
-    if (wrong) throw wrong->empty() ? unreadable() : error(object, *wrong, damaged);
-  } else {
-    T* next = values;
-    for_each_run(dataset.info.shape, start, count, [&](std::int64_t first, std::int64_t length) {
-      if (impl_->look_at_read && dataset.address) {
-        impl_->look_at_read(object, Impl::extent_of(dataset, first, length));
-      }
-      auto* const into = reinterpret_cast<unsigned char*>(next);
-      const std::int64_t first_row = (next - values) / numbers_per_row;
-      const auto look_at_bytes = [&](std::uint64_t begin, std::uint64_t end) {
-        const auto row = static_cast<std::uint64_t>(bytes_per_row);
-        look(first_row + static_cast<std::int64_t>(begin / row), static_cast<std::int64_t>((end - begin) / row));
-      };
-      const bool is_read = looks_at_pieces
-                               ? impl_->bytes->read(Impl::extent_of(dataset, first, length), into,
-                                                    std::cref(look_at_bytes), static_cast<std::uint64_t>(bytes_per_row))
-                               : impl_->read_run(dataset, first, length, element_type_of<T>, into);
-      if (!is_read) throw unreadable();
-      next += length;
-    });
-  }
-  if (look && !looks_at_pieces) {
-    parallel_for(rows, std::max<std::int64_t>(1, most_bytes_of_row_in_cache / bytes_per_row), impl_->bytes->threads(),
-                 [&](std::int64_t begin, std::int64_t end) { look(begin, end - begin); });
-  }
-  if (!impl_->bytes->check_unchanged()) throw unreadable();
+  if (const auto* const lacking = impl_->bytes->read(parts))
+    throw impl_->unreadable(*part_of[static_cast<std::size_t>(lacking - parts.data())]);
+  if (!impl_->bytes->check_unchanged()) throw impl_->unreadable(datasets.begin()->object);
 }
 
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, float*, const LookAtRows&) const;
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, double*, const LookAtRows&) const;
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int8_t*,
-                              const LookAtRows&) const;
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::uint8_t*,
-                              const LookAtRows&) const;
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int32_t*,
-                              const LookAtRows&) const;
-template void InputFile::read(const std::string&, std::initializer_list<AxisRange>, std::int64_t*,
-                              const LookAtRows&) const;
+template void InputFile::read_together(std::initializer_list<AxisRange>, std::initializer_list<Rows<float>>) const;
+template void InputFile::read_together(std::initializer_list<AxisRange>, std::initializer_list<Rows<double>>) const;
+template void InputFile::read_together(std::initializer_list<AxisRange>,
+                                       std::initializer_list<Rows<std::int8_t>>) const;
+template void InputFile::read_together(std::initializer_list<AxisRange>,
+                                       std::initializer_list<Rows<std::uint8_t>>) const;
+template void InputFile::read_together(std::initializer_list<AxisRange>,
+                                       std::initializer_list<Rows<std::int32_t>>) const;
+template void InputFile::read_together(std::initializer_list<AxisRange>,
+                                       std::initializer_list<Rows<std::int64_t>>) const;
 
 std::vector<std::string> InputFile::texts(const std::string& object) const {
   const DatasetInfo& info = dataset(object);

@@ -83,7 +83,18 @@ class InputFile {
   using LookAtRows = std::function<void(std::int64_t first, std::int64_t count)>;
   template <class T>
   void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values,
-            const LookAtRows& look) const;
+            const LookAtRows& look) const {
+    read_together(leading, {Rows<T>{object, values, look}});
+  }
+  /// Of several datasets the same rows: as far as they are stored as they are wanted, all at once.
+  template <class T>
+  struct Rows {
+    std::string object;
+    T* values = nullptr;
+    LookAtRows look;
+  };
+  template <class T>
+  void read_together(std::initializer_list<AxisRange> leading, std::initializer_list<Rows<T>> datasets) const;
 
   /// A dataset of texts along one axis, each without what pads it. Throws where it holds anything else.
   [[nodiscard]] std::vector<std::string> texts(const std::string& object) const;

@@ -20,8 +20,9 @@
 namespace smallbatch {
 namespace {
 
-/// What a thread reads at a time: long enough that nothing is lost by asking the system.
-constexpr std::int64_t bytes_per_piece = std::int64_t{1} << 20;
+/// What a thread reads at a time: long enough that little is lost by asking the system, so short that it is in the
+/// cache of its core still where it is looked at, and that threads which share a block end at nearly the same time.
+constexpr std::uint64_t bytes_per_piece = std::uint64_t{1} << 17;
 
 }  // namespace
 
@@ -79,30 +80,52 @@ void InputBytes::forget_failure() noexcept {
   failure_.reset();
 }
 
-bool InputBytes::read(const Extent& extent, void* bytes, unsigned threads, const LookAtBytes& look,
-                      std::uint64_t bytes_per_row) noexcept {
-  if (has_failed()) return false;
+const InputBytes::Part* InputBytes::read(std::span<Part> parts, unsigned threads) noexcept {
+  if (parts.empty()) return nullptr;
+  if (has_failed()) return parts.data();
+  const auto bytes_per_piece_of = [](const Part& part) {
+    return std::max<std::uint64_t>(1, bytes_per_piece / part.bytes_per_row) * part.bytes_per_row;
+  };
+  std::int64_t pieces = 0;
+  std::uint64_t all_bytes = 0;
+  for (Part& part : parts) {
+    all_bytes += part.extent.size;
+    part.first_piece = pieces;
+    const std::uint64_t bytes = bytes_per_piece_of(part);
+    pieces += static_cast<std::int64_t>(part.extent.size / bytes + (part.extent.size % bytes != 0));
+  }
   std::mutex missing_mutex;
-  std::uint64_t missing = extent.size;  // the first byte that no thread could read
-  int missing_error = 0;                // and why
-  const auto read_from = [&](std::int64_t first, std::int64_t last) {
-    const auto begin = static_cast<std::uint64_t>(first), size = static_cast<std::uint64_t>(last - first);
+  const Part* lacking = nullptr;  // the first part of which bytes could not be read,
+  std::uint64_t missing = 0;      // the first of them that no thread could read,
+  int missing_error = 0;          // and why
+  const auto read_one = [&](std::int64_t piece) {
+    const Part& part = *std::prev(std::ranges::upper_bound(parts, piece, {}, &Part::first_piece));
+    const std::uint64_t bytes = bytes_per_piece_of(part);
+    const std::uint64_t begin = static_cast<std::uint64_t>(piece - part.first_piece) * bytes;
+    const std::uint64_t size = std::min(bytes, part.extent.size - begin);
     int system_error = 0;
     const std::size_t found =
-        read_piece({extent.address + begin, size}, static_cast<char*>(bytes) + begin, system_error);
-    if (found == size && look) look(begin, begin + size);
+        read_piece({part.extent.address + begin, size}, static_cast<char*>(part.into) + begin, system_error);
+    if (found == size) {
+      if (part.look) part.look(begin, begin + size);
+      return;
+    }
     const std::lock_guard lock(missing_mutex);
-    if (found == size || begin + found >= missing) return;
+    if (lacking && (lacking < &part || (lacking == &part && missing <= begin + found))) return;
+    lacking = &part;
     missing = begin + found;
     missing_error = system_error;
   };
-  const auto row = static_cast<std::int64_t>(bytes_per_row);
-  parallel_for(static_cast<std::int64_t>(extent.size), std::max<std::int64_t>(1, bytes_per_piece / row) * row, threads,
-               std::ref(read_from));
-  if (missing == extent.size) return true;
-  fail({missing_error != 0 ? Failure::Kind::system : Failure::Kind::end_of_file, extent.address + missing, size(),
-        missing_error});
-  return false;
+  const auto read_from = [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t piece = first; piece < last; ++piece) read_one(piece);
+  };
+  // Less than a piece, of however many parts, is read sooner than another thread wakes.
+  const auto useful = static_cast<unsigned>(std::clamp<std::uint64_t>(all_bytes / bytes_per_piece, 1, threads));
+  parallel_for(pieces, 1, useful, std::ref(read_from));
+  if (lacking)
+    fail({missing_error != 0 ? Failure::Kind::system : Failure::Kind::end_of_file, lacking->extent.address + missing,
+          size(), missing_error});
+  return lacking;
 }
 
 bool InputBytes::check_unchanged() noexcept {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/error.hpp"
@@ -44,14 +45,22 @@ class InputBytes {
   bool read(const Extent& extent, void* bytes) noexcept { return read(extent, bytes, usual_threads()); }
   /// The same on so many threads.
   bool read(const Extent& extent, void* bytes, unsigned threads) noexcept {
-    return read(extent, bytes, threads, {}, 1);
+    Part all{extent, bytes, {}};
+    return read({&all, 1}, threads) == nullptr;
   }
   /// What a thread has read, while it is in its cache: bytes [first, last) of those that were asked for. May not throw.
   using LookAtBytes = std::function<void(std::uint64_t first, std::uint64_t last)>;
-  /// The same, in pieces of whole rows, each of which is looked at by the thread that reads it.
-  bool read(const Extent& extent, void* bytes, const LookAtBytes& look, std::uint64_t bytes_per_row) noexcept {
-    return read(extent, bytes, usual_threads(), look, bytes_per_row);
-  }
+  /// What is read with others, in pieces of whole rows, each of which is looked at by the thread that reads it.
+  struct Part {
+    Extent extent;
+    void* into = nullptr;
+    LookAtBytes look;  ///< or none
+    std::uint64_t bytes_per_row = 1;
+    std::int64_t first_piece = 0;  ///< among those of all parts: read() counts them
+  };
+  /// All of them at once: no thread waits for what the others read of one before it goes on with the next. Null, or the
+  /// first of which bytes are missing.
+  const Part* read(std::span<Part> parts) noexcept { return read(parts, usual_threads()); }
   /// False where its size, or when it was last written, is no longer what it was when it was opened: what was read may
   /// be of two files.
   bool check_unchanged() noexcept;
@@ -83,8 +92,7 @@ class InputBytes {
   };
 
   [[nodiscard]] unsigned usual_threads() const { return (3 * threads_ + 7) / 8; }
-  bool read(const Extent& extent, void* bytes, unsigned threads, const LookAtBytes& look,
-            std::uint64_t bytes_per_row) noexcept;
+  const Part* read(std::span<Part> parts, unsigned threads) noexcept;
   /// Reads on until all is there or nothing more comes; `system_error` is errno's value where that is a failure.
   std::size_t read_piece(const Extent& extent, void* bytes, int& system_error) const noexcept;
   /// Keeps the first one.

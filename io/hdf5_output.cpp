@@ -68,8 +68,8 @@ H5T_cset_t characters_of(const std::string& text) {
   return std::ranges::all_of(text, [](unsigned char c) { return c < 128; }) ? H5T_CSET_ASCII : H5T_CSET_UTF8;
 }
 
-/// Less is hashed sooner than a thread wakes.
-constexpr std::uint64_t least_bytes_hashed_beside = std::uint64_t{1} << 18;
+/// Less is hashed where it was written, from that core's cache, sooner than a thread wakes.
+constexpr std::uint64_t least_bytes_hashed_beside = std::uint64_t{1} << 20;
 /// What is hashed where it lies: a state that takes more costs more than so few bytes.
 constexpr std::int64_t most_bytes_of_one_hash = 4096;
 
@@ -999,9 +999,15 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
       const auto bytes = static_cast<std::uint64_t>(length) * sizeof(T);
       const auto write = [&] { return impl_->write_numbers(opened, begin, bytes, values + written); };
       const auto add_hashes = [&] {
-        if (impl_->has_checksums) opened.hashes.add(begin, bytes, values + written);
-        if (hash) hash->add(values + written, bytes);
-        if (impl_->notes_written && is_one_run) digits = hash_digits(values + written, bytes);
+        const auto* const first_byte = reinterpret_cast<const char*>(values + written);
+        // Both hashes of a piece while it is in a cache.
+        for (std::uint64_t done = 0, size = 0; done < bytes; done += size) {
+          const std::uint64_t at = begin + done;
+          size = std::min(bytes - done, bytes_per_hashed_piece - at % bytes_per_hashed_piece);
+          if (impl_->has_checksums) opened.hashes.add(at, size, first_byte + done);
+          if (hash) hash->add(first_byte + done, size);
+        }
+        if (impl_->notes_written && is_one_run) digits = hash_digits(first_byte, bytes);
       };
       bool is_written = true;
       if (impl_->has_checksums && impl_->writes_alone && bytes >= least_bytes_hashed_beside) {

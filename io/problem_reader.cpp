@@ -629,14 +629,18 @@ std::uint64_t ProblemReader::read(const SolveSet& set, std::int64_t first, std::
   block.resize(set.shape, count);
   block.first = first;
   std::atomic<std::uint64_t> hash{0};
-  const auto read_rows = [&](const char* name, std::int64_t numbers, T* values) {
-    impl_->file.read(group + "/" + name, {systems}, values, [&, name, numbers, values](std::int64_t row, auto rows) {
-      hash += hash_rows(name, systems.first + row, rows, static_cast<std::size_t>(numbers) * sizeof(T),
-                        values + row * numbers);
-    });
+  const auto rows_of = [&](const char* name, std::int64_t numbers, T* values) {
+    return InputFile::Rows<T>{group + "/" + name, values, [&, name, numbers, values](std::int64_t row, auto rows) {
+                                hash +=
+                                    hash_rows(name, systems.first + row, rows,
+                                              static_cast<std::size_t>(numbers) * sizeof(T), values + row * numbers);
+                              }};
   };
-  read_rows("A", set.shape.matrix_size(), block.a.data());
-  if (set.shape.nrhs > 0) read_rows("b", set.shape.rhs_size(), block.b.data());
+  const auto a = rows_of("A", set.shape.matrix_size(), block.a.data());
+  if (set.shape.nrhs > 0)
+    impl_->file.read_together({systems}, {a, rows_of("b", set.shape.rhs_size(), block.b.data())});
+  else
+    impl_->file.read_together({systems}, {a});
   if (!set.shape.has_sizes) return hash;
   const std::vector<std::int64_t> sizes = read_sizes(impl_->file, set, systems, remedy_of_sizes);
   std::ranges::copy(sizes, block.sizes.begin());

@@ -5,17 +5,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <charconv>
 #include <type_traits>
 
-#include "core/usable_kernels.hpp"
 #include "io/hashes.hpp"
-#include "io/hashes_wide.hpp"
 
 namespace smallbatch {
 namespace {
-
-constexpr std::size_t digits = 16;
 
 /// Of a row. Odd, so that a row's hash loses nothing; mixed, so that equal changes of many rows do not cancel.
 std::uint64_t factor(std::uint64_t of_dataset, std::int64_t row) {
@@ -29,20 +24,8 @@ std::uint64_t hash_of_name(std::string_view dataset) { return XXH3_64bits(datase
 /// XXH3 takes more than this in a loop of vectors.
 constexpr std::size_t longest_without_vectors = 240;
 
-std::uint64_t xxh3(const void* bytes, std::size_t count) { return XXH3_64bits(bytes, count); }
-
-/// Of more bytes: as quick as this processor can.
-std::uint64_t hash_of_long(const void* bytes, std::size_t count) {
-  if constexpr (built_for_x86_64) {
-    static const auto hash = processor_has_avx512() ? xxh3_avx512 : processor_has_avx2() ? xxh3_avx2 : xxh3;
-    return hash(bytes, count);
-  } else {
-    return xxh3(bytes, count);
-  }
-}
-
 std::uint64_t hash_of_row(const void* bytes, std::size_t count) {
-  return count > longest_without_vectors ? hash_of_long(bytes, count) : XXH3_64bits(bytes, count);
+  return count > longest_without_vectors ? hash_number(bytes, count) : XXH3_64bits(bytes, count);
 }
 
 /// `bytes_per_row` is a constant for short rows, of which the hash then has one branch.
@@ -95,12 +78,6 @@ std::uint64_t hash_rows(std::string_view dataset, std::int64_t first, const std:
 
 std::string problems_hash_text(std::uint64_t hash) { return hash_digits(hash); }
 
-std::optional<std::uint64_t> parse_problems_hash(const std::string& text) {
-  std::uint64_t hash = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, failure] = std::from_chars(text.data(), end, hash, 16);
-  if (text.size() != digits || failure != std::errc() || stopped != end) return std::nullopt;
-  return hash;
-}
+std::optional<std::uint64_t> parse_problems_hash(const std::string& text) { return parse_hash_digits(text); }
 
 }  // namespace smallbatch

@@ -1,6 +1,9 @@
 """A file of thousands of sets: what each command takes grows with them by kilobytes, not by tens of them, and nothing
 is handed from thread to thread, or asked of another process, for each of them."""
 
+import subprocess
+import sys
+
 import h5py
 import numpy as np
 from h5py import h5d, h5g, h5s, h5t
@@ -11,6 +14,11 @@ from tests.problems import open_problem_file
 SETS = 6000
 MOST_BYTES = 160 << 20  # the command itself, and the test that starts it
 MOST_BYTES_OF_RESULTS = 6500  # of each set, in the file: 7900 where a group has a heap and a tree for its members
+
+# In a small process of its own: what starts a command is part of the largest that the command was.
+PEAK = """import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
 
 
 def test_thousands_of_sets_take_little_memory_and_few_turns(smallbatch, tmp_path):
@@ -30,5 +38,11 @@ def test_thousands_of_sets_take_little_memory_and_few_turns(smallbatch, tmp_path
         assert size < MOST_BYTES, (words[:2], size >> 20)
         assert command.waits < 4 * SETS, (words[:2], command.waits)  # each set took 8 of run, 21 of verify
     assert results.stat().st_size < MOST_BYTES_OF_RESULTS * SETS
+
+    def peak(*words):
+        return int(subprocess.run([sys.executable, "-c", PEAK, smallbatch.program, *words], check=True, capture_output=True).stdout)
+
+    # What a report keeps of sets that it does not show are sums: of each 3 kB were kept.
+    assert peak("report", results, "-o", tmp_path / "again.html") < 1.1 * peak("info", results)
     with h5py.File(results) as file:
         assert np.allclose(file[f"solve/set_{SETS - 1:05d}/x"], 0.5)

@@ -381,6 +381,29 @@ def test_the_page_stays_small(smallbatch, browser, tmp_path):
     assert "more" in tables(browser, "solve/many")["Statuses"][1][3]
 
 
+def test_sets_that_are_not_shown_count(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        for k in range(50):  # the page shows 40
+            group = file.create_group(f"solve/s{k:02}")
+            group["A"] = np.where(np.arange(k + 1) % 2 == (k < 45), -1.0, 1.0).astype("float32").reshape(-1, 1, 1)
+            group["b"] = np.ones((k + 1, 1), "float32")
+        singular = file.create_group("solve/singular")
+        singular["A"], singular["b"] = np.ones((7, 2, 2), "float32"), np.ones((7, 2), "float32")
+        for k in range(3):
+            add_potential(file, f"map{k}", shape=(3, 3, 3))
+    smallbatch("run", "p.h5", "-o", "r.h5", "--pivot-floor", 1e-3, "--verify", "sample=2", expect=1)
+    smallbatch("report", "r.h5", "-o", "r.html")
+    with h5py.File(tmp_path / "r.h5") as file:
+        info = np.concatenate([group["info"][:] for kind in ("solve", "potential") for group in file[kind].values()])
+        checked = sum(group.attrs["checked"] for kind in file["verification"].values() for group in kind.values())
+        assert (file["solve/singular/repaired"][:] == 1).all()
+    page = (tmp_path / "r.html").read_text()
+    header = " ".join(re.sub("<[^>]*>", " ", page.split("<header>")[1].split("</header>")[0]).split())
+    assert f"{(info != 0).sum()} failed 7 repaired holds {len(info)} problems in 54 sets," in header
+    assert f"verified {checked} computed on" in header
+    assert "And 14 more sets." in page
+
+
 def test_results_without_times_or_problems_have_a_page(smallbatch, browser, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=4)

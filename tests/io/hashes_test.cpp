@@ -8,7 +8,11 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "core/usable_kernels.hpp"
+#include "io/hashes_wide.hpp"
 
 namespace smallbatch {
 namespace {
@@ -26,12 +30,59 @@ TEST(Hashes, of_nothing_are_those_that_xxhash_publishes) {
   EXPECT_EQ(Hash(HashBits::of_128).digits(), "99aa06d3014798d86001c324468d497f");
 }
 
+/// What another program (xxhash of Python) makes of a megabyte, byte i of which is (7 i + 3) mod 251, from byte 1 on.
+TEST(Hashes, of_any_length_are_those_of_another_program) {
+  std::vector<unsigned char> bytes(1'100'000);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>((i * 7 + 3) % 251);
+  for (const auto& [count, digits] : std::vector<std::pair<std::size_t, std::string>>{{240, "bc4d9ed91e10c5f5"},
+                                                                                      {241, "bfe3eaa04d354190"},
+                                                                                      {256, "6c840064a18f9593"},
+                                                                                      {1024, "4d47bdbf8c2146ec"},
+                                                                                      {1025, "4d526e718c951700"},
+                                                                                      {1088, "ceb72269cc6cace2"},
+                                                                                      {2048, "35f526c8ff836ee0"},
+                                                                                      {4096, "336fbb39cdf4eba2"},
+                                                                                      {4100, "4e189c8d0ea1d50b"},
+                                                                                      {100'003, "3244fadb75abc354"},
+                                                                                      {1 << 20, "bd2e9203a7463f98"}}) {
+    EXPECT_EQ(hash_digits(&bytes[1], count), digits) << count;
+    Hash hash(HashBits::of_64);
+    hash.add(&bytes[1], count);
+    EXPECT_EQ(hash.digits(), digits) << count;
+  }
+  Hash wide(HashBits::of_128);
+  wide.add(&bytes[1], 100'003);
+  EXPECT_EQ(wide.digits(), "595f5a84e7d901933244fadb75abc354");
+}
+
+/// All vectors that this processor has, and none, do the same: each length up to some blocks, wherever it begins.
+TEST(Hashes, do_not_depend_on_vectors) {
+  std::vector<const HashFunctions*> all{&hashes_baseline};
+  if constexpr (built_for_x86_64) {
+    if (processor_has_avx2()) all.push_back(&hashes_avx2);
+    if (processor_has_avx512()) all.push_back(&hashes_avx512);
+  }
+  const std::vector<char> bytes = some_bytes(5000);
+  for (std::size_t count = 0; count < 4900; ++count) {
+    const char* const begin = &bytes[count % 67];
+    for (const HashFunctions* const hashes : all)
+      ASSERT_EQ(hashes->of_64(begin, count), hashes_baseline.of_64(begin, count)) << count;
+  }
+}
+
 TEST(Hashes, of_parts_are_those_of_the_whole) {
   const std::vector<char> bytes = some_bytes(100'003);
   Hash hash(HashBits::of_64);
   for (std::size_t first = 0; first < bytes.size(); first += 17)
     hash.add(&bytes[first], std::min<std::size_t>(17, bytes.size() - first));
   EXPECT_EQ(hash.digits(), hash_digits(bytes.data(), bytes.size()));
+}
+
+TEST(Hashes, are_texts_of_16_digits) {
+  for (const std::uint64_t hash : {std::uint64_t{0}, std::uint64_t{0xAB}, ~std::uint64_t{0}})
+    EXPECT_EQ(parse_hash_digits(hash_digits(hash)), hash);
+  for (const char* text : {"", "ab", "00000000000000 b", "00000000000000abc"})
+    EXPECT_EQ(parse_hash_digits(text), std::nullopt) << text;
 }
 
 class Pieces : public ::testing::Test {

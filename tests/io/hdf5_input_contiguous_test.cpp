@@ -4,7 +4,9 @@
 #include <hdf5.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -94,7 +96,7 @@ TEST_F(ContiguousInput, every_type_order_and_place_is_read_as_it_was_written) {
   }
 }
 
-/// 3000 systems of 32, 25 MB: several pieces for any number of threads.
+/// 3000 systems of 32, 13 MB: several pieces for any number of threads.
 class LargeInput : public testing::FileTest {
  protected:
   LargeInput() : numbers_(random_numbers(systems * 1024, 2)), rhs_(random_numbers(systems * 32, 3)) {
@@ -153,6 +155,45 @@ TEST_F(LargeInput, the_first_byte_that_is_missing_is_named_whichever_thread_find
     expect_error(ErrorKind::bad_input,
                  {"short.h5", "/solve/s/A", "truncated", "expected byte 9500000", "found a size of 9500000 bytes"},
                  [&] { reader.read(reader.solve_sets().at(0), 0, systems, block); });
+  }
+}
+
+TEST_F(LargeInput, what_is_missing_of_one_of_two_is_named) {
+  constexpr std::int64_t size = 12'400'000;  // A ends near byte 12,290,000, and b follows
+  for (const unsigned threads : {1U, 8U}) {
+    std::filesystem::copy_file(path("p.h5"), path("short.h5"), std::filesystem::copy_options::overwrite_existing);
+    const ProblemReader reader(path("short.h5"), threads);
+    ASSERT_EQ(::truncate(path("short.h5").c_str(), size), 0);
+    SpdBlock<float> block;
+    expect_error(ErrorKind::bad_input, {"/solve/s/b", "truncated", "expected byte 12400000"},
+                 [&] { reader.read(reader.solve_sets().at(0), 0, systems, block); });
+  }
+}
+
+TEST_F(LargeInput, rows_of_two_are_looked_at_once_when_they_are_there) {
+  for (const unsigned threads : {1U, 3U, 8U}) {
+    const InputFile input(path("p.h5"), threads);
+    std::vector<float> a(numbers_.size()), b(rhs_.size());
+    std::vector<std::atomic<int>> seen_a(systems), seen_b(systems), wrong(2);
+    const auto rows_of = [](const char* name, std::vector<float>& values, const std::vector<double>& expected,
+                            std::vector<std::atomic<int>>& seen, std::atomic<int>& differ) {
+      return InputFile::Rows<float>{name, values.data(), [&](std::int64_t first, std::int64_t count) {
+                                      const std::size_t numbers = values.size() / systems;
+                                      for (std::int64_t row = first; row < first + count; ++row) {
+                                        ++seen[static_cast<std::size_t>(row)];
+                                        for (std::size_t i = 0; i < numbers; ++i) {
+                                          const std::size_t k = static_cast<std::size_t>(row) * numbers + i;
+                                          differ += values[k] != static_cast<float>(expected[k]) ? 1 : 0;
+                                        }
+                                      }
+                                    }};
+    };
+    input.read_together({{0, systems}}, {rows_of("/solve/s/A", a, numbers_, seen_a, wrong[0]),
+                                         rows_of("/solve/s/b", b, rhs_, seen_b, wrong[1])});
+    for (const auto* const seen : {&seen_a, &seen_b})
+      EXPECT_TRUE(std::ranges::all_of(*seen, [](const auto& times) { return times == 1; })) << threads;
+    EXPECT_EQ(wrong[0], 0);
+    EXPECT_EQ(wrong[1], 0);
   }
 }
 
