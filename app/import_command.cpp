@@ -65,9 +65,10 @@ class Source {
       labels_ = trajectory_->labels();
       return;
     }
-    if (!options.charges.empty())
-      throw Error(ErrorKind::usage, "--charges " + options.charges + " is for an H5MD trajectory",
-                  inputs_[0] + " is none, or cannot be read", "Leave it out.");
+    for (const auto& [name, value] : {std::pair{"--charges ", options.charges}, {"--group ", options.group}})
+      if (!value.empty())
+        throw Error(ErrorKind::usage, name + value + " is for an H5MD trajectory",
+                    inputs_[0] + " is none, or cannot be read", "Leave it out.");
     for (const std::string& input : inputs_) labels_.name.push_back(std::filesystem::path(input).stem().string());
     std::vector<std::string> names = labels_.name;
     std::ranges::sort(names);

@@ -405,6 +405,8 @@ class ImportCommand final : public ChargesCommand {
     second_look([this] {
       if (import_.signal.samples.inputs > 0 && !is_given("--set")) import_.set = "signals";
       check_set_name(import_.set);
+      if (is_given("--temperature") && import_.unit != PotentialUnit::kt_per_e)
+        refuse_option("--unit", potential_unit_name(import_.unit), "kT/e where --temperature is given");
     });
     hdf5_output(import_.output, import_.overwrite, "Problem file");
   }
@@ -472,7 +474,16 @@ class ExportCommand final : public Command {
     required("-o,--output", export_.output,
              "File ending in " + map_endings("or") + "; of visibilities in " + uvh5_ending + " or " +
                  visibility_picture_ending);
-    second_look([this] { check_export_output(export_.output); });
+    second_look([this] {
+      check_export_output(export_.output);
+      for (const auto& [name, ending] : {std::pair{"--axis", ".png"}, {"--slice", ".png"}, {"--problems", ".cube"}})
+        if (is_given(name) && !export_.output.ends_with(ending))
+          refuse_option("--output", export_.output,
+                        std::string("a file ending in ") + ending + " where " + name + " is given");
+      if (is_given("--index") && export_.output.ends_with(uvh5_ending))
+        refuse_option("--index", std::to_string(export_.index),
+                      std::string("nothing with ") + uvh5_ending + ", which holds all integrations");
+    });
     overwrite_flag(export_.overwrite);
   }
 

@@ -224,6 +224,18 @@ def test_export_refuses_what_is_not_there(smallbatch, tmp_path):
     assert "99" in smallbatch("export", "r.h5", "--set", "more", "--slice", 99, "-o", "v.png", expect=2).stderr
     assert ".tiff" in smallbatch("export", "r.h5", "--set", "more", "-o", "v.tiff", expect=2).stderr
     assert "p.h5" in smallbatch("export", "p.h5", "-o", "v.dx", expect=3).stderr
+    for output, *option in (("v.dx", "--axis", "x"), ("v.cube", "--slice", 0), ("v.dx", "--problems", "p.h5"),
+                            ("v.png", "--problems", "p.h5"), ("v.uvh5", "--index", 0)):
+        assert option[0] in smallbatch("export", "r.h5", "--set", "more", "-o", output, *option, expect=2).stderr
+        assert not (tmp_path / output).exists()
+
+
+def test_import_refuses_options_that_would_do_nothing(smallbatch, tmp_path):
+    (tmp_path / "ion.pqr").write_text("ATOM 1 NA NA 1 0.0 0.0 0.0 1.0 1.0\n")
+    for option in (("--group", "ions"), ("--temperature", 310)):
+        assert option[0] in smallbatch("import", "ion.pqr", "-o", "p.h5", *option, expect=2).stderr
+        assert not (tmp_path / "p.h5").exists()
+    smallbatch("import", "ion.pqr", "-o", "p.h5", "--unit", "kT/e", "--temperature", 310)
 
 
 def test_a_terminal_gets_a_progress_bar_and_a_log_does_not(smallbatch, tmp_path):
