@@ -4,6 +4,8 @@
 // Border rows are columns that are substituted when L11 is there, so they take no register while it is made. Four
 // systems share a warp, eight lanes each, where blocks of 8 x 8 (ldlt_blocks.cu) would be five times five of them.
 //
+// One file, because its steps share what lies where in shared memory.
+//
 // Dense matrices come in two runs, as they are stored. Rows 16 .. come first; rows 0 .. 15 take their place when they
 // have been read, but for the border rows, which stay, and of rows 16 .. 31 the triangle is kept behind these: that is
 // all of A by symmetry, from which it is judged. Packed triangles come at once, and stay. With rcond L21 and the
