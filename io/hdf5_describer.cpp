@@ -281,9 +281,9 @@ struct Hdf5Describer::Impl {
     }
     attribute.count = count;
     const hid_t type = opened.type.get();
-    // h5py stores a Boolean as an enumeration of 0 and 1.
-    const bool is_enumeration = H5Tget_class(type) == H5T_ENUM;
-    const Hdf5Handle number_type(is_enumeration ? H5Tget_super(type) : H5Tcopy(type), H5Tclose);
+    // h5py stores a Boolean as an enumeration of 0 and 1; of another one who knows what its numbers mean.
+    const bool is_boolean = numbers_of(type).form == NumberForm::boolean;
+    const Hdf5Handle number_type(is_boolean ? H5Tget_super(type) : H5Tcopy(type), H5Tclose);
     attribute.is_integer = is_integer(number_type.get());
     attribute.is_number = is_integer(type) || is_float(type);
     attribute.is_text = is_string(type);

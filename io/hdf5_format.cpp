@@ -151,7 +151,7 @@ std::int64_t check_format(const InputFile& file, std::vector<std::string>& warni
                          ", as FORMAT.md says, or import the file if it is of another "
                          "program.");
   }
-  if (version->size() != 2 || version->front() < 1) {
+  if (version->size() != 2 || version->front() < 1 || version->back() < 0) {
     throw file.error("/@smallbatch_format", "expected the pair " + format_pair + ", found " + shape_text(*version),
                      "Set it to the int32 pair " + format_pair + ".");
   }

@@ -56,6 +56,11 @@ std::vector<ChunkFilter> filters_of(const InputBytes& file, hid_t creation) {
   return filters;
 }
 
+Defect missing_chunks(std::uint64_t chunks, std::uint64_t written) {
+  return {"expected " + std::to_string(chunks) + " chunks, found " + std::to_string(written) + " written",
+          "Fill the dataset and close the file."};
+}
+
 /// What a dataset declares, and what is there instead.
 class Declaration {
  public:
@@ -136,6 +141,8 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
     }
     const std::uint64_t stored = H5Dget_storage_size(dataset);
     if (stored == 0) throw declared.never_written();
+    if (filters.empty() && stored <= file_bytes && stored < in_chunks && stored % *chunk_bytes == 0)
+      throw missing_chunks(*chunk_count, stored / *chunk_bytes);
     if (stored > file_bytes || in_chunks / largest_unpacked_ratio(filters) > stored) throw declared.wrong_size(stored);
     if (*chunk_bytes > largest_packed_chunk && std::ranges::any_of(filters, packs)) {
       throw Defect{"its chunks have " + std::to_string(*chunk_bytes) + " bytes, expected at most " +
@@ -144,11 +151,7 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
     }
     hsize_t written = 0;
     if (H5Dget_num_chunks(dataset, space, &written) < 0) throw damage(file);
-    if (written != *chunk_count) {
-      throw Defect{
-          "expected " + std::to_string(*chunk_count) + " chunks, found " + std::to_string(written) + " written",
-          "Fill the dataset and close the file."};
-    }
+    if (written != *chunk_count) throw missing_chunks(*chunk_count, written);
     unsigned options = 0;
     if (H5Pget_chunk_opts(creation.get(), &options) < 0) throw damage(file);
     return {std::nullopt,

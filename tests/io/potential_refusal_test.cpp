@@ -376,6 +376,17 @@ const std::vector<Refusal>& refusals() {
          EXPECT_GE(H5Awrite(attribute, type, &yes), 0);
        },
        {"/potential/p@field", "expected integers", "enumeration"}},
+      {"field_of_a_boolean_the_other_way_round",
+       [](RawHdf5& f) {
+         const hid_t type = H5Tenum_create(H5T_STD_I8LE);
+         const std::int8_t no = 1, yes = 0;
+         H5Tenum_insert(type, "FALSE", &no);
+         H5Tenum_insert(type, "TRUE", &yes);
+         const hid_t attribute = H5Acreate_by_name(f.id(), "/potential/p", "field", type, H5Screate(H5S_SCALAR),
+                                                   H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+         EXPECT_GE(H5Awrite(attribute, type, &yes), 0);
+       },
+       {"/potential/p@field", "expected integers", "enumeration"}},
       {"dielectric_zero", set_number("dielectric", 0), {"/potential/p@dielectric", "above 0", "found 0.0"}},
       {"dielectric_infinite", set_number("dielectric", infinity), {"/potential/p@dielectric", "finite", "inf"}},
       {"group_of_floats",

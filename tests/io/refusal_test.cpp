@@ -65,6 +65,11 @@ const std::vector<Refusal>& refusals() {
          f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{0, 1});
        },
        {"(0, 1)"}},
+      {"version_of_a_negative_minor",
+       [](RawHdf5& f) {
+         f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, -1});
+       },
+       {"(1, -1)"}},
       {"version_of_one_number",
        [](RawHdf5& f) { f.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1}); },
        {"smallbatch_format", "(1)"}},
@@ -307,6 +312,9 @@ const std::vector<Refusal>& refusals() {
       {"one_deflated_chunk_of_a_gigabyte",
        declare("/solve/s/A", {hsize_t{1} << 26, 2, 2}, {hsize_t{1} << 26, 2, 2}, true),
        {"/solve/s/A", "1073741824 bytes", "64 stored"}},
+      {"plain_chunks_missing",
+       declare("/solve/s/A", {8, 2, 2}, {4, 2, 2}, false),
+       {"/solve/s/A", "2 chunks", "found 1", "Fill the dataset"}},
       {"chunks_missing", declare("/solve/s/A", {8, 2, 2}, {4, 2, 2}, true), {"/solve/s/A", "2 chunks", "found 1"}},
       {"declared_bytes_overflow",
        declare("/solve/s/A", {hsize_t{1} << 61, 2, 2}, {1024, 2, 2}, false),
