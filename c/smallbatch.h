@@ -176,8 +176,8 @@ typedef struct smallbatch_systems {
   int64_t b_stride;           /**< from one system's to the next, in numbers; SMALLBATCH_TIGHT; 0: one set for all */
 
   const int32_t* sizes; /**< (count), 0 to n each: of a system only the first rows and columns of A, and rows of b,
-                             are there and looked at, in their places among n; in x, 0 is beyond. Not of factors.
-                             NULL: all are n */
+                             count, in their places among n. What lies beyond may be anything, but is memory that may
+                             be read; in x, 0 is beyond. Not of factors. NULL: all are n */
 } smallbatch_systems;
 
 /** Sets every member: by rows, both triangles, tight, and no arrays yet. */
@@ -190,7 +190,7 @@ void smallbatch_systems_init(smallbatch_systems* systems, smallbatch_type type, 
  *  positive definite (LAPACK's meaning). -1: A holds a NaN or an infinity. -2: A is not symmetric, |a_ij - a_ji| > n
  *  eps sqrt(|a_ii a_jj|) somewhere. -3: b holds a NaN or an infinity. -4: x is beyond the range of the type. -5: x is
  *  so small that the type cannot hold it. -6: its size is not within 0 to n. Where it is not 0, every number of the
- *  system's answer is NaN, and other systems' are what they would be without it. smallbatch_describe_solve_info() has a
+ *  system's answer is NaN (beyond its size 0), and other systems' are what they would be without it. smallbatch_describe_solve_info() has a
  *  sentence for each. */
 typedef struct smallbatch_solutions {
   void* x;              /**< the first system's solutions: (n, nrhs) in the order of b, or the inverse, (n, n), whole.

@@ -102,6 +102,17 @@ MatrixArray<T> matrices_of(const Layout& layout, Void* data, Void* const* pointe
   return matrices;
 }
 
+/// That each of the pointers says where a matrix lies. On the device they are not looked at.
+template <class T>
+void check_pointers(const char* name, const MatrixArray<T>& matrices, std::int64_t count) {
+  if (matrices.pointers == nullptr) return;
+  const auto* end = matrices.pointers + count;
+  const auto* none = std::find(matrices.pointers, end, nullptr);
+  if (none != end)
+    refuse(std::string(name) + "[" + std::to_string(none - matrices.pointers) + "] is NULL", "a matrix lies nowhere",
+           "Give its address, also where its size is 0.");
+}
+
 /// That no number of a matrix is one of another: they follow each other, or lie side by side within the leading
 /// dimension.
 template <class T>
@@ -216,6 +227,11 @@ SystemsCall<T> systems_call(SystemsOperation operation, const SystemsArguments& 
   }
   if (given.factors != nullptr) set_factors(call, *given.factors);
   if (given.solutions != nullptr) set_solutions(call, systems, *given.solutions);
+  if (number_of(systems.memory) == SMALLBATCH_HOST) {
+    check_pointers("systems->a_array", call.a, call.count);
+    check_pointers("systems->b_array", call.b, call.count);
+    check_pointers("solutions->x_array", call.x, call.count);
+  }
   return call;
 }
 

@@ -216,6 +216,26 @@ TEST_F(Misuse, OfMissingArraysIsRefused) {
   refused(correlate(), "signals->signal is NULL");
 }
 
+TEST_F(Misuse, OfPointersToNowhereIsRefused) {
+  double more_x[2] = {};
+  const void* of_a[] = {a_, nullptr};
+  const void* of_b[] = {b_, nullptr};
+  void* of_x[] = {x_, nullptr};
+  systems_.count = 2;
+  systems_.a = systems_.b = solutions_.x = nullptr;
+  systems_.a_array = of_a;
+  systems_.b_array = of_b;
+  solutions_.x_array = of_x;
+  refused(solve(), "systems->a_array[1] is NULL");
+  refused(factor(), "systems->a_array[1] is NULL");
+  of_a[1] = a_;
+  refused(solve(), "systems->b_array[1] is NULL");
+  of_b[1] = b_;
+  refused(solve(), "solutions->x_array[1] is NULL");
+  of_x[1] = more_x;
+  EXPECT_EQ(solve(), SMALLBATCH_SUCCESS) << smallbatch_last_error(handle_);
+}
+
 TEST_F(Misuse, OfXInThePlaceOfOthersIsRefused) {
   solutions_.x = a_;
   refused(solve(), "x lies in the memory of A");
