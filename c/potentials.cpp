@@ -63,7 +63,7 @@ TargetBatch targets_of(const smallbatch_targets& targets, std::int64_t count, bo
       check_present("targets->origin", targets.origin, count);
       check_present("targets->spacing", targets.spacing, count);
       if (!(targets.smallest_spacing >= 0) || !std::isfinite(targets.smallest_spacing))
-        refuse("targets->smallest_spacing is " + std::to_string(targets.smallest_spacing), "it is a length",
+        refuse("targets->smallest_spacing is " + text_of(targets.smallest_spacing), "it is a length",
                "Give 0 where it is not known.");
       check_size("targets", {count, targets.nx, targets.ny, targets.nz, 3});
       return LatticeBatch{{targets.nx, targets.ny, targets.nz},

@@ -4,9 +4,11 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "c/context.hpp"
 #include "core/units.hpp"
+#include "core/visible_text.hpp"
 
 namespace smallbatch {
 
@@ -28,6 +30,19 @@ std::size_t describe(const Describe& sentence_of, std::int32_t info, char* buffe
   return length;
 }
 
+/// What may be a page of something, in a sentence that is cut after a while.
+std::string shown(const char* name) {
+  constexpr std::size_t most = 64;
+  const std::string text = visible_text(std::string(name, ::strnlen(name, most + 1)));
+  if (text.size() <= most) return text;
+  std::size_t end = 0;  // of the last whole character
+  while (const std::size_t length = utf8_length(std::string_view(text).substr(end))) {
+    if (end + length > most) break;
+    end += length;
+  }
+  return text.substr(0, end) + "...";
+}
+
 template <class Find>
 smallbatch_status answer_unit(const char* kind, const char* unit, double* factor, const Find& find) noexcept {
   return answer([&] {
@@ -35,7 +50,7 @@ smallbatch_status answer_unit(const char* kind, const char* unit, double* factor
     check_present("the place of the factor", factor);
     const std::optional<double> found = find(unit);
     if (!found)
-      refuse("there is no unit of " + std::string(kind) + " \"" + unit + "\"", "its name is not known",
+      refuse("there is no unit of " + std::string(kind) + " \"" + shown(unit) + "\"", "its name is not known",
              "Take one that smallbatch.h names.");
     *factor = *found;
   });
@@ -66,11 +81,11 @@ smallbatch_status smallbatch_potential_unit_factor(const char* unit, double temp
     const auto found = smallbatch::parse_potential_unit(name);
     if (!found) return std::nullopt;
     if (found == smallbatch::PotentialUnit::kt_per_e && !(temperature_kelvin > 0))
-      smallbatch::refuse("a temperature of " + std::to_string(temperature_kelvin) + " K makes no unit",
+      smallbatch::refuse("a temperature of " + smallbatch::text_of(temperature_kelvin) + " K makes no unit",
                          "kT/e is divided by it", "Give a positive one, as 298.15.");
     const double factor_of_it = smallbatch::potential_unit_factor(*found, temperature_kelvin);
     if (!(factor_of_it > 0) || !std::isfinite(factor_of_it))
-      smallbatch::refuse("a temperature of " + std::to_string(temperature_kelvin) + " K makes no unit",
+      smallbatch::refuse("a temperature of " + smallbatch::text_of(temperature_kelvin) + " K makes no unit",
                          "its factor is beyond the range of double", "Give one as 298.15.");
     return factor_of_it;
   });

@@ -243,7 +243,7 @@ def handle_of(place: Place, backend: str, threads: int) -> _core.Handle:
     """This thread's handle for what computes with arrays of that place, on its stream."""
     if not isinstance(backend, str):
         raise TypeError(f"backend={backend!r} is no string. Take auto, cpu, cuda, cuda:K or reference.")
-    threads = operator.index(threads)
+    threads = whole_number(threads, "threads", 31)
     name, _, index = backend.partition(":")
     if place.on_device:
         if name not in ("auto", "cuda") or index not in ("", str(place.device)):
@@ -251,7 +251,7 @@ def handle_of(place: Place, backend: str, threads: int) -> _core.Handle:
                              "Move them, or leave backend out.")
         key = "cuda", place.device
     else:
-        if index and not (name == "cuda" and index.isdecimal()):
+        if index and not (name == "cuda" and index.isdecimal() and int(index) < 2**31):
             raise ValueError(f"backend={backend!r} is not one. Take auto, cpu, cuda, cuda:K or reference.")
         key = name, int(index or 0)
     handles: dict[tuple[str, int], tuple[_core.Handle, int]] = _local.__dict__.setdefault("handles", {})
@@ -272,6 +272,14 @@ def compute(place: Place, handle: _core.Handle, what: str, *structs: Any) -> Non
     getattr(handle, what)(*structs, workspace.address if workspace else 0, size)
     if place.waits:
         handle.synchronize()
+
+
+def whole_number(value: Any, name: str, bits: int = 63) -> int:
+    """One that the library's type holds."""
+    number = operator.index(value)
+    if not -(2**bits) <= number < 2**bits:
+        raise ValueError(f"{name}={number} is beyond {bits + 1} bits (nothing is so many). Give a smaller one.")
+    return number
 
 
 def choice(kinds: Any, name: str, argument: str) -> Any:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _core
-from ._arrays import Array, Place, choice, compute, floats, handle_of, place_of, tight, whole_numbers
+from ._arrays import Array, Place, choice, compute, floats, handle_of, place_of, tight, whole_number, whole_numbers
 from ._results import Statuses
 
 
@@ -164,6 +163,9 @@ def _options(singular: str, unit: str, temperature: float, dielectric: float, so
              cutoff: float) -> _core.PotentialOptions:
     if not 0 < dielectric < math.inf:
         raise ValueError(f"dielectric={dielectric} is not positive and finite. Take 1 for the vacuum.")
+    if not isinstance(unit, str):
+        raise TypeError(f"unit={unit!r} is no string. Take volt, kT/e, kcal/mol/e, kJ/mol/e, hartree/e or e/angstrom.")
+    unit = unit.replace("\0", "\\0")  # which would end it
     return _core.PotentialOptions(choice(_core.Singular, singular, "singular"),
                                   _core.potential_unit_factor(unit, float(temperature)) / float(dielectric),
                                   float(softening), float(cutoff))
@@ -222,13 +224,17 @@ def potential(positions: Array, charges: Array = None, *, lattice: Lattice | Non
                   **({} if lattice is None else {"origin": lattice.origin, "spacing": lattice.spacing}))
     shape: tuple[int, ...] = of.shape
     if lattice is not None:
-        nx, ny, nz = map(operator.index, lattice.shape)
+        nx, ny, nz = (whole_number(points, "a lattice's points") for points in lattice.shape)
         shape = (*of.batch, nz, ny, nx)
+        if min(nx, ny, nz) < 1 or nx * ny * nz * max(math.prod(of.batch), 1) > 2**57:
+            raise ValueError(f"the lattice has the shape {nx} x {ny} x {nz} (points are counted, and memory holds them). "
+                             "Give (nx, ny, nz), at least 1 each.")
         targets = _core.Targets.at_lattice(nx, ny, nz)
         targets.origin = of.numbers(lattice.origin, "origin", (*of.batch, 3))
         targets.spacing = of.numbers(lattice.spacing, "spacing", (*of.batch, 3))
         if isinstance(lattice.spacing, np.ndarray) or not hasattr(lattice.spacing, "__dlpack__"):
-            targets.smallest_spacing = smallest = float(np.min(lattice.spacing))
+            smallest = float(np.min(lattice.spacing)) if np.size(lattice.spacing) > 0 else 1.0
+            targets.smallest_spacing = smallest
             if not 0 < smallest < math.inf:
                 raise ValueError(f"the lattice's spacing is {smallest}, which is not positive and finite. Give lengths.")
     elif of.points is not None:

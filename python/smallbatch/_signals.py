@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from . import _core
-from ._arrays import Array, compute, handle_of, place_of, tight
+from ._arrays import Array, compute, handle_of, place_of, tight, whole_number
 from ._results import Statuses
 
 _SAMPLES = {"complex64": "float32", "int8": "int8", "uint8": "int4"}
@@ -80,7 +79,7 @@ def correlate(signal: Array, *, flags: Array = None, integrate: int | None = Non
     views = [place.view(signal)]
     signals = _core.Signals(place.memory, _core.SampleType[_SAMPLES[dtype]], math.prod(channels), times, inputs)
     signals.signal = views[0].address
-    signals.integrate = integrate = max(times, 1) if integrate is None else operator.index(integrate)
+    signals.integrate = integrate = max(times, 1) if integrate is None else whole_number(integrate, "integrate")
     if flags is not None:
         flags = tight(place, place.take(flags if hasattr(flags, "__dlpack__") else np.asarray(flags)), "flags", shape)
         if place.dtype(flags) not in ("bool", "uint8"):

@@ -77,7 +77,7 @@ class _Systems:
             raise ValueError(f"triangle={triangle!r} is not one. Take one of both, lower, upper.")
         self.a = floats(self.place, a, "A")
         self.dtype = self.place.dtype(self.a)
-        self.packed, self.triangle = packed, "lower" if packed and triangle == "both" else triangle
+        self.packed, self.triangle = bool(packed), "lower" if packed and triangle == "both" else triangle
         shape = tuple(self.a.shape)
         if packed:
             self.n = (math.isqrt(8 * shape[-1] + 1) - 1) // 2 if shape else 0

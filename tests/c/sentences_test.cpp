@@ -49,7 +49,15 @@ TEST(Units, ThatAreNoneAreRefused) {
   double factor = -77;
   EXPECT_EQ(smallbatch_potential_unit_factor("furlong", 0, &factor), SMALLBATCH_INVALID_ARGUMENT);
   EXPECT_NE(std::string(smallbatch_last_error(nullptr)).find("furlong"), std::string::npos);
+  std::string name = "\x1b[31m";
+  for (int i = 0; i < 1000; ++i) name += "\xc3\xa9";  // é
+  EXPECT_EQ(smallbatch_potential_unit_factor(name.c_str(), 0, &factor), SMALLBATCH_INVALID_ARGUMENT);
+  const std::string sentence = smallbatch_last_error(nullptr);
+  EXPECT_NE(sentence.find("\"\\x1b[31m\xc3\xa9"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("\xa9...\" (its name is not known). Take"), std::string::npos) << sentence;
   EXPECT_EQ(smallbatch_potential_unit_factor("kT/e", 0, &factor), SMALLBATCH_INVALID_ARGUMENT);
+  EXPECT_EQ(smallbatch_potential_unit_factor("kT/e", -1e-9, &factor), SMALLBATCH_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(smallbatch_last_error(nullptr)).find("-1e-09 K"), std::string::npos);
   for (const double temperature : {HUGE_VAL, 1e-320, -1.0})
     EXPECT_EQ(smallbatch_potential_unit_factor("kT/e", temperature, &factor), SMALLBATCH_INVALID_ARGUMENT);
   EXPECT_EQ(smallbatch_length_unit_in_angstrom(nullptr, &factor), SMALLBATCH_INVALID_ARGUMENT);

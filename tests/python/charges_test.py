@@ -188,6 +188,12 @@ def test_a_problem_that_fails_says_why():
     (dict(positions=np.ones((2, 3)), charges=np.ones(2), lattice=smallbatch.Lattice((0, 0, 0), -1, (2, 2, 2))),
      "lattice's spacing is -1"),
     (dict(positions=np.ones((2, 3)), charges=np.ones(2), lattice=smallbatch.Lattice((0, 0, 0), 1, (2, 2))), "expected 3"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), lattice=smallbatch.Lattice((0, 0, 0), 1, (2, -2, 2))), "2 x -2 x 2"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), lattice=smallbatch.Lattice((0, 0, 0), 1, (2, 2**40, 2**40))),
+     "memory"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), lattice=smallbatch.Lattice((0, 0, 0), 1, (2, 2, 2**70))), "64 bits"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), unit="volt\0or kT/e"), r"volt.*0or kT/e"),
+    (dict(positions=np.ones((2, 3)), charges=np.ones(2), unit=700 * "é"), r'é\.\.\." .*Take'),
     (dict(positions=np.ones((2, 3)), charges=np.ones(2), offsets=[0, 3]), "offset"),
     (dict(positions=np.ones((2, 3)), charges=np.ones(2), offsets=2), "offsets"),
     (dict(positions=np.ones((2, 2, 3)), charges=np.ones((2, 2)), offsets=[0, 2]), "offsets"),
@@ -202,11 +208,18 @@ def test_arguments_that_make_no_sense_are_value_errors(arguments, problem):
     (dict(lattice=smallbatch.Lattice((0, 0, 0), 1, (2, 2, 2.0))), "'float' object"),
     (dict(backend=None), "backend=None"),
     (dict(threads=1.5), "'float' object"),
+    (dict(unit=5), "unit=5 is no string"),
     (dict(points=np.ma.masked_equal(np.ones((1, 3)), 1)), "points has a mask"),
 ])
 def test_arguments_of_other_types_are_type_errors(arguments, problem):
     with pytest.raises(TypeError, match=problem):
         smallbatch.potential(np.ones((2, 3)), np.ones(2), **arguments)
+
+
+def test_no_problems_have_no_spacings():
+    found = smallbatch.potential(np.ones((0, 5, 3)), np.ones((0, 5)),
+                                 lattice=smallbatch.Lattice(np.ones((0, 3)), np.ones((0, 3)), (4, 3, 2)))
+    assert found.potential.shape == (0, 2, 3, 4) and found.info.shape == (0,)
 
 
 @pytest.mark.parametrize("name", ["offsets", "point_offsets", "groups"])

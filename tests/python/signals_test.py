@@ -63,6 +63,7 @@ def test_a_channel_that_fails_says_why():
     (np.ones(3, np.complex64), {}, r"\(3,\)"),
     (np.ones((3, 3, 3), np.int8), {}, r"\(3, 3, 3\).*inputs, 2"),
     (np.ones((3, 3), np.complex64), {"integrate": 0}, "integrate|samples"),
+    (np.ones((3, 3), np.complex64), {"integrate": 2**63}, "integrate=9223372036854775808"),
     (np.ones((3, 0), np.complex64), {}, "inputs"),
     (np.ones((3, 3), np.complex64), {"flags": np.ones((2, 3), bool)}, "flags"),
 ])

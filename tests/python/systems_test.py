@@ -104,6 +104,10 @@ def test_packed_triangles(of_b):
         assert np.allclose(smallbatch.solve(spaced(numbers, 1, 2), b, packed=True, triangle=triangle).x, x)
 
 
+def test_whether_packed_is_any_truth():
+    assert smallbatch.solve([4.0, 1, 3], [1.0, 2], packed=2).x.shape == (2,)
+
+
 def test_vectors_are_told_from_matrices_as_torch_does():
     a, _, _ = chosen(5, (4,), 4)
     b = np.random.default_rng(6).uniform(-1, 1, (4, 4))
@@ -210,6 +214,8 @@ def test_a_system_that_fails_says_why_and_leaves_others_alone():
     (dict(A=np.eye(3), b=np.ones(3), numbers=["kappa"]), "kappa.*rcond"),
     (dict(A=np.eye(3), b=np.ones(3), pivot_floor=1.0), "floor"),
     (dict(A=np.eye(3), b=np.ones(3), threads=-1), "threads"),
+    (dict(A=np.eye(3), b=np.ones(3), threads=2**31), "threads=2147483648 is beyond 32 bits"),
+    (dict(A=np.eye(3), b=np.ones(3), backend="cuda:99999999999"), "cuda:K"),
 ])
 def test_arguments_that_make_no_sense_are_value_errors(arguments, problem):
     with pytest.raises(ValueError, match=problem):
