@@ -190,8 +190,8 @@ void smallbatch_systems_init(smallbatch_systems* systems, smallbatch_type type, 
  *  positive definite (LAPACK's meaning). -1: A holds a NaN or an infinity. -2: A is not symmetric, |a_ij - a_ji| > n
  *  eps sqrt(|a_ii a_jj|) somewhere. -3: b holds a NaN or an infinity. -4: x is beyond the range of the type. -5: x is
  *  so small that the type cannot hold it. -6: its size is not within 0 to n. Where it is not 0, every number of the
- *  system's answer is NaN (beyond its size 0), and other systems' are what they would be without it. smallbatch_describe_solve_info() has a
- *  sentence for each. */
+ *  system's answer is NaN (beyond its size 0), and other systems' are what they would be without it.
+ *  smallbatch_describe_solve_info() has a sentence for each. */
 typedef struct smallbatch_solutions {
   void* x;              /**< the first system's solutions: (n, nrhs) in the order of b, or the inverse, (n, n), whole.
                              May be b, with the same leading dimension and stride; else they must not overlap,

@@ -25,8 +25,8 @@ SpdOptions options_of(const smallbatch_solve_options* options) {
       refuse_enumerator("options->method", number_of(options->method));
   }
   if (!(options->pivot_floor >= 0 && options->pivot_floor < 1))
-    refuse("options->pivot_floor is " + text_of(options->pivot_floor),
-           "it is a fraction of the diagonal element", "Give 0 for no repair, or a number below 1.");
+    refuse("options->pivot_floor is " + text_of(options->pivot_floor), "it is a fraction of the diagonal element",
+           "Give 0 for no repair, or a number below 1.");
   result.pivot_floor = options->pivot_floor;
   return result;
 }

@@ -1,4 +1,5 @@
-// Handles, and what calls that make no sense are answered: a status and a sentence, and nothing is computed.
+// Handles, and what calls that make no sense are answered: a status and a sentence, and nothing is computed. One file,
+// because one good call of each kind is spoilt in every way.
 #include <gtest/gtest.h>
 
 #include <cstdint>
