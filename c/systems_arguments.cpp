@@ -140,6 +140,7 @@ void set_factors(SystemsCall<T>& call, const smallbatch_factors& factors) {
     refuse("the stride of factors->factor is " + std::to_string(factors.stride),
            "one has " + std::to_string(size) + " numbers",
            std::string("Give at least that, or SMALLBATCH_TIGHT") + (makes_them ? "." : "; 0 is one for all systems."));
+  if (!is_tight && call.count > 1) check_size("factors->factor", {factors.stride, call.count});
   call.factors.factors = static_cast<T*>(factors.factor);
   call.factors.info = factors.info;
   call.factors.factors_stride = is_tight ? tight : factors.stride;

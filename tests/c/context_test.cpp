@@ -178,6 +178,10 @@ TEST_F(Misuse, OfLayoutsIsRefused) {
   refused(factor(), "stride of factors->factor is 0");
   factors_.stride = 2;
   refused(solve_factored(), "stride of factors->factor is 2");
+  factors_.stride = std::numeric_limits<std::int64_t>::max();  // of one system nothing follows
+  systems_.count = 2;
+  refused(factor(), "factors->factor has too many numbers");
+  refused(solve_factored(), "factors->factor has too many numbers");
 }
 
 TEST_F(Misuse, OfMissingArraysIsRefused) {
