@@ -60,7 +60,8 @@ std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
     if (!check.has_checksums) spdlog::warn("{}: {}.", path, check_words(check));
     if (!check.is_rest_unchanged) spdlog::warn("{}", words_on_rest(path));
     ResultsOfShare& results = shares.emplace_back(ResultsOfShare{path, {}, std::make_unique<ResultReader>(path)});
-    const auto share = parse_share(results.reader->provenance("share"));
+    auto share = parse_share(results.reader->provenance("share"));
+    if (!share && paths.size() == 1 && results.reader->provenance("share").empty()) share = Share();  // 1/1 is all
     if (!share) throw unfit(results, "it is no share of a run", "Merge what run --shard has written.");
     results.share = *share;
   }
@@ -75,7 +76,7 @@ std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
                     "Run all shares alike.");
     };
     expect_same("number of shares", std::to_string(results.share.count), std::to_string(first.share.count));
-    for (const char* key : {"commit", "problems", "method", "singular"})
+    for (const char* key : {"commit", "problems", "method", "precision", "singular"})
       expect_same(key, results.reader->provenance(key), first.reader->provenance(key));
     expect_same("pivot_floor", number_text(results.reader->provenance_number("pivot_floor")),
                 number_text(first.reader->provenance_number("pivot_floor")));
@@ -372,7 +373,8 @@ RunReport merge(const MergeOptions& options, const std::string& command_line) {
 }
 
 std::string merge_text(const MergeOptions& options, const RunReport& merged) {
-  std::string text = visible_text(options.output) + ": " + std::to_string(options.shares.size()) + " shares merged";
+  std::string text = visible_text(options.output) + ": " + std::to_string(options.shares.size()) +
+                     (options.shares.size() == 1 ? " share merged" : " shares merged");
   std::int64_t failed = 0, disagreed = 0;
   for (const SetOutcome& set : merged.sets) {
     failed += set.failed_count();

@@ -5,7 +5,7 @@ import resource
 import h5py
 import numpy as np
 
-from tests.problems import add_solve, open_problem_file
+from tests.problems import add_pair_energy, add_solve, open_problem_file
 
 
 def test_what_many_shares_say_together_is_cut_as_readers_want_it(smallbatch, tmp_path):
@@ -43,3 +43,25 @@ def test_merging_what_failed_ends_as_the_run_did(smallbatch, tmp_path):
     done = smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5", expect=1)
     assert done.stdout == "m.h5: 2 shares merged, 2 failed\n"
     smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5", "--overwrite", "--fail-on", "disagreement")
+
+
+def test_a_run_of_one_share_is_merged(smallbatch, tmp_path):
+    """A script whose number of shares is 1 needs no other line."""
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, batch=4, n=3)
+    smallbatch("run", "p.h5", "-o", "1.h5", "--shard", "1/1")
+    assert smallbatch("merge", "1.h5", "-o", "m.h5").stdout == "m.h5: 1 share merged\n"
+    smallbatch("verify", "p.h5", "m.h5")
+    with h5py.File(tmp_path / "1.h5") as one, h5py.File(tmp_path / "m.h5") as merged:
+        assert np.array_equal(one["solve/systems/x"], merged["solve/systems/x"])
+    done = smallbatch("merge", "1.h5", "m.h5", "-o", "n.h5", expect=3)
+    assert "it is no share of a run" in done.stderr
+
+
+def test_shares_of_two_precisions_say_so(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_pair_energy(file, position=np.eye(3), charge=[1, 2, 3], offset=[0, 2, 3])
+    smallbatch("run", "p.h5", "-o", "1.h5", "--shard", "1/2")
+    smallbatch("run", "p.h5", "-o", "2.h5", "--shard", "2/2", "--precision", "double")
+    done = smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5", expect=3)
+    assert "its precision is float64, that of 1.h5 is float32" in done.stderr
