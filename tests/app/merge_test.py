@@ -5,7 +5,7 @@ import resource
 import h5py
 import numpy as np
 
-from tests.problems import add_pair_energy, add_solve, open_problem_file
+from tests.problems import add_solve, open_problem_file
 
 
 def test_what_many_shares_say_together_is_cut_as_readers_want_it(smallbatch, tmp_path):
@@ -56,12 +56,3 @@ def test_a_run_of_one_share_is_merged(smallbatch, tmp_path):
         assert np.array_equal(one["solve/systems/x"], merged["solve/systems/x"])
     done = smallbatch("merge", "1.h5", "m.h5", "-o", "n.h5", expect=3)
     assert "it is no share of a run" in done.stderr
-
-
-def test_shares_of_two_precisions_say_so(smallbatch, tmp_path):
-    with open_problem_file(tmp_path / "p.h5") as file:
-        add_pair_energy(file, position=np.eye(3), charge=[1, 2, 3], offset=[0, 2, 3])
-    smallbatch("run", "p.h5", "-o", "1.h5", "--shard", "1/2")
-    smallbatch("run", "p.h5", "-o", "2.h5", "--shard", "2/2", "--precision", "double")
-    done = smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5", expect=3)
-    assert "its precision is float64, that of 1.h5 is float32" in done.stderr
