@@ -54,10 +54,10 @@ struct Uvh5File::Impl {
     const DatasetInfo& info = file.dataset(dataset);
     const bool is_integer = info.is(ElementType::int32) || info.is(ElementType::int64);
     if (std::is_integral_v<T> ? !is_integer : !info.is_float() && !is_integer) {
-      throw file.error(
-          dataset,
-          std::string("expected ") + (std::is_integral_v<T> ? "integers" : "numbers") + ", found " + info.type_name,
-          "See the memo of UVH5.");
+      throw file.error(dataset,
+                       std::string("expected ") + (std::is_integral_v<T> ? "" : "float32, float64, ") +
+                           "int32 or int64, found " + info.type_name,
+                       "See the memo of UVH5.");
     }
     expect_shape(file, dataset, shape);
     file.check_proportion(dataset);

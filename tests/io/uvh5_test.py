@@ -240,6 +240,8 @@ def test_what_pyuvdata_writes_is_read(smallbatch, tmp_path):
     (lambda f: f["Header/time_array"].__setitem__(3, np.nan), ["/Header/time_array[3]"]),
     (lambda f: (f.__delitem__("Header/freq_array"), f["Header"].__setitem__("freq_array", np.ones(3))),
      ["/Header/freq_array", "(4)", "(3)"]),
+    (lambda f: (f.move("Header/ant_1_array", "a"), f["Header"].__setitem__("ant_1_array", f["a"][...].astype("int16"))),
+     ["/Header/ant_1_array", "int32 or int64", "found int16"]),
     (lambda f: (f.__delitem__("Data/visdata"), f["Data"].__setitem__("visdata", np.ones((12, 4, 4)))),
      ["/Data/visdata", "compounds", "float64"]),
 ])
