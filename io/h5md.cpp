@@ -114,6 +114,7 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group, co
   if (!position_unit) warnings_.push_back(position + " of " + file.path() + " has no unit: read as angstrom.");
   open_charges(particles, name, given);
   if (position_has_frames_) open_labels(position);
+  if (position_has_frames_ && charge_has_frames_) expect_steps_of_positions();
   const auto boundary = file.strings(particles + "/box", "boundary");
   if (boundary && std::ranges::find(*boundary, "periodic") != boundary->end()) {
     warnings_.push_back(particles + " of " + file.path() +
@@ -211,6 +212,22 @@ void H5mdParticles::open_labels(const std::string& position) {
   } catch (const Error& error) {
     warnings_.push_back(std::string(error.what()) + " Times go without a unit.");
   }
+}
+
+/// Each element has steps of its own: of as many frames, charges may be those of other ones. Where either has none that
+/// can be read, they are taken to be alike.
+void H5mdParticles::expect_steps_of_positions() {
+  const std::string step = charge_.substr(0, charge_.rfind('/')) + "/step";
+  const std::size_t said = warnings_.size();
+  const std::vector<std::int64_t> steps = read_of_frames<std::int64_t>(step);
+  warnings_.resize(said);
+  if (steps.empty() || labels_.step.empty()) return;
+  const auto [found, expected] = std::ranges::mismatch(steps, labels_.step);
+  if (found == steps.end()) return;
+  throw file_->error(step,
+                     "frame " + std::to_string(found - steps.begin()) + " is step " + std::to_string(*found) +
+                         ", where the positions have step " + std::to_string(*expected),
+                     "Store charges at the steps of the positions, or one frame of them for all.");
 }
 
 void H5mdParticles::read(std::int64_t first, std::int64_t count, double* position, double* charge) const {

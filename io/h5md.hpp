@@ -3,7 +3,7 @@
 // Each is a dataset, position (N,3) and charge (N), or a group with frames: position/value (T,N,3), charge/value (T,N).
 // A charge without frames holds for every frame. Where the group has none, /observables/<group>/charge and
 // /observables/charge, or charges, are looked for: MDAnalysis writes what it was told of frames there. The frames'
-// steps and times are position/step and position/time, one each or every so many. `unit` attributes are converted;
+// steps and times are position/step and position/time, one each or every so many; charges of other steps are refused. `unit` attributes are converted;
 // boundaries are open here, so a periodic box is a warning.
 #pragma once
 
@@ -55,6 +55,7 @@ class H5mdParticles {
  private:
   void open_charges(const std::string& particles, const std::string& group, const std::optional<GivenCharges>& given);
   void open_labels(const std::string& position);
+  void expect_steps_of_positions();
   template <class T>
   [[nodiscard]] std::vector<T> read_of_frames(const std::string& dataset);
 

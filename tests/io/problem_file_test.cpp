@@ -555,6 +555,28 @@ TEST_F(ProblemFile, frames_of_an_h5md_group_are_a_batch) {
   }
 }
 
+TEST_F(ProblemFile, charges_of_other_steps_than_the_positions_are_refused) {
+  for (const bool in_observables : {false, true}) {
+    const std::string charge = in_observables ? "/observables/all/charge" : "/particles/all/charge";
+    const auto write = [&](const std::vector<std::int64_t>& steps) {
+      RawHdf5 file(path("md.h5"));
+      write_trajectory(file, true, true);
+      if (in_observables) {
+        file.remove("/particles/all/charge");
+        file.dataset(charge + "/value", {3, 2}, counted<double>(6));
+      }
+      file.dataset(charge + "/step", {static_cast<hsize_t>(steps.size())}, steps);
+    };
+    write({0, 10, 20});
+    EXPECT_EQ(H5mdReader(path("md.h5"), "").frames(), 3);
+    write({0, 5, 10});
+    expect_error(ErrorKind::bad_input, {"md.h5", charge + "/step", "frame 1 is step 5", "step 10"},
+                 [&] { H5mdReader(path("md.h5"), ""); });
+    write({0, 10});                                                                        // of no frames
+    EXPECT_EQ(H5mdReader(path("md.h5"), "").warnings().size(), in_observables ? 1U : 0U);  // which have no unit
+  }
+}
+
 TEST_F(ProblemFile, h5md_without_frames_and_with_a_periodic_box_is_read_with_warnings) {
   {
     RawHdf5 file(path("md.h5"));
