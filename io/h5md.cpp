@@ -115,6 +115,7 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group, co
   open_charges(particles, name, given);
   if (position_has_frames_) open_labels(position);
   if (position_has_frames_ && charge_has_frames_) expect_steps_of_positions();
+  if (!charge_has_frames_) expect_one_order(given ? given->source : charge_);
   const auto boundary = file.strings(particles + "/box", "boundary");
   if (boundary && std::ranges::find(*boundary, "periodic") != boundary->end()) {
     warnings_.push_back(particles + " of " + file.path() +
@@ -228,6 +229,33 @@ void H5mdParticles::expect_steps_of_positions() {
                      "frame " + std::to_string(found - steps.begin()) + " is step " + std::to_string(*found) +
                          ", where the positions have step " + std::to_string(*expected),
                      "Store charges at the steps of the positions, or one frame of them for all.");
+}
+
+/// Writers that work in parallel do not sort, and say by id which particle is where in each frame.
+void H5mdParticles::expect_one_order(const std::string& of_all_frames) const {
+  const std::string id = position_.substr(0, position_.rfind("/position")) + "/id/value";
+  if (!position_has_frames_ || !has_parents(*file_, id) || file_->kind(id) != ObjectKind::dataset) return;
+  const DatasetInfo& info = file_->dataset(id);
+  if (info.shape != std::vector<std::int64_t>{frames_, charges_} || info.form != NumberForm::plain || info.is_float() ||
+      info.type == ElementType::other)
+    return;
+  constexpr std::int64_t at_once = 1 << 20;
+  const std::int64_t most = std::max<std::int64_t>(1, at_once / charges_);
+  std::vector<std::int64_t> of_first, ids;
+  for (std::int64_t first = 0; first < frames_; first += most) {
+    const std::int64_t count = std::min(most, frames_ - first);
+    ids.resize(static_cast<std::size_t>(count * charges_));
+    file_->read(id, {{first, count}}, ids.data());
+    if (first == 0) of_first.assign(ids.begin(), ids.begin() + charges_);
+    for (std::int64_t frame = 0; frame < count; ++frame) {
+      if (std::equal(of_first.begin(), of_first.end(), ids.begin() + frame * charges_)) continue;
+      throw file_->error(id,
+                         "frame " + std::to_string(first + frame) +
+                             " has its particles in another order than frame 0, and " + of_all_frames +
+                             " has them in one for all frames",
+                         "Sort the particles of each frame by their id.");
+    }
+  }
 }
 
 void H5mdParticles::read(std::int64_t first, std::int64_t count, double* position, double* charge) const {

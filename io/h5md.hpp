@@ -3,8 +3,8 @@
 // Each is a dataset, position (N,3) and charge (N), or a group with frames: position/value (T,N,3), charge/value (T,N).
 // A charge without frames holds for every frame. Where the group has none, /observables/<group>/charge and
 // /observables/charge, or charges, are looked for: MDAnalysis writes what it was told of frames there. The frames'
-// steps and times are position/step and position/time, one each or every so many; charges of other steps are refused. `unit` attributes are converted;
-// boundaries are open here, so a periodic box is a warning.
+// steps and times are position/step and position/time, one each or every so many; charges of other steps are refused.
+// `unit` attributes are converted; boundaries are open here, so a periodic box is a warning.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +48,9 @@ class H5mdParticles {
 
   /// The same of charges.
   [[nodiscard]] double charge_unit_in_e() const { return charge_unit_in_e_; }
+  /// Throws where particles have ids, which say that they are not in the same places in all frames, so that what is in
+  /// one order for all frames, as charges without frames, is not theirs.
+  void expect_one_order(const std::string& of_all_frames) const;
   /// Frames [first, first + count), one after the other: position (count, charges, 3) and charge (count, charges), in
   /// these units.
   void read(std::int64_t first, std::int64_t count, double* position, double* charge) const;

@@ -339,6 +339,7 @@ struct ProblemReader::Impl {
       throw file.error(name, "expected int8, int32 or int64, found " + info.type_name, "Store it as int8.");
     }
     expect_shape(file, name, {source.particles ? source.particles->charges_per_frame() : set.charges()});
+    if (source.particles) source.particles->expect_one_order(name);
     return true;
   }
 

@@ -577,6 +577,29 @@ TEST_F(ProblemFile, charges_of_other_steps_than_the_positions_are_refused) {
   }
 }
 
+TEST_F(ProblemFile, what_is_in_one_order_for_all_frames_needs_particles_that_keep_it) {
+  for (const bool charge_per_frame : {true, false}) {
+    for (const bool keep_order : {true, false}) {
+      for (const bool has_groups : {true, false}) {
+        {
+          RawHdf5 file(path("md.h5"));
+          write_trajectory(file, charge_per_frame, true);
+          file.dataset("/particles/all/id/value", {3, 2},
+                       std::vector<std::int32_t>{4, 7, 4, 7, keep_order ? 4 : 7, keep_order ? 7 : 4});
+          write_particles_set(file);
+          if (has_groups) file.dataset("/potential/md/group", {2}, std::vector<std::int32_t>{1, 2});
+        }
+        if (keep_order || (charge_per_frame && !has_groups)) {
+          EXPECT_EQ(ProblemReader(path("md.h5")).potential_sets().at(0).batch, 3);
+        } else {
+          expect_error(ErrorKind::bad_input, {"md.h5", "/particles/all/id/value", "frame 2", "Sort the particles"},
+                       [&] { ProblemReader{path("md.h5")}; });
+        }
+      }
+    }
+  }
+}
+
 TEST_F(ProblemFile, h5md_without_frames_and_with_a_periodic_box_is_read_with_warnings) {
   {
     RawHdf5 file(path("md.h5"));
