@@ -34,11 +34,25 @@ std::vector<std::string_view> split(std::string_view text) {
   return fields;
 }
 
+/// In capitals or not, as APBS reads it.
+bool begins_with(std::string_view line, std::string_view name) {
+  return line.size() >= name.size() && std::equal(name.begin(), name.end(), line.begin(), [](char one, char other) {
+           return one == (other >= 'a' && other <= 'z' ? static_cast<char>(other - 'a' + 'A') : other);
+         });
+}
+
+/// Without what may stand before its first word: blanks, and in the file's first line the mark of UTF-8.
+std::string_view from_first_word(std::string_view line, bool is_first) {
+  constexpr std::string_view mark = "\xef\xbb\xbf";
+  if (is_first && line.starts_with(mark)) line.remove_prefix(mark.size());
+  return line.substr(std::min(line.find_first_not_of(blanks), line.size()));
+}
+
 /// What follows the record's name in an ATOM or HETATM line, else nothing. The serial number may touch the name, as in
 /// HETATM10000.
 std::string_view after_record_name(std::string_view line) {
   for (const std::string_view name : {"ATOM", "HETATM"}) {
-    if (!line.starts_with(name)) continue;
+    if (!begins_with(line, name)) continue;
     const std::string_view rest = line.substr(name.size());
     if (!rest.empty() && (blanks.find(rest[0]) != std::string_view::npos || (rest[0] >= '0' && rest[0] <= '9'))) {
       return rest;
@@ -81,10 +95,17 @@ class PqrReader {
     file.exceptions(std::ios::badbit);
     while (has_line()) {
       ++line_number_;
-      if (line.starts_with("MODEL") && ++models == 2) {
+      const std::string_view text = from_first_word(line, line_number_ == 1);
+      if (const std::size_t end = text.find('\r');
+          end < text.size() && text.find_first_not_of(blanks, end) < text.size()) {
+        fail(
+            "a carriage return stands within the line, and what follows it may be another atom. End lines by line "
+            "feeds");
+      }
+      if (begins_with(text, "MODEL") && ++models == 2) {
         fail("a second MODEL begins here, and charges of several models would overlap. Keep one model in the file");
       }
-      if (const std::string_view rest = after_record_name(line); !rest.empty()) read_atom(split(rest));
+      if (const std::string_view rest = after_record_name(text); !rest.empty()) read_atom(split(rest));
     }
     if (molecule_.charge.empty()) {
       throw Error(

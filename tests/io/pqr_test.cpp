@@ -60,6 +60,16 @@ TEST_F(Pqr, reads_charges_with_and_without_chain_and_ignores_other_lines) {
   EXPECT_EQ(molecule.charge, (std::vector<double>{0.294, -0.0962, 2}));
 }
 
+TEST_F(Pqr, no_atom_is_lost_for_what_stands_before_it) {
+  for (const std::string before : {"", "  ", "\t", "\xef\xbb\xbf", "\xef\xbb\xbf "})  // the mark of UTF-8
+    for (const std::string name : {"ATOM", "atom", "Hetatm"}) {
+      const Molecule molecule = read(before + name + " 1 N GLY 1 1 2 3 0.5 1.5\n" + good_line);
+      EXPECT_EQ(molecule.charge, (std::vector<double>{0.5, 0.294})) << before << name;
+    }
+  const std::string returns = "REMARK\rATOM 1 N GLY 1 1 2 3 0.5 1.5\rATOM 2 N GLY 1 1 2 3 0.5 1.5\r";
+  expect_bad(good_line + returns + "\n" + good_line, ", line 2: ", {"carriage return", "End lines by line feeds"});
+}
+
 TEST_F(Pqr, a_last_line_without_newline_counts) {
   EXPECT_EQ(read(good_line.substr(0, good_line.size() - 1)).charge, std::vector<double>{0.294});
 }
