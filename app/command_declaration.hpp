@@ -103,6 +103,10 @@ class Command {
   /// Called when the whole line has been read, in the order in which they were added.
   void second_look(std::function<void()> look) { second_looks_.push_back(std::move(look)); }
   [[nodiscard]] bool is_given(const std::string& option) const { return app_->count(option) > 0; }
+  /// The value of one that is given.
+  [[nodiscard]] std::string typed(const std::string& option) const {
+    return app_->get_option(option)->results().back();
+  }
 
   void footer(const std::string& text) { app_->footer(text); }
 
