@@ -754,7 +754,7 @@ std::string write_report(const ReportOptions& options) {
   std::optional<ProblemReader> problems;
   if (!options.problems.empty()) {
     if (std::ranges::none_of(results.potential_sets(),
-                             [](const auto& set) { return set.batch > 0 && set.targets == TargetKind::lattice; }))
+                             [](const auto& set) { return set.targets == TargetKind::lattice; }))
       throw Error(ErrorKind::usage, "--problems " + options.problems + " would do nothing",
                   "charges are drawn on maps of V, and " + options.results + " holds none", "Leave it out.");
     refuse_output_that_is_input(options.problems, options.output);
