@@ -34,9 +34,9 @@ std::vector<ExactPlace> first_places(const double* triples, const std::vector<st
 void count_from(const std::vector<ExactPlace>& origin, const std::vector<std::int64_t>& offset, double unit_in_angstrom,
                 double* triples) {
   for (std::size_t k = 0; k < origin.size(); ++k)
-    for (std::int64_t i = 3 * offset[k]; i < 3 * offset[k + 1]; ++i)
-      triples[i] =
-          difference(exact_coordinate(triples[i], unit_in_angstrom), origin[k][static_cast<std::size_t>(i % 3)]);
+    for (double *triple = triples + 3 * offset[k], *const end = triples + 3 * offset[k + 1]; triple != end; triple += 3)
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        triple[axis] = difference(exact_coordinate(triple[axis], unit_in_angstrom), origin[k][axis]);
 }
 
 }  // namespace smallbatch
