@@ -17,7 +17,7 @@ Command::Command(CLI::App& parent, const std::string& name, const std::string& h
 
 AnyCommand Command::finish() {
   for (const CLI::Option* option : app_->get_options())
-    if (std::ranges::find(option->results(), "") != option->results().end())
+    if (std::ranges::count(option->results(), "") > 0 && std::ranges::count(lists_, option) == 0)
       throw Error(ErrorKind::usage, option->get_name() + " needs a value", "an empty one was given",
                   "See smallbatch --help.");
   for (const auto& look : second_looks_) look();

@@ -351,8 +351,8 @@ class GenerateSignalCommand final : public Command {
     option("--integrate", signal_.integrate, "Samples per integration; 0: all")
         ->check(CLI::Range(std::int64_t{0}, most));
     flag("--mean", signal_.mean, "Means are wanted, not sums");
-    text("--delays", "0,21.3", "Of each source, from an input to the next, in nanoseconds",
-         [this](const std::string& delays) { signal_.delays = parse_delays(delays); });
+    may_be_empty(text("--delays", "0,21.3", "Of each source, from an input to the next, in nanoseconds",
+                      [this](const std::string& delays) { signal_.delays = parse_delays(delays); }));
     option("--noise", signal_.noise, "Of each input; a source has 1")->check(CLI::Range(0.0, 1e6));
     option("--flagged", signal_.flagged, "Fraction of the samples that are flagged")->check(CLI::Range(0.0, 1.0));
     option("--first-frequency", signal_.first_frequency, "Hz")->check(CLI::Range(0.0, 1e15));
