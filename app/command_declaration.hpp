@@ -100,9 +100,16 @@ class Command {
     return text(name, by_default, help, use)->check(is_one_of(words));
   }
 
+  /// Of an option that is a list; any other is refused where its value is empty.
+  void may_be_empty(const CLI::Option* option) { lists_.push_back(option); }
+
   /// Called when the whole line has been read, in the order in which they were added.
   void second_look(std::function<void()> look) { second_looks_.push_back(std::move(look)); }
   [[nodiscard]] bool is_given(const std::string& option) const { return app_->count(option) > 0; }
+  /// The value of one that is given.
+  [[nodiscard]] std::string typed(const std::string& option) const {
+    return app_->get_option(option)->results().back();
+  }
 
   void footer(const std::string& text) { app_->footer(text); }
 
@@ -114,6 +121,7 @@ class Command {
   CLI::App* app_;
   std::string heading_;
   std::deque<std::string> texts_;
+  std::vector<const CLI::Option*> lists_;
   std::vector<std::function<void()>> second_looks_;
 
   /// Written {a|b} in the help.

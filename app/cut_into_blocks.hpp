@@ -70,7 +70,7 @@ inline void take_range(const SignalRange& range, SignalBlock& block) {
 template <class T>
 std::uint64_t read_block(const ProblemReader& reader, const PotentialSet& set, const PlaneRange& range,
                          PotentialBlock<T>& block) {
-  const std::uint64_t hash = reader.read(set, range.first, range.count, block);
+  const std::uint64_t hash = reader.read(set, range.first, range.count, block, CountedFrom::origin);
   block.first_plane = range.first_plane;
   block.plane_count = range.plane_count;
   if (range.first_plane == 0) return hash;
@@ -78,8 +78,13 @@ std::uint64_t read_block(const ProblemReader& reader, const PotentialSet& set, c
   block.wants_energy = false;
   return 0;
 }
-template <class Set, class Block>
-std::uint64_t read_block(const ProblemReader& reader, const Set& set, const SystemRange& range, Block& block) {
+inline std::uint64_t read_block(const ProblemReader& reader, const PairEnergySet& set, const SystemRange& range,
+                                PairEnergyBlock& block) {
+  return reader.read(set, range.first, range.count, block, CountedFrom::origin);
+}
+template <class T>
+std::uint64_t read_block(const ProblemReader& reader, const SolveSet& set, const SystemRange& range,
+                         SpdBlock<T>& block) {
   return reader.read(set, range.first, range.count, block);
 }
 inline std::uint64_t read_block(const ProblemReader& reader, const CorrelationSet& set, const SignalRange& range,

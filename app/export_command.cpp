@@ -77,6 +77,9 @@ bool are_visibilities(const ResultReader& results, const std::string& name) {
 
 std::string draw_visibilities(const ExportOptions& options, const ResultReader& results) {
   const CorrelationSet& set = choose_set(results.correlation_sets(), visibilities, options.set, options.results);
+  if (!options.of_slices.empty())
+    throw Error(ErrorKind::usage, options.of_slices.front() + " is for slices of potential maps",
+                "correlation/" + set.name + " holds visibilities, whose picture is of all of them", "Leave it out.");
   const std::string title =
       "smallbatch correlation/" + set.name + " integration " + std::to_string(options.index) + ", |V|";
   const MagnitudeMap map = read_magnitudes(results, set, options.index);

@@ -60,8 +60,9 @@ std::string generate(const GenerateSpdOptions& options, const std::string& comma
   TextWriter text;
   text << visible_text(options.output) << ": solve/" << set.name << ", " << shape_words(set);
   if (set.shape.has_sizes) text << ", sizes " << options.sizes[0] << " to " << options.sizes[1];
-  text << ", family " << spd_family_name(options.family) << ", condition " << options.condition << ", seed "
-       << options.seed << "\n";
+  text << ", family " << spd_family_name(options.family);
+  if (describe_spd_family(options.family).takes_condition) text << ", condition " << options.condition;
+  text << ", seed " << options.seed << "\n";
   return text.str();
 }
 

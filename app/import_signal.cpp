@@ -69,7 +69,13 @@ std::string import_visibilities(const ImportOptions& options, const std::string&
   expect_one_file(options);
   const Uvh5File file(options.inputs[0]);
   CorrelationSet set = file.set();
-  set.name = options.set == ImportOptions{}.set ? "visibilities" : options.set;
+  set.name = "visibilities";
+  for (const std::string& name : options.given) {
+    if (name != "--set")
+      throw Error(ErrorKind::usage, name + " is for charges or samples", options.inputs[0] + " holds visibilities",
+                  "Leave it out.");
+    set.name = options.set;
+  }
   refuse_output_that_is_input(options.inputs[0], options.output);
   ResultWriter writer(options.output, options.overwrite);
   writer.add(set);

@@ -3,8 +3,10 @@
 #include "app/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <iterator>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -208,7 +210,7 @@ class GenerateSpdCommand final : public Command {
     option("--n", spd_.shape.n, "Rows of A")->check(CLI::Range(1, max_system_size));
     text("--sizes", "", "Rows of each system, drawn from LEAST:MOST, as 8:32; A has the most, or --n",
          [this](auto& text) {
-           if (text.empty()) return;
+           if (!is_given("--sizes")) return;
            spd_.sizes = parse_sizes(text);
            spd_.shape.has_sizes = true;
            if (!is_given("--n")) spd_.shape.n = spd_.sizes[1];
@@ -220,8 +222,8 @@ class GenerateSpdCommand final : public Command {
     choice("--uplo", is_lower_, {{"both", false}, {"lower", true}},
            "Triangles of dense matrices that are to be looked at");
     second_look([this] {
-      if (is_packed_ && is_lower_)
-        refuse_option("--uplo", "lower", "nothing with --storage packed, where triangles are lower ones");
+      if (is_packed_ && is_given("--uplo"))
+        refuse_option("--uplo", typed("--uplo"), "nothing with --storage packed, where triangles are lower ones");
       spd_.shape.storage = is_packed_ ? Storage::packed_lower : is_lower_ ? Storage::dense_lower : Storage::dense;
     });
     choice("--compute", spd_.shape.determinant_only, {{"solution", false}, {"log_determinant", true}},
@@ -236,6 +238,14 @@ class GenerateSpdCommand final : public Command {
     option("--condition", spd_.condition, "Condition number, where the family lets one choose")
         ->check(CLI::Range(1.0, 1e300));
     option("--seed", spd_.seed, "Same seed, same numbers");
+    second_look([this] {
+      const auto& family = describe_spd_family(spd_.family);
+      const std::string with = "nothing with --family " + std::string(family.name);
+      if (!family.takes_condition && is_given("--condition"))
+        refuse_option("--condition", typed("--condition"), with + ", whose matrices have their own");
+      if (!family.is_random && spd_.shape.nrhs == 0 && !spd_.shape.has_sizes && is_given("--seed"))
+        refuse_option("--seed", typed("--seed"), with + ", where no number is random without right-hand sides");
+    });
     heading("Output");
     option("--set", spd_.set, "Name of the set");
     second_look([this] { check_set_name(spd_.set); });
@@ -341,8 +351,8 @@ class GenerateSignalCommand final : public Command {
     option("--integrate", signal_.integrate, "Samples per integration; 0: all")
         ->check(CLI::Range(std::int64_t{0}, most));
     flag("--mean", signal_.mean, "Means are wanted, not sums");
-    text("--delays", "0,21.3", "Of each source, from an input to the next, in nanoseconds",
-         [this](const std::string& delays) { signal_.delays = parse_delays(delays); });
+    may_be_empty(text("--delays", "0,21.3", "Of each source, from an input to the next, in nanoseconds",
+                      [this](const std::string& delays) { signal_.delays = parse_delays(delays); }));
     option("--noise", signal_.noise, "Of each input; a source has 1")->check(CLI::Range(0.0, 1e6));
     option("--flagged", signal_.flagged, "Fraction of the samples that are flagged")->check(CLI::Range(0.0, 1.0));
     option("--first-frequency", signal_.first_frequency, "Hz")->check(CLI::Range(0.0, 1e15));
@@ -382,19 +392,27 @@ class ImportCommand final : public ChargesCommand {
     heading("Lattice");
     text("--shape", "", "Lattice points nx,ny,nz (default 65,65,65, or from --spacing)",
          [this](const std::string& shape) {
-           if (shape.empty()) return;
+           if (!is_given("--shape")) return;
            const LatticeShape s = parse_shape(shape);
            import_.shape = {s.nx, s.ny, s.nz};
          });
     text("--spacing", "", "Angstrom (default: from the box and --shape)", [this](const std::string& spacing) {
-      if (!spacing.empty()) import_.spacing = parse_spacing(spacing);
+      if (is_given("--spacing")) import_.spacing = parse_spacing(spacing);
     });
     text("--origin", "", "Angstrom x,y,z (default: centred on the charges)", [this](const std::string& origin) {
-      if (!origin.empty()) import_.origin = parse_origin(origin);
+      if (is_given("--origin")) import_.origin = parse_origin(origin);
     });
     option("--margin", import_.margin, "Angstrom around the charges")->check(CLI::NonNegativeNumber);
     choice("--lattice", import_.placement, {{"common", LatticePlacement::common}, {"each", LatticePlacement::each}},
            "One lattice around all problems, or one around each");
+    second_look([this] {
+      const bool has_extent = is_given("--shape") && is_given("--spacing");
+      if (has_extent && is_given("--margin"))
+        refuse_option("--margin", typed("--margin"), "nothing with --shape and --spacing, which are an extent");
+      if (has_extent && is_given("--origin") && is_given("--lattice"))
+        refuse_option("--lattice", typed("--lattice"),
+                      "nothing with --shape, --spacing and --origin, which are one lattice");
+    });
     heading("Signals");
     signals();
     heading("Output");
@@ -405,6 +423,8 @@ class ImportCommand final : public ChargesCommand {
     second_look([this] {
       if (import_.signal.samples.inputs > 0 && !is_given("--set")) import_.set = "signals";
       check_set_name(import_.set);
+      for (const auto& names : {of_charges_, of_signals_, std::vector<std::string>{"--set"}})
+        std::ranges::copy_if(names, std::back_inserter(import_.given), [this](auto& name) { return is_given(name); });
       if (is_given("--temperature") && import_.unit != PotentialUnit::kt_per_e)
         refuse_option("--unit", potential_unit_name(import_.unit), "kT/e where --temperature is given");
     });
@@ -439,21 +459,22 @@ class ImportCommand final : public ChargesCommand {
         if (!std::isfinite(value)) refuse_option(name, std::to_string(value), "a finite number");
       if (is_given("--first-frequency") && import_.signal.channel_width == 0)
         refuse_option("--channel-width", "0", "a width where --first-frequency is given");
-      for (const char* name : {"--channels", "--samples", "--order", "--integrate", "--mean", "--first-frequency",
-                               "--channel-width", "--sample-time", "--start-time"})
-        if (!are_signals && is_given(name))
-          refuse_option("--inputs", "0", std::string("inputs where ") + name + " is given");
-      for (const char* name :
-           {"--group", "--charges", "--shape", "--spacing", "--origin", "--margin", "--lattice", "--unit",
-            "--temperature", "--targets", "--field", "--softening", "--cutoff", "--dielectric"})
+      for (const std::string& name : of_signals_)
+        if (!are_signals && is_given(name)) refuse_option("--inputs", "0", "inputs where " + name + " is given");
+      for (const std::string& name : of_charges_)
         if (are_signals && is_given(name))
-          refuse_option("--inputs", std::to_string(import_.signal.samples.inputs),
-                        std::string("0 where ") + name + " is given");
+          refuse_option("--inputs", std::to_string(import_.signal.samples.inputs), "0 where " + name + " is given");
     });
   }
 
   [[nodiscard]] AnyCommand options() const override { return import_; }
   ImportOptions import_;
+  const std::vector<std::string> of_charges_{"--group",  "--charges",   "--shape",  "--spacing",     "--origin",
+                                             "--margin", "--lattice",   "--unit",   "--temperature", "--targets",
+                                             "--field",  "--softening", "--cutoff", "--dielectric"};
+  const std::vector<std::string> of_signals_{"--channels",      "--samples",     "--order",
+                                             "--integrate",     "--mean",        "--first-frequency",
+                                             "--channel-width", "--sample-time", "--start-time"};
 };
 
 class ExportCommand final : public Command {
@@ -470,6 +491,10 @@ class ExportCommand final : public Command {
     heading("Picture");
     choice("--axis", export_.axis, {{"x", 0}, {"y", 1}, {"z", 2}}, "Picture: the axis that the slice is across");
     without_default("--slice", export_.slice, "Picture: index along the axis (default: the middle)");
+    second_look([this] {
+      for (const char* name : {"--axis", "--slice"})
+        if (is_given(name)) export_.of_slices.emplace_back(name);
+    });
     heading("Output");
     required("-o,--output", export_.output,
              "File ending in " + map_endings("or") + "; of visibilities in " + uvh5_ending + " or " +
@@ -509,6 +534,11 @@ class HelpCommand final : public Command {
 
  private:
   [[nodiscard]] AnyCommand options() const override {
+    const bool is_of_all = man_page_ || shell_ != Shell::none;  // whose output has every command
+    if (is_of_all && !commands_.empty())
+      refuse_option(man_page_ ? "--man" : "--completions", commands_.front(), "no command: it is about all of them");
+    if (man_page_ && shell_ != Shell::none)
+      refuse_option("--completions", typed("--completions"), "nothing with --man");
     if (man_page_) return PrintText{man_page(describe(app_))};
     if (shell_ != Shell::none) return PrintText{completions(describe(app_), shell_)};
     const CLI::App* wanted = &app_;
@@ -633,6 +663,11 @@ Invocation parse_options(int argc, const char* const* argv) {
                                                                      : with_environment(app, refused, problem.what())));
   }
 
+  if (quiet && verbose)
+    throw Error(ErrorKind::usage, "-q cannot be given with -v", "the one asks for errors alone, the other for more",
+                "Give one of them.");
+  if (app.count("--log-file") > 0 && log_file.empty())
+    throw Error(ErrorKind::usage, "--log-file needs a value", "an empty one was given", "See smallbatch --help.");
   call.verbosity = quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal;
   call.log_file = log_file;
   refuse_log_file_of_command(app, log_file);

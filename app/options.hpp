@@ -170,6 +170,7 @@ struct ImportOptions {
   double temperature = default_temperature_kelvin;
   AskedOfCharges asked;
   SignalImport signal;
+  std::vector<std::string> given;  ///< names of options of charges or signals that were given, and --set
   bool overwrite = false;
 };
 
@@ -183,8 +184,9 @@ struct ExportOptions {
   std::string results, output, set;  ///< an empty set means the only one
   std::string problems;              ///< for the atoms of a cube file
   std::int64_t index = 0;
-  int axis = 2;                       ///< of a picture: 0 x, 1 y, 2 z
-  std::optional<std::int64_t> slice;  ///< of a picture; the middle by default
+  int axis = 2;                        ///< of a picture: 0 x, 1 y, 2 z
+  std::optional<std::int64_t> slice;   ///< of a picture; the middle by default
+  std::vector<std::string> of_slices;  ///< --axis and --slice, where they were given
   bool overwrite = false;
 };
 

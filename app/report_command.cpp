@@ -753,6 +753,10 @@ std::string write_report(const ReportOptions& options) {
   const ResultReader results(options.results, 0, ResultReader::Bytes::compared);
   std::optional<ProblemReader> problems;
   if (!options.problems.empty()) {
+    if (std::ranges::none_of(results.potential_sets(),
+                             [](const auto& set) { return set.targets == TargetKind::lattice; }))
+      throw Error(ErrorKind::usage, "--problems " + options.problems + " would do nothing",
+                  "charges are drawn on maps of V, and " + options.results + " holds none", "Leave it out.");
     refuse_output_that_is_input(options.problems, options.output);
     if (is_another_input(options.problems, results.provenance("input_hash")))
       throw Error(ErrorKind::bad_input, options.problems + " is not the problem file of " + options.results,

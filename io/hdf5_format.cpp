@@ -6,17 +6,23 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "core/visible_text.hpp"
 #include "io/hdf5_labels.hpp"
 #include "io/hdf5_units.hpp"
+#include "io/local_coordinates.hpp"
 
 namespace smallbatch {
 namespace {
 
-/// (3) or (batch, 3) numbers, widened to (batch, 3), in angstrom.
-std::vector<double> read_triples(const InputFile& file, const std::string& dataset, std::int64_t batch,
-                                 double unit_in_angstrom) {
+/// Triples in angstrom, and what rounding took from them; nothing where no unit was converted.
+struct Triples {
+  std::vector<double> values, rests;
+};
+
+/// (3) or (batch, 3) numbers, widened to (batch, 3).
+Triples read_triples(const InputFile& file, const std::string& dataset, std::int64_t batch, double unit_in_angstrom) {
   const DatasetInfo& info = file.float_dataset(dataset);
   const bool one_for_all = info.shape == std::vector<std::int64_t>{3};
   if (!one_for_all && info.shape != std::vector<std::int64_t>{batch, 3}) {
@@ -33,8 +39,14 @@ std::vector<double> read_triples(const InputFile& file, const std::string& datas
     file.read(dataset, {}, values.data());
   }
   const double factor = length_unit(file, dataset).value_or(unit_in_angstrom);
-  for (double& value : values) value *= factor;
-  return values;
+  Triples triples{std::move(values), {}};
+  if (factor == 1) return triples;
+  for (double& value : triples.values) {
+    const auto [rounded, rest] = exact_coordinate(value, factor);
+    value = rounded;
+    triples.rests.push_back(rest);
+  }
+  return triples;
 }
 
 std::string triple_index(const std::string& dataset, std::size_t i) {
@@ -316,10 +328,10 @@ void read_potential_attributes(const InputFile& file, PotentialSet& set) {
   read_charge_attributes(file, group, set);
 }
 
-void read_potential_lengths(const InputFile& file, PotentialSet& set, double unit_in_angstrom) {
+std::vector<double> read_potential_lengths(const InputFile& file, PotentialSet& set, double unit_in_angstrom) {
   const std::string group = set_path(set);
   read_charge_lengths(file, group, set, unit_in_angstrom);
-  if (set.targets != TargetKind::lattice) return;
+  if (set.targets != TargetKind::lattice) return {};
   // V, E where it is wanted, and a summary of each plane, which may be as small as a point.
   std::int64_t bytes = set.shape.points();
   if (__builtin_mul_overflow(bytes, (set.has_field ? 4 : 1) * sizeof(double) + sizeof(PotentialSummary), &bytes) ||
@@ -328,8 +340,9 @@ void read_potential_lengths(const InputFile& file, PotentialSet& set, double uni
                      "the potentials of " + std::to_string(set.batch) + " problems are more bytes than a file can hold",
                      "Make the lattice or the batch smaller.");
   }
-  set.origin = read_triples(file, group + "/origin", set.batch, unit_in_angstrom);
-  set.spacing = read_triples(file, group + "/spacing", set.batch, unit_in_angstrom);
+  Triples origin = read_triples(file, group + "/origin", set.batch, unit_in_angstrom);
+  set.origin = std::move(origin.values);
+  set.spacing = read_triples(file, group + "/spacing", set.batch, unit_in_angstrom).values;
   for (std::size_t i = 0; i < set.origin.size(); ++i) {
     if (!std::isfinite(set.origin[i])) {
       throw file.error(triple_index(group + "/origin", i),
@@ -347,6 +360,7 @@ void read_potential_lengths(const InputFile& file, PotentialSet& set, double uni
           "Correct the spacing, or its unit.");
     }
   }
+  return std::move(origin.rests);
 }
 
 void write_potential_attributes(Hdf5Output& file, const PotentialSet& set) {

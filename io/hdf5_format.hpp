@@ -85,8 +85,9 @@ void write_charge_attributes(Hdf5Output& file, const std::string& group, const C
 void read_potential_attributes(const InputFile& file, PotentialSet& set);
 
 /// The same, and of lattices origin and spacing as (batch, 3), all in angstrom; a unit of their own wins over
-/// `unit_in_angstrom`. Throws where the values would be more bytes than a file can hold.
-void read_potential_lengths(const InputFile& file, PotentialSet& set, double unit_in_angstrom);
+/// `unit_in_angstrom`. Returns what rounding to angstrom took from the origins, likewise (batch, 3); nothing where they
+/// are in angstrom. Throws where the values would be more bytes than a file can hold.
+std::vector<double> read_potential_lengths(const InputFile& file, PotentialSet& set, double unit_in_angstrom);
 
 /// Writes the attributes, and of lattices origin and spacing.
 void write_potential_attributes(Hdf5Output& file, const PotentialSet& set);

@@ -20,6 +20,7 @@
 #include "io/hdf5_labels.hpp"
 #include "io/hdf5_units.hpp"
 #include "io/known_names.hpp"
+#include "io/local_coordinates.hpp"
 #include "io/row_hashes.hpp"
 
 namespace smallbatch {
@@ -69,7 +70,12 @@ const std::vector<std::string> of_charges{"position",      "charge", "offset", "
 /// Where a set's charges and points come from.
 struct ChargeSource {
   double unit_in_angstrom = 1, charge_unit_in_e = 1, point_unit_in_angstrom = 1;
+  std::vector<double> origin_rest;  ///< (batch, 3) of lattices: what rounding to angstrom took; nothing: in angstrom
   std::optional<H5mdParticles> particles;
+
+  [[nodiscard]] bool is_converted() const {
+    return unit_in_angstrom != 1 || point_unit_in_angstrom != 1 || !origin_rest.empty();
+  }
 };
 
 /// n with n(n+1)/2 = packed, or 0.
@@ -81,6 +87,13 @@ std::int64_t triangular_root(std::int64_t packed) {
 
 constexpr std::size_t bytes_of_point = 3 * sizeof(double);
 
+/// Turns triples of problems into triples in angstrom, from their origins where there are some.
+void to_angstrom(const std::vector<ExactPlace>& origin, const std::vector<std::int64_t>& offset,
+                 double unit_in_angstrom, AlignedVector<double>& triples) {
+  if (!origin.empty()) return count_from(origin, offset, unit_in_angstrom, triples.data());
+  for (double& value : triples) value *= unit_in_angstrom;
+}
+
 /// What the set says of `channels`, the first of which is that of the share; positions of inputs are every channel's.
 std::uint64_t hash_of_channels(const CorrelationSet& set, const AxisRange& channels, std::int64_t first) {
   std::uint64_t hash = 0;
@@ -91,6 +104,13 @@ std::uint64_t hash_of_channels(const CorrelationSet& set, const AxisRange& chann
     hash += hash_rows("input_position", channels.first + k, 1, set.input_position.size() * sizeof(double),
                       set.input_position.data());
   return hash;
+}
+
+/// Origins of lattices with their rests, or without where there are none.
+std::vector<ExactPlace> exact_origins(const AlignedVector<double>& origin, const double* rest) {
+  std::vector<ExactPlace> places(origin.size() / 3);
+  for (std::size_t i = 0; i < origin.size(); ++i) places[i / 3][i % 3] = {origin[i], rest == nullptr ? 0 : rest[i]};
+  return places;
 }
 
 /// Fills `values` with copies of its first `length`.
@@ -369,7 +389,7 @@ struct ProblemReader::Impl {
     check_names(group, potential_names);
     read_potential_attributes(file, set);
     ChargeSource& source = open_source(group, set);
-    read_potential_lengths(file, set, source.unit_in_angstrom);
+    source.origin_rest = read_potential_lengths(file, set, source.unit_in_angstrom);
     if (set.targets == TargetKind::points) open_points(set, source);
     std::vector<std::string> used = of_charges;
     if (set.targets == TargetKind::lattice) used.insert(used.end(), {"origin", "spacing"});
@@ -475,8 +495,8 @@ struct ProblemReader::Impl {
     warn_of_unused(group, {"signal", "flag", "frequency", "input_position"});
   }
 
-  /// Charges and groups of problems [first, first + count), in angstrom and e; returns the part of the set's hash that
-  /// they have, with their labels.
+  /// Charges and groups of problems [first, first + count), positions in the file's unit; returns the part of the set's
+  /// hash that they have, with their labels.
   template <class Block>
   std::uint64_t read_charges(const std::string& group, const ChargesOfSet& set, std::int64_t first, std::int64_t count,
                              Block& block) const {
@@ -508,7 +528,6 @@ struct ProblemReader::Impl {
     }
     hash += hash_rows("position", row, block.offset, bytes_of_point, block.position.data());
     hash += hash_rows("charge", row, block.offset, sizeof(double), block.charge.data());
-    for (double& value : block.position) value *= source.unit_in_angstrom;
     for (double& value : block.charge) value *= source.charge_unit_in_e;
     return hash;
   }
@@ -527,10 +546,10 @@ struct ProblemReader::Impl {
     return hash;
   }
 
-  /// Points of problems [first, first + count), in angstrom; returns the part of the set's hash that they have.
+  /// Points of problems [first, first + count), in the file's unit; returns the part of the set's hash that they have.
   template <class T>
-  std::uint64_t read_points(const PotentialSet& set, std::int64_t first, std::int64_t count, double unit_in_angstrom,
-                            const ShareStart& start, PotentialBlock<T>& block) const {
+  std::uint64_t read_points(const PotentialSet& set, std::int64_t first, std::int64_t count, const ShareStart& start,
+                            PotentialBlock<T>& block) const {
     const std::string name = set_path(set) + "/points";
     block.point_offset = offsets_of(set.point_offset, first, count);
     const std::int64_t total = block.point_offset.back();
@@ -541,10 +560,7 @@ struct ProblemReader::Impl {
       file.read(name, {}, block.point.data());
       repeat(block.point, block.point.size() / static_cast<std::size_t>(count));
     }
-    const std::uint64_t hash =
-        hash_rows("points", start.problem + first, block.point_offset, bytes_of_point, block.point.data());
-    for (double& value : block.point) value *= unit_in_angstrom;
-    return hash;
+    return hash_rows("points", start.problem + first, block.point_offset, bytes_of_point, block.point.data());
   }
 
   /// Groups (as T = std::int64_t, in which each differs) or atomic numbers of a range of the set's charges.
@@ -650,9 +666,12 @@ std::uint64_t ProblemReader::read(const SolveSet& set, std::int64_t first, std::
 
 template <class T>
 std::uint64_t ProblemReader::read(const PotentialSet& set, std::int64_t first, std::int64_t count,
-                                  PotentialBlock<T>& block) const {
+                                  PotentialBlock<T>& block, CountedFrom from) const {
   const std::string group = set_path(set);
   const ShareStart begin = start(set);
+  const ChargeSource& source = impl_->sources.at(group);
+  const double unit = source.unit_in_angstrom, point_unit = source.point_unit_in_angstrom;
+  const bool is_local = from == CountedFrom::origin && source.is_converted();
   std::uint64_t hash = impl_->read_charges(group, set, first, count, block);
   block.targets = set.targets;
   block.shape = set.shape;
@@ -662,9 +681,20 @@ std::uint64_t ProblemReader::read(const PotentialSet& set, std::int64_t first, s
     hash += hash_rows("origin", begin.problem + first, count, bytes_of_point, block.origin.data());
     hash += hash_rows("spacing", begin.problem + first, count, bytes_of_point, block.spacing.data());
   }
-  if (set.targets == TargetKind::points) {
-    hash += impl_->read_points(set, first, count, impl_->sources.at(group).point_unit_in_angstrom, begin, block);
+  if (set.targets == TargetKind::points) hash += impl_->read_points(set, first, count, begin, block);
+  std::vector<ExactPlace> origin;
+  if (is_local && set.targets == TargetKind::lattice) {
+    const auto* const rest =
+        source.origin_rest.empty() ? nullptr : source.origin_rest.data() + 3 * (begin.problem + first);
+    origin = exact_origins(block.origin, rest);
+    std::ranges::fill(block.origin, 0.0);
+  } else if (is_local && set.targets == TargetKind::points) {
+    origin = first_places(block.point.data(), block.point_offset, point_unit);
+  } else if (is_local) {
+    origin = first_places(block.position.data(), block.offset, unit);
   }
+  to_angstrom(origin, block.offset, unit, block.position);
+  if (set.targets == TargetKind::points) to_angstrom(origin, block.point_offset, point_unit, block.point);
   block.wants_energy = set.has_groups;
   return hash;
 }
@@ -682,8 +712,15 @@ std::vector<std::int8_t> ProblemReader::atomic_numbers(const PotentialSet& set, 
 }
 
 std::uint64_t ProblemReader::read(const PairEnergySet& set, std::int64_t first, std::int64_t count,
-                                  PairEnergyBlock& block) const {
-  return impl_->read_charges(set_path(set), set, first, count, block);
+                                  PairEnergyBlock& block, CountedFrom from) const {
+  const std::string group = set_path(set);
+  const std::uint64_t hash = impl_->read_charges(group, set, first, count, block);
+  const ChargeSource& source = impl_->sources.at(group);
+  std::vector<ExactPlace> origin;
+  if (from == CountedFrom::origin && source.is_converted())
+    origin = first_places(block.position.data(), block.offset, source.unit_in_angstrom);
+  to_angstrom(origin, block.offset, source.unit_in_angstrom, block.position);
+  return hash;
 }
 
 std::uint64_t ProblemReader::read(const CorrelationSet& set, SignalBlock& block) const {
@@ -729,9 +766,9 @@ std::uint64_t ProblemReader::read(const CorrelationSet& set, SignalBlock& block)
 
 template std::uint64_t ProblemReader::read(const SolveSet&, std::int64_t, std::int64_t, SpdBlock<float>&) const;
 template std::uint64_t ProblemReader::read(const SolveSet&, std::int64_t, std::int64_t, SpdBlock<double>&) const;
-template std::uint64_t ProblemReader::read(const PotentialSet&, std::int64_t, std::int64_t,
-                                           PotentialBlock<float>&) const;
-template std::uint64_t ProblemReader::read(const PotentialSet&, std::int64_t, std::int64_t,
-                                           PotentialBlock<double>&) const;
+template std::uint64_t ProblemReader::read(const PotentialSet&, std::int64_t, std::int64_t, PotentialBlock<float>&,
+                                           CountedFrom) const;
+template std::uint64_t ProblemReader::read(const PotentialSet&, std::int64_t, std::int64_t, PotentialBlock<double>&,
+                                           CountedFrom) const;
 
 }  // namespace smallbatch

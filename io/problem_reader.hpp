@@ -12,6 +12,11 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
+/// What coordinates are counted from: 0, as in the file; or, in a set with lengths in another unit than angstrom, the
+/// origin of each problem's lattice, its first point or its first charge. What lies far from 0 in such a unit has then
+/// as many digits as what lies near it. V, E and energies are the same of both.
+enum class CountedFrom { zero, origin };
+
 /// Opening reads and checks everything but the numbers: format version, names, ranks, types, shapes, offsets, units,
 /// that every dataset is whole, and that nothing leads out of the file. Throws Error: missing_file where the file
 /// cannot be opened for reading, bad_input for everything else, in one sentence that names file, dataset and index,
@@ -65,7 +70,8 @@ class ProblemReader {
 
   /// Problems [first, first + count): charges, groups and offset (from 0), in angstrom and e. Sets first and count;
   /// results are the caller's.
-  std::uint64_t read(const PairEnergySet& set, std::int64_t first, std::int64_t count, PairEnergyBlock& block) const;
+  std::uint64_t read(const PairEnergySet& set, std::int64_t first, std::int64_t count, PairEnergyBlock& block,
+                     CountedFrom from = CountedFrom::zero) const;
 
   /// Of the charges of a problem, 0 where it is not known; empty where the set has none.
   [[nodiscard]] std::vector<std::int8_t> atomic_numbers(const PotentialSet& set, std::int64_t problem) const;
@@ -78,7 +84,8 @@ class ProblemReader {
   /// Problems [first, first + count): charges, groups, offset (from 0), and origin and spacing, or the points, in
   /// angstrom and e. Sets targets, shape, first, count and wants_energy; planes and results are the caller's.
   template <class T>
-  std::uint64_t read(const PotentialSet& set, std::int64_t first, std::int64_t count, PotentialBlock<T>& block) const;
+  std::uint64_t read(const PotentialSet& set, std::int64_t first, std::int64_t count, PotentialBlock<T>& block,
+                     CountedFrom from = CountedFrom::zero) const;
 
  private:
   [[nodiscard]] const ShareStarts& starts() const;

@@ -203,15 +203,16 @@ const std::vector<SpdFamilyDescription>& spd_families() {
       {random_one_large, "random_one_large", "the same with one eigenvalue 1 and the others 1/condition"},
       {random_arithmetic, "random_arithmetic", "the same with eigenvalues evenly spaced from 1 to 1/condition"},
       {random_log_uniform, "random_log_uniform", "the same with random eigenvalues, log-uniform in [1/condition, 1]"},
-      {gram, "gram", "G G^T / n + I with random G; well-conditioned whatever condition says"},
+      {gram, "gram", "G G^T / n + I with random G; well-conditioned", false},
       {gaussian_kernel, "gaussian_kernel", "Gaussian kernel of random points, shifted to at most condition + 1"},
-      {lehmer, "lehmer", "min(i,j) / max(i,j); condition is ignored"},
-      {min_ij, "min_ij", "min(i,j); condition is ignored"},
-      {moler, "moler", "min(i,j) - 2 with i on the diagonal; condition is ignored and grows as 4^n"},
-      {kac_murdock_szego, "kac_murdock_szego", "r^|i-j| with r such that large n tend to condition"},
-      {shifted_hilbert, "shifted_hilbert", "1/(i+j-1) plus pi/condition on the diagonal; at most condition + 1"},
+      {lehmer, "lehmer", "min(i,j) / max(i,j)", false, false},
+      {min_ij, "min_ij", "min(i,j)", false, false},
+      {moler, "moler", "min(i,j) - 2 with i on the diagonal; the condition number grows as 4^n", false, false},
+      {kac_murdock_szego, "kac_murdock_szego", "r^|i-j| with r such that large n tend to condition", true, false},
+      {shifted_hilbert, "shifted_hilbert", "1/(i+j-1) plus pi/condition on the diagonal; at most condition + 1", true,
+       false},
       {graded, "graded", "D R D, R random with condition 10, squared scales D^2 from 1 to 1/condition"},
-      {diagonal, "diagonal", "diagonal elements geometric from 1 to 1/condition"},
+      {diagonal, "diagonal", "diagonal elements geometric from 1 to 1/condition", true, false},
       {zero_first, "zero_first", "random with row and column 1 zero: singular, status 1"},
       {zero_middle, "zero_middle", "random with row and column n/2 + 1 zero: singular, status n/2 + 1"},
       {zero_last, "zero_last", "random with row and column n zero: singular, status n"},
@@ -221,11 +222,11 @@ const std::vector<SpdFamilyDescription>& spd_families() {
   return families;
 }
 
-std::string_view spd_family_name(SpdFamily family) {
-  for (const SpdFamilyDescription& entry : spd_families())
-    if (entry.family == family) return entry.name;
-  return "unknown";
+const SpdFamilyDescription& describe_spd_family(SpdFamily family) {
+  return *std::ranges::find(spd_families(), family, &SpdFamilyDescription::family);
 }
+
+std::string_view spd_family_name(SpdFamily family) { return describe_spd_family(family).name; }
 
 std::optional<SpdFamily> parse_spd_family(std::string_view name) {
   for (const SpdFamilyDescription& entry : spd_families())

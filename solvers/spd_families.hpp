@@ -47,9 +47,12 @@ struct SpdFamilyDescription {
   SpdFamily family;
   std::string_view name;         ///< as the enumerator is spelled
   std::string_view description;  ///< one line
+  bool takes_condition = true;   ///< or its matrices are what they are whatever `condition` says
+  bool is_random = true;         ///< or A is the same whatever the seed
 };
 
 const std::vector<SpdFamilyDescription>& spd_families();
+const SpdFamilyDescription& describe_spd_family(SpdFamily family);
 std::string_view spd_family_name(SpdFamily family);
 std::optional<SpdFamily> parse_spd_family(std::string_view name);
 

@@ -169,6 +169,7 @@ def test_the_log_file_has_what_stderr_has(smallbatch, problems, tmp_path):
     assert told[0].endswith("run p.h5 -o r.h5 --log-file run.log") and told[-1] == "exit code 0"
     quiet = smallbatch("-q", "run", problems, "-o", "r.h5", "--overwrite", "--log-file", "quiet.log")
     assert quiet.stderr == ""
+    assert "-v" in smallbatch("-q", "run", problems, "-o", "r.h5", "--overwrite", "-v", expect=2).stderr
     assert [line.split(" ", 2)[2] for line in (tmp_path / "quiet.log").read_text().splitlines()][1:] == told[1:]
 
 

@@ -1,6 +1,7 @@
 """generate, import, info and export as a user runs them."""
 
 import json
+import re
 
 import h5py
 import numpy as np
@@ -232,10 +233,57 @@ def test_export_refuses_what_is_not_there(smallbatch, tmp_path):
 
 def test_import_refuses_options_that_would_do_nothing(smallbatch, tmp_path):
     (tmp_path / "ion.pqr").write_text("ATOM 1 NA NA 1 0.0 0.0 0.0 1.0 1.0\n")
-    for option in (("--group", "ions"), ("--temperature", 310)):
-        assert option[0] in smallbatch("import", "ion.pqr", "-o", "p.h5", *option, expect=2).stderr
+    extent = ("--shape", 5, "--spacing", 1)
+    for name, *more in (("--group", "ions"), ("--temperature", 310), ("--margin", 3, *extent), ("--margin", 5, *extent),
+                        ("--lattice", "each", *extent, "--origin", "0,0,0")):
+        assert f"{name} " in smallbatch("import", "ion.pqr", "-o", "p.h5", name, *more, expect=2).stderr
         assert not (tmp_path / "p.h5").exists()
-    smallbatch("import", "ion.pqr", "-o", "p.h5", "--unit", "kT/e", "--temperature", 310)
+    smallbatch("import", "ion.pqr", "-o", "p.h5", "--unit", "kT/e", "--temperature", 310, "--margin", 3, "--shape", 5)
+    smallbatch("import", "ion.pqr", "-o", "q.h5", "--margin", 3, "--spacing", 1, "--origin", "0,0,0")
+    smallbatch("import", "ion.pqr", "-o", "r.h5", "--lattice", "each", *extent)
+
+
+def test_import_of_visibilities_refuses_what_is_of_charges_or_samples(smallbatch, tmp_path):
+    smallbatch("generate", "signal", "-o", "p.h5", "--channels", 2, "--inputs", 2, "--times", 8)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    smallbatch("export", "r.h5", "-o", "v.uvh5")
+    for option in (("--group", "a"), ("--charges", "a.pqr"), ("--shape", 5), ("--spacing", 1), ("--origin", "0,0,0"),
+                   ("--margin", 5), ("--lattice", "common"), ("--unit", "volt"), ("--unit", "kT/e", "--temperature", 300),
+                   ("--targets", "charges"), ("--field",), ("--softening", 0), ("--cutoff", 0), ("--dielectric", 1)):
+        assert f"{option[0]} is" in smallbatch("import", "v.uvh5", "-o", "i.h5", *option, expect=2).stderr
+        assert not (tmp_path / "i.h5").exists()
+    smallbatch("import", "v.uvh5", "-o", "i.h5")
+    smallbatch("import", "v.uvh5", "-o", "j.h5", "--set", "molecules")  # also the name that charges have
+    with h5py.File(tmp_path / "i.h5") as one, h5py.File(tmp_path / "j.h5") as other:
+        assert list(one["correlation"]) == ["visibilities"] and list(other["correlation"]) == ["molecules"]
+
+
+def test_pictures_and_pages_refuse_options_that_would_do_nothing(smallbatch, tmp_path):
+    smallbatch("generate", "signal", "-o", "p.h5", "--channels", 2, "--inputs", 2, "--times", 8)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    for option in (("--axis", "z"), ("--slice", 0)):
+        assert f"{option[0]} is" in smallbatch("export", "r.h5", "-o", "v.png", *option, expect=2).stderr
+    assert "--problems p.h5" in smallbatch("report", "r.h5", "-o", "v.html", "--problems", "p.h5", expect=2).stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.h5", "r.h5"]
+    smallbatch("export", "r.h5", "-o", "v.png")
+    smallbatch("report", "r.h5", "-o", "v.html")
+
+
+def test_generated_systems_refuse_what_their_family_does_not_take(smallbatch, tmp_path):
+    families = re.findall(r"^  (\w+)  +\S", smallbatch("generate", "spd", "--help").stdout.split("Families:")[1], re.M)
+    assert len(families) == 19
+    own = {"gram", "lehmer", "min_ij", "moler"}
+    for family in families:
+        expect = 2 if family in own else 0
+        done = smallbatch("generate", "spd", "-o", f"{family}.h5", "--family", family, "--condition", 100, "--batch", 2,
+                          "--n", 4, expect=expect)
+        assert ("--condition " in done.stderr) == (family in own) and (tmp_path / f"{family}.h5").exists() != (family in own)
+    assert "condition" not in smallbatch("generate", "spd", "-o", "p.h5", "--family", "lehmer", "--batch", 2).stdout
+    made = ("generate", "spd", "-o", "s.h5", "--family", "diagonal", "--batch", 2, "--n", 4, "--seed", 3)
+    assert "--seed " in smallbatch(*made, "--nrhs", 0, expect=2).stderr
+    assert not (tmp_path / "s.h5").exists()
+    smallbatch(*made)  # of right-hand sides
+    smallbatch(*made, "--nrhs", 0, "--sizes", "2:4", "--overwrite")
 
 
 def test_a_terminal_gets_a_progress_bar_and_a_log_does_not(smallbatch, tmp_path):

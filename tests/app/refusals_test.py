@@ -311,6 +311,11 @@ def test_out_of_memory(smallbatch, tmp_path):
     ["generate", "charges", "-o", "p.h5", "--spacing", "-1"], ["generate", "spd", "-o", "p.h5", "--set", "a/b"],
     ["generate", "spd", "-o", "p.h5", "--set", ""], ["import", "x.pqr", "-o", "p.h5", "--origin", "nan,0,0"],
     ["import", "x.pqr", "-o", "p.h5", "--spacing", "inf"],
+    ["generate", "spd", "-o", "p.h5", "--storage", "packed", "--uplo", "both"],
+    ["generate", "spd", "-o", "p.h5", "--sizes", ""], ["import", "x.pqr", "-o", "p.h5", "--shape", ""],
+    ["import", "x.pqr", "-o", "p.h5", "--group", ""], ["export", "r.h5", "-o", "v.dx", "--set", ""],
+    ["info", "p.h5", "--log-file", ""],
+    ["help", "run", "--man"], ["help", "--man", "--completions", "bash"], ["help", "run", "--completions", "zsh"],
     ["generate", "charges", "-o", "p.h5", "--shape", "99999999,1,1"], ["import", "x.pqr", "-o", "p.h5", "--unit", "furlong"],
 ])
 def test_usage(smallbatch, tmp_path, arguments):

@@ -72,6 +72,17 @@ TEST(SpdFamilies, AreSymmetricAndPositiveDefiniteUnlessTheySayOtherwise) {
     }
 }
 
+TEST(SpdFamilies, ConditionAndSeedChangeTheMatricesThatSaySo) {
+  for (const SpdFamilyDescription& entry : spd_families()) {
+    const SpdShape shape{9, 0, Storage::packed_lower};
+    const auto a = [&](double condition, std::uint64_t seed) {
+      return generated_block<double>(entry.family, shape, 3, condition, seed).a;
+    };
+    EXPECT_EQ(a(50, 7) != a(500, 7), entry.takes_condition) << entry.name;
+    EXPECT_EQ(a(50, 7) != a(50, 8), entry.is_random) << entry.name;
+  }
+}
+
 TEST(SpdFamilies, AnySplitGivesTheSameNumbers) {
   for (const SpdFamilyDescription& entry : spd_families()) {
     const SpdShape shape{9, 3, Storage::packed_lower};
