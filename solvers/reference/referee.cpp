@@ -20,9 +20,9 @@ constexpr double unit_roundoff(ScalarType type) { return type == ScalarType::flo
 
 /// What becomes of a solution that leaves the range of T; as the backend has it where it is about as much as the limit,
 /// or where the backend's solution is not so certain.
-template <class T, int N>
-std::int32_t range_status(const RefereeSystem<T, N>& system, const typename RefereeSystem<T, N>::Solution& solution,
-                          int n, double rcond, std::int32_t info) {
+template <class T>
+std::int32_t range_status(const RefereeSystem<T>& system, const typename RefereeSystem<T>::Solution& solution, int n,
+                          double rcond, std::int32_t info) {
   constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
   if (info == info_result_not_finite && system.overflows(solution)) return info;
   if (info == info_result_underflowed && !system.may_underflow()) return 0;
@@ -34,17 +34,19 @@ std::int32_t range_status(const RefereeSystem<T, N>& system, const typename Refe
   return loss.found - error > 2 * spd_underflow_loss ? info_result_underflowed : 0;
 }
 
-template <class T, int N>
-SpdJudgement judge_one(const SpdShape& shape, const T* a, const T* b, const T* x, std::int32_t info,
-                       double pivot_floor) {
-  const RefereeSystem<T, N> system(shape, a, b, pivot_floor, info == info_matrix_not_symmetric ? -1 : 1);
+}  // namespace
+
+template <class T>
+SpdJudgement judge_spd_solution(const SpdShape& shape, const T* a, const T* b, const T* x, std::int32_t info,
+                                double pivot_floor) {
+  const RefereeSystem<T> system(shape, a, b, pivot_floor, info == info_matrix_not_symmetric ? -1 : 1);
   constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
   constexpr double e = spd_ratio_limit * u;
   SpdJudgement judgement;
   judgement.info = system.info();
   if (judgement.info < 0) return judgement;
   double relaxed = 1;
-  typename RefereeSystem<T, N>::Solution solution;
+  typename RefereeSystem<T>::Solution solution;
   if (judgement.info == 0) {
     const auto conditions = system.conditions(e);
     static_cast<SpdValues&>(judgement) = system.numbers(conditions);
@@ -80,6 +82,13 @@ SpdJudgement judge_one(const SpdShape& shape, const T* a, const T* b, const T* x
   }
   return judgement;
 }
+
+template SpdJudgement judge_spd_solution(const SpdShape&, const float*, const float*, const float*, std::int32_t,
+                                         double);
+template SpdJudgement judge_spd_solution(const SpdShape&, const double*, const double*, const double*, std::int32_t,
+                                         double);
+
+namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -159,19 +168,6 @@ double error_of_one(const SpdBlock<T>& block, const Rules& rules, std::int64_t s
 }
 
 }  // namespace
-
-template <class T>
-SpdJudgement judge_spd_solution(const SpdShape& shape, const T* a, const T* b, const T* x, std::int32_t info,
-                                double pivot_floor) {
-  constexpr int commonest = 32;  // the size whose loops the compiler sees whole
-  if (shape.n == commonest) return judge_one<T, commonest>(shape, a, b, x, info, pivot_floor);
-  return judge_one<T, Eigen::Dynamic>(shape, a, b, x, info, pivot_floor);
-}
-
-template SpdJudgement judge_spd_solution(const SpdShape&, const float*, const float*, const float*, std::int32_t,
-                                         double);
-template SpdJudgement judge_spd_solution(const SpdShape&, const double*, const double*, const double*, std::int32_t,
-                                         double);
 
 bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, ScalarType type, int n) {
   if (backend_info == judgement.info) return true;

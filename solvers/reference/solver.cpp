@@ -28,7 +28,7 @@ void solve_one(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double 
   const SpdShape& shape = batch.shape;
   std::vector<T> b;  // x may take its place
   if (shape.nrhs > 0) b.assign(batch.b + k * batch.b_step(), batch.b + k * batch.b_step() + shape.rhs_size());
-  using System = RefereeSystem<T, Eigen::Dynamic>;
+  using System = RefereeSystem<T>;
   const System system(shape, batch.a + k * batch.a_step(), b.data(), pivot_floor);
   constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
   const int columns = system.columns();
@@ -39,7 +39,7 @@ void solve_one(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double 
     system.store_inverse(x);
   } else if (info == 0) {
     for (int c = 0; c < columns; ++c) {
-      const Column<Wide<T>, Eigen::Dynamic> column = system.solve(c);
+      const Column<Wide<T>> column = system.solve(c);
       has_underflowed = has_underflowed || system.relative_loss(column) > spd_underflow_loss * u;
       for (int i = 0; i < shape.n; ++i) x[i * std::int64_t{columns} + c] = static_cast<T>(column(i));
     }
@@ -95,7 +95,7 @@ void solve_leading_block(const SpdBatch<T>& batch, const SpdSolution<T>& solutio
 template <class T>
 void factor_one(const SpdBatch<T>& batch, const SpdFactors<T>& factors, std::int64_t k) {
   const SpdShape shape{batch.shape.n, 0, batch.shape.storage, true};
-  using System = RefereeSystem<T, Eigen::Dynamic>;
+  using System = RefereeSystem<T>;
   const System system(shape, batch.a + k * batch.a_step(), nullptr, 0);
   std::int32_t info = system.info();
   T* const to = factors.factors + k * factors.factors_step(shape.n);
@@ -103,7 +103,7 @@ void factor_one(const SpdBatch<T>& batch, const SpdFactors<T>& factors, std::int
   SpdValues values;
   if (info == 0) {
     bool overflows = false, underflows = false;
-    const Matrix<Wide<T>, Eigen::Dynamic> wide = system.factors();
+    const Matrix<Wide<T>> wide = system.factors();
     for (int i = 0; i < shape.n; ++i)
       for (int j = 0; j <= i; ++j) {
         *end = static_cast<T>(wide(i, j));
@@ -131,7 +131,7 @@ void solve_factored_one(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& 
   using W = Wide<T>;
   const int n = batch.n, nrhs = batch.nrhs;
   const T* from = batch.factors + k * batch.factors_step();
-  Matrix<W, Eigen::Dynamic> l = Matrix<W, Eigen::Dynamic>::Zero(n, n);
+  Matrix<W> l = Matrix<W>::Zero(n, n);
   for (int i = 0; i < n; ++i)
     for (int j = 0; j <= i; ++j) l(i, j) = W(*from++);
   const T* const b = batch.b + k * batch.b_step();
@@ -142,13 +142,13 @@ void solve_factored_one(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& 
     info = info_rhs_not_finite;
   bool underflows = false;
   for (int c = 0; c < nrhs && info == 0; ++c) {
-    Column<W, Eigen::Dynamic> column(n);
+    Column<W> column(n);
     for (int i = 0; i < n; ++i) column(i) = b[i * std::int64_t{nrhs} + c];
     l.template triangularView<Eigen::UnitLower>().solveInPlace(column);
     column.array() /= l.diagonal().array();
     l.template triangularView<Eigen::UnitLower>().transpose().solveInPlace(column);
     constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
-    underflows |= RefereeSystem<T, Eigen::Dynamic>::relative_loss(column) > spd_underflow_loss * u;
+    underflows |= RefereeSystem<T>::relative_loss(column) > spd_underflow_loss * u;
     for (int i = 0; i < n; ++i) x[i * std::int64_t{nrhs} + c] = static_cast<T>(column(i));
   }
   if (info == 0 && !std::all_of(x, end, [](T value) { return std::isfinite(value); })) info = info_result_not_finite;

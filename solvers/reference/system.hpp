@@ -28,12 +28,11 @@ namespace smallbatch {
 
 inline constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-/// Matrices of N x N, N = Eigen::Dynamic being any number up to max_system_size. Those lie on the heap: a caller's
-/// thread may have a small stack.
-template <class Scalar, int N>
-using Matrix = Eigen::Matrix<Scalar, N, N>;
-template <class Scalar, int N>
-using Column = Eigen::Matrix<Scalar, N, 1, Eigen::ColMajor, N == Eigen::Dynamic ? max_system_size : N, 1>;
+/// On the heap: a caller's thread may have a small stack.
+template <class Scalar>
+using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
+template <class Scalar>
+using Column = Eigen::Matrix<Scalar, Eigen::Dynamic, 1, Eigen::ColMajor, max_system_size, 1>;
 
 /// The precision in which residuals of T are computed.
 template <class T>
@@ -61,7 +60,7 @@ double norm1(const Eigen::MatrixBase<Derived>& m) {
 /// One system as the referee sees it: the stored matrix A, and the Cholesky factor of E = 2^-g H A H, where g brings
 /// the largest element next to 1 and the powers of two in H = diag(2^half) then bring the diagonal there, too.
 /// Raising a pivot adds to the diagonal element, so E + diag(shift) is what is factored where there is a floor.
-template <class T, int N>
+template <class T>
 class RefereeSystem {
  public:
   /// `leaning`: where rounding decides whether A is symmetric, 1 says that it is, -1 that it is not.
@@ -116,15 +115,15 @@ class RefereeSystem {
   [[nodiscard]] bool undecided() const { return undecided_; }
 
   /// Column c of the solution, refined with wide residuals.
-  Column<Wide<T>, N> solve(int c) const {
-    Column<Wide<T>, N> rhs = stored_rhs(c);
+  Column<Wide<T>> solve(int c) const {
+    Column<Wide<T>> rhs = stored_rhs(c);
     for (int i = 0; i < shape_.n; ++i) rhs(i) = std::ldexp(rhs(i), half_[i]);
     const int rhs_exponent = exponent_of(rhs);
     rhs = scaled(rhs, -rhs_exponent);
-    Column<Wide<T>, N> x = solve_once(rhs);
+    Column<Wide<T>> x = solve_once(rhs);
     constexpr int refinements = 2;
     for (int step = 0; step < refinements; ++step) {
-      const Column<Wide<T>, N> r = rhs - equilibrated_.template cast<Wide<T>>() * x - shift_.cwiseProduct(x);
+      const Column<Wide<T>> r = rhs - equilibrated_.template cast<Wide<T>>() * x - shift_.cwiseProduct(x);
       x += solve_once(r);
     }
     for (int i = 0; i < shape_.n; ++i) x(i) = std::ldexp(x(i), half_[i] + rhs_exponent - exponent_);
@@ -138,29 +137,29 @@ class RefereeSystem {
   void store_inverse(T* x) const {
     using W = Wide<T>;
     const int n = shape_.n;
-    Matrix<W, N> l = equilibrated_.template cast<W>();
+    Matrix<W> l = equilibrated_.template cast<W>();
     l.diagonal() += shift_;
-    if (const Eigen::LLT<Matrix<W, N>> llt(l); llt.info() == Eigen::Success)
+    if (const Eigen::LLT<Matrix<W>> llt(l); llt.info() == Eigen::Success)
       l = llt.matrixLLT();
     else
       l = factor_.template cast<W>();
-    Matrix<W, N> y = Matrix<W, N>::Identity(n, n);
+    Matrix<W> y = Matrix<W>::Identity(n, n);
     l.template triangularView<Eigen::Lower>().transpose().solveInPlace(y);
-    const Matrix<W, N> product = y * y.transpose();
+    const Matrix<W> product = y * y.transpose();
     for (int i = 0; i < n; ++i)
       for (int j = 0; j <= i; ++j)
         x[i * n + j] = x[j * n + i] = static_cast<T>(std::ldexp(product(i, j), half_[i] + half_[j] - exponent_));
   }
 
   /// ||b - A x||_1 / (||A||_1 ||x||_1), largest over the right-hand sides, or ||I - A X||_1 / (||A||_1 ||X||_1).
-  double backward_error(const T* x) const { return residual(x, Column<Wide<T>, N>::Zero(shape_.n)); }
+  double backward_error(const T* x) const { return residual(x, Column<Wide<T>>::Zero(shape_.n)); }
 
   /// What a backend's may be wrong by beside 1 %.
   [[nodiscard]] double rounding_of_backward_error(const T* x) const {
     constexpr int least = -1020;  // the exponents of elements that can be brought next to 1 in one multiplication
     bool twice = sizeof(T) == sizeof(double) && exponent_ >= least;
     for (int c = 0; c < columns(); ++c) {
-      const Column<double, N> column = stored_solution(x, c);
+      const Column<double> column = stored_solution(x, c);
       twice = twice && (exponent_of(column) >= least || column.isZero(0));
     }
     return twice ? 0x1p-59 : shape_.n * 0x1p-53;
@@ -169,14 +168,14 @@ class RefereeSystem {
   /// The same for that A + diag(e) which x answers best, e_k within what may be added.
   double error_as_repaired(const T* x) const {
     using W = Wide<T>;
-    Column<W, N> product = Column<W, N>::Zero(shape_.n), square = product;
+    Column<W> product = Column<W>::Zero(shape_.n), square = product;
     const int of_all = shape_.wants_inverse() ? exponent_of_columns(x) : 0;
     for (int c = 0; c < columns(); ++c) {
-      const ResidualOfColumn of = residual_of(x, c, of_all, Column<W, N>::Zero(shape_.n));
+      const ResidualOfColumn of = residual_of(x, c, of_all, Column<W>::Zero(shape_.n));
       product += of.residual.cwiseProduct(of.x);
       square += of.x.cwiseAbs2();
     }
-    Column<W, N> added(shape_.n);
+    Column<W> added(shape_.n);
     for (int i = 0; i < shape_.n; ++i) {
       const W most = std::ldexp(W(largest_shift(i)), -2 * half_[i]);
       added(i) = product(i) > 0 ? std::min<W>(product(i) / square(i), most) : W(0);
@@ -185,8 +184,8 @@ class RefereeSystem {
   }
 
   /// The solution x*, all columns.
-  using Solution = Eigen::Matrix<Wide<T>, N, Eigen::Dynamic, Eigen::ColMajor, N == Eigen::Dynamic ? max_system_size : N,
-                                 Eigen::Dynamic>;
+  using Solution =
+      Eigen::Matrix<Wide<T>, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor, max_system_size, Eigen::Dynamic>;
   [[nodiscard]] Solution solve() const {
     Solution all(shape_.n, columns());
     for (int c = 0; c < columns(); ++c) all.col(c) = solve(c);
@@ -197,10 +196,10 @@ class RefereeSystem {
   double forward_error(const T* x, const Solution& solution) const {
     double worst = 0;
     for (int c = 0; c < columns(); ++c) {
-      const Column<Wide<T>, N> expected = solution.col(c);
-      const Column<double, N> stored = stored_solution(x, c);
+      const Column<Wide<T>> expected = solution.col(c);
+      const Column<double> stored = stored_solution(x, c);
       if (!stored.allFinite()) return nan_value;
-      const Column<Wide<T>, N> difference = stored.template cast<Wide<T>>() - expected;
+      const Column<Wide<T>> difference = stored.template cast<Wide<T>>() - expected;
       const Wide<T> error = difference.cwiseAbs().maxCoeff();
       if (error == 0) continue;
       const double relative = static_cast<double>(error / expected.cwiseAbs().maxCoeff());
@@ -218,7 +217,7 @@ class RefereeSystem {
     constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
     RoundingLoss worst;
     for (int c = 0; c < shape_.nrhs; ++c) {
-      const Column<Wide<T>, N> x = solution.col(c);
+      const Column<Wide<T>> x = solution.col(c);
       const double norm = static_cast<double>(x.cwiseAbs().sum() / std::numeric_limits<T>::denorm_min());
       worst.found = std::max(worst.found, relative_loss(x) / u);
       if (norm > 0) worst.most = std::max(worst.most, shape_.n / 2.0 / norm / u);
@@ -238,7 +237,7 @@ class RefereeSystem {
     return false;
   }
   /// By how much rounding to T changes one solution, relatively.
-  [[nodiscard]] static double relative_loss(const Column<Wide<T>, N>& x) {
+  [[nodiscard]] static double relative_loss(const Column<Wide<T>>& x) {
     Wide<T> lost = 0, norm = 0;
     for (const Wide<T> value : x) {
       const T stored = static_cast<T>(value);
@@ -267,7 +266,7 @@ class RefereeSystem {
   [[nodiscard]] Conditions conditions(double e) const {
     const int n = shape_.n;
     Conditions found;
-    Matrix<double, N> inverse = Matrix<double, N>::Identity(n, n);
+    Matrix<double> inverse = Matrix<double>::Identity(n, n);
     factor_.template triangularView<Eigen::Lower>().solveInPlace(inverse);
     std::array<double, max_system_size> pivot_error = nearby_pivot_error_;
     for (int k = 0; k < n && !as_nearby_; ++k) {
@@ -282,7 +281,7 @@ class RefereeSystem {
       inverse.row(i) *= std::ldexp(1.0, half_[i]);
       inverse.col(i) *= std::ldexp(1.0, half_[i]);
     }
-    Matrix<double, N> repaired = matrix_;
+    Matrix<double> repaired = matrix_;
     repaired.diagonal() += shift_of_matrix().template cast<double>();
     const double norm = norm1(repaired);
     found.rcond = 1 / (norm * norm1(inverse));
@@ -316,9 +315,9 @@ class RefereeSystem {
   }
 
   /// The factors of A = L D L^T, in twice the precision of T where that helps: L below the diagonal, D on it.
-  [[nodiscard]] Matrix<Wide<T>, N> factors() const {
+  [[nodiscard]] Matrix<Wide<T>> factors() const {
     const int n = shape_.n;
-    Matrix<Wide<T>, N> found = Matrix<Wide<T>, N>::Zero(n, n);
+    Matrix<Wide<T>> found = Matrix<Wide<T>>::Zero(n, n);
     for (int i = 0; i < n; ++i) {
       for (int j = 0; j < i; ++j) found(i, j) = std::ldexp(Wide<T>(factor_(i, j)) / factor_(j, j), half_[j] - half_[i]);
       found(i, i) = std::ldexp(pivots_[i], exponent_ - 2 * half_[i]);
@@ -368,12 +367,12 @@ class RefereeSystem {
  private:
   /// One column of b - (A + diag(added)) x, and x, both times powers of two that keep them in range.
   struct ResidualOfColumn {
-    Column<Wide<T>, N> residual, x;
+    Column<Wide<T>> residual, x;
   };
-  ResidualOfColumn residual_of(const T* x, int c, int exponent_of_all, const Column<Wide<T>, N>& added) const {
-    const Column<double, N> stored = stored_solution(x, c);
+  ResidualOfColumn residual_of(const T* x, int c, int exponent_of_all, const Column<Wide<T>>& added) const {
+    const Column<double> stored = stored_solution(x, c);
     const int exponent = shape_.wants_inverse() ? exponent_of_all : exponent_of(stored);
-    const Column<Wide<T>, N> wide = scaled(stored, -exponent).template cast<Wide<T>>();
+    const Column<Wide<T>> wide = scaled(stored, -exponent).template cast<Wide<T>>();
     return {scaled(stored_rhs(c), -exponent_ - exponent) - (matrix_.template cast<Wide<T>>() * wide).eval() -
                 added.cwiseProduct(wide),
             wide};
@@ -383,8 +382,8 @@ class RefereeSystem {
     for (int c = 1; c < columns(); ++c) exponent = std::max(exponent, exponent_of(stored_solution(x, c)));
     return exponent;
   }
-  double residual(const T* x, const Column<Wide<T>, N>& added) const {
-    const double norm_a = norm1((matrix_ + Matrix<double, N>(added.template cast<double>().asDiagonal())).eval());
+  double residual(const T* x, const Column<Wide<T>>& added) const {
+    const double norm_a = norm1((matrix_ + Matrix<double>(added.template cast<double>().asDiagonal())).eval());
     for (int c = 0; c < columns(); ++c)
       if (!stored_solution(x, c).allFinite()) return nan_value;
     const int of_all = shape_.wants_inverse() ? exponent_of_columns(x) : 0;
@@ -442,7 +441,7 @@ class RefereeSystem {
   }
 
   void factor() {
-    const Eigen::LLT<Matrix<double, N>> llt(equilibrated_);
+    const Eigen::LLT<Matrix<double>> llt(equilibrated_);
     if (llt.info() == Eigen::Success) {
       factor_ = llt.matrixLLT();
       for (int k = 0; k < shape_.n; ++k) pivots_[k] = Wide<T>(factor_(k, k)) * factor_(k, k);
@@ -463,7 +462,7 @@ class RefereeSystem {
   void find_repairs() {
     using W = Wide<T>;
     const int n = shape_.n;
-    Matrix<W, N> s = equilibrated_.template cast<W>(), v = Matrix<W, N>::Identity(n, n);
+    Matrix<W> s = equilibrated_.template cast<W>(), v = Matrix<W>::Identity(n, n);
     for (int i = 0; i < n; ++i)
       for (int j = 0; j < i; ++j) s(j, i) = s(i, j);  // the lower triangle counts
     std::array<double, max_system_size> shift_error{};
@@ -535,28 +534,28 @@ class RefereeSystem {
   /// The factor of E + diag(shift), where LLT in double precision may not have one.
   void factor_nearby() {
     as_nearby_ = true;
-    Matrix<Wide<T>, N> nearby = equilibrated_.template cast<Wide<T>>();
+    Matrix<Wide<T>> nearby = equilibrated_.template cast<Wide<T>>();
     nearby.diagonal() += shift_;
-    wide_factor_ = Eigen::LLT<Matrix<Wide<T>, N>>(nearby).matrixL();
+    wide_factor_ = Eigen::LLT<Matrix<Wide<T>>>(nearby).matrixL();
     factor_ = wide_factor_.template cast<double>();
   }
 
   /// What repairs add to the diagonal of matrix_.
-  Column<Wide<T>, N> shift_of_matrix() const {
-    Column<Wide<T>, N> shift = shift_;
+  Column<Wide<T>> shift_of_matrix() const {
+    Column<Wide<T>> shift = shift_;
     for (int i = 0; i < shape_.n; ++i) shift(i) = std::ldexp(shift(i), -2 * half_[i]);
     return shift;
   }
 
-  Column<Wide<T>, N> solve_once(const Column<Wide<T>, N>& rhs) const {
+  Column<Wide<T>> solve_once(const Column<Wide<T>>& rhs) const {
     if (as_nearby_) {
-      Column<Wide<T>, N> x = rhs;
+      Column<Wide<T>> x = rhs;
       wide_factor_.template triangularView<Eigen::Lower>().solveInPlace(x);
       wide_factor_.template triangularView<Eigen::Lower>().adjoint().solveInPlace(x);
       return x;
     }
     // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): solveInPlace writes to what it takes as const
-    Column<double, N> x = rhs.template cast<double>();
+    Column<double> x = rhs.template cast<double>();
     factor_.template triangularView<Eigen::Lower>().solveInPlace(x);
     factor_.template triangularView<Eigen::Lower>().adjoint().solveInPlace(x);
     return x.template cast<Wide<T>>();
@@ -569,26 +568,26 @@ class RefereeSystem {
     return shape_.n;
   }
 
-  Column<Wide<T>, N> stored_rhs(int c) const {
-    Column<Wide<T>, N> rhs(shape_.n);
+  Column<Wide<T>> stored_rhs(int c) const {
+    Column<Wide<T>> rhs(shape_.n);
     for (int i = 0; i < shape_.n; ++i)
       rhs(i) = shape_.wants_inverse() ? (i == c ? 1 : 0) : b_[i * std::int64_t{shape_.nrhs} + c];
     return rhs;
   }
-  Column<double, N> stored_solution(const T* x, int c) const {
-    Column<double, N> column(shape_.n);
+  Column<double> stored_solution(const T* x, int c) const {
+    Column<double> column(shape_.n);
     for (int i = 0; i < shape_.n; ++i) column(i) = x[i * std::int64_t{columns()} + c];
     return column;
   }
 
   SpdShape shape_;
   const T* b_;
-  Matrix<double, N> matrix_;        // A; 2^-exponent_ A once inspected
-  Matrix<double, N> equilibrated_;  // E
-  int exponent_ = 0;                // g
+  Matrix<double> matrix_;        // A; 2^-exponent_ A once inspected
+  Matrix<double> equilibrated_;  // E
+  int exponent_ = 0;             // g
   std::array<int, max_system_size> half_{};
-  Matrix<double, N> factor_;                       // lower triangular, of E + diag(shift)
-  Column<Wide<T>, N> shift_;                       // 0 where the pivot was not raised
+  Matrix<double> factor_;                          // lower triangular, of E + diag(shift)
+  Column<Wide<T>> shift_;                          // 0 where the pivot was not raised
   std::array<Wide<T>, max_system_size> pivots_{};  // of E + diag(shift)
   std::int32_t info_ = 0;
   // Where there is a floor.
@@ -600,7 +599,7 @@ class RefereeSystem {
   bool undecided_ = false;
   bool as_nearby_ = false;  // the factors are those of a nearby matrix, the pivots those of find_repairs()
   std::array<double, max_system_size> nearby_pivot_error_{};
-  Matrix<Wide<T>, N> wide_factor_;
+  Matrix<Wide<T>> wide_factor_;
 };
 
 }  // namespace smallbatch
