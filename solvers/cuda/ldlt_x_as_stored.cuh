@@ -117,6 +117,7 @@ __global__ void __launch_bounds__(warp_lanes,
     T a[R][N], b[1][R], inverse[R];
     unsigned odd = 0;  // not zero: the system is not plain
     if constexpr (Judged) {
+      leave_to_bulk_copies();
       __syncwarp();  // the last systems are done with
       stage(task);
     }
@@ -170,6 +171,7 @@ __global__ void __launch_bounds__(warp_lanes,
     unrolled<R>([&](auto index) __attribute__((always_inline)) {
       constexpr int u = R - 1 - index;
       if constexpr (late > 0 && G * (u + 1) == place) {
+        if constexpr (bulk) leave_to_bulk_copies();
         __syncwarp();  // the rows from `place` on have been read, where the first ones go
         copy_rows(task, 0, late, place - late);
         if constexpr (last > 0) {
@@ -195,6 +197,7 @@ __global__ void __launch_bounds__(warp_lanes,
     }
     if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
     if constexpr (!Judged) {
+      if constexpr (bulk) leave_to_bulk_copies();
       __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
         stage(next);
