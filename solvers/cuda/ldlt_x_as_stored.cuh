@@ -72,7 +72,9 @@ __global__ void __launch_bounds__(warp_lanes,
   __shared__ Memory memory;
   if constexpr (bulk)
     if (threadIdx.x == 0) expect_bulk_copies<L::systems>(memory.arrivals);
-  unsigned turn = 0;  // of tasks, 0 and 1
+  // Of tasks, 0 and 1, where it is counted: kept all the way through everything it would be spilled, while for x alone
+  // the division costs more.
+  [[maybe_unused]] unsigned turn = 0;
   if constexpr (!pieces)
     make_identity<T, L>(memory.identity);
   else if constexpr (L::width > N)  // what lanes have beyond the last row
@@ -161,9 +163,14 @@ __global__ void __launch_bounds__(warp_lanes,
       else
         take_slot.template operator()<u>(rows);
     };
-    if constexpr (everything) turn = task / gridDim.x % 2;  // kept all the way it would be spilled
-    wait_for_rows(late > 0 ? 0 : turn);
-    turn ^= 1;
+    if constexpr (late > 0) {
+      wait_for_rows(0);
+    } else if constexpr (everything) {
+      wait_for_rows(task / gridDim.x % 2);
+    } else {
+      wait_for_rows(turn);
+      turn ^= 1;
+    }
     if constexpr (!rhs_stays) {
 #pragma unroll
       for (int u = 0; u < R; ++u) b[0][u] = memory.rhs[group() * Memory::rhs_pitch + G * u + lane()];
