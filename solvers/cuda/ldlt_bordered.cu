@@ -57,6 +57,36 @@ struct KeptBorder {
   static constexpr int pitch = (vectors + 2 * width) | 1;
 };
 
+/// What is solved with between the substitutions of the inner rows: y is L11^-1 of them and becomes what L11^T takes, t
+/// is the border's right-hand side and becomes its answers. l21(c, u): L21 of border row c in the lane's slot u;
+/// l22(i, c): below the diagonal of L22; inverse(u), border_inverse(c): reciprocals of the pivots.
+template <class L, int C, class T, class L21, class L22, class Inverse, class BorderInverse>
+__device__ __forceinline__ void solve_border(L21&& l21, L22&& l22, Inverse&& inverse, BorderInverse&& border_inverse,
+                                             T (&y)[L::rows], T (&t)[C]) {
+#pragma unroll
+  for (int c = 0; c < C; ++c) {
+    T sum = 0;
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) sum = fma(l21(c, u), y[u], sum);
+    t[c] -= sum_of_group<L::lanes>(sum);
+#pragma unroll
+    for (int d = 0; d < c; ++d) t[c] = fma(-l22(c, d), t[d], t[c]);
+  }
+#pragma unroll
+  for (int c = C - 1; c >= 0; --c) {
+    t[c] *= border_inverse(c);
+#pragma unroll
+    for (int i = c + 1; i < C; ++i) t[c] = fma(-l22(i, c), t[i], t[c]);
+  }
+#pragma unroll
+  for (int u = 0; u < L::rows; ++u) {
+    y[u] *= inverse(u);
+#pragma unroll
+    for (int c = 0; c < C; ++c) y[u] = fma(-l21(c, u), t[c], y[u]);
+    now(y[u]);
+  }
+}
+
 /// Everything: all numbers that are asked for; else x, the status and, if asked for, the backward error.
 template <class T, int N, bool Everything>
 __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Arguments<T> args) {
@@ -244,7 +274,7 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
     T x_border[C];
     bool good = true;  // the border's pivots and answers
     {
-      T z[C][R], s[C][C], t[C], reciprocals[C];  // columns of Z, then of L21; L22; the border's b, then L22^-1 of it
+      T z[C][R], s[C][C], reciprocals[C];  // columns of Z, then of L21; L22
 #pragma unroll
       for (int c = 0; c < C; ++c)
 #pragma unroll
@@ -253,13 +283,9 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
       take_reciprocals();
 #pragma unroll
       for (int c = 0; c < C; ++c) {
-        T l[R], sum = 0;
+        T l[R];
 #pragma unroll
-        for (int u = 0; u < R; ++u) {
-          l[u] = z[c][u] * inverse[u];
-          sum = fma(l[u], b[0][u], sum);
-        }
-        t[c] = own_rhs[inner + c] - sum_of_group<G>(sum);
+        for (int u = 0; u < R; ++u) l[u] = z[c][u] * inverse[u];
 #pragma unroll
         for (int d = c; d < C; ++d) {
           T product = 0;
@@ -276,7 +302,6 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
 #pragma unroll
         for (int i = c + 1; i < C; ++i) {
           const T l = s[i][c] * reciprocals[c];
-          t[i] = fma(-l, t[c], t[i]);
 #pragma unroll
           for (int j = c + 1; j <= i; ++j) s[i][j] = fma(-l, s[j][c], s[i][j]);
         }
@@ -296,19 +321,11 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
         }
       }
 #pragma unroll
-      for (int c = C - 1; c >= 0; --c) {
-        x_border[c] = t[c] * reciprocals[c];
+      for (int c = 0; c < C; ++c) x_border[c] = own_rhs[inner + c];
+      solve_border<L>([&](int c, int u) { return z[c][u]; }, [&](int i, int c) { return s[i][c]; },
+                      [&](int u) { return inverse[u]; }, [&](int c) { return reciprocals[c]; }, b[0], x_border);
 #pragma unroll
-        for (int i = c + 1; i < C; ++i) x_border[c] = fma(-s[i][c], x_border[i], x_border[c]);
-        good &= reciprocals[c] > 0 && !not_finite(reciprocals[c]) && !not_finite(x_border[c]);
-      }
-#pragma unroll
-      for (int u = 0; u < R; ++u) {
-        b[0][u] *= inverse[u];
-#pragma unroll
-        for (int c = 0; c < C; ++c) b[0][u] = fma(-z[c][u], x_border[c], b[0][u]);
-        now(b[0][u]);
-      }
+      for (int c = 0; c < C; ++c) good &= reciprocals[c] > 0 && !not_finite(reciprocals[c]) && !not_finite(x_border[c]);
     }
     substitute_back<L, true, false>(group(), lane(), memory, a, b, args.once);
     take_reciprocals();
@@ -357,26 +374,11 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
           for (int u = 0; u < R; ++u) y[0][u] = vector[G * u + lane()];
           substitute_forward<L, 1>(lane(), a, y, args.once);
 #pragma unroll
-          for (int c = 0; c < C; ++c) {
-            T sum = 0;
-#pragma unroll
-            for (int u = 0; u < R; ++u) sum = fma(rows[inner * c + G * u + lane()], y[0][u], sum);
-            t[c] = vector[inner + c] - sum_of_group<G>(sum);
-#pragma unroll
-            for (int d = 0; d < c; ++d) t[c] = fma(-rows[Kept::own + c * (c - 1) / 2 + d], t[d], t[c]);
-          }
-#pragma unroll
-          for (int c = C - 1; c >= 0; --c) {
-            t[c] *= rows[Kept::reciprocals + inner + c];
-#pragma unroll
-            for (int i = c + 1; i < C; ++i) t[c] = fma(-rows[Kept::own + i * (i - 1) / 2 + c], t[i], t[c]);
-          }
-#pragma unroll
-          for (int u = 0; u < R; ++u) {
-            y[0][u] *= rows[Kept::reciprocals + G * u + lane()];
-#pragma unroll
-            for (int c = 0; c < C; ++c) y[0][u] = fma(-rows[inner * c + G * u + lane()], t[c], y[0][u]);
-          }
+          for (int c = 0; c < C; ++c) t[c] = vector[inner + c];
+          solve_border<L>([&](int c, int u) { return rows[inner * c + G * u + lane()]; },
+                          [&](int i, int c) { return rows[Kept::own + i * (i - 1) / 2 + c]; },
+                          [&](int u) { return rows[Kept::reciprocals + G * u + lane()]; },
+                          [&](int c) { return rows[Kept::reciprocals + inner + c]; }, y[0], t);
           substitute_back<L, true, false>(group(), lane(), memory, a, y, args.once);
 #pragma unroll
           for (int u = 0; u < R; ++u) vector[G * u + lane()] = y[0][u];
