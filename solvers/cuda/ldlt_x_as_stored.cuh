@@ -72,9 +72,7 @@ __global__ void __launch_bounds__(warp_lanes,
   __shared__ Memory memory;
   if constexpr (bulk)
     if (threadIdx.x == 0) expect_bulk_copies<L::systems>(memory.arrivals);
-  // Of tasks, 0 and 1, where it is counted: kept all the way through everything it would be spilled, while for x alone
-  // the division costs more.
-  [[maybe_unused]] unsigned turn = 0;
+  [[maybe_unused]] unsigned turn = 0;  // of tasks, 0 and 1, where dividing for it costs more than to keep it
   if constexpr (!pieces)
     make_identity<T, L>(memory.identity);
   else if constexpr (L::width > N)  // what lanes have beyond the last row
@@ -166,7 +164,7 @@ __global__ void __launch_bounds__(warp_lanes,
     if constexpr (late > 0) {
       wait_for_rows(0);
     } else if constexpr (everything) {
-      wait_for_rows(task / gridDim.x % 2);
+      wait_for_rows(task / gridDim.x % 2);  // kept all the way it would be spilled
     } else {
       wait_for_rows(turn);
       turn ^= 1;
