@@ -57,9 +57,10 @@ struct KeptBorder {
   static constexpr int pitch = (vectors + 2 * width) | 1;
 };
 
-/// What is solved with between the substitutions of the inner rows: y is L11^-1 of them and becomes what L11^T takes, t
-/// is the border's right-hand side and becomes its answers. l21(c, u): L21 of border row c in the lane's slot u;
-/// l22(i, c): below the diagonal of L22; inverse(u), border_inverse(c): reciprocals of the pivots.
+/// What lies between the substitutions of the inner rows:
+///     L22 D2 L22^T x2 = b2 - L21 y,  L11^T x1 = D1^-1 y - L21^T x2
+/// y: L11^-1 b1, becomes the right side for x1; t: b2, becomes x2. l21(c, u): of border row c and the lane's slot u;
+/// l22(i, c): below the diagonal; inverse(u), border_inverse(c): reciprocals of pivots.
 template <class L, int C, class T, class L21, class L22, class Inverse, class BorderInverse>
 __device__ __forceinline__ void solve_border(L21&& l21, L22&& l22, Inverse&& inverse, BorderInverse&& border_inverse,
                                              T (&y)[L::rows], T (&t)[C]) {
