@@ -23,6 +23,7 @@
 
 #include "core/compare.hpp"
 #include "core/device_cuda.hpp"
+#include "solvers/cuda/kernels.cuh"
 #include "solvers/layouts.cuh"
 #include "solvers/spd_solver.cuh"
 #include "tests/solvers/spd_solver_fixture.hpp"
@@ -367,6 +368,35 @@ TEST_P(SanitizedColumns, Solutions) {
   for (const int nrhs : {3, 17, 20, 36}) expect_solved(nrhs, {SpdMethod::automatic}, Odd::ill_conditioned);
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, SanitizedColumns, ::testing::Values(32));
+
+/// Where a block's shared memory is too small for the matrix; elsewhere the kernel is told so. The same bits.
+template <class T>
+void expect_pivots_raised_in_the_workspace() {
+  const SpdOptions options{SpdMethod::automatic, 1e-2};
+  const SpdShape shape{97, 1, Storage::dense};
+  SpdBlock<T> found = systems_of<T>(shape, Odd::singular), expected = found;
+  solve_on_device(expected, options, Numbers::none, Place::aligned, Calls::all);
+  const OnDevice<T> a(found.a, 0), b(found.b, 0), x(found.x.size());
+  const OnDevice<std::int32_t> info(found.info.size());
+  const OnDevice<std::byte> workspace(spd_workspace_bytes<T>(shape, found.count, {})),
+      matrices(pivot_repair_bytes(shape.n, found.count));
+  const SpdBatch<T> batch{shape, found.count, a.data(), b.data()};
+  const SpdSolution<T> solution{x.data(), info.data()};
+  run(Blocks::all, shape.storage, Calls::all, [&](cudaStream_t stream) {
+    const cudaError_t status = launch_spd_solve<T>(batch, solution, {}, workspace.data(), stream);
+    return status != cudaSuccess
+               ? status
+               : launch_pivot_repair<T>(batch, solution, options.pivot_floor, matrices.data(), stream);
+  });
+  x.download(found.x);
+  info.download(found.info);
+  for (std::int64_t k = 0; k < found.count; ++k) EXPECT_TRUE(same_bits(found, k, expected, k)) << "system " << k;
+}
+TEST(SanitizedRepair, InTheWorkspace) {
+  if (const std::string why = why_absent(BackendKind::cuda); !why.empty()) GTEST_SKIP() << why;
+  expect_pivots_raised_in_the_workspace<float>();
+  expect_pivots_raised_in_the_workspace<double>();
+}
 
 constexpr int copied_rows = 5, copied_columns = 3;
 constexpr std::int64_t copied_systems = 141;
