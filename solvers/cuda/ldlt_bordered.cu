@@ -57,37 +57,6 @@ struct KeptBorder {
   static constexpr int pitch = (vectors + 2 * width) | 1;
 };
 
-/// What lies between the substitutions of the inner rows:
-///     L22 D2 L22^T x2 = b2 - L21 y,  L11^T x1 = D1^-1 y - L21^T x2
-/// y: L11^-1 b1, becomes the right side for x1; t: b2, becomes x2. l21(c, u): of border row c and the lane's slot u;
-/// l22(i, c): below the diagonal; inverse(u), border_inverse(c): reciprocals of pivots.
-template <class L, int C, class T, class L21, class L22, class Inverse, class BorderInverse>
-__device__ __forceinline__ void solve_border(L21&& l21, L22&& l22, Inverse&& inverse, BorderInverse&& border_inverse,
-                                             T (&y)[L::rows], T (&t)[C]) {
-#pragma unroll
-  for (int c = 0; c < C; ++c) {
-    T sum = 0;
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) sum = fma(l21(c, u), y[u], sum);
-    t[c] -= sum_of_group<L::lanes>(sum);
-#pragma unroll
-    for (int d = 0; d < c; ++d) t[c] = fma(-l22(c, d), t[d], t[c]);
-  }
-#pragma unroll
-  for (int c = C - 1; c >= 0; --c) {
-    t[c] *= border_inverse(c);
-#pragma unroll
-    for (int i = c + 1; i < C; ++i) t[c] = fma(-l22(i, c), t[i], t[c]);
-  }
-#pragma unroll
-  for (int u = 0; u < L::rows; ++u) {
-    y[u] *= inverse(u);
-#pragma unroll
-    for (int c = 0; c < C; ++c) y[u] = fma(-l21(c, u), t[c], y[u]);
-    now(y[u]);
-  }
-}
-
 /// Everything: all numbers that are asked for; else x, the status and, if asked for, the backward error.
 template <class T, int N, bool Everything>
 __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Arguments<T> args) {
@@ -275,7 +244,7 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
     T x_border[C];
     bool good = true;  // the border's pivots and answers
     {
-      T z[C][R], s[C][C], reciprocals[C];  // columns of Z, then of L21; L22
+      T z[C][R], s[C][C], t[C], reciprocals[C];  // columns of Z, then of L21; L22; the border's b, then L22^-1 of it
 #pragma unroll
       for (int c = 0; c < C; ++c)
 #pragma unroll
@@ -284,9 +253,13 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
       take_reciprocals();
 #pragma unroll
       for (int c = 0; c < C; ++c) {
-        T l[R];
+        T l[R], sum = 0;
 #pragma unroll
-        for (int u = 0; u < R; ++u) l[u] = z[c][u] * inverse[u];
+        for (int u = 0; u < R; ++u) {
+          l[u] = z[c][u] * inverse[u];
+          sum = fma(l[u], b[0][u], sum);
+        }
+        t[c] = own_rhs[inner + c] - sum_of_group<G>(sum);
 #pragma unroll
         for (int d = c; d < C; ++d) {
           T product = 0;
@@ -303,6 +276,7 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
 #pragma unroll
         for (int i = c + 1; i < C; ++i) {
           const T l = s[i][c] * reciprocals[c];
+          t[i] = fma(-l, t[c], t[i]);
 #pragma unroll
           for (int j = c + 1; j <= i; ++j) s[i][j] = fma(-l, s[j][c], s[i][j]);
         }
@@ -322,11 +296,19 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
         }
       }
 #pragma unroll
-      for (int c = 0; c < C; ++c) x_border[c] = own_rhs[inner + c];
-      solve_border<L>([&](int c, int u) { return z[c][u]; }, [&](int i, int c) { return s[i][c]; },
-                      [&](int u) { return inverse[u]; }, [&](int c) { return reciprocals[c]; }, b[0], x_border);
+      for (int c = C - 1; c >= 0; --c) {
+        x_border[c] = t[c] * reciprocals[c];
 #pragma unroll
-      for (int c = 0; c < C; ++c) good &= reciprocals[c] > 0 && !not_finite(reciprocals[c]) && !not_finite(x_border[c]);
+        for (int i = c + 1; i < C; ++i) x_border[c] = fma(-s[i][c], x_border[i], x_border[c]);
+        good &= reciprocals[c] > 0 && !not_finite(reciprocals[c]) && !not_finite(x_border[c]);
+      }
+#pragma unroll
+      for (int u = 0; u < R; ++u) {
+        b[0][u] *= inverse[u];
+#pragma unroll
+        for (int c = 0; c < C; ++c) b[0][u] = fma(-z[c][u], x_border[c], b[0][u]);
+        now(b[0][u]);
+      }
     }
     substitute_back<L, true, false>(group(), lane(), memory, a, b, args.once);
     take_reciprocals();
@@ -375,11 +357,26 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
           for (int u = 0; u < R; ++u) y[0][u] = vector[G * u + lane()];
           substitute_forward<L, 1>(lane(), a, y, args.once);
 #pragma unroll
-          for (int c = 0; c < C; ++c) t[c] = vector[inner + c];
-          solve_border<L>([&](int c, int u) { return rows[inner * c + G * u + lane()]; },
-                          [&](int i, int c) { return rows[Kept::own + i * (i - 1) / 2 + c]; },
-                          [&](int u) { return rows[Kept::reciprocals + G * u + lane()]; },
-                          [&](int c) { return rows[Kept::reciprocals + inner + c]; }, y[0], t);
+          for (int c = 0; c < C; ++c) {
+            T sum = 0;
+#pragma unroll
+            for (int u = 0; u < R; ++u) sum = fma(rows[inner * c + G * u + lane()], y[0][u], sum);
+            t[c] = vector[inner + c] - sum_of_group<G>(sum);
+#pragma unroll
+            for (int d = 0; d < c; ++d) t[c] = fma(-rows[Kept::own + c * (c - 1) / 2 + d], t[d], t[c]);
+          }
+#pragma unroll
+          for (int c = C - 1; c >= 0; --c) {
+            t[c] *= rows[Kept::reciprocals + inner + c];
+#pragma unroll
+            for (int i = c + 1; i < C; ++i) t[c] = fma(-rows[Kept::own + i * (i - 1) / 2 + c], t[i], t[c]);
+          }
+#pragma unroll
+          for (int u = 0; u < R; ++u) {
+            y[0][u] *= rows[Kept::reciprocals + G * u + lane()];
+#pragma unroll
+            for (int c = 0; c < C; ++c) y[0][u] = fma(-rows[inner * c + G * u + lane()], t[c], y[0][u]);
+          }
           substitute_back<L, true, false>(group(), lane(), memory, a, y, args.once);
 #pragma unroll
           for (int u = 0; u < R; ++u) vector[G * u + lane()] = y[0][u];
