@@ -316,6 +316,7 @@ __device__ __forceinline__ unsigned load_blocks(const BlocksArguments<T>& args, 
     if (block_size * I < first) {
       const int end = first;
       first = max(end - args.kept_rows, 0);
+      leave_to_bulk_copies();
       __syncwarp();  // the rows have been read, whose place others take
       copy_block_rows(args, from, first, end, place, arrivals);
       wait();
@@ -912,6 +913,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
         const int row = warp_lanes * i + lane;
         rhs[i] = row < m ? memory.next_rhs[row] : T(0);
       }
+      if constexpr (!Full) leave_to_bulk_copies();
       __syncwarp();  // the matrix and the right-hand side have been read, whose places others take
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks) {
         if constexpr (!Full) stage(next);
@@ -976,7 +978,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
       args.to.info[task] = 0;
       args.marks[task] = bad ? Mark::unsettled : Mark::settled;
     }
-    if constexpr (!Packed && Full && has_bulk_copies()) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    if constexpr (!Packed && Full) leave_to_bulk_copies();
     __syncwarp();  // what this system has left in shared memory has been read
   }
 }

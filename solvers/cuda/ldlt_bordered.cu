@@ -179,8 +179,8 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
       });
       if (dense) compare_border(rows, whole, N);
       if (!packed) {
+        leave_to_bulk_copies();
         __syncwarp();  // the rows have been read, whose place the first ones take
-        if constexpr (has_bulk_copies()) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         copy_numbers(task, 0, whole * N, 0);
         T* const triangle = triangle_of(matrix);
 #pragma unroll
@@ -470,8 +470,8 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
       if (args.to.rcond != nullptr && lane() == 0)
         args.to.rcond[system()] = rcond_of_norms<T>(size_of(), norm_a, 0, norm_inverse, 0);
     }
+    leave_to_bulk_copies();
     __syncwarp();  // the systems have been read, whose place the next take
-    if constexpr (has_bulk_copies()) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   }
 }
 

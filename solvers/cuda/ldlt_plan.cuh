@@ -109,7 +109,7 @@ struct StoredXPlan {
 template <class T, int N>
 struct StoredEverythingPlan : StoredXPlan<T, N, true, false> {
   using Base = StoredXPlan<T, N, true, false>;
-  static constexpr bool single = sizeof(T) == sizeof(float);
+  using Base::single;
   using L = std::conditional_t<!single && N == 24, StoredLayout<T, N, LdltPlan<T, N>::lanes>,
                                typename OnePassPlan<T, N>::Stored>;
   static constexpr int late = N == 36 ? 0 : Base::late, place = N - late;

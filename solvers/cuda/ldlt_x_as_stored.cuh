@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(warp_lanes,
   __shared__ Memory memory;
   if constexpr (bulk)
     if (threadIdx.x == 0) expect_bulk_copies<L::systems>(memory.arrivals);
-  unsigned turn = 0;  // of tasks, 0 and 1
+  [[maybe_unused]] unsigned turn = 0;  // of tasks, 0 and 1, where dividing for it costs more than to keep it
   if constexpr (!pieces)
     make_identity<T, L>(memory.identity);
   else if constexpr (L::width > N)  // what lanes have beyond the last row
@@ -117,6 +117,7 @@ __global__ void __launch_bounds__(warp_lanes,
     T a[R][N], b[1][R], inverse[R];
     unsigned odd = 0;  // not zero: the system is not plain
     if constexpr (Judged) {
+      leave_to_bulk_copies();
       __syncwarp();  // the last systems are done with
       stage(task);
     }
@@ -160,9 +161,14 @@ __global__ void __launch_bounds__(warp_lanes,
       else
         take_slot.template operator()<u>(rows);
     };
-    if constexpr (everything) turn = task / gridDim.x % 2;  // kept all the way it would be spilled
-    wait_for_rows(late > 0 ? 0 : turn);
-    turn ^= 1;
+    if constexpr (late > 0) {
+      wait_for_rows(0);
+    } else if constexpr (everything) {
+      wait_for_rows(task / gridDim.x % 2);  // kept all the way it would be spilled
+    } else {
+      wait_for_rows(turn);
+      turn ^= 1;
+    }
     if constexpr (!rhs_stays) {
 #pragma unroll
       for (int u = 0; u < R; ++u) b[0][u] = memory.rhs[group() * Memory::rhs_pitch + G * u + lane()];
@@ -170,6 +176,7 @@ __global__ void __launch_bounds__(warp_lanes,
     unrolled<R>([&](auto index) __attribute__((always_inline)) {
       constexpr int u = R - 1 - index;
       if constexpr (late > 0 && G * (u + 1) == place) {
+        if constexpr (bulk) leave_to_bulk_copies();
         __syncwarp();  // the rows from `place` on have been read, where the first ones go
         copy_rows(task, 0, late, place - late);
         if constexpr (last > 0) {
@@ -195,6 +202,7 @@ __global__ void __launch_bounds__(warp_lanes,
     }
     if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
     if constexpr (!Judged) {
+      if constexpr (bulk) leave_to_bulk_copies();
       __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
         stage(next);

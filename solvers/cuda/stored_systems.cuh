@@ -140,6 +140,12 @@ __device__ __forceinline__ void copy_in_bulk(T* shared, const T* global, int byt
   expect_bytes(bytes, arrivals);
   start_bulk_copy(shared, global, bytes, arrivals);
 }
+/// Lets bulk copies go over what the lane has read or written: all lanes call, before the __syncwarp() that the copies
+/// start behind. Such copies are of another proxy, for which a barrier alone puts nothing in order, neither writes nor
+/// reads.
+__device__ __forceinline__ void leave_to_bulk_copies() {
+  if constexpr (has_bulk_copies()) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 /// Waits until all lanes' copies are complete. parity: 0 the first time, then 1 and 0 by turns.
 __device__ __forceinline__ void wait_for_bulk_copies(std::uint64_t& arrivals, unsigned parity) {
   const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
