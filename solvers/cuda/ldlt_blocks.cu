@@ -20,6 +20,7 @@
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/device.cuh"
 #include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/ldlt_plan.cuh"
 #include "solvers/cuda/pivot_numbers.cuh"
 #include "solvers/cuda/stored_systems.cuh"
 
@@ -32,17 +33,17 @@ constexpr int block_size = 8;
 constexpr int block_place(int i, int j) { return i * (i + 1) / 2 + j; }
 
 /// How many warps share a multiprocessor.
-template <int B, bool Full>
+template <int B, Asked What>
 struct BlocksPlan {
-  static constexpr int warps = B >= 7 ? 8 : B == 6 || Full ? 12 : 16;
+  static constexpr int warps = B >= 7 ? 8 : B == 6 || What == Asked::everything ? 12 : 16;
   // Whether the next block on the diagonal is factored while a column is finished: where registers are left for that,
   // and where it is not more code than the instruction cache holds for so many warps.
-  static constexpr bool ahead = B > 5 || Full;
+  static constexpr bool ahead = B > 5 || What == Asked::everything;
 };
 
 /// Whether the whole matrix stays in shared memory until it has been judged.
-template <int B, bool Full>
-inline constexpr bool matrix_stays = Full&& B == 5;
+template <int B, Asked What>
+inline constexpr bool matrix_stays = What != Asked::x&& B == 5;
 
 /// The lane's elements (row, j) and (row, 4 + j) of a block.
 struct Block {
@@ -162,18 +163,26 @@ __device__ __forceinline__ void multipliers_of(int j, const Corner& c, double (&
 template <int B>
 inline constexpr int rows_of_lane = (block_size * B + warp_lanes - 1) / warp_lanes;
 
-/// The shared memory of a warp.
-template <int B>
-struct BlocksMemory {
-  double diagonal[B][block_size * block_size];  // blocks of L by rows; above their diagonals anything
-  double inverse[B * block_size];               // 1 / d
-  double rhs[warp_lanes * rows_of_lane<B>], x[warp_lanes * rows_of_lane<B>];
-  double next_rhs[warp_lanes * rows_of_lane<B>];  // on its way
-  std::uint64_t arrivals;                         // of bulk copies
-};
+/// What an answer is judged by.
 template <int B>
 struct KeptMemory {
   Halves x[B * block_size];
+};
+/// The shared memory of a warp.
+template <int B>
+struct BlocksMemory {
+  union {
+    double diagonal[B][block_size * block_size];  // blocks of L by rows; above their diagonals anything
+    KeptMemory<B> kept;                           // where factors are done with when an answer is judged
+  };
+  double inverse[B * block_size];  // 1 / d
+  double rhs[B * block_size], x[B * block_size];
+  std::uint64_t arrivals;  // of bulk copies
+};
+/// The right-hand side that is on its way.
+template <int B>
+struct NextMemory {
+  double rhs[B * block_size];
 };
 /// In the memory that is as large as a launch needs: rows of the matrix on their way to the registers; to be judged,
 /// afterwards, blocks as lanes have them, whole on the diagonal.
@@ -181,6 +190,9 @@ template <int B>
 inline constexpr int kept_blocks_bytes = block_place(B, 0) * 2 * warp_lanes* static_cast<int>(sizeof(double));
 __device__ __forceinline__ double* kept_block(int place) { return stored_matrices<double>() + 2 * warp_lanes * place; }
 struct NoMemory {};
+template <int B, Asked What>
+using BesidesMemory = std::conditional_t<What == Asked::x, NextMemory<B>,
+                                         std::conditional_t<What == Asked::everything, KeptMemory<B>, NoMemory>>;
 
 /// The sum over the lanes of a row, in all four of them.
 __device__ __forceinline__ double sum_of_row(double v) {
@@ -370,7 +382,7 @@ __device__ __forceinline__ bool keep_rhs(const T (&rhs)[rows_of_lane<B>], double
 #pragma unroll
   for (int i = 0; i < rows_of_lane<B>; ++i) {
     far |= is_far(rhs[i], Traits<T>::rhs_window);
-    to[warp_lanes * i + threadIdx.x] = rhs[i];
+    if (const int row = warp_lanes * i + static_cast<int>(threadIdx.x); row < block_size * B) to[row] = rhs[i];
   }
   return far;
 }
@@ -384,7 +396,7 @@ __device__ __forceinline__ Block rest_of_rhs(const BlockLane& own, const double*
 
 /// A = L D L^T, and of the first right-hand side z = L^-1 b in place of x. Whether the system is not plain: it is not
 /// as the lane knows already, or a pivot is not positive, finite and normal.
-template <int B, bool Full>
+template <int B, Asked What>
 __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, BlocksMemory<B>& memory) {
   constexpr unsigned least_normal = 0x00100000U, infinite = 0x7ff00000U;  // high words
   const BlockLane own;
@@ -460,7 +472,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
       }
     });
   };
-  if constexpr (BlocksPlan<B, Full>::ahead) {
+  if constexpr (BlocksPlan<B, What>::ahead) {
     // The factors of a block on the diagonal are a long chain: most of a column is finished meanwhile.
     factor_diagonal(0, a[0], 0);
     unrolled<B - 1>([&](auto column) __attribute__((always_inline)) {
@@ -868,13 +880,19 @@ __device__ __forceinline__ void fetch_ahead(const T* from, int count) {
 }
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
-/// or that fail. `Full`: besides x and the status, all numbers whose pointers are not null.
-template <class T, int B, bool Full, bool Packed>
-__global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_blocks_kernel(BlocksArguments<T> args) {
+/// or that fail. Everything: besides x and the status, all numbers whose pointers are not null; the error: of one
+/// right-hand side.
+template <class T, int B, Asked What, bool Packed>
+__global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, What>::warps) ldlt_blocks_kernel(BlocksArguments<T> args) {
+  constexpr bool Full = What != Asked::x;
   __shared__ BlocksMemory<B> memory;
-  __shared__ std::conditional_t<Full, KeptMemory<B>, NoMemory> kept;
+  __shared__ BesidesMemory<B, What> besides;
+  double* next_rhs = memory.rhs;
+  KeptMemory<B>* kept = &memory.kept;
+  if constexpr (What == Asked::x) next_rhs = besides.rhs;
+  if constexpr (What == Asked::everything) kept = &besides;
   const int lane = threadIdx.x;
-  constexpr bool stays = matrix_stays<B, Full>;
+  constexpr bool stays = matrix_stays<B, What>;
   unsigned turn = 0;  // of copies, 0 and 1
   if constexpr (has_bulk_copies())
     if (lane == 0) expect_bulk_copies<1>(memory.arrivals);
@@ -886,7 +904,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
     for (int i = 0; i < rows_of_lane<B>; ++i) {
       const int row = warp_lanes * i + lane;
       const bool copied = row < args.n && args.nrhs > 0;
-      copy_async_or_zero(memory.next_rhs + row, copied ? b + row * args.nrhs : args.a, copied);
+      if (row < block_size * B) copy_async_or_zero(next_rhs + row, copied ? b + row * args.nrhs : args.a, copied);
     }
   };
   if (!Packed && !Full && blockIdx.x < args.tasks) stage(blockIdx.x);
@@ -910,7 +928,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
 #pragma unroll
       for (int i = 0; i < rows_of_lane<B>; ++i) {
         const int row = warp_lanes * i + lane;
-        rhs[i] = row < m ? memory.next_rhs[row] : T(0);
+        rhs[i] = row < m ? next_rhs[row] : T(0);
       }
       __syncwarp();  // the matrix and the right-hand side have been read, whose places others take
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks) {
@@ -927,9 +945,9 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
       for (int i = 0; i < block_place(B, 0); ++i)
         *reinterpret_cast<Vector<double, 2>*>(kept_block(i) + 2 * lane) = {{a[i].v[0], a[i].v[1]}};
     __syncwarp();  // the right-hand side is complete
-    bool bad = factor_blocks<B, Full>(args.n, odd != 0, a, memory);
+    bool bad = factor_blocks<B, What>(args.n, odd != 0, a, memory);
     double error = 0, norm_a = 0;
-    const int columns = Full ? max(args.nrhs, 1) : args.nrhs;
+    const int columns = What == Asked::error ? 1 : Full ? max(args.nrhs, 1) : args.nrhs;
 #pragma unroll 1
     for (int column = 0; column < columns; ++column) {
       if (column > 0) {
@@ -952,18 +970,19 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
         if (column < args.nrhs) x[row * args.nrhs] = value;
       }
       if constexpr (Full)
-        if (args.to.backward_error != nullptr || args.to.rcond != nullptr)
+        if (What == Asked::error || args.to.backward_error != nullptr || args.to.rcond != nullptr)
           error = max(
               error, [&]() __attribute__((always_inline)) {
                 if constexpr (stays)
                   return judge_columns<B>(m, args.kept_pitch, stored_matrices<T>() + beyond_piece(matrix(task)), memory,
-                                          kept, norm_a);
+                                          *kept, norm_a);
                 else
-                  return judge_blocks<B>(m, memory, kept, norm_a);
+                  return judge_blocks<B>(m, memory, *kept, norm_a);
               }());
     }
-    if constexpr (Full) {
+    if constexpr (Full)
       if (lane == 0 && args.to.backward_error != nullptr) args.to.backward_error[task] = static_cast<T>(error);
+    if constexpr (What == Asked::everything) {
       if (args.pivot_numbers) store_pivot_numbers<T, B>(args, task, m, memory);
       if (args.to.rcond != nullptr) {
         const double norm_inverse = norm_of_inverse<B>(m, a, memory);
@@ -989,21 +1008,25 @@ struct BlocksKernel {
   int blocks, warps, own_bytes, blocks_bytes;
   bool stays;
 };
-template <class T, int B, bool Full>
-BlocksKernel<T> blocks_kernel(bool packed) {
-  return {packed ? ldlt_blocks_kernel<T, B, Full, true> : ldlt_blocks_kernel<T, B, Full, false>,
+template <class T, int B, Asked What, bool Packed>
+BlocksKernel<T> blocks_kernel() {
+  return {ldlt_blocks_kernel<T, B, What, Packed>,
           B,
-          BlocksPlan<B, Full>::warps,
-          static_cast<int>(sizeof(BlocksMemory<B>)),
-          Full ? kept_blocks_bytes<B> : 0,
-          matrix_stays<B, Full>};
+          BlocksPlan<B, What>::warps,
+          static_cast<int>(sizeof(BlocksMemory<B>) + sizeof(BesidesMemory<B, What>)),
+          What != Asked::x ? kept_blocks_bytes<B> : 0,
+          matrix_stays<B, What>};
 }
-template <class T, bool Full>
+template <class T, Asked What, bool Packed>
+BlocksKernel<T> blocks_kernel_of(int n) {
+  return n <= 40   ? blocks_kernel<T, 5, What, Packed>()
+         : n <= 48 ? blocks_kernel<T, 6, What, Packed>()
+         : n <= 56 ? blocks_kernel<T, 7, What, Packed>()
+                   : blocks_kernel<T, 8, What, Packed>();
+}
+template <class T, Asked What>
 BlocksKernel<T> blocks_kernel_of(int n, bool packed) {
-  return n <= 40   ? blocks_kernel<T, 5, Full>(packed)
-         : n <= 48 ? blocks_kernel<T, 6, Full>(packed)
-         : n <= 56 ? blocks_kernel<T, 7, Full>(packed)
-                   : blocks_kernel<T, 8, Full>(packed);
+  return packed ? blocks_kernel_of<T, What, true>(n) : blocks_kernel_of<T, What, false>(n);
 }
 
 }  // namespace
@@ -1017,7 +1040,11 @@ cudaError_t launch_ldlt_blocks(const SpdBatch<T>& batch, const SpdSolution<T>& s
   const bool full = arguments.pivot_numbers || solution.backward_error != nullptr || solution.rcond != nullptr;
   const bool packed = batch.shape.storage == Storage::packed_lower;
   const int n = batch.shape.n;
-  const BlocksKernel<T> chosen = full ? blocks_kernel_of<T, true>(n, packed) : blocks_kernel_of<T, false>(n, packed);
+  const bool error_alone = solution.backward_error != nullptr && solution.rcond == nullptr &&
+                           !arguments.pivot_numbers && arguments.nrhs == 1;
+  const BlocksKernel<T> chosen = error_alone && n <= 40 && !packed ? blocks_kernel<T, 5, Asked::error, false>()
+                                 : full                            ? blocks_kernel_of<T, Asked::everything>(n, packed)
+                                                                   : blocks_kernel_of<T, Asked::x>(n, packed);
   int device = 0, multiprocessors = 0;
   cudaError_t status = cudaGetDevice(&device);
   if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
@@ -1033,7 +1060,8 @@ cudaError_t launch_ldlt_blocks(const SpdBatch<T>& batch, const SpdSolution<T>& s
   const int rows_bytes = std::min(arguments.kept_rows, n) * arguments.kept_pitch * number + rests;
   const auto dynamic = static_cast<std::size_t>(packed && !chosen.stays ? chosen.blocks_bytes
                                                                         : std::max(chosen.blocks_bytes, rows_bytes));
-  const auto resident = static_cast<unsigned>(multiprocessors * chosen.warps);
+  const int room_for = of_multiprocessor / (static_cast<int>(dynamic) + chosen.own_bytes + of_block);
+  const auto resident = static_cast<unsigned>(multiprocessors * std::min(chosen.warps, room_for));
   void* parameters[] = {&arguments};
   return cudaLaunchKernel(chosen.kernel, dim3(std::min(resident, arguments.tasks)), dim3(warp_lanes), parameters,
                           dynamic, stream);
