@@ -163,36 +163,40 @@ __device__ __forceinline__ void multipliers_of(int j, const Corner& c, double (&
 template <int B>
 inline constexpr int rows_of_lane = (block_size * B + warp_lanes - 1) / warp_lanes;
 
-/// What an answer is judged by.
+/// The shared memory of a warp.
+template <int B>
+struct BlocksMemory {
+  static constexpr int places = warp_lanes * rows_of_lane<B>;  // of a vector
+  double diagonal[B][block_size * block_size];                 // blocks of L by rows; above their diagonals anything
+  double inverse[B * block_size];                              // 1 / d
+  double rhs[places], x[places];
+  double next_rhs[places];  // on its way
+  std::uint64_t arrivals;   // of bulk copies
+};
 template <int B>
 struct KeptMemory {
   Halves x[B * block_size];
 };
-/// The shared memory of a warp.
+/// The same as small as may be, for x and its error alone: what is judged takes the place of the factors.
 template <int B>
-struct BlocksMemory {
+struct LeanMemory {
+  static constexpr int places = B * block_size;
   union {
-    double diagonal[B][block_size * block_size];  // blocks of L by rows; above their diagonals anything
-    KeptMemory<B> kept;                           // where factors are done with when an answer is judged
+    double diagonal[B][block_size * block_size];
+    KeptMemory<B> kept;
   };
-  double inverse[B * block_size];  // 1 / d
-  double rhs[B * block_size], x[B * block_size];
-  std::uint64_t arrivals;  // of bulk copies
+  double inverse[places];
+  double rhs[places], x[places];
+  std::uint64_t arrivals;
 };
-/// The right-hand side that is on its way.
-template <int B>
-struct NextMemory {
-  double rhs[B * block_size];
-};
+template <int B, Asked What>
+using MemoryOf = std::conditional_t<What == Asked::error, LeanMemory<B>, BlocksMemory<B>>;
 /// In the memory that is as large as a launch needs: rows of the matrix on their way to the registers; to be judged,
 /// afterwards, blocks as lanes have them, whole on the diagonal.
 template <int B>
 inline constexpr int kept_blocks_bytes = block_place(B, 0) * 2 * warp_lanes* static_cast<int>(sizeof(double));
 __device__ __forceinline__ double* kept_block(int place) { return stored_matrices<double>() + 2 * warp_lanes * place; }
 struct NoMemory {};
-template <int B, Asked What>
-using BesidesMemory = std::conditional_t<What == Asked::x, NextMemory<B>,
-                                         std::conditional_t<What == Asked::everything, KeptMemory<B>, NoMemory>>;
 
 /// The sum over the lanes of a row, in all four of them.
 __device__ __forceinline__ double sum_of_row(double v) {
@@ -376,13 +380,14 @@ __device__ __forceinline__ void load_rhs(const Arguments<T>& args, unsigned syst
   }
 }
 /// Puts it into shared memory; whether a number is far from 1.
-template <class T, int B>
-__device__ __forceinline__ bool keep_rhs(const T (&rhs)[rows_of_lane<B>], double* to) {
+template <class T, int B, int Places>
+__device__ __forceinline__ bool keep_rhs(const T (&rhs)[rows_of_lane<B>], double (&to)[Places]) {
   bool far = false;
 #pragma unroll
   for (int i = 0; i < rows_of_lane<B>; ++i) {
     far |= is_far(rhs[i], Traits<T>::rhs_window);
-    if (const int row = warp_lanes * i + static_cast<int>(threadIdx.x); row < block_size * B) to[row] = rhs[i];
+    const int row = warp_lanes * i + static_cast<int>(threadIdx.x);
+    if (warp_lanes * (i + 1) <= Places || row < Places) to[row] = rhs[i];
   }
   return far;
 }
@@ -397,7 +402,7 @@ __device__ __forceinline__ Block rest_of_rhs(const BlockLane& own, const double*
 /// A = L D L^T, and of the first right-hand side z = L^-1 b in place of x. Whether the system is not plain: it is not
 /// as the lane knows already, or a pivot is not positive, finite and normal.
 template <int B, Asked What>
-__device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, BlocksMemory<B>& memory) {
+__device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, MemoryOf<B, What>& memory) {
   constexpr unsigned least_normal = 0x00100000U, infinite = 0x7ff00000U;  // high words
   const BlockLane own;
   struct Factors {
@@ -542,8 +547,8 @@ __device__ __forceinline__ void substitute_forward(const Blocks<B>& a, BlocksMem
 }
 
 /// z becomes x = L^-T D^-1 z.
-template <int B>
-__device__ __forceinline__ void substitute_back(int n, const Blocks<B>& a, BlocksMemory<B>& memory) {
+template <int B, class Memory>
+__device__ __forceinline__ void substitute_back(int n, const Blocks<B>& a, Memory& memory) {
   const BlockLane own;
   const int c = own.lane % block_size;
   Block sum[B] = {}, own_sum = {};
@@ -676,8 +681,8 @@ struct JudgedScale {
 };
 /// high_a: the largest high word on the lane's part of the diagonal. x goes into shared memory in halves. The whole
 /// warp calls.
-template <int B>
-__device__ __forceinline__ JudgedScale scale_to_judge(int high_a, const BlocksMemory<B>& memory, KeptMemory<B>& kept) {
+template <int B, class Memory>
+__device__ __forceinline__ JudgedScale scale_to_judge(int high_a, const Memory& memory, KeptMemory<B>& kept) {
   constexpr int bits = Residual<double>::bits;
   const int lane = fresh(threadIdx.x);
   int high_x = 0;
@@ -772,8 +777,8 @@ __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& mem
 
 /// The other way for few blocks: the whole matrix is in shared memory, rows as they are stored, and a lane has a
 /// column, which by symmetry is a row.
-template <int B>
-__device__ __forceinline__ double judge_columns(int m, int pitch, const double* matrix, const BlocksMemory<B>& memory,
+template <int B, class Memory>
+__device__ __forceinline__ double judge_columns(int m, int pitch, const double* matrix, const Memory& memory,
                                                 KeptMemory<B>& kept, double& norm_a) {
   constexpr int bits = Residual<double>::bits, rest = block_size * B - warp_lanes, parts = warp_lanes / rest;
   static_assert(rest == block_size);
@@ -880,17 +885,20 @@ __device__ __forceinline__ void fetch_ahead(const T* from, int count) {
 }
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
-/// or that fail. Everything: besides x and the status, all numbers whose pointers are not null; the error: of one
+/// or that fail. Everything: besides x and the status, all numbers whose pointers are not null; the error: that of one
 /// right-hand side.
 template <class T, int B, Asked What, bool Packed>
 __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, What>::warps) ldlt_blocks_kernel(BlocksArguments<T> args) {
-  constexpr bool Full = What != Asked::x;
-  __shared__ BlocksMemory<B> memory;
-  __shared__ BesidesMemory<B, What> besides;
-  double* next_rhs = memory.rhs;
-  KeptMemory<B>* kept = &memory.kept;
-  if constexpr (What == Asked::x) next_rhs = besides.rhs;
-  if constexpr (What == Asked::everything) kept = &besides;
+  constexpr bool Full = What != Asked::x, everything = What == Asked::everything;
+  using Memory = MemoryOf<B, What>;
+  __shared__ Memory memory;
+  __shared__ std::conditional_t<everything, KeptMemory<B>, NoMemory> own_kept;
+  const auto next_rhs = [&]() __attribute__((always_inline)) {
+    if constexpr (What == Asked::error)
+      return memory.rhs;
+    else
+      return memory.next_rhs;
+  };
   const int lane = threadIdx.x;
   constexpr bool stays = matrix_stays<B, What>;
   unsigned turn = 0;  // of copies, 0 and 1
@@ -904,7 +912,8 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, What>::warps) ldlt_b
     for (int i = 0; i < rows_of_lane<B>; ++i) {
       const int row = warp_lanes * i + lane;
       const bool copied = row < args.n && args.nrhs > 0;
-      if (row < block_size * B) copy_async_or_zero(next_rhs + row, copied ? b + row * args.nrhs : args.a, copied);
+      if (warp_lanes * (i + 1) <= Memory::places || row < Memory::places)
+        copy_async_or_zero(next_rhs() + row, copied ? b + row * args.nrhs : args.a, copied);
     }
   };
   if (!Packed && !Full && blockIdx.x < args.tasks) stage(blockIdx.x);
@@ -928,7 +937,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, What>::warps) ldlt_b
 #pragma unroll
       for (int i = 0; i < rows_of_lane<B>; ++i) {
         const int row = warp_lanes * i + lane;
-        rhs[i] = row < m ? next_rhs[row] : T(0);
+        rhs[i] = row < m ? next_rhs()[row] : T(0);
       }
       __syncwarp();  // the matrix and the right-hand side have been read, whose places others take
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks) {
@@ -950,12 +959,14 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, What>::warps) ldlt_b
     const int columns = What == Asked::error ? 1 : Full ? max(args.nrhs, 1) : args.nrhs;
 #pragma unroll 1
     for (int column = 0; column < columns; ++column) {
-      if (column > 0) {
-        __syncwarp();  // the right-hand side before has been read
-        load_rhs<T, B>(args, task, column, m, rhs);
-        bad |= keep_rhs<T, B>(rhs, memory.rhs);
-        __syncwarp();  // the right-hand side is complete
-        substitute_forward<B>(a, memory);
+      if constexpr (What != Asked::error) {
+        if (column > 0) {
+          __syncwarp();  // the right-hand side before has been read
+          load_rhs<T, B>(args, task, column, m, rhs);
+          bad |= keep_rhs<T, B>(rhs, memory.rhs);
+          __syncwarp();  // the right-hand side is complete
+          substitute_forward<B>(a, memory);
+        }
       }
       __syncwarp();  // z and the diagonal blocks are complete
       substitute_back<B>(args.n, a, memory);
@@ -970,19 +981,22 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, What>::warps) ldlt_b
         if (column < args.nrhs) x[row * args.nrhs] = value;
       }
       if constexpr (Full)
-        if (What == Asked::error || args.to.backward_error != nullptr || args.to.rcond != nullptr)
+        if (!everything || args.to.backward_error != nullptr || args.to.rcond != nullptr)
           error = max(
               error, [&]() __attribute__((always_inline)) {
-                if constexpr (stays)
+                if constexpr (What == Asked::error)
                   return judge_columns<B>(m, args.kept_pitch, stored_matrices<T>() + beyond_piece(matrix(task)), memory,
-                                          *kept, norm_a);
+                                          memory.kept, norm_a);
+                else if constexpr (stays)
+                  return judge_columns<B>(m, args.kept_pitch, stored_matrices<T>() + beyond_piece(matrix(task)), memory,
+                                          own_kept, norm_a);
                 else
-                  return judge_blocks<B>(m, memory, *kept, norm_a);
+                  return judge_blocks<B>(m, memory, own_kept, norm_a);
               }());
     }
     if constexpr (Full)
       if (lane == 0 && args.to.backward_error != nullptr) args.to.backward_error[task] = static_cast<T>(error);
-    if constexpr (What == Asked::everything) {
+    if constexpr (everything) {
       if (args.pivot_numbers) store_pivot_numbers<T, B>(args, task, m, memory);
       if (args.to.rcond != nullptr) {
         const double norm_inverse = norm_of_inverse<B>(m, a, memory);
@@ -1013,7 +1027,7 @@ BlocksKernel<T> blocks_kernel() {
   return {ldlt_blocks_kernel<T, B, What, Packed>,
           B,
           BlocksPlan<B, What>::warps,
-          static_cast<int>(sizeof(BlocksMemory<B>) + sizeof(BesidesMemory<B, What>)),
+          static_cast<int>(sizeof(MemoryOf<B, What>)),
           What != Asked::x ? kept_blocks_bytes<B> : 0,
           matrix_stays<B, What>};
 }
@@ -1024,9 +1038,14 @@ BlocksKernel<T> blocks_kernel_of(int n) {
          : n <= 56 ? blocks_kernel<T, 7, What, Packed>()
                    : blocks_kernel<T, 8, What, Packed>();
 }
-template <class T, Asked What>
-BlocksKernel<T> blocks_kernel_of(int n, bool packed) {
-  return packed ? blocks_kernel_of<T, What, true>(n) : blocks_kernel_of<T, What, false>(n);
+/// Of more rows fewer warps find room, and those of everything are as good.
+constexpr int most_rows_with_error = 35;
+template <class T>
+BlocksKernel<T> blocks_kernel_for(int n, bool packed, Asked what) {
+  if (what == Asked::error && n <= most_rows_with_error && !packed) return blocks_kernel<T, 5, Asked::error, false>();
+  if (what == Asked::x)
+    return packed ? blocks_kernel_of<T, Asked::x, true>(n) : blocks_kernel_of<T, Asked::x, false>(n);
+  return packed ? blocks_kernel_of<T, Asked::everything, true>(n) : blocks_kernel_of<T, Asked::everything, false>(n);
 }
 
 }  // namespace
@@ -1040,11 +1059,11 @@ cudaError_t launch_ldlt_blocks(const SpdBatch<T>& batch, const SpdSolution<T>& s
   const bool full = arguments.pivot_numbers || solution.backward_error != nullptr || solution.rcond != nullptr;
   const bool packed = batch.shape.storage == Storage::packed_lower;
   const int n = batch.shape.n;
-  const bool error_alone = solution.backward_error != nullptr && solution.rcond == nullptr &&
-                           !arguments.pivot_numbers && arguments.nrhs == 1;
-  const BlocksKernel<T> chosen = error_alone && n <= 40 && !packed ? blocks_kernel<T, 5, Asked::error, false>()
-                                 : full                            ? blocks_kernel_of<T, Asked::everything>(n, packed)
-                                                                   : blocks_kernel_of<T, Asked::x>(n, packed);
+  const bool error_alone = full && !arguments.pivot_numbers && solution.rcond == nullptr && batch.shape.nrhs == 1;
+  const BlocksKernel<T> chosen = blocks_kernel_for<T>(n, packed,
+                                                      error_alone ? Asked::error
+                                                      : full      ? Asked::everything
+                                                                  : Asked::x);
   int device = 0, multiprocessors = 0;
   cudaError_t status = cudaGetDevice(&device);
   if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
@@ -1060,8 +1079,7 @@ cudaError_t launch_ldlt_blocks(const SpdBatch<T>& batch, const SpdSolution<T>& s
   const int rows_bytes = std::min(arguments.kept_rows, n) * arguments.kept_pitch * number + rests;
   const auto dynamic = static_cast<std::size_t>(packed && !chosen.stays ? chosen.blocks_bytes
                                                                         : std::max(chosen.blocks_bytes, rows_bytes));
-  const int room_for = of_multiprocessor / (static_cast<int>(dynamic) + chosen.own_bytes + of_block);
-  const auto resident = static_cast<unsigned>(multiprocessors * std::min(chosen.warps, room_for));
+  const auto resident = static_cast<unsigned>(multiprocessors * chosen.warps);
   void* parameters[] = {&arguments};
   return cudaLaunchKernel(chosen.kernel, dim3(std::min(resident, arguments.tasks)), dim3(warp_lanes), parameters,
                           dynamic, stream);

@@ -111,6 +111,9 @@ struct ExactXPlan : StoredXPlan<T, (N + 3) / 4 * 4, Judged, false> {
   using Next = StoredXPlan<T, (N + 3) / 4 * 4, Judged, false>;
   using L = StoredLayout<T, N, Next::lanes, Next::L::shares>;
   static constexpr int least_n = N;
+  static constexpr int late = Judged ? Next::late : N == 50 ? 0 : 16;
+  static constexpr int place = Judged ? Next::place : N > 52 ? 48 : 32;
+  static constexpr int gap = late > 0 ? L::piece : 0;
   static constexpr int factor_apart = Judged ? Next::factor_apart : 5;
 };
 
