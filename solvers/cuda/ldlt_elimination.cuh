@@ -87,7 +87,7 @@ __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       const int c = i + p;
-      if (c <= at) continue;
+      if (c <= at || c >= L::size) continue;
 #pragma unroll
       for (int u = slot; u < L::rows; ++u)
         if (c < width - G * (L::rows - 1 - u) && c < L::size) e.a[u][c - shift] = fma(-l[u], v.value[p], e.a[u][c]);

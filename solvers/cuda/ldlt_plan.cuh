@@ -104,6 +104,19 @@ struct StoredXPlan {
   static constexpr int warps_elsewhere = single && N <= 20 ? 12 : warps;  // resident_blocks()
 };
 
+/// The same of one size alone, which no multiple of 4 is, in the lanes of the next one: every place is known to the
+/// compiler, and no step or column is one of the identity.
+template <class T, int N, bool Judged>
+struct ExactXPlan : StoredXPlan<T, (N + 3) / 4 * 4, Judged, false> {
+  using Next = StoredXPlan<T, (N + 3) / 4 * 4, Judged, false>;
+  using L = StoredLayout<T, N, Next::lanes, Next::L::shares>;
+  static constexpr int least_n = N;
+  static constexpr int late = Judged ? Next::late : N == 50 ? 0 : 16;
+  static constexpr int place = Judged ? Next::place : N > 52 ? 48 : 32;
+  static constexpr int gap = late > 0 ? L::piece : 0;
+  static constexpr int factor_apart = Judged ? Next::factor_apart : 5;
+};
+
 /// Of such kernels that tell all that may be asked: factors stay in registers while A is judged, beside which others'
 /// lanes would have too few.
 template <class T, int N>
@@ -120,8 +133,9 @@ struct StoredEverythingPlan : StoredXPlan<T, N, true, false> {
   static constexpr int warps_elsewhere = warps;
 };
 template <class T, int N, Asked What, bool Pieces>
-using AsStoredPlan = std::conditional_t<What == Asked::everything, StoredEverythingPlan<T, N>,
-                                        StoredXPlan<T, N, What != Asked::x, Pieces>>;
+using AsStoredPlan = std::conditional_t<
+    What == Asked::everything, StoredEverythingPlan<T, N>,
+    std::conditional_t<N % 4 != 0, ExactXPlan<T, N, What != Asked::x>, StoredXPlan<T, N, What != Asked::x, Pieces>>>;
 
 }  // namespace
 

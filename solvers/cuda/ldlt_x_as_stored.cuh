@@ -45,7 +45,7 @@ struct alignas(16) StoredXMemory {
   // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
-    typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
+    typename Residual<T>::Factor x[L::systems][(L::size + 3) / 4 * 4 + 2];  // answers to be judged
   };
   std::uint64_t arrivals;  // of bulk copies
 };
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(warp_lanes,
   constexpr int late = Plan::late, place = Plan::place, gap = Plan::gap, least_n = pieces ? N : Plan::least_n;
   constexpr int last = Judged ? late : 0;  // rows of which the triangle alone is kept
   static_assert(late == 0 || (late % G == 0 && place % G == 0 && place >= late && place < least_n));
-  static_assert(!Judged || (!pieces && (late == 0 || place + late == N)));
+  static_assert(!Judged || (!pieces && (late == 0 || place + late == L::width)));
   using Memory = StoredXMemory<T, L, Kind, last>;
   constexpr bool rhs_stays = last == 0 || Memory::follows;
   __shared__ Memory memory;
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(warp_lanes,
     make_identity<T, L>(memory.identity);
   else if constexpr (L::width > N)  // what lanes have beyond the last row
     for (int e = static_cast<int>(threadIdx.x); e < L::numbers; e += warp_lanes) memory.identity[e] = 0;
-  const int n = pieces ? N : args.n, pitch = pieces ? apart_pitch<T>(N) : n;
+  const int n = pieces || least_n == N ? N : args.n, pitch = pieces ? apart_pitch<T>(N) : n;
   const int kept_step = pieces ? apart_step<T>(N, N - late > place ? N - late : place, G) : args.kept_step;
   const bool dense = args.storage == Storage::dense;
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(warp_lanes,
 #pragma unroll
           for (int v = place / G; v < R; ++v)
 #pragma unroll
-            for (int c = 0; c < G * (v + 1) - place; ++c) {
+            for (int c = 0; c < L::columns(v) - place; ++c) {
               const int row = G * v - place + lane();
               if (c <= row) triangle[packed_begin(row) + c] = a[v][place + c];
             }
@@ -317,7 +317,7 @@ template <class T, bool Judged>
 StoredXKernel<T> x_as_stored_kernel_for(const SpdBatch<T>& batch) {
   const int n = batch.shape.n;
   if constexpr (Judged && sizeof(T) == sizeof(float))
-    return x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n);
+    return x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 20, 24, 28, 32, 33, 36, 40, 48, 56, 64>(n);
   else if constexpr (Judged)
     return x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 16, 20, 24, 28, 32>(n);
   else if constexpr (sizeof(T) == sizeof(double))
@@ -325,7 +325,7 @@ StoredXKernel<T> x_as_stored_kernel_for(const SpdBatch<T>& batch) {
   else if (rows_are_pieces(batch) && (n == 40 || n == 48 || n == 52 || n == 56))
     return x_as_stored_kernel_of<T, Asked::x, Rows::pieces, 40, 48, 52, 56>(n);
   else
-    return x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 52, 56, 64>(n);
+    return x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 49, 50, 51, 53, 56, 64>(n);
 }
 
 template <class T>

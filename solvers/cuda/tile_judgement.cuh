@@ -217,7 +217,7 @@ __device__ __forceinline__ double judge_stored_rows(int n, int lane, const T* ro
                                                     typename Residual<T>::Factor* places, const T (&x)[L::rows],
                                                     const T (&b)[L::rows], double& norm_a) {
   using Factor = typename Residual<T>::Factor;
-  constexpr int G = L::lanes, kept = L::size - Late, at_once = AtOnce, together = 16 / sizeof(Factor);
+  constexpr int G = L::lanes, kept = L::width - Late, at_once = AtOnce, together = 16 / sizeof(Factor);
   const auto begin_of = [&](int row) __attribute__((always_inline)) {
     return Late > 0 && row < Late ? rows + (row + kept) * n + Gap : rows + row * n;
   };
