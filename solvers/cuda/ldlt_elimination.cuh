@@ -119,6 +119,15 @@ __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int
 /// L stays in the registers of `a`.
 struct ColumnsInRegisters {};
 
+/// Step k, of which one in `Apart` is kept apart from the others; 0: none is.
+template <int Apart, int k, class Step>
+__device__ __forceinline__ void step_of(int& once, Step&& step) {
+  if constexpr (Apart > 0 && (k + 1) % (Apart > 0 ? Apart : 1) == 0)
+    apart(once, step);
+  else
+    step();
+}
+
 /// A = L D L^T; b becomes L^-1 b or, where signs alone are kept, D^-1 L^-1 b. The steps of the first `Turning` slots
 /// are a loop of two turns each: the rows turn in their registers, so that both turns are the same code. That keeps the
 /// code small enough for the instruction cache. Apart: one step in so many is kept apart from the others; 0: none is.
@@ -148,21 +157,24 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
       unrolled<H>([&](auto step) __attribute__((always_inline)) {
         constexpr int t = step;
         constexpr bool last = t + 1 == H;
-        T l[L::rows];
-        eliminate<T, L, slot, base + t, last ? H : 0, N, general, Early>(
-            e, H * turn + t, last && turn == 1, e.column[t % 2] - base,
-            e.column[(t + 1) % 2] + lane - base - H * turn - (last ? H : 0), l);
-        if constexpr (in_registers) {
+        step_of<Apart, base + t>(
+            once, [&]() __attribute__((always_inline)) {
+              T l[L::rows];
+              eliminate<T, L, slot, base + t, last ? H : 0, N, general, Early>(
+                  e, H * turn + t, last && turn == 1, e.column[t % 2] - base,
+                  e.column[(t + 1) % 2] + lane - base - H * turn - (last ? H : 0), l);
+              if constexpr (in_registers) {
 #pragma unroll
-          for (int u = slot; u < L::rows; ++u) {
-            done[u][t] = done[u][H + t];
-            done[u][H + t] = l[u];
-          }
-        } else {
+                for (int u = slot; u < L::rows; ++u) {
+                  done[u][t] = done[u][H + t];
+                  done[u][H + t] = l[u];
+                }
+              } else {
 #pragma unroll
-          for (int u = slot; u < L::rows; ++u) done[u][t % 4] = l[u];
-          if constexpr (t % 4 == 3) columns.template keep<slot, t - 3>(lane, turn, done);
-        }
+                for (int u = slot; u < L::rows; ++u) done[u][t % 4] = l[u];
+                if constexpr (t % 4 == 3) columns.template keep<slot, t - 3>(lane, turn, done);
+              }
+            });
       });
     }
 #pragma unroll
@@ -177,20 +189,16 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
   });
   unrolled<N - G * Turning>([&](auto index) __attribute__((always_inline)) {
     constexpr int base = G * Turning, k = base + index, slot = k / G;
-    const auto step = [&]() __attribute__((always_inline)) {
-      T l[L::rows];
-      eliminate<T, L, slot, k, 0, width, general, Early>(e, k % G, (k + 1) / G > slot, e.column[k % 2] - base,
-                                                         e.column[(k + 1) % 2] + lane - base, l);
-#pragma unroll
-      for (int u = slot; u < L::rows; ++u) a[u][k] = l[u];
-    };
     if (general && sizeof(T) == sizeof(double) && k >= n)
       return;  // rows of the identity (floats: the branch costs registers)
-    constexpr bool is_apart = Apart > 0 && (k + 1) % (Apart > 0 ? Apart : 1) == 0;
-    if constexpr (is_apart)
-      apart(once, step);
-    else
-      step();
+    step_of<Apart, k>(
+        once, [&]() __attribute__((always_inline)) {
+          T l[L::rows];
+          eliminate<T, L, slot, k, 0, width, general, Early>(e, k % G, (k + 1) / G > slot, e.column[k % 2] - base,
+                                                             e.column[(k + 1) % 2] + lane - base, l);
+#pragma unroll
+          for (int u = slot; u < L::rows; ++u) a[u][k] = l[u];
+        });
   });
 }
 
