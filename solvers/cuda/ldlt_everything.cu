@@ -45,7 +45,11 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
                                       [&](int u, int row, const T& value) { odd |= differing_bits(a[u][row], value); });
     };
     const auto take_apart = [&]<int first, int end>() __attribute__((always_inline)) {
-      apart_elsewhere(args.once, [&]() __attribute__((always_inline)) { take.template operator()<first, end>(); });
+      if constexpr (by_columns)
+        apart_elsewhere(
+            args.once, [&]() __attribute__((always_inline)) { take.template operator()<first, end>(); });
+      else
+        take.template operator()<first, end>();
     };
     __syncwarp();  // the last systems are done with
     stage_pieces<quarter, N>(source(), memory);

@@ -1,6 +1,7 @@
 // How systems lie in the lanes of the kernels of L D L^T; measured to be best. Private to solvers/cuda.
 #pragma once
 
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/stored_systems.cuh"
 
 namespace smallbatch {
@@ -114,7 +115,10 @@ struct StoredEverythingPlan : StoredXPlan<T, N, true, false> {
                                typename OnePassPlan<T, N>::Stored>;
   static constexpr int late = N == 36 ? 0 : Base::late, place = N - late;
   static constexpr int gap = late > 0 ? L::piece : 0;
-  static constexpr int factor_apart = !OnePassPlan<T, N>::apart ? 0 : N == 40 ? 8 : 1;
+  static constexpr int factor_apart = N == 32 && single           ? (registers_suffice() ? 0 : 8)
+                                      : !OnePassPlan<T, N>::apart ? 0
+                                      : N == 40                   ? 8
+                                                                  : 1;
   static constexpr bool back_apart = OnePassPlan<T, N>::apart && N != 40;
   static constexpr int warps = (single ? N == 20 : N == 16) ? 12 : 8;
   static constexpr int warps_elsewhere = warps;
