@@ -56,7 +56,7 @@ __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, General
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) place[L::lanes * u] = y[1][u];
     const auto solve = [&](T(&one)[1][L::rows]) __attribute__((always_inline)) {
-      substitute_forward<L>(own_lane<L>(), a, one, args.once);
+      substitute_forward<L, true>(own_lane<L>(), a, one, args.once);
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) one[0][u] *= inverse[u];
       substitute_back<L, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, one, args.once);
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
         stage_column(args, memory, column);
         int shift = 0;
         const bool scaled = take_rhs(args, memory, own_far(memory), b[0], shift);
-        substitute_forward<L>(own_lane<L>(), a, b, args.once);
+        substitute_forward<L, true>(own_lane<L>(), a, b, args.once);
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
           b[0][u] *= inverse[u];

@@ -138,11 +138,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
       inverse[u] = has_row<L>(lane(), u) ? reciprocal(memory.pivots[group()][G * u + lane()]) : T(1);
       zero_pivots = fma(inverse[u], T(0), zero_pivots);
       least = min(least, inverse[u]);
-      if (!registers_suffice()) memory.pivots[group()][G * u + lane()] = inverse[u];
     }
-    const auto inverse_of = [&](int u) __attribute__((always_inline)) {
-      return registers_suffice() ? inverse[u] : memory.pivots[group()][G * u + lane()];
-    };
     if (!(zero_pivots == 0 && least > 0)) memory.odd[group()] = 1;
 
     constexpr bool answer_stays = registers_suffice();  // to a single right-hand side, in registers until it is judged
@@ -186,41 +182,18 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
           }
         if (odd) memory.odd[group()] = 1;
       } else {
-        if (turn == pairs) {
-          if (!registers_suffice())
-#pragma unroll
-            for (int u = 0; u < R; ++u) inverse[u] = inverse_of(u);
-          estimate.begin(rows(), lane(), inverse);
-        }
+        if (turn == pairs) estimate.begin(rows(), lane(), inverse);
         estimate.prepare(turn - pairs, rows(), lane(), y);
       }
-      const auto solve = [&]<int C>(T(&columns)[C][R]) __attribute__((always_inline)) {
-        substitute_forward<L>(lane(), a, columns, args.once);
+      substitute_forward<L, false>(lane(), a, y, args.once);
 #pragma unroll
-        for (int c = 0; c < C; ++c)
+      for (int c = 0; c < 2; ++c)
 #pragma unroll
-          for (int u = 0; u < R; ++u) {
-            columns[c][u] *= inverse_of(u);
-            now(columns[c][u]);
-          }
-        substitute_back<L, true, false>(group(), lane(), memory, a, columns, args.once);
-      };
-      if constexpr (registers_suffice()) {
-        solve(y);
-      } else {
-#pragma unroll 1
-        for (int c = 0; c < 2; ++c) {
-          T one[1][R];
-#pragma unroll
-          for (int u = 0; u < R; ++u) one[0][u] = y[0][u];
-          solve(one);
-#pragma unroll
-          for (int u = 0; u < R; ++u) {
-            y[0][u] = y[1][u];
-            y[1][u] = one[0][u];
-          }
+        for (int u = 0; u < R; ++u) {
+          y[c][u] *= inverse[u];
+          now(y[c][u]);
         }
-      }
+      substitute_back<L, true, false>(group(), lane(), memory, a, y, args.once);
       if (turn < pairs) {
         T* const x = args.to.x + system() * args.to.x_stride + 2 * turn;
         T zero = 0;

@@ -266,7 +266,8 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(ColumnsPlan<T, N, 
       });
       if (far) inverse[0] = not_a_number<T>();
       in_parts<Plan::forward>(
-          y, [&](auto& part) __attribute__((always_inline)) { substitute_forward<L>(lane(), a, part, args.once); });
+          y, [&](auto& part)
+                 __attribute__((always_inline)) { substitute_forward<L, false>(lane(), a, part, args.once); });
 #pragma unroll
       for (int c = 0; c < P; ++c)
 #pragma unroll
