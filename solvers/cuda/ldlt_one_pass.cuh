@@ -141,7 +141,8 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
     }
     if (!(zero_pivots == 0 && least > 0)) memory.odd[group()] = 1;
 
-    constexpr bool answer_stays = registers_suffice();  // to a single right-hand side, in registers until it is judged
+    // To a single right-hand side; or, when it is judged, it and that side are read again.
+    constexpr bool answer_stays = registers_suffice();
     T answer[R];
     if (args.nrhs == 1) {
       T y[1][R];
@@ -218,16 +219,14 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
 #pragma unroll
         for (int u = 0; u < R; ++u) {
           const int row = G * u + lane();
-          const auto number_of = [&](const T* numbers, std::int64_t step) __attribute__((always_inline)) {
-            return row < rows() && column < args.nrhs
-                       ? numbers[system() * step + static_cast<std::int64_t>(row) * args.nrhs + column]
-                       : T(0);
-          };
-          if (!answer_stays || args.nrhs != 1) answer[u] = number_of(args.to.x, args.to.x_stride);
-          if (args.nrhs == 1)
+          if (answer_stays && args.nrhs == 1) {
             b[u] = has_row<L>(lane(), u) ? memory.rhs[group() * L::column_pitch + row] : T(0);
-          else
-            b[u] = number_of(args.b, args.b_step);
+          } else {
+            const bool own = row < rows() && column < args.nrhs;
+            const std::int64_t place = static_cast<std::int64_t>(row) * args.nrhs + column;
+            answer[u] = own ? args.to.x[system() * args.to.x_stride + place] : T(0);
+            b[u] = own ? args.b[system() * args.b_step + place] : T(0);
+          }
         }
         double error = 0;
         if constexpr (AsStored)
