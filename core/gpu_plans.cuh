@@ -12,12 +12,15 @@ namespace smallbatch {
 /// has been asked. What is declared __shared__ takes part, but is 48 KiB at most, as the compiler sees to.
 inline constexpr std::size_t shared_bytes_everywhere = 99 << 10;
 
+/// Whether the registers of a lane suffice for what plans keep in them: those of compute capability 9.0, which they
+/// were measured on. Of the same source the compiler wants more for others, where it would spill: there plans keep
+/// less, or keep steps apart, so that fewer numbers are under way. For device code alone: no launch may depend on it.
+constexpr bool registers_suffice() { NV_IF_ELSE_TARGET(NV_IS_EXACTLY_SM_90, (return true;), (return false;)) }
+
 /// How many blocks share a multiprocessor, at least, of a kernel that fits into the registers of compute capability 9.0
 /// `here` times, while for some other one the compiler would spill: there `elsewhere` times. What counts is how many
 /// warps each quarter of a multiprocessor has: four warps less, or nothing is won. For __launch_bounds__ alone.
-constexpr int resident_blocks([[maybe_unused]] int here, [[maybe_unused]] int elsewhere) {
-  NV_IF_ELSE_TARGET(NV_IS_EXACTLY_SM_90, (return here;), (return elsewhere;))
-}
+constexpr int resident_blocks(int here, int elsewhere) { return registers_suffice() ? here : elsewhere; }
 
 /// Whether one instruction copies a whole run of memory into shared memory.
 constexpr bool has_bulk_copies() { NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90, (return true;), (return false;)) }

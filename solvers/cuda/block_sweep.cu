@@ -4,6 +4,7 @@
 // where it leaves in both triangles, and where the tensor cores get it from for the residual. A comes a second time for
 // that, from the cache. Floats are swept in double precision, too.
 // Whole matrices of 32 to 48 rows of doubles come through the same shared memory, where later halves of X are.
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/block_sweep.cuh"
 #include "solvers/cuda/inverse_tiles.cuh"
 #include "solvers/cuda/kernels.cuh"
@@ -81,7 +82,7 @@ inline constexpr int resident_warps = B == 3 || B == 4 ? (Whole ? 16 : 12)
 
 /// Whether A is read by twos where it can be: there are registers for that.
 template <class T, int B>
-inline constexpr bool is_read_by_twos = B < 8 || sizeof(T) == sizeof(float);
+inline constexpr bool is_read_by_twos = B < 8 || (sizeof(T) == sizeof(float) && registers_suffice());
 
 template <class T, int B, bool Whole>
 __global__ void __launch_bounds__(warp_lanes, resident_warps<B, Whole>) block_sweep_kernel(Arguments<T> args) {

@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/scaled_residual.hpp"
 #include "solvers/spd_solver.hpp"
@@ -150,6 +151,14 @@ __device__ __forceinline__ void apart(int& once, Body&& body) {
 #pragma unroll 1
   do body();
   while (--once > 0);
+}
+/// The same where the registers for what is mixed would not suffice.
+template <class Body>
+__device__ __forceinline__ void apart_elsewhere(int once, Body&& body) {
+  if constexpr (registers_suffice())
+    body();
+  else
+    apart(once, body);
 }
 
 /// 1/v, correctly rounded wherever v and 1/v are normal numbers: what __frcp_rn and __drcp_rn compute, without their

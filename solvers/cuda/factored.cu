@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps)
       const bool scaled = take_rhs<T, L>(args, memory, far, b[0], shift);
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) bad_rhs |= not_finite(b[0][u]);
-      substitute_forward<L>(own_lane<L>(), a, b, args.once);
+      substitute_forward<L, true>(own_lane<L>(), a, b, args.once);
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) {
         b[0][u] *= inverse[u];

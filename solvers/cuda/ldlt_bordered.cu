@@ -249,7 +249,7 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
       for (int c = 0; c < C; ++c)
 #pragma unroll
         for (int u = 0; u < R; ++u) z[c][u] = border_of(own(), c)[G * u + lane()];
-      substitute_forward<L, C>(lane(), a, z, args.once);
+      substitute_forward<L, false>(lane(), a, z, args.once);
       take_reciprocals();
 #pragma unroll
       for (int c = 0; c < C; ++c) {
@@ -355,7 +355,7 @@ __global__ void __launch_bounds__(warp_lanes, bordered_warps) bordered_kernel(Ar
           T y[1][R], t[C];
 #pragma unroll
           for (int u = 0; u < R; ++u) y[0][u] = vector[G * u + lane()];
-          substitute_forward<L, 1>(lane(), a, y, args.once);
+          substitute_forward<L, false>(lane(), a, y, args.once);
 #pragma unroll
           for (int c = 0; c < C; ++c) {
             T sum = 0;

@@ -119,6 +119,10 @@ __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int
 /// L stays in the registers of `a`.
 struct ColumnsInRegisters {};
 
+/// Whether step k is kept apart, one in `Apart`; 0: none is.
+template <int Apart, int k>
+inline constexpr bool is_apart = Apart > 0 && (k + 1) % (Apart > 0 ? Apart : 1) == 0;
+
 /// A = L D L^T; b becomes L^-1 b or, where signs alone are kept, D^-1 L^-1 b. The steps of the first `Turning` slots
 /// are a loop of two turns each: the rows turn in their registers, so that both turns are the same code. That keeps the
 /// code small enough for the instruction cache. Apart: one step in so many is kept apart from the others; 0: none is.
@@ -148,21 +152,27 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
       unrolled<H>([&](auto step) __attribute__((always_inline)) {
         constexpr int t = step;
         constexpr bool last = t + 1 == H;
-        T l[L::rows];
-        eliminate<T, L, slot, base + t, last ? H : 0, N, general, Early>(
-            e, H * turn + t, last && turn == 1, e.column[t % 2] - base,
-            e.column[(t + 1) % 2] + lane - base - H * turn - (last ? H : 0), l);
-        if constexpr (in_registers) {
+        const auto step_of_turn = [&]() __attribute__((always_inline)) {
+          T l[L::rows];
+          eliminate<T, L, slot, base + t, last ? H : 0, N, general, Early>(
+              e, H * turn + t, last && turn == 1, e.column[t % 2] - base,
+              e.column[(t + 1) % 2] + lane - base - H * turn - (last ? H : 0), l);
+          if constexpr (in_registers) {
 #pragma unroll
-          for (int u = slot; u < L::rows; ++u) {
-            done[u][t] = done[u][H + t];
-            done[u][H + t] = l[u];
+            for (int u = slot; u < L::rows; ++u) {
+              done[u][t] = done[u][H + t];
+              done[u][H + t] = l[u];
+            }
+          } else {
+#pragma unroll
+            for (int u = slot; u < L::rows; ++u) done[u][t % 4] = l[u];
+            if constexpr (t % 4 == 3) columns.template keep<slot, t - 3>(lane, turn, done);
           }
-        } else {
-#pragma unroll
-          for (int u = slot; u < L::rows; ++u) done[u][t % 4] = l[u];
-          if constexpr (t % 4 == 3) columns.template keep<slot, t - 3>(lane, turn, done);
-        }
+        };
+        if constexpr (is_apart<Apart, base + t>)
+          apart(once, step_of_turn);
+        else
+          step_of_turn();
       });
     }
 #pragma unroll
@@ -186,19 +196,21 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
     };
     if (general && sizeof(T) == sizeof(double) && k >= n)
       return;  // rows of the identity (floats: the branch costs registers)
-    constexpr bool is_apart = Apart > 0 && (k + 1) % (Apart > 0 ? Apart : 1) == 0;
-    if constexpr (is_apart)
+    if constexpr (is_apart<Apart, k>)
       apart(once, step);
     else
       step();
   });
 }
 
-/// C columns b become L^-1 b.
-template <class L, int C, class T>
+/// C columns b become L^-1 b. general: as of factor(), which else leaves zeros above the diagonal and on it. Where
+/// registers do not suffice, nothing is made of L here, neither zeros nor what is negative: the compiler would do it
+/// for all columns ahead, and keep both.
+template <class L, bool general, int C, class T>
 __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::rows][L::size], T (&b)[C][L::rows],
                                                    int once) {
   constexpr int G = L::lanes, chunk = L::size % 8 == 0 ? 8 : 4;
+  constexpr bool as_it_is = !registers_suffice();
   unrolled<L::size / chunk>([&](auto index) __attribute__((always_inline)) {
     apart(
         once, [&]() __attribute__((always_inline)) {
@@ -209,9 +221,14 @@ __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::row
             for (int c = 0; c < C; ++c) value[c] = shuffle(b[c][k / G], k % G, G);
 #pragma unroll
             for (int u = k / G; u < L::rows; ++u) {
-              const T l = u > k / G || lane > k % G ? a[u][k] : T(0);
+              T l = a[u][k];
+              if constexpr (general || !as_it_is) l = u > k / G || lane > k % G ? a[u][k] : T(0);
 #pragma unroll
-              for (int c = 0; c < C; ++c) b[c][u] = fma(-l, value[c], b[c][u]);
+              for (int c = 0; c < C; ++c)
+                if constexpr (as_it_is)
+                  b[c][u] = fma(l, -value[c], b[c][u]);
+                else
+                  b[c][u] = fma(-l, value[c], b[c][u]);
             }
           }
         });

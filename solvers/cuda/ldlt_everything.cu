@@ -4,6 +4,7 @@
 // second-level cache. What is not plain is marked for the general kernel (ldlt_general.cu).
 #include <limits>
 
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/kept_factors.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
@@ -43,17 +44,24 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
       visit_columns<first, end, T, L>(matrix, group(), lane(),
                                       [&](int u, int row, const T& value) { odd |= differing_bits(a[u][row], value); });
     };
+    const auto take_apart = [&]<int first, int end>() __attribute__((always_inline)) {
+      if constexpr (by_columns)
+        apart_elsewhere(
+            args.once, [&]() __attribute__((always_inline)) { take.template operator()<first, end>(); });
+      else
+        take.template operator()<first, end>();
+    };
     __syncwarp();  // the last systems are done with
     stage_pieces<quarter, N>(source(), memory);
     stage_rhs(args.b + (begin() + group()) * args.b_step, group(), lane(), memory);
     wait_for_copies();
-    take.template operator()<3 * quarter, N>();
+    take_apart.template operator()<3 * quarter, N>();
     __syncwarp();  // the last quarter has been read, whose place the first takes
     stage_pieces<0, quarter>(source(), memory);
-    take.template operator()<2 * quarter, 3 * quarter>();
-    take.template operator()<quarter, 2 * quarter>();
+    take_apart.template operator()<2 * quarter, 3 * quarter>();
+    take_apart.template operator()<quarter, 2 * quarter>();
     wait_for_copies();
-    take.template operator()<0, quarter>();
+    take_apart.template operator()<0, quarter>();
     odd |= diagonal_far_bits<T, L>(lane(), a);
     // Each lane's own: right-hand sides, then pivots, then their reciprocals.
     const auto own_numbers = [&]() __attribute__((always_inline)) { return memory.rhs + group() * L::column_pitch; };
@@ -66,10 +74,11 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
     T* const factors = memory.matrix[0] + group() * Kept::pitch;
     const PivotsInMemory<T, L> pivots{own_numbers()};
     if constexpr (by_columns)
-      factor<L, L::rows, false, false>(group(), lane(), memory, a, b[0], pivots, N, args.once,
-                                       typename Kept::Columns{factors});
+      factor<L, L::rows, registers_suffice() ? 0 : 1, false>(group(), lane(), memory, a, b[0], pivots, N, args.once,
+                                                             typename Kept::Columns{factors});
     else
-      factor<L, Plan::turning, Plan::apart, false>(group(), lane(), memory, a, b[0], pivots, N, args.once);
+      factor<L, Plan::turning_for_more, Plan::apart_for_more, false>(group(), lane(), memory, a, b[0], pivots, N,
+                                                                     args.once);
     __syncwarp();           // the pivots are there
     T zero = 0, least = 1;  // zero becomes NaN where a number is not finite
     PivotNumbers<T> numbers;

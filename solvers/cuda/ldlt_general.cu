@@ -1,6 +1,9 @@
 // All systems by L D L^T: those that the kernels of plain systems have marked, or every one. Any size, storage and
 // number of right-hand sides; symmetric to rounding, scaled where they are far from 1 (exactly, by powers of two), with
 // the status of what fails and all that is asked for.
+#include <utility>
+
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_systems.cuh"
 #include "solvers/cuda/norm_estimate.cuh"
@@ -52,17 +55,38 @@ __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, General
     T* const place = memory.tile.rhs + own_group<L>() * L::column_pitch + own_lane<L>();
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) place[L::lanes * u] = y[1][u];
-#pragma unroll 1
-    for (int c = 0; c < 2; ++c) {
-      T one[1][L::rows];
-#pragma unroll
-      for (int u = 0; u < L::rows; ++u) one[0][u] = c == 0 ? y[0][u] : place[L::lanes * u];
-      substitute_forward<L>(own_lane<L>(), a, one, args.once);
+    const auto solve = [&](T(&one)[1][L::rows]) __attribute__((always_inline)) {
+      substitute_forward<L, true>(own_lane<L>(), a, one, args.once);
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) one[0][u] *= inverse[u];
       substitute_back<L, true, true>(own_group<L>(), own_lane<L>(), memory.tile, a, one, args.once);
+    };
+    if constexpr (registers_suffice()) {
+#pragma unroll 1
+      for (int c = 0; c < 2; ++c) {
+        T one[1][L::rows];
 #pragma unroll
-      for (int u = 0; u < L::rows; ++u) (c == 0 ? y[0][u] : y[1][u]) = one[0][u];
+        for (int u = 0; u < L::rows; ++u) one[0][u] = c == 0 ? y[0][u] : place[L::lanes * u];
+        solve(one);
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) (c == 0 ? y[0][u] : y[1][u]) = one[0][u];
+      }
+    } else {
+      // Which is solved already waits there, too.
+      T one[1][L::rows];
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) one[0][u] = y[0][u];
+#pragma unroll 1
+      for (int c = 0; c < 2; ++c) {
+        solve(one);
+#pragma unroll
+        for (int u = 0; u < L::rows; ++u) std::swap(one[0][u], place[L::lanes * u]);
+      }
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) {
+        y[0][u] = one[0][u];
+        y[1][u] = place[L::lanes * u];
+      }
     }
     weigh();
     if (!estimate.take(turn, own_rows(memory), own_lane<L>(), y)) break;
@@ -91,7 +115,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
         stage_column(args, memory, column);
         int shift = 0;
         const bool scaled = take_rhs(args, memory, own_far(memory), b[0], shift);
-        substitute_forward<L>(own_lane<L>(), a, b, args.once);
+        substitute_forward<L, true>(own_lane<L>(), a, b, args.once);
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
           b[0][u] *= inverse[u];

@@ -6,6 +6,7 @@
 // that fail. The arithmetic of x is that of ldlt_x.cu, and its bits are the same.
 #pragma once
 
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/ldlt_elimination.cuh"
 #include "solvers/cuda/ldlt_plan.cuh"
@@ -140,7 +141,9 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
     }
     if (!(zero_pivots == 0 && least > 0)) memory.odd[group()] = 1;
 
-    T answer[R];  // to a single right-hand side
+    // To a single right-hand side; or, when it is judged, it and that side are read again.
+    constexpr bool answer_stays = registers_suffice();
+    T answer[R];
     if (args.nrhs == 1) {
       T y[1][R];
 #pragma unroll
@@ -155,7 +158,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
       for (int u = 0; u < R; ++u) {
         zero = fma(y[0][u], T(0), zero);
         if (G * u + lane() < args.n) x[G * u] = y[0][u];
-        answer[u] = y[0][u];
+        if (answer_stays) answer[u] = y[0][u];
       }
       if (!(zero == 0)) memory.odd[group()] = 1;
     }
@@ -183,7 +186,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
         if (turn == pairs) estimate.begin(rows(), lane(), inverse);
         estimate.prepare(turn - pairs, rows(), lane(), y);
       }
-      substitute_forward<L>(lane(), a, y, args.once);
+      substitute_forward<L, false>(lane(), a, y, args.once);
 #pragma unroll
       for (int c = 0; c < 2; ++c)
 #pragma unroll
@@ -216,7 +219,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
 #pragma unroll
         for (int u = 0; u < R; ++u) {
           const int row = G * u + lane();
-          if (args.nrhs == 1) {
+          if (answer_stays && args.nrhs == 1) {
             b[u] = has_row<L>(lane(), u) ? memory.rhs[group() * L::column_pitch + row] : T(0);
           } else {
             const bool own = row < rows() && column < args.nrhs;

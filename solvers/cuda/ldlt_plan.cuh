@@ -1,6 +1,7 @@
 // How systems lie in the lanes of the kernels of L D L^T; measured to be best. Private to solvers/cuda.
 #pragma once
 
+#include "core/gpu_plans.cuh"
 #include "solvers/cuda/stored_systems.cuh"
 
 namespace smallbatch {
@@ -25,6 +26,9 @@ struct QuickPlan {
   using L = Tile<T, N, LdltPlan<T, N>::lanes, (N >= 32)>;
   static constexpr int turning = N == 32 && single ? 4 : 0;  // slots whose steps are a loop
   static constexpr bool apart = N == 64 || (N >= 16 && !single);
+  // Of more than x and how good it is: where registers do not suffice, no steps are a loop, and some are apart.
+  static constexpr int turning_for_more = registers_suffice() ? turning : 0;
+  static constexpr int apart_for_more = turning > 0 && !registers_suffice() ? 8 : apart;
   // Of x alone: one step in so many is kept apart, as few as the compiler does not spill registers for.
   static constexpr int factor_apart = N == 64 ? 8 : N == 32 && !single ? 2 : apart;
   static constexpr bool back_apart = apart && N < 32;
@@ -127,7 +131,10 @@ struct StoredEverythingPlan : StoredXPlan<T, N, true, false> {
                                typename OnePassPlan<T, N>::Stored>;
   static constexpr int late = N == 36 ? 0 : Base::late, place = N - late;
   static constexpr int gap = late > 0 ? L::piece : 0;
-  static constexpr int factor_apart = !OnePassPlan<T, N>::apart ? 0 : N == 40 ? 8 : 1;
+  static constexpr int factor_apart = (N == 28 || N == 32) && single ? (registers_suffice() ? 0 : 8)
+                                      : !OnePassPlan<T, N>::apart    ? 0
+                                      : N == 40                      ? 8
+                                                                     : 1;
   static constexpr bool back_apart = OnePassPlan<T, N>::apart && N != 40;
   static constexpr int warps = (single ? N == 20 : N == 16) ? 12 : 8;
   static constexpr int warps_elsewhere = warps;

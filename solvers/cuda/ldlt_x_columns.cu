@@ -235,8 +235,8 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(ColumnsPlan<T, N, 
     };
     fetch(args.b, args.b_step, 0);
     NoRhs none;
-    factor<L, Plan::turning, Plan::apart, false>(group(), lane(), memory, a, none,
-                                                 ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+    factor<L, Plan::turning_for_more, Plan::apart_for_more, false>(group(), lane(), memory, a, none,
+                                                                   ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
     T least = inverse[0];
 #pragma unroll
     for (int u = 1; u < R; ++u) least = min(least, inverse[u]);
@@ -266,7 +266,8 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(ColumnsPlan<T, N, 
       });
       if (far) inverse[0] = not_a_number<T>();
       in_parts<Plan::forward>(
-          y, [&](auto& part) __attribute__((always_inline)) { substitute_forward<L>(lane(), a, part, args.once); });
+          y, [&](auto& part)
+                 __attribute__((always_inline)) { substitute_forward<L, false>(lane(), a, part, args.once); });
 #pragma unroll
       for (int c = 0; c < P; ++c)
 #pragma unroll
