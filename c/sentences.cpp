@@ -33,7 +33,7 @@ std::size_t describe(const Describe& sentence_of, std::int32_t info, char* buffe
 /// What may be a page of something, in a sentence that is cut after a while.
 std::string shown(const char* name) {
   constexpr std::size_t most = 64;
-  const std::string text = visible_text(std::string(name, ::strnlen(name, most + 1)));
+  std::string text = visible_text(std::string(name, ::strnlen(name, most + 1)));
   if (text.size() <= most) return text;
   std::size_t end = 0;  // of the last whole character
   while (const std::size_t length = utf8_length(std::string_view(text).substr(end))) {
