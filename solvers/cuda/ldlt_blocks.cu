@@ -900,6 +900,12 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, What>::warps) ldlt_b
     else
       return memory.next_rhs;
   };
+  const auto kept = [&]() __attribute__((always_inline))->auto& {
+    if constexpr (What == Asked::error)
+      return memory.kept;
+    else
+      return own_kept;
+  };
   const int lane = threadIdx.x;
   constexpr bool stays = matrix_stays<B, What>;
   unsigned turn = 0;  // of copies, 0 and 1
@@ -986,14 +992,11 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, What>::warps) ldlt_b
         if (!everything || args.to.backward_error != nullptr || args.to.rcond != nullptr)
           error = max(
               error, [&]() __attribute__((always_inline)) {
-                if constexpr (What == Asked::error)
+                if constexpr (stays)
                   return judge_columns<B>(m, args.kept_pitch, stored_matrices<T>() + beyond_piece(matrix(task)), memory,
-                                          memory.kept, norm_a);
-                else if constexpr (stays)
-                  return judge_columns<B>(m, args.kept_pitch, stored_matrices<T>() + beyond_piece(matrix(task)), memory,
-                                          own_kept, norm_a);
+                                          kept(), norm_a);
                 else
-                  return judge_blocks<B>(m, memory, own_kept, norm_a);
+                  return judge_blocks<B>(m, memory, kept(), norm_a);
               }());
     }
     if constexpr (Full)
