@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <initializer_list>
 #include <limits>
@@ -110,11 +109,6 @@ int number_of(const Enum& value) {
 
 [[noreturn]] inline void refuse(const std::string& problem, const std::string& why, const std::string& remedy) {
   throw Error(ErrorKind::usage, problem, why, remedy);
-}
-/// Of any size: std::to_string() knows six decimals.
-inline std::string text_of(double value) {
-  char text[32];
-  return {text, static_cast<std::size_t>(std::snprintf(text, sizeof(text), "%.6g", value))};
 }
 [[noreturn]] inline void refuse_enumerator(const std::string& member, int number) {
   refuse(member + " is " + std::to_string(number), "that is none of its enumerators", "Take one of smallbatch.h.");

@@ -4,6 +4,8 @@
 // to whoever calls the library: which option of the command does what is to be done, the application adds.
 #pragma once
 
+#include <cstddef>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -37,6 +39,12 @@ class Error : public std::runtime_error {
  private:
   ErrorKind kind_;
 };
+
+/// A number of any size, in a message: std::to_string() knows six decimals.
+inline std::string text_of(double value) {
+  char text[32];
+  return {text, static_cast<std::size_t>(std::snprintf(text, sizeof(text), "%.6g", value))};
+}
 
 }  // namespace smallbatch
 #pragma GCC visibility pop

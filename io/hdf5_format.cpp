@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
+#include "core/error.hpp"
 #include "core/visible_text.hpp"
 #include "io/hdf5_labels.hpp"
 #include "io/hdf5_units.hpp"
@@ -68,13 +68,6 @@ double read_number(const InputFile& file, const std::string& group, const std::s
 bool is_positive(double value) { return value > 0; }
 bool is_not_negative(double value) { return value >= 0; }
 bool is_finite(double value) { return std::isfinite(value); }
-
-/// Of any size: std::to_string() knows six decimals.
-std::string text_of(double value) {
-  std::array<char, 32> text{};
-  const int length = std::snprintf(text.data(), text.size(), "%.6g", value);
-  return {text.data(), static_cast<std::size_t>(length)};
-}
 
 /// A dataset of finite numbers in this unit, or nothing.
 std::vector<double> read_known(const InputFile& file, const std::string& dataset,

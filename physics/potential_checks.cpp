@@ -1,7 +1,6 @@
 #include "physics/potential_checks.hpp"
 
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <string>
 
@@ -42,13 +41,6 @@ void check_shape(std::int64_t count, const LatticeBatch& lattice) {
 }
 
 bool is_cutoff(double length) { return length >= 0 && std::isfinite(length); }
-
-/// Of any size: std::to_string() knows six decimals.
-std::string text_of(double value) {
-  char text[32];
-  const int length = std::snprintf(text, sizeof(text), "%.6g", value);
-  return {text, static_cast<std::size_t>(length)};
-}
 
 void check_options(const PotentialOptions& options) {
   if (!is_softening(options.softening))
