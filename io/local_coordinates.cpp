@@ -7,17 +7,15 @@
 namespace smallbatch {
 namespace {
 
-/// a - b, all digits of which are summed before they are rounded (the difference of two numbers and what it loses: D.
-/// E. Knuth, The Art of Computer Programming 2, 4.2.2).
-double difference(const ExactCoordinate& a, const ExactCoordinate& b) {
-  const double high = a.rounded - b.rounded, taken = high - a.rounded;
-  const double low = (a.rounded - (high - taken)) - (b.rounded + taken);
-  return high + (low + (a.rest - b.rest));
+/// a - b, all digits of which are summed before they are rounded.
+double difference(const Exact& a, const Exact& b) {
+  const Exact of_rounded = two_difference(a.high, b.high);
+  return of_rounded.high + (of_rounded.low + (a.low - b.low));
 }
 
 }  // namespace
 
-ExactCoordinate exact_coordinate(double number, double unit_in_angstrom) {
+Exact exact_coordinate(double number, double unit_in_angstrom) {
   const double rounded = number * unit_in_angstrom;
   return {rounded, std::fma(number, unit_in_angstrom, -rounded)};
 }

@@ -7,15 +7,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/two_difference.hpp"
+
 namespace smallbatch {
 
-/// A coordinate in angstrom, as the exact sum of two numbers.
-struct ExactCoordinate {
-  double rounded = 0, rest = 0;
-};
-using ExactPlace = std::array<ExactCoordinate, 3>;
+using ExactPlace = std::array<Exact, 3>;  ///< in angstrom
 
-ExactCoordinate exact_coordinate(double number, double unit_in_angstrom);
+/// A coordinate in angstrom: as it is rounded, and what that took from it.
+Exact exact_coordinate(double number, double unit_in_angstrom);
 
 /// Of problems with triples offset[k] .. offset[k+1]-1 in that unit, the first triple; 0 where there is none.
 std::vector<ExactPlace> first_places(const double* triples, const std::vector<std::int64_t>& offset,
