@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "core/nearest_name.hpp"
 #include "core/visible_text.hpp"
@@ -232,7 +233,8 @@ void H5mdParticles::expect_steps_of_positions() {
 }
 
 /// Writers that work in parallel do not sort, and say by id which particle is where in each frame.
-void H5mdParticles::expect_one_order(const std::string& of_all_frames) const {
+void H5mdParticles::expect_one_order(const std::string& of_all_frames) {
+  if (std::exchange(has_one_order_, true)) return;  // or this has thrown
   const std::string id = position_.substr(0, position_.rfind("/position")) + "/id/value";
   if (!position_has_frames_ || !has_parents(*file_, id) || file_->kind(id) != ObjectKind::dataset) return;
   const DatasetInfo& info = file_->dataset(id);

@@ -50,7 +50,7 @@ class H5mdParticles {
   [[nodiscard]] double charge_unit_in_e() const { return charge_unit_in_e_; }
   /// Throws where particles have ids, which say that they are not in the same places in all frames, so that what is in
   /// one order for all frames, as charges without frames, is not theirs.
-  void expect_one_order(const std::string& of_all_frames) const;
+  void expect_one_order(const std::string& of_all_frames);
   /// Frames [first, first + count), one after the other: position (count, charges, 3) and charge (count, charges), in
   /// these units.
   void read(std::int64_t first, std::int64_t count, double* position, double* charge) const;
@@ -67,6 +67,7 @@ class H5mdParticles {
   std::vector<double> given_charges_;  ///< in place of the second
   ProblemLabels labels_;
   bool position_has_frames_ = false, charge_has_frames_ = false;
+  bool has_one_order_ = false;  ///< as has been looked at
   std::int64_t frames_ = 0, charges_ = 0;
   ScalarType type_ = ScalarType::float64;
   double unit_in_angstrom_ = 1, charge_unit_in_e_ = 1;

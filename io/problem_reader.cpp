@@ -351,8 +351,7 @@ struct ProblemReader::Impl {
   }
 
   /// The groups of an interaction energy, or atomic numbers: one per charge, or per particle for all frames.
-  [[nodiscard]] bool has_small_numbers(const std::string& name, const ChargesOfSet& set,
-                                       const ChargeSource& source) const {
+  [[nodiscard]] bool has_small_numbers(const std::string& name, const ChargesOfSet& set, ChargeSource& source) const {
     if (file.kind(name) == ObjectKind::none) return false;
     const DatasetInfo& info = file.dataset(name);
     if (!info.is(ElementType::int8) && !info.is(ElementType::int32) && !info.is(ElementType::int64)) {
