@@ -4,7 +4,6 @@
 
 #include "app/option_texts.hpp"
 #include "app/unknown_words.hpp"
-#include "core/error.hpp"
 #include "core/instruction_sets.hpp"
 #include "core/text_streams.hpp"
 
@@ -18,8 +17,7 @@ Command::Command(CLI::App& parent, const std::string& name, const std::string& h
 AnyCommand Command::finish() {
   for (const CLI::Option* option : app_->get_options())
     if (std::ranges::count(option->results(), "") > 0 && std::ranges::count(lists_, option) == 0)
-      throw Error(ErrorKind::usage, option->get_name() + " needs a value", "an empty one was given",
-                  "See smallbatch --help.");
+      refuse_empty_option(option->get_name());
   for (const auto& look : second_looks_) look();
   return options();
 }

@@ -52,6 +52,10 @@ void refuse_option(const std::string& option, const std::string& found, const st
               "See smallbatch --help.");
 }
 
+void refuse_empty_option(const std::string& option) {
+  throw Error(ErrorKind::usage, option + " needs a value", "an empty one was given", "See smallbatch --help.");
+}
+
 DeviceRequest parse_device(const std::string& text) {
   using Kind = DeviceRequest::Kind;
   if (text == "auto") return {Kind::automatic};

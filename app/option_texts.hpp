@@ -11,6 +11,7 @@
 namespace smallbatch {
 
 [[noreturn]] void refuse_option(const std::string& option, const std::string& found, const std::string& expected);
+[[noreturn]] void refuse_empty_option(const std::string& option);
 
 DeviceRequest parse_device(const std::string& text);
 VerifyMode parse_verify(const std::string& text);

@@ -666,8 +666,7 @@ Invocation parse_options(int argc, const char* const* argv) {
   if (quiet && verbose)
     throw Error(ErrorKind::usage, "-q cannot be given with -v", "the one asks for errors alone, the other for more",
                 "Give one of them.");
-  if (app.count("--log-file") > 0 && log_file.empty())
-    throw Error(ErrorKind::usage, "--log-file needs a value", "an empty one was given", "See smallbatch --help.");
+  if (app.count("--log-file") > 0 && log_file.empty()) refuse_empty_option("--log-file");
   call.verbosity = quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal;
   call.log_file = log_file;
   refuse_log_file_of_command(app, log_file);
