@@ -293,7 +293,6 @@ def mutant(good, others, sums, rng):
 class Command:
     def __init__(self, program, folder):
         self.program, self.folder, self.count, self.seconds = str(program), folder, 0, 0.0
-        self.waits = 0  # of the last call: how often one of its threads waited for another, a process or a disk
 
     def __call__(self, *words):
         """(exit status as wait4 says, or None where it had to be ended; CPU seconds; bytes; stdout; stderr)"""
@@ -312,7 +311,6 @@ class Command:
         _, status, usage = os.wait4(child, 0)
         os.close(watched)
         self.seconds += usage.ru_utime + usage.ru_stime
-        self.waits = usage.ru_nvcsw
         out, err = (path.read_bytes() for path in streams)
         return (status if is_ended else None, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10, out, err)
 
