@@ -8,7 +8,7 @@
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/provenance.hpp"
-#include "app/report.hpp"
+#include "app/summary.hpp"
 #include "core/text_streams.hpp"
 #include "core/visible_text.hpp"
 #include "io/problem_writer.hpp"

@@ -16,7 +16,7 @@
 #include <mutex>
 #include <utility>
 
-#include "app/report.hpp"
+#include "app/summary.hpp"
 #include "core/error.hpp"
 
 namespace smallbatch {

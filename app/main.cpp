@@ -23,7 +23,7 @@
 #include "app/options.hpp"
 #include "app/output_check.hpp"
 #include "app/ranks.hpp"
-#include "app/report.hpp"
+#include "app/summary.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "core/visible_text.hpp"

@@ -17,7 +17,7 @@
 #include "app/outcome.hpp"
 #include "app/output_check.hpp"
 #include "app/provenance.hpp"
-#include "app/report.hpp"
+#include "app/summary.hpp"
 #include "core/error.hpp"
 #include "core/visible_text.hpp"
 #include "io/byte_check.hpp"

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "app/pipeline.hpp"
-#include "app/report.hpp"
 #include "app/stages.hpp"
+#include "app/summary.hpp"
 #include "core/parallel.hpp"
 
 namespace smallbatch {

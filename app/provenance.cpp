@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "app/report.hpp"
+#include "app/summary.hpp"
 #include "app/version.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"

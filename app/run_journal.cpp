@@ -8,7 +8,7 @@
 
 #include "app/pipeline.hpp"
 #include "app/provenance.hpp"
-#include "app/report.hpp"
+#include "app/summary.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "core/usable_kernels.hpp"

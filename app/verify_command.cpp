@@ -13,7 +13,7 @@
 #include "app/logging.hpp"
 #include "app/outcome.hpp"
 #include "app/piece_sums.hpp"
-#include "app/report.hpp"
+#include "app/summary.hpp"
 #include "core/error.hpp"
 #include "io/byte_check.hpp"
 #include "io/problem_reader.hpp"

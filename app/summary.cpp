@@ -1,4 +1,4 @@
-#include "app/report.hpp"
+#include "app/summary.hpp"
 
 #include <algorithm>
 #include <array>
