@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <string_view>
 #include <utility>
 
@@ -507,31 +508,47 @@ struct Hdf5Describer::Impl {
     name_members(object, members);
     give(std::move(object));
     if (!is_group || depth == 0) return;
-    const auto describe_member = [&](const Member& member) {
-      if (is_reachable(member)) return describe(member.link, depth - 1, false, give);
-      give(nothing());
-    };
     constexpr std::size_t most_of_one_thread = 64;  // what is found stays in a cache
-    if (!headers || threads == 1 || members.size() < threads * most_of_one_thread) {
-      std::ranges::for_each(members, describe_member);
-      return;
-    }
-    std::vector<HeaderWindows> windows(threads, HeaderWindows(*bytes));
-    std::vector<std::vector<StoredObject>> found(threads * most_of_one_thread);
-    for (std::size_t first = 0; first < members.size(); first += threads * most_of_one_thread) {
-      const std::size_t count = std::min(found.size(), members.size() - first);
+    if (headers && threads > 1 && members.size() >= threads * most_of_one_thread)
+      return give_read_ahead(members, most_of_one_thread, depth, give);
+    for (const Member& member : members) describe_member(member, depth, give);
+  }
+
+  void describe_member(const Member& member, int depth, const std::function<void(StoredObject&&)>& give) {
+    if (is_reachable(member)) return describe(member.link, depth - 1, false, give);
+    give(nothing());
+  }
+
+  /// Very many members, in parts of so many that several threads read, of which one first gives what was read before.
+  void give_read_ahead(const std::vector<Member>& members, std::size_t members_of_part, int depth,
+                       const std::function<void(StoredObject&&)>& give) {
+    const std::size_t parts = 2 * threads, most = parts * members_of_part;
+    std::vector<HeaderWindows> windows(parts, HeaderWindows(*bytes));
+    // Of each member what is there, nothing where HDF5 is to be asked.
+    std::vector<std::vector<StoredObject>> found(most), earlier(most);
+    const auto give_one = [&](std::vector<StoredObject>& of_member) {
+      for (StoredObject& object : of_member) give(std::move(object));
+      of_member.clear();
+    };
+    for (std::size_t first = 0; first < members.size(); first += most) {
+      const std::size_t count = std::min(most, members.size() - first);
       bytes->forget_failure();
-      parallel_for(threads, 1, threads, [&](std::int64_t begin, std::int64_t end) {
-        for (auto thread = static_cast<std::size_t>(begin); thread < static_cast<std::size_t>(end); ++thread)
-          for (std::size_t k = count * thread / threads; k < count * (thread + 1) / threads; ++k)
-            if (!read_plain(windows[thread], members[first + k], depth - 1, found[k])) found[k].clear();
+      parallel_for(static_cast<std::int64_t>(parts) + 1, 1, threads, [&](std::int64_t task, std::int64_t) {
+        if (task == 0) {
+          std::ranges::for_each(earlier, give_one);
+          return;
+        }
+        const auto part = static_cast<std::size_t>(task) - 1;
+        for (std::size_t k = count * part / parts; k < count * (part + 1) / parts; ++k)
+          if (!read_plain(windows[part], members[first + k], depth - 1, found[k])) found[k].clear();
       });
-      for (std::size_t k = 0; k < count; ++k) {
-        for (StoredObject& of_member : found[k]) give(std::move(of_member));
-        if (found[k].empty()) describe_member(members[first + k]);
-        found[k].clear();
-      }
+      std::swap(earlier, found);
+      // HDF5 is asked by one thread, while no other reads.
+      if (std::ranges::none_of(earlier | std::views::take(count), &std::vector<StoredObject>::empty)) continue;
+      for (std::size_t k = 0; k < count; ++k)
+        earlier[k].empty() ? describe_member(members[first + k], depth, give) : give_one(earlier[k]);
     }
+    std::ranges::for_each(earlier, give_one);
   }
 
   /// False where no path leads there.
