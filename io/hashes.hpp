@@ -72,9 +72,7 @@ class PieceHashes {
   [[nodiscard]] const std::optional<std::uint64_t>& hash_of(std::size_t piece) const {
     return piece == 0 ? first_ : parts_->hashes[piece - 1];
   }
-  std::optional<std::uint64_t>& hash_of(std::size_t piece) {
-    return piece == 0 ? first_ : parts_->hashes[piece - 1];
-  }
+  std::optional<std::uint64_t>& hash_of(std::size_t piece) { return piece == 0 ? first_ : parts_->hashes[piece - 1]; }
 
   std::uint64_t bytes_ = 0;
   std::optional<std::uint64_t> first_;  ///< of the first piece
