@@ -373,7 +373,7 @@ RunReport Pipeline::run() {
   do_on_all(ranks_, [&] { commit(by_others); });
   report_.problem_bytes = bytes_of_file(options_.problems) / options_.share.count;
   report_.result_bytes = bytes_of_file(options_.results);
-  return report_;
+  return std::move(report_);
 }
 
 }  // namespace

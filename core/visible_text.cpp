@@ -17,7 +17,12 @@ std::string escaped(char byte) {
 template <class IsShown, class Escaped>
 std::string with_escapes(std::string_view text, IsShown&& is_shown, Escaped&& escaped) {
   std::string shown;
+  shown.reserve(text.size());
   for (std::size_t k = 0; k < text.size();) {
+    const std::size_t plain = k;  // most texts are of these alone
+    while (k < text.size() && text[k] >= ' ' && text[k] <= '~') ++k;
+    shown.append(text, plain, k - plain);
+    if (k == text.size()) break;
     const std::size_t length = utf8_length(text.substr(k));
     const std::string_view character = text.substr(k, std::max<std::size_t>(length, 1));
     k += character.size();

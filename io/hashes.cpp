@@ -87,8 +87,11 @@ std::optional<std::uint64_t> parse_hash_digits(const std::string& text) {
 
 std::uint64_t hash_number(const void* bytes, std::size_t count) { return hashes().of_64(bytes, count); }
 
-PieceHashes::PieceHashes(std::uint64_t bytes)
-    : bytes_(bytes), hashes_((bytes + bytes_per_hashed_piece - 1) / bytes_per_hashed_piece) {}
+PieceHashes::PieceHashes(std::uint64_t bytes) : bytes_(bytes) {
+  if (count() > 1) parts_ = std::make_unique<Parts>(Parts{decltype(Parts::hashes)(count() - 1), {}, {}});
+}
+
+std::size_t PieceHashes::count() const { return (bytes_ + bytes_per_hashed_piece - 1) / bytes_per_hashed_piece; }
 
 std::uint64_t PieceHashes::size_of(std::size_t piece) const {
   return std::min(bytes_per_hashed_piece, bytes_ - begin_of_piece(piece));
@@ -110,28 +113,28 @@ void PieceHashes::add_to(std::size_t piece, std::uint64_t first, std::uint64_t c
       is_missing(piece) && !(parts_ && (parts_->lost.contains(piece) || parts_->begun.contains(piece)));
   if (count == size_of(piece) && is_untouched) return set(piece, bytes);
   if (!parts_) parts_ = std::make_unique<Parts>();
-  auto& [lost, begun] = *parts_;
+  auto& [hashes, lost, begun] = *parts_;
   if (lost.contains(piece)) return;
   auto found = begun.find(piece);
   if (found == begun.end() && first == 0 && is_missing(piece) && begun.size() < most_begun)
     found = begun.try_emplace(piece).first;
   if (found == begun.end() || found->second.next != first) {
     lost.insert(piece);
-    hashes_[piece].reset();
+    hash_of(piece).reset();
     if (found != begun.end()) begun.erase(found);
     return;
   }
   found->second.hash.add(bytes, count);
   found->second.next += count;
   if (found->second.next < size_of(piece)) return;
-  hashes_[piece] = found->second.hash.number();
+  hash_of(piece) = found->second.hash.number();
   begun.erase(found);
 }
 
-void PieceHashes::set(std::size_t piece, const void* bytes) { hashes_[piece] = hash_number(bytes, size_of(piece)); }
+void PieceHashes::set(std::size_t piece, const void* bytes) { hash_of(piece) = hash_number(bytes, size_of(piece)); }
 
 std::string PieceHashes::digits(std::size_t piece) const {
-  return hashes_[piece] ? hash_digits(*hashes_[piece]) : std::string();
+  return is_missing(piece) ? std::string() : hash_digits(*hash_of(piece));
 }
 
 }  // namespace smallbatch

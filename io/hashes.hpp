@@ -46,10 +46,10 @@ class PieceHashes {
   explicit PieceHashes(std::uint64_t bytes);
   /// Bytes [first, first + count), which are within the array.
   void add(std::uint64_t first, std::uint64_t count, const void* bytes);
-  [[nodiscard]] std::size_t count() const { return hashes_.size(); }
+  [[nodiscard]] std::size_t count() const;
   /// How many bytes a piece has.
   [[nodiscard]] std::uint64_t size_of(std::size_t piece) const;
-  [[nodiscard]] bool is_missing(std::size_t piece) const { return !hashes_[piece]; }
+  [[nodiscard]] bool is_missing(std::size_t piece) const { return !hash_of(piece); }
   /// What becomes known of a missing one: its bytes, all of them.
   void set(std::size_t piece, const void* bytes);
   /// 16 of each; empty where it is missing.
@@ -65,12 +65,17 @@ class PieceHashes {
 
   /// What few arrays need: there may be millions of them.
   struct Parts {
-    std::set<std::size_t> lost;  ///< pieces whose bytes came in another order, or twice
+    std::vector<std::optional<std::uint64_t>> hashes;  ///< of all pieces but the first
+    std::set<std::size_t> lost;                        ///< pieces whose bytes came in another order, or twice
     std::map<std::size_t, Begun> begun;
   };
+  [[nodiscard]] const std::optional<std::uint64_t>& hash_of(std::size_t piece) const {
+    return piece == 0 ? first_ : parts_->hashes[piece - 1];
+  }
+  std::optional<std::uint64_t>& hash_of(std::size_t piece) { return piece == 0 ? first_ : parts_->hashes[piece - 1]; }
 
   std::uint64_t bytes_ = 0;
-  std::vector<std::optional<std::uint64_t>> hashes_;
+  std::optional<std::uint64_t> first_;  ///< of the first piece
   std::unique_ptr<Parts> parts_;
 };
 

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <ranges>
 #include <string_view>
 #include <utility>
 
@@ -79,6 +81,8 @@ struct Hdf5Describer::Impl {
   std::map<std::string, KnownType, std::less<>> types;  ///< by their messages
   /// When it was last asked for something: what is gone since is missed where it is read.
   std::uint64_t file_bytes = 0;
+  mutable std::mutex guard_of_unwritten;
+  mutable std::map<std::pair<std::vector<std::int64_t>, std::uint64_t>, std::shared_ptr<const Defect>> unwritten;
 
   static void set_cache(H5AC_cache_config_t& cache, std::size_t size) {
     cache.set_initial_size = true;
@@ -440,15 +444,33 @@ struct Hdf5Describer::Impl {
     return true;
   }
 
+  /// What is wrong with a dataset without an address: mostly it is a name of an axis, and very many have the same.
+  std::shared_ptr<const Defect> never_written(const std::vector<std::int64_t>& shape,
+                                              std::uint64_t element_bytes) const {
+    constexpr std::size_t most_kept = 64;
+    const std::lock_guard lock(guard_of_unwritten);
+    auto found = unwritten.find({shape, element_bytes});
+    if (found == unwritten.end()) {
+      std::shared_ptr<const Defect> defect = find_piece(file_bytes, shape, element_bytes, std::nullopt, 0).defect;
+      if (unwritten.size() == most_kept) unwritten.clear();
+      found = unwritten.emplace(std::pair{shape, element_bytes}, std::move(defect)).first;
+    }
+    return found->second;
+  }
+
   /// False where HDF5 is to be asked.
-  [[nodiscard]] bool take_dataset(const ObjectHeader& header, StoredObject& object) const {
+  [[nodiscard]] bool take_dataset(ObjectHeader& header, StoredObject& object) const {
     const KnownType* const type = known_type(header.type);
     if (!type || type->bytes == 0) return false;
+    if (type->numbers.numbers.type != ElementType::other && !header.address && declared_bytes(header.shape, 1) != 0) {
+      object.contents_defect = never_written(header.shape, type->bytes);
+      return true;
+    }
     auto dataset = std::make_unique<StoredDataset>();
-    dataset->info = {header.shape, type->name, type->numbers.numbers.type, type->numbers.form};
+    dataset->info = {std::move(header.shape), type->name, type->numbers.numbers.type, type->numbers.form};
     if (type->numbers.numbers.type != ElementType::other) {
       dataset->is_swapped = type->numbers.numbers.is_swapped;
-      Piece piece = find_piece(file_bytes, header.shape, type->bytes, header.address, header.bytes);
+      Piece piece = find_piece(file_bytes, dataset->info.shape, type->bytes, header.address, header.bytes);
       object.contents_defect = std::move(piece.defect);
       if (object.contents_defect) return true;
       dataset->address = piece.address;
@@ -467,7 +489,7 @@ struct Hdf5Describer::Impl {
 
   /// What an object's header says, without HDF5, of which the description is the same; nothing where it is to be asked.
   /// `members` are those of a group.
-  [[nodiscard]] std::optional<StoredObject> take_header(const std::optional<ObjectHeader>& header,
+  [[nodiscard]] std::optional<StoredObject> take_header(std::optional<ObjectHeader> header,
                                                         std::vector<Member>& members) const {
     if (!header) return {};
     StoredObject object;
@@ -493,9 +515,10 @@ struct Hdf5Describer::Impl {
   void describe(const H5L_info_t& link, int depth, bool is_asked_for, const std::function<void(StoredObject&&)>& give) {
     bytes->forget_failure();  // of another object
     std::vector<Member> members;
-    const auto header = headers ? plain_header(*headers, link) : std::nullopt;
+    auto header = headers ? plain_header(*headers, link) : std::nullopt;
     if (header) learn_types(*header);
-    if (auto object = take_header(header, members)) return give_with_members(std::move(*object), members, depth, give);
+    if (auto object = take_header(std::move(header), members))
+      return give_with_members(std::move(*object), members, depth, give);
     bytes->forget_failure();
     describe_by_hdf5(link, depth, is_asked_for, give);
   }
@@ -507,31 +530,47 @@ struct Hdf5Describer::Impl {
     name_members(object, members);
     give(std::move(object));
     if (!is_group || depth == 0) return;
-    const auto describe_member = [&](const Member& member) {
-      if (is_reachable(member)) return describe(member.link, depth - 1, false, give);
-      give(nothing());
+    constexpr std::size_t most_of_one_thread = 32;  // what is found stays in a cache
+    if (headers && threads > 1 && members.size() >= threads * most_of_one_thread)
+      return give_read_ahead(members, most_of_one_thread, depth, give);
+    for (const Member& member : members) describe_member(member, depth, give);
+  }
+
+  void describe_member(const Member& member, int depth, const std::function<void(StoredObject&&)>& give) {
+    if (is_reachable(member)) return describe(member.link, depth - 1, false, give);
+    give(nothing());
+  }
+
+  /// Very many members, in parts of so many that several threads read, of which one first gives what was read before.
+  void give_read_ahead(const std::vector<Member>& members, std::size_t members_of_part, int depth,
+                       const std::function<void(StoredObject&&)>& give) {
+    const std::size_t parts = 2 * threads, most = parts * members_of_part;
+    std::vector<HeaderWindows> windows(parts, HeaderWindows(*bytes));
+    // Of each member what is there, nothing where HDF5 is to be asked.
+    std::vector<std::vector<StoredObject>> found(most), earlier(most);
+    const auto give_one = [&](std::vector<StoredObject>& of_member) {
+      for (StoredObject& object : of_member) give(std::move(object));
+      of_member.clear();
     };
-    constexpr std::size_t most_of_one_thread = 64;  // what is found stays in a cache
-    if (!headers || threads == 1 || members.size() < threads * most_of_one_thread) {
-      std::ranges::for_each(members, describe_member);
-      return;
-    }
-    std::vector<HeaderWindows> windows(threads, HeaderWindows(*bytes));
-    std::vector<std::vector<StoredObject>> found(threads * most_of_one_thread);
-    for (std::size_t first = 0; first < members.size(); first += threads * most_of_one_thread) {
-      const std::size_t count = std::min(found.size(), members.size() - first);
+    for (std::size_t first = 0; first < members.size(); first += most) {
+      const std::size_t count = std::min(most, members.size() - first);
       bytes->forget_failure();
-      parallel_for(threads, 1, threads, [&](std::int64_t begin, std::int64_t end) {
-        for (auto thread = static_cast<std::size_t>(begin); thread < static_cast<std::size_t>(end); ++thread)
-          for (std::size_t k = count * thread / threads; k < count * (thread + 1) / threads; ++k)
-            if (!read_plain(windows[thread], members[first + k], depth - 1, found[k])) found[k].clear();
+      parallel_for(static_cast<std::int64_t>(parts) + 1, 1, threads, [&](std::int64_t task, std::int64_t) {
+        if (task == 0) {
+          std::ranges::for_each(earlier, give_one);
+          return;
+        }
+        const auto part = static_cast<std::size_t>(task) - 1;
+        for (std::size_t k = count * part / parts; k < count * (part + 1) / parts; ++k)
+          if (!read_plain(windows[part], members[first + k], depth - 1, found[k])) found[k].clear();
       });
-      for (std::size_t k = 0; k < count; ++k) {
-        for (StoredObject& of_member : found[k]) give(std::move(of_member));
-        if (found[k].empty()) describe_member(members[first + k]);
-        found[k].clear();
-      }
+      std::swap(earlier, found);
+      // HDF5 is asked by one thread, while no other reads.
+      if (std::ranges::none_of(earlier | std::views::take(count), &std::vector<StoredObject>::empty)) continue;
+      for (std::size_t k = 0; k < count; ++k)
+        earlier[k].empty() ? describe_member(members[first + k], depth, give) : give_one(earlier[k]);
     }
+    std::ranges::for_each(earlier, give_one);
   }
 
   /// False where no path leads there.
@@ -589,8 +628,10 @@ struct Hdf5Describer::Impl {
 };
 
 Hdf5Describer::Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work, unsigned threads)
-    : impl_(std::make_unique<Impl>(
-          Impl{std::move(bytes), std::move(still_at_work), {}, {}, 0, false, {}, threads, {}, 0})) {
+    : impl_(std::make_unique<Impl>()) {
+  impl_->bytes = std::move(bytes);
+  impl_->still_at_work = std::move(still_at_work);
+  impl_->threads = threads;
   const QuietHdf5 quiet;
   impl_->open();
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -53,6 +54,9 @@ struct InputFile::Impl {
   std::unique_ptr<DescriberProcess> child;
   std::size_t asleep = 0;  ///< processes that fell asleep
   StoredObject root;
+  StoredObject* latest_group = nullptr;  ///< what was asked for last is in there; it is described, and stays
+  std::string path_of_latest_group;
+  std::size_t latest_place = 0;  ///< of what was found last in a group of many
   std::map<const StoredDataset*, ChunkedDataset> chunked;
 
   [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const {
@@ -120,26 +124,51 @@ struct InputFile::Impl {
     std::optional<Error> error;      ///< why it is not known whether there is one
   };
 
+  /// A member of a group, or null.
+  StoredObject* member_of(StoredObject& group, std::string_view name) {
+    constexpr std::size_t few = 64;
+    auto& members = group.members;
+    // Sets are mostly asked for in their order, which is the same in all groups of them.
+    for (const std::size_t place : {latest_place, latest_place + 1}) {
+      if (members.size() <= few || place >= members.size() || members[place].name != name) continue;
+      latest_place = place;
+      return &members[place];
+    }
+    const auto found = std::ranges::lower_bound(members, name, {}, &StoredObject::name);
+    if (found == members.end() || found->name != name) return nullptr;
+    if (members.size() > few) latest_place = static_cast<std::size_t>(found - members.begin());
+    return &*found;
+  }
+
   /// The object at an absolute path, described; every link on the way must be hard. What is not known yet is asked for,
   /// of the object itself down to `depth`.
   Found look_up(const std::string& object, int depth) {
+    const std::string_view path_of_object = object;
     StoredObject* found = &root;
-    for (std::size_t end = 0;;) {  // of the part of the path that leads to `found`
-      const std::string prefix = end == 0 ? "/" : object.substr(0, end);
+    std::size_t end = 0;  // of the part of the path that leads to `found`
+    const std::size_t slash = std::min(object.rfind('/'), object.size());
+    if (latest_group && path_of_object.substr(0, slash) == path_of_latest_group) {
+      found = latest_group;
+      end = slash;
+    }
+    for (;;) {
+      const auto prefix = [&] { return end == 0 ? "/" : object.substr(0, end); };
       const bool is_last = object == "/" || end == object.size();
-      if (!found->is_described) ask(*found, prefix, is_last ? depth : 0);
-      if (found->defect) return {nullptr, error(prefix, *found->defect)};
+      if (!found->is_described) ask(*found, prefix(), is_last ? depth : 0);
+      if (found->defect) return {nullptr, error(prefix(), *found->defect)};
       if (found->kind == ObjectKind::none) return {};
       if (is_last) return {found, {}};
       if (found->kind != ObjectKind::group) {
-        return {nullptr, error(prefix, "expected a group, found none", "See FORMAT.md.")};
+        return {nullptr, error(prefix(), "expected a group, found none", "See FORMAT.md.")};
       }
-      if (found->contents_defect) return {nullptr, error(prefix, *found->contents_defect)};
+      if (found->contents_defect) return {nullptr, error(prefix(), *found->contents_defect)};
+      if (end == slash && found != latest_group) {
+        latest_group = found;
+        path_of_latest_group = object.substr(0, slash);
+      }
       const std::size_t next = std::min(object.find('/', end + 1), object.size());
-      const std::string name = object.substr(end + 1, next - end - 1);
-      const auto member = std::ranges::lower_bound(found->members, name, {}, &StoredObject::name);
-      if (member == found->members.end() || member->name != name) return {};
-      found = &*member;
+      found = member_of(*found, path_of_object.substr(end + 1, next - end - 1));
+      if (!found) return {};
       end = next;
     }
   }

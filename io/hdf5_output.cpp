@@ -12,6 +12,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -73,9 +74,10 @@ constexpr std::uint64_t least_bytes_hashed_beside = std::uint64_t{1} << 20;
 /// What is hashed where it lies: a state that takes more costs more than so few bytes.
 constexpr std::int64_t most_bytes_of_one_hash = 4096;
 
-/// What is kept of a dataset that HDF5 has closed: open ones take kilobytes each.
+/// What is kept of a dataset that HDF5 has closed: open ones take kilobytes each. There may be millions: shapes and
+/// names, of which most have the same, are kept once.
 struct WrittenDataset {
-  std::vector<std::int64_t> shape;
+  const std::vector<std::int64_t>* shape = nullptr;
   std::int64_t unwritten = 0;  ///< elements
   std::int64_t element_bytes = 0;
   ElementType type = ElementType::other;
@@ -98,51 +100,62 @@ struct HashOfText {
 template <class Value>
 using ByPath = std::unordered_map<std::string, Value, HashOfText, std::equal_to<>>;
 
-/// Those of a file, by their paths. There may be millions, a few in each group, and one is mostly asked for after
-/// another of its group.
+/// Those of a file, by their paths: a few in each of very many groups, and one is mostly asked for after another of its
+/// group.
 class WrittenDatasets {
  public:
   WrittenDataset* find(std::string_view path) {
     const auto [group, name] = parts_of(path);
-    if (latest_ == groups_.end() || latest_->first != group) latest_ = groups_.find(group);
+    look_up(group);
     if (latest_ == groups_.end()) return nullptr;
-    const auto found = std::ranges::find(latest_->second, name, &Named::name);
-    return found == latest_->second.end() ? nullptr : &found->dataset;
+    for (Named* one = latest_->second.first; one; one = one->next)
+      if (*one->name == name) return &one->dataset;
+    return nullptr;
   }
   WrittenDataset& at(std::string_view path) {
     if (WrittenDataset* const found = find(path)) return *found;
     throw Error(ErrorKind::internal, std::string(path) + " was not created. Please report this.");
   }
-  /// One that is not there. Others of its group may move.
-  WrittenDataset& add(std::string_view path) {
-    const auto [group, name] = parts_of(path);
-    if (latest_ == groups_.end() || latest_->first != group) latest_ = groups_.find(group);
-    if (latest_ == groups_.end()) {
-      latest_ = groups_.try_emplace(std::string(group)).first;
-      in_order_.push_back(&*latest_);
-    }
-    ++size_;
-    return latest_->second.emplace_back(Named{std::string(name), {}}).dataset;
+  /// One that is not there.
+  WrittenDataset& add(std::string_view path, std::vector<std::int64_t> shape) {
+    const auto [group, of_path] = parts_of(path);
+    look_up(group);
+    if (latest_ == groups_.end()) latest_ = groups_.try_emplace(std::string(group)).first;
+    auto name = names_.find(of_path);
+    if (name == names_.end()) name = names_.emplace(of_path).first;
+    Named& added = all_.emplace_back(Named{&latest_->first, &*name, nullptr, {}});
+    added.dataset.shape = &*shapes_.insert(std::move(shape)).first;
+    auto& [first, last] = latest_->second;
+    (first ? last->next : first) = &added;
+    last = &added;
+    return added.dataset;
   }
-  [[nodiscard]] std::size_t size() const { return size_; }
-  /// visit(group, name, dataset), in the order in which groups, and what is in each, were added.
+  [[nodiscard]] std::size_t size() const { return all_.size(); }
+  /// visit(group, name, dataset), in the order in which they were added.
   template <class Visit>
   void for_each(const Visit& visit) {
-    for (auto* const group : in_order_)
-      for (auto& [name, dataset] : group->second) visit(group->first, name, dataset);
+    for (auto& [group, name, next, dataset] : all_) visit(*group, *name, dataset);
   }
 
  private:
   struct Named {
-    std::string name;
+    const std::string *group, *name;
+    Named* next;  ///< in its group
     WrittenDataset dataset;
   };
-  using Groups = ByPath<std::vector<Named>>;
+  struct Members {
+    Named *first = nullptr, *last = nullptr;
+  };
 
-  Groups groups_;
-  std::vector<Groups::value_type*> in_order_;
-  Groups::iterator latest_ = groups_.end();
-  std::size_t size_ = 0;
+  void look_up(std::string_view group) {
+    if (latest_ == groups_.end() || latest_->first != group) latest_ = groups_.find(group);
+  }
+
+  std::deque<Named> all_;
+  ByPath<Members> groups_;
+  ByPath<Members>::iterator latest_ = groups_.end();
+  std::set<std::string, std::less<>> names_;
+  std::set<std::vector<std::int64_t>> shapes_;
 };
 
 /// A type of elements: HDF5 is asked once.
@@ -507,7 +520,7 @@ struct Hdf5Output::Impl {
     const std::uint64_t address = *dataset.address + begin;
     if (!writes_together || bytes > most_joined) return file_bytes.write(address, bytes, values);
     constexpr std::array<char, OutputBytes::step> zeros{};
-    const auto all = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
+    const auto all = static_cast<std::uint64_t>(elements_of(*dataset.shape) * dataset.element_bytes);
     return file_bytes.write_joined(address, bytes, values) &&
            (begin + bytes < all || file_bytes.write_joined(address + bytes, dataset.padding, zeros.data()));
   }
@@ -585,10 +598,8 @@ struct Hdf5Output::Impl {
     const auto element_bytes = static_cast<std::int64_t>(known.bytes);
     reserve(dataset, shape, element_bytes);
     WrittenDataset created;
-    created.shape = shape;
     created.type = type;
     created.element_bytes = static_cast<std::int64_t>(bytes_of(type));
-    if (form == NumberForm::complex) created.shape.push_back(2);
     std::uint64_t bytes = 0;
     if (PlainGroup* const group = plain_group(parts_of(dataset).first)) {
       PlainDataset& made = create_plain(*group, dataset, known.in_header, shape, known.bytes);
@@ -609,9 +620,13 @@ struct Hdf5Output::Impl {
       bytes = H5Dget_storage_size(handle);
     }
     if (has_checksums && created.address) created.hashes = PieceHashes(bytes);
-    created.unwritten = fill ? 0 : elements_of(created.shape);
+    std::vector<std::int64_t> all = shape;
+    if (form == NumberForm::complex) all.push_back(2);
+    created.unwritten = fill ? 0 : elements_of(all);
     if (fill) pending_bytes -= std::min(pending_bytes, static_cast<std::int64_t>(bytes));
-    datasets.add(dataset) = std::move(created);
+    WrittenDataset& added = datasets.add(dataset, std::move(all));
+    created.shape = added.shape;
+    added = std::move(created);
   }
 
   /// Those of an object that has no header yet, or null.
@@ -696,7 +711,7 @@ struct Hdf5Output::Impl {
     std::vector<Listed> all;
     all.reserve(datasets.size() + texts.size());
     datasets.for_each([&](const std::string& group, const std::string& name, WrittenDataset& dataset) {
-      const auto bytes = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
+      const auto bytes = static_cast<std::uint64_t>(elements_of(*dataset.shape) * dataset.element_bytes);
       if (dataset.address) all.push_back({group + "/" + name, {*dataset.address, bytes}, &dataset.hashes});
     });
     for (auto& [name, text] : texts)
@@ -724,7 +739,7 @@ struct Hdf5Output::Impl {
     write_strings(checksums_dataset, names, true);
     create(checksums_offset, ElementType::int64, {static_cast<std::int64_t>(piece_offset.size())}, std::nullopt);
     WrittenDataset& offset = datasets.at(checksums_offset);
-    write_by_hdf5(checksums_offset, H5T_NATIVE_INT64, {0}, offset.shape, piece_offset.data());
+    write_by_hdf5(checksums_offset, H5T_NATIVE_INT64, {0}, *offset.shape, piece_offset.data());
     offset.unwritten = 0;
     write_strings(checksums_hash, hashes, true);
     write_strings(checksums_rest, std::vector(2, std::string(digits_of_one, '0')), true);
@@ -758,7 +773,7 @@ struct Hdf5Output::Impl {
     Hash hash(HashBits::of_64);
     std::vector<char> buffer(std::min(most, static_cast<std::uint64_t>(elements_of(count) * dataset.element_bytes)));
     bool is_there = true;
-    for_each_run(dataset.shape, start, count, [&](std::int64_t first, std::int64_t length) {
+    for_each_run(*dataset.shape, start, count, [&](std::int64_t first, std::int64_t length) {
       std::uint64_t begin = *dataset.address + static_cast<std::uint64_t>(first * dataset.element_bytes);
       auto left = static_cast<std::uint64_t>(length * dataset.element_bytes);
       while (left > 0 && is_there) {
@@ -792,7 +807,7 @@ struct Hdf5Output::Impl {
         if (!expected) return;
         ++found;
         if (object.contents_defect) throw refuse(name + ": " + object.contents_defect->why);
-        if (!object.dataset || object.dataset->info.shape != expected->shape) throw refuse(name + ": wrong shape");
+        if (!object.dataset || object.dataset->info.shape != *expected->shape) throw refuse(name + ": wrong shape");
         if (object.dataset->address != expected->address) throw refuse(name + ": not where it was written");
       });
     } catch (const Defect& defect) {
@@ -849,8 +864,7 @@ Hdf5Output::Hdf5Output(OutputFile output, bool keeps_numbers, const std::string&
 Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl>(layout)) {
   if (!impl_->file_bytes.open(layout.temporary, false)) impl_->fail();
   for (const auto& [name, type, shape, address] : layout.datasets) {
-    WrittenDataset& dataset = impl_->datasets.add(name);
-    dataset.shape = shape;
+    WrittenDataset& dataset = impl_->datasets.add(name, shape);
     dataset.type = static_cast<ElementType>(type);
     if (address >= 0) dataset.address = static_cast<std::uint64_t>(address);
     dataset.unwritten = elements_of(shape);
@@ -860,7 +874,7 @@ Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl
 OutputLayout Hdf5Output::layout() const {
   OutputLayout layout{impl_->path, std::filesystem::absolute(impl_->temporary).string(), {}};
   impl_->datasets.for_each([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
-    layout.datasets.push_back({group + "/" + name, static_cast<int>(dataset.type), dataset.shape,
+    layout.datasets.push_back({group + "/" + name, static_cast<int>(dataset.type), *dataset.shape,
                                dataset.address ? static_cast<std::int64_t>(*dataset.address) : -1});
   });
   return layout;
@@ -869,7 +883,7 @@ OutputLayout Hdf5Output::layout() const {
 WrittenElements Hdf5Output::written() const {
   WrittenElements elements;
   impl_->datasets.for_each([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
-    elements[group + "/" + name] = elements_of(dataset.shape) - dataset.unwritten;
+    elements[group + "/" + name] = elements_of(*dataset.shape) - dataset.unwritten;
   });
   return elements;
 }
@@ -896,11 +910,11 @@ bool Hdf5Output::has_all(const std::vector<WrittenRange>& written) {
     WrittenDataset* const found = impl_->datasets.find(range.dataset);
     if (!found || !found->address || range.hash.empty()) return false;
     WrittenDataset& dataset = *found;
-    std::vector<std::int64_t> start(dataset.shape.size(), 0), count = dataset.shape;
+    std::vector<std::int64_t> start(dataset.shape->size(), 0), count = *dataset.shape;
     if (range.ranges.size() > count.size()) return false;
     for (std::size_t axis = 0; axis < range.ranges.size(); ++axis) {
       std::tie(start[axis], count[axis]) = range.ranges[axis];
-      if (start[axis] < 0 || count[axis] <= 0 || start[axis] > dataset.shape[axis] - count[axis]) return false;
+      if (start[axis] < 0 || count[axis] <= 0 || start[axis] > (*dataset.shape)[axis] - count[axis]) return false;
     }
     elements[&dataset] += elements_of(count);
     return Impl::hash_in_file(source, dataset, start, count) == range.hash;
@@ -957,7 +971,7 @@ void Hdf5Output::create_group(const std::string& group) {
 void Hdf5Output::allocate() {
   std::uint64_t end = 0;
   impl_->datasets.for_each([&](const std::string&, const std::string&, const WrittenDataset& dataset) {
-    const auto bytes = static_cast<std::uint64_t>(elements_of(dataset.shape) * dataset.element_bytes);
+    const auto bytes = static_cast<std::uint64_t>(elements_of(*dataset.shape) * dataset.element_bytes);
     if (dataset.address) end = std::max(end, *dataset.address + bytes);
   });
   impl_->file_bytes.allocate(end);
@@ -972,15 +986,16 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
                 dataset + " of " + path() + " was not added before it was written. Add its set first.");
   }
   WrittenDataset& opened = *found;
-  std::vector<std::int64_t> start(opened.shape.size(), 0), count = opened.shape;
+  const std::vector<std::int64_t>& shape = *opened.shape;
+  std::vector<std::int64_t> start(shape.size(), 0), count = shape;
   if (leading.size() > start.size()) throw Error(ErrorKind::internal, dataset + " has fewer axes than were written.");
   std::size_t axis = 0;
   for (const auto& [first, length] : leading) {
-    if (first < 0 || length < 0 || first > opened.shape[axis] || length > opened.shape[axis] - first) {
+    if (first < 0 || length < 0 || first > shape[axis] || length > shape[axis] - first) {
       throw Error(ErrorKind::usage,
                   "cannot write [" + std::to_string(first) + ", " + std::to_string(first) + " + " +
                       std::to_string(length) + ") of " + dataset + " of " + path(),
-                  "it has " + std::to_string(opened.shape[axis]), "Write what was declared.");
+                  "it has " + std::to_string(shape[axis]), "Write what was declared.");
     }
     start[axis] = first;
     count[axis] = length;
@@ -992,9 +1007,9 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
   std::string digits;  // of what is written, where it is one run
   if (opened.address && opened.type == element_type_of<T> && std::endian::native == std::endian::little) {
     const bool is_one_run = elements_of(count) * static_cast<std::int64_t>(sizeof(T)) <= most_bytes_of_one_hash &&
-                            std::ranges::equal(count | std::views::drop(1), opened.shape | std::views::drop(1));
+                            std::ranges::equal(count | std::views::drop(1), shape | std::views::drop(1));
     if (impl_->notes_written && !is_one_run) hash.emplace(HashBits::of_64);
-    for_each_run(opened.shape, start, count, [&](std::int64_t first, std::int64_t length) {
+    for_each_run(shape, start, count, [&](std::int64_t first, std::int64_t length) {
       const auto begin = static_cast<std::uint64_t>(first) * sizeof(T);
       const auto bytes = static_cast<std::uint64_t>(length) * sizeof(T);
       const auto write = [&] { return impl_->write_numbers(opened, begin, bytes, values + written); };
@@ -1129,7 +1144,7 @@ void Hdf5Output::show_first(const std::string& dataset, const std::string& name)
   impl_->throw_latched();
   impl_->link_plain(parts_of(dataset).first);
   const WrittenDataset& source = impl_->datasets.at(dataset);
-  const std::vector<hsize_t> all(source.shape.begin(), source.shape.end()), start(all.size(), 0);
+  const std::vector<hsize_t> all(source.shape->begin(), source.shape->end()), start(all.size(), 0);
   std::vector<hsize_t> first = all;
   first.front() = 1;
   const int rank = static_cast<int>(all.size());
