@@ -77,8 +77,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, N>::warps) everything
       factor<L, L::rows, registers_suffice() ? 0 : 1, false>(group(), lane(), memory, a, b[0], pivots, N, args.once,
                                                              typename Kept::Columns{factors});
     else
-      factor<L, Plan::turning_for_more, Plan::apart_for_more, false>(group(), lane(), memory, a, b[0], pivots, N,
-                                                                     args.once);
+      factor<L, Plan::turning, Plan::steps_apart, false>(group(), lane(), memory, a, b[0], pivots, N, args.once);
     __syncwarp();           // the pivots are there
     T zero = 0, least = 1;  // zero becomes NaN where a number is not finite
     PivotNumbers<T> numbers;

@@ -98,18 +98,27 @@ template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) general_ldlt_kernel(Arguments<T> args) {
   using L = typename LdltPlan<T, N>::General;
   __shared__ GeneralMemory<T, L> memory;
+  // Where registers do not suffice, the number of the task and which pivot failed wait here.
+  __shared__ unsigned waiting_task;
+  __shared__ int waiting_pivot[L::systems];
+  const auto number_of = [&](unsigned task) { return registers_suffice() ? task : waiting_task; };
   wait_for_kernel_before();  // which has marked the systems
 #pragma unroll 1
-  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+  for (unsigned task = blockIdx.x; task < args.tasks; task = number_of(task) + gridDim.x) {
+    if constexpr (!registers_suffice()) {
+      __syncwarp();  // the last one has been read
+      waiting_task = task;
+    }
     if (!has_work(args, task)) continue;
     find_systems(args, task, memory);
 #pragma unroll 1
-    while (choose_systems(args, task, memory)) {
+    while (choose_systems(args, number_of(task), memory)) {
       stage_systems(args, memory);
       T a[L::rows][N], b[1][L::rows], inverse[L::rows];
       memory.far[own_group<L>()] = load_scaled(args, memory, a);
-      const int bad_pivot = factor_and_tell<true>(args, memory, a, inverse);
+      int bad_pivot = factor_and_tell<true>(args, memory, a, inverse);
       bool bad = bad_pivot != 0;
+      if constexpr (!registers_suffice()) waiting_pivot[own_group<L>()] = bad_pivot;
 #pragma unroll 1
       for (int column = 0; column < args.nrhs; ++column) {
         stage_column(args, memory, column);
@@ -143,6 +152,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
       double norm_inverse = 0;
       int exponent = 0;  // of norm_inverse: it is 2^(2 exponent) as much
       if (args.to.rcond != nullptr) norm_inverse = inverse_norm(args, memory, own_far(memory), a, inverse, exponent);
+      if constexpr (!registers_suffice()) bad_pivot = waiting_pivot[own_group<L>()];
       const std::int32_t status = settle(args, memory, bad, bad_pivot);
       if (args.to.backward_error == nullptr && args.to.rcond == nullptr) continue;
       __syncwarp();  // the solutions are stored

@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, judged_rows>::warps)
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
     }
     if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
-    factor<L, Plan::turning, Plan::apart, false, Plan::early>(
+    factor<L, Plan::turning, Plan::steps_apart, false, Plan::early>(
         group(), lane(), memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, L::size, args.once);
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {

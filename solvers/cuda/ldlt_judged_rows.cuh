@@ -187,8 +187,8 @@ __global__ void __launch_bounds__(warp_lanes, QuickPlan<T, 32>::warps) judged_ro
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // lest what they were before be kept
     }
-    factor<L, Plan::turning, Plan::apart, false, Plan::early>(group(), lane(), memory, a, b[0],
-                                                              ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+    factor<L, Plan::turning, Plan::steps_apart, false, Plan::early>(
+        group(), lane(), memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       b[0][u] *= inverse[u];

@@ -120,8 +120,8 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N>::warps) one_pass
       odd |= static_cast<unsigned>(is_far(first_b[u], Traits<T>::rhs_window));
     }
     if (odd != 0) memory.odd[group()] = 1;
-    factor<L, Plan::turning(AsStored), Plan::apart, false>(group(), lane(), memory, a, first_b,
-                                                           PivotsInMemory<T, L>{memory.pivots[group()]}, N, args.once);
+    factor<L, Plan::turning(AsStored), Plan::factor_apart, false>(
+        group(), lane(), memory, a, first_b, PivotsInMemory<T, L>{memory.pivots[group()]}, N, args.once);
     __syncwarp();  // the pivots are there
     if (args.pivot_numbers) {
       PivotNumbers<T> numbers[L::shares];

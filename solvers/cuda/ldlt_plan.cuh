@@ -24,13 +24,16 @@ struct QuickPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
   static_assert(N <= 32 || single);
   using L = Tile<T, N, LdltPlan<T, N>::lanes, (N >= 32)>;
-  static constexpr int turning = N == 32 && single ? 4 : 0;  // slots whose steps are a loop
+  // Slots whose steps are a loop; where registers do not suffice, no steps are one, and some are kept apart.
+  static constexpr bool turns = N == 32 && single;
+  static constexpr int turning = turns && registers_suffice() ? 4 : 0;
   static constexpr bool apart = N == 64 || (N >= 16 && !single);
-  // Of more than x and how good it is: where registers do not suffice, no steps are a loop, and some are apart.
-  static constexpr int turning_for_more = registers_suffice() ? turning : 0;
-  static constexpr int apart_for_more = turning > 0 && !registers_suffice() ? 8 : apart;
-  // Of x alone: one step in so many is kept apart, as few as the compiler does not spill registers for.
-  static constexpr int factor_apart = N == 64 ? 8 : N == 32 && !single ? 2 : apart;
+  // One step in so many is kept apart.
+  static constexpr int steps_apart = turns && !registers_suffice() ? 8 : apart;
+  // Of x alone: as few as the compiler does not spill registers for.
+  static constexpr int factor_apart = N == 64              ? (registers_suffice() ? 8 : 4)
+                                      : N == 32 && !single ? (registers_suffice() ? 2 : 1)
+                                                           : steps_apart;
   static constexpr bool back_apart = apart && N < 32;
   static constexpr bool early = N == 32 && !single;
   static constexpr bool signs = N == 32 && !single;  // of pivots are kept, and not their reciprocals
@@ -50,8 +53,12 @@ struct OnePassPlan {
   using L = PlainLayout<T, N, lanes(false), shares(false)>;
   using Stored = StoredLayout<T, N, lanes(true), shares(true)>;
   /// Slots whose steps are a loop.
-  static constexpr int turning(bool as_stored) { return N >= 20 && N <= (as_stored ? 28 : 32) && single ? 2 : 0; }
+  static constexpr int turning(bool as_stored) {
+    return N >= 20 && N <= (as_stored || !registers_suffice() ? 28 : 32) && single ? 2 : 0;
+  }
   static constexpr bool apart = N > 32 || (N >= 16 && !single);
+  // One step in so many is kept apart.
+  static constexpr int factor_apart = N == 32 && single && !registers_suffice() ? 8 : apart;
   static constexpr int warps = single ? (N <= 12 ? 16 : N <= 20 ? 12 : 8) : N <= 8 ? 12 : 8;
 };
 
@@ -91,21 +98,24 @@ struct StoredXPlan {
                                                     : late;
   /// Numbers in front of them, where bulk copies put what precedes them in their first piece.
   static constexpr int gap = late > 0 && place > late && !Pieces ? L::piece : 0;
-  static constexpr int turning = OnePassPlan<T, N>::turning(true);
+  static constexpr int turning = registers_suffice() || N == 20 ? OnePassPlan<T, N>::turning(true) : 0;
   // One step in so many is kept apart from the others, and whether those back are: what is quicker, of what the
   // compiler does not spill registers for.
-  static constexpr int factor_apart = !OnePassPlan<T, N>::apart || (N == 36 && !Judged) ? 0
-                                      : Pieces && (N == 48 || (N == 40 && !Judged))     ? 0
-                                      : N == 40 && Judged                               ? 16
-                                      : single                                          ? 8
-                                      : !Judged && N != 24                              ? 2
-                                                                                        : 1;
-  static constexpr bool back_apart = OnePassPlan<T, N>::apart && !single && Judged;
+  static constexpr int apart_here = !OnePassPlan<T, N>::apart || (N == 36 && !Judged) ? 0
+                                    : Pieces && (N == 48 || (N == 40 && !Judged))     ? 0
+                                    : N == 40 && Judged                               ? 16
+                                    : single                                          ? 8
+                                    : !Judged && N != 24                              ? 2
+                                                                                      : 1;
+  static constexpr int apart_elsewhere = !single ? 1 : N == 20 ? 0 : N < 36 ? 4 : 2;
+  static constexpr int factor_apart = registers_suffice() ? apart_here : apart_elsewhere;
+  static constexpr bool back_apart =
+      (OnePassPlan<T, N>::apart && !single && Judged) || (single && N > 20 && !registers_suffice());
   static constexpr bool signs = !single && !Judged;  // of pivots are kept, and not their reciprocals
   static constexpr int of_floats = N <= 20 ? 16 : N == 24 ? 12 : (N == 36 || N == 48) && Judged ? 7 : 8;
   static constexpr int of_doubles = N == 16 || N == 20 ? 12 : 8;
   static constexpr int warps = single ? of_floats : of_doubles;
-  static constexpr int warps_elsewhere = single && N <= 20 ? 12 : warps;  // resident_blocks()
+  static constexpr int warps_elsewhere = single && N <= 20 ? 12 : N == 20 ? 8 : warps;  // resident_blocks()
 };
 
 /// The same of one size alone, which no multiple of 4 is, in the lanes of the next one: every place is known to the
@@ -118,7 +128,7 @@ struct ExactXPlan : StoredXPlan<T, (N + 3) / 4 * 4, Judged, false> {
   static constexpr int late = Judged ? Next::late : N == 50 ? 0 : 16;
   static constexpr int place = Judged ? Next::place : N > 52 ? 48 : 32;
   static constexpr int gap = late > 0 ? L::piece : 0;
-  static constexpr int factor_apart = Judged ? Next::factor_apart : 5;
+  static constexpr int factor_apart = Judged || !registers_suffice() ? Next::factor_apart : 5;
 };
 
 /// Of such kernels that tell all that may be asked: factors stay in registers while A is judged, beside which others'
@@ -131,6 +141,7 @@ struct StoredEverythingPlan : StoredXPlan<T, N, true, false> {
                                typename OnePassPlan<T, N>::Stored>;
   static constexpr int late = N == 36 ? 0 : Base::late, place = N - late;
   static constexpr int gap = late > 0 ? L::piece : 0;
+  static constexpr int turning = OnePassPlan<T, N>::turning(true);
   static constexpr int factor_apart = (N == 28 || N == 32) && single ? (registers_suffice() ? 0 : 8)
                                       : !OnePassPlan<T, N>::apart    ? 0
                                       : N == 40                      ? 8

@@ -235,8 +235,8 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(ColumnsPlan<T, N, 
     };
     fetch(args.b, args.b_step, 0);
     NoRhs none;
-    factor<L, Plan::turning_for_more, Plan::apart_for_more, false>(group(), lane(), memory, a, none,
-                                                                   ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+    factor<L, Plan::turning, Plan::steps_apart, false>(group(), lane(), memory, a, none,
+                                                       ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
     T least = inverse[0];
 #pragma unroll
     for (int u = 1; u < R; ++u) least = min(least, inverse[u]);
