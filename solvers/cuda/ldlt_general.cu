@@ -107,7 +107,8 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
   for (unsigned task = blockIdx.x; task < args.tasks; task = number_of(task) + gridDim.x) {
     if constexpr (!registers_suffice()) {
       __syncwarp();  // the last one has been read
-      waiting_task = task;
+      if (threadIdx.x == 0) waiting_task = task;
+      __syncwarp();
     }
     if (!has_work(args, task)) continue;
     find_systems(args, task, memory);
@@ -118,7 +119,8 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
       memory.far[own_group<L>()] = load_scaled(args, memory, a);
       int bad_pivot = factor_and_tell<true>(args, memory, a, inverse);
       bool bad = bad_pivot != 0;
-      if constexpr (!registers_suffice()) waiting_pivot[own_group<L>()] = bad_pivot;
+      if constexpr (!registers_suffice())
+        if (own_lane<L>() == 0) waiting_pivot[own_group<L>()] = bad_pivot;
 #pragma unroll 1
       for (int column = 0; column < args.nrhs; ++column) {
         stage_column(args, memory, column);
@@ -152,7 +154,10 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
       double norm_inverse = 0;
       int exponent = 0;  // of norm_inverse: it is 2^(2 exponent) as much
       if (args.to.rcond != nullptr) norm_inverse = inverse_norm(args, memory, own_far(memory), a, inverse, exponent);
-      if constexpr (!registers_suffice()) bad_pivot = waiting_pivot[own_group<L>()];
+      if constexpr (!registers_suffice()) {
+        __syncwarp();
+        bad_pivot = waiting_pivot[own_group<L>()];
+      }
       const std::int32_t status = settle(args, memory, bad, bad_pivot);
       if (args.to.backward_error == nullptr && args.to.rcond == nullptr) continue;
       __syncwarp();  // the solutions are stored
