@@ -548,11 +548,12 @@ struct Hdf5Output::Impl {
     if (keeps_numbers) return;                                    // it is there, and others over it
     constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;  // a whole number of elements
     std::string part;
-    for (std::uint64_t done = 0; done < dataset.bytes; done += part.size()) {
+    for (std::uint64_t done = 0; done < dataset.bytes; done += most_bytes) {
       const std::uint64_t bytes = std::min(most_bytes, dataset.bytes - done);
       while (part.size() < bytes) part += dataset.fill;
       part.resize(bytes);
-      put(*dataset.address + done, part);
+      if (done + bytes == dataset.bytes) part.append(padding_of(dataset.bytes), '\0');  // up to what comes next
+      put_joined(*dataset.address + done, part);
     }
   }
 
@@ -689,6 +690,7 @@ struct Hdf5Output::Impl {
     for (std::size_t k = 0; k < hashes.count(); ++k)
       if (hashes.is_missing(k)) missing.push_back(k);
     if (missing.empty()) return;
+    check(file_bytes.write_held() ? 0 : -1);
     parallel_for(static_cast<std::int64_t>(missing.size()), 16, 0, [&](std::int64_t first, std::int64_t last) {
       std::vector<char> bytes(hashes.size_of(missing.front()));
       for (std::int64_t k = first; k < last; ++k) {
@@ -969,6 +971,9 @@ void Hdf5Output::create_group(const std::string& group) {
 }
 
 void Hdf5Output::allocate() {
+  impl_->throw_latched();
+  // What fills datasets is in the file before anyone writes over it, or goes on with the file.
+  impl_->check(impl_->file_bytes.write_held() ? 0 : -1);
   std::uint64_t end = 0;
   impl_->datasets.for_each([&](const std::string&, const std::string&, const WrittenDataset& dataset) {
     const auto bytes = static_cast<std::uint64_t>(elements_of(*dataset.shape) * dataset.element_bytes);
