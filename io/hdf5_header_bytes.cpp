@@ -243,7 +243,9 @@ NamedMessage attribute_message(const std::string& name, const std::string& type,
                                const std::string& values) {
   const std::string space =
       space_message(length ? std::vector{static_cast<std::int64_t>(*length)} : std::vector<std::int64_t>());
+  constexpr std::size_t head_bytes = 9;
   std::string message;
+  message.reserve(head_bytes + name.size() + 1 + type.size() + space.size() + values.size());
   put(message, 3, 1);
   put(message, 0, 1);
   put(message, name.size() + 1, 2);

@@ -217,7 +217,6 @@ struct Hdf5Output::Impl {
   ByPath<std::uint64_t> placed;               ///< others, which have a header, and where
   std::set<std::string, std::less<>> linked;  ///< those that were, by then with members to come
   std::map<std::pair<ElementType, NumberForm>, KnownType> types;
-  std::map<hid_t, std::string> attribute_types;  ///< as headers have them, by those that HDF5 has from its start
   ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
                            [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); }};
   ScaleTypes scale_types;
@@ -360,8 +359,7 @@ struct Hdf5Output::Impl {
     const std::string header = group_header(group->second.links, group->second.attributes);
     const std::uint64_t address = file_bytes.take(header.size(), 1);
     put_joined(address, header);
-    placed.emplace(group->first, address);
-    plain.erase(group);
+    placed.emplace(std::move(plain.extract(group).key()), address);
   }
 
   /// HDF5 knows a group from now on, where it was made without it. Whatever it reads has been written by then.
@@ -640,24 +638,26 @@ struct Hdf5Output::Impl {
     return dataset == group->second.datasets.end() ? nullptr : &dataset->second.attributes;
   }
 
-  void store_attribute(const std::string& object, const std::string& name, hid_t stored_type, hid_t memory_type,
-                       std::optional<std::size_t> length, const void* values, std::size_t value_bytes) {
+  template <class T>
+  void store_numbers(const std::string& object, const std::string& name, std::optional<std::size_t> length,
+                     const T* values) {
     throw_latched();
-    if (std::vector<NamedMessage>* const attributes = plain_attributes(object)) {
-      std::string& in_header = attribute_types[stored_type];
-      if (in_header.empty()) {
-        const QuietHdf5 quiet;
-        in_header = header_type(stored_type);
-      }
-      const std::size_t count = length.value_or(1);
-      std::string bytes(static_cast<const char*>(values), count * value_bytes);
-      if (std::endian::native != std::endian::little) {
-        const QuietHdf5 quiet;
-        check(H5Tconvert(memory_type, stored_type, count, bytes.data(), nullptr, H5P_DEFAULT));
-      }
-      put_attribute(*attributes, attribute_message(name, in_header, length, bytes));
-      return;
+    std::vector<NamedMessage>* const attributes = plain_attributes(object);
+    if (!attributes)
+      return store_attribute(object, name, file_type(element_type_of<T>), native_type<T>(), length, values);
+    const std::size_t count = length.value_or(1);
+    std::string bytes(reinterpret_cast<const char*>(values), count * sizeof(T));
+    if (std::endian::native != std::endian::little) {
+      const QuietHdf5 quiet;
+      check(H5Tconvert(native_type<T>(), file_type(element_type_of<T>), count, bytes.data(), nullptr, H5P_DEFAULT));
     }
+    const std::string& type = known_type(element_type_of<T>, NumberForm::plain).in_header;
+    put_attribute(*attributes, attribute_message(name, type, length, bytes));
+  }
+
+  /// Of an object that HDF5 knows.
+  void store_attribute(const std::string& object, const std::string& name, hid_t stored_type, hid_t memory_type,
+                       std::optional<std::size_t> length, const void* values) {
     const QuietHdf5 quiet;
     make_room();
     const hid_t of = object_at(object);
@@ -724,10 +724,16 @@ struct Hdf5Output::Impl {
 
   /// What the bytes of all datasets are, in /checksums (io/checksums.hpp), and who has which place in the file.
   FilePlaces write_checksums(const std::vector<Listed>& all) {
+    const std::size_t digits_of_one = hash_digits(nullptr, 0).size();
     FilePlaces places;
     std::vector<std::string_view> names, hashes;
     std::string digits;
     std::vector<std::int64_t> piece_offset{0};
+    places.listed.reserve(all.size());
+    names.reserve(all.size());
+    hashes.reserve(all.size());
+    digits.reserve(all.size() * digits_of_one);
+    piece_offset.reserve(all.size() + 1);
     for (const auto& [name, extent, of_pieces] : all) {
       hash_missing_pieces(extent.address, *of_pieces);
       names.push_back(name);
@@ -735,7 +741,6 @@ struct Hdf5Output::Impl {
       piece_offset.push_back(piece_offset.back() + static_cast<std::int64_t>(of_pieces->count()));
       places.listed.push_back(extent);
     }
-    const std::size_t digits_of_one = hash_digits(nullptr, 0).size();
     for (std::size_t begin = 0; begin < digits.size(); begin += digits_of_one)
       hashes.push_back(std::string_view(digits).substr(begin, digits_of_one));
     write_strings(checksums_dataset, names, true);
@@ -1091,30 +1096,29 @@ void Hdf5Output::attribute(const std::string& object, const std::string& name, c
   impl_->check(H5Tset_size(type.get(), std::max<std::size_t>(1, value.size())));
   impl_->check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
   impl_->check(H5Tset_cset(type.get(), characters_of(value)));
-  impl_->store_attribute(object, name, type.get(), type.get(), std::nullopt, value.c_str(), value.size());
+  impl_->store_attribute(object, name, type.get(), type.get(), std::nullopt, value.c_str());
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, double value) {
-  impl_->store_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, std::nullopt, &value, sizeof value);
+  impl_->store_numbers(object, name, std::nullopt, &value);
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, std::int64_t value) {
-  impl_->store_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, std::nullopt, &value, sizeof value);
+  impl_->store_numbers(object, name, std::nullopt, &value);
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, const std::vector<double>& values) {
-  impl_->store_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.size(), values.data(),
-                         sizeof values[0]);
+  impl_->store_numbers(object, name, values.size(), values.data());
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name,
                            const std::vector<std::int32_t>& values) {
-  impl_->store_attribute(object, name, H5T_STD_I32LE, H5T_NATIVE_INT32, values.size(), values.data(), sizeof values[0]);
+  impl_->store_numbers(object, name, values.size(), values.data());
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name,
                            const std::vector<std::int64_t>& values) {
-  impl_->store_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, values.size(), values.data(), sizeof values[0]);
+  impl_->store_numbers(object, name, values.size(), values.data());
 }
 
 void Hdf5Output::name_axes(const std::string& dataset, const std::vector<std::string>& axes) {
