@@ -213,9 +213,10 @@ struct Hdf5Output::Impl {
   /// long as to create a dataset.
   std::map<std::string, Hdf5Handle> at_hand;
   WrittenDatasets datasets;
-  PlainGroups plain;                          ///< groups that HDF5 does not know yet
-  ByPath<std::uint64_t> placed;               ///< others, which have a header, and where
-  std::set<std::string, std::less<>> linked;  ///< those that were, by then with members to come
+  PlainGroups plain;                           ///< groups that HDF5 does not know yet
+  PlainGroups::iterator latest = plain.end();  ///< of those, which was asked for
+  ByPath<std::uint64_t> placed;                ///< others, which have a header, and where
+  std::set<std::string, std::less<>> linked;   ///< those that were, by then with members to come
   std::map<std::pair<ElementType, NumberForm>, KnownType> types;
   ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
                            [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); }};
@@ -319,11 +320,19 @@ struct Hdf5Output::Impl {
     check(file_bytes.write_joined(address, bytes.size(), bytes.data()) ? 0 : -1);
   }
 
+  /// One is mostly asked for several times, before another is.
+  PlainGroups::iterator find_plain(std::string_view group) {
+    if (latest == plain.end() || latest->first != group) latest = plain.find(group);
+    return latest;
+  }
+
   /// A group that is to be made without HDF5, or null: HDF5 knows it, or it is no set's.
   PlainGroup* plain_group(std::string_view group) {
-    if (const auto found = plain.find(group); found != plain.end()) return &found->second;
-    return is_of_set(group) && !placed.contains(group) && !linked.contains(group) ? &plain[std::string(group)]
-                                                                                  : nullptr;
+    if (find_plain(group) == plain.end()) {
+      if (!is_of_set(group) || placed.contains(group) || linked.contains(group)) return nullptr;
+      latest = plain.try_emplace(std::string(group)).first;
+    }
+    return &latest->second;
   }
 
   /// A type as headers have it.
@@ -359,12 +368,13 @@ struct Hdf5Output::Impl {
     const std::string header = group_header(group->second.links, group->second.attributes);
     const std::uint64_t address = file_bytes.take(header.size(), 1);
     put_joined(address, header);
+    latest = plain.end();
     placed.emplace(std::move(plain.extract(group).key()), address);
   }
 
   /// HDF5 knows a group from now on, where it was made without it. Whatever it reads has been written by then.
   void link_plain(std::string_view group) {
-    if (const auto found = plain.find(group); found != plain.end()) place(found);
+    if (const auto found = find_plain(group); found != plain.end()) place(found);
     const auto found = placed.find(group);
     if (found == placed.end()) return;
     const std::uint64_t address = found->second;
@@ -630,9 +640,11 @@ struct Hdf5Output::Impl {
 
   /// Those of an object that has no header yet, or null.
   std::vector<NamedMessage>* plain_attributes(const std::string& object) {
-    if (const auto group = plain.find(object); group != plain.end()) return &group->second.attributes;
     const auto [parent, name] = parts_of(object);
-    const auto group = plain.find(parent);
+    // One that is asked for is the object itself, or what that is in.
+    const bool is_of_latest = latest != plain.end() && latest->first == parent;
+    if (!is_of_latest && find_plain(object) != plain.end()) return &latest->second.attributes;
+    const auto group = find_plain(parent);
     if (group == plain.end()) return nullptr;
     const auto dataset = group->second.datasets.find(name);
     return dataset == group->second.datasets.end() ? nullptr : &dataset->second.attributes;
@@ -1123,7 +1135,7 @@ void Hdf5Output::attribute(const std::string& object, const std::string& name,
 
 void Hdf5Output::name_axes(const std::string& dataset, const std::vector<std::string>& axes) {
   const auto [group, name] = parts_of(dataset);
-  const auto of_set = impl_->plain.find(group);
+  const auto of_set = impl_->find_plain(group);
   const auto found = of_set == impl_->plain.end() ? PlainDatasets::iterator() : of_set->second.datasets.find(name);
   if (of_set == impl_->plain.end() || found == of_set->second.datasets.end())
     throw Error(ErrorKind::internal, dataset + " has a header already, or none. Please report this.");
@@ -1132,12 +1144,12 @@ void Hdf5Output::name_axes(const std::string& dataset, const std::vector<std::st
 
 void Hdf5Output::end_set(const std::string& group) {
   impl_->throw_latched();
-  if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->settle(found->second);
+  if (const auto found = impl_->find_plain(group); found != impl_->plain.end()) impl_->settle(found->second);
 }
 
 void Hdf5Output::end_group(const std::string& group) {
   impl_->throw_latched();
-  if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->place(found);
+  if (const auto found = impl_->find_plain(group); found != impl_->plain.end()) impl_->place(found);
 }
 
 void Hdf5Output::link(const std::string& dataset, const std::string& name) {
