@@ -36,9 +36,9 @@ constexpr std::size_t digits_of_64 = 16;
 constexpr std::size_t most_begun = 4096;
 
 std::string hexadecimal(std::span<const unsigned char> bytes) {
-  std::string digits;
-  for (const unsigned char byte : bytes)
-    for (const int half : {byte >> 4, byte & 15}) digits += "0123456789abcdef"[half];
+  std::string digits(2 * bytes.size(), '\0');
+  for (std::size_t k = 0; k < digits.size(); ++k)
+    digits[k] = "0123456789abcdef"[k % 2 == 0 ? bytes[k / 2] >> 4 : bytes[k / 2] & 15];
   return digits;
 }
 

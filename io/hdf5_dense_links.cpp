@@ -24,9 +24,20 @@ using Write = std::function<void(std::uint64_t, const std::string&)>;
 constexpr std::size_t id_bytes = 7;
 using HeapId = std::array<char, id_bytes>;
 
+/// One behind the other: there may be very many.
+struct HeapObjects {
+  std::string bytes;
+  std::vector<std::size_t> ends;
+  [[nodiscard]] std::size_t size() const { return ends.size(); }
+  [[nodiscard]] std::string_view operator[](std::size_t k) const {
+    const std::size_t begin = k == 0 ? 0 : ends[k - 1];
+    return std::string_view(bytes).substr(begin, ends[k] - begin);
+  }
+};
+
 class Heap {
  public:
-  Heap(const std::vector<std::string>& objects, const Reserve& reserve, const Write& write)
+  Heap(const HeapObjects& objects, const Reserve& reserve, const Write& write)
       : objects_(objects), reserve_(reserve), write_(write) {}
 
   /// Writes the heap, and returns where.
@@ -42,8 +53,7 @@ class Heap {
     entries.resize(rows * row_bytes);
     const std::uint64_t root = write_indirect(0, entries);
 
-    std::uint64_t used = 0;
-    for (const std::string& object : objects_) used += object.size();
+    const std::uint64_t used = objects_.bytes.size();
     constexpr std::uint64_t most_object_bytes = 4096, first_rows = 1, checksums_of_blocks = 2;
     std::string header = "FRHP";
     put(header, 0, 1);
@@ -134,9 +144,10 @@ class Heap {
 
   std::uint64_t write_direct(std::uint64_t bytes) {
     std::string block = prefix("FHDB", offset_);
+    block.reserve(bytes);
     block.append(checksum_bytes, '\0');
     for (; next_ < objects_.size() && block.size() + objects_[next_].size() <= bytes; ++next_) {
-      const std::string& object = objects_[next_];
+      const std::string_view object = objects_[next_];
       constexpr std::size_t length_bytes = id_bytes - 1 - offset_bytes;
       ids[next_][0] = 0;  // it lies in a block
       set(ids[next_].data() + 1, offset_ + block.size(), offset_bytes);
@@ -152,7 +163,7 @@ class Heap {
     return address;
   }
 
-  const std::vector<std::string>& objects_;
+  const HeapObjects& objects_;
   const Reserve& reserve_;
   const Write& write_;
   std::uint64_t header_ = 0, offset_ = 0, allocated_ = 0;
@@ -223,6 +234,7 @@ class NameTree {
   /// Of records [first, first + count), and the nodes below it.
   Node write_node(std::size_t first, std::size_t count, std::size_t level) {
     std::string node = level == 0 ? "BTLF" : "BTIN";
+    node.reserve(node_bytes);
     put(node, 0, 1);
     put(node, names_of_links, 1);
     std::size_t in_node = count;
@@ -263,13 +275,14 @@ class NameTree {
 }  // namespace
 
 DenseLinks write_dense_links(const std::vector<GroupMember>& members, const Reserve& reserve, const Write& write) {
-  std::vector<std::string> links;
+  HeapObjects links;
   std::vector<Record> records;
-  links.reserve(members.size());
+  links.ends.reserve(members.size());
   records.reserve(members.size());
   for (const auto& [name, address] : members) {
     records.push_back({checksum_of(name, 0, name.size()), links.size()});
-    links.push_back(link_message(name, address));
+    links.bytes += link_message(name, address);
+    links.ends.push_back(links.bytes.size());
   }
   std::ranges::sort(records, [&](const Record& one, const Record& other) {
     return one.hash != other.hash ? one.hash < other.hash : members[one.member].name < members[other.member].name;

@@ -76,6 +76,8 @@ bool OutputBytes::write_piece(std::uint64_t address, std::uint64_t size, const c
 }
 
 bool OutputBytes::write(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept {
+  const bool is_over_held = address < held_at_ + held_size_ && held_at_ < address + size;
+  if (is_over_held && !write_held()) return false;
   if (size <= bytes_per_piece) return write_piece(address, size, static_cast<const char*>(bytes));
   std::atomic<bool> is_written = true;
   const auto write_from = [&](std::int64_t first, std::int64_t last) {

@@ -30,10 +30,11 @@ class OutputBytes {
   void drop_numbers(bool are_dropped) noexcept { drops_numbers_ = are_dropped; }
   [[nodiscard]] bool drops_numbers() const noexcept { return drops_numbers_; }
   bool close() noexcept;
-  /// Bytes [address, address + size). False where this write failed; one after a failure is dropped.
+  /// Bytes [address, address + size). False where this write failed; one after a failure is dropped. Not by two threads
+  /// at a time, as all that writes.
   bool write(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
-  /// The same; those that follow each other are held, and written together: at the latest by write_held(), or before
-  /// HDF5 reads. Not by two threads at a time.
+  /// The same; those that follow each other are held, and written together: at the latest by write_held(), before what
+  /// is written over them, or before HDF5 reads.
   bool write_joined(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
   bool write_held() noexcept;
   /// What lies beyond the end, or was dropped, reads as zeros.

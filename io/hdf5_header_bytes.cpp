@@ -190,10 +190,9 @@ HeaderPattern make_pattern(PlainDatasets datasets, const ScaleTypes& types) {
   return pattern;
 }
 
-/// All that a pattern depends on.
-std::string pattern_key(const PlainDatasets& datasets) {
-  std::string key;
-  key.reserve(4096);
+/// Makes `key` of all that a pattern depends on.
+void make_key(const PlainDatasets& datasets, std::string& key) {
+  key.clear();
   const auto add_text = [&key](const std::string& text) {
     put(key, text.size(), 4);
     key += text;
@@ -211,7 +210,6 @@ std::string pattern_key(const PlainDatasets& datasets) {
     put(key, dataset.axes.size(), 4);
     for (const std::string& axis : dataset.axes) add_text(axis);
   }
-  return key;
 }
 
 }  // namespace
@@ -245,7 +243,9 @@ NamedMessage attribute_message(const std::string& name, const std::string& type,
                                const std::string& values) {
   const std::string space =
       space_message(length ? std::vector{static_cast<std::int64_t>(*length)} : std::vector<std::int64_t>());
+  constexpr std::size_t head_bytes = 9;
   std::string message;
+  message.reserve(head_bytes + name.size() + 1 + type.size() + space.size() + values.size());
   put(message, 3, 1);
   put(message, 0, 1);
   put(message, name.size() + 1, 2);
@@ -295,19 +295,21 @@ void ReferenceHeap::flush() {
   bytes_.clear();
 }
 
-std::string write_datasets(const PlainDatasets& datasets, const ScaleTypes& types, HeaderPatterns& known,
+std::string write_datasets(const PlainDatasets& datasets, const ScaleTypes& types, HeaderPatterns& patterns,
                            ReferenceHeap& heap, const ReferenceHeap::Reserve& reserve,
                            const ReferenceHeap::Write& write) {
   constexpr std::size_t most_known = 64;
-  std::string key = pattern_key(datasets);
+  auto& [known, key, headers] = patterns;
+  make_key(datasets, key);
   auto found = known.find(key);
   if (found == known.end()) {
     if (known.size() == most_known) known.clear();
-    found = known.emplace(std::move(key), make_pattern(datasets, types)).first;
+    found = known.emplace(key, make_pattern(datasets, types)).first;
   }
   const HeaderPattern& pattern = found->second;
   const std::uint64_t begin = reserve(pattern.bytes.size());
-  std::string headers = pattern.bytes, links = pattern.links;
+  headers = pattern.bytes;
+  std::string links = pattern.links;
   for (const auto& [at, name] : pattern.numbers) set(headers.data() + at, datasets.at(name).address.value(), 8);
   for (const auto& [at, header] : pattern.references) set(headers.data() + at, begin + header, 8);
   for (const auto& [at, header] : pattern.listed) std::ranges::copy(heap.add(begin + header), headers.data() + at);

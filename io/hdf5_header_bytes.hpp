@@ -84,12 +84,15 @@ struct HeaderPattern {
   std::vector<Place> linked;                                 ///< in `links`
 };
 /// Those that were made, by all that they depend on.
-using HeaderPatterns = std::unordered_map<std::string, HeaderPattern>;
+struct HeaderPatterns {
+  std::unordered_map<std::string, HeaderPattern> known;
+  std::string key, headers;  ///< of the latest group: their memory is taken once
+};
 
 /// Writes the headers of a group's datasets, with the names of their axes as HDF5's dimension scales: those that are no
-/// dataset are names alone, as netCDF has them. Returns the links to all, as the group's header has them. `known` is
+/// dataset are names alone, as netCDF has them. Returns the links to all, as the group's header has them. `patterns` is
 /// for groups of the same types.
-std::string write_datasets(const PlainDatasets& datasets, const ScaleTypes& types, HeaderPatterns& known,
+std::string write_datasets(const PlainDatasets& datasets, const ScaleTypes& types, HeaderPatterns& patterns,
                            ReferenceHeap& heap, const ReferenceHeap::Reserve& reserve,
                            const ReferenceHeap::Write& write);
 

@@ -213,11 +213,11 @@ struct Hdf5Output::Impl {
   /// long as to create a dataset.
   std::map<std::string, Hdf5Handle> at_hand;
   WrittenDatasets datasets;
-  PlainGroups plain;                          ///< groups that HDF5 does not know yet
-  ByPath<std::uint64_t> placed;               ///< others, which have a header, and where
-  std::set<std::string, std::less<>> linked;  ///< those that were, by then with members to come
+  PlainGroups plain;                           ///< groups that HDF5 does not know yet
+  PlainGroups::iterator latest = plain.end();  ///< of those, which was asked for
+  ByPath<std::uint64_t> placed;                ///< others, which have a header, and where
+  std::set<std::string, std::less<>> linked;   ///< those that were, by then with members to come
   std::map<std::pair<ElementType, NumberForm>, KnownType> types;
-  std::map<hid_t, std::string> attribute_types;  ///< as headers have them, by those that HDF5 has from its start
   ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
                            [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); }};
   ScaleTypes scale_types;
@@ -320,11 +320,19 @@ struct Hdf5Output::Impl {
     check(file_bytes.write_joined(address, bytes.size(), bytes.data()) ? 0 : -1);
   }
 
+  /// One is mostly asked for several times, before another is.
+  PlainGroups::iterator find_plain(std::string_view group) {
+    if (latest == plain.end() || latest->first != group) latest = plain.find(group);
+    return latest;
+  }
+
   /// A group that is to be made without HDF5, or null: HDF5 knows it, or it is no set's.
   PlainGroup* plain_group(std::string_view group) {
-    if (const auto found = plain.find(group); found != plain.end()) return &found->second;
-    return is_of_set(group) && !placed.contains(group) && !linked.contains(group) ? &plain[std::string(group)]
-                                                                                  : nullptr;
+    if (find_plain(group) == plain.end()) {
+      if (!is_of_set(group) || placed.contains(group) || linked.contains(group)) return nullptr;
+      latest = plain.try_emplace(std::string(group)).first;
+    }
+    return &latest->second;
   }
 
   /// A type as headers have it.
@@ -360,13 +368,13 @@ struct Hdf5Output::Impl {
     const std::string header = group_header(group->second.links, group->second.attributes);
     const std::uint64_t address = file_bytes.take(header.size(), 1);
     put_joined(address, header);
-    placed.emplace(group->first, address);
-    plain.erase(group);
+    latest = plain.end();
+    placed.emplace(std::move(plain.extract(group).key()), address);
   }
 
   /// HDF5 knows a group from now on, where it was made without it. Whatever it reads has been written by then.
   void link_plain(std::string_view group) {
-    if (const auto found = plain.find(group); found != plain.end()) place(found);
+    if (const auto found = find_plain(group); found != plain.end()) place(found);
     const auto found = placed.find(group);
     if (found == placed.end()) return;
     const std::uint64_t address = found->second;
@@ -548,11 +556,12 @@ struct Hdf5Output::Impl {
     if (keeps_numbers) return;                                    // it is there, and others over it
     constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;  // a whole number of elements
     std::string part;
-    for (std::uint64_t done = 0; done < dataset.bytes; done += part.size()) {
+    for (std::uint64_t done = 0; done < dataset.bytes; done += most_bytes) {
       const std::uint64_t bytes = std::min(most_bytes, dataset.bytes - done);
       while (part.size() < bytes) part += dataset.fill;
       part.resize(bytes);
-      put(*dataset.address + done, part);
+      if (done + bytes == dataset.bytes) part.append(padding_of(dataset.bytes), '\0');  // up to what comes next
+      put_joined(*dataset.address + done, part);
     }
   }
 
@@ -631,32 +640,36 @@ struct Hdf5Output::Impl {
 
   /// Those of an object that has no header yet, or null.
   std::vector<NamedMessage>* plain_attributes(const std::string& object) {
-    if (const auto group = plain.find(object); group != plain.end()) return &group->second.attributes;
     const auto [parent, name] = parts_of(object);
-    const auto group = plain.find(parent);
+    // One that is asked for is the object itself, or what that is in.
+    const bool is_of_latest = latest != plain.end() && latest->first == parent;
+    if (!is_of_latest && find_plain(object) != plain.end()) return &latest->second.attributes;
+    const auto group = find_plain(parent);
     if (group == plain.end()) return nullptr;
     const auto dataset = group->second.datasets.find(name);
     return dataset == group->second.datasets.end() ? nullptr : &dataset->second.attributes;
   }
 
-  void store_attribute(const std::string& object, const std::string& name, hid_t stored_type, hid_t memory_type,
-                       std::optional<std::size_t> length, const void* values, std::size_t value_bytes) {
+  template <class T>
+  void store_numbers(const std::string& object, const std::string& name, std::optional<std::size_t> length,
+                     const T* values) {
     throw_latched();
-    if (std::vector<NamedMessage>* const attributes = plain_attributes(object)) {
-      std::string& in_header = attribute_types[stored_type];
-      if (in_header.empty()) {
-        const QuietHdf5 quiet;
-        in_header = header_type(stored_type);
-      }
-      const std::size_t count = length.value_or(1);
-      std::string bytes(static_cast<const char*>(values), count * value_bytes);
-      if (std::endian::native != std::endian::little) {
-        const QuietHdf5 quiet;
-        check(H5Tconvert(memory_type, stored_type, count, bytes.data(), nullptr, H5P_DEFAULT));
-      }
-      put_attribute(*attributes, attribute_message(name, in_header, length, bytes));
-      return;
+    std::vector<NamedMessage>* const attributes = plain_attributes(object);
+    if (!attributes)
+      return store_attribute(object, name, file_type(element_type_of<T>), native_type<T>(), length, values);
+    const std::size_t count = length.value_or(1);
+    std::string bytes(reinterpret_cast<const char*>(values), count * sizeof(T));
+    if (std::endian::native != std::endian::little) {
+      const QuietHdf5 quiet;
+      check(H5Tconvert(native_type<T>(), file_type(element_type_of<T>), count, bytes.data(), nullptr, H5P_DEFAULT));
     }
+    const std::string& type = known_type(element_type_of<T>, NumberForm::plain).in_header;
+    put_attribute(*attributes, attribute_message(name, type, length, bytes));
+  }
+
+  /// Of an object that HDF5 knows.
+  void store_attribute(const std::string& object, const std::string& name, hid_t stored_type, hid_t memory_type,
+                       std::optional<std::size_t> length, const void* values) {
     const QuietHdf5 quiet;
     make_room();
     const hid_t of = object_at(object);
@@ -689,6 +702,7 @@ struct Hdf5Output::Impl {
     for (std::size_t k = 0; k < hashes.count(); ++k)
       if (hashes.is_missing(k)) missing.push_back(k);
     if (missing.empty()) return;
+    check(file_bytes.write_held() ? 0 : -1);
     parallel_for(static_cast<std::int64_t>(missing.size()), 16, 0, [&](std::int64_t first, std::int64_t last) {
       std::vector<char> bytes(hashes.size_of(missing.front()));
       for (std::int64_t k = first; k < last; ++k) {
@@ -722,10 +736,16 @@ struct Hdf5Output::Impl {
 
   /// What the bytes of all datasets are, in /checksums (io/checksums.hpp), and who has which place in the file.
   FilePlaces write_checksums(const std::vector<Listed>& all) {
+    const std::size_t digits_of_one = hash_digits(nullptr, 0).size();
     FilePlaces places;
     std::vector<std::string_view> names, hashes;
     std::string digits;
     std::vector<std::int64_t> piece_offset{0};
+    places.listed.reserve(all.size());
+    names.reserve(all.size());
+    hashes.reserve(all.size());
+    digits.reserve(all.size() * digits_of_one);
+    piece_offset.reserve(all.size() + 1);
     for (const auto& [name, extent, of_pieces] : all) {
       hash_missing_pieces(extent.address, *of_pieces);
       names.push_back(name);
@@ -733,7 +753,6 @@ struct Hdf5Output::Impl {
       piece_offset.push_back(piece_offset.back() + static_cast<std::int64_t>(of_pieces->count()));
       places.listed.push_back(extent);
     }
-    const std::size_t digits_of_one = hash_digits(nullptr, 0).size();
     for (std::size_t begin = 0; begin < digits.size(); begin += digits_of_one)
       hashes.push_back(std::string_view(digits).substr(begin, digits_of_one));
     write_strings(checksums_dataset, names, true);
@@ -969,6 +988,9 @@ void Hdf5Output::create_group(const std::string& group) {
 }
 
 void Hdf5Output::allocate() {
+  impl_->throw_latched();
+  // What fills datasets is in the file before anyone writes over it, or goes on with the file.
+  impl_->check(impl_->file_bytes.write_held() ? 0 : -1);
   std::uint64_t end = 0;
   impl_->datasets.for_each([&](const std::string&, const std::string&, const WrittenDataset& dataset) {
     const auto bytes = static_cast<std::uint64_t>(elements_of(*dataset.shape) * dataset.element_bytes);
@@ -1086,35 +1108,34 @@ void Hdf5Output::attribute(const std::string& object, const std::string& name, c
   impl_->check(H5Tset_size(type.get(), std::max<std::size_t>(1, value.size())));
   impl_->check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
   impl_->check(H5Tset_cset(type.get(), characters_of(value)));
-  impl_->store_attribute(object, name, type.get(), type.get(), std::nullopt, value.c_str(), value.size());
+  impl_->store_attribute(object, name, type.get(), type.get(), std::nullopt, value.c_str());
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, double value) {
-  impl_->store_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, std::nullopt, &value, sizeof value);
+  impl_->store_numbers(object, name, std::nullopt, &value);
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, std::int64_t value) {
-  impl_->store_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, std::nullopt, &value, sizeof value);
+  impl_->store_numbers(object, name, std::nullopt, &value);
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name, const std::vector<double>& values) {
-  impl_->store_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.size(), values.data(),
-                         sizeof values[0]);
+  impl_->store_numbers(object, name, values.size(), values.data());
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name,
                            const std::vector<std::int32_t>& values) {
-  impl_->store_attribute(object, name, H5T_STD_I32LE, H5T_NATIVE_INT32, values.size(), values.data(), sizeof values[0]);
+  impl_->store_numbers(object, name, values.size(), values.data());
 }
 
 void Hdf5Output::attribute(const std::string& object, const std::string& name,
                            const std::vector<std::int64_t>& values) {
-  impl_->store_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, values.size(), values.data(), sizeof values[0]);
+  impl_->store_numbers(object, name, values.size(), values.data());
 }
 
 void Hdf5Output::name_axes(const std::string& dataset, const std::vector<std::string>& axes) {
   const auto [group, name] = parts_of(dataset);
-  const auto of_set = impl_->plain.find(group);
+  const auto of_set = impl_->find_plain(group);
   const auto found = of_set == impl_->plain.end() ? PlainDatasets::iterator() : of_set->second.datasets.find(name);
   if (of_set == impl_->plain.end() || found == of_set->second.datasets.end())
     throw Error(ErrorKind::internal, dataset + " has a header already, or none. Please report this.");
@@ -1123,12 +1144,12 @@ void Hdf5Output::name_axes(const std::string& dataset, const std::vector<std::st
 
 void Hdf5Output::end_set(const std::string& group) {
   impl_->throw_latched();
-  if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->settle(found->second);
+  if (const auto found = impl_->find_plain(group); found != impl_->plain.end()) impl_->settle(found->second);
 }
 
 void Hdf5Output::end_group(const std::string& group) {
   impl_->throw_latched();
-  if (const auto found = impl_->plain.find(group); found != impl_->plain.end()) impl_->place(found);
+  if (const auto found = impl_->find_plain(group); found != impl_->plain.end()) impl_->place(found);
 }
 
 void Hdf5Output::link(const std::string& dataset, const std::string& name) {
