@@ -203,14 +203,13 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
   });
 }
 
-/// C columns b become L^-1 b. general: as of factor(), which else leaves zeros above the diagonal and on it. Where
-/// registers do not suffice, nothing is made of L here, neither zeros nor what is negative: the compiler would do it
-/// for all columns ahead, and keep both.
+/// C columns b become L^-1 b. general: as of factor(), which else leaves zeros above the diagonal and on it. Nothing
+/// else is made of L here, neither zeros nor what is negative: the compiler would do it for all columns ahead, and keep
+/// both.
 template <class L, bool general, int C, class T>
 __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::rows][L::size], T (&b)[C][L::rows],
                                                    int once) {
   constexpr int G = L::lanes, chunk = L::size % 8 == 0 ? 8 : 4;
-  constexpr bool as_it_is = !registers_suffice();
   unrolled<L::size / chunk>([&](auto index) __attribute__((always_inline)) {
     apart(
         once, [&]() __attribute__((always_inline)) {
@@ -221,14 +220,9 @@ __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::row
             for (int c = 0; c < C; ++c) value[c] = shuffle(b[c][k / G], k % G, G);
 #pragma unroll
             for (int u = k / G; u < L::rows; ++u) {
-              T l = a[u][k];
-              if constexpr (general || !as_it_is) l = u > k / G || lane > k % G ? a[u][k] : T(0);
+              const T l = !general || u > k / G || lane > k % G ? a[u][k] : T(0);
 #pragma unroll
-              for (int c = 0; c < C; ++c)
-                if constexpr (as_it_is)
-                  b[c][u] = fma(l, -value[c], b[c][u]);
-                else
-                  b[c][u] = fma(-l, value[c], b[c][u]);
+              for (int c = 0; c < C; ++c) b[c][u] = fma(l, -value[c], b[c][u]);
             }
           }
         });
