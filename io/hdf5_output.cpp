@@ -117,13 +117,13 @@ class WrittenDatasets {
     throw Error(ErrorKind::internal, std::string(path) + " was not created. Please report this.");
   }
   /// One that is not there.
-  WrittenDataset& add(std::string_view path, std::vector<std::int64_t> shape) {
+  WrittenDataset& add(std::string_view path, std::vector<std::int64_t> shape, WrittenDataset dataset = {}) {
     const auto [group, of_path] = parts_of(path);
     look_up(group);
     if (latest_ == groups_.end()) latest_ = groups_.try_emplace(std::string(group)).first;
     auto name = names_.find(of_path);
     if (name == names_.end()) name = names_.emplace(of_path).first;
-    Named& added = all_.emplace_back(Named{&latest_->first, &*name, nullptr, {}});
+    Named& added = all_.emplace_back(Named{&latest_->first, &*name, nullptr, std::move(dataset)});
     added.dataset.shape = &*shapes_.insert(std::move(shape)).first;
     auto& [first, last] = latest_->second;
     (first ? last->next : first) = &added;
@@ -633,9 +633,7 @@ struct Hdf5Output::Impl {
     if (form == NumberForm::complex) all.push_back(2);
     created.unwritten = fill ? 0 : elements_of(all);
     if (fill) pending_bytes -= std::min(pending_bytes, static_cast<std::int64_t>(bytes));
-    WrittenDataset& added = datasets.add(dataset, std::move(all));
-    created.shape = added.shape;
-    added = std::move(created);
+    datasets.add(dataset, std::move(all), std::move(created));
   }
 
   /// Those of an object that has no header yet, or null.
