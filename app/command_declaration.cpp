@@ -53,7 +53,7 @@ CLI::Validator Command::is_one_of(const std::vector<std::string>& words) {
 
 namespace {
 
-OptionDescription describe(const CLI::Option& option) {
+OptionDescription describe_option(const CLI::Option& option) {
   OptionDescription text;
   for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
@@ -81,7 +81,7 @@ OptionDescription describe(const CLI::Option& option) {
 
 CommandDescription describe(const CLI::App& app) {
   CommandDescription text{app.get_name(), app.get_description(), app.get_group(), app.get_footer(), {}, {}};
-  for (const CLI::Option* option : app.get_options()) text.options.push_back(describe(*option));
+  for (const CLI::Option* option : app.get_options()) text.options.push_back(describe_option(*option));
   for (const CLI::App* inner : app.get_subcommands([](const CLI::App*) { return true; }))
     text.commands.push_back(describe(*inner));
   return text;

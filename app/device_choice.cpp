@@ -6,7 +6,7 @@
 namespace smallbatch {
 
 namespace {
-std::string describe(const DeviceInfo& device) {
+std::string device_text(const DeviceInfo& device) {
   return device.name + " (cuda:" + std::to_string(device.index) + ", sm_" +
          std::to_string(device.compute_capability_major) + std::to_string(device.compute_capability_minor) + ", CUDA " +
          device.runtime_version + ", driver supports " + device.driver_version + ")";
@@ -36,7 +36,7 @@ DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, Instr
     }
     backend.kind = BackendKind::cuda;
     for (const int index : indices) {
-      choice.description += (choice.description.empty() ? "" : ", ") + describe(cuda_device(index));
+      choice.description += (choice.description.empty() ? "" : ", ") + device_text(cuda_device(index));
       backend.device = index;
       choice.backends.push_back(backend);
     }

@@ -17,7 +17,7 @@ namespace smallbatch {
 
 namespace {
 
-constexpr std::int64_t block_bytes = std::int64_t{1} << 28;
+constexpr std::int64_t bytes_of_step = std::int64_t{1} << 28;
 
 void expect_one_file(const ImportOptions& options) {
   if (options.inputs.size() == 1) return;
@@ -48,7 +48,7 @@ std::string import_signal(const ImportOptions& options, const std::string& comma
   refuse_output_that_is_input(options.inputs[0], options.output);
   ProblemWriter writer(options.output, options.overwrite);
   writer.add(set);
-  const std::int64_t step = std::max<std::int64_t>(1, block_bytes / (bytes_of(set.type) * set.batch * set.inputs));
+  const std::int64_t step = std::max<std::int64_t>(1, bytes_of_step / (bytes_of(set.type) * set.batch * set.inputs));
   SignalBlock block;
   for (std::int64_t first = 0; first < set.times; first += step) {
     stop_if_interrupted();
@@ -79,7 +79,7 @@ std::string import_visibilities(const ImportOptions& options, const std::string&
   refuse_output_that_is_input(options.inputs[0], options.output);
   ResultWriter writer(options.output, options.overwrite);
   writer.add(set);
-  const std::int64_t step = std::max<std::int64_t>(1, block_bytes / (12 * set.baselines()));
+  const std::int64_t step = std::max<std::int64_t>(1, bytes_of_step / (12 * set.baselines()));
   SignalBlock block;
   for (block.first_time = 0; block.first_time < set.times; ++block.first_time) {
     for (block.first = 0; block.first < set.batch; block.first += step) {

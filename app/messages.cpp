@@ -13,7 +13,7 @@
 namespace smallbatch {
 namespace {
 
-using Json = nlohmann::json;
+using JsonTree = nlohmann::json;
 
 // CBOR (RFC 8949) rather than text: names need not be UTF-8, and numbers stay what they are. Written here, since a run
 // of very many sets writes a message for each of them, and a tree of JSON takes tens of microseconds; read by the
@@ -107,13 +107,13 @@ void put(Cbor& cbor, const SetOutcome& set, std::int64_t start) {
 }
 
 /// Of a share that has the members of `set` that do not depend on which problems they are.
-SetOutcome outcome_of(const SetOutcome& set, const Json& json) {
+SetOutcome outcome_of(const SetOutcome& set, const JsonTree& json) {
   SetOutcome more = set;
   more.failed = json.at("failed").get<std::map<std::int32_t, std::int64_t>>();
   more.first_failed = json.at("first_failed").get<std::map<std::int32_t, std::vector<std::int64_t>>>();
   more.labels.clear();
   if (json.contains("labels"))
-    for (const Json& label : json.at("labels"))
+    for (const JsonTree& label : json.at("labels"))
       more.labels[label.at(0).get<std::int64_t>()] = label.at(1).get<std::string>();
   more.batch = json.at("batch");
   more.singular = json.at("singular");
@@ -144,10 +144,10 @@ SetOutcome outcome_of(const SetOutcome& set, const Json& json) {
   return more;
 }
 
-void add(SetOutcome& set, const Json& json) { set.add(outcome_of(set, json), json.at("start")); }
+void add(SetOutcome& set, const JsonTree& json) { set.add(outcome_of(set, json), json.at("start")); }
 
-std::string text_of_binary(const Json& json) {
-  const Json::binary_t& bytes = json.get_binary();
+std::string text_of_binary(const JsonTree& json) {
+  const JsonTree::binary_t& bytes = json.get_binary();
   return {bytes.begin(), bytes.end()};
 }
 
@@ -165,9 +165,9 @@ std::string to_message(const OutputLayout& layout) {
 }
 
 OutputLayout layout_of(const std::string& message) {
-  const Json json = Json::from_cbor(message);
+  const JsonTree json = JsonTree::from_cbor(message);
   OutputLayout layout{json.at("path"), json.at("temporary"), {}};
-  for (const Json& dataset : json.at("datasets"))
+  for (const JsonTree& dataset : json.at("datasets"))
     layout.datasets.push_back(
         {dataset.at(0), dataset.at(1), dataset.at(2).get<std::vector<std::int64_t>>(), dataset.at(3)});
   return layout;
@@ -181,8 +181,8 @@ std::string to_message(const RunIdentity& identity) {
 
 RunIdentity run_identity_of(const std::string& message) {
   try {
-    return Json::from_cbor(message).at("run").get<RunIdentity>();
-  } catch (const Json::exception&) {
+    return JsonTree::from_cbor(message).at("run").get<RunIdentity>();
+  } catch (const JsonTree::exception&) {
     return {};
   }
 }
@@ -204,7 +204,7 @@ std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome)
 }
 
 FinishedBlock finished_block_of(const std::string& message) {
-  const Json json = Json::from_cbor(message);
+  const JsonTree json = JsonTree::from_cbor(message);
   FinishedBlock finished{json.at("set"),
                          json.at("blocks").at(0),
                          json.at("blocks").at(1),
@@ -213,14 +213,14 @@ FinishedBlock finished_block_of(const std::string& message) {
                          text_of_binary(json.at("judged")),
                          text_of_binary(json.at("counted")),
                          json.at("outcome").at("problems_hash")};
-  for (const Json& range : json.at("written"))
+  for (const JsonTree& range : json.at("written"))
     finished.written.push_back(
         {range.at(0), range.at(1).get<std::vector<std::pair<std::int64_t, std::int64_t>>>(), range.at(2)});
   return finished;
 }
 
 void restore(SetOutcome& outcome, const std::string& message) {
-  outcome = outcome_of(outcome, Json::from_cbor(message).at("outcome"));
+  outcome = outcome_of(outcome, JsonTree::from_cbor(message).at("outcome"));
 }
 
 std::string to_message(const ShareOutcome& outcome) {
@@ -235,9 +235,9 @@ std::string to_message(const ShareOutcome& outcome) {
 }
 
 void add_message(ShareOutcome& outcome, const std::string& message) {
-  const Json json = Json::from_cbor(message);
+  const JsonTree json = JsonTree::from_cbor(message);
   for (std::size_t k = 0; k < outcome.sets.size(); ++k) add(outcome.sets[k], json.at("sets").at(k));
-  for (const Json& dataset : json.at("written"))
+  for (const JsonTree& dataset : json.at("written"))
     outcome.written[dataset.at(0).get<std::string>()] += dataset.at(1).get<std::int64_t>();
   StageSeconds& s = outcome.seconds;
   std::size_t next = 0;

@@ -48,7 +48,7 @@ constexpr std::int64_t most_dots = 400;
 constexpr double dot_distance = 1;  // angstrom, of charges from a slice
 
 /// A share of a run counts its problems from its first one.
-struct Source {
+struct ReportSource {
   const ResultReader& results;
   const ProblemReader* problems;  ///< or null
   std::size_t maps = 0;           ///< that are on the page
@@ -125,10 +125,10 @@ struct Findings {
   Worst by_error, by_backward_error, by_singularity;
 };
 
-SetOutcome outcome_of(const PotentialSet& set) { return start_outcome(set, set.type); }
-SetOutcome outcome_of(const PairEnergySet& set) { return start_outcome(set, {}); }
+SetOutcome outcome_in_file(const PotentialSet& set) { return start_outcome(set, set.type); }
+SetOutcome outcome_in_file(const PairEnergySet& set) { return start_outcome(set, {}); }
 template <class Set>
-SetOutcome outcome_of(const Set& set) {
+SetOutcome outcome_in_file(const Set& set) {
   return start_outcome(set);
 }
 
@@ -136,7 +136,7 @@ SetOutcome outcome_of(const Set& set) {
 template <class Set>
 SetOutcome read_outcome(const ResultReader& results, const Set& set) {
   results.check_verification(Set::kind, set.name, set.batch);
-  SetOutcome outcome = outcome_of(set);
+  SetOutcome outcome = outcome_in_file(set);
   outcome.shape = shape_words_of_results(set);
   outcome.verification = results.verification(Set::kind, set.name);
   const WorkOfSet work = results.work(Set::kind, set.name);
@@ -449,7 +449,7 @@ std::string slice_figure(const PotentialSet& set, const Slice& slice, double lim
 }
 
 /// Of the problem with the largest error, or the first.
-std::string maps_html(Source& source, const PotentialSet& set, const SetOutcome& outcome) {
+std::string maps_html(ReportSource& source, const PotentialSet& set, const SetOutcome& outcome) {
   if (set.batch == 0 || set.targets != TargetKind::lattice) return "";
   if (source.maps + 3 > most_maps) return note_html("No map is drawn: there are enough of them above.");
   const std::int64_t worst = outcome.verification.checked > 0 ? outcome.verification.worst_index : -1;
@@ -488,7 +488,7 @@ std::string maps_html(Source& source, const PotentialSet& set, const SetOutcome&
 
 // what each kind of set has to show
 
-std::string shown_html(Source& source, const SolveSet& set, const Findings& found) {
+std::string shown_html(ReportSource& source, const SolveSet& set, const Findings& found) {
   const std::string group = set_path(set);
   std::vector<std::string> figures;
   add_figure(figures, found.backward_error.histogram("backward error", ""), "systems",
@@ -525,7 +525,7 @@ std::string first_problems_html(const ResultReader& results, const Set& set) {
          (set.batch > rows ? note_html("And " + grouped(set.batch - rows) + " more.") : "");
 }
 
-std::string shown_html(Source& source, const PotentialSet& set, const Findings& found) {
+std::string shown_html(ReportSource& source, const PotentialSet& set, const Findings& found) {
   const std::string group = set_path(set), unit = typeset(potential_unit_name(set.output_unit));
   std::vector<std::string> figures;
   if (set.targets != TargetKind::lattice) {
@@ -541,7 +541,7 @@ std::string shown_html(Source& source, const PotentialSet& set, const Findings& 
   return maps_html(source, set, found.outcome) + figures_html(figures) + first_problems_html(source.results, set);
 }
 
-std::string shown_html(Source& source, const PairEnergySet& set, const Findings& found) {
+std::string shown_html(ReportSource& source, const PairEnergySet& set, const Findings& found) {
   const std::string group = set_path(set), unit = typeset(energy_unit_name(set.output_unit));
   std::vector<std::string> figures;
   if (set.batch > 1) {
@@ -555,7 +555,7 @@ std::string shown_html(Source& source, const PairEnergySet& set, const Findings&
   return figures_html(figures) + first_problems_html(source.results, set);
 }
 
-std::string shown_html(Source& source, const CorrelationSet& set, const Findings& found) {
+std::string shown_html(ReportSource& source, const CorrelationSet& set, const Findings& found) {
   std::vector<std::string> figures;
   if (set.batch > 0 && set.integrations() > 0 && source.maps < most_maps) {
     ++source.maps;
@@ -598,7 +598,7 @@ std::string shown_html(Source& source, const CorrelationSet& set, const Findings
 }
 
 template <class Set>
-std::string set_html(Source& source, const Set& set, const RunReport& report, const Findings& found,
+std::string set_html(ReportSource& source, const Set& set, const RunReport& report, const Findings& found,
                      std::size_t number) {
   const SetOutcome& outcome = found.outcome;
   const KindWords& words = words_of(outcome);
@@ -766,7 +766,7 @@ std::string write_report(const ReportOptions& options) {
   }
   ExportFile file(options.output, options.overwrite);
   RunReport report = run_of(options, results);
-  Source source{results, problems ? &*problems : nullptr};
+  ReportSource source{results, problems ? &*problems : nullptr};
   std::string sections;
   std::size_t sets = 0;
   std::map<std::string, SetOutcome> others;  // of each kind, those that are not shown, added up

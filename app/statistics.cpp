@@ -6,14 +6,12 @@
 
 #include "app/block_state.hpp"
 #include "core/compare.hpp"
+#include "core/not_finite.hpp"
 #include "core/parallel.hpp"
 
 namespace smallbatch {
 
-namespace {
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-}  // namespace
+namespace {}  // namespace
 
 StatisticsOfSet::StatisticsOfSet(std::int64_t batch) : total_(static_cast<std::size_t>(batch)) {}
 

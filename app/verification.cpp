@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <limits>
 #include <mutex>
 #include <optional>
 
@@ -14,6 +13,7 @@
 #include "app/piece_sums.hpp"
 #include "core/compare.hpp"
 #include "core/grid_stride.hpp"
+#include "core/not_finite.hpp"
 #include "core/parallel.hpp"
 #include "physics/pair_energy_referee.hpp"
 #include "physics/potential_referee.hpp"
@@ -22,8 +22,6 @@
 namespace smallbatch {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Which of the indices [first, last) out of [0, total) the mode selects; sample=N selects floor(i total / N), i < N.
 class Selection {

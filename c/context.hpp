@@ -140,14 +140,9 @@ bool is_on_device(const Context& context, const smallbatch_memory& memory);
 /// Calls visit(T()), T the type of the numbers.
 template <class Visit>
 void with_type(const char* member, const smallbatch_type& type, const Visit& visit) {
-  switch (number_of(type)) {
-    case SMALLBATCH_FLOAT32:
-      return visit(float());
-    case SMALLBATCH_FLOAT64:
-      return visit(double());
-    default:
-      refuse_enumerator(member, number_of(type));
-  }
+  if (number_of(type) == SMALLBATCH_FLOAT32) return visit(float());
+  if (number_of(type) == SMALLBATCH_FLOAT64) return visit(double());
+  refuse_enumerator(member, number_of(type));
 }
 /// That a call has the workspace that it needs: bytes of device memory, or none.
 void check_workspace(const void* workspace, std::size_t bytes, std::size_t needed);

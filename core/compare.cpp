@@ -1,16 +1,16 @@
 #include "core/compare.hpp"
 
+#include "core/not_finite.hpp"
+
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 
 namespace smallbatch {
 
 bool within(double error, double bound) { return std::isfinite(bound) && error <= bound; }
 
 double error_over_bound(double got, double expected, double bound) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
   if (got == expected) return 0;  // also the same infinity; never a NaN
   if (!std::isfinite(got) || !std::isfinite(expected)) return infinity;
   if (!(bound > 0) || !std::isfinite(bound)) return infinity;
@@ -29,8 +29,7 @@ void Comparison::add(double error_over_its_bound, std::int64_t index) {
   ++compared;
   if (!within(error_over_its_bound, 1.0)) ++disagreeing;
   // A NaN counts as the worst there is.
-  const double value =
-      std::isnan(error_over_its_bound) ? std::numeric_limits<double>::infinity() : error_over_its_bound;
+  const double value = std::isnan(error_over_its_bound) ? infinity : error_over_its_bound;
   if (worst_index < 0 || value > worst) {
     worst = value;
     worst_index = index;

@@ -10,12 +10,12 @@
 #include <memory>
 #include <new>
 
+#include "io/hdf5_bytes.hpp"
+
 namespace smallbatch {
 namespace {
 
 using Bytes = AlignedVector<unsigned char>;
-
-constexpr std::size_t checksum_bytes = 4;
 
 std::string bytes_text(std::size_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
 

@@ -8,7 +8,7 @@ namespace smallbatch {
 
 namespace {
 
-constexpr ValueLayout layout{6, 5, 13, true};
+constexpr ValueLayout cube_layout{6, 5, 13, true};
 
 /// A count or an atomic number, then three lengths: I5 4F12.6 of the cube format, always with a blank between.
 std::string cube_line(std::int64_t count, std::initializer_list<double> numbers) {
@@ -41,7 +41,7 @@ std::int64_t write_cube(const std::string& path, const LatticeMap& map, std::spa
     file.write(cube_line(atomic_number.empty() ? 0 : atomic_number[i],
                          {charge[i], bohr(position[3 * i]), bohr(position[3 * i + 1]), bohr(position[3 * i + 2])}));
   }
-  const std::int64_t limited = write_values(file, map, layout);
+  const std::int64_t limited = write_values(file, map, cube_layout);
   file.commit();
   return limited;
 }

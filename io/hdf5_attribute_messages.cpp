@@ -9,21 +9,21 @@
 namespace smallbatch {
 namespace {
 
-using Bytes = std::span<const unsigned char>;
+using Message = std::span<const unsigned char>;
 
 constexpr std::uint64_t largest_extent = std::uint64_t{1} << 20;  ///< of a header
 constexpr std::size_t most_extents = 1000;
 constexpr unsigned attribute_type = 0x0C, continuation_type = 0x10;
 
 /// `count` bytes, the lowest first; 0 beyond the end.
-std::uint64_t number(Bytes bytes, std::size_t at, std::size_t count) {
+std::uint64_t number(Message bytes, std::size_t at, std::size_t count) {
   std::uint64_t value = 0;
   for (std::size_t i = count; i > 0; --i) value = value << 8 | (at + i <= bytes.size() ? bytes[at + i - 1] : 0);
   return value;
 }
 
 /// The dataspace has exactly the bytes that its rank takes; how many elements it declares.
-bool is_sound_dataspace(Bytes bytes, std::uint64_t& elements) {
+bool is_sound_dataspace(Message bytes, std::uint64_t& elements) {
   const std::uint64_t version = number(bytes, 0, 1), rank = number(bytes, 1, 1), flags = number(bytes, 2, 1);
   if (version != 1 && version != 2) return false;
   const std::size_t sizes = version == 1 ? 8 : 4;
@@ -36,7 +36,7 @@ bool is_sound_dataspace(Bytes bytes, std::uint64_t& elements) {
 }
 
 /// Name, datatype, dataspace and value follow each other and end within the message.
-bool is_sound_attribute(Bytes message) {
+bool is_sound_attribute(Message message) {
   const std::uint64_t version = number(message, 0, 1);
   if (version < 1 || version > 3) return false;
   const bool is_shared = version > 1 && (number(message, 1, 1) & 3) != 0;  // its datatype or dataspace lies elsewhere
@@ -69,7 +69,7 @@ bool has_sound_attributes(InputBytes& file, std::uint64_t base, std::uint64_t ad
       const bool is_shared = (bytes[at + 4] & 2) != 0;
       at += 8;
       if (size > bytes.size() - at) return true;
-      const Bytes message = Bytes(bytes).subspan(at, size);
+      const Message message = Message(bytes).subspan(at, size);
       if (type == continuation_type) extents.push_back({number(message, 0, 8), number(message, 8, 8)});
       if (type == attribute_type && !is_shared && !is_sound_attribute(message)) return false;
       at += size;

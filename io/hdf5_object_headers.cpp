@@ -8,11 +8,13 @@
 #include <cstring>
 #include <utility>
 
+#include "io/hdf5_bytes.hpp"
+
 namespace smallbatch {
 namespace {
 
-constexpr std::uint64_t largest_chunk = std::uint64_t{1} << 20, undefined_address = UINT64_MAX;
-constexpr std::size_t most_chunks = 1000, checksum_bytes = 4, largest_rank = 32;
+constexpr std::uint64_t largest_chunk = std::uint64_t{1} << 20;
+constexpr std::size_t most_chunks = 1000, most_dimensions = 32;
 
 /// Thrown and caught here: it is not plain.
 struct NotPlain {};
@@ -51,7 +53,7 @@ std::vector<std::int64_t> read_dataspace(HeaderBytes message) {
   Parts parts(message);
   parts.expect(2, 1);
   const std::uint64_t rank = parts.number(1), flags = parts.number(1), kind = parts.number(1);
-  if (rank > largest_rank || flags > 1 || kind != (rank > 0 ? 1U : 0U)) throw NotPlain{};
+  if (rank > most_dimensions || flags > 1 || kind != (rank > 0 ? 1U : 0U)) throw NotPlain{};
   std::vector<std::int64_t> shape;
   for (std::uint64_t axis = 0; axis < rank; ++axis) {
     const std::uint64_t length = parts.number(8);

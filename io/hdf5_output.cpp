@@ -159,7 +159,7 @@ class WrittenDatasets {
 };
 
 /// A type of elements: HDF5 is asked once.
-struct KnownType {
+struct WrittenType {
   Hdf5Handle type;
   std::size_t bytes = 0;
   std::string in_header;
@@ -217,7 +217,7 @@ struct Hdf5Output::Impl {
   PlainGroups::iterator latest = plain.end();  ///< of those, which was asked for
   ByPath<std::uint64_t> placed;                ///< others, which have a header, and where
   std::set<std::string, std::less<>> linked;   ///< those that were, by then with members to come
-  std::map<std::pair<ElementType, NumberForm>, KnownType> types;
+  std::map<std::pair<ElementType, NumberForm>, WrittenType> types;
   ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
                            [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); }};
   ScaleTypes scale_types;
@@ -499,8 +499,8 @@ struct Hdf5Output::Impl {
     return complex;
   }
 
-  KnownType& known_type(ElementType type, NumberForm form) {
-    KnownType& known = types[{type, form}];
+  WrittenType& known_type(ElementType type, NumberForm form) {
+    WrittenType& known = types[{type, form}];
     if (known.type.valid()) return known;
     const QuietHdf5 quiet;
     known.type = stored_type(type, form);
@@ -543,7 +543,7 @@ struct Hdf5Output::Impl {
   }
 
   /// Every element is `fill`, of that type.
-  void fill_plain(PlainDataset& dataset, KnownType& type, double fill) {
+  void fill_plain(PlainDataset& dataset, WrittenType& type, double fill) {
     std::string& value = type.fills[std::bit_cast<std::uint64_t>(fill)];
     if (value.empty()) {
       const QuietHdf5 quiet;
@@ -603,7 +603,7 @@ struct Hdf5Output::Impl {
               std::optional<double> fill, NumberForm form = NumberForm::plain) {
     throw_latched();
     refuse_again(dataset);
-    KnownType& known = known_type(type, form);
+    WrittenType& known = known_type(type, form);
     const auto element_bytes = static_cast<std::int64_t>(known.bytes);
     reserve(dataset, shape, element_bytes);
     WrittenDataset created;

@@ -6,7 +6,7 @@ namespace smallbatch {
 
 namespace {
 
-constexpr ValueLayout layout{3, 8, 0, false};
+constexpr ValueLayout opendx_layout{3, 8, 0, false};
 
 std::string scientific(double value) { return number_text(value, 12, std::chars_format::scientific); }
 
@@ -33,7 +33,7 @@ std::int64_t write_opendx(const std::string& path, const LatticeMap& map, bool o
   file.write("delta " + triple(0, 0, map.spacing[2]));
   file.write("object 2 class gridconnections counts " + counts);
   file.write("object 3 class array type double rank 0 items " + std::to_string(map.shape.points()) + " data follows\n");
-  const std::int64_t limited = write_values(file, map, layout);
+  const std::int64_t limited = write_values(file, map, opendx_layout);
   file.write(
       "attribute \"dep\" string \"positions\"\n"
       "object \"regular positions regular connections\" class field\n"

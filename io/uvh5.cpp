@@ -11,8 +11,8 @@
 namespace smallbatch {
 namespace {
 
-constexpr double seconds_per_day = 86400, j2000 = 2451545;
-constexpr std::int64_t block_bytes = std::int64_t{1} << 28;
+constexpr double j2000 = 2451545;
+constexpr std::int64_t rows_bytes = std::int64_t{1} << 28;
 
 /// Antennas 1 and 2 of all baselines.
 struct Baselines {
@@ -43,9 +43,9 @@ std::vector<double> spread(const std::vector<double>& values, std::int64_t times
   return all;
 }
 
-class Header {
+class Uvh5Header {
  public:
-  explicit Header(Hdf5Output& file) : file_(file) { file.create_group("/Header"); }
+  explicit Uvh5Header(Hdf5Output& file) : file_(file) { file.create_group("/Header"); }
 
   void write(const std::string& name, const std::string& text) { file_.write_text("/Header/" + name, text); }
   void write(const std::string& name, const std::vector<std::string>& texts) {
@@ -63,7 +63,7 @@ class Header {
   Hdf5Output& file_;
 };
 
-void write_telescope(Header& header, const CorrelationSet& set) {
+void write_telescope(Uvh5Header& header, const CorrelationSet& set) {
   const std::int64_t antennas = set.inputs;
   std::vector<std::int64_t> numbers;
   std::vector<std::string> names;
@@ -84,7 +84,7 @@ void write_telescope(Header& header, const CorrelationSet& set) {
   header.write("polarization_array", {1}, std::vector<std::int64_t>{-5});  // xx
 }
 
-void write_channels(Header& header, const CorrelationSet& set) {
+void write_channels(Uvh5Header& header, const CorrelationSet& set) {
   const std::int64_t channels = set.batch;
   std::vector<double> width(set.frequency.size(), 1 / set.sample_time);  // of critically sampled channels
   for (std::size_t c = 1; c < width.size(); ++c) width[c] = std::abs(set.frequency[c] - set.frequency[c - 1]);
@@ -118,7 +118,7 @@ std::vector<double> middles(const CorrelationSet& set) {
   return middle;
 }
 
-void write_baseline_times(Header& header, const CorrelationSet& set, const Baselines& baselines) {
+void write_baseline_times(Uvh5Header& header, const CorrelationSet& set, const Baselines& baselines) {
   const std::int64_t integrations = set.integrations(), all = integrations * set.baselines();
   std::vector<double> uvw;
   for (std::size_t b = 0; b < baselines.first.size(); ++b) {
@@ -179,7 +179,7 @@ void write_data(Hdf5Output& file, const ResultReader& results, const Correlation
   file.create("/Data/flags", ElementType::int8, shape, NumberForm::boolean);
   file.create("/Data/nsamples", ElementType::float32, shape);
   const auto bytes = static_cast<std::int64_t>(2 * (sizeof(In) + sizeof(Out)) + 9);
-  const std::int64_t step = std::clamp<std::int64_t>(block_bytes / (bytes * count), 1, set.batch);
+  const std::int64_t step = std::clamp<std::int64_t>(rows_bytes / (bytes * count), 1, set.batch);
   SignalBlock block;
   UvBlock<Out> out;
   for (std::int64_t t = 0; t < set.integrations(); ++t) {
@@ -223,7 +223,7 @@ void write_uvh5(const std::string& path, const ResultReader& results, const Corr
   }
   const Baselines baselines(set.inputs);
   Hdf5Output file(path, overwrite, "");
-  Header header(file);
+  Uvh5Header header(file);
   header.write("version", std::string("1.0"));
   header.write("history", history);
   header.write("vis_units", std::string("uncalib"));

@@ -13,6 +13,7 @@
 namespace smallbatch {
 
 inline constexpr const char* uvh5_ending = ".uvh5";
+inline constexpr double seconds_per_day = 86400;  // of Julian dates
 
 /// Writes the visibilities of a set to a temporary file and renames it: floats as complex64, integers as complex128,
 /// sums as sums and means as means. A visibility of no samples, or one that is no number, is 0 and flagged; nsamples is

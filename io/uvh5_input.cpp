@@ -16,8 +16,6 @@
 namespace smallbatch {
 namespace {
 
-constexpr double seconds_per_day = 86400;
-
 /// Feeds of antennas 1 and 2.
 struct Feeds {
   std::int64_t first = 0, second = 0;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/not_finite.hpp"
 #include "core/parallel.hpp"
 #include "core/two_difference.hpp"
 #include "physics/cpu/potential.hpp"
@@ -20,9 +21,6 @@
 namespace smallbatch {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// What a problem's input is, and what its charges are multiplied by.
 struct Inspected {
@@ -133,7 +131,7 @@ double with_shared(double energy, const SharedPairs& shared, double factor) {
 }
 
 /// A sum that keeps what its additions lose.
-struct CompensatedSum {
+struct EnergySum {
   double sum = 0, lost = 0;
   void add(double term) {
     const Exact next = two_difference(sum, -term);
@@ -171,7 +169,7 @@ class PairSums {
       std::vector<Shared> shared;
       if (met[static_cast<std::size_t>(p)] != 0 && options_.softening == 0)
         shared = shared_places(rows, from, p, one_set);
-      CompensatedSum sum;
+      EnergySum sum;
       SharedPairs pairs;
       for (std::int64_t i = first; i < last; ++i) {
         const double q = rows.charge[i];

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/grid_stride.hpp"
+#include "core/not_finite.hpp"
 #include "core/parallel.hpp"
 #include "core/usable_kernels.hpp"
 #include "physics/cpu/pair_energy.hpp"
@@ -107,7 +108,6 @@ struct Summation {
     const auto value = [&](double sum) { return unscaled(sum, options.unit_factor, problem.scale); };
     for (int i = 0; i < count; ++i) {
       if (sums.magnitude[i] > 0) ++on_charges;
-      constexpr double nan = std::numeric_limits<double>::quiet_NaN();
       if (is_singular(options.singular, sums.net[i], sums.magnitude[i]))
         values.set(index[i], apply_singularity(options.singular, 0, sums.net[i], sums.magnitude[i]), nan, nan, nan);
       else if (interaction.field)
@@ -201,7 +201,6 @@ struct Summation {
 template <class T>
 void fill_with_nan(const TargetTiles& tiles, const CpuProblem& problem, std::int64_t first, std::int64_t last,
                    const Values<T>& values) {
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   std::int64_t index[targets_per_call];
   for (std::int64_t tile = first; tile < last; ++tile) {
     const int count = tiles.list(tile, problem.order, index);

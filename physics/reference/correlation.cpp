@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/not_finite.hpp"
 #include "core/parallel.hpp"
 #include "physics/correlation_backends.hpp"
 #include "physics/correlation_checks.hpp"
@@ -18,7 +19,6 @@ namespace smallbatch {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double largest = std::numeric_limits<float>::max();
 
 class EigenCorrelator final : public Correlator {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/compare.hpp"
+#include "core/not_finite.hpp"
 #include "core/parallel.hpp"
 #include "physics/pair_energy_backends.hpp"
 #include "physics/pair_energy_referee.hpp"
@@ -21,10 +22,8 @@ namespace smallbatch {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double largest_double = std::numeric_limits<double>::max();
-constexpr std::int64_t targets_together = 256;  // that a thread takes at a time
+constexpr std::int64_t charges_together = 256;  // that a thread takes at a time
 
 PotentialOptions potentials_of(const PairEnergyOptions& options) {
   return {options.singular, options.unit_factor, options.softening, options.cutoff};
@@ -113,7 +112,7 @@ class ReferencePairs {
     const TargetBatch targets = in_groups_ ? TargetBatch(rows.points()) : TargetBatch();
     const PotentialReferee referee(batch, targets, 0, others, options_.precision, false);
     std::vector<ReferencePotential> potential(rows.source.size());
-    parallel_for(rows.count(), targets_together, threads, [&](std::int64_t first, std::int64_t last) {
+    parallel_for(rows.count(), charges_together, threads, [&](std::int64_t first, std::int64_t last) {
       if (pause) pause();
       std::vector<std::int64_t> points(static_cast<std::size_t>(last - first));
       std::iota(points.begin(), points.end(), first);

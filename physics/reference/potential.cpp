@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/not_finite.hpp"
 #include "core/parallel.hpp"
 #include "physics/potential_backends.hpp"
 #include "physics/potential_checks.hpp"
@@ -16,8 +17,6 @@ namespace smallbatch {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t targets_together = 8 * tile_targets;  // that a thread takes at a time
 
 template <class T>

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/not_finite.hpp"
 #include "physics/potential_referee.hpp"
 #include "physics/reference/place.hpp"
 #include "physics/reference/sums.hpp"
@@ -31,9 +32,6 @@ namespace smallbatch {
 
 /// One problem of a batch, ready to be evaluated at any of its targets.
 class ReferenceProblem {
-  static constexpr double infinity = std::numeric_limits<double>::infinity();
-  static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
   using Positions = Eigen::Map<const Eigen::Array3Xd>;
   static Positions positions(const double* all, const std::int64_t* offset, std::int64_t problem) {
     return {all + 3 * offset[problem], 3, offset[problem + 1] - offset[problem]};

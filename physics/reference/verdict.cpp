@@ -4,13 +4,12 @@
 #include <limits>
 
 #include "core/compare.hpp"
+#include "core/not_finite.hpp"
 #include "physics/potential_referee.hpp"
 
 namespace smallbatch {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Error over bound of one number that may be a NaN by rights.
 double judge(double got, double expected, double bound, bool may_be_nan) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/not_finite.hpp"
 #include "solvers/cpu/backward_error.hpp"
 #include "solvers/spd_solver.hpp"
 
@@ -15,7 +16,6 @@ namespace smallbatch {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 using Row = std::array<double, max_system_size>;
 using Square = std::array<Row, max_system_size>;
 using Exponents = std::array<int, max_system_size>;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/compare.hpp"
+#include "core/not_finite.hpp"
 #include "solvers/reference/lanes.hpp"
 #include "solvers/reference/system.hpp"
 #include "solvers/spd_referee.hpp"
@@ -89,8 +90,6 @@ template SpdJudgement judge_spd_solution(const SpdShape&, const double*, const d
                                          double);
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// A system without an answer must not look as if it had one.
 template <class T>

@@ -1,5 +1,6 @@
 // The one comparison, tested with wrong answers.
 #include "core/compare.hpp"
+#include "core/not_finite.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,6 @@ namespace smallbatch {
 namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 TEST(Within, AcceptsErrorsUpToTheBound) {
   EXPECT_TRUE(within(0, 0));

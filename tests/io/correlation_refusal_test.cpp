@@ -5,10 +5,10 @@
 #include <complex>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "core/not_finite.hpp"
 #include "tests/io/hdf5_file.hpp"
 #include "tests/io/refusals.hpp"
 
@@ -51,9 +51,7 @@ hid_t compound(std::size_t bytes, const std::vector<std::pair<const char*, std::
   return type;
 }
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-const std::vector<Refusal>& refusals() {
+const std::vector<Refusal>& correlation_refusals() {
   const char* const not_complex = "expected compound {r, i} of float32, int8 or uint8, found compound";
   static const std::vector<Refusal> all{
       // Signals.
@@ -223,11 +221,11 @@ const std::vector<Refusal>& refusals() {
 class RefusedCorrelation : public testing::RefusedProblemTest {};
 
 TEST_P(RefusedCorrelation, says_where_and_why) {
-  expect_refused(refusals()[GetParam()], testing::add_pairs_and_signals);
+  expect_refused(correlation_refusals()[GetParam()], testing::add_pairs_and_signals);
 }
 
-INSTANTIATE_TEST_SUITE_P(all, RefusedCorrelation, ::testing::Range(std::size_t{0}, refusals().size()),
-                         [](const auto& test) { return std::string(refusals()[test.param].name); });
+INSTANTIATE_TEST_SUITE_P(all, RefusedCorrelation, ::testing::Range(std::size_t{0}, correlation_refusals().size()),
+                         [](const auto& test) { return std::string(correlation_refusals()[test.param].name); });
 
 using CorrelationWarning = testing::FileTest;
 

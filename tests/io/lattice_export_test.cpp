@@ -1,6 +1,7 @@
 // Exported maps, read back by small parsers written here from the formats' descriptions, and pictures by libpng's
 // reader. One file, because all formats are of the same maps.
 #include "io/lattice_export.hpp"
+#include "core/not_finite.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -13,7 +14,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <limits>
 #include <locale>
 #include <sstream>
 #include <vector>
@@ -23,9 +23,6 @@
 
 namespace smallbatch::testing {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// A map whose every value tells its place: 100 x + 10 y + z + 1/3.
 struct Example {

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "core/not_finite.hpp"
 #include "tests/io/hdf5_file.hpp"
 #include "tests/io/refusals.hpp"
 
@@ -46,10 +46,7 @@ auto set_shape(const std::vector<std::int64_t>& shape) {
   return [=](RawHdf5& file) { file.attribute("/potential/p", "shape", shape); };
 }
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-const std::vector<Refusal>& refusals() {
+const std::vector<Refusal>& potential_refusals() {
   static const std::vector<Refusal> all{
       // Charges and lattices.
       {"position_missing", remove("/potential/p/position"), {"/potential/p", "no dataset \"position\""}},
@@ -407,10 +404,10 @@ const std::vector<Refusal>& refusals() {
 
 class RefusedPotential : public testing::RefusedProblemTest {};
 
-TEST_P(RefusedPotential, says_where_and_why) { expect_refused(refusals()[GetParam()]); }
+TEST_P(RefusedPotential, says_where_and_why) { expect_refused(potential_refusals()[GetParam()]); }
 
-INSTANTIATE_TEST_SUITE_P(all, RefusedPotential, ::testing::Range(std::size_t{0}, refusals().size()),
-                         [](const auto& test) { return std::string(refusals()[test.param].name); });
+INSTANTIATE_TEST_SUITE_P(all, RefusedPotential, ::testing::Range(std::size_t{0}, potential_refusals().size()),
+                         [](const auto& test) { return std::string(potential_refusals()[test.param].name); });
 
 }  // namespace
 }  // namespace smallbatch

@@ -4,10 +4,10 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "core/not_finite.hpp"
 #include "io/problem_reader.hpp"
 #include "io/problem_writer.hpp"
 #include "io/result_reader.hpp"
@@ -26,8 +26,6 @@ using Offsets = std::vector<std::int64_t>;
 
 using PotentialProblem = testing::FileTest;
 using PotentialResults = testing::FileTest;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// The good problems with their lattices left out.
 void write_without_lattice(const std::string& path, const char* targets,

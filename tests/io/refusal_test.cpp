@@ -51,7 +51,7 @@ auto declare(const std::string& path, const testing::Shape& shape, const std::ve
   };
 }
 
-const std::vector<Refusal>& refusals() {
+const std::vector<Refusal>& solve_refusals() {
   static const std::vector<Refusal> all{
       // The format.
       {"version_missing", [](RawHdf5& f) { f.remove_attribute("/", "smallbatch_format"); }, {"smallbatch_format"}},
@@ -325,10 +325,10 @@ const std::vector<Refusal>& refusals() {
 
 class RefusedProblem : public testing::RefusedProblemTest {};
 
-TEST_P(RefusedProblem, says_where_and_why) { expect_refused(refusals()[GetParam()]); }
+TEST_P(RefusedProblem, says_where_and_why) { expect_refused(solve_refusals()[GetParam()]); }
 
-INSTANTIATE_TEST_SUITE_P(all, RefusedProblem, ::testing::Range(std::size_t{0}, refusals().size()),
-                         [](const auto& test) { return std::string(refusals()[test.param].name); });
+INSTANTIATE_TEST_SUITE_P(all, RefusedProblem, ::testing::Range(std::size_t{0}, solve_refusals().size()),
+                         [](const auto& test) { return std::string(solve_refusals()[test.param].name); });
 
 using RefusedFile = testing::FileTest;
 

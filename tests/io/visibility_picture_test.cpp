@@ -1,5 +1,6 @@
 // Pictures of |V|: their cells, colours, words and numbers, as they are read from the file.
 #include "io/visibility_picture.hpp"
+#include "core/not_finite.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,15 +9,12 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
-#include <limits>
 
 #include "tests/io/picture_reader.hpp"
 
 namespace smallbatch::testing {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr Pixel grey_pixel{128, 128, 128};
 
 /// OKLab's lightness (Ottosson 2020) of an sRGB colour.

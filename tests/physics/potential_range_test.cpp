@@ -17,12 +17,12 @@ class PotentialRange : public PotentialBackendTest {};
 INSTANTIATE_TEST_SUITE_P(Backends, PotentialRange, all_backends, backend_test_name);
 
 template <class T>
-constexpr double largest = std::numeric_limits<T>::max();
+constexpr double largest_of = std::numeric_limits<T>::max();
 
 /// A number that is exact, as T can hold it: an infinity beyond T's range.
 template <class T>
 long double in_range(long double exact) {
-  if (std::abs(exact) <= static_cast<long double>(largest<T>)) return exact;
+  if (std::abs(exact) <= static_cast<long double>(largest_of<T>)) return exact;
   return exact > 0 ? infinity : -infinity;
 }
 
@@ -60,7 +60,7 @@ Exact exact(const Problem& problem, const Where& where, const PotentialOptions& 
 template <class T>
 bool is_close(T got, long double exact, long double magnitude) {
   const long double allowed = (sizeof(T) == 4 ? 4e-6L : 1e-14L) * magnitude + std::numeric_limits<T>::denorm_min();
-  if (allowed > static_cast<long double>(largest<T>)) return !std::isnan(got);
+  if (allowed > static_cast<long double>(largest_of<T>)) return !std::isnan(got);
   const long double expected = in_range<T>(exact);
   if (std::isinf(expected)) return got == static_cast<T>(expected);
   return std::abs(static_cast<long double>(got) - expected) <= allowed;
@@ -205,7 +205,7 @@ TEST_P(PotentialRange, ValuesBeyondItAreInfinitiesOfTheirSign) {
     for (const Case& given : {Case{0.2, false, false}, {0.3, false, true}, {-0.3, false, true}, {0.6, true, true}})
       for (const Where& where : {Where(at_points), Where(1, 1, 1)})
         for (const Wanted wanted : {Wanted::potential, Wanted::everything}) {
-          const PotentialOptions options{Singular::infinite, given.factor * largest<T>};
+          const PotentialOptions options{Singular::infinite, given.factor * largest_of<T>};
           const auto answer = evaluate<T>(*potential_, where, problems, options, wanted);
           const bool any = given.potential || (given.field && wanted == Wanted::everything);
           for (std::size_t p = 0; p < 3; ++p) {
@@ -265,7 +265,7 @@ TEST_P(PotentialRange, OfLatticesIsDecidedByTheChargesAlone) {
       using T = decltype(zero_of_type);
       for (const double part : {1 - 1e-6, 1 + 1e-6}) {  // of the edge
         PotentialOptions options = given.options;
-        options.unit_factor = -largest<T> / given.sum * part;
+        options.unit_factor = -largest_of<T> / given.sum * part;
         const Batch batch(shape, {random_problem(3, 5, 2), given.problem, random_problem(4, 0, 2)});
         const Wanted wanted = given.field ? Wanted::everything : Wanted::potential;
         const auto whole = evaluate<T>(*potential_, batch, options, 0, shape.nz, wanted);
@@ -285,7 +285,7 @@ TEST_P(PotentialRange, OfLatticesIsDecidedByTheChargesAlone) {
 TEST_P(PotentialRange, OfPointsIsDecidedByTheirValues) {
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
-    const PotentialOptions marked{Singular::infinite, largest<T>}, skipped{Singular::skip, largest<T>};
+    const PotentialOptions marked{Singular::infinite, largest_of<T>}, skipped{Singular::skip, largest_of<T>};
     // On a charge, and at 0.5 and at 4 from it.
     Problem singular = on_axis({{0, 1}}), beyond = on_axis({{0, 1}, {4, -0.25}}),
             cancelling = on_axis({{0.5, 1}, {-0.5, -1}});
@@ -295,13 +295,13 @@ TEST_P(PotentialRange, OfPointsIsDecidedByTheirValues) {
     const auto answer = evaluate<T>(*potential_, at_points, problems, marked);
     EXPECT_EQ(answer.info, (std::vector<std::int32_t>{1, info_values_out_of_range, 0, 0}));
     EXPECT_EQ(answer.potential[0], static_cast<T>(infinity));  // as the policy has it
-    EXPECT_NEAR(answer.potential[1] / largest<T>, 0.25, 1e-6);
+    EXPECT_NEAR(answer.potential[1] / largest_of<T>, 0.25, 1e-6);
     EXPECT_EQ(answer.potential[3], static_cast<T>(infinity));
     EXPECT_EQ(answer.potential[4], 0);  // infinities that cancel are none
     const auto without = evaluate<T>(*potential_, at_points, problems, skipped);
     EXPECT_EQ(without.info, answer.info);
     EXPECT_EQ(without.potential[0], 0);
-    EXPECT_NEAR(without.potential[2] / largest<T>, -0.0625, 1e-6);
+    EXPECT_NEAR(without.potential[2] / largest_of<T>, -0.0625, 1e-6);
     const auto with_field = evaluate_everything<T>(*potential_, at_points, problems, marked);
     EXPECT_EQ(with_field.info, (std::vector<std::int32_t>{1, info_values_out_of_range, info_values_out_of_range, 0}));
     EXPECT_TRUE(std::isnan(with_field.field[0]));  // at the charge there is none
@@ -312,7 +312,7 @@ TEST_P(PotentialRange, OfPointsIsDecidedByTheirValues) {
     for (const double x : {0.0, 1.0, 1.5}) charges.add(x, 0, 0, 0.4);
     const auto own = evaluate<T>(*potential_, at_charges, {charges}, marked);
     EXPECT_EQ(own.info[0], info_values_out_of_range);
-    EXPECT_NEAR(own.potential[0] / largest<T>, 0.4 + 0.4 / 1.5, 1e-6);
+    EXPECT_NEAR(own.potential[0] / largest_of<T>, 0.4 + 0.4 / 1.5, 1e-6);
     EXPECT_EQ(own.potential[1], static_cast<T>(infinity));
     EXPECT_EQ(own.potential[2], static_cast<T>(infinity));
   });
@@ -386,7 +386,7 @@ TEST_P(PotentialRange, BadChargesOutweighIt) {
   for (const Where& where : {Where(at_points), Where(1, 1, 1)})
     for_both_precisions([&](auto zero) {
       using T = decltype(zero);
-      const auto answer = evaluate<T>(*potential_, where, {bad, far}, {Singular::infinite, largest<T>});
+      const auto answer = evaluate<T>(*potential_, where, {bad, far}, {Singular::infinite, largest_of<T>});
       EXPECT_EQ(answer.info, (std::vector<std::int32_t>{info_charges_not_finite, info_charges_out_of_range}));
       for (const T value : answer.potential) EXPECT_TRUE(std::isnan(value));
     });
@@ -401,7 +401,7 @@ TEST(ReferenceStatus, LeavesRoomAtTheEdgeOfTheRange) {
                                             {1 - 1e-4, 0, info_values_out_of_range},
                                             {1 + 1e-4, info_values_out_of_range, 0},
                                             {1.1, info_values_out_of_range, info_values_out_of_range}}) {
-    const PotentialOptions options{Singular::infinite, 0.5 * part * largest<float>};
+    const PotentialOptions options{Singular::infinite, 0.5 * part * largest_of<float>};
     const ReferenceStatus status = reference_potential(batch.charges(), batch.lattice(), 0, options,
                                                        ScalarType::float32, targets, answer, 1, false);
     EXPECT_EQ(status.info, info) << part;

@@ -26,7 +26,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 template <class T>
-constexpr T nan_of = std::numeric_limits<T>::quiet_NaN();
+constexpr T not_a_number = std::numeric_limits<T>::quiet_NaN();
 
 template <class T>
 std::vector<double> errors_of(const RefereeLanes& lanes, const SpdBlock<T>& block) {
@@ -87,7 +87,7 @@ SpdBlock<T> integers(int n, std::int64_t count, Storage storage = Storage::dense
 template <class T>
 SpdBlock<T> solved(SpdFamily family, const SpdShape& shape, std::int64_t count) {
   SpdBlock<T> block = generated_block<T>(family, shape, count);
-  poison_upper(block, nan_of<T>);
+  poison_upper(block, not_a_number<T>);
   make_spd_solver({BackendKind::cpu})->solve(block.batch(), block.solution());
   return block;
 }
@@ -193,7 +193,7 @@ TYPED_TEST(SpdLanes, TheForwardErrorIsThatOfItsFormula) {
         block.smallest_pivot[k] = 2;
         block.log_determinant[k] = n * std::log(2);
       }
-      poison_upper(block, nan_of<T>);
+      poison_upper(block, not_a_number<T>);
       for_all_lanes(block, [&](const std::vector<double>& errors) {
         for (int k = 0; k < block.count; ++k)
           EXPECT_NEAR(errors[k], 2 * k / spd_ratio_limit, 1e-9) << "n " << n << ", " << k;
@@ -300,26 +300,26 @@ TYPED_TEST(SpdLanes, RightAnswersAreRightAndWrongOnesWrongWhateverLiesBeside) {
         };
         expect_wrong("a flipped sign", [&](auto& block) { largest_of_x(block) *= -1; });
         expect_wrong("one percent", [&](auto& block) { largest_of_x(block) *= T(1.01); });
-        expect_wrong("a NaN in x", [&](auto& block) { block.x[spoilt * size + size / 2] = nan_of<T>; });
+        expect_wrong("a NaN in x", [&](auto& block) { block.x[spoilt * size + size / 2] = not_a_number<T>; });
         expect_wrong("an infinity in x", [&](auto& block) { block.x[spoilt * size] = static_cast<T>(-infinity); });
         expect_wrong("zeros", [&](auto& block) { std::fill_n(&block.x[spoilt * size], size, T(0)); });
-        expect_wrong("a NaN in A", [&](auto& block) { element(block, spoilt, n - 1, n / 2) = nan_of<T>; });
+        expect_wrong("a NaN in A", [&](auto& block) { element(block, spoilt, n - 1, n / 2) = not_a_number<T>; });
         expect_wrong("an infinity in A", [&](auto& block) { element(block, spoilt, n / 2, 0) = T(infinity); });
         expect_wrong("a pivot", [&](auto& block) { element(block, spoilt, n / 2, n / 2) *= -1; });
         if (nrhs > 0) {
           const auto last = static_cast<std::size_t>((spoilt + 1) * shape.rhs_size() - 1);
-          expect_wrong("a NaN in b", [&](auto& block) { block.b[last] = nan_of<T>; });
+          expect_wrong("a NaN in b", [&](auto& block) { block.b[last] = not_a_number<T>; });
           expect_wrong("an infinity in b", [&](auto& block) { block.b[last] = T(infinity); });
         }
         expect_wrong("a status made up", [&](auto& block) { block.info[spoilt] = 1; });
         expect_wrong("rcond", [&](auto& block) { block.rcond[spoilt] /= 2; });
-        expect_wrong("rcond NaN", [&](auto& block) { block.rcond[spoilt] = nan_of<T>; });
+        expect_wrong("rcond NaN", [&](auto& block) { block.rcond[spoilt] = not_a_number<T>; });
         expect_wrong("pivot", [&](auto& block) { block.smallest_pivot[spoilt] *= T(1.05); });
-        expect_wrong("pivot NaN", [&](auto& block) { block.smallest_pivot[spoilt] = nan_of<T>; });
+        expect_wrong("pivot NaN", [&](auto& block) { block.smallest_pivot[spoilt] = not_a_number<T>; });
         expect_wrong("ln det", [&](auto& block) { block.log_determinant[spoilt] += 0.5; });
-        expect_wrong("ln det NaN", [&](auto& block) { block.log_determinant[spoilt] = nan_of<double>; });
+        expect_wrong("ln det NaN", [&](auto& block) { block.log_determinant[spoilt] = not_a_number<double>; });
         expect_wrong("backward error", [&](auto& block) { block.backward_error[spoilt] += T(0.1); });
-        expect_wrong("backward error NaN", [&](auto& block) { block.backward_error[spoilt] = nan_of<T>; });
+        expect_wrong("backward error NaN", [&](auto& block) { block.backward_error[spoilt] = not_a_number<T>; });
         expect_wrong("repaired", [&](auto& block) { block.repaired[spoilt] = 1; });
         expect_wrong("perturbation", [&](auto& block) { block.perturbation[spoilt] = T(0.1); });
       }
@@ -343,7 +343,7 @@ TYPED_TEST(SpdLanes, AMatrixThatIsNotPositiveDefiniteHasNoSolution) {
 TYPED_TEST(SpdLanes, OfTheDeterminantAloneEveryElementCounts) {
   using T = TypeParam;
   const int n = 7;
-  for (const double value : {nan_of<double>, infinity, -infinity}) {
+  for (const double value : {not_a_number<double>, infinity, -infinity}) {
     const SpdBlock<T> whole = integers<T>(n, n * n + 1);
     SpdBlock<T> block;
     block.resize({n, 0, Storage::dense, true}, n * n + 1);
@@ -408,7 +408,7 @@ TYPED_TEST(SpdLanes, AVerdictDoesNotDependOnThoseBeside) {
   SpdBlock<T> block = solved<T>(SpdFamily::random, {13, 2, Storage::dense}, 37);
   for (const std::int64_t k : {3, 4, 11, 30}) element(block, k, 5, 5) = -1;  // failures
   make_spd_solver({BackendKind::cpu})->solve(block.batch(), block.solution());
-  block.x[9 * 26] = nan_of<T>;
+  block.x[9 * 26] = not_a_number<T>;
   std::vector<std::int64_t> systems(37);
   for (std::int64_t i = 0; i < 37; ++i) systems[i] = i * 8 % 37;
   const std::vector<RefereeLanes> usable = usable_referee_lanes();

@@ -1,5 +1,6 @@
 // The referee must not accept wrong answers, and must find the right ones right. One file, because these are two sides
 // of each rule.
+#include "core/not_finite.hpp"
 #include "solvers/spd_referee.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +20,6 @@ namespace smallbatch::testing {
 namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 template <class T>
 class SpdReferee : public ::testing::Test {

@@ -1,0 +1,11 @@
+// The numbers that are not finite, by the names that formulas have. Private.
+#pragma once
+
+#include <limits>
+
+namespace smallbatch {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace smallbatch
