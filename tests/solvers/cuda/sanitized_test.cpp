@@ -110,13 +110,13 @@ bool run(Blocks blocks, Storage storage, Calls calls, const Launch& launch) {
 
 /// Numbers on the device. Those that are not uploaded are not initialized.
 template <class V>
-class OnDevice {
+class DeviceCopy {
  public:
   /// `offset`: numbers between the beginning of a piece of memory, a multiple of 256 bytes, and the first one.
-  explicit OnDevice(std::size_t count, std::size_t offset = 0)
+  explicit DeviceCopy(std::size_t count, std::size_t offset = 0)
       : count_(count), data_(memory_.reserve<V>(count + offset + 1) + offset) {}
   template <class Values>
-  OnDevice(const Values& from, std::size_t offset) : OnDevice(from.size(), offset) {
+  DeviceCopy(const Values& from, std::size_t offset) : DeviceCopy(from.size(), offset) {
     check(cudaMemcpy(data_, from.data(), count_ * sizeof(V), cudaMemcpyHostToDevice));
     check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
   }
@@ -142,11 +142,11 @@ std::size_t offset_of(Place place) { return place == Place::aligned ? 0 : 1; }
 template <class T>
 bool solve_on_device(SpdBlock<T>& block, const SpdOptions& options, Numbers wanted, Place place, Calls calls) {
   const auto count = static_cast<std::size_t>(block.count);
-  const OnDevice<T> a(block.a, offset_of(place)), b(block.b, offset_of(place)), x(block.x.size(), offset_of(place));
-  const OnDevice<std::int32_t> info(count), repaired(count), sizes(block.sizes, 0);
-  const OnDevice<T> backward_error(count), rcond(count), smallest_pivot(count), perturbation(count);
-  const OnDevice<double> log_determinant(count);
-  const OnDevice<std::byte> workspace(spd_workspace_bytes<T>(block.shape, block.count, options));
+  const DeviceCopy<T> a(block.a, offset_of(place)), b(block.b, offset_of(place)), x(block.x.size(), offset_of(place));
+  const DeviceCopy<std::int32_t> info(count), repaired(count), sizes(block.sizes, 0);
+  const DeviceCopy<T> backward_error(count), rcond(count), smallest_pivot(count), perturbation(count);
+  const DeviceCopy<double> log_determinant(count);
+  const DeviceCopy<std::byte> workspace(spd_workspace_bytes<T>(block.shape, block.count, options));
   SpdSolution<T> solution;
   solution.x = block.shape.determinant_only ? nullptr : x.data();
   solution.info = info.data();
@@ -329,10 +329,10 @@ TEST_P(Sanitized, Factors) {
       const Place place = nrhs == 1 ? Place::aligned : Place::not_aligned;
       SpdBlock<T> block = systems_of<T>(shape, Odd::ill_conditioned);
       const auto count = static_cast<std::size_t>(block.count), n = static_cast<std::size_t>(shape.n);
-      const OnDevice<T> a(block.a, offset_of(place)), b(block.b, offset_of(place)), smallest_pivot(count),
+      const DeviceCopy<T> a(block.a, offset_of(place)), b(block.b, offset_of(place)), smallest_pivot(count),
           factors(count * n * (n + 1) / 2, offset_of(place));
-      const OnDevice<double> log_determinant(count);
-      const OnDevice<std::int32_t> told(count), info(count);
+      const DeviceCopy<double> log_determinant(count);
+      const DeviceCopy<std::int32_t> told(count), info(count);
       run(Blocks::all, shape.storage, Calls::all, [&](cudaStream_t stream) {  // a warp has one task
         return launch_spd_factor<T>({shape, block.count, a.data(), nullptr},
                                     {factors.data(), told.data(), smallest_pivot.data(), log_determinant.data()},
@@ -376,9 +376,9 @@ void expect_pivots_raised_in_the_workspace() {
   const SpdShape shape{97, 1, Storage::dense};
   SpdBlock<T> found = systems_of<T>(shape, Odd::singular), expected = found;
   solve_on_device(expected, options, Numbers::none, Place::aligned, Calls::all);
-  const OnDevice<T> a(found.a, 0), b(found.b, 0), x(found.x.size());
-  const OnDevice<std::int32_t> info(found.info.size());
-  const OnDevice<std::byte> workspace(spd_workspace_bytes<T>(shape, found.count, {})),
+  const DeviceCopy<T> a(found.a, 0), b(found.b, 0), x(found.x.size());
+  const DeviceCopy<std::int32_t> info(found.info.size());
+  const DeviceCopy<std::byte> workspace(spd_workspace_bytes<T>(shape, found.count, {})),
       matrices(pivot_repair_bytes(shape.n, found.count));
   const SpdBatch<T> batch{shape, found.count, a.data(), b.data()};
   const SpdSolution<T> solution{x.data(), info.data()};
@@ -408,7 +408,7 @@ void expect_there_and_back(const char* layout, const std::function<MatrixArray<c
   SCOPED_TRACE(layout);
   std::vector<T> numbers(static_cast<std::size_t>(copied_systems * copied_rows * copied_columns));
   std::iota(numbers.begin(), numbers.end(), T(1));
-  const OnDevice<T> theirs(numbers, 0), canonical(numbers.size()), again(numbers.size());
+  const DeviceCopy<T> theirs(numbers, 0), canonical(numbers.size()), again(numbers.size());
   run(Blocks::third, Storage::dense, Calls::all, [&](cudaStream_t stream) {
     return launch_gather_spd_rhs<T>(copied_rows, copied_columns, copied_systems, theirs_at(theirs.data()),
                                     canonical.data(), stream);
