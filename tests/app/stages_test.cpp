@@ -2,6 +2,7 @@
 #include "app/stages.hpp"
 
 #include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -206,6 +207,7 @@ TEST(Stages, TheOthersGoOnWhereADeviceIsLost) {
 }
 
 TEST(Stages, OneDeviceThatIsLeftDoesAllOfIt) {
+  spdlog::default_logger();  // made before threads ask for it, as by the program
   StageThreads threads(3);
   for (std::size_t left = 0; left < 3; ++left) {
     std::array<std::atomic<int>, 3> calls{};
@@ -230,6 +232,7 @@ TEST(Stages, OneDeviceThatIsLeftDoesAllOfIt) {
 }
 
 TEST(Stages, WhereAllDevicesAreLostTheLastOneTells) {
+  spdlog::default_logger();
   StageThreads threads(3);
   Stages<Block> stages;
   stages.read = [](std::int64_t, Block&) {};
