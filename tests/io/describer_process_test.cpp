@@ -166,8 +166,9 @@ TEST(DescriberProcess, signs_of_work_without_end_are_no_excuse) {
   expect_refused("computed without end", [](int socket) {
     send_text(socket, std::string("\1\0", 2));
     wait_for_request(socket);
-    for (volatile std::uint64_t i = 0;; i = i + 1) {
+    for (volatile std::uint64_t i = 0;;) {
       if (i % 10'000'000 == 0) send_text(socket, std::string(1, '\0'));
+      i = i + 1;
     }
   });
 }
