@@ -27,7 +27,7 @@ struct SolveSet {
   std::int64_t batch = 0;                 ///< how many systems
   std::int64_t chunk_bytes = 0;           ///< of the chunks that A is stored in; 0 where it lies in one piece
   /// Where systems have sizes of their own: how many of the file's have 0, 1, ... n rows. Or else empty.
-  std::vector<std::int64_t> systems_of_size{};
+  std::vector<std::int64_t> systems_of_size;
 };
 
 /// "lattice", "points", "charges": what the attribute targets of a potential set calls them.
