@@ -11,7 +11,6 @@
 
 namespace smallbatch {
 
-namespace {}  // namespace
 
 StatisticsOfSet::StatisticsOfSet(std::int64_t batch) : total_(static_cast<std::size_t>(batch)) {}
 

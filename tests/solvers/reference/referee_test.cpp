@@ -1,6 +1,5 @@
 // The referee must not accept wrong answers, and must find the right ones right. One file, because these are two sides
 // of each rule.
-#include "core/not_finite.hpp"
 #include "solvers/spd_referee.hpp"
 
 #include <gtest/gtest.h>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/not_finite.hpp"
 #include "solvers/spd_families.hpp"
 #include "solvers/spd_solver.hpp"
 
