@@ -11,7 +11,6 @@
 
 namespace smallbatch {
 
-
 StatisticsOfSet::StatisticsOfSet(std::int64_t batch) : total_(static_cast<std::size_t>(batch)) {}
 
 void StatisticsOfSet::add(std::int64_t first, std::int64_t count, std::span<const PotentialSummary> summary) {
