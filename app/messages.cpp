@@ -20,6 +20,9 @@ using JsonTree = nlohmann::json;
 // library.
 class Cbor {
  public:
+  Cbor() = default;
+  /// `memory` is written over.
+  explicit Cbor(std::string memory) : bytes_(std::move(memory)) { bytes_.clear(); }
   Cbor& operator<<(std::string_view text) {
     head(3, text.size());
     bytes_ += text;
@@ -187,8 +190,8 @@ RunIdentity run_identity_of(const std::string& message) {
   }
 }
 
-std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome) {
-  Cbor cbor;
+std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome, std::string memory) {
+  Cbor cbor(std::move(memory));
   cbor.begin_map() << "blocks" << std::pair(finished.first_block, finished.last_block);
   (cbor << "counted").binary(finished.counted);
   (cbor << "judged").binary(finished.judged);
@@ -197,7 +200,8 @@ std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome)
   cbor << "ranges" << finished.ranges << "set" << finished.set << "written";
   cbor.begin_array();
   for (const auto& [dataset, ranges, hash] : finished.written) {
-    cbor.begin_array() << dataset << ranges << hash;
+    cbor.begin_array() << dataset << ranges;
+    if (hash) cbor << *hash;
     cbor.end();
   }
   return cbor.end().end().take();
@@ -213,9 +217,12 @@ FinishedBlock finished_block_of(const std::string& message) {
                          text_of_binary(json.at("judged")),
                          text_of_binary(json.at("counted")),
                          json.at("outcome").at("problems_hash")};
-  for (const JsonTree& range : json.at("written"))
-    finished.written.push_back(
-        {range.at(0), range.at(1).get<std::vector<std::pair<std::int64_t, std::int64_t>>>(), range.at(2)});
+  for (const JsonTree& range : json.at("written")) {
+    WrittenRange& written = finished.written.emplace_back();
+    written.dataset = range.at(0);
+    written.ranges = range.at(1).get<std::vector<std::pair<std::int64_t, std::int64_t>>>();
+    if (range.size() > 2) written.hash = range.at(2).get<std::uint64_t>();
+  }
   return finished;
 }
 

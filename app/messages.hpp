@@ -42,7 +42,8 @@ struct FinishedBlock {
   std::string judged, counted;        ///< as tallies put it
   std::uint64_t problems_hash = 0;    ///< of the outcome: of these problems and those before them
 };
-std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome);
+/// `memory`: an earlier message, or nothing.
+std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome, std::string memory = {});
 FinishedBlock finished_block_of(const std::string& message);
 /// `outcome`, as it is when its set begins, becomes what it was with the block.
 void restore(SetOutcome& outcome, const std::string& message);

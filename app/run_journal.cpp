@@ -113,7 +113,8 @@ void RunJournal::note(ResultWriter& writer, FinishedBlock finished, const SetOut
   finished.written = writer.take_written();
   if (!has_begun_) journal_.append(to_message(identity_of_this_()));
   has_begun_ = true;
-  journal_.append(to_message(finished, outcome));
+  latest_ = to_message(finished, outcome, std::move(latest_));
+  journal_.append(latest_);
   if (at_first_block) std::exchange(at_first_block, nullptr)();
 }
 

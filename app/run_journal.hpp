@@ -62,6 +62,7 @@ class RunJournal {
 
   Journal journal_;
   std::string path_;
+  std::string latest_;  ///< record that was noted: its memory serves very many
   RunIdentity earlier_identity_;
   std::function<RunIdentity()> identity_of_this_;
   std::map<std::string, std::vector<Known>> earlier_;

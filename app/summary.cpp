@@ -9,6 +9,7 @@
 
 #include "app/exit_codes.hpp"
 #include "app/json_text.hpp"
+#include "core/parallel.hpp"
 #include "core/text_streams.hpp"
 #include "core/visible_text.hpp"
 
@@ -169,30 +170,45 @@ std::string rate_text(double per_second, const std::string& unit) {
   return number("%.3g", per_second) + " " + unit + "/s";
 }
 
+namespace {
+
+void put_set(TextWriter& text, const RunReport& report, const SetOutcome& set) {
+  const KindWords& kind = words_of(set);
+  text << set.kind << "/" << set.name << ": " << set.shape << "\n";
+  if (!report.device.empty() && set.compute_seconds > 0)
+    text << "  computed in " << seconds_text(set.compute_seconds) << ", "
+         << rate_text(set.work / set.compute_seconds, kind.work) << " (" << report.*kind.computer << ")\n";
+  const std::int64_t failed = set.failed_count();
+  text << "  " << (set.batch - failed) << " " << kind.done << ", " << failed << " failed\n";
+  for (const auto& [status, count] : set.failed)
+    text << "    " << count << " with status " << status << ": " << kind.describe(status)
+         << first_failed_text(set, status, count) << "\n";
+  if (const std::string cause = set.likely_cause(); !cause.empty()) text << "  " << cause << "\n";
+  if (const std::string numbers = numbers_text(set, report.pivot_floor); !numbers.empty())
+    text << "  " << numbers << "\n";
+  if (const std::string values = potential_text(set); !values.empty()) text << "  " << values << "\n";
+  if (set.singular > 0)
+    text << (set.kind == PairEnergySet::kind      ? "    pairs on one place: "
+             : set.targets == TargetKind::lattice ? "    charges on lattice points: "
+                                                  : "    targets on charges: ")
+         << set.singular << "\n";
+  text << "  " << verdict_text(set) << "\n";
+}
+
+}  // namespace
+
 std::string report_text(const RunReport& report) {
+  // There may be very many sets.
+  constexpr std::int64_t sets_of_part = 1000;
+  const auto count = static_cast<std::int64_t>(report.sets.size());
+  std::vector<std::string> parts(static_cast<std::size_t>((count + sets_of_part - 1) / sets_of_part));
+  parallel_for(count, sets_of_part, 0, [&](std::int64_t first, std::int64_t last) {
+    TextWriter part;
+    for (std::int64_t k = first; k < last; ++k) put_set(part, report, report.sets[static_cast<std::size_t>(k)]);
+    parts[static_cast<std::size_t>(first / sets_of_part)] = part.str();
+  });
   TextWriter text;
-  for (const SetOutcome& set : report.sets) {
-    const KindWords& kind = words_of(set);
-    text << set.kind << "/" << set.name << ": " << set.shape << "\n";
-    if (!report.device.empty() && set.compute_seconds > 0)
-      text << "  computed in " << seconds_text(set.compute_seconds) << ", "
-           << rate_text(set.work / set.compute_seconds, kind.work) << " (" << report.*kind.computer << ")\n";
-    const std::int64_t failed = set.failed_count();
-    text << "  " << (set.batch - failed) << " " << kind.done << ", " << failed << " failed\n";
-    for (const auto& [status, count] : set.failed)
-      text << "    " << count << " with status " << status << ": " << kind.describe(status)
-           << first_failed_text(set, status, count) << "\n";
-    if (const std::string cause = set.likely_cause(); !cause.empty()) text << "  " << cause << "\n";
-    if (const std::string numbers = numbers_text(set, report.pivot_floor); !numbers.empty())
-      text << "  " << numbers << "\n";
-    if (const std::string values = potential_text(set); !values.empty()) text << "  " << values << "\n";
-    if (set.singular > 0)
-      text << (set.kind == PairEnergySet::kind      ? "    pairs on one place: "
-               : set.targets == TargetKind::lattice ? "    charges on lattice points: "
-                                                    : "    targets on charges: ")
-           << set.singular << "\n";
-    text << "  " << verdict_text(set) << "\n";
-  }
+  for (const std::string& part : parts) text << part;
   if (!report.device.empty()) {
     const std::vector<Stage> stages = stages_of(report);
     const double total = report.seconds.total;

@@ -68,6 +68,24 @@ struct KnownType {
   bool is_integer = false, is_number = false, is_text = false;
 };
 
+/// A name in a group. Objects are opened by their addresses: to look up a name takes long where there are many.
+struct Member {
+  std::string name;
+  H5L_info_t link{};
+};
+
+/// Reads headers without HDF5; what it takes in memory serves one after the other.
+struct PlainReader {
+  explicit PlainReader(InputBytes& bytes) : windows(bytes) {}
+  HeaderWindows windows;
+  ObjectHeader latest;
+
+  /// The header that a link leads to, or null where it is not plain.
+  const ObjectHeader* find(const H5L_info_t& link) {
+    return link.type == H5L_TYPE_HARD && read_object_header(windows, link.u.address, latest) ? &latest : nullptr;
+  }
+};
+
 }  // namespace
 
 struct Hdf5Describer::Impl {
@@ -76,8 +94,9 @@ struct Hdf5Describer::Impl {
   Hdf5Handle driver, file;
   std::uint64_t base = 0;            ///< of the file: what comes before is its user's
   bool has_usual_addresses = false;  ///< of 8 bytes, as lengths
-  std::unique_ptr<HeaderWindows> headers;
-  unsigned threads = 1;                                 ///< that read headers
+  std::unique_ptr<PlainReader> headers;
+  unsigned threads = 1;  ///< that read headers
+  bool wants_attributes = true;
   std::map<std::string, KnownType, std::less<>> types;  ///< by their messages
   /// When it was last asked for something: what is gone since is missed where it is read.
   std::uint64_t file_bytes = 0;
@@ -127,7 +146,7 @@ struct Hdf5Describer::Impl {
     }
     base = user_block;
     has_usual_addresses = address_bytes == 8 && length_bytes == 8;
-    if (has_usual_addresses && base == 0 && !has_cache_image()) headers = std::make_unique<HeaderWindows>(*bytes);
+    if (has_usual_addresses && base == 0 && !has_cache_image()) headers = std::make_unique<PlainReader>(*bytes);
   }
 
   /// Where a writer has left HDF5's cache in the file as it was, headers are in there, and those in their places older.
@@ -152,12 +171,6 @@ struct Hdf5Describer::Impl {
   void give_sign_after(std::size_t finds) const {
     if (still_at_work && finds % finds_between_signs == 0) still_at_work();
   }
-
-  /// A name in a group. Objects are opened by their addresses: to look up a name takes long where there are many.
-  struct Member {
-    std::string name;
-    H5L_info_t link{};
-  };
 
   /// What a group has by that name ("/": the root), or nothing.
   [[nodiscard]] std::optional<Member> member_of(hid_t group, const std::string& name) const {
@@ -386,6 +399,7 @@ struct Hdf5Describer::Impl {
   /// HDF5 is asked for the types of a header that are not known, of which it may know nothing.
   void learn_types(const ObjectHeader& header) {
     if (header.kind == ObjectKind::dataset) learn_type(header.type);
+    if (!wants_attributes) return;
     for (const ObjectHeader::Attribute& attribute : header.attributes)
       if (!is_of_dimension_scales(attribute.name)) learn_type(attribute.type);
   }
@@ -417,30 +431,41 @@ struct Hdf5Describer::Impl {
   /// False where HDF5 is to be asked.
   [[nodiscard]] bool take_attribute(const ObjectHeader::Attribute& found, StoredAttribute& attribute) const {
     const KnownType* const type = known_type(found.type);
-    const auto count = declared_bytes(found.shape, 1);
-    if (!type || !type->is_plain || !count || *count < 1 || *count > most_attribute_values) return false;
-    if (found.value.size() < *count * type->bytes || (type->is_text && type->bytes > largest_string)) return false;
+    const std::uint64_t count = found.count;
+    if (!type || !type->is_plain || count < 1 || count > most_attribute_values) return false;
+    if (found.value.size() < count * type->bytes || (type->is_text && type->bytes > largest_string)) return false;
     attribute.name = found.name;
     attribute.type_name = type->name;
-    attribute.count = static_cast<std::int64_t>(*count);
+    attribute.count = static_cast<std::int64_t>(count);
     attribute.is_integer = type->is_integer;
     attribute.is_number = type->is_number;
     attribute.is_text = type->is_text;
     const unsigned char* const value = found.value.data();
     const NumberType& number = type->numbers.numbers;
     if (type->is_integer) {
-      attribute.integers.resize(*count);
-      convert_numbers(number, value, ElementType::int64, attribute.integers.data(), *count);
+      attribute.integers.resize(count);
+      convert_numbers(number, value, ElementType::int64, attribute.integers.data(), count);
     }
-    if (type->is_number && *count == 1) {
+    if (type->is_number && count == 1) {
       double converted = 0;
       convert_numbers(number, value, ElementType::float64, &converted, 1);
       attribute.number = converted;
     }
-    for (std::size_t k = 0; type->is_text && k < *count; ++k) {
+    for (std::size_t k = 0; type->is_text && k < count; ++k) {
       const char* const text = reinterpret_cast<const char*>(value) + k * type->bytes;
       attribute.texts.emplace_back(text, ::strnlen(text, type->bytes));
     }
+    return true;
+  }
+
+  /// In the order of their names; false where HDF5 is to be asked.
+  [[nodiscard]] bool take_attributes(const std::vector<ObjectHeader::Attribute>& found,
+                                     std::vector<StoredAttribute>& attributes) const {
+    for (const ObjectHeader::Attribute& attribute : found) {
+      if (is_of_dimension_scales(attribute.name)) continue;
+      if (!take_attribute(attribute, attributes.emplace_back())) return false;
+    }
+    std::ranges::sort(attributes, {}, &StoredAttribute::name);
     return true;
   }
 
@@ -459,7 +484,7 @@ struct Hdf5Describer::Impl {
   }
 
   /// False where HDF5 is to be asked.
-  [[nodiscard]] bool take_dataset(ObjectHeader& header, StoredObject& object) const {
+  [[nodiscard]] bool take_dataset(const ObjectHeader& header, StoredObject& object) const {
     const KnownType* const type = known_type(header.type);
     if (!type || type->bytes == 0) return false;
     if (type->numbers.numbers.type != ElementType::other && !header.address && declared_bytes(header.shape, 1) != 0) {
@@ -467,7 +492,7 @@ struct Hdf5Describer::Impl {
       return true;
     }
     auto dataset = std::make_unique<StoredDataset>();
-    dataset->info = {std::move(header.shape), type->name, type->numbers.numbers.type, type->numbers.form};
+    dataset->info = {header.shape, type->name, type->numbers.numbers.type, type->numbers.form};
     if (type->numbers.numbers.type != ElementType::other) {
       dataset->is_swapped = type->numbers.numbers.is_swapped;
       Piece piece = find_piece(file_bytes, dataset->info.shape, type->bytes, header.address, header.bytes);
@@ -481,27 +506,17 @@ struct Hdf5Describer::Impl {
     return true;
   }
 
-  /// The header that a link leads to, where it is plain.
-  [[nodiscard]] static std::optional<ObjectHeader> plain_header(HeaderWindows& windows, const H5L_info_t& link) {
-    if (link.type != H5L_TYPE_HARD) return {};
-    return read_object_header(windows, link.u.address);
-  }
-
   /// What an object's header says, without HDF5, of which the description is the same; nothing where it is to be asked.
   /// `members` are those of a group.
-  [[nodiscard]] std::optional<StoredObject> take_header(std::optional<ObjectHeader> header,
+  [[nodiscard]] std::optional<StoredObject> take_header(const ObjectHeader& header,
                                                         std::vector<Member>& members) const {
-    if (!header) return {};
     StoredObject object;
     object.is_described = true;
-    object.kind = header->kind;
-    for (const ObjectHeader::Attribute& attribute : header->attributes) {
-      if (is_of_dimension_scales(attribute.name)) continue;
-      if (!take_attribute(attribute, object.attributes.emplace_back())) return {};
-    }
-    std::ranges::sort(object.attributes, {}, &StoredAttribute::name);
-    if (object.kind == ObjectKind::dataset && !take_dataset(*header, object)) return {};
-    for (const auto& [name, address] : header->links) {
+    object.kind = header.kind;
+    if (wants_attributes && !take_attributes(header.attributes, object.attributes)) return {};
+    if (object.kind == ObjectKind::dataset && !take_dataset(header, object)) return {};
+    members.reserve(header.links.size());
+    for (const auto& [name, address] : header.links) {
       Member& member = members.emplace_back();
       member.name = name;
       member.link.type = H5L_TYPE_HARD;
@@ -515,10 +530,12 @@ struct Hdf5Describer::Impl {
   void describe(const H5L_info_t& link, int depth, bool is_asked_for, const std::function<void(StoredObject&&)>& give) {
     bytes->forget_failure();  // of another object
     std::vector<Member> members;
-    auto header = headers ? plain_header(*headers, link) : std::nullopt;
-    if (header) learn_types(*header);
-    if (auto object = take_header(std::move(header), members))
-      return give_with_members(std::move(*object), members, depth, give);
+    if (const ObjectHeader* const header = headers ? headers->find(link) : nullptr) {
+      learn_types(*header);
+      if (auto object = take_header(*header, members))
+        return give_with_members(std::move(*object), members, depth, give);
+    }
+    members.clear();
     bytes->forget_failure();
     describe_by_hdf5(link, depth, is_asked_for, give);
   }
@@ -545,7 +562,7 @@ struct Hdf5Describer::Impl {
   void give_read_ahead(const std::vector<Member>& members, std::size_t members_of_part, int depth,
                        const std::function<void(StoredObject&&)>& give) {
     const std::size_t parts = 2 * threads, most = parts * members_of_part;
-    std::vector<HeaderWindows> windows(parts, HeaderWindows(*bytes));
+    std::vector<PlainReader> readers(parts, PlainReader(*bytes));
     // Of each member what is there, nothing where HDF5 is to be asked.
     std::vector<std::vector<StoredObject>> found(most), earlier(most);
     const auto give_one = [&](std::vector<StoredObject>& of_member) {
@@ -562,7 +579,7 @@ struct Hdf5Describer::Impl {
         }
         const auto part = static_cast<std::size_t>(task) - 1;
         for (std::size_t k = count * part / parts; k < count * (part + 1) / parts; ++k)
-          if (!read_plain(windows[part], members[first + k], depth - 1, found[k])) found[k].clear();
+          if (!read_plain(readers[part], members[first + k], depth - 1, found[k])) found[k].clear();
       });
       std::swap(earlier, found);
       // HDF5 is asked by one thread, while no other reads.
@@ -583,16 +600,17 @@ struct Hdf5Describer::Impl {
 
   /// A member, and what is below it, one after the other, as they are given; false where HDF5 is to be asked for
   /// anything, which is not done here: other threads do the same.
-  bool read_plain(HeaderWindows& windows, const Member& member, int depth, std::vector<StoredObject>& found) const {
-    if (!is_reachable(member)) return false;
+  bool read_plain(PlainReader& reader, const Member& member, int depth, std::vector<StoredObject>& found) const {
+    const ObjectHeader* const header = is_reachable(member) ? reader.find(member.link) : nullptr;
+    if (!header) return false;
     std::vector<Member> members;
-    auto object = take_header(plain_header(windows, member.link), members);
+    auto object = take_header(*header, members);
     if (!object) return false;
     name_members(*object, members);
     const bool goes_on = object->kind == ObjectKind::group && depth > 0;
     found.push_back(std::move(*object));
     return !goes_on || std::ranges::all_of(
-                           members, [&](const Member& below) { return read_plain(windows, below, depth - 1, found); });
+                           members, [&](const Member& below) { return read_plain(reader, below, depth - 1, found); });
   }
 
   void describe_by_hdf5(const H5L_info_t& link, int depth, bool is_asked_for,
@@ -604,7 +622,7 @@ struct Hdf5Describer::Impl {
       opened = open_object(link);
       object.kind = kind_of(opened.get());
     });
-    if (object.kind != ObjectKind::none) {
+    if (object.kind != ObjectKind::none && wants_attributes) {
       keep_defect(object.attributes_defect, [&] { object.attributes = attributes_of(opened.get(), link.u.address); });
     }
     if (object.kind == ObjectKind::dataset) {
@@ -627,11 +645,13 @@ struct Hdf5Describer::Impl {
   }
 };
 
-Hdf5Describer::Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work, unsigned threads)
+Hdf5Describer::Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work, unsigned threads,
+                             bool wants_attributes)
     : impl_(std::make_unique<Impl>()) {
   impl_->bytes = std::move(bytes);
   impl_->still_at_work = std::move(still_at_work);
   impl_->threads = threads;
+  impl_->wants_attributes = wants_attributes;
   const QuietHdf5 quiet;
   impl_->open();
 }
@@ -648,7 +668,7 @@ void Hdf5Describer::describe(const std::string& object, int depth, const std::fu
   const std::size_t slash = object.rfind('/');
   const std::string parent = slash == 0 ? "/" : object.substr(0, slash);
   StoredObject lost = Impl::nothing();
-  std::optional<Impl::Member> member;
+  std::optional<Member> member;
   impl_->keep_defect(lost.defect, [&] {
     const Hdf5Handle group(H5Gopen2(impl_->file.get(), parent.c_str(), H5P_DEFAULT), H5Gclose);
     if (!group.valid()) throw damage(*impl_->bytes);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -21,58 +22,59 @@ constexpr std::size_t prefix_bytes = 10, message_head_bytes = 4;
 /// Of the global heap: HDF5 reads so much of a collection before it knows how large it is.
 constexpr std::size_t collection_bytes = 4096;
 
-/// The messages of a header, one after the other.
-class Messages {
- public:
-  /// `is_constant`: HDF5 marks so what cannot change once the object is there.
-  void add(unsigned type, const std::string& message, bool is_constant = false) {
-    if (message.size() > most_message_bytes) {
-      throw Error(ErrorKind::internal, "a message of a header would have " + std::to_string(message.size()) +
-                                           " bytes, more than its length can say. Please report this.");
-    }
-    put(bytes_, type, 1);
-    put(bytes_, message.size(), 2);
-    put(bytes_, is_constant ? 1 : 0, 1);
-    bytes_ += message;
+/// What comes before a message of so many bytes. `is_constant`: HDF5 marks so what cannot change once the object is
+/// there.
+void put_head(std::string& messages, unsigned type, std::size_t bytes, bool is_constant = false) {
+  if (bytes > most_message_bytes) {
+    throw Error(ErrorKind::internal, "a message of a header would have " + std::to_string(bytes) +
+                                         " bytes, more than its length can say. Please report this.");
   }
-  void add_attributes(const std::vector<NamedMessage>& attributes, const std::vector<NamedMessage>& more = {}) {
-    if (attributes.empty() && more.empty()) return;
-    std::string info;  // all are in the header
-    put(info, 0, 2);
-    put(info, undefined_address, 8);
-    put(info, undefined_address, 8);
-    add(0x15, info);
-    for (const auto* const some : {&attributes, &more})
-      for (const NamedMessage& attribute : *some) add(0x0C, attribute.message);
-  }
-  void add_links(const std::string& links) { bytes_ += links; }
-  /// Where in the header the next message begins, behind its head.
-  [[nodiscard]] std::size_t next() const { return prefix_bytes + bytes_.size() + message_head_bytes; }
-  [[nodiscard]] const std::string& bytes() const { return bytes_; }
-  /// Around them what makes a header of them, but for its checksum: without times.
-  [[nodiscard]] std::string header() const {
-    constexpr unsigned version = 2, size_of_four_bytes = 2;
-    std::string all;
-    all.reserve(prefix_bytes + bytes_.size() + checksum_bytes);
-    all = "OHDR";
-    put(all, version, 1);
-    put(all, size_of_four_bytes, 1);
-    put(all, bytes_.size(), 4);
-    return all += bytes_;
-  }
+  put(messages, type, 1);
+  put(messages, bytes, 2);
+  put(messages, is_constant ? 1 : 0, 1);
+}
+void put_message(std::string& messages, unsigned type, const std::string& message, bool is_constant = false) {
+  put_head(messages, type, message.size(), is_constant);
+  messages += message;
+}
 
- private:
-  std::string bytes_;
-};
+constexpr std::size_t outside_bytes = 18;
+/// Where what belongs to an object lies outside of its header, if any does.
+void put_outside(std::string& messages, unsigned type, std::uint64_t heap, std::uint64_t names) {
+  put_head(messages, type, outside_bytes);
+  put(messages, 0, 2);
+  put(messages, heap, 8);
+  put(messages, names, 8);
+}
 
-std::string space_message(const std::vector<std::int64_t>& shape) {
-  std::string message;
-  put(message, 2, 1);
-  put(message, shape.size(), 1);
-  put(message, 0, 1);
-  put(message, shape.empty() ? 0 : 1, 1);
-  for (const std::int64_t length : shape) put(message, static_cast<std::uint64_t>(length), 8);
-  return message;
+/// All are in the header.
+void put_attributes(std::string& messages, const std::vector<NamedMessage>& attributes,
+                    const std::vector<NamedMessage>& more = {}) {
+  if (attributes.empty() && more.empty()) return;
+  put_outside(messages, 0x15, undefined_address, undefined_address);
+  for (const auto* const some : {&attributes, &more})
+    for (const NamedMessage& attribute : *some) put_message(messages, 0x0C, attribute.message);
+}
+
+/// Before a header's messages, which take so many bytes: without times.
+std::string header_prefix(std::size_t messages_bytes) {
+  constexpr unsigned version = 2, size_of_four_bytes = 2;
+  std::string header;
+  header.reserve(prefix_bytes + messages_bytes + checksum_bytes);
+  header = "OHDR";
+  put(header, version, 1);
+  put(header, size_of_four_bytes, 1);
+  put(header, messages_bytes, 4);
+  return header;
+}
+
+constexpr std::size_t space_bytes(std::size_t rank) { return 4 + 8 * rank; }
+void put_space(std::string& bytes, std::span<const std::int64_t> shape) {
+  put(bytes, 2, 1);
+  put(bytes, shape.size(), 1);
+  put(bytes, 0, 1);
+  put(bytes, shape.empty() ? 0 : 1, 1);
+  for (const std::int64_t length : shape) put(bytes, static_cast<std::uint64_t>(length), 8);
 }
 
 /// What is not written is `fill`, not said, or, of names alone, which nobody writes, the type's own.
@@ -89,19 +91,20 @@ std::string fill_message(const PlainDataset& dataset) {
 /// Without its checksum, and without the address of its numbers, which goes to `address_at`.
 std::string dataset_header(const PlainDataset& dataset, const std::vector<NamedMessage>& of_axes,
                            std::size_t& address_at) {
-  Messages messages;
-  messages.add(0x01, space_message(dataset.shape));
-  messages.add(0x03, dataset.type, true);
-  messages.add(0x05, fill_message(dataset), true);
-  std::string layout;
-  put(layout, 3, 1);
-  put(layout, 1, 1);  // in one piece
-  address_at = messages.next() + layout.size();
-  put(layout, undefined_address, 8);
-  put(layout, dataset.bytes, 8);
-  messages.add(0x08, layout);
-  messages.add_attributes(dataset.attributes, of_axes);
-  return messages.header();
+  constexpr std::size_t layout_bytes = 18;
+  std::string messages;
+  put_head(messages, 0x01, space_bytes(dataset.shape.size()));
+  put_space(messages, dataset.shape);
+  put_message(messages, 0x03, dataset.type, true);
+  put_message(messages, 0x05, fill_message(dataset), true);
+  put_head(messages, 0x08, layout_bytes);
+  put(messages, 3, 1);
+  put(messages, 1, 1);  // in one piece
+  address_at = prefix_bytes + messages.size();
+  put(messages, undefined_address, 8);
+  put(messages, dataset.bytes, 8);
+  put_attributes(messages, dataset.attributes, of_axes);
+  return header_prefix(messages.size()) + messages;
 }
 
 NamedMessage zero_ended_text(const std::string& name, const std::string& text) {
@@ -147,7 +150,6 @@ HeaderPattern make_pattern(PlainDatasets datasets, const ScaleTypes& types) {
   HeaderPattern pattern;
   std::map<std::string_view, std::size_t> begins;
   std::vector<Lists> lists;
-  Messages links;
   for (const auto& [name, dataset] : datasets) {
     std::vector<NamedMessage> of_axes;
     const auto add_list = [&](const char* attribute, const std::string& type, std::size_t count) {
@@ -164,16 +166,14 @@ HeaderPattern make_pattern(PlainDatasets datasets, const ScaleTypes& types) {
     const std::size_t begin = pattern.bytes.size();
     std::size_t address_at = 0;
     pattern.bytes += dataset_header(dataset, of_axes, address_at);
-    if (dataset.address) pattern.numbers.emplace_back(begin + address_at, name);
+    if (dataset.address) pattern.numbers.push_back(begin + address_at);
     pattern.ends.push_back(pattern.bytes.size());
     of_header.end = pattern.bytes.size() - after_list;
     pattern.bytes.append(checksum_bytes, '\0');
     begins.emplace(name, begin);
-    const std::string link = link_message(name, 0);
-    pattern.linked.push_back({links.next() + link.size() - 8 - prefix_bytes, begin});
-    links.add(0x06, link);
+    put_message(pattern.links, 0x06, link_message(name, 0));
+    pattern.linked.push_back({pattern.links.size() - 8, begin});
   }
-  pattern.links = links.bytes();
   std::size_t k = 0;
   for (const auto& [name, dataset] : datasets) {
     std::size_t at = lists[k].end - bytes_of_one * dataset.axes.size();
@@ -226,9 +226,9 @@ std::string link_message(const std::string& name, std::uint64_t address) {
 }
 
 std::string links_to(const std::vector<GroupMember>& members) {
-  Messages links;
-  for (const auto& [name, address] : members) links.add(0x06, link_message(name, address));
-  return links.bytes();
+  std::string links;
+  for (const auto& [name, address] : members) put_message(links, 0x06, link_message(name, address));
+  return links;
 }
 
 std::string text_type(std::size_t length, TextEnd end, bool is_utf8) {
@@ -241,18 +241,20 @@ std::string text_type(std::size_t length, TextEnd end, bool is_utf8) {
 
 NamedMessage attribute_message(const std::string& name, const std::string& type, std::optional<std::size_t> length,
                                const std::string& values) {
-  const std::string space =
-      space_message(length ? std::vector{static_cast<std::int64_t>(*length)} : std::vector<std::int64_t>());
+  const std::int64_t axis = static_cast<std::int64_t>(length.value_or(1));
+  const auto shape = std::span(&axis, length ? 1 : 0);
   constexpr std::size_t head_bytes = 9;
   std::string message;
-  message.reserve(head_bytes + name.size() + 1 + type.size() + space.size() + values.size());
+  message.reserve(head_bytes + name.size() + 1 + type.size() + space_bytes(shape.size()) + values.size());
   put(message, 3, 1);
   put(message, 0, 1);
   put(message, name.size() + 1, 2);
   put(message, type.size(), 2);
-  put(message, space.size(), 2);
+  put(message, space_bytes(shape.size()), 2);
   put(message, 0, 1);  // the name is ASCII
-  message += name + '\0' + type + space + values;
+  message.append(name).append(1, '\0').append(type);
+  put_space(message, shape);
+  message += values;
   if (message.size() > most_message_bytes) {
     throw Error(ErrorKind::usage, "cannot write the attribute " + name,
                 "it would have " + std::to_string(message.size()) + " bytes with what is said of it, more than " +
@@ -310,7 +312,9 @@ std::string write_datasets(const PlainDatasets& datasets, const ScaleTypes& type
   const std::uint64_t begin = reserve(pattern.bytes.size());
   headers = pattern.bytes;
   std::string links = pattern.links;
-  for (const auto& [at, name] : pattern.numbers) set(headers.data() + at, datasets.at(name).address.value(), 8);
+  auto at_numbers = pattern.numbers.begin();
+  for (const auto& [name, dataset] : datasets)
+    if (dataset.address) set(headers.data() + *at_numbers++, *dataset.address, 8);
   for (const auto& [at, header] : pattern.references) set(headers.data() + at, begin + header, 8);
   for (const auto& [at, header] : pattern.listed) std::ranges::copy(heap.add(begin + header), headers.data() + at);
   std::size_t header = 0;
@@ -325,20 +329,19 @@ std::string write_datasets(const PlainDatasets& datasets, const ScaleTypes& type
 
 std::string group_header(const std::string& links, const std::vector<NamedMessage>& attributes,
                          const DenseLinks& outside) {
-  Messages messages;
-  std::string link_info, group_info;
-  put(link_info, 0, 2);
-  put(link_info, outside.heap, 8);
-  put(link_info, outside.names, 8);
-  messages.add(0x02, link_info);
-  put(group_info, 0, 1);
-  put(group_info, 1, 1);  // its limits are not HDF5's own
-  put(group_info, most_members_in_header, 2);
-  put(group_info, least_members_outside, 2);
-  messages.add(0x0A, group_info, true);
-  messages.add_links(links);
-  messages.add_attributes(attributes);
-  std::string header = messages.header();
+  constexpr std::size_t limits_bytes = 6;
+  std::size_t bytes = message_head_bytes + outside_bytes + message_head_bytes + limits_bytes + links.size();
+  if (!attributes.empty()) bytes += message_head_bytes + outside_bytes;
+  for (const NamedMessage& attribute : attributes) bytes += message_head_bytes + attribute.message.size();
+  std::string header = header_prefix(bytes);
+  put_outside(header, 0x02, outside.heap, outside.names);
+  put_head(header, 0x0A, limits_bytes, true);
+  put(header, 0, 1);
+  put(header, 1, 1);  // its limits are not HDF5's own
+  put(header, most_members_in_header, 2);
+  put(header, least_members_outside, 2);
+  header += links;
+  put_attributes(header, attributes);
   put_checksum(header);
   return header;
 }

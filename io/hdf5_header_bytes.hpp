@@ -77,11 +77,11 @@ struct HeaderPattern {
     std::size_t at = 0, header = 0;
   };
   std::string bytes, links;
-  std::vector<std::size_t> ends;                             ///< of headers, without their checksums
-  std::vector<std::pair<std::size_t, std::string>> numbers;  ///< where to say the address of which dataset's numbers
-  std::vector<Place> references;                             ///< in `bytes`
-  std::vector<Place> listed;                                 ///< in `bytes`, by way of the heap
-  std::vector<Place> linked;                                 ///< in `links`
+  std::vector<std::size_t> ends;     ///< of headers, without their checksums
+  std::vector<std::size_t> numbers;  ///< where to say the addresses of the numbers of those datasets that have some
+  std::vector<Place> references;     ///< in `bytes`
+  std::vector<Place> listed;         ///< in `bytes`, by way of the heap
+  std::vector<Place> linked;         ///< in `links`
 };
 /// Those that were made, by all that they depend on.
 struct HeaderPatterns {

@@ -49,22 +49,22 @@ class Parts {
   HeaderBytes bytes_;
 };
 
-std::vector<std::int64_t> read_dataspace(HeaderBytes message) {
+/// Adds the lengths of the axes.
+void read_dataspace(HeaderBytes message, std::vector<std::int64_t>& shape) {
   Parts parts(message);
   parts.expect(2, 1);
   const std::uint64_t rank = parts.number(1), flags = parts.number(1), kind = parts.number(1);
   if (rank > most_dimensions || flags > 1 || kind != (rank > 0 ? 1U : 0U)) throw NotPlain{};
-  std::vector<std::int64_t> shape;
   for (std::uint64_t axis = 0; axis < rank; ++axis) {
     const std::uint64_t length = parts.number(8);
     if (length > INT64_MAX) throw NotPlain{};
     shape.push_back(static_cast<std::int64_t>(length));
   }
   if (flags == 1) parts.take(8 * rank);  // the most that each may become
-  return shape;
 }
 
-ObjectHeader::Attribute read_attribute(HeaderBytes message) {
+/// `shape` is memory for it.
+ObjectHeader::Attribute read_attribute(HeaderBytes message, std::vector<std::int64_t>& shape) {
   Parts parts(message);
   parts.expect(3, 1);
   parts.expect(0, 1);  // neither its type nor its dataspace lies elsewhere
@@ -75,7 +75,11 @@ ObjectHeader::Attribute read_attribute(HeaderBytes message) {
   if (name_size == 0 || attribute.name.find('\0') != name_size - 1) throw NotPlain{};
   attribute.name.remove_suffix(1);
   attribute.type = parts.take(type_size);
-  attribute.shape = read_dataspace(parts.take(space_size));
+  shape.clear();
+  read_dataspace(parts.take(space_size), shape);
+  const auto count = declared_bytes(shape, 1);
+  if (!count) throw NotPlain{};
+  attribute.count = *count;
   attribute.value = parts.take(parts.left());
   return attribute;
 }
@@ -107,9 +111,16 @@ void expect_compact(HeaderBytes message, std::size_t index_bytes) {
 
 class Header {
  public:
-  Header(HeaderWindows& file, std::uint64_t address) : file_(file), address_(address) {}
+  Header(HeaderWindows& file, std::uint64_t address, ObjectHeader& found)
+      : file_(file), address_(address), found_(found) {}
 
-  ObjectHeader read() {
+  void read() {
+    found_.links.clear();
+    found_.attributes.clear();
+    found_.shape.clear();
+    found_.type = {};
+    found_.address.reset();
+    found_.bytes = found_.chunk_count = 0;
     read_first_chunk();
     for (std::size_t done = 0; done < continuations_.size();) {  // a part of it may go on elsewhere
       const auto [address, size] = continuations_[done++];
@@ -124,14 +135,15 @@ class Header {
       throw NotPlain{};
     }
     found_.kind = is_group_ ? ObjectKind::group : ObjectKind::dataset;
-    return std::move(found_);
   }
 
  private:
   /// With its checksum, which fits.
   HeaderBytes read_chunk(const Extent& extent) {
     if (extent.size < checksum_bytes || extent.size > largest_chunk) throw NotPlain{};
-    std::vector<unsigned char>& bytes = found_.chunks.emplace_back();
+    if (found_.chunk_count == found_.chunks.size()) found_.chunks.emplace_back();
+    std::vector<unsigned char>& bytes = found_.chunks[found_.chunk_count++];
+    bytes.clear();
     if (!file_.read(extent, bytes)) throw NotPlain{};
     const HeaderBytes all(bytes);
     Parts sum(all.last(checksum_bytes));
@@ -141,8 +153,10 @@ class Header {
 
   void read_first_chunk() {
     constexpr std::size_t longest_prefix = 34;
-    std::vector<unsigned char> prefix;
     if (address_ > INT64_MAX) throw NotPlain{};
+    if (found_.chunks.empty()) found_.chunks.emplace_back();
+    std::vector<unsigned char>& prefix = found_.chunks.front();
+    prefix.clear();
     (void)file_.read({address_, longest_prefix}, prefix);  // a short header at the file's end has fewer
     Parts parts{HeaderBytes(prefix)};
     if (parts.text(4) != "OHDR") throw NotPlain{};
@@ -185,8 +199,7 @@ class Header {
         return;
       case 0x01:
         note_once(has_space_);
-        found_.shape = read_dataspace(message);
-        return;
+        return read_dataspace(message, found_.shape);
       case 0x02:
         note_once(is_group_);
         return expect_compact(message, 8);
@@ -208,7 +221,7 @@ class Header {
         return;
       }
       case 0x0C:
-        found_.attributes.push_back(read_attribute(message));
+        found_.attributes.push_back(read_attribute(message, of_attribute_));
         return;
       case 0x10: {
         Parts parts(message);
@@ -225,7 +238,8 @@ class Header {
 
   HeaderWindows& file_;
   std::uint64_t address_;
-  ObjectHeader found_;
+  ObjectHeader& found_;
+  std::vector<std::int64_t> of_attribute_;  ///< its shape
   std::vector<Extent> continuations_;
   bool has_creation_order_ = false, is_group_ = false, has_space_ = false, has_type_ = false, has_layout_ = false;
 };
@@ -256,11 +270,12 @@ bool HeaderWindows::read(const Extent& extent, std::vector<unsigned char>& bytes
   return true;
 }
 
-std::optional<ObjectHeader> read_object_header(HeaderWindows& file, std::uint64_t address) {
+bool read_object_header(HeaderWindows& file, std::uint64_t address, ObjectHeader& header) {
   try {
-    return Header(file, address).read();
+    Header(file, address, header).read();
+    return true;
   } catch (const NotPlain&) {
-    return std::nullopt;
+    return false;
   }
 }
 

@@ -34,7 +34,7 @@ class HeaderWindows {
   std::vector<Window> windows_;
 };
 
-/// Names, types and values are parts of `chunks`.
+/// Names, types and values are parts of `chunks`, whose memory serves one header after the other.
 struct ObjectHeader {
   struct Link {
     std::string_view name;
@@ -42,8 +42,8 @@ struct ObjectHeader {
   };
   struct Attribute {
     std::string_view name;
-    HeaderBytes type;  ///< as a message of that type
-    std::vector<std::int64_t> shape;
+    HeaderBytes type;         ///< as a message of that type
+    std::uint64_t count = 0;  ///< of its elements
     HeaderBytes value;
   };
 
@@ -55,11 +55,12 @@ struct ObjectHeader {
   std::optional<std::uint64_t> address;  ///< of its bytes, which lie in one piece, where they do
   std::uint64_t bytes = 0;               ///< that lie there
   std::vector<std::vector<unsigned char>> chunks;
+  std::size_t chunk_count = 0;  ///< of `chunks`: others are memory to come
 };
 
-/// The header at an address; nothing where it is damaged (its checksums), has another version, or says what is not
-/// plain: links that are not hard, dense links or attributes, shared messages, chunks, filters, other files.
-std::optional<ObjectHeader> read_object_header(HeaderWindows& file, std::uint64_t address);
+/// The header at an address; false where it is damaged (its checksums), has another version, or says what is not plain:
+/// links that are not hard, dense links or attributes, shared messages, chunks, filters, other files.
+bool read_object_header(HeaderWindows& file, std::uint64_t address, ObjectHeader& header);
 
 /// The checksum of HDF5's metadata: Jenkins' lookup3.
 std::uint32_t metadata_checksum(HeaderBytes bytes);

@@ -92,68 +92,104 @@ std::pair<std::string_view, std::string_view> parts_of(std::string_view path) {
   return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
-struct HashOfText {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+/// The group of a set, or of what is said of one, of which there may be very many: made without HDF5.
+struct PlainGroup {
+  PlainDatasets datasets;  ///< that have no header yet
+  std::string links;       ///< to those that have one
+  std::vector<NamedMessage> attributes;
 };
-/// What is found by paths, of which there may be very many.
-template <class Value>
-using ByPath = std::unordered_map<std::string, Value, HashOfText, std::equal_to<>>;
 
-/// Those of a file, by their paths: a few in each of very many groups, and one is mostly asked for after another of its
-/// group.
-class WrittenDatasets {
+/// "/solve/<set>", "/verification/solve/<set>"
+bool is_of_set(std::string_view group) {
+  const auto slashes = std::ranges::count(group, '/');
+  const bool says_of_sets = group.starts_with("/verification/") || group.starts_with("/provenance/");
+  return says_of_sets ? slashes == 3 : slashes == 2 && !group.starts_with("/VTKHDF/");
+}
+
+struct WrittenGroup {
+  struct Member {
+    const WrittenGroup* group = nullptr;
+    const std::string* name = nullptr;
+    Member* next = nullptr;
+    WrittenDataset dataset;
+  };
+  std::string path;  ///< "": the root
+  Member *first = nullptr, *last = nullptr;
+  std::unique_ptr<PlainGroup> plain;     ///< while HDF5 does not know it, and it has no header
+  std::optional<std::uint64_t> address;  ///< of its header, while HDF5 does not know it
+  bool is_linked = false;                ///< HDF5 knows it since; by then with members to come
+};
+
+/// The groups of a file and their datasets: a few in each of very many, of which one is mostly asked for after another
+/// of its group, and a group after the one that was added before it.
+class WrittenGroups {
  public:
-  WrittenDataset* find(std::string_view path) {
-    const auto [group, name] = parts_of(path);
-    look_up(group);
-    if (latest_ == groups_.end()) return nullptr;
-    for (Named* one = latest_->second.first; one; one = one->next)
+  WrittenGroup* find(std::string_view path) {
+    for (const std::size_t guess : {latest_, latest_ + 1, latest_ + 2, latest_ - 1}) {
+      if (guess >= groups_.size() || groups_[guess].path != path) continue;
+      latest_ = guess;
+      return &groups_[guess];
+    }
+    const auto found = by_path_.find(path);
+    if (found == by_path_.end()) return nullptr;
+    latest_ = found->second;
+    return &groups_[latest_];
+  }
+  /// One that was added, where it was not there.
+  WrittenGroup& at(std::string_view path) {
+    if (WrittenGroup* const found = find(path)) return *found;
+    latest_ = groups_.size();
+    WrittenGroup& added = groups_.emplace_back();
+    added.path = path;
+    by_path_.emplace(added.path, latest_);
+    return added;
+  }
+  [[nodiscard]] bool is_latest(std::string_view path) const {
+    return latest_ < groups_.size() && groups_[latest_].path == path;
+  }
+
+  static WrittenDataset* find_in(const WrittenGroup& group, std::string_view name) {
+    for (WrittenGroup::Member* one = group.first; one; one = one->next)
       if (*one->name == name) return &one->dataset;
     return nullptr;
   }
-  WrittenDataset& at(std::string_view path) {
-    if (WrittenDataset* const found = find(path)) return *found;
+  WrittenDataset* find_dataset(std::string_view path) {
+    const auto [group, name] = parts_of(path);
+    const WrittenGroup* const found = find(group);
+    return found ? find_in(*found, name) : nullptr;
+  }
+  WrittenDataset& dataset_at(std::string_view path) {
+    if (WrittenDataset* const found = find_dataset(path)) return *found;
     throw Error(ErrorKind::internal, std::string(path) + " was not created. Please report this.");
   }
   /// One that is not there.
-  WrittenDataset& add(std::string_view path, std::vector<std::int64_t> shape, WrittenDataset dataset = {}) {
-    const auto [group, of_path] = parts_of(path);
-    look_up(group);
-    if (latest_ == groups_.end()) latest_ = groups_.try_emplace(std::string(group)).first;
+  WrittenDataset& add(WrittenGroup& group, std::string_view of_path, const std::vector<std::int64_t>& shape,
+                      WrittenDataset dataset = {}) {
     auto name = names_.find(of_path);
     if (name == names_.end()) name = names_.emplace(of_path).first;
-    Named& added = all_.emplace_back(Named{&latest_->first, &*name, nullptr, std::move(dataset)});
-    added.dataset.shape = &*shapes_.insert(std::move(shape)).first;
-    auto& [first, last] = latest_->second;
-    (first ? last->next : first) = &added;
-    last = &added;
+    WrittenGroup::Member& added =
+        datasets_.emplace_back(WrittenGroup::Member{&group, &*name, nullptr, std::move(dataset)});
+    added.dataset.shape = &*shapes_.insert(shape).first;
+    (group.first ? group.last->next : group.first) = &added;
+    group.last = &added;
     return added.dataset;
   }
-  [[nodiscard]] std::size_t size() const { return all_.size(); }
+  [[nodiscard]] std::size_t dataset_count() const { return datasets_.size(); }
   /// visit(group, name, dataset), in the order in which they were added.
   template <class Visit>
-  void for_each(const Visit& visit) {
-    for (auto& [group, name, next, dataset] : all_) visit(*group, *name, dataset);
+  void for_each_dataset(const Visit& visit) {
+    for (auto& [group, name, next, dataset] : datasets_) visit(group->path, *name, dataset);
+  }
+  template <class Visit>
+  void for_each_group(const Visit& visit) {
+    std::ranges::for_each(groups_, visit);
   }
 
  private:
-  struct Named {
-    const std::string *group, *name;
-    Named* next;  ///< in its group
-    WrittenDataset dataset;
-  };
-  struct Members {
-    Named *first = nullptr, *last = nullptr;
-  };
-
-  void look_up(std::string_view group) {
-    if (latest_ == groups_.end() || latest_->first != group) latest_ = groups_.find(group);
-  }
-
-  std::deque<Named> all_;
-  ByPath<Members> groups_;
-  ByPath<Members>::iterator latest_ = groups_.end();
+  std::deque<WrittenGroup> groups_;
+  std::unordered_map<std::string_view, std::size_t> by_path_;
+  std::size_t latest_ = 0;  ///< that was asked for
+  std::deque<WrittenGroup::Member> datasets_;
   std::set<std::string, std::less<>> names_;
   std::set<std::vector<std::int64_t>> shapes_;
 };
@@ -171,21 +207,6 @@ struct WrittenText {
   Extent extent;  ///< empty where it has no bytes
   PieceHashes hashes;
 };
-
-/// The group of a set, or of what is said of one, of which there may be very many: made without HDF5.
-struct PlainGroup {
-  PlainDatasets datasets;  ///< that have no header yet
-  std::string links;       ///< to those that have one
-  std::vector<NamedMessage> attributes;
-};
-using PlainGroups = ByPath<PlainGroup>;
-
-/// "/solve/<set>", "/verification/solve/<set>"
-bool is_of_set(std::string_view group) {
-  const auto slashes = std::ranges::count(group, '/');
-  const bool says_of_sets = group.starts_with("/verification/") || group.starts_with("/provenance/");
-  return says_of_sets ? slashes == 3 : slashes == 2 && !group.starts_with("/VTKHDF/");
-}
 
 void put_attribute(std::vector<NamedMessage>& attributes, NamedMessage attribute) {
   const auto same = std::ranges::find(attributes, attribute.name, &NamedMessage::name);
@@ -212,11 +233,7 @@ struct Hdf5Output::Impl {
   /// By their paths: what was created or asked for last, and will be asked for soon. To look a path up takes HDF5 as
   /// long as to create a dataset.
   std::map<std::string, Hdf5Handle> at_hand;
-  WrittenDatasets datasets;
-  PlainGroups plain;                           ///< groups that HDF5 does not know yet
-  PlainGroups::iterator latest = plain.end();  ///< of those, which was asked for
-  ByPath<std::uint64_t> placed;                ///< others, which have a header, and where
-  std::set<std::string, std::less<>> linked;   ///< those that were, by then with members to come
+  WrittenGroups groups;
   std::map<std::pair<ElementType, NumberForm>, WrittenType> types;
   ReferenceHeap references{[this](std::uint64_t size) { return file_bytes.take(size); },
                            [this](std::uint64_t address, const std::string& bytes) { put(address, bytes); }};
@@ -228,6 +245,7 @@ struct Hdf5Output::Impl {
   std::int64_t asked_for_bytes = 0;  ///< as many as that when the disk was asked last
   bool keeps_numbers = false, notes_written = false, writes_together = false;
   std::vector<WrittenRange> noted;
+  std::vector<std::int64_t> box_start, box_count;  ///< of what is written; their memory is taken once
   std::optional<Error> failure;
 
   Impl(OutputFile output, bool keeps, unsigned threads)
@@ -320,19 +338,17 @@ struct Hdf5Output::Impl {
     check(file_bytes.write_joined(address, bytes.size(), bytes.data()) ? 0 : -1);
   }
 
-  /// One is mostly asked for several times, before another is.
-  PlainGroups::iterator find_plain(std::string_view group) {
-    if (latest == plain.end() || latest->first != group) latest = plain.find(group);
-    return latest;
+  /// What is known of a group while it has no header, or null.
+  PlainGroup* find_plain(std::string_view group) {
+    const WrittenGroup* const found = groups.find(group);
+    return found ? found->plain.get() : nullptr;
   }
 
   /// A group that is to be made without HDF5, or null: HDF5 knows it, or it is no set's.
-  PlainGroup* plain_group(std::string_view group) {
-    if (find_plain(group) == plain.end()) {
-      if (!is_of_set(group) || placed.contains(group) || linked.contains(group)) return nullptr;
-      latest = plain.try_emplace(std::string(group)).first;
-    }
-    return &latest->second;
+  static PlainGroup* plain_group(WrittenGroup& group) {
+    if (!group.plain && !group.address && !group.is_linked && is_of_set(group.path))
+      group.plain = std::make_unique<PlainGroup>();
+    return group.plain.get();
   }
 
   /// A type as headers have it.
@@ -363,25 +379,24 @@ struct Hdf5Output::Impl {
   }
 
   /// Writes the header of a group that gets nothing more without HDF5: then its address is all that is kept of it.
-  void place(PlainGroups::iterator group) {
-    settle(group->second);
-    const std::string header = group_header(group->second.links, group->second.attributes);
-    const std::uint64_t address = file_bytes.take(header.size(), 1);
-    put_joined(address, header);
-    latest = plain.end();
-    placed.emplace(std::move(plain.extract(group).key()), address);
+  void place(WrittenGroup& group) {
+    settle(*group.plain);
+    const std::string header = group_header(group.plain->links, group.plain->attributes);
+    group.address = file_bytes.take(header.size(), 1);
+    put_joined(*group.address, header);
+    group.plain.reset();
   }
 
   /// HDF5 knows a group from now on, where it was made without it. Whatever it reads has been written by then.
-  void link_plain(std::string_view group) {
-    if (const auto found = find_plain(group); found != plain.end()) place(found);
-    const auto found = placed.find(group);
-    if (found == placed.end()) return;
-    const std::uint64_t address = found->second;
-    placed.erase(found);
-    linked.emplace(group);
+  void link_plain(std::string_view path_of_group) {
+    WrittenGroup* const group = groups.find(path_of_group);
+    if (!group) return;
+    if (group->plain) place(*group);
+    if (!group->address) return;
+    const std::uint64_t address = *std::exchange(group->address, std::nullopt);
+    group->is_linked = true;
     references.flush();
-    link_at(group, address);
+    link_at(group->path, address);
   }
   /// Its header says that it has one link, which HDF5 is to count.
   void link_at(std::string_view group, std::uint64_t address) {
@@ -407,14 +422,17 @@ struct Hdf5Output::Impl {
 
   /// HDF5 knows all groups from now on.
   void link_all_plain() {
-    while (!plain.empty()) place(plain.begin());
+    std::map<std::string, std::vector<GroupMember>, std::less<>> parents_of_placed;
+    groups.for_each_group([&](WrittenGroup& group) {
+      if (group.plain) place(group);
+      if (!group.address) return;
+      const auto [parent, name] = parts_of(group.path);
+      auto found = parents_of_placed.find(parent);
+      if (found == parents_of_placed.end()) found = parents_of_placed.try_emplace(std::string(parent)).first;
+      found->second.push_back({std::string(name), *std::exchange(group.address, std::nullopt)});
+      group.is_linked = true;
+    });
     references.flush();
-    std::map<std::string, std::vector<GroupMember>> parents_of_placed;
-    for (const auto& [group, address] : placed) {
-      const auto [parent, name] = parts_of(group);
-      parents_of_placed[std::string(parent)].push_back({std::string(name), address});
-    }
-    placed.clear();
     for (auto& [parent, members] : parents_of_placed) {
       std::ranges::sort(members, {}, &GroupMember::name);
       const auto [above, name] = parts_of(parent);
@@ -510,8 +528,8 @@ struct Hdf5Output::Impl {
   }
 
   /// Nothing is created twice: of two datasets under one name the file would have one.
-  void refuse_again(const std::string& dataset) {
-    if (!datasets.find(dataset) && !texts.contains(dataset)) return;
+  void refuse_again(const WrittenGroup& group, const std::string& dataset) {
+    if (!WrittenGroups::find_in(group, parts_of(dataset).second) && !texts.contains(dataset)) return;
     fail(Error(ErrorKind::usage, "cannot create " + dataset + " of " + path, "it is there already",
                "Add each set once, under a name of its own."));
   }
@@ -570,7 +588,8 @@ struct Hdf5Output::Impl {
   void write_strings(const std::string& dataset, const Texts& of_dataset, bool is_array) {
     const QuietHdf5 quiet;
     throw_latched();
-    refuse_again(dataset);
+    WrittenGroup& group_of_it = groups.at(parts_of(dataset).first);
+    refuse_again(group_of_it, dataset);
     make_room();
     std::size_t length = 1;
     for (const auto& text : of_dataset) length = std::max(length, text.size());
@@ -578,7 +597,7 @@ struct Hdf5Output::Impl {
     bytes.reserve(of_dataset.size() * length);
     for (const auto& text : of_dataset) bytes.append(text).append(length - text.size(), '\0');
     const hsize_t count = of_dataset.size();
-    if (PlainGroup* const group = plain_group(parts_of(dataset).first)) {
+    if (PlainGroup* const group = plain_group(group_of_it)) {
       const std::string type = text_type(length, TextEnd::padded, characters_of(bytes) == H5T_CSET_UTF8);
       const auto shape = is_array ? std::vector{static_cast<std::int64_t>(count)} : std::vector<std::int64_t>();
       const PlainDataset& created = create_plain(*group, dataset, type, shape, length);
@@ -602,7 +621,9 @@ struct Hdf5Output::Impl {
   void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
               std::optional<double> fill, NumberForm form = NumberForm::plain) {
     throw_latched();
-    refuse_again(dataset);
+    const auto [path_of_group, name] = parts_of(dataset);
+    WrittenGroup& group_of_it = groups.at(path_of_group);
+    refuse_again(group_of_it, dataset);
     WrittenType& known = known_type(type, form);
     const auto element_bytes = static_cast<std::int64_t>(known.bytes);
     reserve(dataset, shape, element_bytes);
@@ -610,7 +631,7 @@ struct Hdf5Output::Impl {
     created.type = type;
     created.element_bytes = static_cast<std::int64_t>(bytes_of(type));
     std::uint64_t bytes = 0;
-    if (PlainGroup* const group = plain_group(parts_of(dataset).first)) {
+    if (PlainGroup* const group = plain_group(group_of_it)) {
       PlainDataset& made = create_plain(*group, dataset, known.in_header, shape, known.bytes);
       if (fill) fill_plain(made, known, *fill);
       created.address = made.address;
@@ -629,23 +650,27 @@ struct Hdf5Output::Impl {
       bytes = H5Dget_storage_size(handle);
     }
     if (has_checksums && created.address) created.hashes = PieceHashes(bytes);
-    std::vector<std::int64_t> all = shape;
-    if (form == NumberForm::complex) all.push_back(2);
-    created.unwritten = fill ? 0 : elements_of(all);
     if (fill) pending_bytes -= std::min(pending_bytes, static_cast<std::int64_t>(bytes));
-    datasets.add(dataset, std::move(all), std::move(created));
+    std::vector<std::int64_t> of_complex;
+    if (form == NumberForm::complex) {
+      of_complex = shape;
+      of_complex.push_back(2);
+    }
+    const std::vector<std::int64_t>& all = form == NumberForm::complex ? of_complex : shape;
+    created.unwritten = fill ? 0 : elements_of(all);
+    groups.add(group_of_it, name, all, std::move(created));
   }
 
   /// Those of an object that has no header yet, or null.
   std::vector<NamedMessage>* plain_attributes(const std::string& object) {
     const auto [parent, name] = parts_of(object);
     // One that is asked for is the object itself, or what that is in.
-    const bool is_of_latest = latest != plain.end() && latest->first == parent;
-    if (!is_of_latest && find_plain(object) != plain.end()) return &latest->second.attributes;
-    const auto group = find_plain(parent);
-    if (group == plain.end()) return nullptr;
-    const auto dataset = group->second.datasets.find(name);
-    return dataset == group->second.datasets.end() ? nullptr : &dataset->second.attributes;
+    if (!groups.is_latest(parent))
+      if (PlainGroup* const group = find_plain(object)) return &group->attributes;
+    PlainGroup* const group = find_plain(parent);
+    if (!group) return nullptr;
+    const auto dataset = group->datasets.find(name);
+    return dataset == group->datasets.end() ? nullptr : &dataset->second.attributes;
   }
 
   template <class T>
@@ -721,10 +746,13 @@ struct Hdf5Output::Impl {
   /// All, by their names. HDF5 is not asked.
   std::vector<Listed> list_datasets() {
     std::vector<Listed> all;
-    all.reserve(datasets.size() + texts.size());
-    datasets.for_each([&](const std::string& group, const std::string& name, WrittenDataset& dataset) {
+    all.reserve(groups.dataset_count() + texts.size());
+    groups.for_each_dataset([&](const std::string& group, const std::string& name, WrittenDataset& dataset) {
+      if (!dataset.address) return;
       const auto bytes = static_cast<std::uint64_t>(elements_of(*dataset.shape) * dataset.element_bytes);
-      if (dataset.address) all.push_back({group + "/" + name, {*dataset.address, bytes}, &dataset.hashes});
+      Listed& listed = all.emplace_back(Listed{{}, {*dataset.address, bytes}, &dataset.hashes});
+      listed.name.reserve(group.size() + 1 + name.size());
+      listed.name.append(group).append("/").append(name);
     });
     for (auto& [name, text] : texts)
       if (text.extent.size > 0) all.push_back({name, text.extent, &text.hashes});
@@ -755,7 +783,7 @@ struct Hdf5Output::Impl {
       hashes.push_back(std::string_view(digits).substr(begin, digits_of_one));
     write_strings(checksums_dataset, names, true);
     create(checksums_offset, ElementType::int64, {static_cast<std::int64_t>(piece_offset.size())}, std::nullopt);
-    WrittenDataset& offset = datasets.at(checksums_offset);
+    WrittenDataset& offset = groups.dataset_at(checksums_offset);
     write_by_hdf5(checksums_offset, H5T_NATIVE_INT64, {0}, *offset.shape, piece_offset.data());
     offset.unwritten = 0;
     write_strings(checksums_hash, hashes, true);
@@ -782,10 +810,11 @@ struct Hdf5Output::Impl {
     fail(output_error(path, closed.system_error()));
   }
 
-  /// Of the bytes of these runs of a dataset's elements, as the file has them; empty where it does not. The pieces'
+  /// Of the bytes of these runs of a dataset's elements, as the file has them; nothing where it does not. The pieces'
   /// hashes are of the bytes that are compared: what changes in the file afterwards is noticed.
-  static std::string hash_in_file(int source, WrittenDataset& dataset, const std::vector<std::int64_t>& start,
-                                  const std::vector<std::int64_t>& count) {
+  static std::optional<std::uint64_t> hash_in_file(int source, WrittenDataset& dataset,
+                                                   const std::vector<std::int64_t>& start,
+                                                   const std::vector<std::int64_t>& count) {
     constexpr std::uint64_t most = std::uint64_t{1} << 20;
     Hash hash(HashBits::of_64);
     std::vector<char> buffer(std::min(most, static_cast<std::uint64_t>(elements_of(count) * dataset.element_bytes)));
@@ -806,7 +835,7 @@ struct Hdf5Output::Impl {
         left -= static_cast<std::uint64_t>(found);
       }
     });
-    return is_there ? hash.digits() : std::string();
+    return is_there ? std::optional(hash.number()) : std::nullopt;
   }
 
   /// The file as the next program will see it: everything there, nothing unwritten.
@@ -818,9 +847,10 @@ struct Hdf5Output::Impl {
     std::size_t found = 0;
     try {
       constexpr unsigned most_threads = 4;  // each has some sets in memory
-      Hdf5Describer describer(std::make_shared<InputBytes>(temporary, 1), {}, std::min(thread_count(0), most_threads));
+      Hdf5Describer describer(std::make_shared<InputBytes>(temporary, 1), {}, std::min(thread_count(0), most_threads),
+                              false);
       for_each_object(describer, [&](const std::string& name, const StoredObject& object) {
-        const WrittenDataset* const expected = object.kind == ObjectKind::group ? nullptr : datasets.find(name);
+        const WrittenDataset* const expected = object.kind == ObjectKind::group ? nullptr : groups.find_dataset(name);
         if (!expected) return;
         ++found;
         if (object.contents_defect) throw refuse(name + ": " + object.contents_defect->why);
@@ -830,7 +860,8 @@ struct Hdf5Output::Impl {
     } catch (const Defect& defect) {
       throw refuse(defect.why);
     }
-    if (found != datasets.size()) throw refuse(std::to_string(datasets.size() - found) + " datasets are not there");
+    if (found != groups.dataset_count())
+      throw refuse(std::to_string(groups.dataset_count() - found) + " datasets are not there");
   }
 
   /// Calls visit(path, object) for what the file holds; nothing of it is kept.
@@ -881,7 +912,8 @@ Hdf5Output::Hdf5Output(OutputFile output, bool keeps_numbers, const std::string&
 Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl>(layout)) {
   if (!impl_->file_bytes.open(layout.temporary, false)) impl_->fail();
   for (const auto& [name, type, shape, address] : layout.datasets) {
-    WrittenDataset& dataset = impl_->datasets.add(name, shape);
+    const auto [group, name_in_it] = parts_of(name);
+    WrittenDataset& dataset = impl_->groups.add(impl_->groups.at(group), name_in_it, shape);
     dataset.type = static_cast<ElementType>(type);
     if (address >= 0) dataset.address = static_cast<std::uint64_t>(address);
     dataset.unwritten = elements_of(shape);
@@ -890,7 +922,7 @@ Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl
 
 OutputLayout Hdf5Output::layout() const {
   OutputLayout layout{impl_->path, std::filesystem::absolute(impl_->temporary).string(), {}};
-  impl_->datasets.for_each([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
+  impl_->groups.for_each_dataset([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
     layout.datasets.push_back({group + "/" + name, static_cast<int>(dataset.type), *dataset.shape,
                                dataset.address ? static_cast<std::int64_t>(*dataset.address) : -1});
   });
@@ -899,7 +931,7 @@ OutputLayout Hdf5Output::layout() const {
 
 WrittenElements Hdf5Output::written() const {
   WrittenElements elements;
-  impl_->datasets.for_each([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
+  impl_->groups.for_each_dataset([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
     elements[group + "/" + name] = elements_of(*dataset.shape) - dataset.unwritten;
   });
   return elements;
@@ -907,7 +939,7 @@ WrittenElements Hdf5Output::written() const {
 
 void Hdf5Output::others_have_written(const WrittenElements& elements) {
   for (const auto& [name, count] : elements) {
-    WrittenDataset& dataset = impl_->datasets.at(name);
+    WrittenDataset& dataset = impl_->groups.dataset_at(name);
     dataset.unwritten -= std::min(count, dataset.unwritten);  // none are, of those that were filled
   }
 }
@@ -917,15 +949,19 @@ void Hdf5Output::note_written(bool is_noted) {
   impl_->noted.clear();
 }
 
-std::vector<WrittenRange> Hdf5Output::take_written() { return std::exchange(impl_->noted, {}); }
+std::vector<WrittenRange> Hdf5Output::take_written() {
+  std::vector<WrittenRange> written = std::exchange(impl_->noted, {});
+  impl_->noted.reserve(written.size());  // the next ones are mostly as many
+  return written;
+}
 
 bool Hdf5Output::has_all(const std::vector<WrittenRange>& written) {
   const int source = ::open(impl_->temporary.c_str(), O_RDONLY | O_CLOEXEC);
   if (source < 0) return false;
   std::map<WrittenDataset*, std::int64_t> elements;
   const bool has_them = std::ranges::all_of(written, [&](const WrittenRange& range) {
-    WrittenDataset* const found = impl_->datasets.find(range.dataset);
-    if (!found || !found->address || range.hash.empty()) return false;
+    WrittenDataset* const found = impl_->groups.find_dataset(range.dataset);
+    if (!found || !found->address || !range.hash) return false;
     WrittenDataset& dataset = *found;
     std::vector<std::int64_t> start(dataset.shape->size(), 0), count = *dataset.shape;
     if (range.ranges.size() > count.size()) return false;
@@ -982,7 +1018,7 @@ void Hdf5Output::write_texts(const std::string& dataset, const std::vector<std::
 void Hdf5Output::create_group(const std::string& group) {
   const QuietHdf5 quiet;
   impl_->throw_latched();
-  if (!impl_->plain_group(group)) (void)impl_->group_at(group);
+  if (!Impl::plain_group(impl_->groups.at(group))) (void)impl_->group_at(group);
 }
 
 void Hdf5Output::allocate() {
@@ -990,7 +1026,7 @@ void Hdf5Output::allocate() {
   // What fills datasets is in the file before anyone writes over it, or goes on with the file.
   impl_->check(impl_->file_bytes.write_held() ? 0 : -1);
   std::uint64_t end = 0;
-  impl_->datasets.for_each([&](const std::string&, const std::string&, const WrittenDataset& dataset) {
+  impl_->groups.for_each_dataset([&](const std::string&, const std::string&, const WrittenDataset& dataset) {
     const auto bytes = static_cast<std::uint64_t>(elements_of(*dataset.shape) * dataset.element_bytes);
     if (dataset.address) end = std::max(end, *dataset.address + bytes);
   });
@@ -1000,14 +1036,16 @@ void Hdf5Output::allocate() {
 template <class T>
 void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRange> leading, const T* values) {
   impl_->throw_latched();
-  WrittenDataset* const found = impl_->datasets.find(dataset);
+  WrittenDataset* const found = impl_->groups.find_dataset(dataset);
   if (!found) {
     throw Error(ErrorKind::usage,
                 dataset + " of " + path() + " was not added before it was written. Add its set first.");
   }
   WrittenDataset& opened = *found;
   const std::vector<std::int64_t>& shape = *opened.shape;
-  std::vector<std::int64_t> start(shape.size(), 0), count = shape;
+  std::vector<std::int64_t>&start = impl_->box_start, &count = impl_->box_count;
+  start.assign(shape.size(), 0);
+  count = shape;
   if (leading.size() > start.size()) throw Error(ErrorKind::internal, dataset + " has fewer axes than were written.");
   std::size_t axis = 0;
   for (const auto& [first, length] : leading) {
@@ -1024,12 +1062,12 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
   if (std::ranges::find(count, 0) != count.end()) return;
   std::int64_t written = 0;
   std::optional<Hash> hash;
-  std::string digits;  // of what is written, where it is one run
+  std::optional<std::uint64_t> number;  // the hash of what is written, where it is one run
   if (opened.address && opened.type == element_type_of<T> && std::endian::native == std::endian::little) {
     const bool is_one_run = elements_of(count) * static_cast<std::int64_t>(sizeof(T)) <= most_bytes_of_one_hash &&
                             std::ranges::equal(count | std::views::drop(1), shape | std::views::drop(1));
     if (impl_->notes_written && !is_one_run) hash.emplace(HashBits::of_64);
-    for_each_run(shape, start, count, [&](std::int64_t first, std::int64_t length) {
+    const auto write_run = [&](std::int64_t first, std::int64_t length) {
       const auto begin = static_cast<std::uint64_t>(first) * sizeof(T);
       const auto bytes = static_cast<std::uint64_t>(length) * sizeof(T);
       const auto write = [&] { return impl_->write_numbers(opened, begin, bytes, values + written); };
@@ -1042,7 +1080,7 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
           if (impl_->has_checksums) opened.hashes.add(at, size, first_byte + done);
           if (hash) hash->add(first_byte + done, size);
         }
-        if (impl_->notes_written && is_one_run) digits = hash_digits(first_byte, bytes);
+        if (impl_->notes_written && is_one_run) number = hash_number(first_byte, bytes);
       };
       bool is_written = true;
       if (impl_->has_checksums && impl_->writes_alone && bytes >= least_bytes_hashed_beside) {
@@ -1059,7 +1097,8 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
       }
       impl_->check(is_written ? 0 : -1);
       written += length;
-    });
+    };
+    for_each_run(shape, start, count, std::ref(write_run));
   } else {
     impl_->write_by_hdf5(dataset, native_type<T>(), start, count, values);
     written = elements_of(count);
@@ -1067,7 +1106,8 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
   if (opened.unwritten > 0) impl_->pending_bytes -= written * opened.element_bytes;
   opened.unwritten -= std::min(written, opened.unwritten);
   if (!impl_->notes_written) return;
-  WrittenRange& noted = impl_->noted.emplace_back(WrittenRange{dataset, {}, hash ? hash->digits() : std::move(digits)});
+  WrittenRange& noted = impl_->noted.emplace_back(WrittenRange{dataset, {}, hash ? hash->number() : number});
+  noted.ranges.reserve(leading.size());
   for (const auto& [first, length] : leading) noted.ranges.emplace_back(first, length);
 }
 
@@ -1096,7 +1136,7 @@ template void Hdf5Output::write(const std::string&, std::initializer_list<AxisRa
 void Hdf5Output::attribute(const std::string& object, const std::string& name, const std::string& value) {
   impl_->throw_latched();
   if (std::vector<NamedMessage>* const attributes = impl_->plain_attributes(object)) {
-    const std::string text = value.empty() ? std::string(1, '\0') : value;
+    const std::string of_none(1, '\0'), &text = value.empty() ? of_none : value;
     const std::string type = text_type(text.size(), TextEnd::padded, characters_of(value) == H5T_CSET_UTF8);
     put_attribute(*attributes, attribute_message(name, type, {}, text));
     return;
@@ -1131,23 +1171,23 @@ void Hdf5Output::attribute(const std::string& object, const std::string& name,
   impl_->store_numbers(object, name, values.size(), values.data());
 }
 
-void Hdf5Output::name_axes(const std::string& dataset, const std::vector<std::string>& axes) {
+void Hdf5Output::name_axes(const std::string& dataset, std::vector<std::string> axes) {
   const auto [group, name] = parts_of(dataset);
-  const auto of_set = impl_->find_plain(group);
-  const auto found = of_set == impl_->plain.end() ? PlainDatasets::iterator() : of_set->second.datasets.find(name);
-  if (of_set == impl_->plain.end() || found == of_set->second.datasets.end())
+  PlainGroup* const of_set = impl_->find_plain(group);
+  const auto found = of_set ? of_set->datasets.find(name) : PlainDatasets::iterator();
+  if (!of_set || found == of_set->datasets.end())
     throw Error(ErrorKind::internal, dataset + " has a header already, or none. Please report this.");
-  found->second.axes = axes;
+  found->second.axes = std::move(axes);
 }
 
 void Hdf5Output::end_set(const std::string& group) {
   impl_->throw_latched();
-  if (const auto found = impl_->find_plain(group); found != impl_->plain.end()) impl_->settle(found->second);
+  if (PlainGroup* const found = impl_->find_plain(group)) impl_->settle(*found);
 }
 
 void Hdf5Output::end_group(const std::string& group) {
   impl_->throw_latched();
-  if (const auto found = impl_->find_plain(group); found != impl_->plain.end()) impl_->place(found);
+  if (WrittenGroup* const found = impl_->groups.find(group); found && found->plain) impl_->place(*found);
 }
 
 void Hdf5Output::link(const std::string& dataset, const std::string& name) {
@@ -1162,7 +1202,7 @@ void Hdf5Output::show_first(const std::string& dataset, const std::string& name)
   const QuietHdf5 quiet;
   impl_->throw_latched();
   impl_->link_plain(parts_of(dataset).first);
-  const WrittenDataset& source = impl_->datasets.at(dataset);
+  const WrittenDataset& source = impl_->groups.dataset_at(dataset);
   const std::vector<hsize_t> all(source.shape->begin(), source.shape->end()), start(all.size(), 0);
   std::vector<hsize_t> first = all;
   first.front() = 1;
@@ -1180,7 +1220,7 @@ void Hdf5Output::show_first(const std::string& dataset, const std::string& name)
 void Hdf5Output::commit() {
   const QuietHdf5 quiet;
   impl_->throw_latched();
-  impl_->datasets.for_each([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
+  impl_->groups.for_each_dataset([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
     if (dataset.unwritten > 0) {
       impl_->fail(
           Error(ErrorKind::internal, "cannot finish " + path(),

@@ -79,7 +79,7 @@ class Hdf5Output {
 
   /// What the axes of a dataset of a set are called, as HDF5's dimension scales, by which netCDF and xarray know it:
   /// names of datasets in the same group, the coordinates along them, or names alone.
-  void name_axes(const std::string& dataset, const std::vector<std::string>& axes);
+  void name_axes(const std::string& dataset, std::vector<std::string> axes);
   /// Once all of a set's datasets are created, with their attributes: what is kept of them in memory is written.
   void end_set(const std::string& group);
   /// Once the group, too, has all its attributes. What it is given later is HDF5's to write.

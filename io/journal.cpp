@@ -92,8 +92,8 @@ std::string Journal::earlier(std::size_t record) const {
 }
 
 void Journal::append(const std::string& record) {
-  const std::string all = length_text(record.size()) + hash_digits(record.data(), record.size()) + record;
-  for (std::string_view rest = all; !rest.empty();) {
+  latest_.assign(length_text(record.size())).append(hash_digits(record.data(), record.size())).append(record);
+  for (std::string_view rest = latest_; !rest.empty();) {
     const ::ssize_t written = ::write(file_, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) throw output_error(path_, written < 0 ? errno : EIO);

@@ -38,6 +38,7 @@ class Journal {
   int file_ = -1;
   std::vector<Place> earlier_;
   std::uint64_t end_ = 0;  ///< of the last one
+  std::string latest_;     ///< that was appended: its memory serves very many
 };
 
 }  // namespace smallbatch

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ using WrittenElements = std::map<std::string, std::int64_t>;
 struct WrittenRange {
   std::string dataset;
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  ///< first index and count, of its first axes
-  std::string hash;                                           ///< of the bytes; empty where they are not known
+  std::optional<std::uint64_t> hash;                          ///< of the bytes, where they are known
 };
 
 }  // namespace smallbatch

@@ -21,6 +21,13 @@ struct ResultWriter::Impl {
   Hdf5Output file;
   bool has_vtkhdf = false;
   ShareStarts starts;
+  std::string path;  ///< the latest: its memory serves very many sets
+
+  /// What is in a group, until the next call.
+  const std::string& in(const std::string& group, const char* name) {
+    path.assign(group).append("/").append(name);
+    return path;
+  }
 
   void set_unit(const std::string& dataset, const std::string& unit) {
     file.attribute(dataset, "unit", unit);
@@ -80,21 +87,23 @@ struct ResultWriter::Impl {
   /// What is not written later says that nothing was checked.
   void add_verdicts(const std::string& kind, const std::string& set, std::int64_t batch) {
     const std::string group = verification_path(kind, set);
-    file.create_filled(group + "/verdict", ElementType::int8, {batch}, static_cast<double>(Verdict::not_checked));
-    file.create_filled(group + "/error_over_bound", ElementType::float32, {batch},
-                       std::numeric_limits<double>::quiet_NaN());
-    const char* const checked = kind == CorrelationSet::kind ? "channel" : "problem";
-    for (const char* name : {"/verdict", "/error_over_bound"}) file.name_axes(group + name, {checked});
+    const std::vector<std::int64_t> shape{batch};
+    const auto create = [&](const char* name, ElementType type, double fill) {
+      file.create_filled(in(group, name), type, shape, fill);
+      file.name_axes(path, {kind == CorrelationSet::kind ? "channel" : "problem"});
+    };
+    create("verdict", ElementType::int8, static_cast<double>(Verdict::not_checked));
+    create("error_over_bound", ElementType::float32, std::numeric_limits<double>::quiet_NaN());
     file.end_group("/" + kind + "/" + set);
     file.end_set(group);
   }
 };
 
 ResultWriter::ResultWriter(const std::string& path, bool overwrite, unsigned threads)
-    : impl_(new Impl{Hdf5Output(path, overwrite, "results", threads), false, {}}) {}
+    : impl_(new Impl{Hdf5Output(path, overwrite, "results", threads), false, {}, {}}) {}
 ResultWriter::ResultWriter(OutputFile output, bool keeps_numbers, unsigned threads)
-    : impl_(new Impl{Hdf5Output(std::move(output), keeps_numbers, "results", threads), false, {}}) {}
-ResultWriter::ResultWriter(const OutputLayout& layout) : impl_(new Impl{Hdf5Output(layout), false, {}}) {}
+    : impl_(new Impl{Hdf5Output(std::move(output), keeps_numbers, "results", threads), false, {}, {}}) {}
+ResultWriter::ResultWriter(const OutputLayout& layout) : impl_(new Impl{Hdf5Output(layout), false, {}, {}}) {}
 OutputLayout ResultWriter::layout() const { return impl_->file.layout(); }
 void ResultWriter::flush() { impl_->file.flush(); }
 WrittenElements ResultWriter::written() const { return impl_->file.written(); }
@@ -111,10 +120,11 @@ void ResultWriter::add(const SolveSet& set) {
   const std::string group = set_path(set);
   const ElementType type = element_type(set.type);
   const std::int64_t n = set.shape.n;
-  const auto create = [&](const std::string& name, ElementType element, const std::vector<std::int64_t>& shape,
-                          const std::vector<std::string>& axes) {
-    impl_->file.create(group + "/" + name, element, shape);
-    impl_->file.name_axes(group + "/" + name, axes);
+  const std::vector<std::int64_t> of_each{set.batch};
+  const auto create = [&](const char* name, ElementType element, const std::vector<std::int64_t>& shape,
+                          std::vector<std::string> axes) {
+    impl_->file.create(impl_->in(group, name), element, shape);
+    impl_->file.name_axes(impl_->path, std::move(axes));
   };
   if (set.shape.wants_inverse()) {
     create("inverse", type, {set.batch, n, n}, {"problem", "row", "column"});
@@ -123,14 +133,14 @@ void ResultWriter::add(const SolveSet& set) {
   } else if (set.shape.nrhs > 0) {
     create("x", type, {set.batch, n, set.shape.nrhs}, {"problem", "row", "rhs"});
   }
-  create("info", ElementType::int32, {set.batch}, {"problem"});
-  if (set.shape.has_sizes) create("size", ElementType::int32, {set.batch}, {"problem"});
+  create("info", ElementType::int32, of_each, {"problem"});
+  if (set.shape.has_sizes) create("size", ElementType::int32, of_each, {"problem"});
   if (set.shape.determinant_only) {  // no dataset tells n
     impl_->file.attribute(group, "compute", compute_log_determinant);
     impl_->file.attribute(group, "n", n);
   }
   for_each_spd_number(set.type, [&]<class T, class V>(const SpdNumber<T, V>& number) {
-    if (number.is_of(set.shape)) create(number.name, element_type_of<V>, {set.batch}, {"problem"});
+    if (number.is_of(set.shape)) create(number.name, element_type_of<V>, of_each, {"problem"});
   });
   impl_->add_verdicts(SolveSet::kind, set.name, set.batch);
 }
@@ -139,14 +149,15 @@ template <class T>
 void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   const std::string group = set_path(set);
   const AxisRange systems{start_of(impl_->starts, group).problem + block.first, block.count};
+  const auto write = [&](const char* name, const auto& values) {
+    impl_->file.write(impl_->in(group, name), {systems}, values.data());
+  };
   impl_->file.write_together([&] {
-    if (!set.shape.determinant_only)
-      impl_->file.write(group + (set.shape.wants_inverse() ? "/inverse" : "/x"), {systems}, block.x.data());
-    impl_->file.write(group + "/info", {systems}, block.info.data());
-    if (set.shape.has_sizes) impl_->file.write(group + "/size", {systems}, block.sizes.data());
+    if (!set.shape.determinant_only) write(set.shape.wants_inverse() ? "inverse" : "x", block.x);
+    write("info", block.info);
+    if (set.shape.has_sizes) write("size", block.sizes);
     for_each_spd_number<T>([&](const auto& number) {
-      if (!number.is_of(set.shape)) return;
-      impl_->file.write(group + "/" + number.name, {systems}, (block.*number.in_block).data());
+      if (number.is_of(set.shape)) write(number.name, block.*number.in_block);
     });
   });
 }
@@ -330,8 +341,8 @@ void ResultWriter::write_verdicts(const std::string& kind, const std::string& se
   const std::int64_t start = start_of(impl_->starts, "/" + kind + "/" + set).problem;
   const AxisRange problems{start + first, static_cast<std::int64_t>(verdict.size())};
   impl_->file.write_together([&] {
-    impl_->file.write(group + "/verdict", {problems}, reinterpret_cast<const std::int8_t*>(verdict.data()));
-    impl_->file.write(group + "/error_over_bound", {problems}, error_over_bound.data());
+    impl_->file.write(impl_->in(group, "verdict"), {problems}, reinterpret_cast<const std::int8_t*>(verdict.data()));
+    impl_->file.write(impl_->in(group, "error_over_bound"), {problems}, error_over_bound.data());
   });
 }
 

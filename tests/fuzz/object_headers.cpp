@@ -45,14 +45,13 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t count) {
   const MemoryFile memory(file);
   InputBytes opened(memory.path(), 1);
   HeaderWindows windows(opened);
-  const auto header = read_object_header(windows, 0);
-  if (!header) return 0;
-  require(header->kind == ObjectKind::group || header->kind == ObjectKind::dataset, "a kind");
-  require(header->shape.size() <= 32 && is_in(header->chunks, header->type), "a dataset that is in its header");
-  for (const auto& link : header->links) require(is_in(header->chunks, link.name), "a link that is in its header");
-  for (const auto& [name, type, shape, value] : header->attributes)
-    require(is_in(header->chunks, name) && is_in(header->chunks, type) && is_in(header->chunks, value) &&
-                shape.size() <= 32,
+  ObjectHeader header;
+  if (!read_object_header(windows, 0, header)) return 0;
+  require(header.kind == ObjectKind::group || header.kind == ObjectKind::dataset, "a kind");
+  require(header.shape.size() <= 32 && is_in(header.chunks, header.type), "a dataset that is in its header");
+  for (const auto& link : header.links) require(is_in(header.chunks, link.name), "a link that is in its header");
+  for (const auto& [name, type, count, value] : header.attributes)
+    require(is_in(header.chunks, name) && is_in(header.chunks, type) && is_in(header.chunks, value),
             "an attribute that is in its header");
   return 0;
 }
