@@ -55,6 +55,7 @@ void read_dataspace(HeaderBytes message, std::vector<std::int64_t>& shape) {
   parts.expect(2, 1);
   const std::uint64_t rank = parts.number(1), flags = parts.number(1), kind = parts.number(1);
   if (rank > most_dimensions || flags > 1 || kind != (rank > 0 ? 1U : 0U)) throw NotPlain{};
+  shape.reserve(rank);
   for (std::uint64_t axis = 0; axis < rank; ++axis) {
     const std::uint64_t length = parts.number(8);
     if (length > INT64_MAX) throw NotPlain{};
@@ -221,7 +222,7 @@ class Header {
         return;
       }
       case 0x0C:
-        found_.attributes.push_back(read_attribute(message, of_attribute_));
+        found_.attributes.push_back(read_attribute(message, found_.latest_dataspace));
         return;
       case 0x10: {
         Parts parts(message);
@@ -239,7 +240,6 @@ class Header {
   HeaderWindows& file_;
   std::uint64_t address_;
   ObjectHeader& found_;
-  std::vector<std::int64_t> of_attribute_;  ///< its shape
   std::vector<Extent> continuations_;
   bool has_creation_order_ = false, is_group_ = false, has_space_ = false, has_type_ = false, has_layout_ = false;
 };

@@ -17,6 +17,7 @@
 #include <functional>
 #include <future>
 #include <map>
+#include <memory_resource>
 #include <numeric>
 #include <optional>
 #include <ranges>
@@ -113,7 +114,7 @@ struct WrittenGroup {
     Member* next = nullptr;
     WrittenDataset dataset;
   };
-  std::string path;  ///< "": the root
+  std::string_view path;  ///< "": the root
   Member *first = nullptr, *last = nullptr;
   std::unique_ptr<PlainGroup> plain;     ///< while HDF5 does not know it, and it has no header
   std::optional<std::uint64_t> address;  ///< of its header, while HDF5 does not know it
@@ -124,25 +125,23 @@ struct WrittenGroup {
 /// of its group, and a group after the one that was added before it.
 class WrittenGroups {
  public:
+  WrittenGroups() = default;
+  WrittenGroups(const WrittenGroups&) = delete;
+  WrittenGroups& operator=(const WrittenGroups&) = delete;
+
   WrittenGroup* find(std::string_view path) {
-    for (const std::size_t guess : {latest_, latest_ + 1, latest_ + 2, latest_ - 1}) {
-      if (guess >= groups_.size() || groups_[guess].path != path) continue;
-      latest_ = guess;
-      return &groups_[guess];
-    }
+    if (WrittenGroup* const found = find_near(path)) return found;
     const auto found = by_path_.find(path);
-    if (found == by_path_.end()) return nullptr;
-    latest_ = found->second;
-    return &groups_[latest_];
+    return found == by_path_.end() ? nullptr : &go_to(found->second);
   }
   /// One that was added, where it was not there.
   WrittenGroup& at(std::string_view path) {
-    if (WrittenGroup* const found = find(path)) return *found;
-    latest_ = groups_.size();
-    WrittenGroup& added = groups_.emplace_back();
-    added.path = path;
-    by_path_.emplace(added.path, latest_);
-    return added;
+    if (WrittenGroup* const found = find_near(path)) return *found;
+    auto* const kept = static_cast<char*>(memory_.allocate(path.size() + 1, 1));
+    std::ranges::copy(path, kept);
+    const auto [found, is_new] = by_path_.try_emplace(std::string_view(kept, path.size()), groups_.size());
+    if (is_new) groups_.emplace_back().path = found->first;
+    return go_to(found->second);
   }
   [[nodiscard]] bool is_latest(std::string_view path) const {
     return latest_ < groups_.size() && groups_[latest_].path == path;
@@ -186,10 +185,22 @@ class WrittenGroups {
   }
 
  private:
-  std::deque<WrittenGroup> groups_;
-  std::unordered_map<std::string_view, std::size_t> by_path_;
-  std::size_t latest_ = 0;  ///< that was asked for
-  std::deque<WrittenGroup::Member> datasets_;
+  /// Without looking it up: near the latest, or near the one before.
+  WrittenGroup* find_near(std::string_view path) {
+    for (const std::size_t guess : {latest_, latest_ + 1, latest_ + 2, latest_ - 1, earlier_ + 1, earlier_ + 2})
+      if (guess < groups_.size() && groups_[guess].path == path) return &go_to(guess);
+    return nullptr;
+  }
+  WrittenGroup& go_to(std::size_t number) {
+    if (number != latest_) earlier_ = std::exchange(latest_, number);
+    return groups_[number];
+  }
+
+  std::pmr::monotonic_buffer_resource memory_;  ///< nothing is given back before the end
+  std::pmr::deque<WrittenGroup> groups_{&memory_};
+  std::pmr::unordered_map<std::string_view, std::size_t> by_path_{&memory_};
+  std::size_t latest_ = 0, earlier_ = 0;  ///< numbers of those that were asked for
+  std::pmr::deque<WrittenGroup::Member> datasets_{&memory_};
   std::set<std::string, std::less<>> names_;
   std::set<std::vector<std::int64_t>> shapes_;
 };
@@ -747,7 +758,7 @@ struct Hdf5Output::Impl {
   std::vector<Listed> list_datasets() {
     std::vector<Listed> all;
     all.reserve(groups.dataset_count() + texts.size());
-    groups.for_each_dataset([&](const std::string& group, const std::string& name, WrittenDataset& dataset) {
+    groups.for_each_dataset([&](std::string_view group, const std::string& name, WrittenDataset& dataset) {
       if (!dataset.address) return;
       const auto bytes = static_cast<std::uint64_t>(elements_of(*dataset.shape) * dataset.element_bytes);
       Listed& listed = all.emplace_back(Listed{{}, {*dataset.address, bytes}, &dataset.hashes});
@@ -922,8 +933,8 @@ Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl
 
 OutputLayout Hdf5Output::layout() const {
   OutputLayout layout{impl_->path, std::filesystem::absolute(impl_->temporary).string(), {}};
-  impl_->groups.for_each_dataset([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
-    layout.datasets.push_back({group + "/" + name, static_cast<int>(dataset.type), *dataset.shape,
+  impl_->groups.for_each_dataset([&](std::string_view group, const std::string& name, const WrittenDataset& dataset) {
+    layout.datasets.push_back({std::string(group) + "/" + name, static_cast<int>(dataset.type), *dataset.shape,
                                dataset.address ? static_cast<std::int64_t>(*dataset.address) : -1});
   });
   return layout;
@@ -931,8 +942,8 @@ OutputLayout Hdf5Output::layout() const {
 
 WrittenElements Hdf5Output::written() const {
   WrittenElements elements;
-  impl_->groups.for_each_dataset([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
-    elements[group + "/" + name] = elements_of(*dataset.shape) - dataset.unwritten;
+  impl_->groups.for_each_dataset([&](std::string_view group, const std::string& name, const WrittenDataset& dataset) {
+    elements[std::string(group) + "/" + name] = elements_of(*dataset.shape) - dataset.unwritten;
   });
   return elements;
 }
@@ -1026,7 +1037,7 @@ void Hdf5Output::allocate() {
   // What fills datasets is in the file before anyone writes over it, or goes on with the file.
   impl_->check(impl_->file_bytes.write_held() ? 0 : -1);
   std::uint64_t end = 0;
-  impl_->groups.for_each_dataset([&](const std::string&, const std::string&, const WrittenDataset& dataset) {
+  impl_->groups.for_each_dataset([&](std::string_view, const std::string&, const WrittenDataset& dataset) {
     const auto bytes = static_cast<std::uint64_t>(elements_of(*dataset.shape) * dataset.element_bytes);
     if (dataset.address) end = std::max(end, *dataset.address + bytes);
   });
@@ -1220,12 +1231,12 @@ void Hdf5Output::show_first(const std::string& dataset, const std::string& name)
 void Hdf5Output::commit() {
   const QuietHdf5 quiet;
   impl_->throw_latched();
-  impl_->groups.for_each_dataset([&](const std::string& group, const std::string& name, const WrittenDataset& dataset) {
+  impl_->groups.for_each_dataset([&](std::string_view group, const std::string& name, const WrittenDataset& dataset) {
     if (dataset.unwritten > 0) {
-      impl_->fail(
-          Error(ErrorKind::internal, "cannot finish " + path(),
-                std::to_string(dataset.unwritten) + " elements of " + group + "/" + name + " were never written",
-                "Please report this."));
+      impl_->fail(Error(
+          ErrorKind::internal, "cannot finish " + path(),
+          std::to_string(dataset.unwritten) + " elements of " + std::string(group) + "/" + name + " were never written",
+          "Please report this."));
     }
   });
   // Of very many datasets it takes a while to list them: beside HDF5, in a thread of its own, where there is one.

@@ -71,7 +71,7 @@ def test_packages_of_debian(tmp_path):
     for package in packages.values():
         subprocess.run(["dpkg-deb", "-x", package, tmp_path / "root"], check=True)
     fields = subprocess.run(["dpkg-deb", "-f", packages["smallbatch"]], check=True, capture_output=True, text=True).stdout
-    assert re.search(r"^Depends: .*\blibc6\b.*\bzlib1g\b", fields, re.M) and f"Version: {VERSION}" in fields
+    assert re.search(r"^Depends: .*\blibc6\b.*\blibmimalloc.*\bzlib1g\b", fields, re.M) and f"Version: {VERSION}" in fields
     said = subprocess.run([tmp_path / "root" / "usr" / "bin" / "smallbatch", "--version"], check=True, capture_output=True, text=True)
     assert VERSION in said.stdout
     for installed in ["share/man/man1/smallbatch.1", "include/smallbatch/solvers/spd_solver.hpp", "include/smallbatch.h",

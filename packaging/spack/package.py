@@ -21,6 +21,7 @@ class Smallbatch(CMakePackage, CudaPackage):
     depends_on("eigen@3.4:", type="build")
     with when("+app"):
         depends_on("hdf5@1.10:")
+        depends_on("mimalloc")
         depends_on("libpng")
         depends_on("zlib-api")
         depends_on("libdeflate")

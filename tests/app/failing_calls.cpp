@@ -77,24 +77,35 @@ Result call_or_fail(Call call, int system_error, Result failure, const char* nam
   return next<Function>(name)(arguments...);
 }
 
+/// A function of the program's allocator, which is looked up once; for that memory may be asked for, and there is none.
+template <class... Arguments>
+struct Allocator {
+  const char* name;
+  std::atomic<void* (*)(Arguments...)> known = nullptr;
+
+  void* ask_or_fail(Arguments... arguments) {
+    static thread_local bool is_looking = false;
+    if (is_looking || fails(Call::malloc, ENOMEM)) return nullptr;
+    if (!known) {
+      is_looking = true;
+      known = next<void*(Arguments...)>(name);
+      is_looking = false;
+    }
+    return known.load()(arguments...);
+  }
+};
+constinit Allocator<std::size_t> next_malloc{"malloc"};
+constinit Allocator<std::size_t, std::size_t> next_calloc{"calloc"}, next_memalign{"memalign"};
+constinit Allocator<void*, std::size_t> next_realloc{"realloc"};
+
 }  // namespace
 
 extern "C" {
 
-// glibc's own names, because dlsym may ask for memory itself.
-void* __libc_malloc(std::size_t);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-void* __libc_memalign(std::size_t, std::size_t);
-
-void* malloc(std::size_t size) { return fails(Call::malloc, ENOMEM) ? nullptr : __libc_malloc(size); }
-void* calloc(std::size_t number, std::size_t size) {
-  return fails(Call::malloc, ENOMEM) ? nullptr : __libc_calloc(number, size);
-}
-void* realloc(void* old, std::size_t size) { return fails(Call::malloc, ENOMEM) ? nullptr : __libc_realloc(old, size); }
-void* memalign(std::size_t alignment, std::size_t size) {
-  return fails(Call::malloc, ENOMEM) ? nullptr : __libc_memalign(alignment, size);
-}
+void* malloc(std::size_t size) { return next_malloc.ask_or_fail(size); }
+void* calloc(std::size_t number, std::size_t size) { return next_calloc.ask_or_fail(number, size); }
+void* realloc(void* old, std::size_t size) { return next_realloc.ask_or_fail(old, size); }
+void* memalign(std::size_t alignment, std::size_t size) { return next_memalign.ask_or_fail(alignment, size); }
 void* aligned_alloc(std::size_t alignment, std::size_t size) { return memalign(alignment, size); }
 int posix_memalign(void** memory, std::size_t alignment, std::size_t size) {
   void* const found = memalign(alignment, size);

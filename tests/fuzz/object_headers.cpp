@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t count) {
   require(header.kind == ObjectKind::group || header.kind == ObjectKind::dataset, "a kind");
   require(header.shape.size() <= 32 && is_in(header.chunks, header.type), "a dataset that is in its header");
   for (const auto& link : header.links) require(is_in(header.chunks, link.name), "a link that is in its header");
-  for (const auto& [name, type, count, value] : header.attributes)
+  for (const auto& [name, type, elements, value] : header.attributes)
     require(is_in(header.chunks, name) && is_in(header.chunks, type) && is_in(header.chunks, value),
             "an attribute that is in its header");
   return 0;
