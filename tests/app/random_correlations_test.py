@@ -16,7 +16,7 @@ from tests.app.random_potentials_test import chance, others_of
 from tests.problems import correlate, open_problem_file, results_to_change, visibility_bound
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
-DEFAULT_FILES = 200
+DEFAULT_FILES = 130
 LARGEST = np.longdouble(np.finfo("f4").max)
 
 

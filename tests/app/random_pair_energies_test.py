@@ -17,7 +17,7 @@ from tests.app.random_potentials_test import (CHARGES, LENGTHS, LONG, SAME_PLACE
 from tests.problems import open_problem_file, results_to_change
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
-DEFAULT_FILES = 250
+DEFAULT_FILES = 170
 
 
 # ---- drawing

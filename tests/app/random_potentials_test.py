@@ -20,7 +20,7 @@ import pytest
 from tests.problems import numbers_of, open_problem_file, results_to_change
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
-DEFAULT_FILES = 300
+DEFAULT_FILES = 200
 
 LONG = np.longdouble
 LENGTHS = {None: LONG(1), "angstrom": LONG(1), "nm": LONG(10), "pm": LONG("0.01"), "bohr": LONG("0.529177210903"),

@@ -20,7 +20,7 @@ from tests.long_double import L, inverse_of_lower, ldlt, norm1, residual
 from tests.problems import open_problem_file, packed, results_to_change
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
-DEFAULT_FILES = 300
+DEFAULT_FILES = 200
 RATIO = 30  # what LAPACK's test programs accept, in units of roundoff
 LN2 = np.log(L(2))
 
