@@ -15,15 +15,12 @@ void for_each_run(const std::vector<std::int64_t>& shape, const std::vector<std:
     length *= count[outer];
     if (count[outer] != shape[outer]) break;
   }
-  const auto visit_at = [&](const std::vector<std::int64_t>& index) {
-    std::int64_t first = 0;
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) first = first * shape[axis] + index[axis];
-    visit(first, length);
-  };
-  if (outer == 0) return visit_at(start);
-  std::vector<std::int64_t> index = start;
+  std::vector<std::int64_t> index(start.begin(), start.begin() + static_cast<std::ptrdiff_t>(outer));
   for (;;) {
-    visit_at(index);
+    std::int64_t first = 0;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis)
+      first = first * shape[axis] + (axis < outer ? index[axis] : start[axis]);
+    visit(first, length);
     std::size_t axis = outer;
     while (axis > 0 && ++index[axis - 1] == start[axis - 1] + count[axis - 1]) {
       index[axis - 1] = start[axis - 1];
