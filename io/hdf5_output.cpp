@@ -139,9 +139,15 @@ class WrittenGroups {
     if (WrittenGroup* const found = find_near(path)) return *found;
     auto* const kept = static_cast<char*>(memory_.allocate(path.size() + 1, 1));
     std::ranges::copy(path, kept);
-    const auto [found, is_new] = by_path_.try_emplace(std::string_view(kept, path.size()), groups_.size());
-    if (is_new) groups_.emplace_back().path = found->first;
-    return go_to(found->second);
+    groups_.emplace_back().path = {kept, path.size()};
+    try {
+      const auto [found, is_new] = by_path_.try_emplace(groups_.back().path, groups_.size() - 1);
+      if (!is_new) groups_.pop_back();
+      return go_to(found->second);
+    } catch (...) {  // no memory: it is not there
+      groups_.pop_back();
+      throw;
+    }
   }
   [[nodiscard]] bool is_latest(std::string_view path) const {
     return latest_ < groups_.size() && groups_[latest_].path == path;
