@@ -52,7 +52,8 @@ std::size_t size_in_reserve(const void* memory) noexcept {
   return size;
 }
 
-/// The functions of this name that were there before.
+/// The functions of this name that were there before: mimalloc's, with which the program is linked, or others that were
+/// loaded to replace them.
 template <class Function>
 class Next {
  public:
@@ -97,6 +98,15 @@ void* after_refusal(std::size_t size, std::size_t alignment) {
   void* const found = was_told.exchange(true) ? take_from_reserve(size, alignment) : nullptr;
   if (!found) throw std::bad_alloc();
   return found;
+}
+
+template <class Ask>
+void* or_null(const Ask& ask) noexcept {
+  try {
+    return ask();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 
 }  // namespace
@@ -144,6 +154,11 @@ void* realloc(void* old, std::size_t size) {
   return found;
 }
 
+void* reallocarray(void* old, std::size_t number, std::size_t size) {
+  std::size_t bytes = 0;
+  return __builtin_mul_overflow(number, size, &bytes) ? nullptr : std::realloc(old, bytes);
+}
+
 void* memalign(std::size_t alignment, std::size_t size) { return smallbatch::aligned(alignment, size); }
 void* aligned_alloc(std::size_t alignment, std::size_t size) { return smallbatch::aligned(alignment, size); }
 int posix_memalign(void** memory, std::size_t alignment, std::size_t size) {
@@ -167,5 +182,25 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+// As the standard has them call the others; mimalloc's would ask it, and end the process where it has nothing.
+void* operator new[](std::size_t size) { return operator new(size); }
+void* operator new[](std::size_t size, std::align_val_t alignment) { return operator new(size, alignment); }
+void* operator new(std::size_t size, const std::nothrow_t& /*unused*/) noexcept {
+  return smallbatch::or_null([&] { return operator new(size); });
+}
+void* operator new[](std::size_t size, const std::nothrow_t& /*unused*/) noexcept {
+  return smallbatch::or_null([&] { return operator new(size); });
+}
+void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t& /*unused*/) noexcept {
+  return smallbatch::or_null([&] { return operator new(size, alignment); });
+}
+void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t& /*unused*/) noexcept {
+  return smallbatch::or_null([&] { return operator new(size, alignment); });
+}
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 #pragma GCC visibility pop

@@ -535,7 +535,6 @@ struct Hdf5Describer::Impl {
       if (auto object = take_header(*header, members))
         return give_with_members(std::move(*object), members, depth, give);
     }
-    members.clear();
     bytes->forget_failure();
     describe_by_hdf5(link, depth, is_asked_for, give);
   }

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t largest_chunk = std::uint64_t{1} << 20;
 constexpr std::size_t most_chunks = 1000, most_dimensions = 32;
+constexpr std::size_t most_chunks_kept = 4, most_bytes_kept = std::size_t{1} << 16;
 
 /// Thrown and caught here: it is not plain.
 struct NotPlain {};
@@ -122,6 +123,9 @@ class Header {
     found_.type = {};
     found_.address.reset();
     found_.bytes = found_.chunk_count = 0;
+    // What few headers need is not kept for all others.
+    std::erase_if(found_.chunks, [](const auto& chunk) { return chunk.capacity() > most_bytes_kept; });
+    if (found_.chunks.size() > most_chunks_kept) found_.chunks.resize(most_chunks_kept);
     read_first_chunk();
     for (std::size_t done = 0; done < continuations_.size();) {  // a part of it may go on elsewhere
       const auto [address, size] = continuations_[done++];
@@ -222,7 +226,7 @@ class Header {
         return;
       }
       case 0x0C:
-        found_.attributes.push_back(read_attribute(message, found_.latest_dataspace));
+        found_.attributes.push_back(read_attribute(message, found_.attribute_shape));
         return;
       case 0x10: {
         Parts parts(message);

@@ -55,8 +55,8 @@ struct ObjectHeader {
   std::optional<std::uint64_t> address;  ///< of its bytes, which lie in one piece, where they do
   std::uint64_t bytes = 0;               ///< that lie there
   std::vector<std::vector<unsigned char>> chunks;
-  std::size_t chunk_count = 0;                 ///< of `chunks`: others are memory to come
-  std::vector<std::int64_t> latest_dataspace;  ///< memory of who reads
+  std::size_t chunk_count = 0;                ///< of `chunks`: others are memory to come
+  std::vector<std::int64_t> attribute_shape;  ///< of the latest attribute: memory for the next
 };
 
 /// The header at an address; false where it is damaged (its checksums), has another version, or says what is not plain:

@@ -118,7 +118,7 @@ struct WrittenGroup {
   Member *first = nullptr, *last = nullptr;
   std::unique_ptr<PlainGroup> plain;     ///< while HDF5 does not know it, and it has no header
   std::optional<std::uint64_t> address;  ///< of its header, while HDF5 does not know it
-  bool is_linked = false;                ///< HDF5 knows it since; by then with members to come
+  bool is_linked = false;                ///< HDF5 knows it, which was not told of it at first
 };
 
 /// The groups of a file and their datasets: a few in each of very many, of which one is mostly asked for after another
@@ -136,18 +136,17 @@ class WrittenGroups {
   }
   /// One that was added, where it was not there.
   WrittenGroup& at(std::string_view path) {
-    if (WrittenGroup* const found = find_near(path)) return *found;
+    if (WrittenGroup* const found = find(path)) return *found;
     auto* const kept = static_cast<char*>(memory_.allocate(path.size() + 1, 1));
     std::ranges::copy(path, kept);
     groups_.emplace_back().path = {kept, path.size()};
     try {
-      const auto [found, is_new] = by_path_.try_emplace(groups_.back().path, groups_.size() - 1);
-      if (!is_new) groups_.pop_back();
-      return go_to(found->second);
+      by_path_.emplace(groups_.back().path, groups_.size() - 1);
     } catch (...) {  // no memory: it is not there
       groups_.pop_back();
       throw;
     }
+    return go_to(groups_.size() - 1);
   }
   [[nodiscard]] bool is_latest(std::string_view path) const {
     return latest_ < groups_.size() && groups_[latest_].path == path;
@@ -682,9 +681,10 @@ struct Hdf5Output::Impl {
   std::vector<NamedMessage>* plain_attributes(const std::string& object) {
     const auto [parent, name] = parts_of(object);
     // One that is asked for is the object itself, or what that is in.
-    if (!groups.is_latest(parent))
-      if (PlainGroup* const group = find_plain(object)) return &group->attributes;
-    PlainGroup* const group = find_plain(parent);
+    PlainGroup* group = groups.is_latest(parent) ? find_plain(parent) : nullptr;
+    if (!group)
+      if (PlainGroup* const itself = find_plain(object)) return &itself->attributes;
+    if (!group) group = find_plain(parent);
     if (!group) return nullptr;
     const auto dataset = group->datasets.find(name);
     return dataset == group->datasets.end() ? nullptr : &dataset->second.attributes;

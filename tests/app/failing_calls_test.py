@@ -164,3 +164,19 @@ def test_a_failing_call_is_told_or_does_no_harm(folder, pytestconfig, command, c
                 wrongs.append(f"{call} {number} {'alone' if count == 1 else 'and all after it'}: {wrong}\n{errors}")
     print(f"\n{command}: {call}: {calls} calls; " + ", ".join(f"{n} x {what}" for what, n in exits.most_common()))
     assert not wrongs, f"{len(wrongs)} of {exits.total()}\n" + "\n".join(wrongs[:10])
+
+
+def test_no_function_of_the_allocator_is_called_past_the_reserve():
+    """What it has of the standard's and of C's is the program's own, but for what nobody calls."""
+    program = Path(os.environ.get("SMALLBATCH_BIN", "build/bin/smallbatch")).resolve()
+
+    def defined(file):
+        listed = subprocess.run(["nm", "-D", "--defined-only", file], check=True, capture_output=True, text=True).stdout
+        return {line.split()[-1].split("@")[0] for line in listed.splitlines()}
+
+    linked = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    allocator = re.search(r"libmimalloc\S* => (\S+)", linked)[1]
+    asked_for = {name for name in defined(allocator) if re.match(r"_Z|(re|c|m|aligned_)?alloc|free|posix_|memalign", name)}
+    assert {"malloc", "_Znwm", "_Znam", "_ZdaPv", "reallocarray"} <= asked_for
+    of_bsd, sizes = {"reallocf", "reallocarr"}, {"malloc_size", "malloc_good_size", "malloc_usable_size"}
+    assert asked_for - defined(program) <= of_bsd | sizes
