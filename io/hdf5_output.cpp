@@ -107,6 +107,13 @@ bool is_of_set(std::string_view group) {
   return says_of_sets ? slashes == 3 : slashes == 2 && !group.starts_with("/VTKHDF/");
 }
 
+/// The path of what is in a group.
+std::string joined(std::string_view group, std::string_view name) {
+  std::string path;
+  path.reserve(group.size() + 1 + name.size());
+  return path.append(group).append("/").append(name);
+}
+
 struct WrittenGroup {
   struct Member {
     const WrittenGroup* group = nullptr;
@@ -767,9 +774,7 @@ struct Hdf5Output::Impl {
     groups.for_each_dataset([&](std::string_view group, const std::string& name, WrittenDataset& dataset) {
       if (!dataset.address) return;
       const auto bytes = static_cast<std::uint64_t>(elements_of(*dataset.shape) * dataset.element_bytes);
-      Listed& listed = all.emplace_back(Listed{{}, {*dataset.address, bytes}, &dataset.hashes});
-      listed.name.reserve(group.size() + 1 + name.size());
-      listed.name.append(group).append("/").append(name);
+      all.push_back({joined(group, name), {*dataset.address, bytes}, &dataset.hashes});
     });
     for (auto& [name, text] : texts)
       if (text.extent.size > 0) all.push_back({name, text.extent, &text.hashes});
@@ -940,7 +945,7 @@ Hdf5Output::Hdf5Output(const OutputLayout& layout) : impl_(std::make_unique<Impl
 OutputLayout Hdf5Output::layout() const {
   OutputLayout layout{impl_->path, std::filesystem::absolute(impl_->temporary).string(), {}};
   impl_->groups.for_each_dataset([&](std::string_view group, const std::string& name, const WrittenDataset& dataset) {
-    layout.datasets.push_back({std::string(group) + "/" + name, static_cast<int>(dataset.type), *dataset.shape,
+    layout.datasets.push_back({joined(group, name), static_cast<int>(dataset.type), *dataset.shape,
                                dataset.address ? static_cast<std::int64_t>(*dataset.address) : -1});
   });
   return layout;
@@ -949,7 +954,7 @@ OutputLayout Hdf5Output::layout() const {
 WrittenElements Hdf5Output::written() const {
   WrittenElements elements;
   impl_->groups.for_each_dataset([&](std::string_view group, const std::string& name, const WrittenDataset& dataset) {
-    elements[std::string(group) + "/" + name] = elements_of(*dataset.shape) - dataset.unwritten;
+    elements[joined(group, name)] = elements_of(*dataset.shape) - dataset.unwritten;
   });
   return elements;
 }
@@ -1239,10 +1244,10 @@ void Hdf5Output::commit() {
   impl_->throw_latched();
   impl_->groups.for_each_dataset([&](std::string_view group, const std::string& name, const WrittenDataset& dataset) {
     if (dataset.unwritten > 0) {
-      impl_->fail(Error(
-          ErrorKind::internal, "cannot finish " + path(),
-          std::to_string(dataset.unwritten) + " elements of " + std::string(group) + "/" + name + " were never written",
-          "Please report this."));
+      impl_->fail(
+          Error(ErrorKind::internal, "cannot finish " + path(),
+                std::to_string(dataset.unwritten) + " elements of " + joined(group, name) + " were never written",
+                "Please report this."));
     }
   });
   // Of very many datasets it takes a while to list them: beside HDF5, in a thread of its own, where there is one.
