@@ -14,8 +14,8 @@
 namespace smallbatch {
 
 /// What is written, and the newest that is read without a warning.
-inline constexpr std::int32_t format_major = 1, format_minor = std::max(8, newest_spd_number);
-/// "1.8" and "(1, 8)"
+inline constexpr std::int32_t format_major = 1, format_minor = std::max(9, newest_spd_number);
+/// "1.9" and "(1, 9)"
 inline const std::string format_version = std::to_string(format_major) + "." + std::to_string(format_minor);
 inline const std::string format_pair = "(" + std::to_string(format_major) + ", " + std::to_string(format_minor) + ")";
 

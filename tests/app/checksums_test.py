@@ -88,7 +88,7 @@ def test_hashes_are_those_of_the_datasets(results):
     content, spans = results.read_bytes(), spans_of(results)
     own = {name: spans.pop(name) for name in list(spans) if name.startswith("/checksums/")}
     with h5py.File(results) as file:
-        assert file.attrs["smallbatch_format"].tolist() == [1, 8]
+        assert file.attrs["smallbatch_format"].tolist() == [1, 9]
         sums = {name: values[...] for name, values in file["checksums"].items()}
     assert set(sums) == {"dataset", "piece_offset", "hash", "rest"}
     assert [name.decode() for name in sums["dataset"]] == sorted(spans)

@@ -208,9 +208,9 @@ def test_a_newer_minor_version_warns(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
         file["solve/systems"].attrs["refined"] = 1
-        file.attrs["smallbatch_format"] = np.array([1, 9], np.int32)
+        file.attrs["smallbatch_format"] = np.array([1, 99], np.int32)
     errors = smallbatch("run", "p.h5", "-o", "r.h5").stderr
-    assert "1.9" in errors and '"refined" is unknown' in errors
+    assert "1.99" in errors and '"refined" is unknown' in errors
 
 
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 0.999])

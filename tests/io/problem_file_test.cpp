@@ -54,7 +54,7 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
     }
     EXPECT_EQ(raw.read<T>("/solve/s/A"), counted<T>(matrix * static_cast<std::size_t>(set.batch)));
     EXPECT_EQ(raw.has("/solve/s/b"), set.shape.nrhs > 0);
-    EXPECT_EQ(raw.read_attribute<std::int32_t>("/", "smallbatch_format"), (std::vector<std::int32_t>{1, 8}));
+    EXPECT_EQ(raw.read_attribute<std::int32_t>("/", "smallbatch_format"), (std::vector<std::int32_t>{1, 9}));
     EXPECT_EQ(H5Aexists_by_name(raw.id(), "/solve/s", "uplo", H5P_DEFAULT) > 0,
               set.shape.storage == Storage::dense_lower);
     EXPECT_EQ(H5Aexists_by_name(raw.id(), "/solve/s", "compute", H5P_DEFAULT) > 0, set.shape.determinant_only);
@@ -373,13 +373,13 @@ TEST_F(ProblemFile, a_newer_minor_version_and_unused_data_are_warnings) {
   testing::write_good_problems(path("p.h5"));
   {
     RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
-    file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 9});
+    file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 99});
     file.dataset("/solve/s/expected", {1}, std::vector<float>{1});
   }
   {
     const ProblemReader reader(path("p.h5"));
     ASSERT_EQ(reader.warnings().size(), 2U);
-    EXPECT_NE(reader.warnings()[0].find("1.9"), std::string::npos);
+    EXPECT_NE(reader.warnings()[0].find("1.99"), std::string::npos);
     EXPECT_NE(reader.warnings()[1].find("/solve/s/expected"), std::string::npos);
   }
   {
