@@ -33,6 +33,9 @@ struct DatasetInfo {
 
   [[nodiscard]] bool is(ElementType plain) const { return form == NumberForm::plain && type == plain; }
   [[nodiscard]] bool is_float() const { return is(ElementType::float32) || is(ElementType::float64); }
+  [[nodiscard]] bool is_integer() const {
+    return form == NumberForm::plain && type != ElementType::other && !is_float();
+  }
 };
 
 /// Why something cannot be used, and what to do about it: the two parts of a message, which name no file and no object.

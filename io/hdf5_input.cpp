@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/array_view.hpp"
 #include "core/parallel.hpp"
 #include "core/visible_text.hpp"
 #include "io/array_runs.hpp"
@@ -418,6 +419,25 @@ template void InputFile::read_together(std::initializer_list<AxisRange>,
                                        std::initializer_list<Rows<std::int32_t>>) const;
 template void InputFile::read_together(std::initializer_list<AxisRange>,
                                        std::initializer_list<Rows<std::int64_t>>) const;
+template void InputFile::read_together(std::initializer_list<AxisRange>,
+                                       std::initializer_list<Rows<std::uint64_t>>) const;
+
+void InputFile::read_integers(const std::string& object, std::initializer_list<AxisRange> leading,
+                              std::int64_t* values) const {
+  const DatasetInfo& info = dataset(object);
+  if (!info.is_integer()) throw Error(ErrorKind::internal, object + " has no integers, and they were asked for.");
+  if (!info.is(ElementType::uint64)) return read(object, leading, values);
+  auto* const bits = reinterpret_cast<std::uint64_t*>(values);
+  read(object, leading, bits);
+  std::vector<std::int64_t> counts = info.shape;
+  std::ranges::transform(leading, counts.begin(), &AxisRange::count);
+  const std::int64_t total = std::accumulate(counts.begin(), counts.end(), std::int64_t{1}, std::multiplies<>());
+  const ArrayView<std::int64_t> all(values, static_cast<std::size_t>(total));
+  const auto beyond = std::find_if(all.begin(), all.end(), [](std::int64_t value) { return value < 0; });
+  if (beyond == all.end()) return;
+  throw error(object, "expected integers of int64, found " + std::to_string(static_cast<std::uint64_t>(*beyond)),
+              "Store smaller numbers.");
+}
 
 std::vector<std::string> InputFile::texts(const std::string& object) const {
   const DatasetInfo& info = dataset(object);

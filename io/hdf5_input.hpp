@@ -72,7 +72,7 @@ class InputFile {
   [[nodiscard]] std::int64_t chunk_bytes(const std::string& object) const;
 
   /// Elements of `object`: the given ranges of its first axes, all of the others, converted to T (float, double,
-  /// int8, uint8, int32 or int64) as convert_numbers() does.
+  /// int8, uint8, int32, int64 or uint64) as convert_numbers() does.
   template <class T>
   void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const {
     read(object, leading, values, {});
@@ -86,6 +86,8 @@ class InputFile {
             const LookAtRows& look) const {
     read_together(leading, {Rows<T>{object, values, look}});
   }
+  /// Integers of any type. Throws where one, of uint64, is beyond int64.
+  void read_integers(const std::string& object, std::initializer_list<AxisRange> leading, std::int64_t* values) const;
   /// Of several datasets the same rows: as far as they are stored as they are wanted, all at once.
   template <class T>
   struct Rows {

@@ -56,7 +56,7 @@ hid_t file_type(ElementType type) {
       return H5T_IEEE_F32LE;
     case ElementType::float64:
       return H5T_IEEE_F64LE;
-    case ElementType::other:
+    default:
       break;
   }
   throw Error(ErrorKind::internal, "a dataset was asked for with a type that cannot be written. Please report this.");

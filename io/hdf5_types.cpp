@@ -1,6 +1,5 @@
 #include "io/hdf5_types.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -45,18 +44,17 @@ bool is_boolean(hid_t type) {
 }  // namespace
 
 ElementType element_type(hid_t type) {
-  const std::array<std::pair<hid_t, ElementType>, 12> known{{{H5T_IEEE_F32LE, ElementType::float32},
-                                                             {H5T_IEEE_F32BE, ElementType::float32},
-                                                             {H5T_IEEE_F64LE, ElementType::float64},
-                                                             {H5T_IEEE_F64BE, ElementType::float64},
-                                                             {H5T_STD_I8LE, ElementType::int8},
-                                                             {H5T_STD_I8BE, ElementType::int8},
-                                                             {H5T_STD_U8LE, ElementType::uint8},
-                                                             {H5T_STD_U8BE, ElementType::uint8},
-                                                             {H5T_STD_I32LE, ElementType::int32},
-                                                             {H5T_STD_I32BE, ElementType::int32},
-                                                             {H5T_STD_I64LE, ElementType::int64},
-                                                             {H5T_STD_I64BE, ElementType::int64}}};
+  const std::array<std::pair<hid_t, ElementType>, 20> known{
+      {{H5T_IEEE_F32LE, ElementType::float32}, {H5T_IEEE_F32BE, ElementType::float32},
+       {H5T_IEEE_F64LE, ElementType::float64}, {H5T_IEEE_F64BE, ElementType::float64},
+       {H5T_STD_I8LE, ElementType::int8},      {H5T_STD_I8BE, ElementType::int8},
+       {H5T_STD_U8LE, ElementType::uint8},     {H5T_STD_U8BE, ElementType::uint8},
+       {H5T_STD_I16LE, ElementType::int16},    {H5T_STD_I16BE, ElementType::int16},
+       {H5T_STD_U16LE, ElementType::uint16},   {H5T_STD_U16BE, ElementType::uint16},
+       {H5T_STD_I32LE, ElementType::int32},    {H5T_STD_I32BE, ElementType::int32},
+       {H5T_STD_U32LE, ElementType::uint32},   {H5T_STD_U32BE, ElementType::uint32},
+       {H5T_STD_I64LE, ElementType::int64},    {H5T_STD_I64BE, ElementType::int64},
+       {H5T_STD_U64LE, ElementType::uint64},   {H5T_STD_U64BE, ElementType::uint64}}};
   for (const auto& [id, element] : known)
     if (H5Tequal(type, id) > 0) return element;
   return ElementType::other;
@@ -74,12 +72,7 @@ NumbersOfType numbers_of(hid_t type) {
   return {form, {element_type(number.get()), H5Tget_order(number.get()) != H5Tget_order(H5T_NATIVE_INT)}};
 }
 
-bool is_integer(hid_t type) {
-  const std::array known{H5T_STD_I8LE,  H5T_STD_I8BE,  H5T_STD_U8LE,  H5T_STD_U8BE,  H5T_STD_I16LE, H5T_STD_I16BE,
-                         H5T_STD_U16LE, H5T_STD_U16BE, H5T_STD_I32LE, H5T_STD_I32BE, H5T_STD_U32LE, H5T_STD_U32BE,
-                         H5T_STD_I64LE, H5T_STD_I64BE, H5T_STD_U64LE, H5T_STD_U64BE};
-  return std::ranges::any_of(known, [type](hid_t id) { return H5Tequal(type, id) > 0; });
-}
+bool is_integer(hid_t type) { return element_type(type) != ElementType::other && !is_float(type); }
 
 bool is_float(hid_t type) {
   const ElementType found = element_type(type);

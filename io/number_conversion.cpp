@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -19,10 +20,18 @@ auto with_type(ElementType type, Work&& work) {
       return work(std::int8_t{});
     case ElementType::uint8:
       return work(std::uint8_t{});
+    case ElementType::int16:
+      return work(std::int16_t{});
+    case ElementType::uint16:
+      return work(std::uint16_t{});
     case ElementType::int32:
       return work(std::int32_t{});
+    case ElementType::uint32:
+      return work(std::uint32_t{});
     case ElementType::int64:
       return work(std::int64_t{});
+    case ElementType::uint64:
+      return work(std::uint64_t{});
     case ElementType::float32:
       return work(float{});
     case ElementType::float64:
@@ -42,8 +51,8 @@ To converted(From value) {
     constexpr From end = 2 * static_cast<From>(half);  // one beyond the largest
     return value >= end ? Limits::max() : value < Limits::min() ? Limits::min() : static_cast<To>(value);
   } else if constexpr (std::is_integral_v<To>) {
-    using Wider = std::common_type_t<To, From>;
-    return static_cast<To>(std::clamp<Wider>(value, Limits::min(), Limits::max()));
+    if (std::cmp_less(value, Limits::min())) return Limits::min();
+    return std::cmp_greater(value, Limits::max()) ? Limits::max() : static_cast<To>(value);
   } else if constexpr (sizeof(To) < sizeof(From) && std::is_floating_point_v<From>) {
     if (std::abs(value) > Limits::max()) return value > 0 ? Limits::infinity() : -Limits::infinity();
     return static_cast<To>(value);

@@ -8,16 +8,19 @@
 
 namespace smallbatch {
 
-enum class ElementType { int8, uint8, int32, int64, float32, float64, other };
+enum class ElementType { int8, uint8, int32, int64, float32, float64, int16, uint16, uint32, uint64, other };
 
-/// The elements of an array of T: float, double, std::int8_t, std::uint8_t, std::int32_t or std::int64_t.
+/// The elements of an array of T: float, double, or an integer of 8, 16, 32 or 64 bits, signed or not.
 template <class T>
-inline constexpr ElementType element_type_of = std::is_unsigned_v<T>   ? ElementType::uint8
-                                               : std::is_integral_v<T> ? (sizeof(T) == 1   ? ElementType::int8
-                                                                          : sizeof(T) == 4 ? ElementType::int32
-                                                                                           : ElementType::int64)
-                                               : sizeof(T) == 4        ? ElementType::float32
-                                                                       : ElementType::float64;
+inline constexpr ElementType element_type_of = std::is_floating_point_v<T>
+                                                   ? (sizeof(T) == 4 ? ElementType::float32 : ElementType::float64)
+                                               : sizeof(T) == 1
+                                                   ? (std::is_signed_v<T> ? ElementType::int8 : ElementType::uint8)
+                                               : sizeof(T) == 2
+                                                   ? (std::is_signed_v<T> ? ElementType::int16 : ElementType::uint16)
+                                               : sizeof(T) == 4
+                                                   ? (std::is_signed_v<T> ? ElementType::int32 : ElementType::uint32)
+                                                   : (std::is_signed_v<T> ? ElementType::int64 : ElementType::uint64);
 
 /// Not of `other`.
 std::size_t bytes_of(ElementType type);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "tests/io/hdf5_file.hpp"
@@ -36,7 +37,7 @@ std::vector<T> edges() {
       for (const std::int64_t step : {-1, 0, 1}) {
         const auto power = static_cast<std::int64_t>((std::uint64_t{1} << bit) + static_cast<std::uint64_t>(step));
         for (const std::int64_t value : {power, static_cast<std::int64_t>(-static_cast<std::uint64_t>(power))}) {
-          if (static_cast<T>(value) == value) all.push_back(static_cast<T>(value));
+          if (std::in_range<T>(value)) all.push_back(static_cast<T>(value));
         }
       }
     }
@@ -54,11 +55,18 @@ std::vector<T> edges() {
                                255.0,
                                255.5,
                                256.0,
+                               32767.5,
+                               32768.0,
+                               65535.5,
+                               65536.0,
                                2147483647.0,
                                2147483647.5,
                                2147483648.0,
                                2147483648.5,
+                               4294967295.5,
+                               4294967296.0,
                                9223372036854775807.0,
+                               18446744073709551616.0,
                                16777217.0,
                                1e-40,
                                1.4e-45,
@@ -120,8 +128,12 @@ template <class From>
 void expect_all_as_hdf5(const std::vector<From>& values) {
   expect_as_hdf5<From, std::int8_t>(values);
   expect_as_hdf5<From, std::uint8_t>(values);
+  expect_as_hdf5<From, std::int16_t>(values);
+  expect_as_hdf5<From, std::uint16_t>(values);
   expect_as_hdf5<From, std::int32_t>(values);
+  expect_as_hdf5<From, std::uint32_t>(values);
   expect_as_hdf5<From, std::int64_t>(values);
+  expect_as_hdf5<From, std::uint64_t>(values);
   expect_as_hdf5<From, float>(values);
   expect_as_hdf5<From, double>(values);
 }
@@ -129,8 +141,12 @@ void expect_all_as_hdf5(const std::vector<From>& values) {
 TEST(NumberConversion, edges_come_out_as_hdf5_converts_them) {
   expect_all_as_hdf5(edges<std::int8_t>());
   expect_all_as_hdf5(edges<std::uint8_t>());
+  expect_all_as_hdf5(edges<std::int16_t>());
+  expect_all_as_hdf5(edges<std::uint16_t>());
   expect_all_as_hdf5(edges<std::int32_t>());
+  expect_all_as_hdf5(edges<std::uint32_t>());
   expect_all_as_hdf5(edges<std::int64_t>());
+  expect_all_as_hdf5(edges<std::uint64_t>());
   expect_all_as_hdf5(edges<float>());
   expect_all_as_hdf5(edges<double>());
 }
@@ -143,7 +159,8 @@ TEST(NumberConversion, not_a_number_stays_one_or_becomes_0) {
   float narrowed = 0;
   convert_numbers({ElementType::float64}, &nan, ElementType::float32, &narrowed, 1);
   EXPECT_TRUE(std::isnan(narrowed));
-  for (const ElementType type : {ElementType::int8, ElementType::uint8, ElementType::int32, ElementType::int64}) {
+  for (const ElementType type : {ElementType::int8, ElementType::uint8, ElementType::int16, ElementType::uint16,
+                                 ElementType::int32, ElementType::uint32, ElementType::int64, ElementType::uint64}) {
     std::int64_t integer = 0;
     convert_numbers({ElementType::float64}, &nan, type, &integer, 1);
     EXPECT_EQ(integer, 0);
