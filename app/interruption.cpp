@@ -3,9 +3,13 @@
 #include "app/interruption.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -25,7 +29,8 @@ namespace {
 
 constexpr std::array<std::pair<int, const char*>, 4> ending_signals{
     {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGXCPU, "SIGXCPU"}}};
-constexpr ::suseconds_t patience_microseconds = 700'000;
+/// After a signal, and for the words of who has noticed it. Both, and those of a handler, make less than a second.
+constexpr ::suseconds_t patience_microseconds = 700'000, patience_with_words_microseconds = 200'000;
 
 std::atomic<int> caught_signal = 0;  // what a handler writes must be lock-free
 static_assert(std::atomic<int>::is_always_lock_free);
@@ -52,9 +57,27 @@ void set_clock(::suseconds_t microseconds) {
   ::setitimer(ITIMER_REAL, &once, nullptr);
 }
 
-/// A terminal that is gone has nobody to tell.
-void write_text(int file, const std::string& text) {
-  if (::write(file, text.data(), text.size()) < 0) return;
+/// A terminal that is gone has nobody to tell. A pipe that nobody empties would hold this process.
+void write_text(int file, const char* text, std::size_t size) {
+  pollfd ready{file, POLLOUT, 0};
+  if (::poll(&ready, 1, 0) <= 0 || ::write(file, text, size) < 0) return;
+}
+void write_text(int file, const std::string& text) { write_text(file, text.data(), text.size()); }
+
+/// Removes it where this process has it open: under this name may be another's.
+void remove_own(const char* path) {
+  struct stat named {
+  }, opened{};
+  if (::lstat(path, &named) != 0) return;
+  rlimit most{};
+  if (::getrlimit(RLIMIT_NOFILE, &most) != 0) return;
+  const int count = static_cast<int>(std::min<::rlim_t>(most.rlim_cur, 1U << 16U));
+  for (int file = 0; file < count; ++file) {
+    if (::fstat(file, &opened) == 0 && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino) {
+      ::unlink(path);
+      return;
+    }
+  }
 }
 
 /// "2026-11-24T04:41:20+01:00 ", as the log's other lines begin. A handler may not ask what the zone is.
@@ -91,17 +114,17 @@ void write_log_line(const std::string& text) {
   const int file = log_file;
   if (file < 0) return;
   const std::array<char, 26> time = time_of_line();
-  if (::write(file, time.data(), time.size()) < 0) return;
+  write_text(file, time.data(), time.size());
   write_text(file, text);
 }
 
 extern "C" void end_here(int) {
   const ReadyWords* const words = ready_words;
-  if (!words) return;
   const int signal = caught_signal;
-  for (std::size_t k = 0; k < ending_signals.size(); ++k) {
+  if (signal == 0) return;  // nobody's clock
+  for (std::size_t k = 0; words && k < ending_signals.size(); ++k) {
     if (ending_signals[k].first != signal) continue;
-    for (const std::string& file : words->to_remove) ::unlink(file.c_str());
+    for (const std::string& file : words->to_remove) remove_own(file.c_str());
     write_text(STDERR_FILENO, words->to_stderr[k]);
     write_text(STDOUT_FILENO, words->to_stdout[k]);
     write_log_line(words->to_log[k]);
@@ -117,7 +140,7 @@ extern "C" void remember_signal(int signal) {
     ::sigaction(number, nullptr, &before);
     if (before.sa_handler == remember_signal) set_handler(number, number == SIGXCPU ? SIG_IGN : SIG_DFL);
   }
-  if (ready_words.load()) set_clock(patience_microseconds);
+  set_clock(patience_microseconds);
 }
 
 std::string signal_name(int signal) {
@@ -138,8 +161,10 @@ void catch_interruptions() {
     if (before.sa_handler != SIG_IGN) set_handler(number, remember_signal);
   }
   set_handler(SIGALRM, end_here);
-  set_handler(SIGXFSZ, SIG_IGN);
-  set_handler(SIGPIPE, SIG_IGN);
+  sigset_t clock;
+  ::sigemptyset(&clock);
+  ::sigaddset(&clock, SIGALRM);
+  ::sigprocmask(SIG_UNBLOCK, &clock, nullptr);
 }
 
 int interrupting_signal() { return caught_signal; }
@@ -163,7 +188,6 @@ void end_soon_with(const LastWords& words) {
   }
   ready.to_remove = words.to_remove;
   ready_words = &ready;
-  if (caught_signal != 0) set_clock(patience_microseconds);
 }
 
 void end_soon_in_log(const std::string& path) {
@@ -174,9 +198,9 @@ void end_soon_in_log(const std::string& path) {
   log_file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
 }
 
-void no_longer_interruptible() {
+void end_soon_without_words() {
   ready_words = nullptr;
-  set_clock(0);
+  if (caught_signal != 0) set_clock(patience_with_words_microseconds);
 }
 
 void offer_resumption(const std::string& how) {

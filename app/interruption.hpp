@@ -1,5 +1,5 @@
-// Signals that end a run: SIGINT, SIGTERM, SIGHUP and SIGXCPU. Work stops at the next block, or between two pieces of
-// one that is verified; what does not stop within a second is ended where it stands.
+// Signals that end a command: SIGINT, SIGTERM, SIGHUP and SIGXCPU. Work stops at the next block, or between two pieces
+// of one that is verified; what does not stop within a second is ended where it stands.
 #pragma once
 
 #include <string>
@@ -7,8 +7,7 @@
 
 namespace smallbatch {
 
-/// Catches them, but for those that were ignored before (nohup), and ignores SIGXFSZ and SIGPIPE so that a write that
-/// fails is an error and not a death. A second signal ends the process at once.
+/// Catches them, but for those that were ignored before (nohup). A second signal ends the process at once.
 void catch_interruptions();
 
 /// Throws Error(interrupted) once a signal has come: "stopped by SIGTERM". What is left, and what to do, is known once
@@ -17,21 +16,23 @@ void stop_if_interrupted();
 /// Of which this is said where nothing is.
 inline constexpr const char* words_on_nothing_left = " (no output file was left). Run again.";
 
+/// ... and where all is there.
+inline std::string words_on_whole(const std::string& output) { return ". " + output + " is written and whole."; }
+
 /// Its number; 0 while none has come.
 int interrupting_signal();
 
-/// What a process that is ended where it stands has to say and to remove first. Nothing of this is done before
-/// end_soon_with() is called.
+/// What a process that is ended where it stands has to say and to remove first.
 struct LastWords {
   bool on_stdout_too = false;          ///< as JSON
   std::string remedy;                  ///< what is left, and what to do
-  std::vector<std::string> to_remove;  ///< files
+  std::vector<std::string> to_remove;  ///< files, where this process has them open
 };
 void end_soon_with(const LastWords& words);
 /// They go to this file, too, as a log line.
 void end_soon_in_log(const std::string& log_file);
-/// From now on a signal changes nothing: the work is done.
-void no_longer_interruptible();
+/// From now on who has noticed the signal says it, or another process does.
+void end_soon_without_words();
 
 /// How to go on with what a failed run leaves, for its message; empty where it leaves nothing.
 void offer_resumption(const std::string& how);

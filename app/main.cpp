@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -28,6 +29,7 @@
 #include "core/error.hpp"
 #include "core/visible_text.hpp"
 #include "io/hdf5_quiet.hpp"
+#include "io/output_file.hpp"
 #include "io/uvh5.hpp"
 
 namespace smallbatch {
@@ -43,6 +45,7 @@ ExitCode print(const std::string& text) {
 
 /// What is told of a file that is written: it is there and whole, and so all is well, also where nobody hears of it.
 ExitCode print_about(const std::string& file, const std::string& text) {
+  end_soon_with({false, words_on_whole(file), {}});
   try {
     return print(text);
   } catch (const Error& unheard) {
@@ -101,10 +104,7 @@ struct Execute {
   }
   ExitCode operator()(const InfoOptions& o) const { return print(info(o)); }
   ExitCode operator()(const DevicesOptions& o) const { return print(devices(o)); }
-  ExitCode operator()(const VerifyOptions& o) const {
-    end_soon_with({o.json, ". Run again.", {}});  // it may be reading for long
-    return print(verify(o), o.json, o.fail_on);
-  }
+  ExitCode operator()(const VerifyOptions& o) const { return print(verify(o), o.json, o.fail_on); }
   ExitCode operator()(const GenerateSpdOptions& o) const { return print_about(o.output, generate(o, command_line)); }
   ExitCode operator()(const GenerateChargesOptions& o) const {
     return print_about(o.output, generate(o, command_line));
@@ -162,9 +162,19 @@ class Words {
   std::vector<std::string> words_;
 };
 
+/// Those that a command may leave where it is ended. A run tells them by itself (app/resumption.hpp).
+constexpr auto temporary_files = [](const auto& options) -> std::vector<std::string> {
+  if constexpr (requires { options.output; }) {
+    const NamesBeside names = names_beside(options.output);
+    return {names.part, names.own_part};
+  } else {
+    return {};
+  }
+};
+
 /// Says on stderr what went wrong, and on stdout where the call wants JSON.
 ExitCode refuse(ErrorKind kind, std::string message, const Words& words) {
-  no_longer_interruptible();  // this says the same
+  end_soon_without_words();  // this says the same
   const ExitCode code = exit_code_of(kind, interrupting_signal());
   const std::string how = how_to_resume();
   if (kind == ErrorKind::interrupted) message += how.empty() ? words_on_nothing_left : ".";
@@ -208,9 +218,10 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
     set_up_logging(call.verbosity, call.log_file);
     if (!call.log_file.empty()) end_soon_in_log(call.log_file);
     note_in_log_file(std::string("smallbatch ") + version_text + ": " + call.command_line);
-    // The two that only look and convert end at once, as any program does.
-    if (!std::holds_alternative<InfoOptions>(call.command) && !std::holds_alternative<ExportOptions>(call.command))
-      catch_interruptions();
+    end_soon_with({words.have("--json"), ". Run again.", std::visit(temporary_files, call.command)});
+    catch_interruptions();
+    // Who reads what `info` says may have read enough.
+    if (!std::holds_alternative<InfoOptions>(call.command)) std::signal(SIGPIPE, SIG_IGN);
     return std::visit(Execute{call.command_line}, call.command);
   } catch (const Error& error) {
     return refuse(error.kind(), error.what() + std::string(option_for(error)), words);
@@ -252,6 +263,7 @@ int run_command(int argc, const char* const* argv) {
 }  // namespace smallbatch
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write that fails is an error and not a death
   smallbatch::keep_standard_descriptors();
   return smallbatch::run_command(argc, argv);
 }

@@ -17,7 +17,7 @@ void refuse_output_that_is_input(const std::string& input, const std::string& ou
 }
 
 bool is_output_or_beside(const std::string& path, const std::string& output) {
-  const auto [part, journal] = names_beside(output);
+  const auto [part, journal, own_part] = names_beside(output);
   return is_same_file(path, output) || is_same_file(path, part) || is_same_file(path, journal);
 }
 

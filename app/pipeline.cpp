@@ -182,7 +182,10 @@ void Pipeline::open() {
   guard_.emplace(options_.problems, reader_->descriptor());
   input_ = std::async(ranks_.is_first() ? if_possible : std::launch::deferred, [this] { return guard_->identify(); });
   if (ranks_.is_first()) remains_.are_none();
-  if (!ranks_.is_first()) spdlog::set_level(spdlog::level::off);
+  if (!ranks_.is_first()) {
+    end_soon_without_words();
+    spdlog::set_level(spdlog::level::off);
+  }
   report_.is_first_rank = ranks_.is_first();
   for (const std::string& warning : reader_->warnings()) spdlog::warn("{}", warning);
   for (const std::string& note : reader_->notes()) spdlog::info("{}", note);
@@ -348,8 +351,7 @@ void Pipeline::commit(const WrittenElements& written_by_others) {
     remains_.may_have_appeared();
     throw;
   }
-  no_longer_interruptible();
-  offer_resumption({});
+  remains_.are_the_results();
 }
 
 RunReport Pipeline::run() {
@@ -361,7 +363,7 @@ RunReport Pipeline::run() {
     lay_out();
   });
   if (report_.was_complete) {
-    no_longer_interruptible();
+    remains_.are_the_results();
     return report_;
   }
   if (are_many()) share_layout();

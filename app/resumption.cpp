@@ -84,7 +84,8 @@ std::unique_ptr<RunJournal> find_unfinished(const RunOptions& options, const Lef
 }
 
 Remains::Remains(const RunOptions& options, const std::string& command_line)
-    : how_("What is finished is kept. This goes on with it: " + command_line + (options.resume ? "" : " --resume")),
+    : results_(options.results),
+      how_("What is finished is kept. This goes on with it: " + command_line + (options.resume ? "" : " --resume")),
       is_json_(options.json) {}
 
 void Remains::are_none() const { end_soon_with({is_json_, words_on_nothing_left, files_}); }
@@ -101,6 +102,11 @@ void Remains::are_removed(ResultWriter& writer) const {
   writer.keep_unfinished(false);
   offer_resumption({});
   are_none();
+}
+
+void Remains::are_the_results() const {
+  offer_resumption({});
+  end_soon_with({is_json_, words_on_whole(results_), {}});
 }
 
 void Remains::may_have_appeared() const {

@@ -39,11 +39,12 @@ class Remains {
   void are_none() const;
   void are_kept(ResultWriter& writer);
   void are_removed(ResultWriter& writer) const;
+  void are_the_results() const;
   /// After a commit that failed: the results may have got their name all the same.
   void may_have_appeared() const;
 
  private:
-  std::string how_;
+  std::string results_, how_;
   bool is_json_, are_kept_ = false;
   std::vector<std::string> files_;
 };

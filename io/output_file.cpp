@@ -44,6 +44,24 @@ int rename_file(const std::string& from, const std::string& to, bool overwrite) 
   return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
+/// The file behind links, there or not, is written, not the link.
+std::string behind_links(const std::string& path) {
+  constexpr int most_links = 40;  // as Linux has it
+  std::filesystem::path place = path;
+  std::error_code unknown;
+  for (int link = 0; std::filesystem::is_symlink(place, unknown); ++link) {
+    if (link == most_links) throw output_error(path, ELOOP);
+    place = place.parent_path() / std::filesystem::read_symlink(place, unknown);
+    if (unknown) throw output_error(path, unknown.value());
+  }
+  return place.string();
+}
+
+std::string folder_of(const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
 }  // namespace
 
 Error output_error(const std::string& path, int system_error) {
@@ -55,6 +73,9 @@ Error output_error(const std::string& path, int system_error) {
       return {ErrorKind::output, "cannot write " + path, "disk full: the file would pass the largest size allowed here",
               "Raise the limit (ulimit -f) or write to another disk."};
     case ENOENT:
+      if (::access(folder_of(behind_links(path)).c_str(), F_OK) == 0)
+        return {ErrorKind::output, "cannot write " + path, "its folder was removed, or takes no new files",
+                "Write elsewhere."};
       return {ErrorKind::output, "cannot write " + path, "its folder does not exist", "Create the folder first."};
     default:
       return {ErrorKind::output, "cannot write " + path, std::strerror(system_error),
@@ -81,24 +102,6 @@ bool may_replace(const std::string& path, bool overwrite) {
   return true;
 }
 
-/// Of the file behind links, there or not, which is written, not the link.
-std::string behind_links(const std::string& path) {
-  constexpr int most_links = 40;  // as Linux has it
-  std::filesystem::path place = path;
-  std::error_code unknown;
-  for (int link = 0; std::filesystem::is_symlink(place, unknown); ++link) {
-    if (link == most_links) throw output_error(path, ELOOP);
-    place = place.parent_path() / std::filesystem::read_symlink(place, unknown);
-    if (unknown) throw output_error(path, unknown.value());
-  }
-  return place.string();
-}
-
-std::string folder_of(const std::string& path) {
-  const auto folder = std::filesystem::path(path).parent_path();
-  return folder.empty() ? "." : folder.string();
-}
-
 constexpr std::string_view part_ending = ".smallbatch-part", journal_ending = ".smallbatch-journal";
 
 /// Neither another user's nor one that has another name, too.
@@ -111,13 +114,19 @@ Error written_by_other(const std::string& path) {
           "Wait until it has ended, or choose another name."};
 }
 
-/// Locks the file of this name, which it makes where it is not there; the file, open, or -1 and errno.
+/// How often a name is tried that others take and leave meanwhile.
+constexpr int most_attempts = 1000;
+
+/// Locks the file of this name, which it makes where it is not there; the file, open, or -1 and errno. ENOLCK is also
+/// said where the file system does not find it again.
 int open_locked(const std::string& path, bool& is_new) {
-  for (;;) {
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
     int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
     is_new = file >= 0;
-    if (file < 0 && errno == EEXIST) file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (file < 0 && errno == ENOENT && ::access(folder_of(path).c_str(), F_OK) == 0) continue;  // gone meanwhile
+    if (file < 0 && errno == EEXIST) {
+      file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+      if (file < 0 && errno == ENOENT) continue;  // gone meanwhile
+    }
     if (file < 0) return -1;
     // To have it alone for a moment shows that nobody else has it. Shared from then on it lets readers in, no writer.
     if (::flock(file, LOCK_EX | LOCK_NB) != 0 || ::flock(file, LOCK_SH | LOCK_NB) != 0) {
@@ -132,7 +141,8 @@ int open_locked(const std::string& path, bool& is_new) {
     }, there{};
     const bool is_there = ::fstat(file, &opened) == 0 && ::lstat(path.c_str(), &there) == 0 &&
                           opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
-    if (is_there && is_own(opened)) return file;
+    // A new one is this process's, whoever the file system says it belongs to.
+    if (is_there && (is_new || is_own(opened))) return file;
     // What another user has left, or a file that has another name too, is not written into.
     const bool is_stuck = is_there && ::unlink(path.c_str()) != 0;
     const int failure = errno;
@@ -142,15 +152,19 @@ int open_locked(const std::string& path, bool& is_new) {
       return -1;
     }
   }
+  errno = ENOLCK;
+  return -1;
 }
 
-/// A file that nobody else has: where there are no locks.
+/// A file that nobody else has: where there are no locks. Another machine may have a process of this number.
 int open_own(const std::string& part, std::string& path) {
-  for (int attempt = 0;; ++attempt) {
-    path = part + "-" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+  path = part;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
     const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
     if (file >= 0 || errno != EEXIST) return file;
+    path = part + "-" + std::to_string(attempt);
   }
+  return -1;
 }
 
 std::optional<struct stat> status_of(const std::string& path) {
@@ -178,11 +192,12 @@ NamesBeside names_beside(const std::string& output) {
     name.replace(kept, std::string::npos, hash);
   }
   const std::string beside = (target.parent_path() / name).string();
-  return {beside + std::string(part_ending), beside + std::string(journal_ending)};
+  const std::string part = beside + std::string(part_ending);
+  return {part, beside + std::string(journal_ending), part + "-" + std::to_string(::getpid())};
 }
 
 LeftBehind left_behind(const std::string& output) {
-  const auto [part, journal] = names_beside(output);
+  const auto [part, journal, own_part] = names_beside(output);
   LeftBehind left{false, part, journal};
   const int file = ::open(part.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return left;
@@ -219,7 +234,7 @@ OutputFile::OutputFile(const std::string& path, bool overwrite, Leftover leftove
 }
 
 void OutputFile::take_place() {
-  const auto [part, journal] = names_beside(path_);
+  const auto [part, journal, own_part] = names_beside(path_);
   bool is_new = false;
   temporary_path_ = part;
   lock_ = open_locked(part, is_new);
@@ -231,7 +246,7 @@ void OutputFile::take_place() {
   }
   if (errno == EWOULDBLOCK) throw written_by_other(path_);
   if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL) {
-    lock_ = open_own(part, temporary_path_);
+    lock_ = open_own(own_part, temporary_path_);
     if (lock_ >= 0) return;
   }
   throw output_error(path_, errno);

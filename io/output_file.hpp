@@ -23,6 +23,7 @@ void check_output(const std::string& path, bool overwrite);
 /// The names that the temporary file and the journal of an output have.
 struct NamesBeside {
   std::string part, journal;
+  std::string own_part;  ///< where files cannot be locked
 };
 NamesBeside names_beside(const std::string& output);
 

@@ -73,13 +73,17 @@ class PqrReader {
   explicit PqrReader(const std::string& path) : path_(path) {}
 
   Molecule read() {
+    std::error_code unknown;
+    const std::filesystem::file_status found = std::filesystem::status(path_, unknown);
+    if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found)) {
+      throw Error(ErrorKind::missing_file, "cannot read " + path_,
+                  std::filesystem::is_directory(found) ? "it is a folder" : "it is no regular file",
+                  "Give the name of a PQR file.");
+    }
     errno = 0;
     std::ifstream file(path_, std::ios::binary);
     if (!file) {
       throw Error(ErrorKind::missing_file, "cannot read " + path_, std::strerror(errno), "Check the name.");
-    }
-    if (std::filesystem::is_directory(path_)) {
-      throw Error(ErrorKind::missing_file, "cannot read " + path_, "it is a folder", "Give the name of a PQR file.");
     }
     int models = 0;
     std::string line;

@@ -3,6 +3,8 @@
 //   FAILING_CALL     a name of `calls` below
 //   FAILING_FROM     which of the process's and its children's calls fails, counted from 1; 0: none
 //   FAILING_COUNT    how many do from there on
+//   FAILING_ERROR    the number that they give as errno; unset: one that is usual
+//   FAILING_BLOCKS   set: such a call never returns
 //   FAILING_NOTES    a file of two 64-bit numbers, which tells how many calls there were and how many of them failed
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -30,7 +32,8 @@ constexpr const char* calls[] = {"malloc", "mmap",  "thread", "socketpair", "for
                                  "read",   "write", "send",   "recv",       "inflate"};
 
 Call failing = Call::none;
-std::uint64_t first = 0, count = 0;
+std::uint64_t first = 0, count = 0, given_error = 0;
+bool blocks = false;
 Notes* notes = nullptr;
 
 std::uint64_t number_of(const char* name) {
@@ -56,6 +59,8 @@ __attribute__((constructor(101))) void begin() {
   ::close(file);
   first = number_of("FAILING_FROM");
   count = number_of("FAILING_COUNT");
+  given_error = number_of("FAILING_ERROR");
+  blocks = std::getenv("FAILING_BLOCKS") != nullptr;
   notes = static_cast<Notes*>(shared);
   for (int call = 0; call < static_cast<int>(Call::none); ++call) {
     if (std::strcmp(calls[call], name) == 0) failing = static_cast<Call>(call);
@@ -67,7 +72,8 @@ bool fails(Call call, int system_error) {
   const std::uint64_t number = ++notes->calls;
   if (first == 0 || number < first || number - first >= count) return false;
   ++notes->failed;
-  errno = system_error;
+  while (blocks) ::pause();
+  errno = given_error != 0 ? static_cast<int>(given_error) : system_error;
   return true;
 }
 
@@ -121,7 +127,8 @@ void* mmap(void* at, std::size_t size, int protection, int flags, int file, off_
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*work)(void*), void* argument) {
   using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  return call_or_fail<Create>(Call::thread, EAGAIN, EAGAIN, "pthread_create", thread, attributes, work, argument);
+  if (fails(Call::thread, EAGAIN)) return errno;
+  return next<Create>("pthread_create")(thread, attributes, work, argument);
 }
 
 int socketpair(int domain, int type, int protocol, int* ends) {

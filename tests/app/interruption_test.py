@@ -1,0 +1,127 @@
+"""Signals that end a command, wherever it is, and places that no file can be written to: nothing waits without end."""
+
+import os
+import signal
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.app.failing_calls_test import COMMANDS, LIBRARY, PROGRAM, SECONDS, folder  # noqa: F401
+
+EVERY = COMMANDS | {
+    "info --check": ["info", "--check", "results.h5"],
+    "run --dry-run": ["run", "problems.h5", "--dry-run", "-o", "new.h5"],
+    "devices": ["devices"],
+    "import": ["import", "molecule.pqr", "--shape", "4,4,4", "-o", "new.h5"],
+}
+WRITING = {name: arguments for name, arguments in EVERY.items() if "-o" in arguments and "--dry-run" not in arguments}
+CALLS = ["malloc", "read", "write", "recv", "fork"]
+
+
+@pytest.fixture(scope="module")
+def place(folder):  # noqa: F811
+    (folder / "molecule.pqr").write_text("ATOM 1 O HOH 1 0.0 0.0 0.0 -0.8 1.5\n" * 50)
+    return folder
+
+
+def clear(place):
+    for path in place.iterdir():
+        if ".smallbatch-" in path.name or path.stem == "new":
+            path.unlink()
+
+
+def environment(place, call, first, **more):
+    notes = place / "notes"
+    notes.write_bytes(bytes(16))
+    return notes, dict(os.environ, LD_PRELOAD=str(LIBRARY), FAILING_CALL=call, FAILING_FROM=str(first), FAILING_COUNT="1",
+                       FAILING_NOTES=str(notes), **more)
+
+
+def calls_and_failed(notes):
+    return struct.unpack("QQ", notes.read_bytes())
+
+
+def stop_in(place, arguments, call, number, by):
+    """(how it ended, stderr) of the command, which is stopped in that call; None where there was no such call."""
+    clear(place)
+    notes, variables = environment(place, call, number, FAILING_BLOCKS="1")
+    with subprocess.Popen([PROGRAM, *arguments], cwd=place, env=variables, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        while process.poll() is None and calls_and_failed(notes)[1] == 0:
+            os.sched_yield()
+        if process.returncode is not None:
+            return None  # threads take turns, so that there are not always as many calls
+        process.send_signal(by)
+        try:
+            _, errors = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            pytest.fail(f"{call} {number}: goes on after {by.name}")
+        return process.returncode, errors
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("name", EVERY)
+def test_one_signal_ends_a_command_that_is_stuck_anywhere(place, pytestconfig, name, call):
+    clear(place)
+    notes, variables = environment(place, call, 0)
+    subprocess.run([PROGRAM, *EVERY[name]], cwd=place, env=variables, check=True, capture_output=True)
+    calls = calls_and_failed(notes)[0]
+    rng = np.random.default_rng(pytestconfig.getoption("random_seed"))
+    numbers = {calls, *(int(n) + 1 for n in rng.choice(calls, min(calls, 1), replace=False))} if calls else set()
+    for number in sorted(numbers):
+        by = signal.Signals(rng.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
+        ended = stop_in(place, EVERY[name], call, number, by)
+        if ended is None:
+            continue
+        code, errors = ended
+        assert code in (-by, 128 + by), f"{call} {number}: {errors}"  # -by: before it has begun
+        left = [path.name for path in place.iterdir() if ".smallbatch-" in path.name]
+        assert bool(left) == errors.endswith(" --resume\n"), f"{call} {number}, {by.name}: leaves {left}\n{errors}"
+        if code > 0:
+            assert f"stopped by {by.name}" in errors, f"{call} {number}"
+
+
+def test_a_file_of_another_process_is_left_where_it_is(place):
+    """The signal comes while another process writes the output."""
+    clear(place)
+    part = place / "new.h5.smallbatch-part"
+    notes, variables = environment(place, "write", 3, FAILING_BLOCKS="1")
+    with subprocess.Popen([PROGRAM, *EVERY["generate"]], cwd=place, env=variables, stderr=subprocess.PIPE) as writing:
+        while calls_and_failed(notes)[1] == 0:
+            os.sched_yield()
+        assert part.exists()
+        code = subprocess.run([PROGRAM, *EVERY["generate"]], cwd=place, capture_output=True).returncode
+        assert code == 7 and part.exists()
+        writing.send_signal(signal.SIGTERM)
+        writing.communicate(timeout=SECONDS)
+        assert writing.returncode == 128 + signal.SIGTERM and not part.exists()
+
+
+REMOVED = "import os, sys; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+@pytest.mark.parametrize("where", ["the working folder", "./", "/proc", "/proc/self", "/proc/self/fd", "/sys", "nowhere"])
+@pytest.mark.parametrize("name", WRITING)
+def test_where_no_file_can_be_is_told(place, name, where):
+    arguments = [str(place / word) if (place / word).is_file() else word for word in WRITING[name]]
+    ending = Path(arguments[-1]).suffix
+    arguments[-1] = {"the working folder": "new", "./": "./new"}.get(where, where + "/new") + ending
+    is_gone = where in ("the working folder", "./")
+    words = [sys.executable, "-c", REMOVED, PROGRAM, *arguments] if is_gone else [PROGRAM, *arguments]
+    done = subprocess.run(words, cwd=place, capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == 7 and "cannot write" in done.stderr, done.stderr
+    assert ("Create the folder first" in done.stderr) == (where == "nowhere"), done.stderr
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/full", "pipe", "."])
+def test_molecules_are_read_from_regular_files_alone(place, path):
+    if path == "pipe" and not (place / path).exists():
+        os.mkfifo(place / path)
+    done = subprocess.run([PROGRAM, "import", path, "-o", "new.h5"], cwd=place, capture_output=True, text=True,
+                          timeout=SECONDS)
+    assert done.returncode == 4 and ("it is a folder" if path == "." else "it is no regular file") in done.stderr
