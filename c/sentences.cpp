@@ -44,14 +44,15 @@ std::string shown(const char* name) {
 }
 
 template <class Find>
-smallbatch_status answer_unit(const char* kind, const char* unit, double* factor, const Find& find) noexcept {
+smallbatch_status answer_unit(const char* kind, const std::string& names, const char* unit, double* factor,
+                              const Find& find) noexcept {
   return answer([&] {
     check_present("unit", unit);
     check_present("the place of the factor", factor);
     const std::optional<double> found = find(unit);
     if (!found)
       refuse("there is no unit of " + std::string(kind) + " \"" + shown(unit) + "\"", "its name is not known",
-             "Take one that smallbatch.h names.");
+             "Take one of " + names + ".");
     *factor = *found;
   });
 }
@@ -77,22 +78,23 @@ size_t smallbatch_describe_correlation_info(int32_t info, char* buffer, size_t s
 }
 
 smallbatch_status smallbatch_potential_unit_factor(const char* unit, double temperature_kelvin, double* factor) {
-  return answer_unit("potential", unit, factor, [&](const char* name) -> std::optional<double> {
-    const auto found = smallbatch::parse_potential_unit(name);
-    if (!found) return std::nullopt;
-    if (found == smallbatch::PotentialUnit::kt_per_e && !(temperature_kelvin > 0))
-      smallbatch::refuse("a temperature of " + smallbatch::text_of(temperature_kelvin) + " K makes no unit",
-                         "kT/e is divided by it", "Give a positive one, as 298.15.");
-    const double factor_of_it = smallbatch::potential_unit_factor(*found, temperature_kelvin);
-    if (!(factor_of_it > 0) || !std::isfinite(factor_of_it))
-      smallbatch::refuse("a temperature of " + smallbatch::text_of(temperature_kelvin) + " K makes no unit",
-                         "its factor is beyond the range of double", "Give one as 298.15.");
-    return factor_of_it;
-  });
+  return answer_unit(
+      "potential", smallbatch::potential_unit_names(), unit, factor, [&](const char* name) -> std::optional<double> {
+        const auto found = smallbatch::parse_potential_unit(name);
+        if (!found) return std::nullopt;
+        if (found == smallbatch::PotentialUnit::kt_per_e && !(temperature_kelvin > 0))
+          smallbatch::refuse("a temperature of " + smallbatch::text_of(temperature_kelvin) + " K makes no unit",
+                             "kT/e is divided by it", "Give a positive one, as 298.15.");
+        const double factor_of_it = smallbatch::potential_unit_factor(*found, temperature_kelvin);
+        if (!(factor_of_it > 0) || !std::isfinite(factor_of_it))
+          smallbatch::refuse("a temperature of " + smallbatch::text_of(temperature_kelvin) + " K makes no unit",
+                             "its factor is beyond the range of double", "Give one as 298.15.");
+        return factor_of_it;
+      });
 }
 smallbatch_status smallbatch_length_unit_in_angstrom(const char* unit, double* angstrom) {
-  return answer_unit("length", unit, angstrom, smallbatch::length_unit_in_angstrom);
+  return answer_unit("length", "angstrom, nm, pm, bohr, m", unit, angstrom, smallbatch::length_unit_in_angstrom);
 }
 smallbatch_status smallbatch_charge_unit_in_e(const char* unit, double* e) {
-  return answer_unit("charge", unit, e, smallbatch::charge_unit_in_e);
+  return answer_unit("charge", "e, C", unit, e, smallbatch::charge_unit_in_e);
 }

@@ -104,6 +104,17 @@ void define_sentence(nb::module_& module, const char* name, Describe describe) {
       "info"_a);
 }
 
+void define_unit(nb::module_& module, const char* name, smallbatch_status (*worth)(const char*, double*)) {
+  module.def(
+      name,
+      [worth](const std::string& unit) {
+        double factor = 0;
+        check(worth(unit.c_str(), &factor), nullptr);
+        return factor;
+      },
+      "unit"_a);
+}
+
 void define_enumerations(nb::module_& module) {
   nb::enum_<smallbatch_backend>(module, "Backend")
       .value("auto", SMALLBATCH_AUTO)
@@ -125,9 +136,7 @@ void define_enumerations(nb::module_& module) {
       .value("auto", SMALLBATCH_AUTOMATIC)
       .value("gauss_jordan", SMALLBATCH_GAUSS_JORDAN)
       .value("ldlt", SMALLBATCH_LDLT);
-  nb::enum_<smallbatch_singular>(module, "Singular")
-      .value("infinite", SMALLBATCH_INFINITE)
-      .value("skip", SMALLBATCH_SKIP);
+  nb::enum_<smallbatch_singular>(module, "Singular").value("inf", SMALLBATCH_INFINITE).value("skip", SMALLBATCH_SKIP);
   nb::enum_<smallbatch_sample_type>(module, "SampleType")
       .value("float32", SMALLBATCH_SAMPLE_FLOAT32)
       .value("int8", SMALLBATCH_SAMPLE_INT8)
@@ -324,4 +333,6 @@ NB_MODULE(_core, module) {
         return factor;
       },
       "unit"_a, "temperature_kelvin"_a);
+  define_unit(module, "length_unit_in_angstrom", smallbatch_length_unit_in_angstrom);
+  define_unit(module, "charge_unit_in_e", smallbatch_charge_unit_in_e);
 }

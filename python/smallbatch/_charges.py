@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Array, Place, choice, compute, floats, handle_of, place_of, tight, whole_number, whole_numbers
-from ._results import Statuses
+from ._arrays import (Array, ArrayT, Brought, Place, choice, compute, floats, handle_of, number, place_of, plain, tight,
+                      whole_number, whole_numbers, words_of_files, yes_or_no)
+from ._results import ABSENT, Statuses
 
 
 class Lattice(NamedTuple):
@@ -21,8 +22,13 @@ class Lattice(NamedTuple):
     shape: tuple[int, int, int]  #: (nx, ny, nz), of all problems
 
 
+# The units of energies, and those of the potentials that they are e times.
+_OF_ENERGIES = {"volt*e": "volt", "eV": "volt", "kT": "kT/e", "kcal/mol": "kcal/mol/e", "kJ/mol": "kJ/mol/e",
+                "hartree": "hartree/e", "e^2/angstrom": "e/angstrom"}
+
+
 @dataclass(frozen=True)
-class Potentials(Statuses):
+class Potentials(Statuses[ArrayT]):
     """The potential of each problem, its field where it was asked for, and its status.
 
     All are arrays of the library that the positions are of, on their device.
@@ -39,9 +45,9 @@ class Potentials(Statuses):
         ``E = -grad V``, in the unit per angstrom, as ``potential`` with a last axis of 3; None where it was not wanted
     """
 
-    potential: Array
-    info: Array
-    field: Array = None
+    potential: ArrayT
+    info: ArrayT
+    field: ArrayT = ABSENT
 
     _kind = "problems"
 
@@ -55,7 +61,7 @@ class Potentials(Statuses):
 
 
 @dataclass(frozen=True)
-class PairEnergies(Statuses):
+class PairEnergies(Statuses[ArrayT]):
     """The energy of each problem's pairs, and its status.
 
     ``energy`` (...), float64
@@ -67,9 +73,9 @@ class PairEnergies(Statuses):
         half of the energies of each charge's pairs; None where it was not wanted
     """
 
-    energy: Array
-    info: Array
-    per_charge: Array = None
+    energy: ArrayT
+    info: ArrayT
+    per_charge: ArrayT = ABSENT
 
     _kind = "problems"
 
@@ -87,6 +93,9 @@ class _Charges:
 
     def __init__(self, positions: Array, charges: Array, offsets: Array, backend: str, threads: int,
                  points: Array = None, point_offsets: Array = None, **others: Array):
+        positions = plain(positions, "positions", "" if charges is None else "angstrom")
+        charges, offsets = plain(charges, "charges", "e"), plain(offsets, "offsets")
+        points, point_offsets = plain(points, "points", "angstrom"), plain(point_offsets, "point_offsets")
         self.place = place = place_of(positions=positions, charges=charges, offsets=offsets, points=points,
                                       point_offsets=point_offsets, **others)
         self.handle = handle_of(place, backend, threads)
@@ -161,21 +170,23 @@ def _offsets(place: Place, offsets: Array, name: str, problems: int | None = Non
 
 def _options(singular: str, unit: str, temperature: float, dielectric: float, softening: float,
              cutoff: float) -> _core.PotentialOptions:
+    dielectric = number(dielectric, "dielectric")
     if not 0 < dielectric < math.inf:
         raise ValueError(f"dielectric={dielectric} is not positive and finite. Take 1 for the vacuum.")
     if not isinstance(unit, str):
         raise TypeError(f"unit={unit!r} is no string. Take volt, kT/e, kcal/mol/e, kJ/mol/e, hartree/e or e/angstrom.")
     unit = unit.replace("\0", "\\0")  # which would end it
     return _core.PotentialOptions(choice(_core.Singular, singular, "singular"),
-                                  _core.potential_unit_factor(unit, float(temperature)) / float(dielectric),
-                                  float(softening), float(cutoff))
+                                  _core.potential_unit_factor(unit, number(temperature, "temperature", "K")) / dielectric,
+                                  number(softening, "softening", "angstrom"), number(cutoff, "cutoff", "angstrom"))
 
 
-def potential(positions: Array, charges: Array = None, *, lattice: Lattice | None = None, points: Array = None,
+@words_of_files
+def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lattice | None = None, points: Array = None,
               offsets: Array = None, point_offsets: Array = None, field: bool = False, unit: str = "volt",
               temperature: float = 298.15, dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0,
-              singular: str = "infinite", precision: str = "float32", backend: str = "auto",
-              threads: int = 0) -> Potentials:
+              singular: str = "inf", precision: str = "float32", backend: str = "auto",
+              threads: int = 0) -> Potentials[ArrayT]:
     """The potential ``V(p) = f sum_i q_i / |p - s_i|`` of point charges, by direct summation with open boundaries.
 
     ``positions``, ``charges``
@@ -199,7 +210,7 @@ def potential(positions: Array, charges: Array = None, *, lattice: Lattice | Non
         ``(1 - r^2/cutoff^2)^2`` up to the cut-off
     ``singular``
         what a target that holds a charge (nearer than 1e-6 angstrom, on a lattice than 1e-6 of its smallest spacing)
-        has: "infinite", or "skip", the potential of all other charges
+        has: "inf" (also "infinite"), or "skip", the potential of all other charges
     ``precision``
         "float32" or "float64", of the result and of what is within the bounds of its error (docs/numerics.md)
     ``backend``, ``threads``
@@ -220,6 +231,10 @@ def potential(positions: Array, charges: Array = None, *, lattice: Lattice | Non
         raise TypeError(f"lattice is a {type(lattice).__name__}. Give a smallbatch.Lattice.")
     if points is None and point_offsets is not None:
         raise ValueError("there are point_offsets and no points. Give both, or neither.")
+    field = yes_or_no(field, "field")
+    if lattice is not None:
+        lattice = lattice._replace(origin=plain(lattice.origin, "origin", "angstrom"),
+                                   spacing=plain(lattice.spacing, "spacing", "angstrom"))
     of = _Charges(positions, charges, offsets, backend, threads, points, point_offsets,
                   **({} if lattice is None else {"origin": lattice.origin, "spacing": lattice.spacing}))
     shape: tuple[int, ...] = of.shape
@@ -246,9 +261,10 @@ def potential(positions: Array, charges: Array = None, *, lattice: Lattice | Non
             targets.point_offset = of.address(_offsets(of.place, point_offsets, "point_offsets", math.prod(of.batch)))
     else:
         targets = _core.Targets.at_charges()
-    results = _core.Potentials(choice(_core.Type, precision, "precision"))
-    V, info = of.place.empty(shape, precision), of.place.empty(of.batch, "int32")
-    E = of.place.empty((*shape, 3), precision) if field else None
+    kind = choice(_core.Type, precision, "precision")
+    results = _core.Potentials(kind)
+    V, info = of.place.empty(shape, kind.name), of.place.empty(of.batch, "int32")
+    E = of.place.empty((*shape, 3), kind.name) if field else None
     results.potential, results.info = of.address(V), of.address(info)
     if E is not None:
         results.field = of.address(E)
@@ -257,19 +273,26 @@ def potential(positions: Array, charges: Array = None, *, lattice: Lattice | Non
     return Potentials(of.place.give(V), of.place.give(info), None if E is None else of.place.give(E))
 
 
-def field(positions: Array, charges: Array = None, **arguments: Any) -> Potentials:
+@words_of_files
+def field(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lattice | None = None, points: Array = None,
+          offsets: Array = None, point_offsets: Array = None, unit: str = "volt", temperature: float = 298.15,
+          dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0, singular: str = "inf",
+          precision: str = "float32", backend: str = "auto", threads: int = 0) -> Potentials[ArrayT]:
     """:func:`potential` with its field, ``E = -grad V``.
 
     >>> field([[0.0, 0.0, 0.0]], [1.0], points=[[2.0, 0.0, 0.0]], unit="e/angstrom").field
     array([[0.25, 0.  , 0.  ]], dtype=float32)
     """
-    return potential(positions, charges, field=True, **arguments)
+    return potential(positions, charges, lattice=lattice, points=points, offsets=offsets, point_offsets=point_offsets,
+                     field=True, unit=unit, temperature=temperature, dielectric=dielectric, softening=softening,
+                     cutoff=cutoff, singular=singular, precision=precision, backend=backend, threads=threads)
 
 
-def pair_energy(positions: Array, charges: Array = None, *, groups: Array = None, offsets: Array = None,
+@words_of_files
+def pair_energy(positions: Brought[ArrayT], charges: Array = None, *, groups: Array = None, offsets: Array = None,
                 per_charge: bool = False, unit: str = "kcal/mol/e", temperature: float = 298.15,
-                dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0, singular: str = "infinite",
-                precision: str = "float32", backend: str = "auto", threads: int = 0) -> PairEnergies:
+                dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0, singular: str = "inf",
+                precision: str = "float32", backend: str = "auto", threads: int = 0) -> PairEnergies[ArrayT]:
     """The energy ``U = f sum_{i < j} q_i q_j / |s_i - s_j|`` of all pairs of charges.
 
     ``groups`` (..., N), whole numbers
@@ -277,7 +300,8 @@ def pair_energy(positions: Array, charges: Array = None, *, groups: Array = None
     ``per_charge``
         whether half of each charge's pairs' energies is wanted, too
     ``unit``
-        of the potential; U is in that unit times e, "kcal/mol/e" gives kcal/mol
+        of U, "kcal/mol", "kJ/mol", "kT", "hartree", "eV" (also "volt*e") or "e^2/angstrom"; or of the potential, U is then
+        in that unit times e
     ``precision``
         of each pair, "float32" or "float64"; sums are float64
 
@@ -286,6 +310,7 @@ def pair_energy(positions: Array, charges: Array = None, *, groups: Array = None
     >>> round(float(pair_energy([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]], [1.0, -1.0], unit="e/angstrom").energy), 6)
     -0.5
     """
+    per_charge, groups = yes_or_no(per_charge, "per_charge"), plain(groups, "groups")
     of = _Charges(positions, charges, offsets, backend, threads, groups=groups)
     place = of.place
     if groups is not None:
@@ -299,6 +324,8 @@ def pair_energy(positions: Array, charges: Array = None, *, groups: Array = None
     results.energy, results.info = of.address(energy), of.address(info)
     if each is not None:
         results.energy_per_charge = of.address(each)
+    if isinstance(unit, str):
+        unit = _OF_ENERGIES.get(unit, unit)
     options = _options(singular, unit, temperature, dielectric, softening, cutoff)
     compute(place, of.handle, "pair_energy", of.struct, results, options)
     return PairEnergies(place.give(energy), place.give(info), None if each is None else place.give(each))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from ._arrays import Array, numpy_of
+from ._arrays import ArrayT, numpy_of
 
-_Result = TypeVar("_Result", bound="Statuses")
+_Result = TypeVar("_Result", bound="Statuses[Any]")
+ABSENT: Any = None  # of numbers that were not asked for
 
 
 class NumericalFailure(ArithmeticError):
@@ -19,10 +20,10 @@ class NumericalFailure(ArithmeticError):
         self.indices, self.statuses = indices, statuses
 
 
-class Statuses:
+class Statuses(Generic[ArrayT]):
     """``info`` of each, and what it says."""
 
-    info: Array
+    info: ArrayT
     _kind: ClassVar[str]
 
     @staticmethod
@@ -34,9 +35,10 @@ class Statuses:
         raise NotImplementedError
 
     @property
-    def ok(self) -> Array:
+    def ok(self) -> ArrayT:
         """Whether each has its answer, of the shape of ``info``."""
-        return self._answered(self.info)
+        answered: ArrayT = self._answered(self.info)
+        return answered
 
     def describe(self) -> str:
         """One line: that all have their answers, or how many have none, and why the first has not. Waits for the GPU,

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import Array, compute, handle_of, place_of, tight, whole_number
+from ._arrays import (Array, ArrayT, Brought, array_of, compute, handle_of, place_of, plain, tight, whole_number,
+                      words_of_files)
 from ._results import Statuses
 
 _SAMPLES = {"complex64": "float32", "int8": "int8", "uint8": "int4"}
 
 
 @dataclass(frozen=True)
-class Visibilities(Statuses):
+class Visibilities(Statuses[ArrayT]):
     """The visibilities of each channel and integration, and the status of each channel.
 
     ``visibility`` (integrations, ..., baselines)
@@ -29,9 +30,9 @@ class Visibilities(Statuses):
         its integration. -2: a visibility of finite samples is beyond the range of float32. All others are right
     """
 
-    visibility: Array
-    weight: Array
-    info: Array
+    visibility: ArrayT
+    weight: ArrayT
+    info: ArrayT
 
     _kind = "channels"
 
@@ -44,8 +45,9 @@ class Visibilities(Statuses):
         return info == 0
 
 
-def correlate(signal: Array, *, flags: Array = None, integrate: int | None = None, backend: str = "auto",
-              threads: int = 0) -> Visibilities:
+@words_of_files
+def correlate(signal: Brought[ArrayT], *, flags: Array = None, integrate: int | None = None, backend: str = "auto",
+              threads: int = 0) -> Visibilities[ArrayT]:
     """``V_ij = sum_t x_i(t) conj(x_j(t))`` of all inputs i >= j, in every channel and integration.
 
     ``signal``
@@ -63,25 +65,29 @@ def correlate(signal: Array, *, flags: Array = None, integrate: int | None = Non
     >>> v.visibility
     array([[2.+0.j, 0.+2.j, 2.+0.j]], dtype=complex64)
     """
-    place = place_of(signal=signal, flags=flags)
+    samples, flags = plain(signal, "signal"), plain(flags, "flags")
+    place = place_of(signal=samples, flags=flags)
     handle = handle_of(place, backend, threads)
-    signal = place.take(signal)
-    dtype = place.dtype(signal)
+    samples = place.take(array_of(samples, "signal"))
+    dtype = place.dtype(samples)
     if dtype not in _SAMPLES:
-        raise TypeError(f"signal has the type {dtype} (complex64, int8 and uint8 are taken). Convert it.")
+        raise TypeError(f"signal has the type {dtype} (complex64, int8 and uint8 are taken). Convert it to complex64.")
     parts = (2,) if dtype == "int8" else ()
-    shape = tuple(signal.shape)[: len(signal.shape) - len(parts)]
-    if len(shape) < 2 or tuple(signal.shape) != (*shape, *parts):
-        raise ValueError(f"signal has the shape {tuple(signal.shape)}, which is not (..., times, inputs"
+    shape = tuple(samples.shape)[: len(samples.shape) - len(parts)]
+    if len(shape) < 2 or tuple(samples.shape) != (*shape, *parts):
+        raise ValueError(f"signal has the shape {tuple(samples.shape)}, which is not (..., times, inputs"
                          f"{', 2' if parts else ''}). Bring its axes into that order.")
     *channels, times, inputs = shape
-    signal = place.contiguous(signal)
-    views = [place.view(signal)]
+    samples = place.contiguous(samples)
+    views = [place.view(samples)]
     signals = _core.Signals(place.memory, _core.SampleType[_SAMPLES[dtype]], math.prod(channels), times, inputs)
     signals.signal = views[0].address
     signals.integrate = integrate = max(times, 1) if integrate is None else whole_number(integrate, "integrate")
+    if integrate < 1:
+        raise ValueError(f"signal has {times} samples of {inputs} inputs, and integrate={integrate} (an integration has at "
+                         "least one sample). Give 1 or more, or leave integrate out: then all are one integration.")
     if flags is not None:
-        flags = tight(place, place.take(flags if hasattr(flags, "__dlpack__") else np.asarray(flags)), "flags", shape)
+        flags = tight(place, place.take(array_of(flags, "flags")), "flags", shape)
         if place.dtype(flags) not in ("bool", "uint8"):
             raise TypeError(f"flags have the type {place.dtype(flags)} (bool and uint8 are taken). Convert them.")
         views.append(place.view(flags))

@@ -9,16 +9,18 @@ from typing import Any, Iterable
 import numpy as np
 
 from . import _core
-from ._arrays import Array, Matrices, choice, compute, floats, handle_of, matrices, place_of, tight, whole_numbers
-from ._results import Statuses
+from ._arrays import (Array, ArrayT, Brought, Matrices, choice, compute, floats, handle_of, matrices, number, place_of, plain, tight,
+                      whole_numbers, words_of_files, yes_or_no)
+from ._results import ABSENT, Statuses
 
 _ABOUT_A = {"rcond": None, "smallest_pivot": None, "log_determinant": "float64", "repaired": "int32",
             "perturbation": None}  # and the type of each; None: that of A
+_LARGEST = 128  # rows
 _NUMBERS = {"backward_error": None, **_ABOUT_A}
 
 
 @dataclass(frozen=True)
-class Solution(Statuses):
+class Solution(Statuses[ArrayT]):
     """The answer of each system, its status, and the numbers about it that were asked for.
 
     All are arrays of the library that A is of, on A's device. Numbers that were not asked for are None, and so is ``x``
@@ -46,14 +48,14 @@ class Solution(Statuses):
         the largest ``e_k / a_kk`` of what raising them added, ``A + diag(e)``
     """
 
-    x: Array
-    info: Array
-    backward_error: Array = None
-    rcond: Array = None
-    smallest_pivot: Array = None
-    log_determinant: Array = None
-    repaired: Array = None
-    perturbation: Array = None
+    x: ArrayT
+    info: ArrayT
+    backward_error: ArrayT = ABSENT
+    rcond: ArrayT = ABSENT
+    smallest_pivot: ArrayT = ABSENT
+    log_determinant: ArrayT = ABSENT
+    repaired: ArrayT = ABSENT
+    perturbation: ArrayT = ABSENT
 
     _kind = "systems"
 
@@ -67,30 +69,48 @@ class Solution(Statuses):
 
 
 class _Systems:
-    """A (..., n, n), or packed (..., n (n + 1) / 2): where it lies, and the structs of a call about it."""
+    """A (..., n, n), or packed (..., n (n + 1) / 2): where it lies, and the structs of a call about it. Of n = 0 they have
+    one row, that of the identity, of which nobody is told: `rows` is 1."""
 
     def __init__(self, a: Array, b: Array, triangle: str, packed: bool, backend: str, threads: int,
                  sizes: Array = None):
-        self.place = place_of(A=a, b=b, sizes=sizes)
+        a, self.b, sizes = plain(a, "A"), plain(b, "b"), plain(sizes, "sizes")
+        self.place = place_of(A=a, b=self.b, sizes=sizes)
         self.handle = handle_of(self.place, backend, threads)
         if triangle not in ("both", "lower", "upper"):
             raise ValueError(f"triangle={triangle!r} is not one. Take one of both, lower, upper.")
-        self.a = floats(self.place, a, "A")
+        self.packed = yes_or_no(packed, "packed")
+        self.triangle = "lower" if self.packed and triangle == "both" else triangle
+        of_b = str(getattr(self.b, "dtype", "")).removeprefix("torch.")
+        self.a = floats(self.place, a, "A", of_whole="float32" if of_b == "float32" else "float64")
         self.dtype = self.place.dtype(self.a)
-        self.packed, self.triangle = bool(packed), "lower" if packed and triangle == "both" else triangle
         shape = tuple(self.a.shape)
-        if packed:
+        self.said = f"A has the shape {shape} and is read as {'packed' if self.packed else 'square'} matrices of {self.dtype}"
+        if self.packed:
             self.n = (math.isqrt(8 * shape[-1] + 1) - 1) // 2 if shape else 0
             self.batch = shape[:-1]
             if not shape or self.n * (self.n + 1) // 2 != shape[-1]:
-                raise ValueError(f"A has the shape {shape}, which is (..., n (n + 1) / 2) for no n. Give packed "
-                                 "triangles, or leave packed out.")
+                raise ValueError(f"{self.said}, which are (..., n (n + 1) / 2) (that is so for no n). Give packed triangles, "
+                                 "or leave packed out.")
+            if b is None and not self.place.on_device and shape == shape[::-1] and self.n > 1 and len(shape) == 2 \
+                    and np.array_equal(self.a, self.a.T):
+                raise ValueError(f"{self.said}, {shape[0]} with n = {self.n} (it is one symmetric matrix, too). Leave packed "
+                                 "out for that one, or give the triangles as A[None].")
             self.a = self.a[..., None, :]
         else:
             if len(shape) < 2 or shape[-1] != shape[-2]:
-                raise ValueError(f"A has the shape {shape}, which is not (..., n, n). Give square matrices.")
+                raise ValueError(f"{self.said}, which are (..., n, n) (it is not so). Give square matrices, or packed "
+                                 "triangles with packed=True.")
             self.n, self.batch = shape[-1], shape[:-2]
+        if self.n > _LARGEST:
+            raise ValueError(f"{self.said} with n = {self.n} (n is up to {_LARGEST}). Divide the systems, or solve such by "
+                             "LAPACK, as numpy.linalg does.")
+        self.rows = max(self.n, 1)
         self.sizes = None if sizes is None else self._int32(whole_numbers(self.place, sizes, "sizes"))
+        if self.n == 0:
+            self.a = self.place.take(np.ones((1, 1), self.dtype))
+            if self.sizes is not None:
+                self.sizes = 2 * self.place.cast(self.sizes == 0, "int32") - 1
 
     def _int32(self, sizes: Array) -> Array:
         """-1 of what that does not hold."""
@@ -117,29 +137,37 @@ class _Systems:
 
 
 def _struct(of: Any, batch: tuple[int, ...], nrhs: int, b: Matrices | None) -> _core.Systems:
-    systems = _core.Systems(_core.Type[of.dtype], of.place.memory, of.n, nrhs, math.prod(batch))
+    systems = _core.Systems(_core.Type[of.dtype], of.place.memory, of.rows, nrhs, math.prod(batch))
     if b is not None:
         systems.order = _core.Order.row if b.by_rows else _core.Order.column
         systems.b, systems.ldb, systems.b_stride = b.address, b.leading, b.stride
     return systems
 
 
-def _right_hand_sides(of: Any, b: Array) -> tuple[Array, bool, tuple[int, ...]]:
-    """As (..., n, nrhs), whether it is one vector for each system, and the batch's shape with it."""
-    b = floats(of.place, b, "b", None if hasattr(b, "dtype") else of.dtype, of_whole=of.dtype)
-    if of.place.dtype(b) != of.dtype:
-        raise TypeError(f"A has the type {of.dtype} and b {of.place.dtype(b)}. Convert one of them.")
+def _right_hand_sides(of: Any) -> tuple[Array, bool, tuple[int, ...], int]:
+    """As (..., n, nrhs), whether it is one vector for each system, the batch's shape with it, and nrhs. Where there are no
+    numbers there is one 0, so that A is looked at."""
+    b = floats(of.place, of.b, "b", None if hasattr(of.b, "dtype") else of.dtype, of_whole=of.dtype)
     shape = tuple(b.shape)
+    if of.place.dtype(b) != of.dtype:
+        raise TypeError(f"{of.said}, and b has the type {of.place.dtype(b)} (they are of one type). Convert one of them.")
     vectors = len(shape) == 1 or shape == (*of.batch, of.n)
-    if not shape or shape[-1 if vectors else -2] != of.n or shape[-1] == 0:
-        raise ValueError(f"A has n = {of.n}, and b the shape {shape}, which is neither (n,), nor {(*of.batch, of.n)}, nor "
-                         "(..., n, nrhs). Give vectors for one A, or for fewer, as b[..., None].")
+    if not shape or shape[-1 if vectors else -2] != of.n:
+        raise ValueError(f"{of.said} with n = {of.n}, and b has the shape {shape}, which is neither (n,), nor "
+                         f"{(*of.batch, of.n)}, nor (..., n, nrhs). "
+                         + ("Give vectors for one A, or for fewer, as b[..., None]." if shape and shape[-1] == of.n else
+                            f"Give b of {of.n} rows."))
     b = b[..., None] if vectors else b
+    shape = tuple(b.shape)
     try:
-        return b, vectors, np.broadcast_shapes(of.batch, tuple(b.shape)[:-2])
+        batch = np.broadcast_shapes(of.batch, shape[:-2])
     except ValueError:
-        raise ValueError(f"there are systems {of.batch} in A, and {tuple(b.shape)[:-2]} in b, which do not broadcast. "
+        raise ValueError(f"there are systems {of.batch} in A, and {shape[:-2]} in b, which do not broadcast. "
                          "Bring them together.") from None
+    nrhs = shape[-1]
+    if 0 in shape[-2:]:
+        b = of.place.take(np.zeros((of.rows, max(nrhs, 1)), of.dtype))
+    return b, vectors, batch, nrhs
 
 
 class _Outputs:
@@ -162,21 +190,31 @@ class _Outputs:
             self.add(name, known[name])
 
     def add_x(self, n: int, nrhs: int, by_rows: bool, vectors: bool) -> None:
-        self.add("x", None, (n, nrhs) if by_rows else (nrhs, n))
-        self.by_rows, self.vectors = by_rows, vectors
+        rows, columns = max(n, 1), max(nrhs, 1)
+        self.add("x", None, (rows, columns) if by_rows else (columns, rows))
+        self.n, self.nrhs, self.by_rows, self.vectors = n, nrhs, by_rows, vectors
 
-    def solution(self) -> Solution:
+    def solution(self) -> Solution[Any]:
         """Once they are computed: what is a view of x elsewhere is a copy of JAX's."""
         if "x" in self.arrays:
             x = self.arrays["x"] if self.by_rows else self.arrays["x"].swapaxes(-1, -2)
+            x = x if min(self.n, self.nrhs) > 0 else x[..., : self.n, : self.nrhs]
             self.arrays["x"] = x[..., 0] if self.vectors else x
         arrays = {name: self.place.give(array) for name, array in self.arrays.items()}
         return Solution(**{"x": None, **arrays})
 
 
-def solve(A: Array, b: Array, *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
+def _options(method: str, pivot_floor: float) -> _core.SolveOptions:
+    floor = number(pivot_floor, "pivot_floor")
+    if not 0 <= floor < 1:
+        raise ValueError(f"pivot_floor={floor} is no fraction of a diagonal element. Give 0 to raise none, or less than 1.")
+    return _core.SolveOptions(choice(_core.Method, method, "method"), floor)
+
+
+@words_of_files
+def solve(A: Brought[ArrayT], b: Array, *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
           method: str = "auto", pivot_floor: float = 0.0, sizes: Array = None, backend: str = "auto",
-          threads: int = 0) -> Solution:
+          threads: int = 0) -> Solution[ArrayT]:
     """Solves ``A x = b`` for many small symmetric positive definite matrices.
 
     ``A``
@@ -225,22 +263,22 @@ def solve(A: Array, b: Array, *, triangle: str = "both", packed: bool = False, n
     '1 of 2 systems failed, the first is 1: pivot 2 is not positive'
     """
     of = _Systems(A, b, triangle, packed, backend, threads, sizes)
-    b, vectors, batch = _right_hand_sides(of, b)
-    nrhs = b.shape[-1]
-    right = matrices(of.place, b, batch)
-    systems, kept = of.structs(batch, nrhs, right)
+    right_hand_sides, vectors, batch, nrhs = _right_hand_sides(of)
+    right = matrices(of.place, right_hand_sides, batch)
+    systems, kept = of.structs(batch, max(nrhs, 1), right)
     outputs = _Outputs(of, batch)
     outputs.add_x(of.n, nrhs, right.by_rows, vectors)
     outputs.add_numbers(numbers, _NUMBERS)
-    options = _core.SolveOptions(choice(_core.Method, method, "method"), float(pivot_floor))
+    options = _options(method, pivot_floor)
     compute(of.place, of.handle, "solve", systems, outputs.struct, options)
     del kept
     return outputs.solution()
 
 
-def inverse(A: Array, *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
+@words_of_files
+def inverse(A: Brought[ArrayT], *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
             method: str = "auto", pivot_floor: float = 0.0, sizes: Array = None, backend: str = "auto",
-            threads: int = 0) -> Solution:
+            threads: int = 0) -> Solution[ArrayT]:
     """The inverses of A as ``x`` (..., n, n), both triangles filled; arguments as :func:`solve` has them.
 
     >>> inverse([[4.0, 2.0], [2.0, 2.0]]).x
@@ -252,15 +290,16 @@ def inverse(A: Array, *, triangle: str = "both", packed: bool = False, numbers: 
     outputs = _Outputs(of, of.batch)
     outputs.add_x(of.n, of.n, True, False)
     outputs.add_numbers(numbers, _NUMBERS)
-    options = _core.SolveOptions(choice(_core.Method, method, "method"), float(pivot_floor))
+    options = _options(method, pivot_floor)
     compute(of.place, of.handle, "invert", systems, outputs.struct, options)
     del kept
     return outputs.solution()
 
 
-def log_determinant(A: Array, *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
+@words_of_files
+def log_determinant(A: Brought[ArrayT], *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
                     method: str = "auto", pivot_floor: float = 0.0, sizes: Array = None, backend: str = "auto",
-                    threads: int = 0) -> Solution:
+                    threads: int = 0) -> Solution[ArrayT]:
     """``ln det A`` of each matrix as ``log_determinant`` (...), float64; arguments as :func:`solve` has them.
 
     ``numbers``: some of "rcond", "smallest_pivot", "repaired", "perturbation".
@@ -273,14 +312,14 @@ def log_determinant(A: Array, *, triangle: str = "both", packed: bool = False, n
     outputs = _Outputs(of, of.batch)
     outputs.add_numbers({"log_determinant": 0, **dict.fromkeys([numbers] if isinstance(numbers, str) else numbers)},
                         _ABOUT_A)
-    options = _core.SolveOptions(choice(_core.Method, method, "method"), float(pivot_floor))
+    options = _options(method, pivot_floor)
     compute(of.place, of.handle, "log_determinant", systems, outputs.struct, options)
     del kept
     return outputs.solution()
 
 
 @dataclass(frozen=True)
-class Factor(Statuses):
+class Factor(Statuses[ArrayT]):
     """``A = L D L^T`` of each system, made by :func:`factor`, for right-hand sides that come one after the other.
 
     ``packed`` (..., n (n + 1) / 2)
@@ -292,10 +331,10 @@ class Factor(Statuses):
     """
 
     n: int
-    packed: Array
-    info: Array
-    smallest_pivot: Array
-    log_determinant: Array
+    packed: ArrayT
+    info: ArrayT
+    smallest_pivot: ArrayT
+    log_determinant: ArrayT
 
     _kind = "systems"
 
@@ -307,33 +346,39 @@ class Factor(Statuses):
     def _answered(info: Any) -> Any:
         return info == 0
 
-    def solve(self, b: Array, *, backend: str = "auto", threads: int = 0) -> Solution:
+    @words_of_files
+    def solve(self, b: Array, *, backend: str = "auto", threads: int = 0) -> Solution[ArrayT]:
         """Solves ``A x = b`` for b as :func:`solve` has it; of the solution ``x`` and ``info`` alone are there."""
         of = _Factored(self, b, backend, threads)
-        b, vectors, batch = _right_hand_sides(of, b)
-        right = matrices(of.place, b, batch)
+        right_hand_sides, vectors, batch, nrhs = _right_hand_sides(of)
+        right = matrices(of.place, right_hand_sides, batch)
         factor = matrices(of.place, of.packed[..., None, :], batch, by_rows=True)
         info = of.info if factor.stride == 0 else tight(of.place, of.info, "statuses", batch)
         factors = _core.Factors()
         factors.factor, factors.stride = factor.address, factor.stride
         info_view = of.place.view(info)
         factors.info = info_view.address
-        systems = _struct(of, batch, b.shape[-1], right)
+        systems = _struct(of, batch, max(nrhs, 1), right)
         outputs = _Outputs(of, batch)
-        outputs.add_x(of.n, b.shape[-1], right.by_rows, vectors)
+        outputs.add_x(of.n, nrhs, right.by_rows, vectors)
         compute(of.place, of.handle, "solve_factored", factors, systems, outputs.struct)
         return outputs.solution()
 
 
 class _Factored:
-    def __init__(self, factor: Factor, b: Array, backend: str, threads: int):
-        self.place = place_of(A=factor.packed, b=b)
+    def __init__(self, factor: Factor[Any], b: Array, backend: str, threads: int):
+        self.b = plain(b, "b")
+        self.place = place_of(A=factor.packed, b=self.b)
         self.handle = handle_of(self.place, backend, threads)
         self.packed, self.info = self.place.take(factor.packed), self.place.take(factor.info)
         self.dtype, self.n, self.batch = self.place.dtype(self.packed), factor.n, tuple(self.packed.shape)[:-1]
+        self.said, self.rows = f"A is factored, of {self.dtype}", max(self.n, 1)
+        if self.n == 0:
+            self.packed = self.place.expand(self.place.take(np.ones(1, self.dtype)), (*self.batch, 1))
 
 
-def factor(A: Array, *, triangle: str = "both", packed: bool = False, backend: str = "auto", threads: int = 0) -> Factor:
+@words_of_files
+def factor(A: Brought[ArrayT], *, triangle: str = "both", packed: bool = False, backend: str = "auto", threads: int = 0) -> Factor[ArrayT]:
     """Factors ``A = L D L^T`` once, to solve many times; arguments as :func:`solve` has them.
 
     >>> f = factor([[4.0, 2.0], [2.0, 2.0]])
@@ -346,9 +391,11 @@ def factor(A: Array, *, triangle: str = "both", packed: bool = False, backend: s
     types = {"packed": of.dtype, "info": "int32", "smallest_pivot": of.dtype, "log_determinant": "float64"}
     arrays = {}
     for name, dtype in types.items():
-        core = (of.n * (of.n + 1) // 2,) if name == "packed" else ()
+        core = (of.rows * (of.rows + 1) // 2,) if name == "packed" else ()
         arrays[name] = of.place.empty((*of.batch, *core), dtype)
         setattr(factors, "factor" if name == "packed" else name, of.place.view(arrays[name]).address)
     compute(of.place, of.handle, "factor", systems, factors)
     del kept
+    if of.n == 0:
+        arrays["packed"] = arrays["packed"][..., :0]
     return Factor(of.n, **{name: of.place.give(array) for name, array in arrays.items()})

@@ -203,7 +203,7 @@ def test_a_system_that_fails_says_why_and_leaves_others_alone():
     (dict(A=np.ones((2, 3)), b=np.ones(3)), r"\(2, 3\)"),
     (dict(A=np.ones(3), b=np.ones(3)), r"\(3,\)"),
     (dict(A=np.eye(3), b=np.ones(4)), r"n = 3.*\(4,\)"),
-    (dict(A=np.eye(3), b=np.ones((3, 0))), r"\(3, 0\)"),
+    (dict(A=np.eye(3), b=np.ones((2, 0))), r"\(2, 0\)"),
     (dict(A=np.eye(3), b=1.0), r"\(\)"),
     (dict(A=np.ones((2, 3, 3)), b=np.ones((4, 3, 1))), "broadcast"),
     (dict(A=np.ones(4), b=np.ones(3), packed=True), "packed"),

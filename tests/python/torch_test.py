@@ -114,8 +114,66 @@ def test_correlation(device):
 
 
 def test_gradients_are_refused_in_a_sentence(device):
-    with pytest.raises(Exception, match="grad"):
-        smallbatch.solve(torch.eye(3, device=device, requires_grad=True), torch.ones(3, device=device))
+    a, b = torch.eye(3, device=device), torch.ones(3, device=device)
+    for leaf in (a.clone().requires_grad_(), torch.nn.Parameter(a), a.clone().requires_grad_() * 2):
+        with pytest.raises(TypeError, match=r"A requires a gradient .*A\.detach\(\)"):
+            smallbatch.solve(leaf, b)
+        with torch.no_grad():
+            assert bool(smallbatch.solve(leaf, b).ok)
+    with torch.autograd.forward_ad.dual_level():
+        with pytest.raises(TypeError, match="b has a forward derivative"):
+            smallbatch.solve(a, torch.autograd.forward_ad.make_dual(b, b))
+
+
+class Mine(torch.Tensor):
+    pass
+
+
+def test_results_of_subclasses_are_tensors(device):
+    a, b, x = systems(device)
+    for left, right in ((a.as_subclass(Mine), b), (a, b.as_subclass(Mine)), (a.as_subclass(Mine), b.as_subclass(Mine))):
+        found = smallbatch.solve(left, right, numbers="rcond")
+        assert type(found.x) is type(found.info) is type(found.rcond) is torch.Tensor
+        assert found.x.device == device and close(found.x, x)
+
+
+def test_conjugates_and_negatives_are_computed(device):
+    signal = torch.randn((2, 64, 6), generator=torch.Generator().manual_seed(3), dtype=torch.complex64).to(device)
+    expected = smallbatch.correlate(signal.conj().resolve_conj()).visibility
+    assert signal.conj().is_conj() and torch.equal(smallbatch.correlate(signal.conj()).visibility, expected)
+    b = (1j * torch.arange(1, 4, device=device)).to(torch.complex64).conj().imag
+    assert b.is_neg() and smallbatch.solve(torch.eye(3, device=device), b).x.tolist() == [-1, -2, -3]
+
+
+def masked(a):
+    return torch.masked.masked_tensor(a, a > 0)
+
+
+def fake(a):
+    with torch._subclasses.fake_tensor.FakeTensorMode():
+        return torch.eye(3, device=a.device)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", [
+    lambda a: a.to_sparse(), lambda a: a.to_sparse_csr(), lambda a: torch.quantize_per_tensor(a, 0.1, 0, torch.qint8),
+    lambda a: a.bfloat16(), lambda a: a.half(), lambda a: a.to("meta"), lambda a: a.bool(), masked, fake,
+    lambda a: torch.nested.nested_tensor([a, a], layout=torch.jagged)],
+    ids=["sparse", "CSR", "quantized", "bfloat16", "float16", "meta", "bool", "masked", "fake", "nested"])
+def test_tensors_that_are_not_their_numbers_are_refused(device, make):
+    try:
+        a = make(torch.eye(3, device=device))
+    except (NotImplementedError, RuntimeError):
+        pytest.skip("no such tensor of this PyTorch, or on this device")
+    for call in (lambda: smallbatch.inverse(a), lambda: smallbatch.solve(torch.eye(3, device=device), a),
+                 lambda: smallbatch.potential(a, torch.ones(3, device=device))):
+        with pytest.raises(TypeError, match=r"\. (Give|Convert) "):
+            call()
+
+
+def test_functions_that_are_mapped_are_refused():
+    with pytest.raises(TypeError, match="cannot be read"):
+        torch.func.vmap(lambda a: smallbatch.inverse(a).x)(torch.eye(3).expand(2, 3, 3))
 
 
 def test_devices_are_not_mixed(device):
