@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "core/error.hpp"
@@ -26,8 +27,15 @@ Triples read_triples(const InputFile& file, const std::string& dataset, std::int
   const DatasetInfo& info = file.float_dataset(dataset);
   const bool one_for_all = info.shape == std::vector<std::int64_t>{3};
   if (!one_for_all && info.shape != std::vector<std::int64_t>{batch, 3}) {
-    throw file.error(dataset, "expected shape (3) or " + shape_text({batch, 3}) + ", found " + shape_text(info.shape),
-                     "Store one triple for all problems or one per problem.");
+    const bool is_one_number = std::ranges::count(info.shape, 1) == std::ssize(info.shape);
+    throw file.error(
+        dataset,
+        "it is understood as x, y, z of a batch of " + std::to_string(batch) + ": expected shape (3) or " +
+            shape_text({batch, 3}) + ", found " + shape_text(info.shape),
+        is_one_number ? "Store the number for each axis, three times."
+                      : remedy_of_shape(
+                            info.shape, {batch, 3},
+                            remedy_of_shape(info.shape, {3}, "Store one triple for all problems or one per problem.")));
   }
   file.check_proportion(dataset);
   std::vector<double> values(static_cast<std::size_t>(batch) * 3);
@@ -71,10 +79,11 @@ bool is_finite(double value) { return std::isfinite(value); }
 
 /// A dataset of finite numbers in this unit, or nothing.
 std::vector<double> read_known(const InputFile& file, const std::string& dataset,
-                               const std::vector<std::int64_t>& shape, const std::string& unit) {
+                               const std::vector<std::int64_t>& shape, const std::string& unit,
+                               const std::string& signal) {
   if (file.kind(dataset) == ObjectKind::none) return {};
   (void)file.float_dataset(dataset);
-  expect_shape(file, dataset, shape);
+  expect_shape(file, dataset, shape, signal);
   if (const auto found = file.string(dataset, "unit"); found && *found != unit) {
     throw file.error(dataset + "@unit", "expected " + quoted(unit) + ", found " + quoted(*found),
                      "Convert the numbers to it.");
@@ -151,10 +160,16 @@ void read_shape(const InputFile& file, PotentialSet& set) {
 std::int64_t check_format(const InputFile& file, std::vector<std::string>& warnings) {
   const auto version = file.integers("/", "smallbatch_format");
   if (!version) {
-    throw file.error("/", "it has no attribute smallbatch_format",
-                     "Set it to the int32 pair " + format_pair +
-                         ", as FORMAT.md says, or import the file if it is of another "
-                         "program.");
+    const bool is_h5md = file.kind("/h5md") == ObjectKind::group;
+    const bool is_uvh5 = file.kind("/Header") == ObjectKind::group && file.kind("/Data") == ObjectKind::group;
+    throw file.error("/",
+                     std::string(is_h5md   ? "it is understood as H5MD, and "
+                                 : is_uvh5 ? "it is understood as UVH5, and "
+                                           : "") +
+                         "it has no attribute smallbatch_format",
+                     is_h5md || is_uvh5 ? "Import it first: smallbatch import."
+                                        : "Set it to the int32 pair " + format_pair +
+                                              ", as FORMAT.md says, or import the file if it is of another program.");
   }
   if (version->size() != 2 || version->front() < 1 || version->back() < 0) {
     throw file.error("/@smallbatch_format", "expected the pair " + format_pair + ", found " + shape_text(*version),
@@ -195,12 +210,29 @@ std::vector<std::string> set_names(const InputFile& file, const std::string& kin
   return names;
 }
 
-void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape) {
+std::string signal_text(const CorrelationSet& set) {
+  return "the signal is understood as " + std::to_string(set.batch) + " channels, " + std::to_string(set.times) +
+         " times, " + std::to_string(set.inputs) + " inputs: ";
+}
+
+void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape,
+                  const std::string& why) {
   const DatasetInfo& info = file.dataset(dataset);
   if (info.shape != shape) {
-    throw file.error(dataset, "expected shape " + shape_text(shape) + ", found " + shape_text(info.shape),
-                     "See FORMAT.md for the shapes.");
+    throw file.error(dataset, why + "expected shape " + shape_text(shape) + ", found " + shape_text(info.shape),
+                     remedy_of_shape(info.shape, shape, "Store a value for each."));
   }
+}
+
+std::string remedy_of_shape(const std::vector<std::int64_t>& found, const std::vector<std::int64_t>& expected,
+                            const std::string& otherwise) {
+  if (std::ranges::is_permutation(found, expected)) return "Are its axes in another order? Store its transpose.";
+  const auto without_ones = [](std::vector<std::int64_t> shape) {
+    std::erase(shape, 1);
+    return shape;
+  };
+  if (without_ones(found) == without_ones(expected)) return "Store its reshape" + shape_text(expected) + ".";
+  return otherwise;
 }
 
 std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& dataset, std::int64_t total,
@@ -217,7 +249,9 @@ std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& 
   std::vector<std::int64_t> offset(static_cast<std::size_t>(info.shape[0]));
   file.read(dataset, {}, offset.data());
   const auto at = [&](std::size_t i) { return "[" + std::to_string(i) + "] is " + std::to_string(offset[i]); };
-  const std::string remedy = "Let it rise from 0 to the number of " + things + ".";
+  const bool are_counts = std::accumulate(offset.begin(), offset.end(), 0.0) == static_cast<double>(total);
+  const std::string remedy = are_counts ? "Are these counts? Store numpy.cumsum of them, after a 0."
+                                        : "Let it rise from 0 to the number of " + things + ".";
   if (offset.front() != 0) throw file.error(dataset, at(0) + ", expected 0", remedy);
   for (std::size_t i = 1; i < offset.size(); ++i) {
     if (offset[i] < offset[i - 1]) {
@@ -275,8 +309,12 @@ void read_charge_attributes(const InputFile& file, const std::string& group, Cha
   if (const auto unit = file.string(group, "output_unit")) {
     const auto parsed = parse_potential_unit(*unit);
     if (!parsed) {
-      throw file.error(group + "@output_unit", "expected one of " + potential_unit_names() + ", found " + quoted(*unit),
-                       "Name a known unit.");
+      const std::string per_charge = *unit == "eV" ? "volt" : *unit + "/e";  // where it is one of energies
+      throw file.error(group + "@output_unit",
+                       "a unit of V is expected, one of " + potential_unit_names() + ", found " + quoted(*unit),
+                       parse_potential_unit(per_charge)
+                           ? "Name " + quoted(per_charge) + ": energies are then in " + *unit + "."
+                           : "Name one of these.");
     }
     set.output_unit = *parsed;
   }
@@ -390,8 +428,9 @@ void read_correlation_attributes(const InputFile& file, CorrelationSet& set) {
   };
   set.sample_time = time("sample_time", "Give the seconds from one sample to the next, or remove it.");
   set.start_time = time("start_time", "Give the Julian date at which the first sample begins, or remove it.");
-  set.frequency = read_known(file, group + "/frequency", {set.batch}, "Hz");
-  set.input_position = read_known(file, group + "/input_position", {set.inputs, 3}, "m");
+  const std::string signal = signal_text(set);
+  set.frequency = read_known(file, group + "/frequency", {set.batch}, "Hz", signal);
+  set.input_position = read_known(file, group + "/input_position", {set.inputs, 3}, "m", signal);
 }
 
 void write_correlation_attributes(Hdf5Output& file, const CorrelationSet& set) {

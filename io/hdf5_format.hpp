@@ -23,6 +23,7 @@ inline const std::string format_pair = "(" + std::to_string(format_major) + ", "
 inline constexpr std::int64_t most_rhs = INT32_MAX / max_system_size;
 /// The attributes of a solve set, and what they can be.
 inline const std::string uplo_lower = "lower", compute_log_determinant = "log_determinant";
+inline const std::string storage_dense = "dense", storage_packed = "packed_lower";
 /// Of a correlation set.
 inline const std::string output_sum = "sum", output_mean = "mean", packing_int4 = "int4";
 
@@ -59,8 +60,16 @@ bool is_result_file(const InputFile& file);
 /// Names of the sets of a kind, "/solve"; each must be a group, and fit for a message.
 std::vector<std::string> set_names(const InputFile& file, const std::string& kind);
 
-/// Throws where the dataset has another shape.
-void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape);
+/// Throws where the dataset has another shape; `why` says, for the message, what asks for it.
+void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape,
+                  const std::string& why = "");
+
+/// For such a message, of what a dataset of a correlation set has to fit.
+std::string signal_text(const CorrelationSet& set);
+
+/// What to store in place of a dataset of another shape; `otherwise` where its shape does not tell.
+std::string remedy_of_shape(const std::vector<std::int64_t>& found, const std::vector<std::int64_t>& expected,
+                            const std::string& otherwise);
 
 /// Where the problems begin among `total` things: from 0 to total, never falling. `things` is for messages.
 std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& dataset, std::int64_t total,

@@ -34,7 +34,7 @@ struct KnownNames {
 
 const std::string remedy_of_sizes = "Store how many rows each system has.";
 
-const KnownNames solve_names{{"uplo", "compute"}, {{"A", {}}, {"b", {}}, {"size", {}}}};
+const KnownNames solve_names{{"uplo", "compute", "storage"}, {{"A", {}}, {"b", {}}, {"size", {}}}};
 const KnownNames potential_names{
     {"targets", "shape", "field", "softening", "cutoff", "dielectric", "output_unit", "temperature", "particles"},
     {{"position", {"unit"}},
@@ -80,9 +80,64 @@ struct ChargeSource {
 
 /// n with n(n+1)/2 = packed, or 0.
 std::int64_t triangular_root(std::int64_t packed) {
-  for (std::int64_t n = 1; n <= max_system_size; ++n)
-    if (n * (n + 1) / 2 == packed) return n;
-  return 0;
+  constexpr std::int64_t most = 1 << 20;  // so that systems that are too large are known, too
+  std::int64_t n = 1;
+  while (n < most && n * (n + 1) / 2 < packed) ++n;
+  return n * (n + 1) / 2 == packed ? n : 0;
+}
+
+/// n with n * n = flat, or 0.
+std::int64_t square_root(std::int64_t flat) {
+  std::int64_t n = 1;
+  while (n < max_system_size && n * n < flat) ++n;
+  return n * n == flat ? n : 0;
+}
+
+/// What A of such a shape is, whatever its lengths.
+std::string matrices_text(const std::vector<std::int64_t>& shape) {
+  if (shape.size() == 3) return "dense matrices of " + std::to_string(shape[1]) + " x " + std::to_string(shape[2]);
+  return shape.size() == 2 ? "packed triangles" : "neither dense matrices nor packed triangles";
+}
+
+/// "a batch of 6 packed triangles of 3 rows"
+std::string systems_text(const SolveSet& set) {
+  return "a batch of " + std::to_string(set.batch) +
+         (set.shape.storage == Storage::packed_lower ? " packed triangles, n = " : " dense matrices, n = ") +
+         std::to_string(set.shape.n);
+}
+
+/// What to store in place of an A of this shape, which holds no systems.
+std::string remedy_of_matrices(const std::vector<std::int64_t>& shape) {
+  const std::size_t rank = shape.size();
+  const std::int64_t last = rank > 0 ? shape.back() : 0, first = rank > 0 ? shape.front() : 0;
+  const bool is_square = rank >= 2 && shape[rank - 2] == last;
+  const auto reshaped = [](std::int64_t n) { return "A.reshape" + shape_text({-1, n, n}) + "."; };
+  if ((is_square ? last : rank <= 2 ? triangular_root(last) : 0) > max_system_size)
+    return "Solve larger systems with LAPACK.";
+  if (is_square && last > 0 && rank == 2)
+    return "Store one dense matrix as A[None], of shape " + shape_text({1, last, last}) + ".";
+  if (is_square && last > 0 && rank > 3) return "Store " + reshaped(last);
+  if (rank == 3 && first == shape[1] && first <= max_system_size)
+    return "Is the batch the last axis? It belongs first: numpy.moveaxis(A, -1, 0).";
+  if (rank == 1 && triangular_root(last) > 0)
+    return "Store one packed triangle as A[None], of shape " + shape_text({1, last}) + ".";
+  if (rank <= 2 && square_root(last) > 0) return "Are dense matrices flattened? Store " + reshaped(square_root(last));
+  if (rank == 2 && triangular_root(first) > 0) return "Is the batch the last axis? It belongs first: A.T.";
+  return "Store square matrices, or lower triangles packed by rows.";
+}
+
+/// What to store in place of right-hand sides of this shape, which do not fit the systems.
+std::string remedy_of_rhs(const std::vector<std::int64_t>& shape, const SolveSet& set) {
+  const std::size_t rank = shape.size();
+  const std::int64_t n = set.shape.n, first = rank > 0 ? shape.front() : 0, last = rank > 0 ? shape.back() : 0;
+  if ((rank == 2 || rank == 3) && first == n && last == set.batch && set.batch != 1)
+    return "Is the batch the last axis? It belongs first: numpy.moveaxis(b, -1, 0).";
+  if ((rank == 1 || rank == 2) && first == n && set.batch == 1) return "Store b[None] for the one system.";
+  if ((rank == 1 || rank == 2) && first == n)
+    return "Store one b for each system: numpy.repeat(b[None], " + std::to_string(set.batch) + ", axis=0).";
+  if (rank == 3 && first == set.batch && last == n)
+    return "Store each right-hand side as a column: numpy.swapaxes(b, 1, 2).";
+  return "Store one right-hand side, or nrhs columns, per matrix of A.";
 }
 
 constexpr std::size_t bytes_of_point = 3 * sizeof(double);
@@ -104,6 +159,10 @@ std::uint64_t hash_of_channels(const CorrelationSet& set, const AxisRange& chann
     hash += hash_rows("input_position", channels.first + k, 1, set.input_position.size() * sizeof(double),
                       set.input_position.data());
   return hash;
+}
+
+std::string charges_text(std::int64_t charges) {
+  return "position is understood as " + std::to_string(charges) + " charges: ";
 }
 
 /// Origins of lattices with their rests, or without where there are none.
@@ -185,8 +244,9 @@ struct ProblemReader::Impl {
       throw file.error(group + "@uplo", found, "Remove the attribute where both triangles are filled.");
     }
     if (shape.storage != Storage::dense) {
-      throw file.error(group + "@uplo", "expected a dense A, found packed triangles",
-                       "Remove the attribute: packed triangles are lower ones.");
+      throw file.error(
+          group + "@uplo", "expected a dense A, found packed triangles",
+          "Store dense matrices as (batch, n, n), or remove the attribute: packed triangles are lower ones.");
     }
     shape.storage = Storage::dense_lower;
   }
@@ -203,15 +263,35 @@ struct ProblemReader::Impl {
     shape.determinant_only = true;
   }
 
+  /// Refuses what may be one dense matrix or many packed triangles, unless the set says which, or b does.
+  void read_storage(const std::string& group, const SolveSet& set, const DatasetInfo& matrices) const {
+    const std::string found = matrices.type_name + " " + shape_text(matrices.shape);
+    const bool is_packed = set.shape.storage == Storage::packed_lower,
+               is_square = is_packed && matrices.shape[0] == matrices.shape[1];
+    const bool has_b = file.kind(group + "/b") != ObjectKind::none;
+    const std::string one = has_b ? "A[None] and b[None]" : "A[None]";
+    if (const auto storage = file.string(group, "storage")) {
+      if (*storage == (is_packed ? storage_packed : storage_dense)) return;
+      const bool is_known = *storage == storage_packed || *storage == storage_dense;
+      throw file.error(group + "@storage",
+                       "A, " + found + ", is understood as " + systems_text(set) + ": expected " +
+                           quoted(is_packed ? storage_packed : storage_dense) + ", found " + quoted(*storage),
+                       !is_known   ? "Set the one that is so, or remove the attribute."
+                       : is_square ? "Store one dense matrix as " + one + "."
+                                   : "Store A as its set says, or remove the attribute.");
+    }
+    if (!is_square || set.shape.n == 1 || (has_b && file.dataset(group + "/b").shape.size() == 3)) return;
+    throw file.error(
+        group + "/A", found + " may be " + systems_text(set) + ", or one dense matrix",
+        "Store one matrix as " + one + ", or set the attribute storage of the set to " + storage_packed + ".");
+  }
+
   void open_set(SolveSet& set) {
     const std::string group = set_path(set), a = group + "/A", b = group + "/b";
     check_names(group, solve_names);
     const DatasetInfo& matrices = file.float_dataset(a);
     set.type = scalar_type(matrices.type);
     const auto& shape = matrices.shape;
-    const std::string expected =
-        "expected shape (batch, n, n) or (batch, n(n+1)/2) with 1 <= n <= " + std::to_string(max_system_size) +
-        ", found " + shape_text(shape);
     std::int64_t n = 0;
     if (shape.size() == 3 && shape[1] == shape[2]) {
       n = shape[1];
@@ -221,15 +301,18 @@ struct ProblemReader::Impl {
       set.shape.storage = Storage::packed_lower;
     }
     if (n < 1 || n > max_system_size) {
-      const bool may_be_last = shape.size() == 3 && shape[0] == shape[1];
-      throw file.error(a, expected,
-                       may_be_last ? "Is the batch the last axis? It belongs first: numpy.moveaxis(A, -1, 0)."
-                                   : "Store square matrices, or lower triangles packed by rows.");
+      throw file.error(
+          a,
+          matrices.type_name + " " + shape_text(shape) + " is understood as " + matrices_text(shape) +
+              (n > 0 ? ", n = " + std::to_string(n) : "") +
+              ": expected shape (batch, n, n) or (batch, n(n+1)/2) with 1 <= n <= " + std::to_string(max_system_size),
+          remedy_of_matrices(shape));
     }
     set.shape.n = static_cast<int>(n);
     set.batch = shape[0];
     set.chunk_bytes = file.chunk_bytes(a);
     read_uplo(group, set.shape);
+    read_storage(group, set, matrices);
     read_compute(group, set.shape);
 
     set.shape.nrhs = 0;
@@ -248,10 +331,10 @@ struct ProblemReader::Impl {
                         rhs.shape[1] == n && (set.rhs_is_vector || (rhs.shape[2] >= 1 && rhs.shape[2] <= most_rhs));
       if (!fits) {
         throw file.error(b,
-                         "expected shape " + shape_text({set.batch, n}) + " or (" + std::to_string(set.batch) + ", " +
-                             std::to_string(n) + ", nrhs), 1 <= nrhs <= " + std::to_string(most_rhs) + ", found " +
-                             shape_text(rhs.shape),
-                         "Store one right-hand side, or nrhs columns, per matrix of A.");
+                         "A is understood as " + systems_text(set) + ": expected shape " + shape_text({set.batch, n}) +
+                             " or (" + std::to_string(set.batch) + ", " + std::to_string(n) +
+                             ", nrhs), 1 <= nrhs <= " + std::to_string(most_rhs) + ", found " + shape_text(rhs.shape),
+                         remedy_of_rhs(rhs.shape, set));
       }
       set.shape.nrhs = set.rhs_is_vector ? 1 : static_cast<int>(rhs.shape[2]);
     }
@@ -292,19 +375,30 @@ struct ProblemReader::Impl {
     warnings.insert(warnings.end(), of_particles.begin(), of_particles.end());
   }
 
+  /// x, y and z of things, of which the dataset `offset` says where each problem's begin.
+  void expect_triples(const std::string& dataset, const DatasetInfo& info, const std::string& thing,
+                      const std::string& offset) const {
+    const auto& shape = info.shape;
+    if (shape.size() == 2 && shape[1] == 3) return;
+    const bool has_batch = shape.size() == 3 && shape[2] == 3;
+    throw file.error(dataset,
+                     info.type_name + " is understood as x, y, z of all " + thing + "s: expected shape (" + thing +
+                         "s, 3), found " + shape_text(shape),
+                     has_batch ? "Store its reshape(-1, 3), and in " + offset + " where each problem begins."
+                               : remedy_of_shape(shape, {shape.empty() ? 0 : shape.back(), 3},
+                                                 "Store x, y and z of every " + thing + "."));
+  }
+
   void open_charges(const std::string& group, ChargesOfSet& set, ChargeSource& source) {
     const std::string position = group + "/position", charge = group + "/charge";
     const DatasetInfo& positions = file.float_dataset(position);
-    if (positions.shape.size() != 2 || positions.shape[1] != 3) {
-      throw file.error(position, "expected shape (charges, 3), found " + shape_text(positions.shape),
-                       "Store x, y and z of every charge.");
-    }
+    expect_triples(position, positions, "charge", "offset");
     const DatasetInfo& charges = file.float_dataset(charge);
     if (charges.type != positions.type) {
       throw file.error(charge, "expected " + positions.type_name + " as position has, found " + charges.type_name,
                        "Store position and charge in one type.");
     }
-    expect_shape(file, charge, {positions.shape[0]});
+    expect_shape(file, charge, {positions.shape[0]}, charges_text(positions.shape[0]));
     set.type = scalar_type(positions.type);
     set.offset = {0, positions.shape[0]};
     if (const std::string offset = group + "/offset"; file.kind(offset) != ObjectKind::none) {
@@ -321,10 +415,7 @@ struct ProblemReader::Impl {
   void open_points(PotentialSet& set, ChargeSource& source) const {
     const std::string group = set_path(set), point = group + "/points", offset = group + "/point_offset";
     const DatasetInfo& points = file.float_dataset(point);
-    if (points.shape.size() != 2 || points.shape[1] != 3) {
-      throw file.error(point, "expected shape (points, 3), found " + shape_text(points.shape),
-                       "Store x, y and z of every point.");
-    }
+    expect_triples(point, points, "point", "point_offset");
     source.point_unit_in_angstrom = length_unit(file, point).value_or(source.unit_in_angstrom);
     const std::int64_t total = points.shape[0];
     set.has_shared_points = file.kind(offset) == ObjectKind::none;
@@ -357,7 +448,8 @@ struct ProblemReader::Impl {
     if (!info.is(ElementType::int8) && !info.is(ElementType::int32) && !info.is(ElementType::int64)) {
       throw file.error(name, "expected int8, int32 or int64, found " + info.type_name, "Store it as int8.");
     }
-    expect_shape(file, name, {source.particles ? source.particles->charges_per_frame() : set.charges()});
+    const std::int64_t charges = source.particles ? source.particles->charges_per_frame() : set.charges();
+    expect_shape(file, name, {charges}, charges_text(charges));
     if (source.particles) source.particles->expect_one_order(name);
     return true;
   }
@@ -439,11 +531,13 @@ struct ProblemReader::Impl {
       std::vector<std::int64_t> found = info.shape;
       if (info.form == NumberForm::complex) found.pop_back();
       const bool has_parts = set.type == SampleType::complex_int8;
-      throw file.error(
-          signal,
-          std::string("expected shape (channel, time, input") + (has_parts ? ", 2)" : ")") + ", found " +
-              shape_text(found),
-          has_parts ? "Store real and imaginary part along a last axis." : "Store one sample per element.");
+      throw file.error(signal,
+                       info.type_name + " is understood as samples: expected shape (channel, time, input" +
+                           (has_parts ? ", 2)" : ")") + ", found " + shape_text(found),
+                       found.size() > (has_parts ? 4U : 3U)
+                           ? "A polarisation is an input, too: merge the axes of inputs, e.g. with reshape."
+                       : has_parts ? "Store real and imaginary part along a last axis."
+                                   : "Store one sample per element, of one channel as signal[None].");
     }
     set.batch = info.shape[0];
     set.times = info.shape[1];
@@ -482,7 +576,7 @@ struct ProblemReader::Impl {
       if (!info.is(ElementType::uint8) && !info.is(ElementType::int8) && info.form != NumberForm::boolean) {
         throw file.error(flag, "expected uint8, int8 or Boolean, found " + info.type_name, "Store it as uint8.");
       }
-      expect_shape(file, flag, {set.batch, set.times, set.inputs});
+      expect_shape(file, flag, {set.batch, set.times, set.inputs}, signal_text(set));
     }
     read_correlation_attributes(file, set);
     std::int64_t bytes = bytes_of(SumType::complex_int64);
@@ -578,15 +672,20 @@ struct ProblemReader::Impl {
   void open() {
     is_newer = check_format(file, warnings) > format_minor;
     if (is_result_file(file)) {
-      throw Error(ErrorKind::bad_input, "cannot use " + file.path(), "it is a results file, expected problems",
-                  "Give the file that the results were made from.");
+      const auto problems = file.text_or_number("/provenance", "problems");
+      const auto* const name = problems ? std::get_if<std::string>(&*problems) : nullptr;
+      throw Error(
+          ErrorKind::bad_input, "cannot use " + file.path(), "it is a results file, expected problems",
+          "Give the file that the results were made from" + (name != nullptr ? ", " + visible_text(*name) + "." : "."));
     }
     std::vector<std::string> kinds;
+    std::string misspelt;
     for_each_kind(sets, [&]<class Set>(const std::vector<Set>&) { kinds.emplace_back(Set::kind); });
     for (const std::string& name : file.members("/")) {
       const bool is_known = std::ranges::find(kinds, name) != kinds.end();
       const auto meant = is_known ? std::nullopt : nearest_name(name, kinds);
       if (meant) {
+        misspelt = "/" + visible_text(name) + ": did you mean /" + *meant + "?";
         warnings.push_back("/" + visible_text(name) + " of " + file.path() + " is not used: did you mean /" + *meant +
                            "?");
       }
@@ -602,7 +701,7 @@ struct ProblemReader::Impl {
       is_empty = is_empty && list.empty();
     });
     if (is_empty) {
-      throw file.error("/", "it has no problem set",
+      throw file.error("/", "it has no problem set" + (misspelt.empty() ? "" : ", but " + misspelt),
                        "Add a group under /solve, /potential, /pair_energy or /correlation, as FORMAT.md says.");
     }
     if (!without_unit.empty()) {

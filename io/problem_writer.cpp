@@ -52,6 +52,7 @@ void ProblemWriter::add(const SolveSet& set) {
   const std::int64_t n = set.shape.n;
   if (set.shape.storage == Storage::packed_lower) {
     impl_->file.create(group + "/A", type, {set.batch, set.shape.matrix_size()});
+    impl_->file.attribute(group, "storage", storage_packed);
   } else {
     impl_->file.create(group + "/A", type, {set.batch, n, n});
   }

@@ -232,8 +232,8 @@ struct ResultReader::Impl {
     has_statistics = minor >= 2;
     if (!smallbatch::is_result_file(file)) {
       throw Error(ErrorKind::bad_input, "cannot use " + file.path(),
-                  "it is not a results file: /provenance has no kind \"results\"",
-                  "Give a file that smallbatch run wrote.");
+                  "it is a problem file, not a results file: /provenance has no kind \"results\"",
+                  "Give the file that smallbatch run made of it.");
     }
     for_each_kind(sets, [&]<class Set>(const std::vector<Set>&) {
       file.describe(kind_path<Set>(), 2);
