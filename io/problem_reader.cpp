@@ -534,7 +534,7 @@ struct ProblemReader::Impl {
       throw file.error(signal,
                        info.type_name + " is understood as samples: expected shape (channel, time, input" +
                            (has_parts ? ", 2)" : ")") + ", found " + shape_text(found),
-                       found.size() > (has_parts ? 4U : 3U)
+                       !is_packed && found.size() > (has_parts ? 4U : 3U)
                            ? "A polarisation is an input, too: merge the axes of inputs, e.g. with reshape."
                        : has_parts ? "Store real and imaginary part along a last axis."
                                    : "Store one sample per element, of one channel as signal[None].");

@@ -91,6 +91,23 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
   EXPECT_EQ(b, counted<T>(rhs * static_cast<std::size_t>(set.batch), 0.5));
 }
 
+/// Their shape is that of one dense matrix; the set, or right-hand sides with two axes each, tell.
+TEST_F(ProblemFile, as_many_packed_triangles_as_they_have_numbers) {
+  for (const int n : {1, 2, 3, 16}) {
+    const std::int64_t batch = n * (n + 1) / 2;
+    for (const int nrhs : {0, 1}) {
+      const SolveSet set{"s", {}, {n, nrhs, Storage::packed_lower}, true, batch};
+      round_trip<float>(path("f.h5"), set, batch, batch);
+      const RawHdf5 raw(path("f.h5"), RawHdf5::Mode::read);
+      EXPECT_EQ(raw.read_text("/solve/s", "storage"), "packed_lower");
+    }
+    const SolveSet columns{"s", {}, {n, 2, Storage::packed_lower}, false, batch};
+    round_trip<double>(path("d.h5"), columns, batch, batch);
+    RawHdf5(path("d.h5"), RawHdf5::Mode::change).remove_attribute("/solve/s", "storage");
+    EXPECT_EQ(ProblemReader(path("d.h5")).solve_sets().at(0).shape.n, n);
+  }
+}
+
 TEST_F(ProblemFile, solve_sets_come_back_in_blocks_of_any_size) {
   for (const Storage storage : {Storage::dense, Storage::dense_lower, Storage::packed_lower}) {
     for (const int n : {1, 5, 64, 128}) {

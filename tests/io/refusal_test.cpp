@@ -15,7 +15,9 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "io/hdf5_quiet.hpp"
@@ -78,6 +80,26 @@ const std::vector<Refusal>& solve_refusals() {
          f.attribute("/", "smallbatch_format", std::vector<double>{1, 0});
        },
        {"expected integers", "float64"}},
+      {"version_missing_in_h5md",
+       [](RawHdf5& f) {
+         f.remove_attribute("/", "smallbatch_format");
+         f.group("/h5md");
+       },
+       {"understood as H5MD", "smallbatch import"}},
+      {"version_missing_in_uvh5",
+       [](RawHdf5& f) {
+         f.remove_attribute("/", "smallbatch_format");
+         f.group("/Header");
+         f.group("/Data");
+       },
+       {"understood as UVH5", "smallbatch import"}},
+      {"sets_of_a_misspelt_kind",
+       [](RawHdf5& f) {
+         f.remove("/solve/s");
+         f.remove("/potential/p");
+         f.group("/solves");
+       },
+       {"no problem set", "/solves: did you mean /solve?"}},
       {"no_sets", [](RawHdf5& f) { f.remove("/solve/s"), f.remove("/potential/p"); }, {"no problem set"}},
       {"dataset_in_place_of_a_set",
        [](RawHdf5& f) {
@@ -332,6 +354,87 @@ INSTANTIATE_TEST_SUITE_P(all, RefusedProblem, ::testing::Range(std::size_t{0}, s
 
 using RefusedFile = testing::FileTest;
 
+/// A set of float64 without numbers of interest.
+void write_systems(const std::string& path, const testing::Shape& a, const testing::Shape& b,
+                   const std::string& storage = "") {
+  RawHdf5 file(path);
+  file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 9});
+  const auto zeros = [](const testing::Shape& shape) {
+    return std::vector<double>(std::accumulate(shape.begin(), shape.end(), hsize_t{1}, std::multiplies<>()));
+  };
+  file.dataset("/solve/s/A", a, zeros(a));
+  if (!b.empty()) file.dataset("/solve/s/b", b, zeros(b));
+  if (!storage.empty()) file.attribute("/solve/s", "storage", storage);
+}
+
+/// One n x n matrix, with or without right-hand sides, has the shape of n packed triangles where n = m(m+1)/2.
+TEST_F(RefusedFile, a_square_of_two_axes_that_may_be_one_matrix) {
+  for (hsize_t m = 2, n = 3; m <= 16; ++m, n = m * (m + 1) / 2) {
+    for (const testing::Shape& b : {testing::Shape{}, {n}, {n, 1}, {n, 2}, {n, m}}) {
+      write_systems(path("p.h5"), {n, n}, b);
+      const std::string shape = "(" + std::to_string(n) + ", " + std::to_string(n) + ")";
+      expect_error(ErrorKind::bad_input,
+                   {"/solve/s/A", "float64 " + shape, std::to_string(n) + " packed triangles, n = " + std::to_string(m),
+                    "one dense matrix", b.empty() ? "A[None]," : "A[None] and b[None],", "storage", "packed_lower"},
+                   [&] { ProblemReader{path("p.h5")}; });
+      write_systems(path("p.h5"), {n, n}, b, "dense");
+      expect_error(ErrorKind::bad_input,
+                   {"/solve/s@storage", "A, float64 " + shape, b.empty() ? "A[None]." : "A[None] and b[None]."},
+                   [&] { ProblemReader{path("p.h5")}; });
+    }
+  }
+}
+
+TEST_F(RefusedFile, storage_that_a_has_not) {
+  const std::vector<std::tuple<testing::Shape, std::string, std::string>> all{
+      {{4, 6}, "dense", "4 packed triangles, n = 3: expected \"packed_lower\", found \"dense\""},
+      {{4, 3, 3}, "packed_lower", "4 dense matrices, n = 3: expected \"dense\", found \"packed_lower\""},
+      {{4, 3, 3}, "packed", "expected \"dense\", found \"packed\""},
+      {{4, 6}, "packed_upper", "expected \"packed_lower\", found \"packed_upper\""}};
+  for (const auto& [a, storage, says] : all) {
+    write_systems(path("p.h5"), a, {}, storage);
+    expect_error(ErrorKind::bad_input, {"/solve/s@storage", says}, [&] { ProblemReader{path("p.h5")}; });
+  }
+}
+
+/// What is done as the remedy says is read.
+TEST_F(RefusedFile, shapes_of_systems_have_the_remedy_that_works) {
+  struct Case {
+    testing::Shape a, b;
+    std::vector<std::string> says;
+    testing::Shape new_a, new_b;  ///< none where no shape is a remedy
+  };
+  const std::vector<Case> all{
+      {{8, 8}, {}, {"packed triangles", "A[None], of shape (1, 8, 8)."}, {1, 8, 8}, {}},
+      {{2, 2}, {2}, {"A[None], of shape (1, 2, 2)."}, {1, 2, 2}, {1, 2}},
+      {{200, 200}, {}, {"<= 128", "LAPACK"}, {}, {}},
+      {{2, 129, 129}, {}, {"dense matrices of 129 x 129", "<= 128", "LAPACK"}, {}, {}},
+      {{2, 8385}, {}, {"packed triangles, n = 129", "<= 128", "LAPACK"}, {}, {}},
+      {{200, 200, 5}, {}, {"dense matrices of 200 x 5", "Store square matrices"}, {}, {}},
+      {{3, 3, 5}, {}, {"dense matrices of 3 x 5", "moveaxis(A, -1, 0)"}, {5, 3, 3}, {}},
+      {{6, 7}, {}, {"packed triangles", "A.T"}, {7, 6}, {}},
+      {{5, 9}, {}, {"packed triangles", "A.reshape(-1, 3, 3)"}, {5, 3, 3}, {}},
+      {{9}, {}, {"neither", "A.reshape(-1, 3, 3)"}, {1, 3, 3}, {}},
+      {{6}, {}, {"neither", "A[None], of shape (1, 6)"}, {1, 6}, {}},
+      {{2, 3, 4, 4}, {}, {"neither", "A.reshape(-1, 4, 4)"}, {6, 4, 4}, {}},
+      {{4, 3, 5}, {}, {"dense matrices of 3 x 5", "Store square matrices"}, {}, {}},
+      {{1, 3, 3}, {3}, {"1 dense matrices, n = 3", "found (3)", "b[None]"}, {1, 3, 3}, {1, 3}},
+      {{1, 3, 3}, {3, 2}, {"found (3, 2)", "b[None]"}, {1, 3, 3}, {1, 3, 2}},
+      {{5, 3, 3}, {3}, {"5 dense matrices, n = 3", "numpy.repeat(b[None], 5, axis=0)"}, {5, 3, 3}, {5, 3}},
+      {{5, 3, 3}, {3, 2}, {"numpy.repeat(b[None], 5, axis=0)"}, {5, 3, 3}, {5, 3, 2}},
+      {{5, 3, 3}, {3, 5}, {"numpy.moveaxis(b, -1, 0)"}, {5, 3, 3}, {5, 3}},
+      {{5, 6}, {3, 2, 5}, {"5 packed triangles, n = 3", "numpy.moveaxis(b, -1, 0)"}, {5, 6}, {5, 3, 2}},
+      {{5, 3, 3}, {5, 2, 3}, {"numpy.swapaxes(b, 1, 2)"}, {5, 3, 3}, {5, 3, 2}},
+      {{5, 3, 3}, {4, 3}, {"expected shape (5, 3) or (5, 3, nrhs)", "per matrix of A"}, {}, {}}};
+  for (const Case& one : all) {
+    write_systems(path("p.h5"), one.a, one.b);
+    expect_error(ErrorKind::bad_input, one.says, [&] { ProblemReader{path("p.h5")}; });
+    if (one.new_a.empty()) continue;
+    write_systems(path("p.h5"), one.new_a, one.new_b);
+    EXPECT_NO_THROW(ProblemReader{path("p.h5")}) << one.says.back();
+  }
+}
+
 TEST_F(RefusedFile, missing_folder_and_special_files) {
   expect_error(ErrorKind::missing_file, {"absent.h5", "no such file"}, [&] { ProblemReader{path("absent.h5")}; });
   expect_error(ErrorKind::missing_file, {folder_.string(), "a folder"}, [&] { ProblemReader{folder_.string()}; });
@@ -488,14 +591,22 @@ TEST_F(RefusedFile, one_whose_writer_was_killed) {
 TEST_F(RefusedFile, problems_and_results_are_told_apart) {
   testing::write_good_problems(path("p.h5"));
   EXPECT_FALSE(is_result_file(path("p.h5")));
-  expect_error(ErrorKind::bad_input, {"p.h5", "not a results file"}, [&] { ResultReader{path("p.h5")}; });
+  expect_error(ErrorKind::bad_input, {"p.h5", "a problem file, not a results file", "smallbatch run"},
+               [&] { ResultReader{path("p.h5")}; });
   {
     RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
     file.group("/provenance");
     file.attribute("/provenance", "kind", "results");
   }
   EXPECT_TRUE(is_result_file(path("p.h5")));
-  expect_error(ErrorKind::bad_input, {"p.h5", "results file, expected problems"}, [&] { ProblemReader{path("p.h5")}; });
+  expect_error(ErrorKind::bad_input, {"p.h5", "results file, expected problems", "were made from."},
+               [&] { ProblemReader{path("p.h5")}; });
+  {
+    RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+    file.attribute("/provenance", "problems", "runs/ions.h5");
+  }
+  expect_error(ErrorKind::bad_input, {"p.h5", "results file", "were made from, runs/ions.h5."},
+               [&] { ProblemReader{path("p.h5")}; });
   expect_error(ErrorKind::missing_file, {"absent.h5"}, [&] { (void)is_result_file(path("absent.h5")); });
 }
 
