@@ -263,7 +263,19 @@ struct ProblemReader::Impl {
     shape.determinant_only = true;
   }
 
-  /// Refuses what may be one dense matrix or many packed triangles, unless the set says which, or b does.
+  /// Whether a square A looks like one dense matrix, by as many rows as those have at most.
+  [[nodiscard]] bool is_symmetric(const std::string& a, const SolveSet& set) const {
+    const std::int64_t length = set.batch, rows = std::min<std::int64_t>(length, max_system_size);
+    std::vector<double> values(static_cast<std::size_t>(rows * length));
+    file.read(a, {{0, rows}}, values.data());
+    const auto at = [&](std::int64_t i, std::int64_t j) { return values[static_cast<std::size_t>(i * length + j)]; };
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < i; ++j)
+        if (!(std::abs(at(i, j) - at(j, i)) <= 1e-4 * std::sqrt(std::abs(at(i, i) * at(j, j))))) return false;
+    return true;
+  }
+
+  /// Refuses what may be one dense matrix or many packed triangles, unless the set, b or the numbers tell.
   void read_storage(const std::string& group, const SolveSet& set, const DatasetInfo& matrices) const {
     const std::string found = matrices.type_name + " " + shape_text(matrices.shape);
     const bool is_packed = set.shape.storage == Storage::packed_lower,
@@ -280,7 +292,12 @@ struct ProblemReader::Impl {
                        : is_square ? "Store one dense matrix as " + one + "."
                                    : "Store A as its set says, or remove the attribute.");
     }
-    if (!is_square || set.shape.n == 1 || (has_b && file.dataset(group + "/b").shape.size() == 3)) return;
+    if (!is_square || set.shape.n == 1) return;
+    if (has_b) {
+      const auto& b = file.dataset(group + "/b").shape;
+      if (b.size() == 3 || (b == std::vector{set.batch, std::int64_t{set.shape.n}} && !is_symmetric(group + "/A", set)))
+        return;
+    }
     throw file.error(
         group + "/A", found + " may be " + systems_text(set) + ", or one dense matrix",
         "Store one matrix as " + one + ", or set the attribute storage of the set to " + storage_packed + ".");

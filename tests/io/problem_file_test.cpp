@@ -91,7 +91,8 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
   EXPECT_EQ(b, counted<T>(rhs * static_cast<std::size_t>(set.batch), 0.5));
 }
 
-/// Their shape is that of one dense matrix; the set, or right-hand sides with two axes each, tell.
+/// Their shape is that of one dense matrix; the set, or right-hand sides with two axes each, or numbers that are not
+/// symmetric, tell.
 TEST_F(ProblemFile, as_many_packed_triangles_as_they_have_numbers) {
   for (const int n : {1, 2, 3, 16}) {
     const std::int64_t batch = n * (n + 1) / 2;
@@ -101,6 +102,8 @@ TEST_F(ProblemFile, as_many_packed_triangles_as_they_have_numbers) {
       const RawHdf5 raw(path("f.h5"), RawHdf5::Mode::read);
       EXPECT_EQ(raw.read_text("/solve/s", "storage"), "packed_lower");
     }
+    RawHdf5(path("f.h5"), RawHdf5::Mode::change).remove_attribute("/solve/s", "storage");
+    EXPECT_EQ(ProblemReader(path("f.h5")).solve_sets().at(0).shape.n, n);
     const SolveSet columns{"s", {}, {n, 2, Storage::packed_lower}, false, batch};
     round_trip<double>(path("d.h5"), columns, batch, batch);
     RawHdf5(path("d.h5"), RawHdf5::Mode::change).remove_attribute("/solve/s", "storage");

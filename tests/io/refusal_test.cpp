@@ -367,7 +367,8 @@ void write_systems(const std::string& path, const testing::Shape& a, const testi
   if (!storage.empty()) file.attribute("/solve/s", "storage", storage);
 }
 
-/// One n x n matrix, with or without right-hand sides, has the shape of n packed triangles where n = m(m+1)/2.
+/// One n x n matrix, with or without right-hand sides, has the shape of n packed triangles where n = m(m+1)/2; zeros
+/// are symmetric.
 TEST_F(RefusedFile, a_square_of_two_axes_that_may_be_one_matrix) {
   for (hsize_t m = 2, n = 3; m <= 16; ++m, n = m * (m + 1) / 2) {
     for (const testing::Shape& b : {testing::Shape{}, {n}, {n, 1}, {n, 2}, {n, m}}) {
