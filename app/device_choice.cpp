@@ -1,5 +1,8 @@
 #include "app/device_choice.hpp"
 
+#include <filesystem>
+#include <system_error>
+
 #include "core/device.hpp"
 #include "core/parallel.hpp"
 
@@ -11,6 +14,13 @@ std::string device_text(const DeviceInfo& device) {
          std::to_string(device.compute_capability_major) + std::to_string(device.compute_capability_minor) + ", CUDA " +
          device.runtime_version + ", driver supports " + device.driver_version + ")";
 }
+
+/// Whether a driver is there, which takes no time to see. CUDA itself takes a while to begin.
+bool may_have_gpu() {
+  std::error_code unknown;
+  return std::filesystem::exists("/dev/nvidiactl", unknown) || std::filesystem::exists("/dev/dxg", unknown);
+}
+
 }  // namespace
 
 DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, InstructionSet instruction_set,
@@ -20,7 +30,7 @@ DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, Instr
   Backend backend{request.kind == Kind::reference ? BackendKind::reference : BackendKind::cpu, 0, threads,
                   instruction_set};
   if (request.kind == Kind::automatic && prefer_cpu) {
-    choice.note = "the CPU is done before a GPU has begun";
+    if (may_have_gpu()) choice.note = "the CPU is done before a GPU has begun";
   } else if (request.kind == Kind::automatic || request.kind == Kind::cuda) {
     std::vector<int> indices = request.indices;
     if (const DeviceList list = cuda_devices(); indices.empty() && !list.devices.empty()) {

@@ -57,7 +57,8 @@ std::string devices(const DevicesOptions& options) {
                        {"multiprocessors", gpu.multiprocessors},
                        {"compute_capability", capability}});
   }
-  Json json{{"cpu",
+  Json json{{"command", "devices"},
+            {"cpu",
              {{"model", cpu.model},
               {"cores", cpu.cores},
               {"hardware_threads", cpu.threads},
@@ -65,7 +66,8 @@ std::string devices(const DevicesOptions& options) {
               {"instruction_sets", sets},
               {"instruction_set", used}}},
             {"gpus", devices},
-            {"cuda", nullptr}};
+            {"cuda", nullptr},
+            {"why_no_gpu", nullptr}};
   if (gpus.devices.empty()) {
     text << "no GPU: " << gpus.why_none << "\n";
     json["why_no_gpu"] = gpus.why_none;

@@ -60,7 +60,7 @@ std::string dry_run(const RunOptions& options) {
   const Estimate job =
       estimate(reader, options.precision, options.verify, options.instruction_set).part(options.share.count);
   reader.take(options.share);
-  const Plan plan = make_plan(options, job, options.share.count);
+  Plan plan = make_plan(options, job, options.share.count);
   const InputGuard guard(options.problems, reader.descriptor());
   const AskIdentity identity = [&] { return run_identity(options, plan, guard.identify()); };
   const bool is_complete = find_complete(options, identity).has_value();
@@ -70,17 +70,19 @@ std::string dry_run(const RunOptions& options) {
 
   TextWriter text;
   Json sets = Json::array();
-  std::int64_t result_bytes_of_all = 0, memory_bytes = 0;
+  std::int64_t result_bytes_of_all = 0, memory_bytes = 0, most_blocks = 0;
   for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
     const BlocksOfSet blocks = measure_blocks(plan, set);
     const std::string computer = computer_of(computers, set), verify = verify_mode_name(verify_mode_of(plan, set));
     const std::int64_t bytes = bytes_of_results(set, options.precision);
     result_bytes_of_all += bytes;
-    memory_bytes = std::max(memory_bytes, std::min(blocks.count, plan.blocks_in_memory) * blocks.largest_bytes);
+    const std::int64_t in_memory = std::min(blocks.count, plan.blocks_in_memory);
+    most_blocks = std::max(most_blocks, in_memory);
+    memory_bytes = std::max(memory_bytes, in_memory * blocks.largest_bytes);
     text << Set::kind << "/" << set.name << ": " << shape_words(set) << "\n  " << computer << "; "
          << (blocks.count == 1 ? "1 block" : std::to_string(blocks.count) + " blocks") << " of at most "
          << bytes_text(static_cast<double>(blocks.largest_bytes)) << "; verified: " << verify << "\n";
-    sets.push_back({{"lane", Set::kind},
+    sets.push_back({{"kind", Set::kind},
                     {"name", set.name},
                     {"shape", shape_words(set)},
                     {"batch", set.batch},
@@ -90,6 +92,7 @@ std::string dry_run(const RunOptions& options) {
                     {"verify", verify},
                     {"result_bytes", bytes}});
   });
+  plan.blocks_in_memory = most_blocks;  // of these sets
   const bool is_estimated = plan.device.backends.front().kind != BackendKind::reference;
   for (const std::string& words : plan_words(plan, options.device)) text << words << "\n";
   text << "memory of the blocks: at most " << bytes_text(static_cast<double>(memory_bytes)) << "\n";
@@ -99,7 +102,8 @@ std::string dry_run(const RunOptions& options) {
   text << "results: " << visible_text(options.results) << ", about "
        << bytes_text(static_cast<double>(result_bytes_of_all)) << "; nothing was computed or written (--dry-run)\n";
   if (!options.json) return text.str();
-  return json_text(Json{{"dry_run", true},
+  return json_text(Json{{"command", "run"},
+                        {"dry_run", true},
                         {"problems", options.problems},
                         {"results", options.results},
                         {"device", plan.device.description},

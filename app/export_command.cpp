@@ -2,6 +2,8 @@
 
 #include "app/commands.hpp"
 #include "app/input_identity.hpp"
+#include "app/json_text.hpp"
+#include "app/set_json.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "core/text_streams.hpp"
@@ -52,18 +54,30 @@ const std::string potential_maps = "potential maps";
 
 const std::string visibilities = "visibilities";
 
+/// What is said of the file that is written; `index` where it is of one problem or integration.
+template <class Set>
+std::string said_of(const ExportOptions& options, const Set& set, std::optional<std::int64_t> index,
+                    const std::string& words) {
+  if (!options.json) return visible_text(options.output) + ": " + words + "\n";
+  return json_text(SetJson{{"command", "export"},
+                           {"results", options.results},
+                           {"output", options.output},
+                           {"set", set_json(set)},
+                           {"index", index ? SetJson(*index) : SetJson(nullptr)},
+                           {"description", words}});
+}
+
 std::string export_uvh5(const ExportOptions& options) {
   const ResultReader results(options.results, 0, ResultReader::Bytes::compared);
   const CorrelationSet& set = choose_set(results.correlation_sets(), visibilities, options.set, options.results);
   write_uvh5(options.output, results, set, std::string("smallbatch ") + version_text + ", correlation/" + set.name,
              options.overwrite);
   TextWriter text;
-  text << visible_text(options.output) << ": correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
-       << " channels, " << set.integrations() << " integrations";
+  text << "correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch << " channels, "
+       << set.integrations() << " integrations";
   if (set.input_position.empty()) text << "; positions are not known: a row of antennas, a metre apart";
   if (set.start_time == 0) text << "; the start is not known: J2000";
-  text << "\n";
-  return text.str();
+  return said_of(options, set, {}, text.str());
 }
 
 /// True where the set that a picture is of has visibilities. Potentials come first.
@@ -86,16 +100,14 @@ std::string draw_visibilities(const ExportOptions& options, const ResultReader& 
   const VisibilityColours colours =
       write_visibility_picture(options.output, map, set.frequency, title, options.overwrite);
   TextWriter text;
-  text << visible_text(options.output) << ": " << title << ", " << set.baselines() << " baselines x " << set.batch
-       << " channels; colours from " << colours.lowest << " to " << colours.highest
-       << (colours.is_logarithmic ? ", logarithmic" : "");
+  text << title << ", " << set.baselines() << " baselines x " << set.batch << " channels; colours from "
+       << colours.lowest << " to " << colours.highest << (colours.is_logarithmic ? ", logarithmic" : "");
   if (colours.below > 0)
     text << "; " << colours.below << (colours.below == 1 ? " cell" : " cells") << " below that, of which "
          << colours.zeros << (colours.zeros == 1 ? " is 0" : " are 0");
   if (colours.infinite > 0)
     text << "; " << colours.infinite << (colours.infinite == 1 ? " cell" : " cells") << " infinite";
-  text << "\n";
-  return text.str();
+  return said_of(options, set, options.index, text.str());
 }
 
 }  // namespace
@@ -142,10 +154,10 @@ std::string export_map(const ExportOptions& options) {
   }
   const MapExtras extras{charges.position, charges.charge, atomic_number, options.axis, options.slice};
   TextWriter text;
-  text << visible_text(options.output) << ": " << map.title << ", " << set.shape.nx << "x" << set.shape.ny << "x"
-       << set.shape.nz << (set.shape.points() == 1 ? " point" : " points")
-       << format.write(options.output, map, extras, options.overwrite) << "\n";
-  return text.str();
+  text << map.title << ", " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz
+       << (set.shape.points() == 1 ? " point" : " points")
+       << format.write(options.output, map, extras, options.overwrite);
+  return said_of(options, set, options.index, text.str());
 }
 
 }  // namespace smallbatch

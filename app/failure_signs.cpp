@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <limits>
 #include <span>
+#include <type_traits>
+#include <vector>
 
 namespace smallbatch {
 
@@ -70,6 +72,21 @@ bool is_only_lower_finite(const Matrix<T>& a) {
   });
   for (int i = 0; i < a.n(); ++i) is_lower_finite &= std::isfinite(a(i, i));
   return is_lower_finite && !is_upper_finite;
+}
+
+/// Whether the pivots of the numbers as they are stored are positive in double precision.
+template <class T>
+bool is_definite_in_double(const Matrix<T>& a) {
+  const auto n = static_cast<std::size_t>(a.n());
+  std::vector<double> l(n * n);  // L, and D on its diagonal
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j <= i; ++j) {
+      double sum = a(static_cast<int>(i), static_cast<int>(j));
+      for (std::size_t k = 0; k < j; ++k) sum -= l[i * n + k] * l[k * n + k] * l[j * n + k];
+      if (j == i && !(sum > 0)) return false;
+      l[i * n + j] = j == i ? sum : sum / l[j * n + j];
+    }
+  return true;
 }
 
 template <class T>
@@ -146,7 +163,11 @@ void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs) 
     const int n = block.shape.has_sizes ? block.sizes[k] : block.shape.n;
     const Matrix<T> a(block.shape, n, block.a.data() + k * matrix_size);
     const std::int32_t status = block.info[k];
-    if (status > 0 && is_wanted(signs.looked_at_not_definite)) look_at_diagonal(a, signs);
+    if (status > 0 && is_wanted(signs.looked_at_not_definite)) {
+      look_at_diagonal(a, signs);
+      constexpr int few_rows = 128;  // so that it takes milliseconds
+      if constexpr (std::is_same_v<T, float>) signs.is_definite_in_double += n <= few_rows && is_definite_in_double(a);
+    }
     if (status == info_matrix_not_symmetric && is_wanted(signs.looked_at_not_symmetric)) look_at_triangles(a, signs);
     if (status == info_matrix_not_finite && is_wanted(signs.looked_at_matrix_not_finite)) {
       signs.is_lower_finite += a.is_whole() && is_only_lower_finite(a);
@@ -175,7 +196,7 @@ void look_at(const PotentialBlock<T>& block, FailureSigns& signs) {
 }
 
 std::string likely_cause(const FailureSigns& signs, std::int64_t batch,
-                         const std::map<std::int32_t, std::int64_t>& failed) {
+                         const std::map<std::int32_t, std::int64_t>& failed, ScalarType type) {
   std::int64_t not_definite = 0;
   for (const auto& [status, count] : failed)
     if (status > 0) not_definite += count;
@@ -237,18 +258,28 @@ std::string likely_cause(const FailureSigns& signs, std::int64_t batch,
     if (signs.has_rows_of_sum_zero == looked_at)
       return them +
              ": their rows add up to 0. Is it a Laplacian of which no point is held? Hold one, or see --pivot-floor.";
+    if (signs.is_definite_in_double == looked_at)
+      return them +
+             " in float32, but are in float64, by the same numbers. Store A and b as float64, or see --pivot-floor.";
+    return them + ": a pivot is 0 or negative. Is A singular but for rounding? " +
+           (type == ScalarType::float32
+                ? "Computed and stored as float64 it may not be, and --pivot-floor raises such pivots."
+                : "--pivot-floor raises such pivots.") +
+           " Or has it negative eigenvalues?";
   }
   return {};
 }
 
-std::string likely_cause_on_lattices(const FailureSigns& signs, std::int64_t charges_on_points) {
+std::string likely_cause_on_lattices(const FailureSigns& signs, std::int64_t charges_on_points, bool are_left_out) {
   if (signs.charges == 0) return {};
   if (signs.charges_within == 0)
     return "none of the " + std::to_string(signs.charges) +
            " charges lies within its lattice. Have positions, origin and spacing the same unit (nm, angstrom)?";
   if (charges_on_points >= signs.charges)
-    return "as many charges lie on lattice points as there are. Are the positions rounded to the lattice? An origin "
-           "half a spacing away avoids them, --singular skip leaves them out.";
+    return std::string("as many charges lie on lattice points as there are") +
+           (are_left_out ? ", where V leaves them out" : "") +
+           ". Are the positions rounded to the lattice? An origin half a spacing away avoids them" +
+           (are_left_out ? "." : ", --singular skip leaves them out.");
   return {};
 }
 

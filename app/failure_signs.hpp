@@ -23,6 +23,7 @@ struct FailureSigns {
   std::int64_t has_negative_diagonal = 0;            ///< all of it
   std::int64_t has_zero_on_diagonal = 0;             ///< somewhere
   std::int64_t has_rows_of_sum_zero = 0;             ///< all of them, to rounding
+  std::int64_t is_definite_in_double = 0;            ///< of floats, of few rows: L D L^T in double finds no such pivot
   std::int64_t is_lower_finite = 0;                  ///< the lower triangle, while the upper one is not
   std::int64_t numbers = 0, not_finite = 0;          ///< of A, where that is what is not finite
   std::int64_t rhs_numbers = 0, rhs_not_finite = 0;  ///< the same of b
@@ -51,7 +52,8 @@ inline constexpr std::array failure_counts{&FailureSigns::looked_at_not_symmetri
                                            &FailureSigns::rhs_numbers,
                                            &FailureSigns::rhs_not_finite,
                                            &FailureSigns::charges,
-                                           &FailureSigns::charges_within};
+                                           &FailureSigns::charges_within,
+                                           &FailureSigns::is_definite_in_double};
 
 /// How many systems of a share are looked at, of each status.
 inline constexpr std::int64_t most_looked_at = 64;
@@ -65,11 +67,12 @@ template <class T>
 void look_at(const PotentialBlock<T>& block, FailureSigns& signs);
 
 /// "all 5 are not symmetric: ... Is this an upper triangle? ..."; empty where fewer than nine in ten of `batch` systems
-/// failed alike, or nothing was seen. `failed` counts them by status.
+/// failed alike, or nothing was seen. `failed` counts them by status, of systems of that type.
 std::string likely_cause(const FailureSigns& signs, std::int64_t batch,
-                         const std::map<std::int32_t, std::int64_t>& failed);
+                         const std::map<std::int32_t, std::int64_t>& failed, ScalarType type);
 
-/// The same of a set of lattices, of which so many charges lie on points; empty where nothing was seen.
-std::string likely_cause_on_lattices(const FailureSigns& signs, std::int64_t charges_on_points);
+/// The same of a set of lattices, of which so many charges lie on points, which may be left out already; empty where
+/// nothing was seen.
+std::string likely_cause_on_lattices(const FailureSigns& signs, std::int64_t charges_on_points, bool are_left_out);
 
 }  // namespace smallbatch

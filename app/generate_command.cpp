@@ -6,8 +6,10 @@
 #include "app/commands.hpp"
 #include "app/cut_into_blocks.hpp"
 #include "app/interruption.hpp"
+#include "app/json_text.hpp"
 #include "app/logging.hpp"
 #include "app/provenance.hpp"
+#include "app/set_json.hpp"
 #include "app/summary.hpp"
 #include "core/text_streams.hpp"
 #include "core/visible_text.hpp"
@@ -22,6 +24,15 @@ namespace smallbatch {
 namespace {
 
 constexpr std::int64_t block_bytes = std::int64_t{64} << 20;
+
+template <class Options, class Set>
+SetJson json_of_made(const Options& options, const Set& set) {
+  return {{"command", "generate"},
+          {"output", options.output},
+          {"kind", "problems"},
+          {"sets", SetJson::array({set_json(set)})},
+          {"seed", options.seed}};
+}
 
 template <class T>
 void write_systems(ProblemWriter& writer, const SolveSet& set, const GenerateSpdOptions& options) {
@@ -57,11 +68,18 @@ std::string generate(const GenerateSpdOptions& options, const std::string& comma
     write_systems<double>(writer, set, options);
   write_origin(writer, command_line);
   writer.commit();
+  const bool has_condition = describe_spd_family(options.family).takes_condition;
+  if (options.json) {
+    SetJson made = json_of_made(options, set);
+    made["family"] = spd_family_name(options.family);
+    made["condition"] = has_condition ? SetJson(options.condition) : SetJson(nullptr);
+    return json_text(made);
+  }
   TextWriter text;
   text << visible_text(options.output) << ": solve/" << set.name << ", " << shape_words(set);
   if (set.shape.has_sizes) text << ", sizes " << options.sizes[0] << " to " << options.sizes[1];
   text << ", family " << spd_family_name(options.family);
-  if (describe_spd_family(options.family).takes_condition) text << ", condition " << options.condition;
+  if (has_condition) text << ", condition " << options.condition;
   text << ", seed " << options.seed << "\n";
   return text.str();
 }
@@ -93,6 +111,7 @@ std::string write_problems(const Set& set, const GenerateChargesOptions& options
   }
   write_origin(writer, command_line);
   writer.commit();
+  if (options.json) return json_text(json_of_made(options, set));
   TextWriter text;
   text << visible_text(options.output) << ": " << Set::kind << "/" << set.name << ", " << shape_words(set) << spacing
        << ", seed " << options.seed << "\n";
@@ -183,6 +202,7 @@ std::string generate(const GenerateSignalOptions& options, const std::string& co
   }
   write_origin(writer, command_line);
   writer.commit();
+  if (options.json) return json_text(json_of_made(options, set));
   TextWriter text;
   text << visible_text(options.output) << ": correlation/" << set.name << ", " << shape_words(set) << ", "
        << options.delays.size() << (options.delays.size() == 1 ? " source" : " sources") << ", seed " << options.seed

@@ -9,8 +9,10 @@
 
 #include "app/commands.hpp"
 #include "app/interruption.hpp"
+#include "app/json_text.hpp"
 #include "app/output_check.hpp"
 #include "app/provenance.hpp"
+#include "app/set_json.hpp"
 #include "core/error.hpp"
 #include "core/text_streams.hpp"
 #include "core/visible_text.hpp"
@@ -177,6 +179,11 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
   write_origin(writer, command_line, options.inputs);
   writer.commit();
 
+  if (options.json) {
+    SetJson json = json_of_imported(options, set);
+    json["total_charge"] = total_charge;
+    return json_text(json);
+  }
   TextWriter text;
   text << visible_text(options.output) << ": potential/" << set.name << ", " << set.batch
        << (set.batch == 1 ? " problem, " : " problems, ") << set.charges() << " charges (sum " << total_charge << " e)";

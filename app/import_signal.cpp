@@ -3,8 +3,10 @@
 
 #include "app/commands.hpp"
 #include "app/interruption.hpp"
+#include "app/json_text.hpp"
 #include "app/output_check.hpp"
 #include "app/provenance.hpp"
+#include "app/set_json.hpp"
 #include "core/error.hpp"
 #include "core/text_streams.hpp"
 #include "core/visible_text.hpp"
@@ -58,6 +60,7 @@ std::string import_signal(const ImportOptions& options, const std::string& comma
   write_origin(writer, command_line, options.inputs);
   writer.commit();
 
+  if (options.json) return json_text(json_of_imported(options, set));
   TextWriter text;
   text << visible_text(options.output) << ": correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
        << (set.batch == 1 ? " channel, " : " channels, ") << set.times << " samples, " << set.integrations()
@@ -93,6 +96,11 @@ std::string import_visibilities(const ImportOptions& options, const std::string&
   write_origin(writer, command_line, options.inputs);
   writer.commit();
 
+  if (options.json) {
+    SetJson json = json_of_imported(options, set);
+    json["kind"] = "results";
+    return json_text(json);
+  }
   TextWriter text;
   text << visible_text(options.output) << ": results, correlation/" << set.name << ", " << set.inputs << " inputs, "
        << set.batch << (set.batch == 1 ? " channel, " : " channels, ") << set.times

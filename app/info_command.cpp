@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <type_traits>
@@ -9,6 +10,7 @@
 #include "app/json_text.hpp"
 #include "app/outcome.hpp"
 #include "app/provenance.hpp"
+#include "app/set_json.hpp"
 #include "app/stages.hpp"
 #include "app/summary.hpp"
 #include "core/error.hpp"
@@ -30,101 +32,46 @@ using Json = nlohmann::ordered_json;
 
 /// What running a problem file needs, with run's default options.
 struct Needs {
-  std::int64_t result_bytes = 0, block_bytes = 0;  ///< of the largest block
+  std::int64_t result_bytes = 0, memory_bytes = 0;  ///< memory: of the set whose blocks take most
   double systems = 0, pairs = 0, multiply_adds = 0;
 };
 
-Json set_json(const SolveSet& set) {
-  return {{"lane", "solve"},
-          {"name", set.name},
-          {"shape", shape_words(set)},
-          {"batch", set.batch},
-          {"n", set.shape.n},
-          {"sizes", set.shape.has_sizes},
-          {"nrhs", set.shape.nrhs},
-          {"storage", set.shape.storage == Storage::packed_lower ? "packed_lower" : "dense"},
-          {"uplo", set.shape.storage == Storage::dense ? "both" : "lower"},
-          {"compute", set.shape.determinant_only  ? "log_determinant"
-                      : set.shape.wants_inverse() ? "inverse"
-                                                  : "solution"},
-          {"type", set.type == ScalarType::float32 ? "float32" : "float64"}};
-}
-
-Json set_json(const PotentialSet& set) {
-  Json json = {{"lane", "potential"},
-               {"name", set.name},
-               {"shape", shape_words(set)},
-               {"batch", set.batch},
-               {"targets", target_kind_name(set.targets)},
-               {"field", set.has_field},
-               {"energy", set.has_groups},
-               {"softening", set.softening},
-               {"cutoff", set.cutoff},
-               {"dielectric", set.dielectric},
-               {"output_unit", potential_unit_name(set.output_unit)}};
-  if (set.targets == TargetKind::lattice)
-    json["lattice"] = {set.shape.nx, set.shape.ny, set.shape.nz};
-  else
-    json["points"] = set.targets_before(set.batch);
-  if (!set.offset.empty()) json["charges"] = set.charges();
-  if (!set.particles.empty()) json["particles"] = set.particles;
-  return json;
-}
-
-Json set_json(const PairEnergySet& set) {
-  Json json = {{"lane", "pair_energy"},        {"name", set.name},
-               {"shape", shape_words(set)},    {"batch", set.batch},
-               {"groups", set.has_groups},     {"per_charge", set.per_charge},
-               {"softening", set.softening},   {"cutoff", set.cutoff},
-               {"dielectric", set.dielectric}, {"output_unit", potential_unit_name(set.output_unit)}};
-  if (!set.offset.empty()) json["charges"] = set.charges();
-  if (!set.particles.empty()) json["particles"] = set.particles;
-  return json;
-}
-
-Json set_json(const CorrelationSet& set) {
-  return {{"lane", "correlation"},
-          {"name", set.name},
-          {"shape", shape_words(set)},
-          {"batch", set.batch},
-          {"times", set.times},
-          {"inputs", set.inputs},
-          {"baselines", set.baselines()},
-          {"type", sample_type_name(set.type)},
-          {"integrate", set.integrate},
-          {"integrations", set.integrations()},
-          {"output", set.is_mean ? "mean" : "sum"},
-          {"flags", set.has_flags}};
+template <class Ranges, class Bytes>
+void add_blocks(Needs& needs, const Ranges& blocks, Bytes bytes_of) {
+  std::int64_t largest = 0;
+  for (const auto& range : blocks) largest = std::max(largest, bytes_of(range));
+  const std::int64_t in_memory = std::min(static_cast<std::int64_t>(blocks.size()), StageThreads::blocks_in_memory(1));
+  needs.memory_bytes = std::max(needs.memory_bytes, in_memory * largest);
 }
 
 void add(Needs& needs, const SolveSet& set) {
   needs.result_bytes += result_bytes(set);
   needs.systems += static_cast<double>(set.batch);
   const std::int64_t block_bytes = usual_block_bytes(set, cpu_block_bytes, hardware_threads(), true);
-  for (const SystemRange& range : cut_into_blocks(set, block_bytes))
-    needs.block_bytes = std::max(needs.block_bytes, range.count * bytes_per_system(set));
+  add_blocks(needs, cut_into_blocks(set, block_bytes),
+             [&](const SystemRange& range) { return range.count * bytes_per_system(set); });
 }
 
 void add(Needs& needs, const PotentialSet& set) {
   const ScalarType precision = RunOptions{}.precision;
   needs.result_bytes += result_bytes(set, precision);
   needs.pairs += pairs(set);
-  for (const PlaneRange& range : cut_into_blocks(set, precision, cpu_block_bytes, cpu_block_pairs))
-    needs.block_bytes = std::max(needs.block_bytes, bytes_per_block(set, range, precision));
+  add_blocks(needs, cut_into_blocks(set, precision, cpu_block_bytes, cpu_block_pairs),
+             [&](const PlaneRange& range) { return bytes_per_block(set, range, precision); });
 }
 
 void add(Needs& needs, const PairEnergySet& set) {
   needs.result_bytes += result_bytes(set);
   needs.pairs += pairs(set);
-  for (const SystemRange& range : cut_into_blocks(set, cpu_block_bytes, cpu_block_pairs))
-    needs.block_bytes = std::max(needs.block_bytes, bytes_per_block(set, range));
+  add_blocks(needs, cut_into_blocks(set, cpu_block_bytes, cpu_block_pairs),
+             [&](const SystemRange& range) { return bytes_per_block(set, range); });
 }
 
 void add(Needs& needs, const CorrelationSet& set) {
   needs.result_bytes += result_bytes(set);
   needs.multiply_adds += multiply_adds(set);
-  for (const SignalRange& range : cut_into_blocks(set, usual_block_bytes(set, cpu_block_bytes, hardware_threads())))
-    needs.block_bytes = std::max(needs.block_bytes, bytes_per_block(set, range));
+  add_blocks(needs, cut_into_blocks(set, usual_block_bytes(set, cpu_block_bytes, hardware_threads())),
+             [&](const SignalRange& range) { return bytes_per_block(set, range); });
 }
 
 /// What a problem set's line says after its shape.
@@ -157,8 +104,15 @@ std::string origin_text(const std::string& path) {
 /// The same as the file has it.
 Json origin_json(const std::string& path) {
   Json json = Json::object();
-  for (const auto& [key, value] : read_provenance(path))
-    std::visit([&, &name = key](const auto& found) { json[name] = found; }, value);
+  for (const auto& [key, value] : read_provenance(path)) {
+    const auto* const number = std::get_if<double>(&value);
+    if (!number)
+      json[key] = std::get<std::string>(value);
+    else if (std::trunc(*number) == *number && !key.ends_with("_seconds"))
+      json[key] = count_json<Json>(*number);
+    else
+      json[key] = *number;
+  }
   return json;
 }
 
@@ -173,11 +127,10 @@ std::string problem_info(const InfoOptions& options) {
     sets.push_back(set_json(set));
     text << "  " << Set::kind << "/" << set.name << ": " << shape_words(set) << unit_words(set) << "\n";
   });
-  const std::int64_t host_bytes = StageThreads::blocks_in_memory(1) * needs.block_bytes;
   for (const auto* sentences : {&reader.warnings(), &reader.notes()})
     for (const std::string& sentence : *sentences) text << "  note: " << sentence << "\n";
   text << "  running it needs " << bytes_text(static_cast<double>(needs.result_bytes)) << " of disk and about "
-       << bytes_text(static_cast<double>(host_bytes)) << " of memory";
+       << bytes_text(static_cast<double>(needs.memory_bytes)) << " of memory";
   const char* between = ", for ";
   for (const auto& [count, one, many] : {std::tuple{needs.systems, " system", " systems"},
                                          {needs.pairs, " pair of charge and target", " pairs of charge and target"},
@@ -188,7 +141,8 @@ std::string problem_info(const InfoOptions& options) {
   }
   text << "\n";
   if (!options.json) return text.str() + origin_text(options.file);
-  return json_text(Json{{"file", options.file},
+  return json_text(Json{{"command", "info"},
+                        {"file", options.file},
                         {"kind", "problems"},
                         {"sets", sets},
                         {"warnings", reader.warnings()},
@@ -196,10 +150,10 @@ std::string problem_info(const InfoOptions& options) {
                         {"provenance", origin_json(options.file)},
                         {"needs",
                          {{"result_bytes", needs.result_bytes},
-                          {"memory_bytes", host_bytes},
-                          {"systems", needs.systems},
-                          {"pairs", needs.pairs},
-                          {"multiply_adds", needs.multiply_adds}}}});
+                          {"memory_bytes", needs.memory_bytes},
+                          {"systems", count_json<Json>(needs.systems)},
+                          {"pairs", count_json<Json>(needs.pairs)},
+                          {"multiply_adds", count_json<Json>(needs.multiply_adds)}}}});
 }
 
 std::string result_info(const InfoOptions& options) {
@@ -231,7 +185,7 @@ std::string result_info(const InfoOptions& options) {
     }
     if constexpr (std::is_same_v<Set, SolveSet>) {
       SetOutcome outcome;
-      outcome.count_repairs(reader, set);
+      outcome.count_numbers(reader, set);
       if (outcome.repaired_pivots > 0)
         text << "    " << repairs_text(outcome, reader.provenance_number("pivot_floor")) << "\n";
       json["repaired_pivots"] = outcome.repaired_pivots;
@@ -248,7 +202,11 @@ std::string result_info(const InfoOptions& options) {
   });
   if (options.check) text << "  " << check_words(check) << "\n";
   if (!options.json) return text.str() + origin_text(options.file);
-  Json json{{"file", options.file}, {"kind", "results"}, {"sets", sets}, {"provenance", origin_json(options.file)}};
+  Json json{{"command", "info"},
+            {"file", options.file},
+            {"kind", "results"},
+            {"sets", sets},
+            {"provenance", origin_json(options.file)}};
   if (options.check) json["check"] = {{"datasets", check.datasets}, {"bytes", check.bytes}};
   return json_text(json);
 }

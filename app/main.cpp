@@ -44,23 +44,20 @@ ExitCode print(const std::string& text) {
 }
 
 /// What is told of a file that is written: it is there and whole, and so all is well, also where nobody hears of it.
-ExitCode print_about(const std::string& file, const std::string& text) {
-  end_soon_with({false, words_on_whole(file), {}});
+/// But a program was promised an object.
+ExitCode print_about(const std::string& file, bool json, const std::string& text) {
+  end_soon_with({json, words_on_whole(file), {}});
   try {
     return print(text);
   } catch (const Error& unheard) {
+    if (json) throw Error(unheard.kind(), file + " is written and whole, but " + unheard.what());
     spdlog::warn("{} is written and whole; {}", file, unheard.what());
   }
   return ExitCode::verified;
 }
-
-/// ... to a program, which was promised an object.
-void print_json_about(const std::string& file, const std::string& text) {
-  try {
-    print(text);
-  } catch (const Error& unheard) {
-    throw Error(unheard.kind(), file + " is written and whole, but " + unheard.what());
-  }
+template <class Options>
+ExitCode print_about(const Options& options, const std::string& text) {
+  return print_about(options.output, options.json, text);
 }
 
 bool is_failure(const RunReport& report, FailOn fail_on) {
@@ -73,8 +70,10 @@ ExitCode exit_code(const RunReport& report, FailOn fail_on) {
   return is_failure(report, fail_on) ? ExitCode::not_all_right : ExitCode::verified;
 }
 
+std::string said(const RunReport& report, bool json) { return json ? report_json(report) : report_text(report); }
+
 ExitCode print(const RunReport& report, bool json, FailOn fail_on) {
-  print(json ? report_json(report) : report_text(report));
+  print(said(report, json));
   return exit_code(report, fail_on);
 }
 
@@ -88,35 +87,27 @@ struct Execute {
     if (o.dry_run) return print(dry_run(o));
     const RunReport report = run(o, command_line);
     if (!report.is_first_rank) return ExitCode::verified;  // for the same reason as FirstRankReports
-    if (report.was_complete) {
-      if (o.json) print("{\"was_complete\": true}\n");
-    } else if (o.json) {
-      print_json_about(o.results, report_json(report));
-    } else {
-      print_about(o.results, report_text(report));
-    }
+    if (o.json || !report.was_complete) print_about(o.results, o.json, said(report, o.json));
     return exit_code(report, o.fail_on);
   }
   ExitCode operator()(const MergeOptions& o) const {
     const RunReport merged = merge(o, command_line);
-    print_about(o.output, merge_text(o, merged));
+    print_about(o, merge_text(o, merged));
     return exit_code(merged, o.fail_on);
   }
   ExitCode operator()(const InfoOptions& o) const { return print(info(o)); }
   ExitCode operator()(const DevicesOptions& o) const { return print(devices(o)); }
   ExitCode operator()(const VerifyOptions& o) const { return print(verify(o), o.json, o.fail_on); }
-  ExitCode operator()(const GenerateSpdOptions& o) const { return print_about(o.output, generate(o, command_line)); }
-  ExitCode operator()(const GenerateChargesOptions& o) const {
-    return print_about(o.output, generate(o, command_line));
-  }
-  ExitCode operator()(const GenerateSignalOptions& o) const { return print_about(o.output, generate(o, command_line)); }
+  ExitCode operator()(const GenerateSpdOptions& o) const { return print_about(o, generate(o, command_line)); }
+  ExitCode operator()(const GenerateChargesOptions& o) const { return print_about(o, generate(o, command_line)); }
+  ExitCode operator()(const GenerateSignalOptions& o) const { return print_about(o, generate(o, command_line)); }
   ExitCode operator()(const ImportOptions& o) const {
-    if (o.signal.samples.inputs > 0) return print_about(o.output, import_signal(o, command_line));
-    return print_about(o.output,
+    if (o.signal.samples.inputs > 0) return print_about(o, import_signal(o, command_line));
+    return print_about(o,
                        is_uvh5(o.inputs[0]) ? import_visibilities(o, command_line) : import_charges(o, command_line));
   }
-  ExitCode operator()(const ExportOptions& o) const { return print_about(o.output, export_map(o)); }
-  ExitCode operator()(const ReportOptions& o) const { return print_about(o.output, write_report(o)); }
+  ExitCode operator()(const ExportOptions& o) const { return print_about(o, export_map(o)); }
+  ExitCode operator()(const ReportOptions& o) const { return print_about(o, write_report(o)); }
 };
 
 /// Which option does what an error of a library room says is to be done.

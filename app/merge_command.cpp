@@ -18,6 +18,7 @@
 #include "app/output_check.hpp"
 #include "app/provenance.hpp"
 #include "app/summary.hpp"
+#include "app/told_results.hpp"
 #include "core/error.hpp"
 #include "core/visible_text.hpp"
 #include "io/byte_check.hpp"
@@ -307,6 +308,7 @@ SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vecto
   outcome.kind = kind;
   outcome.name = parts.front()->name;
   VerificationSummary& summary = outcome.verification;
+  WorkOfSet work;
   ShareStart start;
   bool is_known = true;  // which problems they are
   for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -323,6 +325,10 @@ SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vecto
     const auto hash = reader.problems_hash(kind, part.name);
     is_known = is_known && hash;
     outcome.problems_hash += hash.value_or(0);
+    const WorkOfSet of_share = reader.work(kind, part.name);
+    work.compute_seconds = std::max(work.compute_seconds, of_share.compute_seconds);
+    work.amount += of_share.amount;
+    work.values_checked += of_share.values_checked;
     start.problem += part.batch;
     outcome.batch += part.batch;
     if constexpr (std::is_same_v<Set, PotentialSet>) start.target += part.targets_before(part.batch);
@@ -330,6 +336,7 @@ SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vecto
     progress.advance(1);
   }
   writer.write_summary(kind, parts.front()->name, summary);
+  writer.write_work(kind, parts.front()->name, work);
   if (is_known) writer.write_problems_hash(kind, parts.front()->name, outcome.problems_hash);
   return outcome;
 }
@@ -373,6 +380,12 @@ RunReport merge(const MergeOptions& options, const std::string& command_line) {
 }
 
 std::string merge_text(const MergeOptions& options, const RunReport& merged) {
+  if (options.json) {
+    RunReport report = told_report(ResultReader(options.output), options.output);
+    report.command = "merge";
+    report.merged_shares = static_cast<std::int64_t>(options.shares.size());
+    return report_json(report);
+  }
   std::string text = visible_text(options.output) + ": " + std::to_string(options.shares.size()) +
                      (options.shares.size() == 1 ? " share merged" : " shares merged");
   std::int64_t failed = 0, disagreed = 0;

@@ -237,7 +237,7 @@ std::string to_message(const ShareOutcome& outcome) {
   cbor.begin_array();
   for (std::size_t k = 0; k < outcome.sets.size(); ++k) put(cbor, outcome.sets[k], outcome.starts[k]);
   cbor.end() << "written" << outcome.written << "seconds"
-             << std::array{s.start, s.read, s.compute, s.verify, s.write, s.kernels};
+             << std::array{s.start, s.blocks, s.read, s.compute, s.verify, s.write, s.kernels};
   return cbor.end().take();
 }
 
@@ -248,7 +248,7 @@ void add_message(ShareOutcome& outcome, const std::string& message) {
     outcome.written[dataset.at(0).get<std::string>()] += dataset.at(1).get<std::int64_t>();
   StageSeconds& s = outcome.seconds;
   std::size_t next = 0;
-  for (double* const seconds : {&s.start, &s.read, &s.compute, &s.verify, &s.write, &s.kernels})
+  for (double* const seconds : {&s.start, &s.blocks, &s.read, &s.compute, &s.verify, &s.write, &s.kernels})
     *seconds = std::max(*seconds, json.at("seconds").at(next++).get<double>());
 }
 

@@ -110,6 +110,7 @@ class MergeCommand final : public Command {
     heading("Output");
     hdf5_output(merge_.output, merge_.overwrite, "Result file");
     fail_on(merge_.fail_on);
+    json_flag(merge_.json);
   }
 
  private:
@@ -187,6 +188,7 @@ class ReportCommand final : public Command {
     required("-o,--output", report_.output, "HTML file to write: one file, which needs no other and no network");
     second_look([this] { check_page_output(report_.output); });
     overwrite_flag(report_.overwrite);
+    json_flag(report_.json);
   }
 
  private:
@@ -250,6 +252,7 @@ class GenerateSpdCommand final : public Command {
     option("--set", spd_.set, "Name of the set");
     second_look([this] { check_set_name(spd_.set); });
     hdf5_output(spd_.output, spd_.overwrite, "Problem file");
+    json_flag(spd_.json);
   }
 
  private:
@@ -327,6 +330,7 @@ class GenerateChargesCommand final : public ChargesCommand {
         refuse_option("--batch", std::to_string(charges_.batch), "at most 2^40 charges altogether");
     });
     hdf5_output(charges_.output, charges_.overwrite, "Problem file");
+    json_flag(charges_.json);
   }
 
  private:
@@ -371,6 +375,7 @@ class GenerateSignalCommand final : public Command {
         refuse_option("--channels", std::to_string(signal_.channels), "at most 2^58 samples altogether");
     });
     hdf5_output(signal_.output, signal_.overwrite, "Problem file");
+    json_flag(signal_.json);
   }
 
  private:
@@ -429,6 +434,7 @@ class ImportCommand final : public ChargesCommand {
         refuse_option("--unit", potential_unit_name(import_.unit), "kT/e where --temperature is given");
     });
     hdf5_output(import_.output, import_.overwrite, "Problem file");
+    json_flag(import_.json);
   }
 
  private:
@@ -510,6 +516,7 @@ class ExportCommand final : public Command {
                       std::string("nothing with ") + uvh5_ending + ", which holds all integrations");
     });
     overwrite_flag(export_.overwrite);
+    json_flag(export_.json);
   }
 
  private:

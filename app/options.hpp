@@ -70,7 +70,7 @@ struct RunOptions {
 struct MergeOptions {
   std::vector<std::string> shares;
   std::string output;
-  bool overwrite = false;
+  bool overwrite = false, json = false;
   FailOn fail_on = FailOn::errors;
 };
 
@@ -103,7 +103,7 @@ struct GenerateSpdOptions {
   SpdFamily family{};
   double condition = 100;
   std::uint64_t seed = 1;
-  bool overwrite = false;
+  bool overwrite = false, json = false;
 };
 
 /// What a made problem file asks for beside V in vacuum on a lattice.
@@ -124,7 +124,7 @@ struct GenerateChargesOptions {
   bool pair_energy = false;                 ///< the energy of all pairs is wanted, not V
   bool per_charge = false, groups = false;  ///< with it: that of each charge, too; half of them are group 1, half 2
   std::uint64_t seed = 1;
-  bool overwrite = false;
+  bool overwrite = false, json = false;
 };
 
 struct GenerateSignalOptions {
@@ -138,7 +138,7 @@ struct GenerateSignalOptions {
   double flagged = 0;                                   ///< fraction of the samples
   double first_frequency = 1.4e9, channel_width = 1e5;  ///< Hz
   std::uint64_t seed = 1;
-  bool overwrite = false;
+  bool overwrite = false, json = false;
 };
 
 /// How lattices are laid around imported charges.
@@ -171,13 +171,13 @@ struct ImportOptions {
   AskedOfCharges asked;
   SignalImport signal;
   std::vector<std::string> given;  ///< names of options of charges or signals that were given, and --set
-  bool overwrite = false;
+  bool overwrite = false, json = false;
 };
 
 struct ReportOptions {
   std::string results, output;
   std::string problems;  ///< whose charges are drawn on the maps; empty: none
-  bool overwrite = false;
+  bool overwrite = false, json = false;
 };
 
 struct ExportOptions {
@@ -187,7 +187,7 @@ struct ExportOptions {
   int axis = 2;                        ///< of a picture: 0 x, 1 y, 2 z
   std::optional<std::int64_t> slice;   ///< of a picture; the middle by default
   std::vector<std::string> of_slices;  ///< --axis and --slice, where they were given
-  bool overwrite = false;
+  bool overwrite = false, json = false;
 };
 
 /// Nothing to do but to print this on stdout: help or version.

@@ -110,17 +110,25 @@ void SetOutcome::count_numbers(const SpdBlock<T>& block) {
   }
 }
 
-void SetOutcome::count_repairs(const ResultReader& results, const SolveSet& set) {
+void SetOutcome::count_numbers(const ResultReader& results, const SolveSet& set) {
   const std::string group = set_path(set);
-  std::vector<double> info, repaired, perturbation;
+  const double u = roundoff(set.type);
+  std::vector<double> info, backward_error, rcond, repaired, perturbation;
   for (std::int64_t first = 0; first < set.batch; first += at_once) {
     const auto count = static_cast<std::size_t>(std::min(at_once, set.batch - first));
-    for (auto* numbers : {&info, &repaired, &perturbation}) numbers->assign(count, 0);
-    if (!results.read_numbers(group + "/info", first, info)) return;
-    if (!results.read_numbers(group + "/repaired", first, repaired)) return;
-    if (!results.read_numbers(group + "/perturbation", first, perturbation)) perturbation.assign(count, 0);
+    const auto has = [&](const char* dataset, std::vector<double>& numbers) {
+      numbers.assign(count, 0);
+      return results.read_numbers(group + dataset, first, numbers);
+    };
+    if (!has("/info", info)) return;
+    const bool has_error = has("/backward_error", backward_error), has_rcond = has("/rcond", rcond);
+    if (!has("/repaired", repaired)) repaired.assign(count, 0);
+    if (!has("/perturbation", perturbation)) perturbation.assign(count, 0);
     for (std::size_t s = 0; s < count; ++s) {
-      if (info[s] != 0 || repaired[s] == 0) continue;
+      if (info[s] != 0) continue;
+      if (has_error) keep(worst_backward_error, backward_error[s] / u, std::greater<>());
+      if (has_rcond) keep(smallest_rcond, rcond[s], std::less<>());
+      if (repaired[s] == 0) continue;
       repaired_pivots += static_cast<std::int64_t>(repaired[s]);
       ++repaired_systems;
       largest_perturbation = std::max(largest_perturbation, perturbation[s]);
@@ -151,8 +159,8 @@ void SetOutcome::count_verdicts(std::int64_t first, const Verdicts& verdicts) {
 }
 
 std::string SetOutcome::likely_cause() const {
-  if (kind == SolveSet::kind) return smallbatch::likely_cause(signs, batch, failed);
-  if (kind == PotentialSet::kind) return likely_cause_on_lattices(signs, singular);
+  if (kind == SolveSet::kind) return smallbatch::likely_cause(signs, batch, failed, type);
+  if (kind == PotentialSet::kind) return likely_cause_on_lattices(signs, singular, are_singular_left_out);
   return {};
 }
 
@@ -271,6 +279,7 @@ SetOutcome outcome_of(const Set& set) {
 
 SetOutcome start_outcome(const SolveSet& set) {
   SetOutcome outcome = outcome_of(set);
+  outcome.type = set.type;
   outcome.verification.criterion = spd_criterion(set.shape, set.type);
   return outcome;
 }

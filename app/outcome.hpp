@@ -36,6 +36,8 @@ struct SetOutcome {
   std::int64_t values_checked = 0;  ///< targets or visibilities compared
   TargetKind targets = TargetKind::lattice;
   bool has_field = false;
+  ScalarType type = ScalarType::float32;     ///< of systems
+  bool are_singular_left_out = false;        ///< --singular skip
   PotentialUnit unit = PotentialUnit::volt;  ///< of V
   /// Potential sets: least and greatest V and interaction energy that are no NaN.
   std::optional<std::array<double, 2>> potential_range, energy_range;
@@ -56,8 +58,8 @@ struct SetOutcome {
   void count_statuses(const ResultReader& results, const std::string& set, std::int64_t start, std::int64_t count);
   template <class T>
   void count_numbers(const SpdBlock<T>& block);
-  /// Of pivots that were raised: what a result file says.
-  void count_repairs(const ResultReader& results, const SolveSet& set);
+  /// The same numbers as a result file has them.
+  void count_numbers(const ResultReader& results, const SolveSet& set);
   void count_statistics(const PotentialStatistics& statistics);
   void count_energies(std::span<const double> energies);
   void count_verdicts(std::int64_t first, const Verdicts& verdicts);
@@ -130,7 +132,9 @@ class PotentialTally {
         mode_(mode),
         threads_(threads),
         of_set_(set.batch),
-        referee_(set.batch) {}
+        referee_(set.batch) {
+    outcome.are_singular_left_out = options.singular == Singular::skip;
+  }
   [[nodiscard]] Verdicts judge(const PotentialBlock<T>& block, const PairsJudged& judged = {});
   void count(const PotentialBlock<T>& block, const Verdicts& verdicts);
   void finish(const PotentialStatistics& statistics);

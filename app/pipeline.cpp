@@ -30,6 +30,7 @@
 #include "app/smaller_blocks.hpp"
 #include "app/stages.hpp"
 #include "app/summary.hpp"
+#include "app/told_results.hpp"
 #include "core/block_memory.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
@@ -37,6 +38,7 @@
 #include "io/journal.hpp"
 #include "io/output_file.hpp"
 #include "io/problem_reader.hpp"
+#include "io/result_reader.hpp"
 #include "io/result_writer.hpp"
 
 namespace smallbatch {
@@ -120,6 +122,7 @@ class Pipeline {
 
  private:
   [[nodiscard]] bool are_many() const { return ranks_.size() > 1; }
+  [[nodiscard]] double bytes_of_problems() const { return bytes_of_file(options_.problems) / options_.share.count; }
   [[nodiscard]] RunIdentity identity() const { return run_identity(options_, plan_, input_.get()); }
   void open();
   void decide();
@@ -129,6 +132,7 @@ class Pipeline {
   void name_computers();
   void run_sets();
   void forget_journal(Run& all);
+  void flush();
   void commit(const WrittenElements& written_by_others);
 
   const RunOptions& options_;
@@ -216,9 +220,11 @@ void Pipeline::decide() {
   spdlog::info("computing on {}{}", plan_.device.description,
                are_many() ? ", the first of " + std::to_string(ranks_.size()) + " ranks" : "");
   for (const std::string& words : plan_words(plan_, options_.device)) spdlog::debug("{}", words);
-  const auto complete = find_complete(options_, [this] { return identity(); });
-  report_.was_complete = complete.has_value();
-  if (complete) report_.sets = *complete;
+  auto complete = find_complete(options_, [this] { return identity(); });
+  if (!complete) return;
+  if (options_.json) look_at_problems(*reader_, ResultReader(options_.results), *complete);
+  report_ = std::move(*complete);
+  report_.problem_bytes = bytes_of_problems();
 }
 
 /// Has the output to itself, and knows whether it goes on with what is there.
@@ -326,9 +332,17 @@ void Pipeline::run_sets() {
   report_.seconds.kernels = std::min(report_.seconds.compute,
                                      computers_.kernel_seconds() / static_cast<double>(plan_.device.backends.size()));
   if (ranks_.is_first()) return;
-  timed(report_.seconds.write, [&] { writer_->flush(); });
+  flush();
   written_ = writer_->written();
   writer_.reset();
+}
+
+/// All numbers are on the disk from then on.
+void Pipeline::flush() {
+  double spent = 0;
+  timed(spent, [&] { writer_->flush(); });
+  report_.seconds.write += spent;
+  report_.seconds.blocks += spent;
 }
 
 /// The results get their name, unless they are of what is no longer there.
@@ -336,8 +350,10 @@ void Pipeline::commit(const WrittenElements& written_by_others) {
   if (!ranks_.is_first()) return;
   if (are_many()) writer_->others_have_written(written_by_others);
   // The file and the summary say the same: the time until all numbers are on the disk.
-  timed(report_.seconds.write, [&] { writer_->flush(); });
-  report_.seconds.total = std::chrono::duration<double>(Clock::now() - start_).count();
+  flush();
+  StageSeconds& seconds = report_.seconds;
+  seconds.total = std::chrono::duration<double>(Clock::now() - start_).count();
+  seconds.set_up = std::max(0.0, seconds.total - seconds.start - seconds.blocks);
   try {
     guard_->refuse_change(input_.get());
   } catch (const Error&) {
@@ -373,7 +389,7 @@ RunReport Pipeline::run() {
   if (are_many()) by_others = gather_outcomes(ranks_, *reader_, written_, report_);
   for (std::size_t k = 0; k < shapes_.size(); ++k) report_.sets[k].shape = shapes_[k];
   do_on_all(ranks_, [&] { commit(by_others); });
-  report_.problem_bytes = bytes_of_file(options_.problems) / options_.share.count;
+  report_.problem_bytes = bytes_of_problems();
   report_.result_bytes = bytes_of_file(options_.results);
   return std::move(report_);
 }

@@ -100,9 +100,10 @@ std::vector<std::string> plan_words(const Plan& plan, const DeviceRequest& reque
   if (plan.verify.kind == VerifyMode::Kind::automatic)
     verified += "; all takes about " + seconds_text(plan.job.referee / plan.threads);
   words.push_back(verified);
-  words.push_back("blocks: " + std::to_string(plan.blocks_in_memory) + " in memory, of about " +
-                  bytes_text(static_cast<double>(plan.block_bytes)) + " each" +
-                  (plan.is_memory_limited ? " (--memory)" : ""));
+  words.push_back("blocks: " + std::to_string(plan.blocks_in_memory) + " in memory at most" +
+                  (plan.is_memory_limited
+                       ? ", of up to about " + bytes_text(static_cast<double>(plan.block_bytes)) + " each (--memory)"
+                       : ""));
   return words;
 }
 

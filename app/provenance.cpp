@@ -137,6 +137,7 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
     writer.provenance("resumed_after_blocks", static_cast<double>(report.blocks_taken_over));
   const StageSeconds& seconds = report.seconds;
   for (const auto& [key, value] : {std::pair{"start_seconds", seconds.start},
+                                   {"set_up_seconds", seconds.set_up},
                                    {"read_seconds", seconds.read},
                                    {"compute_seconds", seconds.compute},
                                    {"verify_seconds", seconds.verify},
@@ -184,6 +185,7 @@ constexpr std::pair<const char*, const char*> names_of_keys[]{{"program", "progr
                                                               {"singular", "singular places"},
                                                               {"libraries", "libraries"},
                                                               {"start_seconds", "starting"},
+                                                              {"set_up_seconds", "setting up"},
                                                               {"read_seconds", "reading"},
                                                               {"compute_seconds", "computing"},
                                                               {"kernel_seconds", "kernels"},

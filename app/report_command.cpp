@@ -17,11 +17,14 @@
 #include "app/html.hpp"
 #include "app/input_identity.hpp"
 #include "app/interruption.hpp"
+#include "app/json_text.hpp"
 #include "app/outcome.hpp"
 #include "app/output_check.hpp"
 #include "app/provenance.hpp"
 #include "app/report_page.hpp"
+#include "app/set_json.hpp"
 #include "app/summary.hpp"
+#include "app/told_results.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "core/visible_text.hpp"
@@ -125,33 +128,12 @@ struct Findings {
   Worst by_error, by_backward_error, by_singularity;
 };
 
-SetOutcome outcome_in_file(const PotentialSet& set) { return start_outcome(set, set.type); }
-SetOutcome outcome_in_file(const PairEnergySet& set) { return start_outcome(set, {}); }
-template <class Set>
-SetOutcome outcome_in_file(const Set& set) {
-  return start_outcome(set);
-}
-
-/// What the file says of a set, and what was repaired in it: all but what became of each problem.
-template <class Set>
-SetOutcome read_outcome(const ResultReader& results, const Set& set) {
-  results.check_verification(Set::kind, set.name, set.batch);
-  SetOutcome outcome = outcome_in_file(set);
-  outcome.shape = shape_words_of_results(set);
-  outcome.verification = results.verification(Set::kind, set.name);
-  const WorkOfSet work = results.work(Set::kind, set.name);
-  outcome.compute_seconds = work.compute_seconds;
-  outcome.work = work.amount;
-  outcome.values_checked = static_cast<std::int64_t>(work.values_checked);
-  if constexpr (std::is_same_v<Set, SolveSet>) outcome.count_repairs(results, set);
-  return outcome;
-}
-
 template <class Set>
 Findings look_at(const ResultReader& results, const Set& set) {
   const std::string group = set_path(set), verification = "/verification" + group;
   Findings found;
-  found.outcome = read_outcome(results, set);
+  found.outcome = told_outcome(results, set);
+  if constexpr (std::is_same_v<Set, SolveSet>) found.outcome.count_numbers(results, set);
   SetOutcome& outcome = found.outcome;
   found.failed_bins.resize(std::min<std::size_t>(static_cast<std::size_t>(set.batch), strip_bins));
   std::vector<double> values;
@@ -641,55 +623,30 @@ std::string set_html(ReportSource& source, const Set& set, const RunReport& repo
          "</section>\n";
 }
 
-/// What the file says of the run: what `run` has said then.
-RunReport run_of(const ReportOptions& options, const ResultReader& results) {
-  RunReport report;
-  report.problems = results.provenance("problems");
-  report.results = options.results;
-  report.pivot_floor = results.provenance_number("pivot_floor");
-  report.device = results.provenance("device");
-  report.solver = results.provenance("solver");
-  report.potential = results.provenance("potential");
-  report.pair_energy = results.provenance("pair_energy");
-  report.correlator = results.provenance("correlator");
-  const auto seconds = [&](const char* stage) { return results.provenance_number(std::string(stage) + "_seconds"); };
-  report.seconds.start = seconds("start");
-  report.seconds.read = seconds("read");
-  report.seconds.compute = seconds("compute");
-  report.seconds.kernels = seconds("kernel");
-  report.seconds.verify = seconds("verify");
-  report.seconds.write = seconds("write");
-  report.seconds.total = seconds("total");
-  report.on_gpus = !results.provenance("gpu").empty();
-  report.problem_bytes = results.provenance_number("input_bytes");
-  std::error_code unknown;
-  const auto bytes = std::filesystem::file_size(options.results, unknown);
-  report.result_bytes = unknown ? 0 : static_cast<double>(bytes);
-  return report;
-}
-
 std::string stages_html(const RunReport& report) {
   if (!(report.seconds.total > 0)) return "";
   const std::vector<Stage> stages = stages_of(report);
-  const Stage& longest = longest_of(stages);
-  std::string html = "<section>\n<h2>Time</h2>\n" +
-                     paragraph_html(seconds_text(report.seconds.total) + " in all, bound by: " + longest.name + ". " +
-                                    "What would help: " + longest.remedy + ".") +
-                     "<div class=\"stages\">\n";
-  const double most = std::max(longest.seconds, 1e-300);
+  const Stage* const bound = bound_of(stages, report.seconds.total);
+  std::string words = seconds_text(report.seconds.total) + " in all";
+  if (bound) words += std::string(", bound by: ") + bound->name + ". What would help: " + bound->remedy;
+  std::string html = "<section>\n<h2>Time</h2>\n" + paragraph_html(words + ".") + "<div class=\"stages\">\n";
   for (const Stage& stage : stages) {
     if (!(stage.seconds > 0)) continue;
-    const std::string kind = &stage == &longest ? " longest" : "";
+    const std::string kind = &stage == bound ? " longest" : "";
     html += "<div class=\"name" + kind + "\">" + html_text(stage.name) + "</div><div class=\"seconds" + kind + "\">" +
             html_text(seconds_text(stage.seconds)) + "</div><div class=\"track\"><svg preserveAspectRatio=\"none\" " +
             "viewBox=\"0 0 100 1\" aria-hidden=\"true\"><rect class=\"bar\" width=\"" +
-            number_text(std::max(0.3, 100 * stage.seconds / most), 4) + "\" height=\"1\"/></svg></div>\n";
+            number_text(std::max(0.3, 100 * stage.seconds / report.seconds.total), 4) +
+            "\" height=\"1\"/></svg></div>\n";
     if (stage.amount > 0) html += "<div class=\"rate\">" + html_text(stage_rate(stage, stage.seconds)) + "</div>\n";
   }
+  const std::string of_blocks = report.seconds.blocks > 0
+                                    ? "Set-up, start and the blocks (" + seconds_text(report.seconds.blocks) +
+                                          ") follow one another and add up to the whole. "
+                                    : "";
   return html + "</div>\n" +
-         note_html(
-             "The stages are at work at the same time, on different blocks: the longest one is what the run waits "
-             "for.") +
+         note_html(of_blocks +
+                   "The other stages are at work within the blocks at the same time, if there are several.") +
          "</section>\n";
 }
 
@@ -765,19 +722,20 @@ std::string write_report(const ReportOptions& options) {
     if (const auto share = parse_share(results.provenance("share"))) problems->take(*share);
   }
   ExportFile file(options.output, options.overwrite);
-  RunReport report = run_of(options, results);
+  RunReport report = told_run(results, options.results);
   ReportSource source{results, problems ? &*problems : nullptr};
   std::string sections;
   std::size_t sets = 0;
   std::map<std::string, SetOutcome> others;  // of each kind, those that are not shown, added up
-  for_each_set(results.sets(), [&](const auto& set) {
+  for_each_set(results.sets(), [&]<class Set>(const Set& set) {
     stop_if_interrupted();
     if (sets < most_sets) {
       const Findings found = look_at(results, set);
       report.sets.push_back(found.outcome);
       sections += set_html(source, set, report, found, sets);
     } else {
-      SetOutcome outcome = read_outcome(results, set);
+      SetOutcome outcome = told_outcome(results, set);
+      if constexpr (std::is_same_v<Set, SolveSet>) outcome.count_numbers(results, set);
       outcome.count_statuses(results, set_path(set), 0, set.batch);
       const auto [kind, is_first] = others.try_emplace(outcome.kind, outcome);
       if (!is_first) kind->second.add(outcome, 0);
@@ -795,6 +753,19 @@ std::string write_report(const ReportOptions& options) {
                            stages_html(report) + sections + origin_html(options) + "<footer>\n" +
                            note_html(std::string("Made by smallbatch ") + version_text + ".") + "</footer>\n"));
   file.commit();
+  if (options.json) {
+    std::int64_t failed = 0, disagreed = 0;
+    for (const SetOutcome& set : report.sets) {
+      failed += set.failed_count();
+      disagreed += set.verification.disagreed;
+    }
+    return json_text(SetJson{{"command", "report"},
+                             {"results", options.results},
+                             {"output", options.output},
+                             {"set_count", sets},
+                             {"failed", failed},
+                             {"disagreed", disagreed}});
+  }
   return visible_text(options.output) + ": " + std::to_string(sets) + (sets == 1 ? " set\n" : " sets\n");
 }
 

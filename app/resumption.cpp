@@ -10,6 +10,7 @@
 
 #include "app/byte_verdict.hpp"
 #include "app/interruption.hpp"
+#include "app/told_results.hpp"
 #include "core/error.hpp"
 #include "io/byte_check.hpp"
 #include "io/provenance_reader.hpp"
@@ -17,23 +18,7 @@
 
 namespace smallbatch {
 
-namespace {
-
-/// As a result file tells it, as far as it decides how the run ends.
-template <class Set>
-SetOutcome outcome_in(const ResultReader& results, const Set& set) {
-  SetOutcome outcome;
-  outcome.kind = Set::kind;
-  outcome.name = set.name;
-  outcome.batch = set.batch;
-  outcome.count_statuses(results, set_path(set), 0, set.batch);
-  outcome.verification = results.verification(Set::kind, set.name);
-  return outcome;
-}
-
-}  // namespace
-
-std::optional<std::vector<SetOutcome>> find_complete(const RunOptions& options, const AskIdentity& identity) {
+std::optional<RunReport> find_complete(const RunOptions& options, const AskIdentity& identity) {
   std::error_code unknown;
   if (!options.resume) return {};
   if (!options.overwrite && std::filesystem::exists(options.results, unknown)) {
@@ -46,16 +31,16 @@ std::optional<std::vector<SetOutcome>> find_complete(const RunOptions& options, 
       if (are_of_this_run) {
         refuse_unless_as_written(options.results, check_bytes(options.results, options.threads, stop_if_interrupted));
         const ResultReader results(options.results);
-        std::vector<SetOutcome> outcomes;
-        for_each_set(results.sets(), [&](const auto& set) { outcomes.push_back(outcome_in(results, set)); });
+        RunReport report = told_report(results, options.results);
+        report.was_complete = true;
         spdlog::info("{} is there already, complete, of this very run: nothing is to be done", options.results);
         std::int64_t failed = 0, disagreed = 0;
-        for (const SetOutcome& set : outcomes) {
+        for (const SetOutcome& set : report.sets) {
           failed += set.failed_count();
           disagreed += set.verification.disagreed;
         }
         if (failed + disagreed > 0) spdlog::info("of its problems {} failed, {} disagree", failed, disagreed);
-        return outcomes;
+        return report;
       }
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::interrupted) throw;

@@ -10,7 +10,7 @@
 
 #include "app/messages.hpp"
 #include "app/options.hpp"
-#include "app/outcome.hpp"
+#include "app/pipeline.hpp"
 #include "app/run_journal.hpp"
 #include "io/journal.hpp"
 #include "io/output_file.hpp"
@@ -21,9 +21,9 @@ namespace smallbatch {
 /// May take a while: the input is hashed.
 using AskIdentity = std::function<RunIdentity()>;
 
-/// With --resume: what became of the sets, where the results are there already, of this very run, and every byte is
-/// what was written. Else nothing, and throws Error(output) where the output may not be written.
-std::optional<std::vector<SetOutcome>> find_complete(const RunOptions& options, const AskIdentity& identity);
+/// With --resume: what the results tell, where they are there already, of this very run, and every byte is what was
+/// written. Else nothing, and throws Error(output) where the output may not be written.
+std::optional<RunReport> find_complete(const RunOptions& options, const AskIdentity& identity);
 
 /// The journal of the run that has left something and that this one goes on with. Nothing where it begins: says what
 /// becomes of what is there. Throws Error(usage) where that one was another run.

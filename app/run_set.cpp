@@ -138,7 +138,8 @@ class FinishedBlocks {
 template <class Block>
 double stream(const Run& run, std::size_t blocks, const Stages<Block>& stages) {
   const double before = run.seconds.compute;
-  stream_blocks(static_cast<std::int64_t>(blocks), stages, run.threads, &run.memory, run.seconds);
+  timed(run.seconds.blocks,
+        [&] { stream_blocks(static_cast<std::int64_t>(blocks), stages, run.threads, &run.memory, run.seconds); });
   return run.seconds.compute - before;
 }
 

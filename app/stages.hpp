@@ -112,7 +112,9 @@ class StageProgress {
 
 /// Where the time went, in seconds. The stages overlap, so they add up to more than the whole.
 struct StageSeconds {
-  double start = 0;  ///< until there is something that computes
+  double start = 0;   ///< until there is something that computes
+  double blocks = 0;  ///< while blocks are in the stages, and until their numbers are on the disk
+  double set_up = 0;  ///< all but the two: files are opened, places laid out, sets ended
   double read = 0, compute = 0, verify = 0, write = 0, total = 0;
   double kernels = 0;  ///< of computing, on GPUs; the rest of it is copies
 };

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <vector>
 
 #include "app/exit_codes.hpp"
@@ -123,6 +124,8 @@ std::vector<Stage> stages_of(const RunReport& report) {
     if (work_of_unit[heavier] > 0) unit = heavier;
   const double work = work_of_unit[unit];
   std::vector<Stage> stages{
+      {"set-up", s.set_up, 0, "",
+       "files are opened, and places for all results laid out: small jobs in one file take it once"},
       {"start", s.start, 0, "",
        "a GPU takes it once in a run, whatever the size; small jobs are quicker with --device cpu"},
       {"read", s.read, report.problem_bytes, "bytes",
@@ -139,9 +142,9 @@ std::vector<Stage> stages_of(const RunReport& report) {
   return stages;
 }
 
-const Stage& longest_of(const std::vector<Stage>& stages) {
-  return *std::max_element(stages.begin(), stages.end(),
-                           [](const Stage& a, const Stage& b) { return a.seconds < b.seconds; });
+const Stage* bound_of(const std::vector<Stage>& stages, double total) {
+  const auto longest = std::ranges::max_element(stages, {}, &Stage::seconds);
+  return longest->seconds > 0 && 2 * longest->seconds >= total ? &*longest : nullptr;
 }
 
 std::string stage_rate(const Stage& stage, double seconds) {
@@ -212,9 +215,11 @@ std::string report_text(const RunReport& report) {
   if (!report.device.empty()) {
     const std::vector<Stage> stages = stages_of(report);
     const double total = report.seconds.total;
-    const Stage& bound = longest_of(stages);
     text << "device: " << report.device << "\n"
-         << "time: " << seconds_text(total) << ", bound by: " << bound.name << " (" << bound.remedy << ")\n";
+         << "time: " << seconds_text(total);
+    if (const Stage* const bound = bound_of(stages, total))
+      text << ", bound by: " << bound->name << " (" << bound->remedy << ")";
+    text << "\n";
     for (const Stage& stage : stages) {
       if (stage.seconds <= 0) continue;
       text << "  " << stage.name << " " << seconds_text(stage.seconds);
@@ -228,6 +233,7 @@ std::string report_text(const RunReport& report) {
 }
 
 std::string report_json(const RunReport& report) {
+  const bool has_run = !report.device.empty();  // not `verify`
   Json sets = Json::array();
   for (const SetOutcome& set : report.sets) {
     const KindWords& kind = words_of(set);
@@ -238,7 +244,7 @@ std::string report_json(const RunReport& report) {
       failed.push_back(std::move(entry));
     }
     const VerificationSummary& v = set.verification;
-    Json entry = {{"lane", set.kind},
+    Json entry = {{"kind", set.kind},
                   {"name", set.name},
                   {"shape", set.shape},
                   {"batch", set.batch},
@@ -272,27 +278,39 @@ std::string report_json(const RunReport& report) {
     }
     for (const auto& [index, label] : set.labels) entry["labels"][std::to_string(index)] = label;
     if (kind.values) entry["verification"][kind.json_values] = set.values_checked;
-    if (!report.device.empty()) {
+    if (has_run) {
       entry["compute_seconds"] = set.compute_seconds;
-      entry[kind.json_work] = set.work;
+      entry[kind.json_work] = count_json<Json>(set.work);
     }
     sets.push_back(std::move(entry));
   }
-  Json json = {{"all_right", report.all_right()}, {"problems", report.problems},       {"results", report.results},
-               {"verify", report.verify_mode},    {"pivot_floor", report.pivot_floor}, {"sets", sets}};
-  if (!report.device.empty()) {
+  const auto has = [&](const char* kind) { return std::ranges::count(report.sets, kind, &SetOutcome::kind) > 0; };
+  Json json = {{"command", report.command},
+               {"all_right", report.all_right()},
+               {"problems", report.problems},
+               {"results", report.results},
+               {"verify", report.verify_mode},
+               {"pivot_floor", has(SolveSet::kind) ? Json(report.pivot_floor) : Json(nullptr)},
+               {"sets", sets}};
+  if (has_run) {
     json["device"] = report.device;
-    json["solver"] = report.solver;
-    json["potential"] = report.potential;
-    json["pair_energy"] = report.pair_energy;
-    json["correlator"] = report.correlator;
-    json["bound_by"] = longest_of(stages_of(report)).name;
-    json["problem_bytes"] = report.problem_bytes;
-    json["result_bytes"] = report.result_bytes;
-    json["seconds"] = {{"total", report.seconds.total},     {"start", report.seconds.start},
-                       {"read", report.seconds.read},       {"compute", report.seconds.compute},
-                       {"kernels", report.seconds.kernels}, {"verify", report.seconds.verify},
-                       {"write", report.seconds.write}};
+    for (const auto& [key, kind, computer] : {std::tuple{"solver", SolveSet::kind, &report.solver},
+                                              {"potential", PotentialSet::kind, &report.potential},
+                                              {"pair_energy", PairEnergySet::kind, &report.pair_energy},
+                                              {"correlator", CorrelationSet::kind, &report.correlator}})
+      json[key] = has(kind) ? text_json(*computer) : Json(nullptr);
+    const StageSeconds& s = report.seconds;
+    const std::vector<Stage> stages = stages_of(report);
+    const Stage* const bound = bound_of(stages, s.total);
+    json["bound_by"] = bound ? Json(bound->name) : Json(nullptr);
+    json["problem_bytes"] = count_json<Json>(report.problem_bytes);
+    json["result_bytes"] = count_json<Json>(report.result_bytes);
+    json["seconds"] = nullptr;  // of a merged file, which took those of its shares
+    if (s.total > 0)
+      json["seconds"] = {{"total", s.total},     {"set_up", s.set_up},   {"start", s.start},   {"read", s.read},
+                         {"compute", s.compute}, {"kernels", s.kernels}, {"verify", s.verify}, {"write", s.write}};
+    json["was_complete"] = report.was_complete;
+    json["shares"] = report.merged_shares > 0 ? Json(report.merged_shares) : Json(nullptr);
   }
   return json_text(json);
 }

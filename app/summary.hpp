@@ -40,7 +40,8 @@ struct Stage {
   const char* remedy;
 };
 std::vector<Stage> stages_of(const RunReport& report);
-const Stage& longest_of(const std::vector<Stage>& stages);
+/// The longest, where it takes half of the whole time or more; else null: then no stage is what a run waits for.
+const Stage* bound_of(const std::vector<Stage>& stages, double total);
 /// What it does a second, in so many.
 std::string stage_rate(const Stage& stage, double seconds);
 

@@ -279,6 +279,7 @@ RunReport verify(const VerifyOptions& options) {
     if (!check.is_rest_unchanged) spdlog::warn("{}", words_on_rest(options.results));
   });
   RunReport report;
+  report.command = "verify";
   report.problems = options.problems;
   report.results = options.results;
   report.verify_mode = verify_mode_name(options.mode);

@@ -114,7 +114,7 @@ ERRORS = {
     "rnu p.h5 --json": ("usage", 2),
     "info none.h5 --json": ("missing_file", 4),
     "verify p.h5 none.h5 --json": ("missing_file", 4),
-    "export none.h5 -o a.dx --json": ("usage", 2),  # export has no --json, and says so in it
+    "export none.h5 -o a.dx --json": ("missing_file", 4),
 }
 
 

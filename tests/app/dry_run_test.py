@@ -30,13 +30,13 @@ def test_a_dry_run_decides_what_the_run_does(smallbatch, problems, tmp_path):
     report = json.loads(done.stdout)
     assert planned["device"] == report["device"] and planned["verify"] == report["verify"] == "sample=7"
     computers = {"solve": "solver", "potential": "potential", "pair_energy": "pair_energy", "correlation": "correlator"}
-    assert [each["lane"] for each in planned["sets"]] == list(computers)
+    assert [each["kind"] for each in planned["sets"]] == list(computers)
     for plan, set_report in zip(planned["sets"], report["sets"]):
-        assert (plan["lane"], plan["name"], plan["shape"]) == (set_report["lane"], set_report["name"], set_report["shape"])
-        assert plan["computer"] == report[computers[plan["lane"]]]
+        assert (plan["kind"], plan["name"], plan["shape"]) == (set_report["kind"], set_report["name"], set_report["shape"])
+        assert plan["computer"] == report[computers[plan["kind"]]]
         blocks = "1 block" if plan["blocks"] == 1 else f"{plan['blocks']} blocks"
         assert f"{plan['computer']}; {blocks}" in text
-        assert f"{plan['lane']}/{plan['name']}: {blocks} of at most" in done.stderr  # of -v
+        assert f"{plan['kind']}/{plan['name']}: {blocks} of at most" in done.stderr  # of -v
     # 5000 systems of n = 32: A, b, x and the numbers, in blocks of a fifth of the memory.
     solve = planned["sets"][0]
     system = 4 * (32 * 32 + 2 * 32) + 6 * 4 + 8
@@ -44,6 +44,24 @@ def test_a_dry_run_decides_what_the_run_does(smallbatch, problems, tmp_path):
     assert solve["largest_block_bytes"] * planned["blocks_in_memory"] <= 2**23
     assert planned["memory_bytes"] <= 2**23
     assert planned["result_bytes"] == pytest.approx((tmp_path / "r.h5").stat().st_size, rel=0.1)
+
+
+@pytest.mark.parametrize("batch", [1, 5, 200_000])
+def test_blocks_and_memory_of_a_dry_run_agree(smallbatch, tmp_path, batch):
+    smallbatch("generate", "spd", "-o", "p.h5", "--n", "8", "--batch", batch)
+    planned = json.loads(smallbatch("run", "p.h5", "-o", "r.h5", "--device", "cpu", "--dry-run", "--json").stdout)
+    (solve,) = planned["sets"]
+    assert planned["blocks_in_memory"] == min(solve["blocks"], 5)
+    assert planned["memory_bytes"] == planned["blocks_in_memory"] * solve["largest_block_bytes"]
+    assert planned["memory_bytes"] == json.loads(smallbatch("info", "p.h5", "--json").stdout)["needs"]["memory_bytes"]
+    assert f"blocks: {planned['blocks_in_memory']} in memory" in smallbatch("run", "p.h5", "-o", "r.h5", "--device", "cpu",
+                                                                            "--dry-run").stdout
+
+
+@pytest.mark.skipif(os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg"), reason="there is a driver of GPUs")
+def test_without_a_gpu_a_small_run_does_not_speak_of_one(smallbatch, tmp_path):
+    smallbatch("generate", "spd", "-o", "p.h5", "--batch", 10)
+    assert "GPU" not in smallbatch("run", "p.h5", "-o", "r.h5").stderr
 
 
 def test_a_dry_run_plans_a_share(smallbatch, problems):

@@ -18,6 +18,12 @@ def laplacian():
     return np.repeat(a[None], BATCH, 0)
 
 
+def gaussian_kernel(n):
+    """Definite by far in double, not in single precision."""
+    x = np.linspace(0, 1, n)
+    return np.repeat((np.exp(-((x[:, None] - x) ** 2) / 2 / 0.03**2) + 3e-8 * np.eye(n))[None], BATCH, 0)
+
+
 def saddle_point(a):
     a = a.copy()
     a[:, -1, -1] = 0
@@ -115,6 +121,33 @@ def test_nothing_is_claimed_of_what_was_not_seen(smallbatch, tmp_path):
     assert cause(smallbatch).startswith("the only one is not symmetric")
 
 
+def hilbert(n):
+    i = np.arange(n)
+    return np.repeat(1 / (1 + i[:, None] + i)[None], BATCH, 0)
+
+
+def test_lost_pivots_are_told_from_negative_eigenvalues(smallbatch, tmp_path):
+    """By numbers that another program factors: numpy's Cholesky in double, of what float32 holds."""
+    indefinite = np.repeat(np.array([[1, 2.0], [2, 1]])[None], BATCH, 0)
+    for a, is_definite in ((np.float32(gaussian_kernel(24)), True), (np.float32(hilbert(12)), False), (indefinite, False)):
+        if is_definite:
+            np.linalg.cholesky(a[0].astype(float))
+        else:
+            with pytest.raises(np.linalg.LinAlgError):
+                np.linalg.cholesky(a[0].astype(float))
+        write(tmp_path / "p.h5", a)
+        sentence = cause(smallbatch)
+        assert sentence.startswith("all 8 are not positive definite") and "float64" in sentence and "--pivot-floor" in sentence
+        assert ("by the same numbers" in sentence) == is_definite
+    with open_problem_file(tmp_path / "p.h5") as file:  # what the sentence says helps
+        file["solve/systems/A"], file["solve/systems/b"] = np.float32(gaussian_kernel(24)).astype(float), np.ones((BATCH, 24))
+    assert cause(smallbatch, expect=0) is None
+    with open_problem_file(tmp_path / "p.h5") as file:
+        file["solve/systems/A"], file["solve/systems/b"] = indefinite, np.ones((BATCH, 2))
+    sentence = cause(smallbatch)
+    assert "float64" not in sentence and "--pivot-floor" in sentence and "negative eigenvalues?" in sentence
+
+
 def test_right_hand_sides_that_are_not_finite(smallbatch, tmp_path):
     good = spd(np.random.default_rng(1), BATCH, N, np.float32)
     b = np.ones((BATCH, N), np.float32)
@@ -163,7 +196,11 @@ def test_charges_and_lattices_that_miss_each_other(smallbatch, tmp_path):
     assert "as many charges lie on lattice points" in cause_of(points * [1, 1, 0], shape=(4, 4, 1))
     assert cause_of(points * np.nan, expect=1) is None
     assert "as many charges lie on lattice points as there are" in cause_of(points)
-    assert cause_of(points, "--singular", "skip") is None or "--singular" in cause_of(points, "--singular", "skip")
+    assert "--singular skip leaves them out" in cause_of(points)
+    left_out = cause_of(points, "--singular", "skip")
+    assert "as many charges lie on lattice points as there are, where V leaves them out" in left_out
+    assert "--singular" not in left_out
+    assert json.loads(smallbatch("verify", "p.h5", "r.h5", "--json").stdout)["sets"][0]["likely_cause"] == left_out
     assert cause_of(points + [[0.5, 0, 0], [0, 0, 0], [0, 0, 0]]) is None
     assert cause_of(points + [[0.5, 0, 0], [100, 0, 0], [100, 0, 0]]) is None
 

@@ -135,6 +135,6 @@ def test_info_tells_of_both_files(smallbatch, tmp_path):
     text = smallbatch("info", "p.h5").stdout
     assert "pair_energy/pairs: 1 problem, 3 charges, groups, energy in kT" in text
     told = json.loads(smallbatch("info", "p.h5", "--json").stdout)["sets"][0]
-    assert (told["lane"], told["groups"], told["per_charge"], told["charges"]) == ("pair_energy", True, False, 3)
+    assert (told["kind"], told["groups"], told["per_charge"], told["charges"]) == ("pair_energy", True, False, 3)
     smallbatch("run", "p.h5", "-o", "r.h5")
     assert "pair_energy/pairs: 1 problem, groups; verified: 1 agree" in smallbatch("info", "r.h5").stdout

@@ -159,7 +159,7 @@ def test_it_is_the_sum_that_the_page_says(smallbatch, tmp_path):
     smallbatch("run", "p.h5", "-o", "r.h5", expect=None)
     assert hashes_in(tmp_path / "r.h5") == expected
     told = json.loads(smallbatch("info", "r.h5", "--json").stdout)["sets"]
-    assert {f"{one['lane']}/{one['name']}": one["problems_hash"] for one in told} == expected
+    assert {f"{one['kind']}/{one['name']}": one["problems_hash"] for one in told} == expected
     shown = smallbatch("info", "r.h5").stdout
     assert all(shown.count(digits) == 1 for digits in expected.values())
 
@@ -278,7 +278,7 @@ def test_results_without_it_are_verified_as_before(smallbatch, tmp_path):
     smallbatch("verify", "p.h5", "2.h5")
     smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5")
     with h5py.File(tmp_path / "m.h5") as file:
-        assert "solve" not in file["provenance"]
+        assert "problems_hash" not in file["provenance/solve/systems"].attrs
     smallbatch("verify", "p.h5", "m.h5")
     assert "hash of the problems" not in smallbatch("info", "m.h5").stdout
     with h5py.File(tmp_path / "1.h5", "r+") as file:

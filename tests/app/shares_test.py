@@ -135,7 +135,7 @@ def test_merged_shares_are_the_undivided_run(smallbatch, tmp_path, one_lattice):
     undivided = summary(smallbatch("run", "p.h5", "-o", "r.h5", "--json", expect=1))
     expected = contents(tmp_path / "r.h5")
     assert len(expected) > 150
-    totals = {(one["lane"], one["name"]): one["batch"] for one in undivided}
+    totals = {(one["kind"], one["name"]): one["batch"] for one in undivided}
     for count in (1, 2, 3, 7):
         names = [f"{count}_{k + 1}.h5" for k in range(count)]
         batches = dict.fromkeys(totals, 0)
@@ -144,7 +144,7 @@ def test_merged_shares_are_the_undivided_run(smallbatch, tmp_path, one_lattice):
             assert done.returncode in (0, 1), done.stderr
             sets = summary(done)
             for one in sets:
-                batches[one["lane"], one["name"]] += one["batch"]
+                batches[one["kind"], one["name"]] += one["batch"]
                 assert one["verification"]["checked"] == one["verification"]["agreed"] == one["batch"]
             again = smallbatch("verify", "p.h5", name, expect=done.returncode)
             assert "DISAGREE" not in again.stdout
