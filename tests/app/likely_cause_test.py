@@ -21,7 +21,7 @@ def laplacian():
 def gaussian_kernel(n):
     """Definite by far in double, not in single precision."""
     x = np.linspace(0, 1, n)
-    return np.repeat((np.exp(-((x[:, None] - x) ** 2) / 2 / 0.03**2) + 3e-8 * np.eye(n))[None], BATCH, 0)
+    return np.repeat((np.exp(-((x[:, None] - x) ** 2) / 2 / 0.3**2) + 3e-7 * np.eye(n))[None], BATCH, 0)
 
 
 def saddle_point(a):
@@ -129,7 +129,7 @@ def hilbert(n):
 def test_lost_pivots_are_told_from_negative_eigenvalues(smallbatch, tmp_path):
     """By numbers that another program factors: numpy's Cholesky in double, of what float32 holds."""
     indefinite = np.repeat(np.array([[1, 2.0], [2, 1]])[None], BATCH, 0)
-    for a, is_definite in ((np.float32(gaussian_kernel(24)), True), (np.float32(hilbert(12)), False), (indefinite, False)):
+    for a, is_definite in ((np.float32(gaussian_kernel(48)), True), (np.float32(hilbert(12)), False), (indefinite, False)):
         if is_definite:
             np.linalg.cholesky(a[0].astype(float))
         else:
@@ -140,7 +140,7 @@ def test_lost_pivots_are_told_from_negative_eigenvalues(smallbatch, tmp_path):
         assert sentence.startswith("all 8 are not positive definite") and "float64" in sentence and "--pivot-floor" in sentence
         assert ("by the same numbers" in sentence) == is_definite
     with open_problem_file(tmp_path / "p.h5") as file:  # what the sentence says helps
-        file["solve/systems/A"], file["solve/systems/b"] = np.float32(gaussian_kernel(24)).astype(float), np.ones((BATCH, 24))
+        file["solve/systems/A"], file["solve/systems/b"] = np.float32(gaussian_kernel(48)).astype(float), np.ones((BATCH, 48))
     assert cause(smallbatch, expect=0) is None
     with open_problem_file(tmp_path / "p.h5") as file:
         file["solve/systems/A"], file["solve/systems/b"] = indefinite, np.ones((BATCH, 2))
