@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import (Array, ArrayT, Brought, Place, choice, compute, floats, handle_of, number, place_of, plain, tight,
-                      whole_number, whole_numbers, words_of_files, yes_or_no)
+from ._arrays import Place, compute, floats, handle_of, place_of, tight, whole_numbers
+from ._brought import Array, ArrayT, Brought, plain
 from ._results import ABSENT, Statuses
+from ._words import choice, number, whole_number, words_of_files, yes_or_no
 
 
 class Lattice(NamedTuple):

@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from ._arrays import ArrayT, numpy_of
+from ._arrays import numpy_of
+from ._brought import ArrayT
 
 _Result = TypeVar("_Result", bound="Statuses[Any]")
 ABSENT: Any = None  # of numbers that were not asked for

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import (Array, ArrayT, Brought, array_of, compute, handle_of, place_of, plain, tight, whole_number,
-                      words_of_files)
+from ._arrays import array_of, compute, handle_of, place_of, tight
+from ._brought import Array, ArrayT, Brought, plain
 from ._results import Statuses
+from ._words import whole_number, words_of_files
 
 _SAMPLES = {"complex64": "float32", "int8": "int8", "uint8": "int4"}
 

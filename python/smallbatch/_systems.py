@@ -9,9 +9,10 @@ from typing import Any, Iterable
 import numpy as np
 
 from . import _core
-from ._arrays import (Array, ArrayT, Brought, Matrices, choice, compute, floats, handle_of, matrices, number, place_of, plain, tight,
-                      whole_numbers, words_of_files, yes_or_no)
+from ._arrays import Matrices, compute, floats, handle_of, matrices, place_of, tight, whole_numbers
+from ._brought import Array, ArrayT, Brought, plain
 from ._results import ABSENT, Statuses
+from ._words import choice, number, words_of_files, yes_or_no
 
 _ABOUT_A = {"rcond": None, "smallest_pivot": None, "log_determinant": "float64", "repaired": "int32",
             "perturbation": None}  # and the type of each; None: that of A
@@ -19,8 +20,20 @@ _LARGEST = 128  # rows
 _NUMBERS = {"backward_error": None, **_ABOUT_A}
 
 
+class _OfSystems(Statuses[ArrayT]):
+    _kind = "systems"
+
+    @staticmethod
+    def _sentence(info: int) -> str:
+        return _core.describe_solve_info(info)
+
+    @staticmethod
+    def _answered(info: Any) -> Any:
+        return info == 0
+
+
 @dataclass(frozen=True)
-class Solution(Statuses[ArrayT]):
+class Solution(_OfSystems[ArrayT]):
     """The answer of each system, its status, and the numbers about it that were asked for.
 
     All are arrays of the library that A is of, on A's device. Numbers that were not asked for are None, and so is ``x``
@@ -57,17 +70,6 @@ class Solution(Statuses[ArrayT]):
     repaired: ArrayT = ABSENT
     perturbation: ArrayT = ABSENT
 
-    _kind = "systems"
-
-    @staticmethod
-    def _sentence(info: int) -> str:
-        return _core.describe_solve_info(info)
-
-    @staticmethod
-    def _answered(info: Any) -> Any:
-        return info == 0
-
-
 class _Systems:
     """A (..., n, n), or packed (..., n (n + 1) / 2): where it lies, and the structs of a call about it. Of n = 0 they have
     one row, that of the identity, of which nobody is told: `rows` is 1."""
@@ -85,17 +87,18 @@ class _Systems:
         self.a = floats(self.place, a, "A", of_whole="float32" if of_b == "float32" else "float64")
         self.dtype = self.place.dtype(self.a)
         shape = tuple(self.a.shape)
-        self.said = f"A has the shape {shape} and is read as {'packed' if self.packed else 'square'} matrices of {self.dtype}"
+        kind = "packed" if self.packed else "square"
+        self.said = f"A has the shape {shape} and is read as {kind} matrices of {self.dtype}"
         if self.packed:
             self.n = (math.isqrt(8 * shape[-1] + 1) - 1) // 2 if shape else 0
             self.batch = shape[:-1]
             if not shape or self.n * (self.n + 1) // 2 != shape[-1]:
-                raise ValueError(f"{self.said}, which are (..., n (n + 1) / 2) (that is so for no n). Give packed triangles, "
-                                 "or leave packed out.")
+                raise ValueError(f"{self.said}, which are (..., n (n + 1) / 2) (that is so for no n). Give packed "
+                                 "triangles, or leave packed out.")
             if b is None and not self.place.on_device and shape == shape[::-1] and self.n > 1 and len(shape) == 2 \
                     and np.array_equal(self.a, self.a.T):
-                raise ValueError(f"{self.said}, {shape[0]} with n = {self.n} (it is one symmetric matrix, too). Leave packed "
-                                 "out for that one, or give the triangles as A[None].")
+                raise ValueError(f"{self.said}, {shape[0]} with n = {self.n} (it is one symmetric matrix, too). Leave "
+                                 "packed out for that one, or give the triangles as A[None].")
             self.a = self.a[..., None, :]
         else:
             if len(shape) < 2 or shape[-1] != shape[-2]:
@@ -269,8 +272,7 @@ def solve(A: Brought[ArrayT], b: Array, *, triangle: str = "both", packed: bool 
     outputs = _Outputs(of, batch)
     outputs.add_x(of.n, nrhs, right.by_rows, vectors)
     outputs.add_numbers(numbers, _NUMBERS)
-    options = _options(method, pivot_floor)
-    compute(of.place, of.handle, "solve", systems, outputs.struct, options)
+    compute(of.place, of.handle, "solve", systems, outputs.struct, _options(method, pivot_floor))
     del kept
     return outputs.solution()
 
@@ -290,8 +292,7 @@ def inverse(A: Brought[ArrayT], *, triangle: str = "both", packed: bool = False,
     outputs = _Outputs(of, of.batch)
     outputs.add_x(of.n, of.n, True, False)
     outputs.add_numbers(numbers, _NUMBERS)
-    options = _options(method, pivot_floor)
-    compute(of.place, of.handle, "invert", systems, outputs.struct, options)
+    compute(of.place, of.handle, "invert", systems, outputs.struct, _options(method, pivot_floor))
     del kept
     return outputs.solution()
 
@@ -312,14 +313,13 @@ def log_determinant(A: Brought[ArrayT], *, triangle: str = "both", packed: bool 
     outputs = _Outputs(of, of.batch)
     outputs.add_numbers({"log_determinant": 0, **dict.fromkeys([numbers] if isinstance(numbers, str) else numbers)},
                         _ABOUT_A)
-    options = _options(method, pivot_floor)
-    compute(of.place, of.handle, "log_determinant", systems, outputs.struct, options)
+    compute(of.place, of.handle, "log_determinant", systems, outputs.struct, _options(method, pivot_floor))
     del kept
     return outputs.solution()
 
 
 @dataclass(frozen=True)
-class Factor(Statuses[ArrayT]):
+class Factor(_OfSystems[ArrayT]):
     """``A = L D L^T`` of each system, made by :func:`factor`, for right-hand sides that come one after the other.
 
     ``packed`` (..., n (n + 1) / 2)
@@ -335,16 +335,6 @@ class Factor(Statuses[ArrayT]):
     info: ArrayT
     smallest_pivot: ArrayT
     log_determinant: ArrayT
-
-    _kind = "systems"
-
-    @staticmethod
-    def _sentence(info: int) -> str:
-        return _core.describe_solve_info(info)
-
-    @staticmethod
-    def _answered(info: Any) -> Any:
-        return info == 0
 
     @words_of_files
     def solve(self, b: Array, *, backend: str = "auto", threads: int = 0) -> Solution[ArrayT]:
@@ -378,7 +368,8 @@ class _Factored:
 
 
 @words_of_files
-def factor(A: Brought[ArrayT], *, triangle: str = "both", packed: bool = False, backend: str = "auto", threads: int = 0) -> Factor[ArrayT]:
+def factor(A: Brought[ArrayT], *, triangle: str = "both", packed: bool = False, backend: str = "auto",
+           threads: int = 0) -> Factor[ArrayT]:
     """Factors ``A = L D L^T`` once, to solve many times; arguments as :func:`solve` has them.
 
     >>> f = factor([[4.0, 2.0], [2.0, 2.0]])
