@@ -94,8 +94,7 @@ std::string draw_visibilities(const ExportOptions& options, const ResultReader& 
   if (!options.of_slices.empty())
     throw Error(ErrorKind::usage, options.of_slices.front() + " is for slices of potential maps",
                 "correlation/" + set.name + " holds visibilities, whose picture is of all of them", "Leave it out.");
-  const std::string title =
-      "smallbatch correlation/" + set.name + " integration " + std::to_string(options.index) + ", |V|";
+  const std::string title = "correlation/" + set.name + " integration " + std::to_string(options.index) + ", |V|";
   const MagnitudeMap map = read_magnitudes(results, set, options.index);
   const VisibilityColours colours =
       write_visibility_picture(options.output, map, set.frequency, title, options.overwrite);
@@ -134,7 +133,7 @@ std::string export_map(const ExportOptions& options) {
     map.spacing[a] = set.spacing[first + a];
   }
   const std::string label = label_of(set.labels, options.index);
-  map.title = "smallbatch potential/" + set.name + " problem " + std::to_string(options.index) +
+  map.title = "potential/" + set.name + " problem " + std::to_string(options.index) +
               (label.empty() ? "" : " (" + label + ")") + ", " + potential_unit_name(set.output_unit);
   map.unit = potential_unit_name(set.output_unit);
   const std::vector<double> values = results.read_potential(set, options.index, 0, set.shape.nz);

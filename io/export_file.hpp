@@ -42,16 +42,9 @@ class ExportFile {
   std::unique_ptr<std::FILE, Close> stream_;
 };
 
-/// One line of printable ASCII, as every reader takes it: control characters become spaces, other bytes '?'.
-inline std::string plain_line(const std::string& text) {
-  std::string line = text;
-  for (char& c : line) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) c = ' ';
-    if (byte > 0x7f) c = '?';
-  }
-  return line;
-}
+/// One line of printable ASCII, as every reader takes it: control characters become spaces, letters with marks lose
+/// them, Greek ones are spelled, and any other character is a '?'.
+std::string plain_line(std::string_view text);
 
 /// Throws Error(usage) where the map has no points, or not one value for each.
 inline void check_shape(const std::string& path, const LatticeMap& map) {

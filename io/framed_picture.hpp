@@ -12,7 +12,7 @@
 namespace smallbatch {
 
 struct PictureWords {
-  std::string title;                             ///< above the map; printable ASCII, as all of these
+  std::string title;  ///< above the map, with an ellipsis where it is too long; ASCII, as all
   std::string right_title, up_title, bar_title;  ///< below, at the left, upwards, and at the right, upwards
   std::vector<Tick> right, up, bar;
   bool is_exceeded = false,

@@ -56,11 +56,11 @@ struct SlicePicture {
 
 SlicePicture measure_slice(std::span<const double> values);
 
-/// A PNG of the plane `index` across `axis` (0 x, 1 y, 2 z), its map at least 512 pixels wide, with the title and the
-/// plane's place above it, axes in angstrom, and a colour bar with its numbers and the unit at its right, and an arrow
-/// at an end that values are beyond. Every lattice
-/// point is a rectangle of pixels in the proportion of the spacings, unless that would make the map higher than 4096
-/// pixels. The first of the other two axes runs to the right, the second upwards. Title, axis, index, the map's place
+/// A PNG of the plane `index` across `axis` (0 x, 1 y, 2 z), its map about 512 pixels wide or more, with the title and
+/// the plane's place above it, axes in angstrom, and a colour bar with its numbers and the unit at its right, and an
+/// arrow at an end that values are beyond. An angstrom is as many pixels along both axes, unless a point would then be
+/// thinner than a pixel, or the map of few points longer than 4096. The first of the other two axes runs to the right,
+/// the second upwards. Title, axis, index, the map's place
 /// (`MapPlace`) and the colour limit are texts of the file. Throws Error(usage) for an axis or an index that the
 /// lattice lacks.
 SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int axis, std::int64_t index,

@@ -1,4 +1,5 @@
-// A plane of V as a PNG: one rectangle of pixels per lattice point, between axes in angstrom.
+// A plane of V as a PNG: one rectangle of pixels per lattice point, between axes in angstrom with as many pixels for
+// one along both.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -37,15 +38,31 @@ std::vector<Tick> ticks_of_axis(double low, double spacing, std::int64_t count, 
   return round_ticks(low, low + spacing * static_cast<double>(count), most, 0);
 }
 
+struct Pixels {
+  std::int64_t width = 0, height = 0;
+};
+
+/// Of the whole plane: as many for an angstrom along both axes, but for planes whose cells are so flat or so high that
+/// they would be thinner than a pixel, or the picture too long.
+Pixels pixels_of(const LatticePlane& plane) {
+  constexpr double wanted_width = 512, greatest = 4096, longest_cell = 8;
+  const auto columns = static_cast<double>(plane.columns), rows = static_cast<double>(plane.rows);
+  const double most_per_angstrom = greatest / (rows * plane.row_spacing);
+  double per_angstrom = std::min(std::ceil(wanted_width / columns) / plane.column_spacing, most_per_angstrom);
+  per_angstrom = std::max({per_angstrom, 1 / plane.column_spacing, 1 / plane.row_spacing});
+  // Where it can be, a row is a whole number of pixels.
+  const double whole = std::max(1.0, std::round(per_angstrom * plane.row_spacing)) / plane.row_spacing;
+  if (whole * plane.column_spacing >= 1) per_angstrom = whole;
+  const auto length = [&](double count, double spacing) {
+    return std::llround(std::clamp(count * spacing * per_angstrom, count, std::max(greatest, longest_cell * count)));
+  };
+  return {length(columns, plane.column_spacing), length(rows, plane.row_spacing)};
+}
+
 FramedPicture draw(const LatticeMap& map, const LatticePlane& plane, std::span<const double> values, double limit,
                    const std::string& title) {
-  constexpr std::int64_t least_width = 512, greatest_height = 4096, most_ticks = 7;
-  const std::int64_t cell_width = (least_width + plane.columns - 1) / plane.columns;
-  const double wanted_height = static_cast<double>(cell_width) * plane.row_spacing / plane.column_spacing;
-  const std::int64_t greatest_cell_height = std::max<std::int64_t>(greatest_height / plane.rows, 1);
-  const std::int64_t cell_height =
-      std::llround(std::clamp(wanted_height, 1.0, static_cast<double>(greatest_cell_height)));
-  const std::int64_t height = plane.rows * cell_height;
+  constexpr std::int64_t most_ticks = 7, characters_of_tick = 8;
+  const auto [width, height] = pixels_of(plane);
 
   PictureWords words;
   words.title = title;
@@ -53,23 +70,25 @@ FramedPicture draw(const LatticeMap& map, const LatticePlane& plane, std::span<c
   words.up_title = std::string(1, axis_names[plane.up]) + " (angstrom)";
   words.bar_title = map.unit.empty() ? "V" : "V (" + plain_line(map.unit) + ")";
   const auto most_upwards = std::clamp<std::int64_t>(height / (2 * text_height), 2, most_ticks);
-  words.right = ticks_of_axis(plane.left, plane.column_spacing, plane.columns, most_ticks);
+  const auto most_right = std::clamp<std::int64_t>(width / (characters_of_tick * character_width), 2, most_ticks);
+  words.right = ticks_of_axis(plane.left, plane.column_spacing, plane.columns, most_right);
   words.up = ticks_of_axis(plane.bottom, plane.row_spacing, plane.rows, most_upwards);
   words.bar = limit > 0 ? round_ticks(-limit, limit, most_upwards, 0) : std::vector<Tick>{{0.5, "0"}};
   words.is_exceeded = std::ranges::any_of(values, [&](double value) { return value > limit; });
   words.is_undercut = std::ranges::any_of(values, [&](double value) { return value < -limit; });
   const auto draw_map = [&](Image& image, const MapPlace& place) {
+    const auto edge = [&](std::int64_t column) { return place.left + column * place.width / plane.columns; };
     for (std::int64_t row = 0; row < plane.rows; ++row) {
-      const std::int64_t top = place.top + (plane.rows - 1 - row) * cell_height;
+      const std::int64_t from_top = plane.rows - 1 - row;
+      const std::int64_t top = place.top + from_top * place.height / plane.rows;
+      const std::int64_t bottom = place.top + (from_top + 1) * place.height / plane.rows;
       for (std::int64_t column = 0; column < plane.columns; ++column) {
         const Colour colour = potential_colour(values[row * plane.columns + column], limit);
-        image.fill(place.left + column * cell_width, place.left + (column + 1) * cell_width, top, top + cell_height,
-                   colour);
+        image.fill(edge(column), edge(column + 1), top, bottom, colour);
       }
     }
   };
-  return draw_framed(plane.columns * cell_width, height, words, draw_map,
-                     [](double place) { return signed_scale_colour(2 * place - 1); });
+  return draw_framed(width, height, words, draw_map, [](double place) { return signed_scale_colour(2 * place - 1); });
 }
 
 }  // namespace

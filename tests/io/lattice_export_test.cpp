@@ -2,6 +2,7 @@
 // reader. One file, because all formats are of the same maps.
 #include "io/lattice_export.hpp"
 #include "core/not_finite.hpp"
+#include "io/export_file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -156,7 +157,7 @@ TEST_F(LatticeExport, opendx_comments_fit_the_84_characters_of_old_readers) {
     for (const char c : line) EXPECT_TRUE(c >= ' ' && c <= '~');
     if (line.starts_with("# ")) joined += line.substr(2);
   }
-  EXPECT_NE(joined.find(std::string(300, 'x') + " object 1  fake ?? in volt"), std::string::npos) << joined;
+  EXPECT_NE(joined.find(std::string(300, 'x') + " object 1  fake A in volt"), std::string::npos) << joined;
 }
 
 TEST_F(LatticeExport, values_that_readers_cannot_take_are_limited_and_counted) {
@@ -419,6 +420,64 @@ TEST_F(LatticeExport, slice_axes_are_in_angstrom_and_say_so) {
   EXPECT_TRUE(is_red(read_map(file("a.png")).at(3 * 32 + 16, 512 - 3 * 32 - 16)));
 }
 
+/// Of planes of any form: a spacing is as many pixels as its length asks for.
+TEST_F(LatticeExport, slice_has_as_many_pixels_for_an_angstrom_along_both_axes) {
+  for (const LatticeShape& shape : {LatticeShape{8, 4, 1}, LatticeShape{1, 1, 1}, LatticeShape{1, 300, 1},
+                                    LatticeShape{300, 1, 1}, LatticeShape{7, 1000, 1}, LatticeShape{61, 64, 1}}) {
+    Example sheet(shape);
+    for (const double ratio : {1.0, 1.13, 0.9, 2.0 / 3, 0.1, 7.7, 31.0}) {
+      sheet.map.spacing = {0.35, 0.35 * ratio, 1};
+      const double width = 0.35 * static_cast<double>(shape.nx), height = 0.35 * ratio * static_cast<double>(shape.ny);
+      write_png_slice(file("a.png"), sheet.map, 2, 0, true);
+      const Picture map = read_map(file("a.png")), picture = read_png(file("a.png"));
+      SCOPED_TRACE(std::to_string(shape.nx) + " x " + std::to_string(shape.ny) + ", " + std::to_string(ratio));
+      EXPECT_GE(map.width, shape.nx);
+      EXPECT_GE(map.height, shape.ny);
+      EXPECT_LT(picture.width, map.width + 500);
+      // Sides are whole pixels; and none is longer than 4096 pixels, or 8 for a point, or shorter than one for a point.
+      if (std::max(map.width, map.height) >= 4096) continue;
+      EXPECT_NEAR(static_cast<double>(map.width) / width * height, static_cast<double>(map.height),
+                  0.5 + 0.5 * height / width);
+    }
+  }
+}
+
+/// A title is neither over the bar nor beyond the map, and its ends are there.
+TEST_F(LatticeExport, slice_titles_have_an_ellipsis_where_they_are_too_long) {
+  Block block;
+  block.at(0, 0, 0) = 1;
+  for (const std::size_t length : {3U, 30U, 50U, 200U}) {
+    block.map.title = "set " + std::string(length, 'a') + " problem 3";
+    const std::string whole = block.map.title + ", z = 1000.12 angstrom";
+    write_png_slice(file("a.png"), block.map, 2, 0, true);
+    const Reading reading = read(file("a.png"));
+    EXPECT_LE(reading.map.left + text_width(reading.title), reading.bar.left);
+    if (whole.size() <= 50) {
+      EXPECT_EQ(reading.title, whole);
+    } else {
+      EXPECT_TRUE(reading.title.starts_with("set aaa")) << reading.title;
+      EXPECT_NE(reading.title.find("aaa..."), std::string::npos) << reading.title;
+      EXPECT_TRUE(reading.title.ends_with(" problem 3, z = 1000.12 angstrom")) << reading.title;
+    }
+    EXPECT_EQ(text_chunks(file("a.png"))["Title"], block.map.title);
+  }
+}
+
+TEST_F(LatticeExport, titles_are_in_ascii) {
+  const std::vector<std::pair<std::string, std::string>> all{
+      {"Ångström", "Angstrom"},
+      {"A\u030angstro\u0308m", "Angstrom"},
+      {"\u212B", "A"},
+      {"5 µm, 20 °C", "5 um, 20 degC"},
+      {"αΩβ-Δ", "alphaOmegabeta-Delta"},
+      {"Łódź, Žižek, naïve, Strauß", "Lodz, Zizek, naive, Straus"},
+      {"x² ± 1 – “y”", "x2 +- 1 - \"y\""},
+      {"水 😀", "? ?"},
+      {"a\xff\xc3z", "a??z"},
+      {"H₂O\t1", "H2O 1"}};
+  for (const auto& [text, plain] : all) EXPECT_EQ(plain_line(text), plain) << text;
+}
+
 TEST_F(LatticeExport, slice_without_room_has_no_numbers_that_touch) {
   Sheet sheet;
   sheet.at(0, 0, 0) = 5;
@@ -511,7 +570,7 @@ TEST_F(LatticeExport, slice_says_in_text_chunks_what_it_is) {
   sheet.map.title = "V of set 'a\nb \xc3\x85 c', problem 3, in volt";
   write_png_slice(file("a.png"), sheet.map, 1, 3, false);
   auto texts = text_chunks(file("a.png"));
-  EXPECT_EQ(texts["Title"], "V of set 'a b ?? c', problem 3, in volt");
+  EXPECT_EQ(texts["Title"], "V of set 'a b A c', problem 3, in volt");
   EXPECT_EQ(texts["Axis"], "y");
   EXPECT_EQ(texts["Index"], "3");
   EXPECT_EQ(texts["Colour limit"], "0");
