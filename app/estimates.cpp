@@ -64,7 +64,7 @@ void add(Estimate& job, const PotentialSet& set, ScalarType precision, const Ver
   job.cpu += work * slowness / (is_double ? 0.9e9 : 3.5e9);
   job.gpu += work / (is_double ? 0.8e12 : 1.6e12) +
              (charges + static_cast<double>(result_bytes(set, precision))) / bytes_per_second;
-  job.referee += share_of(verify, set.targets_before(set.batch)) * work * slowness / (is_double ? 0.7e9 : 1.05e9);
+  job.referee += share_of(verify, set.targets_before(set.batch)) * work * slowness / (is_double ? 0.3e9 : 1.05e9);
   job.read += charges / bytes_per_second;
 }
 
@@ -75,7 +75,7 @@ void add(Estimate& job, const PairEnergySet& set, ScalarType precision, const Ve
   const double charges = 32 * static_cast<double>(set.charges());
   job.cpu += potentials * slowness / (is_double ? 0.9e9 : 3.5e9);
   job.gpu += work / (is_double ? 0.58e12 : 3.2e12) + charges / bytes_per_second;
-  job.referee += share_of(verify, set.batch) * potentials * slowness / (is_double ? 0.7e9 : 1.05e9);
+  job.referee += share_of(verify, set.batch) * potentials * slowness / (is_double ? 0.3e9 : 1.05e9);
   job.read += charges / bytes_per_second;
 }
 

@@ -10,7 +10,8 @@
 // first, and rho_ij as there,
 //     |U - U_exact| <= f sum |q_i q_j|/rho_ij (2^-22 + 2^-23 L/rho_ij)
 // over the same pairs, and with 2^-50 and 2^-51 in double precision; half of that over its pairs for a charge's energy.
-// With a cut-off twice that, over the pairs with r_ij < 1.01 c. What potential.hpp says of its bounds holds of these.
+// With a softening and with a cut-off it changes as V's bound in potential.hpp does, over the pairs with r_ij < 1.01 c.
+// What potential.hpp says of its bounds holds of these.
 //
 // Pairs nearer than singular_distance_of_points are infinities of the sign of f q_i q_j, or left out, as the policy
 // says (none is with a softening). Where such pairs are infinities of both signs, the energy is a NaN: it has no value.

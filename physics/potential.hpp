@@ -42,8 +42,10 @@ struct PotentialOptions {
 /// origin, and rho_i as above (r_i without softening):
 ///     |V - V_exact|       <= f sum_i |q_i|/rho_i   (2^-22 + 2^-23 L/rho_i)
 ///     |E_k - E_exact,k|   <= f sum_i |q_i|/rho_i^2 (2^-20 + 2^-21 L/rho_i)     for each component k
-/// and twice that with a cut-off, E's max(1, rho_i/4c) times as much again, where the sums go over the charges with
-/// r_i < 1.01 c; for a cut-off of at least 2^-16 L and 2^-300 eps.
+/// A softening doubles the first number in each bracket: where it is long all rho_i are alike, and so are their
+/// roundings. A cut-off doubles the bounds, and m_i = min(rho_i, c) takes the place of rho_i in L/rho_i and of one of
+/// two in rho_i^2. The sums are then over the charges with r_i < 1.01 c, for a cut-off of at least 2^-16 L and 2^-300
+/// eps. Exact are V and E of f, eps, c and the coordinates as float64s.
 ///
 /// Double precision (double): the same with 2^-51, 2^-52, 2^-49 and 2^-50.
 ///

@@ -15,12 +15,14 @@
 namespace smallbatch {
 
 /// The numbers of the bounds in physics/potential.hpp: of V the parts that do not and that do grow with L/rho_i, and by
-/// how much E's are larger; by how much both are with a cut-off, and up to which of its multiples charges count.
+/// how much E's are larger; by how much the first part is with a softening, and both are with a cut-off; up to which of
+/// its multiples charges count.
 struct PotentialBounds {
   double of_terms, of_distances;
 };
 inline constexpr PotentialBounds potential_bounds_float{0x1p-22, 0x1p-23}, potential_bounds_double{0x1p-51, 0x1p-52};
-inline constexpr double field_bound_factor = 4, cutoff_bound_factor = 2, bound_reach_in_cutoffs = 1.01;
+inline constexpr double field_bound_factor = 4, softening_bound_factor = 2, cutoff_bound_factor = 2,
+                        bound_reach_in_cutoffs = 1.01;
 /// Of an interaction energy, of the sum of its terms' magnitudes.
 inline constexpr double energy_bound = 0x1p-44;
 

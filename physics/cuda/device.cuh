@@ -64,7 +64,7 @@ __device__ __forceinline__ double multiply(double a, double b) { return __dmul_r
 template <class T>
 struct Truncation {
   T softening2;   ///< eps^2
-  T one;          ///< 1 + eps^2/c^2, so that w = one - rho^2/c^2
+  T one;          ///< 1 + eps^2 per_cutoff2, so that w = one - rho^2 per_cutoff2
   T per_cutoff2;  ///< 1/c^2, a little too large: w must not be above 0 at the cut-off, whatever its rounding
 
   /// w of rho^2.
@@ -74,9 +74,11 @@ template <class T>
 Truncation<T> truncation_of(const PotentialOptions& options) {
   // A cut-off whose square T cannot hold reaches no target that is not summed again in double precision.
   const double cutoff = options.cutoff > 0 ? fmax(options.cutoff, is_single<T> ? 1e-18 : 1e-150) : 0;
-  const double softening2 = options.softening * options.softening, per_cutoff2 = cutoff > 0 ? 1 / (cutoff * cutoff) : 0;
-  return {static_cast<T>(softening2), static_cast<T>(1 + softening2 * per_cutoff2),
-          static_cast<T>(per_cutoff2 * (is_single<T> ? 1 + 0x1p-21 : 1 + 0x1p-50))};
+  const double larger = is_single<T> ? 1 + 0x1p-21 : 1 + 0x1p-50;
+  const auto softening2 = static_cast<T>(options.softening * options.softening);
+  const auto per_cutoff2 = static_cast<T>(cutoff > 0 ? larger / (cutoff * cutoff) : 0);
+  return {softening2, static_cast<T>(1 + static_cast<double>(softening2) * static_cast<double>(per_cutoff2)),
+          per_cutoff2};
 }
 
 /// sum += q / sqrt(r2), for float without the special-function unit where asked.

@@ -224,7 +224,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
   // w of 2^-128 rho^2
   const double cutoff = scale * options.cutoff;
   const auto per_cutoff2 = static_cast<float>(0x1p128 / (cutoff * cutoff) * (1 + 0x1p-20));
-  const auto one = static_cast<float>(1 + softening * softening / (cutoff * cutoff));
+  const auto one = static_cast<float>(fma(0x1p-128 * softening * softening, static_cast<double>(per_cutoff2), 1.0));
 
   const auto columns = static_cast<int>(tile.columns.count);
 #pragma unroll 1

@@ -261,16 +261,19 @@ double pair_energy_error_over_bound(const PairEnergyBlock& block, std::int64_t p
 }
 
 std::string pair_energy_criterion(const PairEnergyOptions& options, bool with_energy_per_charge) {
-  const auto [of_terms, of_distances] =
+  const PotentialBounds& bounds =
       options.precision == ScalarType::float32 ? pair_energy_bounds_float : pair_energy_bounds_double;
-  const std::string r = options.softening > 0 ? "rho_ij" : "r_ij";
+  const double of_terms = bounds.of_terms * (options.softening > 0 ? softening_bound_factor : 1);
+  const std::string r = options.softening > 0 ? "rho_ij" : "r_ij", m = options.cutoff > 0 ? "m_ij" : r;
   std::string text = "|U - U*| <= " + (options.cutoff > 0 ? bound_text(cutoff_bound_factor) + " f" : std::string("f")) +
-                     " sum |q_i q_j|/" + r + " (" + bound_text(of_terms) + " + " + bound_text(of_distances) + " L/" +
-                     r + ")";
+                     " sum |q_i q_j|/" + r + " (" + bound_text(of_terms) + " + " + bound_text(bounds.of_distances) +
+                     " L/" + m + ")";
   if (with_energy_per_charge) text += ", and half of that for a charge's pairs";
   text += " against direct summation with Eigen in double precision";
   if (options.softening > 0) text += ", rho^2 = r^2 + softening^2";
-  if (options.cutoff > 0) text += ", sums over the pairs within " + bound_text(bound_reach_in_cutoffs) + " cut-offs";
+  if (options.cutoff > 0)
+    text += ", m_ij the smaller of " + r + " and the cut-off, sums over the pairs within " +
+            bound_text(bound_reach_in_cutoffs) + " cut-offs";
   return text;
 }
 

@@ -6,8 +6,8 @@
 // double precision leaves nothing to ask for, but near a charge: there displacements lose digits to the coordinates.
 // For double precision's (relative errors of 4 u, u = 2^-53)
 //  - displacements carry the low parts that position - origin and index * spacing round away, so neither costs L/r;
-//  - sums keep what each addition loses (Knuth's two-sum).
-// Charges near a target, which may lie on it, are looked at one by one, with low parts for either precision. Charges
+//  - terms and sums keep what each operation loses: many equal terms would be wrong in one direction.
+// Charges near a target, which may lie on it, are looked at one by one, in long double for either precision. Charges
 // are scaled by a power of two where their terms would overflow.
 #pragma once
 
@@ -176,36 +176,40 @@ class ReferenceProblem {
   void add_charge(Eigen::Index i, int k, TileTotals& tile) const {
     if (i == tile.own[k]) return;
     const Place place = place_of(tile.target[k]);
-    double d[3];
-    for (int axis = 0; axis < 3; ++axis)
-      d[axis] = (place.high[axis] - position_(i, axis)) + (place.low[axis] - position_low_(i, axis));
-    const double distance2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2], charge = charge_[i];
+    long double d[3];
+    for (int axis = 0; axis < 3; ++axis) {
+      const long double high = place.high[axis], low = place.low[axis];
+      d[axis] = (high - position_(i, axis)) + (low - position_low_(i, axis));
+    }
+    const long double distance2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2], charge = charge_[i];
     if (std::sqrt(distance2) < singular_distance_) {
       tile.any_on_target = true;
-      tile.net[k].add(charge);
-      tile.on_target[k].add(std::abs(charge));
+      tile.net[k].add(charge_[i]);
+      tile.on_target[k].add(std::abs(charge_[i]));
       return;
     }
     const bool truncated = options_.cutoff > 0;
-    const double rho = std::sqrt(distance2 + law_.softening2), reciprocal = 1 / rho;
+    const long double reciprocal = 1 / std::sqrt(distance2 + law_.softening2 + law_.softening2_low);
+    const auto per_rho = static_cast<double>(reciprocal), per_length = std::max(per_rho, law_.per_cutoff);
     const double share = truncated && std::sqrt(distance2) >= bound_reach_in_cutoffs * options_.cutoff
                              ? 0
-                             : reciprocal * (law_.relative + law_.shift * reciprocal);
+                             : per_rho * (law_.relative + law_.shift * per_length);
     tile.bound[k] += counted_[i] * share;
-    const double w = truncated ? std::max(0.0, 1 - distance2 * law_.per_cutoff2) : 1;
+    const long double per_cutoff2 = static_cast<long double>(law_.per_cutoff2) + law_.per_cutoff2_low;
+    const long double w = truncated ? std::max(0.0L, 1 - distance2 * per_cutoff2) : 1;
     tile.potential.add(k, charge * reciprocal * (w * w));
     if (!with_field_) return;
-    tile.field_bound[k] +=
-        counted_in_field_[i] * share * (reciprocal * (truncated ? std::max(1.0, rho * law_.per_four_cutoffs) : 1));
-    const double along = charge * (w * (w * (reciprocal * reciprocal) + (truncated ? 4 * law_.per_cutoff2 : 0)));
+    tile.field_bound[k] += counted_in_field_[i] * share * per_length;
+    const long double along = charge * (w * (w * (reciprocal * reciprocal) + 4 * per_cutoff2));
     for (int axis = 0; axis < 3; ++axis) tile.field[axis].add(k, along * (d[axis] * reciprocal));
   }
 
   void answer(const TileTotals& tile, int k, ReferencePotential& result) const {
-    const auto unscaled = [&](double sum) {
-      const double scaled = options_.unit_factor * sum;
-      if (scale_ == 0) return scaled;
-      return std::isnormal(scaled) ? std::scalbn(scaled, -scale_) : options_.unit_factor * std::scalbn(sum, -scale_);
+    const auto unscaled = [&](long double sum) {
+      const long double scaled = options_.unit_factor * sum;
+      return static_cast<double>(scale_ == 0             ? scaled
+                                 : std::isnormal(scaled) ? std::scalbn(scaled, -scale_)
+                                                         : options_.unit_factor * std::scalbn(sum, -scale_));
     };
     const double factor = options_.cutoff > 0 ? cutoff_bound_factor : 1;
     const auto bound_of = [&](double sum) {
@@ -293,15 +297,20 @@ class ReferenceProblem {
   void set_law() {
     const bool single = precision_ == ScalarType::float32, truncated = options_.cutoff > 0;
     const PotentialBounds& bounds = single ? potential_bounds_float : potential_bounds_double;
-    law_.softening2 = options_.softening * options_.softening;
-    law_.relative = bounds.of_terms;
+    const auto split = [](long double number, double& high, double& low) {
+      high = static_cast<double>(number);
+      low = static_cast<double>(number - high);
+    };
+    split(static_cast<long double>(options_.softening) * options_.softening, law_.softening2, law_.softening2_low);
+    law_.relative = bounds.of_terms * (options_.softening > 0 ? softening_bound_factor : 1);
     law_.shift = extent_ * bounds.of_distances;
     if (truncated) {
-      law_.per_cutoff2 = 1 / std::pow(std::max(options_.cutoff, 0x1p-500), 2);
+      const long double cutoff = std::max(options_.cutoff, 0x1p-500);
+      split(1 / (cutoff * cutoff), law_.per_cutoff2, law_.per_cutoff2_low);
+      law_.per_cutoff = static_cast<double>(1 / cutoff);
       // Within numbers whose last digit has a reciprocal.
       law_.reach2 = std::clamp(std::pow(bound_reach_in_cutoffs * options_.cutoff, 2), 0x1p-960, 0x1p1023);
       law_.per_last_digit_of_reach2 = 0x1p54 / law_.reach2;
-      law_.per_four_cutoffs = 1 / (4 * options_.cutoff);
     }
     // Terms of double precision, and what is stored, are rounded to numbers below the normal ones, too; and a bound
     // beyond all numbers allows any.

@@ -25,11 +25,11 @@ struct TileTargets {
 
 /// What a pair at distance r, rho^2 = r^2 + softening^2, gives V, E and their bounds.
 struct TileLaw {
-  double softening2 = 0;
-  double relative = 0, shift = 0;                   ///< a bound's factor is relative + shift / rho
-  double per_cutoff2 = 0;                           ///< 1 / c^2
+  double softening2 = 0, softening2_low = 0;        ///< their sum is the square, as 1 / c^2 below
+  double relative = 0, shift = 0;                   ///< a bound's factor is relative + shift / min(rho, c)
+  double per_cutoff2 = 0, per_cutoff2_low = 0;      ///< 1 / c^2
   double reach2 = 0, per_last_digit_of_reach2 = 0;  ///< with a cut-off, bounds count charges with r^2 < reach2 alone
-  double per_four_cutoffs = 0;                      ///< 1 / 4c
+  double per_cutoff = 0;                            ///< 1 / c
 };
 
 /// Sums, for each target; `lost`: what their additions lost.
@@ -48,9 +48,9 @@ using TileLoop = void (*)(const TileCharges& charges, std::int64_t first, std::i
 /// One instruction set.
 struct TileLoops {
   const char* name;
-  /// By whether sums are exact (displacements with their low parts, reciprocal roots right to the last place, sums
-  /// that keep what they lose; plain sums of terms right to some units in the last place are enough for single
-  /// precision's bounds), whether fields are wanted, and whether there is a cut-off.
+  /// By whether sums are exact (displacements with their low parts, terms and sums that keep what they lose; plain sums
+  /// of terms right to some units in the last place are enough for single precision's bounds), whether fields are
+  /// wanted, and whether there is a cut-off.
   TileLoop loop[2][2][2];
 };
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "physics/reference/tile.hpp"
 
@@ -12,19 +14,104 @@ namespace smallbatch {
 namespace {
 
 constexpr int lanes_of_register = Eigen::internal::packet_traits<double>::size;
-/// Eigen's reciprocal roots are roots and quotients, each rounded once; with AVX-512 they are estimates after two steps
-/// of Newton's method, some units in the last place off, which a third one makes up for.
-constexpr bool roots_are_rounded = lanes_of_register < 8;
+
+/// high + low, where low is some units in the last place of high at most: a number of about twice the length.
+template <class Lanes>
+struct Twofold {
+  Lanes high, low;
+};
+
+/// a b + c, rounded once.
+template <class Lanes>
+[[gnu::always_inline]] inline Lanes fused(const Lanes& a, const Lanes& b, const Lanes& c) {
+  Lanes result;
+  for (int lane = 0; lane < Lanes::SizeAtCompileTime; ++lane) result[lane] = std::fma(a[lane], b[lane], c[lane]);
+  return result;
+}
+/// a b, rounded: as no product, which a compiler would contract with the addition that follows.
+template <class Lanes>
+[[gnu::always_inline]] inline Lanes product_of(const Lanes& a, const Lanes& b) {
+  return fused<Lanes>(a, b, Lanes::Zero());
+}
+/// Knuth's two-sum.
+template <class Lanes>
+[[gnu::always_inline]] inline Twofold<Lanes> sum_of(const Lanes& a, const Lanes& b) {
+  const Lanes sum = a + b, gained = sum - a;
+  return {sum, (a - (sum - gained)) + (b - gained)};
+}
+template <class Lanes>
+[[gnu::always_inline]] inline Twofold<Lanes> operator+(const Twofold<Lanes>& a, const Twofold<Lanes>& b) {
+  const Twofold<Lanes> sum = sum_of(a.high, b.high);
+  return {sum.high, sum.low + (a.low + b.low)};
+}
+template <class Lanes>
+[[gnu::always_inline]] inline Twofold<Lanes> operator*(const Twofold<Lanes>& a, const Twofold<Lanes>& b) {
+  const Lanes product = product_of(a.high, b.high);
+  return {product, fused<Lanes>(a.high, b.high, -product) + (a.high * b.low + a.low * b.high)};
+}
+
+/// What the loops count with: Twofold where they are exact.
+template <bool exact, class Lanes>
+using Number = std::conditional_t<exact, Twofold<Lanes>, Lanes>;
+
+template <bool exact, class Lanes>
+[[gnu::always_inline]] inline Number<exact, Lanes> number(double high, double low) {
+  if constexpr (exact)
+    return {Lanes::Constant(high), Lanes::Constant(low)};
+  else
+    return Lanes::Constant(high);
+}
+template <class Lanes>
+[[gnu::always_inline]] inline const Lanes& rounded(const Lanes& a) {
+  return a;
+}
+template <class Lanes>
+[[gnu::always_inline]] inline const Lanes& rounded(const Twofold<Lanes>& a) {
+  return a.high;
+}
+/// target - charge
+template <bool exact, class Lanes>
+[[gnu::always_inline]] inline Number<exact, Lanes> displacement(const Lanes& target, const Lanes& target_low,
+                                                                double charge, double charge_low) {
+  if constexpr (exact) {
+    const Twofold<Lanes> of_high = sum_of<Lanes>(target, Lanes::Constant(-charge));
+    return sum_of<Lanes>(of_high.high, of_high.low + (target_low - charge_low));
+  } else {
+    return target - charge;
+  }
+}
+template <class Lanes>
+[[gnu::always_inline]] inline Lanes reciprocal_root(const Lanes& a) {
+  return a.rsqrt();
+}
+/// Eigen's is right to some units in the last place; a step of Newton's method says what it lacks.
+template <class Lanes>
+[[gnu::always_inline]] inline Twofold<Lanes> reciprocal_root(const Twofold<Lanes>& a) {
+  const Lanes y = a.high.rsqrt(), root = product_of(a.high, y), root_low = fused<Lanes>(a.high, y, -root) + a.low * y;
+  const Lanes lacks = fused<Lanes>(-root, y, Lanes::Ones()) - root_low * y;
+  return {y, 0.5 * y * lacks};
+}
+/// max(1 - a, 0)
+template <class Lanes>
+[[gnu::always_inline]] inline Lanes rest_of_one(const Lanes& a) {
+  return (1 - a).max(0);
+}
+template <class Lanes>
+[[gnu::always_inline]] inline Twofold<Lanes> rest_of_one(const Twofold<Lanes>& a) {
+  const Twofold<Lanes> rest = sum_of<Lanes>(Lanes::Ones(), -a.high);
+  const Lanes high = rest.high.max(0);
+  return {high, (rest.low - a.low).max(-high).min(high)};
+}
 
 /// Running sums, one per lane. (Written without +=, with which GCC stores them in each step.)
 template <bool exact, class Lanes>
 struct LaneSums {
   Lanes sum = Lanes::Zero(), lost = Lanes::Zero();
-  void add(const Lanes& terms) {
-    if constexpr (exact) {  // Knuth's two-sum
-      const Lanes next = sum + terms, gained = next - sum;
-      lost = lost + ((sum - (next - gained)) + (terms - gained));
-      sum = next;
+  [[gnu::always_inline]] void add(const Number<exact, Lanes>& terms) {
+    if constexpr (exact) {
+      const Twofold<Lanes> next = sum_of(sum, terms.high);
+      lost = lost + (next.low + terms.low);
+      sum = next.high;
     } else {
       sum = sum + terms;
     }
@@ -35,7 +122,7 @@ template <bool exact, bool field, bool cutoff>
 void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t last, const TileTargets& targets,
                  const TileLaw& law, TileSums& sums) {
   // As many as registers hold the sums of.
-  constexpr int lanes = (field ? 2 : 4) * lanes_of_register;
+  constexpr int lanes = (exact ? 1 : field ? 2 : 4) * lanes_of_register;
   static_assert(tile_targets % lanes == 0);
   using Lanes = Eigen::Array<double, lanes, 1>;
   using Stored = Eigen::Map<Lanes, Eigen::AlignedMax>;
@@ -47,45 +134,43 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
     LaneSums<exact, Lanes> potential, field_x, field_y, field_z;
     Lanes bound = Lanes::Zero(), field_bound = Lanes::Zero();
     Lanes nearest2 = Lanes::Constant(std::numeric_limits<double>::infinity());
+    const auto softening2 = number<exact, Lanes>(law.softening2, law.softening2_low);
+    [[maybe_unused]] const auto per_cutoff2 = number<exact, Lanes>(law.per_cutoff2, law.per_cutoff2_low);
+    [[maybe_unused]] const auto four_per_cutoff2 = number<exact, Lanes>(4 * law.per_cutoff2, 4 * law.per_cutoff2_low);
     for (std::int64_t i = first; i < last; ++i) {
-      Lanes dx = x - charges.high[0][i], dy = y - charges.high[1][i], dz = z - charges.high[2][i];
-      if constexpr (exact) {
-        dx += x_low - charges.low[0][i];
-        dy += y_low - charges.low[1][i];
-        dz += z_low - charges.low[2][i];
-      }
-      const Lanes rho2 = law.softening2 + dx.square() + dy.square() + dz.square();
-      nearest2 = nearest2.min(rho2);
-      Lanes reciprocal = rho2.rsqrt();  // 1 / rho
-      if constexpr (exact && !roots_are_rounded)
-        reciprocal = reciprocal + reciprocal * (0.5 * (1 - (rho2 * reciprocal) * reciprocal));
-      const double charge = charges.charge[i];
-      const Lanes factor = law.relative + law.shift * reciprocal;
+      const auto dx = displacement<exact>(x, x_low, charges.high[0][i], charges.low[0][i]);
+      const auto dy = displacement<exact>(y, y_low, charges.high[1][i], charges.low[1][i]);
+      const auto dz = displacement<exact>(z, z_low, charges.high[2][i], charges.low[2][i]);
+      const Number<exact, Lanes> r2 = dx * dx + dy * dy + dz * dz, rho2 = r2 + softening2;
+      nearest2 = nearest2.min(rounded(rho2));
+      const Number<exact, Lanes> reciprocal = reciprocal_root(rho2);  // 1 / rho
+      const Lanes per_rho = rounded(reciprocal);
+      const auto charge = number<exact, Lanes>(charges.charge[i], 0);
+      const Number<exact, Lanes> along = charge * reciprocal;
       if constexpr (!cutoff) {
-        const Lanes along = charge * reciprocal;
+        const Lanes share = per_rho * (law.relative + law.shift * per_rho);
         potential.add(along);
-        bound = bound + (charges.counted[i] * reciprocal) * factor;
+        bound = bound + charges.counted[i] * share;
         if constexpr (field) {
-          field_bound = field_bound + (charges.counted_in_field[i] * reciprocal) * reciprocal * factor;
-          const Lanes per_rho2 = along * reciprocal;
+          field_bound = field_bound + (charges.counted_in_field[i] * share) * per_rho;
+          const Number<exact, Lanes> per_rho2 = along * reciprocal;
           field_x.add(per_rho2 * (dx * reciprocal));
           field_y.add(per_rho2 * (dy * reciprocal));
           field_z.add(per_rho2 * (dz * reciprocal));
         }
       } else {
-        const Lanes distance2 = dx.square() + dy.square() + dz.square();
-        const Lanes counts = ((law.reach2 - distance2) * law.per_last_digit_of_reach2).max(0).min(1);  // 1 or 0
-        const Lanes share = counts * (reciprocal * factor);
+        const Lanes counts = ((law.reach2 - rounded(r2)) * law.per_last_digit_of_reach2).max(0).min(1);  // 1 or 0
+        const Lanes per_length = per_rho.max(law.per_cutoff);                                            // rho or c
+        const Lanes share = counts * (per_rho * (law.relative + law.shift * per_length));
         bound = bound + charges.counted[i] * share;
-        const Lanes w = (1 - distance2 * law.per_cutoff2).max(0);
-        potential.add((charge * reciprocal) * w.square());
+        const Number<exact, Lanes> w = rest_of_one<Lanes>(r2 * per_cutoff2);
+        potential.add(along * (w * w));
         if constexpr (field) {
-          const Lanes per_four_cutoffs = (rho2 * reciprocal * law.per_four_cutoffs).max(1);  // rho / 4c
-          field_bound = field_bound + (charges.counted_in_field[i] * share) * (reciprocal * per_four_cutoffs);
-          const Lanes along = charge * (w * (w * reciprocal.square() + 4 * law.per_cutoff2));
-          field_x.add(along * (dx * reciprocal));
-          field_y.add(along * (dy * reciprocal));
-          field_z.add(along * (dz * reciprocal));
+          field_bound = field_bound + (charges.counted_in_field[i] * share) * per_length;
+          const Number<exact, Lanes> slope = charge * (w * (w * (reciprocal * reciprocal) + four_per_cutoff2));
+          field_x.add(slope * (dx * reciprocal));
+          field_y.add(slope * (dy * reciprocal));
+          field_z.add(slope * (dz * reciprocal));
         }
       }
     }

@@ -22,14 +22,16 @@ struct TileSum {
     lost += ((sum - (next - gained)) + (terms - gained)) + lost_of_terms;
     sum = next;
   }
-  void add(int target, double term) {
-    const double next = sum[target] + term, gained = next - sum[target];
-    lost[target] += (sum[target] - (next - gained)) + (term - gained);
+  void add(int target, long double term) {
+    const auto high = static_cast<double>(term);
+    const double next = sum[target] + high, gained = next - sum[target];
+    lost[target] += (sum[target] - (next - gained)) + (high - gained) + static_cast<double>(term - high);
     sum[target] = next;
   }
   /// What was lost means nothing once the sum is an infinity or a NaN.
-  [[nodiscard]] double total(int target) const {
-    return std::isfinite(sum[target]) ? sum[target] + lost[target] : sum[target];
+  [[nodiscard]] long double total(int target) const {
+    const long double rounded = sum[target];
+    return std::isfinite(sum[target]) ? rounded + lost[target] : rounded;
   }
 };
 

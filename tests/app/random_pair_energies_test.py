@@ -99,11 +99,12 @@ def truth_of(drawn, p, asked, skip):
     summed = meet & ~on
     rho = np.where(summed, np.sqrt(r * r + softening * softening), 1)
     energy = factor * np.where(summed, product * g_of(r, rho, cutoff)[0], 0)
-    relative, coordinate = (TWO**-50, TWO**-51) if asked["double"] else (TWO**-22, TWO**-23)
+    coordinate, length = TWO**-51 if asked["double"] else TWO**-23, np.minimum(rho, cutoff) if cutoff else rho
+    relative = coordinate * (4 if softening else 2)
     extent, wide = norm(position - position[0]).max(), 4 if cutoff else 1
-    slack = TWO**-51 * (3 + (softening > 0) + (cutoff > 0)) * wide + 2 * wide * doubt / rho
+    slack = TWO**-51 * (3 + (softening > 0) + (cutoff > 0)) * wide + 2 * wide * doubt / length
     share = factor * np.abs(product) * summed / rho * (2 * (r < LONG("1.01") * cutoff) if cutoff else 1)
-    bound = share * (relative + coordinate * extent / rho + slack)
+    bound = share * (relative + coordinate * extent / length + slack)
     undecided = [meet & (r > SAME_PLACE / 2) & (r < 2 * SAME_PLACE) & (softening == 0), summed & (doubt > rho * TWO**-12),
                  (doubt > SAME_PLACE / 4) & (softening == 0) & meet, bool(cutoff) and cutoff < extent * TWO**-14]
 

@@ -98,7 +98,7 @@ def draw_set(rng, double):
         of_type, *others = [("<i1", 0, 3, -1), ("<i4", 0, 257, -255), ("<i8", 0, 2**32 + 1, 258)][rng.integers(3)]
         data["group"] = rng.choice(np.array([1, 1, 2, 2, *others], of_type), total)
     if chance(rng, 0.25):
-        softening = size * 10 ** rng.uniform(-3, 0.5) if chance(rng, 0.9) else 10 ** rng.uniform(-140, 140)
+        softening = size * 10 ** rng.uniform(-3, 4) if chance(rng, 0.9) else 10 ** rng.uniform(-140, 140)
         attrs["softening"] = softening / float(LENGTHS[unit])
     if chance(rng, 0.25):
         attrs["cutoff"] = size * rng.uniform(0.3, 2) / float(LENGTHS[unit])
@@ -272,14 +272,14 @@ def truth_of(drawn, p, asked):
     # first order, with a cut-off 4 times as much beyond the factor of 2 that the bounds have then. Beside them, what
     # rounding to numbers below the normal ones does (physics/value_range.hpp), and the least that a charge counts.
     extent = max(norm(charges).max(initial=0), norm(targets).max(initial=0))
-    relative, coordinate, *least = (TWO**-51, TWO**-52, 0, 0) if asked["double"] else (
-        TWO**-22, TWO**-23, TWO**-70, TWO**-30)
+    coordinate, *least = (TWO**-52, 0, 0) if asked["double"] else (TWO**-23, TWO**-70, TWO**-30)
+    relative, length = coordinate * (4 if softening else 2), np.minimum(rho, cutoff) if cutoff else rho
     wide = 4 if cutoff else 1
     converted = TWO**-52 * ((drawn["units"]["charge"] == "C") + asked["converted"] * wide * (
         int(softening > 0) + int(cutoff > 0)))
-    bound, slack = relative + coordinate * extent / rho, converted + wide * doubt / rho
+    bound, slack = relative + coordinate * extent / length, converted + wide * doubt / length
     share = in_sum / rho * (2 * (r < LONG("1.01") * cutoff) if cutoff else 1)
-    of_field = share / rho * 4 * (np.maximum(1, rho / (4 * cutoff)) if cutoff else 1)
+    of_field = share / length * 4
     is_scaled = len(charge) * np.abs(charge).max(initial=0) / (softening or same_place) ** 2 > TWO**990
     underflow = len(charge) * factor * TWO ** (-482 if is_scaled else -1074)
     underflow += np.finfo(asked["dtype"]).smallest_subnormal
@@ -309,7 +309,7 @@ def truth_of(drawn, p, asked):
         doubt, on = doubt[one][:, None] + doubt[two][None], (r < SAME_PLACE) & (softening == 0)
         rho = np.where(on, 1, np.sqrt(r * r + softening * softening))
         share = factor * np.abs(product) * ~on / rho
-        slack = 2 * converted + TWO**-52 + 2 * wide * doubt / rho
+        slack = 2 * converted + TWO**-52 + 2 * wide * doubt / (np.minimum(rho, cutoff) if cutoff else rho)
         underflow = r.size * TWO**-1074 * (1 + factor * (1 + np.abs(charge).max(initial=0)))
         truth |= {"energy": factor * (product * ~on * g_of(r, rho, cutoff)[0]).sum(), "energy_size": share.sum(),
                   "energy_bound": (share * (TWO**-44 + slack)).sum() + underflow, "pairs": set(np.sign(product[on]))}

@@ -62,8 +62,8 @@ inline PairTruth pair_truth(const Problem& problem, const PairEnergyOptions& opt
   truth.of_charge.assign(count, 0);
   truth.bound_of_charge.assign(count, 0);
   const bool single = options.precision == ScalarType::float32;
-  const long double relative = single ? 0x1p-22L : 0x1p-50L, shift = relative / 2;
   const long double largest_extent = extent(problem, at_charges), eps = options.softening, c = options.cutoff;
+  const long double shift = single ? 0x1p-23L : 0x1p-51L, relative = (eps > 0 ? 4 : 2) * shift;
   for (std::size_t i = 0; i < count; ++i)
     for (std::size_t j = 0; j < count; ++j) {
       if (problem.group.empty() ? j >= i : problem.group[i] != 1 || problem.group[j] != 2) continue;
@@ -76,7 +76,9 @@ inline PairTruth pair_truth(const Problem& problem, const PairEnergyOptions& opt
       const long double product = options.unit_factor * static_cast<long double>(problem.charge[i]) *
                                   static_cast<long double>(problem.charge[j]);
       const long double energy = product / rho * (w * w);
-      const long double bound = std::abs(product) / rho * (relative + shift * largest_extent / rho) * (c > 0 ? 2 : 1);
+      const long double length = c > 0 ? std::min(rho, c) : rho;
+      const long double bound =
+          std::abs(product) / rho * (relative + shift * largest_extent / length) * (c > 0 ? 2 : 1);
       truth.energy += energy;
       truth.bound += bound;
       for (const std::size_t k : {i, j}) {

@@ -64,7 +64,14 @@ TEST_P(PairEnergies, OnlyGroupsOneAndTwoTakePart) {
 TEST_P(PairEnergies, EveryEnergyWithinTheBounds) {
   for (const bool in_groups : {false, true})
     for (const ScalarType precision : both_precisions)
-      for (const auto& [softening, cutoff] : {std::pair{0.0, 0.0}, {0.5, 0.0}, {0.0, 5.0}, {0.5, 5.0}}) {
+      for (const auto& [softening, cutoff] : {std::pair{0.0, 0.0},
+                                              {0.5, 0.0},
+                                              {0.0, 5.0},
+                                              {0.5, 5.0},
+                                              {1e5, 0.0},
+                                              {4.9, 5.0},
+                                              {99.0, 100.0},
+                                              {1e5, 5.0}}) {
         const std::vector<Problem> problems = problems_of_many_sizes(in_groups);
         const PairEnergyOptions options{Singular::infinite, precision, -332.06371329919225, softening, cutoff};
         const PairEnergyBlock found = evaluate(problems, options);

@@ -260,8 +260,8 @@ template <class T>
 Truth truth(const Problem& problem, const Where& where, std::int64_t target, const PotentialOptions& options,
             long double largest_extent) {
   const double on_target = singular_distance(problem, where, options);
-  constexpr long double relative = sizeof(T) == 4 ? 0x1p-22L : 0x1p-51L, shift = relative / 2;
   const long double eps = options.softening, c = options.cutoff;
+  const long double shift = sizeof(T) == 4 ? 0x1p-23L : 0x1p-52L, relative = (eps > 0 ? 4 : 2) * shift;
   long double sum = 0, bound = 0, field_bound = 0, net = 0, magnitude = 0;
   Vector field{};
   for (std::size_t i = 0; i < problem.charge.size(); ++i) {
@@ -281,9 +281,10 @@ Truth truth(const Problem& problem, const Where& where, std::int64_t target, con
     sum += q / rho * (w * w);
     const long double along = q * (w * w / (rho * rho * rho) + (c > 0 ? 4 * w / (rho * c * c) : 0));
     for (std::size_t axis = 0; axis < 3; ++axis) field[axis] += along * d[axis];
-    const long double error = std::abs(q) / rho * (relative + shift * largest_extent / rho) * (c > 0 ? 2 : 1);
+    const long double length = c > 0 ? std::min(rho, c) : rho;
+    const long double error = std::abs(q) / rho * (relative + shift * largest_extent / length) * (c > 0 ? 2 : 1);
     bound += error;
-    field_bound += 4 * error / rho;
+    field_bound += 4 * error / length;
   }
   const long double f = options.unit_factor;
   Truth result{static_cast<double>(f * sum), static_cast<double>(f * bound), {}, static_cast<double>(f * field_bound)};

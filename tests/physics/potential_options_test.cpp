@@ -178,6 +178,21 @@ TEST_P(PotentialOptionsTest, ChargesBeyondTheCutoffChangeNothing) {
   });
 }
 
+TEST_P(PotentialOptionsTest, LongSofteningsAreWithinTheBounds) {
+  Problem problem = random_problem(461, 500, 10);
+  add_random_points(problem, 462, 200, 10);
+  for (double& q : problem.charge) q = 0.7;  // equal terms, which are rounded in one direction
+  for (const auto& [softening, cutoff] : {std::pair{2e5, 0.0}, {123.4, 0.0}, {4.9, 5.0}, {90.0, 100.0}, {3e3, 5.0}})
+    for (const Where& where : {Where(at_points), Where(at_charges), Where(9, 8, 7)})
+      for_both_precisions([&](auto zero) {
+        using T = decltype(zero);
+        const PotentialOptions options{Singular::infinite, 1, softening, cutoff};
+        const auto answer = evaluate_everything<T>(*potential_, where, {problem}, options);
+        EXPECT_EQ(answer.info[0], 0);
+        expect_agrees(compare_with_truth(answer, problem, where, options));
+      });
+}
+
 TEST_P(PotentialOptionsTest, AVeryLongCutoffIsNone) {
   Problem problem = random_problem(441, 200, 10);
   add_random_points(problem, 442, 100, 10);

@@ -86,7 +86,7 @@ TEST(PairEnergyVerdict, TheRuleIsASentence) {
             "|U - U*| <= f sum |q_i q_j|/r_ij (2^-22 + 2^-23 L/r_ij) against direct summation with Eigen in double "
             "precision");
   const std::string text = pair_energy_criterion({Singular::infinite, ScalarType::float64, 1, 0.5, 9}, true);
-  EXPECT_NE(text.find("2 f sum |q_i q_j|/rho_ij (2^-50 + 2^-51 L/rho_ij), and half of that for a charge's pairs"),
+  EXPECT_NE(text.find("2 f sum |q_i q_j|/rho_ij (2^-49 + 2^-51 L/m_ij), and half of that for a charge's pairs"),
             std::string::npos)
       << text;
 }

@@ -76,9 +76,10 @@ class TileLoopsOfAll : public ::testing::Test {
       sum.magnitude += std::abs(q) / rho;
       sum.field_magnitude += std::abs(q) / rho2;
       if (with_cutoff && d2 >= law_.reach2) continue;
-      const long double share = std::abs(q) / rho * (law_.relative + law_.shift / rho);
+      const long double length = with_cutoff ? std::min<long double>(rho, cutoff) : rho;
+      const long double share = std::abs(q) / rho * (law_.relative + law_.shift / length);
       sum.bound += share;
-      sum.field_bound += share / rho * (with_cutoff ? std::max(1.0L, rho / (4 * cutoff)) : 1);
+      sum.field_bound += share / length;
     }
     return sum;
   }
@@ -86,7 +87,16 @@ class TileLoopsOfAll : public ::testing::Test {
   std::vector<double> high_[3], low_[3], charge_, magnitude_;
   TileCharges charges_;
   TileTargets targets_;
-  TileLaw law_{softening * softening, 3, 7, 1 / (cutoff * cutoff), 37, 0x1p54 / 37, 1 / (4 * cutoff)};
+  static constexpr double per_cutoff2 = 1 / (cutoff * cutoff);
+  TileLaw law_{softening * softening,
+               0,
+               3,
+               7,
+               per_cutoff2,
+               static_cast<double>(1 / (static_cast<long double>(cutoff) * cutoff) - per_cutoff2),
+               37,
+               0x1p54 / 37,
+               1 / cutoff};
 };
 
 TEST_F(TileLoopsOfAll, AreTrue) {
@@ -100,9 +110,9 @@ TEST_F(TileLoopsOfAll, AreTrue) {
               targets_.count = targets;
               TileSums sums;
               loops.loop[exact][field][with_cutoff](charges_, first, last, targets_, law_, sums);
-              // Of each term 3 u where low parts and what sums lose are kept, of a field's twice that, or three times
-              // with the cut-off's second term; else as many as there are additions.
-              const double allowed = exact ? 3 * u : (8 + last - first) * u;
+              // Next to nothing where low parts and what operations lose are kept; else as many units as there are
+              // additions, of a field's twice that, or three times with the cut-off's second term.
+              const double allowed = exact ? 0x1p-7 * u : (8 + last - first) * u;
               for (int k = 0; k < targets; ++k) {
                 const Truth expected = truth(first, last, k, exact, with_cutoff);
                 const std::string where = std::string(loops.name) + (exact ? " exact" : "") + (field ? " field" : "") +
@@ -141,7 +151,7 @@ TEST_F(TileLoopsOfAll, OneChargeIsRightToTheLastPlaces) {
       loops.loop[true][false][false](charges_, 0, 1, targets_, law_, sums);
       const long double expected = static_cast<long double>(charge_[0]) / distance;
       EXPECT_LE(std::abs(sums.potential[0] + static_cast<long double>(sums.potential_lost[0]) - expected),
-                2.5 * 0x1p-53 * std::abs(expected))
+                0x1p-60 * std::abs(expected))
           << loops.name << ' ' << distance;
     }
 }

@@ -1,6 +1,7 @@
 // The sentence that says when potentials are right, against the bounds that the referee gives.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <regex>
 #include <string>
@@ -29,15 +30,17 @@ TEST(PotentialCriterion, HasTheNumbersOfTheBounds) {
   std::vector<ReferencePotential> answer(1);
   for (const ScalarType precision : {ScalarType::float32, ScalarType::float64})
     for (const double softening : {0.0, 4.0})
-      for (const double cutoff : {0.0, 7.0}) {
+      for (const double cutoff : {0.0, 7.0, 3.5}) {
         const PotentialOptions options{Singular::infinite, 1, softening, cutoff};
         reference_potential(batch.charges(), batch.lattice(), 0, options, precision, points, answer);
         const std::string sentence = potential_criterion(options, precision, true, false);
         const std::vector<double> found = powers(sentence);
         ASSERT_EQ(found.size(), 4U) << sentence;
         const double rho = std::hypot(3, softening), twice = sentence.find("<= 2 f sum") < sentence.size() ? 2 : 1;
-        EXPECT_DOUBLE_EQ(answer[0].bound, twice / rho * (found[0] + found[1] * 3 / rho)) << sentence;
-        EXPECT_DOUBLE_EQ(answer[0].field_bound, twice / (rho * rho) * (found[2] + found[3] * 3 / rho)) << sentence;
+        const double m = sentence.find("m_i the smaller of ") < sentence.size() ? std::min(rho, cutoff) : rho;
+        EXPECT_DOUBLE_EQ(answer[0].bound, twice / rho * (found[0] + found[1] * 3 / m)) << sentence;
+        EXPECT_DOUBLE_EQ(answer[0].field_bound, twice / (rho * m) * (found[2] + found[3] * 3 / m)) << sentence;
+        EXPECT_EQ(found[0], (softening > 0 ? 4 : 2) * found[1]) << sentence;
         EXPECT_EQ(sentence.find("rho_i") < sentence.size(), softening > 0) << sentence;
       }
 }

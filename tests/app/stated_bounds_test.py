@@ -1,0 +1,132 @@
+"""V, E and energies against the bounds of docs/numerics.md, where these are nearest: softenings far above the extent and
+the cut-off, equal charges, whose roundings go one way, and units whose products are rounded. Truths are in long double,
+of coordinates whose differences are exact. An honest result is never called wrong, and a planted error always is."""
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.problems import open_problem_file, results_to_change
+
+pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
+
+LONG = np.longdouble
+UNITS = {"angstrom": 1.0, "nm": 10.0, "bohr": 0.529177210903}
+BATCH, POINTS = 40, 5
+# Softening and cut-off by the extent; 0: none.
+SHAPES = [(1e5, 0), (30, 0), (1, 0), (0, 0), (0, 0.7), (0.9, 1), (3, 0.7), (1e4, 0.7), (1e4, 0.02), (300, 100)]
+
+
+def halves(a):
+    c = a.astype(LONG) * (LONG(2) ** 38 + 1)
+    high = c - (c - a)
+    return high, a - high
+
+
+def in_angstrom(numbers, unit):
+    """number * unit as the exact sum of two long doubles."""
+    product = numbers.astype(LONG) * LONG(unit)
+    (a, b), (c, d) = halves(numbers), halves(np.array(unit))
+    return product, ((a * c - product) + a * d + b * c) + b * d
+
+
+def between(a, b):
+    high = a[0] - b[0]
+    gained = high - a[0]
+    return high + (((a[0] - (high - gained)) - (b[0] + gained)) + (a[1] - b[1]))
+
+
+def norm(x):
+    return np.sqrt((x * x).sum(-1))
+
+
+def draw(rng, shape, unit):
+    size, far = 10 ** rng.uniform(-1, 2), rng.choice([0, 1, 1e6])
+    count = int(rng.choice([1, 3, 8, 13, 24, 40]))
+    shift = size * far * rng.uniform(-1, 1, 3)
+    position = (shift + size * rng.uniform(-1, 1, (BATCH, count, 3))) / UNITS[unit]
+    points = (shift + size * rng.uniform(-1, 1, (BATCH, POINTS, 3))) / UNITS[unit]
+    charge = np.repeat(rng.uniform(0.5, 1, BATCH), count).reshape(BATCH, count)  # of a problem all alike
+    return position, charge, points, *(x * size / UNITS[unit] for x in shape)
+
+
+def write(file, kind, name, drawn, unit, **attributes):
+    position, charge, points, softening, cutoff = drawn
+    group = file.create_group(f"{kind}/{name}")
+    group.attrs["output_unit"] = np.bytes_("e/angstrom")
+    for key, value in attributes.items():
+        group.attrs[key] = value
+    for key, value in (("softening", softening), ("cutoff", cutoff)):
+        if value:
+            group.attrs[key] = value
+    group["position"], group["charge"] = position.reshape(-1, 3), charge.reshape(-1)
+    group["offset"] = np.arange(BATCH + 1) * charge.shape[1]
+    group["position"].attrs["unit"] = np.bytes_(unit)
+    if kind == "potential":
+        group["points"], group["point_offset"] = points.reshape(-1, 3), np.arange(BATCH + 1) * POINTS
+
+
+def terms(targets, charges, softening, cutoff, shift):
+    """What pairs are: displacement, g, slope, rho, m and the bound of g, without the charge."""
+    d = between([x[:, :, None] for x in targets], [x[:, None] for x in charges])
+    extent = np.maximum(*(norm(between(x, [y[:, :1] for y in targets])).max(1) for x in (targets, charges)))
+    r2 = (d * d).sum(-1)
+    rho = np.sqrt(r2 + LONG(softening) ** 2)
+    m = np.minimum(rho, cutoff) if cutoff else rho
+    with np.errstate(divide="ignore", invalid="ignore"):  # of a charge with itself, which is left out
+        w = np.maximum(1 - r2 / LONG(cutoff) ** 2, 0) if cutoff else np.ones_like(r2)
+        slope = w * w / rho**3 + (4 * w / (rho * LONG(cutoff) ** 2) if cutoff else 0)
+        counts = 2 * (np.sqrt(r2) < 1.01 * cutoff) if cutoff else 1
+        bound = counts / rho * shift * ((4 if softening else 2) + extent[:, None, None] / m)
+        return d, w * w / rho, slope, m, bound
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("arguments", [["--device", "auto"], ["--instruction-set", "avx2"], ["--instruction-set", "baseline"],
+                                       ["--device", "reference"]], ids=lambda arguments: arguments[1])
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_values_and_verdicts(smallbatch, tmp_path, precision, arguments, unit):
+    rng = np.random.default_rng(list(UNITS).index(unit))
+    sets = {f"s{k:02}": draw(rng, shape, unit) for k, shape in enumerate(SHAPES * 2)}
+    with open_problem_file(tmp_path / "p.h5") as file:
+        for name, drawn in sets.items():
+            write(file, "potential", name, drawn, unit, targets=np.bytes_("points"), field=1)
+            write(file, "pair_energy", name, drawn, unit, per_charge=1)
+    ran = smallbatch("run", "p.h5", "-o", "r.h5", "--precision", precision, "--verify", "all", *arguments, expect=None)
+    if ran.returncode == 2 and "instruction set" in ran.stderr:
+        pytest.skip("this processor does not have it")
+    assert ran.returncode == 0, ran.stderr
+    shift = LONG(2) ** (-52 if precision == "double" else -23)
+    with h5py.File(tmp_path / "r.h5") as file:
+        for name, (position, charge, points, softening, cutoff) in sets.items():
+            lengths = softening * UNITS[unit], cutoff * UNITS[unit]
+            places, targets = in_angstrom(position, UNITS[unit]), in_angstrom(points, UNITS[unit])
+            q = charge.astype(LONG)[:, None]
+            d, g, slope, m, bound = terms(targets, places, *lengths, shift)
+            found = file[f"potential/{name}"]
+            v, e = found["V"][...].reshape(BATCH, POINTS), found["E"][...].reshape(BATCH, POINTS, 3)
+            assert (np.abs(v - (q * g).sum(2)) <= (q * bound).sum(2)).all(), name
+            exact = ((q * slope)[..., None] * d).sum(2)
+            assert (np.abs(e - exact).max(-1) <= (4 * q * bound / m).sum(2)).all(), name
+
+            _, g, _, _, bound = terms(places, places, *lengths, shift * (2 if precision == "double" else 1))
+            product = np.where(np.eye(q.shape[2], dtype=bool), 0, q * charge[:, :, None])
+            energies, bounds = ((product * np.where(product > 0, x, 0)).sum(2) / 2 for x in (g, bound))
+            found = file[f"pair_energy/{name}"]
+            each = found["energy_per_charge"][...].reshape(BATCH, -1)
+            assert (np.abs(each - energies) <= bounds).all(), name
+            assert (np.abs(found["energy"][...] - energies.sum(1)) <= bounds.sum(1)).all(), name
+
+    # A value that is wrong by three times its bound is found in each set.
+    with results_to_change(tmp_path / "r.h5") as file:
+        for name, (position, charge, points, softening, cutoff) in sets.items():
+            lengths = softening * UNITS[unit], cutoff * UNITS[unit]
+            bound = terms(in_angstrom(points, UNITS[unit]), in_angstrom(position, UNITS[unit]), *lengths, shift)[-1]
+            bound = (charge[:, None] * bound).sum(2).reshape(-1)
+            v, place = file[f"potential/{name}/V"], int(np.argmax(bound))
+            v[place] = float(v[place] + 3 * bound[place] + np.spacing(v[place]))
+    judged = smallbatch("verify", "p.h5", "r.h5", "--json", expect=None)
+    assert judged.returncode == 1, judged.stderr
+    wrong = smallbatch("verify", "p.h5", "r.h5", expect=1)
+    for name in sets:
+        assert name in wrong.stdout + wrong.stderr
