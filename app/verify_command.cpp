@@ -111,7 +111,7 @@ std::string answer_words(const SolveSet& set) {
 }
 
 void expect_same(const Files& files, const SolveSet& asked, const SolveSet& found) {
-  expect_same(files, set_path(asked), answer_words(asked), answer_words(found));
+  expect_same(files, set_path(asked), answer_words(asked), answer_words(found));  // without labels
 }
 
 /// By what pairs are measured.
@@ -147,6 +147,7 @@ void expect_same(const Files& files, const PotentialSet& asked, const PotentialS
   expect_same(files, group + "/spacing", asked.spacing, found.spacing);
   expect_same(files, group + "/point_offset", asked.point_offset, found.point_offset);
   if (asked.targets == TargetKind::charges) expect_same(files, group + "/offset", asked.offset, found.offset);
+  files.results.check_labels(asked, found);
 }
 
 void expect_same(const Files& files, const PairEnergySet& asked, const PairEnergySet& found) {
@@ -160,6 +161,7 @@ void expect_same(const Files& files, const PairEnergySet& asked, const PairEnerg
   expect("@groups", wanted(asked.has_groups), wanted(found.has_groups));
   expect_same_measure(files, asked, found, group);
   if (asked.per_charge) expect_same(files, group + "/offset", asked.offset, found.offset);
+  files.results.check_labels(asked, found);
 }
 
 void expect_same(const Files& files, const CorrelationSet& asked, const CorrelationSet& found) {
@@ -180,6 +182,7 @@ void expect_same(const Files& files, const CorrelationSet& asked, const Correlat
   expect("@start_time", number_text(asked.start_time), number_text(found.start_time));
   expect_same(files, group + "/frequency", asked.frequency, found.frequency);
   expect_same(files, group + "/input_position", asked.input_position, found.input_position);
+  files.results.check_labels(asked, found);
 }
 
 /// 1 where the file says that no solver estimated rcond. Of several ranks it names the first one's.

@@ -4,18 +4,33 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <limits>
+#include <numeric>
+#include <optional>
+#include <type_traits>
 
 #include "io/byte_check.hpp"
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_input.hpp"
 #include "io/hdf5_labels.hpp"
 #include "io/row_hashes.hpp"
+#include "io/vtkhdf.hpp"
 
 namespace smallbatch {
 namespace {
 
 constexpr std::array sample_types{SampleType::complex_float32, SampleType::complex_int8, SampleType::complex_int4};
+
+/// The version that brought names of problems, coordinates and `units`.
+constexpr std::int64_t labels_since = 5;
+
+std::string exact_text(std::int64_t number) { return std::to_string(number); }
+std::string exact_text(double number) {
+  std::array<char, 32> digits{};
+  std::snprintf(digits.data(), digits.size(), "%.17g", number);
+  return digits.data();
+}
 
 }  // namespace
 
@@ -53,6 +68,68 @@ struct ResultReader::Impl {
     throw file.error(object + "@" + attribute,
                      "expected " + quoted(expected) + ", found " + (found ? quoted(*found) : "nothing"),
                      "Write the results anew.");
+  }
+
+  /// The same of one that a program which stores the dataset anew may leave out.
+  void expect_said(const std::string& object, const std::string& attribute, const std::string& expected) const {
+    if (file.string(object, attribute)) expect_text(object, attribute, expected);
+  }
+
+  /// Values along an axis that are what they must be; of those that are not, the first is said.
+  template <class T>
+  void expect_values(const std::string& dataset, const std::vector<T>& expected, const std::vector<T>& found) const {
+    const auto alike = [](const T& a, const T& b) { return a == b || (a != a && b != b); };  // a NaN may be stored
+    const auto [asked, got] = std::ranges::mismatch(expected, found, alike);
+    if (asked == expected.end() && got == found.end()) return;
+    const auto text = [](const std::vector<T>& values, auto value) {
+      if (value == values.end()) return std::string("nothing");
+      if constexpr (std::is_same_v<T, std::string>)
+        return quoted(*value);
+      else
+        return exact_text(*value);
+    };
+    throw file.error(dataset + "[" + std::to_string(asked - expected.begin()) + "]",
+                     "expected " + text(expected, asked) + " as the problems say, found " + text(found, got),
+                     "Name the file that the results were made from, or write them anew.");
+  }
+
+  /// The same of a dataset of numbers.
+  template <class T>
+  void expect_stored(const std::string& dataset, const std::vector<T>& expected) const {
+    const bool is_there = file.kind(dataset) != ObjectKind::none;
+    if (is_there) expect_shape(file, dataset, {static_cast<std::int64_t>(expected.size())});
+    std::vector<T> found(is_there ? expected.size() : 0);
+    if (!found.empty()) file.read(dataset, {}, found.data());
+    expect_values(dataset, expected, found);
+  }
+
+  /// What is along the axis of problems, too, and its unit, if it has one.
+  struct OfProblems {
+    const char* name;
+    std::string unit;
+  };
+  void expect_labels(const ChargesOfSet& asked, const ProblemLabels& found, const std::string& group,
+                     const std::vector<OfProblems>& others) const {
+    std::vector<std::int64_t> problem(static_cast<std::size_t>(asked.batch));
+    std::iota(problem.begin(), problem.end(), 0);
+    expect_stored(group + "/problem", problem);
+    expect_values(group + "/name", asked.labels.name, found.name);
+    expect_values(group + "/step", asked.labels.step, found.step);
+    expect_values(group + "/time", asked.labels.time, found.time);
+    if (!found.time.empty()) {
+      expect_values(group + "/time@unit", {asked.labels.time_unit}, std::vector{found.time_unit});
+      const std::string& unit = asked.labels.time_unit;
+      if (unit.find("since") == std::string::npos) expect_said(group + "/time", "units", unit);
+    }
+    std::string known;
+    for (const auto& [name, is_known] :
+         {std::pair{"name", !found.name.empty()}, {"step", !found.step.empty()}, {"time", !found.time.empty()}}) {
+      if (is_known) known += (known.empty() ? "" : " ") + std::string(name);
+    }
+    for (const auto& [name, unit] : others) {
+      if (!unit.empty()) expect_said(group + "/" + name, "units", unit);
+      if (!known.empty()) expect_said(group + "/" + name, "coordinates", known);
+    }
   }
 
   /// V, E and the energy are in the unit that the set names, and lengths in angstrom.
@@ -413,6 +490,44 @@ VerificationSummary ResultReader::verification(const std::string& kind, const st
   summary.worst_index = integer("worst_index");
   summary.worst_error_over_bound = impl_->file.number(group, "worst_error_over_bound").value_or(0);
   return summary;
+}
+
+void ResultReader::check_labels(const PotentialSet& asked, const PotentialSet& found) const {
+  if (impl_->minor < labels_since) return;
+  const std::string group = set_path(found), unit = potential_unit_name(asked.output_unit);
+  std::vector<Impl::OfProblems> others{{"info", ""}, {"V_min", unit}, {"V_max", unit}, {"V_mean", unit}};
+  if (asked.has_groups) others.push_back({"energy", energy_unit_name(asked.output_unit)});
+  impl_->expect_labels(asked, found.labels, group, others);
+  impl_->expect_said(group + "/V", "units", unit);
+  if (asked.has_field) impl_->expect_said(group + "/E", "units", field_unit_name(asked.output_unit));
+  const bool on_lattice = asked.targets == TargetKind::lattice;
+  if (asked.has_field || on_lattice)
+    impl_->expect_values(group + "/axis", {"x", "y", "z"}, impl_->file.texts(group + "/axis"));
+  if (!on_lattice) return;
+  for (const char* place : {"/origin", "/spacing"}) impl_->expect_said(group + place, "units", "angstrom");
+  if (!has_one_lattice(asked)) return;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::string name = group + "/" + "xyz"[axis];
+    impl_->expect_stored(name, places_along(asked, axis));
+    for (const char* attribute : {"unit", "units"}) impl_->expect_said(name, attribute, "angstrom");
+  }
+}
+
+void ResultReader::check_labels(const PairEnergySet& asked, const PairEnergySet& found) const {
+  if (impl_->minor < labels_since) return;
+  const std::string group = set_path(found), unit = energy_unit_name(asked.output_unit);
+  impl_->expect_labels(asked, found.labels, group, {{"info", ""}, {"energy", unit}});
+  if (asked.per_charge) impl_->expect_said(group + "/energy_per_charge", "units", unit);
+}
+
+void ResultReader::check_labels(const CorrelationSet& asked, const CorrelationSet& found) const {
+  if (impl_->minor < labels_since) return;
+  const std::string group = set_path(found);
+  if (!asked.frequency.empty()) {
+    impl_->expect_said(group + "/frequency", "units", "Hz");
+    for (const char* name : {"/visibility", "/weight"}) impl_->expect_said(group + name, "coordinates", "frequency");
+  }
+  if (!asked.input_position.empty()) impl_->expect_said(group + "/input_position", "units", "m");
 }
 
 void ResultReader::check_verification(const std::string& kind, const std::string& set, std::int64_t batch) const {

@@ -86,6 +86,12 @@ class ResultReader {
   [[nodiscard]] VerificationSummary verification(const std::string& kind, const std::string& set) const;
   /// Throws where that does not fit the set's verdicts, or they do not fit each other: nobody but `run` writes them.
   void check_verification(const std::string& kind, const std::string& set, std::int64_t batch) const;
+  /// Throws where what the file says a second time, or what follows from the problems, is not that of the set `asked`,
+  /// which is this file's set `found`: names, steps and times, coordinates, and units as netCDF says them. Of files
+  /// before 1.5, which lack them, nothing is looked at.
+  void check_labels(const PotentialSet& asked, const PotentialSet& found) const;
+  void check_labels(const PairEnergySet& asked, const PairEnergySet& found) const;
+  void check_labels(const CorrelationSet& asked, const CorrelationSet& found) const;
   /// The verdicts themselves.
   [[nodiscard]] StoredVerdicts verdicts(const std::string& kind, const std::string& set, std::int64_t batch) const;
   /// Which problems a set's were (ResultWriter::write_problems_hash); nothing where the file does not say.

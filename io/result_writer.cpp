@@ -74,14 +74,8 @@ struct ResultWriter::Impl {
       file.name_axes(group + name, {"problem", "axis"});
     }
     if (!has_one_lattice(set)) return;
-    const std::array sizes{set.shape.nx, set.shape.ny, set.shape.nz};
-    for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
-      std::vector<double> places(static_cast<std::size_t>(sizes[axis]));
-      for (std::size_t i = 0; i < places.size(); ++i) {
-        places[i] = set.origin[axis] + static_cast<double>(i) * set.spacing[axis];
-      }
-      add_coordinates(group + "/" + "xyz"[axis], places, "angstrom");
-    }
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      add_coordinates(group + "/" + "xyz"[axis], places_along(set, axis), "angstrom");
   }
 
   /// What is not written later says that nothing was checked.

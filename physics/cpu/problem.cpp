@@ -23,7 +23,8 @@ std::int32_t input_status(const CpuTargets& targets, const double* position, con
     bool finite = true;
     for (int axis = 0; axis < 3; ++axis) {
       finite &= std::isfinite(place[axis]);
-      if (targets.has_origin()) in_range &= std::abs(place[axis] - targets.origin()[axis]) <= largest_input<T>;
+      if (targets.has_origin() && count > 0)
+        in_range &= std::abs(place[axis] - targets.origin()[axis]) <= largest_input<T>;
     }
     return finite;
   };

@@ -47,7 +47,8 @@ struct Check {
     const std::int64_t* offset = is_charge ? charges.offset : points.offset;
     const std::int64_t place = offset[0] + (is_charge ? index : index - charge_count);
     const std::int64_t problem = problem_at([&](std::int64_t p) { return offset[p]; }, charges.count, place);
-    const bool has_origin = points.offset[problem] < points.offset[problem + 1];
+    const bool has_origin = points.offset[problem] < points.offset[problem + 1] &&
+                            charges.offset[problem] < charges.offset[problem + 1];  // else nothing is too far
     const double* origin = has_origin ? points.position + 3 * points.offset[problem] : nullptr;
     unsigned faults = faults_of<T>((is_charge ? charges.position : points.position) + 3 * place, origin);
     if (is_charge) {

@@ -246,16 +246,15 @@ class ReferenceProblem {
     return (points - 1) * spacing_;
   }
 
-  /// Without a target there is no origin that a range could be counted from.
+  /// Without a target there is no origin that a range could be counted from, without a charge nothing to sum.
   [[nodiscard]] std::int32_t input_status(const Positions& position, const Eigen::Map<const Eigen::ArrayXd>& charge,
                                           bool anywhere) const {
     const double limit = precision_ == ScalarType::float32 ? 1e15 : 1e150;
     if (!position.isFinite().all() || !charge.isFinite().all() || !points_.isFinite().all())
       return info_charges_not_finite;
-    if (!anywhere) return 0;
-    if (((points_.colwise() - origin_).abs() > limit).any()) return info_charges_out_of_range;
-    if (charge.size() == 0) return 0;
-    const bool far = ((position.colwise() - origin_).abs() > limit).any() || (charge.abs() > limit).any() ||
+    if (!anywhere || charge.size() == 0) return 0;
+    const bool far = ((points_.colwise() - origin_).abs() > limit).any() ||
+                     ((position.colwise() - origin_).abs() > limit).any() || (charge.abs() > limit).any() ||
                      (kind_ == TargetKind::lattice && (corner() > limit).any());
     return far ? info_charges_out_of_range : 0;
   }

@@ -247,11 +247,8 @@ def truth_of(drawn, p, asked):
     if not all(np.isfinite(x).all() for x in (targets, here["absolute"], charge)):
         return truth | {"info": -1}
     most = max(np.abs(x).max(initial=0) for x in (charges, charge, targets)) / asked["limit"]
-    # Without a target there is no origin, and of a lattice without charges nothing is far.
-    if 0.5 < most < 2 or (most > 0.5 and (not len(targets) or (on_lattice and not len(charge)))):
-        return truth | {"undecided": True}
-    if most > 1:
-        return truth | {"info": -2}
+    if len(targets) and len(charge) and most > 0.5:  # without a target or a charge nothing is too far
+        return truth | ({"undecided": True} if most < 2 else {"info": -2})
     used = charge != 0
     doubt, charge, charges = here["doubt"][:, used], charge[used], charges[used]
     softening, cutoff, factor, same_place = asked["softening"], asked["cutoff"], asked["factor"], here["same_place"]
