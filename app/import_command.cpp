@@ -4,7 +4,9 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 #include "app/commands.hpp"
@@ -80,8 +82,15 @@ class Source {
   [[nodiscard]] std::int64_t size() const {
     return trajectory_ ? trajectory_->frames() : static_cast<std::int64_t>(inputs_.size());
   }
-  [[nodiscard]] Molecule read(std::int64_t p) const {
-    if (!trajectory_) return read_pqr(inputs_[static_cast<std::size_t>(p)]);
+  [[nodiscard]] Molecule read(std::int64_t p) {
+    if (!trajectory_) {
+      const std::string& input = inputs_[static_cast<std::size_t>(p)];
+      if (const auto kept = from_pipes_.find(p); kept != from_pipes_.end()) return kept->second;
+      Molecule molecule = read_pqr(input);
+      std::error_code unknown;
+      if (!std::filesystem::is_regular_file(input, unknown)) from_pipes_[p] = molecule;
+      return molecule;
+    }
     Molecule molecule = trajectory_->read(p);
     molecule.atomic_number = atomic_number_;
     return molecule;
@@ -96,45 +105,61 @@ class Source {
  private:
   std::vector<std::string> inputs_;
   std::unique_ptr<H5mdReader> trajectory_;
-  std::vector<std::int8_t> atomic_number_;  ///< of the trajectory's particles, where they are known
+  std::map<std::int64_t, Molecule> from_pipes_;  ///< which can be read once only
+  std::vector<std::int8_t> atomic_number_;       ///< of the trajectory's particles, where they are known
   ProblemLabels labels_;
 };
 
 constexpr double most_points = 1 << 20;  // of an axis, as --shape
 
-/// Lays the lattice over a box: the spacing or the shape that was asked for, 65 points an axis where neither was.
+/// Lays a lattice over each box, all of one shape: the spacing or the shape that was asked for, 65 points an axis where
+/// neither was.
 void place_lattice(const ImportOptions& options, const std::vector<Box>& boxes, PotentialSet& set) {
-  Vector extent{};  // the largest that a lattice must cover
-  for (const Box& box : boxes)
-    for (std::size_t a = 0; a < 3; ++a) extent[a] = std::max(extent[a], box.extent(a) + 2 * options.margin);
-
+  const auto extent = [&](const Box& box, std::size_t a) { return box.extent(a) + 2 * options.margin; };
   std::array<std::int64_t, 3> shape{65, 65, 65};
   if (options.shape)
     shape = *options.shape;
   else if (options.spacing)
     for (std::size_t a = 0; a < 3; ++a) {
-      const double steps = std::ceil(extent[a] / *options.spacing);
+      double largest = 0;
+      for (const Box& box : boxes) largest = std::max(largest, extent(box, a));
+      const double steps = std::ceil(largest / *options.spacing);
       if (!(steps < most_points))
         throw Error(ErrorKind::usage, "--spacing " + std::to_string(*options.spacing) + " is too small",
-                    std::to_string(extent[a]) + " angstrom would take more than 1048576 points", "Take a larger one.");
+                    std::to_string(largest) + " angstrom would take more than 1048576 points", "Take a larger one.");
       shape[a] = static_cast<std::int64_t>(steps) + 1;
     }
   set.shape = {shape[0], shape[1], shape[2]};
 
   for (const Box& box : boxes) {
     for (std::size_t a = 0; a < 3; ++a) {
-      const double steps = static_cast<double>(shape[a] - 1);
-      const double spacing = options.spacing ? *options.spacing : steps > 0 && extent[a] > 0 ? extent[a] / steps : 1.0;
+      const double steps = static_cast<double>(shape[a] - 1), covered = extent(box, a);
+      const double spacing = options.spacing ? *options.spacing : steps > 0 && covered > 0 ? covered / steps : 1.0;
       set.spacing.push_back(spacing);
       set.origin.push_back(options.origin ? (*options.origin)[a] : box.centre(a) - steps * spacing / 2);
     }
   }
 }
 
+/// "2", or "1 to 2" where they differ as they are shown; "nan" where one is none. At least one number.
+std::string range_text(const std::vector<double>& numbers) {
+  for (const double number : numbers)
+    if (std::isnan(number)) return text_of(number);
+  const auto [low, high] = std::ranges::minmax(numbers);
+  return text_of(low) == text_of(high) ? text_of(low) : text_of(low) + " to " + text_of(high);
+}
+
+/// Along x, y and z.
+std::string spacing_text(const std::vector<double>& spacing) {
+  std::array<std::vector<double>, 3> along;
+  for (std::size_t i = 0; i < spacing.size(); ++i) along[i % 3].push_back(spacing[i]);
+  return range_text(along[0]) + ", " + range_text(along[1]) + ", " + range_text(along[2]);
+}
+
 }  // namespace
 
 std::string import_charges(const ImportOptions& options, const std::string& command_line) {
-  const Source source(options);
+  Source source(options);
   PotentialSet set;
   set.name = options.set;
   set.batch = source.size();
@@ -145,7 +170,7 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
   const bool on_lattice = set.targets == TargetKind::lattice;
   set.offset.push_back(0);
   std::vector<Box> boxes(static_cast<std::size_t>(set.batch));
-  double total_charge = 0;
+  std::vector<double> sums;                       // of the charges of each problem
   for (std::int64_t p = 0; p < set.batch; ++p) {  // a first pass for the sizes, so that memory holds one problem
     stop_if_interrupted();
     const Molecule molecule = source.read(p);
@@ -155,7 +180,9 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
                     "a position is a NaN or an infinity", "Mend the file.");
     boxes[static_cast<std::size_t>(p)].add(molecule.position);
     set.offset.push_back(set.offset.back() + static_cast<std::int64_t>(molecule.charge.size()));
-    for (const double q : molecule.charge) total_charge += q;
+    constexpr double shown = 1e-9;  // of a sum of decimals that cancel, rounding leaves less
+    const double sum = std::accumulate(molecule.charge.begin(), molecule.charge.end(), 0.0);
+    sums.push_back(std::abs(sum) < shown ? 0 : sum);
     set.has_atomic_numbers = set.has_atomic_numbers || !molecule.atomic_number.empty();
   }
   if (options.placement == LatticePlacement::common) {
@@ -186,10 +213,10 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
   }
   TextWriter text;
   text << visible_text(options.output) << ": potential/" << set.name << ", " << set.batch
-       << (set.batch == 1 ? " problem, " : " problems, ") << set.charges() << " charges (sum " << total_charge << " e)";
+       << (set.batch == 1 ? " problem, " : " problems, ") << set.charges() << " charges";
+  if (set.batch > 0) text << " (sum " << range_text(sums) << (set.batch == 1 ? " e)" : " e in each)");
   if (on_lattice) text << ", lattice " << set.shape.nx << "x" << set.shape.ny << "x" << set.shape.nz;
-  if (on_lattice && set.batch > 0)
-    text << " with spacing " << set.spacing[0] << ", " << set.spacing[1] << ", " << set.spacing[2] << " angstrom";
+  if (on_lattice && set.batch > 0) text << " with spacing " << spacing_text(set.spacing) << " angstrom";
   text << "\n";
   return text.str();
 }

@@ -409,7 +409,7 @@ class ImportCommand final : public ChargesCommand {
     });
     option("--margin", import_.margin, "Angstrom around the charges")->check(CLI::NonNegativeNumber);
     choice("--lattice", import_.placement, {{"common", LatticePlacement::common}, {"each", LatticePlacement::each}},
-           "One lattice around all problems, or one around each");
+           "One lattice around all problems, or one around each, all of one shape");
     second_look([this] {
       const bool has_extent = is_given("--shape") && is_given("--spacing");
       if (has_extent && is_given("--margin"))

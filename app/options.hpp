@@ -144,7 +144,7 @@ struct GenerateSignalOptions {
 /// How lattices are laid around imported charges.
 enum class LatticePlacement {
   common,  ///< one lattice around all problems
-  each     ///< one around each, all of one shape
+  each     ///< one around each, all of one shape; where no spacing is asked for, each has its own
 };
 
 /// Of a file of samples; without inputs it holds charges.

@@ -10,8 +10,8 @@ inline constexpr std::int8_t last_atomic_number = 118;
 
 /// Of an atom by its name and its residue's, as PDB and PQR files have them; 0 where it is not known, or could be two
 /// elements. Capitals do not matter, digits and signs at the ends are left out: of "1HB" and "NA+" letters are "HB" and
-/// "NA". PQR files have no column for the element, and most writers do not keep PDB's columns, so the names decide, in
-/// this order:
+/// "NA". Most PQR files have no field for the element, and do not keep PDB's columns, so the names decide, in this
+/// order:
 ///  1. An ion's residue has its name: CA in CA is calcium, CA in ALA is not. CHARMM's names of ions, as SOD in SOD.
 ///  2. A name of one letter, or one that begins with H (D: deuterium), is that element.
 ///  3. Of C, N, O, P and S, with a letter of the place in the residue behind (A, B, G, D, E, Z, H): the first letter,

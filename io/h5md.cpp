@@ -1,6 +1,7 @@
 #include "io/h5md.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -70,6 +71,8 @@ std::optional<T> of_frame(double offset, std::int64_t frame, T interval) {
 }  // namespace
 
 bool is_hdf5(const std::string& path) {
+  std::error_code unknown;  // to open a pipe would take its bytes, or end what writes to it
+  if (!std::filesystem::is_regular_file(path, unknown)) return false;
   try {
     InputBytes file(path);
     return has_hdf5_signature(file);

@@ -13,8 +13,7 @@ struct Molecule {
   std::vector<std::int8_t> atomic_number;  ///< (n), 0 where it is not known (io/elements.hpp); may be empty
 };
 
-/// A PQR file: the last five fields of every ATOM and HETATM line are x y z charge radius. Throws Error naming file and
-/// line.
+/// A PQR file as io/FORMAT.md says, read once: it may be a pipe. Throws Error naming file and line.
 Molecule read_pqr(const std::string& path);
 
 }  // namespace smallbatch

@@ -153,7 +153,7 @@ def test_the_lattice_is_laid_as_asked(smallbatch, tmp_path):
     assert origin.tolist() == [[-3, -3, -3]] * 2 and (spacing == 0.5).all()
     shape, origin, spacing = lattice("--lattice", "each", "--shape", "5", "--margin", 1)  # of one shape, around each
     assert shape == (5, 5, 5)
-    assert origin.tolist() == [[-1, -1, -1], [14, -3, -2]] and spacing.tolist() == [[3, 1.5, 1]] * 2
+    assert origin.tolist() == [[-1, -1, -1], [19, -1, -1]] and spacing.tolist() == [[3, 1.5, 1], [0.5, 0.5, 0.5]]
     shape, origin, spacing = lattice("--origin", "1,2,3", "--shape", "2,3,4", "--spacing", 0.25)
     assert shape == (2, 3, 4) and origin.tolist() == [[1, 2, 3]] * 2 and (spacing == 0.25).all()
 
