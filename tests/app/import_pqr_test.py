@@ -93,7 +93,7 @@ def test_a_pipe_that_stays_silent_can_be_interrupted(smallbatch, tmp_path, which
     assert os.listdir(tmp_path) == ["pipe"]
 
 
-@pytest.mark.parametrize("endless", ["/dev/zero", "/dev/urandom", "/dev/null"])
+@pytest.mark.parametrize("endless", ["/dev/zero", "/dev/full", "/dev/urandom", "/dev/null"])
 def test_what_has_no_end_or_no_begin_is_refused(smallbatch, tmp_path, endless):
     assert endless in smallbatch("import", endless, "-o", "p.h5", expect=3).stderr
 

@@ -116,12 +116,3 @@ def test_where_no_file_can_be_is_told(place, name, where):
     done = subprocess.run(words, cwd=place, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 7 and "cannot write" in done.stderr, done.stderr
     assert ("Create the folder first" in done.stderr) == (where == "nowhere"), done.stderr
-
-
-@pytest.mark.parametrize("path", ["/dev/zero", "/dev/full", "pipe", "."])
-def test_molecules_are_read_from_regular_files_alone(place, path):
-    if path == "pipe" and not (place / path).exists():
-        os.mkfifo(place / path)
-    done = subprocess.run([PROGRAM, "import", path, "-o", "new.h5"], cwd=place, capture_output=True, text=True,
-                          timeout=SECONDS)
-    assert done.returncode == 4 and ("it is a folder" if path == "." else "it is no regular file") in done.stderr
