@@ -60,7 +60,7 @@ TextLines::TextLines(const std::string& path)
     if (got == 0) refuse("it is a pipe, and nobody writes to it", "Start what writes to it, and run again.");
     if (got > 0) bytes_ += first;
   }
-  ::fcntl(file_, F_SETFL, 0);
+  if (!is_regular_) ::fcntl(file_, F_SETFL, 0);
 }
 
 TextLines::~TextLines() { ::close(file_); }
