@@ -206,9 +206,10 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
   write_origin(writer, command_line, options.inputs);
   writer.commit();
 
+  const bool is_one = !sums.empty() && range_text(sums) == text_of(sums.front());
   if (options.json) {
     SetJson json = json_of_imported(options, set);
-    json["total_charge"] = total_charge;
+    json["total_charge"] = is_one ? sums.front() : std::numeric_limits<double>::quiet_NaN();
     return json_text(json);
   }
   TextWriter text;

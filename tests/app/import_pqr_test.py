@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import lzma
 import os
 import signal
@@ -165,7 +166,10 @@ def test_a_sum_is_that_of_one_problem(smallbatch, tmp_path):
             particles = file.create_group("particles/all")
             particles["position/value"] = np.random.default_rng(1).uniform(-5, 5, (*charges.shape[:-1], charges.shape[-1], 3))
             particles["charge/value"] = charges
-        return smallbatch("import", "t.h5", "-o", "p.h5", "--shape", 3, "--overwrite").stdout
+        given = "import", "t.h5", "-o", "p.h5", "--shape", 3, "--overwrite"
+        is_one = " to " not in smallbatch(*given).stdout.split("(sum")[1].split(")")[0]
+        assert (json.loads(smallbatch(*given, "--json").stdout)["total_charge"] is None) == (not is_one or np.isnan(charges).any())
+        return smallbatch(*given).stdout
 
     once = np.array([1.0, 2.5, 0.553])
     assert "20 problems, 60 charges (sum 4.053 e in each)" in said_of(np.tile(once, (20, 1)))
