@@ -198,6 +198,11 @@ void end_soon_in_log(const std::string& path) {
   log_file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
 }
 
+void remove_unfinished() {
+  if (const ReadyWords* const words = ready_words)
+    for (const std::string& file : words->to_remove) remove_own(file.c_str());
+}
+
 void end_soon_without_words() {
   ready_words = nullptr;
   if (caught_signal != 0) set_clock(patience_with_words_microseconds);

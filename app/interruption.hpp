@@ -31,6 +31,8 @@ struct LastWords {
 void end_soon_with(const LastWords& words);
 /// They go to this file, too, as a log line.
 void end_soon_in_log(const std::string& log_file);
+/// Removes what it would, for a process that ends here for another reason.
+void remove_unfinished();
 /// From now on who has noticed the signal says it, or another process does.
 void end_soon_without_words();
 

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -179,6 +180,28 @@ ExitCode refuse(ErrorKind kind, std::string message, const Words& words) {
   return code;
 }
 
+ExitCode refuse_for_memory(const Words& words) {
+  return refuse(ErrorKind::out_of_memory,
+                "the memory does not suffice (allocation failed). Use a smaller --memory or a larger machine.", words);
+}
+
+/// Some destructors need memory, and must not throw.
+void tell_of_memory_missing_anywhere(const Words& words) {
+  static const Words* call = &words;
+  static const std::terminate_handler usual = std::get_terminate();
+  std::set_terminate([] {
+    try {
+      if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc&) {
+      remove_unfinished();
+      ::_exit(static_cast<int>(refuse_for_memory(*call)));
+    } catch (...) {
+      usual();
+    }
+    usual();
+  });
+}
+
 /// HDF5 and the kernels die where there is less, which nobody could tell from a damaged file. Threads have as much as
 /// the limit says, or 2 MiB where there is none.
 void have_large_stacks() {
@@ -223,9 +246,7 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
         ErrorKind::out_of_memory,
         "the memory does not suffice (a size beyond any memory). Use a smaller --memory or a smaller lattice.", words);
   } catch (const std::bad_alloc&) {
-    return refuse(ErrorKind::out_of_memory,
-                  "the memory does not suffice (allocation failed). Use a smaller --memory or a larger machine.",
-                  words);
+    return refuse_for_memory(words);
   } catch (const std::exception& error) {
     return refuse(ErrorKind::internal,
                   "something went wrong that should not (" + std::string(error.what()) +
@@ -244,7 +265,9 @@ void keep_standard_descriptors() {
 int run_command(int argc, const char* const* argv) {
   silence_hdf5();
   set_up_logging(Verbosity::normal);
-  const int code = static_cast<int>(execute(argc, argv, Words(argc, argv)));
+  const Words words(argc, argv);
+  tell_of_memory_missing_anywhere(words);
+  const int code = static_cast<int>(execute(argc, argv, words));
   note_in_log_file("exit code " + std::to_string(code));
   return code;
 }

@@ -100,15 +100,6 @@ void* after_refusal(std::size_t size, std::size_t alignment) {
   return found;
 }
 
-template <class Ask>
-void* or_null(const Ask& ask) noexcept {
-  try {
-    return ask();
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-
 }  // namespace
 
 TellsOfMissingMemory::TellsOfMissingMemory() noexcept { was_told = false; }
@@ -186,17 +177,14 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 // As the standard has them call the others; mimalloc's would ask it, and end the process where it has nothing.
 void* operator new[](std::size_t size) { return operator new(size); }
 void* operator new[](std::size_t size, std::align_val_t alignment) { return operator new(size, alignment); }
-void* operator new(std::size_t size, const std::nothrow_t& /*unused*/) noexcept {
-  return smallbatch::or_null([&] { return operator new(size); });
-}
-void* operator new[](std::size_t size, const std::nothrow_t& /*unused*/) noexcept {
-  return smallbatch::or_null([&] { return operator new(size); });
-}
+// Who wants no exception is served as C is: HDF5 would say nothing of the memory that a file driver lacks.
+void* operator new(std::size_t size, const std::nothrow_t& /*unused*/) noexcept { return std::malloc(size); }
+void* operator new[](std::size_t size, const std::nothrow_t& /*unused*/) noexcept { return std::malloc(size); }
 void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t& /*unused*/) noexcept {
-  return smallbatch::or_null([&] { return operator new(size, alignment); });
+  return smallbatch::aligned(static_cast<std::size_t>(alignment), size);
 }
 void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t& /*unused*/) noexcept {
-  return smallbatch::or_null([&] { return operator new(size, alignment); });
+  return smallbatch::aligned(static_cast<std::size_t>(alignment), size);
 }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }

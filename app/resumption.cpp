@@ -43,7 +43,7 @@ std::optional<RunReport> find_complete(const RunOptions& options, const AskIdent
         return report;
       }
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::interrupted) throw;
+      if (error.kind() == ErrorKind::interrupted || error.kind() == ErrorKind::out_of_memory) throw;
       if (are_of_this_run) spdlog::warn("{}", error.what());
     }
   }

@@ -215,6 +215,7 @@ void H5mdParticles::open_labels(const std::string& position) {
   try {
     labels_.time_unit = file_->string(position + "/time", "unit").value_or("");
   } catch (const Error& error) {
+    if (error.kind() != ErrorKind::bad_input) throw;
     warnings_.push_back(std::string(error.what()) + " Times go without a unit.");
   }
 }

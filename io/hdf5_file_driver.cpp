@@ -150,6 +150,7 @@ constexpr herr_t status(bool succeeded) { return succeeded ? 0 : -1; }
 H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
   const auto* bytes = static_cast<OutputBytes* const*>(H5Pget_driver_info(access));
   auto* opened = bytes ? new (std::nothrow) DriverFile : nullptr;
+  if (bytes && !opened) push_hdf5_memory_error(__func__);
   if (!opened || !(*bytes)->open(name, (flags & H5F_ACC_TRUNC) != 0)) {
     delete opened;
     return nullptr;

@@ -6,7 +6,10 @@
 
 #include <hdf5.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -54,8 +57,32 @@ class QuietHdf5 {
   void* data_ = nullptr;
 };
 
-/// What HDF5 says of the call that just failed: the innermost entry of its error stack ("" where there is none).
+/// Has HDF5 say that the memory does not suffice: for what it calls, which may not throw.
+inline void push_hdf5_memory_error(const char* function) {
+  H5Epush2(H5E_DEFAULT, __FILE__, function, __LINE__, H5E_ERR_CLS, H5E_RESOURCE, H5E_NOSPACE,
+           "memory allocation failed");
+}
+
+/// Throws std::bad_alloc where the call that just failed had no memory. HDF5 also has none for the sizes of a damaged
+/// file: whether others get memory tells one from the other.
+inline void throw_if_memory_lacks() {
+  bool is_of_memory = false;
+  H5Ewalk2(
+      H5E_DEFAULT, H5E_WALK_UPWARD,
+      [](unsigned, const H5E_error2_t* entry, void* data) -> herr_t {
+        const bool names_memory = entry->min_num == H5E_NOSPACE || entry->min_num == H5E_CANTALLOC;
+        *static_cast<bool*>(data) |= entry->maj_num == H5E_RESOURCE && names_memory;
+        return 0;
+      },
+      &is_of_memory);
+  constexpr std::size_t usual_bytes = std::size_t{4} << 20;
+  if (is_of_memory) (void)std::make_unique<std::array<std::byte, usual_bytes>>();
+}
+
+/// What HDF5 says of the call that just failed: the innermost entry of its error stack ("" where there is none). Throws
+/// std::bad_alloc where that is that the memory does not suffice.
 inline std::string hdf5_error_text() {
+  throw_if_memory_lacks();
   std::string text;
   H5Ewalk2(
       H5E_DEFAULT, H5E_WALK_UPWARD,

@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "io/hdf5_handles.hpp"
+#include "io/output_file.hpp"
 
 namespace smallbatch {
 namespace {
@@ -29,6 +30,7 @@ constexpr std::uint64_t bytes_per_piece = std::uint64_t{1} << 17;
 InputBytes::InputBytes(const std::string& path, unsigned threads) : threads_(thread_count(threads)) {
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file_ < 0) {
+    if (is_want_of_the_system(errno)) throw want_of_the_system("read " + path, errno);
     const std::string why = errno == ENOENT ? "no such file). Check the name and the folder."
                                             : std::strerror(errno) + std::string("). Check its name and permissions.");
     throw Error(ErrorKind::missing_file, "cannot read " + path + " (" + why);
@@ -167,6 +169,7 @@ std::string InputBytes::why() const {
 std::string InputBytes::remedy() const {
   switch (failure_->kind) {
     case Failure::Kind::system:
+      if (failure_->system_error == ENOMEM) return "End other programs, and run again.";
       return "Check the disk or the network, and run again.";
     case Failure::Kind::end_of_file:
       return "Copy it again or write it anew, and let nothing write to it while it is read.";
@@ -177,6 +180,7 @@ std::string InputBytes::remedy() const {
 }
 
 ErrorKind InputBytes::kind() const {
+  if (failure_->system_error == ENOMEM) return ErrorKind::out_of_memory;
   return failure_->kind == Failure::Kind::system ? ErrorKind::missing_file : ErrorKind::bad_input;
 }
 
@@ -205,7 +209,9 @@ constexpr herr_t status(bool succeeded) { return succeeded ? 0 : -1; }
 
 H5FD_t* open_file(const char*, unsigned flags, hid_t access, haddr_t) {
   const auto* bytes = static_cast<const std::shared_ptr<InputBytes>* const*>(H5Pget_driver_info(access));
-  auto* opened = bytes && (flags & H5F_ACC_RDWR) == 0 ? new (std::nothrow) DriverFile{} : nullptr;
+  if (!bytes || (flags & H5F_ACC_RDWR) != 0) return nullptr;
+  auto* opened = new (std::nothrow) DriverFile{};
+  if (!opened) push_hdf5_memory_error(__func__);
   if (!opened) return nullptr;
   opened->bytes = **bytes;
   return opened;

@@ -64,7 +64,18 @@ std::string folder_of(const std::string& path) {
 
 }  // namespace
 
+bool is_want_of_the_system(int system_error) {
+  return system_error == ENOMEM || system_error == EMFILE || system_error == ENFILE;
+}
+
+Error want_of_the_system(const std::string& what, int system_error) {
+  return {ErrorKind::out_of_memory, "cannot " + what, std::strerror(system_error),
+          system_error == ENOMEM ? "End other programs, and run again."
+                                 : "Let more files be open (ulimit -n), or end other programs."};
+}
+
 Error output_error(const std::string& path, int system_error) {
+  if (is_want_of_the_system(system_error)) return want_of_the_system("write " + path, system_error);
   switch (system_error) {
     case ENOSPC:
     case EDQUOT:
