@@ -49,7 +49,7 @@ std::string computer_of(const Computers& computers, const CorrelationSet& /*set*
 }  // namespace
 
 std::string dry_run(const RunOptions& options) {
-  if (launched_processes() > 1)
+  if (launched_processes() > 1 && options.share.is_everything())
     throw Error(ErrorKind::usage, "--dry-run is of one process", "a launcher has started several",
                 "Call it without the launcher; --shard 1/N plans what one of N ranks would do.");
   ProblemReader reader(options.problems, thread_count(options.threads));

@@ -141,7 +141,12 @@ void InputGuard::refuse_change(const InputIdentity& begun) const {
 }
 
 bool is_another_input(const std::string& path, const std::string& hash_of_input) {
-  return !hash_of_input.empty() && identify_input({path}).hash != hash_of_input;
+  if (hash_of_input.empty()) return false;
+  const InputIdentity found = identify_input({path});
+  if (found.hash.empty())
+    throw Error(ErrorKind::missing_file, "cannot read " + path, "its hash could not be found",
+                "Check the disk or the network, and run again.");
+  return found.hash != hash_of_input;
 }
 
 }  // namespace smallbatch

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,9 +12,11 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "app/commands.hpp"
@@ -180,6 +183,47 @@ ExitCode refuse(ErrorKind kind, std::string message, const Words& words) {
   return code;
 }
 
+/// The file that a command writes; empty where it writes none.
+constexpr auto output_of = [](const auto& options) -> std::string {
+  if constexpr (requires { options.output; }) return options.output;
+  if constexpr (requires {
+                  options.problems;
+                  options.device;
+                })
+    return options.results;
+  return {};
+};
+
+/// Which file has the name; nothing where none has.
+std::optional<std::pair<::dev_t, ::ino_t>> file_of(const std::string& path) {
+  struct stat found {};
+  if (path.empty() || ::stat(path.c_str(), &found) != 0) return std::nullopt;
+  return std::pair(found.st_dev, found.st_ino);
+}
+
+/// Calls work(). Where that fails and the output has appeared all the same, it says so.
+template <class Work>
+ExitCode with_output(const std::string& output, Work&& work) {
+  constexpr std::string_view words = " is written and whole";
+  const auto before = file_of(output);
+  const auto stands = [&] {
+    const auto now = file_of(output);
+    return now && now != before;
+  };
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (!stands() || std::string_view(error.what()).find(words) != std::string_view::npos) throw;
+    offer_resumption({});
+    throw Error(error.kind(), output + std::string(words) + ", but " + error.what());
+  } catch (const std::bad_alloc&) {
+    if (!stands()) throw;
+    offer_resumption({});
+    throw Error(ErrorKind::out_of_memory, output + std::string(words), "but the memory does not suffice for the rest",
+                "Run info to see what it holds.");
+  }
+}
+
 ExitCode refuse_for_memory(const Words& words) {
   return refuse(ErrorKind::out_of_memory,
                 "the memory does not suffice (allocation failed). Use a smaller --memory or a larger machine.", words);
@@ -236,7 +280,8 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
     catch_interruptions();
     // Who reads what `info` says may have read enough.
     if (!std::holds_alternative<InfoOptions>(call.command)) std::signal(SIGPIPE, SIG_IGN);
-    return std::visit(Execute{call.command_line}, call.command);
+    return with_output(std::visit(output_of, call.command),
+                       [&] { return std::visit(Execute{call.command_line}, call.command); });
   } catch (const Error& error) {
     return refuse(error.kind(), error.what() + std::string(option_for(error)), words);
   } catch (const FirstRankReports&) {

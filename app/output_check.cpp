@@ -24,9 +24,12 @@ bool is_output_or_beside(const std::string& path, const std::string& output) {
 bool is_same_file(const std::string& one, const std::string& other) {
   std::error_code unknown;  // of a file that does not exist: by its name
   if (std::filesystem::equivalent(one, other, unknown)) return true;
+  // Where the system does not tell which file it is: as it is written.
   const auto place = [](const std::string& path) {
-    std::error_code nowhere;
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, nowhere), nowhere);
+    std::error_code failure;
+    const std::filesystem::path whole = std::filesystem::absolute(path, failure);
+    const std::filesystem::path found = std::filesystem::weakly_canonical(whole, failure);
+    return !failure ? found : std::filesystem::path(path).lexically_normal();
   };
   return !one.empty() && !other.empty() && place(one) == place(other);
 }

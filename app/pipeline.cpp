@@ -35,6 +35,7 @@
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "core/system_refusals.hpp"
 #include "io/journal.hpp"
 #include "io/output_file.hpp"
 #include "io/problem_reader.hpp"
@@ -46,9 +47,6 @@ namespace smallbatch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// In a thread of its own; where the system starts none, once it is needed.
-constexpr std::launch if_possible = std::launch::async | std::launch::deferred;
 
 /// Has the memory ready for the blocks of the first set while a GPU begins.
 void touch_blocks(const SolveSet& set, const Plan& plan, BlockMemory& memory) {
@@ -174,6 +172,7 @@ Pipeline::Pipeline(const RunOptions& options, const std::string& command_line)
     : options_(options),
       command_line_(command_line),
       reader_(open_problems(options, cannot_open_)),
+      ranks_(!options.share.is_everything()),
       remains_(options, command_line) {
   report_.problems = options.problems;
   report_.results = options.results;
@@ -184,7 +183,8 @@ Pipeline::Pipeline(const RunOptions& options, const std::string& command_line)
 void Pipeline::open() {
   ranks_.agree(cannot_open_);
   guard_.emplace(options_.problems, reader_->descriptor());
-  input_ = std::async(ranks_.is_first() ? if_possible : std::launch::deferred, [this] { return guard_->identify(); });
+  const auto identify = [this] { return guard_->identify(); };
+  input_ = ranks_.is_first() ? async_if_possible(identify) : std::async(std::launch::deferred, identify);
   if (ranks_.is_first()) remains_.are_none();
   if (!ranks_.is_first()) {
     end_soon_without_words();
@@ -248,7 +248,7 @@ void Pipeline::take_place() {
 /// The file has a place for every number, and there is something that computes them.
 void Pipeline::lay_out() {
   // A GPU takes a while to begin, in which the results are laid out.
-  std::future<Computers> beginning = std::async(if_possible, [&] {
+  std::future<Computers> beginning = async_if_possible([&] {
     Computers made;
     timed(report_.seconds.start, [&] { made = make_computers(plan_.device, options_.spd, reader_->sets()); });
     return made;

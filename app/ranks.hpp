@@ -15,8 +15,9 @@ struct FirstRankReports {};
 class Ranks {
  public:
   /// Begins MPI where a launcher has started this process beside others. Throws Error(usage) where they do not know
-  /// each other, because this build has no MPI or the launcher is of another one: each would write the same file.
-  Ranks();
+  /// each other, because this build has no MPI or the launcher is of another one, and each would do the same work. One
+  /// that is given a share (--shard) is alone then; two that write one file notice it by its lock (io/output_file.hpp).
+  explicit Ranks(bool is_share = false);
   /// Ends all ranks where an exception flies that they have not agreed on.
   ~Ranks();  // NOLINT(performance-trivially-destructible): MPI's has something to do
   Ranks(const Ranks&) = delete;
@@ -57,5 +58,7 @@ void do_on_all(const Ranks& ranks, Work&& work) {
 
 /// Of a launcher's environment: how many processes it has started; 1 where there is none.
 int launched_processes();
+/// True also where the launcher does not say how many there are.
+bool may_be_launched();
 
 }  // namespace smallbatch

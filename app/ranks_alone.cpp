@@ -5,10 +5,11 @@
 
 namespace smallbatch {
 
-Ranks::Ranks() {
-  if (launched_processes() > 1)
+Ranks::Ranks(bool is_share) {
+  if (launched_processes() > 1 && !is_share)
     throw Error(ErrorKind::usage, "several processes were started for one run", "this build has no MPI",
-                "Build with -DSMALLBATCH_MPI=ON, or run shares (--shard) and merge them.");
+                "Build with -DSMALLBATCH_MPI=ON, or give each process a share (--shard) and an output of its own, and "
+                "merge them.");
 }
 // What MPI's twin does with its members.
 // NOLINTBEGIN(performance-trivially-destructible, readability-convert-member-functions-to-static)

@@ -44,8 +44,8 @@ std::string describe(const std::exception_ptr& failure) {
 
 }  // namespace
 
-Ranks::Ranks() {
-  if (launched_processes() == 1) return;
+Ranks::Ranks(bool is_share) {
+  if (!may_be_launched()) return;
   int provided = 0;
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
   uses_mpi_ = true;
@@ -53,6 +53,8 @@ Ranks::Ranks() {
   check(MPI_Comm_size(MPI_COMM_WORLD, &size_));
   if (size_ == 1) {
     MPI_Finalize();
+    uses_mpi_ = false;
+    if (is_share || launched_processes() == 1) return;
     throw Error(ErrorKind::usage, "several processes were started for one run, and do not know each other",
                 "the launcher is not that of the MPI in this build",
                 "Use its own mpirun or srun --mpi=pmix, or run shares (--shard), each by itself, and merge them.");

@@ -96,7 +96,9 @@ void Remains::are_the_results() const {
 
 void Remains::may_have_appeared() const {
   std::error_code unknown;
-  if (!files_.empty() && !std::filesystem::exists(files_.front(), unknown)) offer_resumption({});
+  if (files_.empty()) return;
+  const auto found = std::filesystem::symlink_status(files_.front(), unknown);
+  if (found.type() == std::filesystem::file_type::not_found) offer_resumption({});
 }
 
 }  // namespace smallbatch

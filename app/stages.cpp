@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/error.hpp"
+#include "core/system_refusals.hpp"
 
 namespace smallbatch {
 
@@ -13,8 +13,7 @@ Worker::Worker() {
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& refusal) {
-    throw Error(ErrorKind::out_of_memory, "the system starts no more threads", refusal.code().message(),
-                "Let it start more (ulimit -u, or the limit of the container), or end other programs.");
+    throw refused_by_system("start a thread", refusal.code().value());
   }
 }
 

@@ -20,6 +20,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/system_refusals.hpp"
 #include "io/hdf5_describer.hpp"
 #include "io/hdf5_input_errors.hpp"
 #include "io/sandbox.hpp"
@@ -135,8 +136,7 @@ ChildProcess::ChildProcess(const std::function<void(int)>& work) {
   socket_ = ends[0];
   if (child_ > 0) return;
   if (has_socket) ::close(socket_);
-  throw Error(ErrorKind::out_of_memory, "cannot start a process to read a file", std::strerror(system_error),
-              "Let the system start more processes, and run again.");
+  throw refused_by_system("start a process to read a file", system_error);
 }
 
 ChildProcess::~ChildProcess() {

@@ -15,8 +15,8 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "core/system_refusals.hpp"
 #include "io/hdf5_handles.hpp"
-#include "io/output_file.hpp"
 
 namespace smallbatch {
 namespace {
@@ -30,12 +30,18 @@ constexpr std::uint64_t bytes_per_piece = std::uint64_t{1} << 17;
 InputBytes::InputBytes(const std::string& path, unsigned threads) : threads_(thread_count(threads)) {
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file_ < 0) {
-    if (is_want_of_the_system(errno)) throw want_of_the_system("read " + path, errno);
+    if (is_want_of_the_system(errno)) throw refused_by_system("read " + path, errno);
     const std::string why = errno == ENOENT ? "no such file). Check the name and the folder."
                                             : std::strerror(errno) + std::string("). Check its name and permissions.");
     throw Error(ErrorKind::missing_file, "cannot read " + path + " (" + why);
   }
-  if (::fstat(file_, &opened_) != 0 || !S_ISREG(opened_.st_mode)) {
+  if (::fstat(file_, &opened_) != 0) {
+    const int failure = errno;
+    ::close(file_);
+    throw Error(ErrorKind::missing_file, "cannot read " + path, std::strerror(failure),
+                "Check the disk or the network, and run again.");
+  }
+  if (!S_ISREG(opened_.st_mode)) {
     ::close(file_);
     throw Error(ErrorKind::missing_file, "cannot read " + path,
                 std::string("it is ") + (S_ISDIR(opened_.st_mode) ? "a folder" : "no regular file"),

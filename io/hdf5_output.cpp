@@ -28,6 +28,7 @@
 #include <utility>
 
 #include "core/parallel.hpp"
+#include "core/system_refusals.hpp"
 #include "io/array_runs.hpp"
 #include "io/checksums.hpp"
 #include "io/hashes.hpp"
@@ -1252,8 +1253,7 @@ void Hdf5Output::commit() {
   });
   // Of very many datasets it takes a while to list them: beside HDF5, in a thread of its own, where there is one.
   std::future<std::vector<Impl::Listed>> listing;
-  if (impl_->has_checksums)
-    listing = std::async(std::launch::async | std::launch::deferred, [this] { return impl_->list_datasets(); });
+  if (impl_->has_checksums) listing = async_if_possible([this] { return impl_->list_datasets(); });
   impl_->link_all_plain();
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   std::optional<FilePlaces> places;

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/system_refusals.hpp"
 #include "io/hashes.hpp"
 
 namespace smallbatch {
@@ -40,6 +41,7 @@ int rename_file(const std::string& from, const std::string& to, bool overwrite) 
     if (errno != EINVAL && errno != ENOSYS) return errno;
     // This file system cannot refuse to replace: look first.
     if (::access(to.c_str(), F_OK) == 0) return EEXIST;
+    if (errno != ENOENT) return errno;
   }
   return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
@@ -49,7 +51,10 @@ std::string behind_links(const std::string& path) {
   constexpr int most_links = 40;  // as Linux has it
   std::filesystem::path place = path;
   std::error_code unknown;
-  for (int link = 0; std::filesystem::is_symlink(place, unknown); ++link) {
+  for (int link = 0;; ++link) {
+    const auto found = std::filesystem::symlink_status(place, unknown);
+    if (!std::filesystem::status_known(found)) throw output_error(path, unknown.value());
+    if (!std::filesystem::is_symlink(found)) break;
     if (link == most_links) throw output_error(path, ELOOP);
     place = place.parent_path() / std::filesystem::read_symlink(place, unknown);
     if (unknown) throw output_error(path, unknown.value());
@@ -64,18 +69,8 @@ std::string folder_of(const std::string& path) {
 
 }  // namespace
 
-bool is_want_of_the_system(int system_error) {
-  return system_error == ENOMEM || system_error == EMFILE || system_error == ENFILE;
-}
-
-Error want_of_the_system(const std::string& what, int system_error) {
-  return {ErrorKind::out_of_memory, "cannot " + what, std::strerror(system_error),
-          system_error == ENOMEM ? "End other programs, and run again."
-                                 : "Let more files be open (ulimit -n), or end other programs."};
-}
-
 Error output_error(const std::string& path, int system_error) {
-  if (is_want_of_the_system(system_error)) return want_of_the_system("write " + path, system_error);
+  if (is_want_of_the_system(system_error)) return refused_by_system("write " + path, system_error);
   switch (system_error) {
     case ENOSPC:
     case EDQUOT:
@@ -178,9 +173,12 @@ int open_own(const std::string& part, std::string& path) {
   return -1;
 }
 
+/// Nothing where there is no such file. Throws Error(output) where that cannot be known.
 std::optional<struct stat> status_of(const std::string& path) {
   struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
+  if (::stat(path.c_str(), &status) == 0) return status;
+  if (errno != ENOENT) throw output_error(path, errno);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -211,6 +209,7 @@ LeftBehind left_behind(const std::string& output) {
   const auto [part, journal, own_part] = names_beside(output);
   LeftBehind left{false, part, journal};
   const int file = ::open(part.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0 && is_want_of_the_system(errno)) throw output_error(output, errno);
   if (file < 0) return left;
   struct stat found {};
   const bool is_locked_by_other = ::flock(file, LOCK_EX | LOCK_NB) != 0;
@@ -225,16 +224,16 @@ OutputFile::OutputFile(const std::string& path, bool overwrite, Leftover leftove
     : path_(path), overwrite_(overwrite) {
   const bool replaces = may_replace(path, overwrite);
   target_path_ = behind_links(path);
+  const auto replaced = replaces ? status_of(target_path_) : std::nullopt;
+  const auto journal = status_of(names_beside(path).journal);
   take_place();
   // What will not be for all to read is not while it is written.
-  if (const auto replaced = status_of(target_path_); replaces && replaced)
-    (void)::fchmod(lock_, (replaced->st_mode & 0777U) | S_IRUSR | S_IWUSR);
+  if (replaced) (void)::fchmod(lock_, (replaced->st_mode & 0777U) | S_IRUSR | S_IWUSR);
   if (has_leftover_ && leftover == Leftover::kept) {
     is_kept_ = true;
     return;
   }
   // What a run has computed is worth more than a file of that name.
-  const auto journal = status_of(journal_path_);
   if (has_leftover_ && !overwrite && journal && journal->st_size > 0) {
     ::close(lock_);
     throw Error(ErrorKind::output_exists, "cannot write " + path,

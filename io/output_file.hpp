@@ -17,11 +17,6 @@ namespace smallbatch {
 /// errno's value.
 Error output_error(const std::string& path, int system_error);
 
-/// What says nothing of a file: the system has no memory, no descriptors or no locks left.
-bool is_want_of_the_system(int system_error);
-/// Error(out_of_memory): "cannot <do> (Too many open files). ..."
-Error want_of_the_system(const std::string& what, int system_error);
-
 /// Throws what OutputFile would, as far as that can be known without creating a file.
 void check_output(const std::string& path, bool overwrite);
 

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -27,9 +28,24 @@ struct Notes {
   std::atomic<std::uint64_t> calls, failed;
 };
 
-enum class Call { malloc, mmap, thread, socketpair, fork, read, write, send, recv, inflate, none };
-constexpr const char* calls[] = {"malloc", "mmap",  "thread", "socketpair", "fork",
-                                 "read",   "write", "send",   "recv",       "inflate"};
+enum class Call {
+  malloc,
+  mmap,
+  thread,
+  socketpair,
+  fork,
+  read,
+  write,
+  send,
+  recv,
+  inflate,
+  readlink,
+  stat,
+  lstat,
+  none
+};
+constexpr const char* calls[] = {"malloc", "mmap", "thread",  "socketpair", "fork", "read", "write",
+                                 "send",   "recv", "inflate", "readlink",   "stat", "lstat"};
 
 Call failing = Call::none;
 std::uint64_t first = 0, count = 0, given_error = 0;
@@ -154,6 +170,17 @@ ssize_t pwrite(int file, const void* bytes, std::size_t size, off_t at) {
                                                                      bytes, size, at);
 }
 ssize_t pwrite64(int file, const void* bytes, std::size_t size, off64_t at) { return pwrite(file, bytes, size, at); }
+
+ssize_t readlink(const char* path, char* into, std::size_t size) {
+  return call_or_fail<ssize_t(const char*, char*, std::size_t)>(Call::readlink, EIO, ssize_t{-1}, "readlink", path,
+                                                                into, size);
+}
+int stat(const char* path, struct stat* found) {
+  return call_or_fail<int(const char*, struct stat*)>(Call::stat, EIO, -1, "stat", path, found);
+}
+int lstat(const char* path, struct stat* found) {
+  return call_or_fail<int(const char*, struct stat*)>(Call::lstat, EIO, -1, "lstat", path, found);
+}
 
 ssize_t send(int socket, const void* bytes, std::size_t size, int flags) {
   return call_or_fail<ssize_t(int, const void*, std::size_t, int)>(Call::send, ECONNRESET, ssize_t{-1}, "send", socket,
