@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/exit_codes.hpp"
 #include "app/option_texts.hpp"
 #include "app/unknown_words.hpp"
 #include "core/instruction_sets.hpp"
@@ -14,6 +15,12 @@ Command::Command(CLI::App& parent, const std::string& name, const std::string& h
   if (!heading.empty()) app_->group(heading);
 }
 
+void Command::examples(const std::vector<std::string>& lines, const std::string& before) {
+  std::string text = before + (before.empty() ? "" : "\n\n") + (lines.size() == 1 ? "Example:" : "Examples:");
+  for (const std::string& line : lines) text += "\n  smallbatch " + line;
+  app_->footer(text + "\n\n" + words_on_exit_codes);
+}
+
 AnyCommand Command::finish() {
   for (const CLI::Option* option : app_->get_options())
     if (std::ranges::count(option->results(), "") > 0 && std::ranges::count(lists_, option) == 0)
@@ -23,8 +30,7 @@ AnyCommand Command::finish() {
 }
 
 void Command::threads(unsigned& count) {
-  option("--threads", count, "CPU threads; 0: OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, or one per core")
-      ->check(CLI::Range(0U, 4096U));
+  number("--threads", count, {0U, 4096U}, "CPU threads; 0: OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, or one per core", "4");
   second_look([&count] {
     if (count == 0) count = threads_of_environment();
   });

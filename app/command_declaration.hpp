@@ -12,7 +12,9 @@
 
 #include "app/command_description.hpp"
 #include "app/file_endings.hpp"
+#include "app/option_texts.hpp"
 #include "app/options.hpp"
+#include "app/summary.hpp"
 
 namespace smallbatch {
 
@@ -51,6 +53,17 @@ class Command {
   template <class T>
   CLI::Option* without_default(const std::string& name, T& value, const std::string& help) {
     return app_->add_option(name, value, help)->group(heading_);
+  }
+  /// A number; what is said of others has `example`, or the value that is there.
+  template <class T>
+  CLI::Option* number(const std::string& name, T& value, const Limits<T>& limits, const std::string& help,
+                      const std::string& example = {}) {
+    return limited(option(name, value, help), limits, example.empty() ? number_text(value) : example);
+  }
+  template <class T>
+  static CLI::Option* limited(CLI::Option* option, const Limits<T>& limits, const std::string& example) {
+    const auto wrong = [limits, example](const std::string& text) { return wrong_number(text, limits, example); };
+    return option->check(CLI::Validator(wrong, limits_text(limits), "number"));
   }
   /// A file, or several.
   template <class T>
@@ -106,12 +119,9 @@ class Command {
   /// Called when the whole line has been read, in the order in which they were added.
   void second_look(std::function<void()> look) { second_looks_.push_back(std::move(look)); }
   [[nodiscard]] bool is_given(const std::string& option) const { return app_->count(option) > 0; }
-  /// The value of one that is given.
-  [[nodiscard]] std::string typed(const std::string& option) const {
-    return app_->get_option(option)->results().back();
-  }
 
-  void footer(const std::string& text) { app_->footer(text); }
+  /// The help ends with lines to type, after what has to be said before.
+  void examples(const std::vector<std::string>& lines, const std::string& before = {});
 
   void threads(unsigned& count);
   void instruction_set(InstructionSet& set);

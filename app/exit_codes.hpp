@@ -37,6 +37,10 @@ inline constexpr std::array<std::pair<ExitCode, const char*>, 11> exit_code_mean
      {ExitCode::internal, "a bug"},
      {ExitCode::interrupted, "and the number of the signal that stopped it: Ctrl-C 130, SIGTERM 143"}}};
 
+/// The same in a line.
+inline constexpr const char* words_on_exit_codes =
+    "Exit codes: 0 all right; 1 written, but not all right; others: an error (smallbatch --help lists them)";
+
 /// `signal` is what interrupted it, where something did.
 constexpr ExitCode exit_code_of(ErrorKind kind, int signal = SIGINT) {
   switch (kind) {

@@ -74,15 +74,14 @@ ExitCode exit_code(const RunReport& report, FailOn fail_on) {
   return is_failure(report, fail_on) ? ExitCode::not_all_right : ExitCode::verified;
 }
 
-std::string said(const RunReport& report, bool json) { return json ? report_json(report) : report_text(report); }
-
-ExitCode print(const RunReport& report, bool json, FailOn fail_on) {
-  print(said(report, json));
-  return exit_code(report, fail_on);
+std::string said(const RunReport& report, bool json, Verbosity verbosity) {
+  if (json) return report_json(report);
+  return verbosity == Verbosity::quiet ? report_line(report) : report_text(report);
 }
 
 struct Execute {
   const std::string& command_line;
+  Verbosity verbosity;
   ExitCode operator()(const PrintText& o) const {
     print(o.text);
     return o.is_refusal ? ExitCode::usage : ExitCode::verified;
@@ -91,7 +90,7 @@ struct Execute {
     if (o.dry_run) return print(dry_run(o));
     const RunReport report = run(o, command_line);
     if (!report.is_first_rank) return ExitCode::verified;  // for the same reason as FirstRankReports
-    if (o.json || !report.was_complete) print_about(o.results, o.json, said(report, o.json));
+    if (o.json || !report.was_complete) print_about(o.results, o.json, said(report, o.json, verbosity));
     return exit_code(report, o.fail_on);
   }
   ExitCode operator()(const MergeOptions& o) const {
@@ -101,7 +100,11 @@ struct Execute {
   }
   ExitCode operator()(const InfoOptions& o) const { return print(info(o)); }
   ExitCode operator()(const DevicesOptions& o) const { return print(devices(o)); }
-  ExitCode operator()(const VerifyOptions& o) const { return print(verify(o), o.json, o.fail_on); }
+  ExitCode operator()(const VerifyOptions& o) const {
+    const RunReport report = verify(o);
+    print(said(report, o.json, verbosity));
+    return exit_code(report, o.fail_on);
+  }
   ExitCode operator()(const GenerateSpdOptions& o) const { return print_about(o, generate(o, command_line)); }
   ExitCode operator()(const GenerateChargesOptions& o) const { return print_about(o, generate(o, command_line)); }
   ExitCode operator()(const GenerateSignalOptions& o) const { return print_about(o, generate(o, command_line)); }
@@ -281,7 +284,7 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
     // Who reads what `info` says may have read enough.
     if (!std::holds_alternative<InfoOptions>(call.command)) std::signal(SIGPIPE, SIG_IGN);
     return with_output(std::visit(output_of, call.command),
-                       [&] { return std::visit(Execute{call.command_line}, call.command); });
+                       [&] { return std::visit(Execute{call.command_line, call.verbosity}, call.command); });
   } catch (const Error& error) {
     return refuse(error.kind(), error.what() + std::string(option_for(error)), words);
   } catch (const FirstRankReports&) {

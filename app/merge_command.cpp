@@ -1,4 +1,5 @@
-// Puts the results of all shares of a run into one file: what a run of everything would have written.
+// Puts the results of all shares of a run into one file: what a run of everything would have written. One file, because
+// each kind of set passes through all of it.
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
@@ -48,6 +49,23 @@ void allow_open_files(std::size_t shares) {
   ::setrlimit(RLIMIT_NOFILE, &limit);  // where it fails, opening says so
 }
 
+/// Shares in their order, each there once.
+void expect_all(const std::vector<ResultsOfShare>& shares) {
+  const ResultsOfShare& first = shares.front();
+  const auto given = static_cast<int>(shares.size());
+  if (given == first.share.count) return;
+  int missing = 0;  // the first that is
+  while (missing < given && shares[static_cast<std::size_t>(missing)].share.index == missing) ++missing;
+  const std::string share = share_text({missing, first.share.count});
+  throw Error(
+      ErrorKind::bad_input,
+      "cannot merge " + std::to_string(given) + " of " + std::to_string(first.share.count) + " shares",
+      "share " + share + " is missing" +
+          (first.share.count - given > 1 ? ", and " + std::to_string(first.share.count - given - 1) + " more" : ""),
+      "Give its file, too; smallbatch run " + first.reader->provenance("problems") + " --shard " + share +
+          " -o FILE makes it.");
+}
+
 /// In their order; all there, once each, and of one run.
 std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
   std::vector<ResultsOfShare> shares;
@@ -81,18 +99,11 @@ std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
       expect_same(key, results.reader->provenance(key), first.reader->provenance(key));
     expect_same("pivot_floor", number_text(results.reader->provenance_number("pivot_floor")),
                 number_text(first.reader->provenance_number("pivot_floor")));
-    if (results.share.index != static_cast<int>(k)) {
-      const bool is_twice = results.share.index < static_cast<int>(k);
-      throw unfit(results,
-                  is_twice ? "share " + share_text(results.share) + " is there twice"
-                           : "share " + share_text({static_cast<int>(k), results.share.count}) + " is missing",
-                  is_twice ? "Give every share once." : "Give all shares.");
-    }
+    if (k > 0 && results.share.index == shares[k - 1].share.index)
+      throw unfit(results, "share " + share_text(results.share) + " is there twice, also as " + shares[k - 1].path,
+                  "Give every share once.");
   }
-  if (static_cast<int>(shares.size()) != first.share.count)
-    throw unfit(shares.back(),
-                "share " + share_text({static_cast<int>(shares.size()), first.share.count}) + " is missing",
-                "Give all shares.");
+  expect_all(shares);
   return shares;
 }
 

@@ -44,6 +44,9 @@ std::string closing_words() {
 class RunCommand final : public Command {
  public:
   explicit RunCommand(CLI::App& app) : Command(app, "run", "Work on every problem set of a file", "Work") {
+    examples({"run problems.h5 -o results.h5", "run problems.h5 -o results.h5 --resume",
+              "run charges.h5 -o maps.h5 --precision double --singular skip",
+              "run kernels.h5 -o weights.h5 --pivot-floor 1e-5 --verify sample=1000"});
     heading("Input");
     hdf5_input("problems", run_.problems, "Problem file (HDF5)");
     heading("Computing");
@@ -53,33 +56,27 @@ class RunCommand final : public Command {
     instruction_set(run_.instruction_set);
     choice("--method", run_.spd.method, choices_of({"auto", "gauss_jordan", "ldlt"}, parse_spd_method),
            "How systems are solved");
-    option("--pivot-floor", run_.spd.pivot_floor,
-           "Raise pivots below this fraction of their diagonal element to it or more; 0: never");
-    second_look([this] {
-      if (!(run_.spd.pivot_floor >= 0 && run_.spd.pivot_floor < 1))
-        refuse_option("--pivot-floor", std::to_string(run_.spd.pivot_floor), "0, or a fraction below 1");
-    });
+    number("--pivot-floor", run_.spd.pivot_floor, {0, 1, false, true},
+           "Raise pivots below this fraction of their diagonal element to it or more; 0: never", "1e-6");
     choice("--precision", run_.precision, {{"single", ScalarType::float32}, {"double", ScalarType::float64}},
            "Arithmetic of potentials and of energies of pairs, and type of V");
     choice("--singular", run_.singular, {{"inf", Singular::infinite}, {"skip", Singular::skip}},
            "V where a charge lies, and pairs on one place: an infinity, or left out");
-    without_default("--memory", run_.memory,
-                    "For what is read, computed and written at a time, as 512MiB or 2GB (default: less than 400 MiB; "
-                    "with chunks, or "
-                    "several GPUs, more)")
-        ->type_name("SIZE")
-        ->transform(CLI::AsSizeValue(true).description(""))
-        ->check(CLI::Validator(
-            [](const std::string& bytes) {
-              const bool is_right = CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 50)(bytes).empty();
-              return std::string(is_right ? "" : "expected from 1 MiB to 1 PiB, as in 512MiB or 2GB");
-            },
-            "", "size"));
+    text("--memory", "",
+         "For what is read, computed and written at a time, as 512MiB or 2GB (default: less than 400 MiB; with chunks, "
+         "or "
+         "several GPUs, more)",
+         [this](const std::string& memory) {
+           if (is_given("--memory")) run_.memory = parse_memory(memory);
+         })
+        ->type_name("SIZE");
     text("--shard", "", "K/N: only the K-th of N shares of every set, to be merged (smallbatch merge)",
          [this](const std::string& share) {
            if (!is_given("--shard")) return;
            const auto found = parse_share(share);
-           if (!found) refuse_option("--shard", share, "K/N with 1 <= K <= N, as 3/16");
+           if (!found)
+             refuse_option("--shard", share, "it is not K/N with 1 <= K <= N",
+                           "Write which share of how many, as 3/16.");
            run_.share = *found;
          });
     heading("Verification");
@@ -102,6 +99,8 @@ class MergeCommand final : public Command {
  public:
   explicit MergeCommand(CLI::App& app)
       : Command(app, "merge", "Put the results of all shares of a run (run --shard) into one file", "Work") {
+    examples({"run problems.h5 -o share1.h5 --shard 1/2", "run problems.h5 -o share2.h5 --shard 2/2",
+              "merge share1.h5 share2.h5 -o merged.h5"});
     heading("Input");
     required("shares", merge_.shares, "Result files of all shares, in any order");
     second_look([this] {
@@ -122,6 +121,7 @@ class InfoCommand final : public Command {
  public:
   explicit InfoCommand(CLI::App& app)
       : Command(app, "info", "What a problem or result file holds, and what running it needs", "Look") {
+    examples({"info problems.h5", "info results.h5 --check"});
     heading("Input");
     hdf5_input("file", info_.file, "Problem or result file");
     heading("Verification");
@@ -139,6 +139,7 @@ class DevicesCommand final : public Command {
  public:
   explicit DevicesCommand(CLI::App& app)
       : Command(app, "devices", "The GPUs and the CPU that there are to compute on", "Look") {
+    examples({"devices"});
     heading("Computing");
     threads(devices_.threads);
     instruction_set(devices_.instruction_set);
@@ -157,6 +158,7 @@ class VerifyCommand final : public Command {
       : Command(app, "verify",
                 "Check a result file against its problem file again, with Eigen, and its bytes against its checksums",
                 "Look") {
+    examples({"verify problems.h5 results.h5", "verify problems.h5 results.h5 --verify sample=100"});
     heading("Input");
     hdf5_input("problems", verify_.problems, "Problem file");
     hdf5_input("results", verify_.results, "Result file");
@@ -164,7 +166,9 @@ class VerifyCommand final : public Command {
     text("--verify", "all", "all or sample=N (N per set)", [this](const std::string& mode) {
       verify_.mode = parse_verify(mode);
       const bool some = verify_.mode.kind == VerifyMode::Kind::all || verify_.mode.kind == VerifyMode::Kind::sample;
-      if (!some) refuse_option("--verify", mode, "all or sample=N with N > 0");
+      if (!some)
+        refuse_option("--verify", mode, "verify checks something",
+                      "Write all, or how many of each set, as sample=1000.");
     });
     threads(verify_.threads);
     heading("Output");
@@ -180,6 +184,7 @@ class VerifyCommand final : public Command {
 class ReportCommand final : public Command {
  public:
   explicit ReportCommand(CLI::App& app) : Command(app, "report", "A page about a result file, for a browser", "Look") {
+    examples({"report results.h5 -o report.html", "report maps.h5 -o maps.html --problems charges.h5"});
     heading("Input");
     hdf5_input("results", report_.results, "Result file");
     optional_file("--problems", report_.problems, "Problem file, whose charges are drawn on the maps");
@@ -206,47 +211,49 @@ class GenerateSpdCommand final : public Command {
       families += "\n  " + std::string(family.name) + "  " + std::string(family.description);
       named.emplace_back(family.name, family.family);
     }
-    footer(families);
+    examples({"generate spd -o problems.h5 --batch 10000 --n 32 --condition 1e3",
+              "generate spd -o kernels.h5 --n 48 --family gaussian_kernel --condition 1e9"},
+             families);
     heading("Problem");
-    option("--batch", spd_.batch, "Systems")->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-    option("--n", spd_.shape.n, "Rows of A")->check(CLI::Range(1, max_system_size));
+    number("--batch", spd_.batch, {0, std::int64_t{1} << 40}, "Systems");
+    number("--n", spd_.shape.n, {1, max_system_size}, "Rows of A");
     text("--sizes", "", "Rows of each system, drawn from LEAST:MOST, as 8:32; A has the most, or --n",
          [this](auto& text) {
            if (!is_given("--sizes")) return;
            spd_.sizes = parse_sizes(text);
            spd_.shape.has_sizes = true;
            if (!is_given("--n")) spd_.shape.n = spd_.sizes[1];
-           if (spd_.shape.n < spd_.sizes[1]) refuse_option("--sizes", text, "no more rows than --n");
+           if (spd_.shape.n < spd_.sizes[1])
+             refuse_option("--sizes", text, "the most is more than --n " + std::to_string(spd_.shape.n),
+                           "Leave out --n, or make it as large.");
          });
-    option("--nrhs", spd_.shape.nrhs, "Right-hand sides; 0 asks for the inverse")->check(CLI::Range(0, 1 << 20));
+    number("--nrhs", spd_.shape.nrhs, {0, 1 << 20}, "Right-hand sides; 0 asks for the inverse");
     choice("--type", spd_.type, {{"float32", ScalarType::float32}, {"float64", ScalarType::float64}}, "Numbers");
     choice("--storage", is_packed_, {{"dense", false}, {"packed", true}}, "Whole matrices, or lower triangles by rows");
     choice("--uplo", is_lower_, {{"both", false}, {"lower", true}},
            "Triangles of dense matrices that are to be looked at");
     second_look([this] {
       if (is_packed_ && is_given("--uplo"))
-        refuse_option("--uplo", typed("--uplo"), "nothing with --storage packed, where triangles are lower ones");
+        refuse_option_with("--uplo", "--storage packed, where triangles are lower ones");
       spd_.shape.storage = is_packed_ ? Storage::packed_lower : is_lower_ ? Storage::dense_lower : Storage::dense;
     });
     choice("--compute", spd_.shape.determinant_only, {{"solution", false}, {"log_determinant", true}},
            "What is wanted: x (or the inverse), or ln det A alone");
     second_look([this] {
       if (!spd_.shape.determinant_only) return;
-      if (is_given("--nrhs"))
-        refuse_option("--nrhs", std::to_string(spd_.shape.nrhs), "nothing with --compute log_determinant");
+      if (is_given("--nrhs")) refuse_option_with("--nrhs", "--compute log_determinant");
       spd_.shape.nrhs = 0;
     });
     choice("--family", spd_.family, named, "Kind of matrix");
-    option("--condition", spd_.condition, "Condition number, where the family lets one choose")
-        ->check(CLI::Range(1.0, 1e300));
-    option("--seed", spd_.seed, "Same seed, same numbers");
+    number("--condition", spd_.condition, {1, 1e300}, "Condition number, where the family lets one choose");
+    number("--seed", spd_.seed, {}, "Same seed, same numbers");
     second_look([this] {
       const auto& family = describe_spd_family(spd_.family);
-      const std::string with = "nothing with --family " + std::string(family.name);
+      const std::string with = "--family " + std::string(family.name);
       if (!family.takes_condition && is_given("--condition"))
-        refuse_option("--condition", typed("--condition"), with + ", whose matrices have their own");
+        refuse_option_with("--condition", with + ", whose matrices have their own");
       if (!family.is_random && spd_.shape.nrhs == 0 && !spd_.shape.has_sizes && is_given("--seed"))
-        refuse_option("--seed", typed("--seed"), with + ", where no number is random without right-hand sides");
+        refuse_option_with("--seed", with + ", where no number is random without right-hand sides");
     });
     heading("Output");
     option("--set", spd_.set, "Name of the set");
@@ -276,24 +283,13 @@ class ChargesCommand : public Command {
     choice("--targets", asked.targets, {{"lattice", TargetKind::lattice}, {"charges", TargetKind::charges}},
            "Where V is wanted: on a lattice, or at the charges, each without its own");
     flag("--field", asked.field, "E, too");
-    length("--softening", asked.softening);
-    length("--cutoff", asked.cutoff);
-    option("--dielectric", asked.dielectric, "Relative permittivity");
+    number("--softening", asked.softening, from_0_on, "Angstrom; 0: none", "0.5");
+    number("--cutoff", asked.cutoff, from_0_on, "Angstrom; 0: none", "12");
+    number("--dielectric", asked.dielectric, above_0, "Relative permittivity", "78.4");
     second_look([this, &asked, of_lattices] {
-      if (!(asked.dielectric > 0) || !std::isfinite(asked.dielectric))
-        refuse_option("--dielectric", std::to_string(asked.dielectric), "a number above 0");
       for (const std::string& option : of_lattices)
         if (asked.targets == TargetKind::charges && is_given(option))
-          refuse_option("--targets", "charges", "lattice where " + option + " is given");
-    });
-  }
-
- private:
-  void length(const std::string& name, double& value) {
-    option(name, value, "Angstrom; 0: none");
-    second_look([name, &value] {
-      if (!(value >= 0) || !std::isfinite(value))
-        refuse_option(name, std::to_string(value), "0, or a length in angstrom");
+          refuse_option_with(option, "--targets charges, where there is no lattice");
     });
   }
 };
@@ -302,14 +298,15 @@ class GenerateChargesCommand final : public ChargesCommand {
  public:
   explicit GenerateChargesCommand(CLI::App& generate)
       : ChargesCommand(generate, "charges", "Random charges in a box that --shape and --spacing span", "") {
+    examples({"generate charges -o charges.h5 --charges 500 --shape 33",
+              "generate charges -o pairs.h5 --charges 500 --pair-energy --per-charge"});
     heading("Problem");
-    option("--batch", charges_.batch, "Problems")->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32));
-    option("--charges", charges_.charges, "Charges per problem, neutral in sum")
-        ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+    number("--batch", charges_.batch, {0, std::int64_t{1} << 32}, "Problems");
+    number("--charges", charges_.charges, {0, std::int64_t{1} << 40}, "Charges per problem, neutral in sum");
     const auto& [nx, ny, nz] = charges_.shape;
     text("--shape", std::to_string(nx) + "," + std::to_string(ny) + "," + std::to_string(nz), "Lattice points nx,ny,nz",
          [this](const std::string& shape) { charges_.shape = parse_shape(shape); });
-    option("--spacing", charges_.spacing, "Angstrom")->check(CLI::PositiveNumber);
+    number("--spacing", charges_.spacing, above_0, "Angstrom");
     unit_of_potential(charges_.unit);
     asked_of_charges(charges_.asked, {});
     flag("--pair-energy", charges_.pair_energy, "The energy of all pairs is wanted, not V");
@@ -317,17 +314,21 @@ class GenerateChargesCommand final : public ChargesCommand {
     flag("--groups", charges_.groups, "With --pair-energy: pairs of the first half of the charges with the second");
     second_look([this] {
       for (const char* option : {"--targets", "--field"})
-        if (charges_.pair_energy && is_given(option)) refuse_option(option, "given", "nothing with --pair-energy");
+        if (charges_.pair_energy && is_given(option)) refuse_option_with(option, "--pair-energy");
       for (const char* option : {"--per-charge", "--groups"})
-        if (!charges_.pair_energy && is_given(option)) refuse_option(option, "given", "nothing without --pair-energy");
+        if (!charges_.pair_energy && is_given(option))
+          throw Error(ErrorKind::usage, std::string(option) + " cannot be given alone", "it is about energies of pairs",
+                      "Add --pair-energy.");
     });
-    option("--seed", charges_.seed, "Same seed, same numbers");
+    number("--seed", charges_.seed, {}, "Same seed, same numbers");
     heading("Output");
     option("--set", charges_.set, "Name of the set");
     second_look([this] {
       check_set_name(charges_.set);
       if (charges_.charges > 0 && charges_.batch > (std::int64_t{1} << 40) / charges_.charges)
-        refuse_option("--batch", std::to_string(charges_.batch), "at most 2^40 charges altogether");
+        refuse_option("--batch", std::to_string(charges_.batch),
+                      "with --charges " + std::to_string(charges_.charges) + " there are more than 2^40 charges",
+                      "Make fewer.");
     });
     hdf5_output(charges_.output, charges_.overwrite, "Problem file");
     json_flag(charges_.json);
@@ -343,36 +344,33 @@ class GenerateSignalCommand final : public Command {
   explicit GenerateSignalCommand(CLI::App& generate)
       : Command(generate, "signal", "What a row of inputs receives from some sources, and noise", "") {
     constexpr std::int64_t most = std::int64_t{1} << 40;
+    examples({"generate signal -o signals.h5 --inputs 32 --channels 64 --type int8 --integrate 256"});
     heading("Problem");
-    option("--channels", signal_.channels, "Channels")->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32));
-    option("--times", signal_.times, "Samples of each input")->check(CLI::Range(std::int64_t{0}, most));
-    option("--inputs", signal_.inputs, "Inputs; a polarisation is one")->check(CLI::Range(std::int64_t{1}, max_inputs));
+    number("--channels", signal_.channels, {0, std::int64_t{1} << 32}, "Channels");
+    number("--times", signal_.times, {0, most}, "Samples of each input");
+    number("--inputs", signal_.inputs, {1, max_inputs}, "Inputs; a polarisation is one");
     choice("--type", signal_.type,
            {{"float32", SampleType::complex_float32},
             {"int8", SampleType::complex_int8},
             {"int4", SampleType::complex_int4}},
            "Real and imaginary part of a sample");
-    option("--integrate", signal_.integrate, "Samples per integration; 0: all")
-        ->check(CLI::Range(std::int64_t{0}, most));
+    number("--integrate", signal_.integrate, {0, most}, "Samples per integration; 0: all", "256");
     flag("--mean", signal_.mean, "Means are wanted, not sums");
     may_be_empty(text("--delays", "0,21.3", "Of each source, from an input to the next, in nanoseconds",
                       [this](const std::string& delays) { signal_.delays = parse_delays(delays); }));
-    option("--noise", signal_.noise, "Of each input; a source has 1")->check(CLI::Range(0.0, 1e6));
-    option("--flagged", signal_.flagged, "Fraction of the samples that are flagged")->check(CLI::Range(0.0, 1.0));
-    option("--first-frequency", signal_.first_frequency, "Hz")->check(CLI::Range(0.0, 1e15));
-    option("--channel-width", signal_.channel_width, "Hz")->check(CLI::Range(1e-6, 1e12));
-    option("--seed", signal_.seed, "Same seed, same numbers");
+    number("--noise", signal_.noise, {0, 1e6}, "Of each input; a source has 1");
+    number("--flagged", signal_.flagged, {0, 1}, "Fraction of the samples that are flagged", "0.01");
+    number("--first-frequency", signal_.first_frequency, {0, 1e15}, "Hz");
+    number("--channel-width", signal_.channel_width, {1e-6, 1e12}, "Hz");
+    number("--seed", signal_.seed, {}, "Same seed, same numbers");
     heading("Output");
     option("--set", signal_.set, "Name of the set");
     second_look([this] {
       check_set_name(signal_.set);
-      for (const auto& [name, value] : {std::pair{"--noise", signal_.noise}, {"--flagged", signal_.flagged}})
-        if (!std::isfinite(value)) refuse_option(name, std::to_string(value), "a finite number");
-      for (const double delay : signal_.delays)
-        if (!(std::abs(delay) <= 1e12)) refuse_option("--delays", std::to_string(delay), "at most 1e12 nanoseconds");
       const std::int64_t samples = std::max<std::int64_t>(1, signal_.times) * signal_.inputs;
       if (signal_.channels > (std::int64_t{1} << 58) / samples)
-        refuse_option("--channels", std::to_string(signal_.channels), "at most 2^58 samples altogether");
+        refuse_option("--channels", std::to_string(signal_.channels),
+                      "with --times and --inputs there are more than 2^58 samples", "Make fewer.");
     });
     hdf5_output(signal_.output, signal_.overwrite, "Problem file");
     json_flag(signal_.json);
@@ -388,6 +386,9 @@ class ImportCommand final : public ChargesCommand {
   explicit ImportCommand(CLI::App& app)
       : ChargesCommand(app, "import", "Make a problem file from PQR files, an H5MD trajectory or samples",
                        "Make and convert") {
+    examples({"import molecule.pqr -o molecule.h5 --shape 65 --margin 6",
+              "import molecule.pqr -o atoms.h5 --targets charges --field",
+              "import samples.bin -o recorded.h5 --inputs 16 --channels 8 --samples int8"});
     heading("Input");
     required("files", import_.inputs,
              "PQR files, a problem each; one H5MD file, a problem per frame; or, with --inputs, a raw file of samples");
@@ -407,22 +408,21 @@ class ImportCommand final : public ChargesCommand {
     text("--origin", "", "Angstrom x,y,z (default: centred on the charges)", [this](const std::string& origin) {
       if (is_given("--origin")) import_.origin = parse_origin(origin);
     });
-    option("--margin", import_.margin, "Angstrom around the charges")->check(CLI::NonNegativeNumber);
+    number("--margin", import_.margin, from_0_on, "Angstrom around the charges");
     choice("--lattice", import_.placement, {{"common", LatticePlacement::common}, {"each", LatticePlacement::each}},
            "One lattice around all problems, or one around each, all of one shape");
     second_look([this] {
       const bool has_extent = is_given("--shape") && is_given("--spacing");
       if (has_extent && is_given("--margin"))
-        refuse_option("--margin", typed("--margin"), "nothing with --shape and --spacing, which are an extent");
+        refuse_option_with("--margin", "--shape and --spacing, which are an extent");
       if (has_extent && is_given("--origin") && is_given("--lattice"))
-        refuse_option("--lattice", typed("--lattice"),
-                      "nothing with --shape, --spacing and --origin, which are one lattice");
+        refuse_option_with("--lattice", "--shape, --spacing and --origin, which are one lattice");
     });
     heading("Signals");
     signals();
     heading("Output");
     unit_of_potential(import_.unit);
-    option("--temperature", import_.temperature, "Kelvin, for kT/e")->check(CLI::PositiveNumber);
+    number("--temperature", import_.temperature, above_0, "Kelvin, for kT/e");
     asked_of_charges(import_.asked, {"--shape", "--spacing", "--origin", "--margin", "--lattice"});
     option("--set", import_.set, "Name of the set");
     second_look([this] {
@@ -431,7 +431,8 @@ class ImportCommand final : public ChargesCommand {
       for (const auto& names : {of_charges_, of_signals_, std::vector<std::string>{"--set"}})
         std::ranges::copy_if(names, std::back_inserter(import_.given), [this](auto& name) { return is_given(name); });
       if (is_given("--temperature") && import_.unit != PotentialUnit::kt_per_e)
-        refuse_option("--unit", potential_unit_name(import_.unit), "kT/e where --temperature is given");
+        refuse_option("--unit", potential_unit_name(import_.unit), "--temperature is given, which is for kT/e alone",
+                      "Write --unit kT/e, or leave out --temperature.");
     });
     hdf5_output(import_.output, import_.overwrite, "Problem file");
     json_flag(import_.json);
@@ -440,9 +441,8 @@ class ImportCommand final : public ChargesCommand {
  private:
   void signals() {
     SignalImport& signal = import_.signal;
-    option("--inputs", signal.samples.inputs, "Of a raw file; 0: the files hold charges")
-        ->check(CLI::Range(std::int64_t{0}, max_inputs));
-    option("--channels", signal.samples.channels, "Of a raw file")->check(CLI::Range(1, 1 << 30));
+    number("--inputs", signal.samples.inputs, {0, max_inputs}, "Of a raw file; 0: the files hold charges", "16");
+    number("--channels", signal.samples.channels, {1, 1 << 30}, "Of a raw file");
     choice("--samples", signal.samples.type,
            {{"float32", SampleType::complex_float32},
             {"int8", SampleType::complex_int8},
@@ -450,26 +450,24 @@ class ImportCommand final : public ChargesCommand {
            "What real and imaginary part of a sample are; int4: the high and the low half of a byte");
     choice("--order", signal.samples.channels_first, {{"time,channel,input", false}, {"channel,time,input", true}},
            "Of the samples, the last the fastest");
-    option("--integrate", signal.integrate, "Samples per integration; 0: all")->check(CLI::NonNegativeNumber);
+    number("--integrate", signal.integrate, {0}, "Samples per integration; 0: all", "256");
     flag("--mean", signal.is_mean, "Means of the samples are wanted, not sums");
-    option("--first-frequency", signal.first_frequency, "Hz, of channel 0; with --channel-width");
-    option("--channel-width", signal.channel_width, "Hz; 0: not known")->check(CLI::NonNegativeNumber);
-    option("--sample-time", signal.sample_time, "Seconds; 0: not known")->check(CLI::NonNegativeNumber);
-    option("--start-time", signal.start_time, "Julian date; 0: not known")->check(CLI::NonNegativeNumber);
+    number("--first-frequency", signal.first_frequency, {}, "Hz, of channel 0; with --channel-width", "1.4e9");
+    number("--channel-width", signal.channel_width, from_0_on, "Hz; 0: not known", "1e5");
+    number("--sample-time", signal.sample_time, from_0_on, "Seconds; 0: not known", "1e-5");
+    number("--start-time", signal.start_time, from_0_on, "Julian date; 0: not known", "2460000.5");
     second_look([this] {
       const bool are_signals = import_.signal.samples.inputs > 0;
-      for (const auto& [name, value] : {std::pair{"--first-frequency", import_.signal.first_frequency},
-                                        {"--channel-width", import_.signal.channel_width},
-                                        {"--sample-time", import_.signal.sample_time},
-                                        {"--start-time", import_.signal.start_time}})
-        if (!std::isfinite(value)) refuse_option(name, std::to_string(value), "a finite number");
       if (is_given("--first-frequency") && import_.signal.channel_width == 0)
-        refuse_option("--channel-width", "0", "a width where --first-frequency is given");
+        throw Error(ErrorKind::usage, "--first-frequency cannot be given alone",
+                    "other channels have no frequency then", "Add --channel-width, as 1e5.");
       for (const std::string& name : of_signals_)
-        if (!are_signals && is_given(name)) refuse_option("--inputs", "0", "inputs where " + name + " is given");
+        if (!are_signals && is_given(name))
+          throw Error(ErrorKind::usage, name + " cannot be given",
+                      "it is for samples, and without --inputs files hold charges",
+                      "Add --inputs, as 16, or leave it out.");
       for (const std::string& name : of_charges_)
-        if (are_signals && is_given(name))
-          refuse_option("--inputs", std::to_string(import_.signal.samples.inputs), "0 where " + name + " is given");
+        if (are_signals && is_given(name)) refuse_option_with(name, "--inputs, by which the file holds samples");
     });
   }
 
@@ -488,15 +486,18 @@ class ExportCommand final : public Command {
   explicit ExportCommand(CLI::App& app)
       : Command(app, "export", "Write a map as OpenDX, cube or a picture, visibilities as UVH5 or a picture",
                 "Make and convert") {
+    examples({"export maps.h5 -o map.dx", "export maps.h5 -o map.cube --problems charges.h5",
+              "export maps.h5 -o slice.png --axis z"});
     heading("Input");
     hdf5_input("results", export_.results, "Result file");
     option("--set", export_.set, "Potential or correlation set; the only one by default");
-    option("--index", export_.index, "Problem within the set; of a picture of visibilities the integration");
+    number("--index", export_.index, {0}, "Problem within the set; of a picture of visibilities the integration");
     optional_file("--problems", export_.problems, "Problem file, whose charges become a cube file's atoms");
     second_look([this] { check_hdf5_input(export_.problems); });
     heading("Picture");
     choice("--axis", export_.axis, {{"x", 0}, {"y", 1}, {"z", 2}}, "Picture: the axis that the slice is across");
-    without_default("--slice", export_.slice, "Picture: index along the axis (default: the middle)");
+    limited<std::int64_t>(
+        without_default("--slice", export_.slice, "Picture: index along the axis (default: the middle)"), {0}, "32");
     second_look([this] {
       for (const char* name : {"--axis", "--slice"})
         if (is_given(name)) export_.of_slices.emplace_back(name);
@@ -509,11 +510,11 @@ class ExportCommand final : public Command {
       check_export_output(export_.output);
       for (const auto& [name, ending] : {std::pair{"--axis", ".png"}, {"--slice", ".png"}, {"--problems", ".cube"}})
         if (is_given(name) && !export_.output.ends_with(ending))
-          refuse_option("--output", export_.output,
-                        std::string("a file ending in ") + ending + " where " + name + " is given");
+          throw Error(ErrorKind::usage, std::string(name) + " cannot be given",
+                      std::string("it is for files ending in ") + ending + ", and the output is " + export_.output,
+                      "Leave it out, or let the name end in " + std::string(ending) + ".");
       if (is_given("--index") && export_.output.ends_with(uvh5_ending))
-        refuse_option("--index", std::to_string(export_.index),
-                      std::string("nothing with ") + uvh5_ending + ", which holds all integrations");
+        refuse_option_with("--index", std::string(uvh5_ending) + ", which holds all integrations");
     });
     overwrite_flag(export_.overwrite);
     json_flag(export_.json);
@@ -531,6 +532,7 @@ class HelpCommand final : public Command {
  public:
   explicit HelpCommand(CLI::App& app)
       : Command(app, "help", "The help of a command; the man page, and completions for a shell", "Look"), app_(app) {
+    examples({"help generate spd", "help --man", "help --completions bash"});
     heading("Input");
     without_default("command", commands_, "As in generate spd; none: all of them");
     heading("Output");
@@ -543,16 +545,29 @@ class HelpCommand final : public Command {
   [[nodiscard]] AnyCommand options() const override {
     const bool is_of_all = man_page_ || shell_ != Shell::none;  // whose output has every command
     if (is_of_all && !commands_.empty())
-      refuse_option(man_page_ ? "--man" : "--completions", commands_.front(), "no command: it is about all of them");
-    if (man_page_ && shell_ != Shell::none)
-      refuse_option("--completions", typed("--completions"), "nothing with --man");
+      refuse_option_with(man_page_ ? "--man" : "--completions",
+                         "the command " + commands_.front() + ": it is about all of them");
+    if (man_page_ && shell_ != Shell::none) refuse_option_with("--completions", "--man");
     if (man_page_) return PrintText{man_page(describe(app_))};
     if (shell_ != Shell::none) return PrintText{completions(describe(app_), shell_)};
     const CLI::App* wanted = &app_;
     std::string typed = app_.get_name();
     for (const std::string& name : commands_) {
       const auto inner = wanted->get_subcommands([&](const CLI::App* known) { return known->get_name() == name; });
-      if (inner.empty()) throw Error(ErrorKind::usage, sentence_about({{name}, {}, {name}}, describe(*wanted), ""));
+      const auto has_none = [](const CLI::App* command) {
+        return command->get_subcommands([](const CLI::App*) { return true; }).empty();
+      };
+      if (inner.empty() && has_none(wanted)) {
+        const std::string outer = typed.substr(typed.find(' ') + 1);
+        const auto alone = app_.get_subcommands([&](const CLI::App* known) { return known->get_name() == name; });
+        throw Error(ErrorKind::usage, "help shows one command at a time", outer + " has no command '" + name + "'",
+                    "Call smallbatch help " + outer + (alone.empty() ? "." : ", or smallbatch help " + name + "."));
+      }
+      if (inner.empty()) {
+        CommandDescription outer = describe(*wanted);
+        outer.name = typed;
+        throw Error(ErrorKind::usage, sentence_about({{name}, {}, {name}}, outer, ""));
+      }
       wanted = inner.front();
       typed += " " + name;
     }
@@ -593,9 +608,18 @@ std::string with_environment(const CLI::App& app, const RefusedCall& call, const
 /// "--threads needs a value" for CLI11's "--threads: 1 required UINT:UINT in [0 - 4096] missing".
 std::string about_number_of_values(const std::string& problem) {
   const std::string option = problem.substr(0, problem.find(':'));
-  if (problem.ends_with(" missing")) return option + " needs a value";
-  if (problem.find("At Most 1 ") != std::string::npos) return option + " is there more than once";
+  if (problem.ends_with(" missing")) return option + " needs a value, and none follows it";
+  if (problem.find("At Most 1 ") != std::string::npos) return option + " is there more than once. Give it once";
   return problem;
+}
+
+/// "--json takes no value ('maybe' was given)..." for CLI11's "Could not convert: --json = maybe". Numbers have been
+/// looked at before.
+std::string about_flag(const std::string& problem) {
+  const std::size_t option = problem.find("--"), equals = problem.find(" = ");
+  if (option == std::string::npos || equals == std::string::npos || equals < option) return problem;
+  const std::string name = problem.substr(option, equals - option);
+  return name + " takes no value ('" + problem.substr(equals + 3) + "' was given). Write " + name + " alone";
 }
 
 /// A file that the command reads or writes must not have lines added to it.
@@ -626,7 +650,7 @@ Invocation parse_options(int argc, const char* const* argv) {
   app.set_version_flag("--version", std::string("smallbatch ") + version_text + " (" + commit_text + ")");
 
   bool quiet = false, verbose = false;
-  app.add_flag("-q,--quiet", quiet, "Errors alone on stderr");
+  app.add_flag("-q,--quiet", quiet, "Errors alone on stderr, and one line of a summary on stdout");
   app.add_flag("-v,--verbose", verbose, "What is decided, and more, on stderr");
   std::string log_file;
   app.add_option("--log-file", log_file, "Also add what goes to stderr to this file, with the date")->type_name("FILE");
@@ -640,7 +664,8 @@ Invocation parse_options(int argc, const char* const* argv) {
   VerifyCommand verify(app);
   ReportCommand report(app);
   CLI::App* generate = app.add_subcommand("generate", "Make a problem file")->group("Make and convert");
-  generate->require_subcommand(1);
+  generate->require_subcommand(1)->footer(std::string("Example:\n  smallbatch generate spd -o problems.h5\n\n") +
+                                          words_on_exit_codes);
   GenerateSpdCommand generate_spd(*generate);
   GenerateChargesCommand generate_charges(*generate);
   GenerateSignalCommand generate_signal(*generate);
@@ -664,10 +689,15 @@ Invocation parse_options(int argc, const char* const* argv) {
       call.command = PrintText{ended(app.help()), true};
       return call;
     }
-    const bool is_number_of_values = dynamic_cast<const CLI::ArgumentMismatch*>(&problem) != nullptr;
-    throw Error(ErrorKind::usage, sentence_about(refused, describe(app),
-                                                 is_number_of_values ? about_number_of_values(problem.what())
-                                                                     : with_environment(app, refused, problem.what())));
+    std::string words;
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&problem))
+      words = about_number_of_values(problem.what());
+    else if (dynamic_cast<const CLI::ConversionError*>(&problem))
+      words = about_flag(problem.what());
+    else
+      words = with_environment(app, refused, problem.what());
+    if (const std::size_t colon = words.find(": cannot be '"); colon < words.find(' ')) words.erase(colon, 1);
+    throw Error(ErrorKind::usage, sentence_about(refused, describe(app), words));
   }
 
   if (quiet && verbose)

@@ -1,6 +1,8 @@
 // A page about a result file. All problems of a set that it shows are looked at, some at a time, and those of other
 // sets counted, so that neither memory nor the page grows with them: of what is too much to be shown the page says how
 // much there is. One file, because it is the page from top to bottom.
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -710,14 +712,14 @@ std::string write_report(const ReportOptions& options) {
   const ResultReader results(options.results, 0, ResultReader::Bytes::compared);
   std::optional<ProblemReader> problems;
   if (!options.problems.empty()) {
-    if (std::ranges::none_of(results.potential_sets(),
-                             [](const auto& set) { return set.targets == TargetKind::lattice; }))
-      throw Error(ErrorKind::usage, "--problems " + options.problems + " would do nothing",
-                  "charges are drawn on maps of V, and " + options.results + " holds none", "Leave it out.");
     refuse_output_that_is_input(options.problems, options.output);
     if (is_another_input(options.problems, results.provenance("input_hash")))
       throw Error(ErrorKind::bad_input, options.problems + " is not the problem file of " + options.results,
                   "its hash differs from that of the file that was run", "Name that file, or leave out --problems.");
+    if (std::ranges::none_of(results.potential_sets(),
+                             [](const auto& set) { return set.targets == TargetKind::lattice; }))
+      spdlog::info("{} is not needed: charges are drawn on maps of V, and {} holds none.", options.problems,
+                   options.results);
     problems.emplace(options.problems);
     if (const auto share = parse_share(results.provenance("share"))) problems->take(*share);
   }

@@ -232,6 +232,24 @@ std::string report_text(const RunReport& report) {
   return text.str();
 }
 
+std::string report_line(const RunReport& report) {
+  std::int64_t problems = 0, failed = 0, agreed = 0, disagreed = 0;
+  for (const SetOutcome& set : report.sets) {
+    problems += set.batch;
+    failed += set.failed_count();
+    agreed += set.verification.agreed;
+    disagreed += set.verification.disagreed;
+  }
+  TextWriter text;
+  text << visible_text(report.results) << ": " << problems << (problems == 1 ? " problem in " : " problems in ")
+       << report.sets.size() << (report.sets.size() == 1 ? " set, " : " sets, ") << failed << " failed, ";
+  if (agreed + disagreed == 0) text << "none verified";
+  if (agreed > 0) text << agreed << " agree with the referee";
+  if (disagreed > 0) text << (agreed > 0 ? ", " : "") << disagreed << " DISAGREE";
+  text << "\n";
+  return text.str();
+}
+
 std::string report_json(const RunReport& report) {
   const bool has_run = !report.device.empty();  // not `verify`
   Json sets = Json::array();

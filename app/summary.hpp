@@ -13,6 +13,8 @@
 namespace smallbatch {
 
 std::string report_text(const RunReport& report);
+/// All of it in one line: "r.h5: 9 problems in 2 sets, 1 failed, 8 agree with the referee".
+std::string report_line(const RunReport& report);
 std::string report_json(const RunReport& report);
 /// {"error": {"kind": "missing_file", "exit_code": 4, "message": "..."}}
 std::string error_json(ErrorKind kind, const std::string& message, int exit_code);

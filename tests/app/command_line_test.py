@@ -35,7 +35,31 @@ UNKNOWN = {
     "help generate sgnal": ["sgnal", "Did you mean signal?"],
     "generate -o a.h5": ["generate needs one of spd, charges, signal before -o", "smallbatch generate --help"],
     "generate --nrhs 2 -o a.h5": ["generate needs spd before --nrhs"],
-    "run p.h5 -o a.h5 --memory 1": ["--memory: expected from 1 MiB"],
+    "run p.h5 -o a.h5 --memory 1": ["--memory cannot be '1'", "it is 1 bytes, less than 1 MiB", "512MiB"],
+    "run p.h5 -o a.h5 --memory lots": ["--memory cannot be 'lots'", "no number with a unit", "512MiB"],
+    "run p.h5 -o a.h5 --memory 5XB": ["'XB' is no unit", "512MiB"],
+    "run p.h5 -o a.h5 --memory 2EB": ["more than 1 PiB", "512MiB"],
+    "run p.h5 -o a.h5 --json=maybe": ["--json takes no value ('maybe' was given)", "Write --json alone."],
+    "run p.h5 -o a.h5 --device cuda:0,0": ["GPU 0 is there twice", "cuda:0,1"],
+    "run p.h5 -o a.h5 --device cuda:x": ["'x' is no index of a GPU", "cuda:0"],
+    "run p.h5 -o a.h5 --verify sample=few": ["'few' is no number of answers", "sample=1000"],
+    "run p.h5 -o a.h5 --shard 4/3": ["--shard cannot be '4/3'", "1 <= K <= N", "3/16"],
+    "generate charges -o a.h5 --shape 9,9": ["it has 2 numbers, and there are three axes", "65,65,33", "A single number"],
+    "generate charges -o a.h5 --shape 9,9,9,9": ["it has 4 numbers", "65,65,33"],
+    "generate charges -o a.h5 --shape 9,x,9": ["its number 2 is 'x', which is no whole number", "65,65,33"],
+    "generate charges -o a.h5 --shape 9,9,": ["its number 3 is ''", "65,65,33"],
+    "generate charges -o a.h5 --shape 9,9,0": ["its number 3 is not from 1 to 1048576"],
+    "generate charges -o a.h5 --per-charge": ["--per-charge cannot be given alone", "Add --pair-energy."],
+    "generate charges -o a.h5 --pair-energy --field": ["--field cannot be given", "with --pair-energy", "Leave it out."],
+    "import m.pqr -o a.h5 --origin 1,2": ["it has 2 numbers", "-16,-16,0.5"],
+    "import m.pqr -o a.h5 --channels 4": ["--channels cannot be given", "it is for samples", "Add --inputs"],
+    "generate spd -o a.h5 --sizes 8": ["no colon", "8:32"],
+    "generate spd -o a.h5 --sizes 32:8": ["the least is more than the most", "8:32"],
+    "generate spd -o a.h5 --batch 1e6": ["--batch cannot be '1e6' (it is 1000000, ", "Write 1000000."],
+    "generate spd -o a.h5 --n 4 --n 5": ["--n is there more than once. Give it once."],
+    "help run generate": ["run has no command 'generate'", "smallbatch help run, or smallbatch help generate."],
+    "help run spd": ["run has no command 'spd'", "Call smallbatch help run."],
+    "help generate run": ["unknown command run", "spd, charges, signal", "smallbatch generate --help"],
     "help --completions tcsh": ["--completions: tcsh is none of bash, zsh, fish"],
     "import m.pqr -o a.h5 --unit kj/mol/e": ["expected one of volt", "Did you mean kJ/mol/e?"],
     "p.h5": ["p.h5", "run, merge, info"],
@@ -230,6 +254,77 @@ def test_the_man_page_has_every_command_option_and_exit_code(smallbatch, tmp_pat
     assert read <= set(re.findall(r"^ +([A-Z_]+)$", text["ENVIRONMENT"], re.M))
     assert "h5dump(1)" in done.stdout.partition("SEE ALSO")[2]
     assert "gram" in text["generate spd"]  # what its help ends with
+
+
+def numbers_in_help(smallbatch):
+    for command in commands_in_help(smallbatch):
+        text = smallbatch(*command.split(), "--help").stdout
+        for option, kind in re.findall(r"^  (--[\w-]+) (U?INT|FLOAT)", text, re.M):
+            yield command, option, kind
+
+
+def test_of_no_number_the_message_says_what_to_write_and_that_works(smallbatch, problems, tmp_path):
+    needed = {"run": ["p.h5", "-o", "r.h5"], "verify": ["p.h5", "r.h5"], "export": ["r.h5", "-o", "a.png"],
+              "import": ["none.pqr", "-o", "i.h5"], "devices": []}
+    beside = {"--temperature": ["--unit", "kT/e"], "--channel-width": ["--inputs", "2"], "--first-frequency": ["--inputs", "2", "--channel-width", "3"],
+              **dict.fromkeys(["--channels", "--integrate", "--sample-time", "--start-time"], ["--inputs", "2"])}
+    seen = 0
+    for command, option, kind in numbers_in_help(smallbatch):
+        call = [*command.split(), *needed.get(command, ["-o", "a.h5", "--overwrite"])]
+        whole = ["2.5", "1e2", "99999999999999999999"] if "INT" in kind else ["inf", "-inf"]
+        for value in ["x", "", "nan", "1 2", "0.1.2", *whole]:
+            message = smallbatch(*call, f"{option}={value}" if value else option, *([] if value else [""]), expect=2).stderr
+            assert f"{option} cannot be '{value}' (" in message, message
+            write = re.search(r"\)\. Write (?:.*, as )?(\S+)\. See", message)[1]
+            if command == "import":
+                again = smallbatch(*call, option, write, *beside.get(option, []), expect=4)
+                assert "none.pqr" in again.stderr
+            seen += 1
+        if command in ("devices", "import") or option in ("--batch", "--charges"):
+            continue
+        # Small enough to be done here.
+        small = {"generate charges": ["--charges", "3", "--batch", "2"], "generate spd": ["--batch", "2"],
+                 "generate signal": ["--times", "9"]}.get(command, [])
+        other = [word for pair in zip(small[::2], small[1::2]) if pair[0] != option for word in pair]
+        again = smallbatch(*call, option, write, *other, expect=None)
+        assert f"{option} cannot be" not in again.stderr
+    assert seen > 150
+
+
+def test_a_seed_is_what_was_typed(smallbatch, tmp_path):
+    """And no other one that it would be, counted modulo 2^64."""
+    assert "--seed cannot be '-1' (it is less than 0)" in smallbatch("generate", "spd", "-o", "a.h5", "--seed", "-1", expect=2).stderr
+    smallbatch("generate", "spd", "-o", "a.h5", "--batch", 1, "--seed", 2**64 - 1)
+    assert "too large" in smallbatch("generate", "spd", "-o", "b.h5", "--seed", 2**64, expect=2).stderr
+
+
+def test_examples_of_the_help_work_as_typed(smallbatch, tmp_path):
+    (tmp_path / "molecule.pqr").write_text("ATOM 1 N ALA 1 0.0 0.0 0.0 0.5 1.5\n")
+    (tmp_path / "samples.bin").write_bytes(bytes(2 * 16 * 8 * 5))
+    told = [smallbatch(*command.split(), "--help").stdout for command in ["", "generate", *commands_in_help(smallbatch)]]
+    assert told[0].count("Exit codes:") == 1
+    for text in told[1:]:
+        assert text.splitlines()[-1].startswith("Exit codes: ") and "Example" in text
+    order = ["generate", "import", "run", "merge", "info", "verify", "report", "export", "devices", "help"]
+    lines = [line.split()[1:] for text in told[1:] for line in re.findall(r"^  (smallbatch .*)$", text, re.M)]
+    assert {line[0] for line in lines} == set(order)
+    for line in sorted(lines, key=lambda line: order.index(line[0])):
+        smallbatch(*line, *(["--overwrite"] if "-o" in line and "--resume" not in line else []))
+
+
+def test_quiet_leaves_one_line(smallbatch, problems, tmp_path):
+    with open_problem_file(tmp_path / "failing.h5") as file:
+        add_solve(file, batch=5)
+        add_solve(file, "more", batch=3)
+        file["solve/systems/A"][2, 0, 0] = -1
+    for call in (["run", "failing.h5", "-o", "r.h5"], ["verify", "failing.h5", "r.h5"]):
+        done = smallbatch("-q", *call, expect=1)
+        assert (done.stdout, done.stderr) == ("r.h5: 8 problems in 2 sets, 1 failed, 8 agree with the referee\n", "")
+    with results_to_change(tmp_path / "r.h5") as file:
+        file["solve/more/x"][0] += 1
+    assert smallbatch("-q", "verify", "failing.h5", "r.h5", expect=1).stdout.endswith("7 agree with the referee, 1 DISAGREE\n")
+    told = smallbatch("-q", "run", problems, "-o", "n.h5", "--verify", "none").stdout
+    assert told == "n.h5: 5 problems in 1 set, 0 failed, none verified\n"
 
 
 def complete(script, *words):

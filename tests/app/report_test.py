@@ -506,6 +506,8 @@ def test_calls_without_sense_leave_nothing(smallbatch, tmp_path):
         add_solve(file)
     smallbatch("run", "p.h5", "-o", "r.h5")
     (tmp_path / "old.html").touch()
+    done = smallbatch("report", "r.h5", "-o", "needed.html", "--problems", "p.h5")
+    assert "p.h5 is not needed" in done.stderr and (tmp_path / "needed.html").exists()
     before = sorted(tmp_path.iterdir())
     for arguments, code in ((("p.h5", "-o", "x.html"), 3), (("r.h5", "-o", "old.html"), 7), (("no.h5", "-o", "x.html"), 4), (("r.h5",), 2),
                             (("r.h5", "-o", "p.h5"), 2), (("r.h5", "-o", "x.png"), 2), (("r.h5", "-o", "r.html/x"), 7), (("r.h5", "-o", "r.h5", "--overwrite"), 2),
