@@ -26,17 +26,22 @@ bool is_named(const Set& set, const std::string& name) {
 
 /// The set that was named, or the only one; of `things` in words.
 template <class Set>
-const Set& choose_set(const std::vector<Set>& sets, const std::string& things, const std::string& name,
+const Set& choose_set(const ProblemSets& all, const std::string& things, const std::string& name,
                       const std::string& path) {
   const std::string kind = Set::kind;
+  const auto& sets = std::get<std::vector<Set>>(all);
   std::string names;
   for (const Set& set : sets) {
     if (is_named(set, name)) return set;
     names += (names.empty() ? "" : ", ") + set.name;
   }
-  if (sets.empty())
-    throw Error(ErrorKind::bad_input, path + " holds no " + things, "only /" + kind + " sets can be exported so",
-                "Name a result file of such a set.");
+  if (sets.empty()) {
+    std::string held;
+    for_each_set(all, [&](const auto& set) { held += (held.empty() ? "" : ", ") + set_path(set).substr(1); });
+    throw Error(
+        ErrorKind::bad_input, path + " holds no " + things, held.empty() ? "it holds no sets" : "it holds " + held,
+        "Export lattices of potential sets, or visibilities of correlation sets; read other numbers with h5py.");
+  }
   if (name.empty() && sets.size() == 1) return sets[0];
   throw Error(
       ErrorKind::usage,
@@ -69,14 +74,13 @@ std::string said_of(const ExportOptions& options, const Set& set, std::optional<
 
 std::string export_uvh5(const ExportOptions& options) {
   const ResultReader results(options.results, 0, ResultReader::Bytes::compared);
-  const CorrelationSet& set = choose_set(results.correlation_sets(), visibilities, options.set, options.results);
-  write_uvh5(options.output, results, set, std::string("smallbatch ") + version_text + ", correlation/" + set.name,
-             options.overwrite);
+  const CorrelationSet& set = choose_set<CorrelationSet>(results.sets(), visibilities, options.set, options.results);
+  const std::string assumed =
+      write_uvh5(options.output, results, set, std::string("smallbatch ") + version_text + ", correlation/" + set.name,
+                 options.overwrite);
   TextWriter text;
   text << "correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch << " channels, "
-       << set.integrations() << " integrations";
-  if (set.input_position.empty()) text << "; positions are not known: a row of antennas, a metre apart";
-  if (set.start_time == 0) text << "; the start is not known: J2000";
+       << set.integrations() << " integrations" << assumed;
   return said_of(options, set, {}, text.str());
 }
 
@@ -90,7 +94,7 @@ bool are_visibilities(const ResultReader& results, const std::string& name) {
 }
 
 std::string draw_visibilities(const ExportOptions& options, const ResultReader& results) {
-  const CorrelationSet& set = choose_set(results.correlation_sets(), visibilities, options.set, options.results);
+  const CorrelationSet& set = choose_set<CorrelationSet>(results.sets(), visibilities, options.set, options.results);
   if (!options.of_slices.empty())
     throw Error(ErrorKind::usage, options.of_slices.front() + " is for slices of potential maps",
                 "correlation/" + set.name + " holds visibilities, whose picture is of all of them", "Leave it out.");
@@ -117,7 +121,7 @@ std::string export_map(const ExportOptions& options) {
   const ResultReader results(options.results, 0, ResultReader::Bytes::compared);
   if (options.output.ends_with(visibility_picture_ending) && are_visibilities(results, options.set))
     return draw_visibilities(options, results);
-  const PotentialSet& set = choose_set(results.potential_sets(), potential_maps, options.set, options.results);
+  const PotentialSet& set = choose_set<PotentialSet>(results.sets(), potential_maps, options.set, options.results);
   if (set.targets != TargetKind::lattice)
     throw Error(ErrorKind::bad_input, "potential/" + set.name + " of " + options.results + " cannot be exported",
                 std::string("V is at ") + (set.targets == TargetKind::points ? "points" : "the charges") +
@@ -146,7 +150,7 @@ std::string export_map(const ExportOptions& options) {
     if (is_another_input(options.problems, results.provenance("input_hash")))
       throw Error(ErrorKind::bad_input, options.problems + " is not the problem file of " + options.results,
                   "its hash differs from that of the file that was run", "Name that file, or leave out --problems.");
-    const PotentialSet& source = choose_set(problems.potential_sets(), potential_maps, set.name, options.problems);
+    const PotentialSet& source = choose_set<PotentialSet>(problems.sets(), potential_maps, set.name, options.problems);
     if (options.index >= source.batch) refuse_index("--index", options.index, source.batch);
     problems.read(source, options.index, 1, charges);
     atomic_number = problems.atomic_numbers(source, options.index);

@@ -1,4 +1,6 @@
 // `import` of signals, a problem file of what a recorder has left, and of visibilities, a result file.
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "app/commands.hpp"
@@ -26,6 +28,30 @@ void expect_one_file(const ImportOptions& options) {
   throw Error(ErrorKind::usage, "import takes one file of samples or visibilities",
               options.inputs[0] + " and " + std::to_string(options.inputs.size() - 1) + " more were given",
               "Import them one by one.");
+}
+
+/// What is not in the results as it is in the file.
+void warn_of_losses(const std::string& path, const Uvh5File& file, const Uvh5Counts& counts,
+                    const std::vector<std::string>& left_out) {
+  const std::string of_all = " of the " + std::to_string(counts.visibilities) + " visibilities of " + path;
+  if (counts.uncounted > 0)
+    spdlog::warn("{}{} are not flagged, and their nsamples is no positive number: each counts as 1 sample.",
+                 counts.uncounted, of_all);
+  if (counts.not_finite > 0)
+    spdlog::warn("{}{} are not flagged, and not finite as float32: they are NaN, with a weight of 0.",
+                 counts.not_finite, of_all);
+  if (counts.visibilities > 0 && counts.flagged + counts.not_finite == counts.visibilities)
+    spdlog::warn("No visibility of {} is left: all are flagged or not finite.", path);
+  if (const std::string type = file.type_name();
+      type.find("64") != std::string::npos || type.find("int32") != std::string::npos)
+    spdlog::warn("The visibilities of {} are {}: they are rounded to float32.", path, type);
+  constexpr std::size_t most_names = 20;
+  std::string names;
+  for (std::size_t k = 0; k < std::min(most_names, left_out.size()); ++k)
+    names += (k > 0 ? ", " : "") + visible_text(left_out[k]);
+  if (left_out.size() > most_names) names += " and " + std::to_string(left_out.size() - most_names) + " more";
+  if (!names.empty())
+    spdlog::warn("{} of {} cannot be kept, and {} left out.", names, path, left_out.size() > 1 ? "are" : "is");
 }
 
 }  // namespace
@@ -83,12 +109,14 @@ std::string import_visibilities(const ImportOptions& options, const std::string&
   ResultWriter writer(options.output, options.overwrite);
   writer.add(set);
   const std::int64_t step = std::max<std::int64_t>(1, bytes_of_step / (12 * set.baselines()));
+  const std::vector<std::string> left_out = writer.keep(set, file);
+  Uvh5Counts counts;
   SignalBlock block;
   for (block.first_time = 0; block.first_time < set.times; ++block.first_time) {
     for (block.first = 0; block.first < set.batch; block.first += step) {
       stop_if_interrupted();
       block.channels = std::min(step, set.batch - block.first);
-      file.read(block);
+      counts.add(file.read(block));
       writer.write(set, block);
     }
   }
@@ -96,15 +124,19 @@ std::string import_visibilities(const ImportOptions& options, const std::string&
   write_origin(writer, command_line, options.inputs);
   writer.commit();
 
+  warn_of_losses(visible_text(options.inputs[0]), file, counts, left_out);
   if (options.json) {
     SetJson json = json_of_imported(options, set);
     json["kind"] = "results";
+    json["visibilities"] = counts.visibilities;
+    json["flagged"] = counts.flagged;
     return json_text(json);
   }
   TextWriter text;
   text << visible_text(options.output) << ": results, correlation/" << set.name << ", " << set.inputs << " inputs, "
        << set.batch << (set.batch == 1 ? " channel, " : " channels, ") << set.times
-       << (set.times == 1 ? " integration\n" : " integrations\n");
+       << (set.times == 1 ? " integration, " : " integrations, ") << counts.flagged << " of " << counts.visibilities
+       << " visibilities flagged\n";
   return text.str();
 }
 

@@ -76,7 +76,14 @@ void add(Needs& needs, const CorrelationSet& set) {
 
 /// What a problem set's line says after its shape.
 std::string unit_words(const SolveSet& /*set*/) { return ""; }
-std::string unit_words(const CorrelationSet& /*set*/) { return ""; }
+std::string unit_words(const CorrelationSet& set) {
+  const ArrayLabels& labels = set.labels;
+  std::string text;
+  if (!labels.telescope.empty()) text += ", telescope " + visible_text(labels.telescope);
+  if (!labels.phase_center.empty()) text += ", phased to " + visible_text(labels.phase_center);
+  if (!labels.visibility_unit.empty()) text += ", in " + labels.visibility_unit;
+  return text;
+}
 std::string unit_words(const PairEnergySet& set) {
   return ", energy in " + energy_unit_name(set.output_unit) +
          (set.particles.empty() ? "" : ", charges from /particles/" + set.particles);
@@ -174,7 +181,9 @@ std::string result_info(const InfoOptions& options) {
     json["shape"] = shape_words_of_results(set);
     for (const char* key : {"storage", "uplo"}) json.erase(key);  // results do not say how A lies
     const VerificationSummary v = reader.verification(Set::kind, set.name);
-    text << "  " << Set::kind << "/" << set.name << ": " << shape_words_of_results(set) << "; ";
+    text << "  " << Set::kind << "/" << set.name << ": " << shape_words_of_results(set);
+    if constexpr (std::is_same_v<Set, CorrelationSet>) text << unit_words(set);
+    text << "; ";
     if (v.checked > 0)
       text << "verified: " << v.agreed << " agree, " << v.disagreed << " disagree\n";
     else

@@ -150,7 +150,7 @@ bool is_alike(const CorrelationSet& a, const CorrelationSet& b) {
   return a.type == b.type && a.times == b.times && a.inputs == b.inputs && a.integrate == b.integrate &&
          a.is_mean == b.is_mean && a.sample_time == b.sample_time && a.start_time == b.start_time &&
          (a.batch == 0 || b.batch == 0 || a.frequency.empty() == b.frequency.empty()) &&
-         a.input_position == b.input_position;
+         a.input_position == b.input_position && a.labels == b.labels;
 }
 
 /// The set of that place in each share, where all of them are alike.

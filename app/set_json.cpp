@@ -54,18 +54,23 @@ SetJson set_json(const PairEnergySet& set) {
 }
 
 SetJson set_json(const CorrelationSet& set) {
-  return {{"kind", "correlation"},
-          {"name", set.name},
-          {"shape", shape_words(set)},
-          {"batch", set.batch},
-          {"times", set.times},
-          {"inputs", set.inputs},
-          {"baselines", set.baselines()},
-          {"type", sample_type_name(set.type)},
-          {"integrate", set.integrate},
-          {"integrations", set.integrations()},
-          {"output", set.is_mean ? "mean" : "sum"},
-          {"flags", set.has_flags}};
+  SetJson json = {{"kind", "correlation"},
+                  {"name", set.name},
+                  {"shape", shape_words(set)},
+                  {"batch", set.batch},
+                  {"times", set.times},
+                  {"inputs", set.inputs},
+                  {"baselines", set.baselines()},
+                  {"type", sample_type_name(set.type)},
+                  {"integrate", set.integrate},
+                  {"integrations", set.integrations()},
+                  {"output", set.is_mean ? "mean" : "sum"},
+                  {"flags", set.has_flags}};
+  const ArrayLabels& labels = set.labels;
+  if (!labels.telescope.empty()) json["telescope"] = labels.telescope;
+  if (!labels.phase_center.empty()) json["phase_center"] = labels.phase_center;
+  if (!labels.visibility_unit.empty()) json["visibility_unit"] = labels.visibility_unit;
+  return json;
 }
 
 }  // namespace smallbatch

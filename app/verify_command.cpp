@@ -183,6 +183,11 @@ void expect_same(const Files& files, const CorrelationSet& asked, const Correlat
   expect_same(files, group + "/frequency", asked.frequency, found.frequency);
   expect_same(files, group + "/input_position", asked.input_position, found.input_position);
   files.results.check_labels(asked, found);
+  if (asked.labels == found.labels) return;
+  expect_same(files, group + "/input_antenna", asked.labels.antenna, found.labels.antenna);
+  throw Error(ErrorKind::bad_input, "cannot use " + group + " of " + files.options.results,
+              "its antennas, feeds, telescope, phase center or unit are not those of " + files.options.problems,
+              "Name the file that they were made from.");
 }
 
 /// 1 where the file says that no solver estimated rcond. Of several ranks it names the first one's.

@@ -25,6 +25,9 @@ enum class ObjectKind { none, group, dataset, other };
 /// their bytes along a last axis.
 enum class NumberForm { plain, complex, boolean, text };
 
+/// The type's name of a dataset without any, as h5py.Empty writes it.
+inline constexpr const char* no_data = "no data";
+
 struct DatasetInfo {
   std::vector<std::int64_t> shape;
   std::string type_name;  ///< for messages: "float32", "uint8", "string", ...

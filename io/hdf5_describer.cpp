@@ -356,8 +356,11 @@ struct Hdf5Describer::Impl {
   [[nodiscard]] std::unique_ptr<StoredDataset> dataset_of(hid_t opened, std::uint64_t most_chunks) const {
     const Hdf5Handle space(H5Dget_space(opened), H5Sclose), type(H5Dget_type(opened), H5Tclose);
     if (!space.valid() || !type.valid()) throw damage(*bytes);
-    if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) throw Defect{"it holds no data", "Store numbers in it."};
     auto dataset = std::make_unique<StoredDataset>();
+    if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) {
+      dataset->info.type_name = no_data;
+      return dataset;
+    }
     const auto [form, numbers] = numbers_of(type.get());
     dataset->info = {shape_of(space.get()), type_text(type.get()), numbers.type, form};
     if (numbers.type == ElementType::other) return dataset;

@@ -431,6 +431,7 @@ void read_correlation_attributes(const InputFile& file, CorrelationSet& set) {
   const std::string signal = signal_text(set);
   set.frequency = read_known(file, group + "/frequency", {set.batch}, "Hz", signal);
   set.input_position = read_known(file, group + "/input_position", {set.inputs, 3}, "m", signal);
+  set.labels = read_array_labels(file, group, set.inputs);
 }
 
 void write_correlation_attributes(Hdf5Output& file, const CorrelationSet& set) {
@@ -448,6 +449,7 @@ void write_correlation_attributes(Hdf5Output& file, const CorrelationSet& set) {
   };
   write("/frequency", {set.batch}, "Hz", set.frequency);
   write("/input_position", {set.inputs, 3}, "m", set.input_position);
+  write_array_labels(file, group, set.labels);
 }
 
 void expect_type(ScalarType asked, ScalarType stored, const std::string& set) {

@@ -1,4 +1,4 @@
-// Names, steps and times of a set's problems in problem and result files. Private to io/.
+// Labels of problem and result files: names, steps and times of problems; what an array of antennas is. Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include "io/hdf5_input.hpp"
 #include "io/hdf5_output.hpp"
 #include "io/problem_labels.hpp"
+#include "io/sets.hpp"
 
 namespace smallbatch {
 
@@ -14,5 +15,9 @@ namespace smallbatch {
 ProblemLabels read_labels(const InputFile& file, const std::string& group, std::int64_t batch);
 /// Those that are known.
 void write_labels(Hdf5Output& file, const std::string& group, const ProblemLabels& labels, std::int64_t batch);
+
+/// The same of a correlation.
+ArrayLabels read_array_labels(const InputFile& file, const std::string& group, std::int64_t inputs);
+void write_array_labels(Hdf5Output& file, const std::string& group, const ArrayLabels& labels);
 
 }  // namespace smallbatch

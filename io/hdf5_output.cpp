@@ -105,7 +105,8 @@ struct PlainGroup {
 bool is_of_set(std::string_view group) {
   const auto slashes = std::ranges::count(group, '/');
   const bool says_of_sets = group.starts_with("/verification/") || group.starts_with("/provenance/");
-  return says_of_sets ? slashes == 3 : slashes == 2 && !group.starts_with("/VTKHDF/");
+  const auto is_in = [&](const char* other) { return group.starts_with(other); };
+  return says_of_sets ? slashes == 3 : slashes == 2 && !is_in("/VTKHDF/") && !is_in("/uvh5/") && !is_in("/Header/");
 }
 
 /// The path of what is in a group.
@@ -609,7 +610,7 @@ struct Hdf5Output::Impl {
 
   /// Texts (std::string, std::string_view).
   template <class Texts>
-  void write_strings(const std::string& dataset, const Texts& of_dataset, bool is_array) {
+  void write_strings(const std::string& dataset, const std::vector<std::int64_t>& shape, const Texts& of_dataset) {
     const QuietHdf5 quiet;
     throw_latched();
     WrittenGroup& group_of_it = groups.at(parts_of(dataset).first);
@@ -620,10 +621,8 @@ struct Hdf5Output::Impl {
     std::string bytes;
     bytes.reserve(of_dataset.size() * length);
     for (const auto& text : of_dataset) bytes.append(text).append(length - text.size(), '\0');
-    const hsize_t count = of_dataset.size();
     if (PlainGroup* const group = plain_group(group_of_it)) {
       const std::string type = text_type(length, TextEnd::padded, characters_of(bytes) == H5T_CSET_UTF8);
-      const auto shape = is_array ? std::vector{static_cast<std::int64_t>(count)} : std::vector<std::int64_t>();
       const PlainDataset& created = create_plain(*group, dataset, type, shape, length);
       if (created.address) put(*created.address, bytes);
       const Extent extent = created.address ? Extent{*created.address, created.bytes} : Extent{};
@@ -634,7 +633,8 @@ struct Hdf5Output::Impl {
     check(H5Tset_size(type.get(), length));
     check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
     check(H5Tset_cset(type.get(), characters_of(bytes)));
-    const Hdf5Handle space = own(H5Screate_simple(is_array ? 1 : 0, &count, nullptr), H5Sclose);
+    const std::vector<hsize_t> dims(shape.begin(), shape.end());
+    const Hdf5Handle space = own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
     const hid_t created = new_dataset(dataset, type.get(), space.get(), H5P_DEFAULT);
     check(H5Dwrite(created, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()));
     const haddr_t address = H5Dget_offset(created);
@@ -804,13 +804,13 @@ struct Hdf5Output::Impl {
     }
     for (std::size_t begin = 0; begin < digits.size(); begin += digits_of_one)
       hashes.push_back(std::string_view(digits).substr(begin, digits_of_one));
-    write_strings(checksums_dataset, names, true);
+    write_strings(checksums_dataset, {static_cast<std::int64_t>(names.size())}, names);
     create(checksums_offset, ElementType::int64, {static_cast<std::int64_t>(piece_offset.size())}, std::nullopt);
     WrittenDataset& offset = groups.dataset_at(checksums_offset);
     write_by_hdf5(checksums_offset, H5T_NATIVE_INT64, {0}, *offset.shape, piece_offset.data());
     offset.unwritten = 0;
-    write_strings(checksums_hash, hashes, true);
-    write_strings(checksums_rest, std::vector(2, std::string(digits_of_one, '0')), true);
+    write_strings(checksums_hash, {static_cast<std::int64_t>(hashes.size())}, hashes);
+    write_strings(checksums_rest, {2}, std::vector(2, std::string(digits_of_one, '0')));
     let_go();
     check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL));
     places.tables = {texts.at(checksums_dataset).extent,
@@ -1031,11 +1031,24 @@ void Hdf5Output::create_filled(const std::string& dataset, ElementType type, con
 }
 
 void Hdf5Output::write_text(const std::string& dataset, const std::string& text) {
-  impl_->write_strings(dataset, std::vector{text}, false);
+  impl_->write_strings(dataset, {}, std::vector{text});
 }
 
 void Hdf5Output::write_texts(const std::string& dataset, const std::vector<std::string>& texts) {
-  impl_->write_strings(dataset, texts, true);
+  write_texts(dataset, {static_cast<std::int64_t>(texts.size())}, texts);
+}
+
+void Hdf5Output::write_texts(const std::string& dataset, const std::vector<std::int64_t>& shape,
+                             const std::vector<std::string>& texts) {
+  impl_->write_strings(dataset, shape, texts);
+}
+
+void Hdf5Output::write_nothing(const std::string& dataset) {
+  const QuietHdf5 quiet;
+  impl_->throw_latched();
+  impl_->make_room();
+  const Hdf5Handle space = impl_->own(H5Screate(H5S_NULL), H5Sclose);
+  (void)impl_->new_dataset(dataset, H5T_IEEE_F32LE, space.get(), H5P_DEFAULT);
 }
 
 void Hdf5Output::create_group(const std::string& group) {

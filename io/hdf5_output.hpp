@@ -43,6 +43,10 @@ class Hdf5Output {
   /// A dataset of strings of fixed length, written at once; of one text without a shape.
   void write_text(const std::string& dataset, const std::string& text);
   void write_texts(const std::string& dataset, const std::vector<std::string>& texts);
+  void write_texts(const std::string& dataset, const std::vector<std::int64_t>& shape,
+                   const std::vector<std::string>& texts);
+  /// A dataset that has neither a shape nor a number, as h5py.Empty.
+  void write_nothing(const std::string& dataset);
   void create_group(const std::string& group);
   [[nodiscard]] OutputLayout layout() const;
   /// What a process that did not make the file has written into it; and, told the one that made it, what of what was

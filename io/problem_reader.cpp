@@ -60,8 +60,15 @@ const KnownNames pair_energy_names{
      {"step", {}},
      {"time", {"unit"}}}};
 const KnownNames correlation_names{
-    {"integrate", "output", "packing", "sample_time", "start_time"},
-    {{"signal", {}}, {"flag", {}}, {"frequency", {"unit"}}, {"input_position", {"unit"}}}};
+    {"integrate", "output", "packing", "sample_time", "start_time", "telescope", "latitude", "longitude", "altitude",
+     "phase_center", "phase_center_ra", "phase_center_dec", "visibility_unit"},
+    {{"signal", {}},
+     {"flag", {}},
+     {"frequency", {"unit"}},
+     {"input_position", {"unit"}},
+     {"input_antenna", {}},
+     {"input_antenna_name", {}},
+     {"input_feed", {}}}};
 
 /// Datasets of sets of charges, whatever they ask for.
 const std::vector<std::string> of_charges{"position",      "charge", "offset", "group",
@@ -602,7 +609,8 @@ struct ProblemReader::Impl {
         throw file.error(group, "its visibilities are more bytes than a file can hold", "Integrate more samples.");
       }
     }
-    warn_of_unused(group, {"signal", "flag", "frequency", "input_position"});
+    warn_of_unused(
+        group, {"signal", "flag", "frequency", "input_position", "input_antenna", "input_antenna_name", "input_feed"});
   }
 
   /// Charges and groups of problems [first, first + count), positions in the file's unit; returns the part of the set's

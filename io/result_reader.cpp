@@ -408,6 +408,8 @@ void ResultReader::read(const PairEnergySet& set, PairEnergyBlock& block) const 
   impl_->file.read(group + "/energy_per_charge", {{first, charges}}, block.energy_per_charge.data());
 }
 
+const InputFile& ResultReader::file() const { return impl_->file; }
+
 void ResultReader::read(const CorrelationSet& set, SignalBlock& block) const {
   expect_range(block.first, block.channels, set.batch, set.name);
   expect_range(block.first_time, block.times, set.times, set.name);

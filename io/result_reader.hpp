@@ -14,6 +14,8 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
+class InputFile;
+
 struct ByteCheck;
 
 /// Of all problems of a set.
@@ -102,6 +104,8 @@ class ResultReader {
   [[nodiscard]] std::string provenance(const std::string& key) const;
   /// One that is a number; 0 where there is none.
   [[nodiscard]] double provenance_number(const std::string& key) const;
+  /// For what no set describes.
+  [[nodiscard]] const InputFile& file() const;
 
  private:
   struct Impl;

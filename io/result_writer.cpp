@@ -1,6 +1,7 @@
 // Answers mirror the names of the problems. The first lattice set is also VTKHDF ImageData: the same bytes under a
 // second name, one time step per problem, so that ParaView opens the file as it is. Every axis of every dataset has a
-// name, and units are said as netCDF says them, too (`units`), so that xarray opens it as it is.
+// name, and units are said as netCDF says them, too (`units`), so that xarray opens it as it is. One file, because each
+// kind of set takes a few lines.
 #include "io/result_writer.hpp"
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 #include "io/hdf5_format.hpp"
 #include "io/hdf5_output.hpp"
 #include "io/row_hashes.hpp"
+#include "io/uvh5.hpp"
+#include "io/uvh5_rows.hpp"
 #include "io/vtkhdf.hpp"
 
 namespace smallbatch {
@@ -296,6 +299,10 @@ void ResultWriter::add(const CorrelationSet& set) {
     file.attribute(group + "/input_position", "units", std::string("m"));
     file.name_axes(group + "/input_position", {"input", "axis"});
   }
+  const ArrayLabels& labels = set.labels;
+  if (!labels.antenna.empty()) file.name_axes(group + "/input_antenna", {"input"});
+  if (!labels.antenna_name.empty()) file.name_axes(group + "/input_antenna_name", {"input"});
+  if (!labels.feed.empty()) file.name_axes(group + "/input_feed", {"input"});
   impl_->add_verdicts(CorrelationSet::kind, set.name, set.batch);
 }
 
@@ -321,6 +328,10 @@ void ResultWriter::write(const CorrelationSet& set, const SignalBlock& block) {
       break;
   }
   impl_->file.write(group + "/weight", {integrations, channels}, block.weight.data());
+}
+
+std::vector<std::string> ResultWriter::keep(const CorrelationSet& set, const Uvh5File& file) {
+  return file.copy_to(impl_->file, uvh5_group(set.name));
 }
 
 void ResultWriter::write_info(const CorrelationSet& set, std::int64_t first, ArrayView<std::int32_t> info) {

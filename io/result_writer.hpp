@@ -15,6 +15,7 @@
 namespace smallbatch {
 
 class OutputFile;
+class Uvh5File;
 
 /// A temporary file beside `path` until commit(); see ProblemWriter for what is thrown and what is left behind. write()
 /// and its like do without HDF5, which another thread may call meanwhile; everything else takes turns with it.
@@ -80,6 +81,8 @@ class ResultWriter {
   void add(const CorrelationSet& set);
   /// Visibilities and weights of whole integrations; block.sum is set.visibility(). Means are the caller's to take.
   void write(const CorrelationSet& set, const SignalBlock& block);
+  /// What a UVH5 file says besides, which write_uvh5() writes back. Returns the names of what is left out.
+  std::vector<std::string> keep(const CorrelationSet& set, const Uvh5File& file);
   /// Of channels first, first + 1, ...: what all their blocks say.
   void write_info(const CorrelationSet& set, std::int64_t first, ArrayView<std::int32_t> info);
 

@@ -87,6 +87,20 @@ inline std::string sample_type_name(SampleType type) {
   return type == SampleType::complex_float32 ? "float32" : type == SampleType::complex_int8 ? "int8" : "int4";
 }
 
+/// What a correlation's inputs and visibilities are, as far as it is known: what is empty is not.
+struct ArrayLabels {
+  std::vector<std::int64_t> antenna;        ///< (inputs): the number of the input's antenna
+  std::vector<std::string> antenna_name;    ///< (inputs): what that antenna is called
+  std::vector<std::string> feed;            ///< (inputs): "x", "y", "r" or "l"
+  std::string telescope;                    ///< its name
+  std::vector<double> location;             ///< of it: latitude and longitude (geodetic, degrees), altitude (m)
+  std::string phase_center;                 ///< the name of the place that visibilities are phased to
+  std::vector<double> phase_center_ra_dec;  ///< that place: right ascension and declination (ICRS, degrees)
+  std::string visibility_unit;              ///< "uncalib", "Jy" or "K str"
+
+  bool operator==(const ArrayLabels&) const = default;
+};
+
 /// /correlation/<name>
 struct CorrelationSet {
   static constexpr const char* kind = "correlation";  ///< of the path
@@ -103,6 +117,7 @@ struct CorrelationSet {
   std::vector<double> input_position;  ///< (inputs, 3): east, north and up, metres; empty where they are not known
   double sample_time = 0;              ///< seconds from one sample to the next; 0 where it is not known
   double start_time = 0;               ///< when the first sample begins, Julian date (UTC); 0 where it is not known
+  ArrayLabels labels;
 
   /// Of each channel: how many integrations, and how many baselines of each.
   [[nodiscard]] std::int64_t integrations() const { return integrations_of(times, integrate); }

@@ -4,38 +4,18 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <numbers>
 #include <vector>
 
 #include "io/hdf5_output.hpp"
+#include "io/uvh5_array.hpp"
+#include "io/uvh5_rows.hpp"
 
 namespace smallbatch {
 namespace {
 
-constexpr double j2000 = 2451545;
+constexpr double j2000 = 2451545, degree = std::numbers::pi / 180;
 constexpr std::int64_t rows_bytes = std::int64_t{1} << 28;
-
-/// Antennas 1 and 2 of all baselines.
-struct Baselines {
-  explicit Baselines(std::int64_t inputs) {
-    for (std::int64_t i = 0; i < inputs; ++i) {
-      for (std::int64_t j = 0; j <= i; ++j) {
-        first.push_back(i);
-        second.push_back(j);
-      }
-    }
-  }
-  std::vector<std::int64_t> first, second;
-};
-
-/// `values` once for each integration.
-template <class T>
-std::vector<T> repeated(const std::vector<T>& values, std::int64_t times) {
-  std::vector<T> all;
-  all.reserve(values.size() * static_cast<std::size_t>(times));
-  for (std::int64_t t = 0; t < times; ++t) all.insert(all.end(), values.begin(), values.end());
-  return all;
-}
-
 /// Each of `values` `times` times, one after the other.
 std::vector<double> spread(const std::vector<double>& values, std::int64_t times) {
   std::vector<double> all;
@@ -63,25 +43,35 @@ class Uvh5Header {
   Hdf5Output& file_;
 };
 
-void write_telescope(Uvh5Header& header, const CorrelationSet& set) {
-  const std::int64_t antennas = set.inputs;
-  std::vector<std::int64_t> numbers;
+void write_telescope(Uvh5Header& header, const CorrelationSet& set, const AntennaArray& array) {
+  const ArrayLabels& labels = set.labels;
+  const std::vector<double> location = labels.location.empty() ? std::vector<double>(3, 0) : labels.location;
+  const double sin_lat = std::sin(degree * location[0]), cos_lat = std::cos(degree * location[0]);
+  const double sin_lon = std::sin(degree * location[1]), cos_lon = std::cos(degree * location[1]);
   std::vector<std::string> names;
-  std::vector<double> positions;  // at 0 N 0 E: up, east, north
-  for (std::int64_t k = 0; k < antennas; ++k) {
-    const auto place = static_cast<std::size_t>(3 * k);
-    numbers.push_back(k);
-    names.push_back(std::to_string(k));
-    for (const std::size_t axis : {2, 0, 1}) positions.push_back(set.input_position[place + axis]);
+  std::vector<double> positions;  // along geocentric axes
+  for (const Antenna& antenna : array.antennas) {
+    names.push_back(labels.antenna_name.empty() ? std::to_string(antenna.number)
+                                                : labels.antenna_name[static_cast<std::size_t>(antenna.first_input)]);
+    const auto [east, north, up] = antenna.position;
+    const double outwards = cos_lat * up - sin_lat * north;
+    positions.insert(positions.end(), {cos_lon * outwards - sin_lon * east, sin_lon * outwards + cos_lon * east,
+                                       sin_lat * up + cos_lat * north});
   }
-  for (const char* name : {"telescope_name", "instrument"}) header.write(name, std::string("unknown"));
+  const auto antennas = static_cast<std::int64_t>(names.size());
+  for (const char* name : {"telescope_name", "instrument"})
+    header.write(name, labels.telescope.empty() ? std::string("unknown") : labels.telescope);
   header.write("telescope_frame", std::string("itrs"));
-  for (const char* name : {"latitude", "longitude", "altitude"}) header.write(name, 0.0);
+  header.write("latitude", location[0]);
+  header.write("longitude", location[1]);
+  header.write("altitude", location[2]);
   for (const char* name : {"Nants_telescope", "Nants_data"}) header.write(name, antennas);
-  header.write("antenna_numbers", {antennas}, numbers);
+  header.write("antenna_numbers", {antennas}, array.rows.antenna);
   header.write("antenna_names", names);
   header.write("antenna_positions", {antennas, 3}, positions);
-  header.write("polarization_array", {1}, std::vector<std::int64_t>{-5});  // xx
+  const auto polarisations = static_cast<std::int64_t>(array.rows.polarisations.size());
+  header.write("Npols", polarisations);
+  header.write("polarization_array", {polarisations}, array.rows.polarisations);
 }
 
 void write_channels(Uvh5Header& header, const CorrelationSet& set) {
@@ -90,7 +80,6 @@ void write_channels(Uvh5Header& header, const CorrelationSet& set) {
   for (std::size_t c = 1; c < width.size(); ++c) width[c] = std::abs(set.frequency[c] - set.frequency[c - 1]);
   if (width.size() > 1) width[0] = width[1];
   header.write("Nfreqs", channels);
-  header.write("Npols", std::int64_t{1});
   header.write("Nspws", std::int64_t{1});
   header.write("spw_array", {1}, std::vector<std::int64_t>{0});
   header.write("flex_spw_id_array", {channels}, std::vector<std::int64_t>(set.frequency.size(), 0));
@@ -118,131 +107,218 @@ std::vector<double> middles(const CorrelationSet& set) {
   return middle;
 }
 
-void write_baseline_times(Uvh5Header& header, const CorrelationSet& set, const Baselines& baselines) {
-  const std::int64_t integrations = set.integrations(), all = integrations * set.baselines();
+void write_baseline_times(Uvh5Header& header, const CorrelationSet& set, const AntennaArray& array) {
+  const Uvh5Rows& rows = array.rows;
+  const std::int64_t integrations = set.integrations(), all = rows.count(), baselines = all / integrations;
+  std::vector<std::int64_t> one, two;
   std::vector<double> uvw;
-  for (std::size_t b = 0; b < baselines.first.size(); ++b) {
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      const auto position = [&](std::int64_t input) {
-        return set.input_position[3 * static_cast<std::size_t>(input) + axis];
-      };
-      uvw.push_back(position(baselines.second[b]) - position(baselines.first[b]));
-    }
+  for (std::size_t row = 0; row < rows.first.size(); ++row) {
+    const Antenna& first = array.antennas[static_cast<std::size_t>(rows.first[row])];
+    const Antenna& second = array.antennas[static_cast<std::size_t>(rows.second[row])];
+    one.push_back(first.number);
+    two.push_back(second.number);
+    for (std::size_t axis = 0; axis < 3; ++axis) uvw.push_back(second.position[axis] - first.position[axis]);
   }
-  header.write("Nbls", set.baselines());
+  header.write("Nbls", baselines);
   header.write("Nblts", all);
   header.write("Ntimes", integrations);
   header.write("blt_order", std::string("time, baseline"));
-  header.write("ant_1_array", {all}, repeated(baselines.first, integrations));
-  header.write("ant_2_array", {all}, repeated(baselines.second, integrations));
-  header.write("uvw_array", {all, 3}, repeated(uvw, integrations));
-  header.write("time_array", {all}, spread(middles(set), set.baselines()));
-  header.write("integration_time", {all}, spread(durations(set), set.baselines()));
+  header.write("ant_1_array", {all}, one);
+  header.write("ant_2_array", {all}, two);
+  header.write("uvw_array", {all, 3}, uvw);
+  header.write("time_array", {all}, spread(middles(set), baselines));
+  header.write("integration_time", {all}, spread(durations(set), baselines));
 }
 
-/// One integration of some channels, (baseline, channel).
+/// Values of some rows and channels, (row, channel, polarisation).
 template <class Out>
 struct UvBlock {
   std::vector<Out> visibility;  ///< real, imaginary
   std::vector<std::int8_t> flag;
   std::vector<float> samples;
+
+  void resize(std::size_t count, bool has_visibilities) {
+    visibility.assign(has_visibilities ? 2 * count : 0, 0);
+    flag.assign(count, 0);
+    samples.assign(count, 0);
+  }
+};
+
+/// What results keep of the file that a set was.
+struct KeptFile {
+  const InputFile& file;
+  std::string group;
+  bool has_visibilities = false;
+
+  void read(const Uvh5Rows& rows, const RowRange& some, const AxisRange& channels, UvBlock<float>& block) const {
+    if (has_visibilities) read_some(file, group + "/visdata", rows, some, channels, block.visibility);
+    read_some(file, group + "/flags", rows, some, channels, block.flag);
+    read_some(file, group + "/nsamples", rows, some, channels, block.samples);
+  }
 };
 
 template <class In, class Out>
-void transpose(const SignalBlock& block, const Baselines& baselines, std::int64_t samples, UvBlock<Out>& out) {
-  const auto count = baselines.first.size(), channels = static_cast<std::size_t>(block.channels);
-  out.visibility.assign(2 * count * channels, 0);
-  out.flag.assign(count * channels, 0);
-  out.samples.assign(count * channels, 0);
-  for (std::size_t c = 0; c < channels; ++c) {
-    for (std::size_t b = 0; b < count; ++b) {
-      const std::size_t from = c * count + b, to = b * channels + c;
-      std::array<In, 2> value;
-      std::memcpy(value.data(), block.visibility.data() + from * sizeof(value), sizeof(value));
-      const auto real = static_cast<Out>(value[0]), imaginary = static_cast<Out>(value[1]);
-      const bool is_good = block.weight[from] > 0 && std::isfinite(real) && std::isfinite(imaginary);
-      out.flag[to] = is_good ? 0 : 1;
-      out.samples[to] = static_cast<float>(block.weight[from]) / static_cast<float>(samples);
-      if (!is_good) continue;
-      out.visibility[2 * to] = real;
-      // Of an auto there is none; what rounding has left, readers refuse.
-      if (baselines.first[b] != baselines.second[b]) out.visibility[2 * to + 1] = imaginary;
+class VisibilityWriter {
+ public:
+  VisibilityWriter(Hdf5Output& file, const ResultReader& results, const CorrelationSet& set, const Uvh5Rows& rows,
+                   const KeptFile* kept)
+      : file_(file), results_(results), set_(set), rows_(rows), kept_(kept) {}
+
+  void write() {
+    const std::vector<std::int64_t> shape = rows_.shape(set_.batch);
+    file_.create("/Data/visdata", element_type_of<Out>, shape, NumberForm::complex);
+    file_.create("/Data/flags", ElementType::int8, shape, NumberForm::boolean);
+    file_.create("/Data/nsamples", ElementType::float32, shape);
+    const auto products = static_cast<std::int64_t>(rows_.polarisations.size());
+    const auto bytes = static_cast<std::int64_t>(2 * sizeof(In) + 4) * set_.baselines() +
+                       static_cast<std::int64_t>(2 * (sizeof(Out) + sizeof(float)) + 10) * products *
+                           std::max<std::int64_t>(1, rows_.count() / set_.integrations());
+    const std::int64_t step = std::clamp<std::int64_t>(rows_bytes / bytes, 1, set_.batch);
+    for (std::int64_t t = 0; t < set_.integrations(); ++t) {
+      for (block_.first = 0; block_.first < set_.batch; block_.first += step) {
+        block_.channels = std::min(step, set_.batch - block_.first);
+        block_.first_time = t * set_.integrate;
+        block_.times = std::min(set_.integrate, set_.times - block_.first_time);
+        results_.read(set_, block_);
+        const AxisRange channels{block_.first, block_.channels};
+        for (const RowRange& some : rows_.of_time[static_cast<std::size_t>(t)]) {
+          fill(some, channels);
+          write_some(file_, "/Data/visdata", rows_, some, channels, out_.visibility);
+          write_some(file_, "/Data/flags", rows_, some, channels, out_.flag);
+          write_some(file_, "/Data/nsamples", rows_, some, channels, out_.samples);
+        }
+      }
     }
+  }
+
+ private:
+  void fill(const RowRange& some, const AxisRange& channels) {
+    const auto count = static_cast<std::size_t>(some.count * channels.count) * rows_.polarisations.size();
+    out_.resize(count, true);
+    if (kept_) {
+      was_.resize(count, kept_->has_visibilities);
+      kept_->read(rows_, some, channels, was_);
+    }
+    std::size_t to = 0;
+    for (std::int64_t row = some.first; row < some.first + some.count; ++row)
+      for (std::int64_t c = 0; c < channels.count; ++c)
+        for (const std::int64_t polarisation : rows_.polarisations) fill(row, c, polarisation, to++);
+  }
+
+  void fill(std::int64_t row, std::int64_t channel, std::int64_t polarisation, std::size_t to) {
+    const auto [i, j] = rows_.inputs_of(row, polarisation);
+    if (kept_) out_.samples[to] = was_.samples[to];
+    const bool is_auto = rows_.first[static_cast<std::size_t>(row)] == rows_.second[static_cast<std::size_t>(row)];
+    // Visibilities have no place for what is flagged, and one for both products of an antenna's feeds.
+    if (kept_ && (was_.flag[to] != 0 || (kept_->has_visibilities && is_auto && i < j))) {
+      out_.flag[to] = was_.flag[to];
+      for (std::size_t part = 0; part < 2 && kept_->has_visibilities; ++part)
+        out_.visibility[2 * to + part] = static_cast<Out>(was_.visibility[2 * to + part]);
+      return;
+    }
+    out_.flag[to] = 1;
+    if (i < 0 || j < 0) return;
+    const auto from =
+        static_cast<std::size_t>(channel * set_.baselines() + baseline_of(std::max(i, j), std::min(i, j)));
+    if (!kept_) out_.samples[to] = static_cast<float>(block_.weight[from]) / static_cast<float>(block_.times);
+    std::array<In, 2> value;
+    std::memcpy(value.data(), block_.visibility.data() + from * sizeof(value), sizeof(value));
+    const auto real = static_cast<Out>(value[0]), imaginary = static_cast<Out>(value[1]);
+    if (block_.weight[from] <= 0 || !std::isfinite(real) || !std::isfinite(imaginary)) return;
+    out_.flag[to] = 0;
+    out_.visibility[2 * to] = real;
+    // Of an auto there is none; what rounding has left, readers refuse.
+    if (i != j || kept_) out_.visibility[2 * to + 1] = i >= j ? imaginary : -imaginary;
+  }
+
+  Hdf5Output& file_;
+  const ResultReader& results_;
+  const CorrelationSet& set_;
+  const Uvh5Rows& rows_;
+  const KeptFile* kept_;
+  SignalBlock block_;
+  UvBlock<Out> out_;
+  UvBlock<float> was_;
+};
+
+void write_data(Hdf5Output& file, const ResultReader& results, const CorrelationSet& set, const Uvh5Rows& rows,
+                const KeptFile* kept) {
+  switch (set.visibility()) {
+    case SumType::complex_float32:
+      return VisibilityWriter<float, float>(file, results, set, rows, kept).write();
+    case SumType::complex_int32:
+      return VisibilityWriter<std::int32_t, double>(file, results, set, rows, kept).write();
+    case SumType::complex_int64:
+      return VisibilityWriter<std::int64_t, double>(file, results, set, rows, kept).write();
   }
 }
 
-template <class In, class Out>
-void write_data(Hdf5Output& file, const ResultReader& results, const CorrelationSet& set, const Baselines& baselines) {
-  const std::int64_t count = set.baselines();
-  const std::vector<std::int64_t> shape{set.integrations() * count, set.batch, 1};
-  file.create("/Data/visdata", element_type_of<Out>, shape, NumberForm::complex);
-  file.create("/Data/flags", ElementType::int8, shape, NumberForm::boolean);
-  file.create("/Data/nsamples", ElementType::float32, shape);
-  const auto bytes = static_cast<std::int64_t>(2 * (sizeof(In) + sizeof(Out)) + 9);
-  const std::int64_t step = std::clamp<std::int64_t>(rows_bytes / (bytes * count), 1, set.batch);
-  SignalBlock block;
-  UvBlock<Out> out;
-  for (std::int64_t t = 0; t < set.integrations(); ++t) {
-    for (block.first = 0; block.first < set.batch; block.first += step) {
-      block.channels = std::min(step, set.batch - block.first);
-      block.first_time = t * set.integrate;
-      block.times = std::min(set.integrate, set.times - block.first_time);
-      results.read(set, block);
-      transpose<In>(block, baselines, block.times, out);
-      const AxisRange rows{t * count, count}, channels{block.first, block.channels};
-      file.write("/Data/visdata", {rows, channels}, out.visibility.data());
-      file.write("/Data/flags", {rows, channels}, out.flag.data());
-      file.write("/Data/nsamples", {rows, channels}, out.samples.data());
-    }
-  }
+/// The file that a set was, with the visibilities that it has now.
+void write_back(const std::string& path, const ResultReader& results, const CorrelationSet& set,
+                const std::string& history, bool overwrite) {
+  KeptFile kept{results.file(), uvh5_group(set.name)};
+  const std::string header = kept.group + "/Header";
+  const std::vector<std::int64_t> shape = kept.file.dataset(kept.group + "/nsamples").shape;
+  if (shape.size() != 3 && shape.size() != 4)
+    throw kept.file.error(kept.group + "/nsamples", "it has " + std::to_string(shape.size()) + " axes, not 3 or 4",
+                          "Import the file anew.");
+  const Uvh5Rows rows = read_rows(kept.file, header, shape);
+  if (rows.shape(set.batch) != shape || static_cast<std::int64_t>(rows.times.size()) != set.times ||
+      rows.input_count() != set.inputs || set.integrate != 1)
+    throw kept.file.error(kept.group, "it is not of the visibilities in correlation/" + set.name,
+                          "Import the file anew.");
+  kept.has_visibilities = kept.file.kind(kept.group + "/visdata") == ObjectKind::dataset;
+  Hdf5Output file(path, overwrite, "");
+  std::vector<std::string> left_out;  // by whoever made the results: there is nothing else
+  copy_group(kept.file, header, file, "/Header", left_out);
+  const auto fill = [&](const char* name, const std::string& text) {
+    if (kept.file.kind(header + "/" + name) == ObjectKind::none) file.write_text(std::string("/Header/") + name, text);
+  };
+  const std::string& telescope = set.labels.telescope;
+  for (const char* name : {"telescope_name", "instrument"}) fill(name, telescope.empty() ? "unknown" : telescope);
+  fill("history", history);
+  write_data(file, results, set, rows, &kept);
+  file.commit();
 }
 
 }  // namespace
 
-void write_uvh5(const std::string& path, const ResultReader& results, const CorrelationSet& set,
-                const std::string& history, bool overwrite) {
-  const auto refuse = [&](const std::string& why, const std::string& remedy) {
-    throw Error(ErrorKind::bad_input, "cannot write correlation/" + set.name + " as UVH5", why, remedy);
-  };
-  if (set.integrations() == 0 || set.batch == 0) refuse("it has no visibilities", "Export another set.");
+std::string write_uvh5(const std::string& path, const ResultReader& results, const CorrelationSet& set,
+                       const std::string& history, bool overwrite) {
+  if (set.integrations() == 0 || set.batch == 0) refuse_uvh5(set, "it has no visibilities", "Export another set.");
+  if (results.file().kind(uvh5_group(set.name)) == ObjectKind::group) {
+    write_back(path, results, set, history, overwrite);
+    return "";
+  }
   if (set.frequency.empty()) {
-    refuse("the frequencies of its channels are not known",
-           "Add the dataset frequency to its group, and to that of the problems for other runs.");
+    refuse_uvh5(set, "the frequencies of its channels are not known",
+                "Add the dataset frequency to its group, and to that of the problems for other runs.");
   }
   if (!(set.sample_time > 0)) {
-    refuse("the time of a sample is not known",
-           "Add the attribute sample_time to its group, and to that of the problems for other runs.");
+    refuse_uvh5(set, "the time of a sample is not known",
+                "Add the attribute sample_time to its group, and to that of the problems for other runs.");
+  }
+  if (!set.labels.phase_center.empty() || !set.labels.phase_center_ra_dec.empty()) {
+    refuse_uvh5(set, "its visibilities are phased, and uvw of a phase center need tables of the Earth's rotation",
+                "Remove the phase_center attributes from its group, and phase the file with pyuvdata.");
   }
   if (const std::vector<double> middle = middles(set); std::ranges::adjacent_find(middle) != middle.end()) {
-    refuse("its integrations are too short for Julian dates, which tell 40 microseconds apart",
-           "Integrate more samples.");
+    refuse_uvh5(set, "its integrations are too short for Julian dates, which tell 40 microseconds apart",
+                "Integrate more samples.");
   }
-  CorrelationSet placed = set;
-  for (std::int64_t k = 0; set.input_position.empty() && k < set.inputs; ++k) {
-    placed.input_position.insert(placed.input_position.end(), {static_cast<double>(k), 0, 0});
-  }
-  const Baselines baselines(set.inputs);
+  const AntennaArray array = array_of(set);
   Hdf5Output file(path, overwrite, "");
   Uvh5Header header(file);
   header.write("version", std::string("1.0"));
   header.write("history", history);
-  header.write("vis_units", std::string("uncalib"));
+  header.write("vis_units", set.labels.visibility_unit.empty() ? std::string("uncalib") : set.labels.visibility_unit);
   header.write("phase_type", std::string("drift"));
-  write_telescope(header, placed);
-  write_channels(header, placed);
-  write_baseline_times(header, placed, baselines);
-  switch (set.visibility()) {
-    case SumType::complex_float32:
-      write_data<float, float>(file, results, set, baselines);
-      break;
-    case SumType::complex_int32:
-      write_data<std::int32_t, double>(file, results, set, baselines);
-      break;
-    case SumType::complex_int64:
-      write_data<std::int64_t, double>(file, results, set, baselines);
-      break;
-  }
+  write_telescope(header, set, array);
+  write_channels(header, set);
+  write_baseline_times(header, set, array);
+  write_data(file, results, set, array.rows, nullptr);
   file.commit();
+  return array.assumed;
 }
 
 }  // namespace smallbatch

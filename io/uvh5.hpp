@@ -1,12 +1,14 @@
 // UVH5, the visibilities of pyuvdata (https://pyuvdata.readthedocs.io, the memo "UVH5 file format").
 //
-// An input is an antenna, and a visibility of polarisation xx. Antenna 2 of a baseline is the one that is conjugated,
-// and uvw leads from antenna 1 to antenna 2: V_ij is of antenna 1 = i and antenna 2 = j, as it is. Baseline-times lie
-// integration by integration, their baselines as those of the results.
+// An input is a feed of an antenna. Antenna 2 of a baseline is the one that is conjugated, and uvw leads from antenna 1
+// to antenna 2: V_ij is of antenna 1 = i's and antenna 2 = j's, as it is. Baseline-times lie integration by
+// integration, their baselines as those of the results.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "io/result_reader.hpp"
 
@@ -15,22 +17,43 @@ namespace smallbatch {
 inline constexpr const char* uvh5_ending = ".uvh5";
 inline constexpr double seconds_per_day = 86400;  // of Julian dates
 
+class Hdf5Output;
+
 /// Writes the visibilities of a set to a temporary file and renames it: floats as complex64, integers as complex128,
 /// sums as sums and means as means. A visibility of no samples, or one that is no number, is 0 and flagged; nsamples is
-/// the fraction of the integration's samples that count. Inputs whose positions are not known stand a metre apart in a
-/// row to the east; the place of the telescope is not known, and is 0 N 0 E; nor is the start, if the set has none:
-/// J2000. Throws Error(bad_input) where frequencies or the time of a sample are not known, integrations are so short
-/// that Julian dates in double precision do not tell them apart, or there is no visibility; Error(output) as
-/// ProblemWriter.
-void write_uvh5(const std::string& path, const ResultReader& results, const CorrelationSet& set,
-                const std::string& history, bool overwrite);
+/// the fraction of the integration's samples that count. A set that was a UVH5 file gets back what results keep of it:
+/// the header, flags, nsamples and flagged visibilities.
+/// Any other gets what its labels say. Inputs without an antenna are feeds x and y of one where two have one place, and
+/// else each of its own. Inputs whose positions are not known stand a metre apart in a row to the east; a telescope
+/// whose place is not known is at 0 N 0 E; a start that is not known is J2000. Returns what was assumed, each as
+/// "; ...".
+/// Throws Error(bad_input) where frequencies or the time of a sample are not known, integrations are so short that
+/// Julian dates in double precision do not tell them apart, antennas and feeds contradict each other, there is a phase
+/// center, whose uvw need tables of the Earth's rotation, or there is no visibility; Error(output) as ProblemWriter.
+std::string write_uvh5(const std::string& path, const ResultReader& results, const CorrelationSet& set,
+                       const std::string& history, bool overwrite);
 
 /// True where the file is HDF5 and has the groups of UVH5. Throws as Uvh5File does where it cannot be read.
 bool is_uvh5(const std::string& path);
 
+/// What became of visibilities.
+struct Uvh5Counts {
+  std::int64_t visibilities = 0;  ///< of the file
+  std::int64_t flagged = 0;       ///< no weight
+  std::int64_t not_finite = 0;    ///< neither, though not flagged
+  std::int64_t uncounted = 0;     ///< a weight of 1, because nsamples is no positive number
+
+  void add(const Uvh5Counts& more) {
+    visibilities += more.visibilities;
+    flagged += more.flagged;
+    not_finite += more.not_finite;
+    uncounted += more.uncounted;
+  }
+};
+
 /// A UVH5 file as the results that it could be of: one set of means, whose times are integrations of one sample. The
-/// inputs are the antennas in the order of their numbers, of each its feed, or its two where there are several
-/// polarisations (x before y, right before left).
+/// inputs are the antennas in the order of their numbers, of each the feeds that some polarisation is of (x before y,
+/// right before left).
 class Uvh5File {
  public:
   /// Throws Error: missing_file, or bad_input where the file is not as the memo has it, or has Stokes parameters.
@@ -41,9 +64,14 @@ class Uvh5File {
 
   /// Without a name.
   [[nodiscard]] const CorrelationSet& set() const;
+  /// Of the visibilities, as messages have it.
+  [[nodiscard]] std::string type_name() const;
   /// Channels [block.first, .. + block.channels) of time block.first_time: visibilities and weights, which are 0 of
-  /// what is flagged or not there, and a visibility of NaN, and else nsamples, rounded, and at least 1.
-  void read(SignalBlock& block) const;
+  /// what is flagged or not finite or not there, and a visibility of NaN, and else nsamples, rounded, and at least 1.
+  Uvh5Counts read(SignalBlock& block) const;
+  /// What write_uvh5() writes back: the header and flags and nsamples as they are, and the visibilities where some are
+  /// flagged. Returns the names of what is left out.
+  std::vector<std::string> copy_to(Hdf5Output& to, const std::string& group) const;
 
  private:
   struct Impl;

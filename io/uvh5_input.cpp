@@ -1,37 +1,36 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <numbers>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "io/h5md.hpp"
 #include "io/hdf5_format.hpp"
-#include "io/hdf5_input.hpp"
 #include "io/uvh5.hpp"
+#include "io/uvh5_rows.hpp"
 
 namespace smallbatch {
 namespace {
 
-/// Feeds of antennas 1 and 2.
-struct Feeds {
-  std::int64_t first = 0, second = 0;
-};
+constexpr double degree = std::numbers::pi / 180;
+constexpr std::int64_t bytes_of_step = std::int64_t{1} << 26;
+const std::string header = "/Header", visdata = "/Data/visdata", flags = "/Data/flags", nsamples = "/Data/nsamples";
 
-/// xx, yy, xy, yx are -5 to -8 (AIPS Memo 117), and those of circular feeds -1 to -4.
-std::optional<Feeds> feeds_of(std::int64_t polarisation) {
-  constexpr std::array<Feeds, 4> feeds{{{0, 0}, {1, 1}, {0, 1}, {1, 0}}};
-  if (polarisation > -1 || polarisation < -8) return std::nullopt;
-  return feeds.at(static_cast<std::size_t>((-polarisation - 1) % 4));
+/// Geodetic latitude and longitude (degrees) and altitude (m) on WGS84 of a geocentric place: Bowring's iteration.
+std::vector<double> geodetic(const std::vector<double>& place) {
+  constexpr double radius = 6378137, flattening = 1 / 298.257223563, e2 = flattening * (2 - flattening);
+  const double from_axis = std::hypot(place[0], place[1]);
+  double latitude = std::atan2(place[2], from_axis * (1 - e2)), altitude = 0;
+  for (int i = 0; i < 10; ++i) {
+    const double sine = std::sin(latitude), normal = radius / std::sqrt(1 - e2 * sine * sine);
+    altitude = from_axis * std::cos(latitude) + place[2] * sine - radius * radius / normal;
+    latitude = std::atan2(place[2], from_axis * (1 - e2 * normal / (normal + altitude)));
+  }
+  return {latitude / degree, std::atan2(place[1], place[0]) / degree, altitude};
 }
-
-/// Rows [first, first + count) of the data, of one time.
-struct Rows {
-  std::int64_t first = 0, count = 0;
-};
 
 }  // namespace
 
@@ -40,195 +39,273 @@ struct Uvh5File::Impl {
 
   InputFile file;
   CorrelationSet set;
-  std::vector<Feeds> feeds;  ///< of the polarisations
-  std::int64_t feeds_per_antenna = 1;
-  std::vector<std::int64_t> first, second;  ///< of each row: antennas, from 0
-  std::vector<std::vector<Rows>> of_time;
+  Uvh5Rows rows;
 
-  /// All numbers of a dataset of this shape; of any, where there is none.
-  template <class T>
-  std::vector<T> read(const std::string& name, const std::vector<std::int64_t>& shape) const {
-    const std::string dataset = "/Header/" + name;
-    const DatasetInfo& info = file.dataset(dataset);
-    const bool is_integer = info.is(ElementType::int32) || info.is(ElementType::int64);
-    if (std::is_integral_v<T> ? !is_integer : !info.is_float() && !is_integer) {
-      throw file.error(dataset,
-                       std::string("expected ") + (std::is_integral_v<T> ? "" : "float32, float64, ") +
-                           "int32 or int64, found " + info.type_name,
-                       "See the memo of UVH5.");
+  [[nodiscard]] bool has(const std::string& name) const {
+    return file.kind(header + "/" + name) == ObjectKind::dataset;
+  }
+  /// Also where it is one number along an axis.
+  [[nodiscard]] double number(const std::string& name) const {
+    const std::string dataset = header + "/" + name;
+    const std::vector<std::int64_t> one{1};
+    return read_header<double>(file, dataset,
+                               file.dataset(dataset).shape == one ? one : std::vector<std::int64_t>{})[0];
+  }
+  /// Empty where there is none that can be read.
+  [[nodiscard]] std::vector<std::string> texts(const std::string& name) const {
+    const std::string dataset = header + "/" + name;
+    try {
+      if (file.kind(dataset) != ObjectKind::dataset) return {};
+      const DatasetInfo& info = file.dataset(dataset);
+      if (info.form != NumberForm::text || info.shape.size() > 2) return {};
+      if (info.shape.size() == 2) return file.texts(dataset);
+      std::vector<std::uint8_t> bytes(static_cast<std::size_t>(info.shape[0]));
+      file.check_proportion(dataset);
+      file.read(dataset, {}, bytes.data());
+      const char* const text = reinterpret_cast<const char*>(bytes.data());
+      return {std::string(text, ::strnlen(text, bytes.size()))};
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::bad_input) throw;
+      return {};  // copy_to() says that it is left out
     }
-    expect_shape(file, dataset, shape);
-    file.check_proportion(dataset);
-    std::size_t count = 1;
-    for (const std::int64_t length : shape) count *= static_cast<std::size_t>(length);
-    std::vector<T> values(count);
-    file.read(dataset, {}, values.data());
-    return values;
+  }
+  [[nodiscard]] std::string text(const std::string& name) const {
+    const std::vector<std::string> found = texts(name);
+    return found.size() == 1 ? short_enough(found[0]) : "";
   }
 
-  /// Places of the numbers of antennas, in their order, and how many antennas there are.
-  std::int64_t open_antennas(std::int64_t rows) {
-    first = read<std::int64_t>("ant_1_array", {rows});
-    second = read<std::int64_t>("ant_2_array", {rows});
-    std::map<std::int64_t, std::int64_t> place;
-    for (const auto* numbers : {&first, &second}) {
-      for (const std::int64_t number : *numbers) place[number] = 0;
-    }
-    std::int64_t antennas = 0;
-    for (auto& [number, at] : place) at = antennas++;
-    open_positions(place);
-    for (auto* numbers : {&first, &second}) {
-      for (std::int64_t& number : *numbers) number = place[number];
-    }
-    return antennas;
+  void open_location() {
+    if (has("latitude") && has("longitude"))
+      set.labels.location = {number("latitude"), number("longitude"), has("altitude") ? number("altitude") : 0};
+    else if (has("telescope_location"))
+      set.labels.location = geodetic(read_header<double>(file, header + "/telescope_location", {3}));
+    for (const double value : set.labels.location)
+      if (!std::isfinite(value))
+        throw file.error(header, "the place of the telescope is not finite", "Correct latitude, longitude, altitude.");
   }
 
   /// From geocentric axes at the telescope to east, north and up.
-  void open_positions(const std::map<std::int64_t, std::int64_t>& place) {
-    const std::string positions = "/Header/antenna_positions";
+  void open_positions() {
+    const std::string positions = header + "/antenna_positions";
     if (file.kind(positions) == ObjectKind::none) return;
+    if (set.labels.location.empty())
+      throw file.error(positions, "the place of the telescope is not known: there is no latitude and longitude",
+                       "Add them, in degrees.");
     const std::int64_t known = file.dataset(positions).shape.empty() ? 0 : file.dataset(positions).shape[0];
-    const auto numbers = read<std::int64_t>("antenna_numbers", {known});
-    const auto geocentric = read<double>("antenna_positions", {known, 3});
-    const double degree = std::numbers::pi / 180;
-    const double latitude = degree * read<double>("latitude", {})[0],
-                 longitude = degree * read<double>("longitude", {})[0];
+    const auto numbers = read_header<std::int64_t>(file, header + "/antenna_numbers", {known});
+    const auto geocentric = read_header<double>(file, positions, {known, 3});
+    const double latitude = degree * set.labels.location[0], longitude = degree * set.labels.location[1];
     const double sin_lat = std::sin(latitude), cos_lat = std::cos(latitude);
     const double sin_lon = std::sin(longitude), cos_lon = std::cos(longitude);
-    set.input_position.assign(3 * place.size(), 0);
+    set.input_position.assign(3 * static_cast<std::size_t>(set.inputs), 0);
     std::size_t found = 0;
     for (std::size_t k = 0; k < numbers.size(); ++k) {
-      const auto antenna = place.find(numbers[k]);
-      if (antenna == place.end()) continue;
+      const auto antenna = std::ranges::lower_bound(rows.antenna, numbers[k]);
+      if (antenna == rows.antenna.end() || *antenna != numbers[k]) continue;
       ++found;
       const double x = geocentric[3 * k], y = geocentric[3 * k + 1], z = geocentric[3 * k + 2];
-      double* const to = set.input_position.data() + 3 * antenna->second;
-      to[0] = cos_lon * y - sin_lon * x;
-      to[1] = cos_lat * z - sin_lat * (cos_lon * x + sin_lon * y);
-      to[2] = sin_lat * z + cos_lat * (cos_lon * x + sin_lon * y);
+      for (const std::int64_t input : rows.inputs[static_cast<std::size_t>(antenna - rows.antenna.begin())]) {
+        if (input < 0) continue;
+        double* const to = set.input_position.data() + 3 * input;
+        to[0] = cos_lon * y - sin_lon * x;
+        to[1] = cos_lat * z - sin_lat * (cos_lon * x + sin_lon * y);
+        to[2] = sin_lat * z + cos_lat * (cos_lon * x + sin_lon * y);
+      }
     }
-    if (found != place.size() || !std::ranges::all_of(set.input_position, [](double v) { return std::isfinite(v); })) {
+    if (found != rows.antenna.size() ||
+        !std::ranges::all_of(set.input_position, [](double v) { return std::isfinite(v); })) {
       throw file.error(positions, "expected a place of every antenna that has data", "See the memo of UVH5.");
     }
   }
 
-  void open_polarisations(std::int64_t count) {
-    for (const std::int64_t polarisation : read<std::int64_t>("polarization_array", {count})) {
-      const auto found = feeds_of(polarisation);
-      if (!found) {
-        throw file.error("/Header/polarization_array",
-                         "expected polarisations -1 to -8, of two feeds, found " + std::to_string(polarisation),
-                         "Convert Stokes parameters before.");
-      }
-      feeds.push_back(*found);
+  void open_labels() {
+    ArrayLabels& labels = set.labels;
+    std::map<std::int64_t, std::string> name_of;
+    if (const auto names = texts("antenna_names"); !names.empty() && has("antenna_numbers")) {
+      const auto count = static_cast<std::int64_t>(names.size());
+      const auto numbers = read_header<std::int64_t>(file, header + "/antenna_numbers", {count});
+      for (std::size_t k = 0; k < names.size(); ++k) name_of[numbers[k]] = names[k];
     }
-    if (feeds.size() > 1 || (feeds.size() == 1 && feeds[0].first != feeds[0].second)) feeds_per_antenna = 2;
-    if (feeds.size() == 1 && feeds_per_antenna == 1) feeds[0] = {};
+    for (std::size_t k = 0; k < rows.antenna.size(); ++k) {
+      for (std::size_t feed = 0; feed < 2; ++feed) {
+        if (rows.inputs[k][feed] < 0) continue;
+        labels.antenna.push_back(rows.antenna[k]);
+        labels.antenna_name.push_back(name_of[rows.antenna[k]]);
+        labels.feed.push_back(feed_name(rows.polarisations.front(), static_cast<std::int64_t>(feed)));
+      }
+    }
+    if (name_of.empty()) labels.antenna_name.clear();
+    labels.telescope = text("telescope_name");
+    labels.visibility_unit = text("vis_units");
+    if (labels.visibility_unit == "UNCALIB") labels.visibility_unit = "uncalib";
+    if (labels.visibility_unit != "Jy" && labels.visibility_unit != "K str" && labels.visibility_unit != "uncalib")
+      labels.visibility_unit.clear();
+    open_phase_center(labels);
   }
 
-  void open_times(std::int64_t rows) {
-    const auto times = read<double>("time_array", {rows});
-    std::map<double, std::size_t> place;
-    for (std::size_t row = 0; row < times.size(); ++row) {
-      if (!std::isfinite(times[row])) {
-        throw file.error("/Header/time_array[" + std::to_string(row) + "]", "it is not finite", "Write the file anew.");
-      }
-      place[times[row]] = 0;
-    }
-    for (std::size_t next = 0; auto& [time, at] : place) at = next++;
-    of_time.resize(place.size());
-    for (std::size_t row = 0; row < times.size(); ++row) {
-      std::vector<Rows>& of = of_time[place[times[row]]];
-      const auto here = static_cast<std::int64_t>(row);
-      if (!of.empty() && of.back().first + of.back().count == here) {
-        ++of.back().count;
-      } else {
-        of.push_back({here, 1});
-      }
-    }
-    set.times = static_cast<std::int64_t>(of_time.size());
-    const DatasetInfo& info = file.dataset("/Header/integration_time");
-    const auto seconds = read<double>(
-        "integration_time", info.shape.empty() ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{rows});
+  /// Of one fixed place: the header, which is kept, has all that there are.
+  void open_phase_center(ArrayLabels& labels) {
+    const std::string catalog = "phase_center_catalog";
+    const auto take = [&](const std::string& name, const std::string& frame, const std::string& lon,
+                          const std::string& lat) {
+      labels.phase_center = text(name);
+      if (text(frame) == "icrs" && has(lon) && has(lat) && file.dataset(header + "/" + lon).is_float())
+        labels.phase_center_ra_dec = {number(lon) / degree, number(lat) / degree};
+    };
+    if (text("phase_type") == "phased")
+      take("object_name", "phase_center_frame", "phase_center_ra", "phase_center_dec");
+    if (file.kind(header + "/" + catalog) != ObjectKind::group) return;
+    const std::vector<std::string> centers = file.members(header + "/" + catalog);
+    if (centers.size() != 1) return;
+    const std::string center = catalog + "/" + centers[0];
+    if (file.kind(header + "/" + center) != ObjectKind::group || text(center + "/cat_type") != "sidereal") return;
+    take(center + "/cat_name", center + "/cat_frame", center + "/cat_lon", center + "/cat_lat");
+  }
+
+  void open_lengths() {
+    const std::string name = header + "/integration_time";
+    const bool is_one = file.dataset(name).shape.empty();
+    const auto seconds =
+        read_header<double>(file, name, is_one ? std::vector<std::int64_t>{} : std::vector{rows.count()});
     if (seconds.empty() || !(seconds[0] > 0) || !std::isfinite(seconds[0])) return;
     // Of times that do not follow each other by integrations of one length a set of one length says nothing.
     const auto is_length = [&](double length) { return std::abs(length - seconds[0]) <= 1e-3 * seconds[0] + 1e-4; };
     if (!std::ranges::all_of(seconds, is_length)) return;
-    for (auto next = place.begin(), before = next++; next != place.end(); before = next++)
-      if (!is_length((next->first - before->first) * seconds_per_day)) return;
+    for (std::size_t t = 1; t < rows.times.size(); ++t)
+      if (!is_length((rows.times[t] - rows.times[t - 1]) * seconds_per_day)) return;
     set.sample_time = seconds[0];
-    set.start_time = std::max(0.0, place.begin()->first - seconds[0] / 2 / seconds_per_day);
+    set.start_time = std::max(0.0, rows.times.front() - seconds[0] / 2 / seconds_per_day);
+  }
+
+  void open_frequencies() {
+    const std::string name = header + "/freq_array";
+    const bool is_older = file.dataset(name).shape.size() == 2;
+    set.frequency = read_header<double>(
+        file, name, is_older ? std::vector<std::int64_t>{1, set.batch} : std::vector<std::int64_t>{set.batch});
+    for (std::size_t c = 0; c < set.frequency.size(); ++c)
+      if (!std::isfinite(set.frequency[c]))
+        throw file.error(name + "[" + std::to_string(c) + "]", "it is not finite", "Write the file anew.");
   }
 
   void open() {
-    file.describe("/Header", 1);
+    file.describe(header, 3);
     file.describe("/Data", 1);
-    const DatasetInfo& data = file.dataset("/Data/visdata");
-    if (data.form != NumberForm::complex || data.shape.size() != 4) {
-      throw file.error("/Data/visdata",
-                       "expected compounds {r, i} of shape (Nblts, Nfreqs, Npols), found " + data.type_name +
-                           " of shape " + shape_text(data.shape),
-                       "Write it with a current pyuvdata.");
+    const DatasetInfo& data = file.dataset(visdata);
+    std::vector<std::int64_t> shape = data.shape;
+    if (data.form == NumberForm::complex) shape.pop_back();
+    const bool is_older = shape.size() == 4 && shape[1] == 1;
+    if (data.form != NumberForm::complex || (shape.size() != 3 && !is_older)) {
+      throw file.error(
+          visdata,
+          "expected compounds {r, i} of shape (Nblts, Nfreqs, Npols) or (Nblts, 1, Nfreqs, Npols), found " +
+              data.type_name + " of shape " + shape_text(shape),
+          "Write it with a current pyuvdata.");
     }
-    const std::vector<std::int64_t> shape{data.shape[0], data.shape[1], data.shape[2]};
-    for (const char* name : {"/Data/flags", "/Data/nsamples"}) expect_shape(file, name, shape);
-    if (file.dataset("/Data/flags").form != NumberForm::boolean) {
-      throw file.error("/Data/flags", "expected Boolean, found " + file.dataset("/Data/flags").type_name,
-                       "See the memo of UVH5.");
-    }
-    (void)file.float_dataset("/Data/nsamples");
-    set.batch = shape[1];
-    set.frequency = read<double>("freq_array", {set.batch});
-    for (std::size_t c = 0; c < set.frequency.size(); ++c)
-      if (!std::isfinite(set.frequency[c]))
-        throw file.error("/Header/freq_array[" + std::to_string(c) + "]", "it is not finite", "Write the file anew.");
+    for (const std::string& name : {flags, nsamples}) expect_shape(file, name, shape);
+    if (file.dataset(flags).form != NumberForm::boolean)
+      throw file.error(flags, "expected Boolean, found " + file.dataset(flags).type_name, "See the memo of UVH5.");
+    const DatasetInfo& samples = file.dataset(nsamples);
+    if (!samples.is_float() && !samples.is_integer())
+      throw file.error(nsamples, "expected numbers, found " + samples.type_name, "See the memo of UVH5.");
+    set.batch = shape[shape.size() - 2];
+    open_frequencies();
     set.is_mean = true;
-    open_polarisations(shape[2]);
-    const std::int64_t antennas = open_antennas(shape[0]);
-    set.inputs = antennas * feeds_per_antenna;
+    rows = read_rows(file, header, shape);
+    set.times = static_cast<std::int64_t>(rows.times.size());
+    set.inputs = rows.input_count();
     if (set.inputs < 1 || set.inputs > max_inputs) {
-      throw file.error("/Header/ant_1_array",
+      throw file.error(header + "/ant_1_array",
                        "expected 1 to " + std::to_string(max_inputs) + " inputs, found " + std::to_string(set.inputs),
                        "Select fewer antennas.");
     }
-    open_times(shape[0]);
-    if (feeds_per_antenna == 2) place_both_feeds();
-    file.end_describing();
+    open_location();
+    open_positions();
+    open_labels();
+    open_lengths();
   }
 
-  void place_both_feeds() {
-    const std::vector<double> of_antennas = std::exchange(set.input_position, {});
-    for (std::size_t k = 0; k < of_antennas.size(); k += 3) {
-      for (int feed = 0; feed < 2; ++feed) {
-        set.input_position.insert(set.input_position.end(), of_antennas.begin() + static_cast<std::ptrdiff_t>(k),
-                                  of_antennas.begin() + static_cast<std::ptrdiff_t>(k) + 3);
-      }
+  /// Calls visit(some rows), which are few enough for memory, for all in their order.
+  template <class Visit>
+  void for_some_rows(Visit&& visit) const {
+    const auto of_row = static_cast<std::int64_t>(8 * rows.polarisations.size()) * std::max<std::int64_t>(1, set.batch);
+    const std::int64_t step = std::max<std::int64_t>(1, bytes_of_step / of_row);
+    for (RowRange some{0, 0}; some.first < rows.count(); some.first += step) {
+      some.count = std::min(step, rows.count() - some.first);
+      visit(some, static_cast<std::size_t>(some.count * of_row / 8));
     }
   }
 
+  /// As it is, beside the header; returns whether visit(values) was true of any piece.
+  template <class T, class Visit>
+  bool copy(const std::string& from, Hdf5Output& to, const std::string& target, NumberForm form, Visit&& visit) const {
+    to.create(target, element_type_of<T>, rows.shape(set.batch), form);
+    std::vector<T> values;
+    bool found = false;
+    for_some_rows([&](const RowRange& some, std::size_t count) {
+      values.resize(form == NumberForm::complex ? 2 * count : count);
+      read_some(file, from, rows, some, {0, set.batch}, values);
+      write_some(to, target, rows, some, {0, set.batch}, values);
+      found = visit(values) || found;
+    });
+    return found;
+  }
+
+  /// The products of an antenna's two feeds come both ways, of which visibilities have one. False where that says all.
+  [[nodiscard]] bool have_autos_two_values() const {
+    const auto& all = rows.polarisations;
+    const auto find = [&](std::int64_t one, std::int64_t two) {
+      return std::ranges::find_if(
+                 all, [&](std::int64_t p) { return feeds_of(p).first == one && feeds_of(p).second == two; }) -
+             all.begin();
+    };
+    const auto xy = static_cast<std::size_t>(find(0, 1)), yx = static_cast<std::size_t>(find(1, 0));
+    if (xy == all.size() || yx == all.size()) return false;
+    bool differ = false;
+    std::vector<float> values;
+    for_some_rows([&](const RowRange& some, std::size_t count) {
+      const auto of_row = count / static_cast<std::size_t>(some.count);
+      values.resize(2 * of_row);
+      for (std::int64_t row = some.first; row < some.first + some.count && !differ; ++row) {
+        if (rows.first[static_cast<std::size_t>(row)] != rows.second[static_cast<std::size_t>(row)]) continue;
+        read_some(file, visdata, rows, {row, 1}, {0, set.batch}, values);
+        for (std::size_t of_channel = 0; of_channel < of_row; of_channel += all.size()) {
+          const float* const one = values.data() + 2 * (of_channel + xy);
+          const float* const two = values.data() + 2 * (of_channel + yx);
+          differ = differ || one[0] != two[0] || one[1] != -two[1];
+        }
+      }
+    });
+    return differ;
+  }
+
   /// The values of some rows, (row, channel, polarisation), to their baselines.
-  void place(const Rows& rows, const std::vector<float>& values, const std::vector<std::int8_t>& flags,
-             const std::vector<float>& samples, SignalBlock& block) const {
+  void place(const RowRange& some, const std::vector<float>& values, const std::vector<std::int8_t>& flag,
+             const std::vector<double>& samples, SignalBlock& block, Uvh5Counts& counts) const {
     auto* const visibility = reinterpret_cast<float*>(block.visibility.data());
     std::size_t from = 0;
-    for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row) {
-      const std::int64_t one = first[static_cast<std::size_t>(row)] * feeds_per_antenna;
-      const std::int64_t two = second[static_cast<std::size_t>(row)] * feeds_per_antenna;
+    for (std::int64_t row = some.first; row < some.first + some.count; ++row) {
       for (std::int64_t c = 0; c < block.channels; ++c) {
-        for (const Feeds& feed : feeds) {
+        for (const std::int64_t polarisation : rows.polarisations) {
           const std::size_t value = from++;
-          const bool is_number = std::isfinite(values[2 * value]) && std::isfinite(values[2 * value + 1]);
-          if (flags[value] != 0 || !(samples[value] > 0) || !is_number) continue;
-          const std::int64_t i = one + feed.first, j = two + feed.second;
+          ++counts.visibilities;
+          if (flag[value] != 0) {
+            ++counts.flagged;
+            continue;
+          }
+          if (!std::isfinite(values[2 * value]) || !std::isfinite(values[2 * value + 1])) {
+            ++counts.not_finite;
+            continue;
+          }
+          const bool are_counted = samples[value] > 0 && std::isfinite(samples[value]);
+          if (!are_counted) ++counts.uncounted;
+          const auto [i, j] = rows.inputs_of(row, polarisation);
           const auto to = static_cast<std::size_t>(c * set.baselines() + baseline_of(std::max(i, j), std::min(i, j)));
-          // Of an auto, the product of its feeds comes both ways.
-          if (block.weight[to] != 0 && !(one == two && feed.first != feed.second))
-            throw file.error("/Data/visdata[" + std::to_string(row) + "]",
-                             "it is of a baseline that another row has at the same time", "Select one of them.");
+          if (block.weight[to] != 0 && i < j) continue;  // of an auto, the other product of its feeds
           visibility[2 * to] = values[2 * value];
           visibility[2 * to + 1] = i >= j ? values[2 * value + 1] : -values[2 * value + 1];
-          constexpr float most = 1 << 30;
-          block.weight[to] = static_cast<std::int32_t>(std::lround(std::clamp(samples[value], 1.0F, most)));
+          constexpr double most = 1 << 30;
+          block.weight[to] =
+              are_counted ? static_cast<std::int32_t>(std::lround(std::clamp(samples[value], 1.0, most))) : 1;
         }
       }
     }
@@ -240,7 +317,27 @@ Uvh5File::~Uvh5File() = default;
 
 const CorrelationSet& Uvh5File::set() const { return impl_->set; }
 
-void Uvh5File::read(SignalBlock& block) const {
+std::vector<std::string> Uvh5File::copy_to(Hdf5Output& to, const std::string& group) const {
+  const InputFile& file = impl_->file;
+  std::vector<std::string> left_out;
+  for (const std::string& name : file.members("/"))
+    if (name != "Header" && name != "Data") left_out.push_back("/" + name);
+  for (const std::string& name : file.members("/Data"))
+    if (name != "visdata" && name != "flags" && name != "nsamples") left_out.push_back("/Data/" + name);
+  copy_group(file, header, to, group + "/Header", left_out);
+  const auto is_set = [](const auto& values) { return std::ranges::any_of(values, [](auto v) { return v != 0; }); };
+  const auto nothing = [](const auto&) { return false; };
+  const bool has_flagged = impl_->copy<std::int8_t>(flags, to, group + "/flags", NumberForm::boolean, is_set);
+  impl_->copy<float>(nsamples, to, group + "/nsamples", NumberForm::plain, nothing);
+  if (has_flagged || impl_->have_autos_two_values())
+    impl_->copy<float>(visdata, to, group + "/visdata", NumberForm::complex, nothing);
+  file.end_describing();
+  return left_out;
+}
+
+std::string Uvh5File::type_name() const { return impl_->file.dataset(visdata).type_name; }
+
+Uvh5Counts Uvh5File::read(SignalBlock& block) const {
   const CorrelationSet& set = impl_->set;
   expect_range(block.first, block.channels, set.batch, set.name);
   expect_range(block.first_time, 1, set.times, set.name);
@@ -253,16 +350,19 @@ void Uvh5File::read(SignalBlock& block) const {
   std::fill_n(visibility, 2 * block.weight.size(), std::numeric_limits<float>::quiet_NaN());
   std::ranges::fill(block.weight, 0);
   const AxisRange channels{block.first, block.channels};
-  for (const Rows& rows : impl_->of_time[static_cast<std::size_t>(block.first_time)]) {
-    const auto count = static_cast<std::size_t>(rows.count * block.channels) * impl_->feeds.size();
-    std::vector<float> values(2 * count), samples(count);
-    std::vector<std::int8_t> flags(count);
-    const AxisRange of_rows{rows.first, rows.count};
-    impl_->file.read("/Data/visdata", {of_rows, channels}, values.data());
-    impl_->file.read("/Data/flags", {of_rows, channels}, flags.data());
-    impl_->file.read("/Data/nsamples", {of_rows, channels}, samples.data());
-    impl_->place(rows, values, flags, samples, block);
+  const Uvh5Rows& rows = impl_->rows;
+  Uvh5Counts counts;
+  for (const RowRange& some : rows.of_time[static_cast<std::size_t>(block.first_time)]) {
+    const auto count = static_cast<std::size_t>(some.count * block.channels) * rows.polarisations.size();
+    std::vector<float> values(2 * count);
+    std::vector<double> samples(count);
+    std::vector<std::int8_t> flag(count);
+    read_some(impl_->file, visdata, rows, some, channels, values);
+    read_some(impl_->file, flags, rows, some, channels, flag);
+    read_some(impl_->file, nsamples, rows, some, channels, samples);
+    impl_->place(some, values, flag, samples, block, counts);
   }
+  return counts;
 }
 
 bool is_uvh5(const std::string& path) {

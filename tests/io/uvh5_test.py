@@ -5,6 +5,8 @@ import h5py
 import numpy as np
 import pytest
 
+from problems import add_solve, open_problem_file
+
 SECONDS_PER_DAY = 86400
 
 
@@ -57,7 +59,8 @@ def test_pyuvdata_finds_every_visibility_where_it_belongs(smallbatch, tmp_path, 
     position = np.random.default_rng(3).uniform(-200, 200, (4, 3))
     visibility, weight = write_results(tmp_path / "r.h5", signal=signal, output=output, positions=position)
     done = smallbatch("export", "r.h5", "-o", "array.uvh5")
-    assert "4 inputs, 5 channels, 3 integrations" in done.stdout and "not known" not in done.stdout
+    assert "4 inputs, 5 channels, 3 integrations" in done.stdout
+    assert not any(known in done.stdout for known in ["positions", "J2000"])
     uv = opened(tmp_path / "array.uvh5")
     assert uv.data_array.dtype == (np.complex128 if (signal, output) == ("int8", "sum") else np.complex64)
     assert np.array_equal(uv.get_ants(), np.arange(4))
@@ -141,6 +144,15 @@ def test_what_uvh5_needs_and_is_not_known_is_said(smallbatch, tmp_path, missing,
             del file["correlation/array/frequency"]
     done = smallbatch("export", "r.h5", "-o", "array.uvh5", expect=3)
     assert says in done.stderr.lower() and not (tmp_path / "array.uvh5").exists()
+
+
+@pytest.mark.parametrize("output", ["a.uvh5", "map.dx", "map.png"])
+def test_where_nothing_can_be_exported_it_says_what_can(smallbatch, tmp_path, output):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        add_solve(file, name="stiff")
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    done = smallbatch("export", "r.h5", "-o", output, expect=3)
+    assert all(words in done.stderr for words in ["it holds solve/stiff", "lattices of potential sets", "visibilities of"])
 
 
 def test_potentials_are_no_visibilities(smallbatch, tmp_path):
@@ -240,8 +252,11 @@ def test_what_pyuvdata_writes_is_read(smallbatch, tmp_path):
     (lambda f: f["Header/time_array"].__setitem__(3, np.nan), ["/Header/time_array[3]"]),
     (lambda f: (f.__delitem__("Header/freq_array"), f["Header"].__setitem__("freq_array", np.ones(3))),
      ["/Header/freq_array", "(4)", "(3)"]),
-    (lambda f: (f.move("Header/ant_1_array", "a"), f["Header"].__setitem__("ant_1_array", f["a"][...].astype("int16"))),
-     ["/Header/ant_1_array", "int32 or int64", "found int16"]),
+    (lambda f: (f.move("Header/ant_1_array", "a"), f["Header"].__setitem__("ant_1_array", f["a"][...].astype("f4"))),
+     ["/Header/ant_1_array", "integers", "found float32"]),
+    (lambda f: f["Header/ant_1_array"].__setitem__(0, -1), ["/Header/ant_1_array", "found -1"]),
+    (lambda f: f["Header/polarization_array"].__setitem__(0, -1), ["/Header/polarization_array", "linear and circular"]),
+    (lambda f: f["Header/polarization_array"].__setitem__(0, -6), ["/Header/polarization_array", "-6 twice"]),
     (lambda f: (f.__delitem__("Data/visdata"), f["Data"].__setitem__("visdata", np.ones((12, 4, 4)))),
      ["/Data/visdata", "compounds", "float64"]),
 ])
