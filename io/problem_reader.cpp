@@ -113,22 +113,24 @@ std::string systems_text(const SolveSet& set) {
          std::to_string(set.shape.n);
 }
 
+std::string reshape_text(std::int64_t n) { return ".reshape" + shape_text({-1, n, n}); }
+
 /// What to store in place of an A of this shape, which holds no systems.
 std::string remedy_of_matrices(const std::vector<std::int64_t>& shape) {
   const std::size_t rank = shape.size();
   const std::int64_t last = rank > 0 ? shape.back() : 0, first = rank > 0 ? shape.front() : 0;
   const bool is_square = rank >= 2 && shape[rank - 2] == last;
-  const auto reshaped = [](std::int64_t n) { return "A.reshape" + shape_text({-1, n, n}) + "."; };
   if ((is_square ? last : rank <= 2 ? triangular_root(last) : 0) > max_system_size)
     return "Solve larger systems with LAPACK.";
   if (is_square && last > 0 && rank == 2)
     return "Store one dense matrix as A[None], of shape " + shape_text({1, last, last}) + ".";
-  if (is_square && last > 0 && rank > 3) return "Store " + reshaped(last);
+  if (is_square && last > 0 && rank > 3) return "Store A" + reshape_text(last) + ".";
   if (rank == 3 && first == shape[1] && first <= max_system_size)
     return "Is the batch the last axis? It belongs first: numpy.moveaxis(A, -1, 0).";
   if (rank == 1 && triangular_root(last) > 0)
     return "Store one packed triangle as A[None], of shape " + shape_text({1, last}) + ".";
-  if (rank <= 2 && square_root(last) > 0) return "Are dense matrices flattened? Store " + reshaped(square_root(last));
+  if (rank <= 2 && square_root(last) > 0)
+    return "Are dense matrices flattened? Store A" + reshape_text(square_root(last)) + ".";
   if (rank == 2 && triangular_root(first) > 0) return "Is the batch the last axis? It belongs first: A.T.";
   return "Store square matrices, or lower triangles packed by rows.";
 }
@@ -270,15 +272,20 @@ struct ProblemReader::Impl {
     shape.determinant_only = true;
   }
 
-  /// Whether a square A looks like one dense matrix, by as many rows as those have at most.
-  [[nodiscard]] bool is_symmetric(const std::string& a, const SolveSet& set) const {
-    const std::int64_t length = set.batch, rows = std::min<std::int64_t>(length, max_system_size);
+  /// Whether the first numbers of A, row after row, look like dense matrices of so many rows: one, or flattened ones.
+  [[nodiscard]] bool is_symmetric(const std::string& a, const SolveSet& set, std::int64_t n) const {
+    const std::int64_t length = set.shape.matrix_size(), rows = std::min<std::int64_t>(set.batch, max_system_size);
     std::vector<double> values(static_cast<std::size_t>(rows * length));
     file.read(a, {{0, rows}}, values.data());
-    const auto at = [&](std::int64_t i, std::int64_t j) { return values[static_cast<std::size_t>(i * length + j)]; };
-    for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = 0; j < i; ++j)
-        if (!(std::abs(at(i, j) - at(j, i)) <= 1e-4 * std::sqrt(std::abs(at(i, i) * at(j, j))))) return false;
+    const std::int64_t known = std::min<std::int64_t>(n, max_system_size);  // rows and columns of one matrix
+    for (std::int64_t begin = 0; begin + (known - 1) * n + known <= rows * length; begin += n * n) {
+      const auto at = [&](std::int64_t i, std::int64_t j) {
+        return values[static_cast<std::size_t>(begin + i * n + j)];
+      };
+      for (std::int64_t i = 0; i < known; ++i)
+        for (std::int64_t j = 0; j < i; ++j)
+          if (!(std::abs(at(i, j) - at(j, i)) <= 1e-4 * std::sqrt(std::abs(at(i, i) * at(j, j))))) return false;
+    }
     return true;
   }
 
@@ -299,10 +306,17 @@ struct ProblemReader::Impl {
                        : is_square ? "Store one dense matrix as " + one + "."
                                    : "Store A as its set says, or remove the attribute.");
     }
+    if (const std::int64_t n = is_packed ? square_root(matrices.shape[1]) : 0;
+        n > 1 && !is_square && !has_b && set.batch > 0 && is_symmetric(group + "/A", set, n)) {
+      throw file.error(group + "/A", found + " may be " + systems_text(set) + ", or dense matrices that are flattened",
+                       "Store those as A" + reshape_text(n) + ", or set the attribute storage of the set to " +
+                           storage_packed + ".");
+    }
     if (!is_square || set.shape.n == 1) return;
     if (has_b) {
       const auto& b = file.dataset(group + "/b").shape;
-      if (b.size() == 3 || (b == std::vector{set.batch, std::int64_t{set.shape.n}} && !is_symmetric(group + "/A", set)))
+      if (b.size() == 3 ||
+          (b == std::vector{set.batch, std::int64_t{set.shape.n}} && !is_symmetric(group + "/A", set, set.batch)))
         return;
     }
     throw file.error(

@@ -386,6 +386,26 @@ TEST_F(RefusedFile, a_square_of_two_axes_that_may_be_one_matrix) {
   }
 }
 
+/// 36 numbers are 8 packed rows, or 6 x 6.
+TEST_F(RefusedFile, rows_that_may_be_flattened_matrices) {
+  for (const auto& [numbers, n, flat] : {std::tuple{36, 8, 6}, {1225, 49, 35}}) {
+    const std::string size = std::to_string(flat);
+    write_systems(path("p.h5"), {5, static_cast<hsize_t>(numbers)}, {});
+    expect_error(ErrorKind::bad_input,
+                 {"5 packed triangles, n = " + std::to_string(n), "flattened",
+                  ".reshape(-1, " + size + ", " + size + ")", "storage"},
+                 [&] { ProblemReader{path("p.h5")}; });
+    write_systems(path("p.h5"), {5, static_cast<hsize_t>(numbers)}, {}, "packed_lower");
+    EXPECT_EQ(ProblemReader(path("p.h5")).solve_sets().at(0).shape.n, n);
+    {
+      RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
+      file.remove_attribute("/solve/s", "storage");
+      replace("/solve/s/A", {5, static_cast<hsize_t>(numbers)}, counted<double>(5 * numbers))(file);
+    }
+    EXPECT_EQ(ProblemReader(path("p.h5")).solve_sets().at(0).shape.n, n);
+  }
+}
+
 TEST_F(RefusedFile, storage_that_a_has_not) {
   const std::vector<std::tuple<testing::Shape, std::string, std::string>> all{
       {{4, 6}, "dense", "4 packed triangles, n = 3: expected \"packed_lower\", found \"dense\""},
