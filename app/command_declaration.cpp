@@ -48,11 +48,22 @@ void Command::fail_on(FailOn& value) {
          "Exit code 1 where systems failed or disagree with the referee; where they disagree; never");
 }
 
+std::string_view Command::synonym_of(std::string_view word) {
+  static constexpr std::pair<std::string_view, std::string_view> synonyms[] = {{"single", "float32"},
+                                                                               {"double", "float64"},
+                                                                               {"infinite", "inf"},
+                                                                               {"infinity", "inf"},
+                                                                               {"packed", "packed_lower"}};
+  const auto* const found = std::ranges::find(synonyms, word, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(synonyms) ? std::string_view() : found->second;
+}
+
 CLI::Validator Command::is_one_of(const std::vector<std::string>& words) {
   std::string list;
   for (const std::string& word : words) list += (list.empty() ? "{" : "|") + word;
   const auto check = [words](const std::string& found) {
-    return std::ranges::find(words, found) == words.end() ? unknown_choice(found, words) : std::string();
+    const bool is_known = std::ranges::count(words, found) > 0 || std::ranges::count(words, synonym_of(found)) > 0;
+    return is_known ? std::string() : unknown_choice(found, words);
   };
   return {check, list + "}", "is_one_of"};
 }

@@ -96,7 +96,7 @@ class Command {
     second_look([&value, use] { use(value); });
     return option(name, value, help);
   }
-  /// One of several words, each for a value.
+  /// One of several words, each for a value; or another word for one of them.
   template <class T>
   CLI::Option* choice(const std::string& name, T& value, const std::vector<std::pair<std::string, T>>& choices,
                       const std::string& help) {
@@ -108,7 +108,7 @@ class Command {
     }
     const auto use = [&value, choices](const std::string& chosen) {
       for (const auto& [word, meaning] : choices)
-        if (word == chosen) value = meaning;
+        if (word == chosen || word == synonym_of(chosen)) value = meaning;
     };
     return text(name, by_default, help, use)->check(is_one_of(words));
   }
@@ -134,6 +134,8 @@ class Command {
   std::vector<const CLI::Option*> lists_;
   std::vector<std::function<void()>> second_looks_;
 
+  /// What files call it, of a word that Python or an earlier version has for it; else nothing.
+  static std::string_view synonym_of(std::string_view word);
   /// Written {a|b} in the help.
   static CLI::Validator is_one_of(const std::vector<std::string>& words);
 };

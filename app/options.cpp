@@ -45,7 +45,7 @@ class RunCommand final : public Command {
  public:
   explicit RunCommand(CLI::App& app) : Command(app, "run", "Work on every problem set of a file", "Work") {
     examples({"run problems.h5 -o results.h5", "run problems.h5 -o results.h5 --resume",
-              "run charges.h5 -o maps.h5 --precision double --singular skip",
+              "run charges.h5 -o maps.h5 --precision float64 --singular skip",
               "run kernels.h5 -o weights.h5 --pivot-floor 1e-5 --verify sample=1000"});
     heading("Input");
     hdf5_input("problems", run_.problems, "Problem file (HDF5)");
@@ -58,10 +58,10 @@ class RunCommand final : public Command {
            "How systems are solved");
     number("--pivot-floor", run_.spd.pivot_floor, {0, 1, false, true},
            "Raise pivots below this fraction of their diagonal element to it or more; 0: never", "1e-6");
-    choice("--precision", run_.precision, {{"single", ScalarType::float32}, {"double", ScalarType::float64}},
-           "Arithmetic of potentials and of energies of pairs, and type of V");
+    choice("--precision", run_.precision, {{"float32", ScalarType::float32}, {"float64", ScalarType::float64}},
+           "Arithmetic of potentials and of energies of pairs, and type of V; also single, double");
     choice("--singular", run_.singular, {{"inf", Singular::infinite}, {"skip", Singular::skip}},
-           "V where a charge lies, and pairs on one place: an infinity, or left out");
+           "V where a charge lies, and pairs on one place: an infinity (also infinite), or left out");
     text("--memory", "",
          "For what is read, computed and written at a time, as 512MiB or 2GB (default: less than 400 MiB; with chunks, "
          "or "
@@ -217,7 +217,7 @@ class GenerateSpdCommand final : public Command {
     heading("Problem");
     number("--batch", spd_.batch, {0, std::int64_t{1} << 40}, "Systems");
     number("--n", spd_.shape.n, {1, max_system_size}, "Rows of A");
-    text("--sizes", "", "Rows of each system, drawn from LEAST:MOST, as 8:32; A has the most, or --n",
+    text("--sizes,--size", "", "Rows of each system, drawn from LEAST:MOST, as 8:32; A has the most, or --n",
          [this](auto& text) {
            if (!is_given("--sizes")) return;
            spd_.sizes = parse_sizes(text);
@@ -229,12 +229,13 @@ class GenerateSpdCommand final : public Command {
          });
     number("--nrhs", spd_.shape.nrhs, {0, 1 << 20}, "Right-hand sides; 0 asks for the inverse");
     choice("--type", spd_.type, {{"float32", ScalarType::float32}, {"float64", ScalarType::float64}}, "Numbers");
-    choice("--storage", is_packed_, {{"dense", false}, {"packed", true}}, "Whole matrices, or lower triangles by rows");
+    choice("--storage", is_packed_, {{"dense", false}, {"packed_lower", true}},
+           "Whole matrices, or lower triangles by rows");
     choice("--uplo", is_lower_, {{"both", false}, {"lower", true}},
            "Triangles of dense matrices that are to be looked at");
     second_look([this] {
       if (is_packed_ && is_given("--uplo"))
-        refuse_option_with("--uplo", "--storage packed, where triangles are lower ones");
+        refuse_option_with("--uplo", "--storage packed_lower, where triangles are lower ones");
       spd_.shape.storage = is_packed_ ? Storage::packed_lower : is_lower_ ? Storage::dense_lower : Storage::dense;
     });
     choice("--compute", spd_.shape.determinant_only, {{"solution", false}, {"log_determinant", true}},

@@ -51,7 +51,7 @@ RunIdentity run_identity(const RunOptions& options, const Plan& plan, const Inpu
       {"--instruction-set", instruction_set_words(options.instruction_set)},
       {"--method", std::string(spd_method_name(options.spd.method))},
       {"--pivot-floor", number_text(options.spd.pivot_floor)},
-      {"--precision", options.precision == ScalarType::float32 ? "single" : "double"},
+      {"--precision", options.precision == ScalarType::float32 ? "float32" : "float64"},
       {"--singular", options.singular == Singular::infinite ? "inf" : "skip"},
       {"--memory", options.memory > 0 ? std::to_string(options.memory) : "not given"},
       {"--shard", options.share.is_everything() ? "not given" : share_text(options.share)},

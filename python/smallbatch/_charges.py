@@ -109,9 +109,10 @@ class _Charges:
         self.kept: list[Any] = []
         self.points = None if points is None else _points(place, points, point_offsets is not None)
         if offsets is None:
-            self.batch = shape[:-2]
+            each = {"positions": shape[:-2], "charges": tuple(np.shape(charges))[:-1]}
             if self.points is not None and point_offsets is None:
-                self.batch = _broadcast(self.batch, tuple(self.points.shape)[:-2])
+                each["points"] = tuple(self.points.shape)[:-2]
+            self.batch = _broadcast({**each, **{name: tuple(np.shape(array))[:-1] for name, array in others.items()}})
             self.shape = (*self.batch, shape[-2])
         else:
             if len(shape) != 2:
@@ -140,12 +141,12 @@ class _Charges:
         return self.address(tight(self.place, floats(self.place, values, name, "float64"), name, shape))
 
 
-def _broadcast(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+def _broadcast(leading: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
     try:
-        return np.broadcast_shapes(one, other)
+        return np.broadcast_shapes(*leading.values())
     except ValueError:
-        raise ValueError(f"there are problems {one} of charges and {other} of targets, which do not broadcast. Bring "
-                         "them together.") from None
+        said = ", ".join(f"{axes} of {name}" for name, axes in leading.items())
+        raise ValueError(f"the leading axes are {said}, which do not broadcast. Bring them together.") from None
 
 
 def _points(place: Place, points: Array, have_offsets: bool) -> Array:
@@ -192,7 +193,8 @@ def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lat
 
     ``positions``, ``charges``
         (..., N, 3) in angstrom and (..., N) in units of e, of one problem for each leading index; or positions (..., N, 4)
-        alone, of x, y, z and charge. Arrays of NumPy, CuPy, PyTorch or JAX, or of anything else that speaks DLPack and
+        alone, of x, y, z and charge. Quantities (astropy, pint, unyt) are converted. Leading axes
+        of positions, charges, points, origins and spacings are broadcast as NumPy does. Arrays of NumPy, CuPy, PyTorch or JAX, or of anything else that speaks DLPack and
         lies in host memory. float64 is read as it lies where it is C-contiguous, and so is (..., N, 4) of float32; all
         else is copied
     ``lattice``, ``points``
@@ -213,7 +215,8 @@ def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lat
         what a target that holds a charge (nearer than 1e-6 angstrom, on a lattice than 1e-6 of its smallest spacing)
         has: "inf" (also "infinite"), or "skip", the potential of all other charges
     ``precision``
-        "float32" or "float64", of the result and of what is within the bounds of its error (docs/numerics.md)
+        "float32" or "float64" (also "single", "double"), of the result and of what is within the bounds of its error
+        (docs/numerics.md)
     ``backend``, ``threads``
         as :func:`solve` has them; on a GPU, too, calls are enqueued on the library's current stream
 

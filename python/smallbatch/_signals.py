@@ -55,7 +55,7 @@ def correlate(signal: Brought[ArrayT], *, flags: Array = None, integrate: int | 
         (..., times, inputs), complex64; (..., times, inputs, 2), int8, real and imaginary; or (..., times, inputs),
         uint8, real in the high four bits and imaginary in the low ones. Up to 4096 inputs. Leading axes are channels
     ``flags``
-        (..., times, inputs), bool or uint8: samples that count for no baseline
+        (..., times, inputs), broadcast to the signal, bool or uint8: samples that count for no baseline
     ``integrate``
         samples per integration, the last one may be shorter; None: all in one
     ``backend``, ``threads``

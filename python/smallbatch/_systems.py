@@ -225,12 +225,14 @@ def solve(A: Brought[ArrayT], b: Array, *, triangle: str = "both", packed: bool 
         speaks DLPack and lies in host memory
     ``b``
         (..., n), one vector for each system, or (..., n, nrhs), of the type of A. It is read as vectors where it has one
-        axis or its shape is A's without the last axis. Leading axes are broadcast as NumPy does
+        axis or its shape is A's without the last axis. Leading axes are broadcast as NumPy does. Of n = 0 and nrhs = 0
+        there are empty results
     ``triangle``
         "both": both triangles are there and are compared, a matrix that is not symmetric is refused. "lower", "upper":
         the other one is never read
     ``packed``
-        A is (..., n (n + 1) / 2), by rows: a00, a10, a11, a20, ... ("lower"), or a00, a01, a02, ..., a11, ... ("upper")
+        A is (..., n (n + 1) / 2), by rows: a00, a10, a11, a20, ... ("lower"), or a00, a01, a02, ..., a11, ... ("upper").
+        Without it A of shape (n, n) is one matrix, whatever n is
     ``numbers``
         what else is wanted of each system, some of "backward_error", "rcond", "smallest_pivot", "log_determinant",
         "repaired", "perturbation". They cost time, the first two about as much as solving each; all else keeps its bits
@@ -240,7 +242,7 @@ def solve(A: Brought[ArrayT], b: Array, *, triangle: str = "both", packed: bool 
         from 0 to below 1: pivots below this fraction of their diagonal element are raised, of matrices that should be
         definite and are not to working precision; the answer is that of a nearby matrix. 0: none are
     ``sizes``
-        (...), whole numbers from 0 to n, where systems are smaller than n: of each only so many first rows and columns
+        (...), broadcast to the systems of A and b: whole numbers from 0 to n, where systems are smaller than n: of each only so many first rows and columns
         of A, and rows of b, are there and looked at, in their places among n, and x is 0 beyond
     ``backend``
         of arrays in host memory: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1", ... or "reference"

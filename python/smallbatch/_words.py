@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from typing import Any, Callable, TypeVar
 
@@ -10,22 +11,29 @@ import numpy as np
 
 from ._brought import plain
 
-# Arguments by the names that files and the command line have for them; and other words for what files call it.
+# Arguments by the names that files and the command line have for them; storages; other words for what files call it.
 _WORDS = {"size": "sizes", "uplo": "triangle", "device": "backend", "position": "positions", "charge": "charges",
-          "offset": "offsets", "point_offset": "point_offsets", "group": "groups", "output_unit": "unit", "flag": "flags"}
+          "offset": "offsets", "point_offset": "point_offsets", "group": "groups", "output_unit": "unit", "flag": "flags",
+          "storage": "packed"}
+_STORAGES = {"dense": False, "packed": True, "packed_lower": True}
 _SYNONYMS = {"single": "float32", "double": "float64", "infinite": "inf", "infinity": "inf"}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def words_of_files(function: _Function) -> _Function:
     """Takes arguments under their other names, too."""
+    known = inspect.signature(function).parameters
+    words = {word: argument for word, argument in _WORDS.items() if argument in known}
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        for word in _WORDS.keys() & named.keys():
-            if _WORDS[word] in named:
-                raise TypeError(f"there are {word} and {_WORDS[word]}, which are one argument. Give one of them.")
-            named[_WORDS[word]] = named.pop(word)
+        for word in words.keys() & named.keys():
+            if words[word] in named:
+                raise TypeError(f"there are {word} and {words[word]}, which are one argument. Give one of them.")
+            value = named.pop(word)
+            if word == "storage" and value not in _STORAGES:
+                raise ValueError(f"storage={value!r} is not one. Take one of {', '.join(_STORAGES)}.")
+            named[words[word]] = _STORAGES[value] if word == "storage" else value
         return function(*arguments, **named)
 
     return call  # type: ignore[return-value]

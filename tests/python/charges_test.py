@@ -274,3 +274,33 @@ def test_arrays_of_every_library(library):
     assert type(energies.energy) is kind and np.asarray(energies.ok).all()
     lattice = smallbatch.Lattice(make(np.array([6.0, 6, 6])), 0.5, (2, 3, 4))
     assert tuple(smallbatch.potential(make(position), make(charge), lattice=lattice).potential.shape) == (2, 4, 3, 2)
+
+
+@pytest.mark.parametrize("leading", [
+    dict(charges=(3,)), dict(points=(3,)), dict(positions=(3,)), dict(positions=(2, 1), charges=(3,)),
+    dict(charges=(2, 1), points=(3,)), dict(positions=(0, 1), charges=(2,))])
+def test_leading_axes_are_broadcast_as_numpy_does(leading):
+    rng = np.random.default_rng(3)
+    core = {"positions": (4, 3), "charges": (4,), "points": (2, 3)}
+    of = {name: rng.uniform(-5, 5, leading.get(name, ()) + axes) for name, axes in core.items()}
+    batch = np.broadcast_shapes(*leading.values())
+    whole = {name: np.broadcast_to(array, batch + core[name]) for name, array in of.items()}
+    found = smallbatch.potential(**of, unit="e/angstrom", precision="float64")
+    apart = np.linalg.norm(whole["points"][..., :, None, :] - whole["positions"][..., None, :, :], axis=-1)
+    assert found.info.shape == batch and np.allclose(found.potential, (whole["charges"][..., None, :] / apart).sum(axis=-1))
+    del of["points"], whole["points"]
+    energy = smallbatch.pair_energy(**of, groups=[1, 1, 2, 2]).energy
+    assert np.array_equal(np.broadcast_to(energy, batch), smallbatch.pair_energy(**whole, groups=[1, 1, 2, 2]).energy)
+
+
+@pytest.mark.parametrize("origin,spacing", [((3,), ()), ((2, 1, 3), (3, 3)), ((3, 3), (1, 3)), ((3, 1, 3), (3,))])
+def test_lattices_are_broadcast_as_numpy_does(origin, spacing):
+    lattice = smallbatch.Lattice(np.linspace(6, 9, int(np.prod(origin))).reshape(origin), np.full(spacing, 0.5), (2, 3, 4))
+    position, charge = charges(4, 5)
+    batch = np.broadcast_shapes(origin[:-1], spacing[:-1])
+    found = smallbatch.potential(position, charge, lattice=lattice)
+    assert found.info.shape == batch and found.potential.shape == (*batch, 4, 3, 2)
+    origins = np.broadcast_to(lattice.origin, (*batch, 3))
+    for index in np.ndindex(batch):
+        one = smallbatch.potential(position, charge, lattice=lattice._replace(origin=origins[index], spacing=0.5))
+        assert np.array_equal(found.potential[index], one.potential)

@@ -63,6 +63,33 @@ def test_types_are_checked(tmp_path):
     assert "threads" in bad.stdout and '"y"' in bad.stdout, bad.stdout
 
 
+def test_types_of_results_are_those_of_what_was_brought(tmp_path):
+    """NumPy's of lists and of what NumPy makes an array of; else the library's, whose arrays say where they lie."""
+    calls = ["solve({}, [1]).x", "inverse({}).x", "log_determinant({}).log_determinant", "factor({}).solve([1]).x",
+             "factor({}).packed", "solve({}, [1], numbers=['rcond']).raise_for_status().rcond", "potential({}, [1]).potential",
+             "field({}, [1], unit='volt').field", "pair_energy({}, [1]).energy", "correlate({}).visibility", "correlate({}).ok"]
+    program = ("import numpy as np, smallbatch as s\nfrom typing import Any, Sequence\n"
+               "class Tensor:\n    def __dlpack_device__(self) -> Any: ...\n"
+               "class Table:\n    def __array__(self) -> Any: ...\n"
+               "def f(array: np.ndarray[Any, np.dtype[np.float64]], floats: list[list[float]], table: Table, tensor: Tensor) -> None:\n")
+    for call in calls:
+        program += "".join(f"    reveal_type(s.{call.format(name)})\n" for name in ("array", "floats", "table", "tensor"))
+    found = mypy(tmp_path, program)
+    types = re.findall(r'Revealed type is "(.*)"', found.stdout)
+    assert len(types) == 4 * len(calls) and "error" not in found.stdout, found.stdout
+    for k, name in enumerate(types):
+        assert (name == "program.Tensor") if k % 4 == 3 else name.startswith("numpy.ndarray["), found.stdout
+
+
+def test_wrong_keywords_are_found(tmp_path):
+    calls = ["solve([[1]], [1], thread=1)", "inverse([[1]], thread=1)", "log_determinant([[1]], thread=1)",
+             "factor([[1]], thread=1)", "factor([[1]]).solve([1], thread=1)", "potential([[1]], [1], thread=1)",
+             "field([[1]], [1], thread=1)", "pair_energy([[1]], [1], thread=1)", "correlate([[1]], thread=1)"]
+    found = mypy(tmp_path, "import smallbatch\n" + "".join(f"smallbatch.{call}\n" for call in calls))
+    lines = re.findall(r'program.py:(\d+): error: Unexpected keyword argument "thread"', found.stdout)
+    assert [int(line) for line in lines] == list(range(2, 2 + len(calls))), found.stdout
+
+
 PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.S)
 
 
