@@ -25,7 +25,8 @@ def test_numbers_and_storages(smallbatch, tmp_path):
     shapes = {}
     for storage in ("dense", "packed", "packed_lower"):
         for dtype, word in (("float32", "float32"), ("float32", "single"), ("float64", "double")):
-            smallbatch("generate", "spd", "-o", "p.h5", "--overwrite", "--batch", 2, "--n", 3, "--storage", storage, "--type", word)
+            smallbatch("generate", "spd", "-o", "p.h5", "--overwrite", "--batch", 2, "--n", 3, "--storage", storage,
+                       "--type", word)
             with h5py.File(tmp_path / "p.h5") as file:
                 (a,) = [found for found in (file["solve"][name].get("A") for name in file["solve"])]
                 assert a.dtype == dtype
