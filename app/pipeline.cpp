@@ -185,11 +185,8 @@ void Pipeline::open() {
   guard_.emplace(options_.problems, reader_->descriptor());
   const auto identify = [this] { return guard_->identify(); };
   input_ = ranks_.is_first() ? async_if_possible(identify) : std::async(std::launch::deferred, identify);
-  if (ranks_.is_first()) remains_.are_none();
-  if (!ranks_.is_first()) {
-    end_soon_without_words();
-    spdlog::set_level(spdlog::level::off);
-  }
+  ranks_.is_first() ? remains_.are_none() : end_soon_without_words();
+  if (!ranks_.is_first()) spdlog::set_level(spdlog::level::off);
   report_.is_first_rank = ranks_.is_first();
   for (const std::string& warning : reader_->warnings()) spdlog::warn("{}", warning);
   for (const std::string& note : reader_->notes()) spdlog::info("{}", note);
