@@ -283,8 +283,9 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
     catch_interruptions();
     // Who reads what `info` says may have read enough.
     if (!std::holds_alternative<InfoOptions>(call.command)) std::signal(SIGPIPE, SIG_IGN);
-    return with_output(std::visit(output_of, call.command),
-                       [&] { return std::visit(Execute{call.command_line, call.verbosity}, call.command); });
+    return with_output(std::visit(output_of, call.command), [&] {
+      return std::visit(Execute{call.command_line, call.verbosity}, call.command);
+    });
   } catch (const Error& error) {
     return refuse(error.kind(), error.what() + std::string(option_for(error)), words);
   } catch (const FirstRankReports&) {
