@@ -1,4 +1,5 @@
-// A run from the opening of its files to the name of its results. One file, because each step hands the next what it made.
+// A run from the opening of its files to the name of its results. One file, because each step hands the next what it
+// made.
 #include "app/pipeline.hpp"
 
 #include <spdlog/spdlog.h>
