@@ -61,8 +61,7 @@ class Source {
       std::optional<GivenCharges> given;
       if (!options.charges.empty()) {
         Molecule topology = read_pqr(options.charges);
-        atomic_number_ = std::move(topology.atomic_number);
-        given = {options.charges, std::move(topology.charge)};
+        given = {options.charges, std::move(topology.charge), std::move(topology.atomic_number)};
       }
       trajectory_ = std::make_unique<H5mdReader>(inputs_[0], options.group, given);
       for (const std::string& warning : trajectory_->warnings()) spdlog::warn("{}", warning);
@@ -91,9 +90,7 @@ class Source {
       if (!std::filesystem::is_regular_file(input, unknown)) from_pipes_[p] = molecule;
       return molecule;
     }
-    Molecule molecule = trajectory_->read(p);
-    molecule.atomic_number = atomic_number_;
-    return molecule;
+    return trajectory_->read(p);
   }
   /// Names of molecules, or steps and times of frames.
   [[nodiscard]] const ProblemLabels& labels() const { return labels_; }
@@ -106,7 +103,6 @@ class Source {
   std::vector<std::string> inputs_;
   std::unique_ptr<H5mdReader> trajectory_;
   std::map<std::int64_t, Molecule> from_pipes_;  ///< which can be read once only
-  std::vector<std::int8_t> atomic_number_;       ///< of the trajectory's particles, where they are known
   ProblemLabels labels_;
 };
 

@@ -395,7 +395,7 @@ class ImportCommand final : public ChargesCommand {
              "PQR files, a problem each; one H5MD file, a problem per frame; or, with --inputs, a raw file of samples");
     option("--group", import_.group, "H5MD particles group; the only one by default");
     optional_file("--charges", import_.charges,
-                  "PQR file: charges and order of the atoms of an H5MD file that has none");
+                  "PQR file: charges of the atoms, in the order of their ids, of an H5MD file that has none");
     heading("Lattice");
     text("--shape", "", "Lattice points nx,ny,nz (default 65,65,65, or from --spacing)",
          [this](const std::string& shape) {

@@ -64,18 +64,36 @@ std::optional<PotentialUnit> parse_potential_unit(std::string_view text) {
   return std::nullopt;
 }
 
+namespace {
+/// Small letters, without an s at the end, and "metre" as "meter".
+std::string plain_word(std::string_view name) {
+  std::string word;
+  for (const char c : name) word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '_' ? ' ' : c;
+  if (word.size() > 2 && word.ends_with('s')) word.pop_back();
+  if (word.ends_with("metre")) word.replace(word.size() - 2, 2, "er");
+  return word;
+}
+}  // namespace
+
 std::optional<double> length_unit_in_angstrom(std::string_view name) {
-  if (name == "angstrom" || name == "Angstrom" || name == "A" || name == "\xC3\x85") return 1;
+  if (name == "A" || name == "\xC3\x85" || name == "\xE2\x84\xAB") return 1;  // the letter, and the sign of the unit
   if (name == "nm") return 10;
   if (name == "pm") return 0.01;
-  if (name == "bohr" || name == "a0") return bohr_angstrom;
+  if (name == "a0") return bohr_angstrom;
   if (name == "m") return 1e10;
+  const std::string word = plain_word(name);
+  for (const std::string_view angstrom : {"angstrom", "ang", "\xC3\x85ngstr\xC3\xB6m", "\xC3\xA5ngstr\xC3\xB6m"})
+    if (word == angstrom) return 1;
+  if (word == "nanometer") return 10;
+  if (word == "picometer") return 0.01;
+  if (word == "bohr") return bohr_angstrom;
+  if (word == "meter") return 1e10;
   return std::nullopt;
 }
 
 std::optional<double> charge_unit_in_e(std::string_view name) {
-  if (name == "e") return 1;
-  if (name == "C") return static_cast<double>(1 / elementary_charge_coulomb);
+  if (name == "e" || plain_word(name) == "elementary charge") return 1;
+  if (name == "C" || plain_word(name) == "coulomb") return static_cast<double>(1 / elementary_charge_coulomb);
   return std::nullopt;
 }
 

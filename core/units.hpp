@@ -42,11 +42,13 @@ std::string energy_unit_name(PotentialUnit unit);
 /// "V" is "volt".
 std::optional<PotentialUnit> parse_potential_unit(std::string_view name);
 
-/// Factor that turns a length in the named unit into angstrom: "angstrom" (also "Angstrom", "A", and the letter with
-/// the ring), "nm", "pm", "bohr" (also "a0"), "m".
+/// Factor that turns a length in the named unit into angstrom: the symbols "A", the letter with the ring, "nm", "pm",
+/// "a0", "m"; the words "angstrom" (also "ang"), "nanometer", "picometer", "bohr", "meter", also as more than one, as
+/// "metre", and with capitals.
 std::optional<double> length_unit_in_angstrom(std::string_view name);
 
-/// Factor that turns a charge in the named unit into units of e: "e", "C".
+/// Factor that turns a charge in the named unit into units of e: "e", "C"; also "elementary charge" (or with "_") and
+/// "coulomb", likewise.
 std::optional<double> charge_unit_in_e(std::string_view name);
 
 }  // namespace smallbatch

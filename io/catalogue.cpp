@@ -16,8 +16,9 @@ std::optional<std::uint64_t> declared_bytes(const std::vector<std::int64_t>& sha
 }
 
 bool can_be_in_file(const StoredDataset& dataset, std::uint64_t file_bytes) {
-  const auto& [info, is_swapped, address, stored_chunks, compact] = dataset;
-  if (info.type == ElementType::other) return !address && !stored_chunks && !compact;  // nobody reads it
+  const auto& [info, is_swapped, address, stored_chunks, compact, fill] = dataset;
+  if (info.type == ElementType::other) return !address && !stored_chunks && !compact && !fill;  // nobody reads it
+  if (fill && fill->size() != bytes_of(info.type)) return false;
   if (address && stored_chunks) return false;
   const auto bytes = declared_bytes(info.shape, bytes_of(info.type));
   if (!bytes) return false;

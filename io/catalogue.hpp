@@ -61,6 +61,8 @@ struct StoredDataset {
   std::optional<std::uint64_t> address;
   std::unique_ptr<StoredChunks> chunks;
   std::unique_ptr<std::vector<unsigned char>> compact;  ///< all of the numbers, as the file has them
+  /// What its writer named as the number that nobody has written, as the file has it; null where none was named.
+  std::unique_ptr<std::vector<unsigned char>> fill;
 };
 
 struct StoredAttribute {

@@ -101,8 +101,10 @@ void MessageWriter::put(const StoredDataset& dataset) {
       put(chunk.skipped);
     });
   }
-  put(std::uint8_t{dataset.compact != nullptr});
-  if (dataset.compact) put_all(*this, *dataset.compact, [&](unsigned char byte) { put(byte); });
+  for (const auto* bytes : {&dataset.compact, &dataset.fill}) {
+    put(std::uint8_t{*bytes != nullptr});
+    if (*bytes) put_all(*this, **bytes, [&](unsigned char byte) { put(byte); });
+  }
 }
 
 void MessageWriter::put(const StoredObject& object) {
@@ -228,7 +230,8 @@ StoredDataset MessageReader::get_dataset() {
       return chunk;
     });
   }
-  if (get_flag()) dataset.compact = std::make_unique<std::vector<unsigned char>>(get_numbers<unsigned char>(*this));
+  for (auto* bytes : {&dataset.compact, &dataset.fill})
+    if (get_flag()) *bytes = std::make_unique<std::vector<unsigned char>>(get_numbers<unsigned char>(*this));
   return dataset;
 }
 

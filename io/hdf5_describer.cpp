@@ -374,6 +374,13 @@ struct Hdf5Describer::Impl {
       layout = std::move(*storage.chunks);
       chunks = locate_chunks(opened, layout);
     }
+    H5D_fill_value_t fill = H5D_FILL_VALUE_UNDEFINED;
+    const Hdf5Handle creation(H5Dget_create_plist(opened), H5Pclose);
+    if (form == NumberForm::plain && H5Pfill_value_defined(creation.get(), &fill) >= 0 &&
+        fill == H5D_FILL_VALUE_USER_DEFINED) {
+      dataset->fill = std::make_unique<std::vector<unsigned char>>(H5Tget_size(type.get()));
+      if (H5Pget_fill_value(creation.get(), type.get(), dataset->fill->data()) < 0) throw damage(*bytes);
+    }
     if (storage.compact_bytes > 0) {
       dataset->compact = std::make_unique<std::vector<unsigned char>>(storage.compact_bytes);
       if (H5Dread(opened, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset->compact->data()) < 0)
@@ -502,6 +509,8 @@ struct Hdf5Describer::Impl {
       object.contents_defect = std::move(piece.defect);
       if (object.contents_defect) return true;
       dataset->address = piece.address;
+      if (type->numbers.form == NumberForm::plain && header.fill.size() == type->bytes)
+        dataset->fill = std::make_unique<std::vector<unsigned char>>(header.fill.begin(), header.fill.end());
       if (type->numbers.form == NumberForm::complex) dataset->info.shape.push_back(2);
       if (type->numbers.form == NumberForm::text) dataset->info.shape.push_back(static_cast<std::int64_t>(type->bytes));
     }

@@ -439,6 +439,19 @@ void InputFile::read_integers(const std::string& object, std::initializer_list<A
               "Store smaller numbers.");
 }
 
+template <class T>
+std::optional<T> InputFile::fill_value(const std::string& object) const {
+  const StoredDataset& dataset = impl_->dataset(object);
+  if (!dataset.fill) return std::nullopt;
+  T value{};
+  convert_numbers({dataset.info.type, dataset.is_swapped}, dataset.fill->data(), element_type_of<T>, &value, 1);
+  return value;
+}
+
+template std::optional<double> InputFile::fill_value(const std::string&) const;
+template std::optional<std::int64_t> InputFile::fill_value(const std::string&) const;
+template std::optional<std::uint64_t> InputFile::fill_value(const std::string&) const;
+
 std::vector<std::string> InputFile::texts(const std::string& object) const {
   const DatasetInfo& info = dataset(object);
   if (info.form != NumberForm::text || info.shape.size() != 2) {

@@ -98,6 +98,11 @@ class InputFile {
   template <class T>
   void read_together(std::initializer_list<AxisRange> leading, std::initializer_list<Rows<T>> datasets) const;
 
+  /// What the writer of a dataset of numbers named as the one that nobody has written; nothing where it named none. T
+  /// is as in read().
+  template <class T>
+  [[nodiscard]] std::optional<T> fill_value(const std::string& object) const;
+
   /// A dataset of texts along one axis, each without what pads it. Throws where it holds anything else.
   [[nodiscard]] std::vector<std::string> texts(const std::string& object) const;
 

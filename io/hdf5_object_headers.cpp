@@ -120,7 +120,7 @@ class Header {
     found_.links.clear();
     found_.attributes.clear();
     found_.shape.clear();
-    found_.type = {};
+    found_.type = found_.fill = {};
     found_.address.reset();
     found_.bytes = found_.chunk_count = 0;
     // What few headers need is not kept for all others.
@@ -196,12 +196,18 @@ class Header {
   void read_message(std::uint64_t type, HeaderBytes message) {
     switch (type) {
       case 0x00:  // nothing
-      case 0x05:  // fill value
       case 0x0A:  // group info
       case 0x0D:  // comment
       case 0x12:  // time of modification
       case 0x16:  // count of links
         return;
+      case 0x05: {
+        constexpr std::uint64_t is_named = 32;
+        Parts parts(message);
+        parts.expect(3, 1);
+        if ((parts.number(1) & is_named) != 0) found_.fill = parts.take(parts.number(4));
+        return;
+      }
       case 0x01:
         note_once(has_space_);
         return read_dataspace(message, found_.shape);

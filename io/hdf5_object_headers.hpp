@@ -54,6 +54,7 @@ struct ObjectHeader {
   HeaderBytes type;                      ///< likewise
   std::optional<std::uint64_t> address;  ///< of its bytes, which lie in one piece, where they do
   std::uint64_t bytes = 0;               ///< that lie there
+  HeaderBytes fill;                      ///< its fill value, where its writer named one
   std::vector<std::vector<unsigned char>> chunks;
   std::size_t chunk_count = 0;                ///< of `chunks`: others are memory to come
   std::vector<std::int64_t> attribute_shape;  ///< of the latest attribute: memory for the next

@@ -402,10 +402,7 @@ struct ProblemReader::Impl {
     source.particles.emplace(file, set.particles);
     set.type = source.particles->type();
     set.batch = source.particles->frames();
-    set.offset.resize(static_cast<std::size_t>(set.batch) + 1);
-    for (std::size_t i = 0; i < set.offset.size(); ++i) {
-      set.offset[i] = static_cast<std::int64_t>(i) * source.particles->charges_per_frame();
-    }
+    set.offset = source.particles->offset();
     source.unit_in_angstrom = source.particles->unit_in_angstrom();
     source.charge_unit_in_e = source.particles->charge_unit_in_e();
     set.labels = source.particles->labels();
@@ -486,7 +483,7 @@ struct ProblemReader::Impl {
     if (!info.is(ElementType::int8) && !info.is(ElementType::int32) && !info.is(ElementType::int64)) {
       throw file.error(name, "expected int8, int32 or int64, found " + info.type_name, "Store it as int8.");
     }
-    const std::int64_t charges = source.particles ? source.particles->charges_per_frame() : set.charges();
+    const std::int64_t charges = source.particles ? source.particles->places() : set.charges();
     expect_shape(file, name, {charges}, charges_text(charges));
     if (source.particles) source.particles->expect_one_order(name);
     return true;
@@ -645,7 +642,7 @@ struct ProblemReader::Impl {
     block.group.clear();
     if (set.has_groups) {
       std::vector<std::int64_t> groups;
-      read_small_numbers(group + "/group", source, charges, groups);
+      read_small_numbers(group + "/group", source, charges, {row, count}, groups);
       hash += hash_rows("group", row, block.offset, sizeof(groups[0]), groups.data());
       for (const std::int64_t number : groups)
         block.group.push_back(static_cast<std::int8_t>(std::clamp<std::int64_t>(number, INT8_MIN, INT8_MAX)));
@@ -695,17 +692,18 @@ struct ProblemReader::Impl {
     return hash_rows("points", start.problem + first, block.point_offset, bytes_of_point, block.point.data());
   }
 
-  /// Groups (as T = std::int64_t, in which each differs) or atomic numbers of a range of the set's charges.
+  /// Groups (as T = std::int64_t, in which each differs) or atomic numbers of a range of the set's charges, which are
+  /// those of some frames where they come from a trajectory.
   template <class T>
   void read_small_numbers(const std::string& name, const ChargeSource& source, const AxisRange& charges,
-                          std::vector<T>& values) const {
-    values.resize(static_cast<std::size_t>(charges.count));
+                          const AxisRange& frames, std::vector<T>& values) const {
     if (!source.particles) {
-      file.read(name, {charges}, values.data());
-    } else if (charges.count > 0) {
-      file.read(name, {}, values.data());
-      repeat(values, static_cast<std::size_t>(source.particles->charges_per_frame()));
+      values.resize(static_cast<std::size_t>(charges.count));
+      return file.read(name, {charges}, values.data());
     }
+    std::vector<T> of_places(static_cast<std::size_t>(source.particles->places()));
+    file.read(name, {}, of_places.data());
+    source.particles->spread(of_places, frames.first, frames.count, values);
   }
 
   void open() {
@@ -842,8 +840,9 @@ std::vector<std::int8_t> ProblemReader::atomic_numbers(const PotentialSet& set, 
   if (!set.has_atomic_numbers) return numbers;
   const std::int64_t first = set.offset[static_cast<std::size_t>(problem)];
   const AxisRange charges{start(set).charge + first, set.offset[static_cast<std::size_t>(problem) + 1] - first};
+  const AxisRange frames{start(set).problem + problem, 1};
   const std::string group = set_path(set);
-  impl_->read_small_numbers(group + "/atomic_number", impl_->sources.at(group), charges, numbers);
+  impl_->read_small_numbers(group + "/atomic_number", impl_->sources.at(group), charges, frames, numbers);
   for (std::int8_t& number : numbers) number = number >= 0 && number <= last_atomic_number ? number : std::int8_t{0};
   return numbers;
 }

@@ -54,16 +54,20 @@ TEST(PotentialUnit, FieldsAreByLengthAndEnergiesTimesCharge) {
 }
 
 TEST(LengthUnit, InAngstrom) {
-  for (const char* name : {"angstrom", "Angstrom", "A", "\xC3\x85"}) EXPECT_EQ(length_unit_in_angstrom(name), 1);
-  EXPECT_EQ(length_unit_in_angstrom("nm"), 10);
-  for (const char* name : {"bohr", "a0"}) EXPECT_EQ(length_unit_in_angstrom(name), 0.529177210903);
-  EXPECT_FALSE(length_unit_in_angstrom("parsec"));
+  for (const char* name : {"angstrom", "Angstrom", "A", "\xC3\x85", "\xE2\x84\xAB", "Ang", "ANGSTROMS"})
+    EXPECT_EQ(length_unit_in_angstrom(name), 1) << name;
+  for (const char* name : {"nm", "nanometer", "Nanometers", "nanometre"}) EXPECT_EQ(length_unit_in_angstrom(name), 10);
+  for (const char* name : {"pm", "picometers"}) EXPECT_EQ(length_unit_in_angstrom(name), 0.01);
+  for (const char* name : {"bohr", "Bohr", "a0"}) EXPECT_EQ(length_unit_in_angstrom(name), 0.529177210903);
+  for (const char* name : {"m", "meter", "Metres"}) EXPECT_EQ(length_unit_in_angstrom(name), 1e10);
+  for (const char* name : {"parsec", "NM", "a", "M", "", "s", "au"}) EXPECT_FALSE(length_unit_in_angstrom(name));
 }
 
 TEST(ChargeUnit, InElementaryCharges) {
-  EXPECT_EQ(charge_unit_in_e("e"), 1);
-  expect_within_an_ulp(*charge_unit_in_e("C"), 6.2415090744607626e18);
-  EXPECT_FALSE(charge_unit_in_e("apple"));
+  for (const char* name : {"e", "elementary charge", "elementary_charge"}) EXPECT_EQ(charge_unit_in_e(name), 1);
+  for (const char* name : {"C", "coulomb", "Coulombs"})
+    expect_within_an_ulp(*charge_unit_in_e(name), 6.2415090744607626e18);
+  for (const char* name : {"apple", "E", "c"}) EXPECT_FALSE(charge_unit_in_e(name));
 }
 
 }  // namespace

@@ -567,7 +567,6 @@ TEST_F(ProblemFile, frames_of_an_h5md_group_are_a_batch) {
 
     const H5mdReader molecules(path("md.h5"), "");
     EXPECT_EQ(molecules.frames(), 3);
-    EXPECT_EQ(molecules.charges_per_frame(), 2);
     const Molecule molecule = molecules.read(2);
     EXPECT_EQ(molecule.position, counted<double>(6, 120, 10));
     EXPECT_EQ(molecule.charge, charge_per_frame ? counted<double>(2, 14) : (std::vector<double>{0.5, -0.5}));
@@ -592,27 +591,34 @@ TEST_F(ProblemFile, charges_of_other_steps_than_the_positions_are_refused) {
     write({0, 5, 10});
     expect_error(ErrorKind::bad_input, {"md.h5", charge + "/step", "frame 1 is step 5", "step 10"},
                  [&] { H5mdReader(path("md.h5"), ""); });
-    write({0, 10});                                                                        // of no frames
-    EXPECT_EQ(H5mdReader(path("md.h5"), "").warnings().size(), in_observables ? 1U : 0U);  // which have no unit
+    write({0, 10});  // nobody knows of which frames
+    expect_error(ErrorKind::bad_input, {"md.h5", charge + "/step", "2 steps", "3"},
+                 [&] { H5mdReader(path("md.h5"), ""); });
   }
 }
 
-TEST_F(ProblemFile, what_is_in_one_order_for_all_frames_needs_particles_that_keep_it) {
+TEST_F(ProblemFile, what_is_in_one_order_for_all_frames_needs_to_be_known_whose_it_is) {
   for (const bool charge_per_frame : {true, false}) {
-    for (const bool keep_order : {true, false}) {
+    for (const bool is_sorted_first : {true, false}) {
       for (const bool has_groups : {true, false}) {
         {
           RawHdf5 file(path("md.h5"));
           write_trajectory(file, charge_per_frame, true);
           file.dataset("/particles/all/id/value", {3, 2},
-                       std::vector<std::int32_t>{4, 7, 4, 7, keep_order ? 4 : 7, keep_order ? 7 : 4});
+                       is_sorted_first ? std::vector<std::int32_t>{4, 7, 4, 7, 7, 4}
+                                       : std::vector<std::int32_t>{7, 4, 7, 4, 4, 7});
           write_particles_set(file);
           if (has_groups) file.dataset("/potential/md/group", {2}, std::vector<std::int32_t>{1, 2});
         }
-        if (keep_order || (charge_per_frame && !has_groups)) {
-          EXPECT_EQ(ProblemReader(path("md.h5")).potential_sets().at(0).batch, 3);
+        if (is_sorted_first || (charge_per_frame && !has_groups)) {
+          const ProblemReader reader(path("md.h5"));
+          PotentialBlock<double> block;
+          reader.read(reader.potential_sets().at(0), 1, 2, block);
+          EXPECT_EQ(block.charge,
+                    charge_per_frame ? counted_block<double>(4, 12) : (AlignedVector<double>{0.5, -0.5, -0.5, 0.5}));
+          if (has_groups) EXPECT_EQ(block.group, (std::vector<std::int8_t>{1, 2, 2, 1}));
         } else {
-          expect_error(ErrorKind::bad_input, {"md.h5", "/particles/all/id/value", "frame 2", "Sort the particles"},
+          expect_error(ErrorKind::bad_input, {"md.h5", "/particles/all/id/value", "first frame", "Sort the particles"},
                        [&] { ProblemReader{path("md.h5")}; });
         }
       }
