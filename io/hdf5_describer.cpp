@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -300,7 +301,10 @@ struct Hdf5Describer::Impl {
     const hid_t type = opened.type.get();
     // h5py stores a Boolean as an enumeration of 0 and 1; of another one who knows what its numbers mean.
     const bool is_boolean = numbers_of(type).form == NumberForm::boolean;
-    const Hdf5Handle number_type(is_boolean ? H5Tget_super(type) : H5Tcopy(type), H5Tclose);
+    const Hdf5Handle number_type(!is_boolean                          ? H5Tcopy(type)
+                                 : H5Tget_class(type) == H5T_BITFIELD ? H5Tcopy(H5T_NATIVE_UINT8)
+                                                                      : H5Tget_super(type),
+                                 H5Tclose);
     attribute.is_integer = is_integer(number_type.get());
     attribute.is_number = is_integer(type) || is_float(type);
     attribute.is_text = is_string(type);
@@ -311,7 +315,20 @@ struct Hdf5Describer::Impl {
       if (H5Aread(opened.handle.get(), H5T_NATIVE_DOUBLE, &value) < 0) throw damage(*bytes);
       attribute.number = value;
     }
+    if (is_float(type)) {
+      std::vector<double> values(static_cast<std::size_t>(count));
+      if (H5Aread(opened.handle.get(), H5T_NATIVE_DOUBLE, values.data()) < 0) throw damage(*bytes);
+      take_whole(values, attribute);
+    }
     if (attribute.is_text) read_texts(opened, attribute);
+  }
+
+  /// Whole numbers are integers, too: MATLAB has no others unless it is told.
+  static void take_whole(const std::vector<double>& values, StoredAttribute& attribute) {
+    constexpr double beyond = 0x1p53;
+    attribute.is_integer = std::ranges::all_of(
+        values, [](double value) { return std::abs(value) < beyond && value == std::floor(value); });
+    if (attribute.is_integer) attribute.integers.assign(values.begin(), values.end());
   }
 
   [[nodiscard]] std::vector<StoredAttribute> attributes_of(hid_t object, haddr_t address) const {
@@ -460,6 +477,11 @@ struct Hdf5Describer::Impl {
       double converted = 0;
       convert_numbers(number, value, ElementType::float64, &converted, 1);
       attribute.number = converted;
+    }
+    if (type->is_number && !type->is_integer) {
+      std::vector<double> values(count);
+      convert_numbers(number, value, ElementType::float64, values.data(), count);
+      take_whole(values, attribute);
     }
     for (std::size_t k = 0; type->is_text && k < count; ++k) {
       const char* const text = reinterpret_cast<const char*>(value) + k * type->bytes;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -32,6 +33,11 @@ constexpr std::int64_t most_bytes_of_row_in_cache = std::int64_t{1} << 20;
 
 /// How long one process after the other may sleep: a slow disk gets time, one that waits for a lock does not take it.
 constexpr std::array asleep_seconds{2.0, 8.0, 30.0};
+
+Defect not_one_number(const StoredAttribute& stored) {
+  return {"expected one number, found " + std::to_string(stored.count) + " of " + stored.type_name,
+          "Store it as one number."};
+}
 
 }  // namespace
 
@@ -256,6 +262,54 @@ struct InputFile::Impl {
     return true;
   }
 
+  /// Throws where numbers are not what they stand for: packed, or called missing, by netCDF's attributes. NaNs are for
+  /// whoever reads them.
+  template <class T>
+  void check_meaning(std::initializer_list<AxisRange> leading, const Rows<T>& wanted) {
+    const auto number = [&](const char* name) -> const StoredAttribute* {
+      return attribute(
+          wanted.object, name, [](const StoredAttribute& stored) { return stored.is_number && stored.count == 1; },
+          not_one_number);
+    };
+    if (dataset(wanted.object).info.form == NumberForm::text) return;
+    for (const auto& [name, what_does_nothing] : {std::pair{"scale_factor", 1.0}, {"add_offset", 0.0}}) {
+      const StoredAttribute* const packing = number(name);
+      if (!packing || packing->number == what_does_nothing) continue;
+      throw error(wanted.object,
+                  std::string("its numbers are packed: its attribute ") + name + " is " + text_of(*packing->number),
+                  "Store the numbers themselves, without scale_factor and add_offset.");
+    }
+    for (const char* const name : {"_FillValue", "missing_value"}) {
+      const StoredAttribute* const missing = number(name);
+      if (!missing || std::isnan(*missing->number)) continue;
+      const DatasetInfo& info = dataset(wanted.object).info;
+      T value{};  // as it is once it was stored and read
+      if (missing->is_integer) {
+        convert_numbers({ElementType::int64}, missing->integers.data(), element_type_of<T>, &value, 1);
+      } else {
+        double of_type = *missing->number;
+        if (info.type == ElementType::float32) of_type = static_cast<float>(of_type);
+        convert_numbers({ElementType::float64}, &of_type, element_type_of<T>, &value, 1);
+      }
+      std::vector<std::int64_t> counts = info.shape;
+      std::ranges::transform(leading, counts.begin(), &AxisRange::count);
+      const std::int64_t total = std::accumulate(counts.begin(), counts.end(), std::int64_t{1}, std::multiplies<>());
+      const ArrayView<T> all(wanted.values, static_cast<std::size_t>(total));
+      const auto* const found = std::find(all.begin(), all.end(), value);
+      if (found == all.end()) continue;
+      std::int64_t place = found - all.begin();
+      std::vector<std::int64_t> index(counts.size());
+      for (std::size_t axis = counts.size(); axis-- > 0; place /= counts[axis]) {
+        const std::int64_t first = axis < leading.size() ? (leading.begin() + axis)->first : 0;
+        index[axis] = first + place % counts[axis];
+      }
+      throw error(wanted.object,
+                  "the number at " + shape_text(index) + " is missing: it is " + text_of(*missing->number) +
+                      ", its attribute " + name,
+                  "Give every element a number, or leave out the problems that lack some.");
+    }
+  }
+
   /// Why what could not be read of an object was not.
   [[nodiscard]] Error unreadable(const std::string& object) const {
     return error(object, Defect{bytes->why(), bytes->remedy(), bytes->kind()});
@@ -407,6 +461,7 @@ void InputFile::read_together(std::initializer_list<AxisRange> leading, std::ini
   if (const auto* const lacking = impl_->bytes->read(parts))
     throw impl_->unreadable(*part_of[static_cast<std::size_t>(lacking - parts.data())]);
   if (!impl_->bytes->check_unchanged()) throw impl_->unreadable(datasets.begin()->object);
+  for (const Rows<T>& rows : datasets) impl_->check_meaning(leading, rows);
 }
 
 template void InputFile::read_together(std::initializer_list<AxisRange>, std::initializer_list<Rows<float>>) const;
@@ -514,10 +569,7 @@ std::optional<std::vector<std::int64_t>> InputFile::integers(const std::string& 
 std::optional<double> InputFile::number(const std::string& object, const std::string& attribute) const {
   const auto* found = impl_->attribute(
       object, attribute, [](const StoredAttribute& stored) { return stored.is_number && stored.count == 1; },
-      [](const StoredAttribute& stored) {
-        return Defect{"expected one number, found " + std::to_string(stored.count) + " of " + stored.type_name,
-                      "Store it as one number."};
-      });
+      not_one_number);
   if (!found) return std::nullopt;
   return found->number;
 }

@@ -24,6 +24,10 @@ Defect open_failure(const std::string& hdf5_text) {
 Defect damage(const InputBytes& file) {
   if (file.has_failed()) return {file.why(), file.remedy(), file.kind()};
   const std::string text = hdf5_error_text();
+  if (text.find("version number for datatype") != std::string::npos) {
+    return {"it has a type that came with HDF5 2, such as its complex numbers, which HDF5 1.10 does not know",
+            "Store complex numbers as h5py does, compound {r, i}: file[name] = array.astype(\"complex64\")."};
+  }
   return {"HDF5: " + text, remedy_for(text)};
 }
 

@@ -1,6 +1,8 @@
 #include "io/hdf5_types.hpp"
 
+#include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -41,6 +43,29 @@ bool is_boolean(hid_t type) {
          values == std::array<std::int8_t, 2>{0, 1};
 }
 
+/// Eight bits, as PyTables stores them.
+bool is_byte_of_bits(hid_t type) { return H5Tget_class(type) == H5T_BITFIELD && H5Tget_size(type) == 1; }
+
+/// "{i: float32, r: float32}"
+std::string members_text(hid_t type) {
+  constexpr int most = 4;
+  std::string text;
+  std::size_t bytes = 0;
+  const int count = H5Tget_nmembers(type);
+  for (int index = 0; index < std::min(count, most); ++index) {
+    const Hdf5Handle member(H5Tget_member_type(type, static_cast<unsigned>(index)), H5Tclose);
+    char* const name = H5Tget_member_name(type, static_cast<unsigned>(index));
+    const bool is_number = H5Tget_class(member.get()) == H5T_INTEGER || H5Tget_class(member.get()) == H5T_FLOAT;
+    const bool is_big = is_number && H5Tget_order(member.get()) == H5T_ORDER_BE;
+    bytes += H5Tget_size(member.get());
+    text += (index > 0 ? ", " : "") + std::string(name ? name : "").substr(0, 32) + ": " +
+            (is_number ? type_text(member.get()) : "no number") + (is_big ? " big-endian" : "");
+    H5free_memory(name);
+  }
+  const bool has_gaps = count <= most && bytes != H5Tget_size(type);
+  return "{" + text + (count > most ? ", ..." : "") + (has_gaps ? "} with gaps" : "}");
+}
+
 }  // namespace
 
 ElementType element_type(hid_t type) {
@@ -62,6 +87,7 @@ ElementType element_type(hid_t type) {
 
 NumbersOfType numbers_of(hid_t type) {
   if (is_string(type) && H5Tis_variable_str(type) == 0) return {NumberForm::text, {ElementType::uint8, false}};
+  if (is_byte_of_bits(type)) return {NumberForm::boolean, {ElementType::uint8, false}};
   const NumberForm form = is_complex(type)   ? NumberForm::complex
                           : is_boolean(type) ? NumberForm::boolean
                                              : NumberForm::plain;
@@ -104,8 +130,10 @@ std::string type_text(hid_t type) {
       return std::string(is_string(type) ? "" : "unknown kind of ") +
              (H5Tis_variable_str(type) > 0 ? "variable-length string" : "string");
     case H5T_COMPOUND:
-      if (!is_complex(type)) return "compound";
+      if (!is_complex(type)) return "compound " + members_text(type);
       return "compound {r, i} of " + type_text(Hdf5Handle(H5Tget_member_type(type, 0), H5Tclose).get());
+    case H5T_BITFIELD:
+      return is_byte_of_bits(type) ? "Boolean" : "bits: " + bits;
     case H5T_ENUM:
       return is_boolean(type) ? "Boolean" : "enumeration";
     case H5T_VLEN:

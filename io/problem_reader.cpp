@@ -545,13 +545,21 @@ struct ProblemReader::Impl {
     }
     if (info.form == NumberForm::complex && info.type == ElementType::float32) {
       set.type = SampleType::complex_float32;
-    } else if (info.is(ElementType::int8)) {
+    } else if (info.type == ElementType::int8 && info.form != NumberForm::boolean) {  // {r, i}, or a last axis of both
       set.type = SampleType::complex_int8;
     } else if (info.is(ElementType::uint8)) {
       set.type = SampleType::complex_int4;
     } else {
-      throw file.error(signal, "expected compound {r, i} of float32, int8 or uint8, found " + info.type_name,
-                       "Convert it before writing, e.g. array.astype(\"complex64\").");
+      const bool has_parts = info.form == NumberForm::plain && info.shape.size() == 4 && info.shape[3] == 2;
+      const bool has_members = info.type_name.starts_with("compound") &&
+                               !(info.form == NumberForm::complex && info.type == ElementType::float64);
+      const std::string complex = has_parts     ? "(array[..., 0] + 1j * array[..., 1]).astype(\"complex64\")"
+                                  : has_members ? "(array[\"r\"] + 1j * array[\"i\"]).astype(\"complex64\")"
+                                                : "array.astype(\"complex64\")";
+      throw file.error(signal,
+                       "expected compound {r, i} of float32, int8 or uint8, found " + info.type_name +
+                           (has_parts ? ", two along the last axis" : ""),
+                       "Convert it before writing, e.g. " + complex + ".");
     }
     if (packing.has_value() != (set.type == SampleType::complex_int4)) {
       if (packing) {
@@ -565,7 +573,7 @@ struct ProblemReader::Impl {
     if (info.shape.size() != (is_packed ? 3 : 4) || (!is_packed && info.shape[3] != 2)) {
       std::vector<std::int64_t> found = info.shape;
       if (info.form == NumberForm::complex) found.pop_back();
-      const bool has_parts = set.type == SampleType::complex_int8;
+      const bool has_parts = info.is(ElementType::int8);
       throw file.error(signal,
                        info.type_name + " is understood as samples: expected shape (channel, time, input" +
                            (has_parts ? ", 2)" : ")") + ", found " + shape_text(found),
