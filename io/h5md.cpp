@@ -323,6 +323,7 @@ void H5mdParticles::open_frames() {
 /// they are taken to be alike.
 void H5mdParticles::expect_steps_of_positions(const Element& element) const {
   const std::string own = element.path + "/step", step = position_.path + "/step";
+  if (file_->kind(own) == ObjectKind::none || file_->kind(step) == ObjectKind::none) return;
   const auto expect = [&]<class T>(T) {
     const auto found = numbers_of_frames<T>(*file_, own, frames_in_file_),
                expected = numbers_of_frames<T>(*file_, step, frames_in_file_);
@@ -345,10 +346,8 @@ void H5mdParticles::expect_steps_of_positions(const Element& element) const {
                          remedy);
     }
   };
-  const auto has_integers = [&](const std::string& dataset) {
-    return file_->kind(dataset) == ObjectKind::none || file_->dataset(dataset).is_integer();
-  };
-  has_integers(own) && has_integers(step) ? expect(std::int64_t{}) : expect(double{});
+  const bool are_integers = file_->dataset(own).is_integer() && file_->dataset(step).is_integer();
+  are_integers ? expect(std::int64_t{}) : expect(double{});
 }
 
 /// Rows of an element, one after the other; what all frames share for each.

@@ -8,12 +8,12 @@
 
 namespace smallbatch {
 bool is_attribute_of_others(const std::string& name) {
-  constexpr std::array<std::string_view, 29> names{
+  constexpr std::array<std::string_view, 27> names{
       // HDF5's dimension scales, tables and images; PyTables
       "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "TITLE", "VERSION", "FLAVOR", "FILTERS",
       "EXTDIM", "NROWS", "H5PATH",
       // netCDF, xarray and the conventions for them
-      "_FillValue", "missing_value", "scale_factor", "add_offset", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties", "_nc3_strict", "_NCCOPY", "Conventions",
+      "_FillValue", "missing_value", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties", "_nc3_strict", "_NCCOPY", "Conventions",
       "coordinates", "long_name", "standard_name",
       // words for people
       "comment", "description", "history", "title"};

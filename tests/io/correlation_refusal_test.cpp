@@ -160,7 +160,7 @@ const std::vector<Refusal>& correlation_refusals() {
        },
        {"/correlation/c@integrate", "an integer", "(2, 2)"}},
       {"integrate_of_floats",
-       number("/correlation/c", "integrate", 2.0),
+       number("/correlation/c", "integrate", 2.5),
        {"/correlation/c@integrate", "expected integers, found float64"}},
       {"output_unknown",
        text("/correlation/c", "output", "median"),

@@ -140,7 +140,7 @@ const std::vector<Refusal>& potential_refusals() {
        {"/potential/p@shape", "2 problems"}},
       {"shape_of_floats",
        [](RawHdf5& f) {
-         f.attribute("/potential/p", "shape", std::vector<double>{4, 4, 4});
+         f.attribute("/potential/p", "shape", std::vector<double>{4, 4, 4.25});
        },
        {"/potential/p@shape", "expected integers", "float64"}},
       {"length_unit_unknown",
@@ -302,7 +302,7 @@ const std::vector<Refusal>& potential_refusals() {
       {"point_offset_ends_early",
        points_with(replace("/potential/p/point_offset", {3}, std::vector<std::int64_t>{0, 2, 4})),
        {"/potential/p/point_offset", "[2] is 4", "expected the number of points, 5"}},
-      {"field_as_float", set_number("field", 1), {"/potential/p@field", "expected integers", "float64"}},
+      {"field_as_float", set_number("field", 0.5), {"/potential/p@field", "expected integers", "float64"}},
       {"field_is_2",
        [](RawHdf5& f) { f.attribute("/potential/p", "field", std::vector<std::int32_t>{2}); },
        {"/potential/p@field", "expected 0 or 1", "(2)"}},

@@ -77,7 +77,7 @@ const std::vector<Refusal>& solve_refusals() {
        {"smallbatch_format", "(1)"}},
       {"version_as_float",
        [](RawHdf5& f) {
-         f.attribute("/", "smallbatch_format", std::vector<double>{1, 0});
+         f.attribute("/", "smallbatch_format", std::vector<double>{1, 0.5});
        },
        {"expected integers", "float64"}},
       {"version_missing_in_h5md",
