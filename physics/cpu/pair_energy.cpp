@@ -123,8 +123,9 @@ struct SharedPairs {
   std::int64_t alike = 0, unlike = 0;
 };
 
-/// What pairs on one place make of an energy, with factors of its sign.
+/// Pairs on one place decide an energy, also one that left the range of double precision the other way.
 double with_shared(double energy, const SharedPairs& shared, double factor) {
+  if (shared.alike > 0 || shared.unlike > 0) energy = 0;
   if (shared.alike > 0) energy += factor * infinity;
   if (shared.unlike > 0) energy -= factor * infinity;
   return energy;

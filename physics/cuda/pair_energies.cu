@@ -132,6 +132,7 @@ __global__ void __launch_bounds__(pair_threads, 4)
     if (isinf(half)) atomicOr(&state.out_of_range, 1U);
     if (options.singular == Singular::infinite) {
       const double signed_factor = options.unit_factor * (q > 0 ? 1 : -1);
+      if (sum.above > 0 || sum.below > 0) half = 0;  // they decide
       if (sum.above > 0) half += signed_factor * HUGE_VAL;
       if (sum.below > 0) half -= signed_factor * HUGE_VAL;
     }
@@ -159,6 +160,7 @@ __global__ void __launch_bounds__(pair_threads)
   double energy = unscaled_energy(whole, options.unit_factor, Single ? 1 : charge_scale_of(state));
   const bool beyond = isinf(energy) || state.out_of_range != 0;
   if (options.singular == Singular::infinite) {
+    if (state.alike > 0 || state.unlike > 0) energy = 0;  // they decide
     if (state.alike > 0) energy += options.unit_factor * HUGE_VAL;
     if (state.unlike > 0) energy -= options.unit_factor * HUGE_VAL;
   }

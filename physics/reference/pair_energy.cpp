@@ -165,6 +165,7 @@ class ReferencePairs {
     if (yes) answer.info = answer.or_else = info_values_out_of_range;
     if (perhaps && answer.or_else == 0) answer.or_else = info_values_out_of_range;
     if (options_.singular == Singular::skip) return;
+    if (pairs.alike > 0 || pairs.unlike > 0) energy = 0;
     if (pairs.alike > 0) energy += options_.unit_factor * infinity;
     if (pairs.unlike > 0) energy -= options_.unit_factor * infinity;
   }

@@ -32,6 +32,21 @@ TEST_P(PairEnergyRange, PairsTooNearForSinglePrecisionAreSummedInDouble) {
     }
 }
 
+TEST_P(PairEnergyRange, PairsOnOnePlaceDecideWhereOthersLeaveTheRange) {
+  for (const bool in_groups : {false, true})
+    for (const double sign : {1.0, -1.0}) {
+      Problem problem;  // on one place a pair of `sign`, and one of the other sign whose energy overflows
+      problem.add(0, 0, 0, 1e14);
+      problem.add(0, 0, 0, sign * 1e14);
+      problem.add(1, 0, 0, 1e14);
+      problem.add(3, 0, 0, -sign * 1e14);
+      if (in_groups) problem.group = {1, 2, 1, 2};
+      const PairEnergyBlock found = evaluate({problem}, {Singular::infinite, ScalarType::float64, 1e300});
+      EXPECT_EQ(found.energy[0], sign * infinity) << in_groups;
+      EXPECT_EQ(found.info[0], info_values_out_of_range);
+    }
+}
+
 TEST_P(PairEnergyRange, PairsOnOnePlaceFollowThePolicy) {
   for (const bool in_groups : {false, true})
     for (const ScalarType precision : both_precisions) {
