@@ -1,3 +1,5 @@
+// Opening finds who is in which place of each frame; reading takes numbers from these places. One file, because what is
+// read relies on what was found.
 #include "io/h5md.hpp"
 
 #include <algorithm>
