@@ -97,6 +97,9 @@ struct ResultReader::Impl {
   template <class T>
   void expect_stored(const std::string& dataset, const std::vector<T>& expected) const {
     const bool is_there = file.kind(dataset) != ObjectKind::none;
+    if (is_there && file.dataset(dataset).type == ElementType::other)
+      throw file.error(dataset, "expected numbers, found " + file.dataset(dataset).type_name,
+                       "Write the results anew.");
     if (is_there) expect_shape(file, dataset, {static_cast<std::int64_t>(expected.size())});
     std::vector<T> found(is_there ? expected.size() : 0);
     if (!found.empty()) file.read(dataset, {}, found.data());

@@ -98,8 +98,13 @@ struct ArrayLabels {
   std::vector<double> phase_center_ra_dec;  ///< that place: right ascension and declination (ICRS, degrees)
   std::string visibility_unit;              ///< "uncalib", "Jy" or "K str"
 
-  bool operator==(const ArrayLabels&) const = default;
+  /// All of them, to be compared.
+  [[nodiscard]] auto all() const {
+    return std::tie(antenna, antenna_name, feed, telescope, location, phase_center, phase_center_ra_dec,
+                    visibility_unit);
+  }
 };
+inline bool operator==(const ArrayLabels& a, const ArrayLabels& b) { return a.all() == b.all(); }
 
 /// /correlation/<name>
 struct CorrelationSet {
@@ -117,7 +122,7 @@ struct CorrelationSet {
   std::vector<double> input_position;  ///< (inputs, 3): east, north and up, metres; empty where they are not known
   double sample_time = 0;              ///< seconds from one sample to the next; 0 where it is not known
   double start_time = 0;               ///< when the first sample begins, Julian date (UTC); 0 where it is not known
-  ArrayLabels labels;
+  ArrayLabels labels;                  ///< of its inputs and visibilities
 
   /// Of each channel: how many integrations, and how many baselines of each.
   [[nodiscard]] std::int64_t integrations() const { return integrations_of(times, integrate); }

@@ -263,7 +263,6 @@ def test_pictures_and_pages_refuse_options_that_would_do_nothing(smallbatch, tmp
     smallbatch("run", "p.h5", "-o", "r.h5")
     for option in (("--axis", "z"), ("--slice", 0)):
         assert f"{option[0]} is" in smallbatch("export", "r.h5", "-o", "v.png", *option, expect=2).stderr
-    assert "--problems p.h5" in smallbatch("report", "r.h5", "-o", "v.html", "--problems", "p.h5", expect=2).stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.h5", "r.h5"]
     smallbatch("export", "r.h5", "-o", "v.png")
     smallbatch("report", "r.h5", "-o", "v.html")

@@ -320,7 +320,8 @@ def test_out_of_memory(smallbatch, tmp_path):
 ])
 def test_usage(smallbatch, tmp_path, arguments):
     done = smallbatch(*arguments, expect=2)
-    assert done.stdout == "" and "--help" in done.stderr
+    problem, remedy = done.stderr.rstrip().split(". ", 1)
+    assert done.stdout == "" and " error " in problem and remedy.endswith(".")
     assert os.listdir(tmp_path) == []
 
 

@@ -215,4 +215,4 @@ def test_sizes_that_make_no_sense_are_refused(smallbatch, text):
 
 def test_sizes_fit_into_n(smallbatch):
     smallbatch("generate", "spd", "--sizes", "3:9", "--n", "12", "--batch", 3, "-o", "p.h5")
-    assert "no more rows than --n" in smallbatch("generate", "spd", "--sizes", "3:9", "--n", "8", "-o", "q.h5", expect=2).stderr
+    assert "more than --n 8" in smallbatch("generate", "spd", "--sizes", "3:9", "--n", "8", "-o", "q.h5", expect=2).stderr

@@ -314,9 +314,11 @@ TEST_F(FileSafety, sets_that_contradict_themselves_are_refused) {
 TEST_F(FileSafety, system_errors_are_put_into_words) {
   for (const auto& [code, words] :
        {std::pair{ENOSPC, "disk full"}, std::pair{EDQUOT, "disk full"}, std::pair{EFBIG, "disk full"},
-        std::pair{ENOENT, "folder does not exist"}, std::pair{EACCES, "ermission"}}) {
+        std::pair{ENOENT, "folder was removed"}, std::pair{EACCES, "ermission"}}) {
     expect_error(ErrorKind::output, {"out.h5", words}, [c = code] { throw output_error("out.h5", c); });
   }
+  expect_error(ErrorKind::output, {"folder does not exist"},
+               [] { throw output_error("no_such_folder/out.h5", ENOENT); });
 }
 
 }  // namespace
