@@ -113,7 +113,8 @@ std::string wrong_number(const std::string& text, const Limits<T>& limits, const
   const auto found = parse_double(text);
   if (!found) return wrong("it is no number", write);
   if constexpr (std::is_integral_v<T>) {
-    const bool has_digits_alone = text.find_first_not_of("0123456789", text.front() == '-' ? 1 : 0) == text.npos;
+    const bool has_digits_alone =
+        text.find_first_not_of("0123456789", text.front() == '-' ? 1 : 0) == std::string::npos;
     const double least = static_cast<double>(limits.least), most = static_cast<double>(limits.most);
     if (!std::isfinite(*found)) return wrong("it is not finite", write);
     if (*found < least) return wrong("it is less than " + whole_text(least), write);

@@ -163,7 +163,7 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group, co
 }
 
 /// One of `row` for each frame, or one for all frames, in a group or alone.
-H5mdParticles::Element H5mdParticles::element(const std::string& path, std::vector<std::int64_t> row) const {
+H5mdParticles::Element H5mdParticles::element(const std::string& path, const std::vector<std::int64_t>& row) const {
   const bool is_group = file_->kind(path) == ObjectKind::group;
   Element found{path, is_group ? path + "/value" : path, false};
   const std::vector<std::int64_t>& shape = numbers(*file_, found.dataset).shape;

@@ -91,7 +91,7 @@ class H5mdParticles {
     std::vector<std::int64_t> id;  ///< (frames, places), `nobody` where no particle is
   };
 
-  [[nodiscard]] Element element(const std::string& path, std::vector<std::int64_t> row) const;
+  [[nodiscard]] Element element(const std::string& path, const std::vector<std::int64_t>& row) const;
   void open_charges(const std::string& particles, const std::string& group, const std::optional<GivenCharges>& given);
   void open_frames();
   void open_ids(const std::string& particles);

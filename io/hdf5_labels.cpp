@@ -124,7 +124,8 @@ ArrayLabels read_array_labels(const InputFile& file, const std::string& group, s
     for (const char large : {'X', 'Y', 'R', 'L'})
       if (feed == std::string(1, large)) feed[0] = static_cast<char>(large - 'A' + 'a');
     if (std::ranges::find(feeds, feed) != feeds.end()) continue;
-    throw file.error(group + "/input_feed[" + std::to_string(i) + "]", "expected x, y, r or l, found " + quoted(feed),
+    throw file.error(group + "/input_feed[" + std::to_string(i) + "]",
+                     "expected x, y, r or l, found " + smallbatch::quoted(feed),
                      "Name the feed that this input is of.");
   }
   labels.telescope = file.string(group, "telescope").value_or("");
@@ -136,7 +137,7 @@ ArrayLabels read_array_labels(const InputFile& file, const std::string& group, s
   if (!labels.visibility_unit.empty() &&
       std::ranges::find(visibility_units, labels.visibility_unit) == visibility_units.end()) {
     throw file.error(group + "@visibility_unit",
-                     "expected uncalib, Jy or K str, found " + quoted(labels.visibility_unit),
+                     "expected uncalib, Jy or K str, found " + smallbatch::quoted(labels.visibility_unit),
                      "Name one of them, or remove the attribute.");
   }
   return labels;

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <numbers>
 #include <vector>
 
 #include "io/hdf5_output.hpp"
@@ -14,7 +13,7 @@
 namespace smallbatch {
 namespace {
 
-constexpr double j2000 = 2451545, degree = std::numbers::pi / 180;
+constexpr double j2000 = 2451545;
 constexpr std::int64_t rows_bytes = std::int64_t{1} << 28;
 /// Each of `values` `times` times, one after the other.
 std::vector<double> spread(const std::vector<double>& values, std::int64_t times) {

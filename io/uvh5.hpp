@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 namespace smallbatch {
 
 inline constexpr const char* uvh5_ending = ".uvh5";
+inline constexpr double degree = std::numbers::pi / 180;
 inline constexpr double seconds_per_day = 86400;  // of Julian dates
 
 class Hdf5Output;

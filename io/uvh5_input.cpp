@@ -3,7 +3,6 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <numbers>
 #include <utility>
 #include <vector>
 
@@ -15,7 +14,6 @@
 namespace smallbatch {
 namespace {
 
-constexpr double degree = std::numbers::pi / 180;
 constexpr std::int64_t bytes_of_step = std::int64_t{1} << 26;
 const std::string header = "/Header", visdata = "/Data/visdata", flags = "/Data/flags", nsamples = "/Data/nsamples";
 
@@ -144,7 +142,7 @@ struct Uvh5File::Impl {
   }
 
   /// Of one fixed place: the header, which is kept, has all that there are.
-  void open_phase_center(ArrayLabels& labels) {
+  void open_phase_center(ArrayLabels& labels) const {
     const std::string catalog = "phase_center_catalog";
     const auto take = [&](const std::string& name, const std::string& frame, const std::string& lon,
                           const std::string& lat) {

@@ -62,11 +62,11 @@ template <bool exact, class Lanes>
     return Lanes::Constant(high);
 }
 template <class Lanes>
-[[gnu::always_inline]] inline const Lanes& rounded(const Lanes& a) {
+[[gnu::always_inline]] inline Lanes rounded(const Lanes& a) {
   return a;
 }
 template <class Lanes>
-[[gnu::always_inline]] inline const Lanes& rounded(const Twofold<Lanes>& a) {
+[[gnu::always_inline]] inline Lanes rounded(const Twofold<Lanes>& a) {
   return a.high;
 }
 /// target - charge
