@@ -119,6 +119,8 @@ bool has_columns(std::string_view line) {
   return in_columns(line, 30, 8, 3) && in_columns(line, 38, 8, 3) && in_columns(line, 46, 8, 3);
 }
 
+constexpr double largest_atom = 5;  // angstrom, more than any radius in use
+
 /// Occupancy and temperature factor stand where a PQR file may have charge and radius.
 bool is_pdb_atom(std::string_view line) {
   const auto occupancy = in_columns(line, end_of_coordinates, 6, 2);
@@ -173,7 +175,9 @@ class PqrReader {
     const auto is_called = [&](std::string_view ending) {  // in capitals or not
       return begins_with(std::string_view(path_).substr(path_.size() - std::min(path_.size(), ending.size())), ending);
     };
-    if ((are_of_pdb() && atoms_ > 1) || ((is_called(".PDB") || is_called(".ENT")) && could_be_occupancies))
+    // One atom alone may be an ion of GROMACS's, whose radius is no temperature factor.
+    if ((are_of_pdb() && (atoms_ > 1 || largest_radius_ > largest_atom)) ||
+        ((is_called(".PDB") || is_called(".ENT")) && could_be_occupancies))
       refuse_pdb();
     return std::move(molecule_);
   }
@@ -252,6 +256,7 @@ class PqrReader {
                 " (a field may be missing, or charge and radius be swapped). Correct the line");
     molecule_.position.insert(molecule_.position.end(), number.begin(), number.begin() + 3);
     molecule_.charge.push_back(number[3]);
+    largest_radius_ = std::max(largest_radius_, number[4]);
     const std::string_view element = from_x.size() > number.size() ? from_x.back() : "";
     const std::int8_t told = std::ranges::count_if(element, is_letter) <= 2 ? atomic_number(element, element) : 0;
     molecule_.atomic_number.push_back(told > 0 ? told : atomic_number(fields.before_x[1], fields.before_x[2]));
@@ -310,6 +315,7 @@ class PqrReader {
   int models_ = 0;
   std::string_view end_;  ///< the record that ended the molecule; empty before it
   std::int64_t atoms_ = 0, pdb_atoms_ = 0;
+  double largest_radius_ = 0;
   Molecule molecule_;
 };
 

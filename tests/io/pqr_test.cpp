@@ -251,6 +251,7 @@ TEST_F(Pqr, pdb_files_are_no_pqr_files) {
   EXPECT_EQ(read(pdb_line("  0.16  1.62           N") + pdb_line(" -0.81  1.52           O")).charge,
             (std::vector<double>{0.16, -0.81}));
   EXPECT_EQ(read(pdb_line("  1.00  1.62")).charge, std::vector<double>{1});  // an ion
+  expect_bad(pdb_line("  1.00 84.71           N"), " is a PDB file", {"occupancies"});
 }
 
 TEST_F(Pqr, other_kinds_of_text_are_named) {
