@@ -37,7 +37,7 @@ inline constexpr std::array<std::pair<ExitCode, const char*>, 11> exit_code_mean
      {ExitCode::internal, "a bug"},
      {ExitCode::interrupted, "and the number of the signal that stopped it: Ctrl-C 130, SIGTERM 143"}}};
 
-/// The same in a line.
+/// Exit codes in one line, for the help of each command.
 inline constexpr const char* words_on_exit_codes =
     "Exit codes: 0 all right; 1 written, but not all right; others: an error (smallbatch --help lists them)";
 

@@ -71,8 +71,8 @@ void look_at(const PotentialBlock<T>& block, FailureSigns& signs);
 std::string likely_cause(const FailureSigns& signs, std::int64_t batch,
                          const std::map<std::int32_t, std::int64_t>& failed, ScalarType type);
 
-/// The same of a set of lattices, of which so many charges lie on points, which may be left out already; empty where
-/// nothing was seen.
+/// The likely cause where so many charges of a set of lattices lie on points; empty where nothing was seen.
+/// `are_left_out`: --singular skip left these points out.
 std::string likely_cause_on_lattices(const FailureSigns& signs, std::int64_t charges_on_points, bool are_left_out);
 
 }  // namespace smallbatch

@@ -13,10 +13,10 @@ void catch_interruptions();
 /// Throws Error(interrupted) once a signal has come: "stopped by SIGTERM". What is left, and what to do, is known once
 /// all stages have ended.
 void stop_if_interrupted();
-/// Of which this is said where nothing is.
+/// The message ends with this where nothing is left.
 inline constexpr const char* words_on_nothing_left = " (no output file was left). Run again.";
 
-/// ... and where all is there.
+/// The message ends with this where the output is complete.
 inline std::string words_on_whole(const std::string& output) { return ". " + output + " is written and whole."; }
 
 /// Its number; 0 while none has come.
@@ -33,7 +33,7 @@ void end_soon_with(const LastWords& words);
 void end_soon_in_log(const std::string& log_file);
 /// Removes what it would, for a process that ends here for another reason.
 void remove_unfinished();
-/// From now on who has noticed the signal says it, or another process does.
+/// From now on the handler says nothing: the code that noticed the signal does, or another process.
 void end_soon_without_words();
 
 /// How to go on with what a failed run leaves, for its message; empty where it leaves nothing.

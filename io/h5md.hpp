@@ -6,9 +6,9 @@
 // steps and times are position/step and position/time, one each or every so many; charges of other steps are refused.
 // `unit` attributes are converted; boundaries are open here, so a periodic box is a warning.
 //
-// Particles are told apart by id, or id/value, and without one by their places. A particle does not exist in a frame
-// where its id is the dataset's fill value or -1, or its position is one: NaNs, or its dataset's fill value. A frame
-// whose step is that dataset's fill value or -1 was never written.
+// Particles are told apart by id, or id/value, and without one by their places. A place of a frame is empty where its
+// id is the dataset's fill value, -1 or NaN. It is also empty where its position is three NaNs, or three times a fill
+// value other than 0. io/FORMAT.md says which frames were never written.
 #pragma once
 
 #include <cstdint>

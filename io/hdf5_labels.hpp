@@ -16,7 +16,7 @@ ProblemLabels read_labels(const InputFile& file, const std::string& group, std::
 /// Those that are known.
 void write_labels(Hdf5Output& file, const std::string& group, const ProblemLabels& labels, std::int64_t batch);
 
-/// The same of a correlation.
+/// Reads and writes what is known of a correlation's inputs, telescope and visibilities.
 ArrayLabels read_array_labels(const InputFile& file, const std::string& group, std::int64_t inputs);
 void write_array_labels(Hdf5Output& file, const std::string& group, const ArrayLabels& labels);
 

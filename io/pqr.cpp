@@ -60,7 +60,8 @@ std::string_view without_comment(std::string_view text) {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/// In capitals, of the first word, which numbers may touch from the seventh column on, as in CONECT10000; or empty.
+/// The record that the first word names, in capitals; empty where it names none. Numbers may touch it from the seventh
+/// column on, as in CONECT10000.
 std::string_view known_record(std::string_view text) {
   constexpr std::size_t columns = 6;
   std::string_view word = text.substr(0, text.find_first_of(blanks));
@@ -85,7 +86,7 @@ bool is_decimal(std::string_view field) {
                              [&](const char* mark) { return field.find(mark) != std::string_view::npos; });
 }
 
-/// With a chain before it and an insertion code behind it, in hexadecimal or hybrid-36 digits, or **** of an overflow.
+/// Digits may be hexadecimal or hybrid-36. A chain may precede them, and an insertion code follow. An overflow is ****.
 bool is_residue_number(std::string_view field) {
   const auto fits = [](char c) { return is_digit(c) || is_letter(c) || c == '-' || c == '+'; };
   return field.find_first_not_of('*') == std::string_view::npos ||

@@ -52,7 +52,7 @@ TextLines::TextLines(const std::string& path)
   if (S_ISDIR(found.st_mode)) refuse("it is a folder", "Give the name of a file.");
   is_regular_ = S_ISREG(found.st_mode);
   if (S_ISFIFO(found.st_mode)) {
-    // It is open though nobody writes yet: who does may be about to begin, or may think for long before the first byte.
+    // The pipe opens though nobody writes yet. A writer may start later, or take long before its first byte.
     pollfd events{file_, POLLIN, 0};
     while (::poll(&events, 1, patience_for_writer) < 0 && errno == EINTR) continue;
     char first = 0;

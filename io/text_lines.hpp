@@ -15,8 +15,8 @@ class TextLines {
   TextLines(const TextLines&) = delete;
   TextLines& operator=(const TextLines&) = delete;
 
-  /// The next line without its line feed, until the next call; false at the end. Throws Error where reading fails;
-  /// where the file is packed, HDF5 or UTF-16, which is no text here; and where a line, or a pipe, has no end.
+  /// Gives the next line without its line feed; it stays valid until the next call. Returns false at the end. Throws
+  /// Error where reading fails; where the file is packed, HDF5 or UTF-16; and where a line or a pipe is too long.
   bool next(std::string_view& line);
   /// Counts from 1; 0 before the first.
   [[nodiscard]] std::int64_t line_number() const { return line_number_; }

@@ -29,9 +29,10 @@ class Hdf5Output;
 /// else each of its own. Inputs whose positions are not known stand a metre apart in a row to the east; a telescope
 /// whose place is not known is at 0 N 0 E; a start that is not known is J2000. Returns what was assumed, each as
 /// "; ...".
-/// Throws Error(bad_input) where frequencies or the time of a sample are not known, integrations are so short that
-/// Julian dates in double precision do not tell them apart, antennas and feeds contradict each other, there is a phase
-/// center, whose uvw need tables of the Earth's rotation, or there is no visibility; Error(output) as ProblemWriter.
+/// Throws Error(bad_input) where frequencies or the time of a sample are not known, or there is no visibility; where
+/// antennas and feeds contradict each other; where Julian dates in double precision do not tell integrations apart;
+/// and where there is a phase center, whose uvw need tables of the Earth's rotation. Throws Error(output) as
+/// ProblemWriter does.
 std::string write_uvh5(const std::string& path, const ResultReader& results, const CorrelationSet& set,
                        const std::string& history, bool overwrite);
 
@@ -41,8 +42,8 @@ bool is_uvh5(const std::string& path);
 /// What became of visibilities.
 struct Uvh5Counts {
   std::int64_t visibilities = 0;  ///< of the file
-  std::int64_t flagged = 0;       ///< no weight
-  std::int64_t not_finite = 0;    ///< neither, though not flagged
+  std::int64_t flagged = 0;       ///< their weight is 0
+  std::int64_t not_finite = 0;    ///< their weight is 0, too, though they are not flagged
   std::int64_t uncounted = 0;     ///< a weight of 1, because nsamples is no positive number
 
   void add(const Uvh5Counts& more) {
@@ -68,8 +69,8 @@ class Uvh5File {
   [[nodiscard]] const CorrelationSet& set() const;
   /// Of the visibilities, as messages have it.
   [[nodiscard]] std::string type_name() const;
-  /// Channels [block.first, .. + block.channels) of time block.first_time: visibilities and weights, which are 0 of
-  /// what is flagged or not finite or not there, and a visibility of NaN, and else nsamples, rounded, and at least 1.
+  /// Channels [block.first, .. + block.channels) of time block.first_time. A visibility that is flagged, not finite or
+  /// missing becomes NaN, with a weight of 0. The weight of any other is nsamples, rounded, and at least 1.
   Uvh5Counts read(SignalBlock& block) const;
   /// What write_uvh5() writes back: the header and flags and nsamples as they are, and the visibilities where some are
   /// flagged. Returns the names of what is left out.

@@ -71,8 +71,8 @@ class Solution(_OfSystems[ArrayT]):
     perturbation: ArrayT = ABSENT
 
 class _Systems:
-    """A (..., n, n), or packed (..., n (n + 1) / 2): where it lies, and the structs of a call about it. Of n = 0 they have
-    one row, that of the identity, of which nobody is told: `rows` is 1."""
+    """A (..., n, n), or packed (..., n (n + 1) / 2): where it lies, and the structs of a call about it. Systems of n = 0
+    are computed as the identity of one row: `rows` is 1, and results do not show it."""
 
     def __init__(self, a: Array, b: Array, triangle: str, packed: bool, backend: str, threads: int,
                  sizes: Array = None):
