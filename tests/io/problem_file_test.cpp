@@ -616,7 +616,9 @@ TEST_F(ProblemFile, what_is_in_one_order_for_all_frames_needs_to_be_known_whose_
           reader.read(reader.potential_sets().at(0), 1, 2, block);
           EXPECT_EQ(block.charge,
                     charge_per_frame ? counted_block<double>(4, 12) : (AlignedVector<double>{0.5, -0.5, -0.5, 0.5}));
-          if (has_groups) EXPECT_EQ(block.group, (std::vector<std::int8_t>{1, 2, 2, 1}));
+          if (has_groups) {
+            EXPECT_EQ(block.group, (std::vector<std::int8_t>{1, 2, 2, 1}));
+          }
         } else {
           expect_error(ErrorKind::bad_input, {"md.h5", "/particles/all/id/value", "first frame", "Sort the particles"},
                        [&] { ProblemReader{path("md.h5")}; });
