@@ -70,7 +70,7 @@ struct ResultReader::Impl {
                      "Write the results anew.");
   }
 
-  /// The same of one that a program which stores the dataset anew may leave out.
+  /// Checks an attribute only if it is there: a program that stores the dataset anew may drop it.
   void expect_said(const std::string& object, const std::string& attribute, const std::string& expected) const {
     if (file.string(object, attribute)) expect_text(object, attribute, expected);
   }
@@ -93,20 +93,22 @@ struct ResultReader::Impl {
                      "Name the file that the results were made from, or write them anew.");
   }
 
-  /// The same of a dataset of numbers.
+  /// Checks a dataset of numbers.
   template <class T>
   void expect_stored(const std::string& dataset, const std::vector<T>& expected) const {
-    const bool is_there = file.kind(dataset) != ObjectKind::none;
-    if (is_there && file.dataset(dataset).type == ElementType::other)
-      throw file.error(dataset, "expected numbers, found " + file.dataset(dataset).type_name,
-                       "Write the results anew.");
-    if (is_there) expect_shape(file, dataset, {static_cast<std::int64_t>(expected.size())});
-    std::vector<T> found(is_there ? expected.size() : 0);
-    if (!found.empty()) file.read(dataset, {}, found.data());
+    std::vector<T> found;
+    if (file.kind(dataset) != ObjectKind::none) {
+      const DatasetInfo& info = file.dataset(dataset);
+      if (info.type == ElementType::other)
+        throw file.error(dataset, "expected numbers, found " + info.type_name, "Write the results anew.");
+      expect_shape(file, dataset, {static_cast<std::int64_t>(expected.size())});
+      found.resize(expected.size());
+      if (!found.empty()) file.read(dataset, {}, found.data());
+    }
     expect_values(dataset, expected, found);
   }
 
-  /// What is along the axis of problems, too, and its unit, if it has one.
+  /// A dataset along the axis of problems, and its unit, if it has one.
   struct OfProblems {
     const char* name;
     std::string unit;
