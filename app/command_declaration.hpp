@@ -134,7 +134,7 @@ class Command {
   std::vector<const CLI::Option*> lists_;
   std::vector<std::function<void()>> second_looks_;
 
-  /// What files call it, of a word that Python or an earlier version has for it; else nothing.
+  /// The word of files for a word that Python or an earlier version uses; else nothing.
   static std::string_view synonym_of(std::string_view word);
   /// Written {a|b} in the help.
   static CLI::Validator is_one_of(const std::vector<std::string>& words);

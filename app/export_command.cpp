@@ -59,7 +59,7 @@ const std::string potential_maps = "potential maps";
 
 const std::string visibilities = "visibilities";
 
-/// What is said of the file that is written; `index` where it is of one problem or integration.
+/// The line, or the JSON, about a written file; `index` where it holds one problem or integration.
 template <class Set>
 std::string said_of(const ExportOptions& options, const Set& set, std::optional<std::int64_t> index,
                     const std::string& words) {

@@ -22,7 +22,7 @@ inline std::string words_on_whole(const std::string& output) { return ". " + out
 /// Its number; 0 while none has come.
 int interrupting_signal();
 
-/// What a process that is ended where it stands has to say and to remove first.
+/// The words and the clean-up of a process that a signal ends where it stands.
 struct LastWords {
   bool on_stdout_too = false;          ///< as JSON
   std::string remedy;                  ///< what is left, and what to do

@@ -281,7 +281,7 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
     note_in_log_file(std::string("smallbatch ") + version_text + ": " + call.command_line);
     end_soon_with({words.have("--json"), ". Run again.", std::visit(temporary_files, call.command)});
     catch_interruptions();
-    // Who reads what `info` says may have read enough.
+    // A reader of `info`, such as `head`, may close the pipe early.
     if (!std::holds_alternative<InfoOptions>(call.command)) std::signal(SIGPIPE, SIG_IGN);
     return with_output(std::visit(output_of, call.command), [&] {
       return std::visit(Execute{call.command_line, call.verbosity}, call.command);

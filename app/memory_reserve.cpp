@@ -177,7 +177,7 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 // As the standard has them call the others; mimalloc's would ask it, and end the process where it has nothing.
 void* operator new[](std::size_t size) { return operator new(size); }
 void* operator new[](std::size_t size, std::align_val_t alignment) { return operator new(size, alignment); }
-// Who wants no exception is served as C is: HDF5 would say nothing of the memory that a file driver lacks.
+// nothrow `new` takes from the reserve as malloc does: HDF5 hides that its file driver lacks memory.
 void* operator new(std::size_t size, const std::nothrow_t& /*unused*/) noexcept { return std::malloc(size); }
 void* operator new[](std::size_t size, const std::nothrow_t& /*unused*/) noexcept { return std::malloc(size); }
 void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t& /*unused*/) noexcept {

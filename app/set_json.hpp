@@ -15,7 +15,7 @@ SetJson set_json(const PotentialSet& set);
 SetJson set_json(const PairEnergySet& set);
 SetJson set_json(const CorrelationSet& set);
 
-/// What `import` says of the problem file that it has made.
+/// JSON of `import` about the problem file that it has made.
 template <class Set>
 SetJson json_of_imported(const ImportOptions& options, const Set& set) {
   return {{"command", "import"},

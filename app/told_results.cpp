@@ -22,7 +22,7 @@ SetOutcome with_totals(const ResultReader& results, const Set& set, SetOutcome o
   return outcome;
 }
 
-/// What is counted and named of each problem.
+/// Counts and names of each problem.
 void count_problems(const ResultReader& results, const SolveSet& set, SetOutcome& outcome) {
   outcome.count_numbers(results, set);
 }

@@ -1,4 +1,4 @@
-// What is made of a system that refuses memory, descriptors, threads or processes: that says nothing of a file.
+// Errors of a system that refuses memory, descriptors, threads or processes. They say nothing about a file.
 #pragma once
 
 #include <cerrno>
@@ -12,7 +12,7 @@
 
 namespace smallbatch {
 
-/// What to do about it; `system_error` is errno's value.
+/// The remedy for a value of errno.
 inline std::string remedy_of_refusal(int system_error) {
   switch (system_error) {
     case ENOMEM:

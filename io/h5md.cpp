@@ -252,7 +252,7 @@ std::vector<T> numbers_of_frames(const InputFile& file, const std::string& datas
   return values;
 }
 
-/// Of those that were written. No answer depends on them, so that what is wrong with them is a warning.
+/// Numbers of the frames that were written. No answer depends on them, so a fault in them is a warning.
 template <class T>
 std::vector<T> H5mdParticles::read_of_frames(const std::string& dataset) {
   try {
@@ -403,7 +403,7 @@ H5mdParticles::Places H5mdParticles::read_places(std::int64_t first, std::int64_
   return found;
 }
 
-/// Who is where: reads all frames.
+/// Finds which particle is in which place; reads all frames.
 void H5mdParticles::find_particles() {
   const std::int64_t most = std::max<std::int64_t>(1, numbers_at_once / places_);
   std::vector<std::int64_t> latest, id_of_place(static_cast<std::size_t>(places_), nobody);
@@ -428,7 +428,7 @@ void H5mdParticles::find_particles() {
   }
 }
 
-/// What a frame says that differs from the one before.
+/// The difference of a frame from the one before.
 void H5mdParticles::add_ids(const std::int64_t* ids, std::int64_t frame, std::vector<std::int64_t>& id_of_place) {
   std::vector<std::int64_t> sorted;
   for (std::int64_t place = 0; place < places_; ++place) {

@@ -100,7 +100,7 @@ std::int64_t square_root(std::int64_t flat) {
   return n * n == flat ? n : 0;
 }
 
-/// What A of such a shape is, whatever its lengths.
+/// The kind of an A of so many axes, whatever their lengths.
 std::string matrices_text(const std::vector<std::int64_t>& shape) {
   if (shape.size() == 3) return "dense matrices of " + std::to_string(shape[1]) + " x " + std::to_string(shape[2]);
   return shape.size() == 2 ? "packed triangles" : "neither dense matrices nor packed triangles";
@@ -115,7 +115,7 @@ std::string systems_text(const SolveSet& set) {
 
 std::string reshape_text(std::int64_t n) { return ".reshape" + shape_text({-1, n, n}); }
 
-/// What to store in place of an A of this shape, which holds no systems.
+/// The remedy for an A of this shape, which holds no systems.
 std::string remedy_of_matrices(const std::vector<std::int64_t>& shape) {
   const std::size_t rank = shape.size();
   const std::int64_t last = rank > 0 ? shape.back() : 0, first = rank > 0 ? shape.front() : 0;
@@ -135,7 +135,7 @@ std::string remedy_of_matrices(const std::vector<std::int64_t>& shape) {
   return "Store square matrices, or lower triangles packed by rows.";
 }
 
-/// What to store in place of right-hand sides of this shape, which do not fit the systems.
+/// The remedy for right-hand sides of this shape, which do not fit the systems.
 std::string remedy_of_rhs(const std::vector<std::int64_t>& shape, const SolveSet& set) {
   const std::size_t rank = shape.size();
   const std::int64_t n = set.shape.n, first = rank > 0 ? shape.front() : 0, last = rank > 0 ? shape.back() : 0;

@@ -143,7 +143,7 @@ struct UvBlock {
   }
 };
 
-/// What results keep of the file that a set was.
+/// The parts of a UVH5 file that results keep.
 struct KeptFile {
   const InputFile& file;
   std::string group;

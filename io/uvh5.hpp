@@ -39,7 +39,7 @@ std::string write_uvh5(const std::string& path, const ResultReader& results, con
 /// True where the file is HDF5 and has the groups of UVH5. Throws as Uvh5File does where it cannot be read.
 bool is_uvh5(const std::string& path);
 
-/// What became of visibilities.
+/// Counts of visibilities by their fate.
 struct Uvh5Counts {
   std::int64_t visibilities = 0;  ///< of the file
   std::int64_t flagged = 0;       ///< their weight is 0

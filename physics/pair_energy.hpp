@@ -11,7 +11,7 @@
 //     |U - U_exact| <= f sum |q_i q_j|/rho_ij (2^-22 + 2^-23 L/rho_ij)
 // over the same pairs, and with 2^-50 and 2^-51 in double precision; half of that over its pairs for a charge's energy.
 // With a softening and with a cut-off it changes as V's bound in potential.hpp does, over the pairs with r_ij < 1.01 c.
-// What potential.hpp says of its bounds holds of these.
+// These bounds hold as those of potential.hpp do.
 //
 // Pairs nearer than singular_distance_of_points are infinities of the sign of f q_i q_j, or left out, as the policy
 // says (none is with a softening). Where such pairs are infinities of both signs, the energy is a NaN: it has no value.

@@ -50,7 +50,7 @@ template <class Lanes>
   return {product, fused<Lanes>(a.high, b.high, -product) + (a.high * b.low + a.low * b.high)};
 }
 
-/// What the loops count with: Twofold where they are exact.
+/// The numbers of the loops: Twofold where they are exact.
 template <bool exact, class Lanes>
 using Number = std::conditional_t<exact, Twofold<Lanes>, Lanes>;
 
