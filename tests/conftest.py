@@ -1,6 +1,7 @@
 """The built command, for tests that use it as a user would, and how long the random files go on."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,15 @@ def pytest_addoption(parser):
     parser.addoption("--failing-calls", type=int, default=None, metavar="N",
                      help="how many calls of each kind fail in turn, with each command; 0: every one, which takes hours")
     parser.addoption("--random-seed", type=int, default=1, metavar="S", help="which files: a file is a seed and a number")
+
+
+def pytest_configure():
+    """A shell ignores SIGINT for what it runs in the background, nohup SIGHUP, and commands inherit that."""
+    heeded = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL,
+              signal.SIGXCPU: signal.SIG_DFL}
+    for number, handler in heeded.items():
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 class Command:

@@ -359,12 +359,6 @@ def long_problem(path):
 LONG = ["run", "p.h5", "-o", "r.h5", "--device", "cpu", "--verify", "none"]
 
 
-def heed_signals():
-    """Also where who runs the tests has some ignored."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU):
-        signal.signal(number, signal.SIG_DFL)
-
-
 def wait_for_first_block(folder, process):
     while True:  # the journal's first record is that of the run
         assert process.poll() is None
@@ -378,7 +372,7 @@ def wait_for_first_block(folder, process):
 def test_a_signal_ends_a_run_within_a_second_and_says_how_to_go_on(smallbatch, tmp_path, name):
     long_problem(tmp_path / "p.h5")
     process = subprocess.Popen([smallbatch.program, *LONG, "--memory", "64MiB"], cwd=tmp_path, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals)
+                               stderr=subprocess.PIPE, text=True)
     wait_for_first_block(tmp_path, process)
     number = getattr(signal, name)
     process.send_signal(number)
@@ -404,7 +398,6 @@ def test_what_reads_for_long_heeds_a_signal_without_the_clock(smallbatch, tmp_pa
     call = ["verify", "p.h5", "1.h5"] if command == "verify" else ["merge", "1.h5", "2.h5", "-o", "m.h5"]
     smallbatch(*call, expect=3)
     done = subprocess.run([smallbatch.program, *call], cwd=tmp_path, capture_output=True, text=True, timeout=100,
-                          preexec_fn=heed_signals,
                           env=dict(os.environ, LD_PRELOAD=str(killer), NO_CLOCK="1", SIGNAL_AT_OPEN="1.h5"))
     assert done.returncode == 128 + signal.SIGTERM and "stopped by SIGTERM" in done.stderr, done.stderr
     assert not (tmp_path / "m.h5").exists()
@@ -413,7 +406,6 @@ def test_what_reads_for_long_heeds_a_signal_without_the_clock(smallbatch, tmp_pa
 def test_a_signal_that_comes_with_the_first_block_is_told_what_is_left_then(smallbatch, tmp_path, whole, killer):
     """By then other stages have ended, of which nothing was left."""
     done = subprocess.run([smallbatch.program, *CALL], cwd=tmp_path, capture_output=True, text=True, timeout=100,
-                          preexec_fn=heed_signals,
                           env=dict(os.environ, LD_PRELOAD=str(killer), SIGNAL_AT_WRITE="--pivot-floor"))
     assert done.returncode == 128 + signal.SIGTERM, done.stderr
     assert {PART, JOURNAL} <= set(os.listdir(tmp_path))
@@ -425,8 +417,7 @@ def test_a_signal_that_comes_with_the_first_block_is_told_what_is_left_then(smal
 def test_last_words_go_to_the_log_file_too(smallbatch, tmp_path):
     long_problem(tmp_path / "p.h5")
     process = subprocess.Popen([smallbatch.program, "--log-file", "log", *LONG], cwd=tmp_path, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals,
-                               env=dict(os.environ, TZ="XYZ-05:30"))
+                               stderr=subprocess.PIPE, text=True, env=dict(os.environ, TZ="XYZ-05:30"))
     wait_for_first_block(tmp_path, process)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=100)
@@ -448,8 +439,7 @@ def is_caught(process, number):
 def test_a_second_signal_ends_it_at_once(smallbatch, tmp_path, killer):
     long_problem(tmp_path / "p.h5")
     process = subprocess.Popen([smallbatch.program, *LONG], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True, preexec_fn=heed_signals,
-                               env=dict(os.environ, LD_PRELOAD=str(killer), NO_CLOCK="1"))
+                               text=True, env=dict(os.environ, LD_PRELOAD=str(killer), NO_CLOCK="1"))
     wait_for_first_block(tmp_path, process)
     process.send_signal(signal.SIGINT)
     while is_caught(process, signal.SIGTERM):  # until the first one is noticed; the block goes on for seconds
