@@ -59,9 +59,9 @@ def project(folder, cmake, **files):
     return folder
 
 
-def configure(source, build, prefix=None, expect=0, options=()):
+def configure(source, build, prefix=None, expect=0, options=(), env=None):
     found = [f"-DCMAKE_PREFIX_PATH={prefix}"] if prefix else []
-    return call("cmake", "-S", source, "-B", build, *found, *options, expect=expect)
+    return call("cmake", "-S", source, "-B", build, *found, *options, expect=expect, env=env)
 
 
 def build_and_test(build):
@@ -266,6 +266,23 @@ def test_solvers_need_no_files_libraries(prefixes, tmp_path):
     found = set(re.findall(r"Found (\w+)", done.stdout)) - {"Threads", "CUDAToolkit"}
     assert not found
     assert not re.search(r"hdf5|libpng|spdlog|eigen", (tmp_path / "b" / "CMakeCache.txt").read_text(), re.I)
+
+
+def test_kernels_are_compiled_where_a_gpu_is_seen(tmp_path):
+    """nvcc alone does not suffice, and one line says what does."""
+    project(tmp_path / "p", "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES C CXX)\nadd_subdirectory(smallbatch)\n")
+    (tmp_path / "p" / "smallbatch").symlink_to(ROOT)
+    for name, status in [("nvcc", 0), ("nvidia-smi", 9)]:
+        (tmp_path / name).write_text(f"#!/bin/sh\necho ran >> {tmp_path}/{name}.ran\nexit {status}\n")
+        (tmp_path / name).chmod(0o755)
+    path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = configure(tmp_path / "p", tmp_path / "b", env=path)
+    assert (tmp_path / "nvidia-smi.ran").exists() and not (tmp_path / "nvcc.ran").exists()
+    assert len(re.findall(r"^smallbatch: .*no GPU.*-DSMALLBATCH_CUDA=ON", done.stderr, re.M)) == 1
+    assert "CUDA backends OFF" in done.stdout
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\nexit 0\n")
+    configure(tmp_path / "p", tmp_path / "b", env={**path, "CUDACXX": str(tmp_path / "nvcc")})
+    assert (tmp_path / "nvcc.ran").exists()
 
 
 def test_a_project_that_contains_this_one(tmp_path):
