@@ -45,7 +45,7 @@ def test_every_command_and_exit_code_is_in_the_readme(smallbatch):
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "io/FORMAT.md", "data/README.md",
                                       "docs/architecture.md", "docs/numerics.md", "docs/kernels.md",
                                       "docs/clusters.md", "docs/linking.md", "docs/c.md", "docs/fortran.md", "docs/python.md", "docs/report.md", "docs/json.md",
-                                      "docs/what-is-promised.md",
+                                      "docs/what-is-promised.md", "bench/dead_ends.md",
                                       "examples/charge_equilibration/README.md"])
 def test_links_and_paths_lead_somewhere(document):
     path = ROOT / document
