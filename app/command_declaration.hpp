@@ -15,6 +15,7 @@
 #include "app/option_texts.hpp"
 #include "app/options.hpp"
 #include "app/summary.hpp"
+#include "core/number_text.hpp"
 
 namespace smallbatch {
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/number_text.hpp"
 #include "core/visible_text.hpp"
 
 namespace smallbatch {

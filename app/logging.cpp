@@ -16,7 +16,7 @@
 
 #include "core/error.hpp"
 #include "core/visible_text.hpp"
-#include "io/h5md.hpp"
+#include "io/hdf5_input.hpp"
 
 namespace smallbatch {
 
@@ -44,7 +44,7 @@ std::unique_ptr<spdlog::formatter> formatter(const char* pattern) {
 
 std::shared_ptr<spdlog::sinks::sink> open_log_file(const std::string& path) {
   std::error_code unknown;
-  if (std::filesystem::is_regular_file(path, unknown) && is_hdf5(path))
+  if (is_hdf5(path))
     throw Error(ErrorKind::usage, "the log file cannot be " + path, "it is an HDF5 file, and would be damaged",
                 "Name another one.");
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();  // spdlog would make one

@@ -21,6 +21,7 @@
 #include "app/summary.hpp"
 #include "app/told_results.hpp"
 #include "core/error.hpp"
+#include "core/number_text.hpp"
 #include "core/visible_text.hpp"
 #include "io/byte_check.hpp"
 #include "io/result_reader.hpp"

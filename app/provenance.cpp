@@ -13,6 +13,7 @@
 #include "app/version.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
+#include "core/number_text.hpp"
 #include "core/parallel.hpp"
 #include "core/processor.hpp"
 #include "core/visible_text.hpp"

@@ -29,6 +29,7 @@
 #include "app/told_results.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
+#include "core/number_text.hpp"
 #include "core/visible_text.hpp"
 #include "io/colour_scales.hpp"
 #include "io/export_file.hpp"

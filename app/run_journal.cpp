@@ -11,6 +11,7 @@
 #include "app/summary.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
+#include "core/number_text.hpp"
 #include "core/usable_kernels.hpp"
 #include "io/hashes.hpp"
 

@@ -1,9 +1,6 @@
 // What a run says on stdout: a summary for people, or the same as JSON.
 #pragma once
 
-#include <array>
-#include <charconv>
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -46,14 +43,6 @@ std::vector<Stage> stages_of(const RunReport& report);
 const Stage* bound_of(const std::vector<Stage>& stages, double total);
 /// What it does a second, in so many.
 std::string stage_rate(const Stage& stage, double seconds);
-
-/// As short as it can be, and no other number's.
-template <class T>
-std::string number_text(T value) {
-  std::array<char, 32> text{};
-  const char* const end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  return {text.data(), static_cast<std::size_t>(end - text.data())};
-}
 
 /// "4.2 GB", "1.5 million", "0.21 s": three digits and a unit.
 std::string bytes_text(double bytes);

@@ -15,6 +15,7 @@
 #include "app/piece_sums.hpp"
 #include "app/summary.hpp"
 #include "core/error.hpp"
+#include "core/number_text.hpp"
 #include "io/byte_check.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"

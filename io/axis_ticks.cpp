@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "io/picture.hpp"
+#include "core/number_text.hpp"
 
 namespace smallbatch {
 

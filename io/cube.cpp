@@ -1,5 +1,6 @@
 // Gaussian cube files.
 #include "core/error.hpp"
+#include "core/number_text.hpp"
 #include "core/units.hpp"
 #include "io/lattice_export.hpp"
 #include "io/map_text.hpp"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -13,7 +12,6 @@
 
 #include "core/nearest_name.hpp"
 #include "core/visible_text.hpp"
-#include "io/hdf5_input_driver.hpp"
 #include "io/hdf5_units.hpp"
 
 namespace smallbatch {
@@ -103,17 +101,6 @@ bool is_unwritten(double step, std::optional<double> fill, double before) {
 }
 
 }  // namespace
-
-bool is_hdf5(const std::string& path) {
-  std::error_code unknown;  // to open a pipe would take its bytes, or end what writes to it
-  if (!std::filesystem::is_regular_file(path, unknown)) return false;
-  try {
-    InputBytes file(path);
-    return has_hdf5_signature(file);
-  } catch (const Error&) {
-    return false;
-  }
-}
 
 H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group, const std::optional<GivenCharges>& given)
     : file_(&file), given_(given) {

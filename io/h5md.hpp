@@ -24,9 +24,6 @@
 
 namespace smallbatch {
 
-/// True where the file is HDF5, and so perhaps H5MD; false for anything else, also where it cannot be opened.
-bool is_hdf5(const std::string& path);
-
 /// Of a trajectory that has none: one for each of its particles, in the order of their ids.
 struct GivenCharges {
   std::string source;                      ///< for messages

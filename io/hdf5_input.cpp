@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -605,6 +606,17 @@ std::optional<std::variant<std::string, double>> InputFile::text_or_number(const
   if (stored->is_text && stored->texts.size() == 1) return stored->texts.front();
   if (stored->is_number && stored->count == 1 && stored->number) return *stored->number;
   return {};
+}
+
+bool is_hdf5(const std::string& path) {
+  std::error_code unknown;  // to open a pipe would take its bytes, or end what writes to it
+  if (!std::filesystem::is_regular_file(path, unknown)) return false;
+  try {
+    InputBytes file(path);
+    return has_hdf5_signature(file);
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace smallbatch

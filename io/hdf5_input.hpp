@@ -139,4 +139,7 @@ class InputFile {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Whether the file says that it is HDF5; false also where it cannot be opened.
+bool is_hdf5(const std::string& path);
+
 }  // namespace smallbatch

@@ -2,6 +2,7 @@
 #include "io/lattice_export.hpp"
 
 #include "core/error.hpp"
+#include "core/number_text.hpp"
 #include "core/text_streams.hpp"
 #include "io/picture.hpp"
 

@@ -1,17 +1,11 @@
 #include "io/map_text.hpp"
 
-#include <array>
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/number_text.hpp"
 
 namespace smallbatch {
-
-std::string number_text(double value, int decimals, std::chars_format format) {
-  std::array<char, 400> text;
-  const auto [end, failure] = std::to_chars(text.data(), text.data() + text.size(), value, format, decimals);
-  return {text.data(), end};
-}
 
 std::string right_aligned(const std::string& text, std::size_t width) {
   return text.size() < width ? std::string(width - text.size(), ' ') + text : text;

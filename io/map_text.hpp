@@ -1,17 +1,14 @@
 // What formats have in common that hold V as text with z fastest, the reverse of the map's order. Private to io/.
 //
-// Numbers go through std::to_chars, which knows no locale and is several times as fast as printf. One yz-plane of text
-// at a time is held.
+// One yz-plane of text at a time is held.
 #pragma once
 
-#include <charconv>
 #include <string>
 
 #include "io/export_file.hpp"
 
 namespace smallbatch {
 
-std::string number_text(double value, int decimals, std::chars_format format);
 std::string right_aligned(const std::string& text, std::size_t width);
 
 /// How a format writes the values.

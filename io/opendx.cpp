@@ -1,4 +1,5 @@
 // OpenDX scalar fields.
+#include "core/number_text.hpp"
 #include "io/lattice_export.hpp"
 #include "io/map_text.hpp"
 

@@ -4,7 +4,6 @@
 #include <png.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <csetjmp>
 #include <cstdlib>
@@ -100,19 +99,6 @@ double percentile(std::vector<double>& values, int percent) {
   const auto place = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
   std::nth_element(values.begin(), place, values.end());
   return *place;
-}
-
-std::string shortest_text(double value) {
-  std::array<char, 32> digits;
-  const auto [end, failure] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  return {digits.data(), end};
-}
-
-std::string number_text(double value, int digits) {
-  std::array<char, 64> text;
-  const auto [end, failure] =
-      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, digits);
-  return {text.data(), end};
 }
 
 std::string png_bytes(const Image& image) {

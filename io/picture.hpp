@@ -54,11 +54,6 @@ class Image {
 /// Their order is lost.
 double percentile(std::vector<double>& values, int percent);
 
-/// A number as it reads back exactly, in as few characters as that takes.
-std::string shortest_text(double value);
-/// Of so many digits at most.
-std::string number_text(double value, int digits);
-
 /// The bytes of a PNG file, without texts.
 std::string png_bytes(const Image& image);
 

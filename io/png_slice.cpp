@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/number_text.hpp"
 #include "io/axis_ticks.hpp"
 #include "io/colour_scales.hpp"
 #include "io/export_file.hpp"
@@ -152,7 +153,7 @@ SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int
                                                                   {"Axis", axis_name},
                                                                   {"Index", std::to_string(index)},
                                                                   {"Map", picture.map.text()},
-                                                                  {"Colour limit", shortest_text(result.colour_limit)},
+                                                                  {"Colour limit", number_text(result.colour_limit)},
                                                                   {"Software", "smallbatch"}}};
   write_png(path, picture.image, texts, overwrite);
   return result;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "core/number_text.hpp"
 #include "io/axis_ticks.hpp"
 #include "io/colour_scales.hpp"
 #include "io/export_file.hpp"
@@ -185,8 +186,8 @@ VisibilityColours write_visibility_picture(const std::string& path, const Magnit
       {{"Title", plain_line(title)},
        {"Map", picture.map.text()},
        {"Scale", colours.is_logarithmic ? "logarithmic" : "linear"},
-       {"Lowest colour", shortest_text(colours.lowest)},
-       {"Highest colour", shortest_text(colours.highest)},
+       {"Lowest colour", number_text(colours.lowest)},
+       {"Highest colour", number_text(colours.highest)},
        {"Software", "smallbatch"}}};
   write_png(path, picture.image, texts, overwrite);
   return colours;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "io/h5md.hpp"
+#include "io/hdf5_input.hpp"
 #include "io/molecule.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
