@@ -14,7 +14,6 @@
 #include "app/file_endings.hpp"
 #include "app/option_texts.hpp"
 #include "app/options.hpp"
-#include "app/summary.hpp"
 #include "core/number_text.hpp"
 
 namespace smallbatch {

@@ -1,10 +1,10 @@
-// The commands beside `run` (app/pipeline.hpp). Each does its work and returns what it has to say on stdout.
+// The commands beside `run` (app/run_report.hpp). Each does its work and returns what it has to say on stdout.
 #pragma once
 
 #include <string>
 
 #include "app/options.hpp"
-#include "app/pipeline.hpp"
+#include "app/run_report.hpp"
 
 namespace smallbatch {
 

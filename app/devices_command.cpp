@@ -4,7 +4,7 @@
 
 #include "app/commands.hpp"
 #include "app/json_text.hpp"
-#include "app/summary.hpp"
+#include "app/quantities.hpp"
 #include "core/device.hpp"
 #include "core/instruction_sets.hpp"
 #include "core/parallel.hpp"

@@ -7,13 +7,15 @@
 
 #include "app/input_identity.hpp"
 #include "app/json_text.hpp"
+#include "app/option_texts.hpp"
 #include "app/outcome.hpp"
 #include "app/output_check.hpp"
 #include "app/plan.hpp"
+#include "app/quantities.hpp"
 #include "app/ranks.hpp"
 #include "app/resumption.hpp"
 #include "app/run_journal.hpp"
-#include "app/summary.hpp"
+#include "app/set_json.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "core/text_streams.hpp"
@@ -82,15 +84,12 @@ std::string dry_run(const RunOptions& options) {
     text << Set::kind << "/" << set.name << ": " << shape_words(set) << "\n  " << computer << "; "
          << (blocks.count == 1 ? "1 block" : std::to_string(blocks.count) + " blocks") << " of at most "
          << bytes_text(static_cast<double>(blocks.largest_bytes)) << "; verified: " << verify << "\n";
-    sets.push_back({{"kind", Set::kind},
-                    {"name", set.name},
-                    {"shape", shape_words(set)},
-                    {"batch", set.batch},
-                    {"computer", computer},
-                    {"blocks", blocks.count},
-                    {"largest_block_bytes", blocks.largest_bytes},
-                    {"verify", verify},
-                    {"result_bytes", bytes}});
+    Json& entry = sets.emplace_back(begin_set_json(Set::kind, set.name, shape_words(set), set.batch));
+    entry.update({{"computer", computer},
+                  {"blocks", blocks.count},
+                  {"largest_block_bytes", blocks.largest_bytes},
+                  {"verify", verify},
+                  {"result_bytes", bytes}});
   });
   plan.blocks_in_memory = most_blocks;  // of these sets
   const bool is_estimated = plan.device.backends.front().kind != BackendKind::reference;

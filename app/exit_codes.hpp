@@ -67,31 +67,4 @@ constexpr ExitCode exit_code_of(ErrorKind kind, int signal = SIGINT) {
   return ExitCode::internal;
 }
 
-/// What an error is called in JSON.
-constexpr const char* error_kind_name(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::usage:
-      return "usage";
-    case ErrorKind::bad_input:
-      return "bad_input";
-    case ErrorKind::missing_file:
-      return "missing_file";
-    case ErrorKind::no_device:
-      return "no_device";
-    case ErrorKind::out_of_memory:
-      return "out_of_memory";
-    case ErrorKind::output:
-      return "output";
-    case ErrorKind::output_exists:
-      return "output_exists";
-    case ErrorKind::device_lost:
-      return "device_lost";
-    case ErrorKind::interrupted:
-      return "interrupted";
-    case ErrorKind::internal:
-      break;
-  }
-  return "internal";
-}
-
 }  // namespace smallbatch

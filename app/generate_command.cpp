@@ -10,7 +10,6 @@
 #include "app/logging.hpp"
 #include "app/provenance.hpp"
 #include "app/set_json.hpp"
-#include "app/summary.hpp"
 #include "core/text_streams.hpp"
 #include "core/visible_text.hpp"
 #include "io/problem_writer.hpp"
@@ -24,15 +23,6 @@ namespace smallbatch {
 namespace {
 
 constexpr std::int64_t block_bytes = std::int64_t{64} << 20;
-
-template <class Options, class Set>
-SetJson json_of_made(const Options& options, const Set& set) {
-  return {{"command", "generate"},
-          {"output", options.output},
-          {"kind", "problems"},
-          {"sets", SetJson::array({set_json(set)})},
-          {"seed", options.seed}};
-}
 
 template <class T>
 void write_systems(ProblemWriter& writer, const SolveSet& set, const GenerateSpdOptions& options) {

@@ -204,7 +204,7 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
 
   const bool is_one = !sums.empty() && range_text(sums) == text_of(sums.front());
   if (options.json) {
-    SetJson json = json_of_imported(options, set);
+    SetJson json = json_of_made(options, set);
     json["total_charge"] = is_one ? sums.front() : std::numeric_limits<double>::quiet_NaN();
     return json_text(json);
   }

@@ -86,7 +86,7 @@ std::string import_signal(const ImportOptions& options, const std::string& comma
   write_origin(writer, command_line, options.inputs);
   writer.commit();
 
-  if (options.json) return json_text(json_of_imported(options, set));
+  if (options.json) return json_text(json_of_made(options, set));
   TextWriter text;
   text << visible_text(options.output) << ": correlation/" << set.name << ", " << set.inputs << " inputs, " << set.batch
        << (set.batch == 1 ? " channel, " : " channels, ") << set.times << " samples, " << set.integrations()
@@ -126,7 +126,7 @@ std::string import_visibilities(const ImportOptions& options, const std::string&
 
   warn_of_losses(visible_text(options.inputs[0]), file, counts, left_out);
   if (options.json) {
-    SetJson json = json_of_imported(options, set);
+    SetJson json = json_of_made(options, set);
     json["kind"] = "results";
     json["visibilities"] = counts.visibilities;
     json["flagged"] = counts.flagged;

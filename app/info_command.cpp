@@ -10,6 +10,7 @@
 #include "app/json_text.hpp"
 #include "app/outcome.hpp"
 #include "app/provenance.hpp"
+#include "app/quantities.hpp"
 #include "app/set_json.hpp"
 #include "app/stages.hpp"
 #include "app/summary.hpp"

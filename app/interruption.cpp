@@ -1,6 +1,7 @@
 // A handler may do little: it remembers the signal and sets the clock; when that has run out, another one says words
 // that were put together before.
 #include "app/interruption.hpp"
+#include "app/error_json.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +21,6 @@
 #include <mutex>
 #include <utility>
 
-#include "app/summary.hpp"
 #include "core/error.hpp"
 
 namespace smallbatch {

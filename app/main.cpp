@@ -21,12 +21,14 @@
 
 #include "app/commands.hpp"
 #include "app/dry_run.hpp"
+#include "app/error_json.hpp"
 #include "app/exit_codes.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/memory_reserve.hpp"
 #include "app/options.hpp"
 #include "app/output_check.hpp"
+#include "app/pipeline.hpp"
 #include "app/ranks.hpp"
 #include "app/summary.hpp"
 #include "app/version.hpp"
@@ -47,6 +49,13 @@ ExitCode print(const std::string& text) {
   return ExitCode::verified;
 }
 
+/// What went wrong after the output was written.
+class OutputStands : public Error {
+ public:
+  OutputStands(const std::string& file, const Error& error)
+      : Error(error.kind(), file + " is written and whole, but " + error.what()) {}
+};
+
 /// What is told of a file that is written: it is there and whole, and so all is well, also where nobody hears of it.
 /// But a program was promised an object.
 ExitCode print_about(const std::string& file, bool json, const std::string& text) {
@@ -54,7 +63,7 @@ ExitCode print_about(const std::string& file, bool json, const std::string& text
   try {
     return print(text);
   } catch (const Error& unheard) {
-    if (json) throw Error(unheard.kind(), file + " is written and whole, but " + unheard.what());
+    if (json) throw OutputStands(file, unheard);
     spdlog::warn("{} is written and whole; {}", file, unheard.what());
   }
   return ExitCode::verified;
@@ -119,12 +128,9 @@ struct Execute {
 
 /// Which option does what an error of a library room says is to be done.
 const char* option_for(const Error& error) {
-  const bool is_of_memory = std::string_view(error.what()).find("memory does not suffice") != std::string_view::npos;
   switch (error.kind()) {
     case ErrorKind::no_device:
       return " --device cpu does, or --device auto, which takes a GPU only where there is one.";
-    case ErrorKind::out_of_memory:
-      return is_of_memory ? " In run, --memory says how much the blocks take." : "";
     case ErrorKind::output_exists:
       return " --overwrite replaces it.";
     default:
@@ -207,7 +213,6 @@ std::optional<std::pair<::dev_t, ::ino_t>> file_of(const std::string& path) {
 /// Calls work(). Where that fails and the output has appeared all the same, it says so.
 template <class Work>
 ExitCode with_output(const std::string& output, Work&& work) {
-  constexpr std::string_view words = " is written and whole";
   const auto before = file_of(output);
   const auto stands = [&] {
     const auto now = file_of(output);
@@ -215,15 +220,17 @@ ExitCode with_output(const std::string& output, Work&& work) {
   };
   try {
     return work();
+  } catch (const OutputStands&) {
+    throw;
   } catch (const Error& error) {
-    if (!stands() || std::string_view(error.what()).find(words) != std::string_view::npos) throw;
+    if (!stands()) throw;
     offer_resumption({});
-    throw Error(error.kind(), output + std::string(words) + ", but " + error.what());
+    throw OutputStands(output, error);
   } catch (const std::bad_alloc&) {
     if (!stands()) throw;
     offer_resumption({});
-    throw Error(ErrorKind::out_of_memory, output + std::string(words), "but the memory does not suffice for the rest",
-                "Run info to see what it holds.");
+    throw Error(ErrorKind::out_of_memory, output + " is written and whole",
+                "but the memory does not suffice for the rest", "Run info to see what it holds.");
   }
 }
 

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "app/summary.hpp"
+#include "app/quantities.hpp"
 #include "core/error.hpp"
 #include "core/nearest_name.hpp"
 #include "core/text_streams.hpp"
@@ -211,6 +211,20 @@ VerifyMode parse_verify(const std::string& text) {
       "--verify", text,
       is_sample ? "'" + text.substr(7) + "' is no number of answers" : "it is none of auto, all, none, sample=N",
       is_sample ? "Write a whole number above 0, as in sample=1000." : "Write one of these, as in sample=1000.");
+}
+
+std::string verify_mode_name(const VerifyMode& mode) {
+  switch (mode.kind) {
+    case VerifyMode::Kind::all:
+      return "all";
+    case VerifyMode::Kind::sample:
+      return "sample=" + std::to_string(mode.sample);
+    case VerifyMode::Kind::automatic:
+      return "auto";
+    case VerifyMode::Kind::none:
+      break;
+  }
+  return "none";
 }
 
 PotentialUnit parse_unit(const std::string& text) {

@@ -37,6 +37,8 @@ std::string wrong_number(const std::string& text, const Limits<T>& limits, const
 
 DeviceRequest parse_device(const std::string& text);
 VerifyMode parse_verify(const std::string& text);
+/// "all", "sample=100", "auto" or "none".
+std::string verify_mode_name(const VerifyMode& mode);
 /// A number of threads as OMP_NUM_THREADS has it, "4" or "4,2": the first; 0 where it is none.
 unsigned parse_threads(const std::string& text);
 /// That many by OMP_NUM_THREADS or SLURM_CPUS_PER_TASK; 0: neither says so.

@@ -1,6 +1,7 @@
 // A run from the opening of its files to the name of its results. One file, because each step hands the next what it
 // made.
 #include "app/pipeline.hpp"
+#include "app/option_texts.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -25,13 +26,13 @@
 #include "app/output_check.hpp"
 #include "app/plan.hpp"
 #include "app/provenance.hpp"
+#include "app/quantities.hpp"
 #include "app/ranks.hpp"
 #include "app/resumption.hpp"
 #include "app/run_journal.hpp"
 #include "app/run_set.hpp"
 #include "app/smaller_blocks.hpp"
 #include "app/stages.hpp"
-#include "app/summary.hpp"
 #include "app/told_results.hpp"
 #include "core/block_memory.hpp"
 #include "core/device.hpp"
@@ -77,30 +78,6 @@ double bytes_of_file(const std::string& path) {
   const auto bytes = std::filesystem::file_size(path, unknown);
   return unknown ? 0 : static_cast<double>(bytes);
 }
-
-}  // namespace
-
-bool RunReport::all_right() const {
-  for (const SetOutcome& set : sets)
-    if (!set.all_right()) return false;
-  return true;
-}
-
-std::string verify_mode_name(const VerifyMode& mode) {
-  switch (mode.kind) {
-    case VerifyMode::Kind::all:
-      return "all";
-    case VerifyMode::Kind::sample:
-      return "sample=" + std::to_string(mode.sample);
-    case VerifyMode::Kind::automatic:
-      return "auto";
-    case VerifyMode::Kind::none:
-      break;
-  }
-  return "none";
-}
-
-namespace {
 
 /// What became of the shares of all ranks, at rank 0; returns what the others have written.
 WrittenElements gather_outcomes(const Ranks& ranks, const ProblemReader& reader, const WrittenElements& written,
@@ -359,7 +336,7 @@ void Pipeline::commit(const WrittenElements& written_by_others) {
     remains_.are_removed(*writer_);
     throw;
   }
-  write_notes(*writer_, options_, report_, plan_.device, input_.get(), command_line_, ranks_.size());
+  write_notes(*writer_, options_, report_, plan_.device.backends, input_.get(), command_line_, ranks_.size());
   try {
     writer_->commit();
   } catch (const Error&) {

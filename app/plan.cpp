@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/pipeline.hpp"
+#include "app/option_texts.hpp"
+#include "app/quantities.hpp"
 #include "app/stages.hpp"
-#include "app/summary.hpp"
 #include "core/parallel.hpp"
 
 namespace smallbatch {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "app/summary.hpp"
+#include "app/quantities.hpp"
 #include "app/version.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
@@ -91,8 +91,9 @@ void write_origin(ResultWriter& writer, const std::string& command_line, const s
   write_origin_of(writer, command_line, inputs);
 }
 
-void write_notes(ResultWriter& writer, const RunOptions& options, const RunReport& report, const DeviceChoice& device,
-                 const InputIdentity& input, const std::string& command_line, int ranks) {
+void write_notes(ResultWriter& writer, const RunOptions& options, const RunReport& report,
+                 std::span<const Backend> backends, const InputIdentity& input, const std::string& command_line,
+                 int ranks) {
   for (const SetOutcome& set : report.sets) {
     writer.write_summary(set.kind, set.name, set.verification);
     writer.write_work(set.kind, set.name, {set.compute_seconds, set.work, static_cast<double>(set.values_checked)});
@@ -104,7 +105,7 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
   writer.provenance("device", report.device);
   if (report.on_gpus) {
     std::string names;
-    for (const Backend& backend : device.backends) {
+    for (const Backend& backend : backends) {
       DeviceInfo gpu;
       try {
         gpu = cuda_device(backend.device);

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "app/device_choice.hpp"
 #include "app/input_identity.hpp"
-#include "app/pipeline.hpp"
+#include "app/options.hpp"
+#include "app/run_report.hpp"
+#include "core/backend.hpp"
 #include "io/problem_writer.hpp"
 #include "io/provenance_reader.hpp"
 #include "io/result_writer.hpp"
@@ -23,8 +25,9 @@ void write_origin(ProblemWriter& writer, const std::string& command_line, const 
 void write_origin(ResultWriter& writer, const std::string& command_line, const std::vector<std::string>& inputs = {});
 
 /// Writes what all sets have come to, and /provenance.
-void write_notes(ResultWriter& writer, const RunOptions& options, const RunReport& report, const DeviceChoice& device,
-                 const InputIdentity& input, const std::string& command_line, int ranks);
+void write_notes(ResultWriter& writer, const RunOptions& options, const RunReport& report,
+                 std::span<const Backend> backends, const InputIdentity& input, const std::string& command_line,
+                 int ranks);
 
 /// One thing that a file says of its origin: what people call it, and what it says, fit to be shown.
 struct OriginLine {

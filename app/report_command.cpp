@@ -23,6 +23,7 @@
 #include "app/outcome.hpp"
 #include "app/output_check.hpp"
 #include "app/provenance.hpp"
+#include "app/quantities.hpp"
 #include "app/report_page.hpp"
 #include "app/set_json.hpp"
 #include "app/summary.hpp"

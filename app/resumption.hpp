@@ -10,8 +10,8 @@
 
 #include "app/messages.hpp"
 #include "app/options.hpp"
-#include "app/pipeline.hpp"
 #include "app/run_journal.hpp"
+#include "app/run_report.hpp"
 #include "io/journal.hpp"
 #include "io/output_file.hpp"
 #include "io/result_writer.hpp"

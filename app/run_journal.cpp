@@ -6,9 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/pipeline.hpp"
 #include "app/provenance.hpp"
-#include "app/summary.hpp"
 #include "app/version.hpp"
 #include "core/error.hpp"
 #include "core/number_text.hpp"

@@ -1,28 +1,35 @@
 // What JSON says of a set of problems: `info` of a file, and whoever makes one.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
 
-#include "app/options.hpp"
 #include "io/sets.hpp"
 
 namespace smallbatch {
 
 using SetJson = nlohmann::ordered_json;
 
+/// With how everything said of a set begins. `lane` is the older name of `kind`, and deprecated.
+SetJson begin_set_json(const char* kind, const std::string& name, const std::string& shape, std::int64_t batch);
+
 SetJson set_json(const SolveSet& set);
 SetJson set_json(const PotentialSet& set);
 SetJson set_json(const PairEnergySet& set);
 SetJson set_json(const CorrelationSet& set);
 
-/// JSON of `import` about the problem file that it has made.
-template <class Set>
-SetJson json_of_imported(const ImportOptions& options, const Set& set) {
-  return {{"command", "import"},
-          {"inputs", options.inputs},
-          {"output", options.output},
-          {"kind", "problems"},
-          {"sets", SetJson::array({set_json(set)})}};
+/// JSON about a problem file with one set that `import` or `generate`, whose numbers have a seed, has made.
+template <class Options, class Set>
+SetJson json_of_made(const Options& options, const Set& set) {
+  constexpr bool is_generated = requires { options.seed; };
+  SetJson json{{"command", is_generated ? "generate" : "import"}};
+  if constexpr (!is_generated) json["inputs"] = options.inputs;
+  json["output"] = options.output;
+  json["kind"] = "problems";
+  json["sets"] = SetJson::array({set_json(set)});
+  if constexpr (is_generated) json["seed"] = options.seed;
+  return json;
 }
 
 }  // namespace smallbatch

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <vector>
 
-#include "app/exit_codes.hpp"
 #include "app/json_text.hpp"
+#include "app/quantities.hpp"
+#include "app/set_json.hpp"
 #include "core/parallel.hpp"
 #include "core/text_streams.hpp"
 #include "core/visible_text.hpp"
@@ -32,12 +32,6 @@ const KindWords& words_of(const SetOutcome& set) {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string number(const char* format, double value) {
-  std::array<char, 64> text{};
-  const int length = std::snprintf(text.data(), text.size(), format, value);
-  return {text.data(), static_cast<std::size_t>(length)};
-}
 
 /// "3", "3 (lysozyme)"
 std::string index_text(const SetOutcome& set, std::int64_t index) {
@@ -62,16 +56,16 @@ std::string verdict_text(const SetOutcome& set) {
     text += (set.kind == PotentialSet::kind ? " at " : " in ") + std::to_string(set.values_checked) + " " + values;
   if (v.disagreed > 0) text += ", " + std::to_string(v.disagreed) + " DISAGREE";
   if (!set.has_compared_numbers()) return text;
-  return text + "; largest error " + number("%.3g", v.worst_error_over_bound) + " of the bound (at index " +
+  return text + "; largest error " + formatted("%.3g", v.worst_error_over_bound) + " of the bound (at index " +
          index_text(set, v.worst_index) + ")";
 }
 
 /// "backward error at most 1.3 u, rcond at least 0.00023, ..."; empty where nothing was solved.
 std::string numbers_text(const SetOutcome& set, double pivot_floor) {
   std::string text;
-  if (set.worst_backward_error) text = "backward error at most " + number("%.3g", *set.worst_backward_error) + " u";
+  if (set.worst_backward_error) text = "backward error at most " + formatted("%.3g", *set.worst_backward_error) + " u";
   if (set.smallest_rcond)
-    text += (text.empty() ? "" : ", ") + ("rcond at least " + number("%.3g", *set.smallest_rcond));
+    text += (text.empty() ? "" : ", ") + ("rcond at least " + formatted("%.3g", *set.smallest_rcond));
   if (const std::string repairs = repairs_text(set, pivot_floor); !repairs.empty()) text += ", " + repairs;
   return text;
 }
@@ -79,7 +73,7 @@ std::string numbers_text(const SetOutcome& set, double pivot_floor) {
 /// "V from -2.1 to 3.4 volt, E in volt/angstrom"; "interaction energy from -3 to -1 kT".
 std::string potential_text(const SetOutcome& set) {
   const auto range = [](const std::array<double, 2>& ends, const std::string& unit) {
-    const std::string low = number("%.6g", ends[0]), high = number("%.6g", ends[1]);
+    const std::string low = formatted("%.6g", ends[0]), high = formatted("%.6g", ends[1]);
     return (low == high ? " " + low : " from " + low + " to " + high) + " " + unit;
   };
   std::string text;
@@ -106,8 +100,8 @@ std::string repairs_text(const SetOutcome& set, double pivot_floor) {
   if (set.repaired_pivots == 0) return "";
   return std::to_string(set.repaired_pivots) + (set.repaired_pivots == 1 ? " pivot" : " pivots") + " of " +
          std::to_string(set.repaired_systems) + (set.repaired_systems == 1 ? " system" : " systems") +
-         " raised to the floor of " + number("%g", pivot_floor) + ", by at most " +
-         number("%.3g", set.largest_perturbation) + " of a diagonal element";
+         " raised to the floor of " + formatted("%g", pivot_floor) + ", by at most " +
+         formatted("%.3g", set.largest_perturbation) + " of a diagonal element";
 }
 
 std::vector<Stage> stages_of(const RunReport& report) {
@@ -150,27 +144,6 @@ const Stage* bound_of(const std::vector<Stage>& stages, double total) {
 std::string stage_rate(const Stage& stage, double seconds) {
   return stage.unit == "bytes" ? bytes_text(stage.amount / seconds) + "/s"
                                : rate_text(stage.amount / seconds, stage.unit);
-}
-
-std::string bytes_text(double bytes) {
-  if (bytes >= 1e9) return number("%.3g GB", bytes / 1e9);
-  if (bytes >= 1e6) return number("%.3g MB", bytes / 1e6);
-  if (bytes >= 1e3) return number("%.3g kB", bytes / 1e3);
-  return number("%.0f bytes", bytes);
-}
-
-std::string seconds_text(double seconds) {
-  return seconds >= 100   ? number("%.0f s", seconds)
-         : seconds >= 0.1 ? number("%.2f s", seconds)
-                          : number("%.2g ms", seconds * 1e3);
-}
-
-std::string rate_text(double per_second, const std::string& unit) {
-  if (per_second >= 1e12) return number("%.3g", per_second / 1e12) + " trillion " + unit + "/s";
-  if (per_second >= 1e9) return number("%.3g", per_second / 1e9) + " billion " + unit + "/s";
-  if (per_second >= 1e6) return number("%.3g", per_second / 1e6) + " million " + unit + "/s";
-  if (per_second >= 1e3) return number("%.3g", per_second / 1e3) + " thousand " + unit + "/s";
-  return number("%.3g", per_second) + " " + unit + "/s";
 }
 
 namespace {
@@ -262,20 +235,16 @@ std::string report_json(const RunReport& report) {
       failed.push_back(std::move(entry));
     }
     const VerificationSummary& v = set.verification;
-    Json entry = {{"kind", set.kind},
-                  {"name", set.name},
-                  {"shape", set.shape},
-                  {"batch", set.batch},
-                  {"failed", failed},
-                  {"likely_cause", text_json(set.likely_cause())},
-                  {"verification",
-                   {{"criterion", v.criterion},
-                    {"checked", v.checked},
-                    {"agreed", v.agreed},
-                    {"disagreed", v.disagreed},
-                    {"worst_index", v.worst_index},
-                    // JSON has no infinity: null says that the worst error has no number.
-                    {"worst_error_over_bound", v.worst_error_over_bound}}}};
+    Json entry = begin_set_json(set.kind.c_str(), set.name, set.shape, set.batch);
+    entry["failed"] = failed;
+    entry["likely_cause"] = text_json(set.likely_cause());
+    entry["verification"] = {{"criterion", v.criterion},
+                             {"checked", v.checked},
+                             {"agreed", v.agreed},
+                             {"disagreed", v.disagreed},
+                             {"worst_index", v.worst_index},
+                             // JSON has no infinity: null says that the worst error has no number.
+                             {"worst_error_over_bound", v.worst_error_over_bound}};
     if (set.kind == "solve") {
       entry["worst_backward_error_in_roundoffs"] = optional_json(set.worst_backward_error);
       entry["smallest_rcond"] = optional_json(set.smallest_rcond);
@@ -331,10 +300,6 @@ std::string report_json(const RunReport& report) {
     json["shares"] = report.merged_shares > 0 ? Json(report.merged_shares) : Json(nullptr);
   }
   return json_text(json);
-}
-
-std::string error_json(ErrorKind kind, const std::string& message, int exit_code) {
-  return json_text(Json{{"error", {{"kind", error_kind_name(kind)}, {"exit_code", exit_code}, {"message", message}}}});
 }
 
 }  // namespace smallbatch

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/pipeline.hpp"
-#include "core/error.hpp"
+#include "app/run_report.hpp"
 
 namespace smallbatch {
 
@@ -13,8 +12,6 @@ std::string report_text(const RunReport& report);
 /// All of it in one line: "r.h5: 9 problems in 2 sets, 1 failed, 8 agree with the referee".
 std::string report_line(const RunReport& report);
 std::string report_json(const RunReport& report);
-/// {"error": {"kind": "missing_file", "exit_code": 4, "message": "..."}}
-std::string error_json(ErrorKind kind, const std::string& message, int exit_code);
 
 /// What is said of one kind of set.
 struct KindWords {
@@ -43,10 +40,5 @@ std::vector<Stage> stages_of(const RunReport& report);
 const Stage* bound_of(const std::vector<Stage>& stages, double total);
 /// What it does a second, in so many.
 std::string stage_rate(const Stage& stage, double seconds);
-
-/// "4.2 GB", "1.5 million", "0.21 s": three digits and a unit.
-std::string bytes_text(double bytes);
-std::string seconds_text(double seconds);
-std::string rate_text(double per_second, const std::string& unit);
 
 }  // namespace smallbatch

@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include "app/outcome.hpp"
-#include "app/pipeline.hpp"
+#include "app/run_report.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
 

@@ -32,6 +32,7 @@ def said(smallbatch):
                           parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
         jsonschema.Draft202012Validator(SCHEMA).validate(told)
         expect_integers(told)
+        assert all(one["lane"] == one["kind"] for one in told.get("sets", ()))
         return told
     return call
 
