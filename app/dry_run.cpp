@@ -1,16 +1,13 @@
 #include "app/dry_run.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/decision.hpp"
 #include "app/input_identity.hpp"
 #include "app/json_text.hpp"
 #include "app/option_texts.hpp"
 #include "app/outcome.hpp"
-#include "app/output_check.hpp"
-#include "app/plan.hpp"
 #include "app/quantities.hpp"
 #include "app/ranks.hpp"
 #include "app/resumption.hpp"
@@ -55,19 +52,11 @@ std::string dry_run(const RunOptions& options) {
     throw Error(ErrorKind::usage, "--dry-run is of one process", "a launcher has started several",
                 "Call it without the launcher; --shard 1/N plans what one of N ranks would do.");
   ProblemReader reader(options.problems, thread_count(options.threads));
-  for (const std::string& warning : reader.warnings()) spdlog::warn("{}", warning);
-  for (const std::string& note : reader.notes()) spdlog::info("{}", note);
-  refuse_output_that_is_input(options.problems, options.results);
-  if (!options.resume) check_output(options.results, options.overwrite);
-  const Estimate job =
-      estimate(reader, options.precision, options.verify, options.instruction_set).part(options.share.count);
-  reader.take(options.share);
-  Plan plan = make_plan(options, job, options.share.count);
   const InputGuard guard(options.problems, reader.descriptor());
-  const AskIdentity identity = [&] { return run_identity(options, plan, guard.identify()); };
-  const bool is_complete = find_complete(options, identity).has_value();
-  const bool goes_on = !is_complete && find_unfinished(options, left_behind(options.results),
-                                                       Journal::Access::looked_at, identity) != nullptr;
+  const auto input = [&] { return guard.identify(); };
+  auto [plan, complete, start_seconds] = decide(options, reader, input);
+  const bool goes_on = !complete && find_unfinished(options, left_behind(options.results), Journal::Access::looked_at,
+                                                    [&, &plan = plan] { return run_identity(options, plan, input()); });
   const Computers computers = make_computers(plan.device, options.spd, reader.sets());
 
   TextWriter text;
@@ -110,7 +99,7 @@ std::string dry_run(const RunOptions& options) {
                         {"on_gpus", plan.on_gpus},
                         {"threads", plan.threads},
                         {"verify", plan.verify_mode},
-                        {"is_complete", is_complete},
+                        {"is_complete", complete.has_value()},
                         {"goes_on", goes_on},
                         {"blocks_in_memory", plan.blocks_in_memory},
                         {"memory_bytes", memory_bytes},

@@ -1,6 +1,7 @@
 // A run from the opening of its files to the name of its results. One file, because each step hands the next what it
 // made.
 #include "app/pipeline.hpp"
+#include "app/decision.hpp"
 #include "app/option_texts.hpp"
 
 #include <spdlog/spdlog.h>
@@ -19,11 +20,9 @@
 #include <vector>
 
 #include "app/device_choice.hpp"
-#include "app/estimates.hpp"
 #include "app/interruption.hpp"
 #include "app/logging.hpp"
 #include "app/messages.hpp"
-#include "app/output_check.hpp"
 #include "app/plan.hpp"
 #include "app/provenance.hpp"
 #include "app/quantities.hpp"
@@ -99,6 +98,7 @@ class Pipeline {
 
  private:
   [[nodiscard]] bool are_many() const { return ranks_.size() > 1; }
+  [[nodiscard]] Share of_all_ranks() const { return {ranks_.rank(), ranks_.size()}; }
   [[nodiscard]] double bytes_of_problems() const { return bytes_of_file(options_.problems) / options_.share.count; }
   [[nodiscard]] RunIdentity identity() const { return run_identity(options_, plan_, input_.get()); }
   void open();
@@ -123,8 +123,6 @@ class Pipeline {
   std::optional<InputGuard> guard_;
   std::shared_future<InputIdentity> input_;
   Remains remains_;
-  Share share_;
-  Estimate job_;
   std::vector<std::string> shapes_;  ///< of the whole sets, in words, where ranks have shares of them
   BlockMemory memory_;
   Plan plan_;
@@ -167,40 +165,29 @@ void Pipeline::open() {
   ranks_.is_first() ? remains_.are_none() : end_soon_without_words();
   if (!ranks_.is_first()) spdlog::set_level(spdlog::level::off);
   report_.is_first_rank = ranks_.is_first();
-  for (const std::string& warning : reader_->warnings()) spdlog::warn("{}", warning);
-  for (const std::string& note : reader_->notes()) spdlog::info("{}", note);
-  share_ = are_many() ? Share{ranks_.rank(), ranks_.size()} : options_.share;
-  job_ = estimate(*reader_, options_.precision, options_.verify, options_.instruction_set).part(share_.count);
   if (are_many()) for_each_set(reader_->sets(), [&](const auto& set) { shapes_.push_back(shape_words(set)); });
 }
 
 /// What the run does, before it begins: on what, in which blocks, and whether there is anything to be done.
 void Pipeline::decide() {
-  if (are_many() && !options_.share.is_everything())
-    throw Error(ErrorKind::usage, "--shard is for processes that do not know each other",
-                "a launcher has started these together", "Leave it out: each rank takes a share.");
-  refuse_output_that_is_input(options_.problems, options_.results);
-  if (are_many() && options_.resume)
-    throw Error(ErrorKind::usage, "--resume is for a run of one process", "a launcher has started several",
-                "Leave it out, or run shares (--shard), each of which can be gone on with, and merge them.");
-  if (ranks_.is_first() && !options_.resume) check_output(options_.results, options_.overwrite);
-  if (!are_many()) reader_->take(share_);
-  timed(report_.seconds.start, [&] {
-    plan_ = make_plan(options_, job_, share_.count, {ranks_.local_rank(), ranks_.local_size()});
-  });
+  Decision decision = smallbatch::decide(options_, *reader_, [this] { return input_.get(); }, of_all_ranks(),
+                                         {ranks_.local_rank(), ranks_.local_size()});
+  plan_ = std::move(decision.plan);
+  if (decision.complete) {
+    if (options_.json) look_at_problems(*reader_, ResultReader(options_.results), *decision.complete);
+    report_ = std::move(*decision.complete);
+    report_.problem_bytes = bytes_of_problems();
+    return;
+  }
+  report_.seconds.start = decision.start_seconds;
   report_.verify_mode = plan_.verify_mode;
   if (plan_.verified_share < 1)
     spdlog::info("verifying {} answers, evenly chosen (--verify all takes about {})", report_.verify_mode,
-                 seconds_text(job_.referee / plan_.threads));
+                 seconds_text(plan_.job.referee / plan_.threads));
   if (!plan_.device.note.empty()) spdlog::info("no GPU is used ({})", plan_.device.note);
   spdlog::info("computing on {}{}", plan_.device.description,
                are_many() ? ", the first of " + std::to_string(ranks_.size()) + " ranks" : "");
   for (const std::string& words : plan_words(plan_, options_.device)) spdlog::debug("{}", words);
-  auto complete = find_complete(options_, [this] { return identity(); });
-  if (!complete) return;
-  if (options_.json) look_at_problems(*reader_, ResultReader(options_.results), *complete);
-  report_ = std::move(*complete);
-  report_.problem_bytes = bytes_of_problems();
 }
 
 /// Has the output to itself, and knows whether it goes on with what is there.
@@ -257,7 +244,7 @@ void Pipeline::share_layout() {
   layout = ranks_.broadcast(layout);
   do_on_all(ranks_, [&] {
     if (!writer_) writer_.emplace(layout_of(layout));
-    reader_->take(share_);
+    reader_->take(of_all_ranks());
     for_each_set(reader_->sets(), [&](const auto& set) { writer_->begin_at(set, reader_->start(set)); });
   });
 }

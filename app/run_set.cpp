@@ -35,13 +35,6 @@ struct JudgedBlock {
   std::string judged;  ///< by then, of its problems: for the journal
 };
 
-/// Computes a block, and says how long it took.
-template <class Block, class Compute>
-void compute_timed(JudgedBlock<Block>& item, Compute&& compute) {
-  item.compute_seconds = 0;
-  timed(item.compute_seconds, compute);
-}
-
 std::vector<std::int64_t> numbers_of(const SystemRange& range) { return {range.first, range.count}; }
 std::vector<std::int64_t> numbers_of(const PlaneRange& range) {
   return {range.first, range.count, range.first_plane, range.plane_count};
@@ -58,14 +51,14 @@ std::vector<std::int64_t> numbers_of(const Ranges& blocks, std::int64_t begin, s
   return all;
 }
 
-/// Finds the first blocks of a set as an earlier process has left them, and tells take(finished) of those, one after
-/// the other. Removes them from `blocks`; returns how many they are. Throws where their problems, which are read again
-/// as `Block`s, have become others.
-template <class Block, class Set, class Ranges, class Take>
-std::int64_t take_over(const Run& run, const Set& problems, Ranges& blocks, SetOutcome& outcome, Take take) {
+/// Finds the first blocks of a set as an earlier process has left them, and has the kind take what was known with them.
+/// Removes them from `blocks`; returns how many they are. Throws where their problems, which are read again, have
+/// become others.
+template <class Kind, class Ranges>
+std::int64_t take_over(const Run& run, Kind& kind, Ranges& blocks) {
   if (!run.journal) return 0;
-  const std::string set = set_path(problems);
-  Block block(&run.memory);
+  const std::string set = set_path(kind.set);
+  typename Kind::Block block(&run.memory);
   std::uint64_t hash = 0;  // of the problems so far, as they are now
   std::optional<std::size_t> last;
   std::int64_t done = 0;
@@ -85,7 +78,7 @@ std::int64_t take_over(const Run& run, const Set& problems, Ranges& blocks, SetO
     }
     for (std::int64_t k = done; k < end; ++k) {
       stop_if_interrupted();
-      hash += read_block(run.reader, problems, blocks[static_cast<std::size_t>(k)], block);
+      hash += read_block(run.reader, kind.set, blocks[static_cast<std::size_t>(k)], block);
     }
     if (hash != finished.problems_hash) {
       throw Error(ErrorKind::usage, "cannot go on with the run that was to write " + run.options.results,
@@ -93,18 +86,15 @@ std::int64_t take_over(const Run& run, const Set& problems, Ranges& blocks, SetO
                       run.options.problems + " are no longer those that were solved",
                   "Put the problem file back as it was, or leave out --resume, which begins again.");
     }
-    take(finished);
+    std::string_view counted = finished.counted;
+    kind.take(blocks[static_cast<std::size_t>(finished.last_block)], finished.judged, counted);
     done = end;
     last = record;
   }
-  if (last) run.journal->restore(outcome, *last);
+  if (last) run.journal->restore(kind.tally.outcome, *last);
   run.journal->count_taken_over(done);
   blocks.erase(blocks.begin(), blocks.begin() + done);
   return done;
-}
-template <class Block, class Set, class Ranges>
-std::int64_t take_over(const Run& run, const Set& problems, Ranges& blocks, SetOutcome& outcome) {
-  return take_over<Block>(run, problems, blocks, outcome, [](const FinishedBlock&) {});
 }
 
 /// What of a set's blocks is finished, for who goes on with it.
@@ -134,222 +124,231 @@ class FinishedBlocks {
   std::int64_t done_, next_ = 0;  ///< next: the first that is not noted
 };
 
-/// Takes the blocks of a set through all stages; returns the seconds of computing.
-template <class Block>
-double stream(const Run& run, std::size_t blocks, const Stages<Block>& stages) {
-  const double before = run.seconds.compute;
-  timed(run.seconds.blocks,
-        [&] { stream_blocks(static_cast<std::int64_t>(blocks), stages, run.threads, &run.memory, run.seconds); });
-  return run.seconds.compute - before;
+/// Of a range of a set, or a block.
+template <class Part>
+std::int64_t problems_of(const Part& part) {
+  if constexpr (requires { part.channels; })
+    return part.channels;
+  else
+    return part.count;
 }
 
-template <class T>
-SetOutcome run_set(const Run& run, const SolveSet& set) {
-  const VerifyMode verify = verify_mode_of(run.plan, set);
-  const double rcond_overestimate = run.plan.on_gpus ? spd_rcond_overestimate : 1;
-  SolveTally<T> tally(set, run.options.spd.pivot_floor, rcond_overestimate, verify, run.options.threads);
-  auto blocks = blocks_of(run.plan, set);
-  const std::int64_t done = take_over<SpdBlock<T>>(run, set, blocks, tally.outcome);
-  FinishedBlocks finished(run, set_path(set), blocks, done);
-  const double earlier_seconds = tally.outcome.compute_seconds;
-  Progress progress("solve/" + set.name, static_cast<double>(blocks.empty() ? 0 : set.batch - blocks.front().first));
+/// What a kind of set provides for run_kind(), which calls it: the kinds below say what differs from this. What two
+/// stages call goes on at the same time, on different blocks.
+template <class Set, class BlockOfSet, class Tally>
+struct KindOfSet {
+  using Block = BlockOfSet;
+  const Run& run;
+  const Set& set;
+  Tally tally;
+  bool reads_one_at_a_time = true;  // where there is little to read
 
-  using Block = JudgedBlock<SpdBlock<T>>;
-  Stages<Block> stages;
-  stages.reads_one_at_a_time = set.chunk_bytes > 0;  // a chunk of two blocks is kept for the second
-  stages.read = [&](std::int64_t k, Block& item) {
-    const SystemRange& range = blocks[static_cast<std::size_t>(k)];
-    item.problems_hash = read_block(run.reader, set, range, item.block);
-  };
-  stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
-    compute_timed(item, [&] { run.computers.solvers[computer]->solve(item.block.batch(), item.block.solution()); });
-  };
-  stages.verify = [&](std::int64_t, Block& item) { item.verdicts = tally.judge(item.block); };
-  stages.write = [&](std::int64_t k, const Block& item) {
-    const auto& block = item.block;
-    const Verdicts& verdicts = item.verdicts;
+  /// What a block is of the set's work, in a unit of its own; judge() or else run_kind() tells of progress.
+  [[nodiscard]] double work(const SystemRange& range) const { return static_cast<double>(range.count); }
+  static constexpr bool judging_tells_progress = false;
+  /// Makes places for the results of a block that was read.
+  void prepare(Block& /*block*/) const {}
+  Verdicts judge(Block& block, Progress& /*progress*/) { return tally.judge(block); }
+  void write(const Block& block, const Verdicts& verdicts) {
     run.writer.write(set, block);
-    run.writer.write_verdicts("solve", set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
+    write_verdicts(block.first, verdicts);
     tally.count(block, verdicts);
-    tally.outcome.problems_hash += item.problems_hash;
-    finished.note(k, item, tally.outcome);
-    progress.advance(static_cast<double>(block.count));
-  };
-  tally.outcome.compute_seconds = earlier_seconds + stream(run, blocks.size(), stages);
-  tally.outcome.work = static_cast<double>(set.batch);
-  return tally.outcome;
-}
+  }
+  void write_verdicts(std::int64_t first, const Verdicts& verdicts) const {
+    run.writer.write_verdicts(Set::kind, set.name, first, verdicts.verdict, verdicts.error_over_bound);
+  }
+  /// Once all blocks are written.
+  void finish() {}
+
+  /// Whether a journal can go on after the block; what it keeps for that of those who judge and count; and back.
+  [[nodiscard]] bool may_go_on_after(const Block& /*block*/) const { return true; }
+  static constexpr bool has_state = requires(const Tally& t, std::string bytes) { t.put_judged(0, 0, bytes); };
+  [[nodiscard]] std::string judged(const Block& block) const {
+    std::string bytes;
+    if constexpr (has_state) tally.put_judged(block.first, problems_of(block), bytes);
+    return bytes;
+  }
+  [[nodiscard]] std::string counted(const Block& block) const {
+    std::string bytes;
+    if constexpr (has_state) tally.put_counted(block.first, problems_of(block), bytes);
+    return bytes;
+  }
+  template <class Range>
+  void take(const Range& range, std::string_view judged, std::string_view& counted) {
+    if constexpr (has_state) {
+      tally.take_judged(range.first, problems_of(range), judged);
+      tally.take_counted(range.first, problems_of(range), counted);
+    }
+  }
+};
 
 template <class T>
-SetOutcome run_set(const Run& run, const PotentialSet& set) {
-  const VerifyMode verify = verify_mode_of(run.plan, set);
-  auto blocks = blocks_of(run.plan, set);
-  const PotentialOptions options{run.options.singular, set.unit_factor(), set.softening, set.cutoff};
-  PotentialTally<T> tally(set, options, verify, run.options.threads);
-  StatisticsOfSet found(set.batch);
-  const std::int64_t done =
-      take_over<PotentialBlock<T>>(run, set, blocks, tally.outcome, [&](const FinishedBlock& finished) {
-        const PlaneRange& range = blocks[static_cast<std::size_t>(finished.last_block)];
-        std::string_view judged = finished.judged, counted = finished.counted;
-        tally.take_judged(range.first, range.count, judged);
-        tally.take_counted(range.first, range.count, counted);
-        found.take_state(range.first, range.count, counted);
-      });
-  FinishedBlocks finished(run, set_path(set), blocks, done);
-  const double earlier_seconds = tally.outcome.compute_seconds;
-  double pairs_left = 0;
-  for (const PlaneRange& range : blocks) pairs_left += pairs(set, range);
-  Progress progress("potential/" + set.name, pairs_left);
+struct SystemsOfSet : KindOfSet<SolveSet, SpdBlock<T>, SolveTally<T>> {
+  SystemsOfSet(const Run& r, const SolveSet& s)
+      : SystemsOfSet::KindOfSet{r,
+                                s,
+                                {s, r.options.spd.pivot_floor, r.plan.on_gpus ? spd_rcond_overestimate : 1,
+                                 verify_mode_of(r.plan, s), r.options.threads},
+                                s.chunk_bytes > 0} {}  // a chunk of two blocks is kept for the second
+  void compute(SpdBlock<T>& block, std::size_t computer) const {
+    this->run.computers.solvers[computer]->solve(block.batch(), block.solution());
+  }
+  void finish() { this->tally.outcome.work = static_cast<double>(this->set.batch); }
+};
 
-  using Block = JudgedBlock<PotentialBlock<T>>;
+template <class T>
+class PotentialsOfSet : public KindOfSet<PotentialSet, PotentialBlock<T>, PotentialTally<T>> {
+ public:
+  using Base = KindOfSet<PotentialSet, PotentialBlock<T>, PotentialTally<T>>;
+  using Base::run, Base::set, Base::tally, typename Base::Block;
+
+  PotentialsOfSet(const Run& r, const PotentialSet& s, const PotentialOptions& options)
+      : Base{r, s, {s, options, verify_mode_of(r.plan, s), r.options.threads}}, options_(options), found_(s.batch) {}
+  [[nodiscard]] double work(const PlaneRange& range) const { return pairs(set, range); }
+  static constexpr bool judging_tells_progress = true;
+  void prepare(Block& block) const { block.resize_results(set.has_field); }
+  void compute(Block& block, std::size_t computer) const {
+    run.computers.potentials[computer]->evaluate(block.charges(), block.target_batch(), options_, block.result());
+  }
+  Verdicts judge(Block& block, Progress& progress) {
+    return tally.judge(block, [&](double judged) { progress.advance(judged); });
+  }
+  void write(const Block& block, const Verdicts& verdicts) {
+    run.writer.write(set, block);
+    found_.add(block.first, block.count, block.summary);
+    tally.count(block, verdicts);
+  }
+  void finish() {
+    const PotentialStatistics statistics = found_.statistics();
+    tally.finish(statistics);
+    run.writer.write_statistics(set, statistics);
+    Base::write_verdicts(0, tally.verdicts());
+    tally.outcome.work = pairs(set);
+  }
+  [[nodiscard]] std::string counted(const Block& block) const {
+    std::string bytes = Base::counted(block);
+    found_.put_state(block.first, block.count, bytes);
+    return bytes;
+  }
+  void take(const PlaneRange& range, std::string_view judged, std::string_view& counted) {
+    Base::take(range, judged, counted);
+    found_.take_state(range.first, range.count, counted);
+  }
+
+ private:
+  PotentialOptions options_;
+  StatisticsOfSet found_;
+};
+
+struct PairEnergiesOfSet : KindOfSet<PairEnergySet, PairEnergyBlock, PairEnergyTally> {
+  PairEnergyOptions options;
+
+  PairEnergiesOfSet(const Run& r, const PairEnergySet& s, const PairEnergyOptions& o)
+      : KindOfSet{r, s, {s, o, verify_mode_of(r.plan, s), r.options.threads}}, options(o) {}
+  void prepare(Block& block) const { block.resize_results(set.per_charge); }
+  void compute(Block& block, std::size_t computer) const {
+    run.computers.pair_energies[computer]->evaluate(block.charges(), options, block.result());
+  }
+};
+
+/// Where a block is a piece of an integration, the sums wait for its other pieces in memory alone.
+struct CorrelationsOfSet : KindOfSet<CorrelationSet, SignalBlock, CorrelationTally> {
+  PieceSums pieces;
+
+  CorrelationsOfSet(const Run& r, const CorrelationSet& s)
+      : KindOfSet{r, s, {s, verify_mode_of(r.plan, s), r.options.threads}, s.chunk_bytes > 0} {}
+  [[nodiscard]] double work(const SignalRange& range) const {
+    return static_cast<double>(range.channels) * static_cast<double>(range.times) *
+           static_cast<double>(set.baselines());
+  }
+  void prepare(Block& block) const { block.resize_sums(); }
+  void compute(Block& block, std::size_t computer) const {
+    run.computers.correlators[computer]->correlate(block.batch(), block.sums());
+    if (set.is_mean && !is_piece(block, set)) take_means(block, run.options.threads);
+  }
+  Verdicts judge(Block& block, Progress& /*progress*/) {  // the stage that has all blocks, in their order
+    if (is_piece(block, set)) {
+      pieces.add(set, block, run.options.threads);
+      if (set.is_mean && ends_integration(block, set)) take_means(block, run.options.threads);
+    }
+    return tally.judge(block);
+  }
+  void write(const Block& block, const Verdicts& verdicts) {
+    if (ends_integration(block, set)) run.writer.write(set, block);
+    tally.count(block, verdicts);
+  }
+  void finish() {
+    tally.finish();
+    run.writer.write_info(set, 0, tally.info());
+    write_verdicts(0, tally.verdicts());
+    tally.outcome.work = multiply_adds(set);
+  }
+  [[nodiscard]] bool may_go_on_after(const Block& block) const { return ends_integration(block, set); }
+};
+
+/// Takes the blocks of a set through all stages.
+template <class Kind>
+SetOutcome run_kind(Kind kind) {
+  const Run& run = kind.run;
+  const auto& set = kind.set;
+  SetOutcome& outcome = kind.tally.outcome;
+  auto blocks = blocks_of(run.plan, set);
+  const std::int64_t done = take_over(run, kind, blocks);
+  FinishedBlocks finished(run, set_path(set), blocks, done);
+  const double earlier_seconds = outcome.compute_seconds;
+  double work_left = 0;
+  for (const auto& range : blocks) work_left += kind.work(range);
+  Progress progress(outcome.kind + "/" + set.name, work_left);
+
+  using Block = JudgedBlock<typename Kind::Block>;
   Stages<Block> stages;
-  stages.reads_one_at_a_time = true;  // there is little to read
+  stages.reads_one_at_a_time = kind.reads_one_at_a_time;
   stages.read = [&](std::int64_t k, Block& item) {
     item.problems_hash = read_block(run.reader, set, blocks[static_cast<std::size_t>(k)], item.block);
-    item.block.resize_results(set.has_field);
+    kind.prepare(item.block);
   };
   stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
-    PotentialBlock<T>& block = item.block;
-    compute_timed(item, [&] {
-      run.computers.potentials[computer]->evaluate(block.charges(), block.target_batch(), options, block.result());
-    });
+    item.compute_seconds = 0;
+    timed(item.compute_seconds, [&] { kind.compute(item.block, computer); });
   };
   stages.verify = [&](std::int64_t, Block& item) {
-    item.verdicts = tally.judge(item.block, [&](double judged) { progress.advance(judged); });
-    item.judged.clear();
-    if (run.journal) tally.put_judged(item.block.first, item.block.count, item.judged);
+    item.verdicts = kind.judge(item.block, progress);
+    item.judged = run.journal && kind.may_go_on_after(item.block) ? kind.judged(item.block) : std::string();
   };
   stages.write = [&](std::int64_t k, const Block& item) {
-    const PotentialBlock<T>& block = item.block;
-    run.writer.write(set, block);
-    found.add(block.first, block.count, block.summary);
-    tally.count(block, item.verdicts);
-    tally.outcome.problems_hash += item.problems_hash;
-    std::string counted;
-    if (run.journal) tally.put_counted(block.first, block.count, counted);
-    if (run.journal) found.put_state(block.first, block.count, counted);
-    finished.note(k, item, tally.outcome, std::move(counted));
+    kind.write(item.block, item.verdicts);
+    outcome.problems_hash += item.problems_hash;
+    if (kind.may_go_on_after(item.block))
+      finished.note(k, item, outcome, run.journal ? kind.counted(item.block) : std::string());
+    if (!Kind::judging_tells_progress) progress.advance(kind.work(blocks[static_cast<std::size_t>(k)]));
   };
-  tally.outcome.compute_seconds = earlier_seconds + stream(run, blocks.size(), stages);
-  const PotentialStatistics statistics = found.statistics();
-  tally.finish(statistics);
-  const Verdicts& verdicts = tally.verdicts();
-  run.writer.write_statistics(set, statistics);
-  run.writer.write_verdicts("potential", set.name, 0, verdicts.verdict, verdicts.error_over_bound);
-  tally.outcome.work = pairs(set);
-  return tally.outcome;
+  const double before = run.seconds.compute;
+  timed(run.seconds.blocks, [&] {
+    stream_blocks(static_cast<std::int64_t>(blocks.size()), stages, run.threads, &run.memory, run.seconds);
+  });
+  outcome.compute_seconds = earlier_seconds + run.seconds.compute - before;
+  kind.finish();
+  return outcome;
 }
 
 }  // namespace
 
-SetOutcome run_set(const Run& run, const PairEnergySet& set) {
-  const VerifyMode verify = verify_mode_of(run.plan, set);
-  auto blocks = blocks_of(run.plan, set);
-  const PairEnergyOptions options{run.options.singular, run.options.precision, set.unit_factor(), set.softening,
-                                  set.cutoff};
-  PairEnergyTally tally(set, options, verify, run.options.threads);
-  const std::int64_t done = take_over<PairEnergyBlock>(run, set, blocks, tally.outcome);
-  FinishedBlocks finished(run, set_path(set), blocks, done);
-  const double earlier_seconds = tally.outcome.compute_seconds;
-  Progress progress("pair_energy/" + set.name,
-                    static_cast<double>(blocks.empty() ? 0 : set.batch - blocks.front().first));
-
-  using Block = JudgedBlock<PairEnergyBlock>;
-  Stages<Block> stages;
-  stages.reads_one_at_a_time = true;  // there is little to read
-  stages.read = [&](std::int64_t k, Block& item) {
-    const SystemRange& range = blocks[static_cast<std::size_t>(k)];
-    item.problems_hash = read_block(run.reader, set, range, item.block);
-    item.block.resize_results(set.per_charge);
-  };
-  stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
-    compute_timed(item, [&] {
-      run.computers.pair_energies[computer]->evaluate(item.block.charges(), options, item.block.result());
-    });
-  };
-  stages.verify = [&](std::int64_t, Block& item) { item.verdicts = tally.judge(item.block); };
-  stages.write = [&](std::int64_t k, const Block& item) {
-    const PairEnergyBlock& block = item.block;
-    const Verdicts& verdicts = item.verdicts;
-    run.writer.write(set, block);
-    run.writer.write_verdicts("pair_energy", set.name, block.first, verdicts.verdict, verdicts.error_over_bound);
-    tally.count(block, verdicts);
-    tally.outcome.problems_hash += item.problems_hash;
-    finished.note(k, item, tally.outcome);
-    progress.advance(static_cast<double>(block.count));
-  };
-  tally.outcome.compute_seconds = earlier_seconds + stream(run, blocks.size(), stages);
-  return tally.outcome;
-}
-
-SetOutcome run_set(const Run& run, const CorrelationSet& set) {
-  const VerifyMode verify = verify_mode_of(run.plan, set);
-  auto blocks = blocks_of(run.plan, set);
-  const unsigned threads = run.options.threads;
-  CorrelationTally tally(set, verify, threads);
-  const std::int64_t done = take_over<SignalBlock>(run, set, blocks, tally.outcome, [&](const FinishedBlock& finished) {
-    const SignalRange& range = blocks[static_cast<std::size_t>(finished.last_block)];
-    std::string_view judged = finished.judged, counted = finished.counted;
-    tally.take_judged(range.first, range.channels, judged);
-    tally.take_counted(range.first, range.channels, counted);
-  });
-  FinishedBlocks finished(run, set_path(set), blocks, done);
-  const double earlier_seconds = tally.outcome.compute_seconds;
-  double left = 0;
-  for (const SignalRange& range : blocks)
-    left += static_cast<double>(range.channels) * static_cast<double>(range.times) / static_cast<double>(set.times);
-  Progress progress("correlation/" + set.name, set.times > 0 ? left * multiply_adds(set, 1) : 0);
-  PieceSums pieces;
-
-  using Block = JudgedBlock<SignalBlock>;
-  Stages<Block> stages;
-  stages.reads_one_at_a_time = set.chunk_bytes > 0;
-  stages.read = [&](std::int64_t k, Block& item) {
-    item.problems_hash = read_block(run.reader, set, blocks[static_cast<std::size_t>(k)], item.block);
-    item.block.resize_sums();
-  };
-  stages.compute = [&](std::int64_t, Block& item, std::size_t computer) {
-    compute_timed(item, [&] {
-      run.computers.correlators[computer]->correlate(item.block.batch(), item.block.sums());
-      if (set.is_mean && !is_piece(item.block, set)) take_means(item.block, threads);
-    });
-  };
-  stages.verify = [&](std::int64_t, Block& item) {  // the stage that has all blocks, in their order
-    SignalBlock& block = item.block;
-    if (is_piece(block, set)) {
-      pieces.add(set, block, threads);
-      if (set.is_mean && ends_integration(block, set)) take_means(block, threads);
-    }
-    item.verdicts = tally.judge(block);
-    item.judged.clear();
-    if (run.journal && ends_integration(block, set)) tally.put_judged(block.first, block.channels, item.judged);
-  };
-  stages.write = [&](std::int64_t k, const Block& item) {
-    const SignalBlock& block = item.block;
-    if (ends_integration(block, set)) run.writer.write(set, block);
-    tally.count(block, item.verdicts);
-    tally.outcome.problems_hash += item.problems_hash;
-    if (ends_integration(block, set)) {  // of a piece, its sums wait for the next one in memory alone
-      std::string counted;
-      if (run.journal) tally.put_counted(block.first, block.channels, counted);
-      finished.note(k, item, tally.outcome, std::move(counted));
-    }
-    progress.advance(multiply_adds(block));
-  };
-  tally.outcome.compute_seconds = earlier_seconds + stream(run, blocks.size(), stages);
-  tally.finish();
-  const Verdicts& verdicts = tally.verdicts();
-  run.writer.write_info(set, 0, tally.info());
-  run.writer.write_verdicts("correlation", set.name, 0, verdicts.verdict, verdicts.error_over_bound);
-  tally.outcome.work = multiply_adds(set);
-  return tally.outcome;
-}
-
 SetOutcome run_set(const Run& run, const SolveSet& set) {
-  return set.type == ScalarType::float32 ? run_set<float>(run, set) : run_set<double>(run, set);
+  return set.type == ScalarType::float32 ? run_kind(SystemsOfSet<float>(run, set))
+                                         : run_kind(SystemsOfSet<double>(run, set));
 }
+
 SetOutcome run_set(const Run& run, const PotentialSet& set) {
-  return run.options.precision == ScalarType::float32 ? run_set<float>(run, set) : run_set<double>(run, set);
+  const PotentialOptions options{run.options.singular, set.unit_factor(), set.softening, set.cutoff};
+  return run.options.precision == ScalarType::float32 ? run_kind(PotentialsOfSet<float>(run, set, options))
+                                                      : run_kind(PotentialsOfSet<double>(run, set, options));
 }
+
+SetOutcome run_set(const Run& run, const PairEnergySet& set) {
+  return run_kind(PairEnergiesOfSet(
+      run, set, {run.options.singular, run.options.precision, set.unit_factor(), set.softening, set.cutoff}));
+}
+
+SetOutcome run_set(const Run& run, const CorrelationSet& set) { return run_kind(CorrelationsOfSet(run, set)); }
 
 }  // namespace smallbatch
