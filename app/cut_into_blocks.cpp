@@ -119,19 +119,6 @@ double pairs(const PairEnergySet& set) {
   return total;
 }
 
-double pairs(const PairEnergyBlock& block) {
-  double total = 0;
-  for (std::size_t p = 0; p < static_cast<std::size_t>(block.count); ++p) {
-    const auto charges = static_cast<double>(block.offset[p + 1] - block.offset[p]);
-    const auto in_group = [&](std::int8_t group) {
-      return static_cast<double>(
-          std::count(block.group.begin() + block.offset[p], block.group.begin() + block.offset[p + 1], group));
-    };
-    total += block.group.empty() ? charges * (charges - 1) / 2 : in_group(1) * in_group(2);
-  }
-  return total;
-}
-
 double pairs(const PotentialSet& set) {
   double total = 0;
   for (std::int64_t p = 0; p < set.batch; ++p) total += pairs_of_problem(set, p);

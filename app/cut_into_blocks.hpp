@@ -115,19 +115,7 @@ inline double multiply_adds(const CorrelationSet& set) { return multiply_adds(se
 inline double multiply_adds(const SignalBlock& block) { return multiply_adds(block, block.channels); }
 /// Pairs of charges, of a set: those of groups, whose sizes it does not know, at most.
 double pairs(const PairEnergySet& set);
-/// Of a block, those that meet.
-double pairs(const PairEnergyBlock& block);
-/// Pairs of target and charge, of a set and of a block.
+/// Pairs of target and charge.
 double pairs(const PotentialSet& set);
 double pairs(const PotentialSet& set, const PlaneRange& range);
-template <class T>
-double pairs(const PotentialBlock<T>& block) {
-  double total = 0;
-  for (std::int64_t k = 0; k < block.count; ++k) {
-    const auto p = static_cast<std::size_t>(k);
-    total += static_cast<double>(block.target_count(k)) * static_cast<double>(block.offset[p + 1] - block.offset[p]);
-  }
-  return total;
-}
-
 }  // namespace smallbatch

@@ -7,7 +7,6 @@
 #include <functional>
 
 #include "app/block_state.hpp"
-#include "app/cut_into_blocks.hpp"
 #include "core/text_streams.hpp"
 #include "physics/pair_energy_referee.hpp"
 #include "physics/potential_referee.hpp"
@@ -409,5 +408,18 @@ template class SolveTally<float>;
 template class SolveTally<double>;
 template class PotentialTally<float>;
 template class PotentialTally<double>;
+
+double pairs(const PairEnergyBlock& block) {
+  double total = 0;
+  for (std::size_t p = 0; p < static_cast<std::size_t>(block.count); ++p) {
+    const auto charges = static_cast<double>(block.offset[p + 1] - block.offset[p]);
+    const auto in_group = [&](std::int8_t group) {
+      return static_cast<double>(
+          std::count(block.group.begin() + block.offset[p], block.group.begin() + block.offset[p + 1], group));
+    };
+    total += block.group.empty() ? charges * (charges - 1) / 2 : in_group(1) * in_group(2);
+  }
+  return total;
+}
 
 }  // namespace smallbatch

@@ -186,7 +186,8 @@ def test_info_tells_of_both_files(smallbatch, tmp_path):
     assert words + ", flags, means" in text and "22500 complex multiply-adds" in text  # 3 x 500 x 15
     told = json.loads(smallbatch("info", "p.h5", "--json").stdout)
     assert told["needs"]["multiply_adds"] == 22500 and told["sets"][0] == {
-        "kind": "correlation", "name": "array", "shape": words.split(": ")[1] + ", flags, means", "batch": 3, "times": 500,
+        "kind": "correlation", "lane": "correlation", "name": "array", "shape": words.split(": ")[1] + ", flags, means",
+        "batch": 3, "times": 500,
         "inputs": 5, "baselines": 15, "type": "int4", "integrate": 200, "integrations": 3, "output": "mean", "flags": True}
     smallbatch("run", "p.h5", "-o", "r.h5")
     assert words + ", means; verified: 3 agree, 0 disagree" in smallbatch("info", "r.h5").stdout

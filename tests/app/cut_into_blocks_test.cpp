@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "app/outcome.hpp"
+
 namespace smallbatch {
 namespace {
 
