@@ -64,17 +64,6 @@ struct Piece {
   Beyond beyond = Beyond::no;
   [[nodiscard]] std::int64_t targets() const { return last - first; }
 };
-/// Pairs of target and charge.
-template <class T>
-double pairs_of_block(const PotentialBlock<T>& block) {
-  double total = 0;
-  for (std::int64_t k = 0; k < block.count; ++k) {
-    const auto p = static_cast<std::size_t>(k);
-    total += static_cast<double>(block.target_count(k)) * static_cast<double>(block.offset[p + 1] - block.offset[p]);
-  }
-  return total;
-}
-
 /// Some hundredths of a second of a slow core.
 constexpr std::int64_t pairs_of_piece = 1 << 23, fewest_targets_of_piece = 32, most_targets_of_piece = 1 << 12;
 
@@ -197,7 +186,7 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
   std::vector<std::once_flag> prepared(problems.size());
   std::vector<std::atomic<std::int64_t>> left(problems.size());
   for (std::size_t k = 0; k < problems.size(); ++k) left[k] = problems[k].pieces;
-  Advance advance(judged, pairs_of_block(block), checked_pairs);
+  Advance advance(judged, pairs(block), checked_pairs);
   const unsigned workers = thread_count(threads);
   const auto verify_piece = [&](Piece& piece) {
     stop_if_interrupted();

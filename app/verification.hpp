@@ -44,6 +44,17 @@ template <class T>
 Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, double rcond_overestimate,
                 const VerifyMode& mode, unsigned threads);
 
+/// Pairs of target and charge of a block.
+template <class T>
+double pairs(const PotentialBlock<T>& block) {
+  double total = 0;
+  for (std::int64_t k = 0; k < block.count; ++k) {
+    const auto p = static_cast<std::size_t>(k);
+    total += static_cast<double>(block.target_count(k)) * static_cast<double>(block.offset[p + 1] - block.offset[p]);
+  }
+  return total;
+}
+
 /// Hears of pairs of charge and target, from one thread at a time.
 using PairsJudged = std::function<void(double pairs)>;
 
