@@ -18,19 +18,19 @@
 #include <utility>
 #include <vector>
 
-#include "app/commands.hpp"
-#include "app/dry_run.hpp"
-#include "app/error_json.hpp"
-#include "app/exit_codes.hpp"
-#include "app/interruption.hpp"
-#include "app/logging.hpp"
+#include "app/cli/error_json.hpp"
+#include "app/cli/exit_codes.hpp"
+#include "app/cli/interruption.hpp"
+#include "app/cli/logging.hpp"
+#include "app/cli/options.hpp"
+#include "app/cli/output_check.hpp"
+#include "app/cli/version.hpp"
+#include "app/commands/commands.hpp"
 #include "app/memory_reserve.hpp"
-#include "app/options.hpp"
-#include "app/output_check.hpp"
-#include "app/pipeline.hpp"
-#include "app/ranks.hpp"
-#include "app/summary.hpp"
-#include "app/version.hpp"
+#include "app/report/summary.hpp"
+#include "app/run/dry_run.hpp"
+#include "app/run/pipeline.hpp"
+#include "app/run/ranks.hpp"
 #include "core/error.hpp"
 #include "core/visible_text.hpp"
 #include "io/hdf5_quiet.hpp"
@@ -165,7 +165,7 @@ class Words {
   std::vector<std::string> words_;
 };
 
-/// Those that a command may leave where it is ended. A run tells them by itself (app/resumption.hpp).
+/// Those that a command may leave where it is ended. A run tells them by itself (app/run/resumption.hpp).
 constexpr auto temporary_files = [](const auto& options) -> std::vector<std::string> {
   if constexpr (requires { options.output; }) {
     const NamesBeside names = names_beside(options.output);

@@ -20,10 +20,15 @@ MAY_INCLUDE = {
     "python": set(),  # smallbatch.h, as users have it
     "tests": set(ROOMS),
 }
+# Floors of a room, from below: a file includes those of its own floor and of lower ones. What lies on top of the room is
+# above all of them.
+FLOORS = {
+    "app": ["cli", "judge", "report", "run", "commands"],
+}
 # Third party -> the files of the product that may include it (regular expressions of whole paths).
 DOORS = {
     r"hdf5\.h": r"io/.*\.cpp|io/hdf5_\w+\.hpp|tests/io/.*",
-    r"CLI/.*": r"app/(options\.cpp|command_declaration\.[ch]pp)",
+    r"CLI/.*": r"app/cli/(options\.cpp|command_declaration\.[ch]pp)",
     r"Eigen/.*": r"(solvers|physics)/reference/.*|bench/eigen_\w+\.cpp|tests/.*",
     r"cuda_runtime(_api)?\.h": r"core/(device_cuda\.[hc]pp|\w+\.cuh)|(solvers|physics)/(cuda/.*|\w+\.cuh)|tests/\w+/cuda/.*|(tests/)?bench/.*",
     r"png\.h": r"io/.*\.cpp|tests/io/.*",
@@ -34,7 +39,7 @@ DOORS = {
     r"spdlog/.*": r"(tests/)?app/.*",
     r"nlohmann/.*": r"app/.*|bench/.*|tests/.*",
     r"xxhash\.h": r"io/(hashes(_avx2|_avx512)?|row_hashes)\.cpp",
-    r"mpi\.h": r"app/ranks_mpi\.cpp",
+    r"mpi\.h": r"app/run/ranks_mpi\.cpp",
     r"nanobind/.*": r"python/bindings\.cpp",
 }
 
@@ -69,6 +74,22 @@ def test_includes_keep_the_rules(name, text):
         for third_party, door in DOORS.items():
             if re.fullmatch(third_party, target):
                 assert re.fullmatch(door, name), f"{name} includes {target}, whose door is {door}"
+
+
+def test_arrows_between_floors_point_down():
+    arrows = 0
+    for place, floors in FLOORS.items():
+        def height(path):
+            rest = path.removeprefix(place + "/").split("/")
+            assert len(rest) == 1 or rest[0] in floors, f"{path} is on no floor of {place}"
+            return floors.index(rest[0]) if len(rest) > 1 else len(floors)
+
+        for name, text in FILES:
+            for target in [target for _, target in includes(text) if target.startswith(place + "/")]:
+                if name.startswith(place + "/"):
+                    arrows += height(name) > height(target)
+                    assert height(name) >= height(target), f"{name} includes {target}, which is above it"
+    assert arrows > 50
 
 
 def test_wings_know_no_other_wing():

@@ -38,7 +38,7 @@ def test_every_command_and_exit_code_is_in_the_readme(smallbatch):
     for command in re.findall(r"^  (\w+)  +\S", text.split("Options:")[1].split("Exit codes:")[0], re.M):
         assert f"| `{command}` |" in README, command
     codes = set(map(int, re.findall(r"^\| (\d+) \|", README, re.M)))
-    header = (ROOT / "app" / "exit_codes.hpp").read_text()
+    header = (ROOT / "app" / "cli" / "exit_codes.hpp").read_text()
     assert codes == set(map(int, re.findall(r"= (\d+)", header)))
 
 

@@ -3,7 +3,7 @@
 #include <sstream>
 #include <vector>
 
-#include "app/options.hpp"
+#include "app/cli/options.hpp"
 #include "core/error.hpp"
 #include "tests/fuzz/target.hpp"
 

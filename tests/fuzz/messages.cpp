@@ -1,5 +1,5 @@
 // What a rank is told by another: it is understood, or is not what ranks say, which the decoder's own exceptions tell.
-#include "app/messages.hpp"
+#include "app/run/messages.hpp"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

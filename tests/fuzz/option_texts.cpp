@@ -1,5 +1,5 @@
 // The text of an option, chosen by the first byte, is what its parser says, or refused as one of the call.
-#include "app/option_texts.hpp"
+#include "app/cli/option_texts.hpp"
 
 #include <cmath>
 #include <set>

@@ -1,6 +1,6 @@
 // Words of strangers become words that a terminal, a browser and a shell show or read back, and do not obey.
-#include "app/html.hpp"
-#include "app/shell_text.hpp"
+#include "app/cli/shell_text.hpp"
+#include "app/report/html.hpp"
 #include "core/visible_text.hpp"
 #include "io/hdf5_input.hpp"
 #include "tests/fuzz/target.hpp"

@@ -1,0 +1,146 @@
+// What the commands of app/cli/options.cpp declare their options with. Private to the files that know CLI11.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "app/cli/command_description.hpp"
+#include "app/cli/file_endings.hpp"
+#include "app/cli/option_texts.hpp"
+#include "app/cli/options.hpp"
+#include "core/number_text.hpp"
+
+namespace smallbatch {
+
+/// The choices of these words, with what `parse` makes of them.
+template <class Parse>
+auto choices_of(const std::vector<std::string_view>& words, Parse parse) {
+  std::vector<std::pair<std::string, std::decay_t<decltype(*parse(""))>>> choices;
+  for (const std::string_view word : words) choices.emplace_back(word, *parse(word));
+  return choices;
+}
+
+/// One command. Its constructor declares its options, each in one place: name, where the value goes, help, and what
+/// else may be wrong with it. CLI11 keeps references to the values, so a command stays where it is.
+class Command {
+ public:
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+  virtual ~Command() = default;
+
+  [[nodiscard]] bool is_called() const { return app_->parsed(); }
+  /// What was asked for, once the line has been read.
+  AnyCommand finish();
+
+ protected:
+  Command(CLI::App& parent, const std::string& name, const std::string& help, const std::string& heading);
+  [[nodiscard]] virtual AnyCommand options() const = 0;
+
+  /// The help lists what is declared from here on under this heading.
+  void heading(const std::string& heading) { heading_ = heading; }
+
+  /// The help shows the value that is there.
+  template <class T>
+  CLI::Option* option(const std::string& name, T& value, const std::string& help) {
+    return without_default(name, value, help)->capture_default_str();
+  }
+  template <class T>
+  CLI::Option* without_default(const std::string& name, T& value, const std::string& help) {
+    return app_->add_option(name, value, help)->group(heading_);
+  }
+  /// A number; what is said of others has `example`, or the value that is there.
+  template <class T>
+  CLI::Option* number(const std::string& name, T& value, const Limits<T>& limits, const std::string& help,
+                      const std::string& example = {}) {
+    return limited(option(name, value, help), limits, example.empty() ? number_text(value) : example);
+  }
+  template <class T>
+  static CLI::Option* limited(CLI::Option* option, const Limits<T>& limits, const std::string& example) {
+    const auto wrong = [limits, example](const std::string& text) { return wrong_number(text, limits, example); };
+    return option->check(CLI::Validator(wrong, limits_text(limits), "number"));
+  }
+  /// A file, or several.
+  template <class T>
+  void required(const std::string& name, T& value, const std::string& help) {
+    without_default(name, value, help)->required()->type_name("FILE");
+  }
+  void optional_file(const std::string& name, std::string& path, const std::string& help) {
+    without_default(name, path, help)->type_name("FILE");
+  }
+  void hdf5_input(const std::string& name, std::string& path, const std::string& help) {
+    required(name, path, help);
+    second_look([&path] { check_hdf5_input(path); });
+  }
+  /// -o, of a file in HDF5, and whether it may replace another one.
+  void hdf5_output(std::string& path, bool& overwrite, const std::string& help) {
+    required("-o,--output", path, help);
+    overwrite_flag(overwrite);
+    second_look([&path] { check_hdf5_output(path); });
+  }
+  void flag(const std::string& name, bool& value, const std::string& help) {
+    app_->add_flag(name, value, help)->group(heading_);
+  }
+  void overwrite_flag(bool& value) { flag("--overwrite", value, "Replace the output where it exists"); }
+  void json_flag(bool& value) { flag("--json", value, "The summary on stdout as JSON, or {\"error\": ...}"); }
+
+  /// An option of which CLI11 knows the text alone: `use` reads it in the end.
+  template <class Use>
+  CLI::Option* text(const std::string& name, const std::string& by_default, const std::string& help, const Use& use) {
+    std::string& value = texts_.emplace_back(by_default);
+    second_look([&value, use] { use(value); });
+    return option(name, value, help);
+  }
+  /// One of several words, each for a value; or another word for one of them.
+  template <class T>
+  CLI::Option* choice(const std::string& name, T& value, const std::vector<std::pair<std::string, T>>& choices,
+                      const std::string& help) {
+    std::vector<std::string> words;
+    std::string by_default;
+    for (const auto& [word, meaning] : choices) {
+      words.push_back(word);
+      if (meaning == value) by_default = word;
+    }
+    const auto use = [&value, choices](const std::string& chosen) {
+      for (const auto& [word, meaning] : choices)
+        if (word == chosen || word == synonym_of(chosen)) value = meaning;
+    };
+    return text(name, by_default, help, use)->check(is_one_of(words));
+  }
+
+  /// Of an option that is a list; any other is refused where its value is empty.
+  void may_be_empty(const CLI::Option* option) { lists_.push_back(option); }
+
+  /// Called when the whole line has been read, in the order in which they were added.
+  void second_look(std::function<void()> look) { second_looks_.push_back(std::move(look)); }
+  [[nodiscard]] bool is_given(const std::string& option) const { return app_->count(option) > 0; }
+
+  /// The help ends with lines to type, after what has to be said before.
+  void examples(const std::vector<std::string>& lines, const std::string& before = {});
+
+  void threads(unsigned& count);
+  void instruction_set(InstructionSet& set);
+  void fail_on(FailOn& value);
+
+ private:
+  CLI::App* app_;
+  std::string heading_;
+  std::deque<std::string> texts_;
+  std::vector<const CLI::Option*> lists_;
+  std::vector<std::function<void()>> second_looks_;
+
+  /// The word of files for a word that Python or an earlier version uses; else nothing.
+  static std::string_view synonym_of(std::string_view word);
+  /// Written {a|b} in the help.
+  static CLI::Validator is_one_of(const std::vector<std::string>& words);
+};
+
+/// What was declared.
+CommandDescription describe(const CLI::App& app);
+
+}  // namespace smallbatch

@@ -1,0 +1,221 @@
+// A handler may do little: it remembers the signal and sets the clock; when that has run out, another one says words
+// that were put together before.
+#include "app/cli/interruption.hpp"
+#include "app/cli/error_json.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr std::array<std::pair<int, const char*>, 4> ending_signals{
+    {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGXCPU, "SIGXCPU"}}};
+/// After a signal, and for the words of who has noticed it. Both, and those of a handler, make less than a second.
+constexpr ::suseconds_t patience_microseconds = 700'000, patience_with_words_microseconds = 200'000;
+
+std::atomic<int> caught_signal = 0;  // what a handler writes must be lock-free
+static_assert(std::atomic<int>::is_always_lock_free);
+
+/// Last words, for each signal.
+struct ReadyWords {
+  std::array<std::string, ending_signals.size()> to_stderr, to_stdout, to_log;
+  std::vector<std::string> to_remove;
+};
+std::atomic<const ReadyWords*> ready_words = nullptr;
+std::atomic<int> log_file = -1;            // open
+std::atomic<int> local_time_is_ahead = 0;  // of UTC, in seconds
+static_assert(std::atomic<const ReadyWords*>::is_always_lock_free);
+
+void set_handler(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(signal, &action, nullptr);
+}
+
+void set_clock(::suseconds_t microseconds) {
+  const itimerval once{{0, 0}, {0, microseconds}};
+  ::setitimer(ITIMER_REAL, &once, nullptr);
+}
+
+/// A terminal that is gone has nobody to tell. A pipe that nobody empties would hold this process.
+void write_text(int file, const char* text, std::size_t size) {
+  pollfd ready{file, POLLOUT, 0};
+  if (::poll(&ready, 1, 0) <= 0 || ::write(file, text, size) < 0) return;
+}
+void write_text(int file, const std::string& text) { write_text(file, text.data(), text.size()); }
+
+/// Removes it where this process has it open: under this name may be another's.
+void remove_own(const char* path) {
+  struct stat named {
+  }, opened{};
+  if (::lstat(path, &named) != 0) return;
+  rlimit most{};
+  if (::getrlimit(RLIMIT_NOFILE, &most) != 0) return;
+  const int count = static_cast<int>(std::min<::rlim_t>(most.rlim_cur, 1U << 16U));
+  for (int file = 0; file < count; ++file) {
+    if (::fstat(file, &opened) == 0 && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino) {
+      ::unlink(path);
+      return;
+    }
+  }
+}
+
+/// "2026-11-24T04:41:20+01:00 ", as the log's other lines begin. A handler may not ask what the zone is.
+std::array<char, 26> time_of_line() {
+  const int ahead = local_time_is_ahead;
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::chrono::sys_seconds local{std::chrono::seconds(now.tv_sec + ahead)};
+  const auto day = std::chrono::floor<std::chrono::days>(local);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(local - day);
+  const int zone = std::abs(ahead) / 60;  // minutes
+  std::array<char, 26> text{};
+  char* next = text.data();
+  const auto put = [&](long number, char after) {
+    *next++ = static_cast<char>('0' + number / 10 % 10);
+    *next++ = static_cast<char>('0' + number % 10);
+    if (after != '\0') *next++ = after;
+  };
+  const int year = static_cast<int>(date.year());
+  put(year / 100, '\0');
+  put(year, '-');
+  put(static_cast<unsigned>(date.month()), '-');
+  put(static_cast<unsigned>(date.day()), 'T');
+  put(time.hours().count(), ':');
+  put(time.minutes().count(), ':');
+  put(time.seconds().count(), ahead < 0 ? '-' : '+');
+  put(zone / 60, ':');
+  put(zone % 60, ' ');
+  return text;
+}
+
+void write_log_line(const std::string& text) {
+  const int file = log_file;
+  if (file < 0) return;
+  const std::array<char, 26> time = time_of_line();
+  write_text(file, time.data(), time.size());
+  write_text(file, text);
+}
+
+extern "C" void end_here(int) {
+  const ReadyWords* const words = ready_words;
+  const int signal = caught_signal;
+  if (signal == 0) return;  // nobody's clock
+  for (std::size_t k = 0; words && k < ending_signals.size(); ++k) {
+    if (ending_signals[k].first != signal) continue;
+    for (const std::string& file : words->to_remove) remove_own(file.c_str());
+    write_text(STDERR_FILENO, words->to_stderr[k]);
+    write_text(STDOUT_FILENO, words->to_stdout[k]);
+    write_log_line(words->to_log[k]);
+  }
+  ::_exit(128 + signal);
+}
+
+extern "C" void remember_signal(int signal) {
+  caught_signal = signal;
+  // A second one ends the process at once. Of SIGXCPU there is one each second.
+  for (const auto& [number, name] : ending_signals) {
+    struct sigaction before {};
+    ::sigaction(number, nullptr, &before);
+    if (before.sa_handler == remember_signal) set_handler(number, number == SIGXCPU ? SIG_IGN : SIG_DFL);
+  }
+  set_clock(patience_microseconds);
+}
+
+std::string signal_name(int signal) {
+  for (const auto& [number, name] : ending_signals)
+    if (number == signal) return name;
+  return "signal " + std::to_string(signal);
+}
+
+std::mutex how_mutex;
+std::string how_text;
+
+}  // namespace
+
+void catch_interruptions() {
+  for (const auto& [number, name] : ending_signals) {
+    struct sigaction before {};
+    ::sigaction(number, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) set_handler(number, remember_signal);
+  }
+  set_handler(SIGALRM, end_here);
+  sigset_t clock;
+  ::sigemptyset(&clock);
+  ::sigaddset(&clock, SIGALRM);
+  ::sigprocmask(SIG_UNBLOCK, &clock, nullptr);
+}
+
+int interrupting_signal() { return caught_signal; }
+
+void stop_if_interrupted() {
+  if (const int signal = caught_signal; signal != 0)
+    throw Error(ErrorKind::interrupted, "stopped by " + signal_name(signal));
+}
+
+void end_soon_with(const LastWords& words) {
+  static std::mutex mutex;
+  static auto& all = *new std::deque<ReadyWords>;  // a handler may be at any of them, until the process is gone
+  const std::lock_guard lock(mutex);
+  ReadyWords& ready = all.emplace_back();
+  for (std::size_t k = 0; k < ending_signals.size(); ++k) {
+    const std::string message = std::string("stopped by ") + ending_signals[k].second + words.remedy;
+    ready.to_stderr[k] = "smallbatch: " + message + "\n";
+    ready.to_log[k] = "error " + message + "\n";
+    if (words.on_stdout_too)
+      ready.to_stdout[k] = error_json(ErrorKind::interrupted, message, 128 + ending_signals[k].first);
+  }
+  ready.to_remove = words.to_remove;
+  ready_words = &ready;
+}
+
+void end_soon_in_log(const std::string& path) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  local_time_is_ahead = static_cast<int>(local.tm_gmtoff);
+  log_file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+}
+
+void remove_unfinished() {
+  if (const ReadyWords* const words = ready_words)
+    for (const std::string& file : words->to_remove) remove_own(file.c_str());
+}
+
+void end_soon_without_words() {
+  ready_words = nullptr;
+  if (caught_signal != 0) set_clock(patience_with_words_microseconds);
+}
+
+void offer_resumption(const std::string& how) {
+  const std::lock_guard lock(how_mutex);
+  how_text = how;
+}
+
+std::string how_to_resume() {
+  const std::lock_guard lock(how_mutex);
+  return how_text;
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,37 @@
+#include "app/cli/output_check.hpp"
+
+#include <filesystem>
+
+#include "core/error.hpp"
+#include "io/output_file.hpp"
+
+namespace smallbatch {
+
+void refuse_output_that_is_input(const std::string& input, const std::string& output) {
+  if (is_same_file(input, output))
+    throw Error(ErrorKind::usage, "the output " + output + " is the input " + input, "it would be replaced",
+                "Choose another name. See smallbatch --help.");
+  if (is_output_or_beside(input, output))
+    throw Error(ErrorKind::usage, "the input " + input + " has a name that is written beside the output " + output,
+                "it would be replaced", "Choose another name for the output.");
+}
+
+bool is_output_or_beside(const std::string& path, const std::string& output) {
+  const auto [part, journal, own_part] = names_beside(output);
+  return is_same_file(path, output) || is_same_file(path, part) || is_same_file(path, journal);
+}
+
+bool is_same_file(const std::string& one, const std::string& other) {
+  std::error_code unknown;  // of a file that does not exist: by its name
+  if (std::filesystem::equivalent(one, other, unknown)) return true;
+  // Where the system does not tell which file it is: as it is written.
+  const auto place = [](const std::string& path) {
+    std::error_code failure;
+    const std::filesystem::path whole = std::filesystem::absolute(path, failure);
+    const std::filesystem::path found = std::filesystem::weakly_canonical(whole, failure);
+    return !failure ? found : std::filesystem::path(path).lexically_normal();
+  };
+  return !one.empty() && !other.empty() && place(one) == place(other);
+}
+
+}  // namespace smallbatch

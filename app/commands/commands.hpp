@@ -1,0 +1,39 @@
+// The commands beside `run` (app/report/run_report.hpp). Each does its work and returns what it has to say on stdout.
+#pragma once
+
+#include <string>
+
+#include "app/cli/options.hpp"
+#include "app/report/run_report.hpp"
+
+namespace smallbatch {
+
+/// Makes the set ask for what the options say.
+inline void ask(ChargesOfSet& set, const AskedOfCharges& asked) {
+  set.softening = asked.softening;
+  set.cutoff = asked.cutoff;
+  set.dielectric = asked.dielectric;
+}
+inline void ask(PotentialSet& set, const AskedOfCharges& asked) {
+  set.targets = asked.targets;
+  set.has_field = asked.field;
+  ask(static_cast<ChargesOfSet&>(set), asked);
+}
+
+/// What became of the sets, as far as files of results tell.
+RunReport merge(const MergeOptions& options, const std::string& command_line);
+std::string merge_text(const MergeOptions& options, const RunReport& merged);
+std::string info(const InfoOptions& options);
+std::string devices(const DevicesOptions& options);
+RunReport verify(const VerifyOptions& options);
+std::string generate(const GenerateSpdOptions& options, const std::string& command_line);
+std::string generate(const GenerateChargesOptions& options, const std::string& command_line);
+std::string generate(const GenerateSignalOptions& options, const std::string& command_line);
+std::string import_charges(const ImportOptions& options, const std::string& command_line);
+/// A result file of a UVH5 file.
+std::string import_visibilities(const ImportOptions& options, const std::string& command_line);
+std::string import_signal(const ImportOptions& options, const std::string& command_line);
+std::string export_map(const ExportOptions& options);
+std::string write_report(const ReportOptions& options);
+
+}  // namespace smallbatch

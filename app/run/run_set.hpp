@@ -1,0 +1,35 @@
+// One set of a run: its blocks on their way from file to computer to verification to file.
+#pragma once
+
+#include "app/cli/options.hpp"
+#include "app/judge/outcome.hpp"
+#include "app/run/device_choice.hpp"
+#include "app/run/plan.hpp"
+#include "app/run/stages.hpp"
+#include "core/block_memory.hpp"
+#include "io/problem_reader.hpp"
+#include "io/result_writer.hpp"
+
+namespace smallbatch {
+
+class RunJournal;
+
+/// Everything that the blocks of a run share.
+struct Run {
+  const RunOptions& options;
+  const Plan& plan;
+  const ProblemReader& reader;
+  ResultWriter& writer;
+  const Computers& computers;
+  BlockMemory& memory;
+  StageThreads& threads;
+  StageSeconds& seconds;
+  RunJournal* journal = nullptr;  ///< null where nobody could go on with the run
+};
+
+SetOutcome run_set(const Run& run, const SolveSet& set);
+SetOutcome run_set(const Run& run, const PotentialSet& set);
+SetOutcome run_set(const Run& run, const PairEnergySet& set);
+SetOutcome run_set(const Run& run, const CorrelationSet& set);
+
+}  // namespace smallbatch

@@ -1,0 +1,215 @@
+// Blocks on their way through the stages of a run: each stage is one thread for the whole run (reading: two, of which
+// one is at it while the other one's helpers wait for each other; computing: one for each device) and takes the blocks
+// of a set in their order, and all are at work at the same time, on different blocks. A set of one block needs none of
+// them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <future>
+#include <memory_resource>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "app/cli/interruption.hpp"
+#include "app/report/stage_seconds.hpp"
+#include "core/error.hpp"
+
+namespace smallbatch {
+
+/// A thread that does one task after the other, and with it the threads that parallel_for keeps for it.
+class Worker {
+ public:
+  /// Throws Error(out_of_memory) where the system starts no more threads.
+  Worker();
+  /// Waits for the task that it is at.
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// Nothing may throw in `task`, and it must be over before the next one is given.
+  std::future<void> give(std::function<void()> task);
+
+ private:
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable given_;
+  std::packaged_task<void()> task_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+inline constexpr std::size_t read_stage = 0, compute_stage = 1, verify_stage = 2, write_stage = 3, stage_count = 4;
+inline constexpr std::size_t readers = 2;
+
+/// The threads of the stages.
+class StageThreads {
+ public:
+  explicit StageThreads(std::size_t computers = 1);
+  /// How many blocks are in memory: one for each of the threads.
+  [[nodiscard]] std::int64_t blocks_in_memory() const { return static_cast<std::int64_t>(threads_.size()); }
+  [[nodiscard]] static constexpr std::int64_t blocks_in_memory(std::int64_t computers) {
+    return stage_count - 2 + readers + computers;
+  }
+
+  [[nodiscard]] std::size_t computers() const { return threads_.size() - (stage_count - 2 + readers); }
+
+  struct Thread {
+    Worker worker;
+    std::size_t stage = 0, index = 0;
+  };
+  [[nodiscard]] std::deque<Thread>& all() { return threads_; }
+
+ private:
+  std::deque<Thread> threads_;
+};
+
+/// Which block each thread takes next, how far the blocks in memory are, and the first exception of any.
+class StageProgress {
+ public:
+  StageProgress(std::int64_t blocks, std::int64_t places, std::size_t computers = 1)
+      : blocks_(blocks), places_(static_cast<std::size_t>(places)), computers_(computers) {
+    for (std::size_t i = 0; i < places_.size(); ++i) places_[i].block = static_cast<std::int64_t>(i);
+  }
+  /// The next block of a stage, once the stage before is done with it, or the last one with the block that had its
+  /// place in memory. Nothing where there is none, or some stage has failed.
+  std::optional<std::int64_t> next(std::size_t stage);
+  /// Another computer takes the block, from one that takes no more; false where there is none.
+  bool hand_back(std::int64_t block);
+  /// Where the block is in memory.
+  [[nodiscard]] std::size_t place(std::int64_t block) const { return static_cast<std::size_t>(block) % places_.size(); }
+  void advance(std::size_t stage, std::int64_t block, double seconds);
+  void fail(std::exception_ptr failure);
+  /// Once all stages have ended.
+  void rethrow() const;
+  /// Of all threads of a stage.
+  [[nodiscard]] double seconds(std::size_t stage) const { return seconds_[stage]; }
+
+ private:
+  struct Place {
+    std::int64_t block = 0;
+    std::size_t stages = 0;  ///< that are done with it
+  };
+  std::int64_t blocks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Place> places_;
+  std::array<std::int64_t, stage_count> next_{}, done_{};
+  std::vector<std::int64_t> handed_back_;  ///< to the computers
+  std::size_t computers_;
+  std::array<double, stage_count> seconds_{};
+  std::exception_ptr failure_;
+};
+
+/// What is done with the blocks of one set; a stage may throw, which ends all of them. `computer` counts from 0.
+template <class Block>
+struct Stages {
+  bool reads_one_at_a_time = false;  ///< or else two blocks
+  std::function<void(std::int64_t block, Block&)> read;
+  std::function<void(std::int64_t block, Block&, std::size_t computer)> compute;
+  std::function<void(std::int64_t block, Block&)> verify, write;
+};
+
+/// Warns of a device that is lost, where others are left.
+void tell_lost(const Error& error);
+
+/// Takes the only block of a set through all stages, here: it has no other to be worked on meanwhile, and to hand it
+/// from thread to thread takes longer than to solve a few systems.
+template <class Block>
+void take_only_block(const Stages<Block>& stages, std::size_t computers, std::pmr::memory_resource* memory,
+                     StageSeconds& seconds) {
+  Block block(memory);
+  const auto take = [](double& spent, auto&& work) {
+    stop_if_interrupted();
+    timed(spent, work);
+  };
+  take(seconds.read, [&] { stages.read(0, block); });
+  take(seconds.compute, [&] {
+    for (std::size_t computer = 0;; ++computer) {
+      try {
+        return stages.compute(0, block, computer);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::device_lost || computer + 1 == computers) throw;
+        tell_lost(error);
+      }
+    }
+  });
+  take(seconds.verify, [&] { stages.verify(0, block); });
+  take(seconds.write, [&] { stages.write(0, block); });
+}
+
+/// Takes blocks 0, 1, ... through all stages, each in that order; computers take the next one when they are free. The
+/// block of one that throws Error(device_lost) is computed by another, anew. Blocks lie in `memory`. Throws what the
+/// first stage that failed threw, the last computer that was lost, or Error(interrupted).
+template <class Block>
+void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThreads& threads,
+                   std::pmr::memory_resource* memory, StageSeconds& seconds) {
+  if (blocks == 0) return;
+  if (blocks == 1) return take_only_block(stages, threads.computers(), memory, seconds);
+  std::deque<Block> ring;
+  for (std::int64_t place = 0; place < std::min(blocks, threads.blocks_in_memory()); ++place) ring.emplace_back(memory);
+  StageProgress progress(blocks, threads.blocks_in_memory(), threads.computers());
+  const auto work = [&](const StageThreads::Thread& thread, std::int64_t k, Block& block) {
+    switch (thread.stage) {
+      case read_stage:
+        return stages.read(k, block);
+      case compute_stage:
+        return stages.compute(k, block, thread.index);
+      case verify_stage:
+        return stages.verify(k, block);
+      default:
+        return stages.write(k, block);
+    }
+  };
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<std::future<void>> running;
+  running.reserve(threads.all().size());
+  const auto begin = [&](StageThreads::Thread& thread) {
+    running.push_back(thread.worker.give([&progress, &work, &ring, &thread] {
+      try {
+        while (const auto k = progress.next(thread.stage)) {
+          stop_if_interrupted();
+          double spent = 0;
+          try {
+            timed(spent, [&] { work(thread, *k, ring[progress.place(*k)]); });
+          } catch (const Error& error) {
+            const bool is_lost = thread.stage == compute_stage && error.kind() == ErrorKind::device_lost;
+            if (!is_lost || !progress.hand_back(*k)) throw;
+            return tell_lost(error);
+          }
+          progress.advance(thread.stage, *k, spent);
+        }
+      } catch (...) {
+        progress.fail(std::current_exception());
+      }
+    }));
+  };
+  try {
+    for (StageThreads::Thread& thread : threads.all()) {
+      const bool has_no_work = thread.stage == read_stage && thread.index > 0 && stages.reads_one_at_a_time;
+      if (!has_no_work) begin(thread);
+    }
+  } catch (...) {  // those that have begun are waited for
+    progress.fail(std::current_exception());
+  }
+  for (std::future<void>& stage : running) stage.wait();
+  // Threads of one stage that are at work at the same time are not busy for longer than all of it takes.
+  const double all = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  seconds.read += std::min(all, progress.seconds(read_stage));
+  seconds.compute += std::min(all, progress.seconds(compute_stage));
+  seconds.verify += progress.seconds(verify_stage);
+  seconds.write += progress.seconds(write_stage);
+  progress.rethrow();
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,41 @@
+// What --device auto takes and --verify auto checks, of jobs at both ends.
+#include "app/run/estimates.hpp"
+
+#include <gtest/gtest.h>
+
+namespace smallbatch {
+namespace {
+
+TEST(Estimates, ASmallJobIsTheCpusAndALongOneTheGpus) {
+  const Estimate small{1e-3, 1e-5, 1e-3, 1e-5}, large{1e3, 1, 1e2, 1};
+  for (const unsigned threads : {1U, 16U, 128U}) {
+    EXPECT_FALSE(is_gpu_quicker(small, true, threads)) << threads;
+    EXPECT_TRUE(is_gpu_quicker(large, true, threads)) << threads;
+  }
+  // Where the referee is what takes long, the same cores do it in either case.
+  const Estimate verified{0.1, 0.01, 1e3, 0.01};
+  EXPECT_FALSE(is_gpu_quicker(verified, false, 16));
+}
+
+TEST(Estimates, EverythingIsVerifiedUntilThatTakesTenTimesTheComputing) {
+  EXPECT_EQ(affordable_share({1, 1, 12, 0}, false, 1), 1);
+  EXPECT_EQ(affordable_share({1, 1, 23.9, 0}, false, 1), 0.5);  // of 12
+  EXPECT_EQ(affordable_share({1, 1, 24.1, 0}, false, 1), 0.25);
+  EXPECT_EQ(affordable_share({100, 1, 1000, 0}, false, 100), 1);  // cores verify as they compute
+  EXPECT_EQ(affordable_share({100, 1, 12 * 1024, 0}, true, 1), 1.0 / 1024);
+}
+
+TEST(Estimates, AutoBecomesAllOrASampleAndOtherModesStayWhatTheyAre) {
+  using Kind = VerifyMode::Kind;
+  const VerifyMode automatic{Kind::automatic, 0};
+  EXPECT_EQ(mode_for(automatic, 1000, 1).kind, Kind::all);
+  EXPECT_EQ(mode_for(automatic, 1000, 0.125).kind, Kind::sample);
+  EXPECT_EQ(mode_for(automatic, 1000, 0.125).sample, 125);
+  EXPECT_EQ(mode_for(automatic, 3, 0.125).sample, 1);  // never none of a set
+  EXPECT_EQ(mode_for({Kind::none, 0}, 1000, 0.125).kind, Kind::none);
+  EXPECT_EQ(mode_for({Kind::all, 0}, 1000, 0.125).kind, Kind::all);
+  EXPECT_EQ(mode_for({Kind::sample, 7}, 1000, 0.125).sample, 7);
+}
+
+}  // namespace
+}  // namespace smallbatch
