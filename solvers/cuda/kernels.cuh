@@ -125,13 +125,6 @@ template <class T>
 cudaError_t launch_ldlt_blocks(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                cudaStream_t stream);
 
-/// Whether launch_ldlt_bordered() takes the batch, which launch_ldlt_blocks() would take else.
-template <class T>
-bool bordered_takes(const SpdBatch<T>& batch);
-template <class T>
-cudaError_t launch_ldlt_bordered(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
-                                 cudaStream_t stream);
-
 /// The factors, and what their pivots say.
 template <class T>
 cudaError_t launch_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors, cudaStream_t stream);

@@ -71,8 +71,6 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
     status = launch_x_as_stored<T, true>(batch, solution, marks, stream);
   } else if (everything_as_stored_takes(batch, solution)) {
     status = launch_everything_as_stored(batch, solution, marks, stream);
-  } else if (bordered_takes(batch)) {
-    status = launch_ldlt_bordered(batch, solution, marks, stream);
   } else if (batch.shape.n <= 32 || sizeof(T) == sizeof(float)) {
     status = rows_are_pieces(batch) ? launch_ldlt_one_pass(batch, solution, marks, stream)
                                     : launch_ldlt_as_stored(batch, solution, marks, stream);

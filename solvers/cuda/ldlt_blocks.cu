@@ -33,17 +33,17 @@ constexpr int block_size = 8;
 constexpr int block_place(int i, int j) { return i * (i + 1) / 2 + j; }
 
 /// How many warps share a multiprocessor.
-template <int B, Asked What>
+template <int B, bool Full>
 struct BlocksPlan {
-  static constexpr int warps = B >= 7 ? 8 : B == 6 || What == Asked::everything ? 12 : 16;
+  static constexpr int warps = B >= 7 ? 8 : B == 6 || Full ? 12 : 16;
   // Whether the next block on the diagonal is factored while a column is finished: where registers are left for that,
   // and where it is not more code than the instruction cache holds for so many warps.
-  static constexpr bool ahead = B > 5 || What == Asked::everything;
+  static constexpr bool ahead = B > 5 || Full;
 };
 
 /// Whether the whole matrix stays in shared memory until it has been judged.
-template <int B, Asked What>
-inline constexpr bool matrix_stays = What != Asked::x&& B == 5;
+template <int B, bool Full>
+inline constexpr bool matrix_stays = Full&& B == 5;
 
 /// The lane's elements (row, j) and (row, 4 + j) of a block.
 struct Block {
@@ -177,20 +177,6 @@ template <int B>
 struct KeptMemory {
   Halves x[B * block_size];
 };
-/// The same as small as may be, for x and its error alone: what is judged takes the place of the factors.
-template <int B>
-struct LeanMemory {
-  static constexpr int places = B * block_size;
-  union {
-    double diagonal[B][block_size * block_size];
-    KeptMemory<B> kept;
-  };
-  double inverse[places];
-  double rhs[places], x[places];
-  std::uint64_t arrivals;
-};
-template <int B, Asked What>
-using MemoryOf = std::conditional_t<What == Asked::error, LeanMemory<B>, BlocksMemory<B>>;
 /// In the memory that is as large as a launch needs: rows of the matrix on their way to the registers; to be judged,
 /// afterwards, blocks as lanes have them, whole on the diagonal.
 template <int B>
@@ -381,14 +367,13 @@ __device__ __forceinline__ void load_rhs(const Arguments<T>& args, unsigned syst
   }
 }
 /// Puts it into shared memory; whether a number is far from 1.
-template <class T, int B, int Places>
-__device__ __forceinline__ bool keep_rhs(const T (&rhs)[rows_of_lane<B>], double (&to)[Places]) {
+template <class T, int B>
+__device__ __forceinline__ bool keep_rhs(const T (&rhs)[rows_of_lane<B>], double (&to)[BlocksMemory<B>::places]) {
   bool far = false;
 #pragma unroll
   for (int i = 0; i < rows_of_lane<B>; ++i) {
     far |= is_far(rhs[i], Traits<T>::rhs_window);
-    const int row = warp_lanes * i + static_cast<int>(threadIdx.x);
-    if (warp_lanes * (i + 1) <= Places || row < Places) to[row] = rhs[i];
+    to[warp_lanes * i + static_cast<int>(threadIdx.x)] = rhs[i];
   }
   return far;
 }
@@ -402,8 +387,8 @@ __device__ __forceinline__ Block rest_of_rhs(const BlockLane& own, const double*
 
 /// A = L D L^T, and of the first right-hand side z = L^-1 b in place of x. Whether the system is not plain: it is not
 /// as the lane knows already, or a pivot is not positive, finite and normal.
-template <int B, Asked What>
-__device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, MemoryOf<B, What>& memory) {
+template <int B, bool Full>
+__device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, BlocksMemory<B>& memory) {
   constexpr unsigned least_normal = 0x00100000U, infinite = 0x7ff00000U;  // high words
   const BlockLane own;
   struct Factors {
@@ -478,7 +463,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Mem
       }
     });
   };
-  if constexpr (BlocksPlan<B, What>::ahead) {
+  if constexpr (BlocksPlan<B, Full>::ahead) {
     // The factors of a block on the diagonal are a long chain: most of a column is finished meanwhile.
     factor_diagonal(0, a[0], 0);
     unrolled<B - 1>([&](auto column) __attribute__((always_inline)) {
@@ -548,8 +533,8 @@ __device__ __forceinline__ void substitute_forward(const Blocks<B>& a, BlocksMem
 }
 
 /// z becomes x = L^-T D^-1 z.
-template <int B, class Memory>
-__device__ __forceinline__ void substitute_back(int n, const Blocks<B>& a, Memory& memory) {
+template <int B>
+__device__ __forceinline__ void substitute_back(int n, const Blocks<B>& a, BlocksMemory<B>& memory) {
   const BlockLane own;
   const int c = own.lane % block_size;
   Block sum[B] = {}, own_sum = {};
@@ -682,8 +667,8 @@ struct JudgedScale {
 };
 /// high_a: the largest high word on the lane's part of the diagonal. x goes into shared memory in halves. The whole
 /// warp calls.
-template <int B, class Memory>
-__device__ __forceinline__ JudgedScale scale_to_judge(int high_a, const Memory& memory, KeptMemory<B>& kept) {
+template <int B>
+__device__ __forceinline__ JudgedScale scale_to_judge(int high_a, const BlocksMemory<B>& memory, KeptMemory<B>& kept) {
   constexpr int bits = Residual<double>::bits;
   const int lane = fresh(threadIdx.x);
   int high_x = 0;
@@ -778,8 +763,8 @@ __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& mem
 
 /// The other way for few blocks: the whole matrix is in shared memory, rows as they are stored, and a lane has a
 /// column, which by symmetry is a row.
-template <int B, class Memory>
-__device__ __forceinline__ double judge_columns(int m, int pitch, const double* matrix, const Memory& memory,
+template <int B>
+__device__ __forceinline__ double judge_columns(int m, int pitch, const double* matrix, const BlocksMemory<B>& memory,
                                                 KeptMemory<B>& kept, double& norm_a) {
   constexpr int bits = Residual<double>::bits, rest = block_size * B - warp_lanes, parts = warp_lanes / rest;
   static_assert(rest == block_size);
@@ -886,28 +871,13 @@ __device__ __forceinline__ void fetch_ahead(const T* from, int count) {
 }
 
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
-/// or that fail. Everything: besides x and the status, all numbers whose pointers are not null; the error: that of one
-/// right-hand side.
-template <class T, int B, Asked What, bool Packed>
-__global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, What>::warps) ldlt_blocks_kernel(BlocksArguments<T> args) {
-  constexpr bool Full = What != Asked::x, everything = What == Asked::everything;
-  using Memory = MemoryOf<B, What>;
-  __shared__ Memory memory;
-  __shared__ std::conditional_t<everything, KeptMemory<B>, NoMemory> own_kept;
-  const auto next_rhs = [&]() __attribute__((always_inline)) {
-    if constexpr (What == Asked::error)
-      return memory.rhs;
-    else
-      return memory.next_rhs;
-  };
-  const auto kept = [&]() __attribute__((always_inline))->auto& {
-    if constexpr (What == Asked::error)
-      return memory.kept;
-    else
-      return own_kept;
-  };
+/// or that fail. Full: besides x and the status, all numbers whose pointers are not null.
+template <class T, int B, bool Full, bool Packed>
+__global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_blocks_kernel(BlocksArguments<T> args) {
+  __shared__ BlocksMemory<B> memory;
+  __shared__ std::conditional_t<Full, KeptMemory<B>, NoMemory> kept;
   const int lane = threadIdx.x;
-  constexpr bool stays = matrix_stays<B, What>;
+  constexpr bool stays = matrix_stays<B, Full>;
   unsigned turn = 0;  // of copies, 0 and 1
   if constexpr (has_bulk_copies())
     if (lane == 0) expect_bulk_copies<1>(memory.arrivals);
@@ -919,8 +889,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, What>::warps) ldlt_b
     for (int i = 0; i < rows_of_lane<B>; ++i) {
       const int row = warp_lanes * i + lane;
       const bool copied = row < args.n && args.nrhs > 0;
-      if (warp_lanes * (i + 1) <= Memory::places || row < Memory::places)
-        copy_async_or_zero(next_rhs() + row, copied ? b + row * args.nrhs : args.a, copied);
+      copy_async_or_zero(memory.next_rhs + row, copied ? b + row * args.nrhs : args.a, copied);
     }
   };
   if (!Packed && !Full && blockIdx.x < args.tasks) stage(blockIdx.x);
@@ -944,7 +913,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, What>::warps) ldlt_b
 #pragma unroll
       for (int i = 0; i < rows_of_lane<B>; ++i) {
         const int row = warp_lanes * i + lane;
-        rhs[i] = row < m ? next_rhs()[row] : T(0);
+        rhs[i] = row < m ? memory.next_rhs[row] : T(0);
       }
       if constexpr (!Full) leave_to_bulk_copies();
       __syncwarp();  // the matrix and the right-hand side have been read, whose places others take
@@ -962,19 +931,17 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, What>::warps) ldlt_b
       for (int i = 0; i < block_place(B, 0); ++i)
         *reinterpret_cast<Vector<double, 2>*>(kept_block(i) + 2 * lane) = {{a[i].v[0], a[i].v[1]}};
     __syncwarp();  // the right-hand side is complete
-    bool bad = factor_blocks<B, What>(args.n, odd != 0, a, memory);
+    bool bad = factor_blocks<B, Full>(args.n, odd != 0, a, memory);
     double error = 0, norm_a = 0;
-    const int columns = What == Asked::error ? 1 : Full ? max(args.nrhs, 1) : args.nrhs;
+    const int columns = Full ? max(args.nrhs, 1) : args.nrhs;
 #pragma unroll 1
     for (int column = 0; column < columns; ++column) {
-      if constexpr (What != Asked::error) {
-        if (column > 0) {
-          __syncwarp();  // the right-hand side before has been read
-          load_rhs<T, B>(args, task, column, m, rhs);
-          bad |= keep_rhs<T, B>(rhs, memory.rhs);
-          __syncwarp();  // the right-hand side is complete
-          substitute_forward<B>(a, memory);
-        }
+      if (column > 0) {
+        __syncwarp();  // the right-hand side before has been read
+        load_rhs<T, B>(args, task, column, m, rhs);
+        bad |= keep_rhs<T, B>(rhs, memory.rhs);
+        __syncwarp();  // the right-hand side is complete
+        substitute_forward<B>(a, memory);
       }
       __syncwarp();  // z and the diagonal blocks are complete
       substitute_back<B>(args.n, a, memory);
@@ -989,19 +956,18 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, What>::warps) ldlt_b
         if (column < args.nrhs) x[row * args.nrhs] = value;
       }
       if constexpr (Full)
-        if (!everything || args.to.backward_error != nullptr || args.to.rcond != nullptr)
+        if (args.to.backward_error != nullptr || args.to.rcond != nullptr)
           error = max(
               error, [&]() __attribute__((always_inline)) {
                 if constexpr (stays)
                   return judge_columns<B>(m, args.kept_pitch, stored_matrices<T>() + beyond_piece(matrix(task)), memory,
-                                          kept(), norm_a);
+                                          kept, norm_a);
                 else
-                  return judge_blocks<B>(m, memory, kept(), norm_a);
+                  return judge_blocks<B>(m, memory, kept, norm_a);
               }());
     }
-    if constexpr (Full)
+    if constexpr (Full) {
       if (lane == 0 && args.to.backward_error != nullptr) args.to.backward_error[task] = static_cast<T>(error);
-    if constexpr (everything) {
       if (args.pivot_numbers) store_pivot_numbers<T, B>(args, task, m, memory);
       if (args.to.rcond != nullptr) {
         const double norm_inverse = norm_of_inverse<B>(m, a, memory);
@@ -1027,30 +993,21 @@ struct BlocksKernel {
   int blocks, warps, own_bytes, blocks_bytes;
   bool stays;
 };
-template <class T, int B, Asked What, bool Packed>
+template <class T, int B, bool Full, bool Packed>
 BlocksKernel<T> blocks_kernel() {
-  return {ldlt_blocks_kernel<T, B, What, Packed>,
+  return {ldlt_blocks_kernel<T, B, Full, Packed>,
           B,
-          BlocksPlan<B, What>::warps,
-          static_cast<int>(sizeof(MemoryOf<B, What>)),
-          What != Asked::x ? kept_blocks_bytes<B> : 0,
-          matrix_stays<B, What>};
+          BlocksPlan<B, Full>::warps,
+          static_cast<int>(sizeof(BlocksMemory<B>)),
+          Full ? kept_blocks_bytes<B> : 0,
+          matrix_stays<B, Full>};
 }
-template <class T, Asked What, bool Packed>
+template <class T, bool Full, bool Packed>
 BlocksKernel<T> blocks_kernel_of(int n) {
-  return n <= 40   ? blocks_kernel<T, 5, What, Packed>()
-         : n <= 48 ? blocks_kernel<T, 6, What, Packed>()
-         : n <= 56 ? blocks_kernel<T, 7, What, Packed>()
-                   : blocks_kernel<T, 8, What, Packed>();
-}
-/// Of more rows fewer warps find room, and those of everything are as good.
-constexpr int most_rows_with_error = 35;
-template <class T>
-BlocksKernel<T> blocks_kernel_for(int n, bool packed, Asked what) {
-  if (what == Asked::error && n <= most_rows_with_error && !packed) return blocks_kernel<T, 5, Asked::error, false>();
-  if (what == Asked::x)
-    return packed ? blocks_kernel_of<T, Asked::x, true>(n) : blocks_kernel_of<T, Asked::x, false>(n);
-  return packed ? blocks_kernel_of<T, Asked::everything, true>(n) : blocks_kernel_of<T, Asked::everything, false>(n);
+  return n <= 40   ? blocks_kernel<T, 5, Full, Packed>()
+         : n <= 48 ? blocks_kernel<T, 6, Full, Packed>()
+         : n <= 56 ? blocks_kernel<T, 7, Full, Packed>()
+                   : blocks_kernel<T, 8, Full, Packed>();
 }
 
 }  // namespace
@@ -1064,11 +1021,10 @@ cudaError_t launch_ldlt_blocks(const SpdBatch<T>& batch, const SpdSolution<T>& s
   const bool full = arguments.pivot_numbers || solution.backward_error != nullptr || solution.rcond != nullptr;
   const bool packed = batch.shape.storage == Storage::packed_lower;
   const int n = batch.shape.n;
-  const bool error_alone = full && !arguments.pivot_numbers && solution.rcond == nullptr && batch.shape.nrhs == 1;
-  const BlocksKernel<T> chosen = blocks_kernel_for<T>(n, packed,
-                                                      error_alone ? Asked::error
-                                                      : full      ? Asked::everything
-                                                                  : Asked::x);
+  const BlocksKernel<T> chosen = full
+                                     ? packed ? blocks_kernel_of<T, true, true>(n) : blocks_kernel_of<T, true, false>(n)
+                                 : packed ? blocks_kernel_of<T, false, true>(n)
+                                          : blocks_kernel_of<T, false, false>(n);
   int device = 0, multiprocessors = 0;
   cudaError_t status = cudaGetDevice(&device);
   if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);

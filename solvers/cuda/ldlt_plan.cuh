@@ -73,14 +73,14 @@ struct StoredXPlan {
   // Where triangles find room in the registers of fewer lanes than the general kernel has.
   static constexpr int lanes = single && N == 36 ? 4 : single && N == 48 ? 8 : OnePassPlan<T, N>::lanes(true);
   using L = StoredLayout<T, N, lanes, LdltPlan<T, N>::lanes / lanes>;
-  static constexpr int least_n = N > 40 && N != 52 ? N - 7 : N - 3;
+  static constexpr int least_n = N > 40 ? N - 7 : N - 3;
   // Rows that are fetched last, where else fewer warps found room, and from which row on they take others' place. To be
   // judged, all rows before `place` stay.
   static constexpr int late_judged = N == 64 || N == 48 || N == 36                ? 16
                                      : N == 40 || N == 32 || (!single && N == 24) ? 8
                                                                                   : 0;
   static constexpr int late_alone = Pieces                            ? (N == 48 ? 24 : 16)
-                                    : N == 52 || N == 56              ? 0
+                                    : N == 56                         ? 0
                                     : N >= 36                         ? 16
                                     : N == 32 || (!single && N >= 24) ? 8
                                     : !single && N == 20              ? 4
@@ -88,9 +88,7 @@ struct StoredXPlan {
   static constexpr int late = Judged ? late_judged : late_alone;
   // The sooner these are on their way the better, where that takes no more room.
   static constexpr int place = Judged               ? N - late
-                               : Pieces             ? (N == 52   ? 32
-                                                       : N == 56 ? 48
-                                                                 : 24)
+                               : Pieces             ? (N == 56 ? 48 : 24)
                                : N == 48 || N == 64 ? N - 16
                                : single             ? (N == 32 || N == 40 ? 24 : late)
                                : N == 24 || N == 32 ? 16
@@ -118,19 +116,6 @@ struct StoredXPlan {
   static constexpr int warps_elsewhere = single && N <= 20 ? 12 : N == 20 ? 8 : warps;  // resident_blocks()
 };
 
-/// The same of one size alone, which no multiple of 4 is, in the lanes of the next one: every place is known to the
-/// compiler, and no step or column is one of the identity.
-template <class T, int N, bool Judged>
-struct ExactXPlan : StoredXPlan<T, (N + 3) / 4 * 4, Judged, false> {
-  using Next = StoredXPlan<T, (N + 3) / 4 * 4, Judged, false>;
-  using L = StoredLayout<T, N, Next::lanes, Next::L::shares>;
-  static constexpr int least_n = N;
-  static constexpr int late = Judged ? Next::late : N == 50 ? 0 : 16;
-  static constexpr int place = Judged ? Next::place : N > 52 ? 48 : 32;
-  static constexpr int gap = late > 0 ? L::piece : 0;
-  static constexpr int factor_apart = Judged || !registers_suffice() ? Next::factor_apart : 5;
-};
-
 /// Of such kernels that tell all that may be asked: factors stay in registers while A is judged, beside which others'
 /// lanes would have too few.
 template <class T, int N>
@@ -151,9 +136,8 @@ struct StoredEverythingPlan : StoredXPlan<T, N, true, false> {
   static constexpr int warps_elsewhere = warps;
 };
 template <class T, int N, Asked What, bool Pieces>
-using AsStoredPlan = std::conditional_t<
-    What == Asked::everything, StoredEverythingPlan<T, N>,
-    std::conditional_t<N % 4 != 0, ExactXPlan<T, N, What != Asked::x>, StoredXPlan<T, N, What != Asked::x, Pieces>>>;
+using AsStoredPlan = std::conditional_t<What == Asked::everything, StoredEverythingPlan<T, N>,
+                                        StoredXPlan<T, N, What != Asked::x, Pieces>>;
 
 }  // namespace
 

@@ -317,15 +317,15 @@ template <class T, bool Judged>
 StoredXKernel<T> x_as_stored_kernel_for(const SpdBatch<T>& batch) {
   const int n = batch.shape.n;
   if constexpr (Judged && sizeof(T) == sizeof(float))
-    return x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 20, 24, 28, 32, 33, 36, 40, 48, 56, 64>(n);
+    return x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n);
   else if constexpr (Judged)
     return x_as_stored_kernel_of<T, Asked::error, Rows::as_stored, 16, 20, 24, 28, 32>(n);
   else if constexpr (sizeof(T) == sizeof(double))
     return x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 16, 20, 24, 28, 32>(n);
-  else if (rows_are_pieces(batch) && (n == 40 || n == 48 || n == 52 || n == 56))
-    return x_as_stored_kernel_of<T, Asked::x, Rows::pieces, 40, 48, 52, 56>(n);
+  else if (rows_are_pieces(batch) && (n == 40 || n == 48 || n == 56))
+    return x_as_stored_kernel_of<T, Asked::x, Rows::pieces, 40, 48, 56>(n);
   else
-    return x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 49, 50, 51, 53, 56, 64>(n);
+    return x_as_stored_kernel_of<T, Asked::x, Rows::as_stored, 20, 24, 28, 32, 36, 40, 48, 56, 64>(n);
 }
 
 template <class T>
