@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/systems.hpp"
+#include "solvers/cuda/solve/table.hpp"
 #include "solvers/spd_solver.hpp"
 
 namespace smallbatch {
@@ -17,6 +18,15 @@ enum class Mark : std::uint8_t {
   unsettled,  ///< solve it again, by the general kernel of the method
   as_stored   ///< judge it by every element of A as it is stored: its triangles differ
 };
+
+/// Whether numbers are asked for that the pivots give.
+template <class T>
+bool wants_pivot_numbers(SpdSolution<T> solution) {
+  solution.backward_error = solution.rcond = nullptr;
+  bool wanted = false;
+  for_each_spd_number<T>([&](const auto& number) { wanted |= solution.*number.in_solution != nullptr; });
+  return wanted;
+}
 
 /// Whether launch_spd_solve() takes batches with sizes of that shape; others are gathered by size on the host.
 bool takes_sizes(const SpdShape& shape, const SpdOptions& options);
@@ -49,81 +59,32 @@ cudaError_t launch_agree_on_rcond(std::int64_t count, const SpdSolution<T>& solu
 /// Which systems a launch works on.
 enum class SystemsToDo { all, unsettled };
 
-/// Whether launch_x_alone() takes the batch and gives all that is asked for.
+/// The kernels of a row of the table (solve/table.hpp), which the batch fits: systems that are plain, with all that is
+/// asked for. They mark all systems: settled, or else left to launch_general_ldlt(), with the status 0 meanwhile.
 template <class T>
-bool x_alone_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
-
-/// x and info of plain systems by L D L^T, and the backward error where it takes batches that ask for it. Marks all
-/// systems: settled, or else left to launch_general_ldlt().
+cudaError_t launch_pieces(const SolveRow& row, const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                          cudaStream_t stream);
 template <class T>
-cudaError_t launch_x_alone(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream);
-
-/// The same two of dense matrices of other sizes, wherever they lie, without and with backward errors.
-template <class T, bool Judged>
-bool x_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
-template <class T, bool Judged>
-cudaError_t launch_x_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
-                               cudaStream_t stream);
-
-/// The same two of several right-hand sides.
+cudaError_t launch_columns(const SolveRow& row, const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                           cudaStream_t stream);
 template <class T>
-bool x_columns_take(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
+cudaError_t launch_lanes(const SolveRow& row, const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                         cudaStream_t stream);
 template <class T>
-cudaError_t launch_x_columns(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+cudaError_t launch_as_stored(const SolveRow& row, const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                              cudaStream_t stream);
-
-/// Whether launch_ldlt_lanes() takes the batch.
 template <class T>
-bool lanes_take(const SpdBatch<T>& batch);
-
-/// The same with all numbers that are asked for, of systems of few rows and one size.
+cudaError_t launch_one_pass(const SolveRow& row, const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                            cudaStream_t stream);
+/// T = double.
 template <class T>
-cudaError_t launch_ldlt_lanes(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
-                              cudaStream_t stream);
-
-/// Whether launch_everything() takes the batch, of which rcond is asked.
-template <class T>
-bool everything_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
-
-/// The same with all numbers that are asked for, of whole matrices with n = 32, or 64 in single precision.
-template <class T>
-cudaError_t launch_everything(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
-                              cudaStream_t stream);
-
-/// Whether launch_everything_as_stored() takes the batch, of which rcond is asked.
-template <class T>
-bool everything_as_stored_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
-
-/// The same with all numbers that are asked for, of dense matrices of other sizes, wherever they lie.
-template <class T>
-cudaError_t launch_everything_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
-                                        cudaStream_t stream);
-
-/// Whether the rows of the matrices are whole pieces of 16 bytes.
-template <class T>
-bool rows_are_pieces(const SpdBatch<T>& batch);
-
-/// The same with all numbers that are asked for, n <= 64 in single precision and n <= 32 in double precision, of
-/// matrices whose rows are whole pieces of 16 bytes.
-template <class T>
-cudaError_t launch_ldlt_one_pass(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
-                                 cudaStream_t stream);
-
-/// The same of matrices whose rows are not whole pieces of 16 bytes, or are packed.
-template <class T>
-cudaError_t launch_ldlt_as_stored(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
-                                  cudaStream_t stream);
+cudaError_t launch_blocks(const SolveRow& row, const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                          cudaStream_t stream);
 
 /// Any systems by L D L^T, with all numbers that are asked for.
 template <class T>
 cudaError_t launch_general_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                 SystemsToDo which, cudaStream_t stream);
-
-/// The same for 32 < n <= 64 in double precision, T = double, with all numbers that are asked for: those of systems
-/// that are plain. All others are marked unsettled, have the status 0 meanwhile, and anything else.
-template <class T>
-cudaError_t launch_ldlt_blocks(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
-                               cudaStream_t stream);
 
 /// The factors, and what their pivots say.
 template <class T>

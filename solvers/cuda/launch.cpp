@@ -54,29 +54,45 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solut
   return status;
 }
 
+/// What the batch is to the table.
+template <class T>
+SolveRequest request_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
+  const SpdShape& shape = batch.shape;
+  const auto begin = reinterpret_cast<std::uintptr_t>(batch.a);
+  const bool rows_are_pieces = shape.storage == Storage::packed_lower || shape.n * sizeof(T) % 16 == 0;
+  const Arrival arrival = begin % 16 != 0                                           ? Arrival::anywhere
+                          : rows_are_pieces && batch.a_step() * sizeof(T) % 16 == 0 ? Arrival::pieces
+                                                                                    : Arrival::aligned;
+  const Asked asked = solution.rcond != nullptr            ? Asked::everything
+                      : wants_pivot_numbers(solution)      ? Asked::pivots
+                      : solution.backward_error != nullptr ? Asked::error
+                                                           : Asked::x;
+  return {precision_of<T>, shape.n, shape.nrhs, shape.storage, arrival, asked, batch.sizes != nullptr, batch.count};
+}
+
+template <class T>
+cudaError_t launch_row(const SolveRow& row, const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                       cudaStream_t stream) {
+  switch (row.family) {
+    case Family::pieces:
+      return launch_pieces(row, batch, solution, marks, stream);
+    case Family::columns:
+      return launch_columns(row, batch, solution, marks, stream);
+    case Family::lanes:
+      return launch_lanes(row, batch, solution, marks, stream);
+    case Family::as_stored:
+      return launch_as_stored(row, batch, solution, marks, stream);
+    case Family::one_pass:
+      return launch_one_pass(row, batch, solution, marks, stream);
+    case Family::blocks:
+      if constexpr (sizeof(T) == sizeof(double)) return launch_blocks(row, batch, solution, marks, stream);
+  }
+  return cudaErrorNotSupported;
+}
+
 template <class T>
 cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
-  cudaError_t status = cudaSuccess;
-  if (x_alone_takes(batch, solution)) {
-    status = launch_x_alone(batch, solution, marks, stream);
-  } else if (everything_takes(batch, solution)) {
-    status = launch_everything(batch, solution, marks, stream);
-  } else if (x_columns_take(batch, solution)) {
-    status = launch_x_columns(batch, solution, marks, stream);
-  } else if (lanes_take(batch)) {
-    status = launch_ldlt_lanes(batch, solution, marks, stream);
-  } else if (x_as_stored_takes<T, false>(batch, solution)) {
-    status = launch_x_as_stored<T, false>(batch, solution, marks, stream);
-  } else if (x_as_stored_takes<T, true>(batch, solution)) {
-    status = launch_x_as_stored<T, true>(batch, solution, marks, stream);
-  } else if (everything_as_stored_takes(batch, solution)) {
-    status = launch_everything_as_stored(batch, solution, marks, stream);
-  } else if (batch.shape.n <= 32 || sizeof(T) == sizeof(float)) {
-    status = rows_are_pieces(batch) ? launch_ldlt_one_pass(batch, solution, marks, stream)
-                                    : launch_ldlt_as_stored(batch, solution, marks, stream);
-  } else {
-    if constexpr (sizeof(T) == sizeof(double)) status = launch_ldlt_blocks(batch, solution, marks, stream);
-  }
+  const cudaError_t status = launch_row(choose_row(request_of(batch, solution)), batch, solution, marks, stream);
   if (status != cudaSuccess) return status;
   return launch_general_ldlt(batch, solution, marks, SystemsToDo::unsettled, stream);
 }

@@ -1,0 +1,45 @@
+// Spans of systems, of which a warp does those that earlier kernels have marked: mostly none. Private to solvers/cuda.
+#pragma once
+
+#include "solvers/cuda/common/device.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr int longest_span = 16 * warp_lanes;  // of systems that a warp looks through at a time
+
+/// The arguments of a launch that looks for the few systems with work to do.
+template <class T>
+Arguments<T> in_spans(Arguments<T> arguments) {
+  // The more systems, the more of them in a span; but not so many that few warps would have to do all the work.
+  constexpr std::int64_t warps = 2048;
+  arguments.span = static_cast<int>(
+      std::clamp<std::int64_t>(arguments.count / warps / warp_lanes * warp_lanes, warp_lanes, longest_span));
+  return arguments;
+}
+
+/// Whether there is work in the span of a task: where systems are marked, a mark that is not `settled`. One look at 16
+/// of them a lane, with which most such launches end. The whole warp calls.
+template <class T>
+__device__ __forceinline__ bool has_work(const Arguments<T>& args, unsigned task) {
+  constexpr int of_lane = longest_span / warp_lanes;
+  static_assert(of_lane * sizeof(Mark) == sizeof(uint4) && static_cast<int>(Mark::settled) == 0);
+  if (!args.marked) return true;
+  const std::int64_t first = std::int64_t{task} * args.span + of_lane * threadIdx.x;
+  unsigned marked = 0;
+  if (const bool is_own = of_lane * static_cast<int>(threadIdx.x) < args.span;
+      is_own && first + of_lane <= args.count) {
+    const uint4 marks = *reinterpret_cast<const uint4*>(args.marks + first);
+    marked = marks.x | marks.y | marks.z | marks.w;
+  } else if (is_own) {
+#pragma unroll 1
+    for (std::int64_t system = first; system < args.count; ++system)
+      marked |= static_cast<unsigned>(args.marks[system]);
+  }
+  return __any_sync(whole_warp, marked != 0);
+}
+
+}  // namespace
+
+}  // namespace smallbatch

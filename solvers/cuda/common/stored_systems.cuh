@@ -1,0 +1,256 @@
+// How the kernels of plain systems keep a warp's matrices in shared memory as they are stored in global memory: packed,
+// or dense with rows that are no whole number of 16-byte pieces, wherever they lie. Private to solvers/cuda.
+//
+// A matrix is one run of numbers, which is copied in the pieces of 16 bytes that it lies in; it begins in shared memory
+// as far beyond a piece's begin as it does in global memory.
+#pragma once
+
+#include <array>
+
+#include "solvers/cuda/common/plain_systems.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+template <class T, int N, int Lanes, int Shares = 1>
+struct StoredLayout : Tile<T, N, Lanes, false> {
+  using Base = Tile<T, N, Lanes, false>;
+  using Base::piece, Base::rows;
+  static constexpr int shares = Shares;       // as PlainLayout has them
+  static constexpr int width = Lanes * rows;  // rows, with those that lanes have beyond N
+  static constexpr int numbers = 2 * width;
+  // Of eight systems an odd number of pieces, so that each one's column meets banks of its own.
+  static constexpr int column_pitch = Lanes == 4 ? (Base::column_pitch / piece | 1) * piece : Base::column_pitch;
+};
+
+/// The matrices of the warp, in shared memory that is as large as they need.
+template <class T>
+__device__ __forceinline__ T* stored_matrices() {
+  extern __shared__ uint4 matrices_memory[];
+  return reinterpret_cast<T*>(matrices_memory);
+}
+
+/// The rows of one system in shared memory.
+template <class T>
+struct StoredRows {
+  const T* matrix;
+  int n;  // numbers in a row; 0: the lower triangle is packed
+  [[nodiscard]] __device__ __forceinline__ int begin(int row) const { return n == 0 ? row * (row + 1) / 2 : row * n; }
+};
+
+/// Numbers between 16-byte pieces and a place in memory, of any type of numbers.
+template <class T>
+__device__ __forceinline__ int beyond_piece(const T* place) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(place) % 16 / sizeof(T));
+}
+
+/// Numbers from one system to the next in shared memory, whole pieces and so many that `numbers` find room wherever the
+/// first of them lies, such that lanes that read a column of their rows, or along a row, meet as many banks as may be.
+template <class T>
+int stored_step(const SpdBatch<T>& batch, int lanes, int numbers) {
+  constexpr int piece = 16 / sizeof(T), banks = 32 / (sizeof(T) / 4);
+  const bool packed = batch.shape.storage == Storage::packed_lower;
+  const int n = batch.shape.n, first = (numbers + 2 * (piece - 1)) / piece * piece;
+  int best = first, fewest = 2 * banks + 1;
+  for (int step = first; step < first + banks; step += piece) {
+    std::array<int, banks> down{}, along{};
+    for (int place = 0; place < banks; ++place) {
+      const int system = place / lanes, row = lanes + place % lanes;
+      const int begin = system * step + static_cast<int>(system * batch.a_step() % piece);
+      ++down[(begin + (packed ? row * (row + 1) / 2 : row * n)) % banks];
+      ++along[(begin + row) % banks];
+    }
+    const int most = *std::max_element(down.begin(), down.end()) + *std::max_element(along.begin(), along.end());
+    if (most < fewest) best = step, fewest = most;
+  }
+  return best;
+}
+
+/// Starts to copy what systems of `size(s)` rows have, system s to memory + s args.kept_step.
+template <class T, class L, class Source, class Size>
+__device__ __forceinline__ void copy_as_stored(const Arguments<T>& args, Source&& source, Size&& size, T* memory) {
+  constexpr int P = L::piece, most = L::size * L::size / P + 2;  // pieces
+  constexpr int width = most <= 8 ? 8 : most <= 16 ? 16 : warp_lanes, at_once = warp_lanes / width;
+  const int thread = fresh(threadIdx.x), own = thread % width;
+#pragma unroll 1
+  for (int s = thread / width; s < L::systems; s += at_once) {
+    const T* const from = source(s);
+    const int n = size(s), skipped = beyond_piece(from);
+    const int end = skipped + (args.storage == Storage::packed_lower ? n * (n + 1) / 2 : n * args.n);
+    T* const to = memory + s * args.kept_step;
+    if (args.vectors) {
+#pragma unroll 4
+      for (int e = own * P; e + P <= end; e += width * P) copy_async<P>(to + e, from - skipped + e);
+      // The last piece may end beyond the batch.
+      if (const int e = end / P * P + own; own < P && e < end) copy_async<1>(to + e, from - skipped + e);
+    } else {
+#pragma unroll 4
+      for (int e = skipped + own; e < end; e += width) copy_async<1>(to + e, from - skipped + e);
+    }
+  }
+}
+
+/// Starts to copy the numbers first .. end - 1 of each of the warp's systems, and nothing else, number e of system s to
+/// memory + s args.kept_step + e - first + `to` and as far beyond that as the matrix begins beyond a piece. The batch
+/// begins with a piece; first, to: multiples of pieces.
+template <class T, class L, class Source>
+__device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& source, int first, int end, int to,
+                                         T* memory) {
+  constexpr int P = L::piece;
+  const int thread = fresh(threadIdx.x);
+#pragma unroll 1
+  for (int s = 0; s < L::systems; ++s) {
+    const T* const matrix = source(s);
+    const int skipped = beyond_piece(matrix), stop = skipped + end - first, whole = skipped > 0 ? P : 0;
+    const T* const from = matrix - skipped + first;
+    T* const place = memory + s * args.kept_step + to;
+#pragma unroll 4
+    for (int e = whole + thread * P; e + P <= stop; e += warp_lanes * P) copy_async<P>(place + e, from + e);
+    // Pieces of which the run has a part: the first, and the last, which may end beyond the batch.
+    if (thread >= skipped && thread < whole) copy_async<1>(place + thread, from + thread);
+    if (const int e = stop / P * P + thread; thread < P && e < stop) copy_async<1>(place + e, from + e);
+  }
+}
+
+/// Makes `arrivals` count the bytes of bulk copies that `Copies` lanes start at a time. The caller lets all lanes pass.
+template <int Copies>
+__device__ __forceinline__ void expect_bulk_copies(std::uint64_t& arrivals) {
+  const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(counted), "n"(Copies) : "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+/// Says that bulk copies of so many bytes come, one of the `Copies` lanes.
+__device__ __forceinline__ void expect_bytes(int bytes, std::uint64_t& arrivals) {
+  const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(counted), "r"(bytes) : "memory");
+}
+/// Starts to copy `bytes`, which are expected, whole pieces of 16, from one multiple of 16 bytes to another.
+template <class T>
+__device__ __forceinline__ void start_bulk_copy(T* shared, const T* global, int bytes, std::uint64_t& arrivals) {
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+               "l"(global), "r"(bytes), "r"(counted)
+               : "memory");
+}
+/// Both, of a lane that has one copy.
+template <class T>
+__device__ __forceinline__ void copy_in_bulk(T* shared, const T* global, int bytes, std::uint64_t& arrivals) {
+  expect_bytes(bytes, arrivals);
+  start_bulk_copy(shared, global, bytes, arrivals);
+}
+/// Lets bulk copies go over what the lane has read or written: all lanes call, before the __syncwarp() that the copies
+/// start behind. Such copies are of another proxy, for which a barrier alone puts nothing in order, neither writes nor
+/// reads.
+__device__ __forceinline__ void leave_to_bulk_copies() {
+  if constexpr (has_bulk_copies()) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+/// Waits until all lanes' copies are complete. parity: 0 the first time, then 1 and 0 by turns.
+__device__ __forceinline__ void wait_for_bulk_copies(std::uint64_t& arrivals, unsigned parity) {
+  const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
+  asm volatile(
+      "{\n\t.reg .pred complete;\n\tagain:\n\tmbarrier.try_wait.parity.shared.b64 complete, [%0], %1;\n\t"
+      "@!complete bra again;\n\t}" ::"r"(counted),
+      "r"(parity)
+      : "memory");
+}
+
+/// copy_run() by one bulk copy for each system, whole pieces: what lies there before the run and behind it comes, too.
+/// Pieces that end beyond the batch come number by number. arrivals: as expect_bulk_copies() has made it.
+template <class T, class L, class Source>
+__device__ __forceinline__ void copy_run_in_bulk(const Arguments<T>& args, Source&& source, int first, int end, int to,
+                                                 T* memory, std::uint64_t& arrivals) {
+  constexpr int P = L::piece;
+  const int thread = fresh(threadIdx.x);
+  const T* const last = args.a + (args.count - 1) * args.a_step;
+  if (thread < L::systems) {
+    const T* const matrix = source(thread);
+    const int skipped = beyond_piece(matrix), stop = skipped + end - first;
+    const int pieces = matrix == last ? stop / P : (stop + P - 1) / P;
+    copy_in_bulk(memory + thread * args.kept_step + to, matrix - skipped + first, pieces * 16, arrivals);
+  }
+  if (source(L::systems - 1) != last) return;
+  const int s = thread / P;
+  if (s >= L::systems || source(s) != last) return;
+  const int skipped = beyond_piece(last), stop = skipped + end - first, e = stop / P * P + thread % P;
+  if (e < stop) copy_async<1>(memory + s * args.kept_step + to + e, last - skipped + first + e);
+}
+
+/// Numbers from one row to the next where rows lie an odd number of pieces of 16 bytes apart.
+template <class T>
+constexpr int apart_pitch(int n) {
+  constexpr int piece = 16 / sizeof(T);
+  return (n / piece | 1) * piece;
+}
+/// And from one system to the next: as many numbers more than whole lines of banks as a system has lanes.
+template <class T>
+constexpr int apart_step(int n, int rows, int lanes) {
+  constexpr int banks = 128 / sizeof(T);
+  return (rows * apart_pitch<T>(n) + banks - 1 - lanes) / banks * banks + lanes;
+}
+
+/// Starts to copy the rows first .. end - 1 of each of the warp's systems, which are whole pieces of 16 bytes, row r of
+/// system s to memory + s step + (r - first + to) pitch.
+template <class T, class L, class Source>
+__device__ __forceinline__ void copy_rows_apart(int n, int pitch, int step, Source&& source, int first, int end, int to,
+                                                T* memory) {
+  constexpr int P = L::piece, width = L::size / P <= 8 ? 8 : 16, at_once = warp_lanes / width;  // lanes for a row; rows
+  static_assert(L::size / P <= 16);
+  const int thread = fresh(threadIdx.x), column = thread % width * P, row = thread / width;
+  if (column >= n) return;
+#pragma unroll 1
+  for (int s = 0; s < L::systems; ++s) {
+    const T* from = source(s) + (first + row) * n + column;
+    T* place = memory + s * step + (to + row) * pitch + column;
+#pragma unroll 8
+    for (int r = first + row; r < end; r += at_once) {
+      copy_async<P>(place, from);
+      from += at_once * n;
+      place += at_once * pitch;
+    }
+  }
+}
+
+/// Rows of the identity: row r begins at identity + L::width - r; all of them `shift` further on.
+template <class T, class L>
+__device__ __forceinline__ void make_identity(T* identity, int shift = 0) {
+  for (int e = static_cast<int>(threadIdx.x); e < 2 * L::width; e += warp_lanes)
+    identity[e] = static_cast<T>(e == L::width + shift);
+}
+
+/// The rows of the lower triangle, of the identity from `size` on.
+template <class T, class L>
+__device__ __forceinline__ void load_stored(const StoredRows<T>& rows, int size, const T* identity, int lane,
+                                            T (&a)[L::rows][L::size]) {
+  unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
+    constexpr int u = slot;
+    const int row = L::lanes * u + lane;
+    const T* const from = row < size ? rows.matrix + rows.begin(row) : identity + (L::width - row);
+#pragma unroll
+    for (int c = 0; c < L::columns(u); ++c) a[u][c] = from[c];
+  });
+}
+
+/// Bits in which the triangles of dense matrices differ, in the lane's columns.
+template <class T, class L>
+__device__ __forceinline__ unsigned stored_difference(const StoredRows<T>& rows, int size, int lane,
+                                                      const T (&a)[L::rows][L::size]) {
+  unsigned all = 0;
+  unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
+    constexpr int u = slot;
+    unsigned bits = 0;
+    const T* place = rows.matrix + (L::lanes * u + lane);
+#pragma unroll
+    for (int column = 0; column < L::columns(u); ++column) {
+      if (column < size) bits |= differing_bits(a[u][column], *place);
+      place += rows.n;
+    }
+    if (L::lanes * u + lane < size) all |= bits;
+  });
+  return all;
+}
+
+}  // namespace
+
+}  // namespace smallbatch

@@ -1,9 +1,0 @@
-// ldlt_one_pass_launch.cuh in double precision: a file of its own, since its kernels take a minute to compile.
-#include "solvers/cuda/ldlt_one_pass_launch.cuh"
-
-namespace smallbatch {
-
-template bool rows_are_pieces(const SpdBatch<double>&);
-template cudaError_t launch_ldlt_one_pass(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, cudaStream_t);
-
-}  // namespace smallbatch

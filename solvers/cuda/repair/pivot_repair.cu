@@ -1,0 +1,500 @@
+// The repair of matrices that are singular to working precision: SpdOptions::pivot_floor says what it means.
+// One file, because all of it works on the same matrix in the shared memory of its warp.
+//
+// A warp per system, in double precision whatever T is, after the method asked for has left its answer: the matrix lies
+// in shared memory, or in the workspace where it finds no room there (more than 64 rows, compute capability 8.6, 8.9
+// and 12.0), and is factored with symmetric pivoting, lane l having every 32nd column from l on. Nothing is moved: rows
+// are done or not, and their order is kept. Where no pivot is raised, nothing is written but the answers of systems
+// that had failed at a pivot.
+//
+// Of two rows the later one's element in the column of the earlier one becomes L; the earlier one's element in the
+// column of the later one, and the diagonal, become the inverse where it is wanted.
+#include "core/gpu_plans.cuh"
+#include "solvers/cuda/common/pivot_numbers.cuh"
+#include "solvers/cuda/common/stored_judgement.cuh"
+#include "solvers/cuda/kernels.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// What a floor asks for.
+struct Repair {
+  double floor;     // F
+  double rounding;  // n u
+};
+
+template <int N>
+struct RepairMemory {
+  static constexpr int pitch = N + 1;
+  double s[N * pitch];
+  double diagonal[N], pivot[N];  // of S A S; of the k-th row in order
+  int order[N];                  // row of the k-th pivot
+};
+
+/// What a lane knows of its rows.
+template <int N>
+struct OwnRows {
+  static constexpr int rows = N / warp_lanes;
+  int half[rows];      // the exponents of S
+  int place[rows];     // k of their pivots
+  double added[rows];  // to their diagonal elements in S A S
+};
+
+/// What the lane that has row `row` holds of it. The whole warp calls, with the same row.
+template <class V, int Rows>
+__device__ V of_row(const V (&values)[Rows], int row) {
+  V value = values[0];
+#pragma unroll
+  for (int u = 1; u < Rows; ++u)
+    if (row >= warp_lanes * u) value = values[u];
+  return shuffle(value, row % warp_lanes, warp_lanes);
+}
+
+constexpr double lowest_double = -0x1.fffffffffffffp+1023;
+
+/// v 2^e as T, rounded once.
+template <class T>
+__device__ T scaled_to(double v, int e) {
+  return static_cast<T>(scale(v, e));
+}
+
+/// The factors of the nearby matrix. Returns 0, or the row, counted from 1, whose diagonal element is not positive or
+/// would have to grow by more than is allowed; `repaired` and `perturbation` say what was raised. The whole warp calls,
+/// with the same arguments.
+template <class T, int N>
+__device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std::int64_t system,
+                             RepairMemory<N>& memory, OwnRows<N>& own, int& repaired, double& perturbation) {
+  constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
+  const int lane = threadIdx.x, n = rows_of(args, system);
+  int failed = INT32_MAX;
+  double largest_a = 0;
+#pragma unroll
+  for (int u = 0; u < rows; ++u) {
+    const int row = warp_lanes * u + lane;
+    own.half[u] = 0;
+    own.place[u] = N;
+    own.added[u] = 0;
+    if (row >= n) continue;
+    const double diagonal = element(args, system, row, row);
+    if (!(diagonal > 0)) failed = min(failed, row + 1);
+    own.half[u] = diagonal > 0 ? -(ilogb(diagonal) >> 1) : 0;
+    largest_a = max(largest_a, diagonal);
+    memory.order[row] = own.half[u];  // for all lanes, until the pivots are known
+  }
+  failed = min_of_group<warp_lanes>(failed);
+  if (failed != INT32_MAX) return failed;
+  largest_a = max_of_group<warp_lanes>(largest_a);
+  __syncwarp();  // the exponents are there
+#pragma unroll 1
+  for (int i = 0; i < n; ++i)
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const int j = warp_lanes * u + lane;
+      if (j >= n) continue;
+      const double value = element(args, system, max(i, j), min(i, j));
+      memory.s[i * pitch + j] = scale(value, memory.order[i] + own.half[u]);
+    }
+  __syncwarp();  // the matrix is there, and the exponents have been read
+#pragma unroll
+  for (int u = 0; u < rows; ++u)
+    if (const int row = warp_lanes * u + lane; row < n) memory.diagonal[row] = memory.s[row * (pitch + 1)];
+  __syncwarp();  // its diagonal, too
+
+  unsigned left[rows];  // bit i of left[u]: row 32 u + i is not done; the same of all lanes
+#pragma unroll
+  for (int u = 0; u < rows; ++u) left[u] = __ballot_sync(whole_warp, warp_lanes * u + lane < n);
+  bool raising = false;
+  repaired = 0;
+  perturbation = 0;
+#pragma unroll 1
+  for (int k = 0; k < n; ++k) {
+    double share[rows], largest = lowest_double;
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const int row = warp_lanes * u + lane;
+      share[u] = (left[u] >> lane & 1) != 0 ? memory.s[row * (pitch + 1)] / memory.diagonal[row] : lowest_double;
+      largest = max(largest, share[u]);
+    }
+    largest = max_of_group<warp_lanes>(largest);
+    raising = raising || !(largest >= repair.floor);
+    int row = -1;
+#pragma unroll
+    for (int u = rows - 1; u >= 0; --u) {
+      const bool is_left = (left[u] >> lane & 1) != 0;
+      const unsigned candidates =
+          __ballot_sync(whole_warp, is_left && (raising || share[u] >= spd_nearly_largest * largest));
+      if (candidates != 0) row = warp_lanes * u + __ffs(static_cast<int>(candidates)) - 1;
+    }
+    if (row < 0) return n;  // NaN
+#pragma unroll
+    for (int u = 0; u < rows; ++u) left[u] &= __ballot_sync(whole_warp, warp_lanes * u + lane != row);
+    const double found = memory.s[row * (pitch + 1)], diagonal = memory.diagonal[row];
+    double pivot = found;
+    if (raising) {
+      pivot = repair.floor * diagonal;
+#pragma unroll
+      for (int u = 0; u < rows; ++u) {
+        const int i = warp_lanes * u + lane;
+        if ((left[u] >> lane & 1) == 0) continue;
+        const double c = memory.s[row * pitch + i];
+        pivot = max(pivot, c * c / (repair.floor * memory.diagonal[i]));
+      }
+      pivot = max_of_group<warp_lanes>(pivot);
+      const double added = pivot - found;
+      ++repaired;
+      perturbation = max(perturbation, added / diagonal);
+      int half = 0;
+#pragma unroll
+      for (int u = 0; u < rows; ++u)
+        if (warp_lanes * u + lane == row) {
+          own.added[u] = added;
+          half = own.half[u];
+        }
+      half = shuffle(half, row % warp_lanes, warp_lanes);
+      const double allowed = max(repair.floor * diagonal, scale(repair.rounding * largest_a, 2 * half));
+      if (!(added <= spd_largest_repair * allowed)) return row + 1;
+    }
+    if (lane == 0) {
+      memory.order[k] = row;
+      memory.pivot[k] = pivot;
+    }
+    double column[rows];
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const int i = warp_lanes * u + lane;
+      if (i == row) own.place[u] = k;
+      column[u] = 0;
+      if ((left[u] >> lane & 1) == 0) continue;
+      column[u] = memory.s[row * pitch + i];
+      memory.s[i * pitch + row] = column[u] / pivot;
+    }
+    __syncwarp();  // the column of L is complete
+    unrolled<rows>([&](auto v) __attribute__((always_inline)) {
+#pragma unroll 1
+      for (unsigned rest = left[v]; rest != 0; rest &= rest - 1) {
+        const int i = warp_lanes * v + __ffs(static_cast<int>(rest)) - 1;
+        const double l = memory.s[i * pitch + row];
+#pragma unroll
+        for (int u = 0; u < rows; ++u) {
+          const int j = warp_lanes * u + lane;
+          if ((left[u] >> lane & 1) != 0) memory.s[i * pitch + j] = fma(-l, column[u], memory.s[i * pitch + j]);
+        }
+      }
+    });
+    __syncwarp();  // the step is complete
+  }
+  return 0;
+}
+
+/// The solution of L D L^T y = b, in place of it: row by row of the lane's.
+template <int N>
+__device__ void solve_nearby(int n, const RepairMemory<N>& memory, const OwnRows<N>& own,
+                             double (&y)[OwnRows<N>::rows]) {
+  constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
+  const int lane = threadIdx.x;
+#pragma unroll 1
+  for (int k = 0; k < n; ++k) {
+    const int row = memory.order[k];
+    const double value = of_row(y, row);
+#pragma unroll
+    for (int u = 0; u < rows; ++u)
+      if (own.place[u] > k && own.place[u] < N)
+        y[u] = fma(-memory.s[(warp_lanes * u + lane) * pitch + row], value, y[u]);
+  }
+#pragma unroll
+  for (int u = 0; u < rows; ++u)
+    if (own.place[u] < N) y[u] /= memory.pivot[own.place[u]];
+#pragma unroll 1
+  for (int k = n - 1; k >= 0; --k) {
+    const int row = memory.order[k];
+    const double value = of_row(y, row);
+#pragma unroll
+    for (int u = 0; u < rows; ++u)
+      if (own.place[u] < k) y[u] = fma(-memory.s[row * pitch + warp_lanes * u + lane], value, y[u]);
+  }
+}
+
+/// The inverse Y D^-1 Y^T, L^T Y = I, into the places that L leaves: of two rows, that of the earlier one in the column
+/// of the later.
+template <int N>
+__device__ void invert_nearby(int n, RepairMemory<N>& memory, const OwnRows<N>& own) {
+  constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
+  const int lane = threadIdx.x;
+#pragma unroll 1
+  for (int k = 0; k < n; ++k) {
+    const int row = memory.order[k];
+#pragma unroll
+    for (int u = 0; u < rows; ++u)
+      if (own.place[u] >= k && own.place[u] < N) memory.s[row * pitch + warp_lanes * u + lane] = 0;
+  }
+  __syncwarp();  // they are clear
+#pragma unroll 1
+  for (int c = 0; c < n; ++c) {
+    // Column c of Y: L^T y = e_c, of which rows after the c-th are 0.
+    double y[rows];
+#pragma unroll
+    for (int u = 0; u < rows; ++u) y[u] = own.place[u] == c ? 1 : 0;
+#pragma unroll 1
+    for (int k = c; k >= 0; --k) {
+      const int row = memory.order[k];
+      const double value = of_row(y, row);
+#pragma unroll
+      for (int u = 0; u < rows; ++u)
+        if (own.place[u] < k) y[u] = fma(-memory.s[row * pitch + warp_lanes * u + lane], value, y[u]);
+    }
+    const double per_pivot = 1 / memory.pivot[c];
+#pragma unroll 1
+    for (int k = 0; k <= c; ++k) {
+      const int row = memory.order[k];
+      const double value = of_row(y, row) * per_pivot;
+#pragma unroll
+      for (int u = 0; u < rows; ++u)
+        if (own.place[u] >= k && own.place[u] <= c) {
+          double& element = memory.s[row * pitch + warp_lanes * u + lane];
+          element = fma(value, y[u], element);
+        }
+    }
+    __syncwarp();  // what other lanes will read of the inverse is written
+  }
+}
+
+/// Element (row, own row u) of what invert_nearby() has left.
+template <int N>
+__device__ double inverse_element(const RepairMemory<N>& memory, const OwnRows<N>& own, int row, int place, int u) {
+  constexpr int pitch = RepairMemory<N>::pitch;
+  const int j = warp_lanes * u + static_cast<int>(threadIdx.x);
+  return place <= own.place[u] ? memory.s[row * pitch + j] : memory.s[j * pitch + row];
+}
+
+/// The solutions, and what became of them.
+template <class T, int N>
+__device__ std::int32_t store_solutions(const Arguments<T>& args, std::int64_t system, const RepairMemory<N>& memory,
+                                        const OwnRows<N>& own) {
+  constexpr int rows = OwnRows<N>::rows, lowest = -1 << 20;
+  const int lane = threadIdx.x, n = rows_of(args, system);
+  std::int32_t info = 0;
+#pragma unroll 1
+  for (int column = 0; column < args.nrhs; ++column) {
+    double y[rows];
+    int top = lowest;
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const std::int64_t row = warp_lanes * u + lane;
+      y[u] = row < n ? static_cast<double>(args.b[system * args.b_step + row * args.nrhs + column]) : 0.0;
+      if (y[u] != 0) top = max(top, ilogb(y[u]) + own.half[u]);
+    }
+    top = max_of_group<warp_lanes>(top);
+    if (top == lowest) top = 0;
+#pragma unroll
+    for (int u = 0; u < rows; ++u) y[u] = scale(y[u], own.half[u] - top);
+    solve_nearby<N>(n, memory, own, y);
+    int top_x = lowest;
+#pragma unroll
+    for (int u = 0; u < rows; ++u)
+      if (y[u] != 0) top_x = max(top_x, ilogb(y[u]) + own.half[u] + top);
+    top_x = max_of_group<warp_lanes>(top_x);
+    double lost = 0, norm = 0;
+    bool bad = false;
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const std::int64_t row = warp_lanes * u + lane;
+      if (row >= n) continue;
+      const T stored = scaled_to<T>(y[u], own.half[u] + top);
+      bad |= not_finite(stored);
+      const double exact = scale(y[u], own.half[u] + top - top_x);
+      lost += abs(exact - scale(static_cast<double>(stored), -top_x));
+      norm += abs(exact);
+      args.to.x[system * args.to.x_stride + row * args.nrhs + column] = stored;
+    }
+    constexpr double limit = spd_underflow_loss * static_cast<double>(Traits<T>::eps) / 2;
+    const bool tiny = sum_of_group<warp_lanes>(lost) > limit * sum_of_group<warp_lanes>(norm);
+    if (__any_sync(whole_warp, bad))
+      info = info_result_not_finite;
+    else if (tiny && info == 0)
+      info = info_result_underflowed;
+  }
+  return info;
+}
+
+template <class T, int N>
+__device__ std::int32_t store_inverse(const Arguments<T>& args, std::int64_t system, const RepairMemory<N>& memory,
+                                      const OwnRows<N>& own) {
+  constexpr int rows = OwnRows<N>::rows;
+  const int lane = threadIdx.x, n = rows_of(args, system);
+  bool bad = false;
+#pragma unroll 1
+  for (int k = 0; k < n; ++k) {
+    const int row = memory.order[k];
+    const int half = of_row(own.half, row);
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const int j = warp_lanes * u + lane;
+      if (j >= n) continue;
+      const T stored = scaled_to<T>(inverse_element<N>(memory, own, row, k, u), half + own.half[u]);
+      bad |= not_finite(stored);
+      args.to.x[system * args.to.x_stride + row * args.n + j] = stored;
+    }
+  }
+  return __any_sync(whole_warp, bad) ? info_result_not_finite : 0;
+}
+
+/// 1 / (||A + diag(e)||_1 ||(A + diag(e))^-1||_1)
+template <class T, int N>
+__device__ double rcond_of_nearby(const Arguments<T>& args, std::int64_t system, const RepairMemory<N>& memory,
+                                  const OwnRows<N>& own) {
+  constexpr int rows = OwnRows<N>::rows, lowest = -1 << 20;
+  const int lane = threadIdx.x, n = rows_of(args, system);
+  int top = lowest;
+#pragma unroll
+  for (int u = 0; u < rows; ++u)
+    if (const int row = warp_lanes * u + lane; row < n)
+      top = max(top, ilogb(static_cast<double>(element(args, system, row, row))));
+  top = max_of_group<warp_lanes>(top);
+  double sum[rows], sum_inverse[rows];  // of A 2^-top and its inverse
+#pragma unroll
+  for (int u = 0; u < rows; ++u) {
+    sum[u] = scale(own.added[u], -2 * own.half[u] - top);
+    sum_inverse[u] = 0;
+  }
+#pragma unroll 1
+  for (int k = 0; k < n; ++k) {
+    const int row = memory.order[k];
+    const int half = of_row(own.half, row);
+#pragma unroll
+    for (int u = 0; u < rows; ++u) {
+      const int j = warp_lanes * u + lane;
+      if (j >= n) continue;
+      sum[u] += abs(scale(static_cast<double>(element(args, system, max(row, j), min(row, j))), -top));
+      sum_inverse[u] += abs(scale(inverse_element<N>(memory, own, row, k, u), half + own.half[u] + top));
+    }
+  }
+  double norm = 0, norm_inverse = 0;
+#pragma unroll
+  for (int u = 0; u < rows; ++u) {
+    norm = max(norm, sum[u]);
+    norm_inverse = max(norm_inverse, sum_inverse[u]);
+  }
+  return 1 / max_of_group<warp_lanes>(norm) / max_of_group<warp_lanes>(norm_inverse);
+}
+
+template <class T>
+__device__ void store_failure(const Arguments<T>& args, std::int64_t system, std::int32_t info) {
+  const int n = rows_of(args, system), columns = args.inverse ? n : args.nrhs;
+  const std::int64_t pitch = args.inverse ? args.n : args.nrhs;
+#pragma unroll 1
+  for (int i = 0; i < n && args.to.x != nullptr; ++i)
+#pragma unroll 1
+    for (int c = threadIdx.x; c < columns; c += warp_lanes)
+      args.to.x[system * args.to.x_stride + i * pitch + c] = not_a_number<T>();
+  if (threadIdx.x != 0) return;
+  args.to.info[system] = info;
+  if (args.to.backward_error != nullptr) args.to.backward_error[system] = not_a_number<T>();
+  if (args.to.rcond != nullptr) args.to.rcond[system] = not_a_number<T>();
+  forget_pivots(args, system);
+}
+
+/// All numbers of a block are in the shared memory that it is launched with, or, if `InWorkspace`, in its own of
+/// `matrices`, which nobody else reads.
+template <class T, int N, bool InWorkspace>
+__global__ void __launch_bounds__(warp_lanes, 1)
+    repair_kernel(Arguments<T> args, double pivot_floor, RepairMemory<N>* matrices) {
+  constexpr int rows = OwnRows<N>::rows;
+  extern __shared__ double block_memory[];
+  RepairMemory<N>& memory = InWorkspace ? matrices[blockIdx.x] : *reinterpret_cast<RepairMemory<N>*>(block_memory);
+  const int lane = threadIdx.x;
+#pragma unroll 1
+  for (std::int64_t system = blockIdx.x; system < args.count; system += gridDim.x) {
+    __syncwarp();  // the last system is done with
+    const std::int32_t found = args.to.info[system];
+    const int n = rows_of(args, system);
+    if (is_input_refused(found) || n == 0) continue;
+    const Repair repair{spd_used_floor<T>(pivot_floor, n), spd_used_floor<T>(0, n)};
+    OwnRows<N> own;
+    int repaired = 0;
+    double perturbation = 0;
+    const int failed = factor_nearby<T, N>(args, repair, system, memory, own, repaired, perturbation);
+    if (failed != 0) {
+      if (found == 0) store_failure(args, system, failed);
+      continue;
+    }
+    if (repaired == 0 && found <= 0) continue;
+
+    std::int32_t status = 0;
+    if (args.to.x != nullptr && !args.inverse) status = store_solutions<T, N>(args, system, memory, own);
+    if (args.inverse || args.to.rcond != nullptr) invert_nearby<N>(n, memory, own);
+    if (args.inverse) status = store_inverse<T, N>(args, system, memory, own);
+    if (status != 0) {
+      store_failure(args, system, status);
+      continue;
+    }
+    const double rcond = args.to.rcond != nullptr ? rcond_of_nearby<T, N>(args, system, memory, own) : 0;
+    PivotNumbers<T> numbers;
+#pragma unroll
+    for (int u = 0; u < rows; ++u)
+      if (own.place[u] < N) numbers.add(memory.pivot[own.place[u]], own.half[u]);
+    numbers.template combine<warp_lanes>();
+    __syncwarp();  // x is stored
+    double error = 0;
+    if (args.to.backward_error != nullptr && args.to.x != nullptr)
+      error = judge_as_stored<warp_lanes>(args, system, lane, 0, args.inverse ? n : args.nrhs).backward_error;
+    if (lane != 0) continue;
+    args.to.info[system] = 0;
+    if (args.to.backward_error != nullptr) args.to.backward_error[system] = static_cast<T>(error);
+    if (args.to.rcond != nullptr) args.to.rcond[system] = static_cast<T>(rcond);
+    numbers.store(args, system, repaired, perturbation);
+  }
+}
+
+using LargestMatrix = RepairMemory<max_system_size>;
+constexpr std::int64_t most_in_workspace = 256;  // matrices that warps work on at a time
+static_assert(sizeof(RepairMemory<64>) <= shared_bytes_everywhere);
+
+}  // namespace
+
+std::size_t pivot_repair_bytes(int n, std::int64_t count) {
+  return n <= 64 ? 0 : static_cast<std::size_t>(std::min(count, most_in_workspace)) * sizeof(LargestMatrix);
+}
+
+bool pivot_repair_needs_workspace(int n) {
+  if (n <= 64) return false;
+  int device = 0, most = 0;
+  if (cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess)
+    return static_cast<std::size_t>(most) < sizeof(LargestMatrix);
+  (void)cudaGetLastError();
+  return false;
+}
+
+template <class T>
+cudaError_t launch_pivot_repair(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
+                                std::byte* workspace, cudaStream_t stream) {
+  if (batch.count == 0) return cudaSuccess;
+  const int n = batch.shape.n;
+  const Arguments<T> arguments = arguments_of(batch, solution);
+  constexpr std::int64_t max_blocks = 1 << 15;
+  const auto launch_with = [&]<int N>(auto kernel, std::integral_constant<int, N>, std::int64_t most,
+                                      int shared_bytes) {
+    const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    if (status != cudaSuccess) return status;
+    const auto blocks = static_cast<unsigned>(std::min(most, batch.count));
+    kernel<<<blocks, warp_lanes, shared_bytes, stream>>>(arguments, pivot_floor,
+                                                         reinterpret_cast<RepairMemory<N>*>(workspace));
+    return cudaGetLastError();
+  };
+  const auto in_shared_memory = [&]<int N>(std::integral_constant<int, N> size) {
+    return launch_with(repair_kernel<T, N, false>, size, max_blocks, static_cast<int>(sizeof(RepairMemory<N>)));
+  };
+  constexpr std::integral_constant<int, max_system_size> largest;
+  if (n <= 32) return in_shared_memory(std::integral_constant<int, 32>{});
+  if (n <= 64) return in_shared_memory(std::integral_constant<int, 64>{});
+  return workspace == nullptr ? in_shared_memory(largest)
+                              : launch_with(repair_kernel<T, max_system_size, true>, largest, most_in_workspace, 0);
+}
+
+template cudaError_t launch_pivot_repair(const SpdBatch<float>&, const SpdSolution<float>&, double, std::byte*,
+                                         cudaStream_t);
+template cudaError_t launch_pivot_repair(const SpdBatch<double>&, const SpdSolution<double>&, double, std::byte*,
+                                         cudaStream_t);
+
+}  // namespace smallbatch

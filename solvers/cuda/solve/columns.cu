@@ -1,0 +1,361 @@
+// Plain systems with several right-hand sides by L D L^T, x and the status alone or, of 32 rows in single precision,
+// the backward error too. The factors stay in registers; right-hand sides come into the shared memory that the matrices
+// have left while these are eliminated, and leave it as answers, so that memory is read and written in whole runs.
+// Takes whole matrices of 32 rows, in double precision of 16 too, which lie at multiples of 16 bytes; what is not plain
+// it marks for the general kernel (solve/general.cu).
+//
+// In shared memory right-hand sides lie in strips as wide as 16 bytes, a piece for each row, at places exclusive-or'd
+// with strip and system: lanes that read rows of theirs, or the same row of all systems, meet every bank once.
+#include "core/gpu_plans.cuh"
+#include "solvers/cuda/common/ldlt_elimination.cuh"
+#include "solvers/cuda/common/status.cuh"
+#include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/solve/pieces_judged_packed.cuh"
+#include "solvers/cuda/solve/plan.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// Judged: the lower triangles stay beside the right-hand sides, of which fewer find room.
+template <class T, int Rows, bool Judged>
+struct ColumnsPlan : RowPlan<T, Family::columns, Rows, Judged ? Asked::error : Asked::x> {
+  static constexpr int N = Rows;
+  static constexpr bool single = sizeof(T) == sizeof(float);
+  using L = Tile<T, N, ColumnsPlan::RowPlan::row.lanes, true>;
+  static_assert(!Judged || (single && N == judged_rows));
+  static constexpr bool judged = Judged;
+  static constexpr int strip = L::piece;                   // columns
+  static constexpr int most = Judged || N == 16 ? 8 : 16;  // columns that are there at a time, a power of two
+  static constexpr int strips = most / strip;
+  static_assert((most & (most - 1)) == 0 && N * most <= L::staged_numbers);
+  // Columns that are substituted at a time. With two both ways registers did not suffice in double precision.
+  static constexpr int forward = single ? strip : 1, back = strip;
+
+  /// Pieces lie at the place of their row exclusive-or both keys.
+  static __device__ __forceinline__ constexpr int strip_key(int strip) { return (strip & 1) << 2 | (strip & 2); }
+  static __device__ __forceinline__ constexpr int system_key(int system) { return (system & 1) << 2 | system >> 1; }
+};
+
+template <class Plan, class T>
+struct alignas(16) ColumnsMemory {
+  using L = typename Plan::L;
+  union {
+    T matrix[L::systems][L::staged_numbers];
+    struct {
+      T strips[L::systems][Plan::strips * Plan::N * Plan::strip];
+      T triangle[Plan::judged ? L::systems : 1][Plan::judged ? packed_pitch<L> : L::piece];
+    } rhs;
+  };
+  // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
+  T column[2][L::lanes + L::systems * L::column_pitch];
+};
+
+/// visit(number of the piece in a system's strips, number in it, place in a system's right-hand sides) for what the
+/// thread copies of each system: pieces, or numbers where right-hand sides do not lie in pieces. first, columns: of
+/// those that are there.
+template <class Plan, class T, class Visit>
+__device__ __forceinline__ void visit_rhs(const Arguments<T>& args, int first, int columns, Visit&& visit) {
+  constexpr int P = Plan::strip, N = Plan::N;
+  const auto visit_parts = [&]<int count>() __attribute__((always_inline)) {
+    const unsigned parts = columns / count;  // of a row
+#pragma unroll 1
+    for (unsigned e = fresh(threadIdx.x); e < N * parts; e += warp_lanes) {
+      const unsigned row = e / parts, column = e % parts * count, strip = column / P;
+      visit.template operator()<count>(static_cast<int>(strip * N + (row ^ Plan::strip_key(strip))),
+                                       static_cast<int>(column % P),
+                                       static_cast<int>(row * args.nrhs + first + column));
+    }
+  };
+  if (args.vectors)
+    visit_parts.template operator()<P>();
+  else
+    visit_parts.template operator()<1>();
+}
+
+/// take(part) for all of y, `Columns` at a time.
+template <int Columns, class T, int All, int Rows, class Take>
+__device__ __forceinline__ void in_parts(T (&y)[All][Rows], Take&& take) {
+  static_assert(All % Columns == 0);
+  unrolled<All / Columns>([&](auto index) __attribute__((always_inline)) {
+    constexpr int first = Columns * index;
+    T part[Columns][Rows];
+#pragma unroll
+    for (int c = 0; c < Columns; ++c)
+#pragma unroll
+      for (int u = 0; u < Rows; ++u) part[c][u] = y[first + c][u];
+    take(part);
+#pragma unroll
+    for (int c = 0; c < Columns; ++c)
+#pragma unroll
+      for (int u = 0; u < Rows; ++u) y[first + c][u] = part[c][u];
+  });
+}
+
+/// Keeps the lower triangle as if it were packed.
+template <class L, class T>
+__device__ __forceinline__ void keep_triangle(T* triangle, int lane, const T (&a)[L::rows][L::size]) {
+  constexpr int G = L::lanes;
+  unrolled<L::rows>([&](auto slot) __attribute__((always_inline)) {
+    constexpr int u = slot;
+    T* const row = triangle + packed_begin(G * u + lane);
+#pragma unroll
+    for (int i = 0; i < G * (u + 1); ++i)
+      if (i <= G * u || i - G * u <= lane) row[i] = a[u][i];
+  });
+}
+
+/// The largest of the backward errors of the columns of `Strips` strips of answers, those of common/tile_judgement.cuh
+/// to the bit. Residuals of several columns at a time: elements of A are converted for all of them at once. A loop that
+/// is not unrolled, whose code is small. strips: of the lane's system. b: the first of these columns.
+template <int Strips, class L>
+__device__ __forceinline__ double judge_strips(const Arguments<float>& args, int lane, int key, const float* triangle,
+                                               const float* b, int columns, const float* strips) {
+  using T = float;
+  using Plan = ColumnsPlan<T, L::size, true>;
+  using Pieces = Vector<T, L::piece>;
+  constexpr int G = L::lanes, P = L::piece, N = L::size, R = L::rows, C = Strips * P;
+  const auto answers = [&](int strip, int row) __attribute__((always_inline)) {
+    return *reinterpret_cast<const Pieces*>(strips + (strip * N + (row ^ key ^ Plan::strip_key(strip))) * P);
+  };
+  double residual[C][R], row_sum[R], norm_x[C]{};
+#pragma unroll
+  for (int u = 0; u < R; ++u) {
+    row_sum[u] = 0;
+    const float* const from = b + static_cast<std::int64_t>(G * u + lane) * args.nrhs;
+#pragma unroll
+    for (int j = 0; j < Strips; ++j) {
+      Pieces in;
+      if (args.vectors) {
+        in = *reinterpret_cast<const Pieces*>(from + j * P);
+      } else {
+#pragma unroll
+        for (int c = 0; c < P; ++c) in.value[c] = j * P + c < columns ? from[j * P + c] : T(0);
+      }
+      const Pieces x = answers(j, G * u + lane);
+#pragma unroll
+      for (int c = 0; c < P; ++c) {
+        residual[j * P + c][u] = static_cast<double>(in.value[c]);
+        norm_x[j * P + c] += abs(static_cast<double>(x.value[c]));
+      }
+    }
+  }
+#pragma unroll 1
+  for (int column = 0; column < N; ++column) {
+    double factor[C];
+#pragma unroll
+    for (int j = 0; j < Strips; ++j) {
+      const Pieces x = answers(j, column);
+#pragma unroll
+      for (int c = 0; c < P; ++c) factor[j * P + c] = static_cast<double>(x.value[c]);
+    }
+#pragma unroll
+    for (int u = 0; u < R; ++u) {
+      const int row = G * u + lane;
+      const T* const place =
+          row >= column ? triangle + packed_begin(row) + column : triangle + packed_begin(column) + row;
+      const auto element = static_cast<double>(*place);
+      row_sum[u] += abs(element);
+#pragma unroll
+      for (int c = 0; c < C; ++c) residual[c][u] = fma(-element, factor[c], residual[c][u]);
+    }
+  }
+  double norm = 0, worst = 0;
+#pragma unroll
+  for (int u = 0; u < R; ++u) norm = max(norm, row_sum[u]);
+  norm = max_of_group<G>(norm);
+  // Lanes take a column each.
+  static_assert(P == G);
+#pragma unroll
+  for (int j = 0; j < Strips; ++j) {
+    double sums[P], of_x[P];
+#pragma unroll
+    for (int c = 0; c < P; ++c) {
+      sums[c] = 0;
+      of_x[c] = norm_x[j * P + c];
+#pragma unroll
+      for (int u = 0; u < R; ++u) sums[c] += abs(residual[j * P + c][u]);
+    }
+    const double sum = sum_for_each<G, P>(lane, sums), x = sum_for_each<G, P>(lane, of_x);
+    if (j * P + lane < columns) worst = max(worst, sum == 0 ? 0 : sum / (norm * x));
+  }
+  return max_of_group<G>(worst);
+}
+
+/// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
+/// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
+template <class T, int N, bool Judged>
+__global__ void __launch_bounds__(warp_lanes, resident_blocks(ColumnsPlan<T, N, Judged>::warps,
+                                                              ColumnsPlan<T, N, Judged>::warps_elsewhere))
+    columns_kernel(Arguments<T> args) {
+  using Plan = ColumnsPlan<T, N, Judged>;
+  using L = typename Plan::L;
+  constexpr int G = L::lanes, R = L::rows, P = L::piece, quarter = L::quarter;
+  __shared__ ColumnsMemory<Plan, T> memory;
+  const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
+  const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
+#pragma unroll 1
+  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    const auto begin = [&]() __attribute__((always_inline)) { return first_of_task<L::systems>(args, task); };
+    const auto source = [&](int s) { return args.a + (begin() + s) * args.a_step; };
+    T a[R][N], inverse[R];
+    unsigned odd = 0;  // not zero: the system is not plain
+    const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
+      load_rows<first, end, T, L>(memory.matrix[group()], group(), lane(), a);
+      if (args.storage == Storage::dense)
+        visit_columns<first, end, T, L>(memory.matrix[group()], group(), lane(), [&](int u, int row, const T& value) {
+          odd |= differing_bits(a[u][row], value);
+        });
+    };
+    __syncwarp();  // the last answers have left
+    stage_matrix<quarter, N, T, L>(source, memory.matrix);
+    wait_for_copies();
+    take.template operator()<3 * quarter, N>();
+    __syncwarp();  // the last quarter has been read, whose place the first takes
+    stage_matrix<0, quarter, T, L>(source, memory.matrix);
+    take.template operator()<2 * quarter, 3 * quarter>();
+    take.template operator()<quarter, 2 * quarter>();
+    wait_for_copies();
+    take.template operator()<0, quarter>();
+    odd |= diagonal_far_bits<T, L>(lane(), a);
+    __syncwarp();  // the matrices have been read, in whose place right-hand sides come
+    if constexpr (Judged) keep_triangle<L>(memory.rhs.triangle[group()], lane(), a);
+    // Starts to copy the columns from `first` on, as many as find room.
+    const auto fetch = [&](const T* from, std::int64_t step, int first) __attribute__((always_inline)) {
+      const T* const of_task = from + begin() * step;
+      visit_rhs<Plan>(
+          args, first, min(args.nrhs - first, Plan::most),
+          [&]<int count>(int piece, int number, int e) __attribute__((always_inline)) {
+#pragma unroll
+            for (int s = 0; s < L::systems; ++s)
+              copy_async<count>(memory.rhs.strips[s] + (piece ^ Plan::system_key(s)) * P + number,
+                                of_task + s * step + e);
+          });
+    };
+    fetch(args.b, args.b_step, 0);
+    NoRhs none;
+    factor<L, Plan::turning, Plan::factor_apart, false>(group(), lane(), memory, a, none,
+                                                        ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+    T least = inverse[0];
+#pragma unroll
+    for (int u = 1; u < R; ++u) least = min(least, inverse[u]);
+    if (odd != 0 || !(least > 0)) inverse[0] = not_a_number<T>();  // which says so at the end
+    wait_for_copies();
+#pragma unroll 1
+    for (int column = 0; column < args.nrhs; column += P) {
+      // visit(u, the piece of row G u + lane)
+      const auto visit_pieces = [&](auto&& visit) __attribute__((always_inline)) {
+        static_assert(G == 4 || G % 8 == 0);
+        const int strip = column % Plan::most / P, at = lane() ^ Plan::system_key(group()) ^ Plan::strip_key(strip);
+        T* const at_even = memory.rhs.strips[group()] + (strip * N + at) * P;
+        T* const at_odd = memory.rhs.strips[group()] + (strip * N + (at ^ G % 8)) * P;
+#pragma unroll
+        for (int u = 0; u < R; ++u)
+          visit(u, reinterpret_cast<Vector<T, P>*>((G * u % 8 == 0 ? at_even : at_odd) + G * u / 8 * 8 * P));
+      };
+      T y[P][R];
+      bool far = false;
+      visit_pieces([&](int u, const Vector<T, P>* from) __attribute__((always_inline)) {
+        const Vector<T, P> in = *from;
+#pragma unroll
+        for (int c = 0; c < P; ++c) {
+          y[c][u] = c == 0 || column + c < args.nrhs ? in.value[c] : T(0);
+          far |= is_far(y[c][u], Traits<T>::rhs_window);
+        }
+      });
+      if (far) inverse[0] = not_a_number<T>();
+      in_parts<Plan::forward>(
+          y, [&](auto& part)
+                 __attribute__((always_inline)) { substitute_forward<L, false>(lane(), a, part, args.once); });
+#pragma unroll
+      for (int c = 0; c < P; ++c)
+#pragma unroll
+        for (int u = 0; u < R; ++u) {
+          y[c][u] *= inverse[u];
+          now(y[c][u]);  // rounded; the same in all kernels
+        }
+      in_parts<Plan::back>(
+          y, [&](auto& part) __attribute__((always_inline)) {
+            substitute_back<L, Plan::back_apart, false>(group(), lane(), memory, a, part, args.once);
+          });
+      T zero = 0;  // becomes NaN where a number is not finite
+      visit_pieces([&](int u, Vector<T, P>* to) __attribute__((always_inline)) {
+        Vector<T, P> out;
+#pragma unroll
+        for (int c = 0; c < P; ++c) {
+          zero = fma(y[c][u], T(0), zero);
+          out.value[c] = y[c][u];
+        }
+        *to = out;
+      });
+      if (!(zero == 0)) inverse[0] = not_a_number<T>();
+      const int end = column + P;
+      if (end < args.nrhs && end % Plan::most != 0) continue;
+      const int first = column - column % Plan::most;
+      __syncwarp();  // the answers are complete
+      T* const x = args.to.x + begin() * args.to.x_stride;
+      visit_rhs<Plan>(
+          args, first,
+          min(end, args.nrhs) - first, [&]<int count>(int piece, int number, int e) __attribute__((always_inline)) {
+#pragma unroll
+            for (int s = 0; s < L::systems; ++s)
+              *reinterpret_cast<Vector<T, count>*>(x + s * args.to.x_stride + e) =
+                  *reinterpret_cast<const Vector<T, count>*>(memory.rhs.strips[s] + (piece ^ Plan::system_key(s)) * P +
+                                                             number);
+          });
+      if (end >= args.nrhs) break;
+      __syncwarp();  // the answers have left
+      fetch(args.b, args.b_step, end);
+      wait_for_copies();
+    }
+    const bool plain = !any_of_group<G>(not_finite(inverse[0]));
+    const std::int64_t place = begin() + group();
+    double error = 0;
+    if constexpr (Judged) {
+      int first = (args.nrhs - 1) / Plan::most * Plan::most;
+      const auto judge = [&]<int Strips>() __attribute__((always_inline)) {
+        error = max(error, judge_strips<Strips, L>(args, lane(), Plan::system_key(group()),
+                                                   memory.rhs.triangle[group()], args.b + place * args.b_step + first,
+                                                   args.nrhs - first, memory.rhs.strips[group()]));
+      };
+        // From the last columns, which are there, to the first.
+#pragma unroll 1
+      for (;; first -= Plan::most) {
+        if (args.nrhs - first > P)
+          judge.template operator()<2>();
+        else
+          judge.template operator()<1>();
+        if (first == 0) break;
+        __syncwarp();  // these answers have been read
+        fetch(args.to.x, args.to.x_stride, first - Plan::most);
+        wait_for_copies();
+      }
+    }
+    if (lane() != 0) continue;
+    if constexpr (Judged) args.to.backward_error[place] = static_cast<T>(error);
+    args.to.info[place] = 0;
+    args.marks[place] = plain ? Mark::settled : Mark::unsettled;
+  }
+}
+
+}  // namespace
+
+template <class T>
+cudaError_t launch_columns(const SolveRow& row, const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                           cudaStream_t stream) {
+  Kernel<Arguments<T>> kernel = nullptr;
+  with_row<T, Family::columns>(row, [&]<std::size_t i>() {
+    kernel = columns_kernel<T, solve_table[i].padded, solve_table[i].asked == static_cast<unsigned>(Asked::error)>;
+  });
+  Arguments<T> arguments = arguments_of(batch, solution, marks);
+  arguments.vectors = batch.shape.nrhs * sizeof(T) % 16 == 0 && lies_in_pieces(batch.b, batch.b_step()) &&
+                      lies_in_pieces(solution.x, arguments.to.x_stride);  // right-hand sides, here
+  return launch(kernel, row.systems(), arguments, stream);
+}
+
+template cudaError_t launch_columns(const SolveRow&, const SpdBatch<float>&, const SpdSolution<float>&, Mark*,
+                                    cudaStream_t);
+template cudaError_t launch_columns(const SolveRow&, const SpdBatch<double>&, const SpdSolution<double>&, Mark*,
+                                    cudaStream_t);
+
+}  // namespace smallbatch

@@ -1,0 +1,195 @@
+// Plain systems by Gauss-Jordan elimination, right-hand sides carried along; solve/gauss_jordan_tile.cuh has the
+// elimination.
+//
+// Takes any n up to its N, any number of right-hand sides, sizes that differ, any storage and alignment. What is not
+// plain it marks for the general kernel (solve/gauss_jordan_general.cu): systems that are not symmetric to the bit,
+// whose numbers lie far from 1, or that fail. A stays in shared memory until the answer is judged, and until all
+// right-hand sides have had their eliminations.
+#include "solvers/cuda/common/tile_judgement.cuh"
+#include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/solve/gauss_jordan_plan.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+template <class T, class L, int C>
+struct alignas(16) GaussJordanMemory {
+  T matrix[L::numbers];
+  T rhs[C][L::systems * L::column_pitch];
+  // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
+  union {
+    T column[2][L::lanes + L::systems * L::column_pitch];
+    typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
+  };
+  T pivots[L::systems][L::column_pitch];
+  double worst[L::systems];  // backward error
+};
+
+/// C right-hand sides at a time.
+template <class T, int N, int C>
+__global__ void __launch_bounds__(warp_lanes,
+                                  resident_blocks(GaussJordanPlan<T, N>::warps, GaussJordanPlan<T, N>::warps_elsewhere))
+    gauss_jordan_kernel(Arguments<T> args) {
+  using Plan = GaussJordanPlan<T, N>;
+  using L = typename Plan::L;
+  constexpr int G = L::lanes, R = L::rows;
+  __shared__ GaussJordanMemory<T, L, C> memory;
+  const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
+  const auto group = []() __attribute__((always_inline)) { return G == warp_lanes ? 0 : fresh(threadIdx.x) / G; };
+  const bool whole = args.vectors && args.sizes == nullptr;
+  // Beyond the end, the last system once more.
+  const auto system_of = [&](unsigned task, int g) __attribute__((always_inline)) {
+    return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * L::systems + g, args.count - 1);
+  };
+  const auto rows = [&](unsigned task) __attribute__((always_inline)) {
+    return max(rows_of(args, system_of(task, group())), 0);
+  };
+  const auto own_matrix = [&]() __attribute__((always_inline)) { return memory.matrix + L::begin(group()); };
+  const auto stage_columns = [&](unsigned task, int first) __attribute__((always_inline)) {
+    const T* const from = args.b + system_of(task, group()) * args.b_step + first;
+    const int place = group() * L::column_pitch + lane(), end = rows(task);
+#pragma unroll
+    for (int u = 0; u < R; ++u)
+#pragma unroll
+      for (int c = 0; c < C; ++c) {
+        const int row = G * u + lane();
+        const bool copied = row < end && first + c < args.nrhs;
+        copy_async_or_zero(&memory.rhs[c][place + G * u],
+                           from + (copied ? static_cast<std::int64_t>(row) * args.nrhs + c : 0), copied);
+      }
+  };
+  const auto staged_rhs = [&](int c, int u) __attribute__((always_inline)) {
+    return has_row<L>(lane(), u) ? memory.rhs[c][group() * L::column_pitch + G * u + lane()] : T(0);
+  };
+#pragma unroll 1
+  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    __syncwarp();  // the last systems are done with
+    const auto source = [&](int s) { return args.a + system_of(task, s) * args.a_step; };
+    if (whole)
+      copy_pieces<T, L>(source, memory.matrix);
+    else
+      copy_rows<T, L>(
+          args, source, [&](int s) { return max(rows_of(args, system_of(task, s)), 0); }, memory.matrix);
+    bool plain = rows_of(args, system_of(task, group())) > 0;
+    if (lane() == 0) memory.worst[group()] = 0;
+#pragma unroll 1
+    for (int column = 0; column < args.nrhs; column += C) {
+      __syncwarp();  // the right-hand sides before have been read
+      stage_columns(task, column);
+      wait_for_copies();
+      if (!whole && column == 0) {
+#pragma unroll 1
+        for (int row = rows(task) + lane(); row < N; row += G) kept<L>(own_matrix(), group(), row, row) = 1;
+        __syncwarp();  // the padding is complete
+      }
+      T a[R][N], b[C][R];
+      load_kept<T, L>(own_matrix(), group(), lane(), a);
+      unsigned odd = 0;
+      if (args.storage == Storage::dense) {
+        odd = kept_difference<T, L>(own_matrix(), group(), lane(), a);
+      } else {
+        mirror_blocks<T, L>(own_matrix(), group(), lane(), a);
+        if (args.to.backward_error != nullptr) mirror_kept<T, L>(own_matrix(), group(), lane(), a);
+      }
+#pragma unroll
+      for (int u = 0; u < R; ++u) {
+        if (has_row<L>(lane(), u)) odd |= far_bits(diagonal<T, L>(lane(), u, a));
+#pragma unroll
+        for (int c = 0; c < C; ++c) {
+          b[c][u] = staged_rhs(c, u);
+          odd |= static_cast<unsigned>(is_far(b[c][u], Traits<T>::rhs_window));
+        }
+      }
+      if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
+      reduce_to_identity<typename Plan::Steps, L>(group(), lane(), memory, a, b, memory.pivots[group()], args.once);
+      if (args.pivot_numbers && column == 0) {
+        PivotNumbers<T> numbers;
+        const int end = rows(task);
+#pragma unroll
+        for (int u = 0; u < R; ++u)
+          if (G * u + lane() < end) numbers.add(memory.pivots[group()][G * u + lane()], 0);
+        numbers.template combine<G>();
+        if (lane() == 0) numbers.store(args, system_of(task, group()));
+      }
+      T zero = 0, least = 1;  // zero becomes NaN where a number is not finite
+      T* const x = args.to.x + system_of(task, group()) * args.to.x_stride + column;
+#pragma unroll
+      for (int u = 0; u < R; ++u) {
+        const int row = G * u + lane();
+        const T inverse = has_row<L>(lane(), u) ? reciprocal(memory.pivots[group()][row]) : T(1);
+        zero = fma(inverse, T(0), zero);
+        least = min(least, inverse);
+#pragma unroll
+        for (int c = 0; c < C; ++c) {
+          b[c][u] *= inverse;
+          zero = fma(b[c][u], T(0), zero);
+          if (row < args.n && (C == 1 || column + c < args.nrhs))
+            x[static_cast<std::int64_t>(row) * args.nrhs + c] = b[c][u];
+        }
+      }
+      plain = plain && zero == 0 && least > 0;
+      if (args.to.backward_error != nullptr) {
+#pragma unroll 1
+        for (int c = 0; c < C && column + c < args.nrhs; ++c) {
+          T right[R];
+          double norm_a;
+#pragma unroll
+          for (int u = 0; u < R; ++u) right[u] = staged_rhs(c, u);
+          const double error =
+              judge_kept<T, L>(rows(task), group(), lane(), own_matrix(), memory.x[group()], b[0], right, norm_a);
+          if (lane() == 0) memory.worst[group()] = max(memory.worst[group()], error);
+          if (C > 1) {
+#pragma unroll
+            for (int u = 0; u < R; ++u) b[0][u] = b[C - 1][u];
+          }
+        }
+      }
+    }
+    plain = !any_of_group<G>(!plain);
+    if (lane() == 0) {
+      const std::int64_t system = system_of(task, group());
+      if (args.to.backward_error != nullptr) args.to.backward_error[system] = static_cast<T>(memory.worst[group()]);
+      args.to.info[system] = 0;
+      args.marks[system] = plain ? Mark::settled : Mark::unsettled;
+    }
+  }
+}
+
+template <class T>
+struct GaussJordanKernel {
+  int size;
+  Kernel<Arguments<T>> kernel;
+  int systems;
+};
+
+/// The kernel of the first of the sizes N, which ascend, that is large enough.
+template <class T, int C, int... N>
+GaussJordanKernel<T> gauss_jordan_kernel_of(int n) {
+  GaussJordanKernel<T> chosen{};
+  (void)((n <= N && (chosen = {N, gauss_jordan_kernel<T, N, C>, GaussJordanPlan<T, N>::L::systems}, true)) || ...);
+  return chosen;
+}
+
+}  // namespace
+
+template <class T>
+cudaError_t launch_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                                cudaStream_t stream) {
+  Arguments<T> arguments = arguments_of(batch, solution, marks);
+  const int n = batch.shape.n;
+  GaussJordanKernel<T> chosen;
+  if constexpr (sizeof(T) == sizeof(float))
+    chosen = batch.shape.nrhs == 1 ? gauss_jordan_kernel_of<T, 1, 8, 16, 24, 32, 40, 48, 64>(n)
+                                   : gauss_jordan_kernel_of<T, 2, 8, 16, 32, 64>(n);
+  else
+    chosen = batch.shape.nrhs == 1 ? gauss_jordan_kernel_of<T, 1, 8, 16, 24, 32>(n)
+                                   : gauss_jordan_kernel_of<T, 2, 8, 16, 32>(n);
+  arguments.vectors = batch.shape.storage != Storage::packed_lower && n == chosen.size && lies_in_pieces(batch);
+  return launch(chosen.kernel, chosen.systems, arguments, stream);
+}
+
+template cudaError_t launch_gauss_jordan(const SpdBatch<float>&, const SpdSolution<float>&, Mark*, cudaStream_t);
+template cudaError_t launch_gauss_jordan(const SpdBatch<double>&, const SpdSolution<double>&, Mark*, cudaStream_t);
+
+}  // namespace smallbatch

@@ -1,0 +1,110 @@
+// ||A^-1||_1 from the factors of A: exact for few rows, and else estimated from below by four solutions, two at a time
+// (after N. J. Higham, F. Tisseur, "A block algorithm for matrix 1-norm estimation", SIAM J. Matrix Anal. Appl. 21,
+// 2000). The norm is at least that of any column of A^-1, and at least the largest element of A^-1 times a vector of
+// signs; where that lies is a column to look at. The first vectors are ones, which is exact where A^-1 has no negative
+// element, and the unit vector of the smallest pivot d_k: the norm of that column is at least 1 / d_k. Private to
+// solvers/cuda.
+#pragma once
+
+#include "solvers/cuda/common/device.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// The magnitude of a system's largest element, but for the row `but`. G lanes have its n rows, a lane the rows G u +
+/// its number. The whole warp calls.
+template <int G, class T, int R>
+__device__ __forceinline__ T largest_magnitude(int n, int lane, const T (&y)[R], int but) {
+  T most = -1;
+#pragma unroll
+  for (int u = 0; u < R; ++u)
+    if (const int row = G * u + lane; row < n && row != but) most = max(most, abs(y[u]));
+  return max_of_group<G>(most);
+}
+
+/// The row of that element; the first of them.
+template <int G, class T, int R>
+__device__ __forceinline__ int row_of_largest(int n, int lane, const T (&y)[R], int but) {
+  const T most = largest_magnitude<G>(n, lane, y, but);
+  int where = G * R;
+#pragma unroll
+  for (int u = R - 1; u >= 0; --u)
+    if (const int row = G * u + lane; row < n && row != but && abs(y[u]) == most) where = row;
+  return min_of_group<G>(where);
+}
+
+/// A bound from below is one of the norm, too. One that is not a number counts: then the factors do not give a bound.
+__device__ __forceinline__ void raise(double& norm, double bound) {
+  if (norm == norm && !(bound <= norm)) norm = bound;
+}
+
+/// Of the lane's system, turn by turn: prepare(), a solution with both vectors, take(). The whole warp calls.
+template <class T, class L>
+struct NormEstimate {
+  static constexpr int exact_up_to = rows_of_lanes<T>;
+  static constexpr int estimating_turns = 2;  // ones and a column; another column, and the signs of the first
+  static constexpr int turns = exact_up_to / 2 > estimating_turns ? exact_up_to / 2 : estimating_turns;
+
+  double norm = 0;
+  int first = -1, second = -1;  // the columns of A^-1 that are looked at
+
+  /// Before the first turn. reciprocals: of the pivots, in proportion.
+  __device__ __forceinline__ void begin(int n, int lane, const T (&reciprocals)[L::rows]) {
+    second = row_of_largest<L::lanes>(n, lane, reciprocals, -1);
+  }
+
+  __device__ __forceinline__ void prepare(int turn, int n, int lane, T (&y)[2][L::rows]) {
+    const bool exact = n <= exact_up_to;
+    if (exact) {
+      first = 2 * turn;
+      second = 2 * turn + 1;
+    }
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) {
+      const int row = L::lanes * u + lane;
+      y[0][u] = has_signs(0, turn, n) ? T(1) : static_cast<T>(row == first);
+      y[1][u] = !has_signs(1, turn, n) ? static_cast<T>(row == second) : y[1][u] < 0 ? T(-1) : T(1);
+      if (row >= n) y[0][u] = y[1][u] = 0;
+    }
+  }
+
+  /// y: A^-1 times the vectors. Whether a system of the warp needs another turn.
+  __device__ __forceinline__ bool take(int turn, int n, int lane, const T (&y)[2][L::rows]) {
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      double sums[L::shares]{};
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u)
+        if (L::lanes * u + lane < n) sums[u % L::shares] += abs(static_cast<double>(y[c][u]));
+      const double sum = sum_of_shares<L>(sums);
+      raise(norm, has_signs(c, turn, n) && sum == sum ? norm : sum);
+    }
+    if (__any_sync(whole_warp, has_signs(0, turn, n))) {
+      const int column = row_of_largest<L::lanes>(n, lane, y[0], second);
+      if (has_signs(0, turn, n)) first = column;
+    }
+    if (__any_sync(whole_warp, has_signs(1, turn, n))) {
+      const T most = largest_magnitude<L::lanes>(n, lane, y[1], -1);
+      if (has_signs(1, turn, n)) raise(norm, static_cast<double>(most));
+    }
+    return __any_sync(whole_warp, n <= exact_up_to ? 2 * (turn + 1) < n : turn + 1 < estimating_turns);
+  }
+
+ private:
+  /// Whether vector c has signs for elements. Of the ones the largest element is no bound by itself: that column comes.
+  __device__ __forceinline__ static bool has_signs(int c, int turn, int n) { return n > exact_up_to && turn == c; }
+};
+
+/// rcond of A from ||2^-e A||_1 and ||2^-f A^-1||_1; 0 where the factors have given no norm of A^-1: A is singular to
+/// working precision. A system without rows has 1.
+template <class T>
+__device__ __forceinline__ T rcond_of_norms(int n, double norm, int e, double norm_inverse, int f) {
+  if (n == 0) return 1;
+  const double rcond = scale(1 / norm / norm_inverse, -e - f);
+  return rcond > 0 ? static_cast<T>(min(rcond, 1.0)) : T(0);
+}
+
+}  // namespace
+
+}  // namespace smallbatch

@@ -1,0 +1,210 @@
+// Solutions of plain systems by L D L^T, x and the status alone, of 64 rows the backward error too: while a warp works
+// on its systems, the next ones are on their way into the shared memory that these have left. Takes whole matrices of
+// size N, which lie at multiples of 16 bytes, with one right-hand side, of 32 rows also such that each has a size of
+// its own; what is not plain it marks for the general kernel (solve/general.cu). Solutions of 32 rows with backward
+// errors have kernels of their own (solve/pieces_judged_packed.cuh, solve/pieces_judged.cuh).
+#include <algorithm>
+#include <limits>
+
+#include "core/gpu_plans.cuh"
+#include "solvers/cuda/common/ldlt_elimination.cuh"
+#include "solvers/cuda/common/status.cuh"
+#include "solvers/cuda/common/tile_judgement.cuh"
+#include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/solve/pieces_everything.cuh"
+#include "solvers/cuda/solve/pieces_judged.cuh"
+#include "solvers/cuda/solve/pieces_judged_packed.cuh"
+#include "solvers/cuda/solve/plan.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+template <class T, int N, bool Judged>
+using XPlan = PiecesPlan<T, N, Judged ? Asked::error : Asked::x>;
+
+/// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
+/// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
+/// Sized: each system has a size of its own.
+template <class T, int N, bool Packed, bool Judged, bool Sized>
+__global__ void __launch_bounds__(warp_lanes,
+                                  resident_blocks(XPlan<T, N, Judged>::warps, XPlan<T, N, Judged>::warps_elsewhere))
+    x_alone_kernel(Arguments<T> args) {
+  using Plan = XPlan<T, N, Judged>;
+  using L = typename Plan::L;
+  constexpr int G = L::lanes, quarter = L::quarter;
+  constexpr int part = G > quarter ? G : quarter;  // rows that are loaded at a time, lest the loads take all registers
+  constexpr int ahead = L::split ? quarter : 0;    // the rows from here on are fetched ahead
+  static_assert(!Sized || (!Packed && !Judged && L::split && L::column_pitch - N >= 2));
+  __shared__ TileMemory<T, L> memory;
+  // The code of the next kernel drives most of this one's, 117 KB, out of the instruction cache: not while it is in
+  // use.
+  if constexpr (N == 64) let_next_kernel_begin();
+  const int lane = threadIdx.x % G, group = threadIdx.x / G;
+  const bool dense = args.storage == Storage::dense;
+  const auto begin_of = [&](unsigned task) { return min(std::int64_t{task} * L::systems, args.count - L::systems); };
+  const auto source = [&](unsigned task) {
+    return [&args, a = args.a + begin_of(task) * args.a_step](int s) { return a + s * args.a_step; };
+  };
+  // Sizes, whatever they are, come a task earlier, into the gaps between right-hand sides. turn: 0 and 1 by turns.
+  const auto size_of = [&](int s, int turn) -> std::int32_t& {
+    return reinterpret_cast<std::int32_t*>(memory.rhs + s * L::column_pitch + N)[turn];
+  };
+  const auto stage_sizes = [&](unsigned task, int turn) __attribute__((always_inline)) {
+    if (const int s = fresh(threadIdx.x); s < L::systems && task < args.tasks)
+      copy_async<1>(&size_of(s, turn), args.sizes + begin_of(task) + s);
+  };
+  const auto stage = [&](unsigned task, int turn) __attribute__((always_inline)) {
+    const T* const b = args.b + (begin_of(task) + group) * args.b_step;
+    if constexpr (Packed)
+      stage_packed(source(task), memory);
+    else if constexpr (Sized)
+      stage_pieces<ahead, N>(source(task), memory, [&](int s) { return size_of(s, turn); });
+    else
+      stage_pieces<ahead, N>(source(task), memory);
+    if constexpr (Sized)
+      stage_rhs_below(size_of(group, turn), b, group, lane, memory);
+    else
+      stage_rhs(b, group, lane, memory);
+  };
+  unsigned task = blockIdx.x;
+  int turn = 0;
+  if (task < args.tasks) {
+    if constexpr (Sized) {
+      stage_sizes(task, 0);
+      wait_for_copies();
+      stage_sizes(task + gridDim.x, 1);
+    }
+    stage(task, 0);
+  }
+#pragma unroll 1
+  for (; task < args.tasks; task += gridDim.x) {
+    T a[L::rows][N], b[1][L::rows], inverse[L::rows];
+    unsigned odd = 0;                       // not zero: the system is not plain
+    const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
+    const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
+      const T* matrix = memory.matrix[thread / G];
+      load_rows<first, end, T, L>(matrix, thread / G, thread % G, a);
+      if (dense)
+        visit_columns<first, end, T, L>(matrix, thread / G, thread % G, [&](int u, int row, const T& value) {
+          odd |= differing_bits(a[u][row], value);
+        });
+    };
+    wait_for_copies();
+    if constexpr (Sized) {
+      const int n = size_of(group, turn);
+      odd |= static_cast<unsigned>(n <= 0 || n > N);
+      complete_rows<ahead, N, T, L>(n, group, lane, memory.matrix[group]);
+    }
+    if constexpr (Packed) {
+      load_packed<T, L>(memory.matrix[0] + thread / G * packed_pitch<L>, thread % G, a);
+    } else if constexpr (L::split) {
+      take.template operator()<3 * quarter, N>();
+      __syncwarp();  // the last quarter has been read, whose place the first takes
+      if constexpr (Sized)
+        stage_pieces<0, quarter>(source(task), memory, [&](int s) { return size_of(s, turn); });
+      else
+        stage_pieces<0, quarter>(source(task), memory);
+      take.template operator()<2 * quarter, 3 * quarter>();
+      take.template operator()<quarter, 2 * quarter>();
+      wait_for_copies();
+      if constexpr (Sized) complete_rows<0, quarter, T, L>(size_of(group, turn), group, lane, memory.matrix[group]);
+      take.template operator()<0, quarter>();
+    } else {
+      unrolled<N / part>([&](auto index) __attribute__((always_inline)) {
+        take.template operator()<N - part*(index + 1), N - part * index>();
+      });
+    }
+    odd |= diagonal_far_bits<T, L>(lane, a);
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) {
+      b[0][u] = memory.rhs[group * L::column_pitch + G * u + lane];
+      odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
+    }
+    if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
+    __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
+    if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
+      stage(next, turn ^ 1);
+    if constexpr (Sized) {
+      stage_sizes(static_cast<unsigned>(fresh(static_cast<int>(task))) + 2 * gridDim.x, turn);
+      turn ^= 1;
+    }
+    int signs = 0;
+    if constexpr (Plan::signs)
+      factor<L, Plan::turning, Plan::factor_apart, false, Plan::early>(group, lane, memory, a, b[0],
+                                                                       SignsOfPivots{signs}, N, args.once);
+    else
+      factor<L, Plan::turning, Plan::factor_apart, false, Plan::early>(
+          group, lane, memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+#pragma unroll
+    for (int u = 0; u < L::rows && !Plan::signs; ++u) {
+      b[0][u] *= inverse[u];
+      now(b[0][u]);  // rounded; the same in both kernels
+    }
+    substitute_back<L, Plan::back_apart, false>(group, lane, memory, a, b, args.once);
+    const bool plain = !any_of_group<G>(!(Plan::signs ? are_answers(b[0], signs) : are_answers(b[0], inverse)));
+    const std::int64_t place = begin_of(task) + group;
+    T* x = args.to.x + place * args.to.x_stride + lane;
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) x[G * u] = b[0][u];
+    double error = 0, norm_a = 0;
+    if constexpr (Judged)
+      error = judge_read_again<T, L>(lane, args.a + place * args.a_step, args.b + place * args.b_step, memory.x[group],
+                                     b[0], norm_a);
+    if (lane != 0) continue;
+    if constexpr (Judged) args.to.backward_error[place] = static_cast<T>(error);
+    args.to.info[place] = 0;
+    args.marks[place] = plain ? Mark::settled : Mark::unsettled;
+  }
+}
+
+/// The most blocks of a launch with so many tasks of 32 rows. The first task of a block has to wait for its systems: so
+/// it is one of four, where there is enough to do for all multiprocessors nevertheless.
+unsigned blocks_of(std::int64_t tasks) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>(tasks / 4, 1 << 12, 1 << 15));
+}
+
+/// The same with backward errors. In double precision two tasks a block are best.
+template <class T>
+unsigned judged_blocks_of(std::int64_t tasks) {
+  if (sizeof(T) == sizeof(float)) return 1 << 15;
+  return static_cast<unsigned>(std::clamp<std::int64_t>(tasks / 2, 1 << 15, 1 << 30));
+}
+
+}  // namespace
+
+template <class T>
+cudaError_t launch_pieces(const SolveRow& row, const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
+                          cudaStream_t stream) {
+  Kernel<Arguments<T>> kernel = nullptr;
+  unsigned blocks = 1 << 15;
+  const std::int64_t tasks = batch.count / row.systems();
+  with_row<T, Family::pieces>(row, [&]<std::size_t i>() {
+    constexpr const SolveRow& own = solve_table[i];
+    constexpr int N = own.padded;
+    constexpr bool packed = own.storages == bit_of(Storage::packed_lower), sized = own.sizes == Sizes::own;
+    constexpr bool dense = own.storages == bit_of(Storage::dense), is_32 = N == judged_rows;
+    constexpr bool judged = own.asked == static_cast<unsigned>(Asked::error);
+    if constexpr (own.asked == static_cast<unsigned>(Asked::everything)) {
+      kernel = pieces_everything_kernel<T, N>;
+      blocks = std::numeric_limits<unsigned>::max();  // a task each: blocks that end early make room
+    } else if constexpr (judged && is_32) {
+      if constexpr (packed)
+        kernel = judged_packed_kernel<T>;
+      else
+        kernel = judged_rows_kernel<T, dense, sized>;
+      blocks = judged_blocks_of<T>(tasks);
+    } else {
+      kernel = x_alone_kernel<T, N, packed, judged, sized>;
+      if (is_32) blocks = blocks_of(tasks);
+    }
+  });
+  return launch(kernel, row.systems(), arguments_of(batch, solution, marks), stream, blocks);
+}
+
+template cudaError_t launch_pieces(const SolveRow&, const SpdBatch<float>&, const SpdSolution<float>&, Mark*,
+                                   cudaStream_t);
+template cudaError_t launch_pieces(const SolveRow&, const SpdBatch<double>&, const SpdSolution<double>&, Mark*,
+                                   cudaStream_t);
+
+}  // namespace smallbatch

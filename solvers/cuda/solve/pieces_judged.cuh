@@ -1,0 +1,242 @@
+// Solutions of plain systems of 32 rows by L D L^T with their backward errors, in one pass over A, of whole matrices
+// that lie at multiples of 16 bytes, with one right-hand side: what stays in shared memory until the answers are judged
+// are the first 24 rows. By symmetry these are all but the last block of 8 x 8 on the diagonal, whose lower triangle
+// takes the place of the right-hand sides; so as many warps find room as for x alone. Rows come in the order of
+// solve/pieces.cu, the first ones into the place of the last. What is not plain is marked for the general kernel
+// (solve/general.cu). Private to solvers/cuda.
+#pragma once
+
+#include "solvers/cuda/common/ldlt_elimination.cuh"
+#include "solvers/cuda/common/tile_judgement.cuh"
+#include "solvers/cuda/kernels.cuh"
+#include "solvers/cuda/solve/plan.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// The backward error, from the first rows, which are whole, and the triangle `last` that follows them. A loop that is
+/// not unrolled, up to the last columns: the code of the elimination alone fills the instruction cache.
+template <class T, class L>
+struct JudgedRows {
+  using Factor = typename Residual<T>::Factor;
+  static constexpr int G = L::lanes, P = L::piece, N = L::size, R = L::rows, quarter = L::quarter, kept = 3 * quarter;
+  static constexpr int at_once = 4, together = 16 / sizeof(Factor);  // columns
+  static constexpr int last_columns = N - kept;
+  static_assert(L::pieces_per_row >= 8 && quarter % 8 == 0 && at_once % P == 0);
+
+  /// The columns from `first` on of the rows that are whole.
+  template <int Columns>
+  static __device__ __forceinline__ void take_rows(int group, int lane, const T* matrix, int first,
+                                                   T (&part)[R][Columns]) {
+    const T* const first_line = matrix + (L::line(lane, 0) + L::line(0, first / P)) * 8 * P;
+    const int key = L::key(lane, 0) ^ L::system_key(group) ^ L::key(0, first / P);
+#pragma unroll
+    for (int u = 0; u < kept / G; ++u)
+#pragma unroll
+      for (int c = 0; c < Columns; c += P) {
+        const int place = L::place(G * u);
+        const auto in = *reinterpret_cast<const Vector<T, P>*>(first_line + (key ^ L::key(place, c / P)) * P +
+                                                               L::line(place, c / P) * 8 * P);
+#pragma unroll
+        for (int e = 0; e < P; ++e) part[u][c + e] = in.value[e];
+      }
+  }
+
+  template <int Columns>
+  static __device__ __forceinline__ void add(Judgement<T, L, true>& judgement, const Factor* places, int first,
+                                             const T (&part)[R][Columns]) {
+#pragma unroll
+    for (int c = 0; c < Columns; c += together) {
+      const auto known = *reinterpret_cast<const Vector<Factor, together>*>(places + first + c);
+#pragma unroll
+      for (int e = 0; e < together; ++e)
+#pragma unroll
+        for (int u = 0; u < R; ++u) judgement.add(u, part[u][c + e], known.value[e]);
+    }
+  }
+
+  /// Adds all columns but the last ones, which become `rest`: it is all that is needed of the matrix afterwards.
+  static __device__ __forceinline__ void add_first(Judgement<T, L, true>& judgement, int group, int lane,
+                                                   const T* matrix, const T* last, const Factor* places,
+                                                   T (&rest)[R][last_columns]) {
+#pragma unroll 1
+    for (int first = 0; first < kept; first += at_once) {
+      T part[R][at_once];
+      take_rows(group, lane, matrix, first, part);
+      // By symmetry, of the rows `first` .. in the lane's columns.
+      const int place = first < quarter ? first + 2 * quarter : first - quarter;
+      const T* const line = matrix + place * N + L::line(0, lane / P) * 8 * P + lane % P;
+      const int key = L::key(0, lane / P) ^ L::system_key(group) ^ (place & 4);
+#pragma unroll
+      for (int u = kept / G; u < R; ++u)
+#pragma unroll
+        for (int c = 0; c < at_once; ++c)
+          part[u][c] = line[(key ^ L::key(c, G * u / P)) * P + L::line(c, G * u / P) * 8 * P];
+      add(judgement, places, first, part);
+    }
+    take_rows(group, lane, matrix, kept, rest);
+    unrolled<quarter / G>([&](auto slot) __attribute__((always_inline)) {
+      constexpr int u = slot;
+#pragma unroll
+      for (int c = 0; c < last_columns; ++c) rest[kept / G + u][c] = packed_element<G, u>(last, lane, c);
+    });
+  }
+};
+
+/// Solves and judges what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie
+/// far from 1 or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
+/// Dense: the other triangle is to be the same. Sized: each system has a size of its own.
+template <class T, bool Dense, bool Sized>
+__global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::error>::warps)
+    judged_rows_kernel(Arguments<T> args) {
+  using Plan = PiecesPlan<T, judged_rows, Asked::error>;
+  using L = typename Plan::L;
+  constexpr int G = L::lanes, N = L::size, quarter = L::quarter, kept = 3 * quarter;
+  static_assert(L::split && L::column_pitch >= packed_begin(quarter));
+  __shared__ TileMemory<T, L> memory;
+  const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
+  const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
+  const auto first_of = [&](unsigned task) __attribute__((always_inline)) {
+    return first_of_task<L::systems>(args, task);
+  };
+  // Sizes, whatever they are, lie behind the answers to be judged until the elimination begins.
+  std::int32_t* const sizes = reinterpret_cast<std::int32_t*>(memory.x + L::systems);
+  static_assert(sizeof(memory.x) + L::systems * sizeof(std::int32_t) <= sizeof(memory.column));
+  const auto stage_sizes = [&](unsigned task) __attribute__((always_inline)) {
+    if (const int s = fresh(threadIdx.x); Sized && s < L::systems && task < args.tasks)
+      copy_async<1>(sizes + s, args.sizes + first_of(task) + s);
+  };
+  const auto stage_rows = [&]<int first, int end>(unsigned task) __attribute__((always_inline)) {
+    const Strided<T> source{args.a + first_of(task) * args.a_step, args.a_step};
+    if constexpr (Sized)
+      stage_pieces<first, end>(source, memory, [&](int s) { return sizes[s]; });
+    else
+      stage_pieces<first, end>(source, memory);
+    end_group_of_copies();
+  };
+  const auto complete = [&]<int first, int end>() __attribute__((always_inline)) {
+    if constexpr (Sized) complete_rows<first, end, T, L>(sizes[group()], group(), lane(), memory.matrix[group()]);
+  };
+  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
+    __syncwarp();                            // the last systems are done with
+    if constexpr (Sized) wait_for_copies();  // the sizes are known
+    const T* const from = args.b + (first_of(task) + group()) * args.b_step;
+    if constexpr (Sized)
+      stage_rhs_below(sizes[group()], from, group(), lane(), memory);
+    else
+      stage_rhs(from, group(), lane(), memory);
+    stage_rows.template operator()<kept, N>(task);
+    stage_rows.template operator()<quarter, kept>(task);
+  };
+  using Judged = JudgedRows<T, L>;
+  // Whether the next systems are on their way while the last columns are judged. In single precision the code that
+  // this takes costs more than the wait.
+  constexpr bool ahead = sizeof(T) == sizeof(double);
+  unsigned task = blockIdx.x;
+  stage_sizes(task);
+  if (ahead && task < args.tasks) stage(task);
+#pragma unroll 1
+  for (; task < args.tasks; task += gridDim.x) {
+    const auto system = [&]() __attribute__((always_inline)) { return first_of(task) + group(); };
+    if (!ahead) stage(task);
+    T a[L::rows][N], b[1][L::rows], inverse[L::rows];
+    unsigned odd = 0;
+    const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
+      T* const matrix = memory.matrix[group()];
+      load_rows<first, end, T, L>(matrix, group(), lane(), a);
+      if (Dense) {
+        visit_columns<first, end, T, L>(
+            matrix, group(), lane(), [&](int u, int row, const T& value) { odd |= differing_bits(a[u][row], value); });
+      } else if (first < kept) {
+        __syncwarp();  // these rows have been read, and what they have above the diagonal
+        visit_columns<first, end, T, L>(matrix, group(), lane(), [&](int u, int row, T& value) {
+          if (u > row / G || lane() > row % G) value = a[u][row];
+        });
+      }
+    };
+    if constexpr (Sized) odd |= static_cast<unsigned>(sizes[group()] <= 0 || sizes[group()] > N);
+    wait_for_groups_but<1>();
+    complete.template operator()<kept, N>();
+    take.template operator()<kept, N>();
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) b[0][u] = memory.rhs[group() * L::column_pitch + G * u + lane()];
+    __syncwarp();  // the last quarter has been read, whose place the first takes, and the right-hand sides
+    stage_rows.template operator()<0, quarter>(task);
+    {
+      T* const last = memory.rhs + group() * L::column_pitch;
+#pragma unroll
+      for (int u = kept / G; u < L::rows; ++u)
+#pragma unroll
+        for (int c = 0; c < G * (u + 1) - kept; ++c) {
+          const int row = G * u - kept + lane();
+          if (c <= row) last[packed_begin(row) + c] = a[u][kept + c];
+        }
+    }
+    wait_for_groups_but<1>();
+    complete.template operator()<quarter, kept>();
+    take.template operator()<2 * quarter, kept>();
+    take.template operator()<quarter, 2 * quarter>();
+    wait_for_copies();
+    complete.template operator()<0, quarter>();
+    take.template operator()<0, quarter>();
+    odd |= diagonal_far_bits<T, L>(lane(), a);
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
+    if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
+    if constexpr (Sized) {
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // lest what they were before be kept
+    }
+    factor<L, Plan::turning, Plan::factor_apart, false, Plan::early>(
+        group(), lane(), memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) {
+      b[0][u] *= inverse[u];
+      now(b[0][u]);  // rounded; the same in all kernels
+    }
+    substitute_back<L, Plan::back_apart, false>(group(), lane(), memory, a, b, args.once);
+    const int n = Sized ? args.sizes[system()] : N;
+    T right[L::rows];
+    {
+      const T* const from = args.b + system() * args.b_step + lane();
+#pragma unroll
+      for (int u = 0; u < L::rows; ++u) right[u] = !Sized || G * u + lane() < n ? from[G * u] : T(0);
+    }
+    const bool plain = !any_of_group<G>(!are_answers(b[0], inverse));
+    T* const x = args.to.x + system() * args.to.x_stride + lane();
+#pragma unroll
+    for (int u = 0; u < L::rows; ++u) x[G * u] = b[0][u];
+    if (lane() == 0) {
+      args.to.info[system()] = 0;
+      args.marks[system()] = plain ? Mark::settled : Mark::unsettled;
+    }
+    if constexpr (Sized) {
+      __syncwarp();  // what lay in the place of the next sizes has been read
+      stage_sizes(static_cast<unsigned>(fresh(static_cast<int>(task))) + gridDim.x);
+    }
+    const T* const last = memory.rhs + group() * L::column_pitch;
+    Judgement<T, L, true> judgement(
+        n, lane(),
+        [&](int row) {
+          return row < kept ? staged<L>(memory.matrix[group()], group(), row, row)
+                            : last[packed_begin(row - kept) + row - kept];
+        },
+        memory.x[group()], b[0], right);
+    T rest[L::rows][Judged::last_columns];
+    Judged::add_first(judgement, group(), lane(), memory.matrix[group()], last, memory.x[group()], rest);
+    if constexpr (ahead) {
+      if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
+        stage(next);
+      now(rest);  // and no earlier
+    }
+    Judged::add(judgement, memory.x[group()], kept, rest);
+    double norm_a;
+    const double error = judgement.result(n, lane(), norm_a);
+    if (lane() == 0) args.to.backward_error[system()] = static_cast<T>(error);
+  }
+}
+
+}  // namespace
+
+}  // namespace smallbatch

@@ -1,0 +1,50 @@
+// The rows of the table (solve/table.hpp) as kernels have them. Private to solvers/cuda/solve.
+#pragma once
+
+#include "core/gpu_plans.cuh"
+#include "solvers/cuda/common/ldlt_plan.cuh"
+#include "solvers/cuda/common/stored_systems.cuh"
+#include "solvers/cuda/solve/table.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+template <class T, Family family, int N, Asked What, Arrival arrival = Arrival::pieces>
+struct RowPlan {
+  static constexpr SolveRow row = row_of(precision_of<T>, family, N, static_cast<unsigned>(What), arrival);
+  static constexpr int warps = row.warps.here, warps_elsewhere = row.warps.elsewhere;  // resident_blocks()
+  static constexpr int turning = registers_suffice() ? row.schedule.turning.here : row.schedule.turning.elsewhere;
+  static constexpr int factor_apart = registers_suffice() ? row.schedule.apart.here : row.schedule.apart.elsewhere;
+  static constexpr bool back_apart =
+      registers_suffice() ? row.schedule.back_apart.here : row.schedule.back_apart.elsewhere;
+  static constexpr bool early = row.schedule.early, signs = row.schedule.signs;
+};
+
+/// The size that most is done for: backward errors, and sizes that differ.
+constexpr int judged_rows = 32;
+
+template <class T, int N, Asked What>
+struct PiecesPlan : RowPlan<T, Family::pieces, N, What> {
+  using L = Tile<T, N, RowPlan<T, Family::pieces, N, What>::row.lanes, (N >= 32)>;
+};
+
+template <class T, int N, Asked What, bool Pieces>
+struct AsStoredPlan : RowPlan<T, Family::as_stored, N, What, Pieces ? Arrival::pieces : Arrival::aligned> {
+  using AsStoredPlan::RowPlan::row;
+  using L = StoredLayout<T, N, row.lanes, row.shares>;
+  static constexpr int least_n = row.first, late = row.schedule.late, place = row.schedule.place;
+  /// Numbers in front of late rows, where bulk copies put what precedes them in their first piece.
+  static constexpr int gap = late > 0 && place > late && !Pieces ? L::piece : 0;
+};
+
+template <class T, int N, bool AsStored>
+struct OnePassPlan : RowPlan<T, Family::one_pass, N, Asked::pivots, AsStored ? Arrival::anywhere : Arrival::pieces> {
+  using OnePassPlan::RowPlan::row;
+  using L =
+      std::conditional_t<AsStored, StoredLayout<T, N, row.lanes, row.shares>, PlainLayout<T, N, row.lanes, row.shares>>;
+};
+
+}  // namespace
+
+}  // namespace smallbatch

@@ -1,0 +1,380 @@
+// Which kernels solve systems of up to 64 rows by L D L^T, and how they are compiled: one table. launch.cpp takes the
+// first row that fits. Kernels are compiled for the rows of their family, and for nothing else.
+//
+// A row stands here if it gains 10 % over the rows below it, at a multiple of 8 or over a range of sizes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "core/systems.hpp"
+
+namespace smallbatch {
+
+/// Kernel families. The file of that name in solvers/cuda/solve/ says how each one works.
+enum class Family { pieces, columns, lanes, as_stored, one_pass, blocks };
+enum class Precision { single, twofold };
+
+/// What is asked for: x and the status; the backward error too; numbers of the pivots too; rcond too.
+enum class Asked : unsigned { x = 1, error = 2, pivots = 4, everything = 8 };
+/// Where matrices lie: all of their rows, or packed triangles, at multiples of 16 bytes; the first matrix; or none.
+enum class Arrival { pieces, aligned, anywhere };
+/// Systems have one size, sizes of their own, or either.
+enum class Sizes { one, own, any };
+
+constexpr unsigned bit_of(Storage storage) { return 1U << static_cast<unsigned>(storage); }
+constexpr unsigned bit_of_sides(int nrhs) { return nrhs == 0 ? 1 : nrhs == 1 ? 2 : 4; }
+
+/// A value for GPUs whose registers suffice for it (core/gpu_plans.cuh), and one for all others.
+template <class V>
+struct HereElsewhere {
+  V here, elsewhere;
+};
+
+/// How a kernel is compiled.
+struct Schedule {
+  int late = 0;                                  ///< so many first rows are fetched last,
+  int place = 0;                                 ///< into the place of the rows from here on
+  HereElsewhere<int> turning{0, 0};              ///< slots whose elimination steps are a loop
+  HereElsewhere<int> apart{0, 0};                ///< one step in so many is kept apart from the others; 0: none is
+  HereElsewhere<bool> back_apart{false, false};  ///< whether steps of the substitution back are kept apart
+  bool early = false;                            ///< the next reciprocal is worked out beside the rest of a step
+  bool signs = false;                            ///< signs of pivots are kept in place of their reciprocals
+};
+
+struct SolveRow {
+  // systems that it takes
+  Precision precision;
+  int first, last;    ///< rows of A
+  unsigned storages;  ///< bits of them, as are the next two
+  Arrival arrival;
+  unsigned asked;
+  unsigned sides;
+  Sizes sizes;
+  // the kernel that takes them
+  Family family;
+  int padded;                ///< rows that the kernel has; 0: as many as A
+  int lanes;                 ///< that share a system
+  int shares;                ///< the order of sums is that of so many times more lanes
+  HereElsewhere<int> warps;  ///< that share a multiprocessor, at least
+  Schedule schedule;
+  const char* gain;  ///< systems per second on an H200 over the rows below; empty: it is not known
+
+  /// Whether a launch needs as many systems as a warp takes.
+  [[nodiscard]] constexpr bool needs_whole_task() const {
+    return family == Family::pieces || family == Family::columns || family == Family::as_stored;
+  }
+  [[nodiscard]] constexpr int systems() const { return 32 / lanes; }
+};
+
+/// What a batch is to the table.
+struct SolveRequest {
+  Precision precision;
+  int n, nrhs;
+  Storage storage;
+  Arrival arrival;
+  Asked asked;
+  bool has_sizes;
+  std::int64_t count;
+};
+
+namespace solve_rows {
+
+constexpr auto f32 = Precision::single, f64 = Precision::twofold;
+constexpr unsigned dense = bit_of(Storage::dense), lower = bit_of(Storage::dense_lower);
+constexpr unsigned packed = bit_of(Storage::packed_lower), any_storage = dense | lower | packed;
+constexpr auto x = static_cast<unsigned>(Asked::x), error = static_cast<unsigned>(Asked::error);
+constexpr auto everything = static_cast<unsigned>(Asked::everything), anything = 15U;
+constexpr unsigned one_side = 2, several = 4, most_one = 3, any_sides = 7;
+
+constexpr SolveRow pieces(Precision type, int n, unsigned storages, unsigned asked, int lanes, HereElsewhere<int> warps,
+                          Schedule schedule, const char* gain, Sizes sizes = Sizes::one) {
+  return {type,           n, n,     storages, Arrival::pieces, asked,    one_side, sizes,
+          Family::pieces, n, lanes, 1,        warps,           schedule, gain};
+}
+constexpr SolveRow columns(Precision type, int n, unsigned asked, int lanes, HereElsewhere<int> warps,
+                           Schedule schedule, const char* gain) {
+  return {type, n,     n, dense | lower, Arrival::pieces, asked, several, Sizes::one, Family::columns,
+          n,    lanes, 1, warps,         schedule,        gain};
+}
+constexpr SolveRow lanes(Precision type, int first, int last, unsigned sides, int warps, const char* gain = "") {
+  return {type,          first, last, any_storage, Arrival::anywhere, anything, sides, Sizes::one,
+          Family::lanes, 0,     1,    1,           {warps, warps},    {},       gain};
+}
+constexpr SolveRow as_stored(Precision type, int first, int last, unsigned asked, Arrival arrival, int lanes,
+                             int shares, HereElsewhere<int> warps, Schedule schedule, const char* gain) {
+  return {type,
+          first,
+          last,
+          asked == x ? dense | lower : dense,
+          arrival,
+          asked,
+          one_side,
+          Sizes::one,
+          Family::as_stored,
+          last,
+          lanes,
+          shares,
+          warps,
+          schedule,
+          gain};
+}
+constexpr SolveRow one_pass(Precision type, int first, int last, Arrival arrival, int lanes, int shares, int warps,
+                            Schedule schedule, const char* gain) {
+  return {type,
+          first,
+          last,
+          arrival == Arrival::pieces ? dense | lower : any_storage,
+          arrival,
+          anything,
+          any_sides,
+          Sizes::any,
+          Family::one_pass,
+          last,
+          lanes,
+          shares,
+          {warps, warps},
+          schedule,
+          gain};
+}
+constexpr SolveRow blocks(int first, int last, unsigned asked, int warps) {
+  return {
+      f64, first,          last, any_storage, Arrival::anywhere, asked, any_sides, Sizes::any, Family::blocks, last, 32,
+      1,   {warps, warps}, {},   ""};
+}
+
+constexpr auto at_pieces = Arrival::pieces, aligned = Arrival::aligned, anywhere = Arrival::anywhere;
+constexpr HereElsewhere<bool> elsewhere{false, true}, always{true, true};
+
+}  // namespace solve_rows
+
+// clang-format off: a row a line
+inline constexpr auto solve_table = [] {
+  using namespace solve_rows;
+  return std::to_array<SolveRow>({
+      // single precision
+      //     type, n, storages, asked, lanes, warps
+      pieces(f32, 8, dense | lower, x, 4, {16, 16}, {}, ""),
+      pieces(f32, 8, packed, x, 4, {16, 16}, {}, ""),
+      pieces(f32, 16, dense | lower, x, 4, {16, 12}, {}, ""),
+      pieces(f32, 16, packed, x, 4, {16, 12}, {}, ""),
+      pieces(f32, 32, dense | lower, x, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}}, ""),
+      pieces(f32, 32, dense | lower, x, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}}, "922 for 577", Sizes::own),
+      pieces(f32, 32, packed, x, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}}, ""),
+      pieces(f32, 32, dense, error, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}}, "803 for 565"),
+      pieces(f32, 32, dense, error, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}}, "695 for 460", Sizes::own),
+      pieces(f32, 32, lower, error, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}}, "758 for 582"),
+      pieces(f32, 32, packed, error, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}}, "721 for 498"),
+      pieces(f32, 32, dense, everything, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}}, "429 for 344"),
+      pieces(f32, 64, dense | lower, x, 16, {8, 8}, {.apart = {8, 4}}, ""),
+      pieces(f32, 64, packed, x, 16, {8, 8}, {.apart = {8, 4}}, ""),
+      pieces(f32, 64, dense, error, 16, {8, 8}, {.apart = {8, 4}}, "84 for 51"),
+      pieces(f32, 64, dense, everything, 16, {8, 8}, {.turning = {4, 4}, .apart = {0, 1}}, "56 for 30"),
+      columns(f32, 32, x, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}}, "4 sides 698 for 427, 16 sides 308 for 122"),
+      columns(f32, 32, error, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}},
+              "4 sides 465 for 220, 16 sides 162 for 59"),
+      lanes(f32, 1, 4, any_sides, 32),
+      lanes(f32, 5, 5, any_sides, 24),
+      lanes(f32, 6, 6, any_sides, 20),
+      lanes(f32, 7, 7, any_sides, 16),
+      lanes(f32, 8, 8, any_sides, 12),
+      lanes(f32, 9, 13, most_one, 12),
+      lanes(f32, 14, 16, most_one, 8),
+      //        type, first, last, asked, arrival, lanes, shares, warps
+      as_stored(f32, 40, 40, x, at_pieces, 8, 2, {8, 8},
+                {.late = 16, .place = 24, .apart = {0, 2}, .back_apart = elsewhere}, "n = 40: 435 for 374"),
+      as_stored(f32, 48, 48, x, at_pieces, 8, 2, {8, 8},
+                {.late = 24, .place = 24, .apart = {0, 2}, .back_apart = elsewhere}, "n = 48: 264 for 230"),
+      as_stored(f32, 56, 56, x, at_pieces, 16, 1, {8, 8},
+                {.late = 16, .place = 48, .apart = {8, 2}, .back_apart = elsewhere}, "n = 56: 129 for 117"),
+      as_stored(f32, 17, 20, x, aligned, 4, 1, {16, 12}, {.turning = {2, 2}}, "n = 17: 1.33 times"),
+      as_stored(f32, 21, 24, x, aligned, 4, 1, {12, 12}, {.turning = {2, 0}, .apart = {0, 4}, .back_apart = elsewhere},
+                "n = 21, 24: 1.38, 1.21 times"),
+      as_stored(f32, 25, 28, x, aligned, 4, 1, {8, 8}, {.turning = {2, 0}, .apart = {0, 4}, .back_apart = elsewhere},
+                "n = 25, 28: 1.52, 1.35 times"),
+      as_stored(f32, 29, 32, x, aligned, 4, 1, {8, 8},
+                {.late = 8, .place = 24, .apart = {0, 4}, .back_apart = elsewhere}, "n = 29: 1.14 times"),
+      as_stored(f32, 33, 36, x, aligned, 4, 4, {8, 8},
+                {.late = 16, .place = 16, .apart = {0, 2}, .back_apart = elsewhere}, "n = 33, 36: 1.30, 1.20 times"),
+      as_stored(f32, 37, 40, x, aligned, 8, 2, {8, 8},
+                {.late = 16, .place = 24, .apart = {8, 2}, .back_apart = elsewhere}, "n = 37, 40: 1.23, 1.11 times"),
+      as_stored(f32, 41, 48, x, aligned, 8, 2, {8, 8},
+                {.late = 16, .place = 32, .apart = {8, 2}, .back_apart = elsewhere}, "n = 41: 1.23 times"),
+      as_stored(f32, 49, 56, x, aligned, 16, 1, {8, 8}, {.apart = {8, 2}, .back_apart = elsewhere}, ""),
+      as_stored(f32, 57, 64, x, aligned, 16, 1, {8, 8},
+                {.late = 16, .place = 48, .apart = {8, 2}, .back_apart = elsewhere}, "n = 57: 1.16 times"),
+      as_stored(f32, 17, 20, error, aligned, 4, 1, {16, 12}, {.place = 20, .turning = {2, 2}}, "n = 17: 1.70 times"),
+      as_stored(f32, 21, 24, error, aligned, 4, 1, {12, 12},
+                {.place = 24, .turning = {2, 0}, .apart = {0, 4}, .back_apart = elsewhere},
+                "n = 21, 24: 1.89, 1.32 times"),
+      as_stored(f32, 25, 28, error, aligned, 4, 1, {8, 8},
+                {.place = 28, .turning = {2, 0}, .apart = {0, 4}, .back_apart = elsewhere},
+                "n = 25, 28: 1.71, 1.58 times"),
+      as_stored(f32, 29, 32, error, aligned, 4, 1, {8, 8},
+                {.late = 8, .place = 24, .apart = {0, 4}, .back_apart = elsewhere}, "n = 29: 1.51 times"),
+      as_stored(f32, 33, 36, error, aligned, 4, 4, {7, 7},
+                {.late = 16, .place = 20, .apart = {8, 2}, .back_apart = elsewhere}, "n = 33: 1.35 times"),
+      as_stored(f32, 37, 40, error, aligned, 8, 2, {8, 8},
+                {.late = 8, .place = 32, .apart = {16, 2}, .back_apart = elsewhere}, "n = 37: 1.28 times"),
+      as_stored(f32, 41, 48, error, aligned, 8, 2, {7, 7},
+                {.late = 16, .place = 32, .apart = {8, 2}, .back_apart = elsewhere}, "n = 41, 48: 1.78, 1.13 times"),
+      as_stored(f32, 49, 56, error, aligned, 16, 1, {8, 8}, {.place = 56, .apart = {8, 2}, .back_apart = elsewhere},
+                "n = 49: 1.49 times"),
+      as_stored(f32, 57, 64, error, aligned, 16, 1, {8, 8},
+                {.late = 16, .place = 48, .apart = {8, 2}, .back_apart = elsewhere}, "n = 57: 1.58 times"),
+      as_stored(f32, 17, 20, everything, aligned, 4, 1, {12, 12}, {.place = 20, .turning = {2, 2}},
+                "n = 17: 1.34 times"),
+      as_stored(f32, 21, 24, everything, aligned, 4, 1, {8, 8}, {.place = 24, .turning = {2, 2}},
+                "n = 21, 24: 1.42, 1.17 times"),
+      as_stored(f32, 25, 28, everything, aligned, 4, 1, {8, 8}, {.place = 28, .turning = {2, 2}, .apart = {0, 8}},
+                "n = 25, 28: 1.50, 1.32 times"),
+      as_stored(f32, 29, 32, everything, aligned, 4, 1, {8, 8}, {.late = 8, .place = 24, .apart = {0, 8}},
+                "n = 29: 1.52 times"),
+      as_stored(f32, 33, 36, everything, aligned, 8, 2, {8, 8}, {.place = 36, .apart = {1, 1}, .back_apart = always},
+                "n = 33: 1.20 times"),
+      as_stored(f32, 37, 40, everything, aligned, 8, 2, {8, 8}, {.late = 8, .place = 32, .apart = {8, 8}},
+                "n = 37: 1.16 times"),
+      //       type, first, last, arrival, lanes, shares, warps
+      one_pass(f32, 1, 8, at_pieces, 4, 1, 16, {}, ""),
+      one_pass(f32, 9, 12, at_pieces, 4, 1, 16, {}, ""),
+      one_pass(f32, 13, 16, at_pieces, 4, 1, 12, {}, ""),
+      one_pass(f32, 17, 20, at_pieces, 4, 1, 12, {.turning = {2, 2}}, ""),
+      one_pass(f32, 21, 24, at_pieces, 4, 1, 8, {.turning = {2, 2}}, ""),
+      one_pass(f32, 25, 28, at_pieces, 4, 1, 8, {.turning = {2, 2}}, ""),
+      one_pass(f32, 29, 32, at_pieces, 4, 1, 8, {.turning = {2, 0}, .apart = {0, 8}}, ""),
+      one_pass(f32, 33, 36, at_pieces, 8, 2, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f32, 37, 40, at_pieces, 8, 2, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f32, 41, 48, at_pieces, 16, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f32, 49, 56, at_pieces, 16, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f32, 57, 64, at_pieces, 16, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f32, 1, 8, anywhere, 4, 1, 16, {}, ""),
+      one_pass(f32, 9, 12, anywhere, 4, 1, 16, {}, ""),
+      one_pass(f32, 13, 16, anywhere, 4, 1, 12, {}, ""),
+      one_pass(f32, 17, 20, anywhere, 4, 1, 12, {.turning = {2, 2}}, ""),
+      one_pass(f32, 21, 24, anywhere, 4, 1, 8, {.turning = {2, 2}}, ""),
+      one_pass(f32, 25, 32, anywhere, 4, 1, 8, {.apart = {0, 8}}, "n = 28: quicker than a kernel of 28 rows"),
+      one_pass(f32, 33, 36, anywhere, 8, 2, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f32, 37, 40, anywhere, 8, 2, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f32, 41, 48, anywhere, 16, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f32, 49, 56, anywhere, 16, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f32, 57, 64, anywhere, 16, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      // double precision
+      pieces(f64, 8, dense | lower, x, 4, {16, 16}, {}, ""),
+      pieces(f64, 8, packed, x, 4, {16, 16}, {}, ""),
+      pieces(f64, 16, dense | lower, x, 4, {12, 12}, {.apart = {1, 1}, .back_apart = always}, ""),
+      pieces(f64, 16, packed, x, 4, {12, 12}, {.apart = {1, 1}, .back_apart = always}, ""),
+      pieces(f64, 32, dense | lower, x, 8, {8, 8}, {.apart = {2, 1}, .early = true, .signs = true}, ""),
+      pieces(f64, 32, dense | lower, x, 8, {8, 8}, {.apart = {2, 1}, .early = true, .signs = true}, "371 for 250",
+             Sizes::own),
+      pieces(f64, 32, packed, x, 8, {8, 8}, {.apart = {2, 1}, .early = true, .signs = true}, ""),
+      pieces(f64, 32, dense, error, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always, .early = true}, "302 for 270"),
+      pieces(f64, 32, dense, error, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always, .early = true}, "287 for 202",
+             Sizes::own),
+      pieces(f64, 32, lower, error, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always, .early = true}, ""),
+      pieces(f64, 32, packed, error, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always, .early = true}, "323 for 246"),
+      pieces(f64, 32, dense, everything, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always}, "172 for 140"),
+      columns(f64, 16, x, 4, {12, 8}, {.apart = {1, 1}, .back_apart = always},
+              "4 sides 1087 for 871, 16 sides 398 for 137"),
+      columns(f64, 32, x, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always},
+              "4 sides 212 for 184, 16 sides 73 for 55"),
+      lanes(f64, 1, 3, any_sides, 20),
+      lanes(f64, 4, 5, any_sides, 16),
+      lanes(f64, 6, 6, any_sides, 12),
+      lanes(f64, 7, 8, any_sides, 8),
+      lanes(f64, 9, 12, most_one, 8),
+      as_stored(f64, 13, 16, x, aligned, 4, 1, {12, 12}, {.apart = {2, 1}, .signs = true}, ""),
+      as_stored(f64, 17, 20, x, aligned, 4, 2, {12, 8}, {.late = 4, .place = 4, .apart = {2, 1}, .signs = true},
+                "n = 17: 1.48 times"),
+      as_stored(f64, 21, 24, x, aligned, 4, 2, {8, 8}, {.late = 8, .place = 16, .apart = {1, 1}, .signs = true},
+                "n = 21: 1.16 times"),
+      as_stored(f64, 25, 28, x, aligned, 8, 1, {8, 8}, {.late = 8, .place = 24, .apart = {2, 1}, .signs = true},
+                "n = 25: 1.10 times"),
+      as_stored(f64, 29, 32, x, aligned, 8, 1, {8, 8}, {.late = 8, .place = 16, .apart = {2, 1}, .signs = true},
+                "n = 29: 1.07 times, signs and places not counted"),
+      as_stored(f64, 13, 16, error, aligned, 4, 1, {12, 12}, {.place = 16, .apart = {1, 1}, .back_apart = always},
+                "n = 13: 1.34 times"),
+      as_stored(f64, 17, 20, error, aligned, 4, 2, {12, 8}, {.place = 20, .apart = {1, 1}, .back_apart = always},
+                "n = 17: 1.57 times"),
+      as_stored(f64, 21, 24, error, aligned, 4, 2, {8, 8},
+                {.late = 8, .place = 16, .apart = {1, 1}, .back_apart = always}, "n = 21: 1.36 times"),
+      as_stored(f64, 25, 28, error, aligned, 8, 1, {8, 8}, {.place = 28, .apart = {1, 1}, .back_apart = always},
+                "n = 25: 1.26 times"),
+      as_stored(f64, 29, 32, error, aligned, 8, 1, {8, 8},
+                {.late = 8, .place = 24, .apart = {1, 1}, .back_apart = always}, "n = 29: 1.36 times"),
+      as_stored(f64, 17, 20, everything, aligned, 4, 2, {8, 8}, {.place = 20, .apart = {1, 1}, .back_apart = always},
+                "n = 18, 20: 1.51, 1.25 times"),
+      as_stored(f64, 25, 28, everything, aligned, 8, 1, {8, 8}, {.place = 28, .apart = {1, 1}, .back_apart = always},
+                "n = 26, 28: 1.40, 1.19 times"),
+      as_stored(f64, 29, 32, everything, aligned, 8, 1, {8, 8},
+                {.late = 8, .place = 24, .apart = {1, 1}, .back_apart = always}, "n = 29: 1.36 times"),
+      one_pass(f64, 1, 8, at_pieces, 4, 1, 12, {}, ""),
+      one_pass(f64, 9, 12, at_pieces, 4, 1, 8, {}, ""),
+      one_pass(f64, 13, 16, at_pieces, 4, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f64, 17, 20, at_pieces, 4, 2, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f64, 21, 24, at_pieces, 8, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f64, 25, 28, at_pieces, 8, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f64, 29, 32, at_pieces, 8, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f64, 1, 8, anywhere, 4, 1, 12, {}, ""),
+      one_pass(f64, 9, 12, anywhere, 4, 1, 8, {}, ""),
+      one_pass(f64, 13, 16, anywhere, 4, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f64, 17, 20, anywhere, 4, 2, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f64, 21, 24, anywhere, 4, 2, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f64, 25, 28, anywhere, 8, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f64, 29, 32, anywhere, 8, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      blocks(33, 40, x, 16),
+      blocks(41, 48, x, 12),
+      blocks(49, 56, x, 8),
+      blocks(57, 64, x, 8),
+      blocks(33, 40, anything, 12),
+      blocks(41, 48, anything, 12),
+      blocks(49, 56, anything, 8),
+      blocks(57, 64, anything, 8),
+  });
+}();
+// clang-format on
+
+constexpr bool fits(const SolveRow& row, const SolveRequest& request) {
+  return row.precision == request.precision && row.first <= request.n && request.n <= row.last &&
+         (row.storages & bit_of(request.storage)) != 0 && request.arrival <= row.arrival &&
+         (row.asked & static_cast<unsigned>(request.asked)) != 0 && (row.sides & bit_of_sides(request.nrhs)) != 0 &&
+         (row.sizes == Sizes::any || (row.sizes == Sizes::own) == request.has_sizes) &&
+         (!row.needs_whole_task() || request.count >= row.systems());
+}
+
+/// The first row that fits; the last rows take every size.
+constexpr const SolveRow& choose_row(const SolveRequest& request) {
+  for (const SolveRow& row : solve_table)
+    if (fits(row, request)) return row;
+  return solve_table.back();
+}
+
+/// The row for which a kernel is compiled. It is an error where there is none.
+consteval const SolveRow& row_of(Precision precision, Family family, int padded, unsigned asked,
+                                 Arrival arrival = Arrival::pieces) {
+  for (const SolveRow& row : solve_table)
+    if (row.precision == precision && row.family == family && (row.asked & asked) != 0 && row.arrival == arrival &&
+        (row.padded == padded || (row.padded == 0 && row.first <= padded && padded <= row.last)))
+      return row;
+  throw "no such row";
+}
+
+template <class T>
+inline constexpr Precision precision_of = sizeof(T) == sizeof(float) ? Precision::single : Precision::twofold;
+
+/// Calls use<constant index>() for `row`, which is one of this family's: so kernels are compiled for these alone.
+template <class T, Family family, class Use>
+void with_row(const SolveRow& row, Use&& use) {
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    (
+        [&] {
+          if constexpr (solve_table[i].precision == precision_of<T> && solve_table[i].family == family)
+            if (&row == &solve_table[i]) use.template operator()<i>();
+        }(),
+        ...);
+  }
+  (std::make_index_sequence<solve_table.size()>{});
+}
+
+}  // namespace smallbatch
