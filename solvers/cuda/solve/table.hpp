@@ -80,80 +80,50 @@ struct SolveRequest {
   std::int64_t count;
 };
 
-namespace solve_rows {
+/// Makes the rows, a line each.
+// clang-format off
+struct SolveTable {
+  static constexpr auto f32 = Precision::single, f64 = Precision::twofold;
+  static constexpr unsigned dense = bit_of(Storage::dense), lower = bit_of(Storage::dense_lower);
+  static constexpr unsigned packed = bit_of(Storage::packed_lower), any_storage = dense | lower | packed;
+  static constexpr auto x = static_cast<unsigned>(Asked::x), error = static_cast<unsigned>(Asked::error);
+  static constexpr auto everything = static_cast<unsigned>(Asked::everything), anything = 15U;
+  static constexpr unsigned one_side = 2, several = 4, most_one = 3, any_sides = 7;
 
-constexpr auto f32 = Precision::single, f64 = Precision::twofold;
-constexpr unsigned dense = bit_of(Storage::dense), lower = bit_of(Storage::dense_lower);
-constexpr unsigned packed = bit_of(Storage::packed_lower), any_storage = dense | lower | packed;
-constexpr auto x = static_cast<unsigned>(Asked::x), error = static_cast<unsigned>(Asked::error);
-constexpr auto everything = static_cast<unsigned>(Asked::everything), anything = 15U;
-constexpr unsigned one_side = 2, several = 4, most_one = 3, any_sides = 7;
+  static constexpr SolveRow pieces(Precision type, int n, unsigned storages, unsigned asked, int lanes, HereElsewhere<int> warps,
+                                   Schedule schedule, const char* gain, Sizes sizes = Sizes::one) {
+    return {type, n, n, storages, Arrival::pieces, asked, one_side, sizes,
+            Family::pieces, n, lanes, 1, warps, schedule, gain};
+  }
+  static constexpr SolveRow columns(Precision type, int n, unsigned asked, int lanes, HereElsewhere<int> warps,
+                                    Schedule schedule, const char* gain) {
+    return {type, n, n, dense | lower, Arrival::pieces, asked, several, Sizes::one,
+            Family::columns, n, lanes, 1, warps, schedule, gain};
+  }
+  static constexpr SolveRow lanes(Precision type, int first, int last, unsigned sides, int warps) {
+    return {type, first, last, any_storage, Arrival::anywhere, anything, sides, Sizes::one,
+            Family::lanes, 0, 1, 1, {warps, warps}, {}, ""};
+  }
+  static constexpr SolveRow as_stored(Precision type, int first, int last, unsigned asked, Arrival arrival, int lanes, int shares,
+                                      HereElsewhere<int> warps, Schedule schedule, const char* gain) {
+    return {type, first, last, asked == x ? dense | lower : dense, arrival, asked, one_side, Sizes::one,
+            Family::as_stored, last, lanes, shares, warps, schedule, gain};
+  }
+  static constexpr SolveRow one_pass(Precision type, int first, int last, Arrival arrival, int lanes, int shares, int warps,
+                                     Schedule schedule, const char* gain) {
+    return {type, first, last, arrival == Arrival::pieces ? dense | lower : any_storage, arrival, anything, any_sides, Sizes::any,
+            Family::one_pass, last, lanes, shares, {warps, warps}, schedule, gain};
+  }
+  static constexpr SolveRow blocks(int first, int last, unsigned asked, int warps) {
+    return {f64, first, last, any_storage, Arrival::anywhere, asked, any_sides, Sizes::any,
+            Family::blocks, last, 32, 1, {warps, warps}, {}, ""};
+  }
 
-constexpr SolveRow pieces(Precision type, int n, unsigned storages, unsigned asked, int lanes, HereElsewhere<int> warps,
-                          Schedule schedule, const char* gain, Sizes sizes = Sizes::one) {
-  return {type,           n, n,     storages, Arrival::pieces, asked,    one_side, sizes,
-          Family::pieces, n, lanes, 1,        warps,           schedule, gain};
-}
-constexpr SolveRow columns(Precision type, int n, unsigned asked, int lanes, HereElsewhere<int> warps,
-                           Schedule schedule, const char* gain) {
-  return {type, n,     n, dense | lower, Arrival::pieces, asked, several, Sizes::one, Family::columns,
-          n,    lanes, 1, warps,         schedule,        gain};
-}
-constexpr SolveRow lanes(Precision type, int first, int last, unsigned sides, int warps, const char* gain = "") {
-  return {type,          first, last, any_storage, Arrival::anywhere, anything, sides, Sizes::one,
-          Family::lanes, 0,     1,    1,           {warps, warps},    {},       gain};
-}
-constexpr SolveRow as_stored(Precision type, int first, int last, unsigned asked, Arrival arrival, int lanes,
-                             int shares, HereElsewhere<int> warps, Schedule schedule, const char* gain) {
-  return {type,
-          first,
-          last,
-          asked == x ? dense | lower : dense,
-          arrival,
-          asked,
-          one_side,
-          Sizes::one,
-          Family::as_stored,
-          last,
-          lanes,
-          shares,
-          warps,
-          schedule,
-          gain};
-}
-constexpr SolveRow one_pass(Precision type, int first, int last, Arrival arrival, int lanes, int shares, int warps,
-                            Schedule schedule, const char* gain) {
-  return {type,
-          first,
-          last,
-          arrival == Arrival::pieces ? dense | lower : any_storage,
-          arrival,
-          anything,
-          any_sides,
-          Sizes::any,
-          Family::one_pass,
-          last,
-          lanes,
-          shares,
-          {warps, warps},
-          schedule,
-          gain};
-}
-constexpr SolveRow blocks(int first, int last, unsigned asked, int warps) {
-  return {
-      f64, first,          last, any_storage, Arrival::anywhere, asked, any_sides, Sizes::any, Family::blocks, last, 32,
-      1,   {warps, warps}, {},   ""};
-}
+  static constexpr auto at_pieces = Arrival::pieces, aligned = Arrival::aligned, anywhere = Arrival::anywhere;
+  static constexpr HereElsewhere<bool> elsewhere{false, true}, always{true, true};
 
-constexpr auto at_pieces = Arrival::pieces, aligned = Arrival::aligned, anywhere = Arrival::anywhere;
-constexpr HereElsewhere<bool> elsewhere{false, true}, always{true, true};
-
-}  // namespace solve_rows
-
-// clang-format off: a row a line
-inline constexpr auto solve_table = [] {
-  using namespace solve_rows;
-  return std::to_array<SolveRow>({
+  static constexpr auto rows() {
+    return std::to_array<SolveRow>({
       // single precision
       //     type, n, storages, asked, lanes, warps
       pieces(f32, 8, dense | lower, x, 4, {16, 16}, {}, ""),
@@ -173,8 +143,7 @@ inline constexpr auto solve_table = [] {
       pieces(f32, 64, dense, error, 16, {8, 8}, {.apart = {8, 4}}, "84 for 51"),
       pieces(f32, 64, dense, everything, 16, {8, 8}, {.turning = {4, 4}, .apart = {0, 1}}, "56 for 30"),
       columns(f32, 32, x, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}}, "4 sides 698 for 427, 16 sides 308 for 122"),
-      columns(f32, 32, error, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}},
-              "4 sides 465 for 220, 16 sides 162 for 59"),
+      columns(f32, 32, error, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}}, "4 sides 465 for 220, 16 sides 162 for 59"),
       lanes(f32, 1, 4, any_sides, 32),
       lanes(f32, 5, 5, any_sides, 24),
       lanes(f32, 6, 6, any_sides, 20),
@@ -183,59 +152,33 @@ inline constexpr auto solve_table = [] {
       lanes(f32, 9, 13, most_one, 12),
       lanes(f32, 14, 16, most_one, 8),
       //        type, first, last, asked, arrival, lanes, shares, warps
-      as_stored(f32, 40, 40, x, at_pieces, 8, 2, {8, 8},
-                {.late = 16, .place = 24, .apart = {0, 2}, .back_apart = elsewhere}, "n = 40: 435 for 374"),
-      as_stored(f32, 48, 48, x, at_pieces, 8, 2, {8, 8},
-                {.late = 24, .place = 24, .apart = {0, 2}, .back_apart = elsewhere}, "n = 48: 264 for 230"),
-      as_stored(f32, 56, 56, x, at_pieces, 16, 1, {8, 8},
-                {.late = 16, .place = 48, .apart = {8, 2}, .back_apart = elsewhere}, "n = 56: 129 for 117"),
+      as_stored(f32, 40, 40, x, at_pieces, 8, 2, {8, 8}, {.late = 16, .place = 24, .apart = {0, 2}, .back_apart = elsewhere}, "n = 40: 435 for 374"),
+      as_stored(f32, 48, 48, x, at_pieces, 8, 2, {8, 8}, {.late = 24, .place = 24, .apart = {0, 2}, .back_apart = elsewhere}, "n = 48: 264 for 230"),
+      as_stored(f32, 56, 56, x, at_pieces, 16, 1, {8, 8}, {.late = 16, .place = 48, .apart = {8, 2}, .back_apart = elsewhere}, "n = 56: 129 for 117"),
       as_stored(f32, 17, 20, x, aligned, 4, 1, {16, 12}, {.turning = {2, 2}}, "n = 17: 1.33 times"),
-      as_stored(f32, 21, 24, x, aligned, 4, 1, {12, 12}, {.turning = {2, 0}, .apart = {0, 4}, .back_apart = elsewhere},
-                "n = 21, 24: 1.38, 1.21 times"),
-      as_stored(f32, 25, 28, x, aligned, 4, 1, {8, 8}, {.turning = {2, 0}, .apart = {0, 4}, .back_apart = elsewhere},
-                "n = 25, 28: 1.52, 1.35 times"),
-      as_stored(f32, 29, 32, x, aligned, 4, 1, {8, 8},
-                {.late = 8, .place = 24, .apart = {0, 4}, .back_apart = elsewhere}, "n = 29: 1.14 times"),
-      as_stored(f32, 33, 36, x, aligned, 4, 4, {8, 8},
-                {.late = 16, .place = 16, .apart = {0, 2}, .back_apart = elsewhere}, "n = 33, 36: 1.30, 1.20 times"),
-      as_stored(f32, 37, 40, x, aligned, 8, 2, {8, 8},
-                {.late = 16, .place = 24, .apart = {8, 2}, .back_apart = elsewhere}, "n = 37, 40: 1.23, 1.11 times"),
-      as_stored(f32, 41, 48, x, aligned, 8, 2, {8, 8},
-                {.late = 16, .place = 32, .apart = {8, 2}, .back_apart = elsewhere}, "n = 41: 1.23 times"),
+      as_stored(f32, 21, 24, x, aligned, 4, 1, {12, 12}, {.turning = {2, 0}, .apart = {0, 4}, .back_apart = elsewhere}, "n = 21, 24: 1.38, 1.21 times"),
+      as_stored(f32, 25, 28, x, aligned, 4, 1, {8, 8}, {.turning = {2, 0}, .apart = {0, 4}, .back_apart = elsewhere}, "n = 25, 28: 1.52, 1.35 times"),
+      as_stored(f32, 29, 32, x, aligned, 4, 1, {8, 8}, {.late = 8, .place = 24, .apart = {0, 4}, .back_apart = elsewhere}, "n = 29: 1.14 times"),
+      as_stored(f32, 33, 36, x, aligned, 4, 4, {8, 8}, {.late = 16, .place = 16, .apart = {0, 2}, .back_apart = elsewhere}, "n = 33, 36: 1.30, 1.20 times"),
+      as_stored(f32, 37, 40, x, aligned, 8, 2, {8, 8}, {.late = 16, .place = 24, .apart = {8, 2}, .back_apart = elsewhere}, "n = 37, 40: 1.23, 1.11 times"),
+      as_stored(f32, 41, 48, x, aligned, 8, 2, {8, 8}, {.late = 16, .place = 32, .apart = {8, 2}, .back_apart = elsewhere}, "n = 41: 1.23 times"),
       as_stored(f32, 49, 56, x, aligned, 16, 1, {8, 8}, {.apart = {8, 2}, .back_apart = elsewhere}, ""),
-      as_stored(f32, 57, 64, x, aligned, 16, 1, {8, 8},
-                {.late = 16, .place = 48, .apart = {8, 2}, .back_apart = elsewhere}, "n = 57: 1.16 times"),
+      as_stored(f32, 57, 64, x, aligned, 16, 1, {8, 8}, {.late = 16, .place = 48, .apart = {8, 2}, .back_apart = elsewhere}, "n = 57: 1.16 times"),
       as_stored(f32, 17, 20, error, aligned, 4, 1, {16, 12}, {.place = 20, .turning = {2, 2}}, "n = 17: 1.70 times"),
-      as_stored(f32, 21, 24, error, aligned, 4, 1, {12, 12},
-                {.place = 24, .turning = {2, 0}, .apart = {0, 4}, .back_apart = elsewhere},
-                "n = 21, 24: 1.89, 1.32 times"),
-      as_stored(f32, 25, 28, error, aligned, 4, 1, {8, 8},
-                {.place = 28, .turning = {2, 0}, .apart = {0, 4}, .back_apart = elsewhere},
-                "n = 25, 28: 1.71, 1.58 times"),
-      as_stored(f32, 29, 32, error, aligned, 4, 1, {8, 8},
-                {.late = 8, .place = 24, .apart = {0, 4}, .back_apart = elsewhere}, "n = 29: 1.51 times"),
-      as_stored(f32, 33, 36, error, aligned, 4, 4, {7, 7},
-                {.late = 16, .place = 20, .apart = {8, 2}, .back_apart = elsewhere}, "n = 33: 1.35 times"),
-      as_stored(f32, 37, 40, error, aligned, 8, 2, {8, 8},
-                {.late = 8, .place = 32, .apart = {16, 2}, .back_apart = elsewhere}, "n = 37: 1.28 times"),
-      as_stored(f32, 41, 48, error, aligned, 8, 2, {7, 7},
-                {.late = 16, .place = 32, .apart = {8, 2}, .back_apart = elsewhere}, "n = 41, 48: 1.78, 1.13 times"),
-      as_stored(f32, 49, 56, error, aligned, 16, 1, {8, 8}, {.place = 56, .apart = {8, 2}, .back_apart = elsewhere},
-                "n = 49: 1.49 times"),
-      as_stored(f32, 57, 64, error, aligned, 16, 1, {8, 8},
-                {.late = 16, .place = 48, .apart = {8, 2}, .back_apart = elsewhere}, "n = 57: 1.58 times"),
-      as_stored(f32, 17, 20, everything, aligned, 4, 1, {12, 12}, {.place = 20, .turning = {2, 2}},
-                "n = 17: 1.34 times"),
-      as_stored(f32, 21, 24, everything, aligned, 4, 1, {8, 8}, {.place = 24, .turning = {2, 2}},
-                "n = 21, 24: 1.42, 1.17 times"),
-      as_stored(f32, 25, 28, everything, aligned, 4, 1, {8, 8}, {.place = 28, .turning = {2, 2}, .apart = {0, 8}},
-                "n = 25, 28: 1.50, 1.32 times"),
-      as_stored(f32, 29, 32, everything, aligned, 4, 1, {8, 8}, {.late = 8, .place = 24, .apart = {0, 8}},
-                "n = 29: 1.52 times"),
-      as_stored(f32, 33, 36, everything, aligned, 8, 2, {8, 8}, {.place = 36, .apart = {1, 1}, .back_apart = always},
-                "n = 33: 1.20 times"),
-      as_stored(f32, 37, 40, everything, aligned, 8, 2, {8, 8}, {.late = 8, .place = 32, .apart = {8, 8}},
-                "n = 37: 1.16 times"),
+      as_stored(f32, 21, 24, error, aligned, 4, 1, {12, 12}, {.place = 24, .turning = {2, 0}, .apart = {0, 4}, .back_apart = elsewhere}, "n = 21, 24: 1.89, 1.32 times"),
+      as_stored(f32, 25, 28, error, aligned, 4, 1, {8, 8}, {.place = 28, .turning = {2, 0}, .apart = {0, 4}, .back_apart = elsewhere}, "n = 25, 28: 1.71, 1.58 times"),
+      as_stored(f32, 29, 32, error, aligned, 4, 1, {8, 8}, {.late = 8, .place = 24, .apart = {0, 4}, .back_apart = elsewhere}, "n = 29: 1.51 times"),
+      as_stored(f32, 33, 36, error, aligned, 4, 4, {7, 7}, {.late = 16, .place = 20, .apart = {8, 2}, .back_apart = elsewhere}, "n = 33: 1.35 times"),
+      as_stored(f32, 37, 40, error, aligned, 8, 2, {8, 8}, {.late = 8, .place = 32, .apart = {16, 2}, .back_apart = elsewhere}, "n = 37: 1.28 times"),
+      as_stored(f32, 41, 48, error, aligned, 8, 2, {7, 7}, {.late = 16, .place = 32, .apart = {8, 2}, .back_apart = elsewhere}, "n = 41, 48: 1.78, 1.13 times"),
+      as_stored(f32, 49, 56, error, aligned, 16, 1, {8, 8}, {.place = 56, .apart = {8, 2}, .back_apart = elsewhere}, "n = 49: 1.49 times"),
+      as_stored(f32, 57, 64, error, aligned, 16, 1, {8, 8}, {.late = 16, .place = 48, .apart = {8, 2}, .back_apart = elsewhere}, "n = 57: 1.58 times"),
+      as_stored(f32, 17, 20, everything, aligned, 4, 1, {12, 12}, {.place = 20, .turning = {2, 2}}, "n = 17: 1.34 times"),
+      as_stored(f32, 21, 24, everything, aligned, 4, 1, {8, 8}, {.place = 24, .turning = {2, 2}}, "n = 21, 24: 1.42, 1.17 times"),
+      as_stored(f32, 25, 28, everything, aligned, 4, 1, {8, 8}, {.place = 28, .turning = {2, 2}, .apart = {0, 8}}, "n = 25, 28: 1.50, 1.32 times"),
+      as_stored(f32, 29, 32, everything, aligned, 4, 1, {8, 8}, {.late = 8, .place = 24, .apart = {0, 8}}, "n = 29: 1.52 times"),
+      as_stored(f32, 33, 36, everything, aligned, 8, 2, {8, 8}, {.place = 36, .apart = {1, 1}, .back_apart = always}, "n = 33: 1.20 times"),
+      as_stored(f32, 37, 40, everything, aligned, 8, 2, {8, 8}, {.late = 8, .place = 32, .apart = {8, 8}}, "n = 37: 1.16 times"),
       //       type, first, last, arrival, lanes, shares, warps
       one_pass(f32, 1, 8, at_pieces, 4, 1, 16, {}, ""),
       one_pass(f32, 9, 12, at_pieces, 4, 1, 16, {}, ""),
@@ -266,49 +209,33 @@ inline constexpr auto solve_table = [] {
       pieces(f64, 16, dense | lower, x, 4, {12, 12}, {.apart = {1, 1}, .back_apart = always}, ""),
       pieces(f64, 16, packed, x, 4, {12, 12}, {.apart = {1, 1}, .back_apart = always}, ""),
       pieces(f64, 32, dense | lower, x, 8, {8, 8}, {.apart = {2, 1}, .early = true, .signs = true}, ""),
-      pieces(f64, 32, dense | lower, x, 8, {8, 8}, {.apart = {2, 1}, .early = true, .signs = true}, "371 for 250",
-             Sizes::own),
+      pieces(f64, 32, dense | lower, x, 8, {8, 8}, {.apart = {2, 1}, .early = true, .signs = true}, "371 for 250", Sizes::own),
       pieces(f64, 32, packed, x, 8, {8, 8}, {.apart = {2, 1}, .early = true, .signs = true}, ""),
       pieces(f64, 32, dense, error, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always, .early = true}, "302 for 270"),
-      pieces(f64, 32, dense, error, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always, .early = true}, "287 for 202",
-             Sizes::own),
+      pieces(f64, 32, dense, error, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always, .early = true}, "287 for 202", Sizes::own),
       pieces(f64, 32, lower, error, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always, .early = true}, ""),
       pieces(f64, 32, packed, error, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always, .early = true}, "323 for 246"),
       pieces(f64, 32, dense, everything, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always}, "172 for 140"),
-      columns(f64, 16, x, 4, {12, 8}, {.apart = {1, 1}, .back_apart = always},
-              "4 sides 1087 for 871, 16 sides 398 for 137"),
-      columns(f64, 32, x, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always},
-              "4 sides 212 for 184, 16 sides 73 for 55"),
+      columns(f64, 16, x, 4, {12, 8}, {.apart = {1, 1}, .back_apart = always}, "4 sides 1087 for 871, 16 sides 398 for 137"),
+      columns(f64, 32, x, 8, {8, 8}, {.apart = {1, 1}, .back_apart = always}, "4 sides 212 for 184, 16 sides 73 for 55"),
       lanes(f64, 1, 3, any_sides, 20),
       lanes(f64, 4, 5, any_sides, 16),
       lanes(f64, 6, 6, any_sides, 12),
       lanes(f64, 7, 8, any_sides, 8),
       lanes(f64, 9, 12, most_one, 8),
       as_stored(f64, 13, 16, x, aligned, 4, 1, {12, 12}, {.apart = {2, 1}, .signs = true}, ""),
-      as_stored(f64, 17, 20, x, aligned, 4, 2, {12, 8}, {.late = 4, .place = 4, .apart = {2, 1}, .signs = true},
-                "n = 17: 1.48 times"),
-      as_stored(f64, 21, 24, x, aligned, 4, 2, {8, 8}, {.late = 8, .place = 16, .apart = {1, 1}, .signs = true},
-                "n = 21: 1.16 times"),
-      as_stored(f64, 25, 28, x, aligned, 8, 1, {8, 8}, {.late = 8, .place = 24, .apart = {2, 1}, .signs = true},
-                "n = 25: 1.10 times"),
-      as_stored(f64, 29, 32, x, aligned, 8, 1, {8, 8}, {.late = 8, .place = 16, .apart = {2, 1}, .signs = true},
-                "n = 29: 1.07 times, signs and places not counted"),
-      as_stored(f64, 13, 16, error, aligned, 4, 1, {12, 12}, {.place = 16, .apart = {1, 1}, .back_apart = always},
-                "n = 13: 1.34 times"),
-      as_stored(f64, 17, 20, error, aligned, 4, 2, {12, 8}, {.place = 20, .apart = {1, 1}, .back_apart = always},
-                "n = 17: 1.57 times"),
-      as_stored(f64, 21, 24, error, aligned, 4, 2, {8, 8},
-                {.late = 8, .place = 16, .apart = {1, 1}, .back_apart = always}, "n = 21: 1.36 times"),
-      as_stored(f64, 25, 28, error, aligned, 8, 1, {8, 8}, {.place = 28, .apart = {1, 1}, .back_apart = always},
-                "n = 25: 1.26 times"),
-      as_stored(f64, 29, 32, error, aligned, 8, 1, {8, 8},
-                {.late = 8, .place = 24, .apart = {1, 1}, .back_apart = always}, "n = 29: 1.36 times"),
-      as_stored(f64, 17, 20, everything, aligned, 4, 2, {8, 8}, {.place = 20, .apart = {1, 1}, .back_apart = always},
-                "n = 18, 20: 1.51, 1.25 times"),
-      as_stored(f64, 25, 28, everything, aligned, 8, 1, {8, 8}, {.place = 28, .apart = {1, 1}, .back_apart = always},
-                "n = 26, 28: 1.40, 1.19 times"),
-      as_stored(f64, 29, 32, everything, aligned, 8, 1, {8, 8},
-                {.late = 8, .place = 24, .apart = {1, 1}, .back_apart = always}, "n = 29: 1.36 times"),
+      as_stored(f64, 17, 20, x, aligned, 4, 2, {12, 8}, {.late = 4, .place = 4, .apart = {2, 1}, .signs = true}, "n = 17: 1.48 times"),
+      as_stored(f64, 21, 24, x, aligned, 4, 2, {8, 8}, {.late = 8, .place = 16, .apart = {1, 1}, .signs = true}, "n = 21: 1.16 times"),
+      as_stored(f64, 25, 28, x, aligned, 8, 1, {8, 8}, {.late = 8, .place = 24, .apart = {2, 1}, .signs = true}, "n = 25: 1.10 times"),
+      as_stored(f64, 29, 32, x, aligned, 8, 1, {8, 8}, {.late = 8, .place = 16, .apart = {2, 1}, .signs = true}, "n = 29: 1.07 times, signs and places not counted"),
+      as_stored(f64, 13, 16, error, aligned, 4, 1, {12, 12}, {.place = 16, .apart = {1, 1}, .back_apart = always}, "n = 13: 1.34 times"),
+      as_stored(f64, 17, 20, error, aligned, 4, 2, {12, 8}, {.place = 20, .apart = {1, 1}, .back_apart = always}, "n = 17: 1.57 times"),
+      as_stored(f64, 21, 24, error, aligned, 4, 2, {8, 8}, {.late = 8, .place = 16, .apart = {1, 1}, .back_apart = always}, "n = 21: 1.36 times"),
+      as_stored(f64, 25, 28, error, aligned, 8, 1, {8, 8}, {.place = 28, .apart = {1, 1}, .back_apart = always}, "n = 25: 1.26 times"),
+      as_stored(f64, 29, 32, error, aligned, 8, 1, {8, 8}, {.late = 8, .place = 24, .apart = {1, 1}, .back_apart = always}, "n = 29: 1.36 times"),
+      as_stored(f64, 17, 20, everything, aligned, 4, 2, {8, 8}, {.place = 20, .apart = {1, 1}, .back_apart = always}, "n = 18, 20: 1.51, 1.25 times"),
+      as_stored(f64, 25, 28, everything, aligned, 8, 1, {8, 8}, {.place = 28, .apart = {1, 1}, .back_apart = always}, "n = 26, 28: 1.40, 1.19 times"),
+      as_stored(f64, 29, 32, everything, aligned, 8, 1, {8, 8}, {.late = 8, .place = 24, .apart = {1, 1}, .back_apart = always}, "n = 29: 1.36 times"),
       one_pass(f64, 1, 8, at_pieces, 4, 1, 12, {}, ""),
       one_pass(f64, 9, 12, at_pieces, 4, 1, 8, {}, ""),
       one_pass(f64, 13, 16, at_pieces, 4, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
@@ -331,9 +258,13 @@ inline constexpr auto solve_table = [] {
       blocks(41, 48, anything, 12),
       blocks(49, 56, anything, 8),
       blocks(57, 64, anything, 8),
-  });
-}();
+    });
+  }
+};
+
 // clang-format on
+
+inline constexpr auto solve_table = SolveTable::rows();
 
 constexpr bool fits(const SolveRow& row, const SolveRequest& request) {
   return row.precision == request.precision && row.first <= request.n && request.n <= row.last &&
