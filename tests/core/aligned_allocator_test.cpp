@@ -43,7 +43,7 @@ std::int64_t resident_bytes() {
 }
 
 TEST(AlignedAllocator, MemoryIsTouchedByWhoFillsItAndNotBefore) {
-  constexpr std::int64_t size = std::int64_t{1} << 28;
+  constexpr std::int64_t size = std::int64_t{1} << 26;
   const std::int64_t before = resident_bytes();
   AlignedVector<char> values;
   values.resize(size);
