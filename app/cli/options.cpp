@@ -624,14 +624,14 @@ std::string about_flag(const std::string& problem) {
 }
 
 /// A file that the command reads or writes must not have lines added to it.
-void refuse_log_file_of_command(const CLI::App& app, const std::string& log_file) {
+void refuse_log_file_of_command(const CLI::App& app, const std::string& file) {
   for (const CLI::App* command : app.get_subcommands()) {
     for (const CLI::Option* option : command->get_options())
       for (const std::string& path : option->get_type_name().starts_with("FILE") ? option->results() : CLI::results_t{})
-        if (is_output_or_beside(log_file, path))
-          throw Error(ErrorKind::usage, "the log file cannot be " + log_file,
+        if (is_output_or_beside(file, path))
+          throw Error(ErrorKind::usage, "the log file cannot be " + file,
                       "the command reads or writes it, and it would be damaged", "Name another one.");
-    refuse_log_file_of_command(*command, log_file);
+    refuse_log_file_of_command(*command, file);
   }
 }
 
