@@ -93,6 +93,7 @@ def test_a_file_of_another_process_is_left_where_it_is(place):
     notes, variables = environment(place, "write", 3, FAILING_BLOCKS="1")
     with subprocess.Popen([PROGRAM, *EVERY["generate"]], cwd=place, env=variables, stderr=subprocess.PIPE) as writing:
         while calls_and_failed(notes)[1] == 0:
+            assert writing.poll() is None, writing.stderr.read()
             os.sched_yield()
         assert part.exists()
         code = subprocess.run([PROGRAM, *EVERY["generate"]], cwd=place, capture_output=True).returncode
