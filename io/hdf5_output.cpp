@@ -519,6 +519,7 @@ Hdf5Output::Hdf5Output(OutputFile output, bool keeps_numbers, const std::string&
     : impl_(std::make_unique<Impl>(std::move(output), keeps_numbers, threads)) {
   {
     const QuietHdf5 quiet;
+    H5set_free_list_limits(-1, -1, -1, -1, -1, -1);  // what HDF5 frees it soon needs again
     impl_->file_bytes.keep_bytes(keeps_numbers);
     const Hdf5Handle access = impl_->own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     impl_->check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110));
