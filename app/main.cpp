@@ -48,7 +48,7 @@ ExitCode print(const std::string& text) {
   return ExitCode::verified;
 }
 
-/// What went wrong after the output was written.
+/// An error after the output was written.
 class OutputStands : public Error {
  public:
   OutputStands(const std::string& file, const Error& error)

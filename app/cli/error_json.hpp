@@ -1,4 +1,4 @@
-// What a program hears of an error.
+// An error as a program hears of it.
 #pragma once
 
 #include <string>

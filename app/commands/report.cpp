@@ -605,7 +605,7 @@ std::string set_html(ReportSource& source, const Set& set, const RunReport& repo
   if (outcome.compute_seconds > 0)
     facts.emplace_back("computed in", seconds_text(outcome.compute_seconds) + ", " +
                                           rate_text(outcome.work / outcome.compute_seconds, words.work));
-  if (const std::string& computer = report.*words.computer; !computer.empty()) facts.emplace_back("by", computer);
+  if (const std::string computer = report.computer(outcome.kind); !computer.empty()) facts.emplace_back("by", computer);
   if (outcome.singular > 0)
     facts.emplace_back(outcome.kind == PairEnergySet::kind      ? "pairs on one place"
                        : outcome.targets == TargetKind::lattice ? "charges on lattice points"

@@ -91,7 +91,7 @@ std::string shape_words(const PairEnergySet& set);
 /// "8 channels, 1000 times, 64 inputs of int8, 4 integrations of 256 samples, flags, means".
 std::string shape_words(const CorrelationSet& set);
 
-/// Of the charges of a block, those that meet.
+/// Pairs of a block's charges that meet.
 double pairs(const PairEnergyBlock& block);
 
 SetOutcome start_outcome(const SolveSet& set);

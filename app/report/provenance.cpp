@@ -119,17 +119,12 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
     writer.provenance("gpu", names);
   }
   writer.provenance("threads", static_cast<double>(thread_count(options.threads)));
-  const auto has = [&](const char* kind) {
-    return std::ranges::find(report.sets, kind, &SetOutcome::kind) != report.sets.end();
-  };
-  const bool has_charges = has(PotentialSet::kind) || has(PairEnergySet::kind);
+  const bool has_charges = report.has(PotentialSet::kind) || report.has(PairEnergySet::kind);
   if (has_charges) writer.provenance("precision", options.precision == ScalarType::float32 ? "float32" : "float64");
-  if (has(SolveSet::kind)) writer.provenance("solver", report.solver);
-  if (has(PotentialSet::kind)) writer.provenance("potential", report.potential);
-  if (has(PairEnergySet::kind)) writer.provenance("pair_energy", report.pair_energy);
-  if (has(CorrelationSet::kind)) writer.provenance("correlator", report.correlator);
-  if (has(SolveSet::kind)) writer.provenance("method", std::string(spd_method_name(options.spd.method)));
-  if (has(SolveSet::kind)) writer.provenance("pivot_floor", options.spd.pivot_floor);
+  for (const auto& [kind, key, things] : computers_of_kinds)
+    if (report.has(kind)) writer.provenance(key, report.computer(kind));
+  if (report.has(SolveSet::kind)) writer.provenance("method", std::string(spd_method_name(options.spd.method)));
+  if (report.has(SolveSet::kind)) writer.provenance("pivot_floor", options.spd.pivot_floor);
   writer.provenance("verify", report.verify_mode);
   if (has_charges) writer.provenance("singular", options.singular == Singular::infinite ? "inf" : "skip");
   if (!options.share.is_everything()) writer.provenance("share", share_text(options.share));

@@ -11,7 +11,7 @@ namespace smallbatch {
 
 using SetJson = nlohmann::ordered_json;
 
-/// With how everything said of a set begins. `lane` is the older name of `kind`, and deprecated.
+/// The beginning of everything that JSON says of a set. `lane` is the older name of `kind`, and deprecated.
 SetJson begin_set_json(const char* kind, const std::string& name, const std::string& shape, std::int64_t batch);
 
 SetJson set_json(const SolveSet& set);

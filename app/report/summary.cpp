@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <tuple>
 #include <vector>
 
 #include "app/cli/json_text.hpp"
@@ -18,14 +17,12 @@ namespace smallbatch {
 
 const KindWords& words_of(const SetOutcome& set) {
   static const std::map<std::string, KindWords> kinds{
-      {SolveSet::kind, {"solved", "systems", "systems", describe_spd_info, &RunReport::solver, nullptr, nullptr}},
-      {PotentialSet::kind,
-       {"evaluated", "pairs", "pairs", describe_potential_info, &RunReport::potential, "points", "points_checked"}},
-      {PairEnergySet::kind,
-       {"summed", "pairs", "pairs", describe_pair_energy_info, &RunReport::pair_energy, nullptr, nullptr}},
+      {SolveSet::kind, {"solved", "systems", "systems", describe_spd_info, nullptr, nullptr}},
+      {PotentialSet::kind, {"evaluated", "pairs", "pairs", describe_potential_info, "points", "points_checked"}},
+      {PairEnergySet::kind, {"summed", "pairs", "pairs", describe_pair_energy_info, nullptr, nullptr}},
       {CorrelationSet::kind,
-       {"correlated", "complex multiply-adds", "multiply_adds", describe_correlation_info, &RunReport::correlator,
-        "visibilities", "visibilities_checked"}}};
+       {"correlated", "complex multiply-adds", "multiply_adds", describe_correlation_info, "visibilities",
+        "visibilities_checked"}}};
   return kinds.at(set.kind);
 }
 
@@ -153,7 +150,7 @@ void put_set(TextWriter& text, const RunReport& report, const SetOutcome& set) {
   text << set.kind << "/" << set.name << ": " << set.shape << "\n";
   if (!report.device.empty() && set.compute_seconds > 0)
     text << "  computed in " << seconds_text(set.compute_seconds) << ", "
-         << rate_text(set.work / set.compute_seconds, kind.work) << " (" << report.*kind.computer << ")\n";
+         << rate_text(set.work / set.compute_seconds, kind.work) << " (" << report.computer(set.kind) << ")\n";
   const std::int64_t failed = set.failed_count();
   text << "  " << (set.batch - failed) << " " << kind.done << ", " << failed << " failed\n";
   for (const auto& [status, count] : set.failed)
@@ -271,21 +268,17 @@ std::string report_json(const RunReport& report) {
     }
     sets.push_back(std::move(entry));
   }
-  const auto has = [&](const char* kind) { return std::ranges::count(report.sets, kind, &SetOutcome::kind) > 0; };
   Json json = {{"command", report.command},
                {"all_right", report.all_right()},
                {"problems", report.problems},
                {"results", report.results},
                {"verify", report.verify_mode},
-               {"pivot_floor", has(SolveSet::kind) ? Json(report.pivot_floor) : Json(nullptr)},
+               {"pivot_floor", report.has(SolveSet::kind) ? Json(report.pivot_floor) : Json(nullptr)},
                {"sets", sets}};
   if (has_run) {
     json["device"] = report.device;
-    for (const auto& [key, kind, computer] : {std::tuple{"solver", SolveSet::kind, &report.solver},
-                                              {"potential", PotentialSet::kind, &report.potential},
-                                              {"pair_energy", PairEnergySet::kind, &report.pair_energy},
-                                              {"correlator", CorrelationSet::kind, &report.correlator}})
-      json[key] = has(kind) ? text_json(*computer) : Json(nullptr);
+    for (const auto& [kind, key, things] : computers_of_kinds)
+      json[key] = report.has(kind) ? text_json(report.computer(kind)) : Json(nullptr);
     const StageSeconds& s = report.seconds;
     const std::vector<Stage> stages = stages_of(report);
     const Stage* const bound = bound_of(stages, s.total);

@@ -18,7 +18,6 @@ struct KindWords {
   const char *done, *work;  ///< what its problems are; what is done a second, for people and
   const char* json_work;    ///< as a key
   std::string (*describe)(std::int32_t);
-  std::string RunReport::*computer;
   const char* values;  ///< what is compared, more than one of a problem; null: problems
   const char* json_values;
 };

@@ -1,4 +1,5 @@
-// What a run decides of its input, its output and the machine before it begins. `run` does it, --dry-run tells it.
+// Decisions of a run about its input, its output and the machine, before it begins. `run` acts on them, --dry-run
+// tells them.
 #pragma once
 
 #include <functional>

@@ -85,10 +85,12 @@ double Computers::kernel_seconds() const {
   return sum;
 }
 
-std::string Computers::solver_description() const { return describe_all(solvers); }
-std::string Computers::potential_description() const { return describe_all(potentials); }
-std::string Computers::pair_energy_description() const { return describe_all(pair_energies); }
-std::string Computers::correlator_description() const { return describe_all(correlators); }
+std::string Computers::description(std::string_view kind) const {
+  return kind == SolveSet::kind        ? describe_all(solvers)
+         : kind == PotentialSet::kind  ? describe_all(potentials)
+         : kind == PairEnergySet::kind ? describe_all(pair_energies)
+                                       : describe_all(correlators);
+}
 
 namespace {
 int computers_for(const Backend& backend) { return backend.kind == BackendKind::cuda ? 2 : 1; }

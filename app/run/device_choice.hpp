@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/cli/options.hpp"
@@ -39,11 +40,8 @@ struct Computers {
 
   /// Of all of them.
   [[nodiscard]] double kernel_seconds() const;
-  /// "cuda:0 auto, cuda:1 auto"
-  [[nodiscard]] std::string solver_description() const;
-  [[nodiscard]] std::string potential_description() const;
-  [[nodiscard]] std::string pair_energy_description() const;
-  [[nodiscard]] std::string correlator_description() const;
+  /// All that compute a kind of set: "cuda:0 auto, cuda:1 auto".
+  [[nodiscard]] std::string description(std::string_view kind) const;
 };
 std::int64_t computers_for(const DeviceChoice& device);
 Computers make_computers(const DeviceChoice& device, const SpdOptions& options, const ProblemSets& sets);

@@ -33,18 +33,6 @@ std::int64_t bytes_of_results(const Set& set, ScalarType /*precision*/) {
   return result_bytes(set);
 }
 
-/// What computes a set of this kind.
-std::string computer_of(const Computers& computers, const SolveSet& /*set*/) { return computers.solver_description(); }
-std::string computer_of(const Computers& computers, const PotentialSet& /*set*/) {
-  return computers.potential_description();
-}
-std::string computer_of(const Computers& computers, const PairEnergySet& /*set*/) {
-  return computers.pair_energy_description();
-}
-std::string computer_of(const Computers& computers, const CorrelationSet& /*set*/) {
-  return computers.correlator_description();
-}
-
 }  // namespace
 
 std::string dry_run(const RunOptions& options) {
@@ -64,7 +52,7 @@ std::string dry_run(const RunOptions& options) {
   std::int64_t result_bytes_of_all = 0, memory_bytes = 0, most_blocks = 0;
   for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
     const BlocksOfSet blocks = measure_blocks(plan, set);
-    const std::string computer = computer_of(computers, set), verify = verify_mode_name(verify_mode_of(plan, set));
+    const std::string computer = computers.description(Set::kind), verify = verify_mode_name(verify_mode_of(plan, set));
     const std::int64_t bytes = bytes_of_results(set, options.precision);
     result_bytes_of_all += bytes;
     const std::int64_t in_memory = std::min(blocks.count, plan.blocks_in_memory);

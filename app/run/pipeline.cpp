@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "app/cli/interruption.hpp"
-#include "app/cli/logging.hpp"
 #include "app/cli/quantities.hpp"
 #include "app/report/provenance.hpp"
 #include "app/run/device_choice.hpp"
@@ -252,15 +251,10 @@ void Pipeline::share_layout() {
 void Pipeline::name_computers() {
   report_.device = plan_.device.description;
   report_.on_gpus = plan_.on_gpus;
-  report_.solver = computers_.solver_description();
-  report_.potential = computers_.potential_description();
-  report_.pair_energy = computers_.pair_energy_description();
-  report_.correlator = computers_.correlator_description();
-  for (const auto& [what, computer] : {std::pair{"systems", &report_.solver},
-                                       {"potentials", &report_.potential},
-                                       {"pair energies", &report_.pair_energy},
-                                       {"correlations", &report_.correlator}})
-    if (!computer->empty()) spdlog::debug("{}: {}", what, *computer);
+  for (const auto& [kind, key, things] : computers_of_kinds) {
+    std::string& computer = report_.computers[kind] = computers_.description(kind);
+    if (!computer.empty()) spdlog::debug("{}: {}", things, computer);
+  }
 }
 
 /// The journal counts in blocks of the size that they had.

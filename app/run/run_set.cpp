@@ -124,7 +124,7 @@ class FinishedBlocks {
   std::int64_t done_, next_ = 0;  ///< next: the first that is not noted
 };
 
-/// Of a range of a set, or a block.
+/// How many problems, or channels, a range of a set or a block has.
 template <class Part>
 std::int64_t problems_of(const Part& part) {
   if constexpr (requires { part.channels; })
@@ -133,8 +133,8 @@ std::int64_t problems_of(const Part& part) {
     return part.count;
 }
 
-/// What a kind of set provides for run_kind(), which calls it: the kinds below say what differs from this. What two
-/// stages call goes on at the same time, on different blocks.
+/// The steps of run_kind() that a kind of set may do in its own way: the kinds below say what differs from this. Two
+/// stages call them at the same time, for different blocks.
 template <class Set, class BlockOfSet, class Tally>
 struct KindOfSet {
   using Block = BlockOfSet;
@@ -143,7 +143,7 @@ struct KindOfSet {
   Tally tally;
   bool reads_one_at_a_time = true;  // where there is little to read
 
-  /// What a block is of the set's work, in a unit of its own; judge() or else run_kind() tells of progress.
+  /// A block's part of the set's work, in a unit of its own; judge() or else run_kind() tells of progress.
   [[nodiscard]] double work(const SystemRange& range) const { return static_cast<double>(range.count); }
   static constexpr bool judging_tells_progress = false;
   /// Makes places for the results of a block that was read.

@@ -95,10 +95,7 @@ RunReport told_run(const ResultReader& results, const std::string& path) {
   report.pivot_floor = results.provenance_number("pivot_floor");
   report.verify_mode = results.provenance("verify");
   report.device = results.provenance("device");
-  report.solver = results.provenance("solver");
-  report.potential = results.provenance("potential");
-  report.pair_energy = results.provenance("pair_energy");
-  report.correlator = results.provenance("correlator");
+  for (const auto& [kind, key, things] : computers_of_kinds) report.computers[kind] = results.provenance(key);
   const auto seconds = [&](const char* stage) { return results.provenance_number(std::string(stage) + "_seconds"); };
   report.seconds.start = seconds("start");
   report.seconds.set_up = seconds("set_up");
