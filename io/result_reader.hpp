@@ -11,12 +11,14 @@
 
 #include "io/sets.hpp"
 
+// Not for users: what is first declared below would be visible.
+namespace smallbatch {
+class InputFile;
+struct ByteCheck;
+}  // namespace smallbatch
+
 #pragma GCC visibility push(default)
 namespace smallbatch {
-
-class InputFile;
-
-struct ByteCheck;
 
 /// Of all problems of a set.
 struct StoredVerdicts {

@@ -11,11 +11,14 @@
 #include "io/sets.hpp"
 #include "io/share.hpp"
 
-#pragma GCC visibility push(default)
+// Not for users: what is first declared below would be visible.
 namespace smallbatch {
-
 class OutputFile;
 class Uvh5File;
+}  // namespace smallbatch
+
+#pragma GCC visibility push(default)
+namespace smallbatch {
 
 /// A temporary file beside `path` until commit(); see ProblemWriter for what is thrown and what is left behind. write()
 /// and its like do without HDF5, which another thread may call meanwhile; everything else takes turns with it.

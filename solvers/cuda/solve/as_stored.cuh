@@ -122,7 +122,10 @@ struct StoredWork {
     const T* const from = args.b + (begin_of(task) + group()) * args.b_step + lane();
     T* const to = own_rhs() + lane();
 #pragma unroll
-    for (int u = 0; u < R; ++u) copy_async_or_zero(to + G * u, from + (is_own(u) ? G * u : 0), is_own(u));
+    for (int u = 0; u < R; ++u) {
+      const bool copied = is_own(u);
+      copy_async_or_zero(to + G * u, from + (copied ? G * u : 0), copied);
+    }
   }
 
   /// The lane's row of slot u; what is not zero where the triangles differ is added to `odd`.

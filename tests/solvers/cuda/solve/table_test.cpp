@@ -23,7 +23,7 @@ void for_each_request(Visit&& visit) {
           for (const Arrival arrival : {Arrival::pieces, Arrival::aligned, Arrival::anywhere})
             for (const Asked asked : {Asked::x, Asked::error, Asked::pivots, Asked::everything})
               for (const bool has_sizes : {false, true})
-                for (const std::int64_t count : {1, 1000}) {
+                for (const std::int64_t count : {1, 2, 4, 7, 8, 1000}) {
                   // Rows that are no whole number of pieces cannot lie in pieces.
                   const bool whole = n % (precision == Precision::single ? 4 : 2) == 0;
                   if (arrival == Arrival::pieces && storage != Storage::packed_lower && !whole) continue;
