@@ -182,6 +182,7 @@ struct KindOfSet {
   }
 };
 
+// NOLINTBEGIN(bugprone-derived-method-shadowing-base-method): run_kind() knows the type of a kind
 template <class T>
 struct SystemsOfSet : KindOfSet<SolveSet, SpdBlock<T>, SolveTally<T>> {
   SystemsOfSet(const Run& r, const SolveSet& s)
@@ -261,7 +262,7 @@ struct CorrelationsOfSet : KindOfSet<CorrelationSet, SignalBlock, CorrelationTal
     return static_cast<double>(range.channels) * static_cast<double>(range.times) *
            static_cast<double>(set.baselines());
   }
-  void prepare(Block& block) const { block.resize_sums(); }
+  static void prepare(Block& block) { block.resize_sums(); }
   void compute(Block& block, std::size_t computer) const {
     run.computers.correlators[computer]->correlate(block.batch(), block.sums());
     if (set.is_mean && !is_piece(block, set)) take_means(block, run.options.threads);
@@ -285,6 +286,8 @@ struct CorrelationsOfSet : KindOfSet<CorrelationSet, SignalBlock, CorrelationTal
   }
   [[nodiscard]] bool may_go_on_after(const Block& block) const { return ends_integration(block, set); }
 };
+
+// NOLINTEND(bugprone-derived-method-shadowing-base-method)
 
 /// Takes the blocks of a set through all stages.
 template <class Kind>
