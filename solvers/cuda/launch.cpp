@@ -54,7 +54,7 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solut
   return status;
 }
 
-/// What the batch is to the table.
+/// The batch as the table sees it.
 template <class T>
 SolveRequest request_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape& shape = batch.shape;
@@ -67,7 +67,7 @@ SolveRequest request_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution
                       : wants_pivot_numbers(solution)      ? Asked::pivots
                       : solution.backward_error != nullptr ? Asked::error
                                                            : Asked::x;
-  return {precision_of<T>, shape.n, shape.nrhs, shape.storage, arrival, asked, batch.sizes != nullptr, batch.count};
+  return {scalar_type_of<T>, shape.n, shape.nrhs, shape.storage, arrival, asked, batch.sizes != nullptr, batch.count};
 }
 
 template <class T>

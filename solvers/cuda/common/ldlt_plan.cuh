@@ -7,7 +7,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Of the kernels that take all systems. The same lanes as those for plain systems: the order of their sums decides the
+/// Kernels that take all systems have the lanes of those for plain systems: the order of their sums decides the
 /// last bits.
 template <class T, int N>
 struct LdltPlan {

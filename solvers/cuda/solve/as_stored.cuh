@@ -200,7 +200,7 @@ struct StoredWork {
     else
       run(ReciprocalsInRegisters<T, L>{pivots});
   }
-  /// What the pivots say.
+  /// Stores the numbers that the pivots give.
   __device__ __forceinline__ void tell_pivots(std::int64_t system, const T (&pivots)[R]) const {
     PivotNumbers<T> numbers[L::shares];
 #pragma unroll
@@ -326,7 +326,7 @@ __global__ void __launch_bounds__(warp_lanes,
   }
 }
 
-/// What a launch has to know of a kernel.
+/// A kernel, and its part of the launch.
 template <class T>
 struct StoredKernel {
   int late, place, gap;

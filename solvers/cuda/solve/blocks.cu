@@ -35,9 +35,9 @@ constexpr int block_place(int i, int j) { return i * (i + 1) / 2 + j; }
 /// How many warps share a multiprocessor.
 template <int B, bool Full>
 struct BlocksPlan {
-  static constexpr int warps = row_of(Precision::twofold, Family::blocks, block_size* B,
-                                      static_cast<unsigned>(Full ? Asked::pivots : Asked::x), Arrival::anywhere)
-                                   .warps.here;
+  static constexpr int warps =
+      row_of(ScalarType::float64, Family::blocks, block_size* B, Full ? Asked::pivots : Asked::x, Arrival::anywhere)
+          .warps.here;
   // Whether the next block on the diagonal is factored while a column is finished: where registers are left for that,
   // and where it is not more code than the instruction cache holds for so many warps.
   static constexpr bool ahead = B > 5 || Full;
@@ -1007,7 +1007,7 @@ cudaError_t launch_blocks(const SolveRow& row, const SpdBatch<T>& batch, const S
   BlocksKernel<T> chosen{};
   with_row<T, Family::blocks>(row, [&]<std::size_t i>() {
     constexpr int B = solve_table[i].padded / block_size;
-    constexpr bool full = solve_table[i].asked != static_cast<unsigned>(Asked::x);
+    constexpr bool full = solve_table[i].asked != bit_of(Asked::x);
     chosen = {packed ? ldlt_blocks_kernel<T, B, full, true> : ldlt_blocks_kernel<T, B, full, false>,
               static_cast<int>(sizeof(BlocksMemory<B>)), full ? kept_blocks_bytes<B> : 0, matrix_stays<B, full>};
   });

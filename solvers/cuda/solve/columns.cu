@@ -345,7 +345,7 @@ cudaError_t launch_columns(const SolveRow& row, const SpdBatch<T>& batch, const 
                            cudaStream_t stream) {
   Kernel<Arguments<T>> kernel = nullptr;
   with_row<T, Family::columns>(row, [&]<std::size_t i>() {
-    kernel = columns_kernel<T, solve_table[i].padded, solve_table[i].asked == static_cast<unsigned>(Asked::error)>;
+    kernel = columns_kernel<T, solve_table[i].padded, solve_table[i].asked == bit_of(Asked::error)>;
   });
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.vectors = batch.shape.nrhs * sizeof(T) % 16 == 0 && lies_in_pieces(batch.b, batch.b_step()) &&

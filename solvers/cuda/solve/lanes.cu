@@ -25,8 +25,7 @@ struct LanesPlan {
   static constexpr int pitch = in_pieces ? (numbers / piece | 1) * piece : numbers | 1;
   static constexpr int rhs_pitch = N | 1;
   static constexpr bool single = sizeof(T) == sizeof(float);
-  static constexpr int warps =
-      row_of(precision_of<T>, Family::lanes, N, static_cast<unsigned>(Asked::x), Arrival::anywhere).warps.here;
+  static constexpr int warps = row_of(scalar_type_of<T>, Family::lanes, N, Asked::x, Arrival::anywhere).warps.here;
   static constexpr int place(int row, int column) { return Packed ? row * (row + 1) / 2 + column : row * N + column; }
 };
 

@@ -184,8 +184,8 @@ cudaError_t launch_pieces(const SolveRow& row, const SpdBatch<T>& batch, const S
     constexpr int N = own.padded;
     constexpr bool packed = own.storages == bit_of(Storage::packed_lower), sized = own.sizes == Sizes::own;
     constexpr bool dense = own.storages == bit_of(Storage::dense), is_32 = N == judged_rows;
-    constexpr bool judged = own.asked == static_cast<unsigned>(Asked::error);
-    if constexpr (own.asked == static_cast<unsigned>(Asked::everything)) {
+    constexpr bool judged = own.asked == bit_of(Asked::error);
+    if constexpr (own.asked == bit_of(Asked::everything)) {
       kernel = pieces_everything_kernel<T, N>;
       blocks = std::numeric_limits<unsigned>::max();  // a task each: blocks that end early make room
     } else if constexpr (judged && is_32) {

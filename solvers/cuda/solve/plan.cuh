@@ -12,7 +12,7 @@ namespace {
 
 template <class T, Family family, int N, Asked What, Arrival arrival = Arrival::pieces>
 struct RowPlan {
-  static constexpr SolveRow row = row_of(precision_of<T>, family, N, static_cast<unsigned>(What), arrival);
+  static constexpr SolveRow row = row_of(scalar_type_of<T>, family, N, What, arrival);
   static constexpr int warps = row.warps.here, warps_elsewhere = row.warps.elsewhere;  // resident_blocks()
   static constexpr int turning = registers_suffice() ? row.schedule.turning.here : row.schedule.turning.elsewhere;
   static constexpr int factor_apart = registers_suffice() ? row.schedule.apart.here : row.schedule.apart.elsewhere;

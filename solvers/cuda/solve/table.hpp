@@ -9,15 +9,15 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/scalar_type.hpp"
 #include "core/systems.hpp"
 
 namespace smallbatch {
 
 /// Kernel families. The file of that name in solvers/cuda/solve/ says how each one works.
 enum class Family { pieces, columns, lanes, as_stored, one_pass, blocks };
-enum class Precision { single, twofold };
 
-/// What is asked for: x and the status; the backward error too; numbers of the pivots too; rcond too.
+/// A call asks for one of these: x and the status; the backward error too; numbers of the pivots too; rcond too.
 enum class Asked : unsigned { x = 1, error = 2, pivots = 4, everything = 8 };
 /// Where matrices lie: all of their rows, or packed triangles, at multiples of 16 bytes; the first matrix; or none.
 enum class Arrival { pieces, aligned, anywhere };
@@ -25,6 +25,7 @@ enum class Arrival { pieces, aligned, anywhere };
 enum class Sizes { one, own, any };
 
 constexpr unsigned bit_of(Storage storage) { return 1U << static_cast<unsigned>(storage); }
+constexpr unsigned bit_of(Asked asked) { return static_cast<unsigned>(asked); }
 constexpr unsigned bit_of_sides(int nrhs) { return nrhs == 0 ? 1 : nrhs == 1 ? 2 : 4; }
 
 /// A value for GPUs whose registers suffice for it (core/gpu_plans.cuh), and one for all others.
@@ -46,7 +47,7 @@ struct Schedule {
 
 struct SolveRow {
   // systems that it takes
-  Precision precision;
+  ScalarType type;
   int first, last;    ///< rows of A
   unsigned storages;  ///< bits of them, as are the next two
   Arrival arrival;
@@ -69,9 +70,9 @@ struct SolveRow {
   [[nodiscard]] constexpr int systems() const { return 32 / lanes; }
 };
 
-/// What a batch is to the table.
+/// A batch as the table sees it.
 struct SolveRequest {
-  Precision precision;
+  ScalarType type;
   int n, nrhs;
   Storage storage;
   Arrival arrival;
@@ -83,33 +84,33 @@ struct SolveRequest {
 /// Makes the rows, a line each.
 // clang-format off
 struct SolveTable {
-  static constexpr auto f32 = Precision::single, f64 = Precision::twofold;
+  static constexpr auto f32 = ScalarType::float32, f64 = ScalarType::float64;
   static constexpr unsigned dense = bit_of(Storage::dense), lower = bit_of(Storage::dense_lower);
   static constexpr unsigned packed = bit_of(Storage::packed_lower), any_storage = dense | lower | packed;
-  static constexpr auto x = static_cast<unsigned>(Asked::x), error = static_cast<unsigned>(Asked::error);
-  static constexpr auto everything = static_cast<unsigned>(Asked::everything), anything = 15U;
+  static constexpr auto x = bit_of(Asked::x), error = bit_of(Asked::error);
+  static constexpr auto everything = bit_of(Asked::everything), anything = 15U;
   static constexpr unsigned one_side = 2, several = 4, most_one = 3, any_sides = 7;
 
-  static constexpr SolveRow pieces(Precision type, int n, unsigned storages, unsigned asked, int lanes, HereElsewhere<int> warps,
+  static constexpr SolveRow pieces(ScalarType type, int n, unsigned storages, unsigned asked, int lanes, HereElsewhere<int> warps,
                                    Schedule schedule, const char* gain, Sizes sizes = Sizes::one) {
     return {type, n, n, storages, Arrival::pieces, asked, one_side, sizes,
             Family::pieces, n, lanes, 1, warps, schedule, gain};
   }
-  static constexpr SolveRow columns(Precision type, int n, unsigned asked, int lanes, HereElsewhere<int> warps,
+  static constexpr SolveRow columns(ScalarType type, int n, unsigned asked, int lanes, HereElsewhere<int> warps,
                                     Schedule schedule, const char* gain) {
     return {type, n, n, dense | lower, Arrival::pieces, asked, several, Sizes::one,
             Family::columns, n, lanes, 1, warps, schedule, gain};
   }
-  static constexpr SolveRow lanes(Precision type, int first, int last, unsigned sides, int warps) {
+  static constexpr SolveRow lanes(ScalarType type, int first, int last, unsigned sides, int warps) {
     return {type, first, last, any_storage, Arrival::anywhere, anything, sides, Sizes::one,
             Family::lanes, 0, 1, 1, {warps, warps}, {}, ""};
   }
-  static constexpr SolveRow as_stored(Precision type, int first, int last, unsigned asked, Arrival arrival, int lanes, int shares,
+  static constexpr SolveRow as_stored(ScalarType type, int first, int last, unsigned asked, Arrival arrival, int lanes, int shares,
                                       HereElsewhere<int> warps, Schedule schedule, const char* gain) {
     return {type, first, last, asked == x ? dense | lower : dense, arrival, asked, one_side, Sizes::one,
             Family::as_stored, last, lanes, shares, warps, schedule, gain};
   }
-  static constexpr SolveRow one_pass(Precision type, int first, int last, Arrival arrival, int lanes, int shares, int warps,
+  static constexpr SolveRow one_pass(ScalarType type, int first, int last, Arrival arrival, int lanes, int shares, int warps,
                                      Schedule schedule, const char* gain) {
     return {type, first, last, arrival == Arrival::pieces ? dense | lower : any_storage, arrival, anything, any_sides, Sizes::any,
             Family::one_pass, last, lanes, shares, {warps, warps}, schedule, gain};
@@ -267,9 +268,9 @@ struct SolveTable {
 inline constexpr auto solve_table = SolveTable::rows();
 
 constexpr bool fits(const SolveRow& row, const SolveRequest& request) {
-  return row.precision == request.precision && row.first <= request.n && request.n <= row.last &&
+  return row.type == request.type && row.first <= request.n && request.n <= row.last &&
          (row.storages & bit_of(request.storage)) != 0 && request.arrival <= row.arrival &&
-         (row.asked & static_cast<unsigned>(request.asked)) != 0 && (row.sides & bit_of_sides(request.nrhs)) != 0 &&
+         (row.asked & bit_of(request.asked)) != 0 && (row.sides & bit_of_sides(request.nrhs)) != 0 &&
          (row.sizes == Sizes::any || (row.sizes == Sizes::own) == request.has_sizes) &&
          (!row.needs_whole_task() || request.count >= row.systems());
 }
@@ -282,17 +283,14 @@ constexpr const SolveRow& choose_row(const SolveRequest& request) {
 }
 
 /// The row for which a kernel is compiled. It is an error where there is none.
-consteval const SolveRow& row_of(Precision precision, Family family, int padded, unsigned asked,
+consteval const SolveRow& row_of(ScalarType type, Family family, int padded, Asked asked,
                                  Arrival arrival = Arrival::pieces) {
   for (const SolveRow& row : solve_table)
-    if (row.precision == precision && row.family == family && (row.asked & asked) != 0 && row.arrival == arrival &&
+    if (row.type == type && row.family == family && (row.asked & bit_of(asked)) != 0 && row.arrival == arrival &&
         (row.padded == padded || (row.padded == 0 && row.first <= padded && padded <= row.last)))
       return row;
   throw "no such row";
 }
-
-template <class T>
-inline constexpr Precision precision_of = sizeof(T) == sizeof(float) ? Precision::single : Precision::twofold;
 
 /// Calls use<constant index>() for `row`, which is one of this family's: so kernels are compiled for these alone.
 template <class T, Family family, class Use>
@@ -300,7 +298,7 @@ void with_row(const SolveRow& row, Use&& use) {
   [&]<std::size_t... i>(std::index_sequence<i...>) {
     (
         [&] {
-          if constexpr (solve_table[i].precision == precision_of<T> && solve_table[i].family == family)
+          if constexpr (solve_table[i].type == scalar_type_of<T> && solve_table[i].family == family)
             if (&row == &solve_table[i]) use.template operator()<i>();
         }(),
         ...);

@@ -16,7 +16,7 @@ constexpr std::array arrival_names{"pieces", "aligned", "anywhere"};
 
 template <class Visit>
 void for_each_request(Visit&& visit) {
-  for (const Precision precision : {Precision::single, Precision::twofold})
+  for (const ScalarType type : {ScalarType::float32, ScalarType::float64})
     for (int n = 1; n <= 64; ++n)
       for (const int nrhs : {0, 1, 2, 16})
         for (const Storage storage : {Storage::dense, Storage::dense_lower, Storage::packed_lower})
@@ -25,9 +25,9 @@ void for_each_request(Visit&& visit) {
               for (const bool has_sizes : {false, true})
                 for (const std::int64_t count : {1, 2, 4, 7, 8, 1000}) {
                   // Rows that are no whole number of pieces cannot lie in pieces.
-                  const bool whole = n % (precision == Precision::single ? 4 : 2) == 0;
+                  const bool whole = n % (type == ScalarType::float32 ? 4 : 2) == 0;
                   if (arrival == Arrival::pieces && storage != Storage::packed_lower && !whole) continue;
-                  visit(SolveRequest{precision, n, nrhs, storage, arrival, asked, has_sizes, count});
+                  visit(SolveRequest{type, n, nrhs, storage, arrival, asked, has_sizes, count});
                 }
 }
 
@@ -60,7 +60,7 @@ TEST(SolveTable, IsPrinted) {
       }
       return text;
     };
-    std::cout << (row.precision == Precision::single ? "float32 | " : "float64 | ") << row.first << " to " << row.last
+    std::cout << (row.type == ScalarType::float32 ? "float32 | " : "float64 | ") << row.first << " to " << row.last
               << " | " << names_of(row.storages, {"dense", "dense_lower", "packed_lower"}) << " | "
               << arrival_names[static_cast<std::size_t>(row.arrival)] << " | "
               << names_of(row.asked, {"x", "error", "pivots", "everything"}) << " | "
