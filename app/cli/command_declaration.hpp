@@ -1,4 +1,4 @@
-// What the commands of app/cli/options.cpp declare their options with. Private to the files that know CLI11.
+// The means by which the commands of app/cli/options.cpp declare their options. Private to the files that know CLI11.
 #pragma once
 
 #include <CLI/CLI.hpp>

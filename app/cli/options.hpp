@@ -59,9 +59,8 @@ struct RunOptions {
   ScalarType precision = ScalarType::float32;  ///< of the arithmetic of potentials and pair energies, and of V
   unsigned threads = 0;
   InstructionSet instruction_set = InstructionSet::best;
-  Share share;  ///< of every set, where this process does not run all of it
-  std::uint64_t memory =
-      0;  ///< bytes of all blocks that are in memory; 0: what is quickest (app/run/cut_into_blocks.hpp)
+  Share share;               ///< of every set, where this process does not run all of it
+  std::uint64_t memory = 0;  ///< bytes of all blocks in memory; 0: what is quickest (app/run/cut_into_blocks.hpp)
   FailOn fail_on = FailOn::errors;
   bool dry_run = false;
   bool overwrite = false, json = false;

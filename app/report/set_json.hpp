@@ -1,4 +1,4 @@
-// What JSON says of a set of problems: `info` of a file, and whoever makes one.
+// A set of problems as JSON, for `info` of a file and for the commands that make one.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ std::vector<std::int64_t> numbers_of(const PlaneRange& range) {
 std::vector<std::int64_t> numbers_of(const SignalRange& range) {
   return {range.first, range.channels, range.first_time, range.times};
 }
-/// Of blocks [begin, end), one after the other.
+/// The numbers that name the blocks [begin, end), one after the other.
 template <class Ranges>
 std::vector<std::int64_t> numbers_of(const Ranges& blocks, std::int64_t begin, std::int64_t end) {
   std::vector<std::int64_t> all;
@@ -66,7 +66,7 @@ std::int64_t take_over(const Run& run, Kind& kind, Ranges& blocks) {
     stop_if_interrupted();
     const FinishedBlock finished = run.journal->finished(record);
     const std::int64_t end = finished.last_block + 1;
-    // Of the same blocks, cut alike, and of none that are missing before them.
+    // The blocks must be cut alike, and none may be missing before them.
     const bool are_next = finished.first_block == done && end > done &&
                           end <= static_cast<std::int64_t>(blocks.size()) &&
                           finished.ranges == numbers_of(blocks, done, end);
@@ -97,7 +97,7 @@ std::int64_t take_over(const Run& run, Kind& kind, Ranges& blocks) {
   return done;
 }
 
-/// What of a set's blocks is finished, for who goes on with it.
+/// Notes which blocks of a set are finished, for a run that goes on with it.
 template <class Ranges>
 class FinishedBlocks {
  public:
