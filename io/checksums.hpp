@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "io/extent.hpp"
 #include "io/hashes.hpp"
-#include "io/hdf5_input_driver.hpp"  // Extent
 
 namespace smallbatch {
 

@@ -187,11 +187,6 @@ std::int64_t check_format(const InputFile& file, std::vector<std::string>& warni
   return version->at(1);
 }
 
-std::string short_enough(const std::string& text) {
-  constexpr std::string_view more = " ...";
-  return text.size() <= largest_string ? text : text.substr(0, largest_string - more.size()).append(more);
-}
-
 bool is_result_file(const InputFile& file) { return file.string("/provenance", "kind") == "results"; }
 
 std::vector<std::string> set_names(const InputFile& file, const std::string& kind) {
@@ -213,26 +208,6 @@ std::vector<std::string> set_names(const InputFile& file, const std::string& kin
 std::string signal_text(const CorrelationSet& set) {
   return "the signal is understood as " + std::to_string(set.batch) + " channels, " + std::to_string(set.times) +
          " times, " + std::to_string(set.inputs) + " inputs: ";
-}
-
-void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape,
-                  const std::string& why) {
-  const DatasetInfo& info = file.dataset(dataset);
-  if (info.shape != shape) {
-    throw file.error(dataset, why + "expected shape " + shape_text(shape) + ", found " + shape_text(info.shape),
-                     remedy_of_shape(info.shape, shape, "Store a value for each."));
-  }
-}
-
-std::string remedy_of_shape(const std::vector<std::int64_t>& found, const std::vector<std::int64_t>& expected,
-                            const std::string& otherwise) {
-  if (std::ranges::is_permutation(found, expected)) return "Are its axes in another order? Store its transpose.";
-  const auto without_ones = [](std::vector<std::int64_t> shape) {
-    std::erase(shape, 1);
-    return shape;
-  };
-  if (without_ones(found) == without_ones(expected)) return "Store its reshape" + shape_text(expected) + ".";
-  return otherwise;
 }
 
 std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& dataset, std::int64_t total,
@@ -456,12 +431,6 @@ void expect_type(ScalarType asked, ScalarType stored, const std::string& set) {
   if (asked == stored) return;
   throw Error(ErrorKind::usage, "set " + quoted(set) + " holds " + precision_name(stored),
               "asked for " + precision_name(asked), "Ask for its own type.");
-}
-
-void expect_range(std::int64_t first, std::int64_t count, std::int64_t batch, const std::string& set) {
-  if (first >= 0 && count >= 0 && first <= batch && count <= batch - first) return;
-  throw Error(ErrorKind::usage, "set " + quoted(set) + " has " + std::to_string(batch) + " problems",
-              "asked for " + std::to_string(count) + " from " + std::to_string(first), "Ask for what is there.");
 }
 
 }  // namespace smallbatch

@@ -34,9 +34,6 @@ inline std::string work_path(const std::string& kind, const std::string& set) {
   return "/provenance/" + kind + "/" + set;
 }
 
-/// As much of a text about a file's origin as is read.
-std::string short_enough(const std::string& text);
-
 inline ScalarType scalar_type(ElementType type) {
   return type == ElementType::float32 ? ScalarType::float32 : ScalarType::float64;
 }
@@ -60,16 +57,8 @@ bool is_result_file(const InputFile& file);
 /// Names of the sets of a kind, "/solve"; each must be a group, and fit for a message.
 std::vector<std::string> set_names(const InputFile& file, const std::string& kind);
 
-/// Throws where the dataset has another shape; `why` says, for the message, what asks for it.
-void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape,
-                  const std::string& why = "");
-
 /// For such a message, of what a dataset of a correlation set has to fit.
 std::string signal_text(const CorrelationSet& set);
-
-/// What to store in place of a dataset of another shape; `otherwise` where its shape does not tell.
-std::string remedy_of_shape(const std::vector<std::int64_t>& found, const std::vector<std::int64_t>& expected,
-                            const std::string& otherwise);
 
 /// Where the problems begin among `total` things: from 0 to total, never falling. `things` is for messages.
 std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& dataset, std::int64_t total,
@@ -108,8 +97,5 @@ void write_correlation_attributes(Hdf5Output& file, const CorrelationSet& set);
 
 /// Throws Error(usage) where T is not the set's type, naming both.
 void expect_type(ScalarType asked, ScalarType stored, const std::string& set);
-
-/// Throws Error(usage) where [first, first + count) is not within the set's batch.
-void expect_range(std::int64_t first, std::int64_t count, std::int64_t batch, const std::string& set);
 
 }  // namespace smallbatch

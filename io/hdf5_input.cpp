@@ -608,6 +608,37 @@ std::optional<std::variant<std::string, double>> InputFile::text_or_number(const
   return {};
 }
 
+void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape,
+                  const std::string& why) {
+  const DatasetInfo& info = file.dataset(dataset);
+  if (info.shape != shape) {
+    throw file.error(dataset, why + "expected shape " + shape_text(shape) + ", found " + shape_text(info.shape),
+                     remedy_of_shape(info.shape, shape, "Store a value for each."));
+  }
+}
+
+std::string remedy_of_shape(const std::vector<std::int64_t>& found, const std::vector<std::int64_t>& expected,
+                            const std::string& otherwise) {
+  if (std::ranges::is_permutation(found, expected)) return "Are its axes in another order? Store its transpose.";
+  const auto without_ones = [](std::vector<std::int64_t> shape) {
+    std::erase(shape, 1);
+    return shape;
+  };
+  if (without_ones(found) == without_ones(expected)) return "Store its reshape" + shape_text(expected) + ".";
+  return otherwise;
+}
+
+std::string short_enough(const std::string& text) {
+  constexpr std::string_view more = " ...";
+  return text.size() <= largest_string ? text : text.substr(0, largest_string - more.size()).append(more);
+}
+
+void expect_range(std::int64_t first, std::int64_t count, std::int64_t batch, const std::string& set) {
+  if (first >= 0 && count >= 0 && first <= batch && count <= batch - first) return;
+  throw Error(ErrorKind::usage, "set " + quoted(set) + " has " + std::to_string(batch) + " problems",
+              "asked for " + std::to_string(count) + " from " + std::to_string(first), "Ask for what is there.");
+}
+
 bool is_hdf5(const std::string& path) {
   std::error_code unknown;  // to open a pipe would take its bytes, or end what writes to it
   if (!std::filesystem::is_regular_file(path, unknown)) return false;

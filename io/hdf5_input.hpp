@@ -139,6 +139,20 @@ class InputFile {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Throws where the dataset has another shape. `why` says in the message what asks for it.
+void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape,
+                  const std::string& why = "");
+
+/// The advice for a dataset of a wrong shape; `otherwise` where the shape does not tell.
+std::string remedy_of_shape(const std::vector<std::int64_t>& found, const std::vector<std::int64_t>& expected,
+                            const std::string& otherwise);
+
+/// The first 4096 bytes of a text about a file's origin.
+std::string short_enough(const std::string& text);
+
+/// Throws Error(usage) where [first, first + count) is not within the set's batch.
+void expect_range(std::int64_t first, std::int64_t count, std::int64_t batch, const std::string& set);
+
 /// Whether the file says that it is HDF5; false also where it cannot be opened.
 bool is_hdf5(const std::string& path);
 

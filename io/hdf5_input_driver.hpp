@@ -16,13 +16,9 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "io/extent.hpp"
 
 namespace smallbatch {
-
-/// Bytes [address, address + size) of a file.
-struct Extent {
-  std::uint64_t address = 0, size = 0;
-};
 
 /// A regular file open for reading, by several threads at a time. The first failure is kept, and from then on every
 /// read fails: what HDF5 makes of it does not matter.

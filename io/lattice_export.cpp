@@ -4,7 +4,6 @@
 #include "core/error.hpp"
 #include "core/number_text.hpp"
 #include "core/text_streams.hpp"
-#include "io/picture.hpp"
 
 namespace smallbatch {
 

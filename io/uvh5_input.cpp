@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "io/hdf5_format.hpp"
 #include "io/uvh5.hpp"
 #include "io/uvh5_rows.hpp"
 

@@ -7,8 +7,6 @@
 #include <map>
 #include <utility>
 
-#include "io/hdf5_format.hpp"
-
 namespace smallbatch {
 namespace {
 
