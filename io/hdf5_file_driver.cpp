@@ -169,12 +169,14 @@ herr_t write_file(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::si
   return status(of(file).bytes->write(address, size, bytes));
 }
 
+/// HDF5 gives the file its size. One whose bytes are kept grows, but loses none: it may end before it is whole again.
 herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
   DriverFile& opened = of(file);
-  const bool may_be_longer = opened.bytes->keeps_bytes();
   const std::uint64_t given = opened.bytes->given();
   if (!opened.bytes->write_held()) return status(false);
-  if ((may_be_longer || opened.end != given) && !opened.bytes->resize(given)) return status(false);
+  const std::uint64_t size = opened.bytes->size();
+  const bool resizes = size < given || (size > given && !opened.bytes->keeps_bytes());
+  if (resizes && !opened.bytes->resize(given)) return status(false);
   opened.end = given;
   return status(true);
 }

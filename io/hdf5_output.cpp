@@ -1264,6 +1264,7 @@ void Hdf5Output::commit() {
                 "Please report this."));
     }
   });
+  impl_->file_bytes.keep_bytes(false);  // all is written anew: what an earlier run has left behind it goes
   // Of very many datasets it takes a while to list them: beside HDF5, in a thread of its own, where there is one.
   std::future<std::vector<Impl::Listed>> listing;
   if (impl_->has_checksums) listing = async_if_possible([this] { return impl_->list_datasets(); });

@@ -166,6 +166,54 @@ def test_a_failing_call_is_told_or_does_no_harm(folder, pytestconfig, command, c
     assert not wrongs, f"{len(wrongs)} of {exits.total()}\n" + "\n".join(wrongs[:10])
 
 
+def test_a_resumed_run_that_finds_no_memory_keeps_what_is_finished(tmp_path):
+    """The file is laid out anew, the last set's numbers at its end. Whoever gives up on the way must not shorten it."""
+    with open_problem_file(tmp_path / "p.h5") as file:
+        for number in range(150):
+            add_solve(file, f"a{number:03d}", batch=1, n=2)
+        add_solve(file, "z", batch=400, n=16)
+    call = [PROGRAM, "run", "p.h5", "-o", "r.h5", "--device", "cpu", "--memory", "1MiB", "--threads", "2", "-q"]
+    left = [tmp_path / f"r.h5.smallbatch-{name}" for name in ("part", "journal")]
+
+    def run(*more, failing="write", first=0, count=1):
+        notes = tmp_path / "notes"
+        notes.write_bytes(bytes(16))
+        environment = dict(os.environ, LD_PRELOAD=str(LIBRARY), FAILING_CALL=failing, FAILING_FROM=str(first),
+                           FAILING_COUNT=str(count), FAILING_NOTES=str(notes))
+        done = subprocess.run([*call, *more], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SECONDS)
+        return done.returncode, done.stderr, struct.unpack("QQ", notes.read_bytes())[0]
+
+    def results():
+        with h5py.File(tmp_path / "r.h5") as file:
+            found = numbers(file), int(file["provenance"].attrs.get("resumed_after_blocks", 0))
+        (tmp_path / "r.h5").unlink()
+        return found
+
+    code, errors, writes = run()
+    assert code == DONE, errors
+    right = results()[0]
+    finished = 0
+    for number in range(writes, 0, -10):  # until z has some blocks, and not all
+        if run(first=number)[0] == OUTPUT and left[1].exists():
+            files = [path.read_bytes() for path in left]
+            assert run("--resume")[0] == DONE
+            finished = results()[1]
+            break
+    assert finished > 152
+    calls = told = 0
+    for part in range(16):
+        for path, content in zip(left, files):
+            path.write_bytes(content)
+        code, errors, calls_now = run("--resume", failing="malloc", first=calls * part // 15)
+        calls = calls or calls_now
+        told += code == OUT_OF_MEMORY
+        assert code in (DONE, OUT_OF_MEMORY), errors
+        if code == OUT_OF_MEMORY:
+            assert run("--resume")[0] == DONE
+        assert results() == (right, finished), (part, errors)
+    assert told > 3
+
+
 def test_no_function_of_the_allocator_is_called_past_the_reserve():
     """What it has of the standard's and of C's is the program's own, but for what nobody calls."""
     program = Path(os.environ.get("SMALLBATCH_BIN", "build/bin/smallbatch")).resolve()
