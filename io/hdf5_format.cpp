@@ -13,6 +13,7 @@
 #include "io/hdf5_labels.hpp"
 #include "io/hdf5_units.hpp"
 #include "io/local_coordinates.hpp"
+#include "io/set_tables.hpp"
 
 namespace smallbatch {
 namespace {
@@ -61,26 +62,20 @@ std::string triple_index(const std::string& dataset, std::size_t i) {
   return dataset + "[" + std::to_string(i / 3) + ", " + std::to_string(i % 3) + "]";
 }
 
+/// Numbers that are read and written as they are.
+constexpr std::array<std::pair<const char*, double ChargesOfSet::*>, 2> charge_numbers{
+    {{"dielectric", &ChargesOfSet::dielectric}, {"temperature", &ChargesOfSet::temperature}}};
+constexpr std::array<std::pair<const char*, double CorrelationSet::*>, 2> array_numbers{
+    {{"sample_time", &CorrelationSet::sample_time}, {"start_time", &CorrelationSet::start_time}}};
+
 constexpr std::array target_kinds{TargetKind::lattice, TargetKind::points, TargetKind::charges};
 
-/// A number of the set, or `absent`; refused where `allowed` says so.
-double read_number(const InputFile& file, const std::string& group, const std::string& name, double absent,
-                   bool (*allowed)(double), const std::string& expected, const std::string& remedy) {
-  const double value = file.number(group, name).value_or(absent);
-  if (!allowed(value) || !std::isfinite(value)) {
-    throw file.error(group + "@" + name, "expected " + expected + ", found " + std::to_string(value), remedy);
-  }
-  return value;
-}
-
-bool is_positive(double value) { return value > 0; }
-bool is_not_negative(double value) { return value >= 0; }
 bool is_finite(double value) { return std::isfinite(value); }
 
-/// A dataset of finite numbers in this unit, or nothing.
-std::vector<double> read_known(const InputFile& file, const std::string& dataset,
-                               const std::vector<std::int64_t>& shape, const std::string& unit,
-                               const std::string& signal) {
+/// A dataset of finite numbers of the array, or nothing.
+std::vector<double> read_known(const InputFile& file, const std::string& group, const DatasetRow& row,
+                               const std::vector<std::int64_t>& shape, const std::string& signal) {
+  const std::string dataset = group + "/" + std::string(row.name), unit(row.unit);
   if (file.kind(dataset) == ObjectKind::none) return {};
   (void)file.float_dataset(dataset);
   expect_shape(file, dataset, shape, signal);
@@ -212,10 +207,8 @@ std::string signal_text(const CorrelationSet& set) {
 
 std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& dataset, std::int64_t total,
                                       const std::string& things) {
+  expect_type_of(file, dataset, charges_table.dataset("offset"), "Store it as int64.");
   const DatasetInfo& info = file.dataset(dataset);
-  if (!info.is(ElementType::int64) && !info.is(ElementType::int32)) {
-    throw file.error(dataset, "expected int32 or int64, found " + info.type_name, "Store it as int64.");
-  }
   if (info.shape.size() != 1 || info.shape[0] < 1) {
     throw file.error(dataset, "expected shape (batch + 1), found " + shape_text(info.shape),
                      "Store where each problem begins, and the number of " + things + " at the end.");
@@ -279,8 +272,8 @@ bool read_flag(const InputFile& file, const std::string& group, const std::strin
 }
 
 void read_charge_attributes(const InputFile& file, const std::string& group, ChargesOfSet& set) {
-  set.dielectric = read_number(file, group, "dielectric", 1, is_positive, "a finite number above 0",
-                               "Set the relative permittivity; 1 is the vacuum.");
+  for (const auto& [name, number] : charge_numbers)
+    set.*number = read_number(file, group, charges_table.attribute(name));
   if (const auto unit = file.string(group, "output_unit")) {
     const auto parsed = parse_potential_unit(*unit);
     if (!parsed) {
@@ -293,21 +286,19 @@ void read_charge_attributes(const InputFile& file, const std::string& group, Cha
     }
     set.output_unit = *parsed;
   }
-  set.temperature = read_number(file, group, "temperature", default_temperature_kelvin, is_positive, "kelvin above 0",
-                                "Set the temperature in kelvin.");
   check_unit_factor(file, group, set);
 }
 
 void read_charge_lengths(const InputFile& file, const std::string& group, ChargesOfSet& set, double unit_in_angstrom) {
   const auto length = [&](const char* name, bool (*allowed)(double), const std::string& expected) {
-    const std::string remedy = "Give a length in the unit of the positions; 0 is none.";
-    const double stored = read_number(file, group, name, 0, is_not_negative, "a finite length of 0 or more", remedy);
+    const AttributeRow& row = charges_table.attribute(name);
+    const double stored = read_number(file, group, row);
     const double angstrom = unit_in_angstrom * stored;
     if (!allowed(angstrom) || (angstrom == 0) != (stored == 0)) {
       throw file.error(group + "@" + name,
                        "expected 0 or " + expected + ", found " + text_of(stored) + " in a unit of " +
                            text_of(unit_in_angstrom) + " angstrom",
-                       remedy);
+                       std::string(row.number.remedy));
     }
     return angstrom;
   };
@@ -397,15 +388,11 @@ void read_correlation_attributes(const InputFile& file, CorrelationSet& set) {
     }
     set.is_mean = *output == output_mean;
   }
-  const auto time = [&](const char* name, const std::string& remedy) {
-    if (!file.number(group, name)) return 0.0;
-    return read_number(file, group, name, 0, is_positive, "a finite number above 0", remedy);
-  };
-  set.sample_time = time("sample_time", "Give the seconds from one sample to the next, or remove it.");
-  set.start_time = time("start_time", "Give the Julian date at which the first sample begins, or remove it.");
+  for (const auto& [name, number] : array_numbers)
+    set.*number = read_number(file, group, correlation_table.attribute(name));
   const std::string signal = signal_text(set);
-  set.frequency = read_known(file, group + "/frequency", {set.batch}, "Hz", signal);
-  set.input_position = read_known(file, group + "/input_position", {set.inputs, 3}, "m", signal);
+  set.frequency = read_known(file, group, correlation_table.dataset("frequency"), {set.batch}, signal);
+  set.input_position = read_known(file, group, correlation_table.dataset("input_position"), {set.inputs, 3}, signal);
   set.labels = read_array_labels(file, group, set.inputs);
 }
 
@@ -413,17 +400,17 @@ void write_correlation_attributes(Hdf5Output& file, const CorrelationSet& set) {
   const std::string group = set_path(set);
   file.attribute(group, "integrate", set.integrate);
   file.attribute(group, "output", set.is_mean ? output_mean : output_sum);
-  if (set.sample_time > 0) file.attribute(group, "sample_time", set.sample_time);
-  if (set.start_time > 0) file.attribute(group, "start_time", set.start_time);
-  const auto write = [&](const std::string& name, const std::vector<std::int64_t>& shape, const char* unit,
-                         const std::vector<double>& values) {
+  for (const auto& [name, number] : array_numbers)
+    if (set.*number > 0) file.attribute(group, name, set.*number);
+  const auto write = [&](const char* name, const std::vector<std::int64_t>& shape, const std::vector<double>& values) {
     if (values.empty()) return;
-    file.create(group + name, ElementType::float64, shape);
-    file.attribute(group + name, "unit", std::string(unit));
-    file.write(group + name, {}, values.data());
+    const std::string dataset = group + "/" + name;
+    file.create(dataset, ElementType::float64, shape);
+    file.attribute(dataset, "unit", std::string(correlation_table.dataset(name).unit));
+    file.write(dataset, {}, values.data());
   };
-  write("/frequency", {set.batch}, "Hz", set.frequency);
-  write("/input_position", {set.inputs, 3}, "m", set.input_position);
+  write("frequency", {set.batch}, set.frequency);
+  write("input_position", {set.inputs, 3}, set.input_position);
   write_array_labels(file, group, set.labels);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "io/hdf5_format.hpp"
+#include "io/set_tables.hpp"
 
 namespace smallbatch {
 namespace {
@@ -39,23 +40,15 @@ std::vector<std::int64_t> read_antennas(const InputFile& file, const std::string
   return antennas;
 }
 
-/// Numbers that are known together or not at all, each with the largest magnitude that it may have.
+/// Numbers that are known together or not at all.
 std::vector<double> read_together(const InputFile& file, const std::string& group,
-                                  const std::vector<std::pair<const char*, double>>& names) {
+                                  const std::vector<const char*>& names) {
   std::vector<double> values;
-  for (const auto& [name, most] : names) {
-    const auto value = file.number(group, name);
-    if (value && !(std::abs(*value) <= most)) {
-      throw file.error(
-          group + "@" + name,
-          "expected a number of at most " + std::to_string(most) + " in magnitude, found " + std::to_string(*value),
-          "Correct it.");
-    }
-    if (value) values.push_back(*value);
-  }
+  for (const char* name : names)
+    if (file.number(group, name)) values.push_back(read_number(file, group, correlation_table.attribute(name)));
   if (values.empty() || values.size() == names.size()) return values;
   std::string all;
-  for (const auto& [name, most] : names) all += (all.empty() ? "" : ", ") + std::string(name);
+  for (const char* name : names) all += (all.empty() ? "" : ", ") + std::string(name);
   throw file.error(group, "it has some of the attributes " + all + ", and not the others",
                    "Give all of them, or none.");
 }
@@ -75,10 +68,7 @@ ProblemLabels read_labels(const InputFile& file, const std::string& group, std::
     }
   }
   if (file.kind(step) != ObjectKind::none) {
-    const DatasetInfo& info = file.dataset(step);
-    if (!info.is(ElementType::int32) && !info.is(ElementType::int64)) {
-      throw file.error(step, "expected int32 or int64, found " + info.type_name, "Store it as int64.");
-    }
+    expect_type_of(file, step, charges_table.dataset("step"), "Store it as int64.");
     expect_shape(file, step, {batch});
     labels.step.resize(static_cast<std::size_t>(batch));
     file.read(step, {}, labels.step.data());
@@ -129,10 +119,9 @@ ArrayLabels read_array_labels(const InputFile& file, const std::string& group, s
                      "Name the feed that this input is of.");
   }
   labels.telescope = file.string(group, "telescope").value_or("");
-  constexpr double any_length = 1e12;
-  labels.location = read_together(file, group, {{"latitude", 90}, {"longitude", 360}, {"altitude", any_length}});
+  labels.location = read_together(file, group, {"latitude", "longitude", "altitude"});
   labels.phase_center = file.string(group, "phase_center").value_or("");
-  labels.phase_center_ra_dec = read_together(file, group, {{"phase_center_ra", 360}, {"phase_center_dec", 90}});
+  labels.phase_center_ra_dec = read_together(file, group, {"phase_center_ra", "phase_center_dec"});
   labels.visibility_unit = file.string(group, "visibility_unit").value_or("");
   if (!labels.visibility_unit.empty() &&
       std::ranges::find(visibility_units, labels.visibility_unit) == visibility_units.end()) {

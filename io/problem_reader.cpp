@@ -22,57 +22,20 @@
 #include "io/known_names.hpp"
 #include "io/local_coordinates.hpp"
 #include "io/row_hashes.hpp"
+#include "io/set_tables.hpp"
 
 namespace smallbatch {
 namespace {
 
-/// What io/FORMAT.md names of a set: attributes of its group; datasets, and their attributes.
-struct KnownNames {
-  std::vector<std::string> attributes;
-  std::map<std::string, std::vector<std::string>> datasets;
-};
-
 const std::string remedy_of_sizes = "Store how many rows each system has.";
 
-const KnownNames solve_names{{"uplo", "compute", "storage"}, {{"A", {}}, {"b", {}}, {"size", {}}}};
-const KnownNames potential_names{
-    {"targets", "shape", "field", "softening", "cutoff", "dielectric", "output_unit", "temperature", "particles"},
-    {{"position", {"unit"}},
-     {"charge", {"unit"}},
-     {"offset", {}},
-     {"origin", {"unit"}},
-     {"spacing", {"unit"}},
-     {"points", {"unit"}},
-     {"point_offset", {}},
-     {"group", {}},
-     {"atomic_number", {}},
-     {"name", {}},
-     {"step", {}},
-     {"time", {"unit"}}}};
-const KnownNames pair_energy_names{
-    {"softening", "cutoff", "dielectric", "output_unit", "temperature", "particles", "per_charge"},
-    {{"position", {"unit"}},
-     {"charge", {"unit"}},
-     {"offset", {}},
-     {"group", {}},
-     {"atomic_number", {}},
-     {"name", {}},
-     {"step", {}},
-     {"time", {"unit"}}}};
-const KnownNames correlation_names{
-    {"integrate", "output", "packing", "sample_time", "start_time", "telescope", "latitude", "longitude", "altitude",
-     "phase_center", "phase_center_ra", "phase_center_dec", "visibility_unit"},
-    {{"signal", {}},
-     {"flag", {}},
-     {"frequency", {"unit"}},
-     {"input_position", {"unit"}},
-     {"input_antenna", {}},
-     {"input_antenna_name", {}},
-     {"input_feed", {}}}};
-
-/// Datasets of sets of charges, whatever they ask for.
-const std::vector<std::string> of_charges{"position",      "charge", "offset", "group",
-                                          "atomic_number", "name",   "step",   "time"};
+/// The names of a table's datasets or attributes.
+template <class Row>
+std::vector<std::string> names_of(const std::vector<Row>& rows) {
+  std::vector<std::string> names;
+  for (const Row& row : rows) names.emplace_back(row.name);
+  return names;
+}
 
 /// Where a set's charges and points come from.
 struct ChargeSource {
@@ -212,19 +175,21 @@ struct ProblemReader::Impl {
   }
 
   /// Refuses unknown attributes, and datasets that probably should be the known ones that are missing.
-  void check_names(const std::string& group, const KnownNames& known) {
-    check_attributes(group, known.attributes);
-    const std::vector<std::string> members = file.members(group);
+  void check_names(const std::string& group, const SetTable& table) {
+    check_attributes(group, names_of(table.attributes));
+    const std::vector<std::string> members = file.members(group), known = names_of(table.datasets);
     std::vector<std::string> missing;
-    for (const auto& [name, attributes] : known.datasets) {
-      if (std::ranges::find(members, name) == members.end()) {
+    for (const DatasetRow& row : table.datasets) {
+      const std::string name(row.name);
+      if (std::ranges::find(members, name) == members.end())
         missing.push_back(name);
-      } else {
-        check_attributes(group + "/" + name, attributes);
-      }
+      else
+        check_attributes(group + "/" + name,
+                         row.unit.empty() ? std::vector<std::string>{} : std::vector<std::string>{"unit"});
     }
     for (const std::string& name : members) {
-      const auto meant = known.datasets.contains(name) || is_newer ? std::nullopt : nearest_name(name, missing);
+      const bool is_known = std::ranges::find(known, name) != known.end();
+      const auto meant = is_known || is_newer ? std::nullopt : nearest_name(name, missing);
       if (meant) {
         throw file.error(group, "its dataset " + quoted(name) + " is unknown: did you mean " + quoted(*meant) + "?",
                          "Correct its name or move it elsewhere.");
@@ -326,7 +291,7 @@ struct ProblemReader::Impl {
 
   void open_set(SolveSet& set) {
     const std::string group = set_path(set), a = group + "/A", b = group + "/b";
-    check_names(group, solve_names);
+    check_names(group, solve_table);
     const DatasetInfo& matrices = file.float_dataset(a);
     set.type = scalar_type(matrices.type);
     const auto& shape = matrices.shape;
@@ -377,7 +342,7 @@ struct ProblemReader::Impl {
       set.shape.nrhs = set.rhs_is_vector ? 1 : static_cast<int>(rhs.shape[2]);
     }
     open_sizes(group, set);
-    warn_of_unused(group, {"A", "b", "size"});
+    warn_of_unused(group, names_of(solve_table.datasets));
   }
 
   /// Sizes of its own for each system, checked like offsets before anything is computed.
@@ -385,10 +350,7 @@ struct ProblemReader::Impl {
     const std::string size = group + "/size";
     set.shape.has_sizes = file.kind(size) != ObjectKind::none;
     if (!set.shape.has_sizes) return;
-    const DatasetInfo& info = file.dataset(size);
-    if (!info.is(ElementType::int32) && !info.is(ElementType::int64)) {
-      throw file.error(size, "expected int32 or int64, found " + info.type_name, "Store it as int32.");
-    }
+    expect_type_of(file, size, solve_table.dataset("size"), "Store it as int32.");
     check_sizes(file, set, remedy_of_sizes);
   }
 
@@ -479,10 +441,7 @@ struct ProblemReader::Impl {
   /// The groups of an interaction energy, or atomic numbers: one per charge, or per particle for all frames.
   [[nodiscard]] bool has_small_numbers(const std::string& name, const ChargesOfSet& set, ChargeSource& source) const {
     if (file.kind(name) == ObjectKind::none) return false;
-    const DatasetInfo& info = file.dataset(name);
-    if (!info.is(ElementType::int8) && !info.is(ElementType::int32) && !info.is(ElementType::int64)) {
-      throw file.error(name, "expected int8, int32 or int64, found " + info.type_name, "Store it as int8.");
-    }
+    expect_type_of(file, name, charges_table.dataset("group"), "Store it as int8.");
     const std::int64_t charges = source.particles ? source.particles->places() : set.charges();
     expect_shape(file, name, {charges}, charges_text(charges));
     if (source.particles) source.particles->expect_one_order(name);
@@ -512,12 +471,12 @@ struct ProblemReader::Impl {
 
   void open_set(PotentialSet& set) {
     const std::string group = set_path(set);
-    check_names(group, potential_names);
+    check_names(group, potential_table);
     read_potential_attributes(file, set);
     ChargeSource& source = open_source(group, set);
     source.origin_rest = read_potential_lengths(file, set, source.unit_in_angstrom);
     if (set.targets == TargetKind::points) open_points(set, source);
-    std::vector<std::string> used = of_charges;
+    std::vector<std::string> used = names_of(charges_table.datasets);
     if (set.targets == TargetKind::lattice) used.insert(used.end(), {"origin", "spacing"});
     if (set.targets == TargetKind::points) used.insert(used.end(), {"points", "point_offset"});
     warn_of_unused(group, used);
@@ -525,13 +484,13 @@ struct ProblemReader::Impl {
 
   void open_set(PairEnergySet& set) {
     const std::string group = set_path(set);
-    check_names(group, pair_energy_names);
+    check_names(group, pair_energy_table);
     set.per_charge =
         read_flag(file, group, "per_charge", "Set it to 1 where the energy of each charge is wanted, too.");
     read_charge_attributes(file, group, set);
     const ChargeSource& source = open_source(group, set);
     read_charge_lengths(file, group, set, source.unit_in_angstrom);
-    warn_of_unused(group, of_charges);
+    warn_of_unused(group, names_of(charges_table.datasets));
   }
 
   /// What the samples of a signal are, and how many there are.
@@ -610,15 +569,12 @@ struct ProblemReader::Impl {
 
   void open_set(CorrelationSet& set) {
     const std::string group = set_path(set), flag = group + "/flag";
-    check_names(group, correlation_names);
+    check_names(group, correlation_table);
     open_signal(group, set);
     read_integrate(group, set);
     set.has_flags = file.kind(flag) != ObjectKind::none;
     if (set.has_flags) {
-      const DatasetInfo& info = file.dataset(flag);
-      if (!info.is(ElementType::uint8) && !info.is(ElementType::int8) && info.form != NumberForm::boolean) {
-        throw file.error(flag, "expected uint8, int8 or Boolean, found " + info.type_name, "Store it as uint8.");
-      }
+      expect_type_of(file, flag, correlation_table.dataset("flag"), "Store it as uint8.");
       expect_shape(file, flag, {set.batch, set.times, set.inputs}, signal_text(set));
     }
     read_correlation_attributes(file, set);
@@ -628,8 +584,7 @@ struct ProblemReader::Impl {
         throw file.error(group, "its visibilities are more bytes than a file can hold", "Integrate more samples.");
       }
     }
-    warn_of_unused(
-        group, {"signal", "flag", "frequency", "input_position", "input_antenna", "input_antenna_name", "input_feed"});
+    warn_of_unused(group, names_of(correlation_table.datasets));
   }
 
   /// Charges and groups of problems [first, first + count), positions in the file's unit; returns the part of the set's
