@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <initializer_list>
 #include <iterator>
 #include <string_view>
@@ -606,6 +607,20 @@ std::string with_environment(const CLI::App& app, const RefusedCall& call, const
   return problem;
 }
 
+/// CLI11 2.4 passes over a value of the environment that an option refuses. Here it is refused as on the command line.
+void take_environment(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands()) {
+    for (CLI::Option* option : command->get_options()) {
+      const std::string& name = option->get_envname();
+      const char* value = name.empty() || option->count() > 0 ? nullptr : std::getenv(name.c_str());
+      if (value == nullptr || *value == '\0') continue;
+      option->add_result(value);
+      option->run_callback();
+    }
+    take_environment(*command);
+  }
+}
+
 /// "--threads needs a value" for CLI11's "--threads: 1 required UINT:UINT in [0 - 4096] missing".
 std::string about_number_of_values(const std::string& problem) {
   const std::string option = problem.substr(0, problem.find(':'));
@@ -678,6 +693,7 @@ Invocation parse_options(int argc, const char* const* argv) {
   for (int i = 0; i < argc; ++i) call.command_line += (i == 0 ? "" : " ") + shell_quoted(argv[i]);
   try {
     app.parse(argc, argv);
+    take_environment(app);
   } catch (const CLI::Success& wanted) {  // --help, --version
     TextWriter text, unused;
     app.exit(wanted, text, unused);
