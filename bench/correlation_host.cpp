@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "physics/correlation_backends.hpp"
-#include "physics/correlation_referee.hpp"
+#include "physics/correlations/backends.hpp"
+#include "physics/correlations/referee.hpp"
 
 namespace smallbatch {
 

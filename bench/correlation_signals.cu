@@ -5,7 +5,7 @@
 
 #include "core/grid_stride.cuh"
 #include "physics/correlation.cuh"
-#include "physics/correlation_referee.hpp"
+#include "physics/correlations/referee.hpp"
 
 namespace smallbatch {
 

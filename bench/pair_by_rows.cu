@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "bench/pair_steps.hpp"
-#include "physics/cuda/software_rsqrt.cuh"
+#include "physics/charges/cuda/software_rsqrt.cuh"
 #include "physics/pair_sum.cuh"
 
 namespace smallbatch {

@@ -1,13 +1,13 @@
 // U = sum_i sum_j q_i q_j / |a_i - b_j| with squared distances by the tensor cores, in double precision, as production
-// has them (physics/cuda/pair_tiles.cuh), but without its care: no pair may be nearer than 2^-11 angstrom or farther
-// than 2^11.
+// has them (physics/charges/cuda/pair_tiles.cuh), but without its care: no pair may be nearer than 2^-11 angstrom or
+// farther than 2^11.
 //
 // A warp has 64 rows in four tiles, its lanes 16 pairs of each 8 columns. Block of 128 threads <-> 256 rows and 4096
 // columns.
 #include <cstdint>
 
 #include "bench/pair_steps.hpp"
-#include "physics/cuda/pair_tiles.cuh"
+#include "physics/charges/cuda/pair_tiles.cuh"
 #include "physics/pair_sum.cuh"
 
 namespace smallbatch {

@@ -9,8 +9,8 @@
 
 #include "bench/pair_problem.hpp"
 #include "bench/pair_steps.hpp"
+#include "physics/charges/pair_energy_backends.hpp"
 #include "physics/pair_energies.cuh"
-#include "physics/pair_energy_backends.hpp"
 
 namespace smallbatch {
 

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "core/compare.hpp"
-#include "physics/charge_sets.hpp"
+#include "physics/charges/charge_sets.hpp"
+#include "physics/charges/pair_energy_referee.hpp"
 #include "physics/pair_energies.cuh"
-#include "physics/pair_energy_referee.hpp"
 
 namespace smallbatch {
 

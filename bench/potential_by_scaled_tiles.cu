@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "bench/potential_steps.hpp"
-#include "physics/cuda/software_rsqrt.cuh"
+#include "physics/charges/cuda/software_rsqrt.cuh"
 
 namespace smallbatch {
 

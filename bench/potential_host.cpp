@@ -10,7 +10,7 @@
 #include "bench/potential_problem.hpp"
 #include "core/aligned_allocator.hpp"
 #include "core/parallel.hpp"
-#include "physics/potential_backends.hpp"
+#include "physics/charges/potential_backends.hpp"
 
 namespace smallbatch {
 

@@ -8,7 +8,7 @@
 #include "bench/potential_problem.hpp"
 #include "bench/potential_production.hpp"
 #include "bench/potential_steps.hpp"
-#include "physics/charge_sets.hpp"
+#include "physics/charges/charge_sets.hpp"
 
 namespace smallbatch {
 

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "core/compare.hpp"
-#include "physics/charge_sets.hpp"
+#include "physics/charges/charge_sets.hpp"
+#include "physics/charges/potential_referee.hpp"
 #include "physics/potential.hpp"
-#include "physics/potential_referee.hpp"
 
 namespace smallbatch {
 

@@ -3,7 +3,7 @@
 
 #include "c/device.hpp"
 #include "c/potentials.hpp"
-#include "physics/correlation_checks.hpp"
+#include "physics/correlations/checks.hpp"
 
 namespace smallbatch {
 

@@ -9,7 +9,7 @@
 #include "core/aligned_allocator.hpp"
 #include "core/grid_stride.hpp"
 #include "physics/charge_layouts.hpp"
-#include "physics/potential_checks.hpp"
+#include "physics/charges/potential_checks.hpp"
 
 namespace smallbatch {
 

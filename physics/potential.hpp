@@ -53,9 +53,9 @@ struct PotentialOptions {
 /// concerned) each give less than half a unit in the last place of what one beside them gives, and all have one sign,
 /// they are lost together: V and E may then be wrong by 4 times their bounds. In single precision a charge that is not
 /// zero counts as 2^-70 e at least in V's bound, and as 2^-30 e in E's. Where single precision's range does not hold
-/// the terms (physics/summed_in_double.hpp), they are summed in double precision. To numbers below the normal ones of
-/// its type a value is rounded; beyond the largest it is an infinity of its sign (info_values_out_of_range). On the GPU
-/// fields in double precision need every rho_i below 1e100 angstrom.
+/// the terms (physics/charges/summed_in_double.hpp), they are summed in double precision. To numbers below the normal
+/// ones of its type a value is rounded; beyond the largest it is an infinity of its sign (info_values_out_of_range). On
+/// the GPU fields in double precision need every rho_i below 1e100 angstrom.
 ///
 /// Where field and a cut-off are wanted, with w = max(0, 1 - r^2/c^2):
 ///     E(p) = f sum_i q_i (p - s_i) (w^2 / rho^3 + 4 w / (rho c^2)).

@@ -29,8 +29,8 @@ FLOORS = {
 DOORS = {
     r"hdf5\.h": r"io/.*\.cpp|io/hdf5_\w+\.hpp|tests/io/.*",
     r"CLI/.*": r"app/cli/(options\.cpp|command_declaration\.[ch]pp)",
-    r"Eigen/.*": r"(solvers|physics)/reference/.*|bench/eigen_\w+\.cpp|tests/.*",
-    r"cuda_runtime(_api)?\.h": r"core/(device_cuda\.[hc]pp|\w+\.cuh)|(solvers|physics)/(cuda/.*|\w+\.cuh)|tests/\w+/cuda/.*|(tests/)?bench/.*",
+    r"Eigen/.*": r"(solvers|physics/\w+)/reference/.*|bench/eigen_\w+\.cpp|tests/.*",
+    r"cuda_runtime(_api)?\.h": r"core/(device_cuda\.[hc]pp|\w+\.cuh)|(solvers|physics)/\w+\.cuh|(solvers|physics/\w+)/cuda/.*|tests/[\w/]+/cuda/.*|(tests/)?bench/.*",
     r"png\.h": r"io/.*\.cpp|tests/io/.*",
     r"zlib\.h": r"io/chunk_filters\.cpp|tests/.*",
     r"libdeflate\.h": r"io/chunk_filters\.cpp",
@@ -93,18 +93,28 @@ def test_arrows_between_floors_point_down():
 
 
 def test_wings_know_no_other_wing():
-    """Of solvers/ and physics/: cpu, cuda and reference share what lies on top of the room, and nothing else; into a
-    wing look its own files, the list of backends on top, benchmarks and tests."""
+    """The wings cpu, cuda and reference of a lane share what lies on top of the lane. Into a wing look its own files,
+    the list of backends, benchmarks and tests."""
     wings = 0
     for name, text in FILES:
-        place = name.split("/")
         for _, target in includes(text):
-            wing = re.match(r"(solvers|physics)/(cpu|cuda|reference)/", target)
-            if not wing or place[0] in ("bench", "tests") or re.fullmatch(r"\w+/\w+_backends\.hpp", name):
+            wing = re.match(r"(solvers|physics/\w+)/(cpu|cuda|reference)/", target)
+            if not wing or name.split("/")[0] in ("bench", "tests") or name.endswith("backends.hpp"):
                 continue
             wings += 1
-            assert place[:2] == [wing[1], wing[2]], f"{name} includes {target}, of another wing"
+            assert name.startswith(wing[0]), f"{name} includes {target}, of another wing"
     assert wings > 40
+
+
+def test_charges_and_correlations_know_nothing_of_each_other():
+    lanes = {"physics/charges/": 0, "physics/correlations/": 0}
+    for name, text in FILES:
+        for lane in lanes:
+            if name.startswith(lane):
+                lanes[lane] += 1
+                others = [target for _, target in includes(text) if target.startswith(tuple(set(lanes) - {lane}))]
+                assert not others, f"{name} includes {others}"
+    assert min(lanes.values()) > 20
 
 
 @pytest.mark.parametrize("name,text", FILES, ids=[name for name, _ in FILES])

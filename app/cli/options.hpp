@@ -15,7 +15,7 @@
 #include "core/units.hpp"
 #include "io/raw_signal.hpp"
 #include "io/share.hpp"
-#include "physics/charge_sets.hpp"
+#include "physics/charges/charge_sets.hpp"
 #include "solvers/spd_families.hpp"
 #include "solvers/spd_solver.hpp"
 

@@ -13,9 +13,9 @@
 #include "core/text_streams.hpp"
 #include "core/visible_text.hpp"
 #include "io/problem_writer.hpp"
-#include "physics/charge_sets.hpp"
+#include "physics/charges/charge_sets.hpp"
+#include "physics/correlations/signal_model.hpp"
 #include "physics/hashed_numbers.hpp"
-#include "physics/signal_model.hpp"
 #include "solvers/spd_families.hpp"
 
 namespace smallbatch {

@@ -8,8 +8,8 @@
 
 #include "app/judge/block_state.hpp"
 #include "core/text_streams.hpp"
-#include "physics/pair_energy_referee.hpp"
-#include "physics/potential_referee.hpp"
+#include "physics/charges/pair_energy_referee.hpp"
+#include "physics/charges/potential_referee.hpp"
 #include "solvers/spd_referee.hpp"
 
 namespace smallbatch {

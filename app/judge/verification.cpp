@@ -14,8 +14,8 @@
 #include "core/grid_stride.hpp"
 #include "core/not_finite.hpp"
 #include "core/parallel.hpp"
-#include "physics/pair_energy_referee.hpp"
-#include "physics/potential_referee.hpp"
+#include "physics/charges/pair_energy_referee.hpp"
+#include "physics/charges/potential_referee.hpp"
 #include "solvers/spd_referee.hpp"
 
 namespace smallbatch {

@@ -1,5 +1,5 @@
-// Judges what blocks hold by the referees of the rooms (solvers/spd_referee.hpp, physics/potential_referee.hpp and its
-// like), as many answers as were asked for.
+// Judges what blocks hold by the referees of the rooms (solvers/spd_referee.hpp, physics/charges/potential_referee.hpp
+// and its like), as many answers as were asked for.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include "app/judge/statistics.hpp"
 #include "io/result_writer.hpp"
 #include "io/sets.hpp"
-#include "physics/correlation_referee.hpp"
+#include "physics/correlations/referee.hpp"
 #include "physics/pair_energy.hpp"
 #include "physics/potential.hpp"
 

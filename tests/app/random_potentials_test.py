@@ -267,7 +267,7 @@ def truth_of(drawn, p, asked):
     # Bounds: the documented ones; the factor of the unit and its quotient by the dielectric, rounded once each; what
     # the conversion of charge, softening and cut-off may do (a rounded factor and product), and that of coordinates, to
     # first order, with a cut-off 4 times as much beyond the factor of 2 that the bounds have then. Beside them, what
-    # rounding to numbers below the normal ones does (physics/value_range.hpp), and the least that a charge counts.
+    # rounding to numbers below the normal ones does (physics/charges/value_range.hpp), and the least that a charge counts.
     extent = max(norm(charges).max(initial=0), norm(targets).max(initial=0))
     coordinate, *least = (TWO**-52, 0, 0) if asked["double"] else (TWO**-23, TWO**-70, TWO**-30)
     relative, length = coordinate * (4 if softening else 2), np.minimum(rho, cutoff) if cutoff else rho

@@ -19,8 +19,8 @@
 #include "bench/tables.hpp"
 #include "core/device.hpp"
 #include "core/device_cuda.hpp"
+#include "physics/charges/potential_referee.hpp"
 #include "physics/potential.hpp"
-#include "physics/potential_referee.hpp"
 #include "solvers/spd_solver.cuh"
 
 namespace smallbatch {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "physics/charge_sets.hpp"
+#include "physics/charges/charge_sets.hpp"
 
 namespace smallbatch::testing {
 

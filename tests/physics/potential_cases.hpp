@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/compare.hpp"
-#include "physics/charge_sets.hpp"
+#include "physics/charges/charge_sets.hpp"
 #include "physics/potential.hpp"
 
 namespace smallbatch::testing {

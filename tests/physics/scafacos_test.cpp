@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "physics/pair_energy_referee.hpp"
+#include "physics/charges/pair_energy_referee.hpp"
 #include "tests/physics/potential_fixture.hpp"
 
 namespace smallbatch::testing {

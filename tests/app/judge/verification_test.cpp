@@ -17,7 +17,7 @@
 
 #include "app/cli/interruption.hpp"
 #include "core/error.hpp"
-#include "physics/potential_referee.hpp"
+#include "physics/charges/potential_referee.hpp"
 #include "solvers/spd_referee.hpp"
 #include "solvers/spd_solver.hpp"
 

@@ -1,0 +1,255 @@
+// The plan for CPUs: U = sum_i q_i V(s_i) over group 1, with V the potential of group 2 at its charges, or half of that
+// over all charges, with V of the others: batches of targets and charges like any other, which potential.cpp sums with
+// a charge on a target left out. Pairs on one place are then looked for, where some target has met one.
+#include "physics/charges/cpu/pair_energy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/not_finite.hpp"
+#include "core/parallel.hpp"
+#include "core/two_difference.hpp"
+#include "physics/charges/cpu/potential.hpp"
+#include "physics/charges/pair_energy_backends.hpp"
+#include "physics/charges/pair_energy_range.hpp"
+#include "physics/charges/potential_checks.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+/// What a problem's input is, and what its charges are multiplied by.
+struct Inspected {
+  std::int32_t info = 0;
+  double scale = 1;
+};
+
+Inspected inspect(const ChargeBatch& charges, std::int64_t problem, const PairEnergyOptions& options) {
+  const std::int64_t first = charges.offset[problem];
+  const double largest = largest_input_of(options.precision);
+  bool finite = true, in_range = true;
+  double strongest = 0;
+  for (std::int64_t i = first; i < charges.offset[problem + 1]; ++i) {
+    finite &= std::isfinite(charges.charge[i]);
+    strongest = std::max(strongest, std::abs(charges.charge[i]));
+    for (int axis = 0; axis < 3; ++axis) {
+      finite &= std::isfinite(charges.position[3 * i + axis]);
+      in_range &= std::abs(charges.position[3 * i + axis] - charges.position[3 * first + axis]) <= largest;
+    }
+  }
+  if (!finite) return {info_charges_not_finite};
+  if (!in_range || strongest > largest) return {info_charges_out_of_range};
+  return {0, options.precision == ScalarType::float64 ? pair_charge_scale(strongest) : 1};
+}
+
+/// Some of the charges of each problem that has energies, gathered.
+struct Gathered {
+  std::vector<std::int64_t> offset{0}, source;
+  std::vector<double> position, charge;
+
+  void add(const ChargeBatch& charges, std::int64_t i, double q) {
+    source.push_back(i);
+    position.insert(position.end(), charges.position + 3 * i, charges.position + 3 * i + 3);
+    charge.push_back(q);
+  }
+  void end_problem() { offset.push_back(static_cast<std::int64_t>(source.size())); }
+  [[nodiscard]] std::int64_t problems() const { return static_cast<std::int64_t>(offset.size()) - 1; }
+};
+
+/// The charges that take part: rows and columns of the sums over pairs.
+struct Sides {
+  Gathered rows;     ///< group 1, or all
+  Gathered columns;  ///< group 2; nothing where there are no groups
+};
+
+/// Each side of groups begins with the problem's first charge, without its charge: the origin.
+Sides gather(const ChargeBatch& charges, const std::vector<Inspected>& inspected) {
+  Sides sides;
+  for (std::int64_t p = 0; p < charges.count; ++p) {
+    const std::int64_t first = charges.offset[p], last = charges.offset[p + 1];
+    const auto& [info, scale] = inspected[static_cast<std::size_t>(p)];
+    if (info == 0 && first < last && charges.group != nullptr)
+      for (Gathered* side : {&sides.rows, &sides.columns}) side->add(charges, first, 0);
+    for (std::int64_t i = first; info == 0 && i < last; ++i) {
+      const double q = scale * charges.charge[i];
+      if (charges.group == nullptr)
+        sides.rows.add(charges, i, q);
+      else if (q != 0 && (charges.group[i] == 1 || charges.group[i] == 2))
+        (charges.group[i] == 1 ? sides.rows : sides.columns).add(charges, i, q);
+    }
+    sides.rows.end_problem();
+    sides.columns.end_problem();
+  }
+  return sides;
+}
+
+/// How many charges above and below 0 share a row's place.
+struct Shared {
+  std::int64_t above = 0, below = 0;
+};
+
+/// Of each row of a problem, among the columns, which are others unless `own`. Looked for in the order of x.
+std::vector<Shared> shared_places(const Gathered& rows, const Gathered& columns, std::int64_t problem, bool own) {
+  const auto p = static_cast<std::size_t>(problem);
+  std::vector<std::pair<double, std::int64_t>> by_x;
+  for (std::int64_t j = columns.offset[p]; j < columns.offset[p + 1]; ++j)
+    if (columns.charge[j] != 0) by_x.emplace_back(columns.position[3 * j], j);
+  std::sort(by_x.begin(), by_x.end());
+  std::vector<Shared> shared(static_cast<std::size_t>(rows.offset[p + 1] - rows.offset[p]));
+  for (std::int64_t i = rows.offset[p]; i < rows.offset[p + 1]; ++i) {
+    if (rows.charge[i] == 0) continue;
+    const double* const here = rows.position.data() + 3 * i;
+    constexpr double reach = 2 * singular_distance_of_points;
+    auto near = std::lower_bound(by_x.begin(), by_x.end(), std::pair{here[0] - reach, std::int64_t{-1}});
+    for (; near != by_x.end() && near->first <= here[0] + reach; ++near) {
+      const std::int64_t j = near->second;
+      if (own && i == j) continue;
+      double r2 = 0;
+      for (int axis = 0; axis < 3; ++axis) r2 += std::pow(here[axis] - columns.position[3 * j + axis], 2);
+      if (r2 >= singular_distance_of_points * singular_distance_of_points) continue;
+      Shared& of_row = shared[static_cast<std::size_t>(i - rows.offset[p])];
+      ++(columns.charge[j] > 0 ? of_row.above : of_row.below);
+    }
+  }
+  return shared;
+}
+
+/// Pairs on one place whose product is above and below 0.
+struct SharedPairs {
+  std::int64_t alike = 0, unlike = 0;
+};
+
+/// Pairs on one place decide an energy, also one that left the range of double precision the other way.
+double with_shared(double energy, const SharedPairs& shared, double factor) {
+  if (shared.alike > 0 || shared.unlike > 0) energy = 0;
+  if (shared.alike > 0) energy += factor * infinity;
+  if (shared.unlike > 0) energy -= factor * infinity;
+  return energy;
+}
+
+/// A sum that keeps what its additions lose.
+struct EnergySum {
+  double sum = 0, lost = 0;
+  void add(double term) {
+    const Exact next = two_difference(sum, -term);
+    sum = next.high;
+    lost += next.low;
+  }
+  [[nodiscard]] double value() const { return sum + lost; }
+};
+
+/// The sums of the pairs of rows and columns, or of all rows.
+class PairSums {
+ public:
+  PairSums(const PairEnergyOptions& options, const std::vector<Inspected>& inspected, unsigned threads,
+           const DirectSumKernels& lanes)
+      : options_(options), inspected_(inspected), threads_(threads), lanes_(lanes) {}
+
+  /// Sets the energies of the rows, where they are wanted, and of the problems, where `whole`.
+  void sum(const Gathered& rows, const Gathered& columns, bool one_set, bool whole, const ChargeBatch& charges,
+           const PairEnergyResult& result) const {
+    PotentialOptions others = potential_options(options_);
+    others.singular = Singular::skip;
+    others.unit_factor = 1;
+    std::vector<double> potential(rows.source.size());
+    std::vector<std::int32_t> met(static_cast<std::size_t>(rows.problems()));
+    const Gathered& from = one_set ? rows : columns;
+    const ChargeBatch sources{rows.problems(), from.offset.data(), from.position.data(), from.charge.data()};
+    const TargetBatch targets =
+        one_set ? TargetBatch() : TargetBatch(PointBatch{rows.offset.data(), rows.position.data()});
+    sum_potentials(sources, targets, others, options_.precision, {potential.data(), met.data()}, threads_, lanes_);
+
+    for (std::int64_t p = 0; p < rows.problems(); ++p) {
+      const Inspected& problem = inspected_[static_cast<std::size_t>(p)];
+      if (problem.info != 0) continue;
+      const std::int64_t first = rows.offset[p], last = rows.offset[p + 1];
+      std::vector<Shared> shared;
+      if (met[static_cast<std::size_t>(p)] != 0 && options_.softening == 0)
+        shared = shared_places(rows, from, p, one_set);
+      EnergySum sum;
+      SharedPairs pairs;
+      for (std::int64_t i = first; i < last; ++i) {
+        const double q = rows.charge[i];
+        if (q == 0) continue;
+        sum.add(q * potential[i]);
+        SharedPairs of_row;
+        if (!shared.empty()) {
+          const auto [above, below] = shared[static_cast<std::size_t>(i - first)];
+          of_row = q > 0 ? SharedPairs{above, below} : SharedPairs{below, above};
+          pairs.alike += of_row.alike;
+          pairs.unlike += of_row.unlike;
+        }
+        if (result.energy_per_charge == nullptr) continue;
+        const double half = unscaled_energy(q * potential[i], 0.5 * options_.unit_factor, problem.scale);
+        if (std::isinf(half)) result.info[p] = info_values_out_of_range;
+        result.energy_per_charge[rows.source[i] - charges.offset[0]] =
+            options_.singular == Singular::skip ? half : with_shared(half, of_row, options_.unit_factor);
+      }
+      if (!whole) continue;
+      const double each = one_set ? 0.5 : 1;  // of one set each pair has been met twice
+      const double energy = unscaled_energy(each * sum.value(), options_.unit_factor, problem.scale);
+      const std::int64_t met_pairs = (pairs.alike + pairs.unlike) / (one_set ? 2 : 1);
+      if (std::isinf(energy)) result.info[p] = info_values_out_of_range;
+      if (result.info[p] == 0)
+        result.info[p] =
+            static_cast<std::int32_t>(std::min<std::int64_t>(met_pairs, std::numeric_limits<std::int32_t>::max()));
+      result.energy[p] =
+          options_.singular == Singular::skip ? energy : with_shared(energy, pairs, options_.unit_factor);
+    }
+  }
+
+ private:
+  const PairEnergyOptions& options_;
+  const std::vector<Inspected>& inspected_;
+  unsigned threads_;
+  const DirectSumKernels& lanes_;
+};
+
+class CpuPairEnergy final : public PairEnergy {
+ public:
+  CpuPairEnergy(unsigned threads, const DirectSumKernels& lanes) : threads_(threads), lanes_(lanes) {}
+
+  [[nodiscard]] std::string description() const override { return std::string("cpu pair sum ") + lanes_.name; }
+
+  void evaluate(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result) override {
+    check_potential_call(charges, TargetBatch(), potential_options(options));
+    sum_pair_energies(charges, options, result, threads_, lanes_);
+  }
+
+ private:
+  unsigned threads_;
+  DirectSumKernels lanes_;
+};
+
+}  // namespace
+
+void sum_pair_energies(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result,
+                       unsigned threads, const DirectSumKernels& lanes) {
+  std::vector<Inspected> inspected(static_cast<std::size_t>(charges.count));
+  parallel_for(charges.count, 16, threads, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t p = first; p < last; ++p) inspected[static_cast<std::size_t>(p)] = inspect(charges, p, options);
+  });
+  for (std::int64_t p = 0; p < charges.count; ++p) {
+    result.info[p] = inspected[static_cast<std::size_t>(p)].info;
+    result.energy[p] = result.info[p] == 0 ? 0 : nan;
+    if (result.energy_per_charge != nullptr)
+      std::fill(result.energy_per_charge + (charges.offset[p] - charges.offset[0]),
+                result.energy_per_charge + (charges.offset[p + 1] - charges.offset[0]), result.energy[p]);
+  }
+  const Sides sides = gather(charges, inspected);
+  const bool in_groups = charges.group != nullptr;
+  const PairSums sums(options, inspected, threads, lanes);
+  if (in_groups && result.energy_per_charge != nullptr)
+    sums.sum(sides.columns, sides.rows, false, false, charges, result);
+  sums.sum(sides.rows, sides.columns, !in_groups, true, charges, result);
+}
+
+std::unique_ptr<PairEnergy> make_cpu_pair_energy(unsigned threads, const DirectSumKernels& lanes) {
+  return std::make_unique<CpuPairEnergy>(threads, lanes);
+}
+
+}  // namespace smallbatch

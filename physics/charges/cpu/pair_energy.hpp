@@ -1,0 +1,13 @@
+// Energies of pairs, for the CPU's plans of pair energies and of potentials.
+#pragma once
+
+#include "physics/charges/cpu/kernels.hpp"
+#include "physics/pair_energy.hpp"
+
+namespace smallbatch {
+
+/// PairEnergy::evaluate, of a call that has been checked.
+void sum_pair_energies(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result,
+                       unsigned threads, const DirectSumKernels& lanes);
+
+}  // namespace smallbatch

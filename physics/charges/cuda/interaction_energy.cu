@@ -1,0 +1,45 @@
+// The interaction energy of groups 1 and 2 beside potentials: pair_energies() in double precision, whatever the type of
+// the result; NaN where the potentials have no values.
+#include <cmath>
+
+#include "core/grid_stride.cuh"
+#include "physics/charges/cuda/device.cuh"
+#include "physics/charges/cuda/kernels.cuh"
+#include "physics/pair_energies.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+/// A problem's energy.
+struct NoValues {
+  const std::int32_t* info;
+  double* energy;
+  __device__ void operator()(std::int64_t problem) const {
+    if (!has_values(info[problem])) energy[problem] = static_cast<double>(NAN);
+  }
+};
+
+/// Bytes of the pairs' own statuses, which say nothing more.
+std::size_t info_bytes(std::int64_t problems) {
+  return (static_cast<std::size_t>(problems) * sizeof(std::int32_t) + 255) / 256 * 256;
+}
+
+}  // namespace
+
+std::size_t energy_workspace_bytes(std::int64_t problems, std::int64_t charges) {
+  return info_bytes(problems) + pair_energies_workspace_bytes(problems, charges);
+}
+
+cudaError_t launch_energies(const ChargeBatch& charges, std::int64_t charge_count, const PotentialOptions& options,
+                            const std::int32_t* info, void* workspace, double* energy, cudaStream_t stream) {
+  const PairEnergyOptions of_pairs{options.singular, ScalarType::float64, options.unit_factor, options.softening,
+                                   options.cutoff};
+  const cudaError_t status =
+      pair_energies(charges, charge_count, of_pairs, {energy, static_cast<std::int32_t*>(workspace)},
+                    static_cast<char*>(workspace) + info_bytes(charges.count), stream);
+  if (status != cudaSuccess) return status;
+  return launch_for_each_index(charges.count, NoValues{info, energy}, stream);
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,327 @@
+// A block's rows of pairs with some columns: sum_j q_j g(r_ij) at each of 256 rows. Private to physics/*.cu.
+//
+// Single precision: what limits a sum over pairs at arbitrary places is instructions, three differences and three
+// multiply-adds for r^2 beside the root. Here the tensor cores do them, in double precision:
+//     r^2 = (-2 a, |a|^2) . (b, 1) + |b|^2
+// is one multiply-add of matrices (16 x 4) (4 x 8) for 128 pairs. Its cancellation costs 2^-48 L^2 at most, L the
+// largest distance from the origin: less than the rounding of coordinates to single precision does wherever r > 2^-20
+// L. Of a double in [2, 2^255) the upper bits, moved 3 places to the left, are 2^-128 times it as a float, cut off; of
+// every smaller one they are a negative number, a NaN, or no normal float. So coordinates are scaled by the power of
+// two that puts pairs which are too near below 4: their root is no number, and neither is the row's sum, which a warp
+// then makes again in double precision, from the original coordinates. No instruction looks for them. (Roots on the
+// arithmetic pipes, which relieve the special-function unit of lattices, would need one, and do not pay here.)
+//
+// Double precision: a thread has two rows, columns through shared memory, differences of the original coordinates.
+#pragma once
+
+#include <nv/target>
+
+#include "physics/charges/cuda/gathered_pairs.cuh"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr int pair_threads = 128, pair_warps = pair_threads / warp_lanes;
+constexpr int rows_per_tile = 16, columns_per_tile = 8;  // of the tensor cores
+constexpr int tiles_per_warp = 4, rows_per_warp = tiles_per_warp * rows_per_tile;
+constexpr int rows_per_block = pair_warps * rows_per_warp, rows_per_thread = rows_per_block / pair_threads;
+constexpr int columns_staged = 128;
+/// A lane has two columns of a tile.
+constexpr int columns_per_sum = charges_per_sum / 2 * columns_per_tile;
+static_assert(columns_staged % columns_per_sum == 0);
+
+/// Gathered charges first .. first + count - 1.
+struct GatheredSpan {
+  std::int64_t first, count;
+};
+/// What the columns give at a row: sum q_j g, and how many above and below 0 share its place.
+struct RowSum {
+  double sum;
+  unsigned above, below;
+};
+
+/// What double precision adds up.
+struct PairSums {
+  Total total;
+  double sum = 0;  // of the last few pairs
+  unsigned above = 0, below = 0;
+
+  __device__ void add(double q, const double (&d)[3], const PairEnergyOptions& options, double cutoff2) {
+    constexpr double singular2 = singular_distance_of_points * singular_distance_of_points;
+    const double r2 = square_of_norm(d);
+    if (options.softening == 0 && r2 < singular2) {
+      ++(q > 0 ? above : below);
+      return;
+    }
+    double g = rsqrt(fma(options.softening, options.softening, r2));
+    if (cutoff2 > 0) {
+      const double w = fmax(0.0, 1 - r2 / cutoff2);
+      g *= w * w;
+    }
+    sum = fma(q, g, sum);
+  }
+  __device__ void settle() {
+    total.add(sum);
+    sum = 0;
+  }
+};
+/// 0: none. As good as any whose square vanishes.
+__device__ double cutoff_squared(const PairEnergyOptions& options) {
+  const double cutoff = fmax(options.cutoff, 0x1p-500);
+  return options.cutoff > 0 ? cutoff * cutoff : 0;
+}
+
+/// The columns first .. last - 1 but the row itself, by a warp in double precision, from the original coordinates.
+__device__ RowSum sum_again(const ChargeBatch& charges, const Gathered& gathered, std::int64_t here, std::int64_t first,
+                            std::int64_t last, const PairEnergyOptions& options) {
+  const double* p = charges.position + 3 * gathered.source[here];
+  const double cutoff2 = cutoff_squared(options);
+  PairSums sums;
+#pragma unroll 1
+  for (std::int64_t j = first + threadIdx.x % warp_lanes; j < last; j += warp_lanes) {
+    if (j == here) continue;
+    const double* s = charges.position + 3 * gathered.source[j];
+    sums.add(gathered.charge[j], {p[0] - s[0], p[1] - s[1], p[2] - s[2]}, options, cutoff2);
+    sums.settle();
+  }
+#pragma unroll 1
+  for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
+    const double more = __shfl_xor_sync(whole_warp, sums.total.value(), distance);
+    sums.total.add(more);
+    sums.above += __shfl_xor_sync(whole_warp, sums.above, distance);
+    sums.below += __shfl_xor_sync(whole_warp, sums.below, distance);
+  }
+  return {__shfl_sync(whole_warp, sums.total.value(), 0), sums.above, sums.below};
+}
+
+/// d = a b + c, 8 x 8 pairs of a warp.
+__device__ __forceinline__ void multiply_half_tile(double a, double b, double c0, double c1, double& d0, double& d1) {
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
+      : "=d"(d0), "=d"(d1)
+      : "d"(a), "d"(b), "d"(c0), "d"(c1));
+}
+
+/// d = a b + c, 16 x 8 pairs of a warp: lane 4 g + t has a (g, t) and (g + 8, t), b (t, g), the columns 2 t and 2 t + 1
+/// of c, whose rows are all the same, and of d row g there in d[0], d[1], row g + 8 in d[2], d[3].
+__device__ __forceinline__ void multiply_tile(const double (&a)[2], double b, const double (&c)[4], double (&d)[4]) {
+  NV_IF_ELSE_TARGET(
+      NV_PROVIDES_SM_90,
+      (asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
+           : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
+           : "d"(a[0]), "d"(a[1]), "d"(b), "d"(c[0]), "d"(c[1]), "d"(c[2]), "d"(c[3]));),
+      (multiply_half_tile(a[0], b, c[0], c[1], d[0], d[1]); multiply_half_tile(a[1], b, c[2], c[3], d[2], d[3]);))
+}
+
+/// Two doubles of shared memory, loaded twice on purpose: of one load the compiler copies the second half of c for
+/// every tile.
+__device__ __forceinline__ void load_twice(const double* from, double (&c)[4]) {
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(from));
+  asm volatile("ld.volatile.shared.v2.f64 {%0, %1}, [%2];" : "=d"(c[0]), "=d"(c[1]) : "r"(address));
+  asm volatile("ld.volatile.shared.v2.f64 {%0, %1}, [%2];" : "=d"(c[2]), "=d"(c[3]) : "r"(address));
+}
+
+/// 2^-128 r2 as a float where r2 is in [2, 2^255); no positive number for what is smaller, no normal one below 4.
+__device__ __forceinline__ float scaled_float(double r2) {
+  return __uint_as_float(__funnelshift_l(__double2loint(r2), __double2hiint(r2), 3));
+}
+/// Where rows and columns stand that only fill up a tile: all others are nearer than 2^22 to 0.
+inline constexpr double nowhere = 0x1p26;
+/// What scaled_float() makes of 1/r.
+inline constexpr double per_scaled_root = 0x1p-64;
+/// Cutting r^2 off makes 1/r too large, by 0.72 2^-25 of it on average.
+inline constexpr double mean_of_cut_off = 1 - 0.72 * 0x1p-25;
+
+/// What the matrix of columns has of one.
+struct alignas(32) StagedPlace {
+  double x, y, z, one;
+};
+union PairMemory {
+  struct {
+    StagedPlace place[columns_staged];
+    double norm2[columns_staged];
+    float charge[columns_staged];
+    RowSum row[rows_per_block];
+  } single;
+  struct {
+    GatheredPlace place[columns_staged];
+    double charge[columns_staged];
+  } exact;
+};
+
+/// A block's rows, and the columns of one of its pieces.
+struct PairTile {
+  GatheredSpan rows, columns;
+  std::int64_t first_row;  // of the block, counted from the first of the rows
+  bool meets_itself;       // rows and columns are one set
+  bool each_once;
+};
+
+/// RowSums of rows threadIdx.x + k pair_threads of the block in double precision.
+__device__ void sum_in_double(const Gathered& gathered, const PairTile& tile, const PairEnergyOptions& options,
+                              PairMemory& shared, RowSum (&found)[rows_per_thread]) {
+  auto& memory = shared.exact;
+  const double cutoff2 = cutoff_squared(options);
+  GatheredPlace here[rows_per_thread];
+  std::int64_t own[rows_per_thread];
+  PairSums sums[rows_per_thread];
+#pragma unroll
+  for (int k = 0; k < rows_per_thread; ++k) {
+    own[k] = tile.rows.first + min(tile.first_row + k * pair_threads + threadIdx.x, tile.rows.count - 1);
+    here[k] = gathered.place[own[k]];
+  }
+  for (std::int64_t begin = 0; begin < tile.columns.count; begin += columns_staged) {
+    const auto staged = static_cast<int>(min(tile.columns.count - begin, std::int64_t{columns_staged}));
+    __syncthreads();  // the columns before these have been read by all
+    if (threadIdx.x < staged) {
+      memory.place[threadIdx.x] = gathered.place[tile.columns.first + begin + threadIdx.x];
+      memory.charge[threadIdx.x] = gathered.charge[tile.columns.first + begin + threadIdx.x];
+    }
+    __syncthreads();  // these are there
+#pragma unroll 1
+    for (int group = 0; group < staged; group += charges_per_sum) {
+#pragma unroll 1
+      for (int j = group; j < min(group + charges_per_sum, staged); ++j) {
+        const GatheredPlace there = memory.place[j];
+        const std::int64_t index = tile.columns.first + begin + j;
+#pragma unroll
+        for (int k = 0; k < rows_per_thread; ++k) {
+          if (tile.meets_itself && (tile.each_once ? index >= own[k] : index == own[k])) continue;
+          const double d[3] = {here[k].x - there.x, here[k].y - there.y, here[k].z - there.z};
+          sums[k].add(memory.charge[j], d, options, cutoff2);
+        }
+      }
+#pragma unroll
+      for (int k = 0; k < rows_per_thread; ++k) sums[k].settle();
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < rows_per_thread; ++k) found[k] = {sums[k].total.value(), sums[k].above, sums[k].below};
+}
+
+/// The same in single precision.
+template <bool Cutoff>
+__device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const Gathered& gathered,
+                                              const PairTile& tile, const ProblemState& state,
+                                              const PairEnergyOptions& options, PairMemory& shared,
+                                              RowSum (&found)[rows_per_thread]) {
+  auto& memory = shared.single;
+  const int lane = threadIdx.x % warp_lanes, g = lane / 4, t = lane % 4;
+  const int first_of_warp = threadIdx.x / warp_lanes * rows_per_warp;  // in the block
+  const std::int64_t row0 = tile.first_row + first_of_warp;
+  const double scale = length_scale(state, options), softening = scale * options.softening;
+  double a[tiles_per_warp][2];                                       // registers
+  float sum[tiles_per_warp][2] = {}, total[tiles_per_warp][2] = {};  // registers
+#pragma unroll
+  for (int i = 0; i < tiles_per_warp; ++i)
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const std::int64_t row = row0 + i * rows_per_tile + 8 * r + g;
+      const GatheredPlace place = row < tile.rows.count ? gathered.place[tile.rows.first + row]
+                                                        : GatheredPlace{0, nowhere, 0, nowhere * nowhere};
+      a[i][r] = t == 3 ? fma(softening, softening, place.norm2) : -2 * (t == 0 ? place.x : t == 1 ? place.y : place.z);
+    }
+  // w of 2^-128 rho^2
+  const double cutoff = scale * options.cutoff;
+  const auto per_cutoff2 = static_cast<float>(0x1p128 / (cutoff * cutoff) * (1 + 0x1p-20));
+  const auto one = static_cast<float>(fma(0x1p-128 * softening * softening, static_cast<double>(per_cutoff2), 1.0));
+
+  const auto columns = static_cast<int>(tile.columns.count);
+#pragma unroll 1
+  for (int begin = 0; begin < columns; begin += columns_staged) {
+    __syncthreads();  // the columns before these have been read by all
+    {
+      const int j = begin + static_cast<int>(threadIdx.x);
+      const bool is_column = j < columns;
+      const GatheredPlace place =
+          is_column ? gathered.place[tile.columns.first + j] : GatheredPlace{nowhere, 0, 0, nowhere * nowhere};
+      memory.place[threadIdx.x] = {place.x, place.y, place.z, 1};
+      memory.norm2[threadIdx.x] = place.norm2;
+      memory.charge[threadIdx.x] = is_column ? static_cast<float>(gathered.charge[tile.columns.first + j]) : 0;
+    }
+    __syncthreads();  // these are there
+    // Column j of these has the place j + ahead among the rows of the warp's first tile.
+    const auto ahead =
+        static_cast<int>(max(std::int64_t{-columns_staged},
+                             min(tile.columns.first + begin - (tile.rows.first + row0), std::int64_t{rows_per_warp})));
+    const bool compare = tile.meets_itself && ahead + columns_staged > 0 && (tile.each_once || ahead < rows_per_warp);
+    const auto* const b = reinterpret_cast<const double*>(memory.place);
+#pragma unroll 1
+    for (int group = 0; group < min(columns_staged, columns - begin); group += columns_per_sum) {
+      const auto add = [&](int first, bool compared) __attribute__((always_inline)) {
+        const double of_columns = b[4 * first + lane];
+        double norm2[4];
+        load_twice(memory.norm2 + first + 2 * t, norm2);
+        const float2 q = *reinterpret_cast<const float2*>(memory.charge + first + 2 * t);
+#pragma unroll
+        for (int i = 0; i < tiles_per_warp; ++i) {
+          double r2[4];
+          multiply_tile(a[i], of_columns, norm2, r2);
+#pragma unroll
+          for (int v = 0; v < 4; ++v) {
+            float x = scaled_float(r2[v]), charge = v % 2 == 0 ? q.x : q.y;
+            if (compared) {
+              const int further = ahead + first + 2 * t + v % 2 - (i * rows_per_tile + 8 * (v / 2) + g);
+              if (tile.each_once ? further >= 0 : further == 0) {
+                x = 1;
+                charge = 0;
+              }
+            }
+            float& to = sum[i][v / 2];
+            if constexpr (Cutoff) {
+              const float w = saturate(fmaf(-x, per_cutoff2, one));
+              to = fmaf(__fmul_rn(charge, w), __fmul_rn(inverse_sqrt(x), w), to);
+            } else {
+              to = fmaf(charge, inverse_sqrt(x), to);
+            }
+          }
+        }
+      };
+      if (compare) {
+#pragma unroll 1
+        for (int first = group; first < group + columns_per_sum; first += columns_per_tile) add(first, true);
+      } else {
+#pragma unroll(Cutoff ? 1 : 2)
+        for (int first = group; first < group + columns_per_sum; first += columns_per_tile) add(first, false);
+      }
+#pragma unroll
+      for (int i = 0; i < tiles_per_warp; ++i)
+#pragma unroll
+        for (int r = 0; r < 2; ++r) settle(total[i][r], sum[i][r]);
+    }
+  }
+
+  const double unit = per_scaled_root * mean_of_cut_off * length_scale(state, options);
+#pragma unroll
+  for (int i = 0; i < tiles_per_warp; ++i)
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      double whole = static_cast<double>(total[i][r]) + static_cast<double>(sum[i][r]);
+      whole += __shfl_xor_sync(whole_warp, whole, 1);
+      whole += __shfl_xor_sync(whole_warp, whole, 2);
+      if (t == 0) memory.row[first_of_warp + i * rows_per_tile + 8 * r + g] = {unit * whole, 0, 0};
+    }
+  __syncwarp();  // the warp's rows are there
+#pragma unroll 1
+  for (int begin = 0; begin < rows_per_warp; begin += warp_lanes) {
+    const int mine = begin + lane;
+    const bool again = row0 + mine < tile.rows.count && !isfinite(memory.row[first_of_warp + mine].sum);
+#pragma unroll 1
+    for (unsigned bits = __ballot_sync(whole_warp, again); bits != 0; bits &= bits - 1) {
+      const int place = begin + __ffs(bits) - 1;
+      const std::int64_t here = tile.rows.first + row0 + place;
+      const std::int64_t end = tile.columns.first + tile.columns.count;
+      const RowSum exact =
+          sum_again(charges, gathered, here, tile.columns.first, tile.each_once ? min(end, here) : end, options);
+      __syncwarp();  // the sums that it takes the place of have been looked at
+      if (lane == 0) memory.row[first_of_warp + place] = exact;
+    }
+  }
+  __syncthreads();  // all rows are there
+#pragma unroll
+  for (int k = 0; k < rows_per_thread; ++k) found[k] = memory.row[threadIdx.x + k * pair_threads];
+}
+
+}  // namespace
+
+}  // namespace smallbatch

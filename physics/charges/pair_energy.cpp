@@ -1,0 +1,25 @@
+#include "physics/pair_energy.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+#include "core/usable_kernels.hpp"
+#include "physics/charges/pair_energy_backends.hpp"
+
+namespace smallbatch {
+
+std::unique_ptr<PairEnergy> make_pair_energy(const Backend& backend) {
+  switch (backend.kind) {
+    case BackendKind::cuda:
+      return make_cuda_pair_energy(backend.device);
+    case BackendKind::cpu:
+      return make_cpu_pair_energy(backend.threads,
+                                  chosen_kernels(backend.instruction_set, usable_direct_sum_kernels()));
+    case BackendKind::reference:
+      return make_reference_pair_energy(backend.threads);
+  }
+  throw Error(ErrorKind::usage, "unknown backend", "kind " + std::to_string(static_cast<int>(backend.kind)),
+              "Use cuda, cpu or reference.");
+}
+
+}  // namespace smallbatch

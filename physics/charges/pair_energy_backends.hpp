@@ -1,0 +1,15 @@
+// The three implementations behind make_pair_energy, each made in its own file.
+#pragma once
+
+#include <memory>
+
+#include "physics/charges/cpu/kernels.hpp"
+#include "physics/pair_energy.hpp"
+
+namespace smallbatch {
+
+std::unique_ptr<PairEnergy> make_cuda_pair_energy(int device);
+std::unique_ptr<PairEnergy> make_cpu_pair_energy(unsigned threads, const DirectSumKernels& lanes);
+std::unique_ptr<PairEnergy> make_reference_pair_energy(unsigned threads);
+
+}  // namespace smallbatch

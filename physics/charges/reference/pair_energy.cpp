@@ -1,0 +1,285 @@
+// The reference backend of pair energies, and the referee's answers: from the referee's potentials of one group's
+// charges at the other's, or of all charges at each other.
+#include <Eigen/Core>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/compare.hpp"
+#include "core/not_finite.hpp"
+#include "core/parallel.hpp"
+#include "physics/charges/pair_energy_backends.hpp"
+#include "physics/charges/pair_energy_referee.hpp"
+#include "physics/charges/potential_checks.hpp"
+#include "physics/charges/reference/sums.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr double largest_double = std::numeric_limits<double>::max();
+constexpr std::int64_t charges_together = 256;  // that a thread takes at a time
+
+PotentialOptions potentials_of(const PairEnergyOptions& options) {
+  return {options.singular, options.unit_factor, options.softening, options.cutoff};
+}
+
+/// Charges of one problem: where each lies in it, then what a batch has of them.
+struct Charges {
+  std::vector<std::int64_t> source;
+  std::vector<double> position, charge;
+  std::array<std::int64_t, 2> offset{};
+
+  void add(const ChargeBatch& batch, std::int64_t first, std::int64_t i, double q) {
+    source.push_back(i);
+    position.insert(position.end(), batch.position + 3 * (first + i), batch.position + 3 * (first + i) + 3);
+    charge.push_back(q);
+    offset[1] = static_cast<std::int64_t>(source.size());
+  }
+  [[nodiscard]] ChargeBatch batch() const { return {1, offset.data(), position.data(), charge.data()}; }
+  [[nodiscard]] PointBatch points() const { return {offset.data(), position.data()}; }
+  [[nodiscard]] std::int64_t count() const { return offset[1]; }
+};
+
+/// Pairs on one place: above 0 and below 0 by their product, of each charge that takes part.
+struct OnOnePlace {
+  std::int64_t alike = 0, unlike = 0;
+};
+
+class ReferencePairs {
+ public:
+  ReferencePairs(const ChargeBatch& charges, std::int64_t problem, const PairEnergyOptions& options)
+      : options_(options), in_groups_(charges.group != nullptr) {
+    const std::int64_t first = charges.offset[problem];
+    count_ = charges.offset[problem + 1] - first;
+    const double most = options.precision == ScalarType::float32 ? 1e15 : 1e150;
+    double strongest = 0;
+    for (std::int64_t i = 0; i < count_; ++i) {
+      const double q = charges.charge[first + i];
+      strongest = std::max(strongest, std::abs(q));
+      for (int axis = 0; axis < 3; ++axis) {
+        const double x = charges.position[3 * (first + i) + axis];
+        if (!std::isfinite(x) || !std::isfinite(q)) status_ = info_charges_not_finite;
+        if (status_ == 0 && !(std::abs(x - charges.position[3 * first + axis]) <= most))
+          status_ = info_charges_out_of_range;
+      }
+    }
+    if (status_ == 0 && strongest > most) status_ = info_charges_out_of_range;
+    if (status_ != 0 || count_ == 0) return;
+    // In double precision in units of about the strongest charge, so that nothing overflows on the way.
+    if (options.precision == ScalarType::float64 && strongest > 0) exponent_ = std::ilogb(strongest);
+    // The first one, without its charge, is the origin of points.
+    if (in_groups_)
+      for (Charges* side : {&rows_, &columns_}) side->add(charges, first, 0, 0);
+    for (std::int64_t i = 0; i < count_; ++i) {
+      const double q = std::scalbn(charges.charge[first + i], -exponent_);
+      if (!in_groups_)
+        rows_.add(charges, first, i, q);
+      else if (const std::int8_t group = charges.group[first + i]; q != 0 && (group == 1 || group == 2))
+        (group == 1 ? rows_ : columns_).add(charges, first, i, q);
+    }
+  }
+
+  [[nodiscard]] ReferencePairEnergy answer(bool with_energy_per_charge, unsigned threads,
+                                           const std::function<void()>& pause) const {
+    ReferencePairEnergy answer;
+    answer.info = answer.or_else = status_;
+    if (status_ != 0) answer.energy = nan;
+    if (with_energy_per_charge) {
+      answer.energy_per_charge.assign(static_cast<std::size_t>(count_), status_ != 0 ? nan : 0);
+      answer.charge_bounds.assign(static_cast<std::size_t>(count_), 0);
+    }
+    if (status_ != 0 || count_ == 0) return answer;
+    const Charges& sources = in_groups_ ? columns_ : rows_;
+    if (in_groups_ && with_energy_per_charge) add(columns_, rows_, false, threads, pause, answer);
+    add(rows_, sources, true, threads, pause, answer);
+    return answer;
+  }
+
+ private:
+  /// The energies of the rows, where they are wanted, and of the problem where `whole`.
+  void add(const Charges& rows, const Charges& sources, bool whole, unsigned threads,
+           const std::function<void()>& pause, ReferencePairEnergy& answer) const {
+    PotentialOptions others = potentials_of(options_);
+    others.singular = Singular::skip;
+    others.unit_factor = 1;
+    const ChargeBatch batch = sources.batch();
+    const TargetBatch targets = in_groups_ ? TargetBatch(rows.points()) : TargetBatch();
+    const PotentialReferee referee(batch, targets, 0, others, options_.precision, false);
+    std::vector<ReferencePotential> potential(rows.source.size());
+    parallel_for(rows.count(), charges_together, threads, [&](std::int64_t first, std::int64_t last) {
+      if (pause) pause();
+      std::vector<std::int64_t> points(static_cast<std::size_t>(last - first));
+      std::iota(points.begin(), points.end(), first);
+      referee.at(points, {potential.data() + first, points.size()});
+    });
+
+    std::vector<OnOnePlace> here(rows.source.size()), perhaps(rows.source.size());
+    if (options_.softening == 0) {
+      here = on_one_place(rows, sources, 1);
+      perhaps = on_one_place(rows, sources, 1 + 1e-9);
+      if (total(here) == total(perhaps)) perhaps = on_one_place(rows, sources, 1 - 1e-9);
+    }
+    const double factor = options_.precision == ScalarType::float32 ? 1 : 2;  // of the bound, over that of V
+    CompensatedSum energy, bound;
+    OnOnePlace pairs;
+    for (std::size_t i = 0; i < potential.size(); ++i) {
+      const double q = rows.charge[i];
+      if (q == 0) continue;
+      energy.add(q * potential[i].potential);
+      bound.add(factor * std::abs(q) * potential[i].bound);
+      pairs.alike += here[i].alike;
+      pairs.unlike += here[i].unlike;
+      if (answer.energy_per_charge.empty()) continue;
+      const auto at = static_cast<std::size_t>(rows.source[i]);
+      set(0.5 * q * potential[i].potential, 0.5 * factor * std::abs(q) * potential[i].bound, here[i],
+          answer.energy_per_charge[at], answer.charge_bounds[at], answer);
+    }
+    if (!whole) return;
+    const double each = in_groups_ ? 1 : 0.5;  // of one set each pair has been met twice
+    const auto info_of = [&](std::int64_t met) {
+      return static_cast<std::int32_t>(
+          std::min<std::int64_t>(in_groups_ ? met : met / 2, std::numeric_limits<std::int32_t>::max()));
+    };
+    set(each * energy.value(), each * bound.value(), pairs, answer.energy, answer.bound, answer);
+    if (answer.info == 0) answer.info = info_of(total(here));
+    if (answer.or_else == 0) answer.or_else = info_of(total(perhaps));
+  }
+
+  /// `sum` in the unit asked for, with what pairs on one place make of it.
+  void set(double sum, double bound, const OnOnePlace& pairs, double& energy, double& energy_bound,
+           ReferencePairEnergy& answer) const {
+    const long double unit = std::scalbn(1.0L, 2 * exponent_) * options_.unit_factor;
+    const long double exact = unit * sum;
+    energy = std::abs(exact) > largest_double ? std::copysign(infinity, static_cast<double>(exact))
+                                              : static_cast<double>(exact);
+    energy_bound = static_cast<double>(
+        std::min<long double>(largest_double, std::abs(unit) * bound + 4 * std::numeric_limits<double>::denorm_min()));
+    const bool yes = std::abs(exact) - std::abs(unit) * bound > largest_double;
+    const bool perhaps = std::abs(exact) + std::abs(unit) * bound > 0.999L * largest_double;
+    if (yes) answer.info = answer.or_else = info_values_out_of_range;
+    if (perhaps && answer.or_else == 0) answer.or_else = info_values_out_of_range;
+    if (options_.singular == Singular::skip) return;
+    if (pairs.alike > 0 || pairs.unlike > 0) energy = 0;
+    if (pairs.alike > 0) energy += options_.unit_factor * infinity;
+    if (pairs.unlike > 0) energy -= options_.unit_factor * infinity;
+  }
+
+  static std::int64_t total(const std::vector<OnOnePlace>& rows) {
+    std::int64_t all = 0;
+    for (const OnOnePlace& of_row : rows) all += of_row.alike + of_row.unlike;
+    return all;
+  }
+
+  /// Of each row, with sources nearer than `times` the distance that is none: looked for in the order of x.
+  [[nodiscard]] std::vector<OnOnePlace> on_one_place(const Charges& rows, const Charges& sources, double times) const {
+    const double distance = times * singular_distance_of_points;
+    std::vector<std::pair<double, std::size_t>> by_x;
+    for (std::size_t j = 0; j < sources.charge.size(); ++j)
+      if (sources.charge[j] != 0) by_x.emplace_back(sources.position[3 * j], j);
+    std::sort(by_x.begin(), by_x.end());
+    std::vector<OnOnePlace> found(rows.charge.size());
+    for (std::size_t i = 0; i < rows.charge.size(); ++i) {
+      if (rows.charge[i] == 0) continue;
+      const Eigen::Map<const Eigen::Array3d> here(rows.position.data() + 3 * i);
+      const double reach = 2 * distance;
+      auto near = std::lower_bound(by_x.begin(), by_x.end(), std::pair{here[0] - reach, std::size_t{0}});
+      for (; near != by_x.end() && near->first <= here[0] + reach; ++near) {
+        if (!in_groups_ && near->second == i) continue;
+        const Eigen::Map<const Eigen::Array3d> there(sources.position.data() + 3 * near->second);
+        if ((here - there).matrix().norm() >= distance) continue;
+        const bool same_sign = (rows.charge[i] > 0) == (sources.charge[near->second] > 0);
+        ++(same_sign ? found[i].alike : found[i].unlike);
+      }
+    }
+    return found;
+  }
+
+  PairEnergyOptions options_;
+  bool in_groups_;
+  std::int64_t count_ = 0;
+  std::int32_t status_ = 0;
+  int exponent_ = 0;        ///< charges are kept times 2 to minus this
+  Charges rows_, columns_;  ///< group 1 and group 2, or all charges and none
+};
+
+class EigenPairEnergy final : public PairEnergy {
+ public:
+  explicit EigenPairEnergy(unsigned threads) : threads_(threads) {}
+
+  [[nodiscard]] std::string description() const override { return "reference eigen"; }
+
+  void evaluate(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result) override {
+    check_potential_call(charges, TargetBatch(), potentials_of(options));
+    for (std::int64_t p = 0; p < charges.count; ++p) {
+      const ReferencePairEnergy answer =
+          reference_pair_energy(charges, p, options, result.energy_per_charge != nullptr, threads_);
+      result.energy[p] = answer.energy;
+      result.info[p] = answer.info;
+      if (result.energy_per_charge != nullptr)
+        std::copy(answer.energy_per_charge.begin(), answer.energy_per_charge.end(),
+                  result.energy_per_charge + (charges.offset[p] - charges.offset[0]));
+    }
+  }
+
+ private:
+  unsigned threads_;
+};
+
+/// Error over bound of one energy, which may be a NaN by rights, or an infinity by rounding alone.
+double judge(double got, double expected, double bound) {
+  if (std::isnan(expected)) return std::isnan(got) ? 0 : infinity;
+  if (std::isinf(got) && std::isfinite(expected) && std::signbit(got) == std::signbit(expected) &&
+      std::abs(expected) + bound > 0.999 * largest_double)
+    return 0;
+  if (std::isinf(expected) && std::signbit(got) == std::signbit(expected) && std::abs(got) > 0.999 * largest_double)
+    return 0;
+  return error_over_bound(got, expected, bound);
+}
+
+}  // namespace
+
+ReferencePairEnergy reference_pair_energy(const ChargeBatch& charges, std::int64_t problem,
+                                          const PairEnergyOptions& options, bool with_energy_per_charge,
+                                          unsigned threads, const std::function<void()>& pause) {
+  return ReferencePairs(charges, problem, options).answer(with_energy_per_charge, threads, pause);
+}
+
+double pair_energy_error_over_bound(const PairEnergyBlock& block, std::int64_t problem,
+                                    const ReferencePairEnergy& reference) {
+  const auto p = static_cast<std::size_t>(problem);
+  if (block.info[p] != reference.info && block.info[p] != reference.or_else) return infinity;
+  double worst = judge(block.energy[p], reference.energy, reference.bound);
+  for (std::size_t i = 0; !block.energy_per_charge.empty() && i < reference.energy_per_charge.size(); ++i)
+    worst = std::max(worst, judge(block.energy_per_charge[static_cast<std::size_t>(block.offset[p]) + i],
+                                  reference.energy_per_charge[i], reference.charge_bounds[i]));
+  return worst;
+}
+
+std::string pair_energy_criterion(const PairEnergyOptions& options, bool with_energy_per_charge) {
+  const PotentialBounds& bounds =
+      options.precision == ScalarType::float32 ? pair_energy_bounds_float : pair_energy_bounds_double;
+  const double of_terms = bounds.of_terms * (options.softening > 0 ? softening_bound_factor : 1);
+  const std::string r = options.softening > 0 ? "rho_ij" : "r_ij", m = options.cutoff > 0 ? "m_ij" : r;
+  std::string text = "|U - U*| <= " + (options.cutoff > 0 ? bound_text(cutoff_bound_factor) + " f" : std::string("f")) +
+                     " sum |q_i q_j|/" + r + " (" + bound_text(of_terms) + " + " + bound_text(bounds.of_distances) +
+                     " L/" + m + ")";
+  if (with_energy_per_charge) text += ", and half of that for a charge's pairs";
+  text += " against direct summation with Eigen in double precision";
+  if (options.softening > 0) text += ", rho^2 = r^2 + softening^2";
+  if (options.cutoff > 0)
+    text += ", m_ij the smaller of " + r + " and the cut-off, sums over the pairs within " +
+            bound_text(bound_reach_in_cutoffs) + " cut-offs";
+  return text;
+}
+
+std::unique_ptr<PairEnergy> make_reference_pair_energy(unsigned threads) {
+  return std::make_unique<EigenPairEnergy>(threads);
+}
+
+}  // namespace smallbatch

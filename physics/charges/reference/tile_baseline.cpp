@@ -1,0 +1,8 @@
+// What the compiler takes for granted.
+#include "physics/charges/reference/tile_body.hpp"
+
+namespace smallbatch {
+
+constinit const TileLoops tile_loops_baseline = loops_named("baseline");
+
+}  // namespace smallbatch

@@ -1,0 +1,202 @@
+// The one body of the referee's inner loops. Each file that includes it is compiled for an instruction set, with Eigen
+// under a name of its own, so that no function of one takes the place of another's.
+#pragma once
+
+#include <Eigen/Core>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "physics/charges/reference/tile.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+constexpr int lanes_of_register = Eigen::internal::packet_traits<double>::size;
+
+/// high + low, where low is some units in the last place of high at most: a number of about twice the length.
+template <class Lanes>
+struct Twofold {
+  Lanes high, low;
+};
+
+/// a b + c, rounded once.
+template <class Lanes>
+[[gnu::always_inline]] inline Lanes fused(const Lanes& a, const Lanes& b, const Lanes& c) {
+  Lanes result;
+  for (int lane = 0; lane < Lanes::SizeAtCompileTime; ++lane) result[lane] = std::fma(a[lane], b[lane], c[lane]);
+  return result;
+}
+/// a b, rounded: as no product, which a compiler would contract with the addition that follows.
+template <class Lanes>
+[[gnu::always_inline]] inline Lanes product_of(const Lanes& a, const Lanes& b) {
+  return fused<Lanes>(a, b, Lanes::Zero());
+}
+/// Knuth's two-sum.
+template <class Lanes>
+[[gnu::always_inline]] inline Twofold<Lanes> sum_of(const Lanes& a, const Lanes& b) {
+  const Lanes sum = a + b, gained = sum - a;
+  return {sum, (a - (sum - gained)) + (b - gained)};
+}
+template <class Lanes>
+[[gnu::always_inline]] inline Twofold<Lanes> operator+(const Twofold<Lanes>& a, const Twofold<Lanes>& b) {
+  const Twofold<Lanes> sum = sum_of(a.high, b.high);
+  return {sum.high, sum.low + (a.low + b.low)};
+}
+template <class Lanes>
+[[gnu::always_inline]] inline Twofold<Lanes> operator*(const Twofold<Lanes>& a, const Twofold<Lanes>& b) {
+  const Lanes product = product_of(a.high, b.high);
+  return {product, fused<Lanes>(a.high, b.high, -product) + (a.high * b.low + a.low * b.high)};
+}
+
+/// The numbers of the loops: Twofold where they are exact.
+template <bool exact, class Lanes>
+using Number = std::conditional_t<exact, Twofold<Lanes>, Lanes>;
+
+template <bool exact, class Lanes>
+[[gnu::always_inline]] inline Number<exact, Lanes> number(double high, double low) {
+  if constexpr (exact)
+    return {Lanes::Constant(high), Lanes::Constant(low)};
+  else
+    return Lanes::Constant(high);
+}
+template <class Lanes>
+[[gnu::always_inline]] inline Lanes rounded(const Lanes& a) {
+  return a;
+}
+template <class Lanes>
+[[gnu::always_inline]] inline Lanes rounded(const Twofold<Lanes>& a) {
+  return a.high;
+}
+/// target - charge
+template <bool exact, class Lanes>
+[[gnu::always_inline]] inline Number<exact, Lanes> displacement(const Lanes& target, const Lanes& target_low,
+                                                                double charge, double charge_low) {
+  if constexpr (exact) {
+    const Twofold<Lanes> of_high = sum_of<Lanes>(target, Lanes::Constant(-charge));
+    return sum_of<Lanes>(of_high.high, of_high.low + (target_low - charge_low));
+  } else {
+    return target - charge;
+  }
+}
+template <class Lanes>
+[[gnu::always_inline]] inline Lanes reciprocal_root(const Lanes& a) {
+  return a.rsqrt();
+}
+/// Eigen's is right to some units in the last place; a step of Newton's method says what it lacks.
+template <class Lanes>
+[[gnu::always_inline]] inline Twofold<Lanes> reciprocal_root(const Twofold<Lanes>& a) {
+  const Lanes y = a.high.rsqrt(), root = product_of(a.high, y), root_low = fused<Lanes>(a.high, y, -root) + a.low * y;
+  const Lanes lacks = fused<Lanes>(-root, y, Lanes::Ones()) - root_low * y;
+  return {y, 0.5 * y * lacks};
+}
+/// max(1 - a, 0)
+template <class Lanes>
+[[gnu::always_inline]] inline Lanes rest_of_one(const Lanes& a) {
+  return (1 - a).max(0);
+}
+template <class Lanes>
+[[gnu::always_inline]] inline Twofold<Lanes> rest_of_one(const Twofold<Lanes>& a) {
+  const Twofold<Lanes> rest = sum_of<Lanes>(Lanes::Ones(), -a.high);
+  const Lanes high = rest.high.max(0);
+  return {high, (rest.low - a.low).max(-high).min(high)};
+}
+
+/// Running sums, one per lane. (Written without +=, with which GCC stores them in each step.)
+template <bool exact, class Lanes>
+struct LaneSums {
+  Lanes sum = Lanes::Zero(), lost = Lanes::Zero();
+  [[gnu::always_inline]] void add(const Number<exact, Lanes>& terms) {
+    if constexpr (exact) {
+      const Twofold<Lanes> next = sum_of(sum, terms.high);
+      lost = lost + (next.low + terms.low);
+      sum = next.high;
+    } else {
+      sum = sum + terms;
+    }
+  }
+};
+
+template <bool exact, bool field, bool cutoff>
+void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t last, const TileTargets& targets,
+                 const TileLaw& law, TileSums& sums) {
+  // As many as registers hold the sums of.
+  constexpr int lanes = (exact ? 1 : field ? 2 : 4) * lanes_of_register;
+  static_assert(tile_targets % lanes == 0);
+  using Lanes = Eigen::Array<double, lanes, 1>;
+  using Stored = Eigen::Map<Lanes, Eigen::AlignedMax>;
+  using Given = Eigen::Map<const Lanes, Eigen::AlignedMax>;
+  for (int begin = 0; begin < targets.count; begin += lanes) {
+    const Lanes x = Given(targets.high[0] + begin), x_low = Given(targets.low[0] + begin);
+    const Lanes y = Given(targets.high[1] + begin), y_low = Given(targets.low[1] + begin);
+    const Lanes z = Given(targets.high[2] + begin), z_low = Given(targets.low[2] + begin);
+    LaneSums<exact, Lanes> potential, field_x, field_y, field_z;
+    Lanes bound = Lanes::Zero(), field_bound = Lanes::Zero();
+    Lanes nearest2 = Lanes::Constant(std::numeric_limits<double>::infinity());
+    const auto softening2 = number<exact, Lanes>(law.softening2, law.softening2_low);
+    [[maybe_unused]] const auto per_cutoff2 = number<exact, Lanes>(law.per_cutoff2, law.per_cutoff2_low);
+    [[maybe_unused]] const auto four_per_cutoff2 = number<exact, Lanes>(4 * law.per_cutoff2, 4 * law.per_cutoff2_low);
+    for (std::int64_t i = first; i < last; ++i) {
+      const auto dx = displacement<exact>(x, x_low, charges.high[0][i], charges.low[0][i]);
+      const auto dy = displacement<exact>(y, y_low, charges.high[1][i], charges.low[1][i]);
+      const auto dz = displacement<exact>(z, z_low, charges.high[2][i], charges.low[2][i]);
+      const Number<exact, Lanes> r2 = dx * dx + dy * dy + dz * dz, rho2 = r2 + softening2;
+      nearest2 = nearest2.min(rounded(rho2));
+      const Number<exact, Lanes> reciprocal = reciprocal_root(rho2);  // 1 / rho
+      const Lanes per_rho = rounded(reciprocal);
+      const auto charge = number<exact, Lanes>(charges.charge[i], 0);
+      const Number<exact, Lanes> along = charge * reciprocal;
+      if constexpr (!cutoff) {
+        const Lanes share = per_rho * (law.relative + law.shift * per_rho);
+        potential.add(along);
+        bound = bound + charges.counted[i] * share;
+        if constexpr (field) {
+          field_bound = field_bound + (charges.counted_in_field[i] * share) * per_rho;
+          const Number<exact, Lanes> per_rho2 = along * reciprocal;
+          field_x.add(per_rho2 * (dx * reciprocal));
+          field_y.add(per_rho2 * (dy * reciprocal));
+          field_z.add(per_rho2 * (dz * reciprocal));
+        }
+      } else {
+        const Lanes counts = ((law.reach2 - rounded(r2)) * law.per_last_digit_of_reach2).max(0).min(1);  // 1 or 0
+        const Lanes per_length = per_rho.max(law.per_cutoff);                                            // rho or c
+        const Lanes share = counts * (per_rho * (law.relative + law.shift * per_length));
+        bound = bound + charges.counted[i] * share;
+        const Number<exact, Lanes> w = rest_of_one<Lanes>(r2 * per_cutoff2);
+        potential.add(along * (w * w));
+        if constexpr (field) {
+          field_bound = field_bound + (charges.counted_in_field[i] * share) * per_length;
+          const Number<exact, Lanes> slope = charge * (w * (w * (reciprocal * reciprocal) + four_per_cutoff2));
+          field_x.add(slope * (dx * reciprocal));
+          field_y.add(slope * (dy * reciprocal));
+          field_z.add(slope * (dz * reciprocal));
+        }
+      }
+    }
+    Stored(sums.potential + begin) = potential.sum;
+    Stored(sums.potential_lost + begin) = potential.lost;
+    Stored(sums.bound + begin) = bound;
+    Stored(sums.nearest2 + begin) = nearest2;
+    if constexpr (!field) continue;
+    Stored(sums.field[0] + begin) = field_x.sum;
+    Stored(sums.field[1] + begin) = field_y.sum;
+    Stored(sums.field[2] + begin) = field_z.sum;
+    Stored(sums.field_lost[0] + begin) = field_x.lost;
+    Stored(sums.field_lost[1] + begin) = field_y.lost;
+    Stored(sums.field_lost[2] + begin) = field_z.lost;
+    Stored(sums.field_bound + begin) = field_bound;
+  }
+}
+
+constexpr TileLoops loops_named(const char* name) {
+  return {name,
+          {{{add_charges<false, false, false>, add_charges<false, false, true>},
+            {add_charges<false, true, false>, add_charges<false, true, true>}},
+           {{add_charges<true, false, false>, add_charges<true, false, true>},
+            {add_charges<true, true, false>, add_charges<true, true, true>}}}};
+}
+
+}  // namespace
+
+}  // namespace smallbatch

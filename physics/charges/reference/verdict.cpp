@@ -1,0 +1,122 @@
+// Whether stored potentials, fields and energies are the referee's.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/compare.hpp"
+#include "core/not_finite.hpp"
+#include "physics/charges/potential_referee.hpp"
+
+namespace smallbatch {
+
+namespace {
+
+/// Error over bound of one number that may be a NaN by rights.
+double judge(double got, double expected, double bound, bool may_be_nan) {
+  if (may_be_nan && std::isnan(expected)) return std::isnan(got) ? 0 : infinity;
+  return error_over_bound(got, expected, bound);
+}
+
+/// A bound that is beyond all numbers, as the referee gives it.
+bool is_any_number(double bound) { return bound == std::numeric_limits<double>::max(); }
+
+template <class T>
+Beyond beyond_range(double exact, double bound) {
+  constexpr double largest = std::numeric_limits<T>::max();
+  if (is_any_number(bound)) return Beyond::perhaps;
+  if (std::abs(exact) - bound > largest || std::isinf(exact)) return Beyond::yes;
+  return std::abs(exact) + bound > largest ? Beyond::perhaps : Beyond::no;
+}
+
+/// The same of one number of T: beyond T's range it is an infinity of its sign.
+template <class T>
+double judge_in_range(T got, double expected, double bound, Beyond& beyond) {
+  const Beyond found = beyond_range<T>(expected, bound);
+  beyond = std::max(beyond, found);
+  const bool same_sign = std::signbit(got) == std::signbit(expected);
+  if (std::isinf(got) && found != Beyond::no && same_sign) return 0;
+  if (std::isinf(got) && bound - std::abs(expected) > std::numeric_limits<T>::max()) return 0;
+  if (is_any_number(bound)) return std::isnan(got) ? infinity : 0;
+  if (sizeof(T) == sizeof(double) && std::isinf(expected) && same_sign)  // it may be so by rounding alone
+    return std::abs(got) > 0.999 * std::numeric_limits<double>::max() ? 0 : infinity;
+  return error_over_bound(got, expected, bound);
+}
+
+}  // namespace
+
+template <class T>
+double potential_error_over_bound(const PotentialBlock<T>& block, std::int64_t target, bool answered,
+                                  const ReferencePotential& reference, Beyond& beyond) {
+  const auto i = static_cast<std::size_t>(target);
+  const bool in_numbers = answered && !reference.singular;
+  double worst = in_numbers ? judge_in_range(block.potential[i], reference.potential, reference.bound, beyond)
+                            : judge(block.potential[i], reference.potential, reference.bound, !answered);
+  if (block.field.empty()) return worst;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const T got = block.field[3 * i + axis];
+    worst = std::max(worst, in_numbers ? judge_in_range(got, reference.field[axis], reference.field_bound, beyond)
+                                       : judge(got, reference.field[axis], reference.field_bound, true));
+  }
+  return worst;
+}
+
+template <class T>
+Beyond stored_beyond_range(const PotentialBlock<T>& block, std::int64_t first, std::int64_t last,
+                           std::int64_t singular) {
+  const auto infinite = [](const AlignedVector<T>& values, std::int64_t begin, std::int64_t end) {
+    return std::count_if(values.begin() + begin, values.begin() + end, [](T value) { return std::isinf(value); });
+  };
+  const std::int64_t potentials = infinite(block.potential, first, last);
+  const std::int64_t fields = block.field.empty() ? 0 : infinite(block.field, 3 * first, 3 * last);
+  if (fields > 0 || potentials > singular) return Beyond::yes;
+  return potentials > 0 ? Beyond::perhaps : Beyond::no;
+}
+
+bool is_status(std::int32_t info, const ReferenceStatus& expected, Beyond beyond) {
+  if (has_values(expected.info) && beyond != Beyond::no && info == info_values_out_of_range) return true;
+  return beyond != Beyond::yes && (info == expected.info || info == expected.or_else);
+}
+
+template <class T>
+double energy_error_over_bound(const PotentialBlock<T>& block, const PotentialOptions& options, std::int64_t problem,
+                               const std::function<void()>& pause) {
+  const double energy = block.energy[static_cast<std::size_t>(problem)];
+  if (!has_values(block.info[static_cast<std::size_t>(problem)])) return std::isnan(energy) ? 0 : infinity;
+  const ReferenceEnergy reference = reference_energy(block.charges(), problem, options, pause);
+  return judge(energy, reference.energy, reference.bound, true);
+}
+
+std::string potential_criterion(const PotentialOptions& options, ScalarType precision, bool with_field,
+                                bool with_energy) {
+  const PotentialBounds& bounds = precision == ScalarType::float32 ? potential_bounds_float : potential_bounds_double;
+  const std::string r = options.softening > 0 ? "rho_i" : "r_i", m = options.cutoff > 0 ? "m_i" : r;
+  const std::string f = options.cutoff > 0 ? bound_text(cutoff_bound_factor) + " f" : "f";
+  const auto relative = [&](double factor) {
+    const double on = bounds.of_terms * (options.softening > 0 ? softening_bound_factor : 1);
+    return " (" + bound_text(factor * on) + " + " + bound_text(factor * bounds.of_distances) + " L/" + m + ")";
+  };
+  std::string text = "|V - V*| <= " + f + " sum_i |q_i|/" + r + relative(1);
+  if (with_field)
+    text += ", |E_k - E_k*| <= " + f + " sum_i |q_i|/" + (m == r ? r + "^2" : "(" + r + " m_i)") +
+            relative(field_bound_factor);
+  if (with_energy) text += ", |U - U*| <= f sum |q_i q_j|/r_ij " + bound_text(energy_bound);
+  text += " against direct summation with Eigen in double precision";
+  if (options.softening > 0) text += ", rho^2 = r^2 + softening^2";
+  if (options.cutoff > 0)
+    text += ", m_i the smaller of " + r + " and the cut-off, sums over the charges within " +
+            bound_text(bound_reach_in_cutoffs) + " cut-offs";
+  return text;
+}
+
+template double potential_error_over_bound(const PotentialBlock<float>&, std::int64_t, bool, const ReferencePotential&,
+                                           Beyond&);
+template Beyond stored_beyond_range(const PotentialBlock<float>&, std::int64_t, std::int64_t, std::int64_t);
+template double energy_error_over_bound(const PotentialBlock<float>&, const PotentialOptions&, std::int64_t,
+                                        const std::function<void()>&);
+template double potential_error_over_bound(const PotentialBlock<double>&, std::int64_t, bool, const ReferencePotential&,
+                                           Beyond&);
+template Beyond stored_beyond_range(const PotentialBlock<double>&, std::int64_t, std::int64_t, std::int64_t);
+template double energy_error_over_bound(const PotentialBlock<double>&, const PotentialOptions&, std::int64_t,
+                                        const std::function<void()>&);
+
+}  // namespace smallbatch

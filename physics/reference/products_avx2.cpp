@@ -1,8 +1,0 @@
-// AVX2 and FMA.
-#include "physics/reference/products_body.hpp"
-
-namespace smallbatch {
-
-constinit const ProductLoops product_loops_avx2 = {"avx2", &multiply, &add_product};
-
-}  // namespace smallbatch

@@ -1,8 +1,0 @@
-// AVX-512.
-#include "physics/reference/products_body.hpp"
-
-namespace smallbatch {
-
-constinit const ProductLoops product_loops_avx512 = {"avx512", &multiply, &add_product};
-
-}  // namespace smallbatch

@@ -1,8 +1,0 @@
-// AVX2 and FMA.
-#include "physics/reference/tile_body.hpp"
-
-namespace smallbatch {
-
-constinit const TileLoops tile_loops_avx2 = loops_named("avx2");
-
-}  // namespace smallbatch

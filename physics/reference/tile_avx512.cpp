@@ -1,8 +1,0 @@
-// AVX-512.
-#include "physics/reference/tile_body.hpp"
-
-namespace smallbatch {
-
-constinit const TileLoops tile_loops_avx512 = loops_named("avx512");
-
-}  // namespace smallbatch

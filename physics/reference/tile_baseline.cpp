@@ -1,8 +1,0 @@
-// What the compiler takes for granted.
-#include "physics/reference/tile_body.hpp"
-
-namespace smallbatch {
-
-constinit const TileLoops tile_loops_baseline = loops_named("baseline");
-
-}  // namespace smallbatch
