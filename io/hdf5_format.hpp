@@ -7,17 +7,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "io/format_version.hpp"
 #include "io/hdf5_input.hpp"
 #include "io/hdf5_output.hpp"
 #include "io/sets.hpp"
 
 namespace smallbatch {
-
-/// What is written, and the newest that is read without a warning.
-inline constexpr std::int32_t format_major = 1, format_minor = std::max(9, newest_spd_number);
-/// "1.9" and "(1, 9)"
-inline const std::string format_version = std::to_string(format_major) + "." + std::to_string(format_minor);
-inline const std::string format_pair = "(" + std::to_string(format_major) + ", " + std::to_string(format_minor) + ")";
 
 /// The most columns of b: places within a system are counted in 32 bits.
 inline constexpr std::int64_t most_rhs = INT32_MAX / max_system_size;
