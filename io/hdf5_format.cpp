@@ -207,7 +207,7 @@ std::string signal_text(const CorrelationSet& set) {
 
 std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& dataset, std::int64_t total,
                                       const std::string& things) {
-  expect_type_of(file, dataset, charges_table.dataset("offset"), "Store it as int64.");
+  expect_type_of(file, dataset, charge_set_table.dataset("offset"), "Store it as int64.");
   const DatasetInfo& info = file.dataset(dataset);
   if (info.shape.size() != 1 || info.shape[0] < 1) {
     throw file.error(dataset, "expected shape (batch + 1), found " + shape_text(info.shape),
@@ -273,7 +273,7 @@ bool read_flag(const InputFile& file, const std::string& group, const std::strin
 
 void read_charge_attributes(const InputFile& file, const std::string& group, ChargesOfSet& set) {
   for (const auto& [name, number] : charge_numbers)
-    set.*number = read_number(file, group, charges_table.attribute(name));
+    set.*number = read_number(file, group, charge_set_table.attribute(name));
   if (const auto unit = file.string(group, "output_unit")) {
     const auto parsed = parse_potential_unit(*unit);
     if (!parsed) {
@@ -291,7 +291,7 @@ void read_charge_attributes(const InputFile& file, const std::string& group, Cha
 
 void read_charge_lengths(const InputFile& file, const std::string& group, ChargesOfSet& set, double unit_in_angstrom) {
   const auto length = [&](const char* name, bool (*allowed)(double), const std::string& expected) {
-    const AttributeRow& row = charges_table.attribute(name);
+    const AttributeRow& row = charge_set_table.attribute(name);
     const double stored = read_number(file, group, row);
     const double angstrom = unit_in_angstrom * stored;
     if (!allowed(angstrom) || (angstrom == 0) != (stored == 0)) {
@@ -389,10 +389,11 @@ void read_correlation_attributes(const InputFile& file, CorrelationSet& set) {
     set.is_mean = *output == output_mean;
   }
   for (const auto& [name, number] : array_numbers)
-    set.*number = read_number(file, group, correlation_table.attribute(name));
+    set.*number = read_number(file, group, correlation_set_table.attribute(name));
   const std::string signal = signal_text(set);
-  set.frequency = read_known(file, group, correlation_table.dataset("frequency"), {set.batch}, signal);
-  set.input_position = read_known(file, group, correlation_table.dataset("input_position"), {set.inputs, 3}, signal);
+  set.frequency = read_known(file, group, correlation_set_table.dataset("frequency"), {set.batch}, signal);
+  set.input_position =
+      read_known(file, group, correlation_set_table.dataset("input_position"), {set.inputs, 3}, signal);
   set.labels = read_array_labels(file, group, set.inputs);
 }
 
@@ -406,7 +407,7 @@ void write_correlation_attributes(Hdf5Output& file, const CorrelationSet& set) {
     if (values.empty()) return;
     const std::string dataset = group + "/" + name;
     file.create(dataset, ElementType::float64, shape);
-    file.attribute(dataset, "unit", std::string(correlation_table.dataset(name).unit));
+    file.attribute(dataset, "unit", std::string(correlation_set_table.dataset(name).unit));
     file.write(dataset, {}, values.data());
   };
   write("frequency", {set.batch}, set.frequency);

@@ -45,7 +45,7 @@ std::vector<double> read_together(const InputFile& file, const std::string& grou
                                   const std::vector<const char*>& names) {
   std::vector<double> values;
   for (const char* name : names)
-    if (file.number(group, name)) values.push_back(read_number(file, group, correlation_table.attribute(name)));
+    if (file.number(group, name)) values.push_back(read_number(file, group, correlation_set_table.attribute(name)));
   if (values.empty() || values.size() == names.size()) return values;
   std::string all;
   for (const char* name : names) all += (all.empty() ? "" : ", ") + std::string(name);
@@ -68,7 +68,7 @@ ProblemLabels read_labels(const InputFile& file, const std::string& group, std::
     }
   }
   if (file.kind(step) != ObjectKind::none) {
-    expect_type_of(file, step, charges_table.dataset("step"), "Store it as int64.");
+    expect_type_of(file, step, charge_set_table.dataset("step"), "Store it as int64.");
     expect_shape(file, step, {batch});
     labels.step.resize(static_cast<std::size_t>(batch));
     file.read(step, {}, labels.step.data());

@@ -291,7 +291,7 @@ struct ProblemReader::Impl {
 
   void open_set(SolveSet& set) {
     const std::string group = set_path(set), a = group + "/A", b = group + "/b";
-    check_names(group, solve_table);
+    check_names(group, solve_set_table);
     const DatasetInfo& matrices = file.float_dataset(a);
     set.type = scalar_type(matrices.type);
     const auto& shape = matrices.shape;
@@ -342,7 +342,7 @@ struct ProblemReader::Impl {
       set.shape.nrhs = set.rhs_is_vector ? 1 : static_cast<int>(rhs.shape[2]);
     }
     open_sizes(group, set);
-    warn_of_unused(group, names_of(solve_table.datasets));
+    warn_of_unused(group, names_of(solve_set_table.datasets));
   }
 
   /// Sizes of its own for each system, checked like offsets before anything is computed.
@@ -350,7 +350,7 @@ struct ProblemReader::Impl {
     const std::string size = group + "/size";
     set.shape.has_sizes = file.kind(size) != ObjectKind::none;
     if (!set.shape.has_sizes) return;
-    expect_type_of(file, size, solve_table.dataset("size"), "Store it as int32.");
+    expect_type_of(file, size, solve_set_table.dataset("size"), "Store it as int32.");
     check_sizes(file, set, remedy_of_sizes);
   }
 
@@ -441,7 +441,7 @@ struct ProblemReader::Impl {
   /// The groups of an interaction energy, or atomic numbers: one per charge, or per particle for all frames.
   [[nodiscard]] bool has_small_numbers(const std::string& name, const ChargesOfSet& set, ChargeSource& source) const {
     if (file.kind(name) == ObjectKind::none) return false;
-    expect_type_of(file, name, charges_table.dataset("group"), "Store it as int8.");
+    expect_type_of(file, name, charge_set_table.dataset("group"), "Store it as int8.");
     const std::int64_t charges = source.particles ? source.particles->places() : set.charges();
     expect_shape(file, name, {charges}, charges_text(charges));
     if (source.particles) source.particles->expect_one_order(name);
@@ -471,12 +471,12 @@ struct ProblemReader::Impl {
 
   void open_set(PotentialSet& set) {
     const std::string group = set_path(set);
-    check_names(group, potential_table);
+    check_names(group, potential_set_table);
     read_potential_attributes(file, set);
     ChargeSource& source = open_source(group, set);
     source.origin_rest = read_potential_lengths(file, set, source.unit_in_angstrom);
     if (set.targets == TargetKind::points) open_points(set, source);
-    std::vector<std::string> used = names_of(charges_table.datasets);
+    std::vector<std::string> used = names_of(charge_set_table.datasets);
     if (set.targets == TargetKind::lattice) used.insert(used.end(), {"origin", "spacing"});
     if (set.targets == TargetKind::points) used.insert(used.end(), {"points", "point_offset"});
     warn_of_unused(group, used);
@@ -484,13 +484,13 @@ struct ProblemReader::Impl {
 
   void open_set(PairEnergySet& set) {
     const std::string group = set_path(set);
-    check_names(group, pair_energy_table);
+    check_names(group, pair_energy_set_table);
     set.per_charge =
         read_flag(file, group, "per_charge", "Set it to 1 where the energy of each charge is wanted, too.");
     read_charge_attributes(file, group, set);
     const ChargeSource& source = open_source(group, set);
     read_charge_lengths(file, group, set, source.unit_in_angstrom);
-    warn_of_unused(group, names_of(charges_table.datasets));
+    warn_of_unused(group, names_of(charge_set_table.datasets));
   }
 
   /// What the samples of a signal are, and how many there are.
@@ -569,12 +569,12 @@ struct ProblemReader::Impl {
 
   void open_set(CorrelationSet& set) {
     const std::string group = set_path(set), flag = group + "/flag";
-    check_names(group, correlation_table);
+    check_names(group, correlation_set_table);
     open_signal(group, set);
     read_integrate(group, set);
     set.has_flags = file.kind(flag) != ObjectKind::none;
     if (set.has_flags) {
-      expect_type_of(file, flag, correlation_table.dataset("flag"), "Store it as uint8.");
+      expect_type_of(file, flag, correlation_set_table.dataset("flag"), "Store it as uint8.");
       expect_shape(file, flag, {set.batch, set.times, set.inputs}, signal_text(set));
     }
     read_correlation_attributes(file, set);
@@ -584,7 +584,7 @@ struct ProblemReader::Impl {
         throw file.error(group, "its visibilities are more bytes than a file can hold", "Integrate more samples.");
       }
     }
-    warn_of_unused(group, names_of(correlation_table.datasets));
+    warn_of_unused(group, names_of(correlation_set_table.datasets));
   }
 
   /// Charges and groups of problems [first, first + count), positions in the file's unit; returns the part of the set's

@@ -36,11 +36,11 @@ const Row& find(const std::vector<Row>& rows, std::string_view name) {
 
 }  // namespace
 
-const SetTable solve_table{
+const SetTable solve_set_table{
     {{"A", floats, "(batch, n, n)"}, {"b", "the type of `A`", "(batch, n)"}, {"size", integers, "(batch)"}},
     {{"uplo", "string"}, {"storage", "string"}, {"compute", "string"}}};
 
-const SetTable charges_table{
+const SetTable charge_set_table{
     {{"position", floats, "(charges, 3)", "angstrom"},
      {"charge", "the type of `position`", "(charges)", "e"},
      {"offset", integers, "(batch + 1)"},
@@ -60,16 +60,16 @@ const SetTable charges_table{
       {default_temperature_kelvin, is_positive, "kelvin above 0", "Set the temperature in kelvin."}},
      {"particles", "string"}}};
 
-const SetTable potential_table = with({{{"origin", floats, "(batch, 3) or (3)", "angstrom"},
-                                        {"spacing", floats, "(batch, 3) or (3)", "angstrom"},
-                                        {"points", floats, "(points, 3)", "angstrom"},
-                                        {"point_offset", integers, "(batch + 1)"}},
-                                       {{"targets", "string"}, {"shape", "three integers"}, {"field", "0 or 1"}}},
-                                      charges_table);
+const SetTable potential_set_table = with({{{"origin", floats, "(batch, 3) or (3)", "angstrom"},
+                                            {"spacing", floats, "(batch, 3) or (3)", "angstrom"},
+                                            {"points", floats, "(points, 3)", "angstrom"},
+                                            {"point_offset", integers, "(batch + 1)"}},
+                                           {{"targets", "string"}, {"shape", "three integers"}, {"field", "0 or 1"}}},
+                                          charge_set_table);
 
-const SetTable pair_energy_table = with({{}, {{"per_charge", "0 or 1"}}}, charges_table);
+const SetTable pair_energy_set_table = with({{}, {{"per_charge", "0 or 1"}}}, charge_set_table);
 
-const SetTable correlation_table{
+const SetTable correlation_set_table{
     {{"signal", "compound {`r`, `i`} of float32", "(channel, time, input)"},
      {"flag", "uint8, int8 or Boolean", "(channel, time, input)"},
      {"frequency", floats, "(channel)", "Hz"},

@@ -41,7 +41,8 @@ struct SetTable {
   [[nodiscard]] const AttributeRow& attribute(std::string_view name) const;
 };
 
-extern const SetTable solve_table, charges_table, potential_table, pair_energy_table, correlation_table;
+extern const SetTable solve_set_table, charge_set_table, potential_set_table, pair_energy_set_table,
+    correlation_set_table;
 
 /// Throws where the dataset, which is of this row, has none of the row's types.
 void expect_type_of(const InputFile& file, const std::string& dataset, const DatasetRow& row,

@@ -110,18 +110,18 @@ void expect_alike(const SetTable& table, const Section& page) {
 }
 
 TEST(SetTables, SayWhatThePageSays) {
-  expect_alike(solve_table, section("Systems"));
-  expect_alike(potential_table, section("Charges and potentials"));
-  expect_alike(correlation_table, section("Signals"));
+  expect_alike(solve_set_table, section("Systems"));
+  expect_alike(potential_set_table, section("Charges and potentials"));
+  expect_alike(correlation_set_table, section("Signals"));
 }
 
 TEST(SetTables, PairEnergiesHaveTheRowsOfCharges) {
   const Section charges = section("Charges and potentials"), pairs = section("Energies of pairs");
-  std::set<std::string> attributes = names_of(charges_table.attributes);
+  std::set<std::string> attributes = names_of(charge_set_table.attributes);
   for (const std::string& name : names_of(pairs.attributes)) attributes.insert(name);
-  EXPECT_EQ(names_of(pair_energy_table.attributes), attributes);
-  EXPECT_EQ(names_of(pair_energy_table.datasets), names_of(charges_table.datasets));
-  for (const DatasetRow& row : charges_table.datasets) EXPECT_TRUE(charges.datasets.contains(std::string(row.name)));
+  EXPECT_EQ(names_of(pair_energy_set_table.attributes), attributes);
+  EXPECT_EQ(names_of(pair_energy_set_table.datasets), names_of(charge_set_table.datasets));
+  for (const DatasetRow& row : charge_set_table.datasets) EXPECT_TRUE(charges.datasets.contains(std::string(row.name)));
 }
 
 }  // namespace
