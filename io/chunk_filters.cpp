@@ -10,10 +10,10 @@
 #include <memory>
 #include <new>
 
-#include "io/hdf5_bytes.hpp"
-
 namespace smallbatch {
 namespace {
+
+constexpr std::size_t checksum_bytes = 4;
 
 using Bytes = AlignedVector<unsigned char>;
 

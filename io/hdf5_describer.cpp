@@ -1,4 +1,4 @@
-// Plain headers are read here, HDF5 is asked for the others. One file, because both become the same descriptions.
+// One file, because every question about an object ends in the same description.
 #include "io/hdf5_describer.hpp"
 
 #include <algorithm>
@@ -6,17 +6,13 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <ranges>
 #include <string_view>
 #include <utility>
 
-#include "core/parallel.hpp"
 #include "io/hdf5_attribute_messages.hpp"
 #include "io/hdf5_input_errors.hpp"
-#include "io/hdf5_object_headers.hpp"
 #include "io/hdf5_storage.hpp"
 #include "io/hdf5_types.hpp"
 
@@ -60,31 +56,10 @@ struct OpenAttribute {
   Hdf5Handle handle, type, space;
 };
 
-/// What HDF5 says of a type, once for all objects of that type.
-struct KnownType {
-  NumbersOfType numbers;
-  std::string name;
-  std::size_t bytes = 0;
-  bool is_plain = false;  ///< a number, or a string of fixed length without spaces at its end
-  bool is_integer = false, is_number = false, is_text = false;
-};
-
 /// A name in a group. Objects are opened by their addresses: to look up a name takes long where there are many.
 struct Member {
   std::string name;
   H5L_info_t link{};
-};
-
-/// Reads headers without HDF5; what it takes in memory serves one after the other.
-struct PlainReader {
-  explicit PlainReader(InputBytes& bytes) : windows(bytes) {}
-  HeaderWindows windows;
-  ObjectHeader latest;
-
-  /// The header that a link leads to, or null where it is not plain.
-  const ObjectHeader* find(const H5L_info_t& link) {
-    return link.type == H5L_TYPE_HARD && read_object_header(windows, link.u.address, latest) ? &latest : nullptr;
-  }
 };
 
 }  // namespace
@@ -95,15 +70,6 @@ struct Hdf5Describer::Impl {
   Hdf5Handle driver, file;
   std::uint64_t base = 0;            ///< of the file: what comes before is its user's
   bool has_usual_addresses = false;  ///< of 8 bytes, as lengths
-  std::unique_ptr<PlainReader> headers;
-  unsigned threads = 1;  ///< that read headers
-  bool wants_attributes = true;
-  std::map<std::string, KnownType, std::less<>> types;  ///< by their messages
-  /// When it was last asked for something: what is gone since is missed where it is read.
-  std::uint64_t file_bytes = 0;
-  mutable std::mutex guard_of_unwritten;
-  mutable std::map<std::pair<std::vector<std::int64_t>, std::uint64_t>, std::shared_ptr<const Defect>> unwritten;
-
   static void set_cache(H5AC_cache_config_t& cache, std::size_t size) {
     cache.set_initial_size = true;
     cache.initial_size = cache.min_size = size;
@@ -147,14 +113,6 @@ struct Hdf5Describer::Impl {
     }
     base = user_block;
     has_usual_addresses = address_bytes == 8 && length_bytes == 8;
-    if (has_usual_addresses && base == 0 && !has_cache_image()) headers = std::make_unique<PlainReader>(*bytes);
-  }
-
-  /// Where a writer has left HDF5's cache in the file as it was, headers are in there, and those in their places older.
-  [[nodiscard]] bool has_cache_image() const {
-    haddr_t address = HADDR_UNDEF;
-    hsize_t image_bytes = 0;
-    return H5Fget_mdc_image_info(file.get(), &address, &image_bytes) < 0 || address != HADDR_UNDEF;
   }
 
   /// Calls work(), and keeps the Defect that it throws, or what it is a consequence of: that reading failed, of which
@@ -414,213 +372,9 @@ struct Hdf5Describer::Impl {
     return dataset;
   }
 
-  static std::string_view key_of(HeaderBytes message) {
-    return {reinterpret_cast<const char*>(message.data()), message.size()};
-  }
-
-  /// What HDF5 has made of a type's message, or null.
-  [[nodiscard]] const KnownType* known_type(HeaderBytes message) const {
-    const auto found = types.find(key_of(message));
-    return found == types.end() ? nullptr : &found->second;
-  }
-  /// HDF5 is asked for the types of a header that are not known, of which it may know nothing.
-  void learn_types(const ObjectHeader& header) {
-    if (header.kind == ObjectKind::dataset) learn_type(header.type);
-    if (!wants_attributes) return;
-    for (const ObjectHeader::Attribute& attribute : header.attributes)
-      if (!is_of_dimension_scales(attribute.name)) learn_type(attribute.type);
-  }
-  void learn_type(HeaderBytes message) {
-    constexpr std::size_t most_types = 1000, largest_message = 256;
-    constexpr std::array<unsigned char, 2> sign_of_type{3, 0};  // of what H5Tencode writes
-    if (known_type(message)) return;
-    if (message.empty() || message.size() > largest_message || types.size() == most_types) return;
-    // HDF5 is not told where the message ends.
-    std::array<unsigned char, sign_of_type.size() + largest_message + 4096> encoded{};
-    std::ranges::copy(message, std::ranges::copy(sign_of_type, encoded.begin()).out);
-    const Hdf5Handle type(H5Tdecode(encoded.data()), H5Tclose);
-    if (!type.valid()) return;
-    const H5T_class_t kind = H5Tget_class(type.get());
-    KnownType known;
-    known.is_integer = is_integer(type.get());
-    known.is_number = known.is_integer || is_float(type.get());
-    known.is_text = is_string(type.get()) && H5Tis_variable_str(type.get()) == 0;
-    if (kind == H5T_INTEGER || kind == H5T_FLOAT || kind == H5T_COMPOUND || kind == H5T_ENUM || known.is_text) {
-      known.numbers = numbers_of(type.get());
-      known.name = type_text(type.get());
-      known.bytes = H5Tget_size(type.get());
-    }
-    known.is_plain = known.is_text ? H5Tget_strpad(type.get()) != H5T_STR_SPACEPAD
-                                   : known.is_number && known.numbers.numbers.type != ElementType::other;
-    types.emplace(key_of(message), std::move(known));
-  }
-
-  /// False where HDF5 is to be asked.
-  [[nodiscard]] bool take_attribute(const ObjectHeader::Attribute& found, StoredAttribute& attribute) const {
-    const KnownType* const type = known_type(found.type);
-    const std::uint64_t count = found.count;
-    if (!type || !type->is_plain || count < 1 || count > most_attribute_values) return false;
-    if (found.value.size() < count * type->bytes || (type->is_text && type->bytes > largest_string)) return false;
-    attribute.name = found.name;
-    attribute.type_name = type->name;
-    attribute.count = static_cast<std::int64_t>(count);
-    attribute.is_integer = type->is_integer;
-    attribute.is_number = type->is_number;
-    attribute.is_text = type->is_text;
-    const unsigned char* const value = found.value.data();
-    const NumberType& number = type->numbers.numbers;
-    if (type->is_integer) {
-      attribute.integers.resize(count);
-      convert_numbers(number, value, ElementType::int64, attribute.integers.data(), count);
-    }
-    if (type->is_number && count == 1) {
-      double converted = 0;
-      convert_numbers(number, value, ElementType::float64, &converted, 1);
-      attribute.number = converted;
-    }
-    if (type->is_number && !type->is_integer) {
-      std::vector<double> values(count);
-      convert_numbers(number, value, ElementType::float64, values.data(), count);
-      take_whole(values, attribute);
-    }
-    for (std::size_t k = 0; type->is_text && k < count; ++k) {
-      const char* const text = reinterpret_cast<const char*>(value) + k * type->bytes;
-      attribute.texts.emplace_back(text, ::strnlen(text, type->bytes));
-    }
-    return true;
-  }
-
-  /// In the order of their names; false where HDF5 is to be asked.
-  [[nodiscard]] bool take_attributes(const std::vector<ObjectHeader::Attribute>& found,
-                                     std::vector<StoredAttribute>& attributes) const {
-    for (const ObjectHeader::Attribute& attribute : found) {
-      if (is_of_dimension_scales(attribute.name)) continue;
-      if (!take_attribute(attribute, attributes.emplace_back())) return false;
-    }
-    std::ranges::sort(attributes, {}, &StoredAttribute::name);
-    return true;
-  }
-
-  /// What is wrong with a dataset without an address: mostly it is a name of an axis, and very many have the same.
-  std::shared_ptr<const Defect> never_written(const std::vector<std::int64_t>& shape,
-                                              std::uint64_t element_bytes) const {
-    constexpr std::size_t most_kept = 64;
-    const std::lock_guard lock(guard_of_unwritten);
-    auto found = unwritten.find({shape, element_bytes});
-    if (found == unwritten.end()) {
-      std::shared_ptr<const Defect> defect = find_piece(file_bytes, shape, element_bytes, std::nullopt, 0).defect;
-      if (unwritten.size() == most_kept) unwritten.clear();
-      found = unwritten.emplace(std::pair{shape, element_bytes}, std::move(defect)).first;
-    }
-    return found->second;
-  }
-
-  /// False where HDF5 is to be asked.
-  [[nodiscard]] bool take_dataset(const ObjectHeader& header, StoredObject& object) const {
-    const KnownType* const type = known_type(header.type);
-    if (!type || type->bytes == 0) return false;
-    if (type->numbers.numbers.type != ElementType::other && !header.address && declared_bytes(header.shape, 1) != 0) {
-      object.contents_defect = never_written(header.shape, type->bytes);
-      return true;
-    }
-    auto dataset = std::make_unique<StoredDataset>();
-    dataset->info = {header.shape, type->name, type->numbers.numbers.type, type->numbers.form};
-    if (type->numbers.numbers.type != ElementType::other) {
-      dataset->is_swapped = type->numbers.numbers.is_swapped;
-      Piece piece = find_piece(file_bytes, dataset->info.shape, type->bytes, header.address, header.bytes);
-      object.contents_defect = std::move(piece.defect);
-      if (object.contents_defect) return true;
-      dataset->address = piece.address;
-      if (type->numbers.form == NumberForm::plain && header.fill.size() == type->bytes)
-        dataset->fill = std::make_unique<std::vector<unsigned char>>(header.fill.begin(), header.fill.end());
-      if (type->numbers.form == NumberForm::complex) dataset->info.shape.push_back(2);
-      if (type->numbers.form == NumberForm::text) dataset->info.shape.push_back(static_cast<std::int64_t>(type->bytes));
-    }
-    object.dataset = std::move(dataset);
-    return true;
-  }
-
-  /// What an object's header says, without HDF5, of which the description is the same; nothing where it is to be asked.
-  /// `members` are those of a group.
-  [[nodiscard]] std::optional<StoredObject> take_header(const ObjectHeader& header,
-                                                        std::vector<Member>& members) const {
-    StoredObject object;
-    object.is_described = true;
-    object.kind = header.kind;
-    if (wants_attributes && !take_attributes(header.attributes, object.attributes)) return {};
-    if (object.kind == ObjectKind::dataset && !take_dataset(header, object)) return {};
-    members.reserve(header.links.size());
-    for (const auto& [name, address] : header.links) {
-      Member& member = members.emplace_back();
-      member.name = name;
-      member.link.type = H5L_TYPE_HARD;
-      member.link.u.address = address;
-    }
-    sort_members(members);
-    return object;
-  }
-
-  /// What a link leads to, and below it.
-  void describe(const H5L_info_t& link, int depth, bool is_asked_for, const std::function<void(StoredObject&&)>& give) {
-    bytes->forget_failure();  // of another object
-    std::vector<Member> members;
-    if (const ObjectHeader* const header = headers ? headers->find(link) : nullptr) {
-      learn_types(*header);
-      if (auto object = take_header(*header, members))
-        return give_with_members(std::move(*object), members, depth, give);
-    }
-    bytes->forget_failure();
-    describe_by_hdf5(link, depth, is_asked_for, give);
-  }
-
-  /// An object, and what is below it.
-  void give_with_members(StoredObject&& object, const std::vector<Member>& members, int depth,
-                         const std::function<void(StoredObject&&)>& give) {
-    const bool is_group = object.kind == ObjectKind::group;
-    name_members(object, members);
-    give(std::move(object));
-    if (!is_group || depth == 0) return;
-    constexpr std::size_t most_of_one_thread = 32;  // what is found stays in a cache
-    if (headers && threads > 1 && members.size() >= threads * most_of_one_thread)
-      return give_read_ahead(members, most_of_one_thread, depth, give);
-    for (const Member& member : members) describe_member(member, depth, give);
-  }
-
   void describe_member(const Member& member, int depth, const std::function<void(StoredObject&&)>& give) {
     if (is_reachable(member)) return describe(member.link, depth - 1, false, give);
     give(nothing());
-  }
-
-  /// Very many members, in parts of so many that several threads read, of which one first gives what was read before.
-  void give_read_ahead(const std::vector<Member>& members, std::size_t members_of_part, int depth,
-                       const std::function<void(StoredObject&&)>& give) {
-    const std::size_t parts = 2 * threads, most = parts * members_of_part;
-    std::vector<PlainReader> readers(parts, PlainReader(*bytes));
-    // Of each member what is there, nothing where HDF5 is to be asked.
-    std::vector<std::vector<StoredObject>> found(most), earlier(most);
-    const auto give_one = [&](std::vector<StoredObject>& of_member) {
-      for (StoredObject& object : of_member) give(std::move(object));
-      of_member.clear();
-    };
-    for (std::size_t first = 0; first < members.size(); first += most) {
-      const std::size_t count = std::min(most, members.size() - first);
-      bytes->forget_failure();
-      parallel_for(static_cast<std::int64_t>(parts) + 1, 1, threads, [&](std::int64_t task, std::int64_t) {
-        if (task == 0) {
-          std::ranges::for_each(earlier, give_one);
-          return;
-        }
-        const auto part = static_cast<std::size_t>(task) - 1;
-        for (std::size_t k = count * part / parts; k < count * (part + 1) / parts; ++k)
-          if (!read_plain(readers[part], members[first + k], depth - 1, found[k])) found[k].clear();
-      });
-      std::swap(earlier, found);
-      // HDF5 is asked by one thread, while no other reads.
-      if (std::ranges::none_of(earlier | std::views::take(count), &std::vector<StoredObject>::empty)) continue;
-      for (std::size_t k = 0; k < count; ++k)
-        earlier[k].empty() ? describe_member(members[first + k], depth, give) : give_one(earlier[k]);
-    }
-    std::ranges::for_each(earlier, give_one);
   }
 
   /// False where no path leads there.
@@ -631,23 +385,9 @@ struct Hdf5Describer::Impl {
     for (const Member& member : members) object.members.emplace_back().name = member.name;
   }
 
-  /// A member, and what is below it, one after the other, as they are given; false where HDF5 is to be asked for
-  /// anything, which is not done here: other threads do the same.
-  bool read_plain(PlainReader& reader, const Member& member, int depth, std::vector<StoredObject>& found) const {
-    const ObjectHeader* const header = is_reachable(member) ? reader.find(member.link) : nullptr;
-    if (!header) return false;
-    std::vector<Member> members;
-    auto object = take_header(*header, members);
-    if (!object) return false;
-    name_members(*object, members);
-    const bool goes_on = object->kind == ObjectKind::group && depth > 0;
-    found.push_back(std::move(*object));
-    return !goes_on || std::ranges::all_of(
-                           members, [&](const Member& below) { return read_plain(reader, below, depth - 1, found); });
-  }
-
-  void describe_by_hdf5(const H5L_info_t& link, int depth, bool is_asked_for,
-                        const std::function<void(StoredObject&&)>& give) {
+  /// What a link leads to, and below it.
+  void describe(const H5L_info_t& link, int depth, bool is_asked_for, const std::function<void(StoredObject&&)>& give) {
+    bytes->forget_failure();  // of another object
     StoredObject object;
     object.is_described = true;
     Hdf5Handle opened;
@@ -655,7 +395,7 @@ struct Hdf5Describer::Impl {
       opened = open_object(link);
       object.kind = kind_of(opened.get());
     });
-    if (object.kind != ObjectKind::none && wants_attributes) {
+    if (object.kind != ObjectKind::none) {
       keep_defect(object.attributes_defect, [&] { object.attributes = attributes_of(opened.get(), link.u.address); });
     }
     if (object.kind == ObjectKind::dataset) {
@@ -668,7 +408,11 @@ struct Hdf5Describer::Impl {
     std::vector<Member> members;
     if (object.kind == ObjectKind::group)
       keep_defect(object.contents_defect, [&] { members = members_of(opened.get()); });
-    give_with_members(std::move(object), members, depth, give);
+    const bool goes_on = object.kind == ObjectKind::group && depth > 0;
+    name_members(object, members);
+    give(std::move(object));
+    if (goes_on)
+      for (const Member& member : members) describe_member(member, depth, give);
   }
 
   static StoredObject nothing() {
@@ -678,13 +422,10 @@ struct Hdf5Describer::Impl {
   }
 };
 
-Hdf5Describer::Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work, unsigned threads,
-                             bool wants_attributes)
+Hdf5Describer::Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work)
     : impl_(std::make_unique<Impl>()) {
   impl_->bytes = std::move(bytes);
   impl_->still_at_work = std::move(still_at_work);
-  impl_->threads = threads;
-  impl_->wants_attributes = wants_attributes;
   const QuietHdf5 quiet;
   impl_->open();
 }
@@ -696,7 +437,6 @@ Hdf5Describer::~Hdf5Describer() {
 
 void Hdf5Describer::describe(const std::string& object, int depth, const std::function<void(StoredObject&&)>& give) {
   const QuietHdf5 quiet;
-  impl_->file_bytes = impl_->bytes->size();
   const bool is_root = object == "/";
   const std::size_t slash = object.rfind('/');
   const std::string parent = slash == 0 ? "/" : object.substr(0, slash);

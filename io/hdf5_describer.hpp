@@ -15,11 +15,8 @@ namespace smallbatch {
 
 class Hdf5Describer {
  public:
-  /// Throws Defect where HDF5 cannot open the file. `still_at_work` is called now and then. Headers that are read
-  /// without HDF5 are read by so many threads where there are very many. Attributes are left out where nobody wants
-  /// them.
-  explicit Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work = {},
-                         unsigned threads = 1, bool wants_attributes = true);
+  /// Throws Defect where HDF5 cannot open the file. `still_at_work` is called now and then.
+  explicit Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work = {});
   ~Hdf5Describer();
   Hdf5Describer(const Hdf5Describer&) = delete;
   Hdf5Describer& operator=(const Hdf5Describer&) = delete;

@@ -76,8 +76,6 @@ bool OutputBytes::write_piece(std::uint64_t address, std::uint64_t size, const c
 }
 
 bool OutputBytes::write(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept {
-  const bool is_over_held = address < held_at_ + held_size_ && held_at_ < address + size;
-  if (is_over_held && !write_held()) return false;
   if (size <= bytes_per_piece) return write_piece(address, size, static_cast<const char*>(bytes));
   std::atomic<bool> is_written = true;
   const auto write_from = [&](std::int64_t first, std::int64_t last) {
@@ -86,20 +84,6 @@ bool OutputBytes::write(std::uint64_t address, std::uint64_t size, const void* b
   };
   parallel_for(static_cast<std::int64_t>(size), bytes_per_piece, threads_, std::ref(write_from));  // no allocation
   return is_written;
-}
-
-bool OutputBytes::write_held() noexcept {
-  return held_size_ == 0 || write(held_at_, std::exchange(held_size_, 0), held_.get());
-}
-
-bool OutputBytes::write_joined(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept {
-  const bool goes_on = address == held_at_ + held_size_ && held_size_ + size <= most_held;
-  if (!goes_on && !write_held()) return false;
-  if (size > most_held) return write(address, size, bytes);
-  if (held_size_ == 0) held_at_ = address;
-  std::memcpy(held_.get() + held_size_, bytes, size);
-  held_size_ += size;
-  return true;
 }
 
 bool OutputBytes::read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept {
@@ -139,7 +123,7 @@ namespace {
 struct DriverFile {
   H5FD_t hdf5{};
   OutputBytes* bytes = nullptr;
-  haddr_t end = 0;  ///< of what HDF5 has written
+  haddr_t given = 0, end = 0;  ///< the ends of what HDF5 has given out, and of what it has written
 };
 
 DriverFile& of(H5FD_t* file) { return *reinterpret_cast<DriverFile*>(file); }
@@ -165,25 +149,21 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
 herr_t write_file(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* bytes) {
   of(file).end = std::max(of(file).end, address + size);
   if (type == H5FD_MEM_DRAW && of(file).bytes->drops_numbers()) return status(true);
-  if (type != H5FD_MEM_DRAW) return status(of(file).bytes->write_joined(address, size, bytes));
   return status(of(file).bytes->write(address, size, bytes));
 }
 
 /// HDF5 gives the file its size. One whose bytes are kept grows, but loses none: it may end before it is whole again.
 herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
   DriverFile& opened = of(file);
-  const std::uint64_t given = opened.bytes->given();
-  if (!opened.bytes->write_held()) return status(false);
   const std::uint64_t size = opened.bytes->size();
-  const bool resizes = size < given || (size > given && !opened.bytes->keeps_bytes());
-  if (resizes && !opened.bytes->resize(given)) return status(false);
-  opened.end = given;
+  const bool resizes = size < opened.given || (size > opened.given && !opened.bytes->keeps_bytes());
+  if (resizes && !opened.bytes->resize(opened.given)) return status(false);
+  opened.end = opened.given;
   return status(true);
 }
 
 /// A failure is kept, and HDF5 closes in peace.
 herr_t close_file(H5FD_t* file) {
-  (void)of(file).bytes->write_held();
   (void)of(file).bytes->close();
   delete &of(file);
   return 0;
@@ -204,14 +184,14 @@ H5FD_class_t driver_class() {
       *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
     return 0;
   };
-  driver.get_eoa = [](const H5FD_t* file, H5FD_mem_t) -> haddr_t { return of(file).bytes->given(); };
+  driver.get_eoa = [](const H5FD_t* file, H5FD_mem_t) -> haddr_t { return of(file).given; };
   driver.set_eoa = [](H5FD_t* file, H5FD_mem_t, haddr_t address) -> herr_t {
-    of(file).bytes->set_given(address);
+    of(file).given = address;
     return 0;
   };
   driver.get_eof = [](const H5FD_t* file, H5FD_mem_t) { return of(file).end; };
   driver.read = [](H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, void* bytes) {
-    return status(of(file).bytes->write_held() && of(file).bytes->read(address, size, bytes));
+    return status(of(file).bytes->read(address, size, bytes));
   };
   driver.write = write_file;
   driver.truncate = truncate_file;

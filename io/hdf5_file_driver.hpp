@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <thread>
 
@@ -33,10 +32,6 @@ class OutputBytes {
   /// Bytes [address, address + size). False where this write failed; one after a failure is dropped. Not by two threads
   /// at a time, as all that writes.
   bool write(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
-  /// The same; those that follow each other are held, and written together: at the latest by write_held(), before what
-  /// is written over them, or before HDF5 reads.
-  bool write_joined(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
-  bool write_held() noexcept;
   /// What lies beyond the end, or was dropped, reads as zeros.
   bool read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept;
   bool resize(std::uint64_t size) noexcept;
@@ -48,17 +43,6 @@ class OutputBytes {
   /// The file's size now; 0 where it is not known.
   [[nodiscard]] std::uint64_t size() noexcept;
 
-  /// The end of what HDF5 has given out of the file, which it asks for, and sets.
-  [[nodiscard]] std::uint64_t given() const noexcept { return given_; }
-  void set_given(std::uint64_t end) noexcept { given_ = end; }
-  /// Takes room that HDF5 then does not give out: where it begins, a multiple of `step_of_room`.
-  static constexpr std::uint64_t step = 8;
-  std::uint64_t take(std::uint64_t size, std::uint64_t step_of_room = step) noexcept {
-    const std::uint64_t begin = (given_ + step_of_room - 1) / step_of_room * step_of_room;
-    given_ = begin + size;
-    return begin;
-  }
-
   /// errno of the first system call that failed, 0 while there is none.
   [[nodiscard]] int system_error() const { return system_error_; }
 
@@ -69,10 +53,6 @@ class OutputBytes {
 
   int file_ = -1;
   unsigned threads_ = 0;
-  std::uint64_t given_ = 0;
-  static constexpr std::uint64_t most_held = std::uint64_t{1} << 16;
-  std::unique_ptr<char[]> held_ = std::make_unique<char[]>(most_held);
-  std::uint64_t held_at_ = 0, held_size_ = 0;
   bool keeps_bytes_ = false, drops_numbers_ = false;
   std::atomic<int> system_error_ = 0;
   std::atomic<bool> is_closing_ = false;

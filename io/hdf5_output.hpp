@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -69,9 +68,6 @@ class Hdf5Output {
   /// dataset has elements of type T, this is done without HDF5, which another thread may call meanwhile.
   template <class T>
   void write(const std::string& dataset, std::initializer_list<AxisRange> leading, const T* values);
-  /// What write_all() writes by write() is in the file once this returns: small numbers that lie behind each other are
-  /// written in one piece.
-  void write_together(const std::function<void()>& write_all);
 
   /// Attributes of a group or dataset that exists; one by that name is replaced.
   void attribute(const std::string& object, const std::string& name, const std::string& value);
@@ -84,10 +80,8 @@ class Hdf5Output {
   /// What the axes of a dataset of a set are called, as HDF5's dimension scales, by which netCDF and xarray know it:
   /// names of datasets in the same group, the coordinates along them, or names alone.
   void name_axes(const std::string& dataset, std::vector<std::string> axes);
-  /// Once all of a set's datasets are created, with their attributes: what is kept of them in memory is written.
-  void end_set(const std::string& group);
-  /// Once the group, too, has all its attributes. What it is given later is HDF5's to write.
-  void end_group(const std::string& group);
+  /// Once all of a set's datasets are created: names their axes in the file.
+  void write_axes();
 
   /// A second name (hard link) for a dataset; the groups on the way are created.
   void link(const std::string& dataset, const std::string& name);

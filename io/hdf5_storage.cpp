@@ -85,17 +85,6 @@ class Declaration {
 
 }  // namespace
 
-Piece find_piece(std::uint64_t file_bytes, const std::vector<std::int64_t>& shape, std::uint64_t element_bytes,
-                 std::optional<std::uint64_t> address, std::uint64_t stored) {
-  const auto declared = declared_bytes(shape, element_bytes);
-  if (declared == 0) return {};
-  const bool is_there =
-      declared && address && stored >= *declared && *declared <= file_bytes && *address <= file_bytes - *declared;
-  if (is_there) return {address, nullptr};
-  const Declaration declaration(file_bytes, shape, element_bytes);
-  return {{}, std::make_unique<Defect>(address ? declaration.wrong_size(stored) : declaration.never_written())};
-}
-
 DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space, hid_t type,
                              const std::vector<std::int64_t>& shape) {
   const std::uint64_t file_bytes = file.size();
@@ -110,15 +99,16 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
   }
   const std::vector<ChunkFilter> filters = filters_of(file, creation.get());
 
-  if (layout == H5D_CONTIGUOUS && filters.empty()) {
-    const haddr_t offset = H5Dget_offset(dataset);
-    const auto address = offset == HADDR_UNDEF ? std::nullopt : std::optional<std::uint64_t>(offset);
-    Piece piece = find_piece(file_bytes, shape, H5Tget_size(type), address, H5Dget_storage_size(dataset));
-    if (piece.defect) throw std::move(*piece.defect);
-    return {piece.address, {}, 0, 0};
-  }
   const Declaration declared(file_bytes, shape, H5Tget_size(type));
   if (*declared.bytes == 0) return {};
+  if (layout == H5D_CONTIGUOUS && filters.empty()) {
+    const haddr_t address = H5Dget_offset(dataset);
+    const std::uint64_t stored = H5Dget_storage_size(dataset);
+    if (address == HADDR_UNDEF) throw declared.never_written();
+    if (stored < *declared.bytes || *declared.bytes > file_bytes || address > file_bytes - *declared.bytes)
+      throw declared.wrong_size(stored);
+    return {address, {}, 0, 0};
+  }
   if (layout == H5D_CHUNKED) {
     std::array<hsize_t, H5S_MAX_RANK> chunk{};
     if (H5Pget_chunk(creation.get(), H5S_MAX_RANK, chunk.data()) != static_cast<int>(shape.size())) {

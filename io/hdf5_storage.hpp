@@ -21,16 +21,6 @@ struct DatasetStorage {
   std::uint64_t compact_bytes = 0;  ///< of what lies in the dataset's own header: HDF5 may read it
 };
 
-/// Where the bytes of a dataset begin that lie in one piece; nowhere where it declares none.
-struct Piece {
-  std::optional<std::uint64_t> address;
-  std::unique_ptr<Defect> defect;  ///< where not all that it declares is there
-};
-/// Of a dataset that `stored` so many bytes at an address. Not thrown: results have names alone, never written, by the
-/// hundred thousand.
-Piece find_piece(std::uint64_t file_bytes, const std::vector<std::int64_t>& shape, std::uint64_t element_bytes,
-                 std::optional<std::uint64_t> address, std::uint64_t stored);
-
 /// Throws Defect where it is not so.
 DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space, hid_t type,
                              const std::vector<std::int64_t>& shape);

@@ -91,8 +91,7 @@ struct ResultWriter::Impl {
     };
     create("verdict", ElementType::int8, static_cast<double>(Verdict::not_checked));
     create("error_over_bound", ElementType::float32, std::numeric_limits<double>::quiet_NaN());
-    file.end_group("/" + kind + "/" + set);
-    file.end_set(group);
+    file.write_axes();
   }
 };
 
@@ -149,13 +148,11 @@ void ResultWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   const auto write = [&](const char* name, const auto& values) {
     impl_->file.write(impl_->in(group, name), {systems}, values.data());
   };
-  impl_->file.write_together([&] {
-    if (!set.shape.determinant_only) write(set.shape.wants_inverse() ? "inverse" : "x", block.x);
-    write("info", block.info);
-    if (set.shape.has_sizes) write("size", block.sizes);
-    for_each_spd_number<T>([&](const auto& number) {
-      if (number.is_of(set.shape)) write(number.name, block.*number.in_block);
-    });
+  if (!set.shape.determinant_only) write(set.shape.wants_inverse() ? "inverse" : "x", block.x);
+  write("info", block.info);
+  if (set.shape.has_sizes) write("size", block.sizes);
+  for_each_spd_number<T>([&](const auto& number) {
+    if (number.is_of(set.shape)) write(number.name, block.*number.in_block);
   });
 }
 
@@ -345,10 +342,8 @@ void ResultWriter::write_verdicts(const std::string& kind, const std::string& se
   const std::string group = verification_path(kind, set);
   const std::int64_t start = start_of(impl_->starts, "/" + kind + "/" + set).problem;
   const AxisRange problems{start + first, static_cast<std::int64_t>(verdict.size())};
-  impl_->file.write_together([&] {
-    impl_->file.write(impl_->in(group, "verdict"), {problems}, reinterpret_cast<const std::int8_t*>(verdict.data()));
-    impl_->file.write(impl_->in(group, "error_over_bound"), {problems}, error_over_bound.data());
-  });
+  impl_->file.write(impl_->in(group, "verdict"), {problems}, reinterpret_cast<const std::int8_t*>(verdict.data()));
+  impl_->file.write(impl_->in(group, "error_over_bound"), {problems}, error_over_bound.data());
 }
 
 void ResultWriter::write_summary(const std::string& kind, const std::string& set, const VerificationSummary& summary) {
@@ -359,7 +354,6 @@ void ResultWriter::write_summary(const std::string& kind, const std::string& set
   impl_->file.attribute(group, "disagreed", summary.disagreed);
   impl_->file.attribute(group, "worst_error_over_bound", summary.worst_error_over_bound);
   impl_->file.attribute(group, "worst_index", summary.worst_index);
-  impl_->file.end_group(group);
 }
 
 template void ResultWriter::write(const SolveSet&, const SpdBlock<float>&);
@@ -379,7 +373,6 @@ void ResultWriter::write_problems_hash(const std::string& kind, const std::strin
   const std::string group = work_path(kind, set);
   impl_->file.create_group(group);
   impl_->file.attribute(group, "problems_hash", problems_hash_text(hash));
-  impl_->file.end_group(group);
 }
 
 void ResultWriter::provenance(const std::string& key, const std::string& value) {

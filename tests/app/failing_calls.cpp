@@ -5,6 +5,7 @@
 //   FAILING_COUNT    how many do from there on
 //   FAILING_ERROR    the number that they give as errno; unset: one that is usual
 //   FAILING_BLOCKS   set: such a call never returns
+//   FAILING_LOSES    set: pwrite() says that it has written, and has not
 //   FAILING_NOTES    a file of two 64-bit numbers, which tells how many calls there were and how many of them failed
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -49,7 +50,7 @@ constexpr const char* calls[] = {"malloc", "mmap", "thread",  "socketpair", "for
 
 Call failing = Call::none;
 std::uint64_t first = 0, count = 0, given_error = 0;
-bool blocks = false;
+bool blocks = false, loses = false;
 Notes* notes = nullptr;
 
 std::uint64_t number_of(const char* name) {
@@ -77,6 +78,7 @@ __attribute__((constructor(101))) void begin() {
   count = number_of("FAILING_COUNT");
   given_error = number_of("FAILING_ERROR");
   blocks = std::getenv("FAILING_BLOCKS") != nullptr;
+  loses = std::getenv("FAILING_LOSES") != nullptr;
   notes = static_cast<Notes*>(shared);
   for (int call = 0; call < static_cast<int>(Call::none); ++call) {
     if (std::strcmp(calls[call], name) == 0) failing = static_cast<Call>(call);
@@ -166,8 +168,8 @@ ssize_t write(int file, const void* bytes, std::size_t size) {
                                                               size);
 }
 ssize_t pwrite(int file, const void* bytes, std::size_t size, off_t at) {
-  return call_or_fail<ssize_t(int, const void*, std::size_t, off_t)>(Call::write, EIO, ssize_t{-1}, "pwrite", file,
-                                                                     bytes, size, at);
+  if (fails(Call::write, EIO)) return loses ? static_cast<ssize_t>(size) : -1;
+  return next<ssize_t(int, const void*, std::size_t, off_t)>("pwrite")(file, bytes, size, at);
 }
 ssize_t pwrite64(int file, const void* bytes, std::size_t size, off64_t at) { return pwrite(file, bytes, size, at); }
 

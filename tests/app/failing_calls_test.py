@@ -78,8 +78,8 @@ LIBRARY = Path(os.environ.get("SMALLBATCH_BUILD", "build")).resolve() / "tests" 
 class Runs:
     """The command, called with one kind of call failing."""
 
-    def __init__(self, folder, command, call):
-        self.folder, self.command, self.call = folder, command, call
+    def __init__(self, folder, command, call, **more):
+        self.folder, self.command, self.call, self.more = folder, command, call, more
         self.arguments = COMMANDS[command]
         self.output = folder / self.arguments[-1] if self.arguments[-2] == "-o" else None
 
@@ -90,7 +90,7 @@ class Runs:
         for path in self.folder.iterdir():
             if ".smallbatch-" in path.name or path == self.output:
                 path.unlink()
-        environment = dict(os.environ, LD_PRELOAD=str(LIBRARY), FAILING_CALL=self.call, FAILING_FROM=str(first),
+        environment = dict(os.environ | self.more, LD_PRELOAD=str(LIBRARY), FAILING_CALL=self.call, FAILING_FROM=str(first),
                            FAILING_COUNT=str(count), FAILING_NOTES=str(notes))
         with subprocess.Popen([PROGRAM, *self.arguments], cwd=self.folder, env=environment, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -212,6 +212,19 @@ def test_a_resumed_run_that_finds_no_memory_keeps_what_is_finished(tmp_path):
             assert run("--resume")[0] == DONE
         assert results() == (right, finished), (part, errors)
     assert told > 3
+def test_writes_that_the_disk_loses_are_noticed_by_reading_back(folder):
+    """A header that never came to the disk leaves no result file. Numbers that did not are not read back."""
+    run = Runs(folder, "run", "write", FAILING_LOSES="1")
+    code, errors, calls, _ = run(0, 0)
+    assert code == DONE, errors
+    told = 0
+    for number in range(2, calls, max(1, calls // 20)):
+        for count in (1, 1 << 40):
+            code, errors, _, failed = run(number, count)
+            told += "reading it back failed" in errors
+            assert failed == 0 or run.wrong(code, errors) in (None, "exit 0, the output is wrong"), (number, errors)
+            assert count == 1 or code == OUTPUT, (number, errors)
+    assert told > 20
 
 
 def test_no_function_of_the_allocator_is_called_past_the_reserve():
