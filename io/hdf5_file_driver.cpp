@@ -146,9 +146,9 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
   return &opened->hdf5;
 }
 
-herr_t write_file(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* bytes) {
+herr_t write_file(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, const void* bytes) {
   of(file).end = std::max(of(file).end, address + size);
-  if (type == H5FD_MEM_DRAW && of(file).bytes->drops_numbers()) return status(true);
+  of(file).bytes->by_hdf5().add({address, size}, bytes);
   return status(of(file).bytes->write(address, size, bytes));
 }
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include "io/written_extents.hpp"
+
 namespace smallbatch {
 
 /// The bytes of the file that HDF5 has open through the driver, by several threads at a time.
@@ -25,14 +27,13 @@ class OutputBytes {
   /// Before it is opened: what the file has stays, also where HDF5 asks for an empty one.
   void keep_bytes(bool are_kept) noexcept { keeps_bytes_ = are_kept; }
   [[nodiscard]] bool keeps_bytes() const noexcept { return keeps_bytes_; }
-  /// From now on HDF5's writes of datasets' elements, not those of its own bytes, are dropped, or no longer.
-  void drop_numbers(bool are_dropped) noexcept { drops_numbers_ = are_dropped; }
-  [[nodiscard]] bool drops_numbers() const noexcept { return drops_numbers_; }
+  /// What HDF5 writes by the driver is noted here, for who reads it back.
+  [[nodiscard]] WrittenExtents& by_hdf5() noexcept { return by_hdf5_; }
   bool close() noexcept;
   /// Bytes [address, address + size). False where this write failed; one after a failure is dropped. Not by two threads
   /// at a time, as all that writes.
   bool write(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
-  /// What lies beyond the end, or was dropped, reads as zeros.
+  /// What lies beyond the end reads as zeros.
   bool read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept;
   bool resize(std::uint64_t size) noexcept;
   /// What was written is on the disk, which other machines may share.
@@ -53,7 +54,8 @@ class OutputBytes {
 
   int file_ = -1;
   unsigned threads_ = 0;
-  bool keeps_bytes_ = false, drops_numbers_ = false;
+  bool keeps_bytes_ = false;
+  WrittenExtents by_hdf5_;
   std::atomic<int> system_error_ = 0;
   std::atomic<bool> is_closing_ = false;
   std::thread allocating_;
