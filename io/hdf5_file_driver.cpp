@@ -186,6 +186,7 @@ H5FD_class_t driver_class() {
   };
   driver.get_eoa = [](const H5FD_t* file, H5FD_mem_t) -> haddr_t { return of(file).given; };
   driver.set_eoa = [](H5FD_t* file, H5FD_mem_t, haddr_t address) -> herr_t {
+    if (address < of(file).given) of(file).bytes->by_hdf5().forget({address, of(file).given - address});
     of(file).given = address;
     return 0;
   };

@@ -327,6 +327,7 @@ struct Hdf5Output::Impl {
     const std::uint64_t bytes = H5Dget_storage_size(handle);
     const haddr_t address = H5Dget_offset(handle);
     if (address != HADDR_UNDEF) created.address = address;
+    if (created.address) file_bytes.by_hdf5().forget({address, bytes});  // numbers go there past HDF5
     if (fill && created.address && !keeps_numbers) write_fill({address, bytes}, stored, *fill);
     if (has_checksums && created.address) created.hashes = PieceHashes(bytes);
     if (fill) pending_bytes -= std::min(pending_bytes, static_cast<std::int64_t>(bytes));

@@ -9,21 +9,21 @@
 namespace smallbatch {
 
 void WrittenExtents::add(const Extent& extent, const void* bytes) noexcept {
-  const std::uint64_t end = extent.address + extent.size;
-  auto first = written_.upper_bound(extent.address);
-  if (first != written_.begin()) {
-    const auto before = std::prev(first);
-    if (before->first + before->second.size > extent.address) first = before;
-  }
-  const Bytes added{extent.size, hash_number(bytes, extent.size)};
+  forget(extent);
   try {
-    auto last = first;
-    while (last != written_.end() && last->first < end) ++last;
-    const auto behind = written_.erase(first, last);
-    written_.emplace_hint(behind, extent.address, added);
+    written_[extent.address] = {extent.size, hash_number(bytes, extent.size)};
   } catch (const std::bad_alloc&) {
     is_whole_ = false;
   }
+}
+
+void WrittenExtents::forget(const Extent& extent) noexcept {
+  auto first = written_.lower_bound(extent.address);
+  if (first != written_.begin()) {
+    const auto& [address, bytes] = *std::prev(first);
+    if (address + bytes.size > extent.address) --first;
+  }
+  written_.erase(first, written_.lower_bound(extent.address + extent.size));
 }
 
 std::optional<Extent> WrittenExtents::find_lost(FileWindow& file) const {

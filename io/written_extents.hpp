@@ -13,8 +13,10 @@ namespace smallbatch {
 
 class WrittenExtents {
  public:
-  /// What was written there before, also in part, no longer counts: HDF5 has given its room to others.
+  /// Bytes that HDF5 writes.
   void add(const Extent& extent, const void* bytes) noexcept;
+  /// What was written there before, also in part, no longer counts: HDF5 has given its room to others, or to nobody.
+  void forget(const Extent& extent) noexcept;
   /// The first one that does not have these bytes in the file. Throws std::bad_alloc where there was no memory to add
   /// one.
   [[nodiscard]] std::optional<Extent> find_lost(FileWindow& file) const;

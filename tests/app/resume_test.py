@@ -139,6 +139,33 @@ def test_of_every_kind_of_set(smallbatch, tmp_path, killer, more):
     assert gone_on > 2
 
 
+def test_lists_of_axes_are_written_anew(smallbatch, tmp_path, killer):
+    """They lie in heaps, which HDF5 gives its driver as if they were numbers."""
+    with open_problem_file(tmp_path / "p.h5") as file:
+        for number in range(1000):
+            add_solve(file, f"s{number:04d}", batch=1, n=2)
+    call = ["run", "p.h5", "-o", "r.h5", "--device", "cpu", "--threads", "1"]
+    start(smallbatch, call, killer, COUNT_TO=tmp_path / "calls")
+    os.remove(tmp_path / "r.h5")
+    start(smallbatch, call, killer, KILL_AT=int((tmp_path / "calls").read_text()) * 9 // 10)
+    left = bytearray((tmp_path / PART).read_bytes())
+    heaps = [found.start() for found in re.finditer(b"GCOL\1", left)]
+    assert len(heaps) > 40
+    for heap in heaps:
+        size = int.from_bytes(left[heap + 8:heap + 16], "little")
+        left[heap:heap + size] = bytes(size)
+    (tmp_path / PART).write_bytes(left)
+    assert "going on" in smallbatch(*call, "--resume").stderr
+    lists = 0
+    with h5py.File(tmp_path / "r.h5") as file:
+        for group in file["solve"].values():
+            for name, dataset in group.items():
+                for (scale,) in dataset.attrs.get("DIMENSION_LIST", ()):
+                    assert file[scale].attrs["CLASS"] == b"DIMENSION_SCALE", name
+                    lists += 1
+    assert lists > 5000
+
+
 def test_a_run_that_is_killed_again_and_again_ends(smallbatch, tmp_path, whole, killer):
     calls = calls_of_a_run(smallbatch, killer)
     for sixths in (2, 2, 3, 3, 4, 4, 4):  # laying out and finishing take almost half of them, each time

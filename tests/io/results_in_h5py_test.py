@@ -1,5 +1,7 @@
 """h5py finds what results promise: axes and datasets know each other, and others go on writing."""
 
+import re
+
 import h5py
 import numpy as np
 import pytest
@@ -58,6 +60,13 @@ def test_axes_and_datasets_know_each_other(results):
             "problem", "z", "y", "x", "axis"]
         assert named["axis"][:].tolist() == [b"x", b"y", b"z"] and named["V"].attrs["unit"] == b"volt"
         assert file["solve/columns/x"].shape == (5, 8, 3) and file["solve/none/x"].shape == (0, 8)
+
+
+def test_no_header_tells_a_time(results):
+    """Two files of the same numbers differ in /provenance alone."""
+    data, times_stored = results.read_bytes(), 0x20
+    flags = [data[found.end()] for found in re.finditer(b"OHDR\2", data)]
+    assert len(flags) > 400 and not any(one & times_stored for one in flags)
 
 
 def test_every_object_has_one_name(results):
