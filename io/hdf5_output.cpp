@@ -26,6 +26,7 @@
 #include "io/checksums.hpp"
 #include "io/format_version.hpp"
 #include "io/hashes.hpp"
+#include "io/hdf5_creation.hpp"
 #include "io/hdf5_dimension_scales.hpp"
 #include "io/hdf5_file_driver.hpp"
 #include "io/hdf5_handles.hpp"
@@ -33,26 +34,6 @@
 
 namespace smallbatch {
 namespace {
-
-hid_t file_type(ElementType type) {
-  switch (type) {
-    case ElementType::int8:
-      return H5T_STD_I8LE;
-    case ElementType::uint8:
-      return H5T_STD_U8LE;
-    case ElementType::int32:
-      return H5T_STD_I32LE;
-    case ElementType::int64:
-      return H5T_STD_I64LE;
-    case ElementType::float32:
-      return H5T_IEEE_F32LE;
-    case ElementType::float64:
-      return H5T_IEEE_F64LE;
-    default:
-      break;
-  }
-  throw Error(ErrorKind::internal, "a dataset was asked for with a type that cannot be written. Please report this.");
-}
 
 std::int64_t elements_of(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
@@ -89,6 +70,88 @@ struct WrittenText {
   PieceHashes hashes;
 };
 
+/// Of the bytes of these runs of a dataset's elements, as the file has them; nothing where it does not. The pieces'
+/// hashes are of the bytes that are compared: what changes in the file afterwards is noticed.
+std::optional<std::uint64_t> hash_in_file(int source, WrittenDataset& dataset, const std::vector<std::int64_t>& start,
+                                          const std::vector<std::int64_t>& count) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 20;
+  Hash hash(HashBits::of_64);
+  std::vector<char> buffer(std::min(most, static_cast<std::uint64_t>(elements_of(count) * dataset.element_bytes)));
+  bool is_there = true;
+  for_each_run(dataset.shape, start, count, [&](std::int64_t first, std::int64_t length) {
+    std::uint64_t begin = *dataset.address + static_cast<std::uint64_t>(first * dataset.element_bytes);
+    auto left = static_cast<std::uint64_t>(length * dataset.element_bytes);
+    while (left > 0 && is_there) {
+      const ssize_t found =
+          ::pread(source, buffer.data(), std::min<std::uint64_t>(left, buffer.size()), static_cast<off_t>(begin));
+      if (found < 0 && errno == EINTR) continue;
+      is_there = found > 0;
+      if (!is_there) return;
+      hash.add(buffer.data(), static_cast<std::size_t>(found));
+      if (dataset.hashes.count() > 0)
+        dataset.hashes.add(begin - *dataset.address, static_cast<std::uint64_t>(found), buffer.data());
+      begin += static_cast<std::uint64_t>(found);
+      left -= static_cast<std::uint64_t>(found);
+    }
+  });
+  return is_there ? std::optional(hash.number()) : std::nullopt;
+}
+
+/// What is asked of the disk: refuses before the first byte what it cannot hold.
+class DiskRoom {
+ public:
+  /// In a file that is there already the bytes that it has are free, too.
+  DiskRoom(std::string path, std::string temporary, bool is_there)
+      : path_(std::move(path)), temporary_(std::move(temporary)), is_there_(is_there) {}
+
+  /// For a dataset that will be written. Throws Error(output).
+  void take(const std::string& dataset, const std::vector<std::int64_t>& shape, std::int64_t element_bytes) {
+    std::int64_t bytes = element_bytes;
+    for (const std::int64_t length : shape) {
+      if (length < 0 || __builtin_mul_overflow(bytes, length, &bytes)) {
+        throw Error(ErrorKind::output, "cannot write " + dataset + " of " + path_,
+                    "shape " + shape_text(shape) + " has more bytes than a file can", "Make it smaller.");
+      }
+    }
+    if (__builtin_add_overflow(pending_, bytes, &pending_)) pending_ = INT64_MAX;
+    // Where there are very many small datasets, not each asks the disk.
+    constexpr std::int64_t bytes_unasked = std::int64_t{1} << 20;
+    if (asked_for_ != 0 && pending_ - asked_for_ < bytes_unasked) return;
+    asked_for_ = pending_;
+    const std::optional<std::int64_t> free_bytes = find_free();
+    if (free_bytes && pending_ > *free_bytes) {
+      throw Error(
+          ErrorKind::output, "cannot write " + path_,
+          "disk full: needed " + std::to_string(pending_) + " bytes, free " + std::to_string(*free_bytes) + " bytes",
+          "Free some space or write to another disk.");
+    }
+  }
+  /// Once they are written.
+  void give_back(std::int64_t bytes) { pending_ -= std::min(pending_, bytes); }
+
+ private:
+  /// Nothing where the disk does not say.
+  [[nodiscard]] std::optional<std::int64_t> find_free() const {
+    struct statvfs disk {};
+    if (::statvfs(temporary_.c_str(), &disk) != 0) return std::nullopt;
+    std::int64_t free_bytes = 0;
+    if (__builtin_mul_overflow(static_cast<std::int64_t>(disk.f_bavail), static_cast<std::int64_t>(disk.f_frsize),
+                               &free_bytes))
+      return INT64_MAX;
+    struct stat kept {};
+    constexpr std::int64_t block_bytes = 512;
+    if (is_there_ && ::stat(temporary_.c_str(), &kept) == 0 &&
+        __builtin_add_overflow(free_bytes, kept.st_blocks * block_bytes, &free_bytes))
+      return INT64_MAX;
+    return free_bytes;
+  }
+
+  std::string path_, temporary_;
+  bool is_there_ = false;
+  std::int64_t pending_ = 0;    ///< declared, not yet written
+  std::int64_t asked_for_ = 0;  ///< as many as that when the disk was asked last
+};
+
 }  // namespace
 
 struct Hdf5Output::Impl {
@@ -98,19 +161,16 @@ struct Hdf5Output::Impl {
   OutputBytes file_bytes;
   Hdf5Handle driver;
   Hdf5Handle file;
-  Hdf5Handle of_group;                                          ///< the property list of groups
-  std::map<std::optional<std::uint64_t>, Hdf5Handle> creation;  ///< property lists, by the bits of what fills
+  Hdf5Creation creation{[this](std::int64_t result) { check(result); }};
   /// By their paths: what was created or asked for last, and will be asked for soon. To look a path up takes HDF5 as
   /// long as to create a dataset.
   std::map<std::string, Hdf5Handle> at_hand;
   std::map<std::string, WrittenDataset> datasets;
-  std::map<std::pair<ElementType, NumberForm>, Hdf5Handle> types;
   AxisNames axes;  ///< of the datasets of a set
   DimensionScales scales;
   bool has_checksums = false;
   std::map<std::string, WrittenText> texts;
-  std::int64_t pending_bytes = 0;    ///< declared, not yet written
-  std::int64_t asked_for_bytes = 0;  ///< as many as that when the disk was asked last
+  DiskRoom room;
   bool keeps_numbers = false, notes_written = false;
   std::vector<WrittenRange> noted;
   std::optional<Error> failure;
@@ -121,8 +181,10 @@ struct Hdf5Output::Impl {
         temporary(own_target->temporary_path()),
         writes_alone(threads == 1),
         file_bytes(threads),
+        room(path, temporary, keeps),
         keeps_numbers(keeps) {}
-  explicit Impl(const OutputLayout& layout) : path(layout.path), temporary(layout.temporary), file_bytes(1) {}
+  explicit Impl(const OutputLayout& layout)
+      : path(layout.path), temporary(layout.temporary), file_bytes(1), room(path, temporary, false) {}
 
   void throw_latched() const {
     if (failure) throw Error(*failure);
@@ -171,7 +233,7 @@ struct Hdf5Output::Impl {
     const hid_t inside = group_at(parent);
     const bool exists = check(H5Lexists(inside, name.c_str(), H5P_DEFAULT)) > 0;
     const hid_t opened = exists ? H5Gopen2(inside, name.c_str(), H5P_DEFAULT)
-                                : H5Gcreate2(inside, name.c_str(), H5P_DEFAULT, group_list(), H5P_DEFAULT);
+                                : H5Gcreate2(inside, name.c_str(), H5P_DEFAULT, creation.groups(), H5P_DEFAULT);
     return keep_at_hand(group, own(opened, H5Gclose));
   }
   /// Creates a dataset, which is at hand then.
@@ -180,100 +242,6 @@ struct Hdf5Output::Impl {
     const hid_t inside = group_at(group);
     return keep_at_hand(
         dataset, own(H5Dcreate2(inside, name.c_str(), type, space, H5P_DEFAULT, creation_list, H5P_DEFAULT), H5Dclose));
-  }
-
-  /// A list of properties of what is created. No header tells a time: /provenance does.
-  Hdf5Handle timeless(hid_t properties) {
-    Hdf5Handle list = own(H5Pcreate(properties), H5Pclose);
-    check(H5Pset_obj_track_times(list.get(), false));
-    return list;
-  }
-  /// Groups keep their members and attributes in the header, which has room for those of a set.
-  hid_t group_list() {
-    if (of_group.valid()) return of_group.get();
-    of_group = timeless(H5P_GROUP_CREATE);
-    constexpr unsigned members_of_set = 10, bytes_of_name = 14;
-    check(H5Pset_est_link_info(of_group.get(), members_of_set, bytes_of_name));
-    check(H5Pset_link_phase_change(of_group.get(), 32, 24));
-    check(H5Pset_attr_phase_change(of_group.get(), 32, 24));
-    return of_group.get();
-  }
-  /// Of datasets in one piece, which is allocated at once. HDF5 never fills them: its bytes would come over what a run
-  /// before has written.
-  hid_t creation_list(std::optional<double> fill) {
-    const auto key = fill ? std::optional(std::bit_cast<std::uint64_t>(*fill)) : std::nullopt;
-    Hdf5Handle& list = creation[key];
-    if (list.valid()) return list.get();
-    list = timeless(H5P_DATASET_CREATE);
-    check(H5Pset_layout(list.get(), H5D_CONTIGUOUS));
-    check(H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY));
-    check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER));
-    if (fill) check(H5Pset_fill_value(list.get(), H5T_NATIVE_DOUBLE, &*fill));
-    return list.get();
-  }
-
-  /// Refuses before the first byte what the disk cannot hold.
-  void reserve(const std::string& dataset, const std::vector<std::int64_t>& shape, std::int64_t element_bytes) {
-    std::int64_t bytes = element_bytes;
-    for (const std::int64_t length : shape) {
-      if (length < 0 || __builtin_mul_overflow(bytes, length, &bytes)) {
-        fail(Error(ErrorKind::output, "cannot write " + dataset + " of " + path,
-                   "shape " + shape_text(shape) + " has more bytes than a file can", "Make it smaller."));
-      }
-    }
-    std::int64_t needed = 0;
-    if (__builtin_add_overflow(pending_bytes, bytes, &needed)) needed = INT64_MAX;
-    // Of very many small datasets not each asks the disk.
-    constexpr std::int64_t bytes_unasked = std::int64_t{1} << 20;
-    struct statvfs disk {};
-    if (needed - asked_for_bytes >= bytes_unasked || asked_for_bytes == 0) {
-      asked_for_bytes = needed;
-    } else {
-      pending_bytes = needed;
-      return;
-    }
-    if (::statvfs(temporary.c_str(), &disk) == 0) {
-      std::int64_t free_bytes = 0;
-      if (__builtin_mul_overflow(static_cast<std::int64_t>(disk.f_bavail), static_cast<std::int64_t>(disk.f_frsize),
-                                 &free_bytes)) {
-        free_bytes = INT64_MAX;
-      }
-      struct stat kept {};
-      if (keeps_numbers && ::stat(temporary.c_str(), &kept) == 0) {
-        constexpr std::int64_t block_bytes = 512;
-        if (__builtin_add_overflow(free_bytes, kept.st_blocks * block_bytes, &free_bytes)) free_bytes = INT64_MAX;
-      }
-      if (needed > free_bytes) {
-        fail(Error(
-            ErrorKind::output, "cannot write " + path,
-            "disk full: needed " + std::to_string(needed) + " bytes, free " + std::to_string(free_bytes) + " bytes",
-            "Free some space or write to another disk."));
-      }
-    }
-    pending_bytes = needed;
-  }
-
-  Hdf5Handle stored_type(ElementType type, NumberForm form) {
-    const hid_t number = file_type(type);
-    if (form == NumberForm::plain) return own(H5Tcopy(number), H5Tclose);
-    if (form == NumberForm::boolean) {
-      Hdf5Handle boolean = own(H5Tenum_create(number), H5Tclose);
-      const std::array<std::int8_t, 2> values{0, 1};
-      check(H5Tenum_insert(boolean.get(), "FALSE", values.data()));
-      check(H5Tenum_insert(boolean.get(), "TRUE", &values[1]));
-      return boolean;
-    }
-    const std::size_t bytes = H5Tget_size(number);
-    Hdf5Handle complex = own(H5Tcreate(H5T_COMPOUND, 2 * bytes), H5Tclose);
-    check(H5Tinsert(complex.get(), "r", 0, number));
-    check(H5Tinsert(complex.get(), "i", bytes, number));
-    return complex;
-  }
-
-  hid_t known_type(ElementType type, NumberForm form) {
-    Hdf5Handle& known = types[{type, form}];
-    if (!known.valid()) known = stored_type(type, form);
-    return known.get();
   }
 
   /// Nothing is created twice: of two datasets under one name the file would have one.
@@ -301,7 +269,7 @@ struct Hdf5Output::Impl {
     check(H5Tset_cset(type.get(), characters_of(bytes)));
     const std::vector<hsize_t> dims(shape.begin(), shape.end());
     const Hdf5Handle space = own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
-    const hid_t created = new_dataset(dataset, type.get(), space.get(), creation_list(std::nullopt));
+    const hid_t created = new_dataset(dataset, type.get(), space.get(), creation.datasets());
     check(H5Dwrite(created, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()));
     const haddr_t address = H5Dget_offset(created);
     const Extent extent = address == HADDR_UNDEF ? Extent{} : Extent{address, H5Dget_storage_size(created)};
@@ -314,11 +282,15 @@ struct Hdf5Output::Impl {
     throw_latched();
     refuse_again(dataset);
     make_room();
-    const hid_t stored = known_type(type, form);
-    reserve(dataset, shape, static_cast<std::int64_t>(H5Tget_size(stored)));
+    const hid_t stored = creation.type(type, form);
+    try {
+      room.take(dataset, shape, static_cast<std::int64_t>(H5Tget_size(stored)));
+    } catch (const Error& error) {
+      fail(error);
+    }
     const std::vector<hsize_t> dims(shape.begin(), shape.end());
     const Hdf5Handle space = own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
-    const hid_t handle = new_dataset(dataset, stored, space.get(), creation_list(fill));
+    const hid_t handle = new_dataset(dataset, stored, space.get(), creation.datasets(fill));
     WrittenDataset created;
     created.shape = shape;
     if (form == NumberForm::complex) created.shape.push_back(2);
@@ -330,7 +302,7 @@ struct Hdf5Output::Impl {
     if (created.address) file_bytes.by_hdf5().forget({address, bytes});  // numbers go there past HDF5
     if (fill && created.address && !keeps_numbers) write_fill({address, bytes}, stored, *fill);
     if (has_checksums && created.address) created.hashes = PieceHashes(bytes);
-    if (fill) pending_bytes -= std::min(pending_bytes, static_cast<std::int64_t>(bytes));
+    if (fill) room.give_back(static_cast<std::int64_t>(bytes));
     created.unwritten = fill ? 0 : elements_of(created.shape);
     datasets.emplace(dataset, std::move(created));
   }
@@ -486,34 +458,6 @@ struct Hdf5Output::Impl {
                      std::to_string(lost->address) + " are not those that were written",
                  "Check the disk and try again."));
   }
-
-  /// Of the bytes of these runs of a dataset's elements, as the file has them; nothing where it does not. The pieces'
-  /// hashes are of the bytes that are compared: what changes in the file afterwards is noticed.
-  static std::optional<std::uint64_t> hash_in_file(int source, WrittenDataset& dataset,
-                                                   const std::vector<std::int64_t>& start,
-                                                   const std::vector<std::int64_t>& count) {
-    constexpr std::uint64_t most = std::uint64_t{1} << 20;
-    Hash hash(HashBits::of_64);
-    std::vector<char> buffer(std::min(most, static_cast<std::uint64_t>(elements_of(count) * dataset.element_bytes)));
-    bool is_there = true;
-    for_each_run(dataset.shape, start, count, [&](std::int64_t first, std::int64_t length) {
-      std::uint64_t begin = *dataset.address + static_cast<std::uint64_t>(first * dataset.element_bytes);
-      auto left = static_cast<std::uint64_t>(length * dataset.element_bytes);
-      while (left > 0 && is_there) {
-        const ssize_t found =
-            ::pread(source, buffer.data(), std::min<std::uint64_t>(left, buffer.size()), static_cast<off_t>(begin));
-        if (found < 0 && errno == EINTR) continue;
-        is_there = found > 0;
-        if (!is_there) return;
-        hash.add(buffer.data(), static_cast<std::size_t>(found));
-        if (dataset.hashes.count() > 0)
-          dataset.hashes.add(begin - *dataset.address, static_cast<std::uint64_t>(found), buffer.data());
-        begin += static_cast<std::uint64_t>(found);
-        left -= static_cast<std::uint64_t>(found);
-      }
-    });
-    return is_there ? std::optional(hash.number()) : std::nullopt;
-  }
 };
 
 Hdf5Output::Hdf5Output(const std::string& path, bool overwrite, const std::string& kind, unsigned threads)
@@ -534,7 +478,7 @@ Hdf5Output::Hdf5Output(OutputFile output, bool keeps_numbers, const std::string&
     impl_->check(H5Pget_mdc_config(access.get(), &cache));
     cache.initial_size = cache.min_size = cache.max_size = most_header_bytes;
     impl_->check(H5Pset_mdc_config(access.get(), &cache));
-    const Hdf5Handle root = impl_->timeless(H5P_FILE_CREATE);
+    const Hdf5Handle root = impl_->creation.timeless_list(H5P_FILE_CREATE);
     impl_->driver = impl_->own(use_file_driver(access.get(), &impl_->file_bytes), H5FDunregister);
     impl_->file = impl_->own(H5Fcreate(impl_->temporary.c_str(), H5F_ACC_TRUNC, root.get(), access.get()), H5Fclose);
   }
@@ -604,12 +548,12 @@ bool Hdf5Output::has_all(const std::vector<WrittenRange>& written) {
       if (start[axis] < 0 || count[axis] <= 0 || start[axis] > dataset.shape[axis] - count[axis]) return false;
     }
     elements[&dataset] += elements_of(count);
-    return Impl::hash_in_file(source, dataset, start, count) == range.hash;
+    return hash_in_file(source, dataset, start, count) == range.hash;
   });
   ::close(source);
   if (!has_them) return false;
   for (const auto& [dataset, number] : elements) {
-    if (dataset->unwritten > 0) impl_->pending_bytes -= number * dataset->element_bytes;
+    if (dataset->unwritten > 0) impl_->room.give_back(number * dataset->element_bytes);
     dataset->unwritten -= std::min(number, dataset->unwritten);
   }
   return true;
@@ -659,7 +603,7 @@ void Hdf5Output::write_nothing(const std::string& dataset) {
   impl_->throw_latched();
   impl_->make_room();
   const Hdf5Handle space = impl_->own(H5Screate(H5S_NULL), H5Sclose);
-  (void)impl_->new_dataset(dataset, H5T_IEEE_F32LE, space.get(), impl_->creation_list(std::nullopt));
+  (void)impl_->new_dataset(dataset, H5T_IEEE_F32LE, space.get(), impl_->creation.datasets());
 }
 
 void Hdf5Output::create_group(const std::string& group) {
@@ -746,7 +690,7 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
     impl_->write_by_hdf5(dataset, native_type<T>(), start, count, values);
     written = elements_of(count);
   }
-  if (opened.unwritten > 0) impl_->pending_bytes -= written * opened.element_bytes;
+  if (opened.unwritten > 0) impl_->room.give_back(written * opened.element_bytes);
   opened.unwritten -= std::min(written, opened.unwritten);
   if (!impl_->notes_written) return;
   WrittenRange& noted = impl_->noted.emplace_back(WrittenRange{dataset, {}, hash ? hash->number() : number});
@@ -824,7 +768,7 @@ void Hdf5Output::show_first(const std::string& dataset, const std::string& name)
   const Hdf5Handle space = impl_->own(H5Screate_simple(rank - 1, all.data() + 1, nullptr), H5Sclose);
   const Hdf5Handle opened = impl_->own(H5Dopen2(impl_->file.get(), dataset.c_str(), H5P_DEFAULT), H5Dclose);
   const Hdf5Handle type = impl_->own(H5Dget_type(opened.get()), H5Tclose);
-  const Hdf5Handle creation = impl_->timeless(H5P_DATASET_CREATE);
+  const Hdf5Handle creation = impl_->creation.timeless_list(H5P_DATASET_CREATE);
   impl_->check(H5Pset_virtual(creation.get(), space.get(), ".", dataset.c_str(), selection.get()));
   (void)impl_->new_dataset(name, type.get(), space.get(), creation.get());
 }
