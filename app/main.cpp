@@ -33,9 +33,9 @@
 #include "app/run/ranks.hpp"
 #include "core/error.hpp"
 #include "core/visible_text.hpp"
-#include "io/hdf5_quiet.hpp"
-#include "io/output_file.hpp"
-#include "io/uvh5.hpp"
+#include "io/hdf5/quiet.hpp"
+#include "io/integrity/output_file.hpp"
+#include "io/interchange/uvh5.hpp"
 
 namespace smallbatch {
 

@@ -20,25 +20,26 @@ MAY_INCLUDE = {
     "python": set(),  # smallbatch.h, as users have it
     "tests": set(ROOMS),
 }
-# Floors of a room, from below: a file includes those of its own floor and of lower ones. What lies on top of the room is
-# above all of them.
+# The floors of a room, from below. A file includes those of its own floor and of lower ones. "" stands for what lies on
+# top of the folder: the program in app, public headers in io.
 FLOORS = {
-    "app": ["cli", "judge", "report", "run", "commands"],
+    "app": ["cli", "judge", "report", "run", "commands", ""],
+    "io": ["", "integrity", "hdf5", "interchange", "format", "picture"],
 }
 # Third party -> the files of the product that may include it (regular expressions of whole paths).
 DOORS = {
-    r"hdf5\.h": r"io/.*\.cpp|io/hdf5_\w+\.hpp|tests/io/.*",
+    r"hdf5\.h": r"io/hdf5/.*|tests/io/.*",
     r"CLI/.*": r"app/cli/(options\.cpp|command_declaration\.[ch]pp)",
     r"Eigen/.*": r"(solvers|physics/\w+)/reference/.*|bench/eigen_\w+\.cpp|tests/.*",
     r"cuda_runtime(_api)?\.h": r"core/(device_cuda\.[hc]pp|\w+\.cuh)|(solvers|physics)/\w+\.cuh|(solvers|physics/\w+)/cuda/.*|tests/[\w/]+/cuda/.*|(tests/)?bench/.*",
-    r"png\.h": r"io/.*\.cpp|tests/io/.*",
-    r"zlib\.h": r"io/chunk_filters\.cpp|tests/.*",
-    r"libdeflate\.h": r"io/chunk_filters\.cpp",
-    r"zstd(_errors)?\.h": r"io/chunk_filters\.cpp",
-    r"seccomp\.h": r"io/sandbox\.cpp",
+    r"png\.h": r"io/picture/.*\.cpp|tests/io/.*",
+    r"zlib\.h": r"io/hdf5/chunk_filters\.cpp|tests/.*",
+    r"libdeflate\.h": r"io/hdf5/chunk_filters\.cpp",
+    r"zstd(_errors)?\.h": r"io/hdf5/chunk_filters\.cpp",
+    r"seccomp\.h": r"io/hdf5/sandbox\.cpp",
     r"spdlog/.*": r"(tests/)?app/.*",
     r"nlohmann/.*": r"app/.*|bench/.*|tests/.*",
-    r"xxhash\.h": r"io/(hashes(_avx2|_avx512)?|row_hashes)\.cpp",
+    r"xxhash\.h": r"io/integrity/(hashes(_avx2|_avx512)?|row_hashes)\.cpp",
     r"mpi\.h": r"app/run/ranks_mpi\.cpp",
     r"nanobind/.*": r"python/bindings\.cpp",
 }
@@ -80,9 +81,9 @@ def test_arrows_between_floors_point_down():
     arrows = 0
     for place, floors in FLOORS.items():
         def height(path):
-            rest = path.removeprefix(place + "/").split("/")
-            assert len(rest) == 1 or rest[0] in floors, f"{path} is on no floor of {place}"
-            return floors.index(rest[0]) if len(rest) > 1 else len(floors)
+            floor = path.removeprefix(place + "/").rpartition("/")[0]
+            assert floor in floors, f"{path} is on no floor of {place}"
+            return floors.index(floor)
 
         for name, text in FILES:
             for target in [target for _, target in includes(text) if target.startswith(place + "/")]:

@@ -16,7 +16,7 @@
 
 #include "core/error.hpp"
 #include "core/visible_text.hpp"
-#include "io/hdf5_input.hpp"
+#include "io/hdf5/input.hpp"
 
 namespace smallbatch {
 

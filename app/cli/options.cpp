@@ -24,9 +24,9 @@
 #include "core/error.hpp"
 #include "core/instruction_sets.hpp"
 #include "core/text_streams.hpp"
-#include "io/lattice_export.hpp"
-#include "io/uvh5.hpp"
-#include "io/visibility_picture.hpp"
+#include "io/interchange/lattice_export.hpp"
+#include "io/interchange/uvh5.hpp"
+#include "io/picture/visibility_picture.hpp"
 
 namespace smallbatch {
 

@@ -13,7 +13,7 @@
 #include "core/signals.hpp"
 #include "core/systems.hpp"
 #include "core/units.hpp"
-#include "io/raw_signal.hpp"
+#include "io/interchange/raw_signal.hpp"
 #include "io/share.hpp"
 #include "physics/charges/charge_sets.hpp"
 #include "solvers/spd_families.hpp"

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "core/error.hpp"
-#include "io/output_file.hpp"
+#include "io/integrity/output_file.hpp"
 
 namespace smallbatch {
 

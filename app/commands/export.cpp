@@ -8,11 +8,11 @@
 #include "core/error.hpp"
 #include "core/text_streams.hpp"
 #include "core/visible_text.hpp"
-#include "io/lattice_export.hpp"
+#include "io/interchange/lattice_export.hpp"
+#include "io/interchange/uvh5.hpp"
+#include "io/picture/visibility_picture.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
-#include "io/uvh5.hpp"
-#include "io/visibility_picture.hpp"
 
 namespace smallbatch {
 

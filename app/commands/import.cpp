@@ -18,8 +18,8 @@
 #include "core/error.hpp"
 #include "core/text_streams.hpp"
 #include "core/visible_text.hpp"
-#include "io/h5md.hpp"
-#include "io/molecule.hpp"
+#include "io/interchange/h5md.hpp"
+#include "io/interchange/molecule.hpp"
 #include "io/problem_writer.hpp"
 
 namespace smallbatch {

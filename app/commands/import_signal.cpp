@@ -12,10 +12,10 @@
 #include "core/error.hpp"
 #include "core/text_streams.hpp"
 #include "core/visible_text.hpp"
+#include "io/interchange/raw_signal.hpp"
+#include "io/interchange/uvh5.hpp"
 #include "io/problem_writer.hpp"
-#include "io/raw_signal.hpp"
 #include "io/result_writer.hpp"
-#include "io/uvh5.hpp"
 
 namespace smallbatch {
 

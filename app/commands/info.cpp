@@ -19,11 +19,11 @@
 #include "core/text_streams.hpp"
 #include "core/units.hpp"
 #include "core/visible_text.hpp"
-#include "io/byte_check.hpp"
+#include "io/format/byte_check.hpp"
+#include "io/format/provenance_reader.hpp"
+#include "io/integrity/row_hashes.hpp"
 #include "io/problem_reader.hpp"
-#include "io/provenance_reader.hpp"
 #include "io/result_reader.hpp"
-#include "io/row_hashes.hpp"
 
 namespace smallbatch {
 

@@ -23,7 +23,7 @@
 #include "core/error.hpp"
 #include "core/number_text.hpp"
 #include "core/visible_text.hpp"
-#include "io/byte_check.hpp"
+#include "io/format/byte_check.hpp"
 #include "io/result_reader.hpp"
 #include "io/result_writer.hpp"
 

@@ -32,13 +32,13 @@
 #include "core/error.hpp"
 #include "core/number_text.hpp"
 #include "core/visible_text.hpp"
-#include "io/colour_scales.hpp"
-#include "io/export_file.hpp"
-#include "io/lattice_export.hpp"
-#include "io/lattice_plane.hpp"
+#include "io/interchange/export_file.hpp"
+#include "io/interchange/lattice_export.hpp"
+#include "io/picture/colour_scales.hpp"
+#include "io/picture/lattice_plane.hpp"
+#include "io/picture/visibility_picture.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
-#include "io/visibility_picture.hpp"
 
 namespace smallbatch {
 

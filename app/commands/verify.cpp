@@ -16,10 +16,10 @@
 #include "app/run/cut_into_blocks.hpp"
 #include "core/error.hpp"
 #include "core/number_text.hpp"
-#include "io/byte_check.hpp"
+#include "io/format/byte_check.hpp"
+#include "io/integrity/row_hashes.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
-#include "io/row_hashes.hpp"
 #include "solvers/spd_solver.hpp"
 
 namespace smallbatch {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "io/byte_check.hpp"
+#include "io/format/byte_check.hpp"
 
 namespace smallbatch {
 

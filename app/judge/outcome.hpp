@@ -43,7 +43,7 @@ struct SetOutcome {
   std::optional<std::array<double, 2>> potential_range, energy_range;
   double compute_seconds = 0;
   double work = 0;                  ///< systems, pairs, or complex multiply-adds
-  std::uint64_t problems_hash = 0;  ///< of those that were read (io/row_hashes.hpp)
+  std::uint64_t problems_hash = 0;  ///< of those that were read (io/integrity/row_hashes.hpp)
   FailureSigns signs;               ///< of the first systems while none was solved; of all charges of lattices
 
   [[nodiscard]] std::int64_t failed_count() const;

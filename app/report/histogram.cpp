@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "app/report/html.hpp"
-#include "io/picture.hpp"
+#include "io/picture/picture.hpp"
 
 namespace smallbatch {
 

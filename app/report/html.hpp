@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "app/report/histogram.hpp"
-#include "io/axis_ticks.hpp"
-#include "io/picture.hpp"
+#include "io/picture/axis_ticks.hpp"
+#include "io/picture/picture.hpp"
 
 namespace smallbatch {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "io/hashes.hpp"
+#include "io/integrity/hashes.hpp"
 
 namespace smallbatch {
 

@@ -17,7 +17,7 @@
 #include "core/parallel.hpp"
 #include "core/processor.hpp"
 #include "core/visible_text.hpp"
-#include "io/hdf5_quiet.hpp"
+#include "io/hdf5/quiet.hpp"
 
 namespace smallbatch {
 

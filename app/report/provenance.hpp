@@ -11,8 +11,8 @@
 #include "app/report/input_identity.hpp"
 #include "app/report/run_report.hpp"
 #include "core/backend.hpp"
+#include "io/format/provenance_reader.hpp"
 #include "io/problem_writer.hpp"
-#include "io/provenance_reader.hpp"
 #include "io/result_writer.hpp"
 
 namespace smallbatch {

@@ -10,7 +10,7 @@
 #include "app/run/resumption.hpp"
 #include "app/run/run_journal.hpp"
 #include "core/error.hpp"
-#include "io/output_file.hpp"
+#include "io/integrity/output_file.hpp"
 
 namespace smallbatch {
 

@@ -17,8 +17,8 @@
 #include "core/parallel.hpp"
 #include "core/text_streams.hpp"
 #include "core/visible_text.hpp"
-#include "io/journal.hpp"
-#include "io/output_file.hpp"
+#include "io/integrity/journal.hpp"
+#include "io/integrity/output_file.hpp"
 #include "io/problem_reader.hpp"
 
 namespace smallbatch {

@@ -16,7 +16,8 @@ class Ranks {
  public:
   /// Begins MPI where a launcher has started this process beside others. Throws Error(usage) where they do not know
   /// each other, because this build has no MPI or the launcher is of another one, and each would do the same work. One
-  /// that is given a share (--shard) is alone then; two that write one file notice it by its lock (io/output_file.hpp).
+  /// that is given a share (--shard) is alone then; two that write one file notice it by its lock
+  /// (io/integrity/output_file.hpp).
   explicit Ranks(bool is_share = false);
   /// Ends all ranks where an exception flies that they have not agreed on.
   ~Ranks();  // NOLINT(performance-trivially-destructible): MPI's has something to do

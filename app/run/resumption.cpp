@@ -12,8 +12,8 @@
 #include "app/judge/byte_verdict.hpp"
 #include "app/run/told_results.hpp"
 #include "core/error.hpp"
-#include "io/byte_check.hpp"
-#include "io/provenance_reader.hpp"
+#include "io/format/byte_check.hpp"
+#include "io/format/provenance_reader.hpp"
 #include "io/result_reader.hpp"
 
 namespace smallbatch {

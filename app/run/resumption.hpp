@@ -12,8 +12,8 @@
 #include "app/report/run_report.hpp"
 #include "app/run/messages.hpp"
 #include "app/run/run_journal.hpp"
-#include "io/journal.hpp"
-#include "io/output_file.hpp"
+#include "io/integrity/journal.hpp"
+#include "io/integrity/output_file.hpp"
 #include "io/result_writer.hpp"
 
 namespace smallbatch {

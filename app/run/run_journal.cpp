@@ -11,7 +11,7 @@
 #include "core/error.hpp"
 #include "core/number_text.hpp"
 #include "core/usable_kernels.hpp"
-#include "io/hashes.hpp"
+#include "io/integrity/hashes.hpp"
 
 namespace smallbatch {
 

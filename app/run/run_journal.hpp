@@ -15,7 +15,7 @@
 #include "app/report/input_identity.hpp"
 #include "app/run/messages.hpp"
 #include "app/run/plan.hpp"
-#include "io/journal.hpp"
+#include "io/integrity/journal.hpp"
 #include "io/result_writer.hpp"
 
 namespace smallbatch {

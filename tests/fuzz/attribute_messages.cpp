@@ -1,5 +1,5 @@
 // Object headers of any bytes are looked through and left.
-#include "io/hdf5_attribute_messages.hpp"
+#include "io/hdf5/attribute_messages.hpp"
 
 #include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/target.hpp"

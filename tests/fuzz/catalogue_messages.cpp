@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "io/catalogue_messages.hpp"
+#include "io/hdf5/catalogue_messages.hpp"
 #include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/target.hpp"
 

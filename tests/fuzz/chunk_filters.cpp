@@ -1,6 +1,6 @@
 // A stored chunk becomes exactly the bytes that it should have, or what is wrong is told; zlib says the same of
 // deflate, and what is shuffled by the words of HDF5's documentation comes back.
-#include "io/chunk_filters.hpp"
+#include "io/hdf5/chunk_filters.hpp"
 
 #include <zlib.h>
 

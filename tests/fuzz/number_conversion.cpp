@@ -1,5 +1,5 @@
 // Numbers of any bits become what long double, which has all bits of each, says.
-#include "io/number_conversion.hpp"
+#include "io/hdf5/number_conversion.hpp"
 
 #include <bit>
 #include <cmath>

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "io/elements.hpp"
-#include "io/molecule.hpp"
+#include "io/interchange/elements.hpp"
+#include "io/interchange/molecule.hpp"
 #include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/target.hpp"
 

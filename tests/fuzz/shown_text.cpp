@@ -2,7 +2,7 @@
 #include "app/cli/shell_text.hpp"
 #include "app/report/html.hpp"
 #include "core/visible_text.hpp"
-#include "io/hdf5_input.hpp"
+#include "io/hdf5/input.hpp"
 #include "tests/fuzz/target.hpp"
 
 using namespace smallbatch;

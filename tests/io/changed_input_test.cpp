@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "io/hdf5_input.hpp"
-#include "io/molecule.hpp"
+#include "io/hdf5/input.hpp"
+#include "io/interchange/molecule.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
 #include "io/result_writer.hpp"

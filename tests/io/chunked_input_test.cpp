@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "io/hdf5_input.hpp"
+#include "io/hdf5/input.hpp"
 #include "io/problem_reader.hpp"
 #include "tests/io/hdf5_file.hpp"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/output_file.hpp"
+#include "io/integrity/output_file.hpp"
 #include "io/problem_reader.hpp"
 #include "io/problem_writer.hpp"
 #include "io/result_writer.hpp"

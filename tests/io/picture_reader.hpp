@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/picture.hpp"
+#include "io/picture/picture.hpp"
 #include "tests/io/png_file.hpp"
 
 namespace smallbatch::testing {

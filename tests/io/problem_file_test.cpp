@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/h5md.hpp"
+#include "io/interchange/h5md.hpp"
 #include "io/problem_reader.hpp"
 #include "io/problem_writer.hpp"
 #include "tests/io/hdf5_file.hpp"

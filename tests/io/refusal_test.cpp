@@ -20,7 +20,7 @@
 #include <tuple>
 #include <vector>
 
-#include "io/hdf5_quiet.hpp"
+#include "io/hdf5/quiet.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_reader.hpp"
 #include "tests/io/hdf5_file.hpp"

@@ -1,0 +1,328 @@
+#include "io/format/byte_check.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <ranges>
+#include <set>
+#include <utility>
+
+#include "core/parallel.hpp"
+#include "io/format/common.hpp"
+#include "io/integrity/checksums.hpp"
+
+namespace smallbatch {
+namespace {
+
+constexpr std::int64_t first_minor_with_checksums = 7;
+constexpr const char* remedy = "Take the file from a copy, or run the problem file again.";
+
+/// "[3, 0]": the place of a number of an array, by its place among all.
+std::string place_text(std::vector<std::int64_t> shape, std::uint64_t index) {
+  if (shape.empty()) return "";
+  for (std::int64_t& place : std::views::reverse(shape)) {
+    const auto length = static_cast<std::uint64_t>(place);
+    place = static_cast<std::int64_t>(index % length);
+    index /= length;
+  }
+  std::string text;
+  for (const std::int64_t place : shape) text += (text.empty() ? "[" : ", ") + std::to_string(place);
+  return text + "]";
+}
+
+/// Which numbers of a dataset have these of its bytes.
+std::string range_text(const InputFile& file, const std::string& name, const Extent& extent, std::uint64_t begin,
+                       std::uint64_t end) {
+  const DatasetInfo& info = file.dataset(name);
+  std::vector<std::int64_t> shape = info.shape;
+  // Two numbers, or the bytes of a text, are one here.
+  if (info.form == NumberForm::complex || info.form == NumberForm::text) shape.pop_back();
+  std::uint64_t elements = 1;
+  for (const std::int64_t length : shape) elements *= static_cast<std::uint64_t>(length);
+  const std::uint64_t bytes_of_one = extent.size / elements;
+  const std::string first = place_text(shape, begin / bytes_of_one);
+  const std::string last = place_text(shape, (end - 1) / bytes_of_one);
+  return name + (first == last ? first : " from " + first + " to " + last);
+}
+
+/// Which its pieces first ... last have.
+std::string range_of_pieces(const InputFile& file, const std::string& name, const Extent& extent, std::size_t first,
+                            std::size_t last) {
+  return range_text(file, name, extent, begin_of_piece(first), std::min(begin_of_piece(last + 1), extent.size));
+}
+
+/// A dataset whose pieces can be compared.
+struct Pieces {
+  Extent extent;
+  std::size_t first = 0, count = 0;  ///< among all
+};
+
+/// Puts piece `k` of them at the beginning of `buffer`; returns how many bytes it has.
+std::uint64_t read_piece(const InputFile& file, const Pieces& pieces, std::size_t k, std::vector<char>& buffer) {
+  const std::uint64_t from = begin_of_piece(k);
+  const std::uint64_t size = std::min(bytes_per_hashed_piece, pieces.extent.size - from);
+  buffer.resize(std::min(bytes_per_hashed_piece, pieces.extent.size));
+  file.read_bytes({pieces.extent.address + from, size}, buffer.data());
+  return size;
+}
+
+class Check {
+ public:
+  /// Reads what the file says of its bytes. Throws where that is damaged.
+  Check(const InputFile& file, unsigned threads, std::function<void()> between)
+      : file_(file), threads_(threads), between_(std::move(between)) {
+    found_.has_checksums = true;
+    found_.bytes = file_.size();
+    read_tables();
+    const std::vector<std::string> stored = texts(checksums_rest);
+    const std::string rest = hashes_of_rest(places_, file_.size(), read_);
+    const std::size_t digits = rest.size() / 2;
+    if (stored.size() != 2 || stored[0] != rest.substr(0, digits)) throw useless();
+    found_.is_rest_unchanged = stored[1] == rest.substr(digits);
+  }
+
+  Check(const Check&) = delete;  // what it reads by knows where it is
+
+  ByteCheck run() {
+    for (std::size_t d = 0; d < sums_.dataset.size(); ++d) compare(d);
+    if (!found_.is_rest_unchanged) name_damage();
+    return std::move(found_);
+  }
+
+  [[nodiscard]] const Checksums& sums() const { return sums_; }
+
+  /// Nothing where it lies in the file in another way than it was written.
+  [[nodiscard]] std::optional<Pieces> pieces_of(std::size_t d) const {
+    const auto first = static_cast<std::size_t>(sums_.piece_offset[d]);
+    const auto count = static_cast<std::size_t>(sums_.piece_offset[d + 1]) - first;
+    const std::optional<Extent> extent = extent_of(sums_.dataset[d]);  // name_damage() tells what is damaged
+    if (!extent || PieceHashes(extent->size).count() != count) return {};
+    return Pieces{*extent, first, count};
+  }
+
+ private:
+  [[nodiscard]] bool is_changed(std::size_t piece, const char* bytes, std::uint64_t size) const {
+    return hash_digits(bytes, size) != sums_.hash[piece];
+  }
+
+  [[nodiscard]] Error useless() const {
+    return file_.error(checksums_group, "what it says of the file's bytes was changed", remedy);
+  }
+
+  std::vector<std::string> texts(const char* dataset) {
+    std::vector<std::string> found = file_.texts(dataset);
+    const auto extent = file_.extent(dataset);
+    if (!extent && !found.empty()) throw useless();
+    if (extent) dataset == checksums_rest ? places_.rest = *extent : places_.tables.emplace_back(*extent);
+    return found;
+  }
+
+  /// At once, what the listed datasets are in; what others have added to the file is not looked at.
+  void describe_listed() const {
+    constexpr int deepest = 3;  // /verification/<kind>/<set>/verdict
+    std::string described;
+    for (const std::string& name : sums_.dataset) {
+      const std::string group = name.substr(0, name.find('/', 1));
+      if (group != described) file_.describe(group, deepest);
+      described = group;
+    }
+  }
+
+  void read_tables() {
+    sums_.dataset = texts(checksums_dataset);
+    describe_listed();
+    const DatasetInfo& offset = file_.dataset(checksums_offset);
+    const auto extent = file_.extent(checksums_offset);
+    const auto count = static_cast<std::int64_t>(sums_.dataset.size());
+    if (offset.shape != std::vector{count + 1} || offset.type != ElementType::int64 || !extent) throw useless();
+    places_.tables.push_back(*extent);
+    sums_.piece_offset.resize(static_cast<std::size_t>(count) + 1);
+    file_.read(checksums_offset, {}, sums_.piece_offset.data());
+    sums_.hash = texts(checksums_hash);
+    const std::vector<std::int64_t>& pieces = sums_.piece_offset;
+    const bool are_in_order = std::ranges::is_sorted(pieces) && pieces.front() == 0 &&
+                              pieces.back() == static_cast<std::int64_t>(sums_.hash.size()) &&
+                              std::ranges::adjacent_find(sums_.dataset, std::greater_equal<>()) == sums_.dataset.end();
+    if (!are_in_order) throw useless();
+    for (const std::string& name : sums_.dataset)
+      if (const auto found = extent_of(name)) places_.listed.push_back(*found);
+    // No byte is read twice, whatever a file lists.
+    std::vector<Extent> sorted = places_.listed;
+    std::ranges::sort(sorted, {}, &Extent::address);
+    for (std::size_t k = 1; k < sorted.size(); ++k)
+      if (sorted[k].address < sorted[k - 1].address + sorted[k - 1].size) throw useless();
+  }
+
+  /// In a handler: goes on with what is the disk's fault or the memory's, not the file's.
+  static void rethrow_others(const Error& error) {
+    if (error.kind() == ErrorKind::missing_file || error.kind() == ErrorKind::out_of_memory) throw;
+  }
+
+  /// Nothing where the dataset cannot be read, or lies in the file in another way than it was written.
+  [[nodiscard]] std::optional<Extent> extent_of(const std::string& name) const {
+    if (!name.starts_with('/') || name.starts_with(checksums_group + std::string("/"))) throw useless();
+    try {
+      return file_.extent(name);
+    } catch (const Error& error) {
+      rethrow_others(error);
+      return {};
+    }
+  }
+
+  void compare(std::size_t d) {
+    const std::string& name = sums_.dataset[d];
+    const std::optional<Pieces> pieces = pieces_of(d);
+    if (!pieces) {
+      found_.moved.push_back(name);
+      return;
+    }
+    const auto& [extent, first, count] = *pieces;
+    std::vector<char> are_changed(count, 0);
+    constexpr std::uint64_t small = FileWindow::bytes / 4;
+    if (const char* const bytes = count == 1 && extent.size <= small ? window_.find(extent) : nullptr)
+      are_changed[0] = is_changed(first, bytes, extent.size);
+    else
+      compare_large(*pieces, are_changed);
+    ++found_.datasets;
+    for (std::size_t k = 0; k < count; ++k) {
+      if (!are_changed[k]) continue;
+      const std::size_t begin = k;
+      while (k + 1 < count && are_changed[k + 1]) ++k;
+      found_.changed.push_back(range_of_pieces(file_, name, extent, begin, k));
+    }
+  }
+
+  void compare_large(const Pieces& pieces, std::vector<char>& are_changed) const {
+    parallel_for(static_cast<std::int64_t>(pieces.count), 8, threads_, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<char> buffer;
+      for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
+        if (between_) between_();
+        const std::uint64_t size = read_piece(file_, pieces, k, buffer);
+        are_changed[k] = is_changed(pieces.first + k, buffer.data(), size);
+      }
+    });
+  }
+
+  /// Asks HDF5, which reads the header of all that is in the groups of what is listed, what of it is damaged.
+  void name_damage() {
+    std::set<std::string> groups{"/", "/provenance", checksums_group}, seen;
+    for (const std::string& name : sums_.dataset) {
+      for (std::size_t slash = name.rfind('/'); slash != std::string::npos && slash > 0;
+           slash = name.rfind('/', slash - 1))
+        groups.insert(name.substr(0, slash));
+      // What was done of a set.
+      if (name.starts_with("/verification/") && name.ends_with("/verdict"))
+        groups.insert("/provenance" + name.substr(13, name.size() - 13 - 8));
+    }
+    for (const std::string& group : groups) {
+      look_at(group, seen);
+      for (const std::string& member : members_of(group)) look_at((group == "/" ? "" : group) + "/" + member, seen);
+    }
+  }
+
+  /// None where they cannot be read, which look_at() tells.
+  [[nodiscard]] std::vector<std::string> members_of(const std::string& group) const {
+    try {
+      return file_.members(group);
+    } catch (const Error& error) {
+      rethrow_others(error);
+      return {};
+    }
+  }
+
+  void look_at(const std::string& object, std::set<std::string>& seen) {
+    if (!seen.insert(object).second) return;
+    try {
+      (void)file_.attributes(object);
+    } catch (const Error& error) {
+      rethrow_others(error);
+      if (std::string(error.what()).find("HDF5: ") != std::string::npos) found_.damaged.push_back(object);
+    }
+  }
+
+  const InputFile& file_;
+  unsigned threads_;
+  std::function<void()> between_;
+  const ReadBytes read_ = [this](const Extent& extent, char* bytes) {
+    if (between_) between_();
+    file_.read_bytes(extent, bytes);
+    return true;
+  };
+  FileWindow window_{file_.size(), read_};  ///< for small datasets
+  ByteCheck found_;
+  Checksums sums_;
+  FilePlaces places_;
+};
+
+/// What is read, piece by piece. Of each dataset little is kept: there may be millions of them.
+class ComparedReads {
+ public:
+  explicit ComparedReads(const InputFile& file) : file_(file) {
+    Check check(file, 1, {});
+    for (std::size_t d = 0; d < check.sums().dataset.size(); ++d)
+      if (const auto pieces = check.pieces_of(d)) datasets_.push_back(*pieces);
+    std::ranges::sort(datasets_, {}, address_of);
+    hashes_.reserve(check.sums().hash.size());
+    for (const std::string& digits : check.sums().hash) hashes_.push_back(parse_hash_digits(digits));
+    is_compared_.resize(hashes_.size());
+  }
+  /// Bytes of one dataset. No two of the listed ones share a byte, so that these tell which it is.
+  void expect_unchanged(const std::string& object, const Extent& bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto behind = std::ranges::upper_bound(datasets_, bytes.address, {}, address_of);
+    if (behind == datasets_.begin() || bytes.size == 0) return;
+    const Pieces& pieces = *std::prev(behind);
+    const std::uint64_t first = bytes.address - pieces.extent.address, last = first + bytes.size - 1;
+    if (last >= pieces.extent.size) return;  // of none that is listed
+    for (std::size_t k = first / bytes_per_hashed_piece; k <= last / bytes_per_hashed_piece; ++k) {
+      if (is_compared_[pieces.first + k]) continue;
+      const std::uint64_t size = read_piece(file_, pieces, k, buffer_);
+      if (hash_number(buffer_.data(), size) != hashes_[pieces.first + k]) {
+        throw file_.error(range_of_pieces(file_, object, pieces.extent, k, k), "it is not what was written", remedy);
+      }
+      is_compared_[pieces.first + k] = true;
+    }
+  }
+
+ private:
+  static std::uint64_t address_of(const Pieces& pieces) { return pieces.extent.address; }
+
+  const InputFile& file_;
+  std::mutex mutex_;
+  std::vector<char> buffer_;
+  std::vector<Pieces> datasets_;
+  std::vector<std::optional<std::uint64_t>> hashes_;  ///< none where the text is no hash
+  std::vector<bool> is_compared_;
+};
+
+/// Throws where results of this version of the format have to have checksums; false where they have none.
+bool has_checksums(const InputFile& file, std::int64_t minor) {
+  if (file.kind(checksums_group) != ObjectKind::none) return true;
+  if (minor < first_minor_with_checksums) return false;
+  throw file.error("/", "it has no group " + quoted(checksums_group + 1) + ", as results of format 1.7 have", remedy);
+}
+
+}  // namespace
+
+ByteCheck check_bytes(const std::string& path, unsigned threads, const std::function<void()>& between) {
+  return check_bytes(InputFile(path, threads), threads, between);
+}
+
+ByteCheck check_bytes(const InputFile& file, unsigned threads, const std::function<void()>& between) {
+  std::vector<std::string> ignored;
+  const std::int64_t minor = check_format(file, ignored);
+  if (!is_result_file(file) || !has_checksums(file, minor)) return {};
+  return Check(file, threads, between).run();
+}
+
+void compare_reads(InputFile& file) {
+  std::vector<std::string> ignored;
+  if (!has_checksums(file, check_format(file, ignored))) return;
+  file.before_reading([reads = std::make_shared<ComparedReads>(file)](const std::string& object, const Extent& bytes) {
+    reads->expect_unchanged(object, bytes);
+  });
+}
+
+}  // namespace smallbatch

@@ -1,0 +1,23 @@
+// Labels of problem and result files: names, steps and times of problems; what an array of antennas is. Private to io/.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "io/hdf5/input.hpp"
+#include "io/hdf5/output.hpp"
+#include "io/problem_labels.hpp"
+#include "io/sets.hpp"
+
+namespace smallbatch {
+
+/// Those that the set, which is that group, has. Throws where they are of another kind or number.
+ProblemLabels read_labels(const InputFile& file, const std::string& group, std::int64_t batch);
+/// Those that are known.
+void write_labels(Hdf5Output& file, const std::string& group, const ProblemLabels& labels, std::int64_t batch);
+
+/// Reads and writes what is known of a correlation's inputs, telescope and visibilities.
+ArrayLabels read_array_labels(const InputFile& file, const std::string& group, std::int64_t inputs);
+void write_array_labels(Hdf5Output& file, const std::string& group, const ArrayLabels& labels);
+
+}  // namespace smallbatch

@@ -1,0 +1,40 @@
+// Compiled without contraction: a rest is what is lost of the product as it was rounded.
+#include "io/format/local_coordinates.hpp"
+
+#include <cmath>
+#include <cstddef>
+
+namespace smallbatch {
+namespace {
+
+/// a - b, all digits of which are summed before they are rounded.
+double difference(const Exact& a, const Exact& b) {
+  const Exact of_rounded = two_difference(a.high, b.high);
+  return of_rounded.high + (of_rounded.low + (a.low - b.low));
+}
+
+}  // namespace
+
+Exact exact_coordinate(double number, double unit_in_angstrom) {
+  const double rounded = number * unit_in_angstrom;
+  return {rounded, std::fma(number, unit_in_angstrom, -rounded)};
+}
+
+std::vector<ExactPlace> first_places(const double* triples, const std::vector<std::int64_t>& offset,
+                                     double unit_in_angstrom) {
+  std::vector<ExactPlace> places(offset.size() - 1);
+  for (std::size_t k = 0; k < places.size(); ++k)
+    for (std::size_t axis = 0; axis < 3 && offset[k] < offset[k + 1]; ++axis)
+      places[k][axis] = exact_coordinate(triples[3 * static_cast<std::size_t>(offset[k]) + axis], unit_in_angstrom);
+  return places;
+}
+
+void count_from(const std::vector<ExactPlace>& origin, const std::vector<std::int64_t>& offset, double unit_in_angstrom,
+                double* triples) {
+  for (std::size_t k = 0; k < origin.size(); ++k)
+    for (double *triple = triples + 3 * offset[k], *const end = triples + 3 * offset[k + 1]; triple != end; triple += 3)
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        triple[axis] = difference(exact_coordinate(triple[axis], unit_in_angstrom), origin[k][axis]);
+}
+
+}  // namespace smallbatch

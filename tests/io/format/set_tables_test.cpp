@@ -1,0 +1,128 @@
+// The rows of set_tables.hpp say what io/FORMAT.md says: names, types, shapes, units and defaults.
+#include "io/format/set_tables.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/number_text.hpp"
+
+namespace smallbatch {
+namespace {
+
+using Row = std::vector<std::string>;
+
+/// What stands between bars.
+Row cells(const std::string& line) {
+  Row row;
+  for (std::size_t begin = 2, end = 0; (end = line.find(" |", begin - 1)) != std::string::npos; begin = end + 3)
+    row.push_back(line.substr(begin, end > begin ? end - begin : 0));
+  return row;
+}
+
+/// A name between back quotes, and the ones that follow it: "`a`, `b`".
+std::vector<std::string> names_in(const std::string& cell) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; (begin = cell.find('`', begin)) != std::string::npos;) {
+    const std::size_t end = cell.find('`', begin + 1);
+    names.push_back(cell.substr(begin + 1, end - begin - 1));
+    begin = end + 1;
+  }
+  return names;
+}
+
+/// A section of FORMAT.md: its rows by names; of attributes of datasets the datasets that have `unit`.
+struct Section {
+  std::map<std::string, Row> datasets, attributes;
+  std::map<std::string, std::string> units;
+};
+
+Section section(const std::string& title) {
+  std::ifstream page(SMALLBATCH_SOURCE_DIR "/io/FORMAT.md");
+  Section found;
+  bool is_inside = false;
+  Row head;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("## ")) is_inside = line.starts_with("## " + title);
+    if (!is_inside || line.starts_with("### ")) {
+      is_inside = false;
+      continue;
+    }
+    if (!line.starts_with("|")) head.clear();
+    if (!line.starts_with("| ") || line.starts_with("| |")) continue;
+    Row row = cells(line);
+    if (head.empty()) {
+      head = row;
+      continue;
+    }
+    const bool has_owner = head[0] == "attribute of";
+    if (has_owner && row[0] != "the set") {
+      for (const std::string& dataset : names_in(row[0])) found.units[dataset] = row[3];
+      continue;
+    }
+    if (has_owner) row.erase(row.begin());
+    for (const std::string& name : names_in(row[0]))
+      (head[0] == "dataset" ? found.datasets : found.attributes)[name] = row;
+  }
+  return found;
+}
+
+template <class Rows>
+std::set<std::string> names_of(const Rows& rows) {
+  std::set<std::string> names;
+  for (const auto& row : rows) names.emplace(row.name);
+  return names;
+}
+std::set<std::string> names_of(const std::map<std::string, Row>& rows) {
+  std::set<std::string> names;
+  for (const auto& [name, row] : rows) names.insert(name);
+  return names;
+}
+
+void expect_alike(const SetTable& table, const Section& page) {
+  EXPECT_EQ(names_of(table.datasets), names_of(page.datasets));
+  EXPECT_EQ(names_of(table.attributes), names_of(page.attributes));
+  for (const DatasetRow& row : table.datasets) {
+    const Row& said = page.datasets.at(std::string(row.name));
+    EXPECT_EQ(said[1], row.types) << row.name;
+    EXPECT_EQ(said[2], row.shape) << row.name;
+    const auto unit = page.units.find(std::string(row.name));
+    const std::string text = said[3] + (unit == page.units.end() ? "" : " `unit` " + unit->second);
+    const bool says_unit = text.find("`unit`") != std::string::npos || text.find("(likewise)") != std::string::npos;
+    EXPECT_EQ(says_unit, !row.unit.empty()) << row.name << ": " << text;
+    const bool names_its_own = row.unit == "Hz" || row.unit == "m" || row.name == "position" || row.name == "charge";
+    EXPECT_TRUE(!names_its_own || text.find(row.unit) != std::string::npos) << row.name;
+  }
+  for (const AttributeRow& row : table.attributes) {
+    const Row& said = page.attributes.at(std::string(row.name));
+    EXPECT_TRUE(said[1].starts_with(row.type)) << row.name << ": " << said[1];
+    EXPECT_EQ(row.type == "number", row.number.allowed != nullptr) << row.name;
+    const std::string absent = number_text(row.number.absent, 6);
+    EXPECT_EQ(said[2].find("efault " + absent) != std::string::npos, row.number.absent != 0) << row.name;
+  }
+}
+
+TEST(SetTables, SayWhatThePageSays) {
+  expect_alike(solve_set_table, section("Systems"));
+  expect_alike(potential_set_table, section("Charges and potentials"));
+  expect_alike(correlation_set_table, section("Signals"));
+}
+
+TEST(SetTables, PairEnergiesHaveTheRowsOfCharges) {
+  const Section charges = section("Charges and potentials"), pairs = section("Energies of pairs");
+  std::set<std::string> attributes = names_of(charge_set_table.attributes);
+  for (const std::string& name : names_of(pairs.attributes)) attributes.insert(name);
+  EXPECT_EQ(names_of(pair_energy_set_table.attributes), attributes);
+  EXPECT_EQ(names_of(pair_energy_set_table.datasets), names_of(charge_set_table.datasets));
+  for (const DatasetRow& row : charge_set_table.datasets) EXPECT_TRUE(charges.datasets.contains(std::string(row.name)));
+}
+
+}  // namespace
+}  // namespace smallbatch
