@@ -10,7 +10,7 @@
 namespace smallbatch {
 namespace {
 
-struct WrittenFile : testing::Test {
+struct WrittenFile : ::testing::Test {
   void write(std::uint64_t address, const std::string& text, bool is_lost = false) {
     written.add({address, text.size()}, text.data());
     if (!is_lost) bytes.replace(address, text.size(), text);
