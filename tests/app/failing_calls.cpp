@@ -4,7 +4,7 @@
 //   FAILING_FROM     which of the process's and its children's calls fails, counted from 1; 0: none
 //   FAILING_COUNT    how many do from there on
 //   FAILING_ERROR    the number that they give as errno; unset: one that is usual
-//   FAILING_BLOCKS   set: such a call never returns
+//   FAILING_BLOCKS   set: such a call never returns, and in place of how many failed the notes say in which process
 //   FAILING_LOSES    set: pwrite() says that it has written, and has not
 //   FAILING_NOTES    a file of two 64-bit numbers, which tells how many calls there were and how many of them failed
 #include <dlfcn.h>
@@ -89,7 +89,10 @@ bool fails(Call call, int system_error) {
   if (call != failing) return false;
   const std::uint64_t number = ++notes->calls;
   if (first == 0 || number < first || number - first >= count) return false;
-  ++notes->failed;
+  if (blocks)
+    notes->failed = static_cast<std::uint64_t>(::getpid());
+  else
+    ++notes->failed;
   while (blocks) ::pause();
   errno = given_error != 0 ? static_cast<int>(given_error) : system_error;
   return true;
