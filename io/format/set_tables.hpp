@@ -12,11 +12,14 @@
 
 namespace smallbatch {
 
+inline constexpr std::string_view no_unit;
+
 struct DatasetRow {
   std::string_view name;
-  std::string_view types;      ///< as FORMAT.md says: "int32 or int64"
-  std::string_view shape;      ///< likewise: "(batch, n)"
-  std::string_view unit = "";  ///< the unit without an attribute `unit`; "any" where any text may be one; empty: none
+  std::string_view types;  ///< as FORMAT.md says: "int32 or int64"
+  std::string_view shape;  ///< likewise: "(batch, n)"
+  /// The unit where its attribute `unit` is absent; "any" where any text may be one; empty: it has no such attribute.
+  std::string_view unit = no_unit;
 };
 
 /// What a number may be.
