@@ -1,0 +1,12 @@
+// What this program was made of. CMake fills in the texts.
+#pragma once
+
+namespace smallbatch {
+
+extern const char* const version_text;
+extern const char* const commit_text;
+extern const char* const eigen_version_text;
+extern const char* const compiler_text;
+extern const char* const cuda_compiler_text;  ///< empty without CUDA
+
+}  // namespace smallbatch
