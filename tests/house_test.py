@@ -94,8 +94,8 @@ def test_arrows_between_floors_point_down():
 
 
 def test_wings_know_no_other_wing():
-    """The wings cpu, cuda and reference of a lane share what lies on top of the lane. Into a wing look its own files,
-    the list of backends, benchmarks and tests."""
+    """The wings cpu, cuda and reference of a lane share what lies on top of the lane. A wing's files are included by the
+    wing itself, the list of backends, benchmarks and tests."""
     wings = 0
     for name, text in FILES:
         for _, target in includes(text):

@@ -43,7 +43,7 @@ std::string device_words(const Plan& plan) {
 
 RunIdentity run_identity(const RunOptions& options, const Plan& plan, const InputIdentity& input) {
   return {
-      {"the layout of result files", "2: HDF5's"},  // where numbers lie in one that did not end
+      {"the layout of result files", "2: HDF5's"},  // where numbers lie in an unfinished file
       {"the problem file", input_words(input)},
       {"the program", std::string("smallbatch ") + version_text + " (" + commit_text + ", " + libraries_text() + ")"},
       {"--threads", std::to_string(plan.threads)},

@@ -23,8 +23,8 @@ class Hdf5Creation {
   hid_t type(ElementType type, NumberForm form);
   /// Groups keep their members and attributes in the header, which has room for those of a set.
   hid_t groups();
-  /// Of datasets in one piece, which is allocated at once. HDF5 never fills them: its bytes would come over what a run
-  /// before has written.
+  /// The properties of datasets in one piece, which is allocated at once. HDF5 never fills them: its fill would
+  /// overwrite what an earlier run has written.
   hid_t datasets(std::optional<double> fill = {});
   /// A list of properties of what is created. No header tells a time: /provenance does.
   Hdf5Handle timeless_list(hid_t properties);

@@ -152,7 +152,8 @@ herr_t write_file(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t 
   return status(of(file).bytes->write(address, size, bytes));
 }
 
-/// HDF5 gives the file its size. One whose bytes are kept grows, but loses none: it may end before it is whole again.
+/// HDF5 sets the size of the file. A file whose bytes are kept is never shortened: the run may stop before it is
+/// complete again.
 herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
   DriverFile& opened = of(file);
   const std::uint64_t size = opened.bytes->size();

@@ -43,9 +43,10 @@ H5T_cset_t characters_of(const std::string& text) {
   return std::ranges::all_of(text, [](unsigned char c) { return c < 128; }) ? H5T_CSET_ASCII : H5T_CSET_UTF8;
 }
 
-/// Less is hashed where it was written, from that core's cache, sooner than a thread wakes.
+/// The thread that writes fewer bytes hashes them, too: they are in its core's cache, and another thread would have to
+/// wake.
 constexpr std::uint64_t least_bytes_hashed_beside = std::uint64_t{1} << 20;
-/// What is hashed where it lies: a state that takes more costs more than so few bytes.
+/// So few bytes are hashed where they lie: a state for more of them would cost more.
 constexpr std::int64_t most_bytes_of_one_hash = 4096;
 
 /// What is kept of a dataset that HDF5 has closed: open ones take kilobytes each, and there may be a million.
@@ -58,7 +59,7 @@ struct WrittenDataset {
   PieceHashes hashes;                    ///< of what was written here, and not by HDF5
 };
 
-/// The parts of an absolute path: of its group ("": the root), and of itself in there.
+/// An absolute path in two: the path of the group ("" is the root), and the name in that group.
 std::pair<std::string, std::string> parts_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return {path.substr(0, slash), path.substr(slash + 1)};
@@ -70,8 +71,8 @@ struct WrittenText {
   PieceHashes hashes;
 };
 
-/// Of the bytes of these runs of a dataset's elements, as the file has them; nothing where it does not. The pieces'
-/// hashes are of the bytes that are compared: what changes in the file afterwards is noticed.
+/// The hash of these runs of a dataset's elements, from the bytes in the file; nothing where the file lacks some. The
+/// pieces' hashes are made of these very bytes, so a later change of the file is noticed.
 std::optional<std::uint64_t> hash_in_file(int source, WrittenDataset& dataset, const std::vector<std::int64_t>& start,
                                           const std::vector<std::int64_t>& count) {
   constexpr std::uint64_t most = std::uint64_t{1} << 20;
@@ -100,7 +101,7 @@ std::optional<std::uint64_t> hash_in_file(int source, WrittenDataset& dataset, c
 /// What is asked of the disk: refuses before the first byte what it cannot hold.
 class DiskRoom {
  public:
-  /// In a file that is there already the bytes that it has are free, too.
+  /// Where the file exists already, its bytes count as free.
   DiskRoom(std::string path, std::string temporary, bool is_there)
       : path_(std::move(path)), temporary_(std::move(temporary)), is_there_(is_there) {}
 
@@ -149,7 +150,7 @@ class DiskRoom {
   std::string path_, temporary_;
   bool is_there_ = false;
   std::int64_t pending_ = 0;    ///< declared, not yet written
-  std::int64_t asked_for_ = 0;  ///< as many as that when the disk was asked last
+  std::int64_t asked_for_ = 0;  ///< the value of pending_ when the disk was asked last
 };
 
 }  // namespace
@@ -162,8 +163,8 @@ struct Hdf5Output::Impl {
   Hdf5Handle driver;
   Hdf5Handle file;
   Hdf5Creation creation{[this](std::int64_t result) { check(result); }};
-  /// By their paths: what was created or asked for last, and will be asked for soon. To look a path up takes HDF5 as
-  /// long as to create a dataset.
+  /// Objects that were created or opened last, by their paths: they are needed again soon. For HDF5, to look a path up
+  /// takes as long as to create a dataset.
   std::map<std::string, Hdf5Handle> at_hand;
   std::map<std::string, WrittenDataset> datasets;
   AxisNames axes;  ///< of the datasets of a set
@@ -359,7 +360,7 @@ struct Hdf5Output::Impl {
     check(scales.write(std::exchange(axes, {}), open) ? 0 : -1);
   }
 
-  /// Reads what others, HDF5 or no one wrote, as the file has it.
+  /// Pieces that this process did not write are read from the file.
   void hash_missing_pieces(std::uint64_t address, PieceHashes& hashes) {
     std::vector<std::size_t> missing;
     for (std::size_t k = 0; k < hashes.count(); ++k)
@@ -395,8 +396,7 @@ struct Hdf5Output::Impl {
     return all;
   }
 
-  /// What the bytes of all datasets are, in /checksums (io/integrity/checksums.hpp), and who has which place in the
-  /// file.
+  /// Writes the hashes of all datasets to /checksums (io/integrity/checksums.hpp). Returns their places in the file.
   FilePlaces write_checksums(const std::vector<Listed>& all) {
     const std::size_t digits_of_one = hash_digits(nullptr, 0).size();
     FilePlaces places;
@@ -433,8 +433,8 @@ struct Hdf5Output::Impl {
     return places;
   }
 
-  /// Once HDF5 has closed it: writes the hashes of what is in no dataset, and of /checksums itself; then compares what
-  /// HDF5 has written with what is there.
+  /// For after HDF5 has closed the file. Writes the hashes of the bytes that are in no dataset, and of /checksums. Then
+  /// compares what HDF5 wrote with what the file has.
   void finish_closed(const std::optional<FilePlaces>& places) {
     OutputBytes closed(1);
     const auto read = [&](const Extent& extent, char* bytes) {
@@ -472,7 +472,7 @@ Hdf5Output::Hdf5Output(OutputFile output, bool keeps_numbers, const std::string&
     const Hdf5Handle access = impl_->own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     impl_->check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110));
     impl_->check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG));
-    // What HDF5 keeps of headers takes 25 times their size in the file: of 400 sets 50 MB, as it comes.
+    // The cache of headers takes 25 times their size in the file. With its usual limits that is 50 MB for 400 sets.
     constexpr std::size_t most_header_bytes = std::size_t{1} << 20;
     H5AC_cache_config_t cache{};
     cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
@@ -519,7 +519,7 @@ WrittenElements Hdf5Output::written() const {
 void Hdf5Output::others_have_written(const WrittenElements& elements) {
   for (const auto& [name, count] : elements) {
     WrittenDataset& dataset = impl_->datasets.at(name);
-    dataset.unwritten -= std::min(count, dataset.unwritten);  // none are, of those that were filled
+    dataset.unwritten -= std::min(count, dataset.unwritten);  // a filled one has none
   }
 }
 
@@ -784,7 +784,7 @@ void Hdf5Output::commit() {
                         "Please report this."));
     }
   }
-  impl_->file_bytes.keep_bytes(false);  // all is written anew: what an earlier run has left behind it goes
+  impl_->file_bytes.keep_bytes(false);  // all is written anew: bytes of an earlier run behind the end are cut off
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   std::optional<FilePlaces> places;
   if (impl_->has_checksums) places = impl_->write_checksums(impl_->list_datasets());

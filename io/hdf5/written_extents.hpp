@@ -15,10 +15,11 @@ class WrittenExtents {
  public:
   /// Bytes that HDF5 writes.
   void add(const Extent& extent, const void* bytes) noexcept;
-  /// What was written there before, also in part, no longer counts: HDF5 has given its room to others, or to nobody.
+  /// Forgets every earlier write that overlaps this extent, even in part: HDF5 has given its room to others, or freed
+  /// it.
   void forget(const Extent& extent) noexcept;
-  /// The first one that does not have these bytes in the file. Throws std::bad_alloc where there was no memory to add
-  /// one.
+  /// The first extent whose bytes in the file are not those that HDF5 wrote. Throws std::bad_alloc where there was no
+  /// memory to note an extent.
   [[nodiscard]] std::optional<Extent> find_lost(FileWindow& file) const;
 
  private:

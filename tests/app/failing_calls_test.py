@@ -232,8 +232,8 @@ def headers(path):
 
 @pytest.mark.parametrize("sets, tries", [(1, 20), (400, 12)])
 def test_headers_that_the_disk_loses_are_noticed(tmp_path, sets, tries):
-    """A write of HDF5's that never came to the disk leaves no file, also where an older header lies in its place. Numbers
-    that did not are not read back."""
+    """Where a write of HDF5's never reaches the disk, no result file appears, even if an older header is in that place.
+    Numbers are not read back."""
     with open_problem_file(tmp_path / "p.h5") as file:
         for number in range(sets):
             add_solve(file, f"s{number:04d}", batch=1, n=2)

@@ -62,7 +62,7 @@ def stop_in(place, arguments, call, number, by):
             process.kill()
             pytest.fail(f"{call} {number}: goes on after {by.name}")
         if process.returncode == 0 and calls_and_failed(notes)[1] != process.pid:
-            return None  # a child is stuck, which would wait for one more question: it holds nobody
+            return None  # a child is stuck, and nobody waits for it
         return process.returncode, errors
 
 

@@ -38,7 +38,7 @@ std::vector<std::string> names_in(const std::string& cell) {
   return names;
 }
 
-/// A section of FORMAT.md: its rows by names; of attributes of datasets the datasets that have `unit`.
+/// The tables of a section of FORMAT.md: rows by their names, and what the attribute `unit` of a dataset is.
 struct Section {
   std::map<std::string, Row> datasets, attributes;
   std::map<std::string, std::string> units;

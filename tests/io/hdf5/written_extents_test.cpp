@@ -1,4 +1,4 @@
-// A file has what was written last, or it is told where it has not.
+// Either a file has the bytes that were written last, or the place is told where it lacks them.
 #include "io/hdf5/written_extents.hpp"
 
 #include <gtest/gtest.h>
