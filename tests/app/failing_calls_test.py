@@ -75,6 +75,18 @@ PROGRAM = str(Path(os.environ.get("SMALLBATCH_BIN", "build/bin/smallbatch")).res
 LIBRARY = Path(os.environ.get("SMALLBATCH_BUILD", "build")).resolve() / "tests" / "libfailing_calls.so"
 
 
+def environment(place, call, first, count=1, **more):
+    """The notes of a command whose calls from that one on fail, and its environment."""
+    notes = place / "notes"
+    notes.write_bytes(bytes(16))
+    return notes, dict(os.environ, LD_PRELOAD=str(LIBRARY), FAILING_CALL=call, FAILING_FROM=str(first),
+                       FAILING_COUNT=str(count), FAILING_NOTES=str(notes), **more)
+
+
+def calls_and_failed(notes):
+    return struct.unpack("QQ", notes.read_bytes())
+
+
 class Runs:
     """The command, called with one kind of call failing."""
 
@@ -85,14 +97,11 @@ class Runs:
 
     def __call__(self, first, count):
         """(exit code or -signal or None where it hung, stderr, calls, failed)"""
-        notes = self.folder / "notes"
-        notes.write_bytes(bytes(16))
         for path in self.folder.iterdir():
             if ".smallbatch-" in path.name or path == self.output:
                 path.unlink()
-        environment = dict(os.environ, LD_PRELOAD=str(LIBRARY), FAILING_CALL=self.call, FAILING_FROM=str(first),
-                           FAILING_COUNT=str(count), FAILING_NOTES=str(notes))
-        with subprocess.Popen([PROGRAM, *self.arguments], cwd=self.folder, env=environment, text=True,
+        notes, variables = environment(self.folder, self.call, first, count)
+        with subprocess.Popen([PROGRAM, *self.arguments], cwd=self.folder, env=variables, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             try:
                 self.said, errors = process.communicate(timeout=SECONDS)
@@ -100,7 +109,7 @@ class Runs:
             except subprocess.TimeoutExpired:
                 process.kill()
                 errors, code = process.communicate()[1], None
-        return (code, errors, *struct.unpack("QQ", notes.read_bytes()))
+        return (code, errors, *calls_and_failed(notes))
 
     def wrong(self, code, errors):
         """What is wrong with how it ended, or nothing."""
@@ -176,12 +185,9 @@ def test_a_resumed_run_that_finds_no_memory_keeps_what_is_finished(tmp_path):
     left = [tmp_path / f"r.h5.smallbatch-{name}" for name in ("part", "journal")]
 
     def run(*more, failing="write", first=0, count=1):
-        notes = tmp_path / "notes"
-        notes.write_bytes(bytes(16))
-        environment = dict(os.environ, LD_PRELOAD=str(LIBRARY), FAILING_CALL=failing, FAILING_FROM=str(first),
-                           FAILING_COUNT=str(count), FAILING_NOTES=str(notes))
-        done = subprocess.run([*call, *more], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SECONDS)
-        return done.returncode, done.stderr, struct.unpack("QQ", notes.read_bytes())[0]
+        notes, variables = environment(tmp_path, failing, first, count)
+        done = subprocess.run([*call, *more], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=SECONDS)
+        return done.returncode, done.stderr, calls_and_failed(notes)[0]
 
     def results():
         with h5py.File(tmp_path / "r.h5") as file:
@@ -237,16 +243,14 @@ def test_headers_that_the_disk_loses_are_noticed(tmp_path, sets, tries):
     with open_problem_file(tmp_path / "p.h5") as file:
         for number in range(sets):
             add_solve(file, f"s{number:04d}", batch=1, n=2)
-    output, notes = tmp_path / "r.h5", tmp_path / "notes"
+    output = tmp_path / "r.h5"
 
     def run(first, count):
         output.unlink(missing_ok=True)
-        notes.write_bytes(bytes(16))
-        environment = dict(os.environ, LD_PRELOAD=str(LIBRARY), FAILING_CALL="write", FAILING_LOSES="1", FAILING_FROM=str(first),
-                           FAILING_COUNT=str(count), FAILING_NOTES=str(notes))
+        notes, variables = environment(tmp_path, "write", first, count, FAILING_LOSES="1")
         done = subprocess.run([PROGRAM, "run", "p.h5", "-o", "r.h5", "--device", "cpu", "--threads", "1", "-q"], cwd=tmp_path,
-                              env=environment, capture_output=True, text=True, timeout=SECONDS)
-        return done.returncode, done.stderr, struct.unpack("QQ", notes.read_bytes())[0]
+                              env=variables, capture_output=True, text=True, timeout=SECONDS)
+        return done.returncode, done.stderr, calls_and_failed(notes)[0]
 
     code, errors, calls = run(0, 0)
     assert code == DONE, errors

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.app.failing_calls_test import COMMANDS, LIBRARY, PROGRAM, SECONDS, folder  # noqa: F401
+from tests.app.failing_calls_test import COMMANDS, PROGRAM, SECONDS, calls_and_failed, environment, folder  # noqa: F401
 
 EVERY = COMMANDS | {
     "info --check": ["info", "--check", "results.h5"],
@@ -32,17 +31,6 @@ def clear(place):
     for path in place.iterdir():
         if ".smallbatch-" in path.name or path.stem == "new":
             path.unlink()
-
-
-def environment(place, call, first, **more):
-    notes = place / "notes"
-    notes.write_bytes(bytes(16))
-    return notes, dict(os.environ, LD_PRELOAD=str(LIBRARY), FAILING_CALL=call, FAILING_FROM=str(first), FAILING_COUNT="1",
-                       FAILING_NOTES=str(notes), **more)
-
-
-def calls_and_failed(notes):
-    return struct.unpack("QQ", notes.read_bytes())
 
 
 def stop_in(place, arguments, call, number, by):

@@ -10,8 +10,8 @@ import subprocess
 
 import pytest
 
-from tests.app.failing_calls_test import COMMANDS, LIBRARY, PROGRAM, SECONDS, folder  # noqa: F401
-from tests.app.interruption_test import EVERY, WRITING, clear, environment, place  # noqa: F401
+from tests.app.failing_calls_test import COMMANDS, LIBRARY, PROGRAM, SECONDS, environment, folder  # noqa: F401
+from tests.app.interruption_test import EVERY, WRITING, clear, place  # noqa: F401
 
 
 def largest_file(size):
