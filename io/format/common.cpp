@@ -62,9 +62,7 @@ std::string triple_index(const std::string& dataset, std::size_t i) {
   return dataset + "[" + std::to_string(i / 3) + ", " + std::to_string(i % 3) + "]";
 }
 
-/// Numbers that are read and written as they are.
-constexpr std::array<std::pair<const char*, double ChargesOfSet::*>, 2> charge_numbers{
-    {{"dielectric", &ChargesOfSet::dielectric}, {"temperature", &ChargesOfSet::temperature}}};
+/// Numbers of a correlation set that are read and written alike.
 constexpr std::array<std::pair<const char*, double CorrelationSet::*>, 2> array_numbers{
     {{"sample_time", &CorrelationSet::sample_time}, {"start_time", &CorrelationSet::start_time}}};
 
@@ -272,8 +270,8 @@ bool read_flag(const InputFile& file, const std::string& group, const std::strin
 }
 
 void read_charge_attributes(const InputFile& file, const std::string& group, ChargesOfSet& set) {
-  for (const auto& [name, number] : charge_numbers)
-    set.*number = read_number(file, group, charge_set_table.attribute(name));
+  set.dielectric = read_number(file, group, charge_set_table.attribute("dielectric"));
+  set.temperature = read_number(file, group, charge_set_table.attribute("temperature"));
   if (const auto unit = file.string(group, "output_unit")) {
     const auto parsed = parse_potential_unit(*unit);
     if (!parsed) {

@@ -101,16 +101,11 @@ const AttributeRow& SetTable::attribute(std::string_view name) const { return fi
 
 void expect_type_of(const InputFile& file, const std::string& dataset, const DatasetRow& row,
                     const std::string& remedy) {
-  const DatasetInfo& info = file.dataset(dataset);
-  std::string_view rest = row.types;
-  while (!rest.empty()) {  // "int8, int32 or int64"
-    const std::size_t end = std::min(rest.find(','), rest.find(" or "));
-    if (rest.substr(0, end) == info.type_name) return;
-    rest.remove_prefix(std::min(rest.size(), end));
-    if (rest.starts_with(" or ")) rest.remove_prefix(4);
-    if (rest.starts_with(", ")) rest.remove_prefix(2);
-  }
-  throw file.error(dataset, "expected " + std::string(row.types) + ", found " + info.type_name, remedy);
+  const std::string& found = file.dataset(dataset).type_name;
+  std::string words = " " + std::string(row.types) + " ";  // " int8, int32 or int64 "
+  std::erase(words, ',');
+  if (words.find(" " + found + " ") != std::string::npos) return;
+  throw file.error(dataset, "expected " + std::string(row.types) + ", found " + found, remedy);
 }
 
 double read_number(const InputFile& file, const std::string& group, const AttributeRow& row) {
