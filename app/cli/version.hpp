@@ -1,4 +1,4 @@
-// What this program was made of. CMake fills in the texts.
+// The versions of this program and of what it was made with. CMake fills in the texts.
 #pragma once
 
 namespace smallbatch {

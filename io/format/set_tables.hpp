@@ -22,7 +22,7 @@ struct DatasetRow {
   std::string_view unit = no_unit;
 };
 
-/// What a number may be.
+/// The default and the limits of a number.
 struct NumberRule {
   double absent = 0;  ///< the number where there is no attribute
   bool (*allowed)(double) = nullptr;

@@ -1,5 +1,5 @@
-// What an input file holds, in plain words: io/hdf5/describer.* makes them, in a process of its own or in this one, and
-// InputFile answers from them. Knows no HDF5. Private to io/.
+// Descriptions of the objects of an input file. io/hdf5/describer.* makes them, in a process of its own or in this one,
+// and InputFile answers from them. Knows no HDF5. Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ struct StoredDataset {
   std::optional<std::uint64_t> address;
   std::unique_ptr<StoredChunks> chunks;
   std::unique_ptr<std::vector<unsigned char>> compact;  ///< all of the numbers, as the file has them
-  /// What its writer named as the number that nobody has written, as the file has it; null where none was named.
+  /// The number that its writer named as one that nobody has written, as the file has it; null where none was named.
   std::unique_ptr<std::vector<unsigned char>> fill;
 };
 

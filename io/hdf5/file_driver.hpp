@@ -27,16 +27,16 @@ class OutputBytes {
   /// Before it is opened: what the file has stays, also where HDF5 asks for an empty one.
   void keep_bytes(bool are_kept) noexcept { keeps_bytes_ = are_kept; }
   [[nodiscard]] bool keeps_bytes() const noexcept { return keeps_bytes_; }
-  /// What HDF5 writes by the driver is noted here, for who reads it back.
+  /// Notes of all that HDF5 writes by the driver, to compare it with the file.
   [[nodiscard]] WrittenExtents& by_hdf5() noexcept { return by_hdf5_; }
   bool close() noexcept;
   /// Bytes [address, address + size). False where this write failed; one after a failure is dropped. Not by two threads
   /// at a time, as all that writes.
   bool write(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
-  /// What lies beyond the end reads as zeros.
+  /// Bytes beyond the end read as zeros.
   bool read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept;
   bool resize(std::uint64_t size) noexcept;
-  /// What was written is on the disk, which other machines may share.
+  /// All that was written is then on the disk, which other machines may share.
   bool flush() noexcept;
   /// Begins to allocate the first `size` bytes on a thread of its own, where the file system can: what is written there
   /// later is then quicker, and a disk that does not have them is full now.
