@@ -16,10 +16,18 @@ struct Avx512Lanes {
   using Double = __m512d;
   static constexpr int float_vectors = 4;
   // (The forms without a mask make GCC 12 warn of an uninitialised variable in its own header.)
-  static Float inverse_sqrt(Float r2) { return second_order_step<float>(r2, _mm512_maskz_rsqrt14_ps(0xffff, r2)); }
+  static Float inverse_sqrt(Float r2) {
+    return second_order_step<Avx512Lanes, float>(r2, _mm512_maskz_rsqrt14_ps(0xffff, r2));
+  }
   static Float smaller(Float a, Float b) { return _mm512_maskz_min_ps(0xffff, a, b); }
   static Double smaller(Double a, Double b) { return _mm512_maskz_min_pd(0xff, a, b); }
-  static Double inverse_sqrt(Double r2) { return fourth_order_step<double>(r2, _mm512_maskz_rsqrt14_pd(0xff, r2)); }
+  static Double inverse_sqrt(Double r2) {
+    return fourth_order_step<Avx512Lanes, double>(r2, _mm512_maskz_rsqrt14_pd(0xff, r2));
+  }
+  static Float multiply_add(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
+  static Double multiply_add(Double a, Double b, Double c) { return _mm512_fmadd_pd(a, b, c); }
+  static float multiply_add(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+  static double multiply_add(double a, double b, double c) { return __builtin_fma(a, b, c); }
   template <class Mask>
   static bool any(Mask mask) {
     const auto bits = reinterpret_cast<__m512i>(mask);

@@ -18,6 +18,10 @@ struct BaselineLanes {
     for (int lane = 0; lane < 2; ++lane) r2[lane] = __builtin_sqrt(r2[lane]);
     return 1.0 / r2;
   }
+  template <class Vector>
+  static Vector multiply_add(Vector a, Vector b, Vector c) {
+    return a * b + c;
+  }
   template <class Mask>
   static bool any(Mask mask) {
     return (mask[0] | mask[1]) != 0;

@@ -11,7 +11,9 @@
 // copy that the linker keeps for the whole program.
 //
 // A Lanes type names the set's vectors of float and double (GCC vector types, so that + - * and ?: work), its inverse
-// square roots, its smaller of two vectors, and whether any lane of a comparison of doubles is true.
+// square roots, its smaller of two vectors, whether any lane of a comparison of doubles is true, and multiply-adds of
+// vectors and numbers: rounded once where the set has the instruction. These files are compiled without contraction, so
+// that a compiler never decides how often something is rounded: a target's bits would depend on the loop that sums it.
 #pragma once
 
 #include "physics/charges/cpu/kernels.hpp"
@@ -31,29 +33,39 @@ void store(T* to, Vector v) {
   __builtin_memcpy(to, &v, sizeof(v));
 }
 
+/// a b + c. Numbers among vectors stand for vectors of them.
+template <class Lanes, class A, class B, class C>
+[[gnu::always_inline]] inline auto multiply_add(A a, B b, C c) {
+  using Sum = decltype(a * b + c);
+  return Lanes::multiply_add(a - Sum{}, b - Sum{}, c - Sum{});
+}
+
 std::int64_t end_of(std::int64_t begin, std::int64_t length, std::int64_t most) {
   return most - begin < length ? most : begin + length;
 }
 
 // From an estimate y of 1/sqrt(a) to a better one, with e = 1 - a y^2.
+template <class Lanes, class Vector>
+Vector error_of_inverse_sqrt(Vector a, Vector y) {
+  return multiply_add<Lanes>(-(a * y), y, decltype(a[0] + a[0]){1});
+}
 /// Newton's: leaves 3/8 e^2.
-template <class T, class Vector>
+template <class Lanes, class T, class Vector>
 Vector second_order_step(Vector a, Vector y) {
-  const Vector e = T{1} - (a * y) * y;
-  return y + (y * e) * T{0.5};
+  return multiply_add<Lanes>(y * error_of_inverse_sqrt<Lanes>(a, y), T{0.5}, y);
 }
 /// Leaves 5/16 e^3.
-template <class T, class Vector>
+template <class Lanes, class T, class Vector>
 Vector third_order_step(Vector a, Vector y) {
-  const Vector e = T{1} - (a * y) * y;
-  return y + (y * e) * (T{0.5} + T{0.375} * e);
+  const Vector e = error_of_inverse_sqrt<Lanes>(a, y);
+  return multiply_add<Lanes>(y * e, multiply_add<Lanes>(e, T{0.375}, T{0.5}), y);
 }
-
 /// Leaves 35/128 e^4.
-template <class T, class Vector>
+template <class Lanes, class T, class Vector>
 Vector fourth_order_step(Vector a, Vector y) {
-  const Vector e = T{1} - (a * y) * y;
-  return y + (y * e) * (T{0.5} + e * (T{0.375} + T{0.3125} * e));
+  const Vector e = error_of_inverse_sqrt<Lanes>(a, y);
+  const Vector cubic = multiply_add<Lanes>(e, multiply_add<Lanes>(e, T{0.3125}, T{0.375}), T{0.5});
+  return multiply_add<Lanes>(y * e, cubic, y);
 }
 
 /// The numbers of an interaction that a term needs.
@@ -79,25 +91,29 @@ template <class Lanes, bool field, bool truncated, class Charge, class Vector, c
                                             Vector r2, Vector rho2, const Constants<T>& constants) {
   const Vector one = Vector{} + T{1};
   const Vector reciprocal = Lanes::inverse_sqrt(rho2), along = q * reciprocal;
+  const auto add = [](Vector& sum, auto a, Vector b) { sum = multiply_add<Lanes>(a, b, sum); };
   [[maybe_unused]] const Vector w = truncated ? one - Lanes::smaller(r2 * constants.inverse_cutoff2, one) : Vector{};
   if constexpr (truncated)
-    sums[0] += along * (w * w);
-  else
+    add(sums[0], along, w * w);
+  else if constexpr (field)
     sums[0] += along;
+  else
+    add(sums[0], q, reciprocal);
   if constexpr (field) {
     if constexpr (sizeof(T) == 4) {
       Vector per_rho2 = reciprocal * reciprocal;
-      if constexpr (truncated) per_rho2 = w * (w * per_rho2 + 4 * constants.inverse_cutoff2);
+      if constexpr (truncated) per_rho2 = w * multiply_add<Lanes>(w, per_rho2, 4 * constants.inverse_cutoff2);
       const Vector factor = along * per_rho2;
-      sums[1] += dx * factor;
-      sums[2] += dy * factor;
-      sums[3] += dz * factor;
+      add(sums[1], dx, factor);
+      add(sums[2], dy, factor);
+      add(sums[3], dz, factor);
     } else {  // 1/rho^3 could underflow where q/rho^2 does not
       Vector factor = along * reciprocal;
-      if constexpr (truncated) factor = q * (w * (w * (reciprocal * reciprocal) + 4 * constants.inverse_cutoff2));
-      sums[1] += (dx * reciprocal) * factor;
-      sums[2] += (dy * reciprocal) * factor;
-      sums[3] += (dz * reciprocal) * factor;
+      if constexpr (truncated)
+        factor = q * (w * multiply_add<Lanes>(w, reciprocal * reciprocal, 4 * constants.inverse_cutoff2));
+      add(sums[1], dx * reciprocal, factor);
+      add(sums[2], dy * reciprocal, factor);
+      add(sums[3], dz * reciprocal, factor);
     }
   }
 }
@@ -137,7 +153,7 @@ template <class Lanes, bool field, bool truncated, Lie lie, bool leave_own_out>
       [[maybe_unused]] float row_dyz2;
       if constexpr (lie == Lie::row) {
         const float row_dy = tile.y[0][0] - charges.y[i], row_dz = tile.z[0][0] - charges.z[i];
-        row_dyz2 = row_dy * row_dy + (row_dz * row_dz + constants.softening2);
+        row_dyz2 = multiply_add<Lanes>(row_dy, row_dy, multiply_add<Lanes>(row_dz, row_dz, constants.softening2));
       }
       for (int v = 0; v < vectors; ++v) {
         const Float dx = tile.x[v] - charges.x[i];
@@ -148,12 +164,13 @@ template <class Lanes, bool field, bool truncated, Lie lie, bool leave_own_out>
         }
         if constexpr (lie == Lie::row) {
           static_assert(!truncated && !field);
-          r2 = rho2 = dx * dx + row_dyz2;
+          r2 = rho2 = multiply_add<Lanes>(dx, dx, row_dyz2);
         } else if constexpr (truncated) {
-          r2 = dx * dx + (dy * dy + dz * dz);
+          r2 = multiply_add<Lanes>(dx, dx, multiply_add<Lanes>(dy, dy, dz * dz));
           rho2 = r2 + constants.softening2;
         } else {
-          r2 = rho2 = dx * dx + (dy * dy + (dz * dz + constants.softening2));
+          const Float dz2 = multiply_add<Lanes>(dz, dz, constants.softening2);
+          r2 = rho2 = multiply_add<Lanes>(dx, dx, multiply_add<Lanes>(dy, dy, dz2));
         }
         if constexpr (leave_own_out) {
           const Mask is_own = tile.own[v] == Mask{} + static_cast<std::int32_t>(i);
@@ -256,11 +273,12 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
           const auto dy = (y - charges.y[i]) + (y_low - charges.y_low[i]);
           const auto dz = (z - charges.z[i]) + (z_low - charges.z_low[i]);
           // Where there is softening no distance is singular.
-          const auto dyz2 = truncated ? dy * dy + dz * dz : dy * dy + (dz * dz + constants.softening2);
+          const auto dz2 = truncated ? dz * dz : multiply_add<Lanes>(dz, dz, constants.softening2);
+          const auto dyz2 = multiply_add<Lanes>(dy, dy, dz2);
           Double dx[vectors], r2[vectors];
           for (int v = 0; v < vectors; ++v) {
             dx[v] = (x[v] - charges.x[i]) + (x_low[v] - charges.x_low[i]);
-            r2[v] = dx[v] * dx[v] + dyz2;
+            r2[v] = multiply_add<Lanes>(dx[v], dx[v], dyz2);
           }
           Double nearest = r2[0];
           for (int v = 1; v < vectors; ++v) nearest = Lanes::smaller(nearest, r2[v]);
