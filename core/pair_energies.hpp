@@ -29,6 +29,7 @@ struct PairEnergyBlock {
   std::int64_t first = 0, count = 0;
   std::vector<std::int64_t> offset;         ///< (count + 1), from 0
   AlignedVector<double> position, charge;   ///< as in ChargeBatch
+  AlignedVector<double> width;              ///< of the charges; empty: all are points
   std::vector<std::int8_t> group;           ///< of the charges; empty: all pairs i < j
   std::vector<std::int32_t> info;           ///< as in PairEnergyResult
   std::vector<double> energy;               ///< as in PairEnergyResult
@@ -37,7 +38,7 @@ struct PairEnergyBlock {
   PairEnergyBlock() = default;
   /// `memory`, where its larger arrays lie, outlives it.
   explicit PairEnergyBlock(std::pmr::memory_resource* memory)
-      : position(memory), charge(memory), energy_per_charge(memory) {}
+      : position(memory), charge(memory), width(memory), energy_per_charge(memory) {}
 
   /// Sizes what is computed for the charges that are there.
   void resize_results(bool with_energy_per_charge) {
@@ -46,7 +47,12 @@ struct PairEnergyBlock {
     energy_per_charge.resize(with_energy_per_charge ? charge.size() : 0);
   }
   [[nodiscard]] ChargeBatch charges() const {
-    return {count, offset.data(), position.data(), charge.data(), group.empty() ? nullptr : group.data()};
+    return {count,
+            offset.data(),
+            position.data(),
+            charge.data(),
+            group.empty() ? nullptr : group.data(),
+            width.empty() ? nullptr : width.data()};
   }
   [[nodiscard]] PairEnergyResult result() {
     return {energy.data(), info.data(), energy_per_charge.empty() ? nullptr : energy_per_charge.data()};

@@ -29,7 +29,8 @@ struct LatticeShape {
 /// Status of one potential problem. 0: evaluated. k > 0: evaluated, and k charges that are not zero lie on a lattice
 /// point, or k targets on a charge that is not zero (the singularity policy decided the values there). Negative: as
 /// below, in this order; where has_values() says that there are none, every value of the problem is NaN.
-inline constexpr std::int32_t info_charges_not_finite = -1;  ///< a position, a charge or a point is a NaN or infinite
+/// A position, a charge, a width or a point is a NaN or an infinity, or a width is negative.
+inline constexpr std::int32_t info_charges_not_finite = -1;
 inline constexpr std::int32_t info_charges_out_of_range =
     -2;  ///< beyond 1e15 angstrom or e (1e150 in double precision)
 /// Evaluated, but V or E leaves the range of its type: a value that does is an infinity of its sign, all others are
@@ -55,6 +56,12 @@ constexpr bool is_softening(double length) {
   return length == 0 || (length >= least_softening && length <= largest_softening);
 }
 
+/// A screening length must be 0, which is none, or a length (angstrom) within the same limits.
+constexpr bool is_screening_length(double length) { return is_softening(length); }
+
+/// A charge with a smaller width (angstrom) is a point.
+inline constexpr double least_width = 0x1p-480;
+
 /// Spacings of lattices (angstrom) from here on: the square of 1e-6 of it, at which a charge lies on a point, is a
 /// normal double.
 inline constexpr double least_spacing = 0x1p-470;
@@ -64,13 +71,14 @@ inline constexpr double least_spacing = 0x1p-470;
 enum class Singular { infinite, skip };
 
 /// Charges of `count` problems: problem p has charges offset[p] .. offset[p+1]-1. position (total,3) in angstrom,
-/// charge (total) in units of e. offset[0] need not be 0: it indexes position and charge as given.
+/// charge (total) in units of e. offset[0] need not be 0: it indexes all arrays as given.
 struct ChargeBatch {
   std::int64_t count = 0;
   const std::int64_t* offset = nullptr;
   const double* position = nullptr;
   const double* charge = nullptr;
   const std::int8_t* group = nullptr;  ///< (total): 1 and 2 for the two groups of an interaction energy; may be null
+  const double* width = nullptr;       ///< (total), angstrom: of Gaussian charges, 0: a point; null: all are points
 };
 
 /// One lattice per problem, all of one shape: point (i,j,k) of problem p lies at origin[p] + (i,j,k) * spacing[p],
@@ -145,6 +153,7 @@ struct PotentialBlock {
   std::int64_t first_plane = 0, plane_count = 0;
   std::vector<std::int64_t> offset, point_offset;                  ///< (count + 1) each, from 0
   AlignedVector<double> position, charge, origin, spacing, point;  ///< as in ChargeBatch, LatticeBatch and PointBatch
+  AlignedVector<double> width;                                     ///< of the charges; empty: all are points
   AlignedVector<T> potential, field;                               ///< field is empty where it is not wanted
   std::vector<std::int32_t> info;                                  ///< (count)
   std::vector<std::int8_t> group;                                  ///< of the charges, where an energy is wanted
@@ -160,6 +169,7 @@ struct PotentialBlock {
         origin(memory),
         spacing(memory),
         point(memory),
+        width(memory),
         potential(memory),
         field(memory) {}
 
@@ -185,7 +195,12 @@ struct PotentialBlock {
     energy.resize(wants_energy ? problems : 0);
   }
   [[nodiscard]] ChargeBatch charges() const {
-    return {count, offset.data(), position.data(), charge.data(), group.empty() ? nullptr : group.data()};
+    return {count,
+            offset.data(),
+            position.data(),
+            charge.data(),
+            group.empty() ? nullptr : group.data(),
+            width.empty() ? nullptr : width.data()};
   }
   [[nodiscard]] LatticeBatch lattice() const {
     return {shape, origin.data(), spacing.data(), first_plane, plane_count};

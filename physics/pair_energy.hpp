@@ -1,8 +1,9 @@
 // Energies of pairs of point charges, with open boundaries:
 //     U = f sum_{i in 1} sum_{j in 2} q_i q_j g(|s_i - s_j|)      of the charges of group 1 with those of group 2, or
 //     U = f sum_{i < j} q_i q_j g(|s_i - s_j|)                    of all charges, where they have no groups,
-// with f, g, softening and cut-off as physics/potential.hpp has them, U in the unit of V times e. The energy of a
-// charge is half the sum of its pairs' energies, so that those of a problem add up to its U.
+// with f, g, softening, cut-off and screening as physics/potential.hpp has them, U in the unit of V times e. Where
+// charges have widths, both of a pair are Gaussian: g is that of w^2 = w_i^2 + w_j^2. The energy of a charge is half
+// the sum of its pairs' energies, so that those of a problem add up to its U.
 //
 // In single precision coordinates are shifted to the problem's first charge in double precision first, terms are single
 // or better, a few of them are added up in single precision, all else in double; pairs that are too near are summed in
@@ -13,9 +14,9 @@
 // With a softening and with a cut-off it changes as V's bound in potential.hpp does, over the pairs with r_ij < 1.01 c.
 // These bounds hold as those of potential.hpp do.
 //
-// Pairs nearer than singular_distance_of_points are infinities of the sign of f q_i q_j, or left out, as the policy
-// says (none is with a softening). Where such pairs are infinities of both signs, the energy is a NaN: it has no value.
-// Charges of zero, and those of neither group, take part in nothing but the checks of their problem's input.
+// Pairs of points nearer than singular_distance_of_points are infinities of the sign of f q_i q_j, or left out, as the
+// policy says (none is with a softening). Where such pairs are infinities of both signs, the energy is a NaN: it has no
+// value. Charges of zero, and those of neither group, take part in nothing but the checks of their problem's input.
 #pragma once
 
 #include <memory>
@@ -35,6 +36,7 @@ struct PairEnergyOptions {
   double unit_factor = 1;                      ///< f, finite; 1 gives e^2/angstrom
   double softening = 0;                        ///< angstrom (is_softening)
   double cutoff = 0;                           ///< angstrom; 0: none
+  double screening_length = 0;                 ///< angstrom (is_screening_length); 0: none
 };
 
 /// Evaluates batches that lie in host memory. An object owns its device memory and stream; use it from one thread at a

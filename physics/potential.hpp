@@ -1,12 +1,16 @@
 // Electrostatic potential and field of point charges, by direct summation with open boundaries:
 //     V(p) = f sum_i q_i g(|p - s_i|),   E(p) = -grad V(p)
 // with q in units of e, lengths in angstrom, and f the factor from e/angstrom to the unit asked for (core/units.hpp),
-// divided by the dielectric constant where there is one. E is in that unit per angstrom. For a softening length eps and
-// a cut-off c, with rho^2 = r^2 + eps^2:
-//     g(r) = 1/rho                                    without a cut-off
-//     g(r) = 1/rho (1 - r^2/c^2)^2, 0 for r >= c      with one: V and E go to 0 at c without a step
-// (softening: H. C. Plummer, Mon. Not. R. Astron. Soc. 71, 460 (1911); truncation: the shift function of B. R. Brooks
-// et al., J. Comput. Chem. 4, 187 (1983), equation 12).
+// divided by the dielectric constant where there is one. E is in that unit per angstrom. For a softening length eps,
+// with rho^2 = r^2 + eps^2:
+//     g(r) = 1/rho                       of point charges
+//     g(r) = exp(-rho/l)/rho             of point charges in an electrolyte, with its screening length l
+//     g(r) = erf(r/(sqrt(2) w))/r        of Gaussian charges, without a softening; sqrt(2/pi)/w at r = 0
+// A Gaussian charge has the density q exp(-r^2/(2 w^2))/((2 pi)^(3/2) w^3): its width w is the standard deviation.
+// Where w is 0 it is a point. The targets are points. Screening and widths do not go together, nor do softening and
+// widths. A cut-off c multiplies g by (1 - r^2/c^2)^2, and by 0 for r >= c: V and E go to 0 at c without a step.
+// (Softening: H. C. Plummer, Mon. Not. R. Astron. Soc. 71, 460 (1911); screening: P. Debye and E. Hueckel, Phys. Z. 24,
+// 185 (1923); truncation: the shift function of B. R. Brooks et al., J. Comput. Chem. 4, 187 (1983), equation 12.)
 //
 // Three implementations behind one interface: cuda (several points per thread), cpu (SIMD across points) and reference
 // (Eigen arrays in double precision). After V. Volkov, "Unrolling parallel loops" (2011), and Stone et al., J. Comput.
@@ -31,6 +35,7 @@ struct PotentialOptions {
   double unit_factor = 1;                  ///< f, finite; 1 gives e/angstrom
   double softening = 0;  ///< eps, angstrom (is_softening); above 0 nothing is singular: the policy decides nothing
   double cutoff = 0;     ///< c, angstrom; 0: none
+  double screening_length = 0;  ///< l, angstrom (is_screening_length); 0: none
 };
 
 /// Evaluates batches that lie in host memory. An object owns its device memory and stream; use it from one thread at a
@@ -61,7 +66,8 @@ struct PotentialOptions {
 ///     E(p) = f sum_i q_i (p - s_i) (w^2 / rho^3 + 4 w / (rho c^2)).
 ///
 /// The interaction energy of two groups of charges, in double precision whatever the type of the result:
-///     U = f sum_{i in 1} sum_{j in 2} q_i q_j g(|s_i - s_j|);
+///     U = f sum_{i in 1} sum_{j in 2} q_i q_j g(|s_i - s_j|),
+/// where both charges of a pair are Gaussian: w^2 = w_i^2 + w_j^2. Of point charges,
 /// pairs nearer than singular_distance_of_points are infinities of the sign of f q_i q_j, or left out, as the policy
 /// says (none is with a softening). Where such pairs are infinities of both signs, the energy is a NaN: it has no
 /// value. Terms that leave the range of double do the same; no status says so.
@@ -73,9 +79,9 @@ class Potential {
   virtual ~Potential() = default;
 
   /// Throws Error (bad_input) for a shape below 1, planes outside the lattice, a spacing below least_spacing or not
-  /// finite, offsets that fall, a softening that is neither 0 nor has a square that is a normal double, a cut-off that
-  /// is negative or not finite, a unit factor that is not finite; count = 0 does nothing, and a problem without charges
-  /// is 0 everywhere.
+  /// finite, offsets that fall, a softening or screening length that is neither 0 nor has a square that is a normal
+  /// double, a cut-off that is negative or not finite, a unit factor that is not finite, widths with a softening or a
+  /// screening length; count = 0 does nothing, and a problem without charges is 0 everywhere.
   virtual void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                         const PotentialResult<float>& result) = 0;
   virtual void evaluate(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,

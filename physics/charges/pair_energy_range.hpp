@@ -10,7 +10,7 @@
 namespace smallbatch {
 
 constexpr PotentialOptions potential_options(const PairEnergyOptions& options) {
-  return {options.singular, options.unit_factor, options.softening, options.cutoff};
+  return {options.singular, options.unit_factor, options.softening, options.cutoff, options.screening_length};
 }
 
 /// Whether single precision does not hold the terms of any problem, or is not asked for.

@@ -39,17 +39,36 @@ void check_shape(std::int64_t count, const LatticeBatch& lattice) {
 
 bool is_cutoff(double length) { return length >= 0 && std::isfinite(length); }
 
-void check_options(const PotentialOptions& options) {
-  if (!is_softening(options.softening))
-    throw Error(ErrorKind::bad_input, "the softening cannot be used", text_of(options.softening) + " angstrom",
+void check_length(const char* what, double length) {
+  if (!is_softening(length))
+    throw Error(ErrorKind::bad_input, std::string("the ") + what + " cannot be used", text_of(length) + " angstrom",
                 "Give 0, which means none, or a length from " + text_of(least_softening) + " to " +
                     text_of(largest_softening) + " angstrom.");
+}
+
+void check_options(const PotentialOptions& options) {
+  check_length("softening", options.softening);
+  check_length("screening length", options.screening_length);
   if (!is_cutoff(options.cutoff))
     throw Error(ErrorKind::bad_input, "the cut-off cannot be used", text_of(options.cutoff) + " angstrom",
                 "Give a finite length of 0 or more; 0 means none.");
   if (!std::isfinite(options.unit_factor))
     throw Error(ErrorKind::bad_input, "the unit factor cannot be used", text_of(options.unit_factor),
                 "Give a finite number.");
+}
+
+void check_interaction(bool has_widths, const PotentialOptions& options, bool plain_alone) {
+  const bool is_screened = options.screening_length > 0;
+  if (has_widths && (is_screened || options.softening > 0))
+    throw Error(
+        ErrorKind::bad_input,
+        std::string("widths of charges cannot be used with a ") + (is_screened ? "screening length" : "softening"),
+        "Gaussian charges have neither", "Leave out one of the two.");
+  if (plain_alone && (has_widths || is_screened))
+    throw Error(ErrorKind::bad_input,
+                std::string(has_widths ? "widths of charges" : "a screening length") + " cannot be used here",
+                "this backend has the interaction of point charges alone",
+                "Leave it out, or use the reference backend.");
 }
 
 void check_placement(std::int64_t p, const LatticeBatch& lattice) {
@@ -75,11 +94,13 @@ void check_offsets(const char* what, std::int64_t p, const std::int64_t* offset)
 }
 }  // namespace
 
-void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options) {
+void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
+                          bool plain_alone) {
   if (charges.count < 0)
     throw Error(ErrorKind::bad_input, "the batch has a negative count", std::to_string(charges.count),
                 "Give 0 or more problems.");
   check_options(options);
+  check_interaction(charges.width != nullptr, options, plain_alone);
   if (targets.kind == TargetKind::lattice) check_shape(charges.count, targets.lattice);
   for (std::int64_t p = 0; p < charges.count; ++p) {
     if (targets.kind == TargetKind::lattice) check_placement(p, targets.lattice);
@@ -89,7 +110,8 @@ void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets
 }
 
 bool are_usable(const PotentialOptions& options) {
-  return is_softening(options.softening) && is_cutoff(options.cutoff) && std::isfinite(options.unit_factor);
+  return is_softening(options.softening) && is_cutoff(options.cutoff) && std::isfinite(options.unit_factor) &&
+         options.screening_length == 0;
 }
 
 bool can_be_counted(std::int64_t problems, const LatticeBatch& lattice) {

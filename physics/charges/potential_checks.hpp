@@ -8,10 +8,14 @@ namespace smallbatch {
 
 /// Throws Error (bad_input) naming the problem's index: a shape below 1 or too large to count, planes outside the
 /// lattice, a spacing below least_spacing or not finite, an origin that is not finite, offsets that decrease; or a
-/// softening that is none (is_softening), a cut-off that is negative or not finite, a unit factor that is not finite.
-void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options);
+/// softening that is none (is_softening), a cut-off that is negative or not finite, a unit factor that is not finite,
+/// a screening length that is none (is_screening_length); widths with a softening or a screening length. Where
+/// `plain_alone`, also a screening length or widths: what asks has no other interaction.
+void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
+                          bool plain_alone = true);
 
-/// The same of what can be told without the batch's arrays: of the options, and of the lattices' shape and planes.
+/// The same of what can be told without the batch's arrays: of the options, of the plain interaction alone, and of the
+/// lattices' shape and planes.
 bool are_usable(const PotentialOptions& options);
 bool can_be_counted(std::int64_t problems, const LatticeBatch& lattice);
 

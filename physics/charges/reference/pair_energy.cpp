@@ -26,7 +26,7 @@ constexpr double largest_double = std::numeric_limits<double>::max();
 constexpr std::int64_t charges_together = 256;  // that a thread takes at a time
 
 PotentialOptions potentials_of(const PairEnergyOptions& options) {
-  return {options.singular, options.unit_factor, options.softening, options.cutoff};
+  return {options.singular, options.unit_factor, options.softening, options.cutoff, options.screening_length};
 }
 
 /// Charges of one problem: where each lies in it, then what a batch has of them.
