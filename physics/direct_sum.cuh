@@ -32,9 +32,9 @@ template <class T>
 /// is a device pointer, an energy needs charges.group, and `workspace` points to direct_sum_workspace_bytes() bytes
 /// aligned to 256.
 ///
-/// Asynchronous on `stream` of the current device; allocates nothing, never synchronises. A lattice without summary and
-/// energy takes one launch, whatever the number of problems, where its smallest spacing is known and its numbers are
-/// not extreme (info_values_out_of_range).
+/// Asynchronous on `stream` of the current device; allocates nothing, never synchronises. A lattice of point charges
+/// without screening, summary and energy takes one launch, whatever the number of problems, where its smallest spacing
+/// is known and its numbers are not extreme (info_values_out_of_range).
 ///
 /// Returns the status of the launches, or launches nothing and returns cudaErrorInvalidValue: for counts and sizes
 /// below 0, shapes below 1 or too large to count, planes outside the lattice or none, options that Potential::evaluate

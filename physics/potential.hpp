@@ -38,6 +38,13 @@ struct PotentialOptions {
   double screening_length = 0;  ///< l, angstrom (is_screening_length); 0: none
 };
 
+/// Which g a call asks for; a cut-off is a factor on top.
+enum class InteractionKind { plain, screened, gaussian };
+constexpr InteractionKind interaction_kind(const ChargeBatch& charges, const PotentialOptions& options) {
+  if (charges.width != nullptr) return InteractionKind::gaussian;
+  return options.screening_length > 0 ? InteractionKind::screened : InteractionKind::plain;
+}
+
 /// Evaluates batches that lie in host memory. An object owns its device memory and stream; use it from one thread at a
 /// time.
 ///

@@ -109,9 +109,11 @@ void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets
   }
 }
 
-bool are_usable(const PotentialOptions& options) {
+bool are_usable(const ChargeBatch& charges, const PotentialOptions& options) {
+  const bool is_screened = options.screening_length != 0;
   return is_softening(options.softening) && is_cutoff(options.cutoff) && std::isfinite(options.unit_factor) &&
-         options.screening_length == 0;
+         is_screening_length(options.screening_length) &&
+         (charges.width == nullptr || (options.softening == 0 && !is_screened));
 }
 
 bool can_be_counted(std::int64_t problems, const LatticeBatch& lattice) {

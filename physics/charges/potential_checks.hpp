@@ -14,9 +14,8 @@ namespace smallbatch {
 void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                           bool plain_alone = true);
 
-/// The same of what can be told without the batch's arrays: of the options, of the plain interaction alone, and of the
-/// lattices' shape and planes.
-bool are_usable(const PotentialOptions& options);
+/// The same of what can be told without the batch's arrays: of the options, and of the lattices' shape and planes.
+bool are_usable(const ChargeBatch& charges, const PotentialOptions& options);
 bool can_be_counted(std::int64_t problems, const LatticeBatch& lattice);
 
 /// Values of the whole call: points of lattices, points, or charges.

@@ -32,7 +32,7 @@ bool makes_sense(const ChargeBatch& charges, const TargetBatch& targets, const D
   const LatticeBatch& lattice = targets.lattice;
   const bool on_lattices = targets.kind == TargetKind::lattice, at_points = targets.kind == TargetKind::points;
   if (charges.count < 0 || sizes.charges < 0 || sizes.points < 0 || !(sizes.smallest_spacing >= 0)) return false;
-  if (!are_usable(options) || (on_lattices && !can_be_counted(charges.count, lattice))) return false;
+  if (!are_usable(charges, options) || (on_lattices && !can_be_counted(charges.count, lattice))) return false;
   if (charges.count == 0) return true;
   if (charges.offset == nullptr || result.info == nullptr) return false;
   if (sizes.charges > 0 && (charges.position == nullptr || charges.charge == nullptr)) return false;
@@ -64,12 +64,13 @@ cudaError_t direct_sum(const ChargeBatch& charges, const TargetBatch& targets, c
     return cudaErrorInvalidValue;
   const bool at_charges = targets.kind == TargetKind::charges;
   const PointBatch points = at_charges ? PointBatch{charges.offset, charges.position} : targets.points;
-  cudaError_t status = cudaSuccess;
+  const bool plain = interaction_kind(charges, options) == InteractionKind::plain;
+  cudaError_t status = plain ? cudaSuccess : launch_targets(charges, targets, sizes, options, result, stream);
   if (targets.kind == TargetKind::lattice) {
-    status = launch_lattices(charges, targets.lattice, options, result, stream);
+    if (plain) status = launch_lattices(charges, targets.lattice, options, result, stream);
     if (status == cudaSuccess)
       status = launch_lattice_extremes(charges, targets.lattice, sizes, options, result, stream);
-  } else {
+  } else if (plain) {
     status = launch_points(charges, points, at_charges, sizes, options, result, stream);
     if (status == cudaSuccess)
       status = launch_point_extremes(charges, points, at_charges, sizes, options, result, stream);

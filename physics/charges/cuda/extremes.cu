@@ -14,6 +14,11 @@ namespace smallbatch {
 
 namespace {
 
+/// How near a charge may be to a target that it is not on, or how narrow.
+__host__ __device__ double least_length_of(const ChargeBatch& charges, double singular_distance) {
+  return charges.width == nullptr ? singular_distance : fmin(singular_distance, least_width);
+}
+
 constexpr int judging_threads = 256, again_threads = 256, warps_per_block = again_threads / warp_lanes;
 
 /// On lattices the charges say whether values leave their range: a block for each problem. Every sum has one fixed
@@ -26,7 +31,7 @@ __global__ void __launch_bounds__(judging_threads)
   const Placement place = placement(lattice, problem);
   const double singular2 = place.singular_distance * place.singular_distance;
   if (!has_values(info[problem])) return;
-  if (!may_leave_range<T>(options, with_field, last - first, place.singular_distance)) return;
+  if (!may_leave_range<T>(options, with_field, last - first, least_length_of(charges, place.singular_distance))) return;
   LargestValues largest;
   for (std::int64_t i = first + threadIdx.x; i < last; i += judging_threads) {
     if (charges.charge[i] == 0) continue;
@@ -34,9 +39,10 @@ __global__ void __launch_bounds__(judging_threads)
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) s[axis] = shift(charges.position[3 * i + axis], place.origin[axis]);
     const double r2 = nearest_point2(place, s);
-    const bool on_point = options.softening == 0 && r2 < singular2;
-    largest.add(fabs(charges.charge[i]),
-                on_point ? place.smallest_spacing() : sqrt(fma(options.softening, options.softening, r2)), options);
+    const double width = charges.width == nullptr || charges.width[i] < least_width ? 0 : charges.width[i];
+    const bool on_point = options.softening == 0 && width == 0 && r2 < singular2;
+    const double rho = on_point ? place.smallest_spacing() : sqrt(fma(options.softening, options.softening, r2));
+    largest.add(fabs(charges.charge[i]), fmax(rho, 1.25 * width), options);
   }
   largest =
       add_over_block<judging_threads>(largest, [](LargestValues& sum, const LargestValues& more) { sum.add(more); });
@@ -164,9 +170,10 @@ cudaError_t launch_lattice_extremes(const ChargeBatch& charges, const LatticeBat
   if (sizes.charges == 0) return cudaSuccess;
   if (charges.count > 0x7fffffff) return cudaErrorInvalidValue;
   const auto problems = static_cast<unsigned>(charges.count);
-  if (may_leave_range<T>(options, field, sizes.charges, singular_distance))
+  if (may_leave_range<T>(options, field, sizes.charges, least_length_of(charges, singular_distance)))
     judge_kernel<T><<<problems, judging_threads, 0, stream>>>(charges, lattice, options, field, result.info);
-  if (is_extreme(options, field, least_distance(options, singular_distance))) {
+  if (interaction_kind(charges, options) == InteractionKind::plain &&
+      is_extreme(options, field, least_distance(options, singular_distance))) {
     const unsigned per_problem = std::clamp((1U << 16) / problems, 1U, 256U);
     lattices_again_kernel<T>
         <<<dim3(problems, per_problem), again_threads, 0, stream>>>(charges, lattice, options, result);

@@ -42,6 +42,11 @@ __global__ void __launch_bounds__(gather_threads)
     const double* position = charges.position + 3 * place;
     const double q = charges.charge[place];
     if (!(fabs(q) <= largest)) my_faults |= isfinite(q) ? out_of_range : not_finite;
+    if (charges.width != nullptr) {
+      const double width = charges.width[place];
+      if (!isfinite(width) || width < 0) my_faults |= not_finite;
+      if (width > largest) my_faults |= out_of_range;
+    }
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
       if (!isfinite(position[axis])) my_faults |= not_finite;
@@ -139,7 +144,8 @@ __global__ void __launch_bounds__(gather_threads)
       }
       if (!wanted[set]) continue;
       const double* s = charges.position + 3 * place;
-      GatheredPlace at{s[0], s[1], s[2], 0};
+      const double width = Single || charges.width == nullptr ? 0 : charges.width[place];
+      GatheredPlace at{s[0], s[1], s[2], width < least_width ? 0 : 2 * width * width};
       if (Single) {
         at = {scale * (s[0] - origin[0]), scale * (s[1] - origin[1]), scale * (s[2] - origin[2]), 0};
         at.norm2 = fma(at.x, at.x, fma(at.y, at.y, at.z * at.z));
@@ -165,7 +171,7 @@ cudaError_t launch_gathering(const ChargeBatch& charges, std::int64_t charge_cou
   constexpr int problems_per_block = gather_threads / warp_lanes;
   place_kernel<<<static_cast<unsigned>((charges.count + problems_per_block - 1) / problems_per_block), gather_threads,
                  0, stream>>>(charges, states, counts);
-  const auto gather = all_pairs_in_double(options) ? gather_kernel<false> : gather_kernel<true>;
+  const auto gather = gathers_as_given(charges, options) ? gather_kernel<false> : gather_kernel<true>;
   gather<<<pieces, gather_threads, 0, stream>>>(charges, options, states, counts, gathered, energy_per_charge);
   return cudaGetLastError();
 }

@@ -24,16 +24,22 @@ struct PieceCounts {
   std::int64_t rows, columns;
 };
 
-/// A charge that takes part. Single precision: relative to the problem's first charge, scaled, with the square of the
-/// norm; double precision: as it is given.
+/// A charge that takes part. Single precision of plain charges: relative to the problem's first charge, scaled, with
+/// the square of the norm; else as it is given, with 2 w^2 in place of the norm.
 struct alignas(32) GatheredPlace {
   double x, y, z, norm2;
 };
 struct Gathered {
   GatheredPlace* place;  // of each problem the rows, then the columns, if they are others
-  double* charge;        // scaled (pair_charge_scale) where sums are in double precision
+  double* charge;        // scaled (pair_charge_scale) where places are as given
   std::int64_t* source;  // where the charge lies in the batch
 };
+
+/// Whether places are those of the batch.
+constexpr bool gathers_as_given(const ChargeBatch& charges, const PairEnergyOptions& options) {
+  return interaction_kind(charges, potential_options(options)) != InteractionKind::plain ||
+         all_pairs_in_double(options);
+}
 
 /// Blocks for pieces of so many charges.
 constexpr std::int64_t blocks_of(std::int64_t problems, std::int64_t charges, std::int64_t each) {

@@ -33,8 +33,8 @@ std::size_t energy_workspace_bytes(std::int64_t problems, std::int64_t charges) 
 
 cudaError_t launch_energies(const ChargeBatch& charges, std::int64_t charge_count, const PotentialOptions& options,
                             const std::int32_t* info, void* workspace, double* energy, cudaStream_t stream) {
-  const PairEnergyOptions of_pairs{options.singular, ScalarType::float64, options.unit_factor, options.softening,
-                                   options.cutoff};
+  const PairEnergyOptions of_pairs{options.singular,  ScalarType::float64, options.unit_factor,
+                                   options.softening, options.cutoff,      options.screening_length};
   const cudaError_t status =
       pair_energies(charges, charge_count, of_pairs, {energy, static_cast<std::int32_t*>(workspace)},
                     static_cast<char*>(workspace) + info_bytes(charges.count), stream);

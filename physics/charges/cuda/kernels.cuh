@@ -16,6 +16,11 @@ cudaError_t launch_points(const ChargeBatch& charges, const PointBatch& points, 
                           const DirectSumSizes& sizes, const PotentialOptions& options,
                           const PotentialResult<T>& result, cudaStream_t stream);
 
+/// V, E and info of screened and of Gaussian charges, at all targets; of lattices without info_values_out_of_range.
+template <class T>
+cudaError_t launch_targets(const ChargeBatch& charges, const TargetBatch& targets, const DirectSumSizes& sizes,
+                           const PotentialOptions& options, const PotentialResult<T>& result, cudaStream_t stream);
+
 /// What these leave to be done for problems far from everyday numbers, nearly always nothing: info_values_out_of_range,
 /// and sums that stay clear of the ends of double's range.
 template <class T>

@@ -69,7 +69,7 @@ __device__ PairTile tile_of(Pass pass, const PassSpans& spans, std::int64_t firs
 }
 
 /// A block sums its rows over one piece of the columns after the other, from blockIdx.y on in steps of gridDim.y.
-template <bool Single, bool Cutoff>
+template <bool Single, bool Cutoff, class Sums = PairSums>
 __global__ void __launch_bounds__(pair_threads, 4)
     pair_kernel(ChargeBatch charges, Gathered gathered, PairEnergyOptions options, Pass pass, ProblemState* states,
                 Partials partials, double* energy_per_charge) {
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(pair_threads, 4)
     if constexpr (Single)
       sum_in_single<Cutoff>(charges, gathered, tile, state, options, memory, found);
     else
-      sum_in_double(gathered, tile, options, memory, found);
+      sum_in_double<Sums>(gathered, tile, options, memory, found);
     const GatheredSpan rows = spans().rows;
     double energy = 0;
 #pragma unroll
@@ -198,16 +198,35 @@ struct Workspace {
 /// Blocks of a launch, where problems have so many: more only find that there is nothing to do.
 constexpr std::int64_t enough_blocks = 1 << 16;
 
+using PairKernel = decltype(&pair_kernel<true, false>);
+template <InteractionKind kind>
+PairKernel interacting_kernel(const PairEnergyOptions& options) {
+  if (options.precision == ScalarType::float32) return pair_kernel<false, false, InteractingPairSums<float, kind>>;
+  return pair_kernel<false, false, InteractingPairSums<double, kind>>;
+}
+PairKernel kernel_of(const ChargeBatch& charges, const PairEnergyOptions& options) {
+  switch (interaction_kind(charges, potential_options(options))) {
+    case InteractionKind::screened:
+      return interacting_kernel<InteractionKind::screened>(options);
+    case InteractionKind::gaussian:
+      return interacting_kernel<InteractionKind::gaussian>(options);
+    case InteractionKind::plain:
+      break;
+  }
+  if (all_pairs_in_double(options)) return pair_kernel<false, false>;
+  return options.cutoff > 0 ? pair_kernel<true, true> : pair_kernel<true, false>;
+}
+
 template <bool Single>
 void launch_passes(const ChargeBatch& charges, std::int64_t charge_count, const PairEnergyOptions& options,
                    const PairEnergyResult& result, const Workspace& work, cudaStream_t stream) {
+  const PairKernel kernel = kernel_of(charges, options);
   const std::int64_t blocks = blocks_of(charges.count, charge_count, rows_per_block);
   const std::int64_t pieces = std::min(pieces_of(charge_count), (enough_blocks - 1) / blocks + 1);
   const bool in_groups = charges.group != nullptr;
   const auto sum = [&](Pass pass, bool of_charges) {
     // Rows' sums over all pieces of the columns are one block's.
     const dim3 grid(static_cast<unsigned>(blocks), of_charges || pieces == 0 ? 1 : static_cast<unsigned>(pieces));
-    const auto kernel = Single && options.cutoff > 0 ? pair_kernel<Single, true> : pair_kernel<Single, false>;
     kernel<<<grid, pair_threads, 0, stream>>>(charges, work.gathered, options, pass, work.states, work.partials,
                                               of_charges ? result.energy_per_charge : nullptr);
   };
@@ -227,7 +246,7 @@ std::size_t pair_energies_workspace_bytes(std::int64_t problems, std::int64_t ch
 cudaError_t pair_energies(const ChargeBatch& charges, std::int64_t charge_count, const PairEnergyOptions& options,
                           const PairEnergyResult& result, void* workspace, cudaStream_t stream) {
   if (charges.count < 0 || charge_count < 0) return cudaErrorInvalidValue;
-  if (!are_usable(potential_options(options))) return cudaErrorInvalidValue;
+  if (!are_usable(charges, potential_options(options))) return cudaErrorInvalidValue;
   if (charges.count == 0) return cudaSuccess;
   if (charges.offset == nullptr || result.energy == nullptr || result.info == nullptr || workspace == nullptr ||
       (charge_count > 0 && (charges.position == nullptr || charges.charge == nullptr)))
@@ -237,7 +256,7 @@ cudaError_t pair_energies(const ChargeBatch& charges, std::int64_t charge_count,
   const cudaError_t status = launch_gathering(charges, charge_count, options, work.states, work.counts, work.gathered,
                                               result.energy_per_charge, stream);
   if (status != cudaSuccess) return status;
-  if (all_pairs_in_double(options))
+  if (gathers_as_given(charges, options))
     launch_passes<false>(charges, charge_count, options, result, work, stream);
   else
     launch_passes<true>(charges, charge_count, options, result, work, stream);

@@ -26,7 +26,7 @@ class CudaPairEnergy final : public PairEnergy {
   [[nodiscard]] double kernel_seconds() const override { return kernel_seconds_; }
 
   void evaluate(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result) override {
-    check_potential_call(charges, TargetBatch(), potential_options(options));
+    check_potential_call(charges, TargetBatch(), potential_options(options), false);
     if (charges.count == 0) return;
     const DeviceGuard guard(device_);
     const auto problems = static_cast<std::size_t>(charges.count);
@@ -40,6 +40,7 @@ class CudaPairEnergy final : public PairEnergy {
     on_device.position = copy_to_device(position_, charges.position + 3 * first, 3 * total, *stream_);
     on_device.charge = copy_to_device(charge_, charges.charge + first, total, *stream_);
     if (charges.group != nullptr) on_device.group = copy_to_device(group_, charges.group + first, total, *stream_);
+    if (charges.width != nullptr) on_device.width = copy_to_device(width_, charges.width + first, total, *stream_);
     PairEnergyResult found{energy_.reserve<double>(problems), info_.reserve<std::int32_t>(problems)};
     if (result.energy_per_charge != nullptr) found.energy_per_charge = energy_per_charge_.reserve<double>(total);
     void* const workspace = workspace_.reserve<char>(pair_energies_workspace_bytes(charges.count, offset.back()));
@@ -58,7 +59,7 @@ class CudaPairEnergy final : public PairEnergy {
   std::optional<Stream> stream_;
   std::optional<StreamTimer> timer_;
   double kernel_seconds_ = 0;
-  DeviceMemory offset_, position_, charge_, group_, energy_, info_, energy_per_charge_, workspace_;
+  DeviceMemory offset_, position_, charge_, group_, width_, energy_, info_, energy_per_charge_, workspace_;
 };
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <nv/target>
 
 #include "physics/charges/cuda/gathered_pairs.cuh"
+#include "physics/charges/cuda/interaction.cuh"
 
 namespace smallbatch {
 
@@ -41,13 +42,25 @@ struct RowSum {
   unsigned above, below;
 };
 
-/// What double precision adds up.
+/// 0: none. As good as any whose square vanishes.
+__device__ double cutoff_squared(const PairEnergyOptions& options) {
+  const double cutoff = fmax(options.cutoff, 0x1p-500);
+  return options.cutoff > 0 ? cutoff * cutoff : 0;
+}
+
+/// What double precision adds up of plain charges.
 struct PairSums {
+  struct Constants {
+    const PairEnergyOptions& options;
+    double cutoff2;
+    explicit __device__ Constants(const PairEnergyOptions& of) : options(of), cutoff2(cutoff_squared(of)) {}
+  };
   Total total;
   double sum = 0;  // of the last few pairs
   unsigned above = 0, below = 0;
 
-  __device__ void add(double q, const double (&d)[3], const PairEnergyOptions& options, double cutoff2) {
+  __device__ void add(double q, const double (&d)[3], double /*width2*/, const Constants& constants) {
+    const auto& [options, cutoff2] = constants;
     constexpr double singular2 = singular_distance_of_points * singular_distance_of_points;
     const double r2 = square_of_norm(d);
     if (options.softening == 0 && r2 < singular2) {
@@ -66,23 +79,58 @@ struct PairSums {
     sum = 0;
   }
 };
-/// 0: none. As good as any whose square vanishes.
-__device__ double cutoff_squared(const PairEnergyOptions& options) {
-  const double cutoff = fmax(options.cutoff, 0x1p-500);
-  return options.cutoff > 0 ? cutoff * cutoff : 0;
-}
+/// Of screened and of Gaussian charges; distances in double precision, terms in T where T holds them.
+template <class T, InteractionKind kind>
+struct InteractingPairSums {
+  struct Constants {
+    double softening2, cutoff2, per_length;
+    explicit __device__ Constants(const PairEnergyOptions& options)
+        : softening2(options.softening * options.softening),
+          cutoff2(cutoff_squared(options)),
+          per_length(per_length_of<double>(options.screening_length)) {}
+  };
+  Total total;
+  T sum = 0;  // of the last few pairs
+  unsigned above = 0, below = 0;
+
+  /// width2: 2 w^2 of both charges together.
+  __device__ void add(double q, const double (&d)[3], double width2, const Constants& constants) {
+    constexpr double singular2 = singular_distance_of_points * singular_distance_of_points;
+    const double r2 = square_of_norm(d), rho2 = r2 + constants.softening2;
+    if (rho2 < singular2 && constants.softening2 == 0 && (kind == InteractionKind::screened || width2 == 0)) {
+      ++(q > 0 ? above : below);
+      return;
+    }
+    const double w = constants.cutoff2 > 0 ? 1 - r2 / constants.cutoff2 : 1;
+    if (!(w > 0)) return;
+    const auto term = [&]<class U>(U charge) {
+      const U per_length = kind == InteractionKind::screened
+                               ? static_cast<U>(fmin(constants.per_length, largest_per_length<U>))
+                               : root_of(static_cast<U>(width2)).per_rho;
+      return charge * action<kind>(root_of(static_cast<U>(rho2)), per_length).g * static_cast<U>(w * w);
+    };
+    if (!is_single<T> || (rho2 > 0x1p-100 && rho2 < 0x1p120))
+      sum += term(static_cast<T>(q));
+    else
+      total.add(term(q));
+  }
+  __device__ void settle() {
+    total.add(static_cast<double>(sum));
+    sum = 0;
+  }
+};
 
 /// The columns first .. last - 1 but the row itself, by a warp in double precision, from the original coordinates.
 __device__ RowSum sum_again(const ChargeBatch& charges, const Gathered& gathered, std::int64_t here, std::int64_t first,
                             std::int64_t last, const PairEnergyOptions& options) {
   const double* p = charges.position + 3 * gathered.source[here];
-  const double cutoff2 = cutoff_squared(options);
+  const PairSums::Constants constants(options);
   PairSums sums;
 #pragma unroll 1
   for (std::int64_t j = first + threadIdx.x % warp_lanes; j < last; j += warp_lanes) {
     if (j == here) continue;
     const double* s = charges.position + 3 * gathered.source[j];
-    sums.add(gathered.charge[j], {p[0] - s[0], p[1] - s[1], p[2] - s[2]}, options, cutoff2);
+    sums.add(gathered.charge[j], {p[0] - s[0], p[1] - s[1], p[2] - s[2]}, 0, constants);
     sums.settle();
   }
 #pragma unroll 1
@@ -157,14 +205,15 @@ struct PairTile {
   bool each_once;
 };
 
-/// RowSums of rows threadIdx.x + k pair_threads of the block in double precision.
+/// RowSums of rows threadIdx.x + k pair_threads of the block from the original coordinates.
+template <class Sums>
 __device__ void sum_in_double(const Gathered& gathered, const PairTile& tile, const PairEnergyOptions& options,
                               PairMemory& shared, RowSum (&found)[rows_per_thread]) {
   auto& memory = shared.exact;
-  const double cutoff2 = cutoff_squared(options);
+  const typename Sums::Constants constants(options);
   GatheredPlace here[rows_per_thread];
   std::int64_t own[rows_per_thread];
-  PairSums sums[rows_per_thread];
+  Sums sums[rows_per_thread];
 #pragma unroll
   for (int k = 0; k < rows_per_thread; ++k) {
     own[k] = tile.rows.first + min(tile.first_row + k * pair_threads + threadIdx.x, tile.rows.count - 1);
@@ -188,7 +237,7 @@ __device__ void sum_in_double(const Gathered& gathered, const PairTile& tile, co
         for (int k = 0; k < rows_per_thread; ++k) {
           if (tile.meets_itself && (tile.each_once ? index >= own[k] : index == own[k])) continue;
           const double d[3] = {here[k].x - there.x, here[k].y - there.y, here[k].z - there.z};
-          sums[k].add(memory.charge[j], d, options, cutoff2);
+          sums[k].add(memory.charge[j], d, here[k].norm2 + there.norm2, constants);
         }
       }
 #pragma unroll

@@ -29,7 +29,7 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
   template <class T>
   void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) {
-    check_potential_call(charges, targets, options);
+    check_potential_call(charges, targets, options, false);
     if (charges.count == 0) return;
     const DeviceGuard guard(device_);
     const auto problems = static_cast<std::size_t>(charges.count);
@@ -43,6 +43,7 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
     const std::int64_t first = charges.offset[0];
     device_charges.position = copy_to_device(position_, charges.position + 3 * first, 3 * total, *stream_);
     device_charges.charge = copy_to_device(charge_, charges.charge + first, total, *stream_);
+    if (charges.width != nullptr) device_charges.width = copy_to_device(width_, charges.width + first, total, *stream_);
     const bool energies = result.energy != nullptr && charges.group != nullptr;
     if (energies) device_charges.group = copy_to_device(group_, charges.group + first, total, *stream_);
 
@@ -95,7 +96,7 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
   std::optional<Stream> stream_;
   std::optional<StreamTimer> timer_;
   double kernel_seconds_ = 0;
-  DeviceMemory offset_, position_, charge_, group_, origin_, spacing_, point_offset_, point_;
+  DeviceMemory offset_, position_, charge_, group_, width_, origin_, spacing_, point_offset_, point_;
   DeviceMemory potential_, info_, field_, summary_, energy_, workspace_;
 };
 
